@@ -1,0 +1,144 @@
+package history
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// EventKind names something that happened to a lock or a client without being an operation.
+type EventKind string
+
+const (
+	Expire    EventKind = "expire"    // the key's TTL ended and the server removed it
+	Delete    EventKind = "delete"    // somebody outside the lock removed or overwrote the key
+	ForceTTL  EventKind = "forceTTL"  // somebody outside the lock changed the key's TTL; Deadline says to what
+	Lost      EventKind = "lost"      // the lock told Owner that its hold is over
+	Died      EventKind = "died"      // the client is gone for good
+	Finished  EventKind = "finished"  // the client's programs ended
+	Leftover  EventKind = "leftover"  // at the end of the run the key was still there
+	Restart   EventKind = "restart"   // the server restarted
+	Failover  EventKind = "failover"  // a replica became master
+	ClockJump EventKind = "clockJump" // the server's clock jumped by By
+)
+
+// Event is one act of the environment.
+type Event struct {
+	At       time.Duration `json:"at"`
+	Kind     EventKind     `json:"kind"`
+	Lock     string        `json:"lock,omitzero"`
+	Client   string        `json:"client,omitzero"`
+	Owner    string        `json:"owner,omitzero"`
+	By       time.Duration `json:"by,omitzero"`       // ClockJump
+	Deadline time.Duration `json:"deadline,omitzero"` // ForceTTL, Leftover: when the key expires, 0: never
+	Note     string        `json:"note,omitzero"`
+}
+
+// Fault is one fault as it struck: from its plan entry, with the times that came true.
+type Fault struct {
+	Index  int           `json:"index"` // position in the plan's list of faults
+	Kind   string        `json:"kind"`  // as in the plan, for example "pause-watchdog"
+	Client string        `json:"client,omitzero"`
+	Lock   string        `json:"lock,omitzero"`
+	From   time.Duration `json:"from"`
+	To     time.Duration `json:"to,omitzero"` // 0: it struck once, or lasted to the end of the run
+	Step   string        `json:"step,omitzero"`
+	Hits   int           `json:"hits,omitzero"` // how many messages, callbacks or keys it touched
+}
+
+// Holding is one owner's entry in a lock's key.
+type Holding struct {
+	Owner string `json:"owner"`
+	Count int64  `json:"count"`
+}
+
+// KeyState is what a lock's key looked like on the server. No holdings: the key was absent. More
+// than one: two owners share the lock, which no correct lock lets happen.
+type KeyState struct {
+	Holdings []Holding     `json:"holdings,omitempty"`
+	Deadline time.Duration `json:"deadline,omitzero"` // when the key will expire; 0 with holdings: never
+}
+
+// Step names the part a command plays in the protocol of a lock, told by what call it belongs to
+// and what it did, so that it fits locks of any library.
+type Step string
+
+const (
+	StepAcquire   Step = "acquire"   // an attempt to take the lock, for a lock or tryLock call
+	StepRelease   Step = "release"   // for an unlock call
+	StepForce     Step = "force"     // for a forceUnlock call
+	StepRenew     Step = "renew"     // touches a lock's key and belongs to no call
+	StepQuery     Step = "query"     // for isLocked and its like
+	StepSubscribe Step = "subscribe" // SUBSCRIBE and its relatives
+	StepCleanup   Step = "cleanup"   // belongs to a call but does not touch the lock's key
+	StepSession   Step = "session"   // connection set-up, script loading, ...
+	StepAdmin     Step = "admin"     // sent by the fault injector, not by a client
+)
+
+// Served is one command as the server executed it: the server log, in execution order.
+type Served struct {
+	At     time.Duration `json:"at"`
+	Sent   time.Duration `json:"sent"` // when the client wrote it
+	Server string        `json:"server,omitzero"`
+	Client string        `json:"client"`
+	Conn   string        `json:"conn"`
+	Step   Step          `json:"step"`
+	Op     int64         `json:"op,omitzero"`    // the call it belongs to
+	Owner  string        `json:"owner,omitzero"` // on whose behalf, when known
+	Lock   string        `json:"lock,omitzero"`
+	Text   string        `json:"text"`            // the command, long arguments shortened
+	Before *KeyState     `json:"before,omitzero"` // the lock's key before, when the command concerns one
+	After  *KeyState     `json:"after,omitzero"`
+	Reply  string        `json:"reply,omitzero"` // the answer, shortened
+	Got    time.Duration `json:"got,omitzero"`   // when the reply reached the client; 0: it never did
+}
+
+// Header is the first record: everything that is needed to run again and to judge.
+type Header struct {
+	Version  int               `json:"version"`
+	Clock    string            `json:"clock"` // "virtual" or "monotonic"
+	World    string            `json:"world"`
+	Scenario string            `json:"scenario,omitzero"`
+	Subject  string            `json:"subject"`
+	Seed     uint64            `json:"seed"`
+	Plan     json.RawMessage   `json:"plan,omitempty"`
+	Versions map[string]string `json:"versions,omitempty"`
+
+	// Abilities are what the subject offers: "reentrant", "watchdog", "fencing", "force",
+	// "inspect", "lost". A guarantee about an ability that is missing is "not claimed".
+	Abilities []string `json:"abilities,omitempty"`
+
+	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"` // the lease that a watchdog renews
+	RenewEvery      time.Duration `json:"renewEvery,omitzero"`      // how often it promises to
+	LatencyMax      time.Duration `json:"latencyMax,omitzero"`      // the slowest one-way message without faults
+}
+
+// Version is the format's version, written to and demanded from the header.
+const Version = 1
+
+// End is the last record. A file without it is of a run that was killed.
+type End struct {
+	At       time.Duration `json:"at"`
+	Messages int           `json:"messages,omitzero"`
+	Trace    string        `json:"trace,omitzero"` // hash over time, connection, direction and bytes of every message
+	Error    string        `json:"error,omitzero"` // the harness error that ended the run, if one did
+}
+
+// History is one whole run.
+type History struct {
+	Header Header
+	Ops    []Op // in order of their calls
+	Events []Event
+	Faults []Fault
+	Served []Served // the server log; empty for a black-box history
+	End    *End     // nil: the run was killed
+}
+
+// Can reports whether the subject offers an ability.
+func (h *History) Can(ability string) bool {
+	for _, a := range h.Header.Abilities {
+		if a == ability {
+			return true
+		}
+	}
+	return false
+}
