@@ -76,8 +76,9 @@ const (
 	ServerLost      Class = "server lost state" // restart or failover
 	ClockJumped     Class = "clock jump"
 	LostMessage     Class = "lost message"
-	DoubleExecution Class = "double execution" // one call took effect more than once
-	ForeignRelease  Class = "foreign release"  // freed by one who did not hold it
+	DoubleExecution Class = "double execution"   // one call took effect more than once
+	ForeignRelease  Class = "foreign release"    // freed by one who did not hold it
+	GrantedTwice    Class = "granted while held" // the server gave the lock away under a holder
 	Unexplained     Class = "unexplained"
 )
 
@@ -114,19 +115,21 @@ const VerdictVersion = 1
 
 // Verdict is everything the checkers say of one run. It is data: reports only render it.
 type Verdict struct {
-	Version  int           `json:"version"`
-	Scenario string        `json:"scenario,omitzero"`
-	Subject  string        `json:"subject"`
-	World    string        `json:"world"`
-	Seed     uint64        `json:"seed"`
-	Results  []Result      `json:"results"` // one per guarantee, in the order of [Guarantees]
-	Story    []Moment      `json:"story"`
-	Refused  []string      `json:"refused,omitempty"` // assumptions of the checkers that the history does not meet
-	Error    string        `json:"error,omitzero"`    // harness error that ended the run early
-	Ops      int           `json:"ops"`
-	Messages int           `json:"messages,omitzero"`
-	Virtual  time.Duration `json:"virtual"` // length of the run on its own clock, ns
-	Trace    string        `json:"trace,omitzero"`
+	Version  int      `json:"version"`
+	Scenario string   `json:"scenario,omitzero"`
+	Subject  string   `json:"subject"`
+	World    string   `json:"world"`
+	Seed     uint64   `json:"seed"`
+	Results  []Result `json:"results"` // one per guarantee, in the order of [Guarantees]
+	Story    []Moment `json:"story"`
+	// Explanation is the story in one paragraph, for somebody who has never seen the tool.
+	Explanation string        `json:"explanation,omitzero"`
+	Refused     []string      `json:"refused,omitempty"` // assumptions of the checkers that the history does not meet
+	Error       string        `json:"error,omitzero"`    // harness error that ended the run early
+	Ops         int           `json:"ops"`
+	Messages    int           `json:"messages,omitzero"`
+	Virtual     time.Duration `json:"virtual"` // length of the run on its own clock, ns
+	Trace       string        `json:"trace,omitzero"`
 }
 
 // Guarantees lists all guarantees in the order in which they are reported.

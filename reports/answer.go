@@ -1,0 +1,133 @@
+package reports
+
+import (
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// Tone is what an answer or a result means for the reader. It chooses colours and marks.
+type Tone string
+
+const (
+	Good       Tone = "good"       // it holds, as it should
+	Reproduced Tone = "reproduced" // it broke, as the scenario said it would
+	Bad        Tone = "bad"        // it is not what the scenario expects
+	Unsure     Tone = "unsure"     // the checkers could not decide
+	Quiet      Tone = "quiet"      // nothing was claimed, nothing is said
+)
+
+// Answer is the whole verdict in a word and a sentence.
+type Answer struct {
+	Tone Tone
+	Word string // REPRODUCED
+	Text string // exclusion and watchdog are broken, as this scenario expects
+}
+
+// answer sums a verdict up. It follows [checker.Verdict.Code], so that the words and the exit code
+// cannot disagree.
+func answer(v *checker.Verdict) Answer {
+	var broken, surprising, undecided []string
+	for _, g := range checker.Guarantees() {
+		r := v.Result(g)
+		switch {
+		case r.Status == checker.Undecided && !r.AsExpected():
+			undecided = append(undecided, string(g))
+		case !r.AsExpected():
+			surprising = append(surprising, string(g)+" "+statusPhrase(r))
+		case r.Status == checker.Broken:
+			broken = append(broken, string(g))
+		}
+	}
+	switch v.Code() {
+	case checker.ExitHarness:
+		if v.Error != "" {
+			return Answer{Bad, "HARNESS ERROR", visible(v.Error)}
+		}
+		return Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions: " + visible(v.Refused[0])}
+	case checker.ExitUnexpected:
+		return Answer{Bad, "UNEXPECTED", list(surprising)}
+	case checker.ExitUndecided:
+		return Answer{Unsure, "UNDECIDED", list(undecided) + " could not be decided within the checkers' budget"}
+	}
+	if len(broken) > 0 {
+		return Answer{Reproduced, "REPRODUCED", list(broken) + isAre(broken) + " broken, as this scenario expects"}
+	}
+	return Answer{Good, "HOLDS", "every guarantee that the lock claims held"}
+}
+
+func isAre(words []string) string {
+	if len(words) == 1 {
+		return " is"
+	}
+	return " are"
+}
+
+// statusPhrase says what a result is and what it was expected to be.
+func statusPhrase(r checker.Result) string {
+	phrase := "is " + string(r.Status)
+	switch {
+	case !r.Status.Valid():
+		return "was never judged"
+	case r.Status == checker.Holds:
+		phrase = "holds"
+	}
+	if r.Expected == "" || r.Expected == r.Status {
+		return phrase
+	}
+	return phrase + " (expected: " + string(r.Expected) + ")"
+}
+
+// tone of one result.
+func tone(r checker.Result) Tone {
+	switch {
+	case r.Status == checker.Undecided:
+		return Unsure
+	case !r.AsExpected():
+		return Bad
+	case r.Status == checker.Broken:
+		return Reproduced
+	case r.Status == checker.NotClaimed:
+		return Quiet
+	}
+	return Good
+}
+
+// statusWord is the status as shown; a guarantee without one counts as a failure.
+func statusWord(r checker.Result) string {
+	if !r.Status.Valid() {
+		return "never judged"
+	}
+	return string(r.Status)
+}
+
+// expectation says how a result stands to the scenario's expectation; empty when nothing needs
+// saying.
+func expectation(r checker.Result) string {
+	switch {
+	case r.AsExpected() && r.Status == checker.Broken:
+		return "as expected"
+	case r.AsExpected():
+		return ""
+	case r.Expected == "":
+		return "not expected"
+	}
+	return "expected: " + string(r.Expected)
+}
+
+// question is what a guarantee asks, for somebody who has never heard of it.
+func question(g checker.Guarantee) string {
+	switch g {
+	case checker.Object:
+		return "Did every answer of the lock fit a correct lock with leases?"
+	case checker.Exclusion:
+		return "Did two owners ever believe at once that they held the lock?"
+	case checker.Effect:
+		return "Did the critical section protect the data?"
+	case checker.Fencing:
+		return "Did tokens increase, and were stale writers refused?"
+	case checker.Watchdog:
+		return "Was a living holder's lease renewed in time, and never after its end?"
+	case checker.Liveness:
+		return "Did waiters get the free lock promptly, and did everything end?"
+	}
+	return ""
+}

@@ -1,0 +1,351 @@
+package reports
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// HTMLOptions says what the page cannot know from the run itself.
+type HTMLOptions struct {
+	Command string // reproduces the run; empty: not shown
+	Picture string // file name of porcupine's own picture, relative to the page; empty: no link
+}
+
+// What the page shows in full; the files of the run have the rest.
+const (
+	opsShown = 2000
+	logShown = 400
+)
+
+// HTML writes the report: one page that needs no network and no other file, readable without
+// scripts. The history may be nil; the page then has no picture and no operations.
+func HTML(w io.Writer, h *history.History, v *checker.Verdict, o HTMLOptions) error {
+	assets, err := loadAssets()
+	if err != nil {
+		return err
+	}
+	p := newPage(h, v, o)
+	p.Assets = assets
+	var buf bytes.Buffer // so that a failing template leaves no half page behind
+	if err := assets.tmpl.ExecuteTemplate(&buf, "page.tmpl", p); err != nil {
+		return fmt.Errorf("rendering the report: %w", err)
+	}
+	_, err = w.Write(buf.Bytes())
+	return err
+}
+
+func writeHTML(w io.Writer, r Run) error {
+	return HTML(w, r.History, r.Verdict, HTMLOptions{Command: r.Command, Picture: r.Picture})
+}
+
+//go:embed web
+var web embed.FS
+
+// assets are the embedded parts of the page. They are ours and therefore trusted; nothing else is.
+type assets struct {
+	tmpl   *template.Template
+	Style  template.CSS
+	Script template.JS
+	// ScriptHash admits our script, and no other, to run in the page (Content-Security-Policy).
+	ScriptHash string
+}
+
+var loadAssets = sync.OnceValues(func() (*assets, error) {
+	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "colors": colorNumbers}).
+		ParseFS(web, "web/*.tmpl")
+	if err != nil {
+		return nil, err
+	}
+	style, err := web.ReadFile("web/style.css")
+	if err != nil {
+		return nil, err
+	}
+	var script []byte
+	for _, name := range []string{"web/timeline.js", "web/page.js"} {
+		part, err := web.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		script = append(script, part...)
+	}
+	hash := sha256.Sum256(script)
+	return &assets{
+		tmpl: tmpl, Style: template.CSS(style), Script: template.JS(script),
+		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]),
+	}, nil
+})
+
+func colorNumbers() []int {
+	ns := make([]int, colors)
+	for i := range ns {
+		ns[i] = i
+	}
+	return ns
+}
+
+// page is what the template sees.
+type page struct {
+	Assets      *assets
+	Scenario    string
+	Subject     string
+	Seed        uint64
+	Answer      Answer
+	Facts       []fact
+	Refused     []string
+	Explanation []string
+	Results     []resultView
+	Picture     *picture
+	Sketch      *sketch
+	Story       []momentView
+	Ops         []opView
+	OpsLeft     int
+	Log         []logView
+	LogLeft     int
+	Plan        string
+	Provenance  []fact
+	Command     string
+	PictureLink string
+}
+
+type fact struct{ Name, Value string }
+
+type resultView struct {
+	Name, Question, Status, Expectation, By, Summary string
+	Tone                                             Tone
+	Violations                                       []violationView
+	Left                                             int
+}
+
+type violationView struct {
+	Rule, Text, Span, Class, Kind, Cause string
+	From, To                             time.Duration
+}
+
+type momentView struct {
+	N         int
+	At        time.Duration
+	Who, Text string
+	Color     int
+	Weight    string
+}
+
+type opView struct {
+	ID                 int64
+	Call               time.Duration
+	Called, Returned   string
+	Owner, Lock        string
+	Color              int
+	Asked, Told, Class string
+}
+
+type logView struct {
+	At, Sent, Got, Client, Step, Text, Reply, Key string
+	Lock                                          string
+	Lost                                          bool
+}
+
+func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
+	p := &page{
+		Scenario: name(v.Scenario), Subject: name(v.Subject), Seed: v.Seed,
+		Answer: answer(v), Command: visible(o.Command), PictureLink: o.Picture,
+	}
+	if v.Scenario == "" {
+		p.Scenario = "this run"
+	}
+	p.Facts = []fact{{"ran for", clockLength(v)}, {"operations", thousands(v.Ops)}}
+	if v.Messages > 0 {
+		p.Facts = append(p.Facts, fact{"messages", thousands(v.Messages)})
+	}
+	p.Facts = append(p.Facts, fact{"world", name(v.World)}, fact{"seed", fmt.Sprint(v.Seed)})
+	for _, r := range v.Refused {
+		p.Refused = append(p.Refused, visible(r))
+	}
+	for _, par := range strings.Split(v.Explanation, "\n") {
+		if par = strings.TrimSpace(par); par != "" {
+			p.Explanation = append(p.Explanation, visible(par))
+		}
+	}
+	for _, g := range checker.Guarantees() {
+		p.Results = append(p.Results, viewResult(v.Result(g)))
+	}
+	c := &cast{}
+	if h != nil {
+		c = newCast(h)
+		p.Picture = draw(h, v)
+		p.Sketch = newSketch(p.Picture)
+		p.addOps(h, c)
+		p.addLog(h, v)
+		p.Plan = prettyPlan(h.Header.Plan)
+	}
+	for i, m := range v.Story {
+		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: visible(m.Text),
+			Color: c.color(m.Who), Weight: string(m.Weight)})
+	}
+	p.Provenance = provenance(h, v)
+	return p
+}
+
+// violationsShown is how many violations of one guarantee the page tells one by one.
+const violationsShown = 20
+
+func viewResult(r checker.Result) resultView {
+	rv := resultView{
+		Name: string(r.Guarantee), Question: question(r.Guarantee), Status: statusWord(r), Tone: tone(r),
+		Expectation: expectation(r), By: visible(r.By), Summary: visible(r.Summary),
+	}
+	for _, x := range r.Violations {
+		if len(rv.Violations) == violationsShown {
+			rv.Left = len(r.Violations) - violationsShown
+			break
+		}
+		vv := violationView{Rule: visible(x.Rule), Text: visible(x.Text), From: x.From, To: x.To,
+			Span: checker.Stamp(x.From), Class: visible(string(x.Cause.Class)), Cause: visible(x.Cause.Text)}
+		if x.To > x.From {
+			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
+		}
+		vv.Kind = "a defect of this lock"
+		switch {
+		case x.Cause.Class == "" || x.Cause.Class == checker.Unexplained:
+			vv.Kind = ""
+		case x.Cause.Assumption:
+			vv.Kind = "an assumption of every lease lock failed"
+		}
+		rv.Violations = append(rv.Violations, vv)
+	}
+	return rv
+}
+
+func (p *page) addOps(h *history.History, c *cast) {
+	for i, op := range h.Ops {
+		if i == opsShown {
+			p.OpsLeft = len(h.Ops) - opsShown
+			break
+		}
+		ov := opView{ID: op.ID, Call: op.Call, Called: checker.Stamp(op.Call), Returned: "–", Owner: name(op.Owner),
+			Lock: name(op.Lock), Color: c.color(op.Owner), Asked: asked(op), Told: told(op)}
+		if !op.Pending() {
+			ov.Returned = checker.Stamp(op.Return)
+		}
+		switch {
+		case op.Uncertain():
+			ov.Class = "unsure"
+		case op.Outcome == history.NotHeld, op.Outcome == history.Failed, op.Outcome == history.Rejected:
+			ov.Class = "bad"
+		}
+		p.Ops = append(p.Ops, ov)
+	}
+}
+
+// addLog takes the part of the server log around the first violation, or its beginning.
+func (p *page) addLog(h *history.History, v *checker.Verdict) {
+	log := h.Served
+	if len(log) > logShown {
+		from := 0
+		if w := firstWindow(windows(v)); w != nil {
+			from = sort.Search(len(log), func(i int) bool { return log[i].At >= w.From }) - logShown/2
+		}
+		from = max(0, min(from, len(log)-logShown))
+		p.LogLeft = len(log) - logShown
+		log = log[from : from+logShown]
+	}
+	for _, s := range log {
+		lv := logView{At: checker.Stamp(s.At), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: visible(string(s.Step)),
+			Lock: name(s.Lock), Text: shorten(visible(s.Text), 300), Reply: shorten(visible(s.Reply), 120), Lost: s.Got == 0}
+		if s.Got > 0 {
+			lv.Got = length(s.Got - s.At)
+		}
+		if s.After != nil {
+			lv.Key = keyText(*s.After, s.At)
+		}
+		p.Log = append(p.Log, lv)
+	}
+}
+
+// firstWindow is the violation that the page is about: the first of exclusion, or else the first.
+func firstWindow(ws []window) *window {
+	for i := range ws {
+		if ws[i].Through {
+			return &ws[i]
+		}
+	}
+	if len(ws) > 0 {
+		return &ws[0]
+	}
+	return nil
+}
+
+// keyText says what a lock's key held at a time.
+func keyText(k history.KeyState, at time.Duration) string {
+	if len(k.Holdings) == 0 {
+		return "free"
+	}
+	var names []string
+	for _, x := range k.Holdings {
+		names = append(names, fmt.Sprintf("%s ×%d", name(x.Owner), x.Count))
+	}
+	if k.Deadline == 0 {
+		return strings.Join(names, " + ") + ", no expiry"
+	}
+	return strings.Join(names, " + ") + ", TTL " + length(k.Deadline-at)
+}
+
+// prettyPlan indents the plan; a plan that is not JSON is shown as it is.
+func prettyPlan(plan json.RawMessage) string {
+	if len(plan) == 0 {
+		return ""
+	}
+	var buf bytes.Buffer
+	if err := json.Indent(&buf, plan, "", "  "); err != nil {
+		return visibleLines(string(plan))
+	}
+	return visibleLines(buf.String())
+}
+
+// provenance says with what the run was made.
+func provenance(h *history.History, v *checker.Verdict) []fact {
+	var fs []fact
+	add := func(name, value string) {
+		if value != "" {
+			fs = append(fs, fact{name, visible(value)})
+		}
+	}
+	add("subject", v.Subject)
+	add("seed", fmt.Sprint(v.Seed))
+	add("world", v.World)
+	if h != nil {
+		add("clock", h.Header.Clock)
+		add("claims", strings.Join(h.Header.Abilities, ", "))
+		if h.Header.WatchdogTimeout > 0 {
+			add("watchdog timeout", length(h.Header.WatchdogTimeout))
+		}
+		if h.Header.RenewEvery > 0 {
+			add("renews every", length(h.Header.RenewEvery))
+		}
+		if h.Header.LatencyMax > 0 {
+			add("slowest message", length(h.Header.LatencyMax))
+		}
+		names := make([]string, 0, len(h.Header.Versions))
+		for n := range h.Header.Versions {
+			names = append(names, n)
+		}
+		sort.Strings(names)
+		for _, n := range names {
+			add(visible(n), h.Header.Versions[n])
+		}
+	}
+	add("trace hash", v.Trace)
+	return fs
+}

@@ -1,0 +1,99 @@
+package reports
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// segment is a stretch of time in which a lock's key on the server did not change.
+type segment struct {
+	from, to time.Duration
+	state    history.KeyState
+}
+
+func (s segment) holds(owner string) bool {
+	for _, h := range s.state.Holdings {
+		if h.Owner == owner {
+			return true
+		}
+	}
+	return false
+}
+
+// keySegments follows a lock's key through the server log and the environment's events. It
+// returns nothing if the log never saw the key.
+func keySegments(h *history.History, lock string, end time.Duration) []segment {
+	type change struct {
+		at     time.Duration
+		before *history.KeyState // what the server saw just before, when it tells
+		state  history.KeyState
+	}
+	var changes []change
+	var events []history.Event
+	for _, e := range h.Events {
+		if e.Lock == lock && (e.Kind == history.Expire || e.Kind == history.Delete) {
+			events = append(events, e)
+		}
+	}
+	seen := false
+	for _, s := range h.Served {
+		if s.Lock != lock || s.After == nil {
+			continue
+		}
+		seen = true
+		for len(events) > 0 && events[0].At <= s.At {
+			changes = append(changes, change{at: events[0].At})
+			events = events[1:]
+		}
+		changes = append(changes, change{s.At, s.Before, *s.After})
+	}
+	if !seen {
+		return nil
+	}
+	for _, e := range events {
+		changes = append(changes, change{at: e.At})
+	}
+	var segments []segment
+	now := segment{}
+	set := func(at time.Duration, state history.KeyState) {
+		if sameState(now.state, state) {
+			return
+		}
+		if at > now.from {
+			now.to = at
+			segments = append(segments, now)
+		}
+		now = segment{from: at, state: state}
+	}
+	for _, c := range changes {
+		if c.before != nil { // a change that no record tells of, as by a restart
+			set(c.at, *c.before)
+		}
+		set(c.at, c.state)
+	}
+	if now.to = end; now.to > now.from {
+		segments = append(segments, now)
+	}
+	return segments
+}
+
+func sameState(a, b history.KeyState) bool {
+	return sameHoldings(a.Holdings, b.Holdings) && (len(a.Holdings) == 0 || a.Deadline == b.Deadline)
+}
+
+func sameHoldings(a, b []history.Holding) bool { return slices.Equal(a, b) }
+
+// longestTTL is the longest time to live that any lock had: the full height of the ramps.
+func longestTTL(locks map[string][]segment) time.Duration {
+	longest := time.Duration(1)
+	for _, segments := range locks {
+		for _, s := range segments {
+			if len(s.state.Holdings) > 0 {
+				longest = max(longest, s.state.Deadline-s.from)
+			}
+		}
+	}
+	return longest
+}

@@ -1,0 +1,152 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+const lockName = "order:42"
+
+func sec(s float64) time.Duration { return time.Duration(s*1e6+0.5) * time.Microsecond }
+
+func held(owner string, count int64, deadline float64) *history.KeyState {
+	return &history.KeyState{Holdings: []history.Holding{{Owner: owner, Count: count}}, Deadline: sec(deadline)}
+}
+
+// watchdogDeath is the story that the project begins with:
+//
+//	c1 watchdog          |5 s  paused ------------------------------------------>
+//	c1:1       lock====believes=========================================unlock: refused
+//	c2:1         lock........................waits.....|lock=====believes==========unlock
+//	key        c1:1 TTL 30 s ----------------expires^  c2:1 ...
+func watchdogDeath() (*history.History, *checker.Verdict) {
+	h := &history.History{
+		Header: history.Header{
+			Version: history.Version, Clock: "virtual", World: "sim", Scenario: "watchdog-death", Subject: "rlock-latch", Seed: 1,
+			Plan:      json.RawMessage(`{"version":1,"scenario":"watchdog-death","clients":[{"name":"c1","programs":[{"thread":1,"do":[{"lock":"order:42"},{"work":"45s"},{"unlock":"order:42"}]}]},{"name":"c2","programs":[{"thread":1,"do":[{"sleep":"2s"},{"lock":"order:42"},{"work":"30s"},{"unlock":"order:42"}]}]}],"faults":[{"kind":"pause-watchdog","client":"c1","from":"5s"}]}`),
+			Versions:  map[string]string{"go": "go1.26.8", "go-redis": "v9.23.0", "holdfast": "v0.1.0", "miniredis": "v2.40.0"},
+			Abilities: []string{"reentrant", "watchdog", "force", "inspect"},
+
+			WatchdogTimeout: sec(30), RenewEvery: sec(10), LatencyMax: sec(0.005),
+		},
+		Ops: []history.Op{
+			{ID: 1, Client: "c1", Owner: "c1:1", Lock: lockName, Kind: history.Lock, Lease: sec(30), Watchdog: true,
+				Call: sec(0.406), Return: sec(0.413), Outcome: history.Acquired, Evidence: history.Executed, Executed: sec(0.410), Answer: history.Acquired},
+			{ID: 2, Client: "c1", Owner: "c1:1", Lock: lockName, Kind: history.Read, Call: sec(0.500), Return: sec(0.501), Outcome: history.OK},
+			{ID: 3, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Lock, Lease: sec(30), Watchdog: true,
+				Call: sec(2.001), Return: sec(30.418), Outcome: history.Acquired, Evidence: history.Executed, Executed: sec(30.415), Answer: history.Acquired},
+			{ID: 4, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Read, Call: sec(31), Return: sec(31.001), Outcome: history.OK},
+			{ID: 5, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Write, Value: 1, Call: sec(40), Return: sec(40.001), Outcome: history.OK},
+			{ID: 6, Client: "c1", Owner: "c1:1", Lock: lockName, Kind: history.Write, Value: 1, Call: sec(45.3), Return: sec(45.301), Outcome: history.OK},
+			{ID: 7, Client: "c1", Owner: "c1:1", Lock: lockName, Kind: history.Unlock,
+				Call: sec(45.400), Return: sec(45.408), Outcome: history.NotHeld, Error: "attempt to unlock lock, not locked by current thread by node id: c1 thread-id: 1",
+				Evidence: history.Executed, Executed: sec(45.404), Answer: history.NotHeld},
+			{ID: 8, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Unlock,
+				Call: sec(60.5), Return: sec(60.507), Outcome: history.Released, Evidence: history.Executed, Executed: sec(60.503), Answer: history.Released},
+		},
+		Events: []history.Event{
+			{At: sec(30.410), Kind: history.Expire, Lock: lockName, Owner: "c1:1"},
+			{At: sec(45.408), Kind: history.Finished, Client: "c1"},
+			{At: sec(60.507), Kind: history.Finished, Client: "c2"},
+		},
+		Faults: []history.Fault{{Index: 0, Kind: "pause-watchdog", Client: "c1", From: sec(5), Hits: 4}},
+		End:    &history.End{At: sec(75.400), Messages: 46, Trace: "9f2c61d0a7b3e845"},
+	}
+	serve := func(at float64, client string, step history.Step, op int64, text, reply string, before, after *history.KeyState) {
+		s := history.Served{At: sec(at), Sent: sec(at - 0.003), Client: client, Conn: client + "#1", Step: step, Op: op,
+			Text: text, Reply: reply, Got: sec(at + 0.003), Before: before, After: after}
+		if after != nil {
+			s.Lock, s.Owner = lockName, client+":1"
+		}
+		h.Served = append(h.Served, s)
+	}
+	free := &history.KeyState{}
+	serve(0.1, "c1", history.StepSession, 0, "HELLO 3", "server redis", nil, nil)
+	serve(0.2, "c2", history.StepSession, 0, "HELLO 3", "server redis", nil, nil)
+	serve(0.410, "c1", history.StepAcquire, 1, "EVALSHA 4f… 1 order:42 30000 c1:1", "(nil)", free, held("c1:1", 1, 30.410))
+	serve(2.004, "c2", history.StepAcquire, 3, "EVALSHA 4f… 1 order:42 30000 c2:1", "28406", held("c1:1", 1, 30.410), held("c1:1", 1, 30.410))
+	serve(2.010, "c2", history.StepSubscribe, 3, "SUBSCRIBE redisson_lock__channel:{order:42}", "subscribe 1", nil, nil)
+	serve(2.016, "c2", history.StepAcquire, 3, "EVALSHA 4f… 1 order:42 30000 c2:1", "28394", held("c1:1", 1, 30.410), held("c1:1", 1, 30.410))
+	serve(30.415, "c2", history.StepAcquire, 3, "EVALSHA 4f… 1 order:42 30000 c2:1", "(nil)", free, held("c2:1", 1, 60.415))
+	serve(40.421, "c2", history.StepRenew, 0, "EVALSHA 7a… 1 order:42 30000 c2:1", "1", held("c2:1", 1, 60.415), held("c2:1", 1, 70.421))
+	serve(45.404, "c1", history.StepRelease, 7, "EVALSHA 9c… 2 order:42 redisson_lock__channel:{order:42} 0 30000 c1:1", "(nil)", held("c2:1", 1, 70.421), held("c2:1", 1, 70.421))
+	serve(50.425, "c2", history.StepRenew, 0, "EVALSHA 7a… 1 order:42 30000 c2:1", "1", held("c2:1", 1, 70.421), held("c2:1", 1, 80.425))
+	serve(60.431, "c2", history.StepRenew, 0, "EVALSHA 7a… 1 order:42 30000 c2:1", "1", held("c2:1", 1, 80.425), held("c2:1", 1, 90.431))
+	serve(60.503, "c2", history.StepRelease, 8, "EVALSHA 9c… 2 order:42 redisson_lock__channel:{order:42} 0 30000 c2:1", "1", held("c2:1", 1, 90.431), free)
+
+	death := checker.Cause{Class: checker.PausedHolder, Assumption: true, Faults: []int{0},
+		Text: "the key expired at 30.410 s: last renewal at 0.410 s, the watchdog of c1 was paused from 5.000 s on"}
+	v := &checker.Verdict{
+		Version: checker.VerdictVersion, Scenario: "watchdog-death", Subject: "rlock-latch", World: "sim", Seed: 1,
+		Ops: 8, Messages: 46, Virtual: sec(75.400), Trace: "9f2c61d0a7b3e845",
+		Explanation: "c1:1 took order:42 at 0.410 s for 30 s and relied on its watchdog to renew the lease. The watchdog was paused at 5.000 s and never renewed it, so the key expired at 30.410 s while c1:1 worked on, and nobody told it. c2:1, which had waited since 2.001 s, got the lock 5 ms later. For 14.982 s both believed that order:42 was theirs, both wrote, and one of the two updates was lost. The unlock of c1:1 was refused, as it should be: the lock as an object did nothing wrong.",
+		Results: []checker.Result{
+			{Guarantee: checker.Object, Status: checker.Holds, Expected: checker.Holds, By: "witness replay",
+				Summary: "Every answer of 4 calls on order:42 fits the sequential lease lock in the server's order."},
+			{Guarantee: checker.Exclusion, Status: checker.Broken, Expected: checker.Broken, By: "beliefs",
+				Summary: "c1:1 and c2:1 both believed to hold order:42 for 14.982 s.",
+				Violations: []checker.Violation{{
+					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"},
+					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death}}},
+			{Guarantee: checker.Effect, Status: checker.Broken, Expected: checker.Broken, By: "lost updates",
+				Summary: "One of 2 updates was lost.",
+				Violations: []checker.Violation{{
+					Rule: "no update of the protected resource is lost", Lock: lockName, From: sec(40.001), To: sec(45.301), Ops: []int64{6, 5}, Owners: []string{"c1:1", "c2:1"},
+					Text: "c1:1 wrote 1 at 45.300 s over the 1 that c2:1 wrote at 40.000 s: it had read 0 before", Cause: death}}},
+			{Guarantee: checker.Fencing, Status: checker.NotClaimed, Expected: checker.NotClaimed, Summary: "The lock grants no fencing tokens."},
+			{Guarantee: checker.Watchdog, Status: checker.Broken, Expected: checker.Broken, By: "renewal gaps",
+				Summary: "The lease of c1:1 was not renewed for 30.000 s; every 10.000 s is promised.",
+				Violations: []checker.Violation{{
+					Rule: "a living holder's lease is renewed in time", Lock: lockName, From: sec(10.420), To: sec(30.410), Ops: []int64{1}, Owners: []string{"c1:1"},
+					Text: "no renewal for c1:1 came after 0.410 s; the first was due at 10.410 s", Cause: death}}},
+			{Guarantee: checker.Liveness, Status: checker.Holds, Expected: checker.Holds, By: "waits",
+				Summary: "The one waiter got the lock 5.000 ms after it was free, and no key was left over."},
+		},
+		Story: []checker.Moment{
+			{At: sec(0.413), Who: "c1:1", Text: "acquires order:42, lease 30.000 s, renewed by its watchdog", Weight: checker.Plain},
+			{At: sec(2.001), Who: "c2:1", Text: "asks for order:42 and waits", Weight: checker.Plain},
+			{At: sec(5), Who: "fault", Text: "the watchdog of c1 is paused", Weight: checker.Faulty},
+			{At: sec(30.410), Who: "server", Text: "the key of order:42 expires under c1:1, which is not told", Weight: checker.Key},
+			{At: sec(30.418), Who: "c2:1", Text: "acquires order:42: two owners now believe that it is theirs", Weight: checker.Breaking},
+			{At: sec(40), Who: "c2:1", Text: "writes 1", Weight: checker.Plain},
+			{At: sec(45.3), Who: "c1:1", Text: "writes 1 over it: an update is lost", Weight: checker.Breaking},
+			{At: sec(45.408), Who: "c1:1", Text: "unlock is refused: it does not hold the lock", Weight: checker.Key},
+			{At: sec(60.507), Who: "c2:1", Text: "releases order:42", Weight: checker.Plain},
+		},
+	}
+	return h, v
+}
+
+// quiet is a run without faults in which n operations of several clients take turns.
+func quiet(n int) (*history.History, *checker.Verdict) {
+	h := &history.History{Header: history.Header{Version: history.Version, Clock: "virtual", World: "sim", Scenario: "baseline", Subject: "rlock-latch", Seed: 7}}
+	at := 0.1
+	for i := 0; i < n; i += 2 {
+		client := fmt.Sprintf("c%d", 1+(i/2)%5)
+		owner := client + ":1"
+		lock, unlock := int64(i+1), int64(i+2)
+		free := history.KeyState{}
+		taken := held(owner, 1, at+30.004)
+		h.Ops = append(h.Ops,
+			history.Op{ID: lock, Client: client, Owner: owner, Lock: lockName, Kind: history.Lock, Lease: sec(30), Watchdog: true,
+				Call: sec(max(0, at-0.9)), Return: sec(at + 0.007), Outcome: history.Acquired, Evidence: history.Executed, Executed: sec(at + 0.004), Answer: history.Acquired},
+			history.Op{ID: unlock, Client: client, Owner: owner, Lock: lockName, Kind: history.Unlock,
+				Call: sec(at + 0.2), Return: sec(at + 0.207), Outcome: history.Released, Evidence: history.Executed, Executed: sec(at + 0.203), Answer: history.Released})
+		h.Served = append(h.Served,
+			history.Served{At: sec(at + 0.004), Sent: sec(at), Client: client, Conn: client + "#1", Step: history.StepAcquire, Op: lock, Owner: owner, Lock: lockName,
+				Text: "EVALSHA 4f… 1 order:42 30000 " + owner, Before: &free, After: taken, Reply: "(nil)", Got: sec(at + 0.007)},
+			history.Served{At: sec(at + 0.203), Sent: sec(at + 0.2), Client: client, Conn: client + "#1", Step: history.StepRelease, Op: unlock, Owner: owner, Lock: lockName,
+				Text: "EVALSHA 9c… 2 order:42 redisson_lock__channel:{order:42} 0 30000 " + owner, Before: taken, After: &free, Reply: "1", Got: sec(at + 0.207)})
+		at += 0.25
+	}
+	h.End = &history.End{At: sec(at), Messages: 4 * n, Trace: "00c0ffee"}
+	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "baseline", Subject: "rlock-latch", World: "sim", Seed: 7, Ops: n, Messages: 4 * n, Virtual: sec(at), Trace: "00c0ffee"}
+	for _, g := range checker.Guarantees() {
+		v.Results = append(v.Results, checker.Result{Guarantee: g, Status: checker.Holds, Summary: "It held."})
+	}
+	return h, v
+}

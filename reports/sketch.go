@@ -1,0 +1,159 @@
+package reports
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// sketch is the picture with the whole run drawn to one fixed width: for paper, and for browsers
+// without scripts.
+type sketch struct {
+	Width, Height, Axis int
+	Lanes               []*lane
+	Ticks, Names        []words
+	Shapes, Bands       []mark
+	Signs               []mark
+	Texts, Pins         []words
+}
+
+// mark is one shape in its place. X and W are text so that the template need not format them.
+type mark struct {
+	Form, Class, X, W, Points, Symbol, Title string
+	Y, H                                     int
+}
+
+// words is a text in its place.
+type words struct {
+	Class, X, Text, Title string
+	Y                     int
+}
+
+const (
+	sketchWidth = 1080
+	sketchRight = sketchWidth - 14
+	letter      = 6.6 // the width of an average letter of a label, in pixels
+)
+
+func newSketch(p *picture) *sketch {
+	s := &sketch{Width: sketchWidth, Height: p.Height, Axis: axisHeight, Lanes: p.Lanes}
+	scale := float64(sketchRight-p.Gutter) / float64(max(p.End, 1))
+	x := func(t time.Duration) float64 { return float64(p.Gutter) + float64(t)*scale }
+	for t, step := time.Duration(0), axisStep(p.End, 8); t <= p.End; t += step {
+		s.Ticks = append(s.Ticks, words{X: px(x(t)), Y: 18, Text: axisText(t, step)})
+	}
+	for _, w := range p.Windows {
+		s.addWindow(p, w, x)
+	}
+	for _, l := range p.Lanes {
+		s.addLane(l, x)
+	}
+	room := 0.0
+	for _, n := range p.Pins {
+		if at := x(n.At); at >= room { // of pins on one spot the first is drawn
+			s.Pins = append(s.Pins, words{Class: "w-" + n.Weight, X: px(at), Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
+			room = at + 18
+		}
+	}
+	return s
+}
+
+// pinY is the middle of the row of the story's numbers, just above the first lane.
+func (p *picture) pinY() int {
+	if len(p.Lanes) == 0 {
+		return axisHeight
+	}
+	return p.Lanes[0].Y - pinRow/2
+}
+
+func (s *sketch) addWindow(p *picture, w window, x func(time.Duration) float64) {
+	m := mark{Form: "bar", Class: "k-window", X: px(x(w.From)), W: px(max(2, x(w.To)-x(w.From))), Y: w.Y + 2, H: windowRow - 6, Title: w.Text}
+	s.Shapes = append(s.Shapes, m)
+	if w.Through {
+		m.Class, m.Y = "k-through", w.Y+windowRow-4
+		m.H = p.Height - axisHeight - m.Y
+		s.Bands = append(s.Bands, m)
+	}
+	// The label begins in the window, or ends at the picture's edge if it would leave it.
+	at := min(x(w.From)+7, sketchRight-letter*float64(utf8.RuneCountInString(w.Label)))
+	s.Texts = append(s.Texts, words{Class: "window-label", X: px(at), Y: w.Y + 15, Text: w.Label})
+}
+
+// addLane draws a lane's items. Of many of a kind that fall on one pixel, the first is drawn.
+func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
+	s.Names = append(s.Names, words{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub})
+	drawn := make(map[string]int)
+	for _, it := range l.Items {
+		x0, x1 := x(it.From), x(it.To)
+		if end, ok := drawn[it.Kind]; ok && end == int(x1) && x1-x0 < 1 {
+			continue
+		}
+		drawn[it.Kind] = int(x1)
+		sh := shapes[it.Kind]
+		y, h := l.Y+sh.Y, sh.H
+		if h == 0 {
+			h = l.H
+		}
+		m := mark{Form: sh.Form, Class: it.class(), X: px(x0), W: px(max(1, x1-x0)), Y: y, H: h, Title: it.Tip}
+		switch sh.Form {
+		case "sym":
+			m.Symbol = it.Kind
+			s.Signs = append(s.Signs, m)
+			continue
+		case "ramp":
+			top := func(share float64) string { return px(float64(y) + float64(h)*(1-share)) }
+			m.Points = fmt.Sprintf("%s,%d %s,%s %s,%s %s,%d", px(x0), y+h, px(x0), top(it.Left), px(x1), top(it.Right), px(x1), y+h)
+		case "tick":
+			m.Form, m.W = "bar", "2"
+		}
+		s.Shapes = append(s.Shapes, m)
+		if it.Label == "" {
+			continue
+		}
+		t := words{Class: "label l-" + it.Kind, X: px(x0 + 6), Y: y + h/2 + 4, Text: it.Label}
+		if sh.H == 0 { // a fault names itself at the top of the lane
+			t.Y = y + 11
+		} else if letter*float64(utf8.RuneCountInString(it.Label))+10 > x1-x0 {
+			continue
+		}
+		s.Texts = append(s.Texts, t)
+	}
+}
+
+func (it item) class() string {
+	if it.Color == noColor {
+		return "k-" + it.Kind
+	}
+	return fmt.Sprintf("k-%s o%d", it.Kind, it.Color)
+}
+
+func (l *lane) colorClass() string {
+	if l.Color == noColor {
+		return "name"
+	}
+	return fmt.Sprintf("name o%d", l.Color)
+}
+
+func px(x float64) string {
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0")
+}
+
+// axisStep is a round step that divides a span into at most n parts.
+func axisStep(span time.Duration, n int) time.Duration {
+	least := max(float64(span)/float64(n), 1)
+	base := math.Pow(10, math.Floor(math.Log10(least)))
+	for _, m := range []float64{1, 2, 5} {
+		if base*m >= least {
+			return time.Duration(base * m)
+		}
+	}
+	return time.Duration(base * 10)
+}
+
+// axisText writes a time with as many decimals as the step needs.
+func axisText(t, step time.Duration) string {
+	decimals := max(0, -int(math.Floor(math.Log10(step.Seconds()))))
+	return fmt.Sprintf("%.*f s", decimals, t.Seconds())
+}
