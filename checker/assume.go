@@ -1,0 +1,84 @@
+package checker
+
+import (
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// assumptions checks what every checker takes for granted, and says what is not so. A history
+// that fails here is a fault of whoever recorded it, and judging it would mean nothing.
+func assumptions(h *history.History) []string {
+	var wrong []string
+	refuse := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+
+	ids := make(map[int64]bool, len(h.Ops))
+	calls := map[string][]history.Op{}
+	for _, op := range h.Ops {
+		switch {
+		case ids[op.ID]:
+			refuse("operation %d: another operation has the same id", op.ID)
+		case !op.Kind.Valid():
+			refuse("operation %d: unknown operation %q", op.ID, op.Kind)
+		case op.Owner == "" || op.Lock == "":
+			refuse("operation %d: %s without an owner or a lock", op.ID, op.Kind)
+		case op.Return != 0 && op.Return < op.Call:
+			refuse("operation %d: returned at %s, before it was called at %s", op.ID, Stamp(op.Return), Stamp(op.Call))
+		case op.Return != 0 && !op.Kind.Allows(op.Outcome):
+			refuse("operation %d: %s cannot end %q", op.ID, op.Kind, op.Outcome)
+		case op.Evidence == history.Executed && op.Executed < op.Call:
+			refuse("operation %d: executed at %s, before it was called at %s", op.ID, Stamp(op.Executed), Stamp(op.Call))
+		case op.Evidence == history.Executed && op.Kind.OnLock() && !op.Kind.Allows(op.Answer):
+			refuse("operation %d: the server cannot answer %s with %q", op.ID, op.Kind, op.Answer)
+		}
+		ids[op.ID] = true
+		if op.Kind != history.Renew { // a watchdog works while its owner does
+			calls[op.Owner] = append(calls[op.Owner], op)
+		}
+	}
+
+	owners := make([]string, 0, len(calls))
+	for o := range calls {
+		owners = append(owners, o)
+	}
+	sort.Strings(owners)
+	for _, o := range owners {
+		ops := calls[o]
+		sort.SliceStable(ops, func(i, j int) bool { return ops[i].Call < ops[j].Call })
+		for i := 1; i < len(ops); i++ {
+			if before := ops[i-1]; before.Pending() || before.Return > ops[i].Call {
+				refuse("operation %d: %s called it while its operation %d was not finished", ops[i].ID, o, before.ID)
+				break
+			}
+		}
+	}
+	var last time.Duration
+	for _, s := range h.Served {
+		if s.At < last {
+			refuse("the server log runs backwards: a command of %s at %s stands after %s", s.Client, Stamp(s.At), Stamp(last))
+			break
+		}
+		last = s.At
+	}
+	return wrong
+}
+
+// endOf is when the history ends on its own clock.
+func endOf(h *history.History) time.Duration {
+	if h.End != nil {
+		return h.End.At
+	}
+	var end time.Duration
+	for _, op := range h.Ops {
+		end = max(end, op.Call, op.Return, op.Executed)
+	}
+	for _, e := range h.Events {
+		end = max(end, e.At)
+	}
+	for _, s := range h.Served {
+		end = max(end, s.At)
+	}
+	return end
+}

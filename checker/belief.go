@@ -1,0 +1,109 @@
+package checker
+
+import (
+	"sort"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A belief is the time during which an owner took the lock to be its own: from the return of the
+// acquiring call to the call of the unlock that gives back its last hold, or to the moment it
+// learned that the hold was over, or to the death of its client. Work done in that time is what a
+// lock is for.
+type belief struct {
+	owner    string
+	client   string
+	from, to time.Duration // to: the end of the history when open
+	open     bool
+	acquire  *history.Op // the call that began it
+	watchdog bool        // some hold in it has no explicit lease
+
+	// What ended it; all zero when the client died, its programs ended, or nothing did.
+	unlock *history.Op
+	lost   *history.Event
+}
+
+// beliefsOf follows what each owner was told.
+func beliefsOf(f *facts, l *lockFacts) []*belief {
+	// Per owner, since one owner's calls are sequential: what it was told of at a return, and
+	// what it gave up at a call.
+	type step struct {
+		at   time.Duration
+		op   *history.Op
+		call bool
+		lost *history.Event
+	}
+	steps := map[string][]step{}
+	var owners []string
+	add := func(owner string, s step) {
+		if _, known := steps[owner]; !known {
+			owners = append(owners, owner)
+		}
+		steps[owner] = append(steps[owner], s)
+	}
+	for _, op := range l.ops {
+		switch {
+		case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
+			add(op.Owner, step{at: op.Call, op: op, call: true})
+			if !op.Pending() {
+				add(op.Owner, step{at: op.Return, op: op})
+			}
+		case op.Kind.Acquires() && op.Outcome == history.Acquired && !op.Pending():
+			add(op.Owner, step{at: op.Return, op: op})
+		}
+	}
+	for _, e := range l.events {
+		if e.Kind == history.Lost && e.Owner != "" {
+			add(e.Owner, step{at: e.At, lost: e})
+		}
+	}
+	sort.Strings(owners)
+
+	var all []*belief
+	for _, owner := range owners {
+		ss := steps[owner]
+		sort.SliceStable(ss, func(i, j int) bool { return ss[i].at < ss[j].at })
+		var b *belief
+		var count int64
+		end := func(at time.Duration, unlock *history.Op, lost *history.Event) {
+			if b != nil {
+				b.to, b.open, b.unlock, b.lost = at, false, unlock, lost
+			}
+			b, count = nil, 0
+		}
+		for _, s := range ss {
+			switch {
+			case s.lost != nil:
+				end(s.at, nil, s.lost)
+			case s.op.Kind.Acquires():
+				if b == nil {
+					b = &belief{owner: owner, client: s.op.Client, from: s.at, acquire: s.op, open: true}
+					all = append(all, b)
+				}
+				count++
+				b.watchdog = b.watchdog || s.op.Watchdog
+			case s.call:
+				if count <= 1 || s.op.Kind == history.ForceUnlock {
+					end(s.at, s.op, nil)
+				}
+			case b == nil:
+			case s.op.Outcome == history.Decremented:
+				count--
+			case s.op.Outcome != history.Failed:
+				// Refused: it never held. Released: more was given back than it asked for.
+				// Unknown: it cannot know what it holds, and goes on under a new owner.
+				end(s.at, s.op, nil)
+			}
+		}
+	}
+	for _, b := range all {
+		if gone, known := f.ended[b.client]; known && (b.open || gone < b.to) {
+			b.to, b.open, b.unlock, b.lost = max(gone, b.from), false, nil, nil
+		} else if b.open {
+			b.to = max(f.end, b.from)
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].from < all[j].from })
+	return all
+}

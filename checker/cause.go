@@ -1,0 +1,170 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// lostHold says why the server no longer had an owner's hold at a moment at which the owner still
+// believed in it.
+func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
+	var t *tenure
+	for _, c := range l.tenures {
+		if c.owner == owner && c.from <= at {
+			t = c
+		}
+	}
+	switch {
+	case t == nil:
+		return Cause{Class: Unexplained, Text: fmt.Sprintf("the server never granted %s to %s", l.name, owner)}
+	case t.open || t.to > at:
+		return Cause{Class: GrantedTwice, Text: fmt.Sprintf("the server gave %s away at %s while %s held it", l.name, Stamp(at), owner)}
+	case t.endEvent != nil && !t.outside:
+		return f.expired(l, t)
+	case t.endEvent != nil:
+		return f.takenAway(l, t)
+	}
+	return f.released(l, t)
+}
+
+// expired says why a hold came to the end of its lease.
+func (f *facts) expired(l *lockFacts, t *tenure) Cause {
+	last := t.last()
+	what := fmt.Sprintf("the key of %s expired at %s: ", l.name, Stamp(t.to))
+	if len(t.sets) == 1 {
+		what += fmt.Sprintf("its lease of %s began at %s", short(t.lease), Stamp(last))
+		if t.watchdog {
+			what += " and was never renewed"
+		}
+	} else {
+		what += fmt.Sprintf("its lease of %s was last renewed at %s", short(t.lease), Stamp(last))
+	}
+	for i := range f.h.Events {
+		e := &f.h.Events[i]
+		if e.Kind == history.ClockJump && last < e.At && e.At <= t.to {
+			return Cause{Class: ClockJumped, Assumption: true,
+				Text: fmt.Sprintf("%s, and the server's clock jumped by %s at %s", what, short(e.By), Stamp(e.At))}
+		}
+	}
+	if !t.watchdog {
+		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
+		if paused := f.strikes(t.client, t.from, t.to, hinders); len(paused) > 0 {
+			return Cause{Class: f.hindrance(paused), Assumption: true, Faults: paused, Text: what + ", and " + f.describeAll(paused)}
+		}
+		return Cause{Class: LeaseExpired, Assumption: true, Text: what + ", and the work took longer"}
+	}
+	c := f.unrenewed(t, last, t.to)
+	c.Text = what + c.Text
+	return c
+}
+
+// unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
+// statement of that.
+func (f *facts) unrenewed(t *tenure, from, to time.Duration) Cause {
+	stops := func(kind string) bool { return pauses(kind) || kind == partition }
+	if faults := f.strikes(t.client, from, to, stops); len(faults) > 0 {
+		return Cause{Class: f.hindrance(faults), Assumption: true, Faults: faults, Text: ", because " + f.describeAll(faults)}
+	}
+	sent := 0
+	for i := range f.h.Ops {
+		op := &f.h.Ops[i]
+		if op.Kind == history.Renew && op.Lock == t.grant.Lock && op.Owner == t.owner && op.Call > from && op.Call < to && answer(op) != history.Renewed {
+			sent++
+		}
+	}
+	if faults := f.strikes(t.client, from, to, func(string) bool { return true }); len(faults) > 0 {
+		return Cause{Class: LostMessage, Faults: faults, Text: ", after " + f.describeAll(faults)}
+	}
+	if sent > 0 {
+		return Cause{Class: LostMessage, Text: fmt.Sprintf(", though %s sent", was(sent, "renewal"))}
+	}
+	return Cause{Class: LeaseExpired, Text: ", and no fault explains why"}
+}
+
+// hindrance is the class for faults that keep a holder from renewing.
+func (f *facts) hindrance(faults []int) Class {
+	for _, i := range faults {
+		if pauses(f.h.Faults[i].Kind) {
+			return PausedHolder
+		}
+	}
+	return CutOff
+}
+
+// takenAway says who removed the key from outside.
+func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
+	for i := range f.h.Events {
+		e := &f.h.Events[i]
+		if (e.Kind == history.Restart || e.Kind == history.Failover) && t.from <= e.At && e.At <= t.to {
+			return Cause{Class: ServerLost, Assumption: true,
+				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}
+		}
+	}
+	c := Cause{Class: KeyLost, Assumption: true}
+	for i := range f.h.Faults {
+		if fault := &f.h.Faults[i]; fault.Lock == l.name && t.from <= fault.From && fault.From <= t.to {
+			c.Faults = append(c.Faults, i)
+		}
+	}
+	c.Text = fmt.Sprintf("the key of %s was %s from outside at %s, while %s held it",
+		l.name, map[bool]string{true: "expired", false: "deleted"}[t.endEvent.Kind == history.Expire], Stamp(t.to), t.owner)
+	return c
+}
+
+// released says why an operation ended a hold that its owner still believed in.
+func (f *facts) released(l *lockFacts, t *tenure) Cause {
+	op := t.endOp
+	switch {
+	case op == nil:
+		return Cause{Class: Unexplained, Text: fmt.Sprintf("the server ended the hold of %s on %s at %s", t.owner, l.name, Stamp(t.to))}
+	case op.Kind == history.ForceUnlock:
+		return Cause{Class: Forced, Assumption: true, Text: fmt.Sprintf("the lock %s was forced free by %s at %s, while %s held it", l.name, op.Owner, Stamp(t.to), t.owner)}
+	case t.endAgain:
+		c := Cause{Class: DoubleExecution, Text: fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
+			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to))}
+		c.Faults = f.strikes(op.Client, op.Call, t.to, func(string) bool { return true })
+		return c
+	case op.Owner != t.owner:
+		return Cause{Class: ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
+			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
+	}
+	return Cause{Class: Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// objectCause is the cause of a violation of object: there the lock itself answered wrongly, so
+// that it is a defect whatever the faults were; they are named when they struck the call.
+func objectCause(f *facts, l *lockFacts, a *act, class Class) Cause {
+	c := Cause{Class: class}
+	if a.op == nil {
+		c.Text = "the key's time to live was not what the lock had promised"
+		return c
+	}
+	from, to := a.op.Call, max(a.op.Return, a.at)
+	if c.Faults = f.strikes(a.op.Client, from, to, func(kind string) bool { return kind != pauseWatchdog }); len(c.Faults) > 0 {
+		c.Text = "at the time of the call " + f.describeAll(c.Faults)
+	} else {
+		c.Text = "no fault was near: the lock answered so by itself"
+	}
+	return c
+}
+
+// short is a duration the way people say it: "30 s".
+func short(d time.Duration) string {
+	s := fmt.Sprintf("%.3f", d.Seconds())
+	for s[len(s)-1] == '0' {
+		s = s[:len(s)-1]
+	}
+	if s[len(s)-1] == '.' {
+		s = s[:len(s)-1]
+	}
+	return s + " s"
+}
+
+func was(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " was"
+	}
+	return fmt.Sprintf("%d %ss were", n, what)
+}

@@ -1,0 +1,74 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// NoLostUpdate is the rule of effect.
+const NoLostUpdate = "nobody writes between the read and the write of a critical section"
+
+// judgeEffect looks for lost updates: a write that was computed from a read, after which another
+// owner wrote. The resource of a lock is the one that has its name.
+func judgeEffect(_ context.Context, f *facts) Result {
+	var violations []Violation
+	writes := 0
+	for _, l := range f.locks {
+		read := map[string]*history.Op{} // what each owner read last and has not yet written back
+		var written []*history.Op
+		seen := map[string]int{} // how many writes each owner had seen when it read
+		for _, op := range l.resource {
+			if _, ok := took(op); !ok {
+				continue
+			}
+			if op.Kind == history.Read {
+				read[op.Owner], seen[op.Owner] = op, len(written)
+				continue
+			}
+			if op.Outcome == history.Rejected {
+				continue
+			}
+			if r := read[op.Owner]; r != nil {
+				for _, lost := range written[seen[op.Owner]:] {
+					if lost.Owner != op.Owner {
+						violations = append(violations, f.lostUpdate(l, r, lost, op))
+					}
+				}
+			}
+			delete(read, op.Owner)
+			written = append(written, op)
+			writes++
+		}
+	}
+	if writes == 0 {
+		return notClaimed("nothing was written to a shared resource")
+	}
+	return conclude("order of reads and writes",
+		fmt.Sprintf("%s, no update lost", count(writes, "write")),
+		fmt.Sprintf("%s lost among %s", count(len(violations), "update"), count(writes, "write")),
+		violations)
+}
+
+func (f *facts) lostUpdate(l *lockFacts, read, lost, write *history.Op) Violation {
+	v := Violation{
+		Rule: NoLostUpdate, Lock: l.name, From: tookOrCall(read), To: tookOrCall(write),
+		Text: fmt.Sprintf("%s read %d at %s and wrote %d at %s; the %d that %s wrote at %s in between is lost",
+			write.Owner, read.Value, Stamp(tookOrCall(read)), write.Value, Stamp(tookOrCall(write)),
+			lost.Value, lost.Owner, Stamp(tookOrCall(lost))),
+		Ops:    []int64{write.ID, lost.ID, read.ID},
+		Owners: []string{lost.Owner, write.Owner},
+		Cause:  Cause{Class: Unexplained, Text: "the two did not hold the lock at once: the write came late or without the lock"},
+	}
+	for _, o := range overlaps(l) {
+		if pair := [2]string{o.first.owner, o.second.owner}; pair != [2]string{lost.Owner, write.Owner} && pair != [2]string{write.Owner, lost.Owner} {
+			continue
+		}
+		if o.from <= v.To && v.From <= o.to {
+			v.Cause = f.overlapped(l, o).Cause
+			break
+		}
+	}
+	return v
+}

@@ -1,0 +1,249 @@
+package checker
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// facts is what all guarantees are judged from, collected once and never changed after.
+type facts struct {
+	h       *history.History
+	options Options
+	end     time.Duration
+	locks   []*lockFacts // by name
+	died    map[string]time.Duration
+	ended   map[string]time.Duration // clients that died, or whose programs ended
+
+	// disagreement is set when two checkers that know the same give different answers: a
+	// harness error.
+	disagreement string
+}
+
+// lockFacts is what there is to know of one lock.
+type lockFacts struct {
+	name     string
+	ops      []*history.Op    // on the lock, in order of their calls
+	resource []*history.Op    // on the resource it protects, in order of their execution
+	events   []*history.Event // of this lock
+	acts     []act            // what took effect, in the server's order as far as it is known
+	tenures  []*tenure        // who held on the server
+	beliefs  []*belief        // who believed to hold
+}
+
+// An act is something that took effect on a lock: an operation, an event, or one more execution
+// of an operation that had taken effect already. Exactly one of op and event is set.
+type act struct {
+	at    time.Duration
+	seq   int // position in the server log, -1 when unknown
+	op    *history.Op
+	event *history.Event
+	again bool              // op took effect before this
+	after *history.KeyState // the key afterwards, when the server log shows it
+}
+
+// answer is what the lock did for an operation: the server's word where it is known.
+func answer(op *history.Op) history.Outcome {
+	if op.Evidence == history.Executed {
+		return op.Answer
+	}
+	return op.Outcome
+}
+
+// changes reports whether an answer means that the lock's state changed.
+func changes(o history.Outcome) bool {
+	switch o {
+	case history.Acquired, history.Decremented, history.Released, history.Renewed:
+		return true
+	}
+	return false
+}
+
+// took is when op took effect, as far as it is known; ok is false when it is not known whether
+// it did. Without the server's word it is the return, when the client knew.
+func took(op *history.Op) (at time.Duration, ok bool) {
+	switch {
+	case op.Evidence == history.Executed:
+		return op.Executed, true
+	case op.Evidence == history.NotSent || op.Uncertain() || op.Outcome == history.Failed:
+		return 0, false
+	case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
+		// A release is known to be over only at its return, but the next owner may be in
+		// before that; the call is the moment that accuses nobody.
+		return op.Call, true
+	}
+	return op.Return, true
+}
+
+func collect(h *history.History, o Options) *facts {
+	f := &facts{h: h, options: o, end: endOf(h), died: map[string]time.Duration{}, ended: map[string]time.Duration{}}
+	locks := map[string]*lockFacts{}
+	lock := func(name string) *lockFacts {
+		l := locks[name]
+		if l == nil {
+			l = &lockFacts{name: name}
+			locks[name] = l
+			f.locks = append(f.locks, l)
+		}
+		return l
+	}
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		if l := lock(op.Lock); op.Kind.OnLock() {
+			l.ops = append(l.ops, op)
+		} else {
+			l.resource = append(l.resource, op)
+		}
+	}
+	for i := range h.Events {
+		e := &h.Events[i]
+		if e.Lock != "" {
+			l := lock(e.Lock)
+			l.events = append(l.events, e)
+		}
+		if at, known := f.died[e.Client]; e.Kind == history.Died && (!known || e.At < at) {
+			f.died[e.Client] = e.At
+		}
+		if at, known := f.ended[e.Client]; (e.Kind == history.Died || e.Kind == history.Finished) && (!known || e.At < at) {
+			f.ended[e.Client] = e.At
+		}
+	}
+	sort.Slice(f.locks, func(i, j int) bool { return f.locks[i].name < f.locks[j].name })
+
+	log := indexServed(h)
+	for _, l := range f.locks {
+		slices.SortStableFunc(l.ops, func(a, b *history.Op) int { return cmpTime(a.Call, b.Call) })
+		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
+		l.acts = actsOf(f, l, log)
+		l.tenures = tenuresOf(f, l)
+		l.beliefs = beliefsOf(f, l)
+	}
+	return f
+}
+
+func cmpTime(a, b time.Duration) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func tookOrCall(op *history.Op) time.Duration {
+	if at, ok := took(op); ok {
+		return at
+	}
+	return op.Call
+}
+
+// served finds the server log's entries for an operation.
+type served struct {
+	log  []history.Served
+	byOp map[int64][]int
+	at   map[servedKey]int
+}
+
+type servedKey struct {
+	at   time.Duration
+	lock string
+}
+
+func indexServed(h *history.History) *served {
+	s := &served{log: h.Served, byOp: map[int64][]int{}, at: map[servedKey]int{}}
+	for i := range h.Served {
+		e := &h.Served[i]
+		if e.Lock == "" || e.After == nil {
+			continue
+		}
+		s.at[servedKey{e.At, e.Lock}] = i
+		if e.Op != 0 {
+			s.byOp[e.Op] = append(s.byOp[e.Op], i)
+		}
+	}
+	return s
+}
+
+// actsOf lists what took effect on a lock. The order is that of the server: by time, and within
+// one instant by the server log; what the environment did comes first, since a key that expires
+// at an instant is gone for a command at that instant.
+func actsOf(f *facts, l *lockFacts, log *served) []act {
+	var acts []act
+	for _, op := range l.ops {
+		at, ok := took(op)
+		if !ok {
+			continue
+		}
+		a := act{at: at, seq: -1, op: op}
+		if i, found := log.at[servedKey{at, l.name}]; found && op.Evidence == history.Executed {
+			a.seq, a.after = i, log.log[i].After
+		}
+		acts = append(acts, a)
+
+		// More executions: where the server log shows them, or else at once.
+		repeats := 0
+		for _, i := range log.byOp[op.ID] {
+			if e := &log.log[i]; repeats < op.Repeats && e.At > at && e.Lock == l.name && !sameKey(e.Before, e.After) {
+				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: e.After})
+				repeats++
+			}
+		}
+		for ; repeats < op.Repeats; repeats++ {
+			acts = append(acts, act{at: at, seq: -1, op: op, again: true})
+		}
+	}
+	for _, e := range l.events {
+		acts = append(acts, act{at: e.At, seq: -1, event: e})
+	}
+	for i := range f.h.Events {
+		if e := &f.h.Events[i]; e.Kind == history.ClockJump && e.Lock == "" {
+			acts = append(acts, act{at: e.At, seq: -1, event: e})
+		}
+	}
+	slices.SortStableFunc(acts, func(a, b act) int {
+		switch {
+		case a.at != b.at:
+			return cmpTime(a.at, b.at)
+		case (a.event != nil) != (b.event != nil):
+			if a.event != nil {
+				return -1
+			}
+			return 1
+		case a.again != b.again:
+			if b.again {
+				return -1
+			}
+			return 1
+		}
+		return a.seq - b.seq
+	})
+	return acts
+}
+
+func sameKey(a, b *history.KeyState) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)
+}
+
+// outside reports whether an expiry was an act from outside the lock: a fault that expired the
+// key, rather than its lease that ended.
+func (f *facts) outside(e *history.Event) bool {
+	if e.Kind != history.Expire {
+		return e.Kind == history.Delete
+	}
+	for _, fault := range f.h.Faults {
+		if fault.Kind == expireKey && fault.Lock == e.Lock && fault.From <= e.At && e.At <= fault.From+model.Granularity {
+			return true
+		}
+	}
+	return false
+}
+
+// latency is the slowest one-way message without faults.
+func (f *facts) latency() time.Duration { return f.h.Header.LatencyMax }

@@ -1,0 +1,102 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Kinds of faults, as plans name them, that a checker has to tell apart. A kind that is not here
+// is told in the story by its name and can be blamed when it struck the client at the time.
+const (
+	pauseWatchdog = "pause-watchdog"
+	partition     = "partition"
+	expireKey     = "expire-key"
+)
+
+// span is the time of a fault; one without an end lasted to the end of the run, or struck once.
+func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
+	switch {
+	case fault.To > 0:
+		return fault.From, fault.To
+	case strikesOnce(fault.Kind):
+		return fault.From, fault.From
+	}
+	return fault.From, f.end
+}
+
+// strikesOnce reports whether a fault of this kind is a single act.
+func strikesOnce(kind string) bool {
+	return !strings.HasPrefix(kind, "pause") && kind != partition
+}
+
+// pauses reports whether a fault of this kind stops a client's watchdog or the whole client.
+func pauses(kind string) bool { return strings.HasPrefix(kind, "pause") }
+
+// hinders reports whether a fault of this kind keeps a client from calling, so that it cannot be
+// expected to be prompt. A client whose watchdog alone is paused goes on as before.
+func hinders(kind string) bool { return kind != pauseWatchdog && (pauses(kind) || kind == partition) }
+
+// strikes lists the faults on a client that were there at some time in [from, to], by index into
+// History.Faults.
+func (f *facts) strikes(client string, from, to time.Duration, kind func(string) bool) []int {
+	var found []int
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		begin, end := f.span(fault)
+		if (fault.Client == client || fault.Client == "") && kind(fault.Kind) && begin <= to && end >= from {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// describe is a fault as a clause: "the watchdog of c1 was paused from 5.000 s on".
+func (f *facts) describe(i int) string {
+	fault := &f.h.Faults[i]
+	from, to := f.span(fault)
+	when := fmt.Sprintf(" from %s to %s", Stamp(from), Stamp(to))
+	switch {
+	case from == to:
+		when = " at " + Stamp(from)
+	case fault.To == 0 || to >= f.end:
+		when = fmt.Sprintf(" from %s on", Stamp(from))
+	}
+	return faultText(fault) + when
+}
+
+// faultText says what a fault does, without its time.
+func faultText(fault *history.Fault) string {
+	switch fault.Kind {
+	case pauseWatchdog:
+		return fmt.Sprintf("the watchdog of %s was paused", fault.Client)
+	case partition:
+		switch fault.Step {
+		case "requests":
+			return fmt.Sprintf("nothing that %s sent reached the server", fault.Client)
+		case "replies":
+			return fmt.Sprintf("nothing that the server sent reached %s", fault.Client)
+		}
+		return fmt.Sprintf("%s was cut off from the server", fault.Client)
+	case expireKey:
+		return fmt.Sprintf("the key of %s was expired from outside", fault.Lock)
+	}
+	target := fault.Client
+	if fault.Lock != "" {
+		target = strings.TrimSpace(target + " " + fault.Lock)
+	}
+	if target == "" {
+		return fmt.Sprintf("the fault %s struck", fault.Kind)
+	}
+	return fmt.Sprintf("the fault %s struck %s", fault.Kind, target)
+}
+
+func (f *facts) describeAll(faults []int) string {
+	texts := make([]string, len(faults))
+	for i, n := range faults {
+		texts[i] = f.describe(n)
+	}
+	return strings.Join(texts, " and ")
+}

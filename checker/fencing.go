@@ -1,0 +1,104 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// The rules of fencing.
+const (
+	TokenGiven     = "every grant carries a fencing token"
+	TokensIncrease = "tokens strictly increase from grant to grant"
+	StaleRefused   = "the resource refuses a token smaller than one it has seen"
+	FreshAccepted  = "the resource accepts a token as large as any it has seen"
+)
+
+// judgeFencing checks the tokens in the order of the grants on the server, and those presented to
+// the resource in the order of their arrival there.
+func judgeFencing(_ context.Context, f *facts) Result {
+	if !f.h.Can("fencing") {
+		return notClaimed("the lock hands out no fencing tokens")
+	}
+	var violations []Violation
+	grants := 0
+	for _, l := range f.locks {
+		var last *history.Op
+		for i := range l.acts {
+			op := l.acts[i].op
+			if op == nil || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired || op.Uncertain() {
+				continue
+			}
+			grants++
+			switch {
+			case op.Token == 0:
+				violations = append(violations, tokenViolation(l, TokenGiven, op, nil,
+					fmt.Sprintf("%s got %s at %s without a token", op.Owner, l.name, Stamp(tookOrCall(op)))))
+				continue
+			case last == nil || op.Token > last.Token:
+			case op.Token == last.Token && f.reenters(l, op):
+			default:
+				violations = append(violations, tokenViolation(l, TokensIncrease, op, last,
+					fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d", op.Owner, l.name, op.Token,
+						Stamp(tookOrCall(op)), last.Owner, last.Token)))
+			}
+			last = op
+		}
+		violations = append(violations, presented(l)...)
+	}
+	slices.SortStableFunc(violations, func(a, b Violation) int { return cmpTime(a.From, b.From) })
+	return conclude("order of tokens",
+		fmt.Sprintf("%s with increasing tokens", count(grants, "grant")),
+		fmt.Sprintf("%s among %s", count(len(violations), "violation"), count(grants, "grant")), violations)
+}
+
+// reenters reports whether a grant was of a lock that its owner held already, which may keep its
+// token.
+func (f *facts) reenters(l *lockFacts, op *history.Op) bool {
+	at := tookOrCall(op)
+	for _, t := range l.tenures {
+		if t.owner == op.Owner && t.from < at && at <= t.to {
+			return true
+		}
+	}
+	return false
+}
+
+// presented checks what the resource did with the tokens it saw.
+func presented(l *lockFacts) []Violation {
+	var violations []Violation
+	var highest *history.Op
+	for _, op := range l.resource {
+		if _, ok := took(op); !ok || op.Kind != history.Write || op.Token == 0 {
+			continue
+		}
+		stale := highest != nil && op.Token < highest.Token
+		switch {
+		case stale && op.Outcome != history.Rejected:
+			violations = append(violations, tokenViolation(l, StaleRefused, op, highest,
+				fmt.Sprintf("%s wrote to %s with token %d at %s, after %s with token %d", op.Owner, l.name, op.Token,
+					Stamp(tookOrCall(op)), highest.Owner, highest.Token)))
+		case !stale && op.Outcome == history.Rejected:
+			violations = append(violations, tokenViolation(l, FreshAccepted, op, highest,
+				fmt.Sprintf("the write of %s to %s with token %d at %s was refused, though no larger token had come", op.Owner,
+					l.name, op.Token, Stamp(tookOrCall(op)))))
+		}
+		if !stale {
+			highest = op
+		}
+	}
+	return violations
+}
+
+func tokenViolation(l *lockFacts, rule string, op, before *history.Op, text string) Violation {
+	at := tookOrCall(op)
+	v := Violation{Rule: rule, Text: text, Lock: l.name, From: at, To: at, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+		Cause: Cause{Class: Unexplained, Text: "tokens are the lock's own affair: no fault excuses them"}}
+	if before != nil {
+		v.From = tookOrCall(before)
+		v.Ops, v.Owners = append(v.Ops, before.ID), []string{before.Owner, op.Owner}
+	}
+	return v
+}

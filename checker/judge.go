@@ -1,0 +1,101 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Options tune a judgement. The zero value is usable.
+type Options struct {
+	// Expect is what the scenario expects; nil: nothing in particular.
+	Expect Expectation
+
+	// Budget is the wall time that a searching checker (porcupine) may spend on one history.
+	// 0 means [DefaultBudget]. The witness replay needs none.
+	Budget time.Duration
+}
+
+// DefaultBudget is long enough for every history that porcupine is asked about (see
+// [porcupineOps]) by more than ten times, so that a slow machine does not change a verdict.
+const DefaultBudget = 5 * time.Second
+
+// judges is the registry: who answers for each guarantee, in the order of [Guarantees].
+func judges() map[Guarantee]func(context.Context, *facts) Result {
+	return map[Guarantee]func(context.Context, *facts) Result{
+		Object:    judgeObject,
+		Exclusion: judgeExclusion,
+		Effect:    judgeEffect,
+		Fencing:   judgeFencing,
+		Watchdog:  judgeWatchdog,
+		Liveness:  judgeLiveness,
+	}
+}
+
+// Judge answers every guarantee for one history. It never changes h, and may be called
+// concurrently. A cancelled ctx ends the searching checkers early, which leaves their guarantee
+// undecided.
+//
+// A history that does not meet what the checkers assume is not judged: Verdict.Refused says why,
+// and every result is Undecided.
+func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
+	if o.Budget == 0 {
+		o.Budget = DefaultBudget
+	}
+	v := &Verdict{
+		Version:  VerdictVersion,
+		Scenario: h.Header.Scenario,
+		Subject:  h.Header.Subject,
+		World:    h.Header.World,
+		Seed:     h.Header.Seed,
+		Story:    []Moment{},
+		Refused:  assumptions(h),
+		Ops:      len(h.Ops),
+		Virtual:  endOf(h),
+	}
+	if h.End != nil {
+		v.Messages, v.Trace, v.Error = h.End.Messages, h.End.Trace, h.End.Error
+	}
+
+	if len(v.Refused) > 0 {
+		for _, g := range Guarantees() {
+			v.Results = append(v.Results, Result{Guarantee: g, Status: Undecided, Expected: o.Expect[g],
+				Summary: "not judged, because the history was refused"})
+		}
+		v.Explanation = fmt.Sprintf("The history was refused before checking: %s.", v.Refused[0])
+		return v
+	}
+
+	f := collect(h, o)
+	all := judges()
+	for _, g := range Guarantees() {
+		r := all[g](ctx, f)
+		r.Guarantee, r.Expected = g, o.Expect[g]
+		v.Results = append(v.Results, r)
+	}
+	if f.disagreement != "" {
+		v.Refused = append(v.Refused, f.disagreement)
+	}
+	v.Story = tell(f, v.Results)
+	v.Explanation = explain(f, v)
+	return v
+}
+
+// maxViolations bounds how many violations of one guarantee are kept: the first ones tell the
+// story, a lock that is broken throughout would fill the disk. The summary has the whole number.
+const maxViolations = 16
+
+// conclude makes a result of the violations found: Broken if there are any.
+func conclude(by, whenHeld, whenBroken string, violations []Violation) Result {
+	r := Result{Status: Holds, By: by, Summary: whenHeld}
+	if len(violations) > 0 {
+		r.Status, r.Summary = Broken, whenBroken
+		r.Violations = violations[:min(len(violations), maxViolations)]
+	}
+	return r
+}
+
+// notClaimed is the result for a guarantee that cannot be asked of this run.
+func notClaimed(why string) Result { return Result{Status: NotClaimed, Summary: why} }

@@ -1,0 +1,279 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// The rules of liveness.
+const (
+	FreeIsTaken     = "a free lock that somebody waits for is taken promptly"
+	WaitsItsTime    = "tryLock does not give up before its time"
+	ReturnsInTime   = "tryLock returns soon after its time"
+	DeadHoldEnds    = "the hold of a dead client ends with its lease"
+	UnlockEndsHold  = "a hold ends with its owner's last unlock"
+	CallsReturn     = "every call of a live client returns"
+	KeysHaveAnEnd   = "no key is left without a time to live"
+	earlyTolerance  = model.Granularity // clients count waits in whole milliseconds
+	promptTolerance = time.Second       // see prompt
+)
+
+// prompt is how long anything may take that should happen at once: two round trips (a message
+// that wakes, and the attempt that follows), and a second for whatever a client does in between.
+// A lost wake-up costs a waiter the rest of a TTL, which is tens of seconds, so a second neither
+// hides it nor accuses a slow client.
+func (f *facts) prompt() time.Duration { return promptTolerance + 4*f.latency() }
+
+// overdue is how much later than its wait a tryLock may return: the attempt in flight has to end
+// and the subscription to be given back, each of which may wait for another.
+func (f *facts) overdue() time.Duration { return promptTolerance + 8*f.latency() }
+
+// judgeLiveness asks whether what should happen did, and in time.
+func judgeLiveness(_ context.Context, f *facts) Result {
+	var violations []Violation
+	waits := 0
+	for _, l := range f.locks {
+		for _, op := range l.ops {
+			if op.Kind.Acquires() {
+				waits++
+			}
+		}
+		violations = append(violations, f.idle(l)...)
+		violations = append(violations, f.patience(l)...)
+		violations = append(violations, f.deadHolds(l)...)
+		violations = append(violations, f.orphans(l)...)
+		violations = append(violations, f.atTheEnd(l)...)
+	}
+	slices.SortStableFunc(violations, func(a, b Violation) int { return cmpTime(a.From, b.From) })
+	return conclude("times of grants and returns",
+		fmt.Sprintf("%s, none was late and nothing was left behind", count(waits, "acquiring call")),
+		fmt.Sprintf("%s among %s", count(len(violations), "violation"), count(waits, "acquiring call")), violations)
+}
+
+// idle looks for times in which the lock was free on the server and somebody waited for it.
+func (f *facts) idle(l *lockFacts) []Violation {
+	type gap struct {
+		from, to time.Duration
+		after    *tenure // that freed it, nil at first
+	}
+	var gaps []gap
+	var free time.Duration
+	var after *tenure
+	for _, t := range l.tenures { // sorted by their beginnings
+		if t.from > free {
+			gaps = append(gaps, gap{free, t.from, after})
+		}
+		if t.to >= free {
+			free, after = t.to, t
+		}
+	}
+	if after == nil || !after.open {
+		gaps = append(gaps, gap{free, f.end, after})
+	}
+
+	var violations []Violation
+	for _, g := range gaps {
+		free := g.from
+		if g.after != nil && g.after.outside && g.after.deadline != model.Never {
+			// Whoever takes a key away from outside tells nobody. A waiter then has only the
+			// time to live that it saw.
+			free = max(free, f.seenDeadline(g.after))
+		}
+		var first *history.Op
+		var from, to time.Duration
+		for _, op := range l.ops {
+			if op.Call >= g.to {
+				break
+			}
+			if !op.Kind.Acquires() || !op.Pending() && op.Return <= free {
+				continue
+			}
+			begin, end := f.unhindered(op.Client, max(free, op.Call), g.to), g.to
+			if !op.Pending() {
+				end = min(end, op.Return)
+			}
+			if op.Kind == history.TryLock {
+				end = min(end, op.Call+op.Wait)
+			}
+			if at, dead := f.died[op.Client]; dead {
+				end = min(end, at)
+			}
+			if end-begin > f.prompt() && (first == nil || end-begin > to-from) {
+				first, from, to = op, begin, end
+			}
+		}
+		if first == nil {
+			continue
+		}
+		c := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
+		if faults := f.strikes(first.Client, g.from-f.prompt(), from, func(kind string) bool { return kind != pauseWatchdog }); len(faults) > 0 {
+			c = Cause{Class: LostMessage, Faults: faults, Text: "before that " + f.describeAll(faults)}
+		}
+		violations = append(violations, Violation{
+			Rule: FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
+			Text: fmt.Sprintf("%s was free from %s, and %s waited for it until %s, for %s",
+				l.name, Stamp(g.from), first.Owner, Stamp(to), short(to-from)),
+		})
+	}
+	return violations
+}
+
+// seenDeadline is the latest deadline that a waiter can have seen of a hold that was taken away
+// from outside.
+func (f *facts) seenDeadline(t *tenure) time.Duration {
+	for i := len(t.sets) - 1; i >= 0; i-- {
+		if op := t.sets[i].op; op != nil {
+			return t.sets[i].at + op.Lease
+		}
+	}
+	return t.to
+}
+
+// unhindered is the moment in [from, to] after which no fault hindered a client any more: what it
+// is expected to do at once is counted from there.
+func (f *facts) unhindered(client string, from, to time.Duration) time.Duration {
+	for _, i := range f.strikes(client, from, to, hinders) {
+		if _, end := f.span(&f.h.Faults[i]); end >= from {
+			from = end
+		}
+	}
+	return min(from, to)
+}
+
+// patience checks that tryLock keeps its own time.
+func (f *facts) patience(l *lockFacts) []Violation {
+	var violations []Violation
+	for _, op := range l.ops {
+		if op.Kind != history.TryLock || op.Pending() || (op.Outcome != history.Busy && op.Outcome != history.Acquired) {
+			continue
+		}
+		took := op.Return - op.Call
+		rule, how := "", ""
+		switch {
+		case op.Outcome == history.Busy && took < op.Wait-earlyTolerance:
+			rule, how = WaitsItsTime, "gave up"
+		case took > op.Wait+f.overdue() && len(f.strikes(op.Client, op.Call, op.Return, func(k string) bool { return k != pauseWatchdog })) == 0:
+			rule, how = ReturnsInTime, "returned"
+		default:
+			continue
+		}
+		violations = append(violations, Violation{
+			Rule: rule, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+			Text: fmt.Sprintf("tryLock of %s on %s with a wait of %s %s %s after %s",
+				op.Owner, l.name, short(op.Wait), how, op.Outcome, short(took)),
+			Cause: Cause{Class: Unexplained, Text: "no fault on the client explains it"},
+		})
+	}
+	return violations
+}
+
+// deadHolds checks that nobody keeps the lock of a dead client alive.
+func (f *facts) deadHolds(l *lockFacts) []Violation {
+	var violations []Violation
+	for _, t := range l.tenures {
+		died, dead := f.died[t.client]
+		if !dead || died < t.from || died > t.to {
+			continue
+		}
+		var lease time.Duration
+		for _, s := range t.sets {
+			if s.op != nil {
+				lease = max(lease, s.op.Lease)
+			}
+		}
+		if lease > 0 && t.to <= died+lease+f.prompt() {
+			continue
+		}
+		if lease == 0 && !t.open {
+			continue
+		}
+		violations = append(violations, Violation{
+			Rule: DeadHoldEnds, Lock: l.name, From: died, To: t.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
+			Text: fmt.Sprintf("%s died at %s with a lease of %s on %s, which it held until %s",
+				t.client, Stamp(died), short(lease), l.name, Stamp(t.to)),
+			Cause: Cause{Class: Unexplained, Text: "something went on renewing it"},
+		})
+	}
+	return violations
+}
+
+// orphans looks for holds that go on after their owner gave them back: held for nobody. When the
+// unlock did not come through, the lease is what ends the hold, and it may take that long.
+func (f *facts) orphans(l *lockFacts) []Violation {
+	var violations []Violation
+	for _, t := range l.tenures {
+		b := beliefOf(l, t)
+		if b == nil || b.unlock == nil || b.unlock.Pending() {
+			continue
+		}
+		limit := b.unlock.Return + f.prompt()
+		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed {
+			limit += t.lease
+		}
+		for _, op := range l.ops { // another acquire of the owner makes the hold its own again
+			if op.Owner == t.owner && op.Kind.Acquires() && op.Call >= b.unlock.Call && op.Call <= limit {
+				limit = t.to
+			}
+		}
+		if t.to <= limit {
+			continue
+		}
+		violations = append(violations, Violation{
+			Rule: UnlockEndsHold, Lock: l.name, From: b.unlock.Return, To: t.to,
+			Ops: []int64{b.unlock.ID, t.grant.ID}, Owners: []string{t.owner},
+			Text: fmt.Sprintf("%s gave %s back at %s (%s), but the server held it for %s until %s",
+				t.owner, l.name, Stamp(b.unlock.Return), b.unlock.Outcome, t.owner, Stamp(t.to)),
+			Cause: f.orphaned(t),
+		})
+	}
+	return violations
+}
+
+func (f *facts) orphaned(t *tenure) Cause {
+	for _, s := range t.sets {
+		if s.op != nil && s.op.Repeats > 0 {
+			c := Cause{Class: DoubleExecution, Text: fmt.Sprintf("the %s of %s (operation %d) took effect more than once", s.op.Kind, s.op.Owner, s.op.ID)}
+			c.Faults = f.strikes(t.client, s.op.Call, s.op.Return, func(string) bool { return true })
+			return c
+		}
+	}
+	return Cause{Class: Unexplained, Text: "the lock counted more holds than its owner had"}
+}
+
+// atTheEnd checks what is left when the run is over. A history without an end, of a run that was
+// killed, has nothing to say here.
+func (f *facts) atTheEnd(l *lockFacts) []Violation {
+	if f.h.End == nil || f.h.End.Error != "" {
+		return nil
+	}
+	var violations []Violation
+	for _, op := range l.ops {
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew {
+			continue
+		}
+		if f.end-f.unhindered(op.Client, op.Call, f.end) <= f.prompt()+op.Wait {
+			continue
+		}
+		violations = append(violations, Violation{
+			Rule: CallsReturn, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+			Text: fmt.Sprintf("%s of %s on %s, called at %s, had not returned when the run ended at %s",
+				op.Kind, op.Owner, l.name, Stamp(op.Call), Stamp(f.end)),
+			Cause: Cause{Class: Unexplained, Text: "its client lived and was connected"},
+		})
+	}
+	for _, e := range l.events {
+		if e.Kind == history.Leftover && e.Deadline == 0 {
+			violations = append(violations, Violation{
+				Rule: KeysHaveAnEnd, Lock: l.name, From: e.At, To: e.At,
+				Text:  fmt.Sprintf("the key of %s was left behind without a time to live", l.name),
+				Cause: Cause{Class: Unexplained, Text: "nothing will ever remove it"},
+			})
+		}
+	}
+	return violations
+}

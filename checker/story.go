@@ -1,0 +1,313 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// maxMoments is how many moments a story has at most: a screenful.
+const maxMoments = 25
+
+// A beat is a moment with what is needed to choose among many.
+type beat struct {
+	Moment
+	lock   string
+	owners []string
+	score  int
+}
+
+// Scores, from what must not be missing to what only fills the scene.
+const (
+	scoreVerdict  = 100 // the first violation of a guarantee
+	scoreKey      = 60
+	scoreBreaking = 50 // its further violations
+	scoreFault    = 40
+	scoreScene    = 20 // ordinary, but about a lock and an owner that a violation is about
+	scoreOrdinary = 5
+	scoreRenewal  = 1
+)
+
+// tell chooses the moments that matter and puts them in order of time.
+func tell(f *facts, results []Result) []Moment {
+	t := &teller{f: f}
+	t.faults()
+	for _, l := range f.locks {
+		t.holds(l)
+		t.calls(l)
+		t.events(l)
+	}
+	for i := range f.h.Events {
+		if e := &f.h.Events[i]; e.Lock == "" {
+			t.environment(e)
+		}
+	}
+	for _, r := range results {
+		t.verdict(r)
+	}
+	return t.choose(results)
+}
+
+type teller struct {
+	f     *facts
+	beats []beat
+}
+
+func (t *teller) add(at time.Duration, who string, weight Weight, score int, lock string, owners []string, format string, args ...any) {
+	t.beats = append(t.beats, beat{
+		Moment: Moment{At: at, Who: who, Weight: weight, Text: fmt.Sprintf(format, args...)},
+		lock:   lock, owners: owners, score: score,
+	})
+}
+
+func (t *teller) faults() {
+	for i := range t.f.h.Faults {
+		fault := &t.f.h.Faults[i]
+		from, to := t.f.span(fault)
+		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", beginning(fault))
+		if to > from && to < t.f.end {
+			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", ending(fault))
+		}
+	}
+}
+
+func beginning(fault *history.Fault) string {
+	switch fault.Kind {
+	case pauseWatchdog:
+		return fmt.Sprintf("the watchdog of %s stops", fault.Client)
+	case partition:
+		switch fault.Step {
+		case "requests":
+			return fmt.Sprintf("nothing that %s sends reaches the server any more", fault.Client)
+		case "replies":
+			return fmt.Sprintf("nothing that the server sends reaches %s any more", fault.Client)
+		}
+		return fmt.Sprintf("%s is cut off from the server", fault.Client)
+	case expireKey:
+		return fmt.Sprintf("the key of %s is expired from outside", fault.Lock)
+	}
+	return faultText(fault)
+}
+
+func ending(fault *history.Fault) string {
+	switch fault.Kind {
+	case pauseWatchdog:
+		return fmt.Sprintf("the watchdog of %s works again", fault.Client)
+	case partition:
+		return fmt.Sprintf("%s can talk to the server again", fault.Client)
+	}
+	return "it is over: " + faultText(fault)
+}
+
+// holds tells what the server did with a lock: grants, releases, expiries.
+func (t *teller) holds(l *lockFacts) {
+	for _, h := range l.tenures {
+		lease := "no lease"
+		if h.grant.Lease > 0 {
+			lease = "a lease of " + short(h.grant.Lease)
+		}
+		if h.grant.Watchdog {
+			lease += " that its watchdog renews"
+		}
+		weight, score, while := Plain, scoreOrdinary, ""
+		if b := believer(l, h.owner, h.from); b != nil {
+			weight, score, while = Key, scoreKey, fmt.Sprintf(", while %s still believes it holds it", b.owner)
+		}
+		if waited := h.from - h.grant.Call; waited > t.f.prompt() {
+			while = fmt.Sprintf(" after waiting %s%s", short(waited), while)
+		}
+		t.add(h.from, h.owner, weight, score, l.name, []string{h.owner}, "gets %s with %s%s", l.name, lease, while)
+		for _, s := range h.sets[1:] {
+			if s.op != nil && s.op.Kind == history.Renew {
+				t.add(s.at, h.owner, Plain, scoreRenewal, l.name, []string{h.owner}, "renews its lease on %s", l.name)
+			}
+		}
+		if !h.open {
+			t.ending(l, h)
+		}
+	}
+}
+
+func (t *teller) ending(l *lockFacts, h *tenure) {
+	owners := []string{h.owner}
+	still := ""
+	if b := beliefOf(l, h); b != nil && b.from <= h.to && h.to < b.to {
+		still = fmt.Sprintf("; %s does not know", h.owner)
+	}
+	switch op := h.endOp; {
+	case h.endEvent != nil && h.outside:
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the key of %s is gone under its holder %s", l.name, h.owner)
+	case h.endEvent != nil:
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the lease of %s on %s ends, last set at %s; the key expires%s", h.owner, l.name, Stamp(h.last()), still)
+	case op == nil:
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the hold of %s on %s is gone%s", h.owner, l.name, still)
+	case op.Kind == history.ForceUnlock:
+		t.add(h.to, op.Owner, Key, scoreKey, l.name, append(owners, op.Owner), "forces %s free; %s held it", l.name, h.owner)
+	case h.endAgain:
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "an earlier %s of %s takes effect once more and ends the hold on %s", op.Kind, op.Owner, l.name)
+	case op.Owner != h.owner:
+		t.add(h.to, op.Owner, Key, scoreKey, l.name, append(owners, op.Owner), "frees %s, which %s holds", l.name, h.owner)
+	default:
+		t.add(h.to, h.owner, Plain, scoreOrdinary, l.name, owners, "releases %s", l.name)
+	}
+}
+
+// believer is somebody other than owner who believes at a moment that it holds the lock.
+func believer(l *lockFacts, owner string, at time.Duration) *belief {
+	for _, b := range l.beliefs {
+		if b.owner != owner && b.from <= at && at < b.to {
+			return b
+		}
+	}
+	return nil
+}
+
+// calls tells what callers met with: waits, refusals.
+func (t *teller) calls(l *lockFacts) {
+	refused := map[*belief]bool{} // renewals of a lost hold are refused many times
+	for _, op := range l.ops {
+		owners := []string{op.Owner}
+		switch {
+		case op.Kind == history.Unlock && op.Outcome == history.NotHeld:
+			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to unlock %s and is refused: it does not hold it", l.name)
+		case op.Kind.Acquires() && op.Outcome == history.Busy:
+			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "gives up on %s after %s: it is busy", l.name, short(op.Return-op.Call))
+		case op.Kind.Acquires() && waits(op) > t.f.prompt():
+			t.add(op.Call, op.Owner, Plain, scoreOrdinary, l.name, owners, "asks for %s and has to wait", l.name)
+		case op.Outcome == history.Unknown && op.Kind != history.Renew:
+			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "does not learn what became of its %s of %s", op.Kind, l.name)
+		case op.Kind == history.Renew && op.Outcome == history.NotHeld && !op.Pending():
+			for _, b := range l.beliefs {
+				if b.owner == op.Owner && b.from <= op.Return && op.Return < b.to && !refused[b] {
+					refused[b] = true
+					t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to renew its lease on %s and is refused; it works on", l.name)
+				}
+			}
+		}
+	}
+}
+
+func waits(op *history.Op) time.Duration {
+	if at, ok := took(op); ok {
+		return at - op.Call
+	}
+	if op.Pending() {
+		return 1<<63 - 1
+	}
+	return op.Return - op.Call
+}
+
+func (t *teller) events(l *lockFacts) {
+	for _, e := range l.events {
+		switch e.Kind {
+		case history.Lost:
+			t.add(e.At, e.Owner, Key, scoreKey, l.name, []string{e.Owner}, "is told that its hold on %s is over", l.name)
+		case history.Leftover:
+			until := "for ever"
+			if e.Deadline > 0 {
+				until = "until " + Stamp(e.Deadline)
+			}
+			t.add(e.At, "server", Plain, scoreScene, l.name, nil, "the key of %s is left behind, %s", l.name, until)
+		case history.ForceTTL:
+			t.add(e.At, "server", Key, scoreKey, l.name, nil, "the time to live of %s is changed from outside", l.name)
+		default:
+			t.environment(e)
+		}
+	}
+}
+
+func (t *teller) environment(e *history.Event) {
+	switch e.Kind {
+	case history.Died:
+		t.add(e.At, e.Client, Key, scoreKey, "", nil, "dies")
+	case history.Restart:
+		t.add(e.At, "server", Key, scoreKey, "", nil, "restarts")
+	case history.Failover:
+		t.add(e.At, "server", Key, scoreKey, "", nil, "dies; a replica takes its place")
+	case history.ClockJump:
+		t.add(e.At, "server", Key, scoreKey, "", nil, "its clock jumps by %s", short(e.By))
+	}
+}
+
+// verdict tells where a guarantee broke.
+func (t *teller) verdict(r Result) {
+	for i, v := range r.Violations {
+		score := scoreVerdict
+		if i > 0 {
+			score = scoreBreaking
+		}
+		switch v.Rule {
+		case OneBeliever:
+			t.add(v.From, "verdict", Breaking, score, v.Lock, v.Owners, "%s and %s now both believe they hold %s", v.Owners[0], v.Owners[1], v.Lock)
+			if v.To < t.f.end {
+				t.add(v.To, "verdict", Breaking, score, v.Lock, v.Owners, "the overlap of %s and %s ends after %s", v.Owners[0], v.Owners[1], short(v.To-v.From))
+			}
+		case RenewedInTime:
+			due := v.From + t.f.h.Header.RenewEvery
+			t.add(due, "verdict", Breaking, score, v.Lock, v.Owners, "the renewal of %s's lease on %s is due and does not come", v.Owners[0], v.Lock)
+		default:
+			t.add(v.To, "verdict", Breaking, score, v.Lock, v.Owners, "%s", v.Text)
+		}
+	}
+}
+
+// choose keeps the beats of most weight, the scene around violations before the rest, and says
+// how many ordinary ones it left out.
+func (t *teller) choose(results []Result) []Moment {
+	for i := range t.beats {
+		if b := &t.beats[i]; b.Weight == Plain && b.score == scoreOrdinary && inScene(b, results) {
+			b.score = scoreScene
+		}
+	}
+	sort.SliceStable(t.beats, func(i, j int) bool { return t.beats[i].At < t.beats[j].At })
+	chosen := t.beats
+	if len(chosen) > maxMoments {
+		order := make([]int, len(t.beats))
+		for i := range order {
+			order[i] = i
+		}
+		sort.SliceStable(order, func(i, j int) bool { return t.beats[order[i]].score > t.beats[order[j]].score })
+		keep := order[:maxMoments-1]
+		slices.Sort(keep)
+		chosen = make([]beat, 0, maxMoments)
+		for _, i := range keep {
+			chosen = append(chosen, t.beats[i])
+		}
+		chosen = append(chosen, beat{Moment: Moment{At: t.f.end, Who: "verdict", Weight: Plain,
+			Text: fmt.Sprintf("the run ends; %s of less weight are left out here", count(len(t.beats)-len(keep), "moment"))}})
+	}
+	story := make([]Moment, len(chosen))
+	for i := range chosen {
+		story[i] = chosen[i].Moment
+	}
+	return story
+}
+
+// inScene reports whether a beat is about a lock and an owner that some violation is about.
+func inScene(b *beat, results []Result) bool {
+	for _, r := range results {
+		for _, v := range r.Violations {
+			if v.Lock != b.lock {
+				continue
+			}
+			for _, o := range v.Owners {
+				if slices.Contains(b.owners, o) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// sentence makes a sentence of a clause.
+func sentence(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:] + "."
+}

@@ -1,0 +1,181 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// A tenure is one owner's hold on a lock as the server had it, from the first acquire to the end
+// of the last hold. Unlike a state of the model it says what was, right or wrong: two tenures of
+// one lock overlap when the server let two owners in.
+type tenure struct {
+	owner    string
+	client   string
+	from, to time.Duration // to: the end of the history when open
+	open     bool
+	grant    *history.Op // the acquire that began it
+	watchdog bool        // some hold in it has no explicit lease
+	lease    time.Duration
+
+	// sets are the moments at which the deadline was set, in order, the grant first.
+	sets     []deadlineSet
+	deadline time.Duration // the last one; model.Never when it does not expire
+
+	// What ended it: an operation (another owner's, when the lock is broken) or an event.
+	endOp    *history.Op
+	endAgain bool // endOp had taken effect before
+	endEvent *history.Event
+	outside  bool // the key was taken away, rather than released or expired with its lease
+}
+
+// A deadlineSet is one moment at which a tenure's deadline was set.
+type deadlineSet struct {
+	at time.Duration
+	op *history.Op // nil: somebody outside the lock did it
+}
+
+// last is when the deadline was last set by the lock itself.
+func (t *tenure) last() time.Duration {
+	for i := len(t.sets) - 1; i >= 0; i-- {
+		if t.sets[i].op != nil {
+			return t.sets[i].at
+		}
+	}
+	return t.from
+}
+
+// over reports whether the tenure's time has anything in common with [from, to).
+func (t *tenure) over(from, to time.Duration) bool { return t.from < to && from < t.to }
+
+// tenuresOf replays what took effect on a lock, believing every answer, and where the server log
+// shows the key, the key.
+func tenuresOf(f *facts, l *lockFacts) []*tenure {
+	r := &tenureReplay{f: f}
+	for i := range l.acts {
+		a := &l.acts[i]
+		if a.event != nil {
+			r.environment(a)
+			continue
+		}
+		r.operation(a)
+		if a.after != nil {
+			r.agree(a)
+		}
+	}
+	for _, t := range r.open {
+		t.to, t.open = f.end, true
+	}
+	return r.all
+}
+
+type tenureReplay struct {
+	f    *facts
+	all  []*tenure
+	open []*tenure
+}
+
+func (r *tenureReplay) of(owner string) *tenure {
+	for _, t := range r.open {
+		if t.owner == owner {
+			return t
+		}
+	}
+	return nil
+}
+
+// end closes a tenure, or all of them when t is nil.
+func (r *tenureReplay) end(t *tenure, a *act, outside bool) {
+	kept := r.open[:0]
+	for _, o := range r.open {
+		if t != nil && o != t {
+			kept = append(kept, o)
+			continue
+		}
+		o.to, o.endEvent, o.outside = a.at, a.event, outside
+		if a.op != nil {
+			o.endOp, o.endAgain = a.op, a.again
+		}
+	}
+	r.open = kept
+}
+
+func (r *tenureReplay) set(t *tenure, a *act) {
+	t.sets = append(t.sets, deadlineSet{a.at, a.op})
+	t.lease = a.op.Lease
+	t.deadline = model.Never
+	if a.op.Lease > 0 {
+		t.deadline = a.at + a.op.Lease
+	}
+}
+
+func (r *tenureReplay) operation(a *act) {
+	t := r.of(a.op.Owner)
+	switch answer(a.op) {
+	case history.Acquired:
+		if t == nil {
+			t = &tenure{owner: a.op.Owner, client: a.op.Client, from: a.at, grant: a.op}
+			r.all, r.open = append(r.all, t), append(r.open, t)
+		}
+		t.watchdog = t.watchdog || a.op.Watchdog
+		r.set(t, a)
+	case history.Decremented:
+		if t != nil && a.op.Lease > 0 {
+			r.set(t, a)
+		}
+	case history.Renewed:
+		if t != nil {
+			r.set(t, a)
+			return
+		}
+		for _, t := range r.open { // a renewal of a foreign lock
+			r.set(t, a)
+		}
+	case history.Released:
+		if a.op.Kind == history.ForceUnlock {
+			r.end(nil, a, true)
+			return
+		}
+		r.end(t, a, false)
+	}
+}
+
+func (r *tenureReplay) environment(a *act) {
+	switch a.event.Kind {
+	case history.Expire:
+		outside := r.f.outside(a.event)
+		for _, t := range r.open {
+			outside = outside || t.sets[len(t.sets)-1].op == nil
+		}
+		r.end(nil, a, outside)
+	case history.Delete:
+		r.end(nil, a, true)
+	case history.ForceTTL:
+		for _, t := range r.open {
+			t.sets = append(t.sets, deadlineSet{at: a.at})
+			if t.deadline = a.event.Deadline; t.deadline == 0 {
+				t.deadline = model.Never
+			}
+		}
+	case history.ClockJump:
+		for _, t := range r.open {
+			if t.deadline != model.Never {
+				t.deadline -= a.event.By
+			}
+		}
+	}
+}
+
+// agree ends the tenures of owners that the server log no longer shows in the key.
+func (r *tenureReplay) agree(a *act) {
+	for _, t := range append([]*tenure(nil), r.open...) {
+		found := false
+		for _, h := range a.after.Holdings {
+			found = found || h.Owner == t.owner
+		}
+		if !found {
+			r.end(t, a, false)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// The rules of watchdog.
+const (
+	RenewedInTime   = "while a holder without an explicit lease lives, its lease is renewed in time"
+	NoRenewalAfter  = "a hold that has ended for its owner is not renewed"
+	NoRenewalOnceNo = "after a renewal was refused there is no other"
+	NoRenewalByDead = "a dead client renews nothing"
+)
+
+// renewalSlack is how much later than promised a renewal may take effect: a tenth of the period,
+// since timers of a busy process are late and a round of many renewals takes its time, and two
+// round trips, one for the reply that starts the next period and one for the renewal itself.
+func (f *facts) renewalSlack() time.Duration { return f.h.Header.RenewEvery/10 + 4*f.latency() }
+
+// judgeWatchdog asks whether leases without an explicit end were renewed while they had to be, and
+// nothing was renewed after that. A pause or a partition excuses nothing: the guarantee is then
+// broken by the failure of an assumption, which the cause says.
+func judgeWatchdog(_ context.Context, f *facts) Result {
+	if !f.h.Can("watchdog") {
+		return notClaimed("the lock has no watchdog")
+	}
+	var violations []Violation
+	guarded, renewals := 0, 0
+	for _, l := range f.locks {
+		for _, t := range l.tenures {
+			if t.watchdog {
+				guarded++
+				violations = append(violations, f.gaps(l, t)...)
+			}
+		}
+		for _, op := range l.ops {
+			if op.Kind == history.Renew {
+				renewals++
+			}
+		}
+		violations = append(violations, f.strays(l)...)
+	}
+	slices.SortStableFunc(violations, func(a, b Violation) int { return cmpTime(a.From, b.From) })
+	return conclude("times of renewals",
+		fmt.Sprintf("%s without an explicit lease, %s, all in their time", count(guarded, "hold"), count(renewals, "renewal")),
+		fmt.Sprintf("%s among %s without an explicit lease and %s",
+			count(len(violations), "violation"), count(guarded, "hold"), count(renewals, "renewal")),
+		violations)
+}
+
+// gaps looks for times during a tenure in which its deadline had to be set anew and was not. The
+// obligation ends with the owner's belief, or when somebody took the key away.
+func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
+	until := t.to
+	if b := beliefOf(l, t); b != nil {
+		until = min(until, b.to)
+	} else {
+		until = t.from // the owner never learned that it held the lock
+	}
+	if at, dead := f.died[t.client]; dead {
+		until = min(until, at)
+	}
+	most := f.h.Header.RenewEvery + f.renewalSlack()
+
+	var violations []Violation
+	check := func(from, to time.Duration) {
+		if to-from <= most {
+			return
+		}
+		c := f.unrenewed(t, from, to)
+		v := Violation{
+			Rule: RenewedInTime, Lock: l.name, From: from, To: to,
+			Text: fmt.Sprintf("the lease of %s on %s was not renewed from %s to %s, for %s; it has to be every %s",
+				t.owner, l.name, Stamp(from), Stamp(to), short(to-from), short(f.h.Header.RenewEvery)),
+			Ops: []int64{t.grant.ID}, Owners: []string{t.owner}, Cause: c,
+		}
+		v.Cause.Text = fmt.Sprintf("%s was not renewed after %s%s", l.name, Stamp(from), c.Text)
+		violations = append(violations, v)
+	}
+	last := t.from
+	for _, s := range t.sets {
+		if s.op == nil || s.at > until {
+			continue
+		}
+		check(last, s.at)
+		last = s.at
+	}
+	check(last, until)
+	return violations
+}
+
+// beliefOf finds the belief that goes with a tenure: the one of the same owner that began with
+// the same acquire, or that lasted at the time.
+func beliefOf(l *lockFacts, t *tenure) *belief {
+	var found *belief
+	for _, b := range l.beliefs {
+		if b.owner != t.owner {
+			continue
+		}
+		if b.acquire == t.grant {
+			return b
+		}
+		if b.from <= t.to && t.from <= b.to {
+			found = b
+		}
+	}
+	return found
+}
+
+// strays looks for renewals that were sent when there was nothing to renew. An owner may renew
+// from the call of an acquire (the watchdog starts when the reply is there, which is not recorded
+// apart from the return) to the return of the unlock that gives back its last hold, whatever the
+// unlock's outcome; and no more once it knows that a renewal was refused.
+func (f *facts) strays(l *lockFacts) []Violation {
+	byOwner := map[string][]*history.Op{}
+	var owners []string
+	for _, op := range l.ops {
+		if byOwner[op.Owner] == nil {
+			owners = append(owners, op.Owner)
+		}
+		byOwner[op.Owner] = append(byOwner[op.Owner], op)
+	}
+	sort.Strings(owners)
+
+	var violations []Violation
+	for _, owner := range owners {
+		violations = append(violations, f.straysOf(l, owner, byOwner[owner])...)
+	}
+	return violations
+}
+
+func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violation {
+	type step struct {
+		at   time.Duration
+		op   *history.Op
+		end  bool // the return of op, otherwise its call
+		lost bool // the owner was told that its hold is over
+	}
+	var steps []step
+	for _, op := range ops {
+		if !op.Kind.Acquires() && op.Kind != history.Unlock && op.Kind != history.ForceUnlock && op.Kind != history.Renew {
+			continue
+		}
+		steps = append(steps, step{at: op.Call, op: op})
+		if !op.Pending() {
+			steps = append(steps, step{at: op.Return, op: op, end: true})
+		}
+	}
+	for _, e := range l.events {
+		if e.Kind == history.Lost && e.Owner == owner {
+			steps = append(steps, step{at: e.At, lost: true})
+		}
+	}
+	sort.SliceStable(steps, func(i, j int) bool {
+		a, b := steps[i], steps[j]
+		if a.at != b.at {
+			return a.at < b.at
+		}
+		return !a.end && !a.lost && (b.end || b.lost) // at one instant a renewal was sent before anything was known
+	})
+
+	var violations []Violation
+	stray := func(op *history.Op, rule string, since time.Duration, text string) {
+		violations = append(violations, Violation{Rule: rule, Lock: l.name, From: since, To: op.Call,
+			Ops: []int64{op.ID}, Owners: []string{owner},
+			Text:  fmt.Sprintf("%s, but a renewal of its lease on %s was sent at %s", text, l.name, Stamp(op.Call)),
+			Cause: Cause{Class: Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}})
+	}
+	holds, acquiring := 0, false
+	var ended *step         // what ended the last hold
+	var refused *history.Op // the renewal that was refused
+	for i := range steps {
+		s := &steps[i]
+		op := s.op
+		switch {
+		case s.lost:
+			holds, ended = 0, s
+		case op.Kind.Acquires() && !s.end:
+			acquiring = true
+		case op.Kind.Acquires():
+			acquiring = false
+			if op.Outcome == history.Acquired {
+				holds++
+				refused = nil
+			} else if holds == 0 {
+				ended = s
+			}
+		case op.Kind == history.Unlock && s.end:
+			if holds--; holds <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
+				holds, ended = 0, s
+			}
+		case op.Kind == history.ForceUnlock && s.end:
+			holds, ended = 0, s
+		case op.Kind == history.Renew && s.end && op.Outcome == history.NotHeld:
+			refused = op
+		case op.Kind == history.Renew && !s.end:
+			dead, died := f.died[op.Client]
+			switch {
+			case died && op.Call > dead:
+				stray(op, NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
+			case holds > 0 && refused != nil:
+				stray(op, NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
+			case holds == 0 && !acquiring && ended != nil && ended.lost:
+				stray(op, NoRenewalAfter, ended.at, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
+			case holds == 0 && !acquiring && ended != nil:
+				stray(op, NoRenewalAfter, ended.at, fmt.Sprintf("the %s of %s returned %s at %s", ended.op.Kind, owner, ended.op.Outcome, Stamp(ended.at)))
+			}
+		}
+	}
+	return violations
+}

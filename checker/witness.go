@@ -1,0 +1,262 @@
+package checker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// Rules of object that are not the model's: they are about one call, not about the lock's state.
+const (
+	AtMostOnce    = "a call takes effect at most once"
+	WithinCall    = "a call takes effect between its call and its return"
+	ToldTheTruth  = "a caller is told what its call did"
+	FailedIsVoid  = "a call that failed had no effect"
+	AnswerHasRoot = "an answer comes from the server"
+)
+
+// witnessed reports whether the server's word is known for every operation on the lock, so that
+// the order of the server can be replayed.
+func witnessed(l *lockFacts) bool {
+	for _, op := range l.ops {
+		if op.Evidence == history.NoEvidence {
+			return false
+		}
+	}
+	return true
+}
+
+// replay is the witness checker: it takes the order in which the server executed and steps the
+// model through it. O(n), no search. After a violation it goes on from what the server did, so
+// that one fault is told once.
+//
+// beyond reports whether some violation lies in what only the server log shows: a checker that
+// knows only what clients were told may call such a history legal.
+func replay(f *facts, l *lockFacts) (violations []Violation, beyond bool) {
+	w := &witness{f: f, l: l, past: []epoch{{}}}
+	for i := range l.acts {
+		a := &l.acts[i]
+		if a.event != nil {
+			w.environment(a)
+		} else if w.call(a) {
+			w.operation(a)
+		}
+	}
+	for _, op := range l.ops {
+		w.unseen(op)
+	}
+	return w.violations, w.beyond
+}
+
+type witness struct {
+	f          *facts
+	l          *lockFacts
+	state      model.State
+	past       []epoch // the states so far, with their beginnings
+	violations []Violation
+	beyond     bool
+}
+
+type epoch struct {
+	from  time.Duration
+	state model.State
+}
+
+func (w *witness) become(s model.State, at time.Duration) {
+	w.state = s
+	w.past = append(w.past, epoch{at, s})
+}
+
+func (w *witness) broken(rule, text string, a *act, class Class) {
+	v := Violation{Rule: rule, Text: text, Lock: w.l.name, From: a.at, To: a.at}
+	if a.op != nil {
+		v.Ops, v.Owners = []int64{a.op.ID}, []string{a.op.Owner}
+	}
+	v.Cause = objectCause(w.f, w.l, a, class)
+	w.violations = append(w.violations, v)
+}
+
+// illegal records a rule of the model that was broken.
+func (w *witness) illegal(err error, a *act) {
+	var e *model.Illegal
+	if !errors.As(err, &e) {
+		panic(fmt.Sprintf("checker: package model returned an error of type %T", err))
+	}
+	class := Unexplained
+	switch e.Rule {
+	case model.OneHolder:
+		class = GrantedTwice
+	case model.HolderReleases:
+		class = ForeignRelease
+	case model.NotBeforeLease:
+		class = LeaseExpired
+	}
+	w.broken(string(e.Rule), fmt.Sprintf("%s: %s", w.l.name, e.Text), a, class)
+}
+
+// call checks what an operation must keep whatever the lock's state is, and reports whether it is
+// to be replayed.
+func (w *witness) call(a *act) bool {
+	op := a.op
+	what := fmt.Sprintf("%s: %s by %s (operation %d)", w.l.name, op.Kind, op.Owner, op.ID)
+	if a.again {
+		w.beyond = true
+		w.broken(AtMostOnce, fmt.Sprintf("%s took effect once more at %s, having taken effect at %s",
+			what, Stamp(a.at), Stamp(op.Executed)), a, DoubleExecution)
+		w.repeat(a)
+		return false
+	}
+	if op.Evidence != history.Executed {
+		return false // see unseen
+	}
+	switch {
+	case op.Outcome == history.Failed && changes(op.Answer):
+		w.beyond = true
+		w.broken(FailedIsVoid, fmt.Sprintf("%s failed for its caller, but the server executed it at %s and answered %s",
+			what, Stamp(op.Executed), op.Answer), a, Unexplained)
+	case op.Outcome == history.Failed:
+		return false
+	case op.Uncertain():
+	case op.Executed > op.Return:
+		w.beyond = true
+		w.broken(WithinCall, fmt.Sprintf("%s took effect at %s, after it had returned %s at %s",
+			what, Stamp(op.Executed), op.Outcome, Stamp(op.Return)), a, Unexplained)
+	case op.Outcome != op.Answer:
+		w.beyond = true
+		w.broken(ToldTheTruth, fmt.Sprintf("%s was told %s, but what the server did at %s was: %s",
+			what, op.Outcome, Stamp(op.Executed), op.Answer), a, Unexplained)
+	}
+	return true
+}
+
+func (w *witness) operation(a *act) {
+	op := *a.op
+	op.Outcome = answer(a.op)
+	if op.Pending() {
+		op.Return = w.f.end // whoever reads the answer of the server is certain of it
+	}
+	next, err := model.Step(w.state, op)
+	if err != nil {
+		w.illegal(err, a)
+		next = w.resume(a)
+	}
+	if next != w.state {
+		w.become(next, a.at)
+	}
+}
+
+func (w *witness) environment(a *act) {
+	e := *a.event
+	if w.f.outside(a.event) {
+		e.Kind = history.Delete
+	}
+	next, err := model.Environment(w.state, e)
+	if err != nil {
+		w.illegal(err, a)
+		if e.Kind == history.Expire {
+			next = model.State{}
+		}
+	}
+	if next != w.state {
+		w.become(next, a.at)
+	}
+}
+
+// resume is the state from which to go on after an answer that no state allows: the key as the
+// server log shows it, or what the answer says.
+func (w *witness) resume(a *act) model.State {
+	if a.after != nil {
+		return shown(*a.after)
+	}
+	op := a.op
+	s := w.state
+	switch answer(op) {
+	case history.Acquired:
+		s = model.State{Owner: op.Owner, Count: 1, Earliest: model.Never, Latest: model.Never}
+		if op.Lease > 0 {
+			s.Earliest, s.Latest = a.at+op.Lease, a.at+op.Lease
+		}
+	case history.Released:
+		s = model.State{}
+	case history.Renewed, history.Decremented:
+		if !s.Free() && op.Lease > 0 {
+			s.Earliest, s.Latest = a.at+op.Lease, a.at+op.Lease
+		}
+	}
+	return s
+}
+
+// repeat is the effect of one more execution.
+func (w *witness) repeat(a *act) {
+	if a.after != nil {
+		w.become(shown(*a.after), a.at)
+		return
+	}
+	op := *a.op
+	op.Outcome, op.Return, op.Evidence, op.Executed = history.Unknown, 0, history.Executed, a.at
+	if next, err := model.Step(w.state, op); err == nil {
+		w.become(next, a.at)
+	}
+}
+
+// shown is the state of the model for a key that the server log shows. A key that two owners
+// share has no such state; its first owner stands for it.
+func shown(k history.KeyState) model.State {
+	if len(k.Holdings) == 0 {
+		return model.State{}
+	}
+	s := model.State{Owner: k.Holdings[0].Owner, Count: k.Holdings[0].Count, Earliest: k.Deadline, Latest: k.Deadline}
+	if k.Deadline == 0 {
+		s.Earliest, s.Latest = model.Never, model.Never
+	}
+	return s
+}
+
+// unseen checks an answer that the server never gave: the lock's client knew it by itself, as a
+// waiter does whose time is over. It is legal if it was true at some moment of the call.
+func (w *witness) unseen(op *history.Op) {
+	if op.Evidence == history.Executed || op.Uncertain() || op.Outcome == history.Failed {
+		return
+	}
+	a := &act{at: op.Return, op: op}
+	if changes(op.Outcome) {
+		w.beyond = true
+		w.broken(AnswerHasRoot, fmt.Sprintf("%s: %s by %s (operation %d) returned %s at %s, but the server never executed it",
+			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return)), a, Unexplained)
+		return
+	}
+	if op.Kind == history.Unlock && w.toldLost(op) {
+		return
+	}
+	var first error
+	for i, e := range w.past {
+		if e.from > op.Return {
+			break
+		}
+		if i+1 < len(w.past) && w.past[i+1].from < op.Call {
+			continue
+		}
+		_, err := model.Step(e.state, *op)
+		if err == nil {
+			return
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	w.illegal(first, a)
+}
+
+// toldLost reports whether the lock had told the owner that its hold was over: it then refuses
+// the unlock by itself, before the server has given the lock away.
+func (w *witness) toldLost(op *history.Op) bool {
+	for _, e := range w.l.events {
+		if e.Kind == history.Lost && e.Owner == op.Owner && e.At <= op.Return {
+			return true
+		}
+	}
+	return false
+}
