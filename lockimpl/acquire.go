@@ -1,0 +1,173 @@
+package lockimpl
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Lock takes the lock for owner, and waits for it as long as ctx lasts. Without [Lease] the
+// watchdog renews the hold until it is unlocked or lost.
+//
+// An owner that holds the lock already takes it once more: the hold count grows, the lease is set
+// anew to that of this call, which may be shorter than what was left.
+//
+// When ctx ends, Lock returns its error at once, having left nothing behind but, if an attempt was
+// under way, a goroutine that awaits the attempt's reply and gives the lock back if it was granted.
+// If that reply is lost too, the hold lasts until its lease ends; it is not renewed.
+func (l *RLock) Lock(ctx context.Context, owner Owner, opts ...Option) error {
+	co, err := l.client.opts.call(opts)
+	if err == nil && co.bounded {
+		err = ErrBadWait
+	}
+	if err == nil {
+		_, err = l.take(ctx, owner, co)
+	}
+	return l.wrap("Lock", owner, err)
+}
+
+// TryLock takes the lock for owner if it is free or becomes so within [Wait], and reports whether
+// it did. The rest is as with [RLock.Lock].
+//
+// Wait bounds the waiting, not the attempts: one that is under way when it ends is still awaited,
+// which takes a round trip or, when the server does not answer, go-redis's timeouts.
+func (l *RLock) TryLock(ctx context.Context, owner Owner, opts ...Option) (bool, error) {
+	co, err := l.client.opts.call(opts)
+	if err != nil {
+		return false, l.wrap("TryLock", owner, err)
+	}
+	co.bounded = true
+	ok, err := l.take(ctx, owner, co)
+	return ok, l.wrap("TryLock", owner, err)
+}
+
+// take is Lock and TryLock: it attempts, and between attempts waits for a release.
+func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, error) {
+	if owner == "" {
+		return false, ErrBadOwner
+	}
+	if err := l.begin(); err != nil {
+		return false, err
+	}
+	defer l.client.work.Done()
+
+	deadline := time.Now().Add(co.wait)
+	wait := waiting{lock: l, bounded: co.bounded, deadline: deadline}
+	// A waiter that is there before the attempt needs no second attempt to be sure that it
+	// misses no release.
+	if !co.bounded || co.wait > 0 {
+		wait.w = l.client.hub.joinConfirmed(l.channel)
+	}
+	acquired := false
+	defer func() { wait.end(acquired) }()
+	for {
+		ttl, err := l.attempt(ctx, owner, co)
+		if err != nil {
+			return false, err
+		}
+		if ttl == granted {
+			acquired = true
+			return true, nil
+		}
+		again, err := wait.next(ctx, ttl)
+		if !again {
+			return false, err
+		}
+	}
+}
+
+// granted is an attempt's answer that it got the lock; all others are remaining leases.
+const granted time.Duration = -2
+
+// attempt executes the acquire script once and, if it got the lock, notes the hold. Otherwise it
+// returns the holder's remaining lease, or -1 if that has no end.
+func (l *RLock) attempt(ctx context.Context, owner Owner, co callOptions) (time.Duration, error) {
+	c := l.client
+	s := acquireCombined
+	if c.opts.Generation == Classic {
+		s = acquireClassic
+	}
+	late := func(cmd *redis.IntCmd) {
+		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more
+			_, _ = l.release(c.closing, owner, c.dog.lease(holdKey{l.name, owner}))
+		}
+	}
+	cmd, err := run(ctx, c, s, redis.NewIntCmd, late, []string{l.name}, co.lease.Milliseconds(), string(owner))
+	if errors.Is(err, redis.Nil) {
+		c.dog.acquired(holdKey{l.name, owner}, co)
+		return granted, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if ttl := cmd.Val(); ttl >= 0 {
+		return time.Duration(ttl) * time.Millisecond, nil
+	}
+	return -1, nil
+}
+
+// waiting is the pauses of one Lock or TryLock call.
+type waiting struct {
+	lock     *RLock
+	bounded  bool
+	deadline time.Time
+	w        *waiter // nil until the first pause
+}
+
+// next pauses until there is reason for another attempt: the subscription was confirmed, a release
+// was published, or the holder's lease, ttl at the last attempt, is over. It reports false when
+// the time to wait is spent (err nil), ctx ended, the client is closed, or the subscription failed.
+func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err error) {
+	c := wt.lock.client
+	left := time.Until(wt.deadline)
+	if wt.bounded && left <= 0 {
+		return false, nil
+	}
+	if wt.w == nil {
+		wt.w = c.hub.join(wt.lock.channel)
+		limit := c.opts.SubscribeTimeout
+		if wt.bounded {
+			limit = min(limit, left)
+		}
+		return wt.pause(ctx, wt.w.ready, limit, func() (bool, error) {
+			if wt.bounded && limit == left {
+				return false, nil
+			}
+			return false, ErrSubscribeTimeout
+		})
+	}
+	c.hub.attempted(wt.w)
+	if ttl < 0 {
+		ttl = 1<<63 - 1
+	}
+	ttl = max(ttl, time.Millisecond) // a lease of less than 1 ms is left: do not spin
+	if wt.bounded && left < ttl {
+		return wt.pause(ctx, wt.w.wake, left, func() (bool, error) { return false, nil })
+	}
+	return wt.pause(ctx, wt.w.wake, ttl, func() (bool, error) { return true, nil })
+}
+
+// pause waits for signal, which is reason for another attempt, or calls late after limit.
+func (wt *waiting) pause(ctx context.Context, signal <-chan struct{}, limit time.Duration,
+	late func() (bool, error)) (bool, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-signal:
+		return true, nil
+	case <-timer.C:
+		return late()
+	case <-ctx.Done():
+		return false, notSent(ctx)
+	case <-wt.lock.client.closing.Done():
+		return false, ErrClosed
+	}
+}
+
+func (wt *waiting) end(acquired bool) {
+	if wt.w != nil {
+		wt.lock.client.hub.leave(wt.w, acquired)
+	}
+}

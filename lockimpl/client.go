@@ -1,0 +1,140 @@
+package lockimpl
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Owner is who holds a lock: "<client id>:<thread>". Go has no thread ids, so whoever locks says
+// as whom. Calls by one owner are re-entrant; calls by two owners exclude each other.
+type Owner string
+
+// Client takes locks on one Redis deployment. It owns a watchdog, which renews the locks that its
+// owners hold without a lease, and the subscriptions by which its waiters learn of releases. Both
+// exist only while there is something to renew or to wait for. It is safe for concurrent use.
+//
+// Retries: what go-redis does after a network error is the business of the client given to [New]
+// (Options.MaxRetries there; by default it sends the same command again, up to three times). The
+// generations differ in what a second copy does: see [Generation].
+type Client struct {
+	rdb  redis.UniversalClient
+	opts Options
+	hub  *hub
+	dog  *watchdog
+
+	randomMu sync.Mutex
+
+	closeMu sync.Mutex
+	closed  bool
+	closing context.Context // ends when Close begins
+	stop    context.CancelFunc
+	work    sync.WaitGroup // operations, and goroutines they started
+}
+
+// New returns a client that sends its commands through rdb, which the caller keeps and closes
+// after the client.
+//
+// rdb's dialer must heed the end of its context, as [net.Dialer] does.
+func New(rdb redis.UniversalClient, o Options) (*Client, error) {
+	if rdb == nil {
+		return nil, errors.New("lockimpl: no Redis client")
+	}
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("lockimpl: %w", err)
+	}
+	switch o.Generation {
+	case Classic, Combined, Latch:
+	default:
+		return nil, fmt.Errorf("lockimpl: unknown generation %q", o.Generation)
+	}
+	c := &Client{rdb: rdb, opts: o}
+	if o.ID == "" {
+		if c.opts.ID, err = c.newUUID(); err != nil {
+			return nil, fmt.Errorf("lockimpl: client id: %w", err)
+		}
+	}
+	c.closing, c.stop = context.WithCancel(context.Background())
+	c.hub = newHub(c)
+	c.dog = newWatchdog(c)
+	return c, nil
+}
+
+// ID returns the client's id.
+func (c *Client) ID() string { return c.opts.ID }
+
+// Owner returns the owner for a thread, which may be any number that the caller gives to one
+// strand of its program at a time.
+func (c *Client) Owner(thread int64) Owner {
+	return Owner(c.opts.ID + ":" + strconv.FormatInt(thread, 10))
+}
+
+// Lock returns the lock of that name. It costs nothing on the server, and two values of one name
+// are the same lock. A name that cannot be a lock's is reported by the operations.
+func (c *Client) Lock(name string) *RLock {
+	return &RLock{
+		client:  c,
+		name:    name,
+		channel: channelOf(name),
+		bad:     checkName(name),
+	}
+}
+
+// Close stops the watchdog and the subscriptions, has waiters return [ErrClosed], and returns when
+// all calls and goroutines have ended; calls that await a reply end with it, or with go-redis's
+// timeouts. Locks that are still held stay so until their leases end. It does not close the Redis
+// client. Further calls do nothing.
+func (c *Client) Close() error {
+	c.closeMu.Lock()
+	c.closed = true
+	c.closeMu.Unlock()
+	c.stop()
+	c.dog.close()
+	c.hub.close()
+	c.work.Wait()
+	return nil
+}
+
+// begin admits an operation, which must end with c.work.Done.
+func (c *Client) begin() error {
+	c.closeMu.Lock()
+	defer c.closeMu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	c.work.Add(1)
+	return nil
+}
+
+func (c *Client) random(b []byte) error {
+	c.randomMu.Lock()
+	defer c.randomMu.Unlock()
+	_, err := io.ReadFull(c.opts.Random, b)
+	return err
+}
+
+// newRequestID returns 32 hexadecimal digits, as Redisson's request ids.
+func (c *Client) newRequestID() (string, error) {
+	var b [16]byte
+	if err := c.random(b[:]); err != nil {
+		return "", fmt.Errorf("request id: %w", err)
+	}
+	return hex.EncodeToString(b[:]), nil
+}
+
+func (c *Client) newUUID() (string, error) {
+	var b [16]byte
+	if err := c.random(b[:]); err != nil {
+		return "", err
+	}
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+}

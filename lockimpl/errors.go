@@ -1,0 +1,71 @@
+package lockimpl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Every error of an operation is an [*Error] around one of these, around the context's error, or
+// around what go-redis returned. Recognise them with [errors.Is] and [errors.As].
+var (
+	ErrNotHeld          = errors.New("not held by this owner")
+	ErrClosed           = errors.New("lock client is closed")
+	ErrSubscribeTimeout = errors.New("subscription was not confirmed in time")
+
+	ErrBadName  = errors.New("bad lock name: must not be empty, and braces must enclose a hash tag")
+	ErrBadOwner = errors.New("bad owner: must not be empty")
+	ErrBadLease = errors.New("bad lease: must be at least 1ms")
+	ErrBadWait  = errors.New("bad wait: must not be negative, and only TryLock takes one")
+)
+
+// Error says which operation on which lock failed, and why.
+type Error struct {
+	Op    string // the method: "Lock", "TryLock", "Unlock", ...
+	Lock  string // the lock's name
+	Owner Owner  // empty where the operation has none
+	Err   error
+}
+
+func (e *Error) Error() string {
+	if e.Owner == "" {
+		return fmt.Sprintf("%s %q: %v", e.Op, e.Lock, e.Err)
+	}
+	return fmt.Sprintf("%s %q by %s: %v", e.Op, e.Lock, e.Owner, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// OutcomeUnknown reports whether the failed operation may have taken effect on the server all the
+// same: its reply was lost, late, or not waited for. It is false for nil, for refused arguments,
+// for a closed client, and for an answer of the server. (An answer to a copy that go-redis sent
+// again after a network error counts as an answer, although the first copy may have run.)
+func OutcomeUnknown(err error) bool {
+	var answered redis.Error
+	switch {
+	case err == nil, errors.As(err, &answered):
+		return false
+	case errors.Is(err, errNotSent):
+		return false
+	}
+	for _, known := range []error{ErrNotHeld, ErrClosed, ErrSubscribeTimeout,
+		ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait} {
+		if errors.Is(err, known) {
+			return false
+		}
+	}
+	return true
+}
+
+// errNotSent marks a context's error that came before anything was sent, or while nothing was
+// under way.
+var errNotSent = errors.New("nothing was sent")
+
+// notSent is ctx's error with that mark.
+func notSent(ctx context.Context) error { return &idleError{ctx.Err()} }
+
+type idleError struct{ error }
+
+func (e *idleError) Unwrap() []error { return []error{e.error, errNotSent} }

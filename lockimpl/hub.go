@@ -1,0 +1,389 @@
+package lockimpl
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// hub is the client's one pub/sub connection. Each lock that is waited for has one subscription on
+// it, shared by all local waiters; the connection exists while there are subscriptions.
+//
+// One goroutine (serve) connects and reads. Others only write SUBSCRIBE and UNSUBSCRIBE, and only
+// while a connection stands: a redis.PubSub holds its mutex while it dials, and nobody may be
+// caught waiting for that mutex. (It would be a stall in production, and in a testing/synctest
+// bubble, where waiting for a mutex is not idleness, a deadlock.) So that go-redis does not dial
+// again by itself in the middle of a read, everything but connect runs under a context that has
+// ended: reads do not look at it, dialing does.
+type hub struct {
+	client *Client
+
+	mu       sync.Mutex
+	channels map[string]*channel
+	ps       *redis.PubSub  // nil while no connection stands
+	unacked  map[string]int // SUBSCRIBEs written on ps and not yet confirmed
+	serving  bool           // serve runs
+	sweeper  *time.Timer    // not nil while it is to run
+	closed   bool
+}
+
+// channel is one subscription.
+type channel struct {
+	name      string
+	waiters   []*waiter // in order of arrival
+	confirmed bool
+	idleSince time.Time // when the last waiter left
+}
+
+// waiter is one local waiter for releases.
+type waiter struct {
+	ch    *channel
+	wake  chan struct{} // holds at most one wake-up
+	ready chan struct{} // closed once the subscription was confirmed
+	owes  bool          // a wake-up was given to it and no attempt has answered it yet
+	isSet bool          // ready is closed
+}
+
+// dead has ended: see hub.
+var dead = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// Delays between attempts to connect.
+const (
+	reconnectMin = 50 * time.Millisecond
+	reconnectMax = 2 * time.Second
+)
+
+func newHub(c *Client) *hub {
+	return &hub{client: c, channels: map[string]*channel{}}
+}
+
+// joinConfirmed is join for a channel whose subscription stands, and nil for any other.
+func (h *hub) joinConfirmed(name string) *waiter {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ch := h.channels[name]; ch != nil && ch.confirmed {
+		return h.add(ch)
+	}
+	return nil
+}
+
+// join adds a waiter for name and sees to it that there is, or will be, a subscription.
+func (h *hub) join(name string) *waiter {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ch := h.channels[name]
+	if ch == nil {
+		ch = &channel{name: name}
+		h.channels[name] = ch
+		switch {
+		case h.ps != nil:
+			h.subscribe(name)
+		case !h.serving && !h.closed:
+			h.serving = true
+			h.client.work.Add(1) // not 0 before: the operation that calls holds one
+			go h.serve()
+		}
+	}
+	return h.add(ch)
+}
+
+func (h *hub) add(ch *channel) *waiter {
+	w := &waiter{ch: ch, wake: make(chan struct{}, 1), ready: make(chan struct{})}
+	if ch.confirmed {
+		w.setReady()
+	}
+	ch.waiters = append(ch.waiters, w)
+	return w
+}
+
+func (w *waiter) setReady() {
+	if !w.isSet {
+		w.isSet = true
+		close(w.ready)
+	}
+}
+
+// subscribe writes SUBSCRIBE. An error need not be looked at: it breaks the connection, and serve
+// begins anew.
+func (h *hub) subscribe(names ...string) {
+	for _, name := range names {
+		h.unacked[name]++
+	}
+	_ = h.ps.Subscribe(dead, names...)
+}
+
+// attempted records that w's attempt, made after its last wake-up, was answered.
+func (h *hub) attempted(w *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(w.wake) == 0 {
+		w.owes = false
+	}
+}
+
+// leave removes w. Unless it got the lock, a wake-up that it leaves unanswered goes to the next.
+func (h *hub) leave(w *waiter, acquired bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ch := w.ch
+	ch.waiters = slices.DeleteFunc(ch.waiters, func(other *waiter) bool { return other == w })
+	if w.owes && !acquired {
+		ch.wakeOne()
+	}
+	if len(ch.waiters) == 0 {
+		ch.idleSince = time.Now()
+		h.sweepIn(h.linger())
+	}
+}
+
+func (h *hub) linger() time.Duration { return max(0, h.client.opts.SubscriptionLinger) }
+
+// wakeOne wakes the first waiter that has no wake-up to answer: one release, one attempt.
+func (ch *channel) wakeOne() {
+	for _, w := range ch.waiters {
+		if !w.owes {
+			w.owes = true
+			w.wake <- struct{}{} // has room: an unread wake-up is owed
+			return
+		}
+	}
+}
+
+// sweepIn arranges for sweep to run.
+func (h *hub) sweepIn(d time.Duration) {
+	if h.closed || h.sweeper != nil {
+		return
+	}
+	if d == 0 {
+		h.drop()
+		return
+	}
+	h.sweeper = time.AfterFunc(d, h.sweep)
+}
+
+// sweep drops the subscriptions that have had no waiter for long enough.
+func (h *hub) sweep() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sweeper = nil
+	if !h.closed {
+		h.drop()
+	}
+}
+
+func (h *hub) drop() {
+	var idle []string
+	next := time.Duration(-1)
+	for name, ch := range h.channels {
+		if len(ch.waiters) > 0 {
+			continue
+		}
+		if left := h.linger() - time.Since(ch.idleSince); left > 0 {
+			if next < 0 || left < next {
+				next = left
+			}
+			continue
+		}
+		idle = append(idle, name)
+		delete(h.channels, name)
+	}
+	slices.Sort(idle)
+	if h.ps != nil {
+		if len(h.channels) == 0 {
+			h.disconnect()
+		} else if len(idle) > 0 {
+			_ = h.ps.Unsubscribe(dead, idle...)
+		}
+	}
+	if next > 0 {
+		h.sweepIn(next)
+	}
+}
+
+// disconnect closes the connection; serve notices.
+func (h *hub) disconnect() {
+	_ = h.ps.Close()
+	h.ps = nil
+}
+
+// close ends serve. It waits for nothing: serve is part of the client's work.
+func (h *hub) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	if h.sweeper != nil {
+		h.sweeper.Stop()
+		h.sweeper = nil
+	}
+	if h.ps != nil {
+		h.disconnect()
+	}
+}
+
+// serve keeps a connection with a subscription for each channel, until there are no channels.
+func (h *hub) serve() {
+	defer h.client.work.Done()
+	delay := reconnectMin
+	for {
+		ps, err := h.connect()
+		if ps == nil {
+			return
+		}
+		if err == nil && h.read(ps) {
+			delay = reconnectMin // it worked: begin with the shortest delay again
+		}
+		broke := h.lost(ps) || err != nil
+		_ = ps.Close()
+		if !broke {
+			continue // we closed it: connect at once if somebody waits again
+		}
+		select {
+		case <-time.After(delay):
+		case <-h.client.closing.Done():
+		}
+		delay = min(2*delay, reconnectMax)
+	}
+}
+
+// connect dials and subscribes. A nil PubSub says that nobody waits any more.
+func (h *hub) connect() (*redis.PubSub, error) {
+	h.mu.Lock()
+	names := h.names()
+	if h.closed || len(names) == 0 {
+		h.serving = false
+		h.mu.Unlock()
+		return nil, nil
+	}
+	h.mu.Unlock()
+
+	ps := h.client.rdb.Subscribe(h.client.closing) // no channel, no connection yet
+	if err := ps.Subscribe(h.client.closing, names...); err != nil {
+		return ps, err
+	}
+
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.ps = ps
+	h.unacked = map[string]int{}
+	for _, name := range names {
+		h.unacked[name]++
+	}
+	// Meanwhile channels came and went.
+	var came, gone []string
+	for _, name := range h.names() {
+		if h.unacked[name] == 0 {
+			came = append(came, name)
+		}
+	}
+	for _, name := range names {
+		if h.channels[name] == nil {
+			gone = append(gone, name)
+		}
+	}
+	switch {
+	case h.closed || len(h.channels) == 0:
+		h.disconnect()
+	default:
+		if len(gone) > 0 {
+			_ = ps.Unsubscribe(dead, gone...)
+		}
+		if len(came) > 0 {
+			h.subscribe(came...)
+		}
+	}
+	return ps, nil
+}
+
+// names returns the channels, sorted.
+func (h *hub) names() []string {
+	names := make([]string, 0, len(h.channels))
+	for name := range h.channels {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// read handles what the server sends, until the connection breaks or is closed. It reports
+// whether anything came.
+func (h *hub) read(ps *redis.PubSub) (worked bool) {
+	for {
+		message, err := ps.ReceiveTimeout(dead, 0)
+		if err != nil {
+			return worked
+		}
+		worked = true
+		switch m := message.(type) {
+		case *redis.Subscription:
+			if m.Kind == "subscribe" {
+				h.confirm(m.Channel)
+			}
+		case *redis.Message:
+			if m.Payload == unlockMessage {
+				h.released(m.Channel)
+			}
+		}
+	}
+}
+
+// confirm handles the confirmation of a SUBSCRIBE. Only the last one written for a channel counts:
+// between an earlier one and it lies an UNSUBSCRIBE.
+func (h *hub) confirm(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.unacked[name]--; h.unacked[name] > 0 {
+		return
+	}
+	delete(h.unacked, name)
+	ch := h.channels[name]
+	if ch == nil {
+		return
+	}
+	ch.confirmed = true
+	// Waiters from before a reconnection may have missed a release: one of them looks.
+	ch.wakeOneReady()
+	for _, w := range ch.waiters {
+		w.setReady()
+	}
+}
+
+// wakeOneReady wakes one of the waiters that were ready before, if there is one. The others make
+// an attempt anyway, now that they become ready.
+func (ch *channel) wakeOneReady() {
+	for _, w := range ch.waiters {
+		if w.isSet && !w.owes {
+			w.owes = true
+			w.wake <- struct{}{}
+			return
+		}
+	}
+}
+
+func (h *hub) released(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if ch := h.channels[name]; ch != nil {
+		ch.wakeOne()
+	}
+}
+
+// lost forgets a connection that ended, and reports whether it ended by itself.
+func (h *hub) lost(ps *redis.PubSub) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, ch := range h.channels {
+		ch.confirmed = false
+	}
+	if h.ps != ps {
+		return false
+	}
+	h.ps = nil
+	return true
+}

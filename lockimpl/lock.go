@@ -1,0 +1,99 @@
+package lockimpl
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// RLock is a re-entrant lock with a lease: Redisson's RLock, with explicit owners. On the server
+// it is a hash from its one owner to the hold count, with the lease as its time to live.
+//
+// It is a handle, safe for concurrent use; all state is the server's and the [Client]'s.
+type RLock struct {
+	client  *Client
+	name    string
+	channel string
+	bad     error // the name's fault
+}
+
+// Answers of [RLock.RemainingTTL] that are not durations.
+const (
+	TTLNoExpiry time.Duration = -1 // locked for ever: somebody else removed the lease
+	TTLNoKey    time.Duration = -2 // not locked
+)
+
+// Name returns the lock's name, which is its key.
+func (l *RLock) Name() string { return l.name }
+
+// IsLocked reports whether anybody holds the lock.
+func (l *RLock) IsLocked(ctx context.Context) (bool, error) {
+	cmd := redis.NewIntCmd(ctx, "exists", l.name)
+	err := l.wrap("IsLocked", "", l.query(ctx, cmd))
+	return err == nil && cmd.Val() == 1, err
+}
+
+// IsHeldBy reports whether owner holds the lock.
+func (l *RLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
+	if owner == "" {
+		return false, l.wrap("IsHeldBy", owner, ErrBadOwner)
+	}
+	cmd := redis.NewBoolCmd(ctx, "hexists", l.name, string(owner))
+	err := l.wrap("IsHeldBy", owner, l.query(ctx, cmd))
+	return err == nil && cmd.Val(), err
+}
+
+// HoldCount returns how many times owner holds the lock.
+func (l *RLock) HoldCount(ctx context.Context, owner Owner) (int64, error) {
+	if owner == "" {
+		return 0, l.wrap("HoldCount", owner, ErrBadOwner)
+	}
+	cmd := redis.NewStringCmd(ctx, "hget", l.name, string(owner))
+	err := l.query(ctx, cmd)
+	if errors.Is(err, redis.Nil) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, l.wrap("HoldCount", owner, err)
+	}
+	count, err := cmd.Int64()
+	return count, l.wrap("HoldCount", owner, err)
+}
+
+// RemainingTTL returns how long the present lease lasts, to the millisecond, [TTLNoKey] or
+// [TTLNoExpiry].
+func (l *RLock) RemainingTTL(ctx context.Context) (time.Duration, error) {
+	cmd := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", l.name)
+	if err := l.query(ctx, cmd); err != nil {
+		return 0, l.wrap("RemainingTTL", "", err)
+	}
+	return cmd.Val(), nil
+}
+
+// query runs a read command. Its result must not be touched after an error: the command may still
+// run.
+func (l *RLock) query(ctx context.Context, cmd redis.Cmder) error {
+	if err := l.begin(); err != nil {
+		return err
+	}
+	defer l.client.work.Done()
+	return l.client.process(ctx, cmd, func() {})
+}
+
+// begin admits an operation on l.
+func (l *RLock) begin() error {
+	if l.bad != nil {
+		return l.bad
+	}
+	return l.client.begin()
+}
+
+// wrap says where err happened; nil stays nil.
+func (l *RLock) wrap(op string, owner Owner, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &Error{Op: op, Lock: l.name, Owner: owner, Err: err}
+}

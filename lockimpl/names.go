@@ -1,0 +1,44 @@
+package lockimpl
+
+import "strings"
+
+// Names of keys and channels, as Redisson's clients use them (RedissonLock, RedissonBaseLock and
+// RedissonObject.prefixName of 4.7): clients of both kinds exclude and wake each other.
+
+// unlockMessage is what a release publishes.
+const unlockMessage = "0"
+
+// channelOf is the channel on which the releases of a lock are published.
+func channelOf(lock string) string { return prefixed("redisson_lock__channel", lock) }
+
+// latchOf is the key that remembers the answer of one unlock request.
+func latchOf(lock, request string) string {
+	return prefixed("redisson_unlock_latch", lock) + ":" + request
+}
+
+// prefixed puts a derived key into the Cluster slot of the lock's own key.
+func prefixed(prefix, lock string) string {
+	if strings.Contains(lock, "{") {
+		return prefix + ":" + lock
+	}
+	return prefix + ":{" + lock + "}"
+}
+
+// checkName refuses names whose derived keys would hash to another Cluster slot than the lock's
+// key: those in which braces are unbalanced or enclose nothing.
+func checkName(lock string) error {
+	if lock == "" {
+		return ErrBadName
+	}
+	open := strings.IndexByte(lock, '{')
+	if open < 0 {
+		if strings.Contains(lock, "}") {
+			return ErrBadName
+		}
+		return nil
+	}
+	if strings.IndexByte(lock[open+1:], '}') <= 0 {
+		return ErrBadName
+	}
+	return nil
+}

@@ -1,0 +1,173 @@
+package lockimpl
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Generation is a version of the lock's scripts. All use the same key, field, channel and message,
+// so clients of different generations, and Redisson's, can share a lock.
+type Generation string
+
+const (
+	// Classic acquires in two branches and unlocks without a latch: Redisson 2.2.4 to 3.18.
+	Classic Generation = "classic"
+	// Combined acquires under one condition and unlocks without a latch: Redisson 3.19 to 3.23.
+	Combined Generation = "combined"
+	// Latch remembers an unlock's answer under a request id until the client has it, so that an
+	// unlock that is re-sent gets the first answer: Redisson 3.24 and later.
+	Latch Generation = "latch"
+)
+
+// Options configure a [Client]. The zero value is usable.
+type Options struct {
+	// Generation of the scripts. Default Latch.
+	Generation Generation
+
+	// ID names the client in owners; it must differ between any two clients that live at once.
+	// Default: a random UUID.
+	ID string
+
+	// WatchdogTimeout is the lease of locks that are taken without one. The watchdog renews
+	// them every third of it. Default 30 s, as Redisson's lockWatchdogTimeout; at least 3 ms.
+	WatchdogTimeout time.Duration
+
+	// WatchdogBatch is the largest number of locks that one renewal command covers. Default
+	// 100, as Redisson's lockWatchdogBatchSize.
+	WatchdogBatch int
+
+	// ResponseTimeout, RetryAttempts and RetryDelay say how long after its first copy another
+	// copy of an unlock may still be sent; Latch keeps an unlock's answer for
+	// (ResponseTimeout + RetryDelay) × RetryAttempts, at least 1 ms. They do not configure
+	// retries, which are the go-redis client's (its MaxRetries and timeouts): raise them if
+	// that client tries for longer. Defaults 3 s, 4 and 2 s, as Redisson's, with its longest
+	// delay: 20 s in all.
+	ResponseTimeout time.Duration
+	RetryAttempts   int
+	RetryDelay      time.Duration
+
+	// SubscribeTimeout bounds the wait for a subscription to be confirmed. Default 7.5 s, as
+	// Redisson's subscriptionTimeout.
+	SubscribeTimeout time.Duration
+
+	// SubscriptionLinger is how long a subscription outlives its last waiter, so that a lock
+	// that is waited for again and again is not subscribed to each time. Default 1 s; negative:
+	// not at all.
+	SubscriptionLinger time.Duration
+
+	// Scheduler starts the watchdog's timer, and nothing else. Default: time.AfterFunc.
+	Scheduler Scheduler
+
+	// Random is read for ids. It need not be safe for concurrent use. Default:
+	// crypto/rand.Reader as it is at the time of the read.
+	Random io.Reader
+}
+
+// Scheduler starts timers. It lets a program run the watchdog's rounds on a scheduler of its own.
+// It must be safe for concurrent use.
+type Scheduler interface {
+	// AfterFunc calls f in its own goroutine once d has passed.
+	AfterFunc(d time.Duration, f func()) Timer
+}
+
+// Timer is a started timer.
+type Timer interface {
+	// Stop prevents the call, and reports whether it did: false if it was made or stopped before.
+	Stop() bool
+}
+
+type systemScheduler struct{}
+
+func (systemScheduler) AfterFunc(d time.Duration, f func()) Timer { return time.AfterFunc(d, f) }
+
+type systemRandom struct{}
+
+func (systemRandom) Read(p []byte) (int, error) { return rand.Reader.Read(p) }
+
+func (o Options) withDefaults() (Options, error) {
+	o.Generation = orDefault(o.Generation, Latch)
+	o.WatchdogTimeout = orDefault(o.WatchdogTimeout, 30*time.Second)
+	o.WatchdogBatch = orDefault(o.WatchdogBatch, 100)
+	o.ResponseTimeout = orDefault(o.ResponseTimeout, 3*time.Second)
+	o.RetryAttempts = orDefault(o.RetryAttempts, 4)
+	o.RetryDelay = orDefault(o.RetryDelay, 2*time.Second)
+	o.SubscribeTimeout = orDefault(o.SubscribeTimeout, 7500*time.Millisecond)
+	o.SubscriptionLinger = orDefault(o.SubscriptionLinger, time.Second)
+	if o.Scheduler == nil {
+		o.Scheduler = systemScheduler{}
+	}
+	if o.Random == nil {
+		o.Random = systemRandom{}
+	}
+	switch {
+	case o.WatchdogTimeout < 3*time.Millisecond:
+		return o, fmt.Errorf("watchdog timeout %v: must be at least 3ms", o.WatchdogTimeout)
+	case o.WatchdogBatch < 0:
+		return o, fmt.Errorf("watchdog batch %d: must be positive", o.WatchdogBatch)
+	case o.ResponseTimeout < 0 || o.RetryAttempts < 0 || o.RetryDelay < 0 || o.SubscribeTimeout < 0:
+		return o, fmt.Errorf("timeouts, delays and attempts must be positive")
+	}
+	return o, nil
+}
+
+func orDefault[T comparable](value, def T) T {
+	var zero T
+	if value == zero {
+		return def
+	}
+	return value
+}
+
+// latchLifetime is Redisson's formula, with its delay taken at the longest.
+func (o Options) latchLifetime() time.Duration {
+	return max(time.Millisecond, (o.ResponseTimeout+o.RetryDelay)*time.Duration(o.RetryAttempts))
+}
+
+// Option is an argument of one Lock or TryLock call.
+type Option struct {
+	kind optionKind
+	d    time.Duration
+}
+
+type optionKind uint8
+
+const (
+	leaseOption optionKind = iota + 1
+	waitOption
+)
+
+// Lease has the lock end by itself after d, counted from its execution on the server and rounded
+// down to milliseconds. The watchdog does not renew it. At least 1 ms.
+func Lease(d time.Duration) Option { return Option{leaseOption, d} }
+
+// Wait has TryLock wait up to d for the lock. 0: a single attempt.
+func Wait(d time.Duration) Option { return Option{waitOption, d} }
+
+// callOptions are the options of one call together.
+type callOptions struct {
+	lease   time.Duration
+	watched bool // no lease was given: the watchdog renews
+	wait    time.Duration
+	bounded bool // a wait was given
+}
+
+func (o Options) call(opts []Option) (callOptions, error) {
+	co := callOptions{lease: o.WatchdogTimeout, watched: true}
+	for _, opt := range opts {
+		switch opt.kind {
+		case leaseOption:
+			if opt.d < time.Millisecond {
+				return co, ErrBadLease
+			}
+			co.lease, co.watched = opt.d.Truncate(time.Millisecond), false
+		case waitOption:
+			if opt.d < 0 {
+				return co, ErrBadWait
+			}
+			co.wait, co.bounded = opt.d, true
+		}
+	}
+	return co, nil
+}
