@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -64,7 +65,7 @@ type assets struct {
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
-	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "colors": colorNumbers}).
+	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "colors": colorNumbers}).
 		ParseFS(web, "web/*.tmpl")
 	if err != nil {
 		return nil, err
@@ -87,6 +88,9 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]),
 	}, nil
 })
+
+// seconds writes a time for a link to a moment, with all its digits.
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }
 
 func colorNumbers() []int {
 	ns := make([]int, colors)
@@ -131,6 +135,7 @@ type resultView struct {
 
 type violationView struct {
 	Rule, Text, Span, Class, Kind, Cause string
+	SameAs                               string // the guarantee whose cause this is too
 	From, To                             time.Duration
 }
 
@@ -181,6 +186,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	for _, g := range checker.Guarantees() {
 		p.Results = append(p.Results, viewResult(v.Result(g)))
 	}
+	shareCauses(p.Results)
 	c := &cast{}
 	if h != nil {
 		c = newCast(h)
@@ -228,6 +234,21 @@ func viewResult(r checker.Result) resultView {
 	return rv
 }
 
+// shareCauses tells a cause once: one fault often breaks several guarantees.
+func shareCauses(rs []resultView) {
+	told := make(map[string]string)
+	for _, r := range rs {
+		for i := range r.Violations {
+			x := &r.Violations[i]
+			if by, ok := told[x.Cause]; ok && x.Cause != "" {
+				x.Cause, x.SameAs = "", by
+			} else {
+				told[x.Cause] = r.Name
+			}
+		}
+	}
+}
+
 func (p *page) addOps(h *history.History, c *cast) {
 	for i, op := range h.Ops {
 		if i == opsShown {
@@ -249,18 +270,24 @@ func (p *page) addOps(h *history.History, c *cast) {
 	}
 }
 
-// addLog takes the part of the server log around the first violation, or its beginning.
-func (p *page) addLog(h *history.History, v *checker.Verdict) {
-	log := h.Served
-	if len(log) > logShown {
-		from := 0
-		if w := firstWindow(windows(v)); w != nil {
-			from = sort.Search(len(log), func(i int) bool { return log[i].At >= w.From }) - logShown/2
-		}
-		from = max(0, min(from, len(log)-logShown))
-		p.LogLeft = len(log) - logShown
-		log = log[from : from+logShown]
+// logAround takes the part of the server log around the first violation, or its beginning, and
+// says how much it left out.
+func logAround(log []history.Served, v *checker.Verdict) ([]history.Served, int) {
+	left := len(log) - logShown
+	if left <= 0 {
+		return log, 0
 	}
+	from := 0
+	if w := firstWindow(windows(v)); w != nil {
+		from = sort.Search(len(log), func(i int) bool { return log[i].At >= w.From }) - logShown/2
+	}
+	from = max(0, min(from, left))
+	return log[from : from+logShown], left
+}
+
+func (p *page) addLog(h *history.History, v *checker.Verdict) {
+	log, left := logAround(h.Served, v)
+	p.LogLeft = left
 	for _, s := range log {
 		lv := logView{At: checker.Stamp(s.At), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: visible(string(s.Step)),
 			Lock: name(s.Lock), Text: shorten(visible(s.Text), 300), Reply: shorten(visible(s.Reply), 120), Lost: s.Got == 0}

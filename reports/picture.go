@@ -14,13 +14,14 @@ import (
 // once, for paper and for browsers without scripts, and web/timeline.js draws whatever part of it
 // the reader wants to see.
 type picture struct {
-	End     time.Duration    `json:"end"`
-	Height  int              `json:"height"`
-	Gutter  int              `json:"gutter"` // width of the lanes' names
-	Lanes   []*lane          `json:"lanes"`
-	Windows []window         `json:"windows"`
-	Pins    []pin            `json:"pins"`
-	Shapes  map[string]shape `json:"shapes"`
+	End      time.Duration    `json:"end"`
+	Height   int              `json:"height"`
+	Gutter   int              `json:"gutter"` // width of the lanes' names
+	Lanes    []*lane          `json:"lanes"`
+	Windows  []window         `json:"windows"`
+	Pins     []pin            `json:"pins"`
+	Messages []message        `json:"messages,omitempty"`
+	Shapes   map[string]shape `json:"shapes"`
 }
 
 // lane is one row of the picture: an owner (of one lock), or a lock as the server saw it.
@@ -69,11 +70,22 @@ type pin struct {
 	Text   string        `json:"t"`
 }
 
+// message is one command with its reply, between two lanes (by index).
+type message struct {
+	Client int           `json:"client"`
+	Server int           `json:"server"`
+	Sent   time.Duration `json:"sent"`
+	At     time.Duration `json:"at"`
+	Got    time.Duration `json:"got,omitempty"` // 0: the reply was lost
+	Label  string        `json:"l"`
+}
+
 // shape says how a kind of item is drawn and where in its lane.
 type shape struct {
 	Form string `json:"form"` // bar, ramp, tick, sym
-	Y    int    `json:"y"`
-	H    int    `json:"h"`
+	Y    int    `json:"y"`    // from the lane's top; of a sym its middle
+	H    int    `json:"h"`    // 0: as high as the lane
+	Says string `json:"says"` // what it means, in words
 }
 
 // The measures of the picture, in pixels.
@@ -91,30 +103,30 @@ const (
 
 var shapes = map[string]shape{
 	// in an owner's lane
-	"wait":    {"bar", 21, 6},
-	"held":    {"bar", 14, 20},
-	"doubt":   {"bar", 14, 20}, // believed, but not true on the server
-	"nested":  {"bar", 29, 5},
-	"call":    {"bar", 21, 6},
-	"beat":    {"tick", 36, 7},
-	"refused": {"sym", 24, 14},
-	"failed":  {"sym", 24, 14},
-	"unknown": {"sym", 24, 14},
-	"lost":    {"sym", 24, 14},
-	"died":    {"sym", 24, 14},
-	"read":    {"sym", 24, 8},
-	"write":   {"sym", 24, 8},
+	"wait":    {"bar", 21, 6, "asks for the lock"},
+	"held":    {"bar", 14, 20, "believes that it holds the lock, and does"},
+	"doubt":   {"bar", 14, 20, "believes that it holds the lock, but the server says otherwise"},
+	"nested":  {"bar", 29, 5, "holds it more than once"},
+	"call":    {"bar", 21, 6, "a call"},
+	"beat":    {"tick", 36, 7, "renewal"},
+	"refused": {"sym", 24, 14, "refused: it does not hold the lock"},
+	"failed":  {"sym", 24, 14, "failed"},
+	"unknown": {"sym", 24, 14, "the outcome is unknown to the client"},
+	"lost":    {"sym", 24, 14, "told that its hold is over"},
+	"died":    {"sym", 24, 14, "the client died"},
+	"read":    {"sym", 24, 8, "reads the protected resource"},
+	"write":   {"sym", 24, 8, "writes the protected resource"},
 	// in a lock's lane
-	"ramp":    {"ramp", 10, 54},
-	"forever": {"ramp", 10, 54},
-	"owns":    {"bar", 68, 16},
-	"renew":   {"tick", 3, 10},
-	"denied":  {"sym", 8, 10},
-	"expire":  {"sym", 64, 14},
-	"delete":  {"sym", 64, 14},
+	"ramp":    {"ramp", 10, 54, "the key's time to live"},
+	"forever": {"ramp", 10, 54, "the key never expires"},
+	"owns":    {"bar", 68, 16, "the owner, as the server has it"},
+	"renew":   {"tick", 3, 10, "renewal"},
+	"denied":  {"sym", 8, 10, "a renewal that changed nothing"},
+	"expire":  {"sym", 64, 14, "the key expired"},
+	"delete":  {"sym", 64, 14, "the key was removed from outside"},
 	// in both
-	"fault":  {"bar", 0, 0}, // as high as the lane
-	"strike": {"tick", 0, 0},
+	"fault":  {"bar", 0, 0, "a fault"},
+	"strike": {"tick", 0, 0, "a fault"},
 }
 
 // draw arranges a run as a picture.
@@ -138,6 +150,7 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 	for _, l := range c.locks {
 		p.Lanes = append(p.Lanes, lockLane(h, c, l, locks[l], scale))
 	}
+	p.Messages = messages(h, v, p.Lanes)
 	addFaults(h, p)
 	y := top
 	for _, l := range p.Lanes {
@@ -240,6 +253,46 @@ func (c *cast) color(owner string) int {
 		return n
 	}
 	return noColor
+}
+
+// messages draws the shown part of the server log between lanes. A command that names no lock is
+// taken to be about that of the call it belongs to.
+func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
+	log, _ := logAround(h.Served, v)
+	owners, clients, locks := make(map[part]int), make(map[string]int), make(map[string]int)
+	for i, l := range lanes {
+		if l.Kind == "lock" {
+			locks[l.lock] = i
+			continue
+		}
+		owners[part{l.client, l.owner, l.lock}] = i
+		if _, ok := clients[l.client]; !ok {
+			clients[l.client] = i
+		}
+	}
+	ops := make(map[int64]*history.Op, len(h.Ops))
+	for i := range h.Ops {
+		ops[h.Ops[i].ID] = &h.Ops[i]
+	}
+	var ms []message
+	for _, s := range log {
+		p := part{s.Client, s.Owner, s.Lock}
+		if op := ops[s.Op]; op != nil {
+			p = part{op.Client, op.Owner, op.Lock}
+		}
+		server, ok := locks[p.lock]
+		if !ok {
+			continue
+		}
+		client, ok := owners[p]
+		if !ok {
+			if client, ok = clients[p.client]; !ok {
+				continue
+			}
+		}
+		ms = append(ms, message{client, server, s.Sent, s.At, s.Got, visible(string(s.Step))})
+	}
+	return ms
 }
 
 // addFaults lays each fault over the lanes that it concerns.

@@ -3,6 +3,7 @@ package reports
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -147,6 +148,87 @@ func quiet(n int) (*history.History, *checker.Verdict) {
 	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "baseline", Subject: "rlock-latch", World: "sim", Seed: 7, Ops: n, Messages: 4 * n, Virtual: sec(at), Trace: "00c0ffee"}
 	for _, g := range checker.Guarantees() {
 		v.Results = append(v.Results, checker.Result{Guarantee: g, Status: checker.Holds, Summary: "It held."})
+	}
+	return h, v
+}
+
+// hostile is a run whose client chose its names to harm whoever reads the report.
+func hostile() (*history.History, *checker.Verdict) {
+	const lock = `</script><script>pwned=1</script><img src=x onerror=pwned=1>"'` + "`\u202egnol\u2028\x1b[31m\x00\xff"
+	owner := "c1:" + strings.Repeat("lang", 2500)
+	h := &history.History{
+		Header: history.Header{Version: history.Version, World: "sim", Subject: "rlock-latch", Plan: json.RawMessage(`{"lock":"</script><b>\u202e"}`),
+			Versions: map[string]string{"</dd><script>pwned=1</script>": "<b>"}},
+		Ops: []history.Op{
+			{ID: 1, Client: "c1", Owner: owner, Lock: lock, Kind: history.Lock, Call: sec(1), Return: sec(2), Outcome: history.Acquired},
+			{ID: 2, Client: "c1", Owner: owner, Lock: lock, Kind: history.Unlock, Call: sec(3), Return: sec(4), Outcome: history.Failed, Error: "ERR </script><script>pwned=1</script> \x1b[31mred\u202e"},
+		},
+		Faults: []history.Fault{{Kind: "<svg onload=pwned=1>", Lock: lock, From: sec(2.5), To: sec(2.8)}},
+		Served: []history.Served{{At: sec(1.5), Sent: sec(1.2), Got: sec(1.8), Client: "c1", Conn: "c1#1", Step: history.StepAcquire, Op: 1, Owner: owner, Lock: lock,
+			Text: "EVAL </script><script>pwned=1</script>", Reply: "<b>\x07", After: &history.KeyState{Holdings: []history.Holding{{Owner: owner, Count: 1}}, Deadline: sec(31)}}},
+		End: &history.End{At: sec(5)},
+	}
+	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "<h1>no</h1>", Subject: "rlock-latch", World: "sim", Ops: 2, Virtual: sec(5),
+		Explanation: "owner " + owner[:40] + " took </script><script>pwned=1</script>",
+		Story:       []checker.Moment{{At: sec(1), Who: owner, Text: "takes " + lock, Weight: checker.Plain}},
+		Results: []checker.Result{{Guarantee: checker.Object, Status: checker.Broken, Summary: "<script>pwned=1</script> \x1b[2J",
+			Violations: []checker.Violation{{Rule: "<b>", Text: "</script><script>pwned=1</script>", From: sec(2), To: sec(3), Lock: lock, Cause: checker.Cause{Class: "<i>", Text: "\u202eevil"}}}}},
+	}
+	return h, v
+}
+
+// busy is a run with everything in it that a picture can show: two locks, five clients, re-entry,
+// partitions, lost replies, an admin's delete, unknown outcomes.
+func busy() (*history.History, *checker.Verdict) {
+	h, v := quiet(60)
+	h.Header.Scenario, v.Scenario = "explored", "explored"
+	op := func(o history.Op) { o.ID = int64(len(h.Ops) + 1); h.Ops = append(h.Ops, o) }
+	lock := func(owner, name string, call, ret float64, out history.Outcome) {
+		op(history.Op{Client: owner[:2], Owner: owner, Lock: name, Kind: history.Lock, Lease: sec(5), Call: sec(call), Return: sec(ret), Outcome: out})
+	}
+	unlock := func(owner, name string, call, ret float64, out history.Outcome) {
+		op(history.Op{Client: owner[:2], Owner: owner, Lock: name, Kind: history.Unlock, Call: sec(call), Return: sec(ret), Outcome: out})
+	}
+	serve := func(owner, name string, at float64, got float64, step history.Step, after *history.KeyState) {
+		h.Served = append(h.Served, history.Served{At: sec(at), Sent: sec(at - 0.02), Got: sec(got), Client: owner[:2], Conn: owner[:2] + "#1", Step: step, Owner: owner, Lock: name, Text: "EVALSHA", After: after})
+	}
+	const stock = "stock:{7}"
+	lock("c6:1", stock, 0.2, 0.24, history.Acquired)
+	serve("c6:1", stock, 0.22, 0.24, history.StepAcquire, held("c6:1", 1, 5.22))
+	lock("c6:1", stock, 1, 1.04, history.Acquired)
+	serve("c6:1", stock, 1.02, 1.04, history.StepAcquire, held("c6:1", 2, 6.02))
+	lock("c7:9", stock, 1.2, 4.55, history.Acquired)
+	serve("c6:1", stock, 2.5, 0, history.StepRenew, held("c6:1", 2, 7.5))
+	unlock("c6:1", stock, 2.8, 2.84, history.Decremented)
+	serve("c6:1", stock, 2.82, 2.84, history.StepRelease, held("c6:1", 1, 7.82))
+	h.Events = append(h.Events, history.Event{At: sec(4.4), Kind: history.Delete, Lock: stock})
+	serve("c7:9", stock, 4.53, 4.55, history.StepAcquire, held("c7:9", 1, 9.53))
+	unlock("c6:1", stock, 5.6, 6.2, history.Unknown)
+	h.Ops[len(h.Ops)-1].Evidence = history.NotSent
+	h.Ops[len(h.Ops)-1].Error = "i/o timeout"
+	op(history.Op{Client: "c7", Owner: "c7:9", Lock: stock, Kind: history.Write, Value: 3, Token: 12, Call: sec(6), Return: sec(6.01), Outcome: history.OK})
+	unlock("c7:9", stock, 6.9, 6.94, history.Released)
+	serve("c7:9", stock, 6.92, 6.94, history.StepRelease, &history.KeyState{})
+	lock("c8:1", stock, 6.95, 0, "")
+	h.Events = append(h.Events, history.Event{At: sec(7.2), Kind: history.Died, Client: "c8"})
+	h.Faults = append(h.Faults,
+		history.Fault{Index: 0, Kind: "partition", Client: "c6", From: sec(2.2), To: sec(2.6), Step: "replies", Hits: 1},
+		history.Fault{Index: 1, Kind: "delete-key", Lock: stock, From: sec(4.4), Hits: 1},
+		history.Fault{Index: 2, Kind: "partition", Client: "c6", From: sec(5.4), To: sec(6.6), Hits: 3},
+		history.Fault{Index: 3, Kind: "pause-client", Client: "c3", From: sec(3), To: sec(3.9)})
+	v.Ops = len(h.Ops)
+	v.Results[1] = checker.Result{Guarantee: checker.Exclusion, Status: checker.Broken, Expected: checker.Holds, By: "beliefs", Summary: "c6:1 and c7:9 both believed to hold stock:{7} for 1.050 s.",
+		Violations: []checker.Violation{{Rule: "at most one owner believes to hold a lock", Text: "c6:1 believed to hold stock:{7} from 0.240 s to 5.600 s, c7:9 from 4.550 s to 6.900 s",
+			Lock: stock, From: sec(4.55), To: sec(5.6), Owners: []string{"c6:1", "c7:9"},
+			Cause: checker.Cause{Class: checker.KeyLost, Assumption: true, Text: "the key was deleted from outside at 4.400 s", Faults: []int{1}}}}}
+	v.Results[4] = checker.Result{Guarantee: checker.Watchdog, Status: checker.Undecided, Summary: "The budget was spent."}
+	v.Results[5] = checker.Result{Guarantee: checker.Liveness, Status: checker.Broken, Expected: checker.Holds, By: "waits", Summary: "c8:1 never got the free lock.",
+		Violations: []checker.Violation{{Rule: "a free lock is granted promptly", Text: "stock:{7} was free from 6.920 s on", Lock: stock, From: sec(6.95), To: sec(7.5),
+			Cause: checker.Cause{Class: checker.Unexplained, Text: "no fault explains it"}}}}
+	v.Story = []checker.Moment{
+		{At: sec(2.2), Who: "fault", Text: "replies to c6 are lost", Weight: checker.Faulty}, {At: sec(2.6), Who: "fault", Text: "replies to c6 arrive again", Weight: checker.Faulty},
+		{At: sec(4.4), Who: "fault", Text: "the key of stock:{7} is deleted from outside", Weight: checker.Key},
+		{At: sec(4.55), Who: "c7:9", Text: "acquires stock:{7} while c6:1 believes to hold it", Weight: checker.Breaking},
 	}
 	return h, v
 }

@@ -52,10 +52,12 @@ func newSketch(p *picture) *sketch {
 	}
 	room := 0.0
 	for _, n := range p.Pins {
-		if at := x(n.At); at >= room { // of pins on one spot the first is drawn
-			s.Pins = append(s.Pins, words{Class: "w-" + n.Weight, X: px(at), Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
-			room = at + 18
+		at := max(x(n.At), room) // side by side where they would hide each other
+		if at-x(n.At) > 60 {
+			continue
 		}
+		s.Pins = append(s.Pins, words{Class: "w-" + n.Weight, X: px(at), Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
+		room = at + 18
 	}
 	return s
 }

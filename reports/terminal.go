@@ -124,11 +124,11 @@ func clockLength(v *checker.Verdict) string {
 var marks = map[Tone]string{Good: "✓", Reproduced: "✗", Bad: "!", Unsure: "?", Quiet: "–"}
 
 func (t *terminal) results() {
-	const indent = 26
+	const indent = 27
 	for _, g := range checker.Guarantees() {
 		r := t.v.Result(g)
 		tn := string(tone(r))
-		head := "  " + t.paint.as(tn, marks[tone(r)]) + " " + pad(string(g), 10) + " " + t.paint.as(tn, pad(statusWord(r), 11))
+		head := "  " + t.paint.as(tn, marks[tone(r)]) + " " + pad(string(g), 10) + " " + t.paint.as(tn, pad(statusWord(r), 12))
 		text := visible(r.Summary)
 		if e := expectation(r); e != "" && e != "as expected" {
 			text = strings.TrimSuffix(text, ".") + " (" + e + ")"

@@ -1,0 +1,88 @@
+
+// The page around the picture. Everything here is a convenience: without it the page still tells
+// the whole story.
+(() => {
+  const $ = id => document.getElementById(id);
+  const dataBox = $("data"), box = $("timeline"), range = document.querySelector(".range");
+  let picture = null;
+  if (dataBox && box) {
+    picture = timeline(JSON.parse(dataBox.textContent), box, $("overview"), $("tip"), $("announce"), text => { range.textContent = text; });
+    document.querySelector(".tools").hidden = false;
+    const acts = { in: () => picture.zoom(1 / 2), out: () => picture.zoom(2), whole: () => picture.whole(), violation: () => picture.violation() };
+    for (const b of document.querySelectorAll("[data-do]")) b.addEventListener("click", acts[b.dataset.do]);
+  }
+
+  const mark = (selector, chosen) => {
+    for (const e of document.querySelectorAll(selector)) e.classList.remove("chosen");
+    if (chosen) chosen.classList.add("chosen");
+  };
+
+  // A link to a moment is "#t=30.412s", to a stretch "#t=30.412s-45.4s". It works from outside too.
+  const follow = (hash, still) => {
+    const m = /^#t=([\d.]+)s(?:-([\d.]+)s)?$/.exec(hash);
+    if (!m || !picture) return;
+    const from = m[1] * 1e9, to = m[2] ? m[2] * 1e9 : from;
+    if (to > from) picture.around(from, to, still);
+    else picture.choose(from);
+    box.scrollIntoView({ block: "nearest", behavior: "auto" });
+  };
+  const go = link => {
+    try { history.replaceState(null, "", link.hash); } catch { /* some viewers forbid it */ }
+    follow(link.hash);
+  };
+  document.addEventListener("click", e => {
+    const link = e.target.closest('a[href^="#t="]') || e.target.closest(".story li, #ops tbody tr")?.querySelector('a[href^="#t="]');
+    if (!link || !picture || String(getSelection())) return;
+    e.preventDefault();
+    go(link);
+    const row = link.closest("#ops tbody tr"), moment = link.closest(".story li");
+    if (row) mark("#ops .chosen", row);
+    if (moment) mark(".story .chosen", moment);
+  });
+  addEventListener("hashchange", () => follow(location.hash));
+  follow(location.hash, true);
+
+  if (box) {
+    box.addEventListener("moment", e => mark(".story .chosen", e.detail.n && document.querySelector(`.story li[data-n="${e.detail.n}"]`)));
+    box.addEventListener("operation", e => {
+      const row = $("op-" + e.detail);
+      if (!row) return;
+      mark("#ops .chosen", row);
+      const scroll = row.closest(".scroll");
+      scroll.scrollTop = row.offsetTop - scroll.clientHeight / 2;
+    });
+  }
+
+  const filter = $("filter");
+  if (filter) {
+    filter.closest("label").hidden = false;
+    const rows = [...document.querySelectorAll("#ops tbody tr")].map(row => ({ row, text: row.textContent.toLowerCase() }));
+    filter.addEventListener("input", () => {
+      const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const r of rows) {
+        r.row.hidden = !words.every(w => r.text.includes(w));
+        if (!r.row.hidden) shown++;
+      }
+      $("matches").textContent = words.length ? `${shown} of ${rows.length}` : "";
+    });
+  }
+
+  const copy = $("copy");
+  if (copy) {
+    copy.hidden = false;
+    copy.addEventListener("click", async () => {
+      const command = $("command");
+      let done = false;
+      try {
+        await navigator.clipboard.writeText(command.textContent);
+        done = true;
+      } catch {
+        getSelection().selectAllChildren(command);
+        done = document.execCommand("copy");
+      }
+      copy.textContent = done ? "copied" : "select it and copy";
+      setTimeout(() => { copy.textContent = "copy"; }, 1500);
+    });
+  }
+})();
