@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -150,16 +151,13 @@ func objectCause(f *facts, l *lockFacts, a *act, class Class) Cause {
 	return c
 }
 
-// short is a duration the way people say it: "30 s".
+// short is a duration the way people say it: "30 s", "12.5 s", "0.4 ms".
 func short(d time.Duration) string {
-	s := fmt.Sprintf("%.3f", d.Seconds())
-	for s[len(s)-1] == '0' {
-		s = s[:len(s)-1]
+	number, unit := d.Seconds(), " s"
+	if d > -time.Millisecond && d < time.Millisecond && d != 0 {
+		number, unit = number*1000, " ms"
 	}
-	if s[len(s)-1] == '.' {
-		s = s[:len(s)-1]
-	}
-	return s + " s"
+	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", number), "0"), ".") + unit
 }
 
 func was(n int, what string) string {

@@ -46,8 +46,8 @@ func judgeEffect(_ context.Context, f *facts) Result {
 		return notClaimed("nothing was written to a shared resource")
 	}
 	return conclude("order of reads and writes",
-		fmt.Sprintf("%s, no update lost", count(writes, "write")),
-		fmt.Sprintf("%s lost among %s", count(len(violations), "update"), count(writes, "write")),
+		fmt.Sprintf("%s, none lost", count(writes, "update")),
+		fmt.Sprintf("%d of %s lost", len(violations), count(writes, "update")),
 		violations)
 }
 

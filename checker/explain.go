@@ -10,31 +10,22 @@ import (
 func explain(f *facts, v *Verdict) string {
 	var says []string
 	if f.disagreement != "" {
-		says = append(says, sentence(f.disagreement))
+		says = append(says, capital(f.disagreement)+".")
 	}
-	told := map[string]bool{} // causes that were named already
+	n := narrator{told: map[string]bool{}}
 	for _, g := range []Guarantee{Exclusion, Effect, Object, Fencing, Watchdog, Liveness} {
 		r := v.Result(g)
+		overlapped := v.Result(Exclusion).Status == Broken
 		switch {
 		case r.Status == Undecided:
 			says = append(says, fmt.Sprintf("Whether %s held is undecided: %s.", g, r.Summary))
-		case r.Status == Broken && g == Effect && v.Result(Exclusion).Status == Broken:
-			says = append(says, sentence(r.Summary))
+		case r.Status == Broken && g == Effect && overlapped:
+			says = append(says, fmt.Sprintf("It did harm: %s.", r.Summary))
 		case r.Status == Broken:
-			first := r.Violations[0]
-			// An identifier begins no sentence well, and must not be written in capitals.
-			text := fmt.Sprintf("%s broke: %s", sentenceName(g), first.Text)
-			if n := len(r.Violations) - 1; n > 0 {
-				text += fmt.Sprintf(" (and %d more)", n)
-			}
-			says = append(says, text+".")
-			if why := because(first.Cause); !told[why] {
-				told[why] = true
-				says = append(says, why)
-			}
-		case r.Status == Holds && g == Effect && v.Result(Exclusion).Status == Broken:
+			says = append(says, n.broke(r))
+		case r.Status == Holds && g == Effect && overlapped:
 			says = append(says, "By luck no update was lost.")
-		case r.Status == Holds && g == Object && v.Result(Exclusion).Status == Broken:
+		case r.Status == Holds && g == Object && overlapped:
 			says = append(says, "All the while the lock itself answered correctly.")
 		}
 	}
@@ -65,12 +56,37 @@ func harmony(f *facts, v *Verdict) string {
 	return text
 }
 
-func because(c Cause) string {
-	text := sentence(c.Text)
-	if c.Assumption {
-		return text + " Every lease lock assumes that this does not happen: it is no defect of this one."
+// A narrator tells each cause once.
+type narrator struct{ told map[string]bool }
+
+// broke tells the first violation of a guarantee, and why it came to that. An identifier must not
+// be written in capitals, so that no sentence begins with the text of a violation.
+func (n *narrator) broke(r Result) string {
+	first := r.Violations[0]
+	text := fmt.Sprintf("%s broke: %s", capital(string(r.Guarantee)), first.Text)
+	if more := len(r.Violations) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
 	}
-	return text + " That is a defect of this lock."
+	c := first.Cause
+	if key := fmt.Sprint(c.Class, c.Faults); !n.told[key] || len(c.Faults) == 0 {
+		n.told[key] = true
+		text += ". " + capital(c.Text)
+	} else {
+		text += ", for the same reason"
+	}
+	switch {
+	case !c.Assumption:
+		text += ". That is a defect of this lock"
+	case !n.told["assumption"]:
+		n.told["assumption"] = true
+		text += ". Every lease lock assumes that this does not happen, so that it is no defect of this one"
+	}
+	return text + "."
 }
 
-func sentenceName(g Guarantee) string { return strings.ToUpper(string(g[:1])) + string(g[1:]) }
+func capital(s string) string {
+	if s == "" {
+		return ""
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}

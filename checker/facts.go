@@ -143,9 +143,10 @@ func tookOrCall(op *history.Op) time.Duration {
 
 // served finds the server log's entries for an operation.
 type served struct {
-	log  []history.Served
-	byOp map[int64][]int
-	at   map[servedKey]int
+	log    []history.Served
+	byOp   map[int64][]int
+	at     map[servedKey]int // of commands that belong to no call
+	owners map[string]bool   // all owners of the history
 }
 
 type servedKey struct {
@@ -154,18 +155,42 @@ type servedKey struct {
 }
 
 func indexServed(h *history.History) *served {
-	s := &served{log: h.Served, byOp: map[int64][]int{}, at: map[servedKey]int{}}
+	s := &served{log: h.Served, byOp: map[int64][]int{}, at: map[servedKey]int{}, owners: map[string]bool{}}
+	for i := range h.Ops {
+		s.owners[h.Ops[i].Owner] = true
+	}
 	for i := range h.Served {
-		e := &h.Served[i]
-		if e.Lock == "" || e.After == nil {
-			continue
-		}
-		s.at[servedKey{e.At, e.Lock}] = i
-		if e.Op != 0 {
+		switch e := &h.Served[i]; {
+		case e.Lock == "" || e.After == nil:
+		case e.Op != 0:
 			s.byOp[e.Op] = append(s.byOp[e.Op], i)
+		default:
+			s.at[servedKey{e.At, e.Lock}] = i
 		}
 	}
 	return s
+}
+
+// execution finds the command with which an operation took effect.
+func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
+	for _, i := range s.byOp[op.ID] {
+		if s.log[i].At == at && s.log[i].Lock == op.Lock {
+			return i, true
+		}
+	}
+	i, found := s.at[servedKey{at, op.Lock}]
+	return i, found
+}
+
+// key is the lock's key after a command; nil when it does not name owners as the history does,
+// which locks of other libraries need not.
+func (s *served) key(i int) *history.KeyState {
+	for _, h := range s.log[i].After.Holdings {
+		if !s.owners[h.Owner] {
+			return nil
+		}
+	}
+	return s.log[i].After
 }
 
 // actsOf lists what took effect on a lock. The order is that of the server: by time, and within
@@ -179,8 +204,8 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 			continue
 		}
 		a := act{at: at, seq: -1, op: op}
-		if i, found := log.at[servedKey{at, l.name}]; found && op.Evidence == history.Executed {
-			a.seq, a.after = i, log.log[i].After
+		if i, found := log.execution(op, at); found && op.Evidence == history.Executed {
+			a.seq, a.after = i, log.key(i)
 		}
 		acts = append(acts, a)
 
@@ -188,7 +213,7 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		repeats := 0
 		for _, i := range log.byOp[op.ID] {
 			if e := &log.log[i]; repeats < op.Repeats && e.At > at && e.Lock == l.name && !sameKey(e.Before, e.After) {
-				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: e.After})
+				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: log.key(i)})
 				repeats++
 			}
 		}

@@ -252,7 +252,14 @@ func (f *facts) atTheEnd(l *lockFacts) []Violation {
 		return nil
 	}
 	var violations []Violation
+	held := false // by somebody alive who has not given it back: whoever waits for that waits rightly
+	for _, b := range l.beliefs {
+		held = held || b.open
+	}
 	for _, op := range l.ops {
+		if held && op.Kind.Acquires() {
+			continue
+		}
 		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew {
 			continue
 		}

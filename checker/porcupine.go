@@ -2,7 +2,9 @@ package checker
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -85,7 +87,7 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 		op := *p
 		from, to := op.Call, op.Return
 		switch {
-		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent:
+		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent, l.toldLost(p):
 			continue
 		case op.Uncertain() && op.Evidence == history.Executed:
 			op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
@@ -117,6 +119,31 @@ func porcupineNeeds(e *history.Event) bool {
 	}
 	return false
 }
+
+// Picture writes porcupine's own picture of one lock's history, a page of HTML that needs nothing
+// else: the calls as their clients saw them, and an order that fits the sequential lock or the
+// longest ones that do. It is [ErrTooLarge] when porcupine cannot be expected to come to an end.
+func Picture(w io.Writer, h *history.History, lock string, budget time.Duration) error {
+	f := collect(h, Options{Budget: budget})
+	for _, l := range f.locks {
+		if l.name != lock {
+			continue
+		}
+		if !fitsPorcupine(l) {
+			return fmt.Errorf("picture of %s: %w", lock, ErrTooLarge)
+		}
+		m := leaseModel()
+		_, info := porcupine.CheckOperationsVerbose(m, porcupineHistory(f, l, asCalled), budget)
+		return porcupine.Visualize(m, info, w)
+	}
+	return fmt.Errorf("picture of %s: %w", lock, ErrNoSuchLock)
+}
+
+// Errors of [Picture].
+var (
+	ErrTooLarge   = errors.New("too many operations for porcupine")
+	ErrNoSuchLock = errors.New("the history has no such lock")
+)
 
 // askPorcupine is porcupine's opinion of one lock.
 func askPorcupine(ctx context.Context, f *facts, l *lockFacts, w window) porcupine.CheckResult {

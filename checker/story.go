@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -302,12 +301,4 @@ func inScene(b *beat, results []Result) bool {
 		}
 	}
 	return false
-}
-
-// sentence makes a sentence of a clause.
-func sentence(s string) string {
-	if s == "" {
-		return ""
-	}
-	return strings.ToUpper(s[:1]) + s[1:] + "."
 }

@@ -57,11 +57,13 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 // gaps looks for times during a tenure in which its deadline had to be set anew and was not. The
 // obligation ends with the owner's belief, or when somebody took the key away.
 func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
-	until := t.to
-	if b := beliefOf(l, t); b != nil {
-		until = min(until, b.to)
-	} else {
-		until = t.from // the owner never learned that it held the lock
+	b := beliefOf(l, t)
+	if b == nil {
+		return nil // the owner never learned that it held the lock
+	}
+	last, until := t.from, min(t.to, b.to)
+	if b.from > t.from+2*f.latency() {
+		last = b.from // it learned late: the reply was lost or slow
 	}
 	if at, dead := f.died[t.client]; dead {
 		until = min(until, at)
@@ -76,16 +78,15 @@ func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
 		c := f.unrenewed(t, from, to)
 		v := Violation{
 			Rule: RenewedInTime, Lock: l.name, From: from, To: to,
-			Text: fmt.Sprintf("the lease of %s on %s was not renewed from %s to %s, for %s; it has to be every %s",
-				t.owner, l.name, Stamp(from), Stamp(to), short(to-from), short(f.h.Header.RenewEvery)),
+			Text: fmt.Sprintf("the lease of %s on %s, to be renewed every %s, was not renewed from %s to %s, for %s",
+				t.owner, l.name, short(f.h.Header.RenewEvery), Stamp(from), Stamp(to), short(to-from)),
 			Ops: []int64{t.grant.ID}, Owners: []string{t.owner}, Cause: c,
 		}
-		v.Cause.Text = fmt.Sprintf("%s was not renewed after %s%s", l.name, Stamp(from), c.Text)
+		v.Cause.Text = fmt.Sprintf("no renewal took effect after %s%s", Stamp(from), c.Text)
 		violations = append(violations, v)
 	}
-	last := t.from
 	for _, s := range t.sets {
-		if s.op == nil || s.at > until {
+		if s.op == nil || s.at < last || s.at > until {
 			continue
 		}
 		check(last, s.at)

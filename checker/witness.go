@@ -9,13 +9,16 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// Rules of object that are not the model's: they are about one call, not about the lock's state.
+// Rules of object that are not the model's: they are about one call, or about what the server log
+// shows of the key.
 const (
 	AtMostOnce    = "a call takes effect at most once"
 	WithinCall    = "a call takes effect between its call and its return"
 	ToldTheTruth  = "a caller is told what its call did"
 	FailedIsVoid  = "a call that failed had no effect"
 	AnswerHasRoot = "an answer comes from the server"
+	KeyFits       = "the key is what the answers say"
+	LeaseIsSet    = "a call sets the key's time to live to its lease"
 )
 
 // witnessed reports whether the server's word is known for every operation on the lock, so that
@@ -142,10 +145,45 @@ func (w *witness) operation(a *act) {
 	if err != nil {
 		w.illegal(err, a)
 		next = w.resume(a)
+	} else if a.after != nil && !fits(next, *a.after) {
+		w.beyond = true
+		next = w.misfit(next, a)
 	}
 	if next != w.state {
 		w.become(next, a.at)
 	}
+}
+
+// fits reports whether the key is what a state of the model says.
+func fits(s model.State, k history.KeyState) bool {
+	key := shown(k)
+	return len(k.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count &&
+		!past(s.Earliest, key.Latest) && !past(key.Earliest, s.Latest)
+}
+
+// past reports whether a is after b by more than deadlines are exact.
+func past(a, b time.Duration) bool { return b != model.Never && a > b+model.Granularity }
+
+// misfit records that the answer was right but the key is not what the answer means, and returns
+// the state that the key shows.
+func (w *witness) misfit(s model.State, a *act) model.State {
+	key, op := shown(*a.after), a.op
+	what := fmt.Sprintf("%s: after the %s of %s (operation %d) at %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at))
+	if len(a.after.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count {
+		w.broken(LeaseIsSet, fmt.Sprintf("%s the key expires %s, but the lease ends %s", what, until(key.Latest), until(s.Latest)), a, Unexplained)
+	} else if len(a.after.Holdings) > 1 {
+		w.broken(KeyFits, fmt.Sprintf("%s the key has %d owners, but the lock is %s", what, len(a.after.Holdings), s), a, Unexplained)
+	} else {
+		w.broken(KeyFits, fmt.Sprintf("%s the key says %s, but the lock is %s", what, key, s), a, Unexplained)
+	}
+	return key
+}
+
+func until(d time.Duration) string {
+	if d == model.Never {
+		return "never"
+	}
+	return "at " + Stamp(d)
 }
 
 func (w *witness) environment(a *act) {
@@ -228,7 +266,7 @@ func (w *witness) unseen(op *history.Op) {
 			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return)), a, Unexplained)
 		return
 	}
-	if op.Kind == history.Unlock && w.toldLost(op) {
+	if w.l.toldLost(op) {
 		return
 	}
 	var first error
@@ -250,10 +288,14 @@ func (w *witness) unseen(op *history.Op) {
 	w.illegal(first, a)
 }
 
-// toldLost reports whether the lock had told the owner that its hold was over: it then refuses
-// the unlock by itself, before the server has given the lock away.
-func (w *witness) toldLost(op *history.Op) bool {
-	for _, e := range w.l.events {
+// toldLost reports whether op is an unlock that the lock's client refused by itself, without the
+// server, because it had told the owner that its hold was over. It does so before the server has
+// given the lock away, so that the refusal is not the server's to explain.
+func (l *lockFacts) toldLost(op *history.Op) bool {
+	if op.Kind != history.Unlock || op.Outcome != history.NotHeld || op.Evidence == history.Executed {
+		return false
+	}
+	for _, e := range l.events {
 		if e.Kind == history.Lost && e.Owner == op.Owner && e.At <= op.Return {
 			return true
 		}

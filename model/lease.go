@@ -176,6 +176,9 @@ func Environment(s State, e history.Event) (State, error) {
 			s.Earliest, s.Latest = Never, Never
 		}
 	case history.ClockJump: // deadlines are times of the server's clock
+		if s.Free() {
+			return s, nil
+		}
 		s.Earliest, s.Latest = later(s.Earliest, -e.By), later(s.Latest, -e.By)
 	case history.Leftover:
 		if !s.Free() && past(e.At, s.Latest) {

@@ -1,0 +1,299 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// key is a lock's key with one owner, or none.
+func key(owner string, count int64, deadline time.Duration) *history.KeyState {
+	k := &history.KeyState{Deadline: deadline}
+	if owner != "" {
+		k.Holdings = []history.Holding{{Owner: owner, Count: count}}
+	}
+	return k
+}
+
+// served logs the execution of an operation, with the key as it was and became.
+func (s *script) served(op *history.Op, at time.Duration, before, after *history.KeyState) {
+	s.h.Served = append(s.h.Served, history.Served{At: at, Sent: at - lat, Client: op.Client, Step: history.StepAcquire,
+		Op: op.ID, Owner: op.Owner, Lock: op.Lock, Before: before, After: after, Got: at + lat})
+}
+
+// Both sides of object. What is not named in a story holds; every history is also given to the
+// checkers without the server's evidence, where sees says whether clients alone can tell.
+func TestObject(t *testing.T) {
+	tests := []struct {
+		name  string
+		write func(s *script)
+		rules []string // broken, in order; none: holds
+		sees  Status   // of the same history with the clients' side only
+	}{
+		{"lock, re-entry, unlock twice", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.Decremented)
+			s.unlock("c1:1", at(5), history.Released)
+		}, nil, Holds},
+		{"busy while another holds", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.op("c2:1", history.TryLock, at(2), at(3), history.Busy)
+			s.unlock("c1:1", at(4), history.Released)
+		}, nil, Holds},
+		// c1 |--hold--|
+		// c2            |-try: busy-|
+		{"busy while free", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c1:1", at(2), history.Released)
+			s.op("c2:1", history.TryLock, at(3), at(4), history.Busy)
+		}, []string{string(model.BusyWhileHeld)}, Broken},
+		{"granted to two", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c2:1", at(2), at(3), 0)
+		}, []string{string(model.OneHolder)}, Broken},
+		{"freed by one who did not hold it, then taken", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c2:1", at(2), history.Released)
+			s.take("c3:1", at(3), at(4), 0)
+		}, []string{string(model.HolderReleases)}, Broken},
+		{"one unlock gives back two holds", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.Released)
+		}, []string{string(model.OneHoldAnUnlock)}, Broken},
+		{"the holder is refused, and goes on", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c1:1", at(2), history.NotHeld)
+			s.unlock("c1:1", at(3), history.Released)
+		}, []string{string(model.HolderNotRefused)}, Broken},
+		{"expires with its lease", func(s *script) {
+			s.take("c1:1", at(0), at(1), 5*sec) // executed at 0.999
+			s.event(history.Expire, at(5.999))
+			s.take("c2:1", at(1), at(6.5), 0)
+		}, nil, Holds},
+		{"expires before its lease: no PEXPIRE on re-entry", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 5*sec)
+			s.take("c1:1", at(3), at(3.002), 5*sec)
+			s.event(history.Expire, at(5.001))
+		}, []string{string(model.NotBeforeLease)}, Broken},
+		{"outlives its lease: no PEXPIRE at all", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 5*sec)
+			s.op("c2:1", history.TryLock, at(7), at(8), history.Busy)
+		}, []string{string(model.NotAfterLease)}, Broken},
+		{"left over after its lease", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 5*sec)
+			s.event(history.Leftover, at(100))
+		}, []string{string(model.NotAfterLease)}, Broken},
+		{"deleted from outside", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.event(history.Delete, at(2))
+			s.take("c2:1", at(3), at(4), 0)
+			s.unlock("c1:1", at(5), history.NotHeld)
+		}, nil, Holds},
+		{"expired from outside", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.fault(expireKey, "", at(2), 0).Lock = job
+			s.event(history.Expire, at(2))
+			s.take("c2:1", at(3), at(4), 0)
+		}, nil, Holds},
+		{"another's lease is renewed", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.renew("c2:1", at(2), history.Renewed)
+		}, []string{string(model.HolderRenews)}, Broken},
+		{"the server's order decides among calls that overlap", func(s *script) {
+			// c1 |-----lock-----|   executed at 2: after the unlock of c2
+			// c2 lock |-unlock-|    executed at 1.5
+			s.take("c2:1", at(0), at(0.5), 0)
+			s.take("c1:1", at(1), at(3), 0).Executed = at(2)
+			s.op("c2:1", history.Unlock, at(1), at(4), history.Released).Executed = at(1.5)
+		}, nil, Holds},
+		{"the server's order is wrong though another would do", func(s *script) {
+			s.take("c2:1", at(0), at(0.5), 0)
+			s.take("c1:1", at(1), at(3), 0).Executed = at(1.5)
+			s.op("c2:1", history.Unlock, at(1), at(4), history.Released).Executed = at(2)
+		}, []string{string(model.OneHolder), string(model.HolderReleases)}, Holds},
+		{"takes effect after its return", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0).Executed = at(2)
+		}, []string{WithinCall}, Holds},
+		{"takes effect after its caller gave up: allowed, since it did not know", func(s *script) {
+			op := s.take("c1:1", at(0), at(1), 0)
+			op.Outcome, op.Error, op.Executed = history.Unknown, "i/o timeout", at(2)
+			s.op("c2:1", history.TryLock, at(3), at(4), history.Busy)
+			s.event(history.Expire, at(32))
+		}, nil, Holds},
+		{"the reply was lost: what the server did counts", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			op := s.unlock("c1:1", at(2), history.Released)
+			op.Outcome, op.Return = "", 0
+			s.take("c2:1", at(3), at(4), 0)
+		}, nil, Holds},
+		{"the request was lost: it did not happen", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			op := s.unlock("c1:1", at(2), history.Unknown)
+			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
+			s.op("c2:1", history.TryLock, at(3), at(4), history.Busy)
+		}, nil, Holds},
+		{"the request was lost, and the lock is free all the same", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			op := s.unlock("c1:1", at(2), history.Unknown)
+			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
+			s.take("c2:1", at(3), at(4), 0)
+		}, []string{string(model.OneHolder)}, Holds},
+		{"told not held by the second copy, released by the first", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c1:1", at(2), history.NotHeld).Answer = history.Released
+		}, []string{ToldTheTruth}, Broken},
+		{"failed, but took effect", func(s *script) {
+			op := s.take("c1:1", at(0), at(1), 0)
+			op.Outcome = history.Failed
+		}, []string{FailedIsVoid}, Holds},
+		{"acquired without asking the server", func(s *script) {
+			op := s.take("c1:1", at(0), at(1), 0)
+			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""
+		}, []string{AnswerHasRoot}, Holds},
+		{"busy without asking the server, which was true", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			op := s.op("c2:1", history.TryLock, at(2), at(4), history.Busy)
+			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""
+			s.unlock("c1:1", at(3), history.Released)
+		}, nil, Holds},
+		{"busy without asking the server, which was false", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c1:1", at(2), history.Released)
+			op := s.op("c2:1", history.TryLock, at(3), at(4), history.Busy)
+			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""
+		}, []string{string(model.BusyWhileHeld)}, Broken},
+		{"unlock refused by the client after the hold was told lost", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.event(history.Lost, at(29)).Owner = "c1:1"
+			op := s.unlock("c1:1", at(29.5), history.NotHeld)
+			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""
+			s.event(history.Expire, at(30.999))
+		}, nil, Holds},
+		{"one call counts twice, by its own report", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0).Repeats = 1
+			s.unlock("c1:1", at(2), history.Decremented)
+		}, []string{AtMostOnce}, Broken},
+		{"one call counts twice, in the server log", func(s *script) {
+			op := s.take("c1:1", at(0), at(4), 0)
+			op.Executed, op.Repeats = at(1), 1
+			s.served(op, at(1), key("", 0, 0), key("c1:1", 1, at(31)))
+			s.served(op, at(3), key("c1:1", 1, at(31)), key("c1:1", 2, at(33)))
+			s.event(history.Expire, at(33))
+		}, []string{AtMostOnce}, Holds},
+		{"a delayed copy of an unlock frees the next hold", func(s *script) {
+			s.take("c1:1", at(0), at(0.1), 0)
+			op := s.unlock("c1:1", at(1), history.Released)
+			op.Repeats = 1
+			s.served(op, op.Executed, key("c1:1", 1, at(30)), key("", 0, 0))
+			s.take("c1:1", at(2), at(2.1), 0)
+			s.h.Served = append(s.h.Served, history.Served{At: at(3), Sent: at(1), Client: "c1", Op: op.ID, Lock: job,
+				Before: key("c1:1", 1, at(32)), After: key("", 0, 0)})
+			s.take("c2:1", at(4), at(4.1), 0)
+		}, []string{AtMostOnce}, Broken},
+		{"the key expires with the lease that was asked for", func(s *script) {
+			op := s.take("c1:1", at(0), at(1), 5*sec)
+			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 1, op.Executed+5*sec))
+			s.unlock("c1:1", at(2), history.Released)
+		}, nil, Holds},
+		{"the key expires sooner than the lease that was asked for", func(s *script) {
+			op := s.take("c1:1", at(0), at(1), 5*sec)
+			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 1, op.Executed+4*sec))
+			s.unlock("c1:1", at(2), history.Released)
+		}, []string{LeaseIsSet}, Holds},
+		{"the key counts two holds for one", func(s *script) {
+			op := s.take("c1:1", at(0), at(1), 5*sec)
+			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 2, op.Executed+5*sec))
+		}, []string{KeyFits}, Holds},
+		{"the key has two owners", func(s *script) {
+			s.take("c2:1", at(0), at(0.1), 5*sec)
+			op := s.take("c1:1", at(1), at(2), 5*sec)
+			both := key("c2:1", 1, op.Executed+5*sec)
+			both.Holdings = append(both.Holdings, history.Holding{Owner: "c1:1", Count: 1})
+			s.served(op, op.Executed, key("c2:1", 1, at(5)), both)
+		}, []string{string(model.OneHolder)}, Broken},
+		{"a key that names nobody of the history is not looked at", func(s *script) {
+			op := s.take("c1:1", at(0), at(1), 5*sec)
+			s.served(op, op.Executed, key("", 0, 0), key("3f9c", 1, op.Executed+4*sec))
+			s.unlock("c1:1", at(2), history.Released)
+		}, nil, Holds},
+		{"locks do not concern each other", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.lock = "order:43"
+			s.take("c2:1", at(0), at(1), 0)
+		}, nil, Holds},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			tt.write(s)
+			v := Judge(context.Background(), s.done(), Options{})
+			r := v.Result(Object)
+			if len(v.Refused) > 0 {
+				t.Fatalf("refused: %v", v.Refused)
+			}
+			if got := rules(v, Object); !slices.Equal(got, tt.rules) || (r.Status == Broken) != (len(tt.rules) > 0) || r.Status == Undecided {
+				t.Errorf("%s: %s; broke %q, want %q", r.Status, r.Summary, got, tt.rules)
+			}
+			if !strings.Contains(r.By, "witness replay") || !strings.Contains(r.By, "porcupine") {
+				t.Errorf("decided by %q", r.By)
+			}
+			if b := Judge(context.Background(), blind(s.done()), Options{}).Result(Object); b.Status != tt.sees || b.By != "porcupine" {
+				t.Errorf("without evidence: %s by %s, want %s", b.Status, b.By, tt.sees)
+			}
+		})
+	}
+}
+
+func TestObjectCauses(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(1), 0)
+	s.unlock("c2:1", at(2), history.Released)
+	s.fault(partition, "c2", at(1.5), at(3))
+	x := verdict(t, s).Result(Object).Violations[0]
+	if x.Cause.Class != ForeignRelease || x.Cause.Assumption || !slices.Equal(x.Cause.Faults, []int{0}) {
+		t.Errorf("cause %+v", x.Cause)
+	}
+	if want := "order:42: unlock by c2:1 answered released, but the lock is held by c1:1"; x.Text != want {
+		t.Errorf("text %q", x.Text)
+	}
+}
+
+// Without evidence and with more clients at once than porcupine can bear there is no answer, and
+// no answer is never a good one.
+func TestObjectIsUndecidedWhenNobodyCanTell(t *testing.T) {
+	s := newScript()
+	for i := range porcupineConcurrent + 1 {
+		s.op(fmt.Sprintf("c%d:1", i), history.TryLock, at(1), at(2), history.Busy)
+	}
+	h := blind(s.done())
+	if r := Judge(context.Background(), h, Options{}).Result(Object); r.Status != Undecided || r.AsExpected() {
+		t.Errorf("%s: %s", r.Status, r.Summary)
+	}
+	canceled, cancel := context.WithCancel(context.Background())
+	cancel()
+	if r := Judge(canceled, blind(baseline().done()), Options{}).Result(Object); r.Status != Undecided {
+		t.Errorf("after cancellation: %s: %s", r.Status, r.Summary)
+	}
+}
+
+// A witness that accepts what porcupine refuses is a harness error, and said so.
+func TestCheckersThatDisagreeAreAHarnessError(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(1), 0)
+	s.take("c2:1", at(2), at(3), 0)
+	f := collect(s.done(), Options{Budget: DefaultBudget})
+	// Take the grant of c2 out of the server's order, as a recorder that forgets would.
+	f.locks[0].acts = f.locks[0].acts[:1]
+	r := judgeObject(context.Background(), f)
+	if r.Status != Undecided || f.disagreement == "" {
+		t.Errorf("%s, disagreement %q", r.Status, f.disagreement)
+	}
+}
