@@ -1,0 +1,220 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Both sides of exclusion: where a belief begins and where it ends.
+func TestExclusion(t *testing.T) {
+	type span struct{ from, to time.Duration }
+	tests := []struct {
+		name     string
+		write    func(s *script)
+		overlaps []span
+	}{
+		{"one after the other", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c1:1", at(2), history.Released)
+			s.take("c2:1", at(0), at(2.1), 0)
+		}, nil},
+		// c1 |-------hold------|
+		// c2         |--hold--|
+		{"one within the other", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c2:1", at(2), at(3), 0)
+			s.unlock("c2:1", at(4), history.Released)
+			s.unlock("c1:1", at(5), history.NotHeld)
+		}, []span{{at(3), at(4)}}},
+		{"three at once are three pairs", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c2:1", at(0), at(2), 0)
+			s.take("c3:1", at(0), at(3), 0)
+			s.unlock("c1:1", at(4), history.NotHeld)
+			s.unlock("c2:1", at(5), history.NotHeld)
+			s.unlock("c3:1", at(6), history.Released)
+		}, []span{{at(2), at(4)}, {at(3), at(4)}, {at(3), at(5)}}},
+		{"meeting at an instant is no overlap", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c1:1", at(2), history.Released)
+			s.take("c2:1", at(0), at(2), 0)
+		}, nil},
+		{"belief ends at the call of the unlock, not at its return", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.op("c1:1", history.Unlock, at(2), at(9), history.NotHeld)
+			s.take("c2:1", at(0), at(3), 0)
+		}, nil},
+		{"the inner unlock of two ends no belief", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(1.1), at(1.2), 0)
+			s.unlock("c1:1", at(2), history.Decremented)
+			s.take("c2:1", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.NotHeld)
+		}, []span{{at(3), at(4)}}},
+		{"a refused inner unlock tells that all is lost", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(1.1), at(1.2), 0)
+			s.unlock("c1:1", at(2), history.NotHeld)
+			s.take("c2:1", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.NotHeld)
+		}, nil},
+		{"an unlock that fails before it is sent ends belief: the work is done", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c1:1", at(2), history.Failed)
+			s.take("c2:1", at(2), at(3), 0)
+		}, nil},
+		{"belief ends when the lock says it is lost", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.event(history.Lost, at(2)).Owner = "c1:1"
+			s.take("c2:1", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.NotHeld)
+		}, nil},
+		{"what one owner is told another does not know", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.event(history.Lost, at(2)).Owner = "c1:2"
+			s.take("c2:1", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.NotHeld)
+		}, []span{{at(3), at(4)}}},
+		{"the dead believe nothing", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.died("c1", at(2))
+			s.take("c2:1", at(2), at(3), 0)
+		}, nil},
+		{"belief that nobody ends lasts to the end of the run", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c2:1", at(2), at(3), 0)
+		}, []span{{at(3), at(120)}}},
+		{"an owner whose acquire ended unknown believes nothing", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0).Outcome = history.Unknown
+			s.take("c2:1", at(2), at(3), 0)
+		}, nil},
+		{"owners of one client are two owners", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:2", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.Released)
+		}, []span{{at(3), at(4)}}},
+		{"two locks are two locks", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.lock = "order:43"
+			s.take("c2:1", at(0), at(1), 0)
+		}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			tt.write(s)
+			r := verdict(t, s).Result(Exclusion)
+			var got []span
+			for _, v := range r.Violations {
+				got = append(got, span{v.From, v.To})
+			}
+			if !slices.Equal(got, tt.overlaps) || r.Status != map[bool]Status{true: Holds, false: Broken}[len(tt.overlaps) == 0] {
+				t.Errorf("%s: overlaps %v, want %v", r.Status, got, tt.overlaps)
+			}
+		})
+	}
+}
+
+// Every class of cause, each with the words that name it.
+func TestExclusionCauses(t *testing.T) {
+	// overlap is c1 working from 0 to 50 s, and c2 coming in at 40 s.
+	overlap := func(lease time.Duration, between func(s *script)) *script {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), lease) // executed at 0.001
+		between(s)
+		s.take("c2:1", at(39), at(40), 0)
+		s.unlock("c1:1", at(50), history.NotHeld)
+		return s
+	}
+	expire := func(s *script, when float64) { s.event(history.Expire, at(when)) }
+	tests := []struct {
+		name       string
+		script     *script
+		class      Class
+		assumption bool
+		text       string
+		faults     []int
+	}{
+		{"watchdog paused", overlap(0, func(s *script) {
+			s.fault(pauseWatchdog, "c1", at(12), at(45))
+			s.renew("c1:1", at(9), history.Renewed)
+			expire(s, 39.001)
+		}), PausedHolder, true, "the key of order:42 expired at 39.001 s: its lease of 30 s was last renewed at 9.001 s, because the watchdog of c1 was paused from 12.000 s to 45.000 s", []int{0}},
+		{"another's watchdog paused", overlap(0, func(s *script) {
+			s.fault(pauseWatchdog, "c2", at(5), at(45))
+			expire(s, 30.001)
+		}), LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, and no fault explains why", nil},
+		{"cut off", overlap(0, func(s *script) {
+			s.fault(partition, "c1", at(5), 0).Step = "requests"
+			expire(s, 30.001)
+		}), CutOff, true, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, because nothing that c1 sent reached the server from 5.000 s on", []int{0}},
+		{"a message lost", overlap(0, func(s *script) {
+			s.fault("drop", "c1", at(10), 0)
+			expire(s, 30.001)
+		}), LostMessage, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, after the fault drop struck c1 at 10.000 s", []int{0}},
+		{"an explicit lease outlived", overlap(20*sec, func(s *script) { expire(s, 20.001) }),
+			LeaseExpired, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and the work took longer", nil},
+		{"an explicit lease outlived in a pause", overlap(20*sec, func(s *script) {
+			s.fault("pause-client", "c1", at(5), at(45))
+			expire(s, 20.001)
+		}), PausedHolder, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and the fault pause-client struck c1 from 5.000 s to 45.000 s", []int{0}},
+		{"expired from outside", overlap(0, func(s *script) {
+			s.fault(expireKey, "", at(7), 0).Lock = job
+			expire(s, 7)
+		}), KeyLost, true, "the key of order:42 was expired from outside at 7.000 s, while c1:1 held it", []int{0}},
+		{"its TTL cut from outside", overlap(0, func(s *script) {
+			s.event(history.ForceTTL, at(5)).Deadline = at(7)
+			expire(s, 7)
+		}), KeyLost, true, "the key of order:42 was expired from outside at 7.000 s, while c1:1 held it", nil},
+		{"deleted from outside", overlap(0, func(s *script) { s.event(history.Delete, at(7)) }),
+			KeyLost, true, "the key of order:42 was deleted from outside at 7.000 s, while c1:1 held it", nil},
+		{"lost in a failover", overlap(0, func(s *script) {
+			s.event(history.Failover, at(7)).Lock = ""
+			s.event(history.Delete, at(7))
+		}), ServerLost, true, "the server lost the key of order:42 in the failover at 7.000 s", nil},
+		{"the server's clock jumped", overlap(0, func(s *script) {
+			e := s.event(history.ClockJump, at(7))
+			e.Lock, e.By = "", 20*sec
+			expire(s, 10.001)
+		}), ClockJumped, true, "the key of order:42 expired at 10.001 s: its lease of 30 s began at 0.001 s and was never renewed, and the server's clock jumped by 20 s at 7.000 s", nil},
+		{"forced", overlap(0, func(s *script) { s.op("c3:1", history.ForceUnlock, at(7), at(7.002), history.Released) }),
+			Forced, true, "the lock order:42 was forced free by c3:1 at 7.001 s, while c1:1 held it", nil},
+		{"freed by another's unlock", overlap(0, func(s *script) { s.unlock("c3:1", at(7), history.Released) }),
+			ForeignRelease, false, "the unlock of c3:1, which did not hold order:42, ended the hold of c1:1 at 7.001 s", nil},
+		{"granted under the holder", overlap(0, func(s *script) { s.renewals("c1:1", 0, at(39)) }),
+			GrantedTwice, false, "the server gave order:42 away at 39.999 s while c1:1 held it", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := verdict(t, tt.script).Result(Exclusion)
+			if len(r.Violations) != 1 {
+				t.Fatalf("%s: %s", r.Status, r.Summary)
+			}
+			c := r.Violations[0].Cause
+			if c.Class != tt.class || c.Assumption != tt.assumption || c.Text != tt.text || !slices.Equal(c.Faults, tt.faults) {
+				t.Errorf("cause %+v\nwant  %s, assumption %v, faults %v: %s", c, tt.class, tt.assumption, tt.faults, tt.text)
+			}
+		})
+	}
+}
+
+// A delayed copy of an unlock frees the hold that its own owner took in the meantime.
+func TestExclusionBrokenByADelayedCopy(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.1), 0)
+	op := s.unlock("c1:1", at(1), history.Released)
+	op.Repeats = 1
+	s.served(op, op.Executed, key("c1:1", 1, at(30)), key("", 0, 0))
+	s.h.Served = append(s.h.Served, history.Served{At: at(3), Sent: at(1), Client: "c1", Op: op.ID, Lock: job,
+		Before: key("c1:1", 1, at(32)), After: key("", 0, 0)})
+	s.take("c1:1", at(2), at(2.1), 0)
+	s.take("c2:1", at(4), at(4.1), 0)
+	s.unlock("c1:1", at(5), history.NotHeld)
+	r := verdict(t, s).Result(Exclusion)
+	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != DoubleExecution || r.Violations[0].Cause.Assumption {
+		t.Errorf("%+v", r)
+	}
+}

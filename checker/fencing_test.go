@@ -1,0 +1,71 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+func TestFencing(t *testing.T) {
+	grant := func(s *script, owner string, from float64, token int64) {
+		s.take(owner, at(from), at(from+0.1), 0).Token = token
+		s.unlock(owner, at(from+0.5), history.Released)
+	}
+	present := func(s *script, owner string, when float64, token int64, out history.Outcome) {
+		op := s.write(owner, at(when), 1)
+		op.Token, op.Outcome = token, out
+	}
+	tests := []struct {
+		name  string
+		write func(s *script)
+		rules []string
+	}{
+		{"increasing", func(s *script) { grant(s, "c1:1", 0, 1); grant(s, "c2:1", 1, 2); grant(s, "c1:1", 2, 7) }, nil},
+		{"repeated", func(s *script) { grant(s, "c1:1", 0, 1); grant(s, "c2:1", 1, 1) }, []string{TokensIncrease}},
+		{"reset", func(s *script) { grant(s, "c1:1", 0, 5); grant(s, "c2:1", 1, 1); grant(s, "c2:1", 2, 2) }, []string{TokensIncrease}},
+		{"none", func(s *script) { grant(s, "c1:1", 0, 0) }, []string{TokenGiven}},
+		{"re-entry keeps its token", func(s *script) {
+			s.take("c1:1", at(0), at(0.1), 0).Token = 1
+			s.take("c1:1", at(1), at(1.1), 0).Token = 1
+		}, nil},
+		{"re-entry takes a smaller token", func(s *script) {
+			s.take("c1:1", at(0), at(0.1), 0).Token = 2
+			s.take("c1:1", at(1), at(1.1), 0).Token = 1
+		}, []string{TokensIncrease}},
+		{"each lock has its own tokens", func(s *script) {
+			grant(s, "c1:1", 0, 9)
+			s.lock = "order:43"
+			grant(s, "c1:1", 1, 1)
+		}, nil},
+		{"the resource refuses the stale and takes the fresh", func(s *script) {
+			present(s, "c1:1", 1, 1, history.OK)
+			present(s, "c2:1", 2, 2, history.OK)
+			present(s, "c1:1", 3, 1, history.Rejected)
+			present(s, "c2:1", 4, 2, history.OK)
+		}, nil},
+		{"the resource takes the stale", func(s *script) {
+			present(s, "c2:1", 2, 2, history.OK)
+			present(s, "c1:1", 3, 1, history.OK)
+		}, []string{StaleRefused}},
+		{"the resource refuses the fresh", func(s *script) {
+			present(s, "c1:1", 1, 1, history.OK)
+			present(s, "c2:1", 2, 2, history.Rejected)
+		}, []string{FreshAccepted}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			s.h.Header.Abilities = append(s.h.Header.Abilities, "fencing")
+			tt.write(s)
+			v := verdict(t, s)
+			if got := rules(v, Fencing); !slices.Equal(got, tt.rules) || v.Result(Fencing).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
+				t.Errorf("%s: broke %q, want %q", v.Result(Fencing).Status, got, tt.rules)
+			}
+			s.h.Header.Abilities = nil
+			if r := verdict(t, s).Result(Fencing); r.Status != NotClaimed {
+				t.Errorf("a lock without tokens: %s", r.Status)
+			}
+		})
+	}
+}

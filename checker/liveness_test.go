@@ -1,0 +1,182 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+func TestLiveness(t *testing.T) {
+	tests := []struct {
+		name  string
+		write func(s *script)
+		rules []string
+	}{
+		{"a released lock is taken at once", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c2:1", at(1), at(5.01), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.unlock("c2:1", at(6), history.Released)
+		}, nil},
+		// c1 |--hold--|
+		// c2    |------waits--------------|
+		{"the release message was lost: the waiter sleeps to the TTL", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c2:1", at(1), at(30.01), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.unlock("c2:1", at(31), history.Released)
+		}, []string{FreeIsTaken}},
+		{"a free lock that nobody ever takes", func(s *script) {
+			op := s.take("c2:1", at(100), at(101), 0)
+			op.Return, op.Outcome, op.Evidence, op.Answer, op.Executed = 0, "", history.Sent, "", 0
+		}, []string{FreeIsTaken, CallsReturn}},
+		{"a lock that expires is taken at once", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 5*sec)
+			s.event(history.Expire, at(5.001))
+			s.take("c2:1", at(1), at(5.01), 0)
+			s.unlock("c2:1", at(6), history.Released)
+		}, nil},
+		{"nobody is told of an expiry from outside: the TTL it saw is what a waiter has", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c2:1", at(1), at(30.01), 0)
+			s.event(history.Delete, at(5))
+			s.unlock("c2:1", at(31), history.Released)
+		}, nil},
+		{"but not more than that", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c2:1", at(1), at(40), 0)
+			s.event(history.Delete, at(5))
+			s.unlock("c2:1", at(41), history.Released)
+		}, []string{FreeIsTaken}},
+		{"a waiter that is cut off is excused, and has a moment after", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c2:1", at(1), at(20.5), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.fault(partition, "c2", at(4), at(20)).Step = "both"
+			s.unlock("c2:1", at(31), history.Released)
+		}, nil},
+		{"a waiter that was cut off long ago is not", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c2:1", at(1), at(20.5), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.fault(partition, "c2", at(4), at(6)).Step = "both"
+			s.unlock("c2:1", at(31), history.Released)
+		}, []string{FreeIsTaken}},
+		{"a waiter whose watchdog is paused can take a lock all the same", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c2:1", at(1), at(20.5), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.fault(pauseWatchdog, "c2", at(4), 0)
+			s.unlock("c2:1", at(31), history.Released)
+		}, []string{FreeIsTaken}},
+		{"the dead wait for nothing", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.take("c2:1", at(1), at(2), 0)
+			op.Return, op.Outcome, op.Evidence, op.Answer, op.Executed = 0, "", history.NotSent, "", 0
+			s.died("c2", at(2))
+			s.unlock("c1:1", at(5), history.Released)
+		}, nil},
+		{"tryLock gives up after its wait", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.TryLock, at(1), at(4), history.Busy).Wait = 3 * sec
+			s.unlock("c1:1", at(5), history.Released)
+		}, nil},
+		{"tryLock gives up before its wait", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.TryLock, at(1), at(3.9), history.Busy).Wait = 3 * sec
+			s.unlock("c1:1", at(5), history.Released)
+		}, []string{WaitsItsTime}},
+		{"tryLock gives up long after its wait", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.TryLock, at(1), at(5.1), history.Busy).Wait = 3 * sec
+			s.unlock("c1:1", at(6), history.Released)
+		}, []string{ReturnsInTime}},
+		{"tryLock is granted long after its wait", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(10), history.Released)
+			op := s.op("c2:1", history.TryLock, at(1), at(10.1), history.Acquired)
+			op.Wait, op.Lease = 3*sec, dog
+			s.unlock("c2:1", at(11), history.Released)
+		}, []string{ReturnsInTime}},
+		{"tryLock comes late because its client was cut off", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.TryLock, at(1), at(8), history.Busy).Wait = 3 * sec
+			s.fault(partition, "c2", at(2), at(7)).Step = "both"
+			s.unlock("c1:1", at(9), history.Released)
+		}, nil},
+		{"the hold of a dead client ends with its lease", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.died("c1", at(5))
+			s.event(history.Expire, at(30.001))
+		}, nil},
+		{"somebody renews for the dead", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.died("c1", at(5))
+			s.renewals("c1:1", 0, at(60))
+			s.event(history.Expire, at(80.001))
+		}, []string{DeadHoldEnds}},
+		{"one unlock too few on the server: held for nobody", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0).Repeats = 1
+			s.unlock("c1:1", at(5), history.Decremented)
+			s.event(history.Expire, at(35.001))
+		}, []string{UnlockEndsHold}},
+		{"an unlock that was lost leaves the hold to its lease", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.unlock("c1:1", at(5), history.Unknown)
+			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
+			s.event(history.Expire, at(30.001))
+		}, nil},
+		{"an unlock that was lost, and a watchdog that goes on", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.unlock("c1:1", at(5), history.Unknown)
+			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
+			s.renewals("c1:1", 0, at(60))
+			s.event(history.Expire, at(80.001))
+		}, []string{UnlockEndsHold}},
+		{"a call that never returns", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.unlock("c1:1", at(5), history.Released)
+			op.Return, op.Outcome = 0, ""
+		}, []string{CallsReturn}},
+		{"a call that cannot return, since its client is cut off", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.unlock("c1:1", at(5), history.Released)
+			op.Return, op.Outcome = 0, ""
+			s.fault(partition, "c1", at(5), 0).Step = "replies"
+		}, nil},
+		{"whoever waits for a lock that is rightly held waits rightly", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.renewals("c1:1", 0, at(120))
+			op := s.take("c2:1", at(5), at(6), 0)
+			op.Return, op.Outcome, op.Evidence, op.Answer, op.Executed = 0, "", history.NotSent, "", 0
+		}, nil},
+		{"a key without a time to live is left behind", func(s *script) {
+			s.take("c1:1", at(100), at(100.002), 0)
+			s.event(history.Leftover, at(120))
+		}, []string{KeysHaveAnEnd}},
+		{"a key with a time to live is left behind", func(s *script) {
+			s.take("c1:1", at(100), at(100.002), 0)
+			s.event(history.Leftover, at(120)).Deadline = at(130.001)
+		}, nil},
+		{"a run that was killed says nothing about its end", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.unlock("c1:1", at(5), history.Released)
+			op.Return, op.Outcome = 0, ""
+			s.h.End = nil
+		}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			tt.write(s)
+			v := verdict(t, s)
+			if got := rules(v, Liveness); !slices.Equal(got, tt.rules) || v.Result(Liveness).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
+				t.Errorf("%s: broke %q, want %q", v.Result(Liveness).Status, got, tt.rules)
+				for _, x := range v.Result(Liveness).Violations {
+					t.Log(x.Text)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,165 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+func TestWatchdog(t *testing.T) {
+	tests := []struct {
+		name  string
+		write func(s *script)
+		rules []string
+	}{
+		{"renewed on every third", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.renewals("c1:1", 0, at(65))
+			s.unlock("c1:1", at(65), history.Released)
+		}, nil},
+		{"within the slack", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.renew("c1:1", at(10.9), history.Renewed)
+			s.unlock("c1:1", at(21.8), history.Released)
+		}, nil},
+		{"one renewal missing", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.renew("c1:1", at(30), history.Renewed)
+			s.unlock("c1:1", at(31), history.Released)
+		}, []string{RenewedInTime}},
+		{"the last renewal missing", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(25), history.Released)
+		}, []string{RenewedInTime}},
+		{"a renewal whose request was lost is missing", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.renew("c1:1", at(10), history.Unknown)
+			op.Evidence, op.Return, op.Outcome = history.NotSent, 0, ""
+			s.unlock("c1:1", at(15), history.Released)
+		}, []string{RenewedInTime}},
+		{"a renewal whose reply was lost is none the less one", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.renew("c1:1", at(10), history.Renewed)
+			op.Return, op.Outcome = 0, ""
+			s.unlock("c1:1", at(15), history.Released)
+		}, nil},
+		{"held to the end of the run without renewal", func(s *script) {
+			s.take("c1:1", at(100), at(100.002), 0)
+		}, []string{RenewedInTime}},
+		{"an explicit lease is nobody's to renew", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 25*sec)
+			s.unlock("c1:1", at(20), history.Released)
+		}, nil},
+		{"re-entry and partial unlock set the lease anew", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c1:1", at(9), at(9.002), 0)
+			s.unlock("c1:1", at(18), history.Decremented)
+			s.unlock("c1:1", at(27), history.Released)
+		}, nil},
+		{"a dead holder owes nothing", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.died("c1", at(5))
+			s.event(history.Expire, at(30.001))
+		}, nil},
+		{"nobody owes a renewal of what was taken away", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Delete, at(5))
+			s.renew("c1:1", at(10), history.NotHeld)
+			s.unlock("c1:1", at(50), history.NotHeld)
+		}, nil},
+		{"nobody owes a renewal of what was told lost", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Lost, at(5)).Owner = "c1:1"
+			s.event(history.Expire, at(30.001))
+		}, nil},
+		{"nobody owes a renewal of what it never heard it held", func(s *script) {
+			op := s.take("c1:1", at(0), at(0.002), 0)
+			op.Return, op.Outcome = at(3), history.Unknown
+			s.event(history.Expire, at(30.001))
+		}, nil},
+		{"renewal sent after the unlock returned", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.renew("c1:1", at(10), history.NotHeld)
+		}, []string{NoRenewalAfter}},
+		{"renewal on its way while the unlock returns", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c1:1", history.Renew, at(4.9), at(5.1), history.NotHeld)
+			s.unlock("c1:1", at(5), history.Released)
+		}, nil},
+		{"renewal after an unlock that failed: it must not go on for ever", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.unlock("c1:1", at(5), history.Unknown)
+			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
+			s.renew("c1:1", at(10), history.Renewed)
+		}, []string{NoRenewalAfter}},
+		{"renewal between the inner and the outer unlock", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c1:1", at(1), at(1.002), 0)
+			s.unlock("c1:1", at(5), history.Decremented)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(12), history.Released)
+		}, nil},
+		{"renewal of the next hold of the same owner", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.take("c1:1", at(6), at(6.002), 0)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(12), history.Released)
+		}, nil},
+		{"renewal after an acquire was given up: a ghost", func(s *script) {
+			op := s.take("c1:1", at(0), at(0.002), 0)
+			op.Outcome = history.Unknown
+			s.renew("c1:1", at(10), history.Renewed)
+		}, []string{NoRenewalAfter}},
+		{"renewal after a refusal was known", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Delete, at(5))
+			s.renew("c1:1", at(10), history.NotHeld)
+			s.renew("c1:1", at(20), history.NotHeld)
+			s.unlock("c1:1", at(25), history.NotHeld)
+		}, []string{NoRenewalOnceNo}},
+		{"renewal after a refusal that never arrived", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Delete, at(5))
+			op := s.renew("c1:1", at(10), history.NotHeld)
+			op.Return, op.Outcome = 0, ""
+			s.renew("c1:1", at(20), history.NotHeld)
+			s.unlock("c1:1", at(25), history.NotHeld)
+		}, nil},
+		{"renewal after the hold was told lost", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Lost, at(5)).Owner = "c1:1"
+			s.renew("c1:1", at(10), history.Renewed)
+		}, []string{NoRenewalAfter}},
+		{"renewal by the dead", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.died("c1", at(5))
+			s.renew("c1:1", at(10), history.Renewed)
+			s.event(history.Expire, at(40.001))
+		}, []string{NoRenewalByDead}},
+		{"a pause excuses nothing", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.fault(pauseWatchdog, "c1", at(5), at(14))
+			s.renew("c1:1", at(14), history.Renewed)
+			s.unlock("c1:1", at(15), history.Released)
+		}, []string{RenewedInTime}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			tt.write(s)
+			v := verdict(t, s)
+			if got := rules(v, Watchdog); !slices.Equal(got, tt.rules) || v.Result(Watchdog).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
+				t.Errorf("%s: broke %q, want %q", v.Result(Watchdog).Status, got, tt.rules)
+			}
+			s.h.Header.Abilities = nil
+			if r := verdict(t, s).Result(Watchdog); r.Status != NotClaimed {
+				t.Errorf("a lock without a watchdog: %s", r.Status)
+			}
+		})
+	}
+}
