@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"strings"
+
 	"github.com/holdfast-sim/holdfast/checker"
 )
 
@@ -25,40 +27,68 @@ type Answer struct {
 // answer sums a verdict up. It follows [checker.Verdict.Code], so that the words and the exit code
 // cannot disagree.
 func answer(v *checker.Verdict) Answer {
-	var broken, surprising, undecided []string
+	switch {
+	case v.Error != "":
+		return Answer{Bad, "HARNESS ERROR", visible(v.Error)}
+	case len(v.Refused) > 0:
+		return Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions"}
+	}
+	var broken, surprising, undecided clauses
 	for _, g := range checker.Guarantees() {
 		r := v.Result(g)
 		switch {
-		case r.Status == checker.Undecided && !r.AsExpected():
-			undecided = append(undecided, string(g))
-		case !r.AsExpected():
-			surprising = append(surprising, string(g)+" "+statusPhrase(r))
-		case r.Status == checker.Broken:
-			broken = append(broken, string(g))
+		case r.AsExpected() && r.Status == checker.Broken:
+			broken.add("is broken", string(g))
+		case r.AsExpected():
+		case r.Status == checker.Undecided:
+			undecided.add("could not be decided within the checkers' budget", string(g))
+		default:
+			surprising.add(statusPhrase(r), string(g))
 		}
 	}
 	switch v.Code() {
-	case checker.ExitHarness:
-		if v.Error != "" {
-			return Answer{Bad, "HARNESS ERROR", visible(v.Error)}
-		}
-		return Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions: " + visible(v.Refused[0])}
 	case checker.ExitUnexpected:
-		return Answer{Bad, "UNEXPECTED", list(surprising)}
+		return Answer{Bad, "UNEXPECTED", surprising.String()}
 	case checker.ExitUndecided:
-		return Answer{Unsure, "UNDECIDED", list(undecided) + " could not be decided within the checkers' budget"}
+		return Answer{Unsure, "UNDECIDED", undecided.String()}
 	}
 	if len(broken) > 0 {
-		return Answer{Reproduced, "REPRODUCED", list(broken) + isAre(broken) + " broken, as this scenario expects"}
+		return Answer{Reproduced, "REPRODUCED", broken.String() + ", as this scenario expects"}
 	}
 	return Answer{Good, "HOLDS", "every guarantee that the lock claims held"}
 }
 
-func isAre(words []string) string {
-	if len(words) == 1 {
-		return " is"
+// clauses are sentences' parts of what holds of whom: "object and effect are broken".
+type clauses []clause
+
+type clause struct {
+	says string
+	of   []string
+}
+
+func (cs *clauses) add(says, of string) {
+	for i := range *cs {
+		if c := &(*cs)[i]; c.says == says {
+			c.of = append(c.of, of)
+			return
+		}
 	}
-	return " are"
+	*cs = append(*cs, clause{says, []string{of}})
+}
+
+func (cs clauses) String() string {
+	var parts []string
+	for _, c := range cs {
+		says := c.says
+		if len(c.of) > 1 { // "is broken" of several is "are broken"
+			verb, rest, _ := strings.Cut(says, " ")
+			if plural := map[string]string{"is": "are", "was": "were", "holds": "hold"}[verb]; plural != "" {
+				says = strings.TrimSpace(plural + " " + rest)
+			}
+		}
+		parts = append(parts, list(c.of)+" "+says)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // statusPhrase says what a result is and what it was expected to be.
@@ -105,12 +135,20 @@ func expectation(r checker.Result) string {
 	switch {
 	case r.AsExpected() && r.Status == checker.Broken:
 		return "as expected"
-	case r.AsExpected():
+	case r.AsExpected() || !r.Status.Valid():
 		return ""
 	case r.Expected == "":
 		return "not expected"
 	}
 	return "expected: " + string(r.Expected)
+}
+
+// summary is a result's sentence; a guarantee that nobody judged counts as a failure.
+func summary(r checker.Result) string {
+	if !r.Status.Valid() {
+		return "No checker judged it, which counts as a failure."
+	}
+	return visible(r.Summary)
 }
 
 // question is what a guarantee asks, for somebody who has never heard of it.

@@ -50,6 +50,9 @@ func browser(t *testing.T) context.Context {
 	})
 	ctx, cancel = context.WithTimeout(ctx, 2*time.Minute) // against a browser that hangs
 	t.Cleanup(cancel)
+	if err := chromedp.Do(ctx); err != nil { // starts it; contexts made from this one are its tabs
+		t.Fatal(err)
+	}
 	return ctx
 }
 
@@ -148,9 +151,6 @@ const picturePoint = `(() => {
 
 func TestPageInBrowser(t *testing.T) {
 	b := browser(t)
-	if err := chromedp.Do(b); err != nil { // starts it, so that each subtest opens a tab and not a browser
-		t.Fatal(err)
-	}
 
 	t.Run("shows the violation and complains about nothing", func(t *testing.T) {
 		h, v := watchdogDeath()
@@ -167,6 +167,18 @@ func TestPageInBrowser(t *testing.T) {
 			}
 		}
 		tb.quiet()
+	})
+
+	t.Run("a complaint would be heard", func(t *testing.T) {
+		h, v := watchdogDeath()
+		tb := open(t, b, h, v, "")
+		tb.do(chromedp.Evaluate[chromedp.Void](`console.error("x"); fetch("https://holdfast.invalid/").catch(() => {}); setTimeout(() => { throw new Error("y"); document.title = "z" })`))
+		tb.wait(`new Promise(done => setTimeout(() => done(true)))`)
+		tb.mu.Lock()
+		defer tb.mu.Unlock()
+		if all := strings.Join(tb.complaints, "\n"); !strings.Contains(all, "console.error") || !strings.Contains(all, "Content Security Policy") || !strings.Contains(all, "y") {
+			t.Errorf("heard: %s", all)
+		}
 	})
 
 	t.Run("is to scale", func(t *testing.T) {
@@ -188,7 +200,7 @@ func TestPageInBrowser(t *testing.T) {
 		tb.do(chromedp.MouseEvent("mouseMoved", spot[0], spot[1]))
 		tb.wait(`!document.getElementById("tip").hidden`)
 		tip := eval[string](tb, `document.getElementById("tip").textContent`)
-		if !strings.Contains(tip, "the server says otherwise") || !strings.Contains(tip, "c1:1: lock(watchdog) → acquired") {
+		if !strings.Contains(tip, "but the server disagrees") || !strings.Contains(tip, "c1:1: lock(watchdog) → acquired") {
 			t.Errorf("tip: %q", tip)
 		}
 		tb.quiet()
@@ -236,7 +248,7 @@ func TestPageInBrowser(t *testing.T) {
 		h, v := watchdogDeath()
 		tb := open(t, b, h, v, "")
 		tb.do(chromedp.SendKeys(chromedp.CSS("#filter"), "C1:1 unlock"))
-		tb.wait(`document.getElementById("matches").textContent === "1 of 8"`)
+		tb.wait(`document.getElementById("matches").textContent === "1 of 11"`)
 		if got := eval[string](tb, `[...document.querySelectorAll("#ops tbody tr")].filter(r => !r.hidden).map(r => r.id).join()`); got != "op-7" {
 			t.Errorf("rows left: %s", got)
 		}

@@ -210,7 +210,7 @@ const violationsShown = 20
 func viewResult(r checker.Result) resultView {
 	rv := resultView{
 		Name: string(r.Guarantee), Question: question(r.Guarantee), Status: statusWord(r), Tone: tone(r),
-		Expectation: expectation(r), By: visible(r.By), Summary: visible(r.Summary),
+		Expectation: expectation(r), By: visible(r.By), Summary: summary(r),
 	}
 	for _, x := range r.Violations {
 		if len(rv.Violations) == violationsShown {

@@ -85,14 +85,13 @@ func sameState(a, b history.KeyState) bool {
 
 func sameHoldings(a, b []history.Holding) bool { return slices.Equal(a, b) }
 
-// longestTTL is the longest time to live that any lock had: the full height of the ramps.
-func longestTTL(locks map[string][]segment) time.Duration {
-	longest := time.Duration(1)
-	for _, segments := range locks {
-		for _, s := range segments {
-			if len(s.state.Holdings) > 0 {
-				longest = max(longest, s.state.Deadline-s.from)
-			}
+// longestTTL is the longest time to live that a key had: the full height of its ramps. It is 0
+// for a key that never had one.
+func longestTTL(key []segment) time.Duration {
+	var longest time.Duration
+	for _, s := range key {
+		if len(s.state.Holdings) > 0 {
+			longest = max(longest, s.state.Deadline-s.from)
 		}
 	}
 	return longest

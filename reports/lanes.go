@@ -29,11 +29,13 @@ func ownerLane(h *history.History, c *cast, p part, key []segment, end time.Dura
 			add(s)
 		}
 	}
+	told := false // whether the history has the renewals as operations
 	for _, op := range h.Ops {
 		if op.Owner != p.owner || op.Lock != p.lock {
 			continue
 		}
 		addOp(add, op, end)
+		told = told || op.Kind == history.Renew
 	}
 	for _, e := range h.Events {
 		switch {
@@ -43,9 +45,11 @@ func ownerLane(h *history.History, c *cast, p part, key []segment, end time.Dura
 			add(item{Kind: "died", From: e.At, To: e.At, Tip: "the client died, " + checker.Stamp(e.At)})
 		}
 	}
-	for _, s := range h.Served {
-		if s.Step == history.StepRenew && s.Owner == p.owner && s.Lock == p.lock {
-			add(item{Kind: "beat", From: s.At, To: s.At, Tip: "renewal, " + checker.Stamp(s.At)})
+	if !told {
+		for _, s := range h.Served {
+			if s.Step == history.StepRenew && s.Owner == p.owner && s.Lock == p.lock {
+				add(item{Kind: "beat", From: s.At, To: s.At})
+			}
 		}
 	}
 	return l
@@ -194,16 +198,20 @@ func against(b belief, key []segment, owner string) []item {
 }
 
 // lockLane shows a lock as the server saw it: whose it was, and how its TTL ran down.
-func lockLane(h *history.History, c *cast, lock string, key []segment, scale time.Duration) *lane {
+func lockLane(h *history.History, c *cast, lock string, key []segment) *lane {
 	l := &lane{Kind: "lock", Name: shorten(visible(lock), 18), Sub: "on the server", Color: noColor, H: lockHeight, lock: lock}
-	if len(key) == 0 {
+	l.Scale = longestTTL(key)
+	switch {
+	case len(key) == 0:
 		l.Sub, l.H = "server not recorded", ownerHeight
+	case l.Scale > 0:
+		l.Note = "TTL to " + axisText(l.Scale, l.Scale)
 	}
 	for i, s := range key {
 		if len(s.state.Holdings) == 0 {
 			continue
 		}
-		l.Items = append(l.Items, ramp(s, c, scale))
+		l.Items = append(l.Items, ramp(s, c))
 		// One strip for as long as the owners and counts stay: renewals do not cut it.
 		if i == 0 || !sameHoldings(key[i-1].state.Holdings, s.state.Holdings) {
 			to := s.to
@@ -214,8 +222,7 @@ func lockLane(h *history.History, c *cast, lock string, key []segment, scale tim
 				to = next.to
 			}
 			label, color := holders(s.state.Holdings, c)
-			l.Items = append(l.Items, item{Kind: "owns", From: s.from, To: to, Color: color, Label: label,
-				Tip: "on the server: " + label + ", " + checker.Stamp(s.from) + " to " + checker.Stamp(to) + " (" + length(to-s.from) + ")"})
+			l.Items = append(l.Items, item{Kind: "owns", From: s.from, To: to, Color: color, Label: label})
 		}
 	}
 	for _, s := range h.Served {
@@ -237,22 +244,13 @@ func lockLane(h *history.History, c *cast, lock string, key []segment, scale tim
 	return l
 }
 
-// ramp is the TTL of a key over one segment, as a share of the longest TTL of the run.
-func ramp(s segment, c *cast, scale time.Duration) item {
+// ramp is the TTL of a key over one segment.
+func ramp(s segment, c *cast) item {
 	_, color := holders(s.state.Holdings, c)
-	it := item{Kind: "ramp", From: s.from, To: s.to, Color: color}
-	if s.state.Deadline == 0 {
-		it.Kind, it.Left, it.Right = "forever", 1, 1
-		it.Tip = "no expiry, from " + checker.Stamp(s.from)
-		return it
+	it := item{Kind: "ramp", From: s.from, To: s.to, Color: color, Deadline: s.state.Deadline}
+	if it.Deadline == 0 {
+		it.Kind = "forever"
 	}
-	share := func(at time.Duration) float64 {
-		ttl := float64(max(0, s.state.Deadline-at)) / float64(scale)
-		return float64(int(ttl*1000+0.5)) / 1000 // a thousandth is less than a pixel
-	}
-	it.Left, it.Right = share(s.from), share(s.to)
-	it.Tip = "TTL " + length(s.state.Deadline-s.from) + " at " + checker.Stamp(s.from) + ", " +
-		length(max(0, s.state.Deadline-s.to)) + " at " + checker.Stamp(s.to) + "; deadline " + checker.Stamp(s.state.Deadline)
 	return it
 }
 

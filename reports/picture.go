@@ -29,10 +29,14 @@ type lane struct {
 	Kind  string `json:"kind"` // "owner" or "lock"
 	Name  string `json:"name"`
 	Sub   string `json:"sub,omitempty"`
+	Note  string `json:"note,omitempty"`
 	Color int    `json:"color"`
 	Y     int    `json:"y"`
 	H     int    `json:"h"`
-	Items []item `json:"items"`
+	Base  int    `json:"base"` // from where the items' shapes count: Y, less in a low lane
+
+	Scale time.Duration `json:"scale,omitempty"` // the TTL that a ramp of full height has
+	Items []item        `json:"items"`
 
 	client, owner, lock string
 }
@@ -47,8 +51,16 @@ type item struct {
 	Label string        `json:"l,omitempty"`
 	Tip   string        `json:"t,omitempty"`
 	Op    int64         `json:"op,omitempty"`
-	Left  float64       `json:"p,omitempty"` // ramps: the height at From, 0 to 1
-	Right float64       `json:"q,omitempty"` // and at To
+
+	Deadline time.Duration `json:"d,omitempty"` // of a ramp: when it would reach the ground
+}
+
+// ramp is how high a ramp stands at a time, from 0 to 1.
+func (l *lane) ramp(it item, at time.Duration) float64 {
+	if it.Deadline == 0 {
+		return 1 // no expiry
+	}
+	return float64(max(0, it.Deadline-at)) / float64(max(l.Scale, 1))
 }
 
 // window is a violation's stretch of time.
@@ -94,8 +106,11 @@ const (
 	windowRow   = 24
 	pinRow      = 26
 	ownerHeight = 48
+	lowHeight   = 32 // of an owner's lane if there are many
+	manyOwners  = 16
 	lockHeight  = 92
 	laneGap     = 6
+	lockGap     = 26 // between the owners and the locks, where the messages run
 	gutterWidth = 132
 	colors      = 6 // how many owners' colours the style sheet has
 	noColor     = -1
@@ -103,21 +118,21 @@ const (
 
 var shapes = map[string]shape{
 	// in an owner's lane
-	"wait":    {"bar", 21, 6, "asks for the lock"},
-	"held":    {"bar", 14, 20, "believes that it holds the lock, and does"},
-	"doubt":   {"bar", 14, 20, "believes that it holds the lock, but the server says otherwise"},
+	"wait":    {"bar", 21, 6, "waits for the lock"},
+	"held":    {"bar", 14, 20, "holds the lock"},
+	"doubt":   {"bar", 14, 20, "believes that it holds the lock, but the server disagrees"},
 	"nested":  {"bar", 29, 5, "holds it more than once"},
-	"call":    {"bar", 21, 6, "a call"},
+	"call":    {"bar", 21, 6, "another call"},
 	"beat":    {"tick", 36, 7, "renewal"},
-	"refused": {"sym", 24, 14, "refused: it does not hold the lock"},
+	"refused": {"sym", 24, 14, "refused: not the holder"},
 	"failed":  {"sym", 24, 14, "failed"},
-	"unknown": {"sym", 24, 14, "the outcome is unknown to the client"},
+	"unknown": {"sym", 24, 14, "outcome unknown to the client"},
 	"lost":    {"sym", 24, 14, "told that its hold is over"},
 	"died":    {"sym", 24, 14, "the client died"},
-	"read":    {"sym", 24, 8, "reads the protected resource"},
-	"write":   {"sym", 24, 8, "writes the protected resource"},
+	"read":    {"sym", 24, 8, "reads the resource"},
+	"write":   {"sym", 24, 8, "writes the resource"},
 	// in a lock's lane
-	"ramp":    {"ramp", 10, 54, "the key's time to live"},
+	"ramp":    {"ramp", 10, 54, "the key's time to live, running down"},
 	"forever": {"ramp", 10, 54, "the key never expires"},
 	"owns":    {"bar", 68, 16, "the owner, as the server has it"},
 	"renew":   {"tick", 3, 10, "renewal"},
@@ -125,8 +140,32 @@ var shapes = map[string]shape{
 	"expire":  {"sym", 64, 14, "the key expired"},
 	"delete":  {"sym", 64, 14, "the key was removed from outside"},
 	// in both
-	"fault":  {"bar", 0, 0, "a fault"},
-	"strike": {"tick", 0, 0, "a fault"},
+	"fault":  {"bar", 0, 0, "fault"},
+	"strike": {"tick", 0, 0, "fault, in one blow"},
+}
+
+// legendOrder lists the kinds that the legend explains, if they occur.
+var legendOrder = []string{"wait", "held", "nested", "doubt", "read", "write", "ramp", "forever", "renew", "denied",
+	"refused", "failed", "unknown", "lost", "expire", "delete", "died", "fault", "strike"}
+
+// legendEntry explains one kind.
+type legendEntry struct{ Kind, Form, Says string }
+
+// Legend explains the kinds that occur in the picture.
+func (p *picture) Legend() []legendEntry {
+	occurs := make(map[string]bool)
+	for _, l := range p.Lanes {
+		for _, it := range l.Items {
+			occurs[it.Kind] = true
+		}
+	}
+	var es []legendEntry
+	for _, k := range legendOrder {
+		if occurs[k] {
+			es = append(es, legendEntry{k, shapes[k].Form, shapes[k].Says})
+		}
+	}
+	return es
 }
 
 // draw arranges a run as a picture.
@@ -146,19 +185,40 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 	for _, o := range c.parts {
 		p.Lanes = append(p.Lanes, ownerLane(h, c, o, locks[o.lock], p.End))
 	}
-	scale := longestTTL(locks)
 	for _, l := range c.locks {
-		p.Lanes = append(p.Lanes, lockLane(h, c, l, locks[l], scale))
+		p.Lanes = append(p.Lanes, lockLane(h, c, l, locks[l]))
 	}
 	p.Messages = messages(h, v, p.Lanes)
 	addFaults(h, p)
-	y := top
-	for _, l := range p.Lanes {
-		l.Y = y
-		y += l.H + laneGap
-	}
-	p.Height = y + axisHeight - laneGap
+	p.Height = layLanes(p.Lanes, top) + 8
 	return p
+}
+
+// layLanes puts the lanes below each other, low ones if there are many, and returns where they end.
+func layLanes(lanes []*lane, y int) int {
+	owners := 0
+	for _, l := range lanes {
+		if l.Kind == "owner" {
+			owners++
+		}
+	}
+	for i, l := range lanes {
+		if l.Kind == "owner" && owners > manyOwners {
+			l.H = lowHeight
+		}
+		switch {
+		case i > 0 && l.Kind != lanes[i-1].Kind:
+			y += lockGap
+		case i > 0:
+			y += laneGap
+		}
+		l.Y, l.Base = y, y
+		if l.Kind == "owner" {
+			l.Base -= (ownerHeight - l.H) / 2
+		}
+		y += l.H
+	}
+	return y
 }
 
 // runEnd is the last time that anything in the run has.

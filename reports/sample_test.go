@@ -1,8 +1,10 @@
 package reports
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,10 +44,16 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 				Call: sec(2.001), Return: sec(30.418), Outcome: history.Acquired, Evidence: history.Executed, Executed: sec(30.415), Answer: history.Acquired},
 			{ID: 4, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Read, Call: sec(31), Return: sec(31.001), Outcome: history.OK},
 			{ID: 5, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Write, Value: 1, Call: sec(40), Return: sec(40.001), Outcome: history.OK},
+			{ID: 9, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Renew, Lease: sec(30),
+				Call: sec(40.418), Return: sec(40.424), Outcome: history.Renewed, Evidence: history.Executed, Executed: sec(40.421), Answer: history.Renewed},
 			{ID: 6, Client: "c1", Owner: "c1:1", Lock: lockName, Kind: history.Write, Value: 1, Call: sec(45.3), Return: sec(45.301), Outcome: history.OK},
 			{ID: 7, Client: "c1", Owner: "c1:1", Lock: lockName, Kind: history.Unlock,
 				Call: sec(45.400), Return: sec(45.408), Outcome: history.NotHeld, Error: "attempt to unlock lock, not locked by current thread by node id: c1 thread-id: 1",
 				Evidence: history.Executed, Executed: sec(45.404), Answer: history.NotHeld},
+			{ID: 10, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Renew, Lease: sec(30),
+				Call: sec(50.422), Return: sec(50.428), Outcome: history.Renewed, Evidence: history.Executed, Executed: sec(50.425), Answer: history.Renewed},
+			{ID: 11, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Renew, Lease: sec(30),
+				Call: sec(60.428), Return: sec(60.434), Outcome: history.Renewed, Evidence: history.Executed, Executed: sec(60.431), Answer: history.Renewed},
 			{ID: 8, Client: "c2", Owner: "c2:1", Lock: lockName, Kind: history.Unlock,
 				Call: sec(60.5), Return: sec(60.507), Outcome: history.Released, Evidence: history.Executed, Executed: sec(60.503), Answer: history.Released},
 		},
@@ -83,7 +91,7 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 		Text: "the key expired at 30.410 s: last renewal at 0.410 s, the watchdog of c1 was paused from 5.000 s on"}
 	v := &checker.Verdict{
 		Version: checker.VerdictVersion, Scenario: "watchdog-death", Subject: "rlock-latch", World: "sim", Seed: 1,
-		Ops: 8, Messages: 46, Virtual: sec(75.400), Trace: "9f2c61d0a7b3e845",
+		Ops: 11, Messages: 46, Virtual: sec(75.400), Trace: "9f2c61d0a7b3e845",
 		Explanation: "c1:1 took order:42 at 0.410 s for 30 s and relied on its watchdog to renew the lease. The watchdog was paused at 5.000 s and never renewed it, so the key expired at 30.410 s while c1:1 worked on, and nobody told it. c2:1, which had waited since 2.001 s, got the lock 5 ms later. For 14.982 s both believed that order:42 was theirs, both wrote, and one of the two updates was lost. The unlock of c1:1 was refused, as it should be: the lock as an object did nothing wrong.",
 		Results: []checker.Result{
 			{Guarantee: checker.Object, Status: checker.Holds, Expected: checker.Holds, By: "witness replay",
@@ -144,6 +152,7 @@ func quiet(n int) (*history.History, *checker.Verdict) {
 				Text: "EVALSHA 9c… 2 order:42 redisson_lock__channel:{order:42} 0 30000 " + owner, Before: taken, After: &free, Reply: "1", Got: sec(at + 0.207)})
 		at += 0.25
 	}
+	slices.SortStableFunc(h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	h.End = &history.End{At: sec(at), Messages: 4 * n, Trace: "00c0ffee"}
 	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "baseline", Subject: "rlock-latch", World: "sim", Seed: 7, Ops: n, Messages: 4 * n, Virtual: sec(at), Trace: "00c0ffee"}
 	for _, g := range checker.Guarantees() {
@@ -216,6 +225,8 @@ func busy() (*history.History, *checker.Verdict) {
 		history.Fault{Index: 1, Kind: "delete-key", Lock: stock, From: sec(4.4), Hits: 1},
 		history.Fault{Index: 2, Kind: "partition", Client: "c6", From: sec(5.4), To: sec(6.6), Hits: 3},
 		history.Fault{Index: 3, Kind: "pause-client", Client: "c3", From: sec(3), To: sec(3.9)})
+	slices.SortStableFunc(h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
+	slices.SortStableFunc(h.Served, func(a, b history.Served) int { return cmp.Compare(a.At, b.At) })
 	v.Ops = len(h.Ops)
 	v.Results[1] = checker.Result{Guarantee: checker.Exclusion, Status: checker.Broken, Expected: checker.Holds, By: "beliefs", Summary: "c6:1 and c7:9 both believed to hold stock:{7} for 1.050 s.",
 		Violations: []checker.Violation{{Rule: "at most one owner believes to hold a lock", Text: "c6:1 believed to hold stock:{7} from 0.240 s to 5.600 s, c7:9 from 4.550 s to 6.900 s",

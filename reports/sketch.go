@@ -13,10 +13,10 @@ import (
 type sketch struct {
 	Width, Height, Axis int
 	Lanes               []*lane
-	Ticks, Names        []words
+	Ticks, Names        []caption
 	Shapes, Bands       []mark
 	Signs               []mark
-	Texts, Pins         []words
+	Texts, Pins         []caption
 }
 
 // mark is one shape in its place. X and W are text so that the template need not format them.
@@ -25,8 +25,8 @@ type mark struct {
 	Y, H                                     int
 }
 
-// words is a text in its place.
-type words struct {
+// caption is a text in its place.
+type caption struct {
 	Class, X, Text, Title string
 	Y                     int
 }
@@ -42,7 +42,7 @@ func newSketch(p *picture) *sketch {
 	scale := float64(sketchRight-p.Gutter) / float64(max(p.End, 1))
 	x := func(t time.Duration) float64 { return float64(p.Gutter) + float64(t)*scale }
 	for t, step := time.Duration(0), axisStep(p.End, 8); t <= p.End; t += step {
-		s.Ticks = append(s.Ticks, words{X: px(x(t)), Y: 18, Text: axisText(t, step)})
+		s.Ticks = append(s.Ticks, caption{X: px(x(t)), Y: 18, Text: axisText(t, step)})
 	}
 	for _, w := range p.Windows {
 		s.addWindow(p, w, x)
@@ -56,7 +56,7 @@ func newSketch(p *picture) *sketch {
 		if at-x(n.At) > 60 {
 			continue
 		}
-		s.Pins = append(s.Pins, words{Class: "w-" + n.Weight, X: px(at), Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
+		s.Pins = append(s.Pins, caption{Class: "w-" + n.Weight, X: px(at), Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
 		room = at + 18
 	}
 	return s
@@ -75,17 +75,22 @@ func (s *sketch) addWindow(p *picture, w window, x func(time.Duration) float64) 
 	s.Shapes = append(s.Shapes, m)
 	if w.Through {
 		m.Class, m.Y = "k-through", w.Y+windowRow-4
-		m.H = p.Height - axisHeight - m.Y
+		m.H = p.Height - 8 - m.Y
 		s.Bands = append(s.Bands, m)
 	}
-	// The label begins in the window, or ends at the picture's edge if it would leave it.
-	at := min(x(w.From)+7, sketchRight-letter*float64(utf8.RuneCountInString(w.Label)))
-	s.Texts = append(s.Texts, words{Class: "window-label", X: px(at), Y: w.Y + 15, Text: w.Label})
+	// The label lies in the window, or else beside it.
+	at, room := x(w.From)+7, letter*float64(utf8.RuneCountInString(w.Label))+10
+	if x(w.To)-x(w.From) < room {
+		if at = x(w.To) + 7; at+room > sketchWidth {
+			at = x(w.From) - room
+		}
+	}
+	s.Texts = append(s.Texts, caption{Class: "window-label", X: px(at), Y: w.Y + 15, Text: w.Label})
 }
 
 // addLane draws a lane's items. Of many of a kind that fall on one pixel, the first is drawn.
 func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
-	s.Names = append(s.Names, words{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub})
+	s.Names = append(s.Names, caption{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub})
 	drawn := make(map[string]int)
 	for _, it := range l.Items {
 		x0, x1 := x(it.From), x(it.To)
@@ -94,9 +99,9 @@ func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 		}
 		drawn[it.Kind] = int(x1)
 		sh := shapes[it.Kind]
-		y, h := l.Y+sh.Y, sh.H
+		y, h := l.Base+sh.Y, sh.H
 		if h == 0 {
-			h = l.H
+			y, h = l.Y, l.H
 		}
 		m := mark{Form: sh.Form, Class: it.class(), X: px(x0), W: px(max(1, x1-x0)), Y: y, H: h, Title: it.Tip}
 		switch sh.Form {
@@ -105,8 +110,8 @@ func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 			s.Signs = append(s.Signs, m)
 			continue
 		case "ramp":
-			top := func(share float64) string { return px(float64(y) + float64(h)*(1-share)) }
-			m.Points = fmt.Sprintf("%s,%d %s,%s %s,%s %s,%d", px(x0), y+h, px(x0), top(it.Left), px(x1), top(it.Right), px(x1), y+h)
+			top := func(at time.Duration) string { return px(float64(y) + float64(h)*(1-l.ramp(it, at))) }
+			m.Points = fmt.Sprintf("%s,%d %s,%s %s,%s %s,%d", px(x0), y+h, px(x0), top(it.From), px(x1), top(it.To), px(x1), y+h)
 		case "tick":
 			m.Form, m.W = "bar", "2"
 		}
@@ -114,7 +119,7 @@ func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 		if it.Label == "" {
 			continue
 		}
-		t := words{Class: "label l-" + it.Kind, X: px(x0 + 6), Y: y + h/2 + 4, Text: it.Label}
+		t := caption{Class: "label l-" + it.Kind, X: px(x0 + 6), Y: y + h/2 + 4, Text: it.Label}
 		if sh.H == 0 { // a fault names itself at the top of the lane
 			t.Y = y + 11
 		} else if letter*float64(utf8.RuneCountInString(it.Label))+10 > x1-x0 {

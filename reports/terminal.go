@@ -126,12 +126,15 @@ var marks = map[Tone]string{Good: "✓", Reproduced: "✗", Bad: "!", Unsure: "?
 func (t *terminal) results() {
 	const indent = 27
 	for _, g := range checker.Guarantees() {
+		if len(t.v.Refused) > 0 {
+			break // nothing was judged
+		}
 		r := t.v.Result(g)
 		tn := string(tone(r))
 		head := "  " + t.paint.as(tn, marks[tone(r)]) + " " + pad(string(g), 10) + " " + t.paint.as(tn, pad(statusWord(r), 12))
-		text := visible(r.Summary)
-		if e := expectation(r); e != "" && e != "as expected" {
-			text = strings.TrimSuffix(text, ".") + " (" + e + ")"
+		text := summary(r)
+		if !r.AsExpected() && r.Expected != "" {
+			text = strings.TrimSuffix(text, ".") + " (" + expectation(r) + ")"
 		}
 		lines := wrap(text, t.o.Width-indent)
 		if len(lines) == 0 {

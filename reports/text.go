@@ -74,7 +74,7 @@ func wrap(s string, width int) []string {
 	width = max(width, 10)
 	var lines []string
 	line := ""
-	for _, word := range strings.Fields(s) {
+	for _, word := range words(s) {
 		for utf8.RuneCountInString(word) > width {
 			r := []rune(word)
 			if line != "" {
@@ -95,6 +95,21 @@ func wrap(s string, width int) []string {
 		lines = append(lines, line)
 	}
 	return lines
+}
+
+// words splits a text at spaces, but leaves "30.410 s" together.
+func words(s string) []string {
+	var ws []string
+	for _, w := range strings.Fields(s) {
+		n := len(ws)
+		unit := strings.TrimRight(w, ".,;:)")
+		if n > 0 && (unit == "s" || unit == "ms" || unit == "µs") && strings.ContainsAny(ws[n-1][len(ws[n-1])-1:], "0123456789") {
+			ws[n-1] += " " + w
+			continue
+		}
+		ws = append(ws, w)
+	}
+	return ws
 }
 
 // list joins words the way a sentence does: "a, b and c".

@@ -74,6 +74,9 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     }
   };
 
+  // How high a ramp stands at a time, from 0 to 1.
+  const share = (l, it, t) => it.d ? Math.max(0, it.d - t) / l.scale : 1;
+
   // Shapes too small to tell apart are gathered in one path for each class, so that a picture of
   // ten thousand operations has no more nodes than one of a hundred.
   const drawLane = (l, layers) => {
@@ -81,20 +84,19 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const pad = (view.to - view.from) / 10, lo = view.from - pad, hi = view.to + pad;
     for (const it of l.items) {
       if (it.b < lo || it.a > hi) continue;
-      const shape = data.shapes[it.k], y = l.y + shape.y, h = shape.h || l.h;
+      const shape = data.shapes[it.k], y = shape.h ? l.base + shape.y : l.y, h = shape.h || l.h;
       const a = Math.max(it.a, lo), b = Math.min(it.b, hi), x0 = x(a), x1 = x(b), c = classOf(it);
       if (shape.form === "sym") {
         node(layers.signs, "use", { class: c, href: "#s-" + it.k, transform: `translate(${round(x0)} ${y})` });
         continue;
       }
       if (shape.form === "tick" || x1 - x0 < 2) {
-        const w = shape.form === "tick" ? 2 : 1, top = shape.form === "ramp" ? h * (1 - (it.p || 0)) : 0;
+        const w = shape.form === "tick" ? 2 : 1, top = shape.form === "ramp" ? h * (1 - share(l, it, it.a)) : 0;
         const spots = small.get(c) || new Map();
         spots.set(Math.round(x0), `M${Math.round(x0)} ${y + top}h${w}v${h - top}h-${w}z`);
         small.set(c, spots);
       } else if (shape.form === "ramp") {
-        const share = t => (it.p || 0) + ((it.q || 0) - (it.p || 0)) * (t - it.a) / (it.b - it.a);
-        const up = t => round(y + h * (1 - share(t)));
+        const up = t => round(y + h * (1 - share(l, it, t)));
         node(layers.shapes, "polygon", { class: c, points: `${round(x0)},${y + h} ${round(x0)},${up(a)} ${round(x1)},${up(b)} ${round(x1)},${y + h}` });
       } else {
         node(layers.shapes, "rect", { class: c, x: round(x0), y, width: round(x1 - x0), height: h, rx: shape.h > 10 ? 3 : 0 });
@@ -115,10 +117,16 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
       const x0 = Math.max(x(w.a), gutter - 9), x1 = Math.min(x(w.b), width + 9), wide = Math.max(2, x1 - x0);
       node(layers.windows, "rect", { class: "k-window", x: round(x0), y: w.y + 2, width: round(wide), height: ROW - 6, rx: 3 });
       if (w.through) node(layers.windows, "rect", { class: "k-through", x: round(x0), y: w.y + ROW - 4, width: round(wide), height: bottom - w.y - ROW + 4 });
-      const at = Math.min(Math.max(x0, gutter) + 8, width - RIGHT - w.l.length * LETTER);
-      if (at < (used[w.y] || 0)) continue;
-      node(layers.labels, "text", { class: "window-label", x: round(at), y: w.y + 15 }, w.l);
-      used[w.y] = at + w.l.length * LETTER;
+      // The label lies in the window or else beside it, and is short where there is little room.
+      used[w.y] = Math.max(used[w.y] || gutter, gutter);
+      for (const label of [w.l, w.g]) {
+        const room = label.length * LETTER + 10, left = Math.max(x0, gutter);
+        const at = Math.min(x1, width - RIGHT) - left > room ? left + 8 : x1 + room < width ? x1 + 7 : x0 - room;
+        if (at < used[w.y]) continue;
+        node(layers.labels, "text", { class: "window-label", x: round(at), y: w.y + 15 }, label);
+        used[w.y] = Math.max(x1, at + room);
+        break;
+      }
     }
   };
 
@@ -129,7 +137,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     for (const m of seen) {
       const client = data.lanes[m.client], server = data.lanes[m.server];
       if (!client || !server) continue;
-      const down = server.y > client.y, yc = client.y + (down ? client.h - 8 : 8), ys = server.y + (down ? 4 : server.h - 4);
+      const down = server.y > client.y, yc = client.base + (down ? 34 : 14), ys = server.y + (down ? 8 : server.h - 4);
       arrow(layer, x(m.sent), yc, x(m.at), ys, "sent", m.l);
       if (m.got) arrow(layer, x(m.at), ys, x(m.got), yc, "reply", "");
       else arrow(layer, x(m.at), ys, x(m.at) + 14, ys + (yc - ys) * 0.4, "reply lost", "");
@@ -161,11 +169,12 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   };
 
   const drawName = l => {
-    const narrow = gutter < 100, y = l.y + l.h / 2 + (l.sub ? -2 : 4);
+    const narrow = gutter < 100, lines = narrow || l.h < 40 ? 0 : (l.sub ? 1 : 0) + (l.note ? 1 : 0), y = l.y + l.h / 2 + 4 - lines * 7;
     const text = node(svg, "text", { class: "name", x: narrow ? 10 : 20, y }, narrow && l.name.length > 8 ? l.name.slice(0, 7) + "…" : l.name);
-    node(text, "title", {}, l.name + (l.sub ? ", " + l.sub : ""));
+    node(text, "title", {}, [l.name, l.sub, l.note].filter(Boolean).join(", "));
     if (l.color >= 0) node(svg, "rect", { class: "swatch o" + l.color, x: narrow ? 2 : 8, y: l.y + l.h / 2 - 7, width: 4, height: 14, rx: 2 });
-    if (l.sub && !narrow) node(svg, "text", { class: "name sub", x: 20, y: y + 15 }, l.sub);
+    if (lines > 0) node(svg, "text", { class: "name sub", x: 20, y: y + 15 }, l.sub);
+    if (lines > 1) node(svg, "text", { class: "name sub", x: 20, y: y + 29 }, l.note);
   };
 
   // The overview: the whole run in a strip, and which part of it is in view.
@@ -273,7 +282,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
       const shape = data.shapes[it.k], x0 = x(it.a), x1 = x(it.b);
       const reach = { sym: 9, tick: 4 }[shape.form] || 2;
       if (px < x0 - reach || px > x1 + reach) continue;
-      const y = l.y + shape.y, h = shape.h || l.h;
+      const y = shape.h ? l.base + shape.y : l.y, h = shape.h || l.h;
       if (shape.form === "sym" ? Math.abs(py - y) > 10 : py < y - 4 || py > y + h + 4) continue;
       const rank = { sym: 0, tick: 1, bar: 2, ramp: 3 }[shape.form] * 1e6 + (shape.h ? 0 : 4e6) + Math.min(x1 - x0, 9e5) + Math.abs(px - (x0 + x1) / 2) / 1e3;
       if (rank < bestRank) [best, bestRank] = [it, rank];
@@ -283,7 +292,9 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const describe = it => {
     const row = it.op && document.getElementById("op-" + it.op);
     const lines = [];
+    if (it.k === "owns") lines.push(it.l);
     if (it.t) lines.push(it.t);
+    else if (it.k === "ramp") lines.push(`${precise(it.d - it.a)} at ${precise(it.a)}, ${precise(Math.max(0, it.d - it.b))} at ${precise(it.b)}`, `deadline ${precise(it.d)}`);
     else if (it.b > it.a) lines.push(`${precise(it.a)} to ${precise(it.b)} (${seconds(it.b - it.a, 1e6)} s)`);
     else lines.push(precise(it.a));
     if (row) {

@@ -1,0 +1,100 @@
+package reports
+
+import (
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// verdictOf makes a verdict in which all guarantees hold as expected, but for the given ones.
+func verdictOf(changed ...checker.Result) *checker.Verdict {
+	v := &checker.Verdict{Version: checker.VerdictVersion, Subject: "lock", World: "sim"}
+	for _, g := range checker.Guarantees() {
+		r := checker.Result{Guarantee: g, Status: checker.Holds, Expected: checker.Holds, Summary: "It held."}
+		for _, c := range changed {
+			if c.Guarantee == g {
+				r = c
+			}
+		}
+		v.Results = append(v.Results, r)
+	}
+	return v
+}
+
+func TestAnswerFollowsExitCode(t *testing.T) {
+	result := func(g checker.Guarantee, s, expected checker.Status) checker.Result {
+		return checker.Result{Guarantee: g, Status: s, Expected: expected}
+	}
+	failed := verdictOf()
+	failed.Error = "the worker died\x1b[2J"
+	refused := verdictOf()
+	refused.Refused = []string{"an owner's calls overlap"}
+	for _, c := range []struct {
+		name string
+		v    *checker.Verdict
+		code int
+		want Answer
+	}{
+		{"all hold", verdictOf(), 0, Answer{Good, "HOLDS", "every guarantee that the lock claims held"}},
+		{"not claimed", verdictOf(result(checker.Fencing, checker.NotClaimed, "")), 0, Answer{Good, "HOLDS", "every guarantee that the lock claims held"}},
+		{"one broken as expected", verdictOf(result(checker.Exclusion, checker.Broken, checker.Broken)), 0,
+			Answer{Reproduced, "REPRODUCED", "exclusion is broken, as this scenario expects"}},
+		{"two broken as expected", verdictOf(result(checker.Exclusion, checker.Broken, checker.Broken), result(checker.Watchdog, checker.Broken, checker.Broken)), 0,
+			Answer{Reproduced, "REPRODUCED", "exclusion and watchdog are broken, as this scenario expects"}},
+		{"broken", verdictOf(result(checker.Object, checker.Broken, checker.Holds)), 1,
+			Answer{Bad, "UNEXPECTED", "object is broken (expected: holds)"}},
+		{"holds where a break was expected", verdictOf(result(checker.Exclusion, checker.Holds, checker.Broken), result(checker.Object, checker.Broken, "")), 1,
+			Answer{Bad, "UNEXPECTED", "object is broken; exclusion holds (expected: broken)"}},
+		{"never judged", verdictOf(result(checker.Object, "", checker.Holds), result(checker.Liveness, "", "")), 1,
+			Answer{Bad, "UNEXPECTED", "object and liveness were never judged"}},
+		{"undecided", verdictOf(result(checker.Object, checker.Undecided, checker.Holds)), 2,
+			Answer{Unsure, "UNDECIDED", "object could not be decided within the checkers' budget"}},
+		{"undecided and broken", verdictOf(result(checker.Object, checker.Undecided, checker.Holds), result(checker.Effect, checker.Broken, checker.Holds)), 1,
+			Answer{Bad, "UNEXPECTED", "effect is broken (expected: holds)"}},
+		{"harness error", failed, 255, Answer{Bad, "HARNESS ERROR", `the worker died\x1b[2J`}},
+		{"refused", refused, 255, Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.v.Code(); got != c.code {
+				t.Fatalf("exit code %d, want %d", got, c.code)
+			}
+			if got := answer(c.v); got != c.want {
+				t.Errorf("answer %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestToneOfResult(t *testing.T) {
+	for _, c := range []struct {
+		status, expected checker.Status
+		want             Tone
+		says             string
+	}{
+		{checker.Holds, checker.Holds, Good, ""},
+		{checker.Holds, "", Good, ""},
+		{checker.Holds, checker.Broken, Bad, "expected: broken"},
+		{checker.Broken, checker.Broken, Reproduced, "as expected"},
+		{checker.Broken, checker.Holds, Bad, "expected: holds"},
+		{checker.Broken, "", Bad, "not expected"},
+		{checker.Undecided, checker.Holds, Unsure, "expected: holds"},
+		{checker.NotClaimed, "", Quiet, ""},
+		{"", "", Bad, ""},
+	} {
+		r := checker.Result{Guarantee: checker.Object, Status: c.status, Expected: c.expected}
+		if got := tone(r); got != c.want {
+			t.Errorf("%q, expected %q: tone %q, want %q", c.status, c.expected, got, c.want)
+		}
+		if got := expectation(r); got != c.says {
+			t.Errorf("%q, expected %q: says %q, want %q", c.status, c.expected, got, c.says)
+		}
+	}
+}
+
+func TestEveryGuaranteeHasItsQuestion(t *testing.T) {
+	for _, g := range checker.Guarantees() {
+		if question(g) == "" {
+			t.Errorf("%s asks nothing", g)
+		}
+	}
+}

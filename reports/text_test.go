@@ -1,0 +1,97 @@
+package reports
+
+import (
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf8"
+)
+
+func TestVisibleShowsWhatIsHidden(t *testing.T) {
+	for in, want := range map[string]string{
+		"order:42":        "order:42",
+		"Schlüssel 鍵":     "Schlüssel 鍵",
+		"\x1b[31mred":     `\x1b[31mred`,
+		"a\nb\tc":         `a\nb\tc`,
+		"\u202egnol":      `\u202egnol`,
+		"\u2066x\u2069":   `\u2066x\u2069`,
+		"a\u200bb\ufeff":  `a\u200bb\ufeff`,
+		"\u2028":          `\u2028`,
+		"nul\x00":         `nul\x00`,
+		"broken\xff utf8": `broken\xff utf8`,
+		"\u009b2J":        `\u009b2J`,
+		"no\u00a0break":   `no\u00a0break`,
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+	if got := visibleLines("a\n\x07"); got != "a\n\\a" {
+		t.Errorf("visibleLines = %q", got)
+	}
+}
+
+func FuzzVisibleIsPrintable(f *testing.F) {
+	f.Add("order:42\x1b\u202e\xff")
+	f.Fuzz(func(t *testing.T, s string) {
+		v := visible(s)
+		if !utf8.ValidString(v) || visible(v) != v {
+			t.Errorf("visible(%q) = %q, which is not plain text", s, v)
+		}
+	})
+}
+
+func TestShortenKeepsBothEnds(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		n    int
+		want string
+	}{
+		{"order:42", 8, "order:42"},
+		{"order:4200", 8, "orde…200"},
+		{"ääääääääää", 5, "ää…ää"},
+	} {
+		if got := shorten(c.in, c.n); got != c.want {
+			t.Errorf("shorten(%q, %d) = %q, want %q", c.in, c.n, got, c.want)
+		}
+	}
+}
+
+func TestWrapBreaksAtSpaces(t *testing.T) {
+	for _, c := range []struct {
+		in   string
+		want []string
+	}{
+		{"", nil},
+		{"one two three", []string{"one two", "three"}},
+		{"abcdefghijklmnopq xy", []string{"abcdefghij", "klmnopq xy"}},
+		{"it took 30.410 s, so", []string{"it took", "30.410 s,", "so"}},
+		{"ü ü ü ü ü ü", []string{"ü ü ü ü ü", "ü"}},
+	} {
+		if got := wrap(c.in, 10); !slices.Equal(got, c.want) {
+			t.Errorf("wrap(%q) = %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+func TestNumbersReadWell(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0:                        "0.000 s",
+		14982 * time.Millisecond: "14.982 s",
+		5 * time.Millisecond:     "5.000 ms",
+		1500 * time.Nanosecond:   "1.500 µs",
+		-2 * time.Second:         "-2.000 s",
+	} {
+		if got := length(d); got != want {
+			t.Errorf("length(%d) = %q, want %q", d, got, want)
+		}
+	}
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
+		if got := thousands(n); got != want {
+			t.Errorf("thousands(%d) = %q, want %q", n, got, want)
+		}
+	}
+	if got := list([]string{"a", "b", "c"}); got != "a, b and c" {
+		t.Errorf("list = %q", got)
+	}
+}
