@@ -14,7 +14,7 @@ const NoLostUpdate = "nobody writes between the read and the write of a critical
 // owner wrote. The resource of a lock is the one that has its name.
 func judgeEffect(_ context.Context, f *facts) Result {
 	var violations []Violation
-	writes := 0
+	writes, found := 0, 0
 	for _, l := range f.locks {
 		read := map[string]*history.Op{} // what each owner read last and has not yet written back
 		var written []*history.Op
@@ -32,7 +32,10 @@ func judgeEffect(_ context.Context, f *facts) Result {
 			}
 			if r := read[op.Owner]; r != nil {
 				for _, lost := range written[seen[op.Owner]:] {
-					if lost.Owner != op.Owner {
+					if lost.Owner == op.Owner {
+						continue
+					}
+					if found++; found <= maxViolations {
 						violations = append(violations, f.lostUpdate(l, r, lost, op))
 					}
 				}
@@ -47,7 +50,7 @@ func judgeEffect(_ context.Context, f *facts) Result {
 	}
 	return conclude("order of reads and writes",
 		fmt.Sprintf("%s, none lost", count(writes, "update")),
-		fmt.Sprintf("%d of %s lost", len(violations), count(writes, "update")),
+		fmt.Sprintf("%d of %s lost", found, count(writes, "update")),
 		violations)
 }
 
@@ -61,7 +64,7 @@ func (f *facts) lostUpdate(l *lockFacts, read, lost, write *history.Op) Violatio
 		Owners: []string{lost.Owner, write.Owner},
 		Cause:  Cause{Class: Unexplained, Text: "the two did not hold the lock at once: the write came late or without the lock"},
 	}
-	for _, o := range overlaps(l) {
+	for _, o := range l.overlaps {
 		if pair := [2]string{o.first.owner, o.second.owner}; pair != [2]string{lost.Owner, write.Owner} && pair != [2]string{write.Owner, lost.Owner} {
 			continue
 		}

@@ -30,8 +30,9 @@ type lockFacts struct {
 	resource []*history.Op    // on the resource it protects, in order of their execution
 	events   []*history.Event // of this lock
 	acts     []act            // what took effect, in the server's order as far as it is known
-	tenures  []*tenure        // who held on the server
-	beliefs  []*belief        // who believed to hold
+	tenures  []*tenure        // who held on the server, by their beginnings
+	beliefs  []*belief        // who believed to hold, by their beginnings
+	overlaps []overlap        // of the beliefs of different owners
 }
 
 // An act is something that took effect on a lock: an operation, an event, or one more execution
@@ -120,6 +121,8 @@ func collect(h *history.History, o Options) *facts {
 		l.acts = actsOf(f, l, log)
 		l.tenures = tenuresOf(f, l)
 		l.beliefs = beliefsOf(f, l)
+		match(l)
+		l.overlaps = overlaps(l)
 	}
 	return f
 }

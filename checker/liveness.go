@@ -77,7 +77,11 @@ func (f *facts) idle(l *lockFacts) []Violation {
 	}
 
 	var violations []Violation
+	calls := l.ops // without those at the front that are over
 	for _, g := range gaps {
+		for len(calls) > 0 && !calls[0].Pending() && calls[0].Return <= g.from {
+			calls = calls[1:]
+		}
 		free := g.from
 		if g.after != nil && g.after.outside && g.after.deadline != model.Never {
 			// Whoever takes a key away from outside tells nobody. A waiter then has only the
@@ -86,7 +90,7 @@ func (f *facts) idle(l *lockFacts) []Violation {
 		}
 		var first *history.Op
 		var from, to time.Duration
-		for _, op := range l.ops {
+		for _, op := range calls {
 			if op.Call >= g.to {
 				break
 			}
@@ -207,7 +211,7 @@ func (f *facts) deadHolds(l *lockFacts) []Violation {
 func (f *facts) orphans(l *lockFacts) []Violation {
 	var violations []Violation
 	for _, t := range l.tenures {
-		b := beliefOf(l, t)
+		b := t.belief
 		if b == nil || b.unlock == nil || b.unlock.Pending() {
 			continue
 		}
@@ -215,13 +219,8 @@ func (f *facts) orphans(l *lockFacts) []Violation {
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed {
 			limit += t.lease
 		}
-		for _, op := range l.ops { // another acquire of the owner makes the hold its own again
-			if op.Owner == t.owner && op.Kind.Acquires() && op.Call >= b.unlock.Call && op.Call <= limit {
-				limit = t.to
-			}
-		}
-		if t.to <= limit {
-			continue
+		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) {
+			continue // or another acquire of the owner made the hold its own again
 		}
 		violations = append(violations, Violation{
 			Rule: UnlockEndsHold, Lock: l.name, From: b.unlock.Return, To: t.to,
@@ -232,6 +231,13 @@ func (f *facts) orphans(l *lockFacts) []Violation {
 		})
 	}
 	return violations
+}
+
+// calls reports whether an owner called to acquire the lock in [from, to].
+func (l *lockFacts) calls(owner string, from, to time.Duration) bool {
+	return slices.ContainsFunc(l.ops, func(op *history.Op) bool {
+		return op.Owner == owner && op.Kind.Acquires() && op.Call >= from && op.Call <= to
+	})
 }
 
 func (f *facts) orphaned(t *tenure) Cause {

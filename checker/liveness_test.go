@@ -177,6 +177,11 @@ func TestLiveness(t *testing.T) {
 					t.Log(x.Text)
 				}
 			}
+			for _, x := range v.Result(Liveness).Violations {
+				if x.Cause.Class == "" || x.Cause.Text == "" || x.Lock == "" || x.From > x.To || (len(x.Ops) == 0 && x.Rule != KeysHaveAnEnd) {
+					t.Errorf("not explained: %+v", x)
+				}
+			}
 		})
 	}
 }

@@ -245,10 +245,25 @@ func TestObject(t *testing.T) {
 			if !strings.Contains(r.By, "witness replay") || !strings.Contains(r.By, "porcupine") {
 				t.Errorf("decided by %q", r.By)
 			}
+			if (tt.sees == Broken || r.Status == Holds) && strings.Contains(r.Summary, unseenByClients) {
+				t.Errorf("clients can tell, but: %s", r.Summary)
+			}
 			if b := Judge(context.Background(), blind(s.done()), Options{}).Result(Object); b.Status != tt.sees || b.By != "porcupine" {
 				t.Errorf("without evidence: %s by %s, want %s", b.Status, b.By, tt.sees)
 			}
 		})
+	}
+}
+
+const unseenByClients = "from what the clients were told alone it could not be seen"
+
+func TestObjectSaysWhatOnlyTheServerLogShows(t *testing.T) {
+	s := newScript()
+	s.take("c2:1", at(0), at(0.5), 0)
+	s.take("c1:1", at(1), at(3), 0).Executed = at(1.5)
+	s.op("c2:1", history.Unlock, at(1), at(4), history.Released).Executed = at(2)
+	if r := verdict(t, s).Result(Object); r.Status != Broken || !strings.Contains(r.Summary, unseenByClients) {
+		t.Errorf("%s: %s", r.Status, r.Summary)
 	}
 }
 

@@ -117,7 +117,7 @@ func (t *teller) holds(l *lockFacts) {
 			weight, score, while = Key, scoreKey, fmt.Sprintf(", while %s still believes it holds it", b.owner)
 		}
 		if waited := h.from - h.grant.Call; waited > t.f.prompt() {
-			while = fmt.Sprintf(" after waiting %s%s", short(waited), while)
+			while = fmt.Sprintf(", having waited %s%s", short(waited), while)
 		}
 		t.add(h.from, h.owner, weight, score, l.name, []string{h.owner}, "gets %s with %s%s", l.name, lease, while)
 		for _, s := range h.sets[1:] {
@@ -134,7 +134,7 @@ func (t *teller) holds(l *lockFacts) {
 func (t *teller) ending(l *lockFacts, h *tenure) {
 	owners := []string{h.owner}
 	still := ""
-	if b := beliefOf(l, h); b != nil && b.from <= h.to && h.to < b.to {
+	if b := h.belief; b != nil && b.from <= h.to && h.to < b.to {
 		still = fmt.Sprintf("; %s does not know", h.owner)
 	}
 	switch op := h.endOp; {
@@ -155,8 +155,12 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 	}
 }
 
-// believer is somebody other than owner who believes at a moment that it holds the lock.
+// believer is somebody other than owner who believes at a moment that it holds the lock, on a
+// lock where that led to an overlap.
 func believer(l *lockFacts, owner string, at time.Duration) *belief {
+	if len(l.overlaps) == 0 {
+		return nil
+	}
 	for _, b := range l.beliefs {
 		if b.owner != owner && b.from <= at && at < b.to {
 			return b

@@ -16,6 +16,7 @@ type tenure struct {
 	from, to time.Duration // to: the end of the history when open
 	open     bool
 	grant    *history.Op // the acquire that began it
+	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
 	watchdog bool        // some hold in it has no explicit lease
 	lease    time.Duration
 
@@ -46,8 +47,24 @@ func (t *tenure) last() time.Duration {
 	return t.from
 }
 
-// over reports whether the tenure's time has anything in common with [from, to).
-func (t *tenure) over(from, to time.Duration) bool { return t.from < to && from < t.to }
+// match finds the belief that goes with each tenure: the one of the same owner that began with the
+// same acquire or, when that one's end was not known to the owner, the last that lasted then.
+func match(l *lockFacts) {
+	byAcquire := make(map[*history.Op]*belief, len(l.beliefs))
+	for _, b := range l.beliefs {
+		byAcquire[b.acquire] = b
+	}
+	for _, t := range l.tenures {
+		if t.belief = byAcquire[t.grant]; t.belief != nil {
+			continue
+		}
+		for _, b := range l.beliefs {
+			if b.owner == t.owner && b.from <= t.to && t.from <= b.to {
+				t.belief = b
+			}
+		}
+	}
+}
 
 // tenuresOf replays what took effect on a lock, believing every answer, and where the server log
 // shows the key, the key.

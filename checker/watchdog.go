@@ -57,9 +57,9 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 // gaps looks for times during a tenure in which its deadline had to be set anew and was not. The
 // obligation ends with the owner's belief, or when somebody took the key away.
 func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
-	b := beliefOf(l, t)
+	b := t.belief
 	if b == nil {
-		return nil // the owner never learned that it held the lock
+		return nil
 	}
 	last, until := t.from, min(t.to, b.to)
 	if b.from > t.from+2*f.latency() {
@@ -94,24 +94,6 @@ func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
 	}
 	check(last, until)
 	return violations
-}
-
-// beliefOf finds the belief that goes with a tenure: the one of the same owner that began with
-// the same acquire, or that lasted at the time.
-func beliefOf(l *lockFacts, t *tenure) *belief {
-	var found *belief
-	for _, b := range l.beliefs {
-		if b.owner != t.owner {
-			continue
-		}
-		if b.acquire == t.grant {
-			return b
-		}
-		if b.from <= t.to && t.from <= b.to {
-			found = b
-		}
-	}
-	return found
 }
 
 // strays looks for renewals that were sent when there was nothing to renew. An owner may renew

@@ -97,7 +97,7 @@ func (w *witness) illegal(err error, a *act) {
 	case model.NotBeforeLease:
 		class = LeaseExpired
 	}
-	w.broken(string(e.Rule), fmt.Sprintf("%s: %s", w.l.name, e.Text), a, class)
+	w.broken(string(e.Rule), fmt.Sprintf("%s: %s", w.l.name, e), a, class)
 }
 
 // call checks what an operation must keep whatever the lock's state is, and reports whether it is

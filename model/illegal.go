@@ -1,20 +1,50 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
 
 // Rule is one rule of a specification: a stable sentence without names or times, so that many
 // failures can be counted by it.
 type Rule string
 
-// Illegal says that something happened that no state of the lock at that point allows. It is the
-// only error type this package returns; recognise it with [errors.As].
+// Illegal says that something happened that the lock in its state does not allow. It is the only
+// error type this package returns; recognise it with [errors.As].
+//
+// A searching checker meets it at every wrong turn and drops it, so that the words are made only
+// when somebody asks for them.
 type Illegal struct {
-	Rule Rule
-	Text string // what happened and what the state was, in words
+	Rule  Rule
+	State State
+	Op    history.Op    // with the answer that was refused; zero for an event
+	Event history.Event // zero for an operation
 }
 
-func (e *Illegal) Error() string { return e.Text }
+// Error says in words what happened and what the state was.
+func (e *Illegal) Error() string {
+	s, op := e.State, e.Op
+	switch {
+	case e.Event.Kind == history.Leftover:
+		return fmt.Sprintf("the key was still there at %s, but the lease of %s had ended by %s",
+			stamp(e.Event.At), s.Owner, stamp(s.Latest))
+	case e.Rule == ExpiryOfAHold:
+		return fmt.Sprintf("the key expired at %s, but the lock is free", stamp(e.Event.At))
+	case e.Rule == NotBeforeLease:
+		return fmt.Sprintf("the key expired at %s, but the lease of %s lasts %s",
+			stamp(e.Event.At), s.Owner, until(s.Earliest))
+	case e.Rule == NotAfterLease:
+		from, _ := when(op)
+		return fmt.Sprintf("%s by %s answered %s at %s, but the lease of %s had ended by %s and nothing removed the key",
+			op.Kind, op.Owner, told(op), stamp(from), s.Owner, stamp(s.Latest))
+	}
+	return fmt.Sprintf("%s by %s answered %s, but the lock is %s", op.Kind, op.Owner, told(op), s)
+}
 
-func illegal(r Rule, format string, args ...any) error {
-	return &Illegal{Rule: r, Text: fmt.Sprintf(format, args...)}
+func told(op history.Op) string {
+	if op.Outcome == history.OK {
+		return fmt.Sprint(op.Value)
+	}
+	return string(op.Outcome)
 }

@@ -83,8 +83,7 @@ func Step(s State, op history.Op) (State, error) {
 	// the answer of an uncertain call, which tells only when the server's time is known.
 	seen := !uncertain || op.Evidence == history.Executed
 	if from, _ := when(op); seen && showsHeld(op) && !s.Free() && past(from, s.Latest) {
-		return s, illegal(NotAfterLease, "%s answered %s at %s, but the lease of %s had ended by %s and nothing removed the key",
-			by(op), told(op), stamp(from), s.Owner, stamp(s.Latest))
+		return s, &Illegal{Rule: NotAfterLease, State: s, Op: op}
 	}
 	return next, nil
 }
@@ -92,7 +91,7 @@ func Step(s State, op history.Op) (State, error) {
 func step(s State, op history.Op) (State, error) {
 	mine := s.Owner == op.Owner
 	lie := func(r Rule) (State, error) {
-		return s, illegal(r, "%s answered %s, but the lock is %s", by(op), told(op), s)
+		return s, &Illegal{Rule: r, State: s, Op: op}
 	}
 	switch op.Kind {
 	case history.Lock, history.TryLock:
@@ -159,10 +158,9 @@ func Environment(s State, e history.Event) (State, error) {
 	case history.Expire:
 		switch {
 		case s.Free():
-			return s, illegal(ExpiryOfAHold, "the key expired at %s, but the lock is free", stamp(e.At))
+			return s, &Illegal{Rule: ExpiryOfAHold, State: s, Event: e}
 		case past(s.Earliest, e.At):
-			return s, illegal(NotBeforeLease, "the key expired at %s, but the lease of %s lasts %s",
-				stamp(e.At), s.Owner, until(s.Earliest))
+			return s, &Illegal{Rule: NotBeforeLease, State: s, Event: e}
 		}
 		return State{}, nil
 	case history.Delete:
@@ -182,8 +180,7 @@ func Environment(s State, e history.Event) (State, error) {
 		s.Earliest, s.Latest = later(s.Earliest, -e.By), later(s.Latest, -e.By)
 	case history.Leftover:
 		if !s.Free() && past(e.At, s.Latest) {
-			return s, illegal(NotAfterLease, "the key was still there at %s, but the lease of %s had ended by %s",
-				stamp(e.At), s.Owner, stamp(s.Latest))
+			return s, &Illegal{Rule: NotAfterLease, State: s, Event: e}
 		}
 	}
 	return s, nil
@@ -286,15 +283,6 @@ func later(t, d time.Duration) time.Duration {
 
 // past reports whether a is after b by more than the granularity of deadlines.
 func past(a, b time.Duration) bool { return a > later(b, Granularity) }
-
-func by(op history.Op) string { return fmt.Sprintf("%s by %s", op.Kind, op.Owner) }
-
-func told(op history.Op) string {
-	if op.Outcome == history.OK {
-		return fmt.Sprint(op.Value)
-	}
-	return string(op.Outcome)
-}
 
 func until(d time.Duration) string {
 	if d == Never {
