@@ -7,7 +7,7 @@
   let picture = null;
   if (dataBox && box) {
     picture = timeline(JSON.parse(dataBox.textContent), box, $("overview"), $("tip"), $("announce"), text => { range.textContent = text; });
-    document.querySelector(".tools").hidden = false;
+    for (const e of document.querySelectorAll(".tools, .keys")) e.hidden = false;
     const acts = { in: () => picture.zoom(1 / 2), out: () => picture.zoom(2), whole: () => picture.whole(), violation: () => picture.violation() };
     for (const b of document.querySelectorAll("[data-do]")) b.addEventListener("click", acts[b.dataset.do]);
   }

@@ -149,7 +149,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const angle = Math.atan2(y1 - y0, x1 - x0) * 180 / Math.PI;
     if (kind.endsWith("lost")) node(g, "path", { d: "M-4-4 4 4M4-4-4 4", transform: `translate(${round(x1)} ${round(y1)})` });
     else node(g, "path", { d: "M0 0-7-3V3Z", transform: `translate(${round(x1)} ${round(y1)}) rotate(${round(angle)})` });
-    if (label) node(g, "text", { x: round((x0 + x1) / 2 + 5), y: round((y0 + y1) / 2) }, label);
+    if (label) node(g, "text", { x: round((x0 + x1) / 2 - 6), y: round((y0 + y1) / 2 + 8) }, label);
   };
 
   // Numbers of the story stand side by side where they would hide each other.
