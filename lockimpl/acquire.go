@@ -2,10 +2,7 @@ package lockimpl
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // Lock takes the lock for owner, and waits for it as long as ctx lasts. Without [Lease] the
@@ -63,7 +60,7 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 	acquired := false
 	defer func() { wait.end(acquired) }()
 	for {
-		ttl, err := l.attempt(ctx, owner, co)
+		ttl, err := l.proto.attempt(ctx, l, owner, co)
 		if err != nil {
 			return false, err
 		}
@@ -76,36 +73,6 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 			return false, err
 		}
 	}
-}
-
-// granted is an attempt's answer that it got the lock; all others are remaining leases.
-const granted time.Duration = -2
-
-// attempt executes the acquire script once and, if it got the lock, notes the hold. Otherwise it
-// returns the holder's remaining lease, or -1 if that has no end.
-func (l *RLock) attempt(ctx context.Context, owner Owner, co callOptions) (time.Duration, error) {
-	c := l.client
-	s := acquireCombined
-	if c.opts.Generation == Classic {
-		s = acquireClassic
-	}
-	late := func(cmd *redis.IntCmd) {
-		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more
-			_, _ = l.release(c.closing, owner, c.dog.lease(holdKey{l.name, owner}))
-		}
-	}
-	cmd, err := run(ctx, c, s, redis.NewIntCmd, late, []string{l.name}, co.lease.Milliseconds(), string(owner))
-	if errors.Is(err, redis.Nil) {
-		c.dog.acquired(holdKey{l.name, owner}, co)
-		return granted, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	if ttl := cmd.Val(); ttl >= 0 {
-		return time.Duration(ttl) * time.Millisecond, nil
-	}
-	return -1, nil
 }
 
 // waiting is the pauses of one Lock or TryLock call.

@@ -2,12 +2,15 @@ package lockimpl
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -24,10 +27,13 @@ type Owner string
 // (Options.MaxRetries there; by default it sends the same command again, up to three times). The
 // generations differ in what a second copy does: see [Generation].
 type Client struct {
-	rdb  redis.UniversalClient
-	opts Options
-	hub  *hub
-	dog  *watchdog
+	rdb   redis.UniversalClient
+	opts  Options
+	hub   *hub
+	holds *holds
+	proto protocol
+
+	lastRequest atomic.Int64
 
 	randomMu sync.Mutex
 
@@ -50,20 +56,30 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lockimpl: %w", err)
 	}
+	c := &Client{rdb: rdb, opts: o}
 	switch o.Generation {
-	case Classic, Combined, Latch:
+	case Classic:
+		c.proto = &faithful{client: c, acquire: acquireClassic}
+	case Combined:
+		c.proto = &faithful{client: c, acquire: acquireCombined}
+	case Latch:
+		c.proto = &faithful{client: c, acquire: acquireCombined, latch: true}
+	case Hardened:
+		c.proto = newHardened(c)
 	default:
 		return nil, fmt.Errorf("lockimpl: unknown generation %q", o.Generation)
 	}
-	c := &Client{rdb: rdb, opts: o}
 	if o.ID == "" {
 		if c.opts.ID, err = c.newUUID(); err != nil {
 			return nil, fmt.Errorf("lockimpl: client id: %w", err)
 		}
 	}
+	if err = c.startRequests(); err != nil {
+		return nil, fmt.Errorf("lockimpl: request numbers: %w", err)
+	}
 	c.closing, c.stop = context.WithCancel(context.Background())
 	c.hub = newHub(c)
-	c.dog = newWatchdog(c)
+	c.holds = newHolds(c)
 	return c, nil
 }
 
@@ -79,11 +95,10 @@ func (c *Client) Owner(thread int64) Owner {
 // Lock returns the lock of that name. It costs nothing on the server, and two values of one name
 // are the same lock. A name that cannot be a lock's is reported by the operations.
 func (c *Client) Lock(name string) *RLock {
+	channel := channelOf(name)
 	return &RLock{
-		client:  c,
-		name:    name,
-		channel: channelOf(name),
-		bad:     checkName(name),
+		client: c, proto: c.proto, name: name, channel: channel, bad: checkName(name),
+		nameArg: name, channelArg: channel, counterArg: counterOf(name), counterLife: counterLife,
 	}
 }
 
@@ -96,7 +111,7 @@ func (c *Client) Close() error {
 	c.closed = true
 	c.closeMu.Unlock()
 	c.stop()
-	c.dog.close()
+	c.holds.close()
 	c.hub.close()
 	c.work.Wait()
 	return nil
@@ -127,6 +142,40 @@ func (c *Client) newRequestID() (string, error) {
 		return "", fmt.Errorf("request id: %w", err)
 	}
 	return hex.EncodeToString(b[:]), nil
+}
+
+// startRequests sets the number before the first request's. Numbers follow the clock in
+// microseconds, so that those of a client that takes over an id are higher than its forerunner's;
+// they begin up to a second ahead, by chance, so that none is equal.
+func (c *Client) startRequests() error {
+	var ahead [4]byte
+	err := c.random(ahead[:])
+	c.lastRequest.Store(time.Now().UnixMicro() + int64(binary.BigEndian.Uint32(ahead[:])%1e6))
+	return err
+}
+
+// overtaken skips the numbers that the owner's other client may have used.
+func (c *Client) overtaken() { c.lastRequest.Add(2e6) }
+
+// nextRequest returns a number above all earlier ones of this client.
+func (c *Client) nextRequest() int64 {
+	now := time.Now().UnixMicro()
+	for {
+		last := c.lastRequest.Load()
+		next := max(now, last+1)
+		if c.lastRequest.CompareAndSwap(last, next) {
+			return next
+		}
+	}
+}
+
+// batchSize is how many locks one renewal may cover: 1 where they may lie in different Cluster
+// slots.
+func (c *Client) batchSize() int {
+	if _, one := c.rdb.(*redis.Client); !one {
+		return 1
+	}
+	return c.opts.WatchdogBatch
 }
 
 func (c *Client) newUUID() (string, error) {

@@ -34,9 +34,12 @@ type hub struct {
 type channel struct {
 	name      string
 	waiters   []*waiter // in order of arrival
+	listeners []*func() // called, each in its own goroutine, at every release
 	confirmed bool
-	idleSince time.Time // when the last waiter left
+	idleSince time.Time // when the last of them left
 }
+
+func (ch *channel) idle() bool { return len(ch.waiters) == 0 && len(ch.listeners) == 0 }
 
 // waiter is one local waiter for releases.
 type waiter struct {
@@ -78,6 +81,25 @@ func (h *hub) joinConfirmed(name string) *waiter {
 func (h *hub) join(name string) *waiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	return h.add(h.open(name))
+}
+
+// listen has f called at every release that is published on name, until stop is called.
+func (h *hub) listen(name string, f func()) (stop func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ch := h.open(name)
+	ch.listeners = append(ch.listeners, &f)
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		ch.listeners = slices.DeleteFunc(ch.listeners, func(other *func()) bool { return other == &f })
+		h.left(ch)
+	}
+}
+
+// open returns the channel, subscribed to or about to be.
+func (h *hub) open(name string) *channel {
 	ch := h.channels[name]
 	if ch == nil {
 		ch = &channel{name: name}
@@ -86,12 +108,18 @@ func (h *hub) join(name string) *waiter {
 		case h.ps != nil:
 			h.subscribe(name)
 		case !h.serving && !h.closed:
-			h.serving = true
-			h.client.work.Add(1) // not 0 before: the operation that calls holds one
-			go h.serve()
+			h.serveSoon()
 		}
 	}
-	return h.add(ch)
+	return ch
+}
+
+// serveSoon starts serve, unless the client is closed.
+func (h *hub) serveSoon() {
+	if h.client.begin() == nil {
+		h.serving = true
+		go h.serve()
+	}
 }
 
 func (h *hub) add(ch *channel) *waiter {
@@ -137,7 +165,12 @@ func (h *hub) leave(w *waiter, acquired bool) {
 	if w.owes && !acquired {
 		ch.wakeOne()
 	}
-	if len(ch.waiters) == 0 {
+	h.left(ch)
+}
+
+// left begins the lingering of a channel that nobody uses any more.
+func (h *hub) left(ch *channel) {
+	if ch.idle() && h.channels[ch.name] == ch {
 		ch.idleSince = time.Now()
 		h.sweepIn(h.linger())
 	}
@@ -182,7 +215,7 @@ func (h *hub) drop() {
 	var idle []string
 	next := time.Duration(-1)
 	for name, ch := range h.channels {
-		if len(ch.waiters) > 0 {
+		if !ch.idle() {
 			continue
 		}
 		if left := h.linger() - time.Since(ch.idleSince); left > 0 {
@@ -371,6 +404,9 @@ func (h *hub) released(name string) {
 	defer h.mu.Unlock()
 	if ch := h.channels[name]; ch != nil {
 		ch.wakeOne()
+		for _, listener := range ch.listeners {
+			go (*listener)()
+		}
 	}
 }
 

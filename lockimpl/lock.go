@@ -14,9 +14,13 @@ import (
 // It is a handle, safe for concurrent use; all state is the server's and the [Client]'s.
 type RLock struct {
 	client  *Client
+	proto   protocol
 	name    string
 	channel string
 	bad     error // the name's fault
+
+	// Arguments of commands, boxed once.
+	nameArg, channelArg, counterArg, counterLife any
 }
 
 // Answers of [RLock.RemainingTTL] that are not durations.
@@ -40,8 +44,13 @@ func (l *RLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
 	if owner == "" {
 		return false, l.wrap("IsHeldBy", owner, ErrBadOwner)
 	}
+	held, err := l.isHeldBy(ctx, owner)
+	return held, l.wrap("IsHeldBy", owner, err)
+}
+
+func (l *RLock) isHeldBy(ctx context.Context, owner Owner) (bool, error) {
 	cmd := redis.NewBoolCmd(ctx, "hexists", l.name, string(owner))
-	err := l.wrap("IsHeldBy", owner, l.query(ctx, cmd))
+	err := l.query(ctx, cmd)
 	return err == nil && cmd.Val(), err
 }
 
@@ -79,7 +88,7 @@ func (l *RLock) query(ctx context.Context, cmd redis.Cmder) error {
 		return err
 	}
 	defer l.client.work.Done()
-	return l.client.process(ctx, cmd, func() {})
+	return l.client.process(ctx, cmd, nil)
 }
 
 // begin admits an operation on l.

@@ -8,6 +8,8 @@ import "strings"
 // unlockMessage is what a release publishes.
 const unlockMessage = "0"
 
+var unlockMessageArg any = unlockMessage
+
 // channelOf is the channel on which the releases of a lock are published.
 func channelOf(lock string) string { return prefixed("redisson_lock__channel", lock) }
 
@@ -15,6 +17,16 @@ func channelOf(lock string) string { return prefixed("redisson_lock__channel", l
 func latchOf(lock, request string) string {
 	return prefixed("redisson_unlock_latch", lock) + ":" + request
 }
+
+// Generation Hardened uses two more keys, whose names are ours.
+
+// requestOf is the record of an owner's last request on a lock.
+func requestOf(lock string, owner Owner) string {
+	return prefixed("holdfast_lock_request", lock) + ":" + string(owner)
+}
+
+// counterOf is the counter of a lock's fencing tokens.
+func counterOf(lock string) string { return prefixed("holdfast_lock_token", lock) }
 
 // prefixed puts a derived key into the Cluster slot of the lock's own key.
 func prefixed(prefix, lock string) string {

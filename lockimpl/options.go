@@ -19,11 +19,15 @@ const (
 	// Latch remembers an unlock's answer under a request id until the client has it, so that an
 	// unlock that is re-sent gets the first answer: Redisson 3.24 and later.
 	Latch Generation = "latch"
+	// Hardened numbers an owner's requests, so that acquire and unlock take effect once however
+	// often and late their copies arrive; it gives every grant a fencing token, and tells a
+	// holder of a loss in time ([RLock.Lost]).
+	Hardened Generation = "hardened"
 )
 
 // Options configure a [Client]. The zero value is usable.
 type Options struct {
-	// Generation of the scripts. Default Latch.
+	// Generation of the scripts. Default Hardened.
 	Generation Generation
 
 	// ID names the client in owners; it must differ between any two clients that live at once.
@@ -39,9 +43,9 @@ type Options struct {
 	WatchdogBatch int
 
 	// ResponseTimeout, RetryAttempts and RetryDelay say how long after its first copy another
-	// copy of an unlock may still be sent; Latch keeps an unlock's answer for
-	// (ResponseTimeout + RetryDelay) × RetryAttempts, at least 1 ms. They do not configure
-	// retries, which are the go-redis client's (its MaxRetries and timeouts): raise them if
+	// copy of a request may still be sent; Latch keeps an unlock's answer, and Hardened that of
+	// every request beyond the lease it set, for (ResponseTimeout + RetryDelay) × RetryAttempts,
+	// at least 1 ms. They do not configure retries, which are the go-redis client's (its MaxRetries and timeouts): raise them if
 	// that client tries for longer. Defaults 3 s, 4 and 2 s, as Redisson's, with its longest
 	// delay: 20 s in all.
 	ResponseTimeout time.Duration
@@ -87,7 +91,7 @@ type systemRandom struct{}
 func (systemRandom) Read(p []byte) (int, error) { return rand.Reader.Read(p) }
 
 func (o Options) withDefaults() (Options, error) {
-	o.Generation = orDefault(o.Generation, Latch)
+	o.Generation = orDefault(o.Generation, Hardened)
 	o.WatchdogTimeout = orDefault(o.WatchdogTimeout, 30*time.Second)
 	o.WatchdogBatch = orDefault(o.WatchdogBatch, 100)
 	o.ResponseTimeout = orDefault(o.ResponseTimeout, 3*time.Second)

@@ -15,25 +15,41 @@ var acquireClassicSource string
 //go:embed scripts/acquire_combined.lua
 var acquireCombinedSource string
 
+//go:embed scripts/acquire_hardened.lua
+var acquireHardenedSource string
+
 //go:embed scripts/unlock_plain.lua
 var unlockPlainSource string
 
 //go:embed scripts/unlock_latch.lua
 var unlockLatchSource string
 
+//go:embed scripts/release_hardened.lua
+var releaseHardenedSource string
+
 //go:embed scripts/force_unlock.lua
 var forceUnlockSource string
+
+//go:embed scripts/force_hardened.lua
+var forceHardenedSource string
 
 //go:embed scripts/renew.lua
 var renewSource string
 
+//go:embed scripts/renew_hardened.lua
+var renewHardenedSource string
+
 var (
 	acquireClassic  = newScript(acquireClassicSource)
 	acquireCombined = newScript(acquireCombinedSource)
+	acquireHardened = newScript(acquireHardenedSource)
 	unlockPlain     = newScript(unlockPlainSource)
 	unlockLatch     = newScript(unlockLatchSource)
+	releaseHardened = newScript(releaseHardenedSource)
 	forceUnlock     = newScript(forceUnlockSource)
-	renew           = newScript(renewSource)
+	forceHardened   = newScript(forceHardenedSource)
+	renewPlain      = newScript(renewSource)
+	renewHardened   = newScript(renewHardenedSource)
 )
 
 // script is a Lua script and the digest by which a server that has seen it knows it.
@@ -46,42 +62,41 @@ func newScript(source string) *script {
 	return &script{source: source, digest: hex.EncodeToString(sum[:])}
 }
 
-// run executes s by its digest and, where the server does not know it, by its text; done gets the
-// answer in cmd. An EVALSHA that the server does not know has not run, so this counts nothing twice.
-//
-// If ctx ends first, run returns its error at once. The command may still run: late, if not nil,
-// is called with its outcome when that is known, in a goroutine that [Client.Close] waits for.
-func run[C interface {
+// The beginning of a command that calls a script: these, the script's digest, the number of keys,
+// the keys, the arguments.
+const evalsha, eval = "evalsha", "eval"
+
+type scriptCall interface {
 	redis.Cmder
 	SetFirstKeyPos(int8)
-}](ctx context.Context, c *Client, s *script, newCmd func(context.Context, ...any) C, late func(C),
-	keys []string, args ...any) (C, error) {
-	call := make([]any, 0, 3+len(keys)+len(args))
-	call = append(call, "evalsha", s.digest, len(keys))
-	for _, key := range keys {
-		call = append(call, key)
-	}
-	call = append(call, args...)
-
-	cmd := newCmd(ctx, call...)
-	cmd.SetFirstKeyPos(3)
-	lateCmd := func() {
-		if late != nil {
-			late(cmd)
-		}
-	}
-	err := c.process(ctx, cmd, lateCmd)
-	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return cmd, err
-	}
-	call[0], call[1] = "eval", s.source
-	cmd = newCmd(ctx, call...)
-	cmd.SetFirstKeyPos(3)
-	return cmd, c.process(ctx, cmd, lateCmd)
 }
 
-// process sends cmd. go-redis does not give up a reply when the context ends, so a context that
-// can end costs a goroutine: see [run].
+// run sends cmd, an EVALSHA of s, and again as an EVAL if the server does not know s. An EVALSHA
+// that the server does not know has not run, so this counts nothing twice.
+//
+// If ctx ends first, run returns an [abandoned] error at once. The command may still run: late, if
+// not nil, is called when its outcome is known, in a goroutine that [Client.Close] waits for. Only
+// late may look at cmd then.
+func (c *Client) run(ctx context.Context, s *script, cmd scriptCall, late func()) error {
+	cmd.SetFirstKeyPos(3)
+	err := c.process(ctx, cmd, late)
+	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return err
+	}
+	args := cmd.Args()
+	args[0], args[1] = eval, s.source
+	cmd.SetErr(nil)
+	return c.process(ctx, cmd, late)
+}
+
+// abandoned is the error of a command whose reply is no longer awaited, since its context ended.
+type abandoned struct{ cause error }
+
+func (e *abandoned) Error() string { return e.cause.Error() + " (with a command under way)" }
+func (e *abandoned) Unwrap() error { return e.cause }
+
+// process sends cmd and awaits its reply, but not longer than ctx. go-redis itself does not give
+// up a reply when the context ends, so a context that can end costs a goroutine.
 func (c *Client) process(ctx context.Context, cmd redis.Cmder, late func()) error {
 	if ctx.Done() == nil {
 		return c.rdb.Process(ctx, cmd)
@@ -96,10 +111,13 @@ func (c *Client) process(ctx context.Context, cmd redis.Cmder, late func()) erro
 		err := c.rdb.Process(ctx, cmd)
 		select {
 		case replied <- err:
+			return
 		case <-ctx.Done():
-			select {
-			case replied <- err:
-			default:
+		}
+		select {
+		case replied <- err:
+		default:
+			if late != nil {
 				late()
 			}
 		}
@@ -108,6 +126,6 @@ func (c *Client) process(ctx context.Context, cmd redis.Cmder, late func()) erro
 	case err := <-replied:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return &abandoned{ctx.Err()}
 	}
 }

@@ -1,11 +1,13 @@
 package lockimpl_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,12 +20,19 @@ import (
 	"github.com/holdfast-sim/holdfast/lockimpl"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redis.SetLogger(silence{}) // it logs the faults that the tests inject
+	goleak.VerifyTestMain(m)
+}
+
+type silence struct{}
+
+func (silence) Printf(context.Context, string, ...any) {}
 
 var ctx = context.Background()
 
 // generations is all of them: most properties are everybody's.
-var generations = []lockimpl.Generation{lockimpl.Classic, lockimpl.Combined, lockimpl.Latch}
+var generations = []lockimpl.Generation{lockimpl.Classic, lockimpl.Combined, lockimpl.Latch, lockimpl.Hardened}
 
 // eachGeneration runs f in a bubble of its own for each generation.
 func eachGeneration(t *testing.T, f func(t *testing.T, w *world)) {
@@ -50,23 +59,31 @@ type world struct {
 	mu    sync.Mutex
 	conns map[net.Conn]string // by the name of the client that dialed
 	down  map[string]bool     // clients that cannot dial
+	judge map[string]func(command []byte) fate
 }
 
 func newWorld(t *testing.T, g lockimpl.Generation) *world {
 	w := &world{
 		t: t, server: miniredis.NewMiniRedis(), generation: g, random: rand.NewChaCha8([32]byte{1}),
 		conns: map[net.Conn]string{}, down: map[string]bool{},
+		judge: map[string]func([]byte) fate{},
 	}
 	w.server.ClockTTL(true)
-	t.Cleanup(w.server.Close)
+	t.Cleanup(func() {
+		time.Sleep(2 * time.Second) // go-redis dials on, a little while after it was closed
+		w.server.Close()
+	})
 	w.admin = w.dial("admin")
 	return w
 }
 
 // dial returns a go-redis client whose connections are in memory.
-func (w *world) dial(name string) *redis.Client {
+func (w *world) dial(name string) *redis.Client { return w.dialRetrying(name, 3) }
+
+func (w *world) dialRetrying(name string, retries int) *redis.Client {
 	rdb := redis.NewClient(&redis.Options{
-		Addr: "127.0.0.1:6379",
+		MaxRetries: retries,
+		Addr:       "127.0.0.1:6379",
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -81,7 +98,7 @@ func (w *world) dial(name string) *redis.Client {
 				return nil, err
 			}
 			w.conns[conn] = name
-			return pipe{conn}, nil
+			return &pipe{Conn: conn, world: w, name: name}, nil
 		},
 		MinRetryBackoff: time.Millisecond,
 		MaxRetryBackoff: time.Millisecond,
@@ -90,21 +107,92 @@ func (w *world) dial(name string) *redis.Client {
 	return rdb
 }
 
-// pipe ends as a TCP connection does when the peer closes it, with an error that go-redis retries.
-type pipe struct{ net.Conn }
+// fate is what becomes of a command's reply.
+type fate int
 
-func (p pipe) Read(b []byte) (int, error) {
-	n, err := p.Conn.Read(b)
-	return n, eof(err)
+const (
+	arrives  fate = iota
+	isLost        // the server executes the command, then the connection breaks
+	isLate        // the reply takes lateBy
+	neverRan      // the connection breaks before the server reads the command
+)
+
+const lateBy = time.Second
+
+// fates sets what becomes of the replies to the client's next script calls, in order; later ones
+// arrive. The function that it returns lists the script calls made since, as they were written.
+func (w *world) fates(name string, fates ...fate) (made func() [][]byte) {
+	var calls [][]byte
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.judge[name] = func(command []byte) fate {
+		if !bytes.Contains(command, []byte("evalsha")) {
+			return arrives
+		}
+		calls = append(calls, bytes.Clone(command))
+		if len(fates) == 0 {
+			return arrives
+		}
+		f := fates[0]
+		fates = fates[1:]
+		return f
+	}
+	return func() [][]byte {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return slices.Clone(calls)
+	}
 }
 
-func (p pipe) Write(b []byte) (int, error) {
+// replay sends a call once more, on a connection of its own, as a delayed duplicate.
+func (w *world) replay(call []byte) {
+	w.t.Helper()
+	conn, err := w.server.Dial()
+	must(w.t, err)
+	_, err = conn.Write(call)
+	must(w.t, err)
+	_, err = conn.Read(make([]byte, 1024))
+	must(w.t, err)
+	conn.Close()
+}
+
+// pipe is one connection of a client. It ends with an error that go-redis retries.
+type pipe struct {
+	net.Conn
+	world *world
+	name  string
+	fate  fate
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	p.world.mu.Lock()
+	p.fate = arrives
+	if judge := p.world.judge[p.name]; judge != nil {
+		p.fate = judge(b)
+	}
+	p.world.mu.Unlock()
+	if p.fate == neverRan {
+		p.Close()
+	}
 	n, err := p.Conn.Write(b)
 	return n, eof(err)
 }
 
-func (p pipe) SetReadDeadline(t time.Time) error  { return eof(p.Conn.SetReadDeadline(t)) }
-func (p pipe) SetWriteDeadline(t time.Time) error { return eof(p.Conn.SetWriteDeadline(t)) }
+func (p *pipe) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	switch p.fate {
+	case isLost:
+		p.Close()
+		return 0, io.EOF
+	case isLate:
+		p.fate = arrives
+		time.Sleep(lateBy)
+	}
+	return n, eof(err)
+}
+
+func (p *pipe) SetReadDeadline(t time.Time) error  { return eof(p.Conn.SetReadDeadline(t)) }
+func (p *pipe) SetWriteDeadline(t time.Time) error { return eof(p.Conn.SetWriteDeadline(t)) }
 
 func eof(err error) error {
 	if errors.Is(err, io.ErrClosedPipe) {
@@ -134,11 +222,16 @@ func (w *world) heal(name string) {
 
 func (w *world) client(name string, opts ...func(*lockimpl.Options)) *lockimpl.Client {
 	w.t.Helper()
+	return w.clientOver(w.dial(name), name, opts...)
+}
+
+func (w *world) clientOver(rdb redis.UniversalClient, name string, opts ...func(*lockimpl.Options)) *lockimpl.Client {
+	w.t.Helper()
 	o := lockimpl.Options{Generation: w.generation, ID: name, Random: w.random}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	c, err := lockimpl.New(w.dial(name), o)
+	c, err := lockimpl.New(rdb, o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -154,6 +247,20 @@ func (w *world) subscribers(lock string) int64 {
 		w.t.Fatal(err)
 	}
 	return counts[channel]
+}
+
+// primed is a client whose scripts the server knows, so that its calls are EVALSHAs that run.
+func (w *world) primed(name string, opts ...func(*lockimpl.Options)) *lockimpl.Client {
+	w.t.Helper()
+	return w.prime(w.client(name, opts...))
+}
+
+func (w *world) prime(c *lockimpl.Client) *lockimpl.Client {
+	w.t.Helper()
+	l, o := c.Lock("prime"), c.Owner(1)
+	must(w.t, l.Lock(ctx, o))
+	is(w.t, true)(l.Unlock(ctx, o))
+	return c
 }
 
 // ---- assertions

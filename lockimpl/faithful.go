@@ -1,0 +1,129 @@
+package lockimpl
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// protocol is what the generations differ in.
+type protocol interface {
+	// attempt tries once to take l and, if it got it, notes the hold. Otherwise it returns the
+	// holder's remaining lease, or -1 if that has no end.
+	attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error)
+	// unlock takes back one hold, on the server and from the watchdog, and reports whether it
+	// was the last.
+	unlock(ctx context.Context, l *RLock, owner Owner) (bool, error)
+	// force frees the lock, and reports whether it was held.
+	force(ctx context.Context, l *RLock) (bool, error)
+	// renew renews holds, notes what became of them, and returns when to do so again, counted
+	// from now.
+	renew(due []renewal) time.Duration
+}
+
+// granted is an attempt's answer that it got the lock.
+const granted time.Duration = -2
+
+// faithful is the protocol as Redisson's versions had it, and what was weak there is weak here. No
+// request is repeated by it, but go-redis may re-send any (see [Client]).
+type faithful struct {
+	client  *Client
+	acquire *script
+	latch   bool // unlock with a latch
+}
+
+func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
+	key := holdKey{l.name, owner}
+	cmd := redis.NewIntCmd(ctx, evalsha, f.acquire.digest, 1, l.nameArg, co.lease.Milliseconds(), string(owner))
+	late := func() {
+		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more
+			_, _ = f.release(f.client.closing, l, owner, f.client.holds.lease(key))
+		}
+	}
+	err := f.client.run(ctx, f.acquire, cmd, late)
+	if errors.Is(err, redis.Nil) {
+		f.client.holds.acquired(key, co)
+		return granted, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if ttl := cmd.Val(); ttl >= 0 {
+		return time.Duration(ttl) * time.Millisecond, nil
+	}
+	return -1, nil
+}
+
+func (f *faithful) unlock(ctx context.Context, l *RLock, owner Owner) (bool, error) {
+	key := holdKey{l.name, owner}
+	mark, lease := f.client.holds.unlocking(key)
+	free, err := f.release(ctx, l, owner, lease)
+	f.client.holds.unlocked(key, mark, free || errors.Is(err, ErrNotHeld))
+	return free, err
+}
+
+// release executes the unlock script. lease is the one to set if holds remain.
+func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease time.Duration) (bool, error) {
+	if !f.latch {
+		cmd := redis.NewIntCmd(ctx, evalsha, unlockPlain.digest, 2, l.nameArg, l.channelArg,
+			unlockMessage, lease.Milliseconds(), string(owner))
+		err := f.client.run(ctx, unlockPlain, cmd, nil)
+		return lastOf(cmd, err)
+	}
+	request, err := f.client.newRequestID()
+	if err != nil {
+		return false, err
+	}
+	latch := latchOf(l.name, request)
+	cmd := redis.NewIntCmd(ctx, evalsha, unlockLatch.digest, 3, l.nameArg, l.channelArg, latch,
+		unlockMessage, lease.Milliseconds(), string(owner), f.client.opts.latchLifetime().Milliseconds())
+	err = f.client.run(ctx, unlockLatch, cmd, nil)
+	free, err := lastOf(cmd, err)
+	if err == nil || errors.Is(err, ErrNotHeld) {
+		_ = f.client.process(ctx, redis.NewIntCmd(ctx, "del", latch), nil)
+	}
+	return free, err
+}
+
+// lastOf reads the answer of an unlock script.
+func lastOf(cmd *redis.IntCmd, err error) (bool, error) {
+	switch {
+	case errors.Is(err, redis.Nil):
+		return false, ErrNotHeld
+	case err != nil:
+		return false, err
+	}
+	return cmd.Val() == 1, nil
+}
+
+func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
+	f.client.holds.forget(l.name)
+	cmd := redis.NewIntCmd(ctx, evalsha, forceUnlock.digest, 2, l.nameArg, l.channelArg, unlockMessage)
+	if err := f.client.run(ctx, forceUnlock, cmd, nil); err != nil {
+		return false, err
+	}
+	return cmd.Val() == 1, nil
+}
+
+func (f *faithful) renew(due []renewal) time.Duration {
+	c := f.client
+	for batch := range slices.Chunk(due, c.batchSize()) {
+		args := make([]any, 0, 4+2*len(batch))
+		args = append(args, evalsha, renewPlain.digest, len(batch))
+		for _, r := range batch {
+			args = append(args, r.hold.key.lock)
+		}
+		args = append(args, c.opts.WatchdogTimeout.Milliseconds())
+		for _, r := range batch {
+			args = append(args, string(r.hold.key.owner))
+		}
+		cmd := redis.NewIntSliceCmd(c.closing, args...)
+		if c.run(c.closing, renewPlain, cmd, nil) == nil {
+			c.holds.renewed(batch, cmd.Val(), time.Now().Add(c.opts.WatchdogTimeout))
+		}
+	}
+	return c.holds.period()
+}

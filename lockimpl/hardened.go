@@ -1,0 +1,331 @@
+package lockimpl
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// hardened is the protocol that keeps its promises where the faithful ones cannot. Key, field,
+// channel and message are theirs. Two more keys, in the lock's Cluster slot:
+//
+// The record of an owner's last request on a lock (see requestOf) holds the request's number, its
+// answer, and the fencing token of the owner's grant. Numbers rise, so a script that finds its own
+// number answers what it answered before, and one that finds a higher number does nothing. The
+// record outlives the lease by Options.memory, and a renewal prolongs it: while an owner holds the
+// lock, no request of it can be taken for new that is not.
+//
+// The token counter (see counterOf) gives each grant a higher number.
+//
+// A client has one request of an owner on a lock under way at a time. Where the outcome of one is
+// unknown, the server's hold count is set to what the client knows (reconcile) before the next, and
+// in the background for as long as the lease may last.
+type hardened struct {
+	client *Client
+	memory any // Options.latchLifetime in ms, boxed once
+}
+
+func newHardened(c *Client) *hardened {
+	return &hardened{client: c, memory: c.opts.latchLifetime().Milliseconds()}
+}
+
+// counterLife is how long a lock's token counter is kept, in ms.
+var counterLife any = (24 * time.Hour).Milliseconds()
+
+func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
+	hs := p.client.holds
+	h, err := hs.enter(ctx, l, owner)
+	if err != nil {
+		return 0, err
+	}
+	defer hs.exit(h)
+	if err := p.reconcile(ctx, l, h); err != nil {
+		return 0, err
+	}
+	co.lease = max(co.lease, hs.longestLease(h))
+	for range tries {
+		request, called := p.client.nextRequest(), time.Now()
+		cmd := redis.NewIntCmd(ctx, evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg,
+			co.lease.Milliseconds(), h.ownerArg, request, p.memory, l.counterLife)
+		if err := p.client.run(ctx, acquireHardened, cmd, func() { p.settle(l, h, co.lease) }); err != nil {
+			p.unanswered(l, h, co.lease, err)
+			return 0, err
+		}
+		switch answer := cmd.Val(); {
+		case answer > 0:
+			hs.granted(h, co, request, answer, safe(called, co.lease))
+			return granted, nil
+		case answer == -1:
+			return -1, nil
+		case answer < 0:
+			return time.Duration(-answer-2) * time.Millisecond, nil
+		}
+		p.client.overtaken()
+	}
+	return 0, ErrSuperseded
+}
+
+// tries bounds how often a call begins anew because a later request of its owner overtook it, which
+// only another client with the same id can have made.
+const tries = 3
+
+// safe is until when a hold may be relied on if the request that set its lease was made at called.
+func safe(called time.Time, lease time.Duration) time.Time {
+	return called.Add(lease - Margin(lease))
+}
+
+// granted notes that the server granted a hold. With another token than before it is the first of
+// a new grant: what the owner thought it held had ended.
+func (hs *holds) granted(h *hold, co callOptions, request, token int64, ends time.Time) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h.token != token {
+		hs.lose(h)
+		h.unsettled = false
+	}
+	h.request, h.token = request, token
+	hs.push(h, co, ends)
+}
+
+func (hs *holds) longestLease(h *hold) (lease time.Duration) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, level := range h.levels {
+		lease = max(lease, level.lease)
+	}
+	return lease
+}
+
+func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, error) {
+	hs := p.client.holds
+	h, err := hs.enter(ctx, l, owner)
+	if err != nil {
+		return false, err
+	}
+	defer hs.exit(h)
+	// A hold that the client knows nothing of, or calls lost, may still be there: the server says.
+	if levels, _ := hs.known(h); levels > 0 {
+		if err := p.reconcile(ctx, l, h); err != nil {
+			hs.popOne(h)
+			return false, err
+		}
+	}
+	levels, lease := hs.known(h)
+	remain, err := p.release(ctx, l, h, lease, -1)
+	if err != nil {
+		hs.popOne(h)
+		return false, err
+	}
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	switch {
+	case remain < 0:
+		hs.lose(h)
+		h.unsettled = false
+		return false, ErrNotHeld
+	case remain == 0:
+		h.unsettled = false
+		hs.pop(h, 0)
+		return true, nil
+	}
+	hs.pop(h, levels-1)
+	return false, nil
+}
+
+// known returns how many holds the client knows of, and the lease to set when one is taken back.
+func (hs *holds) known(h *hold) (levels int, outer time.Duration) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return len(h.levels), hs.leaseOf(h.levels[:max(0, len(h.levels)-1)])
+}
+
+// popOne forgets the innermost hold.
+func (hs *holds) popOne(h *hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.pop(h, len(h.levels)-1)
+}
+
+// release executes the release script: to take back one hold (keep -1), or to leave at most keep.
+// It returns how many remain, -1: the owner has none.
+func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease time.Duration, keep int) (int64, error) {
+	for range tries {
+		request, called := p.client.nextRequest(), time.Now()
+		args := append(make([]any, 0, 12), evalsha, releaseHardened.digest, 3, l.nameArg, l.channelArg, h.recordArg,
+			unlockMessageArg, lease.Milliseconds(), h.ownerArg, request, p.memory)
+		if keep >= 0 {
+			args = append(args, keep)
+		}
+		cmd := redis.NewIntCmd(ctx, args...)
+		if err := p.client.run(ctx, releaseHardened, cmd, func() { p.settle(l, h, lease) }); err != nil {
+			p.unanswered(l, h, lease, err)
+			return 0, err
+		}
+		if remain := cmd.Val(); remain != -2 {
+			p.client.holds.released(h, request, remain, safe(called, lease))
+			return remain, nil
+		}
+		p.client.overtaken()
+	}
+	return 0, ErrSuperseded
+}
+
+func (hs *holds) released(h *hold, request, remain int64, ends time.Time) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h.request = request
+	if remain > 0 {
+		h.ends = ends
+	}
+}
+
+// reconcile makes the server's hold count what the client knows, if it may be another.
+func (p *hardened) reconcile(ctx context.Context, l *RLock, h *hold) error {
+	hs := p.client.holds
+	hs.mu.Lock()
+	unsettled, levels, lease := h.unsettled, len(h.levels), hs.leaseOf(h.levels)
+	hs.mu.Unlock()
+	if !unsettled {
+		return nil
+	}
+	remain, err := p.release(ctx, l, h, lease, levels)
+	if err != nil {
+		return err
+	}
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if remain <= 0 {
+		hs.lose(h)
+	}
+	h.unsettled = false
+	return nil
+}
+
+// unanswered notes that a request, which sets a lease if it takes effect, failed: whether it took
+// effect must be settled.
+func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error) {
+	if errors.Is(err, errNotSent) {
+		return
+	}
+	c := p.client
+	c.holds.mu.Lock()
+	h.unsettled = true
+	c.holds.mu.Unlock()
+	var late *abandoned
+	var refused redis.Error
+	if errors.As(err, &late) || errors.As(err, &refused) {
+		// An abandoned command's own goroutine settles. After a refusal there is nothing to settle
+		// unless an earlier copy was executed, which comes out before the owner's next request, or
+		// ends with its lease.
+		return
+	}
+	c.work.Add(1) // not 0 before: the operation that calls holds one
+	go func() {
+		defer c.work.Done()
+		p.settle(l, h, lease)
+	}()
+}
+
+// Delays between attempts to settle.
+const (
+	settleMin = 500 * time.Millisecond
+	settleMax = 5 * time.Second
+)
+
+// settle reconciles in the background, until that succeeds, a later request of the owner did it,
+// or the lease that the unanswered request may have set is over.
+func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
+	c := p.client
+	hs := c.holds
+	hs.mu.Lock()
+	if h.settling || !h.unsettled {
+		hs.mu.Unlock()
+		return
+	}
+	h.settling = true
+	hs.mu.Unlock()
+	deadline := time.Now().Add(lease)
+	for delay := settleMin; time.Now().Before(deadline); delay = min(2*delay, settleMax) {
+		current, err := hs.enter(c.closing, l, h.key.owner)
+		if err != nil {
+			break
+		}
+		if current == h {
+			err = p.reconcile(c.closing, l, h)
+		}
+		hs.exit(current)
+		if err == nil {
+			break
+		}
+		select {
+		case <-time.After(delay):
+		case <-c.closing.Done():
+		}
+	}
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h.settling = false
+	if len(h.levels) == 0 && !h.busy {
+		h.unsettled = false // the lease is over
+	}
+	hs.tidy(h)
+}
+
+func (p *hardened) force(ctx context.Context, l *RLock) (bool, error) {
+	request, err := p.client.newRequestID()
+	if err != nil {
+		return false, err
+	}
+	cmd := redis.NewIntCmd(ctx, evalsha, forceHardened.digest, 3, l.nameArg, l.channelArg,
+		latchOf(l.name, request), unlockMessage, p.memory)
+	if err := p.client.run(ctx, forceHardened, cmd, nil); err != nil {
+		return false, err
+	}
+	return cmd.Val() == 1, nil
+}
+
+func (p *hardened) renew(due []renewal) time.Duration {
+	c := p.client
+	next := c.holds.period()
+	for batch := range slices.Chunk(due, c.batchSize()) {
+		err := p.renewBatch(batch)
+		var refused redis.Error
+		if errors.As(err, &refused) && len(batch) > 1 {
+			// Whatever one of them has done to deserve it, the others have not.
+			for i := range batch {
+				err = errors.Join(err, p.renewBatch(batch[i:i+1]))
+			}
+		}
+		if err != nil {
+			next = c.holds.period() / 5
+		}
+	}
+	return next
+}
+
+func (p *hardened) renewBatch(batch []renewal) error {
+	c := p.client
+	timeout := c.opts.WatchdogTimeout
+	args := make([]any, 0, 5+4*len(batch))
+	args = append(args, evalsha, renewHardened.digest, 2*len(batch))
+	for _, r := range batch {
+		args = append(args, r.hold.key.lock, r.hold.recordArg)
+	}
+	args = append(args, timeout.Milliseconds(), p.memory)
+	for _, r := range batch {
+		args = append(args, r.hold.ownerArg, r.request)
+	}
+	// A server that does not answer must not keep the others' renewals waiting for long.
+	ctx, cancel := context.WithTimeout(c.closing, c.holds.period()/2)
+	defer cancel()
+	called := time.Now()
+	cmd := redis.NewIntSliceCmd(ctx, args...)
+	if err := c.run(ctx, renewHardened, cmd, nil); err != nil {
+		return err
+	}
+	c.holds.renewed(batch, cmd.Val(), safe(called, timeout))
+	return nil
+}

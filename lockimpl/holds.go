@@ -1,0 +1,246 @@
+package lockimpl
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// holds is what the client knows of its owners' holds, and the timer that renews those that were
+// taken without a lease: see watchdog.go.
+type holds struct {
+	client *Client
+
+	mu      sync.Mutex
+	m       map[holdKey]*hold
+	watched int // holds that are to be renewed
+	timer   Timer
+	round   uint64 // of the timer that may call; others are stopped ones that could not be
+	sweepAt int    // number of holds at which leases that ended unnoticed are looked for
+}
+
+type holdKey struct {
+	lock  string
+	owner Owner
+}
+
+// hold is one owner's holds of one lock. All but the immutable fields are guarded by holds.mu.
+type hold struct {
+	key    holdKey
+	levels []level // innermost last
+	room   [2]level
+	mark   uint64    // changes with every acquisition
+	ends   time.Time // end of the lease as the client may count on it
+
+	// The rest is for generation Hardened: see hardened.go and lost.go.
+
+	recordArg, ownerArg any // name of the record of the owner's last request, and owner, boxed
+
+	request   int64 // number of the last request that was answered
+	token     int64 // fencing token of the grant
+	unsettled bool  // the server's count may differ: reconcile before the next acquisition
+	settling  bool  // a goroutine sees to that
+
+	busy  bool            // a request is under way
+	queue []chan struct{} // calls that wait until it is not
+
+	watch *lossWatch // not nil once somebody asked to be told of the hold's loss
+}
+
+type level struct {
+	lease   time.Duration
+	watched bool
+}
+
+func newHolds(c *Client) *holds {
+	return &holds{client: c, m: map[holdKey]*hold{}, sweepAt: 64}
+}
+
+// watched reports whether any of the holds was taken without a lease.
+func (h *hold) watched() bool {
+	return slices.ContainsFunc(h.levels, func(l level) bool { return l.watched })
+}
+
+// get returns the hold, which it creates if need be.
+func (hs *holds) get(key holdKey) *hold {
+	h := hs.m[key]
+	if h == nil {
+		hs.sweep()
+		h = &hold{key: key}
+		h.levels = h.room[:0]
+		hs.m[key] = h
+	}
+	return h
+}
+
+// push notes that the server granted a hold, whose lease ends at ends.
+func (hs *holds) push(h *hold, co callOptions, ends time.Time) {
+	before := h.watched()
+	h.levels = append(h.levels, level{co.lease, co.watched})
+	h.mark++
+	h.ends = ends
+	hs.count(before, h.watched())
+}
+
+// pop forgets all holds but the outermost n.
+func (hs *holds) pop(h *hold, n int) {
+	before := h.watched()
+	h.levels = h.levels[:max(0, min(n, len(h.levels)))]
+	hs.count(before, h.watched())
+	hs.tidy(h)
+}
+
+// tidy forgets a hold of which there is nothing to know.
+func (hs *holds) tidy(h *hold) {
+	if len(h.levels) == 0 && !h.unsettled && !h.busy {
+		if h.watch != nil {
+			h.watch.end(nil)
+			h.watch = nil
+		}
+		if hs.m[h.key] == h {
+			delete(hs.m, h.key)
+		}
+	}
+}
+
+// leaseOf is the lease that the innermost of levels asks for: what remains to be set when it
+// becomes the innermost again.
+func (hs *holds) leaseOf(levels []level) time.Duration {
+	if len(levels) == 0 {
+		return hs.client.opts.WatchdogTimeout
+	}
+	return levels[len(levels)-1].lease
+}
+
+// sweep forgets unwatched holds whose leases ended without an unlock. It costs a constant time per
+// hold acquired.
+func (hs *holds) sweep() {
+	if len(hs.m) < hs.sweepAt {
+		return
+	}
+	now := time.Now()
+	for _, h := range hs.m {
+		if !h.watched() && !h.busy && !h.settling && now.After(h.ends) {
+			h.unsettled = false
+			hs.pop(h, 0)
+		}
+	}
+	hs.sweepAt = max(64, 2*len(hs.m))
+}
+
+// ---- for the faithful generations
+
+// acquired notes that the server granted a hold.
+func (hs *holds) acquired(key holdKey, co callOptions) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.push(hs.get(key), co, time.Now().Add(co.lease))
+}
+
+// unlocking returns the hold's mark, to be given to unlocked, and the lease of the hold that
+// remains if one is taken back.
+func (hs *holds) unlocking(key holdKey) (mark uint64, lease time.Duration) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h := hs.m[key]
+	if h == nil {
+		return 0, hs.client.opts.WatchdogTimeout
+	}
+	return h.mark, hs.leaseOf(h.levels[:len(h.levels)-1])
+}
+
+// lease returns the lease of the innermost hold.
+func (hs *holds) lease(key holdKey) time.Duration {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h := hs.m[key]; h != nil {
+		return hs.leaseOf(h.levels)
+	}
+	return hs.client.opts.WatchdogTimeout
+}
+
+// unlocked forgets the innermost hold, or all of them if the server said that none is left and
+// none was acquired meanwhile.
+func (hs *holds) unlocked(key holdKey, mark uint64, free bool) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h := hs.m[key]
+	switch {
+	case h == nil:
+	case free && h.mark == mark:
+		hs.pop(h, 0)
+	default:
+		h.ends = time.Now().Add(hs.client.opts.WatchdogTimeout)
+		hs.pop(h, len(h.levels)-1)
+	}
+}
+
+// forget drops all holds of a lock.
+func (hs *holds) forget(lock string) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for key, h := range hs.m {
+		if key.lock == lock {
+			hs.pop(h, 0)
+		}
+	}
+}
+
+// ---- for generation Hardened
+
+// enter waits until no request of the owner on the lock is under way, and begins one, which must
+// end with exit.
+func (hs *holds) enter(ctx context.Context, l *RLock, owner Owner) (*hold, error) {
+	key := holdKey{l.name, owner}
+	hs.mu.Lock()
+	h := hs.get(key)
+	if h.ownerArg == nil {
+		h.ownerArg = string(owner)
+		h.recordArg = requestOf(l.name, owner)
+	}
+	if !h.busy {
+		h.busy = true
+		hs.mu.Unlock()
+		return h, nil
+	}
+	turn := make(chan struct{})
+	h.queue = append(h.queue, turn)
+	hs.mu.Unlock()
+	var err error
+	select {
+	case <-turn:
+		return h, nil
+	case <-ctx.Done():
+		err = notSent(ctx)
+	case <-hs.client.closing.Done():
+		err = ErrClosed
+	}
+	hs.mu.Lock()
+	i := slices.Index(h.queue, turn)
+	if i >= 0 {
+		h.queue = slices.Delete(h.queue, i, i+1)
+	}
+	hs.mu.Unlock()
+	if i < 0 { // it was our turn already
+		hs.exit(h)
+	}
+	return nil, err
+}
+
+// exit ends a request.
+func (hs *holds) exit(h *hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.exitLocked(h)
+}
+
+func (hs *holds) exitLocked(h *hold) {
+	if len(h.queue) > 0 {
+		close(h.queue[0])
+		h.queue = h.queue[1:]
+		return
+	}
+	h.busy = false
+	hs.tidy(h)
+}

@@ -1,0 +1,185 @@
+package lockimpl_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/lockimpl"
+)
+
+func isClosed(c <-chan struct{}) bool {
+	synctest.Wait()
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestLostBeforeTheServerCanGiveTheLockAway(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		lost := l.Lost(o)
+		work, cancel := l.HoldContext(ctx, o)
+		defer cancel()
+		time.Sleep(65 * time.Second)
+		if isClosed(lost) {
+			t.Fatal("lost while renewed")
+		}
+		w.cut("a")
+		cut := time.Now()
+		<-lost
+		if held := time.Since(cut); held > 25*time.Second || held < 20*time.Second {
+			t.Fatalf("lost %v after the last contact", held)
+		}
+		if !w.server.Exists("x") {
+			t.Fatal("the server gave the lock away before its holder was told")
+		}
+		<-work.Done()
+		if !errors.Is(context.Cause(work), lockimpl.ErrLost) {
+			t.Fatal(context.Cause(work))
+		}
+		time.Sleep(lockimpl.Margin(30 * time.Second))
+		if w.server.Exists("x") {
+			t.Fatal("told much too early")
+		}
+	})
+}
+
+func TestLostAtOnceWhenReleasedByForce(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a, b := w.client("a"), w.client("b")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		lost := l.Lost(o)
+		synctest.Wait()
+		is(t, true)(b.Lock("x").ForceUnlock(ctx))
+		if !isClosed(lost) {
+			t.Fatal("not told")
+		}
+		if _, err := l.Unlock(ctx, o); !errors.Is(err, lockimpl.ErrNotHeld) {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestLostWhenARenewalIsRefused(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		lost := l.Lost(o)
+		w.server.Del("x")
+		start := time.Now()
+		<-lost
+		if d := time.Since(start); d > 11*time.Second {
+			t.Fatal(d)
+		}
+	})
+}
+
+func TestLostAtTheEndOfAnExplicitLease(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(10*time.Second)))
+		start := time.Now()
+		<-l.Lost(o)
+		if d := time.Since(start); d != 10*time.Second-lockimpl.Margin(10*time.Second) {
+			t.Fatal(d)
+		}
+		is(t, true)(l.Unlock(ctx, o)) // there was a margin
+	})
+}
+
+func TestUnlockIsNoLoss(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		must(t, l.Lock(ctx, o))
+		lost := l.Lost(o)
+		work, cancel := l.HoldContext(ctx, o)
+		defer cancel()
+		time.Sleep(time.Minute)
+		is(t, false)(l.Unlock(ctx, o))
+		if work.Err() != nil {
+			t.Fatal("ended with the inner hold")
+		}
+		is(t, true)(l.Unlock(ctx, o))
+		if isClosed(lost) {
+			t.Fatal("told of a loss")
+		}
+		if work.Err() == nil || errors.Is(context.Cause(work), lockimpl.ErrLost) {
+			t.Fatal(context.Cause(work))
+		}
+		if !isClosed(l.Lost(o)) {
+			t.Fatal("nothing is held")
+		}
+		time.Sleep(3 * time.Second)
+		if n := w.subscribers("x"); n != 0 {
+			t.Fatalf("%d subscriptions left", n)
+		}
+	})
+}
+
+func TestLockAfterALossIsANewGrant(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(10*time.Second)))
+		must(t, l.Lock(ctx, o, lockimpl.Lease(10*time.Second)))
+		first, _ := l.Token(o)
+		<-l.Lost(o) // the key lives on for the margin
+		must(t, l.Lock(ctx, o))
+		is(t, int64(1))(l.HoldCount(ctx, o))
+		if second, ok := l.Token(o); !ok || second <= first {
+			t.Fatalf("token %d after %d", second, first)
+		}
+		is(t, true)(l.Unlock(ctx, o))
+	})
+}
+
+func TestTokensRiseByGrant(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l := a.Lock("x")
+		last := int64(0)
+		for i := range 20 {
+			o := a.Owner(int64(i % 3))
+			must(t, l.Lock(ctx, o))
+			token, ok := l.Token(o)
+			if !ok || token <= last {
+				t.Fatalf("token %d after %d", token, last)
+			}
+			last = token
+			must(t, l.Lock(ctx, o))
+			if again, _ := l.Token(o); again != token {
+				t.Fatalf("re-entry changed the token from %d to %d", token, again)
+			}
+			is(t, false)(l.Unlock(ctx, o))
+			is(t, true)(l.Unlock(ctx, o))
+			if i == 10 {
+				w.server.FlushAll() // the counter is lost, the clock is not
+			}
+			time.Sleep(time.Millisecond)
+		}
+	})
+}
+
+func TestFaithfulGenerationsDoNotTell(t *testing.T) {
+	inBubble(t, lockimpl.Latch, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		if l.Lost(o) != nil {
+			t.Fatal("a channel")
+		}
+	})
+}
