@@ -153,11 +153,11 @@ func want(t *testing.T, v *Verdict, broken ...Guarantee) {
 	}
 }
 
-// rules lists the rules that a guarantee's violations break, each once.
+// rules lists the rules that a guarantee's violations break.
 func rules(v *Verdict, g Guarantee) []string {
 	var all []string
 	for _, x := range v.Result(g).Violations {
-		all = appendNew(all, x.Rule)
+		all = append(all, x.Rule)
 	}
 	return all
 }

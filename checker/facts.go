@@ -67,9 +67,11 @@ func changes(o history.Outcome) bool {
 // it did. Without the server's word it is the return, when the client knew.
 func took(op *history.Op) (at time.Duration, ok bool) {
 	switch {
-	case op.Evidence == history.Executed:
+	case op.Evidence == history.NotSent:
+		return 0, false
+	case op.Evidence == history.Executed || !op.Kind.OnLock() && op.Executed > 0:
 		return op.Executed, true
-	case op.Evidence == history.NotSent || op.Uncertain() || op.Outcome == history.Failed:
+	case op.Uncertain() || op.Outcome == history.Failed:
 		return 0, false
 	case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
 		// A release is known to be over only at its return, but the next owner may be in

@@ -161,9 +161,12 @@ func (f *facts) patience(l *lockFacts) []Violation {
 		switch {
 		case op.Outcome == history.Busy && took < op.Wait-earlyTolerance:
 			rule, how = WaitsItsTime, "gave up"
-		case took > op.Wait+f.overdue() && len(f.strikes(op.Client, op.Call, op.Return, func(k string) bool { return k != pauseWatchdog })) == 0:
+		case took > op.Wait+f.overdue():
 			rule, how = ReturnsInTime, "returned"
 		default:
+			continue
+		}
+		if len(f.strikes(op.Client, op.Call, op.Return, func(kind string) bool { return kind != pauseWatchdog })) > 0 {
 			continue
 		}
 		violations = append(violations, Violation{

@@ -105,6 +105,12 @@ func TestLiveness(t *testing.T) {
 			s.fault(partition, "c2", at(2), at(7)).Step = "both"
 			s.unlock("c1:1", at(9), history.Released)
 		}, nil},
+		{"tryLock gives up early because its client was cut off", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.TryLock, at(1), at(3), history.Busy).Wait = 3 * sec
+			s.fault(partition, "c2", at(2), at(7)).Step = "replies"
+			s.unlock("c1:1", at(9), history.Released)
+		}, nil},
 		{"the hold of a dead client ends with its lease", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.died("c1", at(5))

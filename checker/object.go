@@ -69,7 +69,7 @@ func judgeObject(ctx context.Context, f *facts) Result {
 // judgeLock asks whoever can speak about one lock.
 func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 	o := opinion{lock: l.name}
-	if !witnessed(l) {
+	if !witnessed(f, l) {
 		return blackBox(ctx, f, l, o)
 	}
 	var beyond bool

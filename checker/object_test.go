@@ -97,6 +97,13 @@ func TestObject(t *testing.T) {
 			s.take("c2:1", at(3), at(4), 0)
 			s.unlock("c1:1", at(5), history.NotHeld)
 		}, nil, Holds},
+		{"the server's clock jumps: leases end sooner", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 5*sec)
+			e := s.event(history.ClockJump, at(1))
+			e.Lock, e.By = "", 3*sec
+			s.event(history.Expire, at(2.001))
+			s.take("c2:1", at(3), at(4), 0)
+		}, nil, Holds},
 		{"expired from outside", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.fault(expireKey, "", at(2), 0).Lock = job
@@ -264,6 +271,30 @@ func TestObjectSaysWhatOnlyTheServerLogShows(t *testing.T) {
 	s.op("c2:1", history.Unlock, at(1), at(4), history.Released).Executed = at(2)
 	if r := verdict(t, s).Result(Object); r.Status != Broken || !strings.Contains(r.Summary, unseenByClients) {
 		t.Errorf("%s: %s", r.Status, r.Summary)
+	}
+}
+
+// A call of which it is known when it can no longer take effect, and not whether it did.
+func TestObjectClosesWindows(t *testing.T) {
+	// c1 |hold| unlock sent at 2 s, no answer; its connection is seen gone at the given time.
+	// c2                busy from 3 to 4 s |  granted from 5 to 6 s
+	until := func(gone time.Duration) *history.History {
+		s := newScript()
+		s.take("c1:1", at(0), at(1), 0)
+		op := s.unlock("c1:1", at(2), history.Unknown)
+		op.Evidence, op.Answer, op.Executed, op.Until = history.Sent, "", 0, gone
+		s.op("c2:1", history.TryLock, at(3), at(4), history.Busy)
+		s.take("c2:1", at(5), at(6), 0)
+		return s.done()
+	}
+	for _, tt := range []struct {
+		gone   time.Duration
+		status Status
+	}{{at(2.5), Broken}, {at(4.5), Holds}, {0, Holds}} {
+		r := Judge(context.Background(), until(tt.gone), Options{}).Result(Object)
+		if r.Status != tt.status || r.By != "porcupine" {
+			t.Errorf("gone at %s: %s by %s: %s", Stamp(tt.gone), r.Status, r.By, r.Summary)
+		}
 	}
 }
 

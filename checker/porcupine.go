@@ -35,25 +35,47 @@ const (
 type porcupineStep struct {
 	op    history.Op
 	event *history.Event
+	maybe bool // op took effect within its interval, or never
 }
 
-// leaseModel is the reentrant lease lock of package model, as porcupine wants it.
-func leaseModel() porcupine.Model {
-	return porcupine.Model{
-		Init: func() any { return model.State{} },
-		Step: func(state, input, _ any) (bool, any) {
-			s, in := state.(model.State), input.(*porcupineStep)
-			var err error
-			if in.event != nil {
-				s, err = model.Environment(s, *in.event)
-			} else {
-				s, err = model.Step(s, in.op)
-			}
-			return err == nil, s
-		},
-		DescribeOperation: func(input, _ any) string { return input.(*porcupineStep).String() },
-		DescribeState:     func(state any) string { return state.(model.State).String() },
+func (in *porcupineStep) apply(s model.State) (model.State, error) {
+	if in.event != nil {
+		return model.Environment(s, *in.event)
 	}
+	return model.Step(s, in.op)
+}
+
+// leaseModel is the reentrant lease lock of package model, as porcupine wants it for a history.
+func leaseModel(ops []porcupine.Operation) porcupine.Model {
+	describe := func(input, _ any) string { return input.(*porcupineStep).String() }
+	state := func(s any) string { return s.(model.State).String() }
+	maybe := func(op porcupine.Operation) bool { return op.Input.(*porcupineStep).maybe }
+	if !slices.ContainsFunc(ops, maybe) {
+		return porcupine.Model{
+			Init: func() any { return model.State{} },
+			Step: func(state, input, _ any) (bool, any) {
+				s, err := input.(*porcupineStep).apply(state.(model.State))
+				return err == nil, s
+			},
+			DescribeOperation: describe, DescribeState: state,
+		}
+	}
+	branching := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{model.State{}} },
+		Step: func(state, input, _ any) []any {
+			in := input.(*porcupineStep)
+			var next []any
+			if s, err := in.apply(state.(model.State)); err == nil {
+				next = append(next, s)
+			}
+			if in.maybe {
+				next = append(next, state)
+			}
+			return next
+		},
+		DescribeOperation: describe, DescribeState: state,
+	}
+	return branching.ToModel()
 }
 
 func (s *porcupineStep) String() string {
@@ -72,8 +94,9 @@ func (s *porcupineStep) String() string {
 
 // porcupineHistory is one lock's history for porcupine. Unknown outcomes are closed by the
 // evidence: a call that was not sent never happened, one that was executed had the answer of the
-// server; what remains may take effect at any time after its call, or (which is the same, since
-// it may come last) never.
+// server, one whose connection is known to be gone by some time took effect before that or never.
+// What remains may take effect at any time after its call, or (which is the same, since it may
+// come last) never.
 func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 	clients := map[string]int{}
 	number := func(owner string) int {
@@ -85,19 +108,21 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 	var ops []porcupine.Operation
 	for _, p := range l.ops {
 		op := *p
-		from, to := op.Call, op.Return
+		from, to, maybe := op.Call, op.Return, false
 		switch {
 		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent, l.toldLost(p):
 			continue
 		case op.Uncertain() && op.Evidence == history.Executed:
 			op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
 			from, to = op.Executed, op.Executed
+		case op.Uncertain() && op.Evidence == history.Sent && op.Until > 0:
+			to, maybe = max(op.Until, op.Call), true
 		case op.Uncertain():
 			to = math.MaxInt64
 		case w == asExecuted && op.Evidence == history.Executed:
 			from, to = op.Executed, op.Executed
 		}
-		ops = append(ops, porcupine.Operation{ClientId: number(op.Owner), Input: &porcupineStep{op: op}, Call: int64(from), Return: int64(to)})
+		ops = append(ops, porcupine.Operation{ClientId: number(op.Owner), Input: &porcupineStep{op: op, maybe: maybe}, Call: int64(from), Return: int64(to)})
 	}
 	for i := range l.acts {
 		if e := l.acts[i].event; e != nil && porcupineNeeds(e) {
@@ -132,8 +157,9 @@ func Picture(w io.Writer, h *history.History, lock string, budget time.Duration)
 		if !fitsPorcupine(l) {
 			return fmt.Errorf("picture of %s: %w", lock, ErrTooLarge)
 		}
-		m := leaseModel()
-		_, info := porcupine.CheckOperationsVerbose(m, porcupineHistory(f, l, asCalled), budget)
+		ops := porcupineHistory(f, l, asCalled)
+		m := leaseModel(ops)
+		_, info := porcupine.CheckOperationsVerbose(m, ops, budget)
 		return porcupine.Visualize(m, info, w)
 	}
 	return fmt.Errorf("picture of %s: %w", lock, ErrNoSuchLock)
@@ -154,7 +180,8 @@ func askPorcupine(ctx context.Context, f *facts, l *lockFacts, w window) porcupi
 	if budget <= 0 || ctx.Err() != nil {
 		return porcupine.Unknown
 	}
-	return porcupine.CheckOperationsTimeout(leaseModel(), porcupineHistory(f, l, w), budget)
+	ops := porcupineHistory(f, l, w)
+	return porcupine.CheckOperationsTimeout(leaseModel(ops), ops, budget)
 }
 
 // fitsPorcupine reports whether porcupine can be expected to answer.
@@ -170,10 +197,11 @@ func fitsPorcupine(l *lockFacts) bool {
 	for _, op := range l.ops {
 		to := op.Return
 		if op.Uncertain() {
-			to = math.MaxInt64
-			switch op.Evidence {
-			case history.NotSent, history.Executed:
+			switch to = math.MaxInt64; {
+			case op.Evidence == history.NotSent || op.Evidence == history.Executed:
 				continue // closed by the evidence
+			case op.Evidence == history.Sent && op.Until > 0:
+				to = max(op.Until, op.Call)
 			}
 		}
 		edges = append(edges, edge{op.Call, 1}, edge{to, -1})

@@ -250,7 +250,7 @@ func (t *teller) verdict(r Result) {
 				t.add(v.To, "verdict", Breaking, score, v.Lock, v.Owners, "the overlap of %s and %s ends after %s", v.Owners[0], v.Owners[1], short(v.To-v.From))
 			}
 		case RenewedInTime:
-			due := v.From + t.f.h.Header.RenewEvery
+			due := v.From + t.f.renewEvery()
 			t.add(due, "verdict", Breaking, score, v.Lock, v.Owners, "the renewal of %s's lease on %s is due and does not come", v.Owners[0], v.Lock)
 		default:
 			t.add(v.To, "verdict", Breaking, score, v.Lock, v.Owners, "%s", v.Text)

@@ -16,12 +16,21 @@ const (
 	NoRenewalAfter  = "a hold that has ended for its owner is not renewed"
 	NoRenewalOnceNo = "after a renewal was refused there is no other"
 	NoRenewalByDead = "a dead client renews nothing"
+	NoRenewalAsked  = "a hold with an explicit lease is not renewed"
 )
 
 // renewalSlack is how much later than promised a renewal may take effect: a tenth of the period,
 // since timers of a busy process are late and a round of many renewals takes its time, and two
 // round trips, one for the reply that starts the next period and one for the renewal itself.
-func (f *facts) renewalSlack() time.Duration { return f.h.Header.RenewEvery/10 + 4*f.latency() }
+func (f *facts) renewalSlack() time.Duration { return f.renewEvery()/10 + 4*f.latency() }
+
+// renewEvery is the period the lock promises; Redisson's third of the timeout when it says none.
+func (f *facts) renewEvery() time.Duration {
+	if every := f.h.Header.RenewEvery; every > 0 {
+		return every
+	}
+	return f.h.Header.WatchdogTimeout / 3
+}
 
 // judgeWatchdog asks whether leases without an explicit end were renewed while they had to be, and
 // nothing was renewed after that. A pause or a partition excuses nothing: the guarantee is then
@@ -29,6 +38,9 @@ func (f *facts) renewalSlack() time.Duration { return f.h.Header.RenewEvery/10 +
 func judgeWatchdog(_ context.Context, f *facts) Result {
 	if !f.h.Can("watchdog") {
 		return notClaimed("the lock has no watchdog")
+	}
+	if f.renewEvery() == 0 {
+		return notClaimed("the lock does not say how often its watchdog renews")
 	}
 	var violations []Violation
 	guarded, renewals := 0, 0
@@ -68,7 +80,7 @@ func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
 	if at, dead := f.died[t.client]; dead {
 		until = min(until, at)
 	}
-	most := f.h.Header.RenewEvery + f.renewalSlack()
+	most := f.renewEvery() + f.renewalSlack()
 
 	var violations []Violation
 	check := func(from, to time.Duration) {
@@ -79,7 +91,7 @@ func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
 		v := Violation{
 			Rule: RenewedInTime, Lock: l.name, From: from, To: to,
 			Text: fmt.Sprintf("the lease of %s on %s, to be renewed every %s, was not renewed from %s to %s, for %s",
-				t.owner, l.name, short(f.h.Header.RenewEvery), Stamp(from), Stamp(to), short(to-from)),
+				t.owner, l.name, short(f.renewEvery()), Stamp(from), Stamp(to), short(to-from)),
 			Ops: []int64{t.grant.ID}, Owners: []string{t.owner}, Cause: c,
 		}
 		v.Cause.Text = fmt.Sprintf("no renewal took effect after %s%s", Stamp(from), c.Text)
@@ -155,9 +167,9 @@ func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violat
 			Text:  fmt.Sprintf("%s, but a renewal of its lease on %s was sent at %s", text, l.name, Stamp(op.Call)),
 			Cause: Cause{Class: Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}})
 	}
-	holds, acquiring := 0, false
-	var ended *step         // what ended the last hold
-	var refused *history.Op // the renewal that was refused
+	holds, acquiring, watchdog := 0, false, false // watchdog: some hold has no explicit lease
+	var ended *step                               // what ended the last hold
+	var refused *history.Op                       // the renewal that was refused
 	for i := range steps {
 		s := &steps[i]
 		op := s.op
@@ -169,6 +181,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violat
 		case op.Kind.Acquires():
 			acquiring = false
 			if op.Outcome == history.Acquired {
+				watchdog = op.Watchdog || watchdog && holds > 0
 				holds++
 				refused = nil
 			} else if holds == 0 {
@@ -189,6 +202,8 @@ func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violat
 				stray(op, NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
 			case holds > 0 && refused != nil:
 				stray(op, NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
+			case holds > 0 && !watchdog && !acquiring:
+				stray(op, NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
 			case holds == 0 && !acquiring && ended != nil && ended.lost:
 				stray(op, NoRenewalAfter, ended.at, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
 			case holds == 0 && !acquiring && ended != nil:

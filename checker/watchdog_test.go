@@ -53,6 +53,18 @@ func TestWatchdog(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.unlock("c1:1", at(20), history.Released)
 		}, nil},
+		{"an explicit lease is renewed", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 25*sec)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(20), history.Released)
+		}, []string{NoRenewalAsked}},
+		{"an explicit lease within a hold that has none", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c1:1", at(1), at(1.002), 25*sec)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(12), history.Decremented)
+			s.unlock("c1:1", at(13), history.Released)
+		}, nil},
 		{"re-entry and partial unlock set the lease anew", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.take("c1:1", at(9), at(9.002), 0)
@@ -89,6 +101,16 @@ func TestWatchdog(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c1:1", history.Renew, at(4.9), at(5.1), history.NotHeld)
 			s.unlock("c1:1", at(5), history.Released)
+		}, nil},
+		{"renewal sent at the instant of the unlock's return: it could not know", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.renew("c1:1", at(5.002), history.NotHeld)
+		}, nil},
+		{"renewal sent at the instant of being told: it could not know", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Lost, at(5)).Owner = "c1:1"
+			s.renew("c1:1", at(5), history.Renewed)
 		}, nil},
 		{"renewal after an unlock that failed: it must not go on for ever", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
@@ -155,6 +177,14 @@ func TestWatchdog(t *testing.T) {
 			v := verdict(t, s)
 			if got := rules(v, Watchdog); !slices.Equal(got, tt.rules) || v.Result(Watchdog).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
 				t.Errorf("%s: broke %q, want %q", v.Result(Watchdog).Status, got, tt.rules)
+			}
+			s.h.Header.RenewEvery = 0 // then it is a third of the timeout
+			if got := rules(verdict(t, s), Watchdog); !slices.Equal(got, tt.rules) {
+				t.Errorf("with the period left out: broke %q, want %q", got, tt.rules)
+			}
+			s.h.Header.WatchdogTimeout = 0
+			if r := verdict(t, s).Result(Watchdog); r.Status != NotClaimed {
+				t.Errorf("a watchdog that promises nothing: %s", r.Status)
 			}
 			s.h.Header.Abilities = nil
 			if r := verdict(t, s).Result(Watchdog); r.Status != NotClaimed {

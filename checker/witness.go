@@ -22,10 +22,11 @@ const (
 )
 
 // witnessed reports whether the server's word is known for every operation on the lock, so that
-// the order of the server can be replayed.
-func witnessed(l *lockFacts) bool {
+// the order of the server can be replayed. What was sent and never seen in a server log did not
+// take effect in this history; without such a log nobody knows.
+func witnessed(f *facts, l *lockFacts) bool {
 	for _, op := range l.ops {
-		if op.Evidence == history.NoEvidence {
+		if op.Evidence == history.NoEvidence || op.Evidence == history.Sent && op.Uncertain() && len(f.h.Served) == 0 {
 			return false
 		}
 	}
