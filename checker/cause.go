@@ -51,7 +51,7 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	}
 	if !t.watchdog {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
-		if paused := f.strikes(t.client, t.from, t.to, hinders); len(paused) > 0 {
+		if paused := f.strikes(t.client, l.name, t.from, t.to, hinders); len(paused) > 0 {
 			return Cause{Class: f.hindrance(paused), Assumption: true, Faults: paused, Text: what + ", and " + f.describeAll(paused)}
 		}
 		return Cause{Class: LeaseExpired, Assumption: true, Text: what + ", and the work took longer"}
@@ -64,8 +64,7 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
 // statement of that.
 func (f *facts) unrenewed(t *tenure, from, to time.Duration) Cause {
-	stops := func(kind string) bool { return pauses(kind) || kind == partition }
-	if faults := f.strikes(t.client, from, to, stops); len(faults) > 0 {
+	if faults := f.strikes(t.client, t.grant.Lock, from, to, stopsRenewal); len(faults) > 0 {
 		return Cause{Class: f.hindrance(faults), Assumption: true, Faults: faults, Text: ", because " + f.describeAll(faults)}
 	}
 	sent := 0
@@ -75,7 +74,7 @@ func (f *facts) unrenewed(t *tenure, from, to time.Duration) Cause {
 			sent++
 		}
 	}
-	if faults := f.strikes(t.client, from, to, func(string) bool { return true }); len(faults) > 0 {
+	if faults := f.strikes(t.client, t.grant.Lock, from, to, anyKind); len(faults) > 0 {
 		return Cause{Class: LostMessage, Faults: faults, Text: ", after " + f.describeAll(faults)}
 	}
 	if sent > 0 {
@@ -125,7 +124,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case t.endAgain:
 		c := Cause{Class: DoubleExecution, Text: fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to))}
-		c.Faults = f.strikes(op.Client, op.Call, t.to, func(string) bool { return true })
+		c.Faults = f.strikes(op.Client, l.name, op.Call, t.to, anyKind)
 		return c
 	case op.Owner != t.owner:
 		return Cause{Class: ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
@@ -143,7 +142,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class Class) Cause {
 		return c
 	}
 	from, to := a.op.Call, max(a.op.Return, a.at)
-	if c.Faults = f.strikes(a.op.Client, from, to, func(kind string) bool { return kind != pauseWatchdog }); len(c.Faults) > 0 {
+	if c.Faults = f.strikes(a.op.Client, l.name, from, to, concernsCalls); len(c.Faults) > 0 {
 		c.Text = "at the time of the call " + f.describeAll(c.Faults)
 	} else {
 		c.Text = "no fault was near: the lock answered so by itself"

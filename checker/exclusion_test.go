@@ -147,6 +147,10 @@ func TestExclusionCauses(t *testing.T) {
 			s.fault(pauseWatchdog, "c2", at(5), at(45))
 			expire(s, 30.001)
 		}), LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, and no fault explains why", nil},
+		{"another lock's key expired from outside", overlap(0, func(s *script) {
+			s.fault(expireKey, "", at(5), 0).Lock = "order:43"
+			expire(s, 30.001)
+		}), LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, and no fault explains why", nil},
 		{"cut off", overlap(0, func(s *script) {
 			s.fault(partition, "c1", at(5), 0).Step = "requests"
 			expire(s, 30.001)

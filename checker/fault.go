@@ -35,18 +35,29 @@ func strikesOnce(kind string) bool {
 // pauses reports whether a fault of this kind stops a client's watchdog or the whole client.
 func pauses(kind string) bool { return strings.HasPrefix(kind, "pause") }
 
+// stopsRenewal reports whether a fault of this kind keeps a client from renewing.
+func stopsRenewal(kind string) bool { return pauses(kind) || kind == partition }
+
+// concernsCalls reports whether a fault of this kind concerns the calls of a client: all but the
+// pause of its watchdog alone.
+func concernsCalls(kind string) bool { return kind != pauseWatchdog }
+
 // hinders reports whether a fault of this kind keeps a client from calling, so that it cannot be
-// expected to be prompt. A client whose watchdog alone is paused goes on as before.
-func hinders(kind string) bool { return kind != pauseWatchdog && (pauses(kind) || kind == partition) }
+// expected to be prompt.
+func hinders(kind string) bool { return stopsRenewal(kind) && concernsCalls(kind) }
+
+func anyKind(string) bool { return true }
 
 // strikes lists the faults on a client that were there at some time in [from, to], by index into
-// History.Faults.
-func (f *facts) strikes(client string, from, to time.Duration, kind func(string) bool) []int {
+// History.Faults. A fault that names no client strikes all, or all that use the lock it names.
+func (f *facts) strikes(client, lock string, from, to time.Duration, kind func(string) bool) []int {
 	var found []int
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
-		begin, end := f.span(fault)
-		if (fault.Client == client || fault.Client == "") && kind(fault.Kind) && begin <= to && end >= from {
+		if fault.Client != client && (fault.Client != "" || fault.Lock != "" && fault.Lock != lock) {
+			continue
+		}
+		if begin, end := f.span(fault); kind(fault.Kind) && begin <= to && end >= from {
 			found = append(found, i)
 		}
 	}

@@ -22,7 +22,7 @@ type Options struct {
 // [porcupineOps]) by more than ten times, so that a slow machine does not change a verdict.
 const DefaultBudget = 5 * time.Second
 
-// judges is the registry: who answers for each guarantee, in the order of [Guarantees].
+// judges is the registry: who answers for each guarantee. Their order is that of [Guarantees].
 func judges() map[Guarantee]func(context.Context, *facts) Result {
 	return map[Guarantee]func(context.Context, *facts) Result{
 		Object:    judgeObject,

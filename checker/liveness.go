@@ -115,7 +115,7 @@ func (f *facts) idle(l *lockFacts) []Violation {
 			continue
 		}
 		c := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
-		if faults := f.strikes(first.Client, g.from-f.prompt(), from, func(kind string) bool { return kind != pauseWatchdog }); len(faults) > 0 {
+		if faults := f.strikes(first.Client, l.name, g.from-f.prompt(), from, concernsCalls); len(faults) > 0 {
 			c = Cause{Class: LostMessage, Faults: faults, Text: "before that " + f.describeAll(faults)}
 		}
 		violations = append(violations, Violation{
@@ -141,7 +141,7 @@ func (f *facts) seenDeadline(t *tenure) time.Duration {
 // unhindered is the moment in [from, to] after which no fault hindered a client any more: what it
 // is expected to do at once is counted from there.
 func (f *facts) unhindered(client string, from, to time.Duration) time.Duration {
-	for _, i := range f.strikes(client, from, to, hinders) {
+	for _, i := range f.strikes(client, "", from, to, hinders) {
 		if _, end := f.span(&f.h.Faults[i]); end >= from {
 			from = end
 		}
@@ -166,7 +166,7 @@ func (f *facts) patience(l *lockFacts) []Violation {
 		default:
 			continue
 		}
-		if len(f.strikes(op.Client, op.Call, op.Return, func(kind string) bool { return kind != pauseWatchdog })) > 0 {
+		if len(f.strikes(op.Client, l.name, op.Call, op.Return, concernsCalls)) > 0 {
 			continue
 		}
 		violations = append(violations, Violation{
@@ -247,7 +247,7 @@ func (f *facts) orphaned(t *tenure) Cause {
 	for _, s := range t.sets {
 		if s.op != nil && s.op.Repeats > 0 {
 			c := Cause{Class: DoubleExecution, Text: fmt.Sprintf("the %s of %s (operation %d) took effect more than once", s.op.Kind, s.op.Owner, s.op.ID)}
-			c.Faults = f.strikes(t.client, s.op.Call, s.op.Return, func(string) bool { return true })
+			c.Faults = f.strikes(t.client, t.grant.Lock, s.op.Call, max(s.op.Return, s.at), anyKind)
 			return c
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Not linearizable is the rule that a searching checker reports: it proves that no order exists,
-// and cannot name an operation.
+// Linearizable is the rule that a searching checker reports as broken: it proves that no order
+// exists, and cannot name an operation.
 const Linearizable = "the history of a lock has an order that the sequential lock allows"
 
 // opinion is what the checkers of object say of one lock.

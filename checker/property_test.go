@@ -189,6 +189,16 @@ func TestAtomicLockIsAccepted(t *testing.T) {
 		if r := judgeObjectOf(t, blind(h)); r.Status == Broken {
 			t.Fatalf("without evidence: %s: %s", r.Status, r.Summary)
 		}
+		windows := blind(h)
+		for i := range windows.Ops {
+			if op := &windows.Ops[i]; op.Uncertain() {
+				last := max(op.Call, h.Ops[i].Executed)
+				op.Evidence, op.Until = history.Sent, last+time.Duration(rapid.IntRange(0, 5000).Draw(t, "gone"))*ms
+			}
+		}
+		if r := judgeObjectOf(t, windows); r.Status == Broken {
+			t.Fatalf("with windows: %s: %s", r.Status, r.Summary)
+		}
 	})
 }
 
