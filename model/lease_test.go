@@ -127,9 +127,24 @@ func check(t *testing.T, got State, err error, want State, rule Rule) {
 }
 
 func TestIllegalSpeaksInWords(t *testing.T) {
-	_, err := Step(held(a, 1, 20*sec), op(history.Unlock, b, history.Released))
-	if want := "unlock by c2:1 answered released, but the lock is held by c1:1"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
+	step := func(s State, o history.Op) error { _, err := Step(s, o); return err }
+	happen := func(s State, e history.Event) error { _, err := Environment(s, e); return err }
+	for want, err := range map[string]error{
+		"unlock by c2:1 answered released, but the lock is held by c1:1":         step(held(a, 1, 20*sec), op(history.Unlock, b, history.Released)),
+		"unlock by c1:1 answered released, but the lock is held 2 times by c1:1": step(held(a, 2, 20*sec), op(history.Unlock, a, history.Released)),
+		"tryLock by c1:1 answered busy, but the lock is free":                    step(free, op(history.TryLock, a, history.Busy)),
+		"holdCount by c1:1 answered 3, but the lock is held by c1:1":             step(held(a, 1, 20*sec), query(history.HoldCount, a, 3)),
+		"the key expired at 5.000 s, but the lease of c1:1 lasts until 20.000 s": happen(held(a, 1, 20*sec), history.Event{Kind: history.Expire, At: 5 * sec}),
+		"the key expired at 5.000 s, but the lease of c1:1 lasts for ever":       happen(held(a, 1, Never), history.Event{Kind: history.Expire, At: 5 * sec}),
+		"the key expired at 5.000 s, but the lock is free":                       happen(free, history.Event{Kind: history.Expire, At: 5 * sec}),
+		"the key was still there at 25.000 s, but the lease of c1:1 had ended by 20.000 s": happen(held(a, 1, 20*sec),
+			history.Event{Kind: history.Leftover, At: 25 * sec}),
+		"tryLock by c2:1 answered busy at 10.000 s, but the lease of c1:1 had ended by 9.000 s and nothing removed the key": step(held(a, 1, 9*sec),
+			op(history.TryLock, b, history.Busy)),
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got  %v\nwant %s", err, want)
+		}
 	}
 }
 
