@@ -47,7 +47,9 @@ type Client struct {
 // New returns a client that sends its commands through rdb, which the caller keeps and closes
 // after the client.
 //
-// rdb's dialer must heed the end of its context, as [net.Dialer] does.
+// rdb's dialer must heed the end of its context, as [net.Dialer] does, and its connections must
+// buffer a little of what is written, as TCP does and a bare [net.Pipe] does not: a redis.PubSub is
+// written to while it is read.
 func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if rdb == nil {
 		return nil, errors.New("lockimpl: no Redis client")

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,8 +98,9 @@ func (w *world) dialRetrying(name string, retries int) *redis.Client {
 			if err != nil {
 				return nil, err
 			}
-			w.conns[conn] = name
-			return &pipe{Conn: conn, world: w, name: name}, nil
+			p := newPipe(conn, w, name)
+			w.conns[p] = name
+			return p, nil
 		},
 		MinRetryBackoff: time.Millisecond,
 		MaxRetryBackoff: time.Millisecond,
@@ -156,36 +158,66 @@ func (w *world) replay(call []byte) {
 	conn.Close()
 }
 
-// pipe is one connection of a client. It ends with an error that go-redis retries.
+// pipe is one connection of a client. It ends with an error that go-redis retries, and its writes
+// do not block, as those of a TCP connection hardly ever do: on a bare net.Pipe, a redis.PubSub
+// that is written to while it is read can deadlock with its server.
 type pipe struct {
 	net.Conn
 	world *world
 	name  string
-	fate  fate
+	fate  atomic.Int32 // a fate
+	out   chan []byte
+	ended chan struct{}
+	end   sync.Once
+}
+
+func newPipe(conn net.Conn, w *world, name string) *pipe {
+	p := &pipe{Conn: conn, world: w, name: name, out: make(chan []byte, 1024), ended: make(chan struct{})}
+	go func() {
+		for {
+			select {
+			case b := <-p.out:
+				p.Conn.Write(b)
+			case <-p.ended:
+				return
+			}
+		}
+	}()
+	return p
+}
+
+func (p *pipe) Close() error {
+	p.end.Do(func() { close(p.ended) })
+	return p.Conn.Close()
 }
 
 func (p *pipe) Write(b []byte) (int, error) {
+	f := arrives
 	p.world.mu.Lock()
-	p.fate = arrives
 	if judge := p.world.judge[p.name]; judge != nil {
-		p.fate = judge(b)
+		f = judge(b)
 	}
 	p.world.mu.Unlock()
-	if p.fate == neverRan {
+	p.fate.Store(int32(f))
+	if f == neverRan {
 		p.Close()
 	}
-	n, err := p.Conn.Write(b)
-	return n, eof(err)
+	select {
+	case <-p.ended:
+		return 0, io.EOF
+	default:
+		p.out <- bytes.Clone(b)
+		return len(b), nil
+	}
 }
 
 func (p *pipe) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
-	switch p.fate {
+	switch fate(p.fate.Swap(int32(arrives))) {
 	case isLost:
 		p.Close()
 		return 0, io.EOF
 	case isLate:
-		p.fate = arrives
 		time.Sleep(lateBy)
 	}
 	return n, eof(err)
