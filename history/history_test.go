@@ -1,0 +1,152 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func sample() *History {
+	return &History{
+		Header: Header{Version: Version, Clock: "virtual", World: "sim", Subject: "rlock-latch", Seed: 1<<63 + 7, Plan: []byte(`{"a":1}`), Abilities: []string{"watchdog"}},
+		Ops: []Op{
+			{ID: 1, Client: "c1", Owner: "c1:1", Lock: "order:42", Kind: Lock, Lease: 30 * time.Second, Watchdog: true, Call: 0, Return: 5, Outcome: Acquired, Evidence: Executed, Executed: 3, Answer: Acquired},
+			{ID: 2, Client: "c2", Owner: "c2:1", Lock: "order:42", Kind: TryLock, Call: 2, Return: 9, Outcome: Busy, Value: 29},
+			{ID: 3, Client: "c1", Owner: "c1:1", Lock: "order:42", Kind: Unlock, Call: 10},
+		},
+		Events: []Event{{At: 12, Kind: Expire, Lock: "order:42"}},
+		Faults: []Fault{{Kind: "pause-watchdog", Client: "c1", From: 5, To: 8}},
+		Served: []Served{{At: 3, Client: "c1", Conn: "c1#1", Step: StepAcquire, Op: 1, Lock: "order:42", Before: &KeyState{}, After: &KeyState{Holdings: []Holding{{"c1:1", 1}}, Deadline: 33}}},
+		End:    &End{At: 20, Messages: 4, Trace: "abc"},
+	}
+}
+
+func TestSavedHistoryLoadsAsItWas(t *testing.T) {
+	want := sample()
+	var main, served bytes.Buffer
+	if err := Save(&main, want); err != nil {
+		t.Fatal(err)
+	}
+	if err := SaveServed(&served, want); err != nil {
+		t.Fatal(err)
+	}
+	got, err := Load(&main, &served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// What the recorder streams line by line must be the history it returns: a killed run is judged
+// from the stream.
+func TestStreamedRecordsLoadAsTheRecordersHistory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var now time.Duration
+		var stream bytes.Buffer
+		r := NewRecorder(Header{Clock: "virtual", World: "sim", Subject: "s"}, func() time.Duration { return now }, func(rec any) {
+			if err := Encode(&stream, rec); err != nil {
+				t.Fatal(err)
+			}
+		})
+		open := map[string]int64{}
+		owners := []string{"c1:1", "c1:2", "c2:1"}
+		for range rapid.IntRange(0, 30).Draw(t, "steps") {
+			now += time.Duration(rapid.IntRange(1, 1000).Draw(t, "dt"))
+			o := rapid.SampledFrom(owners).Draw(t, "owner")
+			if id, ok := open[o]; ok {
+				r.Return(id, rapid.SampledFrom([]Outcome{Acquired, Busy, Failed, Unknown}).Draw(t, "outcome"), 0, 0, nil)
+				r.Amend(id, func(op *Op) { op.Evidence, op.Executed = Executed, now })
+				delete(open, o)
+			} else {
+				open[o] = r.Call(Op{Client: o[:2], Owner: o, Lock: "l", Kind: Lock})
+			}
+		}
+		now++
+		want := r.Close(End{})
+		got, err := Load(&stream)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got.Ops, want.Ops) || *got.End != *want.End {
+			t.Fatalf("got %+v\nwant %+v", got, want)
+		}
+	})
+}
+
+func TestACutOffLastLineIsReportedAndTheRestUsed(t *testing.T) {
+	var b bytes.Buffer
+	if err := Save(&b, sample()); err != nil {
+		t.Fatal(err)
+	}
+	whole := b.String()
+	got, err := Load(strings.NewReader(whole[:len(whole)-10]))
+	if !errors.Is(err, ErrTruncated) {
+		t.Fatalf("got error %v", err)
+	}
+	if len(got.Ops) != 3 || got.End != nil {
+		t.Errorf("got %d operations, end %v", len(got.Ops), got.End)
+	}
+}
+
+func TestABadLineIsNamed(t *testing.T) {
+	header := `{"record":"header","version":1,"clock":"virtual","world":"sim","subject":"s","seed":1}` + "\n"
+	for _, c := range []struct{ name, text, want string }{
+		{"empty file", "", "line 1: the file is empty"},
+		{"no header", `{"record":"op"}` + "\n", `line 1: record "op" comes first`},
+		{"future version", `{"record":"header","version":9}` + "\n", "line 1: history version 9"},
+		{"no JSON", header + "hello\n", "line 2: not a JSON object"},
+		{"unknown record", header + `{"record":"foo"}` + "\n", `line 2: unknown record "foo"`},
+		{"unknown field", header + `{"record":"op","id":1,"colour":"red"}` + "\n", `unknown field "colour"`},
+		{"unknown operation", header + `{"record":"op","id":1,"kind":"lick"}` + "\n", `unknown operation "lick"`},
+		{"return before call", header + `{"record":"op","id":1,"kind":"lock","call":9,"return":3,"outcome":"acquired"}` + "\n", "before its call"},
+		{"impossible outcome", header + `{"record":"op","id":1,"kind":"lock","call":1,"return":3,"outcome":"released"}` + "\n", `cannot be answered "released"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Load(strings.NewReader(c.text))
+			var at *LineError
+			if !errors.As(err, &at) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTheRecorderRefusesNonsense(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		do   func(r *Recorder)
+	}{
+		{"overlapping calls of one owner", func(r *Recorder) {
+			r.Call(Op{Owner: "o", Kind: Lock})
+			r.Call(Op{Owner: "o", Kind: Unlock})
+		}},
+		{"two returns", func(r *Recorder) {
+			id := r.Call(Op{Owner: "o", Kind: Lock})
+			r.Return(id, Acquired, 0, 0, nil)
+			r.Return(id, Acquired, 0, 0, nil)
+		}},
+		{"an outcome of another operation", func(r *Recorder) {
+			r.Return(r.Call(Op{Owner: "o", Kind: Lock}), Released, 0, 0, nil)
+		}},
+		{"a return of no call", func(r *Recorder) { r.Return(7, Acquired, 0, 0, nil) }},
+		{"an unknown operation", func(r *Recorder) { r.Call(Op{Owner: "o", Kind: "lick"}) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var now time.Duration
+			r := NewRecorder(Header{}, func() time.Duration { now++; return now }, nil)
+			defer func() {
+				if _, ok := recover().(*MisuseError); !ok {
+					t.Error("the recorder took it")
+				}
+			}()
+			c.do(r)
+		})
+	}
+}
