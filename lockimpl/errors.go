@@ -15,6 +15,8 @@ var (
 	ErrClosed           = errors.New("lock client is closed")
 	ErrLost             = errors.New("the hold was lost: its lease ended, or it was released by force")
 	ErrSuperseded       = errors.New("a later request of this owner was executed first: is the client id in use twice?")
+	ErrElapsed          = errors.New("acquiring took longer than the lease; everything was released")
+	ErrGeneration       = errors.New("needs generation hardened")
 	ErrSubscribeTimeout = errors.New("subscription was not confirmed in time")
 
 	ErrBadName  = errors.New("bad lock name: must not be empty, and braces must enclose a hash tag")
@@ -52,7 +54,7 @@ func OutcomeUnknown(err error) bool {
 	case errors.Is(err, errNotSent):
 		return false
 	}
-	for _, known := range []error{ErrNotHeld, ErrClosed, ErrLost, ErrSuperseded, ErrSubscribeTimeout,
+	for _, known := range []error{ErrNotHeld, ErrClosed, ErrLost, ErrSuperseded, ErrElapsed, ErrGeneration, ErrSubscribeTimeout,
 		ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait} {
 		if errors.Is(err, known) {
 			return false

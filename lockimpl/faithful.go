@@ -43,9 +43,10 @@ func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			_, _ = f.release(f.client.closing, l, owner, f.client.holds.lease(key))
 		}
 	}
+	called := time.Now()
 	err := f.client.run(ctx, f.acquire, cmd, late)
 	if errors.Is(err, redis.Nil) {
-		f.client.holds.acquired(key, co)
+		f.client.holds.acquired(key, co, called)
 		return granted, nil
 	}
 	if err != nil {
@@ -121,8 +122,9 @@ func (f *faithful) renew(due []renewal) time.Duration {
 			args = append(args, string(r.hold.key.owner))
 		}
 		cmd := redis.NewIntSliceCmd(c.closing, args...)
+		called := time.Now()
 		if c.run(c.closing, renewPlain, cmd, nil) == nil {
-			c.holds.renewed(batch, cmd.Val(), time.Now().Add(c.opts.WatchdogTimeout))
+			c.holds.renewed(batch, cmd.Val(), called.Add(c.opts.WatchdogTimeout))
 		}
 	}
 	return c.holds.period()

@@ -32,8 +32,8 @@ func newHardened(c *Client) *hardened {
 	return &hardened{client: c, memory: c.opts.latchLifetime().Milliseconds()}
 }
 
-// counterLife is how long a lock's token counter is kept, in ms.
-var counterLife any = (24 * time.Hour).Milliseconds()
+// How long a lock's token counter is kept, in ms.
+var counterLife, forEver any = (24 * time.Hour).Milliseconds(), int64(0)
 
 func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
 	hs := p.client.holds

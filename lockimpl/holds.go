@@ -129,13 +129,23 @@ func (hs *holds) sweep() {
 	hs.sweepAt = max(64, 2*len(hs.m))
 }
 
-// ---- for the faithful generations
-
-// acquired notes that the server granted a hold.
-func (hs *holds) acquired(key holdKey, co callOptions) {
+// until is when the lease of owner's hold ends, as far as the client may count on it.
+func (hs *holds) until(l *RLock, owner Owner) time.Time {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	hs.push(hs.get(key), co, time.Now().Add(co.lease))
+	if h := hs.m[holdKey{l.name, owner}]; h != nil && len(h.levels) > 0 {
+		return h.ends
+	}
+	return time.Time{}
+}
+
+// ---- for the faithful generations
+
+// acquired notes that the server granted a hold, by a call made at called.
+func (hs *holds) acquired(key holdKey, co callOptions, called time.Time) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.push(hs.get(key), co, called.Add(co.lease))
 }
 
 // unlocking returns the hold's mark, to be given to unlocked, and the lease of the hold that

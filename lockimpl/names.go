@@ -54,3 +54,12 @@ func checkName(lock string) error {
 	}
 	return nil
 }
+
+// hashTag is the part of a good name that decides its Cluster slot.
+func hashTag(lock string) string {
+	if open := strings.IndexByte(lock, '{'); open >= 0 {
+		tag, _, _ := strings.Cut(lock[open+1:], "}")
+		return tag
+	}
+	return lock
+}

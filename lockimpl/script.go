@@ -39,6 +39,12 @@ var renewSource string
 //go:embed scripts/renew_hardened.lua
 var renewHardenedSource string
 
+//go:embed scripts/acquire_multi.lua
+var acquireMultiSource string
+
+//go:embed scripts/release_multi.lua
+var releaseMultiSource string
+
 var (
 	acquireClassic  = newScript(acquireClassicSource)
 	acquireCombined = newScript(acquireCombinedSource)
@@ -50,6 +56,8 @@ var (
 	forceHardened   = newScript(forceHardenedSource)
 	renewPlain      = newScript(renewSource)
 	renewHardened   = newScript(renewHardenedSource)
+	acquireMulti    = newScript(acquireMultiSource)
+	releaseMulti    = newScript(releaseMultiSource)
 )
 
 // script is a Lua script and the digest by which a server that has seen it knows it.

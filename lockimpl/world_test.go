@@ -55,7 +55,6 @@ type world struct {
 	server     *miniredis.Miniredis
 	generation lockimpl.Generation
 	admin      *redis.Client
-	random     *rand.ChaCha8
 
 	mu    sync.Mutex
 	conns map[net.Conn]string // by the name of the client that dialed
@@ -65,7 +64,7 @@ type world struct {
 
 func newWorld(t *testing.T, g lockimpl.Generation) *world {
 	w := &world{
-		t: t, server: miniredis.NewMiniRedis(), generation: g, random: rand.NewChaCha8([32]byte{1}),
+		t: t, server: miniredis.NewMiniRedis(), generation: g,
 		conns: map[net.Conn]string{}, down: map[string]bool{},
 		judge: map[string]func([]byte) fate{},
 	}
@@ -259,7 +258,9 @@ func (w *world) client(name string, opts ...func(*lockimpl.Options)) *lockimpl.C
 
 func (w *world) clientOver(rdb redis.UniversalClient, name string, opts ...func(*lockimpl.Options)) *lockimpl.Client {
 	w.t.Helper()
-	o := lockimpl.Options{Generation: w.generation, ID: name, Random: w.random}
+	var seed [32]byte
+	copy(seed[:], name)
+	o := lockimpl.Options{Generation: w.generation, ID: name, Random: rand.NewChaCha8(seed)}
 	for _, opt := range opts {
 		opt(&o)
 	}

@@ -1,0 +1,238 @@
+package lockimpl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// MultiLock takes several locks, all or none of them. The locks may be of different clients, and so
+// on different servers.
+//
+// Where the locks are of one client of generation [Hardened], on one server or in one Cluster slot,
+// one script takes them all and one gives them back. Otherwise they are taken one after the other,
+// in the order of their names, and if one cannot be had, or the time that was spent has used up the
+// lease of one, those taken are given back. Nobody holds a lock while waiting for another, so
+// MultiLocks over the same locks in different orders do not wait for each other for ever.
+//
+// Each member is an ordinary hold of its lock, renewed like any other. The guarantee is that all
+// were held at one time, when Lock returned; [MultiLock.Lost] tells when it ends.
+type MultiLock struct {
+	members []*RLock
+	one     *hardened // can take all by one script; nil: cannot
+}
+
+// NewMultiLock returns a lock over locks, which must be at least one, and no two the same.
+func NewMultiLock(locks ...*RLock) (*MultiLock, error) {
+	if len(locks) == 0 {
+		return nil, errors.New("lockimpl: a MultiLock needs locks")
+	}
+	m := &MultiLock{members: slices.Clone(locks)}
+	slices.SortStableFunc(m.members, func(a, b *RLock) int { return strings.Compare(a.name, b.name) })
+	for i, l := range m.members {
+		if l == nil {
+			return nil, errors.New("lockimpl: a MultiLock of a nil lock")
+		}
+		if i > 0 && l.client == m.members[i-1].client && l.name == m.members[i-1].name {
+			return nil, fmt.Errorf("lockimpl: a MultiLock of lock %q twice", l.name)
+		}
+	}
+	m.one = oneScriptFor(m.members)
+	return m, nil
+}
+
+// oneScriptFor returns the protocol by which one script can take all locks, or nil.
+func oneScriptFor(locks []*RLock) *hardened {
+	c := locks[0].client
+	p, ok := c.proto.(*hardened)
+	if !ok {
+		return nil
+	}
+	_, oneServer := c.rdb.(*redis.Client)
+	for _, l := range locks {
+		if l.client != c || l.bad != nil || l.counterLife != locks[0].counterLife {
+			return nil
+		}
+		if !oneServer && hashTag(l.name) != hashTag(locks[0].name) {
+			return nil
+		}
+	}
+	return p
+}
+
+// Lock takes all locks for owner and waits for them as long as ctx lasts. Lease and errors are as
+// with [RLock.Lock]. [ErrElapsed] says that taking them took longer than the lease.
+func (m *MultiLock) Lock(ctx context.Context, owner Owner, opts ...Option) error {
+	co, err := m.members[0].client.opts.call(opts)
+	if err == nil && co.bounded {
+		err = ErrBadWait
+	}
+	if err == nil {
+		_, err = m.take(ctx, owner, co)
+	}
+	return m.wrap("Lock", owner, err)
+}
+
+// TryLock takes all locks for owner if that can be done within [Wait], and reports whether it did.
+func (m *MultiLock) TryLock(ctx context.Context, owner Owner, opts ...Option) (bool, error) {
+	co, err := m.members[0].client.opts.call(opts)
+	if err != nil {
+		return false, m.wrap("TryLock", owner, err)
+	}
+	co.bounded = true
+	ok, err := m.take(ctx, owner, co)
+	return ok, m.wrap("TryLock", owner, err)
+}
+
+func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acquired bool, err error) {
+	if owner == "" {
+		return false, ErrBadOwner
+	}
+	end, err := beginAll(m.members)
+	if err != nil {
+		return false, err
+	}
+	defer end()
+	wait := waiting{bounded: co.bounded, deadline: time.Now().Add(co.wait)}
+	defer func() { wait.end(acquired) }()
+	for {
+		busy, ttl, err := m.attempt(ctx, owner, co)
+		if err != nil {
+			return false, err
+		}
+		if ttl == granted {
+			return true, nil
+		}
+		if wait.lock != busy {
+			wait.end(false)
+			wait.lock, wait.w = busy, nil
+		}
+		if again, err := wait.next(ctx, ttl); !again {
+			return false, err
+		}
+	}
+}
+
+// attempt takes all locks (granted), or none and says which one is busy for how long.
+func (m *MultiLock) attempt(ctx context.Context, owner Owner, co callOptions) (*RLock, time.Duration, error) {
+	if m.one != nil {
+		return m.one.attemptAll(ctx, m.members, owner, co)
+	}
+	for i, l := range m.members {
+		lease := co
+		if lease.watched {
+			lease.lease = l.client.opts.WatchdogTimeout
+		}
+		ttl, err := l.proto.attempt(ctx, l, owner, lease)
+		if err == nil && ttl == granted && !m.valid(m.members[:i+1], owner) {
+			i++ // this one is to be given back, too
+			err = ErrElapsed
+		}
+		if err != nil || ttl != granted {
+			// With a context that lasts: giving back must not fail because taking did.
+			_, _ = unlockEach(context.WithoutCancel(ctx), m.members[:i], owner)
+			return l, ttl, err
+		}
+	}
+	return nil, granted, nil
+}
+
+// valid reports whether owner can still count on all of locks.
+func (m *MultiLock) valid(locks []*RLock, owner Owner) bool {
+	now := time.Now()
+	for _, l := range locks {
+		if !now.Before(l.client.holds.until(l, owner)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Unlock takes back one of owner's holds of each lock. It tries them all, whatever becomes of the
+// others, and returns how many it took back; the error, if that is not all, joins an [*Error] for
+// each of the others ([ErrNotHeld] for those that were lost before).
+func (m *MultiLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err error) {
+	if owner == "" {
+		return 0, m.wrap("Unlock", owner, ErrBadOwner)
+	}
+	end, err := beginAll(m.members)
+	if err != nil {
+		return 0, m.wrap("Unlock", owner, err)
+	}
+	defer end()
+	if m.one != nil {
+		return m.one.unlockAll(ctx, m.members, owner)
+	}
+	return unlockEach(ctx, m.members, owner)
+}
+
+func unlockEach(ctx context.Context, locks []*RLock, owner Owner) (unlocked int, err error) {
+	var failed []error
+	for _, l := range locks {
+		if _, err := l.proto.unlock(ctx, l, owner); err != nil {
+			failed = append(failed, l.wrap("Unlock", owner, err))
+		} else {
+			unlocked++
+		}
+	}
+	return unlocked, errors.Join(failed...)
+}
+
+// IsHeldBy reports whether owner holds all of the locks.
+func (m *MultiLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
+	for _, l := range m.members {
+		if held, err := l.IsHeldBy(ctx, owner); !held || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// HoldContext returns a context for work under owner's holds, which ends when one of them does: see
+// [RLock.HoldContext].
+func (m *MultiLock) HoldContext(parent context.Context, owner Owner) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	cancels := []context.CancelFunc{cancel}
+	for _, l := range m.members {
+		ctx, cancel = l.HoldContext(ctx, owner)
+		cancels = append(cancels, cancel)
+	}
+	return ctx, func() {
+		for _, cancel := range cancels {
+			cancel()
+		}
+	}
+}
+
+// beginAll admits an operation to the clients of all locks.
+func beginAll(locks []*RLock) (end func(), err error) {
+	for i, l := range locks {
+		if err := l.begin(); err != nil {
+			for _, begun := range locks[:i] {
+				begun.client.work.Done()
+			}
+			return nil, err
+		}
+	}
+	return func() {
+		for _, l := range locks {
+			l.client.work.Done()
+		}
+	}, nil
+}
+
+func (m *MultiLock) wrap(op string, owner Owner, err error) error {
+	if err == nil {
+		return nil
+	}
+	names := make([]string, len(m.members))
+	for i, l := range m.members {
+		names[i] = l.name
+	}
+	return &Error{Op: op, Lock: strings.Join(names, "+"), Owner: owner, Err: err}
+}

@@ -1,0 +1,173 @@
+package lockimpl
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// attemptAll is attempt for several locks of one client by one script.
+func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, co callOptions) (
+	*RLock, time.Duration, error) {
+	hs := p.client.holds
+	held, err := p.enterAll(ctx, locks, owner)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer p.exitAll(held)
+	for i, h := range held {
+		if err := p.reconcile(ctx, locks[i], h); err != nil {
+			return nil, 0, err
+		}
+		co.lease = max(co.lease, hs.longestLease(h))
+	}
+	for range tries {
+		request, called := p.client.nextRequest(), time.Now()
+		args := make([]any, 0, 8+3*len(locks))
+		args = append(args, evalsha, acquireMulti.digest, 3*len(locks))
+		for i, l := range locks {
+			args = append(args, l.nameArg, l.counterArg, held[i].recordArg)
+		}
+		args = append(args, co.lease.Milliseconds(), held[0].ownerArg, request, p.memory, locks[0].counterLife)
+		cmd := redis.NewIntSliceCmd(ctx, args...)
+		if err := p.client.run(ctx, acquireMulti, cmd, p.settleAll(locks, held, co.lease)); err != nil {
+			p.unansweredAll(locks, held, co.lease, err)
+			return nil, 0, err
+		}
+		switch answer := cmd.Val(); answer[0] {
+		case 1:
+			ends := safe(called, co.lease)
+			for i, h := range held {
+				hs.granted(h, co, request, answer[i+1], ends)
+			}
+			if !time.Now().Before(ends) {
+				// The answer came when the leases were over.
+				_, _ = p.releaseAll(context.WithoutCancel(ctx), locks, held)
+				return nil, 0, ErrElapsed
+			}
+			return nil, granted, nil
+		case 0:
+			ttl := time.Duration(-1)
+			if answer[2] >= 0 {
+				ttl = time.Duration(answer[2]) * time.Millisecond
+			}
+			return locks[answer[1]-1], ttl, nil
+		}
+		p.client.overtaken()
+	}
+	return nil, 0, ErrSuperseded
+}
+
+// unlockAll is unlock for several locks of one client by one script.
+func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) (int, error) {
+	held, err := p.enterAll(ctx, locks, owner)
+	if err != nil {
+		return 0, locks[0].wrap("Unlock", owner, err)
+	}
+	defer p.exitAll(held)
+	for i, h := range held {
+		if levels, _ := p.client.holds.known(h); levels > 0 {
+			// If that fails, so may what follows; it is tried all the same.
+			_ = p.reconcile(ctx, locks[i], h)
+		}
+	}
+	return p.releaseAll(ctx, locks, held)
+}
+
+func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold) (unlocked int, err error) {
+	hs := p.client.holds
+	owner := held[0].key.owner
+	args := make([]any, 0, 7+4*len(locks))
+	args = append(args, evalsha, releaseMulti.digest, 3*len(locks))
+	for i, l := range locks {
+		args = append(args, l.nameArg, l.channelArg, held[i].recordArg)
+	}
+	request, called := p.client.nextRequest(), time.Now()
+	args = append(args, unlockMessageArg, held[0].ownerArg, request, p.memory)
+	leases := make([]time.Duration, len(held))
+	longest := time.Duration(0)
+	for i, h := range held {
+		_, leases[i] = hs.known(h)
+		longest = max(longest, leases[i])
+		args = append(args, leases[i].Milliseconds())
+	}
+	var failed []error
+	cmd := redis.NewIntSliceCmd(ctx, args...)
+	if err := p.client.run(ctx, releaseMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
+		p.unansweredAll(locks, held, longest, err)
+		for i, h := range held {
+			hs.popOne(h)
+			failed = append(failed, locks[i].wrap("Unlock", owner, err))
+		}
+		return 0, errors.Join(failed...)
+	}
+	for i, remain := range cmd.Val() {
+		if err := hs.unlockedOne(held[i], request, remain, safe(called, leases[i])); err != nil {
+			failed = append(failed, locks[i].wrap("Unlock", owner, err))
+		} else {
+			unlocked++
+		}
+	}
+	return unlocked, errors.Join(failed...)
+}
+
+// unlockedOne notes a release script's answer for one hold.
+func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) error {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h.request = max(h.request, request)
+	switch {
+	case remain == -2:
+		hs.pop(h, len(h.levels)-1)
+		return ErrSuperseded
+	case remain < 0:
+		hs.lose(h)
+		h.unsettled = false
+		return ErrNotHeld
+	case remain == 0:
+		h.unsettled = false
+		hs.pop(h, 0)
+	default:
+		h.ends = ends
+		hs.pop(h, len(h.levels)-1)
+	}
+	return nil
+}
+
+// enterAll begins a request on each of locks, which are in the order of their names, so that two
+// calls cannot wait for each other.
+func (p *hardened) enterAll(ctx context.Context, locks []*RLock, owner Owner) ([]*hold, error) {
+	held := make([]*hold, 0, len(locks))
+	for _, l := range locks {
+		h, err := p.client.holds.enter(ctx, l, owner)
+		if err != nil {
+			p.exitAll(held)
+			return nil, err
+		}
+		held = append(held, h)
+	}
+	return held, nil
+}
+
+func (p *hardened) exitAll(held []*hold) {
+	for _, h := range held {
+		p.client.holds.exit(h)
+	}
+}
+
+func (p *hardened) unansweredAll(locks []*RLock, held []*hold, lease time.Duration, err error) {
+	for i, h := range held {
+		p.unanswered(locks[i], h, lease, err)
+	}
+}
+
+// settleAll is settle for each, to be called when an abandoned command is over.
+func (p *hardened) settleAll(locks []*RLock, held []*hold, lease time.Duration) func() {
+	return func() {
+		for i, h := range held {
+			p.settle(locks[i], h, lease)
+		}
+	}
+}
