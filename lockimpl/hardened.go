@@ -45,18 +45,18 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	if err := p.reconcile(ctx, l, h); err != nil {
 		return 0, err
 	}
-	co.lease = max(co.lease, hs.longestLease(h))
+	again := max(co.lease, hs.longestLease(h)) // a re-entry does not shorten
 	for range tries {
 		request, called := p.client.nextRequest(), time.Now()
 		cmd := redis.NewIntCmd(ctx, evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg,
-			co.lease.Milliseconds(), h.ownerArg, request, p.memory, l.counterLife)
-		if err := p.client.run(ctx, acquireHardened, cmd, func() { p.settle(l, h, co.lease) }); err != nil {
-			p.unanswered(l, h, co.lease, err)
+			co.lease.Milliseconds(), h.ownerArg, request, p.memory, l.counterLife, again.Milliseconds())
+		if err := p.client.run(ctx, acquireHardened, cmd, func() { p.settle(l, h, again) }); err != nil {
+			p.unanswered(l, h, again, err)
 			return 0, err
 		}
 		switch answer := cmd.Val(); {
 		case answer > 0:
-			hs.granted(h, co, request, answer, safe(called, co.lease))
+			hs.granted(h, co, again, request, answer, called)
 			return granted, nil
 		case answer == -1:
 			return -1, nil
@@ -77,17 +77,21 @@ func safe(called time.Time, lease time.Duration) time.Time {
 	return called.Add(lease - Margin(lease))
 }
 
-// granted notes that the server granted a hold. With another token than before it is the first of
-// a new grant: what the owner thought it held had ended.
-func (hs *holds) granted(h *hold, co callOptions, request, token int64, ends time.Time) {
+// granted notes that the server granted a hold: a re-entry, under lease again, or, with another
+// token than before, the first hold of a new grant; then what the owner thought it held had ended.
+// It returns when the hold ends.
+func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, token int64, called time.Time) time.Time {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if h.token != token {
 		hs.lose(h)
 		h.unsettled = false
+	} else if len(h.levels) > 0 {
+		co.lease = again
 	}
 	h.request, h.token = request, token
-	hs.push(h, co, ends)
+	hs.push(h, co, safe(called, co.lease))
+	return h.ends
 }
 
 func (hs *holds) longestLease(h *hold) (lease time.Duration) {

@@ -17,32 +17,39 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 		return nil, 0, err
 	}
 	defer p.exitAll(held)
+	again := make([]time.Duration, len(held)) // a re-entry does not shorten
+	longest := co.lease
 	for i, h := range held {
 		if err := p.reconcile(ctx, locks[i], h); err != nil {
 			return nil, 0, err
 		}
-		co.lease = max(co.lease, hs.longestLease(h))
+		again[i] = max(co.lease, hs.longestLease(h))
+		longest = max(longest, again[i])
 	}
 	for range tries {
 		request, called := p.client.nextRequest(), time.Now()
-		args := make([]any, 0, 8+3*len(locks))
+		args := make([]any, 0, 8+4*len(locks))
 		args = append(args, evalsha, acquireMulti.digest, 3*len(locks))
 		for i, l := range locks {
 			args = append(args, l.nameArg, l.counterArg, held[i].recordArg)
 		}
 		args = append(args, co.lease.Milliseconds(), held[0].ownerArg, request, p.memory, locks[0].counterLife)
+		for _, lease := range again {
+			args = append(args, lease.Milliseconds())
+		}
 		cmd := redis.NewIntSliceCmd(ctx, args...)
-		if err := p.client.run(ctx, acquireMulti, cmd, p.settleAll(locks, held, co.lease)); err != nil {
-			p.unansweredAll(locks, held, co.lease, err)
+		if err := p.client.run(ctx, acquireMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
+			p.unansweredAll(locks, held, longest, err)
 			return nil, 0, err
 		}
 		switch answer := cmd.Val(); answer[0] {
 		case 1:
-			ends := safe(called, co.lease)
+			over := false
 			for i, h := range held {
-				hs.granted(h, co, request, answer[i+1], ends)
+				ends := hs.granted(h, co, again[i], request, answer[i+1], called)
+				over = over || !time.Now().Before(ends)
 			}
-			if !time.Now().Before(ends) {
+			if over {
 				// The answer came when the leases were over.
 				_, _ = p.releaseAll(context.WithoutCancel(ctx), locks, held)
 				return nil, 0, ErrElapsed

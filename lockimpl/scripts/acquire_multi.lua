@@ -1,5 +1,6 @@
 -- All of several locks, or none. KEYS: for each lock 3i-2 lock, 3i-1 token counter, 3i the owner's
--- last request on it. ARGV: as for acquire_hardened, for all of them.
+-- last request on it. ARGV: 1 to 5 as for acquire_hardened, 5+i lease of lock i in ms if the owner
+-- holds it already.
 -- {1, token, ...}: acquired. {0, i, ms}: lock i is held by another for so long (-1: no expiry).
 -- {-1}: superseded by a later request of the owner.
 -- Idempotent: a copy of a request that was executed gets the first answer (if that was a refusal,
@@ -43,6 +44,10 @@ for i = 1, n do
 end
 for i = 1, n do
   local token = tokens[i + 1]
+  local lease = ARGV[1]
+  if redis.call('exists', KEYS[3 * i - 2]) == 1 then
+    lease = ARGV[5 + i]
+  end
   if token == '0' then
     local count = redis.call('incr', KEYS[3 * i - 1])
     if count == 1 and ARGV[5] ~= '0' then
@@ -54,8 +59,8 @@ for i = 1, n do
     end
   end
   redis.call('hincrby', KEYS[3 * i - 2], ARGV[2], 1)
-  redis.call('pexpire', KEYS[3 * i - 2], ARGV[1])
-  redis.call('set', KEYS[3 * i], ARGV[3] .. ':' .. token .. ':' .. token, 'px', ARGV[1] + ARGV[4])
+  redis.call('pexpire', KEYS[3 * i - 2], lease)
+  redis.call('set', KEYS[3 * i], ARGV[3] .. ':' .. token .. ':' .. token, 'px', lease + ARGV[4])
   tokens[i + 1] = tonumber(token)
 end
 return tokens
