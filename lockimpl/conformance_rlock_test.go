@@ -30,7 +30,7 @@ var rlockProperties = []struct {
 		l := c.Lock("x")
 		each(32, func(i int) {
 			o := c.Owner(int64(i))
-			for range 30 { // Redisson's test: 156
+			for range 15 { // Redisson's test: 156
 				if err := l.Lock(ctx, o); err != nil {
 					t.Error(err)
 				}
@@ -249,7 +249,7 @@ var rlockProperties = []struct {
 		l := c.Lock("x")
 		each(16, func(i int) {
 			o := c.Owner(int64(i))
-			for range 50 {
+			for range 20 {
 				ok, err := l.TryLock(ctx, o)
 				if err != nil {
 					t.Error(err)
@@ -269,10 +269,10 @@ var rlockProperties = []struct {
 		concurrency(t, 1, 150, 1, w)
 	}},
 	{"testConcurrencyLoop_MultiInstance", func(t *testing.T, w *world) {
-		concurrency(t, 16, 16, 20, w) // Redisson's test: 100 times
+		concurrency(t, 16, 16, 10, w) // Redisson's test: 100 times
 	}},
 	{"testConcurrency_MultiInstance", func(t *testing.T, w *world) {
-		concurrency(t, 50, 50, 1, w) // Redisson's test: 100 clients
+		concurrency(t, 30, 30, 1, w) // Redisson's test: 100 clients
 	}},
 	{"testLockAfterTimeout", func(t *testing.T, w *world) {
 		c := w.client("a", func(o *lockimpl.Options) { o.WatchdogTimeout, o.WatchdogBatch = time.Second, 50 })
@@ -357,12 +357,12 @@ func concurrency(t *testing.T, clients, threads, times int, w *world) {
 	}
 }
 
-// heavy has 20 threads take 20 locks in turn, 30 times each. (Redisson's test: up to 50,000 times.)
+// heavy has 20 threads take 20 locks in turn, 20 times each. (Redisson's test: up to 50,000 times.)
 func heavy(t *testing.T, w *world, lock func(*lockimpl.RLock, context.Context, lockimpl.Owner, ...lockimpl.Option) error) {
 	c := w.client("a")
 	each(20, func(i int) {
 		o := c.Owner(int64(i))
-		for j := range 30 {
+		for j := range 20 {
 			l := c.Lock(fmt.Sprint("lock", (i+j)%20))
 			if err := lock(l, ctx, o); err != nil {
 				t.Error(err)

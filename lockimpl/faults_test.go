@@ -3,6 +3,7 @@ package lockimpl_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -312,12 +313,13 @@ func TestScriptFlushIsInvisible(t *testing.T) {
 
 func TestServerRefusalsNameTheOperationAndTakeNothing(t *testing.T) {
 	eachGeneration(t, func(t *testing.T, w *world) {
-		for _, refusal := range []string{
+		for i, refusal := range []string{
 			"BUSY Redis is busy running a script", "LOADING Redis is loading the dataset in memory",
 			"READONLY You can't write against a read only replica.", "OOM command not allowed",
 			"MISCONF Redis is configured to save RDB snapshots", "NOAUTH Authentication required.",
 		} {
-			c := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
+			name := fmt.Sprint("client", i)
+			c := w.prime(w.clientOver(w.dialRetrying(name, -1), name))
 			l, o := c.Lock("x"), c.Owner(1)
 			w.server.SetError(refusal)
 			err := l.Lock(ctx, o)

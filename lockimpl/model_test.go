@@ -84,7 +84,7 @@ func TestModelMiniredisAndRedisAgree(t *testing.T) {
 	t.Cleanup(func() { miniClient.Close() })
 	for _, g := range generations {
 		t.Run(string(g), func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
+			rapid.Check(t, func(t *rapid.T) { // -rapid.checks=N for more
 				places := []*place{{name: "miniredis", rdb: miniClient}, {name: "redis", rdb: real}}
 				for _, p := range places {
 					p.token = map[string]int64{}
