@@ -100,7 +100,7 @@ func (c *Client) Lock(name string) *RLock {
 	channel := channelOf(name)
 	return &RLock{
 		client: c, proto: c.proto, name: name, channel: channel, bad: checkName(name),
-		nameArg: name, channelArg: channel, counterArg: counterOf(name), counterLife: counterLife,
+		nameArg: name, channelArg: channel, counterArg: counterOf(name),
 	}
 }
 
@@ -146,27 +146,31 @@ func (c *Client) newRequestID() (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
+// requestBase makes request numbers have 16 digits from 1970 to 2223, so that scripts can compare
+// them as strings.
+const requestBase = 1_000_000_000_000_000
+
 // startRequests sets the number before the first request's. Numbers follow the clock in
 // microseconds, so that those of a client that takes over an id are higher than its forerunner's;
 // they begin up to a second ahead, by chance, so that none is equal.
 func (c *Client) startRequests() error {
 	var ahead [4]byte
 	err := c.random(ahead[:])
-	c.lastRequest.Store(time.Now().UnixMicro() + int64(binary.BigEndian.Uint32(ahead[:])%1e6))
+	c.lastRequest.Store(requestBase + time.Now().UnixMicro() + int64(binary.BigEndian.Uint32(ahead[:])%1e6))
 	return err
 }
 
 // overtaken skips the numbers that the owner's other client may have used.
 func (c *Client) overtaken() { c.lastRequest.Add(2e6) }
 
-// nextRequest returns a number above all earlier ones of this client.
-func (c *Client) nextRequest() int64 {
-	now := time.Now().UnixMicro()
+// nextRequest returns the time and a number above all earlier ones of this client.
+func (c *Client) nextRequest() (request int64, now time.Time) {
+	now = time.Now()
 	for {
 		last := c.lastRequest.Load()
-		next := max(now, last+1)
-		if c.lastRequest.CompareAndSwap(last, next) {
-			return next
+		request = max(requestBase+now.UnixMicro(), last+1)
+		if c.lastRequest.CompareAndSwap(last, request) {
+			return request, now
 		}
 	}
 }

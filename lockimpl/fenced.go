@@ -22,7 +22,7 @@ type FencedLock struct{ *RLock }
 func (c *Client) FencedLock(name string) *FencedLock {
 	l := c.Lock(name)
 	l.counterArg = prefixed("redisson_lock_token", name)
-	l.counterLife = forEver
+	l.fenced = true
 	if _, ok := c.proto.(*hardened); !ok && l.bad == nil {
 		l.bad = ErrGeneration
 	}

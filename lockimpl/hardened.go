@@ -13,10 +13,9 @@ import (
 // channel and message are theirs. Two more keys, in the lock's Cluster slot:
 //
 // The record of an owner's last request on a lock (see requestOf) holds the request's number, its
-// answer, and the fencing token of the owner's grant. Numbers rise, so a script that finds its own
-// number answers what it answered before, and one that finds a higher number does nothing. The
-// record outlives the lease by Options.memory, and a renewal prolongs it: while an owner holds the
-// lock, no request of it can be taken for new that is not.
+// answer. Numbers rise, so a script that finds its own number answers what it answered before, and
+// one that finds a higher number does nothing. The record outlives the lease by memory, and a
+// renewal prolongs it: while an owner holds the lock, no old request of it can be taken for new.
 //
 // The token counter (see counterOf) gives each grant a higher number.
 //
@@ -25,43 +24,50 @@ import (
 // in the background for as long as the lease may last.
 type hardened struct {
 	client *Client
-	memory any // Options.latchLifetime in ms, boxed once
+	memory time.Duration // see Options.latchLifetime
 }
 
 func newHardened(c *Client) *hardened {
-	return &hardened{client: c, memory: c.opts.latchLifetime().Milliseconds()}
+	return &hardened{client: c, memory: c.opts.latchLifetime()}
 }
-
-// How long a lock's token counter is kept, in ms.
-var counterLife, forEver any = (24 * time.Hour).Milliseconds(), int64(0)
 
 func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
 	hs := p.client.holds
-	h, err := hs.enter(ctx, l, owner)
+	h, v, err := hs.enter(ctx, l, owner)
 	if err != nil {
 		return 0, err
 	}
 	defer hs.exit(h)
-	if err := p.reconcile(ctx, l, h); err != nil {
-		return 0, err
+	if v.unsettled {
+		if err := p.reconcile(ctx, l, h); err != nil {
+			return 0, err
+		}
+		v = hs.viewOf(h)
 	}
-	again := max(co.lease, hs.longestLease(h)) // a re-entry does not shorten
+	again := max(co.lease, v.longest) // a re-entry does not shorten
 	for range tries {
-		request, called := p.client.nextRequest(), time.Now()
-		cmd := redis.NewIntCmd(ctx, evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg,
-			co.lease.Milliseconds(), h.ownerArg, request, p.memory, l.counterLife, again.Milliseconds())
+		request, called := p.client.nextRequest()
+		args := append(make([]any, 0, 12), evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg,
+			co.lease.Milliseconds(), h.ownerArg, request, (co.lease + p.memory).Milliseconds())
+		if again > co.lease || l.fenced {
+			args = append(args, (again - co.lease).Milliseconds())
+		}
+		if l.fenced {
+			args = append(args, 1)
+		}
+		cmd := redis.NewIntCmd(ctx, args...)
 		if err := p.client.run(ctx, acquireHardened, cmd, func() { p.settle(l, h, again) }); err != nil {
 			p.unanswered(l, h, again, err)
 			return 0, err
 		}
 		switch answer := cmd.Val(); {
-		case answer > 0:
+		case answer > 0 || answer == -1:
 			hs.granted(h, co, again, request, answer, called)
 			return granted, nil
-		case answer == -1:
+		case answer == -2:
 			return -1, nil
 		case answer < 0:
-			return time.Duration(-answer-2) * time.Millisecond, nil
+			return time.Duration(-3-answer) * time.Millisecond, nil
 		}
 		p.client.overtaken()
 	}
@@ -77,73 +83,69 @@ func safe(called time.Time, lease time.Duration) time.Time {
 	return called.Add(lease - Margin(lease))
 }
 
-// granted notes that the server granted a hold: a re-entry, under lease again, or, with another
-// token than before, the first hold of a new grant; then what the owner thought it held had ended.
-// It returns when the hold ends.
-func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, token int64, called time.Time) time.Time {
+// granted notes the acquire script's answer: a re-entry (-1), under lease again, or the token of a
+// new grant; if the owner thought that it held the lock already, that had ended. It returns when
+// the hold ends.
+func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, answer int64, called time.Time) time.Time {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if h.token != token {
+	if answer == -1 {
+		co.lease = again
+	} else {
 		hs.lose(h)
 		h.unsettled = false
-	} else if len(h.levels) > 0 {
-		co.lease = again
+		h.token = answer
 	}
-	h.request, h.token = request, token
+	h.request = request
 	hs.push(h, co, safe(called, co.lease))
 	return h.ends
 }
 
-func (hs *holds) longestLease(h *hold) (lease time.Duration) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	for _, level := range h.levels {
-		lease = max(lease, level.lease)
-	}
-	return lease
-}
-
 func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, error) {
 	hs := p.client.holds
-	h, err := hs.enter(ctx, l, owner)
+	h, v, err := hs.enter(ctx, l, owner)
 	if err != nil {
 		return false, err
 	}
 	defer hs.exit(h)
 	// A hold that the client knows nothing of, or calls lost, may still be there: the server says.
-	if levels, _ := hs.known(h); levels > 0 {
+	if v.unsettled && v.levels > 0 {
 		if err := p.reconcile(ctx, l, h); err != nil {
 			hs.popOne(h)
 			return false, err
 		}
+		v = hs.viewOf(h)
 	}
-	levels, lease := hs.known(h)
-	remain, err := p.release(ctx, l, h, lease, -1)
+	memory := p.memory
+	if v.levels != 1 {
+		memory += v.outer // holds may remain
+	}
+	remain, request, called, err := p.release(ctx, l, h, v.outer, memory, -1)
 	if err != nil {
 		hs.popOne(h)
 		return false, err
 	}
+	return remain == 0, hs.unlockedOne(h, request, remain, safe(called, v.outer))
+}
+
+// unlockedOne notes the release script's answer to the unlock of a hold.
+func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) error {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
+	h.request = request
 	switch {
 	case remain < 0:
 		hs.lose(h)
 		h.unsettled = false
-		return false, ErrNotHeld
+		return ErrNotHeld
 	case remain == 0:
 		h.unsettled = false
 		hs.pop(h, 0)
-		return true, nil
+	default:
+		h.ends = ends
+		hs.pop(h, len(h.levels)-1)
 	}
-	hs.pop(h, levels-1)
-	return false, nil
-}
-
-// known returns how many holds the client knows of, and the lease to set when one is taken back.
-func (hs *holds) known(h *hold) (levels int, outer time.Duration) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	return len(h.levels), hs.leaseOf(h.levels[:max(0, len(h.levels)-1)])
+	return nil
 }
 
 // popOne forgets the innermost hold.
@@ -155,53 +157,45 @@ func (hs *holds) popOne(h *hold) {
 
 // release executes the release script: to take back one hold (keep -1), or to leave at most keep.
 // It returns how many remain, -1: the owner has none.
-func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease time.Duration, keep int) (int64, error) {
+func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory time.Duration, keep int) (
+	remain, request int64, called time.Time, err error) {
 	for range tries {
-		request, called := p.client.nextRequest(), time.Now()
-		args := append(make([]any, 0, 12), evalsha, releaseHardened.digest, 3, l.nameArg, l.channelArg, h.recordArg,
-			unlockMessageArg, lease.Milliseconds(), h.ownerArg, request, p.memory)
+		request, called = p.client.nextRequest()
+		args := append(make([]any, 0, 11), evalsha, releaseHardened.digest, 3, l.nameArg, l.channelArg, h.recordArg,
+			h.ownerArg, request, memory.Milliseconds(), lease.Milliseconds())
 		if keep >= 0 {
 			args = append(args, keep)
 		}
 		cmd := redis.NewIntCmd(ctx, args...)
 		if err := p.client.run(ctx, releaseHardened, cmd, func() { p.settle(l, h, lease) }); err != nil {
 			p.unanswered(l, h, lease, err)
-			return 0, err
+			return 0, 0, called, err
 		}
 		if remain := cmd.Val(); remain != -2 {
-			p.client.holds.released(h, request, remain, safe(called, lease))
-			return remain, nil
+			return remain, request, called, nil
 		}
 		p.client.overtaken()
 	}
-	return 0, ErrSuperseded
-}
-
-func (hs *holds) released(h *hold, request, remain int64, ends time.Time) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	h.request = request
-	if remain > 0 {
-		h.ends = ends
-	}
+	return 0, 0, called, ErrSuperseded
 }
 
 // reconcile makes the server's hold count what the client knows, if it may be another.
 func (p *hardened) reconcile(ctx context.Context, l *RLock, h *hold) error {
 	hs := p.client.holds
-	hs.mu.Lock()
-	unsettled, levels, lease := h.unsettled, len(h.levels), hs.leaseOf(h.levels)
-	hs.mu.Unlock()
-	if !unsettled {
+	v := hs.viewOf(h)
+	if !v.unsettled {
 		return nil
 	}
-	remain, err := p.release(ctx, l, h, lease, levels)
+	remain, request, called, err := p.release(ctx, l, h, v.inner, v.inner+p.memory, v.levels)
 	if err != nil {
 		return err
 	}
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if remain <= 0 {
+	h.request = request
+	if remain > 0 {
+		h.ends = safe(called, v.inner)
+	} else {
 		hs.lose(h)
 	}
 	h.unsettled = false
@@ -253,7 +247,7 @@ func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
 	hs.mu.Unlock()
 	deadline := time.Now().Add(lease)
 	for delay := settleMin; time.Now().Before(deadline); delay = min(2*delay, settleMax) {
-		current, err := hs.enter(c.closing, l, h.key.owner)
+		current, _, err := hs.enter(c.closing, l, h.key.owner)
 		if err != nil {
 			break
 		}
@@ -284,7 +278,7 @@ func (p *hardened) force(ctx context.Context, l *RLock) (bool, error) {
 		return false, err
 	}
 	cmd := redis.NewIntCmd(ctx, evalsha, forceHardened.digest, 3, l.nameArg, l.channelArg,
-		latchOf(l.name, request), unlockMessage, p.memory)
+		latchOf(l.name, request), unlockMessage, p.memory.Milliseconds())
 	if err := p.client.run(ctx, forceHardened, cmd, nil); err != nil {
 		return false, err
 	}
@@ -318,7 +312,7 @@ func (p *hardened) renewBatch(batch []renewal) error {
 	for _, r := range batch {
 		args = append(args, r.hold.key.lock, r.hold.recordArg)
 	}
-	args = append(args, timeout.Milliseconds(), p.memory)
+	args = append(args, timeout.Milliseconds(), (timeout + p.memory).Milliseconds())
 	for _, r := range batch {
 		args = append(args, r.hold.ownerArg, r.request)
 	}

@@ -199,9 +199,34 @@ func (hs *holds) forget(lock string) {
 
 // ---- for generation Hardened
 
+// view is what a request needs to know of a hold. The leases are the watchdog timeout where there
+// is no such level.
+type view struct {
+	levels    int
+	unsettled bool
+	longest   time.Duration // 0 without levels
+	inner     time.Duration // of the innermost level
+	outer     time.Duration // of the level that remains when one is taken back
+}
+
+func (hs *holds) viewOf(h *hold) view {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return hs.viewLocked(h)
+}
+
+func (hs *holds) viewLocked(h *hold) view {
+	v := view{levels: len(h.levels), unsettled: h.unsettled, inner: hs.leaseOf(h.levels),
+		outer: hs.leaseOf(h.levels[:max(0, len(h.levels)-1)])}
+	for _, level := range h.levels {
+		v.longest = max(v.longest, level.lease)
+	}
+	return v
+}
+
 // enter waits until no request of the owner on the lock is under way, and begins one, which must
 // end with exit.
-func (hs *holds) enter(ctx context.Context, l *RLock, owner Owner) (*hold, error) {
+func (hs *holds) enter(ctx context.Context, l *RLock, owner Owner) (*hold, view, error) {
 	key := holdKey{l.name, owner}
 	hs.mu.Lock()
 	h := hs.get(key)
@@ -211,8 +236,9 @@ func (hs *holds) enter(ctx context.Context, l *RLock, owner Owner) (*hold, error
 	}
 	if !h.busy {
 		h.busy = true
+		v := hs.viewLocked(h)
 		hs.mu.Unlock()
-		return h, nil
+		return h, v, nil
 	}
 	turn := make(chan struct{})
 	h.queue = append(h.queue, turn)
@@ -220,7 +246,7 @@ func (hs *holds) enter(ctx context.Context, l *RLock, owner Owner) (*hold, error
 	var err error
 	select {
 	case <-turn:
-		return h, nil
+		return h, hs.viewOf(h), nil
 	case <-ctx.Done():
 		err = notSent(ctx)
 	case <-hs.client.closing.Done():
@@ -235,7 +261,7 @@ func (hs *holds) enter(ctx context.Context, l *RLock, owner Owner) (*hold, error
 	if i < 0 { // it was our turn already
 		hs.exit(h)
 	}
-	return nil, err
+	return nil, view{}, err
 }
 
 // exit ends a request.

@@ -20,7 +20,9 @@ type RLock struct {
 	bad     error // the name's fault
 
 	// Arguments of commands, boxed once.
-	nameArg, channelArg, counterArg, counterLife any
+	nameArg, channelArg, counterArg any
+
+	fenced bool // counterArg counts from 1, for ever
 }
 
 // Answers of [RLock.RemainingTTL] that are not durations.

@@ -70,9 +70,10 @@ func (l *RLock) HoldContext(parent context.Context, owner Owner) (ctx context.Co
 // Token returns the fencing token of owner's hold, and whether there is one. Tokens of a lock
 // strictly increase from grant to grant; a re-entry has that of its grant.
 //
-// Where they come from: a counter on the server, which starts at the server's clock in
-// microseconds and is forgotten a day after; so they also increase over the loss of the counter,
-// if the server's clock was not set back. For a counter that is never forgotten, see [FencedLock].
+// Where they come from: a counter on the server, which starts at the server's clock, in units of
+// 100 µs, and is forgotten a day later. So they also increase over the loss of the counter, if the
+// server's clock was not set back and the lock was not granted more than 10,000 times a second all
+// the while. For a counter that is never forgotten, see [FencedLock].
 //
 // The faithful generations have no tokens.
 func (l *RLock) Token(owner Owner) (token int64, ok bool) {
@@ -161,7 +162,7 @@ func (hs *holds) verify(l *RLock, h *hold, w *lossWatch) {
 	}
 	defer c.work.Done()
 	// Not while a request is under way: it may be the unlock that was published.
-	entered, err := hs.enter(c.closing, l, h.key.owner)
+	entered, _, err := hs.enter(c.closing, l, h.key.owner)
 	if err != nil {
 		return
 	}

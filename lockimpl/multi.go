@@ -55,7 +55,7 @@ func oneScriptFor(locks []*RLock) *hardened {
 	}
 	_, oneServer := c.rdb.(*redis.Client)
 	for _, l := range locks {
-		if l.client != c || l.bad != nil || l.counterLife != locks[0].counterLife {
+		if l.client != c || l.bad != nil || l.fenced != locks[0].fenced {
 			return nil
 		}
 		if !oneServer && hashTag(l.name) != hashTag(locks[0].name) {

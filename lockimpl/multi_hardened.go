@@ -3,6 +3,7 @@ package lockimpl
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -23,19 +24,22 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 		if err := p.reconcile(ctx, locks[i], h); err != nil {
 			return nil, 0, err
 		}
-		again[i] = max(co.lease, hs.longestLease(h))
+		again[i] = max(co.lease, hs.viewOf(h).longest)
 		longest = max(longest, again[i])
 	}
 	for range tries {
-		request, called := p.client.nextRequest(), time.Now()
+		request, called := p.client.nextRequest()
 		args := make([]any, 0, 8+4*len(locks))
 		args = append(args, evalsha, acquireMulti.digest, 3*len(locks))
 		for i, l := range locks {
 			args = append(args, l.nameArg, l.counterArg, held[i].recordArg)
 		}
-		args = append(args, co.lease.Milliseconds(), held[0].ownerArg, request, p.memory, locks[0].counterLife)
+		args = append(args, co.lease.Milliseconds(), held[0].ownerArg, request, (co.lease + p.memory).Milliseconds())
 		for _, lease := range again {
-			args = append(args, lease.Milliseconds())
+			args = append(args, (lease - co.lease).Milliseconds())
+		}
+		if locks[0].fenced {
+			args = append(args, 1)
 		}
 		cmd := redis.NewIntSliceCmd(ctx, args...)
 		if err := p.client.run(ctx, acquireMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
@@ -75,7 +79,7 @@ func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) (
 	}
 	defer p.exitAll(held)
 	for i, h := range held {
-		if levels, _ := p.client.holds.known(h); levels > 0 {
+		if p.client.holds.viewOf(h).levels > 0 {
 			// If that fails, so may what follows; it is tried all the same.
 			_ = p.reconcile(ctx, locks[i], h)
 		}
@@ -85,34 +89,39 @@ func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) (
 
 func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold) (unlocked int, err error) {
 	hs := p.client.holds
-	owner := held[0].key.owner
-	args := make([]any, 0, 7+4*len(locks))
+	args := make([]any, 0, 5+5*len(locks))
 	args = append(args, evalsha, releaseMulti.digest, 3*len(locks))
 	for i, l := range locks {
 		args = append(args, l.nameArg, l.channelArg, held[i].recordArg)
 	}
-	request, called := p.client.nextRequest(), time.Now()
-	args = append(args, unlockMessageArg, held[0].ownerArg, request, p.memory)
+	request, called := p.client.nextRequest()
+	args = append(args, held[0].ownerArg, request)
 	leases := make([]time.Duration, len(held))
-	longest := time.Duration(0)
 	for i, h := range held {
-		_, leases[i] = hs.known(h)
-		longest = max(longest, leases[i])
-		args = append(args, leases[i].Milliseconds())
+		leases[i] = hs.viewOf(h).outer
+		args = append(args, (leases[i] + p.memory).Milliseconds(), leases[i].Milliseconds())
 	}
+	longest := slices.Max(leases)
 	var failed []error
 	cmd := redis.NewIntSliceCmd(ctx, args...)
 	if err := p.client.run(ctx, releaseMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
 		p.unansweredAll(locks, held, longest, err)
 		for i, h := range held {
 			hs.popOne(h)
-			failed = append(failed, locks[i].wrap("Unlock", owner, err))
+			failed = append(failed, locks[i].wrap("Unlock", held[i].key.owner, err))
 		}
 		return 0, errors.Join(failed...)
 	}
 	for i, remain := range cmd.Val() {
-		if err := hs.unlockedOne(held[i], request, remain, safe(called, leases[i])); err != nil {
-			failed = append(failed, locks[i].wrap("Unlock", owner, err))
+		if remain == -2 {
+			p.client.overtaken()
+			hs.popOne(held[i])
+			err = ErrSuperseded
+		} else {
+			err = hs.unlockedOne(held[i], request, remain, safe(called, leases[i]))
+		}
+		if err != nil {
+			failed = append(failed, locks[i].wrap("Unlock", held[i].key.owner, err))
 		} else {
 			unlocked++
 		}
@@ -120,35 +129,12 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	return unlocked, errors.Join(failed...)
 }
 
-// unlockedOne notes a release script's answer for one hold.
-func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) error {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	h.request = max(h.request, request)
-	switch {
-	case remain == -2:
-		hs.pop(h, len(h.levels)-1)
-		return ErrSuperseded
-	case remain < 0:
-		hs.lose(h)
-		h.unsettled = false
-		return ErrNotHeld
-	case remain == 0:
-		h.unsettled = false
-		hs.pop(h, 0)
-	default:
-		h.ends = ends
-		hs.pop(h, len(h.levels)-1)
-	}
-	return nil
-}
-
 // enterAll begins a request on each of locks, which are in the order of their names, so that two
 // calls cannot wait for each other.
 func (p *hardened) enterAll(ctx context.Context, locks []*RLock, owner Owner) ([]*hold, error) {
 	held := make([]*hold, 0, len(locks))
 	for _, l := range locks {
-		h, err := p.client.holds.enter(ctx, l, owner)
+		h, _, err := p.client.holds.enter(ctx, l, owner)
 		if err != nil {
 			p.exitAll(held)
 			return nil, err

@@ -8,8 +8,6 @@ import "strings"
 // unlockMessage is what a release publishes.
 const unlockMessage = "0"
 
-var unlockMessageArg any = unlockMessage
-
 // channelOf is the channel on which the releases of a lock are published.
 func channelOf(lock string) string { return prefixed("redisson_lock__channel", lock) }
 
