@@ -1,0 +1,97 @@
+package scenarios
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// Scenario is one named story.
+type Scenario struct {
+	Name   string
+	Title  string // one line
+	Story  string // who, what, when, and why it ends as it does
+	Source string // issue, paper, test, or seed it comes from
+	// Plan makes the run. Equal seeds give equal plans; most stories ignore the seed, which then
+	// decides only latencies and the small waits of programs.
+	Plan func(seed uint64) *plan.Plan
+	// Breaks names the guarantees that the story is expected to break for a subject. The others
+	// are expected to hold, or not to be claimed.
+	Breaks func(subject string) []string
+}
+
+// All is the registry, in the order of the catalogue.
+func All() []Scenario {
+	return []Scenario{
+		baseline,
+		watchdogDeath,
+		watchdogPauseShort,
+		partitionHolder,
+		keyExpiry,
+		nonOwnerUnlock,
+		oldOwnerUnlock,
+	}
+}
+
+// Find returns the scenario of that name.
+func Find(name string) (Scenario, bool) {
+	i := slices.IndexFunc(All(), func(s Scenario) bool { return s.Name == name })
+	if i < 0 {
+		return Scenario{}, false
+	}
+	return All()[i], true
+}
+
+// Names returns the names of all scenarios, in the order of the catalogue.
+func Names() []string {
+	var names []string
+	for _, s := range All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+const (
+	object    = "object"
+	exclusion = "exclusion"
+	effect    = "effect"
+	watchdog  = "watchdog"
+)
+
+// nothing is expected to break.
+func nothing(string) []string { return nil }
+
+// breaks builds an expectation: what breaks for all subjects, and what only for those that do not
+// tell their holder of a loss.
+func breaks(all []string, faithful []string) func(string) []string {
+	return func(subject string) []string {
+		if subject == "rlock-hardened" {
+			return all
+		}
+		return append(slices.Clone(all), faithful...)
+	}
+}
+
+// story makes a plan of version and name.
+func story(s string, faults []plan.Fault, clients ...plan.Client) *plan.Plan {
+	return &plan.Plan{Version: plan.Version, Name: s, Clients: clients, Faults: faults}
+}
+
+// client is one with a single thread.
+func client(name string, start time.Duration, steps ...plan.Step) plan.Client {
+	return plan.Client{Name: name, Threads: []plan.Thread{{ID: 1, Start: plan.Duration(start), Steps: steps}}}
+}
+
+// The lock that the stories are about.
+const order = "order:42"
+
+func lock() plan.Step { return plan.Step{Do: plan.Lock, Lock: order} }
+func tryLock(wait, lease time.Duration) plan.Step {
+	return plan.Step{Do: plan.TryLock, Lock: order, Wait: plan.Duration(wait), Lease: plan.Duration(lease)}
+}
+func unlock() plan.Step { return plan.Step{Do: plan.Unlock, Lock: order} }
+func work(d time.Duration) plan.Step {
+	return plan.Step{Do: plan.Work, Lock: order, For: plan.Duration(d)}
+}
+func sleep(d time.Duration) plan.Step { return plan.Step{Do: plan.Sleep, For: plan.Duration(d)} }

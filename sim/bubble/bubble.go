@@ -1,0 +1,66 @@
+// Package bubble runs a function under virtual time, in a testing/synctest bubble: time advances
+// only when every goroutine started in it is blocked for good reason.
+//
+// It is the one package outside tests and locktest that imports testing. synctest.Test needs a
+// *testing.T, which an ordinary program does not have; [testing.Main], which the standard library
+// keeps for programs that simulate "go test", makes one ([Main]). Tests give their own ([In]). It
+// must not know what runs in the bubble.
+package bubble
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+)
+
+// Bubbles starts bubbles. Several may run one after another; at once they gain nothing.
+type Bubbles struct{ t *testing.T }
+
+// In returns a starter for use in a test.
+func In(t *testing.T) *Bubbles { return &Bubbles{t} }
+
+// Main runs an ordinary program that needs bubbles and exits with the code it returns. It must be
+// called from main.main, once, before anything parses the global flag set, which is left empty.
+func Main(program func(b *Bubbles) int) {
+	if err := flag.CommandLine.Parse(nil); err != nil { // or testing would parse the program's arguments
+		panic(err)
+	}
+	match := func(string, string) (bool, error) { return true, nil }
+	testing.Main(match, []testing.InternalTest{{Name: "program", F: func(t *testing.T) {
+		os.Exit(program(&Bubbles{t}))
+	}}}, nil, nil)
+}
+
+// Run executes f in a new bubble and waits until it and all goroutines that it started have
+// ended. A panic of f, and goroutines that never end, come back as a [*PanicError].
+func (b *Bubbles) Run(f func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // synctest: goroutines are still blocked
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	var inner error
+	synctest.Test(b.t, func(*testing.T) {
+		defer func() {
+			if p := recover(); p != nil {
+				inner = &PanicError{Value: p, Stack: debug.Stack()}
+			}
+		}()
+		f()
+	})
+	return inner
+}
+
+// Settle blocks until every other goroutine of the bubble is durably blocked.
+func Settle() { synctest.Wait() }
+
+// PanicError is a panic inside a bubble.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }

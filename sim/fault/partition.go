@@ -1,0 +1,29 @@
+package fault
+
+import (
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// partition is a network that loses a client's packets. TCP sends them again when it has healed.
+var partition = Kind{
+	Name:  "partition",
+	About: "nothing the client sends arrives, nothing it is sent, or both; delivered after healing",
+	Needs: plan.FaultNeeds{Client: true, Lasts: true, Direction: true},
+	Begin: func(t Target, f plan.Fault, record *history.Fault) {
+		requests, replies := directions(f)
+		record.Step = f.Direction
+		if f.Direction == "" {
+			record.Step = "both"
+		}
+		t.Partition(f.Client, requests, replies)
+	},
+	End: func(t Target, f plan.Fault, record *history.Fault) {
+		requests, replies := directions(f)
+		record.Hits = t.Heal(f.Client, requests, replies)
+	},
+}
+
+func directions(f plan.Fault) (requests, replies bool) {
+	return f.Direction != "replies", f.Direction != "requests"
+}

@@ -1,0 +1,17 @@
+package fault
+
+import (
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// pauseWatchdog is a watchdog thread that gets no CPU, or is stuck: the rest of the process goes on.
+var pauseWatchdog = Kind{
+	Name:  "pause-watchdog",
+	About: "the client's renewal timers do not run, while its programs go on",
+	Needs: plan.FaultNeeds{Client: true, Lasts: true},
+	Begin: func(t Target, f plan.Fault, _ *history.Fault) { t.PauseWatchdog(f.Client) },
+	End: func(t Target, f plan.Fault, record *history.Fault) {
+		record.Hits = t.ResumeWatchdog(f.Client)
+	},
+}

@@ -1,0 +1,137 @@
+package network
+
+import (
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// End is one end of a connection, a [net.Conn].
+type End struct {
+	net      *Network
+	link     *Link
+	receives Direction
+
+	// guarded by net.mu
+	in       []byte
+	eof      bool // the other end's close has arrived
+	closed   bool // this end was closed
+	readable *sync.Cond
+	timer    *time.Timer
+	timeout  int  // numbers the deadlines set
+	expired  bool // the last one is over
+}
+
+// Name is the connection's name, for the server's end as for the client's.
+func (e *End) Name() string { return e.link.Name }
+
+// Read blocks until there is data, the other end's close, a local close, or the deadline.
+func (e *End) Read(p []byte) (int, error) {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	for {
+		switch {
+		case e.closed:
+			return 0, net.ErrClosed
+		case len(e.in) > 0:
+			k := copy(p, e.in)
+			if e.in = e.in[k:]; len(e.in) == 0 {
+				e.in = nil
+			}
+			return k, nil
+		case e.eof:
+			return 0, io.EOF
+		case e.expired:
+			return 0, os.ErrDeadlineExceeded
+		}
+		e.readable.Wait()
+	}
+}
+
+// Write queues p and never blocks.
+func (e *End) Write(p []byte) (int, error) {
+	e.net.mu.Lock()
+	if e.closed {
+		e.net.mu.Unlock()
+		return 0, net.ErrClosed
+	}
+	if e.eof {
+		e.net.mu.Unlock()
+		return 0, syscall.EPIPE
+	}
+	out := e.receives ^ 1
+	e.link.raw[out] = append(e.link.raw[out], chunk{kind: Data, data: append([]byte(nil), p...)})
+	e.net.mu.Unlock()
+	e.net.notify()
+	return len(p), nil
+}
+
+// Close closes this end; the other learns of it by a message behind all that was written.
+func (e *End) Close() error {
+	e.net.mu.Lock()
+	if e.closed {
+		e.net.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	if e.timer != nil {
+		e.timer.Stop()
+	}
+	out := e.receives ^ 1
+	e.link.raw[out] = append(e.link.raw[out], chunk{kind: Close})
+	e.readable.Broadcast()
+	e.net.mu.Unlock()
+	e.net.notify()
+	return nil
+}
+
+// SetReadDeadline has a blocked Read end at t; the zero time clears it.
+func (e *End) SetReadDeadline(t time.Time) error {
+	e.net.mu.Lock()
+	defer e.net.mu.Unlock()
+	if e.closed {
+		return net.ErrClosed
+	}
+	if e.timer != nil {
+		e.timer.Stop()
+		e.timer = nil
+	}
+	e.timeout++
+	e.expired = false
+	if t.IsZero() {
+		return nil
+	}
+	wait := time.Until(t)
+	if wait <= 0 {
+		e.expired = true
+		e.readable.Broadcast()
+		return nil
+	}
+	this := e.timeout
+	e.timer = time.AfterFunc(wait, func() {
+		e.net.mu.Lock()
+		defer e.net.mu.Unlock()
+		if e.timeout == this {
+			e.expired = true
+			e.readable.Broadcast()
+		}
+	})
+	return nil
+}
+
+// SetWriteDeadline does nothing: writes never block.
+func (e *End) SetWriteDeadline(time.Time) error { return nil }
+
+// SetDeadline is [End.SetReadDeadline].
+func (e *End) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) }
+
+// LocalAddr is the same made-up address for all.
+func (e *End) LocalAddr() net.Addr { return address }
+
+// RemoteAddr is the same made-up address for all.
+func (e *End) RemoteAddr() net.Addr { return address }
+
+var address = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 6379}

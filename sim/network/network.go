@@ -1,0 +1,294 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/sim/seed"
+)
+
+// Direction is the way a message goes.
+type Direction uint8
+
+const (
+	ToServer Direction = iota
+	ToClient
+)
+
+func (d Direction) String() string { return [...]string{"request", "reply"}[d] }
+
+// Kind is what a message carries.
+type Kind uint8
+
+const (
+	Connect Kind = iota // to the server: a new connection
+	Accept              // to the client: the connection stands
+	Data
+	Close // the sender closed its end
+)
+
+// Message is one message on its way.
+type Message struct {
+	Link *Link
+	Dir  Direction
+	Kind Kind
+	Data []byte
+	Args []string  // of a command to the server, parsed from Data
+	Sent time.Time // when it was written
+	Due  time.Time // when it arrives, unless it is held up
+	Note any       // the world's own
+}
+
+// Link is one connection.
+type Link struct {
+	Name   string // "<client>#<n>", n counting the client's dials from 1
+	Client string
+	number int
+	ends   [2]*End       // indexed by the direction of what they receive
+	queue  [2][]*Message // on their way, in order
+	raw    [2][]chunk    // written and not yet collected
+	rest   []byte        // the beginning of a command that is not complete
+	up     chan struct{} // closed when the accept arrives
+	last   [2]time.Time  // the latest due time per direction
+}
+
+type chunk struct {
+	kind Kind
+	data []byte
+}
+
+// Latency bounds the one-way delay of a message.
+type Latency struct{ Min, Max time.Duration }
+
+// Network joins clients to one server. Its methods are safe for concurrent use; those that move
+// messages (Collect, Next, Deliver, Block, Heal) are for the world's goroutine.
+type Network struct {
+	mu      sync.Mutex
+	seed    uint64
+	latency Latency
+	notify  func()
+	accept  func(net.Conn)
+	links   []*Link // sorted by client and number
+	dials   map[string]int
+	sources map[string]*rand.Rand
+	blocked map[string][2]int // how many partitions are in force
+}
+
+// New returns a network. notify is called, from any goroutine, when something was written; accept
+// gets the server's end of each connection as it arrives there.
+func New(runSeed uint64, l Latency, notify func(), accept func(net.Conn)) *Network {
+	return &Network{seed: runSeed, latency: l, notify: notify, accept: accept,
+		dials: map[string]int{}, sources: map[string]*rand.Rand{}, blocked: map[string][2]int{}}
+}
+
+// Dial connects a client. It blocks until the connection stands, or ctx ends.
+func (n *Network) Dial(ctx context.Context, client string) (net.Conn, error) {
+	n.mu.Lock()
+	n.dials[client]++
+	l := &Link{Client: client, number: n.dials[client], Name: fmt.Sprintf("%s#%d", client, n.dials[client]), up: make(chan struct{})}
+	for d := range l.ends {
+		l.ends[d] = &End{net: n, link: l, receives: Direction(d), readable: sync.NewCond(&n.mu)}
+	}
+	at, _ := slices.BinarySearchFunc(n.links, l, func(a, b *Link) int {
+		if c := strings.Compare(a.Client, b.Client); c != 0 {
+			return c
+		}
+		return a.number - b.number
+	})
+	n.links = slices.Insert(n.links, at, l)
+	l.raw[ToServer] = append(l.raw[ToServer], chunk{kind: Connect})
+	n.mu.Unlock()
+	n.notify()
+
+	end := l.ends[ToClient]
+	select {
+	case <-l.up:
+		return end, nil
+	case <-ctx.Done():
+		end.Close()
+		return nil, ctx.Err()
+	}
+}
+
+// Collect takes what was written since the last time, in a stable order, gives every message its
+// latency, and returns the new messages.
+func (n *Network) Collect(now time.Time) []*Message {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var fresh []*Message
+	for _, l := range n.links {
+		for d := range l.raw {
+			dir := Direction(d)
+			for _, c := range l.raw[d] {
+				fresh = append(fresh, n.messages(l, dir, c, now)...)
+			}
+			l.raw[d] = nil
+		}
+	}
+	return fresh
+}
+
+// messages turns what one Write wrote into messages: to the server one for each command, all of
+// one Write with one latency.
+func (n *Network) messages(l *Link, dir Direction, c chunk, now time.Time) []*Message {
+	var out []*Message
+	if dir == ToServer && c.kind == Data {
+		l.rest = append(l.rest, c.data...)
+		for {
+			args, size := parseCommand(l.rest)
+			if size == 0 {
+				break
+			}
+			out = append(out, &Message{Link: l, Dir: dir, Kind: Data, Data: l.rest[:size:size], Args: args, Sent: now})
+			l.rest = l.rest[size:]
+		}
+	} else {
+		out = []*Message{{Link: l, Dir: dir, Kind: c.kind, Data: c.data, Sent: now}}
+	}
+	due := now.Add(n.draw(l.Client))
+	for _, m := range out {
+		l.enqueue(m, due)
+	}
+	return out
+}
+
+// enqueue puts m last, due at due or just after what is before it.
+func (l *Link) enqueue(m *Message, due time.Time) {
+	if !due.After(l.last[m.Dir]) {
+		due = l.last[m.Dir].Add(1)
+	}
+	m.Due, l.last[m.Dir] = due, due
+	l.queue[m.Dir] = append(l.queue[m.Dir], m)
+}
+
+func (n *Network) draw(client string) time.Duration {
+	src := n.sources[client]
+	if src == nil {
+		src = seed.Source(n.seed, "network/"+client)
+		n.sources[client] = src
+	}
+	return n.latency.Min + time.Duration(src.Int64N(int64(n.latency.Max-n.latency.Min)+1))
+}
+
+// Next returns the message that is due first, and is not held up, or nil.
+func (n *Network) Next() *Message {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var first *Message
+	for _, l := range n.links {
+		for d, q := range l.queue {
+			if len(q) > 0 && n.blocked[l.Client][d] == 0 && (first == nil || q[0].Due.Before(first.Due)) {
+				first = q[0]
+			}
+		}
+	}
+	return first
+}
+
+// Deliver takes m, which Next returned, off its queue and has it arrive. It reports whether the
+// receiving end was there to take it.
+func (n *Network) Deliver(m *Message) bool {
+	n.mu.Lock()
+	l := m.Link
+	l.queue[m.Dir] = l.queue[m.Dir][1:]
+	end := l.ends[m.Dir]
+	taken := !end.closed
+	switch m.Kind {
+	case Connect:
+		l.raw[ToClient] = append(l.raw[ToClient], chunk{kind: Accept})
+	case Accept:
+		close(l.up)
+	case Data:
+		if taken {
+			end.in = append(end.in, m.Data...)
+		}
+	case Close:
+		end.eof = true
+	}
+	end.readable.Broadcast()
+	n.forget(l)
+	n.mu.Unlock()
+	if m.Kind == Connect {
+		n.accept(l.ends[ToServer])
+	}
+	return taken
+}
+
+// forget drops a connection that both ends have closed and that has nothing under way.
+func (n *Network) forget(l *Link) {
+	if !l.ends[0].closed || !l.ends[1].closed || len(l.queue[0])+len(l.queue[1])+len(l.raw[0])+len(l.raw[1]) > 0 {
+		return
+	}
+	if i := slices.Index(n.links, l); i >= 0 {
+		n.links = slices.Delete(n.links, i, i+1)
+	}
+}
+
+// Block holds up all that a client sends (ToServer) or is sent (ToClient), until as many calls of
+// [Network.Heal].
+func (n *Network) Block(client string, dir Direction) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	b := n.blocked[client]
+	b[dir]++
+	n.blocked[client] = b
+}
+
+// Heal undoes one Block. If it was the last, it lets through what was held up, each message after
+// a new latency, and returns how many messages that were.
+func (n *Network) Heal(client string, dir Direction, now time.Time) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	b := n.blocked[client]
+	b[dir] = max(b[dir]-1, 0)
+	n.blocked[client] = b
+	if b[dir] > 0 {
+		return 0
+	}
+	held := 0
+	for _, l := range n.links {
+		if l.Client != client {
+			continue
+		}
+		waiting := l.queue[dir]
+		l.queue[dir] = nil
+		l.last[dir] = now
+		for _, m := range waiting {
+			due := m.Due
+			if !due.After(now) {
+				held++
+				due = now.Add(n.draw(client))
+			}
+			l.enqueue(m, due)
+		}
+	}
+	return held
+}
+
+// Links returns how many connections there are.
+func (n *Network) Links() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.links)
+}
+
+// HealAll undoes every Block.
+func (n *Network) HealAll(now time.Time) {
+	n.mu.Lock()
+	clients := slices.Sorted(maps.Keys(n.blocked))
+	for client := range n.blocked {
+		n.blocked[client] = [2]int{}
+	}
+	n.mu.Unlock()
+	for _, client := range clients {
+		n.Heal(client, ToServer, now)
+		n.Heal(client, ToClient, now)
+	}
+}

@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/seed"
+	"github.com/holdfast-sim/holdfast/sim/world"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// thread runs the steps of one owner.
+type thread struct {
+	run    *run
+	client string
+	lock   func(name string) subjects.Lock
+	owner  string
+	plan   plan.Thread
+	jitter *rand.Rand
+	held   map[string]*held // what it believes to hold
+	doing  string           // for a panic's message
+}
+
+// held is a lock that the thread believes to hold.
+type held struct {
+	leases []lease // one a hold, the last one's on top
+	lost   <-chan struct{}
+	ended  chan struct{} // closed when the belief ends, which ends the wait for lost
+}
+
+type lease struct {
+	length   time.Duration
+	watchdog bool
+}
+
+func newThread(r *run, client string, c subjects.Client, p plan.Thread) *thread {
+	owner := c.Owner(p.ID)
+	return &thread{run: r, client: client, lock: c.Lock, owner: owner, plan: p, held: map[string]*held{},
+		jitter: seed.Source(r.seed, "program/"+owner)}
+}
+
+// steps runs the program.
+func (t *thread) steps() {
+	t.sleep(time.Duration(t.plan.Start), nil)
+	for _, s := range t.plan.Steps {
+		if t.run.over.Load() {
+			return
+		}
+		t.step(s)
+		// A moment between two steps, so that no two programs of a client ever act at once.
+		t.sleep(0, nil)
+	}
+}
+
+func (t *thread) step(s plan.Step) {
+	t.doing = fmt.Sprintf("%s %q by %s", s.Do, s.Lock, t.owner)
+	switch s.Do {
+	case plan.Lock:
+		t.acquire(s, history.Lock, subjects.Request{Forever: true, Lease: time.Duration(s.Lease)})
+	case plan.TryLock:
+		t.acquire(s, history.TryLock, subjects.Request{Wait: time.Duration(s.Wait), Lease: time.Duration(s.Lease)})
+	case plan.Unlock:
+		if t.held[s.Lock] != nil || s.Regardless {
+			t.release(s.Lock)
+		}
+	case plan.ForceUnlock:
+		t.force(s.Lock)
+	case plan.Work:
+		t.work(s)
+	case plan.Sleep:
+		t.sleep(time.Duration(s.For), nil)
+	case plan.IsLocked:
+		t.inspect(history.IsLocked, s.Lock)
+	case plan.IsHeldBy:
+		t.inspect(history.IsHeldBy, s.Lock)
+	case plan.HoldCount:
+		t.inspect(history.HoldCount, s.Lock)
+	case plan.RemainingTTL:
+		t.inspect(history.RemainingTTL, s.Lock)
+	}
+}
+
+func (t *thread) sleep(d time.Duration, interrupted <-chan struct{}) bool {
+	return t.run.world.Sleep(t.owner, t.jitter, d, interrupted)
+}
+
+// call records an operation around do.
+func (t *thread) call(op history.Op, do func(id int64) subjects.Answer) subjects.Answer {
+	op.Client, op.Owner = t.client, t.owner
+	id := t.run.rec.Call(op)
+	t.run.mu.Lock()
+	t.run.calls = append(t.run.calls, id)
+	t.run.mu.Unlock()
+	a := do(id)
+	if t.run.over.Load() {
+		return a
+	}
+	t.run.rec.Return(id, a.Outcome, a.Value, a.Token, a.Err)
+	return a
+}
+
+func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
+	l := lease{length: r.Lease}
+	if r.Lease == 0 {
+		l = lease{length: time.Duration(t.run.timings.Watchdog), watchdog: t.run.subject.Can("watchdog")}
+	}
+	lock := t.lock(s.Lock)
+	a := t.call(history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Watchdog: l.watchdog}, func(id int64) subjects.Answer {
+		return lock.Acquire(world.WithCall(t.run.ctx, id), t.owner, r)
+	})
+	if a.Outcome != history.Acquired {
+		return
+	}
+	h := t.held[s.Lock]
+	if h == nil {
+		h = &held{ended: make(chan struct{})}
+		t.held[s.Lock] = h
+		if loser, ok := lock.(subjects.Loser); ok {
+			h.lost = loser.Lost(t.owner)
+		}
+		if h.lost != nil {
+			go t.listen(s.Lock, h)
+		}
+	}
+	h.leases = append(h.leases, l)
+}
+
+// listen records when the lock tells its holder that the hold is lost.
+func (t *thread) listen(lock string, h *held) {
+	select {
+	case <-h.lost:
+		if !t.run.over.Load() {
+			t.run.rec.Event(history.Event{Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
+		}
+	case <-h.ended:
+	case <-t.run.ctx.Done():
+	}
+}
+
+func (t *thread) release(lock string) {
+	op := history.Op{Lock: lock, Kind: history.Unlock, Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
+	h := t.held[lock]
+	if h != nil {
+		h.leases = h.leases[:len(h.leases)-1]
+		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
+			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
+		} else {
+			t.forget(lock)
+		}
+	}
+	a := t.call(op, func(id int64) subjects.Answer {
+		return t.lock(lock).Release(world.WithCall(t.run.ctx, id), t.owner)
+	})
+	if a.Outcome == history.NotHeld || a.Outcome == history.Released {
+		t.forget(lock)
+	}
+}
+
+// forget ends the belief that a lock is held.
+func (t *thread) forget(lock string) {
+	if h := t.held[lock]; h != nil {
+		close(h.ended)
+		delete(t.held, lock)
+	}
+}
+
+func (t *thread) force(lock string) {
+	f, ok := t.lock(lock).(subjects.ForceReleaser)
+	if !ok {
+		t.run.world.Fail(fmt.Errorf("%s cannot force a lock free", t.run.subject.Name))
+		return
+	}
+	t.call(history.Op{Lock: lock, Kind: history.ForceUnlock}, func(id int64) subjects.Answer {
+		return f.ForceRelease(world.WithCall(t.run.ctx, id))
+	})
+}
+
+func (t *thread) inspect(question history.Kind, lock string) {
+	i, ok := t.lock(lock).(subjects.Inspector)
+	if !ok {
+		t.run.world.Fail(fmt.Errorf("%s answers no questions", t.run.subject.Name))
+		return
+	}
+	t.call(history.Op{Lock: lock, Kind: question}, func(id int64) subjects.Answer {
+		return i.Inspect(world.WithCall(t.run.ctx, id), question, t.owner)
+	})
+}
+
+// work is a critical section: an unprotected read, some work, and a write of what was read, plus
+// one. It stops when the lock says that the hold is lost.
+func (t *thread) work(s plan.Step) {
+	h := t.held[s.Lock]
+	if h == nil {
+		return
+	}
+	select {
+	case <-h.lost:
+		return
+	default:
+	}
+	value := t.access(history.Read, s.Lock, 0)
+	if t.sleep(time.Duration(s.For), h.lost) {
+		t.access(history.Write, s.Lock, value+1)
+	}
+}
+
+// access reads or writes the resource that a lock protects. It is no part of Redis, and answers at
+// once.
+func (t *thread) access(kind history.Kind, lock string, value int64) int64 {
+	r := t.run
+	if r.over.Load() {
+		return 0
+	}
+	id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: kind})
+	r.mu.Lock()
+	if kind == history.Write {
+		r.resource[lock] = value
+	}
+	value = r.resource[lock]
+	r.mu.Unlock()
+	r.rec.Return(id, history.OK, value, 0, nil)
+	r.rec.Amend(id, func(op *history.Op) {
+		op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, history.OK
+	})
+	return value
+}

@@ -1,0 +1,224 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/seed"
+	"github.com/holdfast-sim/holdfast/sim/world"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Options of a run. The zero value is usable.
+type Options struct {
+	Seed     uint64
+	Scenario string // for the history's header
+	// Sink gets every record as it becomes known, see [history.NewRecorder].
+	Sink func(record any)
+}
+
+// Run runs the plan in the sim world and returns its history. Same plan, subject and seed, same
+// history, always. An error is the harness's: a plan that makes no sense (then there is no
+// history), or something that went wrong while running, such as a panic of the lock under test;
+// then the history is what was recorded until then, and its End says why.
+func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*history.History, error) {
+	if err := p.Check(fault.Needs()); err != nil {
+		return nil, err
+	}
+	r := &run{plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(), resource: map[string]int64{}}
+	err := b.Run(func() { r.run(o) })
+	if r.failure == nil && err != nil {
+		r.failure = err
+	}
+	switch {
+	case r.failure == nil || r.rec == nil:
+	case r.history == nil: // the harness itself panicked
+		r.history = r.rec.Close(history.End{Error: r.failure.Error()})
+	default:
+		r.history.End.Error = r.failure.Error()
+	}
+	return r.history, r.failure
+}
+
+type run struct {
+	plan    *plan.Plan
+	subject subjects.Subject
+	seed    uint64
+	timings plan.Timings
+
+	world   *world.World
+	rec     *history.Recorder
+	clients []openClient
+	ctx     context.Context // of all calls; it ends with the run
+	over    atomic.Bool     // the history is closed: nothing may be recorded any more
+	running atomic.Int64    // threads
+	calls   []int64         // of programs, guarded by mu
+	mu      sync.Mutex
+
+	resource map[string]int64 // what the locks protect, guarded by mu
+
+	history *history.History
+	failure error
+}
+
+type openClient struct {
+	subjects.Client
+	redis *redis.Client
+}
+
+func (r *run) run(o Options) {
+	start := time.Now()
+	watchdog := time.Duration(r.timings.Watchdog)
+	header := history.Header{
+		Clock: "virtual", World: "sim", Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
+		Plan: r.plan.JSON(), Abilities: r.subject.Abilities, Versions: versions(),
+		WatchdogTimeout: watchdog, RenewEvery: watchdog / 3, LatencyMax: time.Duration(r.timings.LatencyMax),
+	}
+	r.rec = history.NewRecorder(header, func() time.Duration { return time.Since(start) }, o.Sink)
+	var stop context.CancelFunc
+	r.ctx, stop = context.WithCancel(context.Background())
+	var err error
+	if r.world, err = world.New(r.plan, o.Seed, r.plan.Locks(), start, r.rec); err != nil {
+		stop()
+		r.failure = err
+		return
+	}
+	if err = r.open(); err != nil {
+		r.world.Fail(err)
+	}
+	r.start()
+	r.world.Run(r.done())
+	r.close()
+	r.failure = r.world.Failure()
+	r.world.Close(func() {
+		stop()
+		for _, c := range r.clients {
+			if c.Client != nil {
+				c.Client.Close()
+			}
+			c.redis.Close()
+		}
+	})
+}
+
+// open makes the clients of the plan.
+func (r *run) open() error {
+	for _, c := range r.plan.Clients {
+		rdb := r.world.Redis(c.Name)
+		r.clients = append(r.clients, openClient{redis: rdb})
+		client, err := r.subject.Open(subjects.Env{
+			Redis: rdb, ID: c.Name, WatchdogTimeout: time.Duration(r.timings.Watchdog),
+			Scheduler: r.world.Scheduler(c.Name), Random: seed.Bytes(r.seed, "random/"+c.Name),
+		})
+		if err != nil {
+			return fmt.Errorf("open %s for %s: %w", r.subject.Name, c.Name, err)
+		}
+		r.clients[len(r.clients)-1].Client = client
+	}
+	return nil
+}
+
+// start starts all threads. They begin with a sleep, so that the world wakes them one at a time.
+func (r *run) start() {
+	if r.world.Failure() != nil {
+		return
+	}
+	for i, c := range r.plan.Clients {
+		for _, th := range c.Threads {
+			t := newThread(r, c.Name, r.clients[i].Client, th)
+			r.world.OwnerNamed(t.owner, c.Name)
+			r.running.Add(1)
+			go func() {
+				defer r.running.Add(-1)
+				defer func() {
+					if p := recover(); p != nil && !r.over.Load() {
+						r.world.Fail(&PanicError{During: t.doing, Value: p, Stack: debug.Stack()})
+					}
+				}()
+				t.steps()
+			}()
+		}
+	}
+}
+
+// A PanicError is a panic of the lock under test, or of the harness, in a program's call.
+type PanicError struct {
+	During string // the operation, for example `lock "order:42" by c1:1`
+	Value  any
+	Stack  []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic during %s: %v", e.During, e.Value) }
+
+// done returns the rule for when the run is over: when all programs have ended, all keys are gone,
+// and a watchdog that outlives them would have shown itself; or when keys outlast every lease that
+// they can rightly have; or at the limit of the plan.
+func (r *run) done() func(now time.Duration) (bool, time.Duration) {
+	limit := time.Duration(r.timings.Limit)
+	watchdog := time.Duration(r.timings.Watchdog)
+	var quiet, latest time.Duration // once the programs have ended
+	return func(now time.Duration) (bool, time.Duration) {
+		if r.running.Load() > 0 {
+			return now >= limit, limit
+		}
+		_, states := r.world.Keys()
+		if quiet == 0 {
+			quiet = now + watchdog/3 + time.Second
+			latest = quiet + watchdog
+			for _, s := range states {
+				latest = max(latest, s.Deadline+time.Second)
+			}
+		}
+		if now < quiet {
+			return false, quiet
+		}
+		return len(states) == 0 || now >= latest, latest
+	}
+}
+
+// close ends the history: what is left over, and evidence on calls that were never answered.
+func (r *run) close() {
+	r.over.Store(true)
+	locks, states := r.world.Keys()
+	for i, lock := range locks {
+		r.rec.Event(history.Event{Kind: history.Leftover, Lock: lock, Owner: states[i].Holdings[0].Owner, Deadline: states[i].Deadline})
+	}
+	r.mu.Lock()
+	calls := make([]history.Op, len(r.calls))
+	for i, id := range r.calls {
+		calls[i] = r.rec.Op(id)
+	}
+	r.mu.Unlock()
+	r.world.Finish(calls)
+	trace, messages := r.world.Trace()
+	end := history.End{Trace: trace, Messages: messages}
+	if err := r.world.Failure(); err != nil {
+		end.Error = err.Error()
+	}
+	r.history = r.rec.Close(end)
+}
+
+// versions says what ran, for the report. It is no part of the trace.
+func versions() map[string]string {
+	v := map[string]string{"go": runtime.Version()}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			switch m.Path {
+			case "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2", "github.com/anishathalye/porcupine":
+				v[m.Path] = m.Version
+			}
+		}
+	}
+	return v
+}

@@ -1,0 +1,163 @@
+package world
+
+import (
+	"context"
+	"encoding"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Which call of a program does a command belong to? A program's calls carry their id in the
+// context, lock libraries hand the context on to go-redis, and a hook there sees it together with
+// the command. What goes over the wire is then known by its words: while a command is in process,
+// the same words from the same client are that command, or a copy of it that go-redis sends again.
+// A command without an id, such as a watchdog's renewal, belongs to no call.
+
+type callKey struct{}
+
+// WithCall returns a context that marks commands as belonging to call id.
+func WithCall(ctx context.Context, id int64) context.Context {
+	return context.WithValue(ctx, callKey{}, id)
+}
+
+type calls struct {
+	inFlight map[string][]int64 // by client and words
+	owners   map[string]string  // owner -> client
+	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
+	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
+	// call has given up, is not taken for a renewal.
+	scripts map[string]history.Step
+}
+
+// callHook notes the commands in process.
+type callHook struct {
+	w      *World
+	client string
+}
+
+func (h *callHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		defer h.note(ctx, cmd)()
+		return next(ctx, cmd)
+	}
+}
+
+func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			defer h.note(ctx, cmd)()
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// note records that cmd is in process until the returned function is called.
+func (h *callHook) note(ctx context.Context, cmd redis.Cmder) (done func()) {
+	id, ok := ctx.Value(callKey{}).(int64)
+	if !ok {
+		return func() {}
+	}
+	words := make([]string, len(cmd.Args()))
+	for i, a := range cmd.Args() {
+		words[i] = wire(a)
+	}
+	key := commandKey(h.client, words)
+	step := stepOf(h.w.rec.Op(id).Kind)
+	c := &h.w.calls
+	h.w.mu.Lock()
+	if digest := scriptDigest(words); digest != "" && c.scripts[digest] == "" {
+		c.scripts[digest] = step
+	}
+	c.inFlight[key] = append(c.inFlight[key], id)
+	h.w.mu.Unlock()
+	return func() {
+		h.w.mu.Lock()
+		defer h.w.mu.Unlock()
+		ids := c.inFlight[key]
+		for i, other := range ids {
+			if other == id {
+				c.inFlight[key] = append(ids[:i:i], ids[i+1:]...)
+				break
+			}
+		}
+		if len(c.inFlight[key]) == 0 {
+			delete(c.inFlight, key)
+		}
+	}
+}
+
+// callOf returns the call that a command just written belongs to, or 0.
+func (w *World) callOf(client string, args []string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := commandKey(client, args)
+	ids := w.calls.inFlight[key]
+	if len(ids) == 0 {
+		return 0
+	}
+	// If two calls say the same at once, such as two queries, they take turns.
+	w.calls.inFlight[key] = append(ids[1:len(ids):len(ids)], ids[0])
+	return ids[0]
+}
+
+func commandKey(client string, words []string) string {
+	return client + "\x00" + strings.Join(words, "\x00")
+}
+
+// wire writes an argument as go-redis does.
+func wire(a any) string {
+	switch v := a.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	case int:
+		return strconv.Itoa(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	case uint64:
+		return strconv.FormatUint(v, 10)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case bool:
+		if v {
+			return "1"
+		}
+		return "0"
+	case time.Time:
+		return v.Format(time.RFC3339Nano)
+	case time.Duration:
+		return strconv.FormatInt(v.Nanoseconds(), 10)
+	case encoding.BinaryMarshaler:
+		b, err := v.MarshalBinary()
+		if err != nil {
+			return ""
+		}
+		return string(b)
+	case net.IP:
+		return string(v)
+	}
+	return fmt.Sprint(a)
+}
+
+// quiet has go-redis not print complaints about the faults that we inject; it knows only one logger
+// for all clients.
+var quiet = sync.OnceFunc(logging.Disable)
+
+func noMaintenanceNotices() *maintnotifications.Config {
+	return &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+}

@@ -1,0 +1,294 @@
+package world
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/network"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// World is one running world. New, Run and Close are for the goroutine that made it; what
+// programs may call says so.
+type World struct {
+	seed     uint64
+	start    time.Time
+	locks    []string
+	rec      *history.Recorder
+	watchdog time.Duration // the lease that renewals set
+
+	net    *network.Network
+	server *miniredis.Miniredis
+	wake   chan struct{}
+
+	schedulers map[string]*fault.Scheduler // by client
+	faults     []strike                    // to come, in order
+	struck     []struckFault               // begun
+
+	mu       sync.Mutex // guards what follows, which programs touch
+	sleepers []*sleeper
+	failure  error
+
+	calls calls
+	log   serverLog
+	trace hash.Hash
+	count int // messages delivered
+}
+
+// New makes a world in the current bubble. The recorder gets renewals, events, faults and the
+// server log.
+func New(p *plan.Plan, runSeed uint64, locks []string, start time.Time, rec *history.Recorder) (*World, error) {
+	quiet()
+	t := p.Timings.WithDefaults()
+	w := &World{seed: runSeed, start: start, locks: locks, rec: rec, watchdog: time.Duration(t.Watchdog),
+		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New()}
+	w.server = miniredis.NewMiniRedis()
+	w.server.ClockTTL(true)
+	w.server.Seed(int(runSeed))
+	first, err := w.server.Dial() // starts it without a listener
+	if err != nil {
+		return nil, fmt.Errorf("miniredis: %w", err)
+	}
+	first.Close()
+	w.net = network.New(runSeed, network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)},
+		w.notify, func(c net.Conn) { w.server.Server().ServeConn(c) })
+	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
+	w.log = serverLog{state: map[string]history.KeyState{},
+		values: map[string]string{}, sent: map[int64]bool{}}
+	w.schedule(p.Faults)
+	return w, nil
+}
+
+// Now is the time since the start of the run. Programs may call it.
+func (w *World) Now() time.Duration { return time.Since(w.start) }
+
+// Fail ends the run with a harness error; the first one counts. Programs may call it.
+func (w *World) Fail(err error) {
+	w.mu.Lock()
+	if w.failure == nil {
+		w.failure = err
+	}
+	w.mu.Unlock()
+	w.notify()
+}
+
+// Failure returns the harness error, if there was one.
+func (w *World) Failure() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failure
+}
+
+func (w *World) notify() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Redis returns a Redis client for a client process, with go-redis's defaults except for what
+// would let anything but the seed decide, or would talk of the machine.
+func (w *World) Redis(client string) *redis.Client {
+	c := redis.NewClient(&redis.Options{
+		Addr:     "127.0.0.1:6379", // a host name would be looked up, outside the bubble
+		Dialer:   func(ctx context.Context, _, _ string) (net.Conn, error) { return w.net.Dial(ctx, client) },
+		PoolSize: 10, // the default depends on the number of processors
+		// Equal bounds leave its jitter nothing to decide.
+		MinRetryBackoff: 100 * time.Millisecond, MaxRetryBackoff: 100 * time.Millisecond,
+		DisableIdentity:          true, // it would send the versions of Go and go-redis
+		MaintNotificationsConfig: noMaintenanceNotices(),
+	})
+	c.AddHook(&callHook{w: w, client: client})
+	return c
+}
+
+// Scheduler returns the timers of a client's watchdog.
+func (w *World) Scheduler(client string) *fault.Scheduler {
+	s := w.schedulers[client]
+	if s == nil {
+		s = &fault.Scheduler{Caught: func(p any) { w.Fail(fmt.Errorf("panic in the watchdog of %s: %v", client, p)) }}
+		w.schedulers[client] = s
+	}
+	return s
+}
+
+// sleeper is a program that sleeps.
+type sleeper struct {
+	at   time.Duration
+	name string // breaks ties
+	woke chan struct{}
+}
+
+// Sleep blocks a program for d and up to a millisecond more, drawn from jitter, or until
+// interrupted. It reports whether it slept to the end. Programs may call it.
+func (w *World) Sleep(name string, jitter *rand.Rand, d time.Duration, interrupted <-chan struct{}) bool {
+	s := &sleeper{at: w.Now() + d + time.Duration(jitter.Int64N(int64(time.Millisecond))), name: name, woke: make(chan struct{})}
+	w.mu.Lock()
+	w.sleepers = append(w.sleepers, s)
+	w.mu.Unlock()
+	w.notify()
+	select {
+	case <-s.woke:
+		return true
+	case <-interrupted:
+		w.mu.Lock()
+		w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
+		w.mu.Unlock()
+		return false
+	}
+}
+
+// event is something that is due, and makes it happen.
+type event struct {
+	at     time.Duration
+	happen func()
+}
+
+// Run lets events happen until done says so, which is asked whenever everything is at rest, or the
+// world failed. done gets the time, and returns when it wants to be asked again at the latest.
+func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
+	for {
+		bubble.Settle()
+		now := w.Now()
+		w.settled(now)
+		over, ask := done(now)
+		if over || w.Failure() != nil {
+			return
+		}
+		next := w.next()
+		if next.happen == nil || next.at > ask {
+			next = event{at: ask, happen: func() {}}
+		}
+		if next.at > now {
+			w.await(next.at - now)
+			continue // others may have acted at that instant, or before
+		}
+		next.happen()
+	}
+}
+
+// await blocks for d or until something was written.
+func (w *World) await(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.wake:
+	}
+}
+
+// next returns what is due first; of a tie, keys expire first, then faults, programs, messages.
+func (w *World) next() event {
+	var first event
+	consider := func(at time.Duration, happen func()) {
+		if first.happen == nil || at < first.at {
+			first = event{at, happen}
+		}
+	}
+	if lock, at, ok := w.log.nextExpiry(w.locks); ok {
+		consider(at, func() { w.expire(lock, at) })
+	}
+	if len(w.faults) > 0 {
+		f := w.faults[0]
+		consider(f.at, func() { w.faults = w.faults[1:]; w.strike(f) })
+	}
+	w.mu.Lock()
+	var s *sleeper
+	for _, o := range w.sleepers {
+		if s == nil || o.at < s.at || o.at == s.at && o.name < s.name {
+			s = o
+		}
+	}
+	w.mu.Unlock()
+	if s != nil {
+		consider(s.at, func() { w.rouse(s) })
+	}
+	if m := w.net.Next(); m != nil {
+		consider(max(m.Due.Sub(w.start), 0), func() { w.deliver(m) })
+	}
+	return first
+}
+
+func (w *World) rouse(s *sleeper) {
+	w.mu.Lock()
+	w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
+	w.mu.Unlock()
+	close(s.woke)
+}
+
+// deliver has m arrive.
+func (w *World) deliver(m *network.Message) {
+	w.count++
+	w.traced(m)
+	if m.Kind == network.Data && m.Dir == network.ToServer {
+		w.arriving(m)
+	}
+	taken := w.net.Deliver(m)
+	if m.Kind == network.Data && m.Dir == network.ToClient && taken {
+		w.answered(m)
+	}
+}
+
+// traced adds a message to the trace: when, on which connection, which way, what.
+func (w *World) traced(m *network.Message) {
+	var head [18]byte
+	binary.BigEndian.PutUint64(head[:], uint64(w.Now()))
+	head[8], head[9] = byte(m.Dir), byte(m.Kind)
+	binary.BigEndian.PutUint64(head[10:], uint64(len(m.Data)))
+	w.trace.Write(head[:])
+	w.trace.Write([]byte(m.Link.Name))
+	w.trace.Write(m.Data)
+}
+
+// Trace returns the hash over all messages so far, and how many they were.
+func (w *World) Trace() (string, int) { return hex.EncodeToString(w.trace.Sum(nil)[:16]), w.count }
+
+// Close ends what is left: faults are healed, release is called in a goroutine of its own while
+// messages go on being delivered, and all connections are closed. Nothing is recorded any more.
+func (w *World) Close(release func()) {
+	w.log.closed = true
+	w.faults = nil
+	w.net.HealAll(w.start.Add(w.Now()))
+	released := make(chan struct{})
+	go func() {
+		defer close(released)
+		release()
+		w.notify()
+	}()
+	deadline := w.Now() + 5*time.Minute
+	w.mu.Lock()
+	w.failure = nil // it has been reported; what is left is to tidy up
+	w.mu.Unlock()
+	w.Run(func(now time.Duration) (bool, time.Duration) {
+		select {
+		case <-released:
+			return w.net.Links() == 0 || now >= deadline, deadline
+		default:
+			return now >= deadline, deadline
+		}
+	})
+	w.server.Close()
+}
+
+// OwnerNamed tells the world that an owner's name, as it stands in commands, belongs to a client.
+// Programs may call it.
+func (w *World) OwnerNamed(owner, client string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls.owners[owner] = client
+}

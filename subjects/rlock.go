@@ -1,0 +1,134 @@
+package subjects
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/lockimpl"
+)
+
+// rlock is the reference lock in one of its generations.
+func rlock(g lockimpl.Generation, about string) Subject {
+	abilities := []string{"reentrant", "watchdog", "force", "inspect"}
+	if g == lockimpl.Hardened {
+		abilities = append(abilities, "fencing", "lost")
+	}
+	return Subject{
+		Name: "rlock-" + string(g), About: about, Abilities: abilities,
+		Open: func(e Env) (Client, error) {
+			c, err := lockimpl.New(e.Redis, lockimpl.Options{
+				Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random,
+			})
+			if err != nil {
+				return nil, err
+			}
+			return rlockClient{c}, nil
+		},
+	}
+}
+
+type rlockClient struct{ c *lockimpl.Client }
+
+func (c rlockClient) Owner(thread int64) string { return string(c.c.Owner(thread)) }
+func (c rlockClient) Lock(name string) Lock     { return rlockLock{c.c.Lock(name)} }
+func (c rlockClient) Close() error              { return c.c.Close() }
+
+type rlockLock struct{ l *lockimpl.RLock }
+
+func (l rlockLock) Acquire(ctx context.Context, owner string, r Request) Answer {
+	o := lockimpl.Owner(owner)
+	var opts []lockimpl.Option
+	if r.Lease > 0 {
+		opts = append(opts, lockimpl.Lease(r.Lease))
+	}
+	got, err := true, error(nil)
+	if r.Forever {
+		err = l.l.Lock(ctx, o, opts...)
+	} else {
+		if r.Wait > 0 {
+			opts = append(opts, lockimpl.Wait(r.Wait))
+		}
+		got, err = l.l.TryLock(ctx, o, opts...)
+	}
+	switch {
+	case err != nil:
+		return failure(err)
+	case !got:
+		return Answer{Outcome: history.Busy}
+	}
+	token, _ := l.l.Token(o)
+	return Answer{Outcome: history.Acquired, Token: token}
+}
+
+func (l rlockLock) Release(ctx context.Context, owner string) Answer {
+	released, err := l.l.Unlock(ctx, lockimpl.Owner(owner))
+	return freed(released, err, history.Decremented)
+}
+
+func (l rlockLock) ForceRelease(ctx context.Context) Answer {
+	was, err := l.l.ForceUnlock(ctx)
+	return freed(was, err, history.NotHeld)
+}
+
+// freed puts the answer of an unlock into terms; otherwise is what false means.
+func freed(released bool, err error, otherwise history.Outcome) Answer {
+	switch {
+	case errors.Is(err, lockimpl.ErrNotHeld), errors.Is(err, lockimpl.ErrLost):
+		return Answer{Outcome: history.NotHeld, Err: err}
+	case err != nil:
+		return failure(err)
+	case released:
+		return Answer{Outcome: history.Released}
+	}
+	return Answer{Outcome: otherwise}
+}
+
+func failure(err error) Answer {
+	if lockimpl.OutcomeUnknown(err) {
+		return Answer{Outcome: history.Unknown, Err: err}
+	}
+	return Answer{Outcome: history.Failed, Err: err}
+}
+
+func (l rlockLock) Inspect(ctx context.Context, question history.Kind, owner string) Answer {
+	var value int64
+	var err error
+	switch question {
+	case history.IsLocked:
+		var yes bool
+		yes, err = l.l.IsLocked(ctx)
+		value = bit(yes)
+	case history.IsHeldBy:
+		var yes bool
+		yes, err = l.l.IsHeldBy(ctx, lockimpl.Owner(owner))
+		value = bit(yes)
+	case history.HoldCount:
+		value, err = l.l.HoldCount(ctx, lockimpl.Owner(owner))
+	case history.RemainingTTL:
+		var ttl time.Duration
+		ttl, err = l.l.RemainingTTL(ctx)
+		switch ttl {
+		case lockimpl.TTLNoKey:
+			value = -2
+		case lockimpl.TTLNoExpiry:
+			value = -1
+		default:
+			value = int64(ttl)
+		}
+	}
+	if err != nil {
+		return failure(err)
+	}
+	return Answer{Outcome: history.OK, Value: value}
+}
+
+func (l rlockLock) Lost(owner string) <-chan struct{} { return l.l.Lost(lockimpl.Owner(owner)) }
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,114 @@
+package subjects
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/lockimpl"
+)
+
+// Subject is a lock under test.
+type Subject struct {
+	Name  string
+	About string // one line for "simrun list"
+	// Abilities are what it claims, as history.Header has them: "reentrant", "watchdog",
+	// "fencing", "force", "inspect", "lost".
+	Abilities []string
+	// Open makes one client process's lock client.
+	Open func(Env) (Client, error)
+}
+
+// Can reports whether the subject claims an ability.
+func (s Subject) Can(ability string) bool {
+	for _, a := range s.Abilities {
+		if a == ability {
+			return true
+		}
+	}
+	return false
+}
+
+// Env is what the world gives to one client process.
+type Env struct {
+	Redis           redis.UniversalClient
+	ID              string        // the process's name; owners are "<ID>:<thread>" where the lock lets one choose
+	WatchdogTimeout time.Duration // the lease that a watchdog renews
+	Scheduler       Scheduler     // runs the watchdog's timers, so that a fault can pause them
+	Random          io.Reader     // for ids and tokens
+}
+
+// Scheduler starts a watchdog's timers.
+type Scheduler = lockimpl.Scheduler
+
+// Timer is one of them.
+type Timer = lockimpl.Timer
+
+// Client is one process's lock client. It is safe for concurrent use.
+type Client interface {
+	// Owner names a thread of this client.
+	Owner(thread int64) string
+	Lock(name string) Lock
+	Close() error
+}
+
+// Lock is one lock as one client sees it. Whatever it answers is put into history's terms.
+type Lock interface {
+	// Acquire takes the lock: Acquired, Busy, Failed or Unknown.
+	Acquire(ctx context.Context, owner string, r Request) Answer
+	// Release takes back one hold: Decremented, Released, NotHeld, Failed or Unknown.
+	Release(ctx context.Context, owner string) Answer
+}
+
+// Request says how to acquire.
+type Request struct {
+	Forever bool          // wait as long as it takes
+	Wait    time.Duration // else: at most; 0: one attempt
+	Lease   time.Duration // 0: the watchdog's
+}
+
+// Answer is what a call was told.
+type Answer struct {
+	Outcome history.Outcome
+	Value   int64
+	Token   int64
+	Err     error
+}
+
+// ForceReleaser frees a lock whoever holds it.
+type ForceReleaser interface {
+	ForceRelease(ctx context.Context) Answer // Released, NotHeld, Failed or Unknown
+}
+
+// Inspector answers questions; Value as history.Op documents it.
+type Inspector interface {
+	Inspect(ctx context.Context, question history.Kind, owner string) Answer
+}
+
+// Loser tells a holder that its hold is over. A nil channel never tells.
+type Loser interface {
+	Lost(owner string) <-chan struct{}
+}
+
+// All returns every subject, in the order of "simrun list".
+func All() []Subject {
+	return []Subject{
+		rlock(lockimpl.Classic, "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch"),
+		rlock(lockimpl.Combined, "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch"),
+		rlock(lockimpl.Latch, "Redisson 3.24 and later: a re-sent unlock gets the first answer"),
+		rlock(lockimpl.Hardened, "the one we would ship: idempotent, fenced, and it tells its holder of a loss in time"),
+	}
+}
+
+// Find returns the subject of that name.
+func Find(name string) (Subject, bool) {
+	for _, s := range All() {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Subject{}, false
+}
