@@ -1,0 +1,153 @@
+// Package holdfast_test holds the whole module to its architecture.
+package holdfast_test
+
+import (
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/holdfast-sim/holdfast"
+
+// mayImport is the import table of the architecture: what the packages of a folder may import of
+// this module, besides each other. What is not in it does not exist.
+var mayImport = map[string][]string{
+	"model":      {"history"},
+	"history":    {},
+	"lockimpl":   {},
+	"subjects":   {"lockimpl", "history"},
+	"sim":        {"history", "subjects"},
+	"scenarios":  {"sim", "model"},
+	"checker":    {"model", "history"},
+	"reports":    {"checker", "history"},
+	"locktest":   {"sim", "scenarios", "checker"},
+	"cmd/simrun": {everything},
+}
+
+const everything = "*"
+
+// mayImportTesting are the packages that may use testing and its sub-packages outside of tests.
+var mayImportTesting = []string{
+	"locktest",   // it is for use in tests
+	"sim/bubble", // its doc comment says why
+}
+
+// refusal says what is wrong with a package, named by its folder, importing another, or "".
+func refusal(from, imported string) string {
+	folder, known := folderOf(from)
+	switch {
+	case !known:
+		return fmt.Sprintf("%s is in no folder of the import table", from)
+	case imported == "testing" || strings.HasPrefix(imported, "testing/"):
+		if !slices.Contains(mayImportTesting, from) {
+			return fmt.Sprintf("%s imports %s; only tests, %s may", from, imported, strings.Join(mayImportTesting, ", "))
+		}
+		return ""
+	case imported != module && !strings.HasPrefix(imported, module+"/"):
+		return ""
+	}
+	to, known := folderOf(strings.TrimPrefix(imported, module+"/"))
+	if !known {
+		return fmt.Sprintf("%s imports %s, which is in no folder of the import table", from, imported)
+	}
+	if allowed := mayImport[folder]; folder != to && !slices.Contains(allowed, to) && !slices.Contains(allowed, everything) {
+		return fmt.Sprintf("%s imports %s; %s may import only %q", from, imported, folder, allowed)
+	}
+	return ""
+}
+
+// folderOf returns the folder of the table that a package is in.
+func folderOf(pkg string) (folder string, known bool) {
+	for folder := range mayImport {
+		if pkg == folder || strings.HasPrefix(pkg, folder+"/") {
+			return folder, true
+		}
+	}
+	return "", false
+}
+
+func TestPackagesImportOnlyWhatTheArchitectureAllows(t *testing.T) {
+	packages := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || otherModule(file)):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(filepath.ToSlash(file))
+		packages[pkg] = true
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if what := refusal(pkg, imported); what != "" {
+				t.Errorf("%s: %s", filepath.ToSlash(file), what)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, known := range []string{"history", "lockimpl", "sim/world", "checker"} {
+		if !packages[known] {
+			t.Errorf("package %s was not looked at", known)
+		}
+	}
+}
+
+// otherModule reports whether a folder is a module of its own.
+func otherModule(folder string) bool {
+	_, err := os.Stat(filepath.Join(folder, "go.mod"))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func TestTheImportTableRefusesWhatItDoesNotAllow(t *testing.T) {
+	tests := []struct {
+		from, imported string
+		refused        bool
+	}{
+		{"model", module + "/history", false},
+		{"history", module + "/model", true},
+		{"lockimpl", module + "/history", true},
+		{"lockimpl", "github.com/redis/go-redis/v9", false},
+		{"sim/world", module + "/sim/network", false},
+		{"sim/world", module + "/subjects", false},
+		{"sim/world", module + "/lockimpl", true},
+		{"sim/world", module + "/checker", true},
+		{"sim/world", "testing", true},
+		{"sim/bubble", "testing/synctest", false},
+		{"sim/bubble/inner", "testing", true},
+		{"subjects/broken", module + "/lockimpl", false},
+		{"subjects/broken", module + "/sim/plan", true},
+		{"checker", module + "/sim/plan", true},
+		{"reports", module + "/model", true},
+		{"locktest", "testing", false},
+		{"cmd/simrun", module + "/reports", false},
+		{"cmd/simrun", "testing", true},
+		{"simulator", "fmt", true}, // no folder of the table, though it begins like one
+		{"model", module, true},
+	}
+	for _, tt := range tests {
+		if what := refusal(tt.from, tt.imported); (what != "") != tt.refused {
+			t.Errorf("%s importing %s: %q", tt.from, tt.imported, what)
+		}
+	}
+}
