@@ -1,0 +1,218 @@
+package sim_test
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// A print is what must be the same whenever a run is repeated: the trace over all messages, and
+// every byte of the files it leaves, the order in which its records became known included.
+type print struct {
+	Trace    string `json:"trace"`
+	Messages int    `json:"messages"`
+	Files    string `json:"files"` // hash of history, server log, and the stream of records
+}
+
+// repeatable is one run of the tests below.
+type repeatable struct {
+	scenario scenarios.Scenario
+	subject  subjects.Subject
+	seed     uint64
+}
+
+func (r repeatable) String() string {
+	return fmt.Sprintf("%s/%s/%d", r.scenario.Name, r.subject.Name, r.seed)
+}
+
+func (r repeatable) run(t *testing.T) (print, *history.History, []byte) {
+	t.Helper()
+	var stream, files bytes.Buffer
+	h, err := sim.Run(bubble.In(t), r.scenario.Plan(r.seed), r.subject, sim.Options{
+		Seed: r.seed, Scenario: r.scenario.Name,
+		Sink: func(record any) {
+			if err := history.Encode(&stream, record); err != nil {
+				t.Error(err)
+			}
+		},
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", r, err)
+	}
+	if err := history.Save(&files, h); err != nil {
+		t.Fatal(err)
+	}
+	if err := history.SaveServed(&files, h); err != nil {
+		t.Fatal(err)
+	}
+	files.Write(stream.Bytes())
+	sum := sha256.Sum256(files.Bytes())
+	return print{h.End.Trace, h.End.Messages, hex.EncodeToString(sum[:])}, h, files.Bytes()
+}
+
+func subject(t *testing.T, name string) subjects.Subject {
+	t.Helper()
+	s, ok := subjects.Find(name)
+	if !ok {
+		t.Fatalf("no subject %q", name)
+	}
+	return s
+}
+
+func scenario(t *testing.T, name string) scenarios.Scenario {
+	t.Helper()
+	s, ok := scenarios.Find(name)
+	if !ok {
+		t.Fatalf("no scenario %q", name)
+	}
+	return s
+}
+
+// determined lists every scenario with seeds 1 to 5, for the lock that is run by default and the
+// one that differs from it most.
+func determined(t *testing.T) []repeatable {
+	var all []repeatable
+	for _, sc := range scenarios.All() {
+		for _, name := range []string{"rlock-latch", "rlock-hardened"} {
+			for s := uint64(1); s <= 5; s++ {
+				all = append(all, repeatable{sc, subject(t, name), s})
+			}
+		}
+	}
+	return all
+}
+
+// repetitions is how often each run is repeated: HOLDFAST_REPEAT=100 is the full measurement.
+func repetitions(t *testing.T) int {
+	if text := os.Getenv("HOLDFAST_REPEAT"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 2 {
+			t.Fatalf("HOLDFAST_REPEAT=%q must be a number of at least 2", text)
+		}
+		return n
+	}
+	if testing.Short() {
+		return 3
+	}
+	return 10
+}
+
+func TestRepeatedRunsAreTheSame(t *testing.T) {
+	n := repetitions(t)
+	for _, r := range determined(t) {
+		t.Run(r.String(), func(t *testing.T) {
+			first, _, firstFiles := r.run(t)
+			if first.Messages == 0 || first.Trace == "" {
+				t.Fatalf("no messages: %+v", first)
+			}
+			for i := 2; i <= n; i++ {
+				again, _, files := r.run(t)
+				if again != first {
+					t.Fatalf("repetition %d of %d: %+v, the first was %+v\n%s", i, n, again, first, difference(firstFiles, files))
+				}
+			}
+		})
+	}
+}
+
+// difference shows the first line in which two files differ.
+func difference(a, b []byte) string {
+	as, bs := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := range min(len(as), len(bs)) {
+		if !bytes.Equal(as[i], bs[i]) {
+			return fmt.Sprintf("line %d\n first: %s\n again: %s", i+1, as[i], bs[i])
+		}
+	}
+	return fmt.Sprintf("%d and %d lines", len(as), len(bs))
+}
+
+func TestDifferentSeedsGiveDifferentTraces(t *testing.T) {
+	seen := map[string]uint64{}
+	for s := uint64(1); s <= 100; s++ {
+		p, _, _ := repeatable{scenario(t, "watchdog-death"), subject(t, "rlock-latch"), s}.run(t)
+		if other, ok := seen[p.Trace]; ok {
+			t.Errorf("seeds %d and %d have the same trace", other, s)
+		}
+		seen[p.Trace] = s
+	}
+}
+
+const inFreshProcess = "HOLDFAST_FRESH_PROCESS"
+
+// linePrefix marks the lines in which a fresh process tells its prints.
+const linePrefix = "print "
+
+func TestFreshProcessesRepeatTheSameRuns(t *testing.T) {
+	if os.Getenv(inFreshProcess) != "" {
+		for _, r := range determined(t) {
+			p, _, _ := r.run(t)
+			line, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Printf("%s%v %s\n", linePrefix, r, line)
+		}
+		return
+	}
+
+	want := map[string]print{}
+	for _, r := range determined(t) {
+		want[r.String()], _, _ = r.run(t)
+	}
+	for _, processors := range []string{"1", "2"} {
+		t.Run("GOMAXPROCS="+processors, func(t *testing.T) {
+			got := inAnotherProcess(t, processors)
+			if len(got) != len(want) {
+				t.Fatalf("%d runs there, %d here", len(got), len(want))
+			}
+			for name, p := range want {
+				if got[name] != p {
+					t.Errorf("%s: %+v there, %+v here", name, got[name], p)
+				}
+			}
+		})
+	}
+}
+
+// inAnotherProcess has this test run in a process of its own.
+func inAnotherProcess(t *testing.T, processors string) map[string]print {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), self, "-test.run=^TestFreshProcessesRepeatTheSameRuns$", "-test.count=1")
+	child.Env = append(os.Environ(), inFreshProcess+"=1", "GOMAXPROCS="+processors)
+	out, err := child.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	prints := map[string]print{}
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		line, ok := strings.CutPrefix(lines.Text(), linePrefix)
+		if !ok {
+			continue
+		}
+		name, text, _ := strings.Cut(line, " ")
+		var p print
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		prints[name] = p
+	}
+	return prints
+}
