@@ -29,10 +29,12 @@ type lockFacts struct {
 	ops      []*history.Op    // on the lock, in order of their calls
 	resource []*history.Op    // on the resource it protects, in order of their execution
 	events   []*history.Event // of this lock
-	acts     []act            // what took effect, in the server's order as far as it is known
-	tenures  []*tenure        // who held on the server, by their beginnings
-	beliefs  []*belief        // who believed to hold, by their beginnings
-	overlaps []overlap        // of the beliefs of different owners
+
+	environment []*history.Event // events, and those that concern all locks, by time
+	acts        []act            // what took effect, in the server's order as far as it is known
+	tenures     []*tenure        // who held on the server, by their beginnings
+	beliefs     []*belief        // who believed to hold, by their beginnings
+	overlaps    []overlap        // of the beliefs of different owners
 }
 
 // An act is something that took effect on a lock: an operation, an event, or one more execution
@@ -118,6 +120,13 @@ func collect(h *history.History, o Options) *facts {
 
 	log := indexServed(h)
 	for _, l := range f.locks {
+		l.environment = slices.Clone(l.events)
+		for i := range h.Events {
+			if e := &h.Events[i]; e.Kind == history.ClockJump && e.Lock == "" {
+				l.environment = append(l.environment, e)
+			}
+		}
+		slices.SortStableFunc(l.environment, func(a, b *history.Event) int { return cmpTime(a.At, b.At) })
 		slices.SortStableFunc(l.ops, func(a, b *history.Op) int { return cmpTime(a.Call, b.Call) })
 		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
 		l.acts = actsOf(f, l, log)
@@ -226,13 +235,8 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 			acts = append(acts, act{at: at, seq: -1, op: op, again: true})
 		}
 	}
-	for _, e := range l.events {
+	for _, e := range l.environment {
 		acts = append(acts, act{at: e.At, seq: -1, event: e})
-	}
-	for i := range f.h.Events {
-		if e := &f.h.Events[i]; e.Kind == history.ClockJump && e.Lock == "" {
-			acts = append(acts, act{at: e.At, seq: -1, event: e})
-		}
 	}
 	slices.SortStableFunc(acts, func(a, b act) int {
 		switch {

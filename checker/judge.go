@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // Options tune a judgement. The zero value is usable.
@@ -13,10 +14,20 @@ type Options struct {
 	// Expect is what the scenario expects; nil: nothing in particular.
 	Expect Expectation
 
-	// Budget is the wall time that a searching checker (porcupine) may spend on one history.
-	// 0 means [DefaultBudget]. The witness replay needs none.
+	// Model is the lock that object is judged against; the zero value is [model.Lease].
+	Model model.Kind
+
+	// Budget is the wall time that one searching checker may spend on one lock. 0 means
+	// [DefaultBudget]. The witness replay and the interval checker need none.
 	Budget time.Duration
+
+	// Memory is about how many bytes one searching checker may remember of failed attempts on one
+	// lock. 0 means [DefaultMemory].
+	Memory int64
 }
+
+// DefaultMemory is a part of what a small machine has, and more than any search used that ended.
+const DefaultMemory = 256 << 20
 
 // DefaultBudget is long enough for every history that porcupine is asked about (see
 // [porcupineOps]) by more than ten times, so that a slow machine does not change a verdict.
@@ -43,6 +54,12 @@ func judges() map[Guarantee]func(context.Context, *facts) Result {
 func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 	if o.Budget == 0 {
 		o.Budget = DefaultBudget
+	}
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	if o.Model == "" {
+		o.Model = model.Lease
 	}
 	v := &Verdict{
 		Version:  VerdictVersion,

@@ -38,34 +38,34 @@ type porcupineStep struct {
 	maybe bool // op took effect within its interval, or never
 }
 
-func (in *porcupineStep) apply(s model.State) (model.State, error) {
+func (in *porcupineStep) apply(kind model.Kind, s model.State) (model.State, error) {
 	if in.event != nil {
-		return model.Environment(s, *in.event)
+		return kind.Environment(s, *in.event)
 	}
-	return model.Step(s, in.op)
+	return kind.Step(s, in.op)
 }
 
-// leaseModel is the reentrant lease lock of package model, as porcupine wants it for a history.
-func leaseModel(ops []porcupine.Operation) porcupine.Model {
+// porcupineModel is a lock of package model, as porcupine wants it for a history.
+func porcupineModel(kind model.Kind, init model.State, ops []porcupine.Operation) porcupine.Model {
 	describe := func(input, _ any) string { return input.(*porcupineStep).String() }
 	state := func(s any) string { return s.(model.State).String() }
 	maybe := func(op porcupine.Operation) bool { return op.Input.(*porcupineStep).maybe }
 	if !slices.ContainsFunc(ops, maybe) {
 		return porcupine.Model{
-			Init: func() any { return model.State{} },
+			Init: func() any { return init },
 			Step: func(state, input, _ any) (bool, any) {
-				s, err := input.(*porcupineStep).apply(state.(model.State))
+				s, err := input.(*porcupineStep).apply(kind, state.(model.State))
 				return err == nil, s
 			},
 			DescribeOperation: describe, DescribeState: state,
 		}
 	}
 	branching := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{model.State{}} },
+		Init: func() []any { return []any{init} },
 		Step: func(state, input, _ any) []any {
 			in := input.(*porcupineStep)
 			var next []any
-			if s, err := in.apply(state.(model.State)); err == nil {
+			if s, err := in.apply(kind, state.(model.State)); err == nil {
 				next = append(next, s)
 			}
 			if in.maybe {
@@ -158,7 +158,7 @@ func Picture(w io.Writer, h *history.History, lock string, budget time.Duration)
 			return fmt.Errorf("picture of %s: %w", lock, ErrTooLarge)
 		}
 		ops := porcupineHistory(f, l, asCalled)
-		m := leaseModel(ops)
+		m := porcupineModel(f.options.Model, model.State{}, ops)
 		_, info := porcupine.CheckOperationsVerbose(m, ops, budget)
 		return porcupine.Visualize(m, info, w)
 	}
@@ -181,7 +181,7 @@ func askPorcupine(ctx context.Context, f *facts, l *lockFacts, w window) porcupi
 		return porcupine.Unknown
 	}
 	ops := porcupineHistory(f, l, w)
-	return porcupine.CheckOperationsTimeout(leaseModel(ops), ops, budget)
+	return porcupine.CheckOperationsTimeout(porcupineModel(f.options.Model, model.State{}, ops), ops, budget)
 }
 
 // fitsPorcupine reports whether porcupine can be expected to answer.

@@ -39,6 +39,12 @@ func (e *Illegal) Error() string {
 		return fmt.Sprintf("%s by %s answered %s at %s, but the lease of %s had ended by %s and nothing removed the key",
 			op.Kind, op.Owner, told(op), stamp(from), s.Owner, stamp(s.Latest))
 	}
+	switch e.Rule {
+	case TokenGiven:
+		return fmt.Sprintf("%s by %s answered %s without a token", op.Kind, op.Owner, told(op))
+	case TokensIncrease:
+		return fmt.Sprintf("%s by %s answered %s with token %d, but token %d had been granted", op.Kind, op.Owner, told(op), op.Token, s.Token)
+	}
 	return fmt.Sprintf("%s by %s answered %s, but the lock is %s", op.Kind, op.Owner, told(op), s)
 }
 

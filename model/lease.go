@@ -23,6 +23,9 @@ type State struct {
 	// The deadline lies in [Earliest, Latest]; the two are equal when the server's time of
 	// execution was known, and Never when the hold does not expire.
 	Earliest, Latest time.Duration
+
+	// Token is the largest token granted so far; only the [Fenced] lock has one.
+	Token int64
 }
 
 // Free reports whether nobody holds the lock.

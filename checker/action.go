@@ -1,0 +1,221 @@
+package checker
+
+import (
+	"math"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// An action is one operation or event of one lock, reduced to what the searching checkers ask:
+// 1,000,000 operations must fit where their records would not.
+type action struct {
+	call, ret   int64 // it takes effect in [call, ret]; ret is open for ever when there is no limit
+	early, late int64 // the deadline that it sets lies in [early, late]
+	from        int64 // the earliest moment at which its answer can have been true
+	value       int64 // holdCount: the count; remainingTTL: nanoseconds; clockJump: by how much
+	token       int64
+	owner       int32 // 1, 2, ...; 0: the environment
+	index       int32 // in lockFacts.ops, or in its events as ^index
+	verb        verb
+	certain     bool // it took effect; otherwise it did or it did not
+	shows       bool // its answer shows that somebody held the lock
+	sets        bool // a decrement that sets the deadline
+	beside      bool // it is no call of its owner's program: a renewal, or it took effect after its owner had given up
+}
+
+const open = math.MaxInt64
+
+// A verb is what an action did, answer included: each has one rule (machine.go).
+type verb uint8
+
+const (
+	acquires verb = iota
+	decrements
+	releases
+	forces // frees the lock whoever holds it
+	renews
+	expires
+	deletes
+	setsTTL
+	jumps
+	// Those above change the state, those below only tell it.
+	findsBusy    // somebody else holds it
+	findsNotMine // its owner does not hold it
+	findsMine
+	findsCount
+	findsHeld
+	findsFree
+	findsTTL
+	isLeft // the key was left over
+)
+
+func (v verb) reads() bool { return v >= findsBusy }
+
+// actionsOf reduces one lock's history, in order of calls. Unknown outcomes are closed by the
+// evidence, as for porcupine (see [porcupineHistory], which is written apart so that the two can
+// be held against each other). names lists the owners by their numbers.
+func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
+	kind := f.options.Model
+	numbers := make(map[string]int32, 64)
+	names = []string{""}
+	number := func(owner string) int32 {
+		n, known := numbers[owner]
+		if !known {
+			n = int32(len(names))
+			numbers[owner], names = n, append(names, owner)
+		}
+		return n
+	}
+	actions = make([]action, 0, len(l.ops)+len(l.events))
+	events := 0
+	environment := func(until time.Duration) {
+		for ; events < len(l.environment) && l.environment[events].At < until; events++ {
+			if a, ok := eventAction(f, l.environment[events], kind); ok {
+				a.index = int32(^events)
+				actions = append(actions, a)
+			}
+		}
+	}
+	for i, op := range l.ops {
+		a, ok := opAction(op, kind)
+		if !ok || l.toldLost(op) {
+			continue
+		}
+		environment(time.Duration(a.call))
+		a.owner, a.index = number(op.Owner), int32(i)
+		actions = append(actions, a)
+	}
+	environment(open)
+	sortByCall(actions)
+	return actions, names
+}
+
+// opAction reduces an operation; ok is false when it cannot have taken effect.
+func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
+	a = action{call: int64(op.Call), ret: int64(op.Return), certain: true, value: op.Value, token: op.Token}
+	out := op.Outcome
+	first, last := int64(op.Call), int64(op.Return) // when it took effect, for the deadline
+	if op.Evidence == history.Executed {
+		first, last = int64(op.Executed), int64(op.Executed)
+	}
+	switch {
+	case out == history.Failed, op.Uncertain() && op.Evidence == history.NotSent:
+		return a, false
+	case op.Uncertain() && op.Evidence == history.Executed:
+		if out = op.Answer; out == history.Failed {
+			return a, false
+		}
+		a.call, a.ret = int64(op.Executed), int64(op.Executed)
+		a.beside = op.Return > 0 && op.Executed > op.Return
+	case op.Uncertain():
+		a.certain, a.ret, last = false, open, open
+		if op.Evidence == history.Sent && op.Until > 0 {
+			a.ret = int64(max(op.Until, op.Call))
+		}
+	}
+	lease := int64(op.Lease)
+	if !kind.Leases() {
+		lease = 0
+	}
+	a.early, a.late, a.from = open, open, first
+	if lease > 0 {
+		a.early, a.late = plus(first, lease), plus(last, lease)
+	}
+
+	switch op.Kind {
+	case history.Lock, history.TryLock:
+		if a.verb = acquires; a.certain && out == history.Busy {
+			a.verb = findsBusy
+		}
+	case history.Unlock:
+		a.sets = lease > 0
+		switch {
+		case !a.certain || out == history.Released:
+			a.verb = releases
+		case out == history.Decremented:
+			a.verb = decrements
+		default:
+			a.verb = findsNotMine
+		}
+	case history.ForceUnlock:
+		if a.verb = forces; a.certain && out == history.NotHeld {
+			a.verb = findsFree
+		}
+	case history.Renew:
+		a.beside = true
+		if a.verb = renews; a.certain && out == history.NotHeld {
+			a.verb = findsNotMine
+		}
+	default:
+		if !a.certain {
+			return a, false // nobody heard what a query said
+		}
+		return queryAction(op, a, last)
+	}
+	switch out {
+	case history.Acquired, history.Busy, history.Decremented, history.Released, history.Renewed:
+		a.shows = a.certain
+	}
+	return a, true
+}
+
+func queryAction(op *history.Op, a action, last int64) (action, bool) {
+	a.shows = op.Value > 0 || op.Kind == history.RemainingTTL && op.Value > -2
+	switch op.Kind {
+	case history.IsLocked:
+		if a.verb = findsHeld; op.Value == 0 {
+			a.verb = findsFree
+		}
+	case history.IsHeldBy:
+		if a.verb = findsMine; op.Value == 0 {
+			a.verb = findsNotMine
+		}
+	case history.HoldCount:
+		if a.verb = findsCount; op.Value == 0 {
+			a.verb = findsNotMine
+		}
+	case history.RemainingTTL:
+		a.verb, a.late = findsTTL, last
+	default:
+		return a, false
+	}
+	return a, true
+}
+
+// eventAction reduces an event; ok is false when it says nothing of the lock's state.
+func eventAction(f *facts, e *history.Event, kind model.Kind) (a action, ok bool) {
+	at := int64(e.At)
+	a = action{call: at, ret: at, from: at, certain: true, early: open, late: open}
+	switch e.Kind {
+	case history.Expire:
+		if a.verb = expires; f.outside(e) || !kind.Leases() {
+			a.verb = deletes
+		}
+	case history.Delete:
+		a.verb = deletes
+	case history.ForceTTL:
+		if a.verb = setsTTL; e.Deadline > 0 {
+			a.early, a.late = int64(e.Deadline), int64(e.Deadline)
+		}
+	case history.ClockJump:
+		a.verb, a.value = jumps, int64(e.By)
+	case history.Leftover:
+		a.verb = isLeft
+	default:
+		return a, false
+	}
+	return a, kind.Leases() || a.verb == deletes
+}
+
+// plus adds, and lets open be open.
+func plus(t, d int64) int64 {
+	if t == open || d > 0 && t > open-d {
+		return open
+	}
+	return t + d
+}
+
+// after reports whether a is after b by more than the granularity of deadlines.
+func after(a, b int64) bool { return a > plus(b, int64(model.Granularity)) }

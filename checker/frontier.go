@@ -1,0 +1,325 @@
+package checker
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// The frontier checker searches for an order that the lock allows, in the manner of Wing and Gong
+// with Lowe's improvement: it walks over the beginnings and ends of calls in the order of time and
+// lets an action take effect no earlier than some action has to, which is at its end. (Whatever
+// took effect between two ends may as well have waited for the second.) So a configuration is the
+// lock's state, which of the few actions under way have taken effect, and how many unknown
+// outcomes that never close were spent; the length of the history is not in it.
+//
+//   - What only reads takes effect as soon as the state makes its answer true: it changes nothing.
+//   - Unknown outcomes with a window may take effect until it closes, and are then forgotten.
+//     Those without are tokens (tokens.go).
+//   - Depth first, with the fewest unknown outcomes first; what failed is remembered, and what is
+//     no better than it in any respect is not tried (memo.go).
+//   - Cuts: where no other configuration can be better than this one, the search does not go back
+//     behind it (cut.go). This keeps it linear, and a violation local.
+//
+// It is exact when it answers. It is exponential in the worst case, so that it has a budget.
+type search struct {
+	ctx     context.Context
+	machine machine
+	c       *cursor
+	cfg     config
+	cut     cut
+	choices []choice
+	moves   []move
+	memo    memo
+	stuck   stuck
+
+	until  time.Time
+	memory int64
+	steps  int
+}
+
+// A config is one way in which things may have gone so far.
+type config struct {
+	state state
+	done  slots // of what is under way: what took effect
+	spent int32 // tokens.spent
+}
+
+// A move lets one thing take effect: an action under way, a token of a group (as ^group), or
+// nothing, when a window closes.
+type move int32
+
+const nothing move = 1<<31 - 1
+
+// A choice is a place to come back to: the mark of an end whose action had not taken effect, and
+// the moves that were not tried.
+type choice struct {
+	at        int
+	cfg       config
+	next, end int32 // in moves
+}
+
+// stuck is the farthest end that no order reached, and the states the lock could be in there.
+type stuck struct {
+	at     int
+	states []state
+}
+
+// found is what a search came to.
+type found struct {
+	status Status
+	why    string // Undecided: why
+	stuck  stuck  // Broken
+	cut    cut    // Broken: where the part begins that shows it
+}
+
+func newSearch(ctx context.Context, actions []action, owners int, m machine, o Options) (*search, bool) {
+	c, ok := newCursor(actions, owners, m)
+	if !ok {
+		return nil, false
+	}
+	return &search{ctx: ctx, machine: m, c: c, until: time.Now().Add(o.Budget), memory: o.Memory, stuck: stuck{at: -1}}, true
+}
+
+func (s *search) run() found {
+	for s.c.at < len(s.c.marks) {
+		if why := s.exhausted(); why != "" {
+			return found{status: Undecided, why: why}
+		}
+		m := s.c.marks[s.c.at]
+		i := m.action()
+		a := &s.c.actions[i]
+		if m.begins() {
+			s.c.forward()
+			if a.certain && a.verb.reads() {
+				if _, ok := s.machine.step(s.cfg.state, a); ok && s.c.ready(i, s.cfg.done) {
+					s.cfg.done.set(s.c.slot[i])
+				}
+			}
+			continue
+		}
+		if slot := s.c.slot[i]; s.cfg.done.has(slot) {
+			s.cfg.done.clear(slot)
+			s.c.forward()
+			s.tryCut()
+			continue
+		}
+		if !s.choose(i) && !s.back() {
+			return found{status: Broken, stuck: s.stuck, cut: s.cut}
+		}
+	}
+	return found{status: Holds}
+}
+
+// choose makes the first move towards the effect of action i, whose end has come; it reports
+// false when there is none.
+func (s *search) choose(i int32) bool {
+	if s.memo.failed(s.c, s.cfg) {
+		return false
+	}
+	first := int32(len(s.moves))
+	s.collect(i)
+	switch end := int32(len(s.moves)); end - first {
+	case 0:
+		return false
+	case 1: // no choice, nothing to come back for
+		only := s.moves[first]
+		s.moves = s.moves[:first]
+		s.make(only)
+	default:
+		s.choices = append(s.choices, choice{at: s.c.at, cfg: s.cfg, next: first + 1, end: end})
+		s.make(s.moves[first])
+	}
+	return true
+}
+
+// back returns to the latest choice that has a move left, and makes it.
+func (s *search) back() bool {
+	for len(s.choices) > 0 {
+		top := &s.choices[len(s.choices)-1]
+		s.c.seek(top.at)
+		s.cfg = top.cfg
+		if top.next < top.end {
+			top.next++
+			s.make(s.moves[top.next-1])
+			return true
+		}
+		s.memo.remember(s.c, s.cfg)
+		s.choices = s.choices[:len(s.choices)-1]
+		if n := len(s.choices); n > 0 {
+			s.moves = s.moves[:s.choices[n-1].end]
+		} else {
+			s.moves = s.moves[:0]
+		}
+	}
+	return false
+}
+
+func (s *search) make(m move) {
+	i := int32(m)
+	switch {
+	case m == nothing:
+		s.cfg.done.set(s.c.slot[s.c.marks[s.c.at].action()])
+		return
+	case m < 0:
+		group := ^i
+		i, _ = s.c.tokens.next(s.cfg.spent, group)
+		s.cfg.spent = s.c.tokens.spend(s.cfg.spent, group)
+	default:
+		s.cfg.done.set(s.c.slot[i])
+	}
+	s.cfg.state, _ = s.machine.step(s.cfg.state, &s.c.actions[i])
+	s.cfg.done = s.c.settle(s.machine, s.cfg.state, s.cfg.done)
+}
+
+// collect appends to moves what can take effect before the end of action i: the action itself,
+// or others first. Moves that cannot lead to its effect are left out.
+func (s *search) collect(i int32) {
+	c, st := s.c, s.cfg.state
+	x := &c.actions[i]
+	next, legal := s.machine.step(st, x)
+	legal = legal && c.ready(i, s.cfg.done)
+	switch {
+	case !x.certain:
+		s.moves = append(s.moves, nothing)
+		if legal && next != st {
+			s.moves = append(s.moves, move(i))
+		}
+	case legal:
+		s.moves = append(s.moves, move(i))
+	default:
+		s.stuck.meet(c.at, st)
+	}
+
+	changers := c.under.without(c.reads).without(s.cfg.done)
+	changers.clear(c.slot[i])
+	first := len(s.moves)
+	changers.each(func(slot uint8) bool {
+		j := c.inSlot[slot]
+		if c.actions[j].certain {
+			s.offer(x, j, move(j))
+		}
+		return true
+	})
+	if others := s.moves[first:]; len(others) > 1 {
+		// Whoever returns first most likely was first.
+		slices.SortFunc(others, func(a, b move) int { return cmpInt(c.actions[a].ret, c.actions[b].ret) })
+	}
+	changers.and(c.maybe).each(func(slot uint8) bool {
+		s.offer(x, c.inSlot[slot], move(c.inSlot[slot]))
+		return true
+	})
+	if c.tokens.all > 0 {
+		if st.owner != 0 {
+			for _, g := range c.tokens.byOwner[st.owner] {
+				s.offerToken(x, g)
+			}
+			for _, g := range c.tokens.force {
+				s.offerToken(x, g)
+			}
+			return
+		}
+		for g := range c.tokens.groups {
+			s.offerToken(x, int32(g))
+		}
+	}
+}
+
+func (s *search) offerToken(x *action, group int32) {
+	if i, ok := s.c.tokens.next(s.cfg.spent, group); ok {
+		s.offer(x, i, move(^group))
+	}
+}
+
+// offer appends a move that lets action j take effect, if it can and it is of any use.
+func (s *search) offer(x *action, j int32, m move) {
+	a := &s.c.actions[j]
+	next, ok := s.machine.step(s.cfg.state, a)
+	if !ok || !a.certain && next == s.cfg.state || !s.c.ready(j, s.cfg.done) {
+		return
+	}
+	if s.cfg.state.owner == 0 && a.verb == acquires && x.owner != a.owner && !s.helps(x) && !s.escapes(a.owner, j) {
+		return
+	}
+	s.moves = append(s.moves, m)
+}
+
+// helps reports whether x can take effect, or its window may close, while another owner holds the
+// lock.
+func (s *search) helps(x *action) bool {
+	if !x.certain {
+		return true
+	}
+	switch x.verb {
+	case findsBusy, findsHeld, findsTTL, findsNotMine, isLeft, forces, expires, deletes, setsTTL, jumps:
+		return true
+	}
+	return false
+}
+
+// escapes reports whether something that is under way or unknown could end a hold that an owner
+// would get by action j.
+func (s *search) escapes(owner, j int32) bool {
+	c := s.c
+	for _, g := range c.tokens.byOwner[owner] {
+		if _, ok := c.tokens.next(s.cfg.spent, g); ok && c.tokens.groups[g].verb == releases {
+			return true
+		}
+	}
+	for _, g := range c.tokens.force {
+		if _, ok := c.tokens.next(s.cfg.spent, g); ok {
+			return true
+		}
+	}
+	found := false
+	c.under.without(c.reads).without(s.cfg.done).each(func(slot uint8) bool {
+		k := c.inSlot[slot]
+		switch a := &c.actions[k]; a.verb {
+		case releases, decrements:
+			found = a.owner == owner && k != j
+		case forces, expires, deletes:
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+func (s *stuck) meet(at int, st state) {
+	if at < s.at {
+		return
+	}
+	if at > s.at {
+		s.at, s.states = at, s.states[:0]
+	}
+	if len(s.states) < 8 && !slices.Contains(s.states, st) {
+		s.states = append(s.states, st)
+	}
+}
+
+// exhausted says which budget is spent, or "".
+func (s *search) exhausted() string {
+	s.steps++
+	if s.steps&1023 != 0 {
+		return ""
+	}
+	switch {
+	case s.ctx.Err() != nil:
+		return "it was cancelled"
+	case s.memo.bytes > s.memory:
+		return "its memory budget was spent"
+	case time.Now().After(s.until):
+		return "its time budget was spent"
+	}
+	return ""
+}
+
+func cmpInt(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,112 @@
+package checker
+
+import "github.com/holdfast-sim/holdfast/model"
+
+// A machine is the lock of package model on numbered owners. A search steps it millions of times
+// and drops most of what it sees, which package model, made to be read and to explain, is too
+// slow for. That the two say the same is tested (TestMachineIsTheModel).
+type machine struct {
+	reentrant bool
+	fenced    bool
+}
+
+func machineOf(kind model.Kind) machine {
+	return machine{reentrant: kind != model.Mutex, fenced: kind == model.Fenced}
+}
+
+// state is model.State with a numbered owner; 0 is nobody.
+type state struct {
+	owner, count int32
+	early, late  int64
+	token        int64
+}
+
+// step returns the state after an action, and whether the state allows it. An action that is not
+// certain is always allowed: it does what the lock would have done.
+func (m machine) step(s state, a *action) (state, bool) {
+	held, mine := s.owner != 0, s.owner == a.owner && a.owner != 0
+	next := s
+	ok := true
+	switch a.verb {
+	case acquires:
+		if held && (!mine || !m.reentrant) {
+			return s, !a.certain
+		}
+		next.owner, next.count, next.early, next.late = a.owner, s.count+1, a.early, a.late
+		if m.fenced {
+			least := s.token + 1
+			if held {
+				least = s.token
+			}
+			if next.token = least; a.certain {
+				next.token, ok = a.token, a.token != 0 && a.token >= least
+			}
+		}
+	case decrements, releases:
+		switch {
+		case !mine:
+			return s, !a.certain
+		case a.certain && (a.verb == releases) != (s.count == 1):
+			return s, false
+		case s.count == 1:
+			next = state{token: s.token}
+		default:
+			next.count--
+			if a.sets {
+				next.early, next.late = a.early, a.late
+			}
+		}
+	case forces:
+		if !held {
+			return s, !a.certain
+		}
+		next = state{token: s.token}
+	case renews:
+		if !mine {
+			return s, !a.certain
+		}
+		next.early, next.late = a.early, a.late
+	case expires:
+		if !held || after(s.early, a.call) {
+			return s, false
+		}
+		next = state{token: s.token}
+	case deletes:
+		next = state{token: s.token}
+	case setsTTL:
+		if held {
+			next.early, next.late = a.early, a.late
+		}
+	case jumps:
+		if held {
+			next.early, next.late = plus(s.early, -a.value), plus(s.late, -a.value)
+		}
+	case findsBusy:
+		ok = held && (!mine || !m.reentrant)
+	case findsNotMine:
+		ok = !mine
+	case findsMine:
+		ok = mine
+	case findsCount:
+		ok = mine && a.value == int64(s.count)
+	case findsHeld:
+		ok = held
+	case findsFree:
+		ok = !held
+	case findsTTL:
+		switch {
+		case a.value == -2:
+			ok = !held
+		case a.value == -1:
+			ok = held && s.late == open
+		default:
+			ok = held && !after(plus(s.early, -a.late), a.value) && !after(a.value, plus(s.late, -a.from))
+		}
+	case isLeft:
+		ok = !held || !after(a.call, s.late)
+	}
+	if !ok || a.shows && held && after(a.from, s.late) {
+		return s, false
+	}
+	return next, true
+}

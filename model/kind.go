@@ -1,0 +1,109 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Kind names one of the specifications of a single lock, as `simrun check -model` takes it.
+type Kind string
+
+// The kinds of lock. All have the operations of [Step]; they differ in whether an owner may take
+// the lock it holds, whether holds end by themselves, and whether grants are numbered.
+const (
+	Mutex     Kind = "mutex"     // an owner that holds the lock is refused it like everybody else; leases are not looked at
+	Reentrant Kind = "reentrant" // holds are counted; leases are not looked at
+	Lease     Kind = "lease"     // the reentrant lease lock: [Step] and [Environment]
+	Fenced    Kind = "fenced"    // a lease lock whose grants carry strictly increasing tokens
+)
+
+// Kinds lists all kinds, the default last but one: the order of the documentation.
+func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced} }
+
+// ParseKind returns the kind of that name; the empty name is [Lease].
+func ParseKind(name string) (Kind, error) {
+	if name == "" {
+		return Lease, nil
+	}
+	var all []string
+	for _, k := range Kinds() {
+		if name == string(k) {
+			return k, nil
+		}
+		all = append(all, string(k))
+	}
+	return "", fmt.Errorf("unknown model %q; it must be one of %s", name, strings.Join(all, ", "))
+}
+
+// Leases reports whether holds of this kind of lock end with their leases.
+func (k Kind) Leases() bool { return k == Lease || k == Fenced || k == "" }
+
+// The rules that only some kinds have.
+const (
+	NoReentry      Rule = "a lock that is held is granted to nobody, its holder included"
+	TokenGiven     Rule = "every grant carries a token"
+	TokensIncrease Rule = "the token of a grant is greater than that of every grant before"
+)
+
+// Step is the operation step of a lock of kind k; see the function [Step], which is that of
+// [Lease] and of the zero Kind.
+func (k Kind) Step(s State, op history.Op) (State, error) {
+	switch k {
+	case Mutex, Reentrant:
+		op.Lease = 0
+		if k == Mutex && op.Kind.Acquires() && !s.Free() && s.Owner == op.Owner {
+			if op.Outcome == history.Acquired && !op.Uncertain() {
+				return s, &Illegal{Rule: NoReentry, State: s, Op: op}
+			}
+			return s, nil
+		}
+	case Fenced:
+		return fenced(s, op)
+	}
+	return Step(s, op)
+}
+
+// Environment is the step of a lock of kind k for something that is no operation.
+func (k Kind) Environment(s State, e history.Event) (State, error) {
+	switch {
+	case !k.Leases() && e.Kind == history.Expire:
+		e.Kind = history.Delete
+	case !k.Leases() && e.Kind != history.Delete:
+		return s, nil
+	}
+	next, err := Environment(s, e)
+	next.Token = s.Token // tokens outlive holds
+	return next, err
+}
+
+// fenced steps a lease lock, and then its token. A re-entry may keep the token of its hold or get
+// a new one (Hazelcast and Redisson differ); a token may be skipped, since a call whose answer
+// was lost may have taken it.
+func fenced(s State, op history.Op) (State, error) {
+	next, err := Step(s, op)
+	if err != nil {
+		return s, err
+	}
+	next.Token = s.Token
+	if !op.Kind.Acquires() || next.Owner != op.Owner || op.Outcome == history.Failed ||
+		next.Count == s.Count && s.Owner == next.Owner {
+		return next, nil // it was granted nothing
+	}
+	least := s.Token + 1
+	if !s.Free() {
+		least = s.Token
+	}
+	switch {
+	case op.Uncertain():
+		next.Token = least // the least it can have got leaves most open
+	case op.Token == 0:
+		return s, &Illegal{Rule: TokenGiven, State: s, Op: op}
+	case op.Token < least:
+		return s, &Illegal{Rule: TokensIncrease, State: s, Op: op}
+	default:
+		next.Token = op.Token
+	}
+	return next, nil
+}
