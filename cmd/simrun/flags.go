@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// order is what the user asked for.
+type order struct {
+	scenario string // "all": every one
+	planFile string
+	plan     *plan.Plan // of planFile
+	subject  string     // "all": every one
+	seed     uint64
+	runs     int
+	out      string // a folder, or "none"
+	verbose  bool
+}
+
+const (
+	everything     = "all"
+	nowhere        = "none"
+	defaultSubject = "rlock-latch"
+	defaultOut     = "simrun-out"
+)
+
+// seedFlag reads decimal and 0x numbers, and says so when it cannot.
+type seedFlag uint64
+
+func (s *seedFlag) String() string { return strconv.FormatUint(uint64(*s), 10) }
+func (s *seedFlag) Set(text string) error {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return fmt.Errorf("a seed is a whole number from 0 to %d, decimal or 0x", uint64(1<<64-1))
+	}
+	*s = seedFlag(n)
+	return nil
+}
+
+func flags(o *order) *flag.FlagSet {
+	f := flag.NewFlagSet("simrun", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // we say it ourselves, in one line
+	f.Usage = func() {}
+	f.StringVar(&o.scenario, "scenario", "", "`name` of the scenario (simrun list), or all")
+	f.StringVar(&o.planFile, "plan", "", "`file` with a plan of your own, instead of a scenario")
+	f.StringVar(&o.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list), or all")
+	o.seed = 1
+	f.Var((*seedFlag)(&o.seed), "seed", "`number` that decides everything chance would")
+	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
+	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
+	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
+	return f
+}
+
+// parse reads the arguments. Its error is one line for the user; flag.ErrHelp asks for help.
+func parse(args []string) (order, error) {
+	var o order
+	f := flags(&o)
+	if err := f.Parse(args); err != nil {
+		return o, flagError(f, err)
+	}
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("stray argument %q: everything is a flag, see simrun help", f.Arg(0))
+	case o.scenario == "" && o.planFile == "":
+		return o, errors.New("say which scenario: simrun -scenario NAME (simrun list names them)")
+	case o.scenario != "" && o.planFile != "":
+		return o, errors.New("-scenario and -plan exclude each other")
+	case o.runs < 1:
+		return o, fmt.Errorf("-runs %d: there must be at least one run", o.runs)
+	case o.out == "":
+		return o, errors.New(`-out "": name a folder, or none`)
+	}
+	if o.planFile != "" {
+		return o, o.readPlan()
+	}
+	if _, ok := scenarios.Find(o.scenario); !ok && o.scenario != everything {
+		return o, unknown("scenario", o.scenario, scenarios.Names())
+	}
+	return o, o.checkSubject()
+}
+
+func (o *order) readPlan() error {
+	b, err := os.ReadFile(o.planFile)
+	if err != nil {
+		return fmt.Errorf("-plan: %w", err)
+	}
+	if o.plan, err = plan.Decode(b); err == nil {
+		err = o.plan.Check(fault.Needs())
+	}
+	if err != nil {
+		return fmt.Errorf("-plan %s: %w", o.planFile, err)
+	}
+	return o.checkSubject()
+}
+
+func (o *order) checkSubject() error {
+	if _, ok := subjects.Find(o.subject); !ok && o.subject != everything {
+		return unknown("subject", o.subject, subjectNames())
+	}
+	return nil
+}
+
+func subjectNames() []string {
+	var names []string
+	for _, s := range subjects.All() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// flagError makes one helpful line of what package flag says.
+func flagError(f *flag.FlagSet, err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		var names []string
+		f.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
+		return unknown("flag", "-"+name, names)
+	}
+	return errors.New(text)
+}
+
+// unknown says that there is no such name, and which one was probably meant.
+func unknown(what, name string, known []string) error {
+	nearest := slices.MinFunc(known, func(a, b string) int {
+		return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
+	})
+	if levenshtein.ComputeDistance(name, nearest) <= max(2, len(nearest)/2) {
+		return fmt.Errorf("unknown %s %q: did you mean %s?", what, name, nearest)
+	}
+	return fmt.Errorf("unknown %s %q: there are %s", what, name, strings.Join(known, ", "))
+}
+
+func usage(w io.Writer) {
+	fmt.Fprint(w, `simrun checks what a distributed lock in Redis really guarantees.
+
+  simrun -scenario NAME [flags]    run a story, judge it, explain it
+  simrun -plan FILE [flags]        run a plan of your own
+  simrun list [-v]                 the scenarios, subjects and faults
+  simrun help                      this
+
+Flags:
+`)
+	var o order
+	f := flags(&o)
+	f.VisitAll(func(f *flag.Flag) {
+		arg, text := flag.UnquoteUsage(f)
+		def := ""
+		if f.DefValue != "" && f.DefValue != "false" {
+			def = " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(w, "  %-20s %s%s\n", "-"+f.Name+" "+arg, text, def)
+	})
+	fmt.Fprint(w, `
+Each run leaves behind, in OUT/<scenario>/<UTC time>-<seed>/ (and "latest" beside it):
+  plan.json, history.jsonl, server.jsonl`)
+	for _, f := range reports.Formats() {
+		fmt.Fprintf(w, ", %s", f.File)
+	}
+	fmt.Fprint(w, `
+
+Exit codes: 0 every verdict was the expected one; 1 one was not; 2 undecided (a checker ran out of
+its budget); 254 bad usage; 255 the harness itself failed. Over several runs the worst wins.
+`)
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// list prints the registries.
+func list(args []string, stdout, stderr io.Writer) int {
+	f := flag.NewFlagSet("simrun list", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	verbose := f.Bool("v", false, "with the stories")
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		usage(stdout)
+		return checker.ExitExpected
+	} else if err != nil {
+		return fail(stderr, checker.ExitUsage, "list: %v", flagError(f, err))
+	}
+	if f.NArg() > 0 {
+		return fail(stderr, checker.ExitUsage, "list: stray argument %q", f.Arg(0))
+	}
+	fmt.Fprintln(stdout, "Scenarios")
+	for _, s := range scenarios.All() {
+		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.Title)
+		if *verbose {
+			fmt.Fprintf(stdout, "%s\n", indent(s.Story, 25, 75))
+			fmt.Fprintf(stdout, "%25sexpected to break: %s\n", "", expectations(s))
+			fmt.Fprintf(stdout, "%25ssource: %s\n\n", "", s.Source)
+		}
+	}
+	fmt.Fprintln(stdout, "\nSubjects")
+	for _, s := range subjects.All() {
+		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
+	}
+	fmt.Fprintln(stdout, "\nFaults")
+	for _, k := range fault.Kinds() {
+		fmt.Fprintf(stdout, "  %-22s %s\n", k.Name, k.About)
+	}
+	return checker.ExitExpected
+}
+
+// expectations says what breaks for whom, subjects that agree together.
+func expectations(s scenarios.Scenario) string {
+	var groups []string
+	who := map[string][]string{}
+	for _, subject := range subjects.All() {
+		what := strings.Join(s.Breaks(subject.Name), ", ")
+		if what == "" {
+			what = "nothing"
+		}
+		if who[what] == nil {
+			groups = append(groups, what)
+		}
+		who[what] = append(who[what], subject.Name)
+	}
+	if len(groups) == 1 {
+		return groups[0]
+	}
+	for i, what := range groups {
+		groups[i] = what + " (" + strings.Join(who[what], ", ") + ")"
+	}
+	return strings.Join(groups, "; ")
+}
+
+// indent wraps text at width columns behind a margin.
+func indent(text string, margin, width int) string {
+	var b strings.Builder
+	line := 0
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == 0:
+			b.WriteString(strings.Repeat(" ", margin))
+		case line+1+len(word) > width:
+			b.WriteString("\n" + strings.Repeat(" ", margin))
+			line = 0
+		default:
+			b.WriteByte(' ')
+			line++
+		}
+		b.WriteString(word)
+		line += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// crew runs jobs in worker processes, one for each processor. A bubble is fastest on one
+// processor, so each has GOMAXPROCS=1.
+type crew struct {
+	size int
+}
+
+func newCrew(jobs int) crew { return crew{min(jobs, runtime.NumCPU())} }
+
+// run does all jobs and hands each result, in the order of the jobs and their seeds, to each. A
+// worker that dies costs the run it was at, which gets a result that says so, and is replaced.
+func (c crew) run(jobs []job, each func(j job, r result)) {
+	type answer struct {
+		results []result
+	}
+	answers := make([]chan answer, len(jobs))
+	for i := range answers {
+		answers[i] = make(chan answer, 1)
+	}
+	next := make(chan int)
+	var crew sync.WaitGroup
+	for range c.size {
+		crew.Go(func() {
+			var w worker
+			defer w.dismiss()
+			for i := range next {
+				answers[i] <- answer{w.do(jobs[i])}
+			}
+		})
+	}
+	go func() {
+		for i := range jobs {
+			next <- i
+		}
+		close(next)
+	}()
+	for i, j := range jobs {
+		for _, r := range (<-answers[i]).results {
+			each(j, r)
+		}
+	}
+	crew.Wait()
+}
+
+// worker is one worker process. The zero value is one that has yet to be started.
+type worker struct {
+	process *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Reader
+	stderr  bytes.Buffer
+}
+
+func (w *worker) start() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	w.process = exec.Command(self, workerCommand)
+	w.process.Env = append(os.Environ(), "GOMAXPROCS=1")
+	w.stderr.Reset()
+	w.process.Stderr = &w.stderr
+	if w.in, err = w.process.StdinPipe(); err != nil {
+		return err
+	}
+	out, err := w.process.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	w.out = bufio.NewReader(out)
+	return w.process.Start()
+}
+
+// do has the worker do a job, and returns a result for each of its runs.
+func (w *worker) do(j job) []result {
+	var results []result
+	for len(results) < j.Runs {
+		rest := j
+		rest.Seed, rest.Runs = j.Seed+uint64(len(results)), j.Runs-len(results)
+		if err := w.ask(rest, &results); err != nil {
+			at := result{Seed: j.Seed + uint64(len(results))}.failed(err)
+			at.Stack = w.stderr.String()
+			results = append(results, at)
+			w.process = nil
+		}
+	}
+	return results
+}
+
+// ask sends the job and reads results until there is one for each run, or the worker dies.
+func (w *worker) ask(j job, results *[]result) error {
+	if w.process == nil {
+		if err := w.start(); err != nil {
+			w.process = nil
+			return fmt.Errorf("cannot start a worker process: %w", err)
+		}
+	}
+	if err := json.NewEncoder(w.in).Encode(j); err != nil {
+		return w.died(err)
+	}
+	for range j.Runs {
+		line, err := w.out.ReadBytes('\n')
+		if err != nil {
+			return w.died(err)
+		}
+		var r result
+		if err := json.Unmarshal(line, &r); err != nil {
+			return w.died(fmt.Errorf("it wrote %.80q", line))
+		}
+		*results = append(*results, r)
+	}
+	return nil
+}
+
+// died says how the worker ended, by the last words of its runtime if there are any.
+func (w *worker) died(err error) error {
+	w.in.Close()
+	_ = w.process.Process.Kill() // if it still runs, it is of no use
+	state := w.process.Wait()
+	for line := range strings.Lines(w.stderr.String()) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return fmt.Errorf("the worker process died: %s", line)
+		}
+	}
+	if state != nil {
+		err = state
+	}
+	return fmt.Errorf("the worker process died: %w", err)
+}
+
+func (w *worker) dismiss() {
+	if w.process != nil {
+		w.in.Close()
+		_ = w.process.Wait() // it has answered everything: how it ends does not matter
+	}
+}
+
+// statusesOf counts the statuses of one guarantee.
+type tally map[checker.Guarantee]map[checker.Status]int
+
+func (t tally) add(r result) {
+	for g, s := range r.Statuses {
+		if t[g] == nil {
+			t[g] = map[checker.Status]int{}
+		}
+		t[g][s]++
+	}
+}

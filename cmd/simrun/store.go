@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// folder is where one run leaves what it leaves. The zero value keeps nothing.
+type folder struct {
+	dir     string
+	history *os.File
+	err     error // the first that befell the history
+}
+
+// newFolder makes OUT/<name>/<UTC time>-<seed>. It returns the zero folder for "none".
+func newFolder(out, name string, seed uint64) (*folder, error) {
+	if out == nowhere {
+		return &folder{}, nil
+	}
+	parent := filepath.Join(out, name)
+	if err := os.MkdirAll(parent, 0o777); err != nil {
+		return nil, err
+	}
+	base := fmt.Sprintf("%s-%d", time.Now().UTC().Format("20060102T150405Z"), seed)
+	for n := 1; ; n++ {
+		dir := filepath.Join(parent, base)
+		if n > 1 {
+			dir += fmt.Sprintf("-%d", n)
+		}
+		switch err := os.Mkdir(dir, 0o777); {
+		case errors.Is(err, fs.ErrExist):
+			continue // another run within the second
+		case err != nil:
+			return nil, err
+		}
+		f, err := os.Create(filepath.Join(dir, "history.jsonl"))
+		return &folder{dir: dir, history: f}, err
+	}
+}
+
+// record writes one record as it becomes known, so that a run that is killed leaves its history up
+// to then, in whole lines. The server log is written by [folder.close].
+func (f *folder) record(r any) {
+	if _, served := r.(history.Served); served || f.history == nil || f.err != nil {
+		return
+	}
+	f.err = history.Encode(f.history, r)
+}
+
+// close completes the history and the server log.
+func (f *folder) close(h *history.History) error {
+	if f.history == nil {
+		return nil
+	}
+	err := errors.Join(f.err, f.history.Close())
+	if h != nil {
+		var b bytes.Buffer
+		err = errors.Join(err, history.SaveServed(&b, h), f.write("server.jsonl", b.Bytes()))
+	}
+	return err
+}
+
+// write writes a file whole or not at all.
+func (f *folder) write(name string, content []byte) error {
+	if f.dir == "" {
+		return nil
+	}
+	temporary := filepath.Join(f.dir, "."+name)
+	err := os.WriteFile(temporary, content, 0o666)
+	if err == nil {
+		err = os.Rename(temporary, filepath.Join(f.dir, name))
+	}
+	if err != nil {
+		_ = os.Remove(temporary)
+	}
+	return err
+}
+
+// latest points "latest", beside the run's folder, to it.
+func (f *folder) latest() error {
+	if f.dir == "" {
+		return nil
+	}
+	link := filepath.Join(filepath.Dir(f.dir), "latest")
+	temporary := fmt.Sprintf("%s-%d", link, os.Getpid())
+	if err := os.Symlink(filepath.Base(f.dir), temporary); err != nil {
+		return err
+	}
+	return os.Rename(temporary, link)
+}

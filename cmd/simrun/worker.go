@@ -1,0 +1,215 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// A worker process reads jobs and writes results, one JSON object a line.
+
+const workerCommand = "worker"
+
+// job is a run, or several that differ in their seeds.
+type job struct {
+	Scenario string     `json:"scenario,omitzero"`
+	Plan     *plan.Plan `json:"plan,omitempty"` // instead of a scenario
+	Subject  string     `json:"subject"`
+	Seed     uint64     `json:"seed"` // the first
+	Runs     int        `json:"runs"`
+	Out      string     `json:"out"`  // a folder, or "none"
+	Show     *show      `json:"show"` // nil: no summary is wanted
+	Command  string     `json:"command"`
+}
+
+// show says how to write the summary for the terminal.
+type show struct {
+	Color   bool `json:"color"`
+	Width   int  `json:"width"`
+	Verbose bool `json:"verbose"`
+}
+
+// result is what came out of one run.
+type result struct {
+	Seed     uint64                               `json:"seed"`
+	Code     int                                  `json:"code"`
+	Statuses map[checker.Guarantee]checker.Status `json:"statuses,omitempty"`
+	Strays   []checker.Guarantee                  `json:"strays,omitempty"` // those not as expected
+	Trace    string                               `json:"trace,omitzero"`
+	Dir      string                               `json:"dir,omitzero"`
+	Text     string                               `json:"text,omitzero"`  // the summary
+	Error    string                               `json:"error,omitzero"` // of the harness
+	Stack    string                               `json:"stack,omitzero"` // where it came from, for -v
+	Warnings []string                             `json:"warnings,omitempty"`
+}
+
+// work is the worker's main loop.
+func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
+	jobs := json.NewDecoder(bufio.NewReader(in))
+	results := json.NewEncoder(out)
+	for {
+		var j job
+		if err := jobs.Decode(&j); errors.Is(err, io.EOF) {
+			return checker.ExitExpected
+		} else if err != nil {
+			return checker.ExitHarness
+		}
+		for i := range j.Runs {
+			if err := results.Encode(runOne(b, j, j.Seed+uint64(i))); err != nil {
+				return checker.ExitHarness
+			}
+		}
+	}
+}
+
+// runOne runs, saves, judges and reports one run.
+func runOne(b *bubble.Bubbles, j job, seed uint64) result {
+	res := result{Seed: seed}
+	subject, _ := subjects.Find(j.Subject)
+	p, expect := j.Plan, checker.Expectation{}
+	name := j.Scenario
+	if p == nil {
+		scenario, _ := scenarios.Find(j.Scenario)
+		p, expect = scenario.Plan(seed), expectation(scenario, j.Subject)
+	} else {
+		name = p.Name
+	}
+	store, err := newFolder(j.Out, folderName(name), seed)
+	if err != nil {
+		return res.failed(err)
+	}
+	res.Dir = store.dir
+	h, runErr := sim.Run(b, p, subject, sim.Options{Seed: seed, Scenario: name, Sink: store.record})
+	if err := errors.Join(store.close(h), store.write("plan.json", append(p.JSON(), '\n'))); err != nil {
+		return res.failed(err)
+	}
+	if runErr != nil {
+		var panicked *sim.PanicError
+		if errors.As(runErr, &panicked) {
+			res.Stack = string(panicked.Stack)
+		}
+		return res.failed(runErr)
+	}
+	v := checker.Judge(context.Background(), h, checker.Options{Expect: expect})
+	res.judged(v)
+	res.report(j, store, h, v)
+	return res
+}
+
+// expectation puts what a scenario expects into the checkers' terms.
+func expectation(s scenarios.Scenario, subject string) checker.Expectation {
+	e := checker.Expectation{}
+	for _, g := range s.Breaks(subject) {
+		e[checker.Guarantee(g)] = checker.Broken
+	}
+	return e
+}
+
+// folderName is a name of a run that can be one of a folder.
+func folderName(name string) string {
+	name = filepath.Base(filepath.Clean("/" + name))
+	if name == "/" || name == "." {
+		return "plan"
+	}
+	return name
+}
+
+func (r result) failed(err error) result {
+	r.Code, r.Error = checker.ExitHarness, err.Error()
+	return r
+}
+
+func (r *result) judged(v *checker.Verdict) {
+	r.Code, r.Trace, r.Statuses = v.Code(), v.Trace, map[checker.Guarantee]checker.Status{}
+	for _, g := range checker.Guarantees() {
+		one := v.Result(g)
+		r.Statuses[g] = one.Status
+		if !one.AsExpected() {
+			r.Strays = append(r.Strays, g)
+		}
+	}
+	if len(v.Refused) > 0 {
+		r.Error = v.Refused[0]
+	}
+}
+
+// report writes the run's reports and the summary. What cannot be rendered or written is a
+// warning: the verdict stands.
+func (r *result) report(j job, store *folder, h *history.History, v *checker.Verdict) {
+	warn := func(what string, err error) {
+		if err != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %v", what, err))
+		}
+	}
+	page := ""
+	if store.dir != "" {
+		run := reports.Run{Verdict: v, History: h, Command: j.Command}
+		run.Picture = picture(store, h, v, warn)
+		for _, f := range reports.Formats() {
+			var b bytes.Buffer
+			err := f.Write(&b, run)
+			if err == nil {
+				err = store.write(f.File, b.Bytes())
+			}
+			warn(f.File, err)
+			if err == nil && f.Name == "html" {
+				page = filepath.Join(store.dir, f.File)
+			}
+		}
+		warn("latest", store.latest())
+	}
+	if j.Show != nil {
+		var b bytes.Buffer
+		o := reports.TerminalOptions{Color: j.Show.Color, Width: j.Show.Width, Verbose: j.Show.Verbose,
+			History: h, Report: page, Command: j.Command}
+		warn("summary", reports.Terminal(&b, v, o))
+		r.Text = b.String()
+	}
+}
+
+const pictureFile = "porcupine.html"
+
+// picture writes porcupine's own picture of the lock that broke first, or of the first lock, and
+// returns its name, or "" if there is none.
+func picture(store *folder, h *history.History, v *checker.Verdict, warn func(string, error)) string {
+	lock := ""
+	for _, op := range h.Ops {
+		if op.Kind.OnLock() {
+			lock = op.Lock
+			break
+		}
+	}
+	for _, r := range v.Results {
+		if len(r.Violations) > 0 && r.Violations[0].Lock != "" {
+			lock = r.Violations[0].Lock
+			break
+		}
+	}
+	var b bytes.Buffer
+	switch err := checker.Picture(&b, h, lock, checker.DefaultBudget); {
+	case errors.Is(err, checker.ErrTooLarge), errors.Is(err, checker.ErrNoSuchLock):
+		return ""
+	case err != nil:
+		warn(pictureFile, err)
+		return ""
+	}
+	if err := store.write(pictureFile, b.Bytes()); err != nil {
+		warn(pictureFile, err)
+		return ""
+	}
+	return pictureFile
+}
