@@ -1,0 +1,147 @@
+package lockimpl_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/lockimpl"
+)
+
+// newExampleClient stands for your own: a go-redis client of your Redis, and lockimpl.New over it.
+func newExampleClient() (c *lockimpl.Client, end func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		log.Fatal(err)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	c, err = lockimpl.New(rdb, lockimpl.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return c, func() {
+		c.Close()
+		rdb.Close()
+		server.Close()
+	}
+}
+
+func Example() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	lock := client.Lock("order:42")
+	me := client.Owner(1) // this strand of the program
+	if err := lock.Lock(ctx, me); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("working")
+	released, err := lock.Unlock(ctx, me)
+	fmt.Println(released, err)
+	// Output:
+	// working
+	// true <nil>
+}
+
+func ExampleRLock_TryLock() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	lock := client.Lock("report")
+	one, other := client.Owner(1), client.Owner(2)
+	ok, _ := lock.TryLock(ctx, one, lockimpl.Lease(10*time.Second))
+	fmt.Println("one:", ok)
+	ok, _ = lock.TryLock(ctx, other, lockimpl.Wait(20*time.Millisecond))
+	fmt.Println("other:", ok)
+	_, err := lock.Unlock(ctx, other)
+	fmt.Println(errors.Is(err, lockimpl.ErrNotHeld))
+	// Output:
+	// one: true
+	// other: false
+	// true
+}
+
+// Work that must not go on without the lock runs under its context.
+func ExampleRLock_HoldContext() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	lock, me := client.Lock("account:7"), client.Owner(1)
+	if err := lock.Lock(ctx, me, lockimpl.Lease(20*time.Millisecond)); err != nil {
+		log.Fatal(err)
+	}
+	work, cancel := lock.HoldContext(ctx, me)
+	defer cancel()
+	<-work.Done() // the lease ends while we work
+	fmt.Println(errors.Is(context.Cause(work), lockimpl.ErrLost))
+	// Output: true
+}
+
+func ExampleMultiLock() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	both, err := lockimpl.NewMultiLock(client.Lock("account:7"), client.Lock("account:9"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	me := client.Owner(1)
+	if err := both.Lock(ctx, me); err != nil {
+		log.Fatal(err)
+	}
+	unlocked, err := both.Unlock(ctx, me)
+	fmt.Println(unlocked, err)
+	// Output: 2 <nil>
+}
+
+func ExampleFencedLock() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	lock, me := client.FencedLock("ledger"), client.Owner(1)
+	for range 2 {
+		token, err := lock.LockAndGetToken(ctx, me)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println("write with token", token) // the ledger refuses tokens below its highest
+		lock.Unlock(ctx, me)
+	}
+	// Output:
+	// write with token 1
+	// write with token 2
+}
+
+func ExampleRedLock() {
+	var locks []*lockimpl.RLock
+	for range 3 { // three independent servers
+		client, end := newExampleClient()
+		defer end()
+		locks = append(locks, client.Lock("leader"))
+	}
+	ctx := context.Background()
+	lock, err := lockimpl.NewRedLock(locks...)
+	if err != nil {
+		log.Fatal(err)
+	}
+	const me = lockimpl.Owner("instance-1:1")
+	if err := lock.Lock(ctx, me, lockimpl.Lease(10*time.Second)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(lock.Until(me).After(time.Now()))
+	unlocked, err := lock.Unlock(ctx, me)
+	fmt.Println(unlocked, err)
+	// Output:
+	// true
+	// 3 <nil>
+}
