@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/scenarios"
+)
+
+// The tests run the real program, as a user does, in processes of its own.
+var simrun string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "simrun-test-*")
+	if err != nil {
+		panic(err)
+	}
+	simrun = filepath.Join(dir, "simrun")
+	if out, err := exec.Command("go", "build", "-o", simrun, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		os.Exit(1)
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// run starts simrun in an empty folder of its own, and returns what it printed and its exit code.
+func run(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.Command(simrun, args...)
+	cmd.Dir = dir
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+var stamp = regexp.MustCompile(`\d{8}T\d{6}Z`)
+
+func TestTheReadmeShowsWhatReallyComesOut(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, _, code := run(t, t.TempDir(), "-scenario", "watchdog-death")
+	if code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	// The reader starts it with go run; the test started the built program.
+	want := strings.Replace(stamp.ReplaceAllString(out, "T"), "again   simrun", "again   go run ./cmd/simrun", 1)
+	if !strings.Contains(stamp.ReplaceAllString(string(readme), "T"), "```\n"+want+"```\n") {
+		t.Errorf("README.md does not show this output:\n%s", want)
+	}
+}
+
+func TestBadUsageIsOneHelpfulLineAndExit254(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	bad := filepath.Join(dir, "bad.json")
+	for name, text := range map[string]string{file: "", bad: `{"version":1,"clients":[{"name":"c1","threads":[{"id":1,"steps":[{"do":"lick"}]}]}]}`} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args string
+		want string // in the line
+	}{
+		{"", "say which scenario"},
+		{"-scenario watchdog-deth", "did you mean watchdog-death?"},
+		{"-scenario xyzzy", "there are baseline,"},
+		{"-scenario baseline -subject rlock-lach", "did you mean rlock-latch?"},
+		{"-scenario baseline -seed tomorrow", "a seed is a whole number"},
+		{"-scenario baseline -seed -1", "a seed is a whole number"},
+		{"-scenario baseline -seed 18446744073709551616", "a seed is a whole number"},
+		{"-scenario baseline -runs 0", "at least one run"},
+		{"-scenario baseline -runs many", "many"},
+		{"-scenario baseline -sede 1", "did you mean -seed?"},
+		{"-scenario baseline 7", `stray argument "7"`},
+		{"-scenario", "-scenario"},
+		{"-scenario baseline -out " + file, "not a directory"},
+		{"-scenario baseline -out /proc/nowhere", "-out /proc/nowhere"},
+		{"-scenario baseline -plan " + bad, "exclude each other"},
+		{"-plan " + file, "-plan " + file},
+		{"-plan " + bad, `$.clients[0].threads[0].steps[0].do: unknown action "lick"`},
+		{"-plan " + filepath.Join(dir, "none.json"), "no such file"},
+		{"list -q", "-q"},
+		{"list everything", `stray argument "everything"`},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			stdout, stderr, code := run(t, dir, strings.Fields(c.args)...)
+			if code != checker.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestARunLeavesItsFiles(t *testing.T) {
+	dir := t.TempDir()
+	_, stderr, code := run(t, dir, "-scenario", "watchdog-death", "-seed", "0x2a")
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d, stderr %q", code, stderr)
+	}
+	latest := filepath.Join(dir, "simrun-out", "watchdog-death", "latest")
+	target, err := os.Readlink(latest)
+	if err != nil || !strings.HasSuffix(target, "Z-42") {
+		t.Errorf("latest is %q, %v", target, err)
+	}
+	h := load(t, latest)
+	if h.Header.Seed != 42 || h.End == nil || len(h.Served) == 0 {
+		t.Errorf("the history's header is %+v, its end %v, %d commands", h.Header, h.End, len(h.Served))
+	}
+	for _, name := range []string{"plan.json", "report.html", "porcupine.html"} {
+		if info, err := os.Stat(filepath.Join(latest, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(latest, "verdict.json"))
+	var v checker.Verdict
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil || v.Result(checker.Exclusion).Status != checker.Broken || v.Trace != h.End.Trace {
+		t.Errorf("verdict.json: %v, %+v", err, v)
+	}
+	// What is on disk is what was judged: judging it again says the same.
+	scenario, _ := scenarios.Find("watchdog-death")
+	again := checker.Judge(t.Context(), h, checker.Options{Expect: expectation(scenario, "rlock-latch")})
+	want, _ := json.Marshal(v)
+	if got, _ := json.Marshal(again); !bytes.Equal(got, want) {
+		t.Errorf("judged again:\n%s\nthe first time:\n%s", got, want)
+	}
+}
+
+func load(t *testing.T, dir string) *history.History {
+	t.Helper()
+	main, err := os.Open(filepath.Join(dir, "history.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer main.Close()
+	served, err := os.Open(filepath.Join(dir, "server.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer served.Close()
+	h, err := history.Load(main, served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestOutNoneLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	if _, stderr, code := run(t, dir, "-scenario", "key-expiry", "-out", "none"); code != 0 || stderr != "" {
+		t.Errorf("exit code %d, stderr %q", code, stderr)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 0 {
+		t.Errorf("it left %v", left)
+	}
+}
+
+// The plan that a run leaves, run again with the same seed, is the same run: the same trace.
+func TestAPlanFileReproducesItsRun(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, "-scenario", "baseline", "-seed", "3", "-out", "a")
+	first := filepath.Join(dir, "a", "baseline", "latest")
+	_, stderr, code := run(t, dir, "-plan", filepath.Join(first, "plan.json"), "-seed", "3", "-out", "b")
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d, stderr %q", code, stderr)
+	}
+	a, b := load(t, first), load(t, filepath.Join(dir, "b", "baseline", "latest"))
+	if a.End.Trace != b.End.Trace {
+		t.Errorf("traces %s and %s", a.End.Trace, b.End.Trace)
+	}
+}
+
+// A plan expects nothing to break; this one breaks exclusion.
+func TestAnUnexpectedVerdictIsExit1(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, "-scenario", "old-owner-unlock", "-out", "a")
+	stdout, _, code := run(t, dir, "-plan", filepath.Join(dir, "a", "old-owner-unlock", "latest", "plan.json"), "-out", "none")
+	if code != checker.ExitUnexpected || !strings.Contains(stdout, "exclusion") {
+		t.Errorf("exit code %d, stdout:\n%s", code, stdout)
+	}
+}
