@@ -2,6 +2,7 @@ package lockimpl
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -28,8 +29,10 @@ func (l *RLock) Lock(ctx context.Context, owner Owner, opts ...Option) error {
 // TryLock takes the lock for owner if it is free or becomes so within [Wait], and reports whether
 // it did. The rest is as with [RLock.Lock].
 //
-// Wait bounds the waiting, not the attempts: one that is under way when it ends is still awaited,
-// which takes a round trip or, when the server does not answer, go-redis's timeouts.
+// With the faithful generations, Wait bounds the waiting, not the attempts: one that is under way
+// when it ends is still awaited, which takes a round trip or, when the server does not answer,
+// go-redis's timeouts. Hardened gives it up, as when ctx ends; [ErrNoReply] says that the server
+// had not answered once.
 func (l *RLock) TryLock(ctx context.Context, owner Owner, opts ...Option) (bool, error) {
 	co, err := l.client.opts.call(opts)
 	if err != nil {
@@ -57,12 +60,25 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 	if !co.bounded || co.wait > 0 {
 		wait.w = l.client.hub.joinConfirmed(l.channel)
 	}
-	acquired := false
+	acquired, answered := false, false
 	defer func() { wait.end(acquired) }()
+	attempting := ctx
+	if _, ok := l.proto.(*hardened); ok && co.wait > 0 {
+		var cancel context.CancelFunc
+		attempting, cancel = context.WithDeadlineCause(ctx, deadline, errWaited)
+		defer cancel()
+	}
 	for {
-		ttl, err := l.proto.attempt(ctx, l, owner, co)
-		if err != nil {
+		ttl, err := l.proto.attempt(attempting, l, owner, co)
+		switch {
+		case err == nil:
+			answered = true
+		case context.Cause(attempting) != errWaited || !errors.Is(err, context.DeadlineExceeded):
 			return false, err
+		case answered:
+			return false, nil
+		default:
+			return false, ErrNoReply
 		}
 		if ttl == granted {
 			acquired = true
@@ -74,6 +90,9 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 		}
 	}
 }
+
+// errWaited is why the context of an attempt ends when the time to wait is spent.
+var errWaited = errors.New("waited long enough")
 
 // waiting is the pauses of one Lock or TryLock call.
 type waiting struct {

@@ -130,6 +130,18 @@ func (c *Client) begin() error {
 	return nil
 }
 
+// pause waits for d, and reports false if the client was closed meanwhile.
+func (c *Client) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-c.closing.Done():
+		return false
+	}
+}
+
 func (c *Client) random(b []byte) error {
 	c.randomMu.Lock()
 	defer c.randomMu.Unlock()

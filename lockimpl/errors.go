@@ -15,6 +15,7 @@ var (
 	ErrClosed           = errors.New("lock client is closed")
 	ErrLost             = errors.New("the hold was lost: its lease ended, or it was released by force")
 	ErrSuperseded       = errors.New("a later request of this owner was executed first: is the client id in use twice?")
+	ErrNoReply          = errors.New("the server did not answer within the wait")
 	ErrElapsed          = errors.New("acquiring took longer than the lease; everything was released")
 	ErrGeneration       = errors.New("needs generation hardened")
 	ErrSubscribeTimeout = errors.New("subscription was not confirmed in time")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/lockimpl"
@@ -165,7 +164,7 @@ func TestFailedAcquireIsTakenBack(t *testing.T) {
 		if err := l.Lock(ctx, o); err == nil {
 			t.Fatal("no error")
 		}
-		synctest.Wait()
+		time.Sleep(time.Second)
 		is(t, w.generation != lockimpl.Hardened)(l.IsLocked(ctx))
 		time.Sleep(30 * time.Second) // at the latest: nobody renews it
 		is(t, false)(l.IsLocked(ctx))
@@ -230,6 +229,27 @@ func TestCancelledAcquireLeavesNoHold(t *testing.T) { // redisson#5358, #2714
 		if !errors.Is(err, context.DeadlineExceeded) || !lockimpl.OutcomeUnknown(err) || time.Since(start) != lateBy/2 {
 			t.Fatalf("got %v after %v", err, time.Since(start))
 		}
+		time.Sleep(lateBy)
+		is(t, false)(l.IsLocked(ctx))
+	})
+}
+
+func TestTryLockDoesNotAwaitALateReplyBeyondItsWait(t *testing.T) { // redisson#5019
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		c := w.primed("a")
+		l, o := c.Lock("x"), c.Owner(1)
+		w.fates("a", isLate)
+		start := time.Now()
+		ok, err := l.TryLock(ctx, o, lockimpl.Wait(lateBy/2))
+		if ok || !errors.Is(err, lockimpl.ErrNoReply) || !lockimpl.OutcomeUnknown(err) || time.Since(start) != lateBy/2 {
+			t.Fatal(ok, err, time.Since(start))
+		}
+		time.Sleep(lateBy)
+		is(t, false)(l.IsLocked(ctx))
+
+		must(t, c.Lock("x").Lock(ctx, c.Owner(2), lockimpl.Lease(lateBy/4)))
+		w.fates("a", arrives, arrives, isLate) // two refusals, then a grant that comes late
+		is(t, false)(l.TryLock(ctx, o, lockimpl.Wait(lateBy/2)))
 		time.Sleep(lateBy)
 		is(t, false)(l.IsLocked(ctx))
 	})

@@ -223,13 +223,17 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 	c.work.Add(1) // not 0 before: the operation that calls holds one
 	go func() {
 		defer c.work.Done()
-		p.settle(l, h, lease)
+		// Not at once: what failed just now may fail again, and the caller may have something to
+		// send first, in an order that should not be left to the scheduler.
+		if c.pause(settleMin) {
+			p.settle(l, h, lease)
+		}
 	}()
 }
 
 // Delays between attempts to settle.
 const (
-	settleMin = 500 * time.Millisecond
+	settleMin = 200 * time.Millisecond
 	settleMax = 5 * time.Second
 )
 
@@ -258,10 +262,7 @@ func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
 		if err == nil {
 			break
 		}
-		select {
-		case <-time.After(delay):
-		case <-c.closing.Done():
-		}
+		c.pause(delay)
 	}
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

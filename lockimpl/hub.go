@@ -277,10 +277,7 @@ func (h *hub) serve() {
 		if !broke {
 			continue // we closed it: connect at once if somebody waits again
 		}
-		select {
-		case <-time.After(delay):
-		case <-h.client.closing.Done():
-		}
+		h.client.pause(delay)
 		delay = min(2*delay, reconnectMax)
 	}
 }

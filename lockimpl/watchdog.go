@@ -2,6 +2,7 @@ package lockimpl
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 )
@@ -51,11 +52,11 @@ func (hs *holds) halt() {
 	}
 }
 
-// close forgets everything; watchers of losses learn of it by reason.
+// close forgets everything, and tells who waits for losses.
 func (hs *holds) close() {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	for _, h := range hs.m {
+	for _, h := range hs.sorted() {
 		if h.watch != nil {
 			h.watch.end(ErrClosed)
 			h.watch = nil
@@ -64,6 +65,13 @@ func (hs *holds) close() {
 	clear(hs.m)
 	hs.watched = 0
 	hs.halt()
+}
+
+// sorted lists the holds in the order of their names, for whatever others can see the order of.
+func (hs *holds) sorted() []*hold {
+	return slices.SortedFunc(maps.Values(hs.m), func(a, b *hold) int {
+		return cmp.Or(cmp.Compare(a.key.lock, b.key.lock), cmp.Compare(a.key.owner, b.key.owner))
+	})
 }
 
 // renewAll is one round: it renews all watched holds, in the order of their names, and starts the
@@ -93,7 +101,7 @@ func (hs *holds) due(round uint64) []renewal {
 	now := time.Now()
 	_, tells := hs.client.proto.(*hardened)
 	due := make([]renewal, 0, hs.watched)
-	for _, h := range hs.m {
+	for _, h := range hs.sorted() {
 		switch {
 		case !h.watched():
 		case tells && !now.Before(h.ends):
@@ -102,9 +110,6 @@ func (hs *holds) due(round uint64) []renewal {
 			due = append(due, renewal{h, h.mark, h.request})
 		}
 	}
-	slices.SortFunc(due, func(a, b renewal) int {
-		return cmp.Or(cmp.Compare(a.hold.key.lock, b.hold.key.lock), cmp.Compare(a.hold.key.owner, b.hold.key.owner))
-	})
 	return due
 }
 
