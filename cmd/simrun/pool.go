@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 )
 
-// crew runs jobs in worker processes, one for each processor. A bubble is fastest on one
-// processor, so each has GOMAXPROCS=1.
+// crew runs jobs in worker processes, one for each processor.
 type crew struct {
 	size int
 }
@@ -72,7 +71,7 @@ func (w *worker) start() error {
 		return err
 	}
 	w.process = exec.Command(self, workerCommand)
-	w.process.Env = append(os.Environ(), "GOMAXPROCS=1")
+	w.process.Env = workerEnvironment()
 	w.stderr.Reset()
 	w.process.Stderr = &w.stderr
 	if w.in, err = w.process.StdinPipe(); err != nil {
@@ -84,6 +83,17 @@ func (w *worker) start() error {
 	}
 	w.out = bufio.NewReader(out)
 	return w.process.Start()
+}
+
+// workerEnvironment is ours, with two settings of Go's runtime: a bubble is fastest on one processor,
+// and a run makes much garbage but keeps little, so that collecting it less often saves a fifth of
+// the time for some 30 MB (unless the user has an opinion).
+func workerEnvironment() []string {
+	env := append(os.Environ(), "GOMAXPROCS=1")
+	if os.Getenv("GOGC") == "" {
+		env = append(env, "GOGC=400")
+	}
+	return env
 }
 
 // do has the worker do a job, and returns a result for each of its runs.
