@@ -27,8 +27,9 @@ type HTMLOptions struct {
 
 // What the page shows in full; the files of the run have the rest.
 const (
-	opsShown = 2000
-	logShown = 400
+	opsShown  = 2000
+	logShown  = 400
+	planShown = 64 << 10 // bytes
 )
 
 // HTML writes the report: one page that needs no network and no other file, readable without
@@ -65,7 +66,7 @@ type assets struct {
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
-	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "colors": colorNumbers}).
+	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "thousands": thousands, "colors": colorNumbers}).
 		ParseFS(web, "web/*.tmpl")
 	if err != nil {
 		return nil, err
@@ -119,6 +120,7 @@ type page struct {
 	Log         []logView
 	LogLeft     int
 	Plan        string
+	PlanLeft    int // bytes
 	Provenance  []fact
 	Command     string
 	PictureLink string
@@ -180,7 +182,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	}
 	for _, par := range strings.Split(v.Explanation, "\n") {
 		if par = strings.TrimSpace(par); par != "" {
-			p.Explanation = append(p.Explanation, visible(par))
+			p.Explanation = append(p.Explanation, unbroken(visible(par)))
 		}
 	}
 	for _, g := range checker.Guarantees() {
@@ -192,12 +194,12 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		c = newCast(h)
 		p.Picture = draw(h, v)
 		p.Sketch = newSketch(p.Picture)
-		p.addOps(h, c)
+		p.addOps(h, v, c)
 		p.addLog(h, v)
-		p.Plan = prettyPlan(h.Header.Plan)
+		p.Plan, p.PlanLeft = prettyPlan(h.Header.Plan)
 	}
 	for i, m := range v.Story {
-		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: visible(m.Text),
+		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(visible(m.Text)),
 			Color: c.color(m.Who), Weight: string(m.Weight)})
 	}
 	p.Provenance = provenance(h, v)
@@ -210,15 +212,15 @@ const violationsShown = 20
 func viewResult(r checker.Result) resultView {
 	rv := resultView{
 		Name: string(r.Guarantee), Question: question(r.Guarantee), Status: statusWord(r), Tone: tone(r),
-		Expectation: expectation(r), By: visible(r.By), Summary: summary(r),
+		Expectation: expectation(r), By: visible(r.By), Summary: unbroken(summary(r)),
 	}
 	for _, x := range r.Violations {
 		if len(rv.Violations) == violationsShown {
 			rv.Left = len(r.Violations) - violationsShown
 			break
 		}
-		vv := violationView{Rule: visible(x.Rule), Text: visible(x.Text), From: x.From, To: x.To,
-			Span: checker.Stamp(x.From), Class: visible(string(x.Cause.Class)), Cause: visible(x.Cause.Text)}
+		vv := violationView{Rule: visible(x.Rule), Text: unbroken(visible(x.Text)), From: x.From, To: x.To,
+			Span: checker.Stamp(x.From), Class: visible(string(x.Cause.Class)), Cause: unbroken(visible(x.Cause.Text))}
 		if x.To > x.From {
 			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
 		}
@@ -242,6 +244,9 @@ func shareCauses(rs []resultView) {
 			x := &r.Violations[i]
 			if by, ok := told[x.Cause]; ok && x.Cause != "" {
 				x.Cause, x.SameAs = "", by
+				if by == r.Name {
+					x.SameAs = "the one before"
+				}
 			} else {
 				told[x.Cause] = r.Name
 			}
@@ -249,12 +254,10 @@ func shareCauses(rs []resultView) {
 	}
 }
 
-func (p *page) addOps(h *history.History, c *cast) {
-	for i, op := range h.Ops {
-		if i == opsShown {
-			p.OpsLeft = len(h.Ops) - opsShown
-			break
-		}
+func (p *page) addOps(h *history.History, v *checker.Verdict, c *cast) {
+	ops := around(h.Ops, opsShown, func(op history.Op) time.Duration { return op.Call }, v)
+	p.OpsLeft = len(h.Ops) - len(ops)
+	for _, op := range ops {
 		ov := opView{ID: op.ID, Call: op.Call, Called: checker.Stamp(op.Call), Returned: "–", Owner: name(op.Owner),
 			Lock: name(op.Lock), Color: c.color(op.Owner), Asked: asked(op), Told: told(op)}
 		if !op.Pending() {
@@ -270,24 +273,27 @@ func (p *page) addOps(h *history.History, c *cast) {
 	}
 }
 
-// logAround takes the part of the server log around the first violation, or its beginning, and
-// says how much it left out.
-func logAround(log []history.Served, v *checker.Verdict) ([]history.Served, int) {
-	left := len(log) - logShown
-	if left <= 0 {
-		return log, 0
+// around takes n records, which are in the order of their times: those around the first violation,
+// or else the first.
+func around[T any](records []T, n int, at func(T) time.Duration, v *checker.Verdict) []T {
+	if len(records) <= n {
+		return records
 	}
 	from := 0
 	if w := firstWindow(windows(v)); w != nil {
-		from = sort.Search(len(log), func(i int) bool { return log[i].At >= w.From }) - logShown/2
+		from = sort.Search(len(records), func(i int) bool { return at(records[i]) >= w.From }) - n/2
 	}
-	from = max(0, min(from, left))
-	return log[from : from+logShown], left
+	from = max(0, min(from, len(records)-n))
+	return records[from : from+n]
+}
+
+func logAround(h *history.History, v *checker.Verdict) []history.Served {
+	return around(h.Served, logShown, func(s history.Served) time.Duration { return s.At }, v)
 }
 
 func (p *page) addLog(h *history.History, v *checker.Verdict) {
-	log, left := logAround(h.Served, v)
-	p.LogLeft = left
+	log := logAround(h, v)
+	p.LogLeft = len(h.Served) - len(log)
 	for _, s := range log {
 		lv := logView{At: checker.Stamp(s.At), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: visible(string(s.Step)),
 			Lock: name(s.Lock), Text: shorten(visible(s.Text), 300), Reply: shorten(visible(s.Reply), 120), Lost: s.Got == 0}
@@ -329,16 +335,19 @@ func keyText(k history.KeyState, at time.Duration) string {
 	return strings.Join(names, " + ") + ", TTL " + length(k.Deadline-at)
 }
 
-// prettyPlan indents the plan; a plan that is not JSON is shown as it is.
-func prettyPlan(plan json.RawMessage) string {
-	if len(plan) == 0 {
-		return ""
-	}
+// prettyPlan indents the plan, as far as it is shown; a plan that is not JSON is shown as it is.
+// It also returns how many bytes are not shown.
+func prettyPlan(plan json.RawMessage) (text string, left int) {
 	var buf bytes.Buffer
-	if err := json.Indent(&buf, plan, "", "  "); err != nil {
-		return visibleLines(string(plan))
+	text = string(plan)
+	if len(plan) > 0 && json.Indent(&buf, plan, "", "  ") == nil {
+		text = buf.String()
 	}
-	return visibleLines(buf.String())
+	if left = len(text) - planShown; left > 0 {
+		text = text[:planShown]
+		text = text[:strings.LastIndexByte(text, '\n')+1]
+	}
+	return visibleLines(text), max(left, 0)
 }
 
 // provenance says with what the run was made.

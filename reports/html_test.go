@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
@@ -39,6 +41,7 @@ func embedded(t testing.TB, page string) *picture {
 func TestHTMLTellsEverything(t *testing.T) {
 	h, v := watchdogDeath()
 	page := pageOf(t, h, v, HTMLOptions{Command: "simrun -scenario watchdog-death -seed 1", Picture: "porcupine.html"})
+	page = strings.ReplaceAll(page, "\u00a0", " ")
 	for _, want := range []string{
 		"Did <b>rlock-latch</b> keep its promises in <b>watchdog-death</b>?",
 		"REPRODUCED", "exclusion, effect and watchdog are broken, as this scenario expects",
@@ -111,6 +114,37 @@ func TestHTMLOfBlackBoxHistory(t *testing.T) {
 				t.Errorf("lane %s claims to know the server: %+v", l.Name, it)
 			}
 		}
+	}
+}
+
+// What an issue's attachment and a browser can bear: 300 kB for 50 operations, 3 MB for 10,000.
+func TestHTMLSizes(t *testing.T) {
+	for _, tt := range []struct{ ops, bytes int }{{50, 300e3}, {10_000, 3e6}} {
+		h, v := quiet(tt.ops)
+		h.Header.Plan = json.RawMessage(`["` + strings.Repeat(`lock order:42", "`, 5*tt.ops) + `"]`)
+		page := pageOf(t, h, v, HTMLOptions{})
+		if len(page) > tt.bytes {
+			t.Errorf("%d operations make a page of %d bytes", tt.ops, len(page))
+		}
+		if cut := strings.Contains(page, "and more, in plan.json"); cut != (tt.ops > 1000) {
+			t.Errorf("%d operations: the page says that the plan is cut: %v", tt.ops, cut)
+		}
+	}
+}
+
+func TestHTMLOfALongRunShowsTheOperationsAroundTheViolation(t *testing.T) {
+	h, v := quiet(10_000)
+	at := h.Ops[7000].Call
+	v.Results[1] = checker.Result{Guarantee: checker.Exclusion, Status: checker.Broken, Violations: []checker.Violation{{From: at, To: at + time.Second}}}
+	page := pageOf(t, h, v, HTMLOptions{})
+	if n := strings.Count(page, `<tr id="op-`); n != opsShown {
+		t.Errorf("%d operations shown", n)
+	}
+	if !strings.Contains(page, fmt.Sprintf(`<tr id="op-%d"`, h.Ops[7000].ID)) {
+		t.Error("the operation at the violation is not shown")
+	}
+	if !strings.Contains(page, "8,000 more, in history.jsonl") {
+		t.Error("the page does not say that there are more")
 	}
 }
 

@@ -77,8 +77,11 @@ func addOp(add func(item), op history.Op, end time.Duration) {
 		add(item{Kind: "beat", From: op.Call, To: op.Call, Op: op.ID})
 	case op.Kind.Acquires():
 		add(item{Kind: "wait", From: op.Call, To: to, Op: op.ID})
-	case op.Kind.OnLock():
+	case op.Kind != history.Renew && op.Kind.OnLock(): // a renewal is no part of what its owner does meanwhile
 		add(item{Kind: "call", From: op.Call, To: to, Op: op.ID})
+	}
+	if op.Kind == history.Renew && op.Pending() {
+		to = op.Call
 	}
 	if sign != "" {
 		add(item{Kind: sign, From: to, To: to, Op: op.ID})

@@ -82,6 +82,15 @@ type pin struct {
 	Text   string        `json:"t"`
 }
 
+// reach is how far from its moment, in pixels, a pin may stand when others are in its way. What
+// matters may stand farther: all else is left to the story.
+func (p pin) reach() float64 {
+	if p.Weight == string(checker.Plain) {
+		return 20
+	}
+	return 60
+}
+
 // message is one command with its reply, between two lanes (by index).
 type message struct {
 	Client int           `json:"client"`
@@ -258,7 +267,7 @@ func (c *cast) color(owner string) int {
 // messages draws the shown part of the server log between lanes. A command that names no lock is
 // taken to be about that of the call it belongs to.
 func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
-	log, _ := logAround(h.Served, v)
+	log := logAround(h, v)
 	owners, clients, locks := make(map[part]int), make(map[string]int), make(map[string]int)
 	for i, l := range lanes {
 		if l.Kind == "lock" {

@@ -249,3 +249,25 @@ func TestAxisStepIsRound(t *testing.T) {
 		}
 	}
 }
+
+// A renewal whose reply never came is over for its owner, who goes on:
+//
+//	c1:1 lock=====believes======...
+//	renew       ?
+func TestARenewalWithoutAReplyIsAnInstant(t *testing.T) {
+	h, v := watchdogDeath()
+	h.Ops = append(h.Ops, history.Op{ID: 99, Client: "c1", Owner: "c1:1", Lock: lockName, Kind: history.Renew, Call: sec(10.4)})
+	found := false
+	for _, it := range draw(h, v).Lanes[0].Items {
+		if it.Op != 99 {
+			continue
+		}
+		found = true
+		if it.Kind != "unknown" || it.From != sec(10.4) || it.To != it.From {
+			t.Errorf("drawn as %+v", it)
+		}
+	}
+	if !found {
+		t.Error("not drawn")
+	}
+}

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,7 +54,7 @@ func newSketch(p *picture) *sketch {
 	room := 0.0
 	for _, n := range p.Pins {
 		at := max(x(n.At), room) // side by side where they would hide each other
-		if at-x(n.At) > 60 {
+		if at-x(n.At) > n.reach() {
 			continue
 		}
 		s.Pins = append(s.Pins, caption{Class: "w-" + n.Weight, X: px(at), Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
@@ -88,31 +89,55 @@ func (s *sketch) addWindow(p *picture, w window, x func(time.Duration) float64) 
 	s.Texts = append(s.Texts, caption{Class: "window-label", X: px(at), Y: w.Y + 15, Text: w.Label})
 }
 
-// addLane draws a lane's items. Of many of a kind that fall on one pixel, the first is drawn.
+// dust gathers the shapes of one class that are too small to tell apart in one path, one spot for
+// each pixel, so that a long run's sketch is not much larger than a short one's.
+type dust struct {
+	class string
+	last  int
+	path  strings.Builder
+}
+
+// addLane draws a lane's items. Of signs that would hide each other, the first is drawn.
 func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 	s.Names = append(s.Names, caption{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub})
-	drawn := make(map[string]int)
+	signs := make(map[string]float64) // where the last of each kind is
+	var dusts []*dust
 	for _, it := range l.Items {
 		x0, x1 := x(it.From), x(it.To)
-		if end, ok := drawn[it.Kind]; ok && end == int(x1) && x1-x0 < 1 {
+		sh := shapes[it.Kind]
+		if last, ok := signs[it.Kind]; ok && sh.Form == "sym" && x0-last < 5 {
 			continue
 		}
-		drawn[it.Kind] = int(x1)
-		sh := shapes[it.Kind]
 		y, h := l.Base+sh.Y, sh.H
 		if h == 0 {
 			y, h = l.Y, l.H
 		}
 		m := mark{Form: sh.Form, Class: it.class(), X: px(x0), W: px(max(1, x1-x0)), Y: y, H: h, Title: it.Tip}
-		switch sh.Form {
-		case "sym":
+		switch {
+		case sh.Form == "sym":
+			signs[it.Kind] = x0
 			m.Symbol = it.Kind
 			s.Signs = append(s.Signs, m)
 			continue
-		case "ramp":
+		case x1-x0 < 2 && it.Tip == "" && sh.Form != "tick":
+			i := slices.IndexFunc(dusts, func(d *dust) bool { return d.class == m.Class })
+			if i < 0 {
+				i = len(dusts)
+				dusts = append(dusts, &dust{class: m.Class, last: -1})
+			}
+			if d := dusts[i]; d.last != int(x0) {
+				d.last = int(x0)
+				top := 0
+				if sh.Form == "ramp" {
+					top = int(float64(h) * (1 - l.ramp(it, it.From)))
+				}
+				fmt.Fprintf(&d.path, "M%d %dh1v%dh-1z", int(x0), y+top, h-top)
+			}
+			continue
+		case sh.Form == "ramp":
 			top := func(at time.Duration) string { return px(float64(y) + float64(h)*(1-l.ramp(it, at))) }
 			m.Points = fmt.Sprintf("%s,%d %s,%s %s,%s %s,%d", px(x0), y+h, px(x0), top(it.From), px(x1), top(it.To), px(x1), y+h)
-		case "tick":
+		case sh.Form == "tick":
 			m.Form, m.W = "bar", "2"
 		}
 		s.Shapes = append(s.Shapes, m)
@@ -126,6 +151,9 @@ func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 			continue
 		}
 		s.Texts = append(s.Texts, t)
+	}
+	for _, d := range dusts {
+		s.Shapes = append(s.Shapes, mark{Form: "path", Class: d.class, Points: d.path.String()})
 	}
 }
 

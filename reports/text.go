@@ -112,6 +112,15 @@ func words(s string) []string {
 	return ws
 }
 
+// unbroken keeps numbers and their units on one line of a page.
+func unbroken(s string) string {
+	ws := words(s)
+	for i := range ws {
+		ws[i] = strings.ReplaceAll(ws[i], " ", "\u00a0")
+	}
+	return strings.Join(ws, " ")
+}
+
 // list joins words the way a sentence does: "a, b and c".
 func list(words []string) string {
 	if len(words) < 2 {

@@ -134,11 +134,13 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const drawMessages = layer => {
     const seen = (data.messages || []).filter(m => m.sent <= view.to && (m.got || m.at) >= view.from);
     if (seen.length > 60 || (view.to - view.from) / width * 6 > 5e6) return;
+    let labelled = -Infinity;
     for (const m of seen) {
       const client = data.lanes[m.client], server = data.lanes[m.server];
       if (!client || !server) continue;
       const down = server.y > client.y, yc = client.base + (down ? 34 : 14), ys = server.y + (down ? 8 : server.h - 4);
-      arrow(layer, x(m.sent), yc, x(m.at), ys, "sent", m.l);
+      arrow(layer, x(m.sent), yc, x(m.at), ys, "sent", x(m.sent) - labelled > 60 ? m.l : "");
+      if (x(m.sent) - labelled > 60) labelled = x(m.sent);
       if (m.got) arrow(layer, x(m.at), ys, x(m.got), yc, "reply", "");
       else arrow(layer, x(m.at), ys, x(m.at) + 14, ys + (yc - ys) * 0.4, "reply lost", "");
     }
@@ -158,7 +160,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     for (const p of data.pins || []) {
       const at = x(p.a), place = Math.max(at, room);
       p.place = null;
-      if (at < gutter - 9 || at > width || place - at > 60) continue;
+      if (at < gutter - 9 || at > width || place - at > (p.w === "plain" ? 20 : 60)) continue;
       p.place = place;
       room = place + 18;
       if (place > at) node(layer, "path", { class: "leader", d: `M${round(at)} ${laneTop}V${laneTop - 4}L${round(place)} ${laneTop - 10}` });
