@@ -28,7 +28,7 @@ type thread struct {
 type held struct {
 	leases []lease // one a hold, the last one's on top
 	lost   <-chan struct{}
-	ended  chan struct{} // closed when the belief ends, which ends the wait for lost
+	told   bool // lost is closed, and recorded
 }
 
 type lease struct {
@@ -116,27 +116,29 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	}
 	h := t.held[s.Lock]
 	if h == nil {
-		h = &held{ended: make(chan struct{})}
+		h = &held{}
 		t.held[s.Lock] = h
 		if loser, ok := lock.(subjects.Loser); ok {
 			h.lost = loser.Lost(t.owner)
-		}
-		if h.lost != nil {
-			go t.listen(s.Lock, h)
 		}
 	}
 	h.leases = append(h.leases, l)
 }
 
-// listen records when the lock tells its holder that the hold is lost.
-func (t *thread) listen(lock string, h *held) {
-	select {
-	case <-h.lost:
-		if !t.run.over.Load() {
-			t.run.rec.Event(history.Event{Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
+// losses records the losses that the lock has told the thread of. It is called when all is at rest,
+// so that of several at one instant the order does not depend on who hears first.
+func (t *thread) losses() {
+	for _, lock := range t.run.locks {
+		h := t.held[lock]
+		if h == nil || h.told {
+			continue
 		}
-	case <-h.ended:
-	case <-t.run.ctx.Done():
+		select {
+		case <-h.lost:
+			h.told = true
+			t.run.rec.Event(history.Event{Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
+		default:
+		}
 	}
 }
 
@@ -161,10 +163,7 @@ func (t *thread) release(lock string) {
 
 // forget ends the belief that a lock is held.
 func (t *thread) forget(lock string) {
-	if h := t.held[lock]; h != nil {
-		close(h.ended)
-		delete(t.held, lock)
-	}
+	delete(t.held, lock)
 }
 
 func (t *thread) force(lock string) {

@@ -36,7 +36,8 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if err := p.Check(fault.Needs()); err != nil {
 		return nil, err
 	}
-	r := &run{plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(), resource: map[string]int64{}}
+	r := &run{plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(),
+		locks: p.Locks(), resource: map[string]int64{}}
 	err := b.Run(func() { r.run(o) })
 	if r.failure == nil && err != nil {
 		r.failure = err
@@ -60,6 +61,8 @@ type run struct {
 	world   *world.World
 	rec     *history.Recorder
 	clients []openClient
+	threads []*thread
+	locks   []string
 	ctx     context.Context // of all calls; it ends with the run
 	over    atomic.Bool     // the history is closed: nothing may be recorded any more
 	running atomic.Int64    // threads
@@ -89,7 +92,7 @@ func (r *run) run(o Options) {
 	var stop context.CancelFunc
 	r.ctx, stop = context.WithCancel(context.Background())
 	var err error
-	if r.world, err = world.New(r.plan, o.Seed, r.plan.Locks(), start, r.rec); err != nil {
+	if r.world, err = world.New(r.plan, o.Seed, r.locks, start, r.rec); err != nil {
 		stop()
 		r.failure = err
 		return
@@ -137,6 +140,7 @@ func (r *run) start() {
 	for i, c := range r.plan.Clients {
 		for _, th := range c.Threads {
 			t := newThread(r, c.Name, r.clients[i].Client, th)
+			r.threads = append(r.threads, t)
 			r.world.OwnerNamed(t.owner, c.Name)
 			r.running.Add(1)
 			go func() {
@@ -169,6 +173,9 @@ func (r *run) done() func(now time.Duration) (bool, time.Duration) {
 	watchdog := time.Duration(r.timings.Watchdog)
 	var quiet, latest time.Duration // once the programs have ended
 	return func(now time.Duration) (bool, time.Duration) {
+		for _, t := range r.threads {
+			t.losses()
+		}
 		if r.running.Load() > 0 {
 			return now >= limit, limit
 		}

@@ -39,7 +39,9 @@ type calls struct {
 	scripts map[string]history.Step
 }
 
-// callHook notes the commands in process.
+// callHook notes the commands in process, and has them begin one after the other. One event can
+// wake several goroutines of a client, such as all waiters for a subscription; which of them is the
+// first to take a connection from go-redis's pool must not be left to chance.
 type callHook struct {
 	w      *World
 	client string
@@ -49,29 +51,37 @@ func (h *callHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		defer h.note(ctx, cmd)()
+		words := wireWords(cmd)
+		h.turn(words)
+		defer h.note(ctx, words)()
 		return next(ctx, cmd)
 	}
 }
 
 func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			defer h.note(ctx, cmd)()
+		for i, cmd := range cmds {
+			words := wireWords(cmd)
+			if i == 0 {
+				h.turn(words)
+			}
+			defer h.note(ctx, words)()
 		}
 		return next(ctx, cmds)
 	}
 }
 
-// note records that cmd is in process until the returned function is called.
-func (h *callHook) note(ctx context.Context, cmd redis.Cmder) (done func()) {
+// turn waits until it is a command's turn; of those that come at once, the order of their words
+// decides.
+func (h *callHook) turn(words []string) {
+	h.w.sleep(commandKey(h.client, words), h.w.Now(), nil)
+}
+
+// note records that a command is in process until the returned function is called.
+func (h *callHook) note(ctx context.Context, words []string) (done func()) {
 	id, ok := ctx.Value(callKey{}).(int64)
 	if !ok {
 		return func() {}
-	}
-	words := make([]string, len(cmd.Args()))
-	for i, a := range cmd.Args() {
-		words[i] = wire(a)
 	}
 	key := commandKey(h.client, words)
 	step := stepOf(h.w.rec.Op(id).Kind)
@@ -114,6 +124,14 @@ func (w *World) callOf(client string, args []string) int64 {
 
 func commandKey(client string, words []string) string {
 	return client + "\x00" + strings.Join(words, "\x00")
+}
+
+func wireWords(cmd redis.Cmder) []string {
+	words := make([]string, len(cmd.Args()))
+	for i, a := range cmd.Args() {
+		words[i] = wire(a)
+	}
+	return words
 }
 
 // wire writes an argument as go-redis does.

@@ -17,6 +17,7 @@ import (
 type serverLog struct {
 	state  map[string]history.KeyState // of each lock's key, as last seen; it changes only under our eyes
 	scene  *delivery                   // the command that arrived last, whose effect is still to be looked at
+	taken  *network.Message            // the reply that a client took last, still to be noted
 	rows   []*row                      // in order, kept until the reply arrived
 	values map[string]string           // owner by value, for locks whose key is a string
 	sent   map[int64]bool              // calls that wrote a command
@@ -38,9 +39,13 @@ type row struct {
 	done    bool
 }
 
-// settled is called when all is at rest: it looks at the effect of the last command, and takes up
-// what was written.
+// settled is called when all is at rest: it notes the last event, be it a reply that was taken or a
+// command whose effect is to be looked at, and takes up what was written.
 func (w *World) settled(now time.Duration) {
+	if m := w.log.taken; m != nil {
+		w.log.taken = nil
+		w.answered(m)
+	}
 	d := w.log.scene
 	w.log.scene = nil
 	for _, m := range w.net.Collect(w.start.Add(now)) {

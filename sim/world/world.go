@@ -39,6 +39,7 @@ type World struct {
 	schedulers map[string]*fault.Scheduler // by client
 	faults     []strike                    // to come, in order
 	struck     []struckFault               // begun
+	roused     time.Duration               // when the last sleeper was woken
 
 	mu       sync.Mutex // guards what follows, which programs touch
 	sleepers []*sleeper
@@ -127,7 +128,8 @@ func (w *World) Scheduler(client string) *fault.Scheduler {
 	return s
 }
 
-// sleeper is a program that sleeps.
+// sleeper is a program that sleeps, or a command that waits for its turn. No two wake at one
+// instant: what they do next, and the timers they start, have an order then.
 type sleeper struct {
 	at   time.Duration
 	name string // breaks ties
@@ -137,7 +139,11 @@ type sleeper struct {
 // Sleep blocks a program for d and up to a millisecond more, drawn from jitter, or until
 // interrupted. It reports whether it slept to the end. Programs may call it.
 func (w *World) Sleep(name string, jitter *rand.Rand, d time.Duration, interrupted <-chan struct{}) bool {
-	s := &sleeper{at: w.Now() + d + time.Duration(jitter.Int64N(int64(time.Millisecond))), name: name, woke: make(chan struct{})}
+	return w.sleep(name, w.Now()+d+time.Duration(jitter.Int64N(int64(time.Millisecond))), interrupted)
+}
+
+func (w *World) sleep(name string, at time.Duration, interrupted <-chan struct{}) bool {
+	s := &sleeper{at: at, name: name, woke: make(chan struct{})}
 	w.mu.Lock()
 	w.sleepers = append(w.sleepers, s)
 	w.mu.Unlock()
@@ -216,7 +222,7 @@ func (w *World) next() event {
 	}
 	w.mu.Unlock()
 	if s != nil {
-		consider(s.at, func() { w.rouse(s) })
+		consider(max(s.at, w.roused+1), func() { w.rouse(s) })
 	}
 	if m := w.net.Next(); m != nil {
 		consider(max(m.Due.Sub(w.start), 0), func() { w.deliver(m) })
@@ -225,6 +231,7 @@ func (w *World) next() event {
 }
 
 func (w *World) rouse(s *sleeper) {
+	w.roused = w.Now()
 	w.mu.Lock()
 	w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
 	w.mu.Unlock()
@@ -240,7 +247,7 @@ func (w *World) deliver(m *network.Message) {
 	}
 	taken := w.net.Deliver(m)
 	if m.Kind == network.Data && m.Dir == network.ToClient && taken {
-		w.answered(m)
+		w.log.taken = m
 	}
 }
 
