@@ -12,11 +12,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -86,8 +88,14 @@ func scenario(t *testing.T, name string) scenarios.Scenario {
 // one that differs from it most.
 func determined(t *testing.T) []repeatable {
 	var all []repeatable
-	for _, sc := range scenarios.All() {
-		for _, name := range []string{"rlock-latch", "rlock-hardened"} {
+	for _, sc := range append(scenarios.All(), crowd) {
+		names := []string{"rlock-latch", "rlock-hardened"}
+		if sc.Name == crowd.Name {
+			// Not rlock-hardened: threads of one client that wake together draw their request
+			// numbers from one counter, in any order, before they send anything.
+			names = []string{"rlock-latch", "rlock-classic"}
+		}
+		for _, name := range names {
 			for s := uint64(1); s <= 5; s++ {
 				all = append(all, repeatable{sc, subject(t, name), s})
 			}
@@ -95,6 +103,31 @@ func determined(t *testing.T) []repeatable {
 	}
 	return all
 }
+
+// crowd is a plan in which much happens at one instant in one client: its threads are woken
+// together by one confirmed subscription, and lose several locks together.
+var crowd = scenarios.Scenario{Name: "crowd", Plan: func(uint64) *plan.Plan {
+	const locks = 3
+	second := plan.Duration(time.Second)
+	p := &plan.Plan{Version: plan.Version, Faults: []plan.Fault{
+		{Kind: "partition", Client: "c1", From: 20 * second, To: 65 * second},
+		{Kind: "expire-key", Lock: "lock-0", From: 90 * second},
+		{Kind: "expire-key", Lock: "lock-1", From: 90 * second},
+	}}
+	for i := range 2 {
+		c := plan.Client{Name: fmt.Sprintf("c%d", i+1)}
+		for j := range 2 * locks {
+			name := fmt.Sprintf("lock-%d", j%locks)
+			c.Threads = append(c.Threads, plan.Thread{ID: int64(j + 1), Steps: []plan.Step{
+				{Do: plan.Lock, Lock: name}, {Do: plan.Work, Lock: name, For: 12 * second}, {Do: plan.Unlock, Lock: name},
+				{Do: plan.TryLock, Lock: name, Wait: 40 * second}, {Do: plan.Lock, Lock: name},
+				{Do: plan.Work, Lock: name, For: 30 * second}, {Do: plan.Unlock, Lock: name}, {Do: plan.Unlock, Lock: name},
+			}})
+		}
+		p.Clients = append(p.Clients, c)
+	}
+	return p
+}}
 
 // repetitions is how often each run is repeated: HOLDFAST_REPEAT=100 is the full measurement.
 func repetitions(t *testing.T) int {
