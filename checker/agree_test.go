@@ -263,6 +263,12 @@ func agree(t *testing.T, h *history.History, s shape, touch bool, tally map[stri
 		first := search.run()
 		want := map[porcupine.CheckResult]Status{porcupine.Ok: Holds, porcupine.Illegal: Broken, porcupine.Unknown: Undecided}[second]
 		tally[string(first.status)]++
+		if spoken, ok := byIntervals(actions, len(names), machineOf(s.kind)); ok {
+			tally["interval "+string(spoken)]++
+			if spoken != first.status {
+				t.Errorf("the interval checker says %s, the frontier checker %s, porcupine %s, of\n%s", spoken, first.status, want, testCase(h))
+			}
+		}
 		if first.status != want && !(touch && first.status == Broken) {
 			t.Errorf("the frontier checker says %s, porcupine %s, of\n%s", first.status, want, testCase(h))
 		}

@@ -6,6 +6,8 @@ type cursor struct {
 	actions []action
 	marks   []mark
 	slot    []uint8
+	begins  []int32         // action -> its first mark
+	ends    []int32         // and its last, if it has one
 	at      int             // how many marks are behind
 	inSlot  [maxSlots]int32 // which action is under way in a slot
 	under   slots           // all under way
@@ -16,6 +18,7 @@ type cursor struct {
 	held    slots
 	free    slots
 	reads   slots // all that only tell the state
+	grants  slots // certain acquires
 	chained slots // those with a predecessor, see program
 	order   *program
 	last    []int32 // owner -> its last call that returned, or -1
@@ -28,12 +31,20 @@ func newCursor(actions []action, owners int, m machine) (*cursor, bool) {
 	if !ok {
 		return nil, false
 	}
+	begins, ends := make([]int32, len(actions)), make([]int32, len(actions))
+	for i, m := range marks {
+		if m.begins() {
+			begins[m] = int32(i)
+		} else {
+			ends[m.action()] = int32(i)
+		}
+	}
 	last := make([]int32, owners)
 	for o := range last {
 		last[o] = -1
 	}
 	return &cursor{
-		last: last, actions: actions, marks: marks, slot: slot, own: make([]slots, owners),
+		last: last, begins: begins, ends: ends, actions: actions, marks: marks, slot: slot, own: make([]slots, owners),
 		tokens: tokensOf(actions, owners), order: programOf(actions, owners, m.reentrant),
 	}, true
 }
@@ -85,6 +96,9 @@ func (c *cursor) pass(i int32, begins bool) {
 	switch {
 	case !a.certain:
 		change(&c.maybe, slot)
+		return
+	case a.verb == acquires:
+		change(&c.grants, slot)
 		return
 	case !a.verb.reads():
 		return

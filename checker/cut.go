@@ -49,7 +49,7 @@ func (s *search) certain() bool {
 		return false
 	}
 	now, l := c.now(), p.local[last]
-	if l.count != int64(s.cfg.state.count) || p.struck(l.since, now) || p.closed(owner, l.pinned, now) {
+	if l.count != int64(s.cfg.state.count) || p.struck(c.actions[l.first].call, now) || p.closed(owner, l.pinned, now) {
 		return false
 	}
 	sure := true
@@ -64,6 +64,10 @@ func (s *search) certain() bool {
 
 func (s *search) certainTokens() bool {
 	c, p, owner := s.c, s.c.order, s.cfg.state.owner
+	if c.tokens.canRelease(s.cfg.spent, owner) || c.last[owner] < 0 {
+		return false
+	}
+	taken := c.ends[p.local[c.last[owner]].first]
 	sure := true
 	c.under.without(c.reads).each(func(slot uint8) bool {
 		i := c.inSlot[slot]
@@ -73,8 +77,8 @@ func (s *search) certainTokens() bool {
 			sure = false
 		case (a.verb == acquires) == s.cfg.done.has(slot):
 			sure = false // a grant that is over already, or a release of what nobody got
-		case a.verb == acquires:
-			sure = !c.tokens.canRelease(s.cfg.spent, a.owner)
+		case a.verb == acquires && c.tokens.canRelease(s.cfg.spent, a.owner):
+			sure = s.lazy && s.cfg.free >= taken // it can still have been over by then
 		}
 		return sure
 	})

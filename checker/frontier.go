@@ -31,6 +31,7 @@ type search struct {
 	choices []choice
 	moves   []move
 	memo    memo
+	lazy    bool // see inPassing
 	stuck   stuck
 
 	until  time.Time
@@ -43,13 +44,18 @@ type config struct {
 	state state
 	done  slots // of what is under way: what took effect
 	spent int32 // tokens.spent
+	free  int32 // the mark at which the lock was free last
 }
 
 // A move lets one thing take effect: an action under way, a token of a group (as ^group), or
-// nothing, when a window closes.
+// nothing, when a window closes; or, in passing, a whole hold that was over before the present
+// one began.
 type move int32
 
-const nothing move = 1<<31 - 1
+const (
+	nothing   move = 1<<31 - 1
+	inPassing move = 1<<31 - 2 // see search.inPassing
+)
 
 // A choice is a place to come back to: the mark of an end whose action had not taken effect, and
 // the moves that were not tried.
@@ -78,7 +84,8 @@ func newSearch(ctx context.Context, actions []action, owners int, m machine, o O
 	if !ok {
 		return nil, false
 	}
-	return &search{ctx: ctx, machine: m, c: c, until: time.Now().Add(o.Budget), memory: o.Memory, stuck: stuck{at: -1}}, true
+	lazy := c.order.calm && m.reentrant && !m.fenced
+	return &search{ctx: ctx, machine: m, c: c, lazy: lazy, until: time.Now().Add(o.Budget), memory: o.Memory, stuck: stuck{at: -1}}, true
 }
 
 func (s *search) run() found {
@@ -157,9 +164,17 @@ func (s *search) back() bool {
 
 func (s *search) make(m move) {
 	i := int32(m)
+	end := s.c.marks[s.c.at].action()
+	if s.cfg.state.owner == 0 {
+		s.cfg.free = int32(s.c.at)
+	}
 	switch {
 	case m == nothing:
-		s.cfg.done.set(s.c.slot[s.c.marks[s.c.at].action()])
+		s.cfg.done.set(s.c.slot[end])
+		return
+	case m == inPassing:
+		s.cfg.done.set(s.c.slot[end])
+		s.cfg.spent, _ = s.inPassing(end)
 		return
 	case m < 0:
 		group := ^i
@@ -189,10 +204,20 @@ func (s *search) collect(i int32) {
 		s.moves = append(s.moves, move(i))
 	default:
 		s.stuck.meet(c.at, st)
+		if _, ok := s.inPassing(i); ok {
+			s.moves = append(s.moves, inPassing)
+		}
 	}
 
 	changers := c.under.without(c.reads).without(s.cfg.done)
 	changers.clear(c.slot[i])
+	switch {
+	case st.owner != 0:
+		changers = changers.without(c.grants.without(c.own[st.owner]))
+	case s.helps(x):
+	case s.lazy, c.tokens.all == 0 && changers.without(c.grants).empty():
+		changers = changers.without(c.grants.without(c.own[x.owner])) // others' holds, that nothing could end
+	}
 	first := len(s.moves)
 	changers.each(func(slot uint8) bool {
 		j := c.inSlot[slot]
@@ -238,10 +263,56 @@ func (s *search) offer(x *action, j int32, m move) {
 	if !ok || !a.certain && next == s.cfg.state || !s.c.ready(j, s.cfg.done) {
 		return
 	}
-	if s.cfg.state.owner == 0 && a.verb == acquires && x.owner != a.owner && !s.helps(x) && !s.escapes(a.owner, j) {
+	if s.cfg.state.owner == 0 && a.verb == acquires && x.owner != a.owner && !s.helps(x) && (s.lazy || !s.escapes(a.owner, j)) {
 		return
 	}
 	s.moves = append(s.moves, m)
+}
+
+// inPassing says what it costs to take the effect of action i, whose end has come, for that of a
+// hold that its owner had and lost again when the lock was free last: an acquire whose unknown
+// release followed at once, a release whose unknown acquire went before, or both for an answer
+// that shows a hold. Such a hold serves nobody else, since whoever could have been refused because
+// of it is refused because of the present one. So it need not be tried whenever the lock is free:
+// it is soon enough when an answer asks for it. That holds where nothing but calls and tokens
+// matters (lazy); elsewhere all are tried.
+func (s *search) inPassing(i int32) (spent int32, ok bool) {
+	c, a := s.c, &s.c.actions[i]
+	if !s.lazy || !a.certain || s.cfg.state.owner == 0 || s.cfg.state.owner == a.owner || c.begins[i] >= s.cfg.free {
+		return 0, false
+	}
+	var takes, gives int64
+	switch a.verb {
+	case acquires:
+		gives = 1
+	case releases:
+		takes = 1
+	case decrements:
+		takes, gives = 2, 1
+	case findsMine:
+		takes, gives = 1, 1
+	case findsCount:
+		takes, gives = a.value, a.value
+	default:
+		return 0, false
+	}
+	spent = s.cfg.spent
+	pay := func(v verb, n int64) bool {
+		for ; n > 0; n-- {
+			paid := false
+			for _, g := range c.tokens.byOwner[a.owner] {
+				if t, ok := c.tokens.next(spent, g); ok && c.tokens.groups[g].verb == v && c.begins[t] < s.cfg.free {
+					spent, paid = c.tokens.spend(spent, g), true
+					break
+				}
+			}
+			if !paid {
+				return false
+			}
+		}
+		return true
+	}
+	return spent, pay(acquires, takes) && pay(releases, gives)
 }
 
 // helps reports whether x can take effect, or its window may close, while another owner holds the

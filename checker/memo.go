@@ -21,7 +21,7 @@ func (m *memo) failed(c *cursor, cfg config) bool {
 	for _, f := range m.known[memoKey{c.at, cfg.state}] {
 		if f.done.and(changes) == cfg.done.and(changes) &&
 			cfg.done.and(c.reads).without(f.done).empty() &&
-			f.done.and(c.maybe).without(cfg.done).empty() &&
+			f.free >= cfg.free && f.done.and(c.maybe).without(cfg.done).empty() &&
 			c.tokens.fewer(f.spent, cfg.spent) {
 			return true
 		}

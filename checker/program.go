@@ -21,7 +21,7 @@ type local struct {
 	count  int64
 	takes  int64 // unknown acquires that must have taken effect
 	gives  int64 // and unknown releases
-	since  int64 // the call of the acquire that began the hold
+	first  int32 // the acquire that began the hold
 	pinned int64 // the call of the last answer that told the count; -1: none
 }
 
@@ -78,7 +78,7 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 			if before >= 0 {
 				l = p.local[before]
 			}
-			p.local[i] = l.then(a, reentrant)
+			p.local[i] = l.then(int32(i), a, reentrant)
 			last[a.owner] = int32(i)
 		}
 	}
@@ -89,7 +89,7 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 }
 
 // then is what is known after one more answer.
-func (l local) then(a *action, reentrant bool) local {
+func (l local) then(i int32, a *action, reentrant bool) local {
 	need := func(least, most int64) {
 		switch {
 		case l.count > most:
@@ -103,7 +103,7 @@ func (l local) then(a *action, reentrant bool) local {
 	switch a.verb {
 	case acquires:
 		if l.count == 0 {
-			l.since = a.call
+			l.first = i
 		}
 		l.count++
 		return l
