@@ -371,7 +371,7 @@ func (s *stuck) meet(at int, st state) {
 // exhausted says which budget is spent, or "".
 func (s *search) exhausted() string {
 	s.steps++
-	if s.steps&1023 != 0 {
+	if s.steps&1023 != 1 {
 		return ""
 	}
 	switch {

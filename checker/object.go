@@ -3,7 +3,10 @@ package checker
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -29,13 +32,13 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	var speakers, notes []string
 	var all []Violation
 	ops, locks := 0, 0
-	for _, l := range f.locks {
+	for i, o := range judgeLocks(ctx, f) {
+		l := f.locks[i]
 		if len(l.ops) == 0 {
 			continue
 		}
 		locks++
 		ops += len(l.ops)
-		o := judgeLock(ctx, f, l)
 		all = append(all, o.violations...)
 		speakers = appendNew(speakers, o.by...)
 		if o.note != "" {
@@ -66,66 +69,83 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	return r
 }
 
+// judgeLocks judges every lock, as many at once as there are processors: each search has a budget
+// of memory.
+func judgeLocks(ctx context.Context, f *facts) []opinion {
+	opinions := make([]opinion, len(f.locks))
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(f.locks)) {
+		workers.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(f.locks); i = int(next.Add(1)) - 1 {
+				if l := f.locks[i]; len(l.ops) > 0 {
+					opinions[i] = judgeLock(ctx, f, l)
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return opinions
+}
+
 // judgeLock asks whoever can speak about one lock.
 func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
-	o := opinion{lock: l.name}
 	if !witnessed(f, l) {
-		return blackBox(ctx, f, l, o)
+		return blackBox(ctx, f, l)
 	}
+	o := opinion{lock: l.name, by: []string{byWitness}, status: Holds}
 	var beyond bool
 	o.violations, beyond = replay(f, l)
-	o.by, o.status = []string{"witness replay"}, Holds
 	if len(o.violations) > 0 {
 		o.status = Broken
 	}
-	if !fitsPorcupine(l) {
-		return o
-	}
 
-	// The witness order is one that porcupine may find, so what the witness accepts porcupine
-	// must accept. What the witness refuses porcupine may accept when it knows only the
-	// intervals of the calls; with the server's times it knows the same, and must refuse too,
-	// unless the violation is one that only the server log shows.
-	second := askPorcupine(ctx, f, l, asCalled)
-	if second == porcupine.Unknown {
-		o.note = "porcupine came to no answer within its budget"
+	// The witness order is one that the others may find, so what the witness accepts they must
+	// accept. What the witness refuses they may accept, since they know only the intervals of the
+	// calls; with the server's times porcupine knows the same, and must refuse too, unless the
+	// violation is one that only the server log shows.
+	second, by, why := secondOpinion(ctx, f, l)
+	if second == Undecided {
+		o.note = why
 		return o
 	}
-	o.by = append(o.by, "porcupine")
+	o.by = append(o.by, by)
 	switch {
-	case o.status == Holds && second == porcupine.Illegal:
+	case o.status == Holds && second == Broken:
 		o.status = Undecided
-		o.disagree = fmt.Sprintf("the checkers disagree on %s: the server's order fits the sequential lock, but porcupine finds no order that does", l.name)
-	case o.status == Broken && second == porcupine.Ok:
+		o.disagree = fmt.Sprintf("the checkers disagree on %s: the server's order fits the sequential lock, but the %s finds no order that does", l.name, by)
+	case o.status == Broken && second == Holds:
 		o.note = "from what the clients were told alone it could not be seen"
-		if !beyond && askPorcupine(ctx, f, l, asExecuted) == porcupine.Ok {
+		if !beyond && fitsPorcupine(l) && askPorcupine(ctx, f, l, asExecuted) == porcupine.Ok {
 			o.disagree = fmt.Sprintf("the checkers disagree on %s: replaying the server's order breaks a rule, but porcupine accepts the same order", l.name)
 		}
 	}
 	return o
 }
 
-// blackBox judges a lock of which only the clients' side is known.
-func blackBox(ctx context.Context, f *facts, l *lockFacts, o opinion) opinion {
-	if !fitsPorcupine(l) {
-		o.status, o.note = Undecided, "too many operations at once for porcupine"
-		return o
+// secondOpinion judges what the clients were told when the server's order is known too: by
+// porcupine, or by the black-box checkers when that would take too long.
+func secondOpinion(ctx context.Context, f *facts, l *lockFacts) (status Status, by, why string) {
+	if fitsPorcupine(l) {
+		switch askPorcupine(ctx, f, l, asCalled) {
+		case porcupine.Ok:
+			return Holds, byPorcupine, ""
+		case porcupine.Illegal:
+			return Broken, byPorcupine, ""
+		}
+		return Undecided, byPorcupine, "porcupine came to no answer within its budget"
 	}
-	o.by = []string{"porcupine"}
-	switch askPorcupine(ctx, f, l, asCalled) {
-	case porcupine.Ok:
-		o.status = Holds
-	case porcupine.Illegal:
-		o.status = Broken
-		o.violations = []Violation{{
-			Rule: Linearizable, Lock: l.name, To: f.end,
-			Text:  fmt.Sprintf("%s: no order of its %s fits the sequential lock", l.name, count(len(l.ops), "operation")),
-			Cause: Cause{Class: Unexplained, Text: "the server's order is not known"},
-		}}
-	default:
-		o.status, o.note = Undecided, "porcupine came to no answer within its budget"
+	actions, names := actionsOf(f, l)
+	m := machineOf(f.options.Model)
+	if status, ok := byIntervals(actions, len(names), m); ok {
+		return status, byInterval, ""
 	}
-	return o
+	s, ok := newSearch(ctx, actions, len(names), m, f.options)
+	if !ok {
+		return Undecided, byFrontier, fmt.Sprintf("more than %d calls were under way at once, too many for a second opinion", maxSlots)
+	}
+	r := s.run()
+	return r.status, byFrontier, fmt.Sprintf("the %s came to no answer: %s", byFrontier, r.why)
 }
 
 // worseStatus is what several locks' answers add up to.

@@ -255,7 +255,7 @@ func TestObject(t *testing.T) {
 			if (tt.sees == Broken || r.Status == Holds) && strings.Contains(r.Summary, unseenByClients) {
 				t.Errorf("clients can tell, but: %s", r.Summary)
 			}
-			if b := Judge(context.Background(), blind(s.done()), Options{}).Result(Object); b.Status != tt.sees || b.By != "porcupine" {
+			if b := Judge(context.Background(), blind(s.done()), Options{}).Result(Object); b.Status != tt.sees || !strings.HasSuffix(b.By, " checker, porcupine") {
 				t.Errorf("without evidence: %s by %s, want %s", b.Status, b.By, tt.sees)
 			}
 		})
@@ -292,7 +292,7 @@ func TestObjectClosesWindows(t *testing.T) {
 		status Status
 	}{{at(2.5), Broken}, {at(4.5), Holds}, {0, Holds}} {
 		r := Judge(context.Background(), until(tt.gone), Options{}).Result(Object)
-		if r.Status != tt.status || r.By != "porcupine" {
+		if r.Status != tt.status || r.By != "frontier checker, porcupine" {
 			t.Errorf("gone at %s: %s by %s: %s", Stamp(tt.gone), r.Status, r.By, r.Summary)
 		}
 	}
@@ -312,21 +312,110 @@ func TestObjectCauses(t *testing.T) {
 	}
 }
 
-// Without evidence and with more clients at once than porcupine can bear there is no answer, and
-// no answer is never a good one.
+// Without evidence and with more clients at once than anybody can bear there is no answer, and no
+// answer is never a good one.
 func TestObjectIsUndecidedWhenNobodyCanTell(t *testing.T) {
 	s := newScript()
-	for i := range porcupineConcurrent + 1 {
-		s.op(fmt.Sprintf("c%d:1", i), history.TryLock, at(1), at(2), history.Busy)
+	s.take("c1:1", at(0), at(1), 0)
+	for i := range maxSlots + 1 {
+		s.op(fmt.Sprintf("w%d:1", i), history.TryLock, at(1), at(2), history.Busy)
 	}
-	h := blind(s.done())
-	if r := Judge(context.Background(), h, Options{}).Result(Object); r.Status != Undecided || r.AsExpected() {
+	s.op("c1:1", history.Unlock, at(3), at(4), history.Unknown)
+	r := Judge(context.Background(), blind(s.done()), Options{}).Result(Object)
+	if r.Status != Undecided || r.AsExpected() || !strings.Contains(r.Summary, "under way at once") {
 		t.Errorf("%s: %s", r.Status, r.Summary)
 	}
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
-	if r := Judge(canceled, blind(baseline().done()), Options{}).Result(Object); r.Status != Undecided {
+	s = baseline()
+	s.op("c9:1", history.TryLock, at(50), at(51), history.Unknown)
+	if r := Judge(canceled, blind(s.done()), Options{}).Result(Object); r.Status != Undecided || !strings.Contains(r.Summary, "cancelled") {
 		t.Errorf("after cancellation: %s: %s", r.Status, r.Summary)
+	}
+}
+
+// A search that has spent its budget says which.
+func TestBudgets(t *testing.T) {
+	h := traffic{seed: 3, ops: 20000, clients: 32, unknown: 0.05, waits: true}.make()
+	flipAt(h, len(h.Ops)/2, false)
+	for _, tt := range []struct {
+		o   Options
+		why string
+	}{
+		{Options{Memory: 1, Budget: time.Hour}, "its memory budget was spent"},
+		{Options{Budget: 1}, "its time budget was spent"},
+	} {
+		if r := Judge(context.Background(), h, tt.o).Result(Object); r.Status != Undecided || !strings.Contains(r.Summary, tt.why) {
+			t.Errorf("want %q: %s: %s", tt.why, r.Status, r.Summary)
+		}
+	}
+}
+
+// What the searching checkers say of a violation: the first answer that no order explains, the
+// rule, and what the lock was.
+func TestBlackBoxExplains(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		write func(s *script)
+		op    int64 // the inexplicable one
+		text  string
+	}{
+		{"freed by another", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.unlock("c2:1", at(2), history.Released)
+		}, 2, "order:42: unlock by c2:1 answered released, but the lock is held by c1:1, in every order that fits the 1 answer before it"},
+		// c1 |-hold-|       |-unlock: unknown-...
+		// c2          |-busy-|           |-busy-|  |-granted-|
+		// c3                                                    |-granted-|
+		{"granted to two, one of them after an unknown unlock", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.op("c1:1", history.Unlock, at(2), at(3), history.Unknown)
+			s.op("c2:1", history.TryLock, at(4), at(5), history.Busy)
+			s.take("c2:1", at(6), at(7), 0)
+			s.take("c3:1", at(8), at(9), 0)
+		}, 5, "order:42: lock by c3:1 answered acquired, but the lock is held by c2:1, in every order that fits the 3 answers before it"},
+		{"busy while it can only be free", func(s *script) {
+			s.op("c2:1", history.Unlock, at(1), at(2), history.Unknown)
+			s.op("c1:1", history.TryLock, at(3), at(4), history.Busy)
+		}, 2, "order:42: tryLock by c1:1 answered busy, but the lock is free, in every order that fits the 0 answers before it"},
+		{"expired before its lease", func(s *script) {
+			s.take("c1:1", at(0), at(1), 5*sec)
+			s.event(history.Expire, at(3))
+		}, 0, "order:42: the key expired at 3.000 s, but the lease of c1:1 lasts until 5.000 s, in every order that fits the 1 answer before it"},
+		{"counted wrongly", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(2), at(3), 0)
+			s.op("c1:1", history.HoldCount, at(4), at(5), history.OK).Value = 1
+		}, 3, "order:42: holdCount by c1:1 answered 1, but the lock is held 2 times by c1:1, in every order that fits the 2 answers before it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			tt.write(s)
+			r := Judge(context.Background(), blind(s.done()), Options{}).Result(Object)
+			if r.Status != Broken || len(r.Violations) != 1 {
+				t.Fatalf("%s: %s", r.Status, r.Summary)
+			}
+			v := r.Violations[0]
+			if v.Text != tt.text || tt.op != 0 && !slices.Equal(v.Ops, []int64{tt.op}) {
+				t.Errorf("operations %v: %q", v.Ops, v.Text)
+			}
+		})
+	}
+}
+
+// In a long history the violation is found where it shows, at the lie or soon after, and porcupine, given the part around it,
+// says so too.
+func TestViolationIsCutOut(t *testing.T) {
+	h := traffic{seed: 1, ops: 30000, clients: 8, unknown: 0.01, windows: true}.make()
+	id := flipAt(h, 20000, true)
+	v := Judge(context.Background(), h, Options{})
+	r := v.Result(Object)
+	if len(v.Refused) > 0 || r.Status != Broken || r.By != "frontier checker, porcupine on the part that shows the violation" {
+		t.Fatalf("%s by %s: %s %v", r.Status, r.By, r.Summary, v.Refused)
+	}
+	lie := h.Ops[id-1]
+	if x := r.Violations[0]; x.From > lie.Return+50*ms || x.To < lie.Call || x.To-x.From > 50*ms {
+		t.Errorf("operation %d was flipped, called at %s; found from %s to %s: %s", id, Stamp(lie.Call), Stamp(x.From), Stamp(x.To), x.Text)
 	}
 }
 

@@ -173,6 +173,10 @@ var (
 
 // askPorcupine is porcupine's opinion of one lock.
 func askPorcupine(ctx context.Context, f *facts, l *lockFacts, w window) porcupine.CheckResult {
+	return runPorcupine(ctx, f, model.State{}, porcupineHistory(f, l, w))
+}
+
+func runPorcupine(ctx context.Context, f *facts, from model.State, ops []porcupine.Operation) porcupine.CheckResult {
 	budget := f.options.Budget
 	if deadline, ok := ctx.Deadline(); ok {
 		budget = min(budget, time.Until(deadline))
@@ -180,18 +184,13 @@ func askPorcupine(ctx context.Context, f *facts, l *lockFacts, w window) porcupi
 	if budget <= 0 || ctx.Err() != nil {
 		return porcupine.Unknown
 	}
-	ops := porcupineHistory(f, l, w)
-	return porcupine.CheckOperationsTimeout(porcupineModel(f.options.Model, model.State{}, ops), ops, budget)
+	return porcupine.CheckOperationsTimeout(porcupineModel(f.options.Model, from, ops), ops, budget)
 }
 
 // fitsPorcupine reports whether porcupine can be expected to answer.
 func fitsPorcupine(l *lockFacts) bool {
 	if len(l.acts) > porcupineOps || len(l.ops) > porcupineOps {
 		return false
-	}
-	type edge struct {
-		at   time.Duration
-		step int
 	}
 	var edges []edge
 	for _, op := range l.ops {
@@ -206,17 +205,27 @@ func fitsPorcupine(l *lockFacts) bool {
 		}
 		edges = append(edges, edge{op.Call, 1}, edge{to, -1})
 	}
+	return deepest(edges) <= porcupineConcurrent
+}
+
+// An edge is a beginning (1) or an end (-1) of a call.
+type edge struct {
+	at   time.Duration
+	step int
+}
+
+// deepest is how many calls were under way at once.
+func deepest(edges []edge) int {
 	slices.SortFunc(edges, func(a, b edge) int {
 		if a.at != b.at {
 			return cmpTime(a.at, b.at)
 		}
 		return b.step - a.step
 	})
-	open := 0
+	open, most := 0, 0
 	for _, e := range edges {
-		if open += e.step; open > porcupineConcurrent {
-			return false
-		}
+		open += e.step
+		most = max(most, open)
 	}
-	return true
+	return most
 }

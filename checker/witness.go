@@ -89,16 +89,7 @@ func (w *witness) illegal(err error, a *act) {
 	if !errors.As(err, &e) {
 		panic(fmt.Sprintf("checker: package model returned an error of type %T", err))
 	}
-	class := Unexplained
-	switch e.Rule {
-	case model.OneHolder:
-		class = GrantedTwice
-	case model.HolderReleases:
-		class = ForeignRelease
-	case model.NotBeforeLease:
-		class = LeaseExpired
-	}
-	w.broken(string(e.Rule), fmt.Sprintf("%s: %s", w.l.name, e), a, class)
+	w.broken(string(e.Rule), fmt.Sprintf("%s: %s", w.l.name, e), a, classOf(e.Rule))
 }
 
 // call checks what an operation must keep whatever the lock's state is, and reports whether it is
@@ -142,7 +133,7 @@ func (w *witness) operation(a *act) {
 	if op.Pending() {
 		op.Return = w.f.end // whoever reads the answer of the server is certain of it
 	}
-	next, err := model.Step(w.state, op)
+	next, err := w.f.options.Model.Step(w.state, op)
 	if err != nil {
 		w.illegal(err, a)
 		next = w.resume(a)
@@ -192,7 +183,7 @@ func (w *witness) environment(a *act) {
 	if w.f.outside(a.event) {
 		e.Kind = history.Delete
 	}
-	next, err := model.Environment(w.state, e)
+	next, err := w.f.options.Model.Environment(w.state, e)
 	if err != nil {
 		w.illegal(err, a)
 		if e.Kind == history.Expire {
@@ -236,7 +227,7 @@ func (w *witness) repeat(a *act) {
 	}
 	op := *a.op
 	op.Outcome, op.Return, op.Evidence, op.Executed = history.Unknown, 0, history.Executed, a.at
-	if next, err := model.Step(w.state, op); err == nil {
+	if next, err := w.f.options.Model.Step(w.state, op); err == nil {
 		w.become(next, a.at)
 	}
 }
@@ -278,7 +269,7 @@ func (w *witness) unseen(op *history.Op) {
 		if i+1 < len(w.past) && w.past[i+1].from < op.Call {
 			continue
 		}
-		_, err := model.Step(e.state, *op)
+		_, err := w.f.options.Model.Step(e.state, *op)
 		if err == nil {
 			return
 		}

@@ -1,0 +1,254 @@
+package checker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// The checkers of object, as reports name them.
+const (
+	byWitness   = "witness replay"
+	byInterval  = "interval checker"
+	byFrontier  = "frontier checker"
+	byPorcupine = "porcupine"
+)
+
+// blackBox judges a lock by what its clients were told: by intervals where they decide, or else
+// by search. What they refuse the search explains, and porcupine looks at a second time: at the
+// whole when it is small, or else at the part that shows the violation.
+func blackBox(ctx context.Context, f *facts, l *lockFacts) opinion {
+	o := opinion{lock: l.name}
+	actions, names := actionsOf(f, l)
+	m := machineOf(f.options.Model)
+	status, decided := byIntervals(actions, len(names), m)
+	if decided {
+		o.status, o.by = status, []string{byInterval}
+	}
+	if !decided || status == Broken {
+		s, ok := newSearch(ctx, actions, len(names), m, f.options)
+		if !ok {
+			return o.unexplained(l, fmt.Sprintf("more than %d calls were under way at once", maxSlots))
+		}
+		r := s.run()
+		switch {
+		case r.status == Undecided:
+			return o.unexplained(l, fmt.Sprintf("the %s came to no answer: %s", byFrontier, r.why))
+		case decided && r.status != status:
+			o.status = Undecided
+			o.disagree = fmt.Sprintf("the checkers disagree on %s: the %s refuses it, the %s does not", l.name, byInterval, byFrontier)
+			return o
+		case !decided:
+			o.by = []string{byFrontier}
+		}
+		if o.status = r.status; o.status == Broken {
+			o.violations = []Violation{s.explain(f, l, r, names)}
+			if !fitsPorcupine(l) {
+				return o.again(l, s.window(ctx, f, l, r, names), "the part that shows the violation", touch(actions))
+			}
+		}
+	}
+	if !fitsPorcupine(l) {
+		return o
+	}
+	return o.again(l, askPorcupine(ctx, f, l, asCalled), "", touch(actions))
+}
+
+// unexplained is the opinion when the search came to no answer: what the intervals refused stays
+// refused.
+func (o opinion) unexplained(l *lockFacts, why string) opinion {
+	o.note = why
+	if o.status != Broken {
+		o.status, o.by = Undecided, []string{byFrontier}
+		return o
+	}
+	o.violations = []Violation{{
+		Rule: Linearizable, Lock: l.name,
+		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential lock", l.name, count(len(l.ops), "operation")),
+		Cause: Cause{Class: Unexplained, Text: "the server's order is not known"},
+	}}
+	return o
+}
+
+// again adds porcupine's opinion of the whole, or of a part. porcupine knows no owners: where
+// two calls of one touch it lets them change places, and may accept what is broken.
+func (o opinion) again(l *lockFacts, second porcupine.CheckResult, of string, touching bool) opinion {
+	agrees := o.status == Holds && second == porcupine.Ok || o.status == Broken && second == porcupine.Illegal
+	if of != "" {
+		of = " on " + of
+	}
+	switch {
+	case second == porcupine.Unknown:
+		o.note = "porcupine came to no answer within its budget"
+	case agrees:
+		o.by = append(o.by, byPorcupine+of)
+	case o.status == Broken && touching:
+	default:
+		o.disagree = fmt.Sprintf("the checkers disagree on %s: the %s says that it %s, porcupine%s that it does not", l.name, o.by[0], o.status, of)
+		o.status = Undecided
+	}
+	return o
+}
+
+// touch reports whether some owner's call began in the instant in which its call before ended.
+func touch(actions []action) bool {
+	ends := map[int32]int64{}
+	for _, a := range actions {
+		if !a.certain || a.beside || a.owner == 0 {
+			continue
+		}
+		if end, known := ends[a.owner]; known && end == a.call {
+			return true
+		}
+		ends[a.owner] = a.ret
+	}
+	return false
+}
+
+// explain tells a violation that the search found: the first answer that no order explains.
+func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violation {
+	i := s.c.marks[r.stuck.at].action()
+	a := &s.c.actions[i]
+	before := 0
+	for j := range s.c.actions {
+		if b := &s.c.actions[j]; b.owner != 0 && b.ret < a.ret {
+			before++
+		}
+	}
+	v := Violation{Rule: Linearizable, Lock: l.name, From: time.Duration(s.timeOf(r.cut.at)), To: time.Duration(a.ret)}
+	class, what := Unexplained, ""
+	var err error
+	lock := s.model(r.stuck.states[0], names)
+	at := &act{at: time.Duration(a.ret)}
+	if a.index >= 0 {
+		op := closed(l.ops[a.index])
+		at.op = l.ops[a.index]
+		v.Ops, v.Owners = []int64{op.ID}, []string{op.Owner}
+		what = fmt.Sprintf("%s by %s (operation %d)", op.Kind, op.Owner, op.ID)
+		_, err = f.options.Model.Step(lock, op)
+	} else {
+		e := *l.environment[^a.index]
+		at.event = l.environment[^a.index]
+		what = fmt.Sprintf("the %s at %s", e.Kind, Stamp(e.At))
+		if f.outside(&e) {
+			e.Kind = history.Delete
+		}
+		_, err = f.options.Model.Environment(lock, e)
+	}
+	var illegal *model.Illegal
+	if errors.As(err, &illegal) {
+		v.Rule, class = string(illegal.Rule), classOf(illegal.Rule)
+		v.Text = fmt.Sprintf("%s: %s", l.name, illegal)
+	} else {
+		v.Text = fmt.Sprintf("%s: %s cannot be explained", l.name, what)
+	}
+	v.Text += fmt.Sprintf(", in every order that fits the %s before it", count(before, "answer"))
+	var others []string
+	for _, other := range r.stuck.states[1:] {
+		if says := s.model(other, names).String(); says != lock.String() {
+			others = appendNew(others, says)
+		}
+	}
+	if len(others) > 0 {
+		v.Text += " (or " + strings.Join(others, ", or ") + ")"
+	}
+	v.Cause = objectCause(f, l, at, class)
+	return v
+}
+
+// classOf is the class of what breaks a rule of the model.
+func classOf(r model.Rule) Class {
+	switch r {
+	case model.OneHolder, model.NoReentry:
+		return GrantedTwice
+	case model.HolderReleases:
+		return ForeignRelease
+	case model.NotBeforeLease:
+		return LeaseExpired
+	}
+	return Unexplained
+}
+
+// closed is an operation with its outcome as the evidence closes it, and as it is otherwise.
+func closed(p *history.Op) history.Op {
+	op := *p
+	if op.Uncertain() && op.Evidence == history.Executed {
+		op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
+	}
+	return op
+}
+
+func (s *search) model(st state, names []string) model.State {
+	lock := model.State{Owner: names[st.owner], Count: int64(st.count), Token: st.token}
+	if st.owner != 0 {
+		lock.Earliest, lock.Latest = time.Duration(st.early), time.Duration(st.late)
+	}
+	return lock
+}
+
+func (s *search) timeOf(mark int) int64 {
+	m := s.c.marks[mark]
+	if a := &s.c.actions[m.action()]; m.begins() {
+		return a.call
+	} else {
+		return a.ret
+	}
+}
+
+// window asks porcupine about the part of a history from the last cut to the answer that cannot
+// be explained: what was under way at the cut and had not taken effect, and what was called
+// since. Marks stand for times, so that ties are as the search saw them. What ends later may not
+// have taken effect yet.
+func (s *search) window(ctx context.Context, f *facts, l *lockFacts, r found, names []string) porcupine.CheckResult {
+	var ops []porcupine.Operation
+	steps := []edge{}
+	for i := range s.c.actions {
+		a := &s.c.actions[i]
+		begins, ends := int(s.c.begins[i]), int(s.c.ends[i])
+		if a.ret == open {
+			ends = len(s.c.marks)
+		}
+		if begins > r.stuck.at || ends < r.cut.at {
+			continue
+		}
+		if begins < r.cut.at {
+			if a.ret != open && r.cut.cfg.done.has(s.c.slot[i]) || a.ret == open && s.settled(int32(i)) {
+				continue
+			}
+			begins = r.cut.at - 1
+		}
+		in := &porcupineStep{maybe: !a.certain && a.ret != open}
+		if a.index >= 0 {
+			in.op = closed(l.ops[a.index])
+		} else {
+			e := *l.environment[^a.index]
+			if f.outside(&e) {
+				e.Kind = history.Delete
+			}
+			in.event = &e
+		}
+		if ends > r.stuck.at {
+			in.maybe, ends = true, len(s.c.marks)
+		}
+		ops = append(ops, porcupine.Operation{ClientId: int(a.owner), Input: in, Call: int64(begins), Return: int64(ends)})
+		steps = append(steps, edge{time.Duration(begins), 1}, edge{time.Duration(ends), -1})
+	}
+	if len(ops) > porcupineOps || deepest(steps) > porcupineConcurrent {
+		return porcupine.Unknown
+	}
+	return runPorcupine(ctx, f, s.model(r.cut.cfg.state, names), ops)
+}
+
+// settled reports whether a cut took a token as spent.
+func (s *search) settled(action int32) bool {
+	g := s.c.tokens.groups[s.c.tokens.of[action]]
+	return slices.Index(g.members, action) < int(g.settled)
+}
