@@ -206,7 +206,7 @@ func TestDeadlineIsAsWideAsTheKnowledge(t *testing.T) {
 		"no lease":                           {unleased, Never, Never},
 	} {
 		got, err := Step(free, tt.op)
-		if err != nil || got != (State{a, 1, tt.earliest, tt.latest}) {
+		if err != nil || got != (State{Owner: a, Count: 1, Earliest: tt.earliest, Latest: tt.latest}) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
