@@ -10,7 +10,9 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 )
 
@@ -138,6 +140,9 @@ func Decode(b []byte) (*Plan, error) {
 	p := &Plan{}
 	if err := d.Decode(p); err != nil {
 		return nil, fmt.Errorf("plan: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("plan: there is something after the plan")
 	}
 	if p.Version != Version {
 		return nil, fmt.Errorf("plan: version %d, but this program reads version %d", p.Version, Version)
