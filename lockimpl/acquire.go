@@ -59,6 +59,7 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 	// misses no release.
 	if !co.bounded || co.wait > 0 {
 		wait.w = l.client.hub.joinConfirmed(l.channel)
+		co.contended = wait.w != nil
 	}
 	acquired, answered := false, false
 	defer func() { wait.end(acquired) }()
@@ -84,6 +85,7 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 			acquired = true
 			return true, nil
 		}
+		co.contended = true
 		again, err := wait.next(ctx, ttl)
 		if !again {
 			return false, err
@@ -127,6 +129,9 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 	c.hub.attempted(wt.w)
 	if ttl < 0 {
 		ttl = 1<<63 - 1
+		if c.hub.staggers {
+			ttl = c.opts.WatchdogTimeout // a wake-up may have been left to another process
+		}
 	}
 	ttl = max(ttl, time.Millisecond) // a lease of less than 1 ms is left: do not spin
 	if wt.bounded && left < ttl {

@@ -47,8 +47,12 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	again := max(co.lease, v.longest) // a re-entry does not shorten
 	for range tries {
 		request, called := p.client.nextRequest()
-		args := append(make([]any, 0, 12), evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg,
-			co.lease.Milliseconds(), h.ownerArg, request, (co.lease + p.memory).Milliseconds())
+		args := append(make([]any, 0, 13), evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg)
+		if co.contended {
+			args[2] = 4
+			args = append(args, l.channelArg)
+		}
+		args = append(args, co.lease.Milliseconds(), h.ownerArg, request, (co.lease + p.memory).Milliseconds())
 		if again > co.lease || l.fenced {
 			args = append(args, (again - co.lease).Milliseconds())
 		}

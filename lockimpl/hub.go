@@ -2,7 +2,10 @@ package lockimpl
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,8 +21,15 @@ import (
 // bubble, where waiting for a mutex is not idleness, a deadlock.) So that go-redis does not dial
 // again by itself in the middle of a read, everything but connect runs under a context that has
 // ended: reads do not look at it, dialing does.
+//
+// Generation Hardened staggers wake-ups over processes. A release wakes a waiter in each of N
+// processes, of which one gets the lock: N-1 attempts are in vain, and in the way. So a few
+// processes, by chance, try at once, and the others a little later, unless somebody says that it
+// got the lock. Clients that do not take part (the faithful generations, Redisson's) try at once,
+// as ever; and if nobody says that the lock was taken, all try.
 type hub struct {
-	client *Client
+	client   *Client
+	staggers bool
 
 	mu       sync.Mutex
 	channels map[string]*channel
@@ -32,6 +42,9 @@ type hub struct {
 
 // channel is one subscription.
 type channel struct {
+	processes int         // that wait, as last heard
+	staggered *time.Timer // not nil while a wake-up is put off
+
 	name      string
 	waiters   []*waiter // in order of arrival
 	listeners []*func() // called, each in its own goroutine, at every release
@@ -64,7 +77,8 @@ const (
 )
 
 func newHub(c *Client) *hub {
-	return &hub{client: c, channels: map[string]*channel{}}
+	_, staggers := c.proto.(*hardened)
+	return &hub{client: c, staggers: staggers, channels: map[string]*channel{}}
 }
 
 // joinConfirmed is join for a channel whose subscription stands, and nil for any other.
@@ -255,6 +269,12 @@ func (h *hub) close() {
 		h.sweeper.Stop()
 		h.sweeper = nil
 	}
+	for _, ch := range h.channels {
+		if ch.staggered != nil {
+			ch.staggered.Stop()
+			ch.staggered = nil
+		}
+	}
 	if h.ps != nil {
 		h.disconnect()
 	}
@@ -358,6 +378,8 @@ func (h *hub) read(ps *redis.PubSub) (worked bool) {
 		case *redis.Message:
 			if m.Payload == unlockMessage {
 				h.released(m.Channel)
+			} else if n, ok := strings.CutPrefix(m.Payload, takenMessage); ok && h.staggers {
+				h.taken(m.Channel, n)
 			}
 		}
 	}
@@ -400,10 +422,60 @@ func (h *hub) released(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if ch := h.channels[name]; ch != nil {
-		ch.wakeOne()
+		h.stagger(ch)
 		for _, listener := range ch.listeners {
 			go (*listener)()
 		}
+	}
+}
+
+// Of all processes that wait, so many (on average) try at once when a lock is released; the others
+// give them time to say that it is taken. Longer than a round trip: a shorter pause than 1 ms would
+// last as long, since an idle Go program waits in milliseconds.
+const (
+	vanguard   = 4
+	staggerMin = time.Millisecond
+	staggerMax = 3 * time.Millisecond
+)
+
+// stagger wakes a waiter, now or in a while.
+func (h *hub) stagger(ch *channel) {
+	if ch.staggered != nil {
+		return
+	}
+	var b [8]byte
+	if ch.processes <= vanguard || len(ch.waiters) == 0 || h.client.random(b[:]) != nil {
+		ch.wakeOne()
+		return
+	}
+	random := binary.BigEndian.Uint64(b[:])
+	if random%uint64(ch.processes) < vanguard {
+		ch.wakeOne()
+		return
+	}
+	delay := staggerMin + time.Duration(random>>32%uint64(staggerMax-staggerMin))
+	ch.staggered = time.AfterFunc(delay, func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if ch.staggered != nil {
+			ch.staggered = nil
+			ch.wakeOne()
+		}
+	})
+}
+
+// taken calls off a wake-up that was put off, since another process has the lock.
+func (h *hub) taken(name, processes string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ch := h.channels[name]
+	if ch == nil {
+		return
+	}
+	ch.processes, _ = strconv.Atoi(processes)
+	if ch.staggered != nil {
+		ch.staggered.Stop()
+		ch.staggered = nil
 	}
 }
 

@@ -8,6 +8,10 @@ import "strings"
 // unlockMessage is what a release publishes.
 const unlockMessage = "0"
 
+// takenMessage begins what generation Hardened publishes when it took a lock that it had waited
+// for; the number of waiting processes follows. Other clients ignore it.
+const takenMessage = "taken:"
+
 // channelOf is the channel on which the releases of a lock are published.
 func channelOf(lock string) string { return prefixed("redisson_lock__channel", lock) }
 

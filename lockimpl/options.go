@@ -155,6 +155,8 @@ type callOptions struct {
 	watched bool // no lease was given: the watchdog renews
 	wait    time.Duration
 	bounded bool // a wait was given
+
+	contended bool // it was refused before, or somebody of this client was: others may wait, too
 }
 
 func (o Options) call(opts []Option) (callOptions, error) {

@@ -1,4 +1,5 @@
--- KEYS: 1 lock, 2 token counter, 3 the owner's last request.
+-- KEYS: 1 lock, 2 token counter, 3 the owner's last request; optional: 4 channel, on which to tell
+-- the others that wait, and how many processes that are, that the lock is taken.
 -- ARGV: 1 lease in ms, 2 owner, 3 request number (16 digits), 4 ms to remember the request;
 -- optional: 5 what to add to 1 and 4 if the owner holds the lock already, 6 anything: a new token
 -- counter counts from 1, for ever.
@@ -38,5 +39,8 @@ if answer >= -1 then
     lease = lease + ARGV[5]
   end
   call('pexpire', KEYS[1], lease)
+  if KEYS[4] then
+    call('publish', KEYS[4], 'taken:' .. call('pubsub', 'numsub', KEYS[4])[2])
+  end
 end
 return answer
