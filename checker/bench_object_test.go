@@ -1,0 +1,182 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// The figures of the checker, beside plain porcupine on the same histories:
+//
+//	go test ./checker -run '^$' -bench Object -benchtime 3x
+//
+// MB is what the checker held at once beside the history it was given. porcupine has 10 s for a
+// history, and is not asked about a million operations, for which it would need 125 GB.
+
+// lockOf is what the object checkers are given of a history of one lock.
+func lockOf(h *history.History, o Options) (*facts, *lockFacts) {
+	l := &lockFacts{name: job}
+	f := &facts{h: h, options: o, locks: []*lockFacts{l}}
+	for i := range h.Ops {
+		l.ops = append(l.ops, &h.Ops[i])
+	}
+	return f, l
+}
+
+func benchOptions() Options { return Options{Budget: 10 * time.Second, Memory: DefaultMemory} }
+
+func inUse() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// measure runs a checker and reports how long it takes and the most memory it holds, which is
+// what it has allocated: nothing is collected while it runs.
+func measure(b *testing.B, h *history.History, judge func(f *facts, l *lockFacts) string) {
+	f, l := lockOf(h, benchOptions())
+	said := ""
+	before := inUse()
+	most := 0.0
+	for b.Loop() {
+		stop := watch(before, &most)
+		said = judge(f, l)
+		stop()
+	}
+	b.ReportMetric(most/1e6, "MB")
+	b.Logf("%s", said)
+}
+
+// watch follows the heap until it is stopped.
+func watch(before float64, most *float64) (stop func()) {
+	done, ended := make(chan struct{}), make(chan struct{})
+	look := func() {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		*most = max(*most, float64(m.HeapAlloc)-before)
+	}
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				look()
+			}
+		}
+	}()
+	return func() { close(done); <-ended; look() }
+}
+
+func ours(f *facts, l *lockFacts) string {
+	actions, names := actionsOf(f, l)
+	m := machineOf(f.options.Model)
+	if status, ok := byIntervals(actions, len(names), m); ok {
+		return byInterval + ": " + string(status)
+	}
+	return searchOnly(f, l)
+}
+
+func searchOnly(f *facts, l *lockFacts) string {
+	actions, names := actionsOf(f, l)
+	s, ok := newSearch(context.Background(), actions, len(names), machineOf(f.options.Model), f.options)
+	if !ok {
+		return "too many at once"
+	}
+	r := s.run()
+	return byFrontier + ": " + string(r.status) + " " + r.why
+}
+
+func plainPorcupine(f *facts, l *lockFacts) string {
+	ops := porcupineHistory(f, l, asCalled)
+	return byPorcupine + ": " + string(porcupine.CheckOperationsTimeout(porcupineModel(f.options.Model, model.State{}, ops), ops, f.options.Budget))
+}
+
+func BenchmarkObject(b *testing.B) {
+	for _, s := range []struct {
+		name    string
+		unknown float64
+		windows bool
+	}{{"no unknowns", 0, false}, {"1 % unknown, windows", 0.01, true}, {"1 % unknown, open", 0.01, false}} {
+		for _, waits := range []bool{false, true} {
+			for _, n := range []int{100_000, 1_000_000} {
+				var h *history.History
+				name := fmt.Sprintf("%s/%s/%d", s.name, map[bool]string{true: "waiting", false: "polling"}[waits], n)
+				make := func() *history.History {
+					if h == nil {
+						h = traffic{seed: 1, ops: n, clients: 32, unknown: s.unknown, windows: s.windows, waits: waits}.make()
+					}
+					return h
+				}
+				b.Run(name+"/holdfast", func(b *testing.B) { measure(b, make(), ours) })
+				if s.unknown == 0 {
+					b.Run(name+"/search", func(b *testing.B) { measure(b, make(), searchOnly) })
+				}
+				if n <= 100_000 {
+					b.Run(name+"/porcupine", func(b *testing.B) { measure(b, make(), plainPorcupine) })
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkObjectWitness replays the server's order.
+func BenchmarkObjectWitness(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			h := traffic{seed: 1, ops: n, clients: 32, unknown: 0.01, server: true}.make()
+			f, l := lockOf(h, benchOptions())
+			l.acts = actsOf(f, l, indexServed(h))
+			for b.Loop() {
+				if v, _ := replay(f, l); len(v) > 0 {
+					b.Fatal(v[0].Text)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkObjectViolation is the third figure: 10,000 operations, 32 clients, 1 % unknown for
+// ever, one answer flipped at half way, 100 seeds. porcupine decides none of them in 30 s.
+func BenchmarkObjectViolation(b *testing.B) {
+	for _, waits := range []bool{false, true} {
+		b.Run(map[bool]string{true: "waiting", false: "polling"}[waits], func(b *testing.B) {
+			for b.Loop() {
+				said := map[string]int{}
+				var slowest time.Duration
+				most := 0.0
+				for seed := range uint64(100) {
+					h := traffic{seed: seed, ops: 10_000, clients: 32, unknown: 0.01, waits: waits}.make()
+					flipAt(h, len(h.Ops)/2, seed%2 == 0 && !waits)
+					f, l := lockOf(h, Options{Budget: 2 * time.Second, Memory: DefaultMemory})
+					stop := watch(inUse(), &most)
+					begin := time.Now()
+					said[ours(f, l)]++
+					slowest = max(slowest, time.Since(begin))
+					stop()
+				}
+				b.Logf("%v, slowest %v", said, slowest)
+				b.ReportMetric(slowest.Seconds(), "s-slowest")
+				b.ReportMetric(most/1e6, "MB")
+				undecided := 0
+				for s, n := range said {
+					if len(s) > 27 && s[18:27] == "undecided" {
+						undecided += n
+					}
+				}
+				b.ReportMetric(float64(100-undecided), "decided")
+			}
+		})
+	}
+}
