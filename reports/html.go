@@ -58,9 +58,10 @@ var web embed.FS
 
 // assets are the embedded parts of the page. They are ours and therefore trusted; nothing else is.
 type assets struct {
-	tmpl   *template.Template
-	Style  template.CSS
-	Script template.JS
+	tmpl      *template.Template
+	Style     template.CSS
+	ManyStyle template.CSS // of pages about many runs
+	Script    template.JS
 	// ScriptHash admits our script, and no other, to run in the page (Content-Security-Policy).
 	ScriptHash string
 }
@@ -71,24 +72,37 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	style, err := web.ReadFile("web/style.css")
+	style, err := joined("web/style.css")
 	if err != nil {
 		return nil, err
 	}
-	var script []byte
-	for _, name := range []string{"web/timeline.js", "web/page.js"} {
+	many, err := joined("web/style.css", "web/many.css")
+	if err != nil {
+		return nil, err
+	}
+	script, err := joined("web/timeline.js", "web/page.js")
+	if err != nil {
+		return nil, err
+	}
+	hash := sha256.Sum256(script)
+	return &assets{
+		tmpl: tmpl, Style: template.CSS(style), ManyStyle: template.CSS(many), Script: template.JS(script),
+		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]),
+	}, nil
+})
+
+// joined is embedded files in one.
+func joined(names ...string) ([]byte, error) {
+	var all []byte
+	for _, name := range names {
 		part, err := web.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}
-		script = append(script, part...)
+		all = append(all, part...)
 	}
-	hash := sha256.Sum256(script)
-	return &assets{
-		tmpl: tmpl, Style: template.CSS(style), Script: template.JS(script),
-		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]),
-	}, nil
-})
+	return all, nil
+}
 
 // seconds writes a time for a link to a moment, with all its digits.
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) }

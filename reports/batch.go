@@ -1,0 +1,199 @@
+package reports
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// Batch is many runs, in the order in which they were asked for.
+type Batch struct {
+	Runs    []Summary
+	Command string   // reproduces the batch
+	Faults  []string // all kinds of faults that there are, so that the page can say which never struck
+}
+
+// BatchFormat is one file about many runs. A single run is a batch of one.
+type BatchFormat struct {
+	Name  string // what its flag is called
+	About string // one line of help
+	Write func(w io.Writer, b Batch) error
+}
+
+// BatchFormats lists the formats that are written where the user says.
+func BatchFormats() []BatchFormat {
+	return []BatchFormat{
+		{"junit", "for a JUnit report, one test case a run", JUnit},
+		{"markdown", "for a summary in Markdown, as GitHub's job summary wants it", Markdown},
+	}
+}
+
+// group is all runs of one scenario with one subject.
+type group struct {
+	Scenario, Subject string
+	Runs              []*Summary
+}
+
+// groups sorts the runs by scenario and subject, in the order in which these first occur.
+func (b Batch) groups() []*group {
+	var gs []*group
+	index := make(map[[2]string]*group)
+	for i := range b.Runs {
+		s := &b.Runs[i]
+		key := [2]string{s.Verdict.Scenario, s.Verdict.Subject}
+		g := index[key]
+		if g == nil {
+			g = &group{Scenario: key[0], Subject: key[1]}
+			index[key] = g
+			gs = append(gs, g)
+		}
+		g.Runs = append(g.Runs, s)
+	}
+	return gs
+}
+
+// codes counts the exit codes of runs.
+func codes(runs []*Summary) map[int]int {
+	n := make(map[int]int)
+	for _, r := range runs {
+		n[r.Verdict.Code()]++
+	}
+	return n
+}
+
+// outcomes are the exit codes with their words, the worst first.
+var outcomes = []struct {
+	code int
+	tone Tone
+	says string
+}{
+	{checker.ExitHarness, Bad, "failed in the harness"},
+	{checker.ExitUnexpected, Bad, "unexpected"},
+	{checker.ExitUndecided, Unsure, "undecided"},
+	{checker.ExitExpected, Good, "as expected"},
+}
+
+// batchAnswer sums a batch up in a word and a sentence; the worst run decides.
+func batchAnswer(b Batch) Answer {
+	code := checker.ExitExpected
+	reproduced := 0
+	var runs []*Summary
+	for i := range b.Runs {
+		v := b.Runs[i].Verdict
+		runs = append(runs, &b.Runs[i])
+		code = checker.Worst(code, v.Code())
+		if answer(v).Tone == Reproduced {
+			reproduced++
+		}
+	}
+	n := codes(runs)
+	var parts []string
+	for _, o := range outcomes {
+		if n[o.code] > 0 {
+			parts = append(parts, thousands(n[o.code])+" "+o.says)
+		}
+	}
+	text := "of " + count(len(b.Runs), "run", "runs") + ", " + list(parts)
+	if reproduced > 0 {
+		text += "; " + thousands(reproduced) + " reproduced what their scenarios predict"
+	}
+	switch code {
+	case checker.ExitExpected:
+		return Answer{Good, "AS EXPECTED", text}
+	case checker.ExitUndecided:
+		return Answer{Unsure, "UNDECIDED", text}
+	case checker.ExitUnexpected:
+		return Answer{Bad, "UNEXPECTED", text}
+	}
+	return Answer{Bad, "HARNESS ERROR", text}
+}
+
+// causeGroup is all violations that have one class of cause and break one guarantee's rule.
+type causeGroup struct {
+	Class      checker.Class
+	Guarantee  checker.Guarantee
+	Assumption bool
+	Expected   bool
+	Runs       int
+	Example    *Summary // the first run
+	Violation  checker.Violation
+}
+
+// causes groups what broke by its cause, what nobody expected first, then the most frequent.
+func (b Batch) causes() []*causeGroup {
+	type key struct {
+		class                checker.Class
+		guarantee            checker.Guarantee
+		assumption, expected bool
+	}
+	var cs []*causeGroup
+	index := make(map[key]*causeGroup)
+	for i := range b.Runs {
+		s := &b.Runs[i]
+		for _, r := range s.Verdict.Results {
+			if r.Status != checker.Broken || len(r.Violations) == 0 {
+				continue
+			}
+			x := r.Violations[0]
+			k := key{x.Cause.Class, r.Guarantee, x.Cause.Assumption, r.AsExpected()}
+			c := index[k]
+			if c == nil {
+				c = &causeGroup{Class: k.class, Guarantee: k.guarantee, Assumption: k.assumption, Expected: k.expected, Example: s, Violation: x}
+				index[k] = c
+				cs = append(cs, c)
+			}
+			c.Runs++
+		}
+	}
+	slices.SortStableFunc(cs, func(a, b *causeGroup) int {
+		if a.Expected != b.Expected {
+			return cmp.Compare(btoi(a.Expected), btoi(b.Expected))
+		}
+		return cmp.Compare(b.Runs, a.Runs)
+	})
+	return cs
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Examples picks the runs whose reports are worth keeping: the first of each cause, and the first
+// of each scenario and subject that was not as expected. The indexes are into b.Runs, in order.
+func (b Batch) Examples() []int {
+	want := make(map[*Summary]bool)
+	for _, c := range b.causes() {
+		want[c.Example] = true
+	}
+	for _, g := range b.groups() {
+		for _, s := range g.Runs {
+			if s.Verdict.Code() != checker.ExitExpected {
+				want[s] = true
+				break
+			}
+		}
+	}
+	var indexes []int
+	for i := range b.Runs {
+		if want[&b.Runs[i]] {
+			indexes = append(indexes, i)
+		}
+	}
+	return indexes
+}
+
+// lengths gathers the durations that one of a summary's lists has in all runs, sorted.
+func (b Batch) lengths(of func(*Summary) []time.Duration) []time.Duration {
+	var all []time.Duration
+	for i := range b.Runs {
+		all = append(all, of(&b.Runs[i])...)
+	}
+	slices.Sort(all)
+	return all
+}

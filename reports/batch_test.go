@@ -1,0 +1,188 @@
+package reports
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Free at 30.410 s by expiry, granted to the waiting c2:1 at 30.415 s, which hears of it at 30.418 s.
+func TestHandoffsAreMeasuredFromTheServerToTheWaiter(t *testing.T) {
+	h, _ := watchdogDeath()
+	if got := Handoffs(h); !slices.Equal(got, []time.Duration{sec(30.418) - sec(30.410)}) {
+		t.Errorf("hand-offs %v", got)
+	}
+	late := slices.Clone(h.Ops)
+	late[2].Call = sec(30.412) // asked only when the lock was free
+	h.Ops = late
+	if got := Handoffs(h); len(got) != 0 {
+		t.Errorf("a call that did not wait was handed the lock: %v", got)
+	}
+	h, _ = watchdogDeath()
+	h.Served = nil
+	if got := Handoffs(h); len(got) != 0 {
+		t.Errorf("without a server log: %v", got)
+	}
+}
+
+func TestSummaryKeepsWhatAFailureNeedsAndLittleElse(t *testing.T) {
+	h, v := watchdogDeath()
+	v.Results[1].Violations = append(v.Results[1].Violations, checker.Violation{From: sec(1), To: sec(3)})
+	s := Summarize(h, v, false)
+	if len(s.Verdict.Story) != 0 || s.Verdict.Explanation != "" || len(s.Verdict.Result(checker.Exclusion).Violations) != 1 {
+		t.Errorf("kept of an expected run: %+v", s.Verdict)
+	}
+	if !slices.Equal(s.Overlaps, []time.Duration{sec(45.400) - sec(30.418), sec(2)}) {
+		t.Errorf("overlaps %v", s.Overlaps)
+	}
+	if len(v.Story) == 0 || len(v.Result(checker.Exclusion).Violations) != 2 {
+		t.Error("the verdict itself was changed")
+	}
+	if whole := Summarize(h, v, true); whole.Verdict != v {
+		t.Error("the whole verdict is not kept")
+	}
+	v.Results[0].Status = checker.Broken
+	if s := Summarize(h, v, false); len(s.Verdict.Story) == 0 || s.Verdict.Explanation == "" {
+		t.Error("the story of an unexpected run is lost")
+	}
+}
+
+func TestHistogramHasEveryDurationInItsBar(t *testing.T) {
+	for _, tt := range []struct {
+		in   []time.Duration
+		want string
+	}{
+		{nil, ""},
+		{[]time.Duration{0}, "1 µs:1"},
+		{[]time.Duration{time.Second}, "1 s:1"},
+		{[]time.Duration{999 * time.Microsecond, time.Millisecond, 2*time.Millisecond - 1, 2 * time.Millisecond}, "500 µs:1 1 ms:2 2 ms:1"},
+		{[]time.Duration{3 * time.Millisecond, 60 * time.Millisecond}, "2 ms:1 5 ms:0 10 ms:0 20 ms:0 50 ms:1"},
+		{[]time.Duration{15 * time.Second, 120 * time.Second}, "10 s:1 20 s:0 50 s:0 100 s:1"},
+	} {
+		var got []string
+		h := newHistogram("", "", "", tt.in)
+		for _, b := range h.Bars {
+			got = append(got, b.From+":"+b.Count)
+			if b.H < 0 || b.Y+b.H != chartFloor || b.Zero != (b.H == 0) {
+				t.Errorf("%v: bar %+v", tt.in, b)
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%v: %v, want %s", tt.in, got, tt.want)
+		}
+	}
+}
+
+func batchOf(t testing.TB, b Batch) string {
+	t.Helper()
+	var page strings.Builder
+	if err := BatchHTML(&page, b); err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(page.String(), "\u00a0", " ")
+}
+
+func TestBatchPageTellsEverything(t *testing.T) {
+	b := sampleBatch()
+	b.Runs[0].Report = "../watchdog-death/x/report.html"
+	page := batchOf(t, b)
+	for _, want := range []string{
+		"What did 6 runs of 4 scenarios with 2 locks show?", "HARNESS ERROR",
+		"explored, rlock-latch, seed 7",                                       // not as expected
+		"the worker process died: exit status 2",                              // the harness' failure
+		"exclusion of rlock-latch in watchdog-death: broken, as expected",     // a cell
+		`<a href="../watchdog-death/x/report.html"`,                           // its example
+		"object of rlock-classic in baseline: never judged; broken in 0 of 3", // the worst run decides
+		"paused holder", "an assumption of every lease lock failed", "key lost", // causes
+		"the key was deleted from outside at 4.400 s",               // an example's
+		"1 from 10 s to 20 s",                                       // an overlap
+		"1 from 5 ms to 10 ms",                                      // a hand-off
+		"<td>pause-watchdog</td>", "Never struck here: expire-key.", // faults
+		"simrun -scenario all</code>", "simrun -scenario watchdog-death -seed 1", // commands
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not contain %q", want)
+		}
+	}
+	for _, bad := range []string{"<script", "<img", "<h1>no", "\u202e", "\x1b", "http://", "https://"} {
+		if strings.Contains(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""), bad) {
+			t.Errorf("the page contains %q", bad)
+		}
+	}
+	if again := batchOf(t, b); again != page {
+		t.Error("two renderings differ")
+	}
+}
+
+// Each class of cause and guarantee is told once, with how many runs it broke; what nobody
+// expected comes first.
+func TestCausesAreCounted(t *testing.T) {
+	var b Batch
+	for i := range 5 {
+		h, v := watchdogDeath()
+		v.Seed = uint64(i)
+		if i == 3 {
+			v.Results[1].Violations[0].Cause = checker.Cause{Class: checker.DoubleExecution}
+			v.Results[1].Expected = ""
+		}
+		b.Runs = append(b.Runs, Summarize(h, v, false))
+	}
+	var got []string
+	for _, c := range b.causes() {
+		got = append(got, fmt.Sprintf("%s %s ×%d seed %d", c.Class, c.Guarantee, c.Runs, c.Example.Verdict.Seed))
+	}
+	want := []string{"double execution exclusion ×1 seed 3", "paused holder effect ×5 seed 0", "paused holder watchdog ×5 seed 0", "paused holder exclusion ×4 seed 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("causes %q, want %q", got, want)
+	}
+	if got := b.Examples(); !slices.Equal(got, []int{0, 3}) {
+		t.Errorf("examples %v", got)
+	}
+}
+
+func TestBatchPageOfAThousandRuns(t *testing.T) {
+	var b Batch
+	for i := range 1000 {
+		h, v := watchdogDeath()
+		v.Seed, v.Scenario = uint64(i), fmt.Sprintf("s%d", i%50)
+		v.Results[0].Status, v.Results[0].Violations = checker.Broken, v.Results[1].Violations
+		h.Faults = append(h.Faults, history.Fault{Kind: "drop", Step: "release", From: 1})
+		b.Runs = append(b.Runs, Summarize(h, v, false))
+	}
+	page := batchOf(t, b)
+	if len(page) > 500e3 {
+		t.Errorf("%d bytes", len(page))
+	}
+	if !strings.Contains(page, "and 950 more") {
+		t.Error("it does not say how many failures it leaves out")
+	}
+}
+
+func TestBatchPageInBrowser(t *testing.T) {
+	b := browser(t)
+	file := filepath.Join(t.TempDir(), "batch.html")
+	if err := os.WriteFile(file, []byte(batchOf(t, sampleBatch())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, width := range []int64{1280, 380} {
+		tb := newTab(t, b)
+		tb.do(chromedp.EmulateViewport(width, 900))
+		tb.do(chromedp.Navigate("file://"+file), chromedp.WaitVisible(chromedp.CSS(".matrix")))
+		if eval[bool](tb, `document.documentElement.scrollWidth > innerWidth`) {
+			t.Errorf("the page is wider than a window of %d", width)
+		}
+		if got := eval[int](tb, `[...document.querySelectorAll(".chart .bar")].filter(b => b.getBoundingClientRect().height > 3).length`); got != 2 {
+			t.Errorf("%d bars to be seen, want 2", got)
+		}
+		tb.quiet()
+	}
+}
