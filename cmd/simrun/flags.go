@@ -29,6 +29,8 @@ type order struct {
 	runs     int
 	out      string // a folder, or "none"
 	verbose  bool
+	json     bool
+	files    map[string]string // of the formats in reports.BatchFormats, by name
 }
 
 const (
@@ -63,7 +65,23 @@ func flags(o *order) *flag.FlagSet {
 	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
 	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
+	machineFlags(f, &o.json, &o.files)
 	return f
+}
+
+// machineFlags are those for what machines read.
+func machineFlags(f *flag.FlagSet, json *bool, files *map[string]string) {
+	f.BoolVar(json, "json", false, "the verdict on standard output, as JSON; of several runs one a line")
+	*files = map[string]string{}
+	for _, format := range reports.BatchFormats() {
+		f.Func(format.Name, "`file` "+format.About, func(file string) error {
+			if file == "" {
+				return errors.New("name a file")
+			}
+			(*files)[format.Name] = file
+			return nil
+		})
+	}
 }
 
 // parse reads the arguments. Its error is one line for the user; flag.ErrHelp asks for help.
@@ -153,6 +171,8 @@ func usage(w io.Writer) {
 
   simrun -scenario NAME [flags]    run a story, judge it, explain it
   simrun -plan FILE [flags]        run a plan of your own
+  simrun report RUN... [flags]     render stored runs again
+  simrun serve [flags]             browse stored runs
   simrun list [-v]                 the scenarios, subjects and faults
   simrun help                      this
 
@@ -175,6 +195,7 @@ Each run leaves behind, in OUT/<scenario>/<UTC time>-<seed>/ (and "latest" besid
 		fmt.Fprintf(w, ", %s", f.File)
 	}
 	fmt.Fprint(w, `
+Several runs leave one page about all of them in OUT/batch/<UTC time>/, and the runs worth a look.
 
 Exit codes: 0 every verdict was the expected one; 1 one was not; 2 undecided (a checker ran out of
 its budget); 254 bad usage; 255 the harness itself failed. Over several runs the worst wins.

@@ -11,8 +11,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-
-	"github.com/holdfast-sim/holdfast/checker"
 )
 
 // crew runs jobs in worker processes, one for each processor.
@@ -103,7 +101,7 @@ func (w *worker) do(j job) []result {
 		rest := j
 		rest.Seed, rest.Runs = j.Seed+uint64(len(results)), j.Runs-len(results)
 		if err := w.ask(rest, &results); err != nil {
-			at := result{Seed: j.Seed + uint64(len(results))}.failed(err)
+			at := result{Seed: j.Seed + uint64(len(results))}.failed(j, err)
 			at.Stack = w.stderr.String()
 			results = append(results, at)
 			w.process = nil
@@ -158,17 +156,5 @@ func (w *worker) dismiss() {
 	if w.process != nil {
 		w.in.Close()
 		_ = w.process.Wait() // it has answered everything: how it ends does not matter
-	}
-}
-
-// statusesOf counts the statuses of one guarantee.
-type tally map[checker.Guarantee]map[checker.Status]int
-
-func (t tally) add(r result) {
-	for g, s := range r.Statuses {
-		if t[g] == nil {
-			t[g] = map[checker.Status]int{}
-		}
-		t[g][s]++
 	}
 }

@@ -21,6 +21,15 @@ type folder struct {
 
 // newFolder makes OUT/<name>/<UTC time>-<seed>. It returns the zero folder for "none".
 func newFolder(out, name string, seed uint64) (*folder, error) {
+	f, err := makeFolder(out, name, seed)
+	if err == nil && f.dir != "" {
+		f.history, err = os.Create(filepath.Join(f.dir, "history.jsonl"))
+	}
+	return f, err
+}
+
+// makeFolder is newFolder for what is no run.
+func makeFolder(out, name string, seed uint64) (*folder, error) {
 	if out == nowhere {
 		return &folder{}, nil
 	}
@@ -40,8 +49,7 @@ func newFolder(out, name string, seed uint64) (*folder, error) {
 		case err != nil:
 			return nil, err
 		}
-		f, err := os.Create(filepath.Join(dir, "history.jsonl"))
-		return &folder{dir: dir, history: f}, err
+		return &folder{dir: dir}, nil
 	}
 }
 

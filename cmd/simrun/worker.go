@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
@@ -31,8 +32,9 @@ type job struct {
 	Subject  string     `json:"subject"`
 	Seed     uint64     `json:"seed"` // the first
 	Runs     int        `json:"runs"`
-	Out      string     `json:"out"`  // a folder, or "none"
-	Show     *show      `json:"show"` // nil: no summary is wanted
+	Out      string     `json:"out"`            // a folder, or "none"
+	Show     *show      `json:"show"`           // nil: no summary is wanted
+	Whole    bool       `json:"whole,omitzero"` // the whole verdict is wanted, with its story
 	Command  string     `json:"command"`
 }
 
@@ -45,16 +47,14 @@ type show struct {
 
 // result is what came out of one run.
 type result struct {
-	Seed     uint64                               `json:"seed"`
-	Code     int                                  `json:"code"`
-	Statuses map[checker.Guarantee]checker.Status `json:"statuses,omitempty"`
-	Strays   []checker.Guarantee                  `json:"strays,omitempty"` // those not as expected
-	Trace    string                               `json:"trace,omitzero"`
-	Dir      string                               `json:"dir,omitzero"`
-	Text     string                               `json:"text,omitzero"`  // the summary
-	Error    string                               `json:"error,omitzero"` // of the harness
-	Stack    string                               `json:"stack,omitzero"` // where it came from, for -v
-	Warnings []string                             `json:"warnings,omitempty"`
+	Seed     uint64          `json:"seed"`
+	Code     int             `json:"code"`
+	Summary  reports.Summary `json:"summary"`
+	Dir      string          `json:"dir,omitzero"`
+	Text     string          `json:"text,omitzero"`  // for the terminal
+	Error    string          `json:"error,omitzero"` // of the harness
+	Stack    string          `json:"stack,omitzero"` // where it came from, for -v
+	Warnings []string        `json:"warnings,omitempty"`
 }
 
 // work is the worker's main loop.
@@ -77,35 +77,34 @@ func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 }
 
 // runOne runs, saves, judges and reports one run.
-func runOne(b *bubble.Bubbles, j job, seed uint64) result {
-	res := result{Seed: seed}
+func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
+	res.Seed = seed
+	begun := time.Now()
+	defer func() { res.Summary.Wall = time.Since(begun) }()
 	subject, _ := subjects.Find(j.Subject)
-	p, expect := j.Plan, checker.Expectation{}
-	name := j.Scenario
+	p, expect, name := j.Plan, checker.Expectation{}, j.name()
 	if p == nil {
 		scenario, _ := scenarios.Find(j.Scenario)
 		p, expect = scenario.Plan(seed), expectation(scenario, j.Subject)
-	} else {
-		name = p.Name
 	}
 	store, err := newFolder(j.Out, folderName(name), seed)
 	if err != nil {
-		return res.failed(err)
+		return res.failed(j, err)
 	}
 	res.Dir = store.dir
 	h, runErr := sim.Run(b, p, subject, sim.Options{Seed: seed, Scenario: name, Sink: store.record})
 	if err := errors.Join(store.close(h), store.write("plan.json", append(p.JSON(), '\n'))); err != nil {
-		return res.failed(err)
+		return res.failed(j, err)
 	}
 	if runErr != nil {
 		var panicked *sim.PanicError
 		if errors.As(runErr, &panicked) {
 			res.Stack = string(panicked.Stack)
 		}
-		return res.failed(runErr)
+		return res.failed(j, runErr)
 	}
 	v := checker.Judge(context.Background(), h, checker.Options{Expect: expect})
-	res.judged(v)
+	res.judged(j, h, v)
 	res.report(j, store, h, v)
 	return res
 }
@@ -128,20 +127,23 @@ func folderName(name string) string {
 	return name
 }
 
-func (r result) failed(err error) result {
+func (r result) failed(j job, err error) result {
 	r.Code, r.Error = checker.ExitHarness, err.Error()
+	r.Summary = reports.Failed(j.name(), j.Subject, r.Seed, r.Error)
 	return r
 }
 
-func (r *result) judged(v *checker.Verdict) {
-	r.Code, r.Trace, r.Statuses = v.Code(), v.Trace, map[checker.Guarantee]checker.Status{}
-	for _, g := range checker.Guarantees() {
-		one := v.Result(g)
-		r.Statuses[g] = one.Status
-		if !one.AsExpected() {
-			r.Strays = append(r.Strays, g)
-		}
+// name is what the job's runs are runs of.
+func (j job) name() string {
+	if j.Plan != nil {
+		return j.Plan.Name
 	}
+	return j.Scenario
+}
+
+func (r *result) judged(j job, h *history.History, v *checker.Verdict) {
+	r.Code = v.Code()
+	r.Summary = reports.Summarize(h, v, j.Whole)
 	if len(v.Refused) > 0 {
 		r.Error = v.Refused[0]
 	}

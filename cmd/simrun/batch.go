@@ -1,0 +1,222 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+)
+
+// chunk is how many seeds a worker is given at a time.
+const chunk = 25
+
+// several runs many times and counts. One crew does all jobs, so that they keep every processor
+// busy together.
+func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
+	var parts []job
+	for _, j := range jobs {
+		for done := 0; done < j.Runs; done += chunk {
+			part := j
+			part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(chunk, j.Runs-done), o.json
+			parts = append(parts, part)
+		}
+	}
+	b := reports.Batch{Command: again(args)}
+	for _, k := range fault.Kinds() {
+		b.Faults = append(b.Faults, k.Name)
+	}
+	bar := newProgress(stderr, len(jobs)*o.runs)
+	newCrew(len(parts)).run(parts, func(j job, r result) {
+		bar.done(r.Code)
+		s := r.Summary
+		s.Command = o.command(j.Scenario, j.Subject, r.Seed)
+		b.Runs = append(b.Runs, s)
+		switch n := len(b.Runs); {
+		case o.json:
+			bar.clear()
+			_ = reports.JSONLine(stdout, s.Verdict)
+		case n%o.runs == 0: // a job is done
+			bar.clear()
+			tell(o, j, b.Runs[n-o.runs:], stdout)
+		}
+	})
+	bar.clear()
+	o.keep(&b, stdout, stderr)
+	o.leave(b, stderr)
+	code := checker.ExitExpected
+	for _, s := range b.Runs {
+		code = checker.Worst(code, s.Verdict.Code())
+	}
+	return code
+}
+
+// again is the command that was given.
+func again(args []string) string {
+	words := []string{self()}
+	for _, a := range args {
+		if strings.ContainsAny(a, " \t\n\"'$`\\|&;<>()*?[]{}#~!") || a == "" {
+			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+		words = append(words, a)
+	}
+	return strings.Join(words, " ")
+}
+
+// tell prints a line that says what came out of all runs of one scenario with one subject, and
+// how to see the first that was not as expected.
+func tell(o order, j job, runs []reports.Summary, stdout io.Writer) {
+	counts, codes := tally{}, map[int]int{}
+	var first *reports.Summary
+	for i := range runs {
+		counts.add(runs[i].Verdict)
+		code := runs[i].Verdict.Code()
+		if codes[code]++; code != checker.ExitExpected && first == nil {
+			first = &runs[i]
+		}
+	}
+	name := j.Scenario
+	if j.Plan != nil {
+		name = o.planFile
+	}
+	fmt.Fprintf(stdout, "%-22s %-15s %d %s: %s; %s\n", name, j.Subject, len(runs), plural("run", len(runs)), outcomes(codes), counts)
+	if first != nil {
+		fmt.Fprintf(stdout, "  seed %d: %s\n    %s\n", first.Verdict.Seed, whyNot(first.Verdict), first.Command)
+	}
+}
+
+// whyNot says why a verdict is not as expected.
+func whyNot(v *checker.Verdict) string {
+	switch {
+	case v.Error != "":
+		return v.Error
+	case len(v.Refused) > 0:
+		return v.Refused[0]
+	}
+	var strays []checker.Guarantee
+	for _, g := range checker.Guarantees() {
+		if !v.Result(g).AsExpected() {
+			strays = append(strays, g)
+		}
+	}
+	return fmt.Sprintf("not as expected: %v", strays)
+}
+
+// keep runs the examples again, to keep their reports, and writes the page about all runs. What
+// cannot be written is a warning.
+func (o order) keep(b *reports.Batch, stdout, stderr io.Writer) {
+	if o.out == nowhere {
+		return
+	}
+	var jobs []job
+	examples := b.Examples()
+	for _, i := range examples {
+		v := b.Runs[i].Verdict
+		j := job{Scenario: v.Scenario, Plan: o.plan, Subject: v.Subject, Seed: v.Seed, Runs: 1, Out: o.out, Command: b.Runs[i].Command}
+		jobs = append(jobs, j)
+	}
+	store, err := makeFolder(o.out, batchFolder, b.Runs[0].Verdict.Seed)
+	if err != nil {
+		fail(stderr, 0, "warning: the batch report: %v", err)
+		return
+	}
+	n := 0
+	newCrew(len(jobs)).run(jobs, func(_ job, r result) {
+		if rel, err := filepath.Rel(store.dir, filepath.Join(r.Dir, "report.html")); err == nil && r.Dir != "" && r.Error == "" {
+			b.Runs[examples[n]].Report = filepath.ToSlash(rel)
+		}
+		n++
+	})
+	var page bytes.Buffer
+	err = reports.BatchHTML(&page, *b)
+	if err == nil {
+		err = store.write(batchFile, page.Bytes())
+	}
+	if err = errors.Join(err, store.latest()); err != nil {
+		fail(stderr, 0, "warning: the batch report: %v", err)
+		return
+	}
+	if !o.json {
+		fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(store.dir, batchFile))
+	}
+}
+
+const (
+	batchFolder = "batch"
+	batchFile   = "report.html"
+)
+
+// leave writes what machines read. What cannot be written is a warning: the verdict stands.
+func (o order) leave(b reports.Batch, stderr io.Writer) { leave(o.files, b, stderr) }
+
+func leave(files map[string]string, b reports.Batch, stderr io.Writer) {
+	for _, f := range reports.BatchFormats() {
+		file := files[f.Name]
+		if file == "" {
+			continue
+		}
+		var text bytes.Buffer
+		err := f.Write(&text, b)
+		if err == nil {
+			err = os.WriteFile(file, text.Bytes(), 0o666)
+		}
+		if err != nil {
+			fail(stderr, 0, "warning: -%s: %v", f.Name, err)
+		}
+	}
+}
+
+func plural(word string, n int) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}
+
+// outcomes words the counts of exit codes.
+func outcomes(codes map[int]int) string {
+	var parts []string
+	for _, c := range []struct {
+		code int
+		text string
+	}{
+		{checker.ExitExpected, "as expected"}, {checker.ExitUnexpected, "UNEXPECTED"},
+		{checker.ExitUndecided, "undecided"}, {checker.ExitHarness, "FAILED"},
+	} {
+		if n := codes[c.code]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, c.text))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// tally counts how often each guarantee broke.
+type tally map[checker.Guarantee]int
+
+func (t tally) add(v *checker.Verdict) {
+	for _, r := range v.Results {
+		if r.Status == checker.Broken {
+			t[r.Guarantee]++
+		}
+	}
+}
+
+// String says which guarantees broke how often.
+func (t tally) String() string {
+	var parts []string
+	for _, g := range checker.Guarantees() {
+		if n := t[g]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%s broken in %d", g, n))
+		}
+	}
+	if len(parts) == 0 {
+		return "nothing broken"
+	}
+	return strings.Join(parts, ", ")
+}

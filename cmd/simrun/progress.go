@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// progress shows how far many runs are: how many are done, at what rate, how many were not as
+// expected so far, and how long the rest will take. It says nothing where there is no terminal,
+// and nothing in the first second.
+type progress struct {
+	bar      *progressbar.ProgressBar // nil: nothing is shown
+	quiet    func() bool              // whether it is too early to show anything
+	behind   int                      // runs that the bar has not been told of
+	failures int
+	told     int // failures that the bar has been told of
+}
+
+func newProgress(w io.Writer, runs int) *progress {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return &progress{}
+	}
+	begun := time.Now()
+	return newBar(w, runs, 100*time.Millisecond, func() bool { return time.Since(begun) < time.Second })
+}
+
+// newBar draws at most once in every.
+func newBar(w io.Writer, runs int, every time.Duration, quiet func() bool) *progress {
+	return &progress{quiet: quiet, bar: progressbar.NewOptions(runs,
+		progressbar.OptionSetWriter(w), progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("runs"),
+		progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(24), progressbar.OptionThrottle(every),
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
+}
+
+// done counts one run.
+func (p *progress) done(code int) {
+	if p.bar == nil {
+		return
+	}
+	p.behind++
+	if code != checker.ExitExpected {
+		p.failures++
+	}
+	if p.quiet() {
+		return
+	}
+	if p.failures > p.told {
+		p.told = p.failures
+		p.bar.Describe(fmt.Sprintf("%d not as expected", p.failures))
+	}
+	_ = p.bar.Add(p.behind) // a bar that cannot be drawn harms nobody
+	p.behind = 0
+}
+
+// clear takes the bar away, so that a line can be printed; the next run brings it back.
+func (p *progress) clear() {
+	if p.bar != nil && !p.quiet() {
+		_ = p.bar.Clear()
+	}
+}
