@@ -202,6 +202,11 @@ func (s *search) collect(i int32) {
 		}
 	case legal:
 		s.moves = append(s.moves, move(i))
+		if s.lazy && (x.verb != acquires || st.owner == 0) {
+			// Whatever else can take effect now can do so when it has to. (After a re-entry it
+			// would cost more.)
+			return
+		}
 	default:
 		s.stuck.meet(c.at, st)
 		if _, ok := s.inPassing(i); ok {
@@ -259,6 +264,9 @@ func (s *search) offerToken(x *action, group int32) {
 // offer appends a move that lets action j take effect, if it can and it is of any use.
 func (s *search) offer(x *action, j int32, m move) {
 	a := &s.c.actions[j]
+	if s.lazy && a.verb == acquires && a.owner == s.cfg.state.owner && x.owner != a.owner {
+		return // one more hold helps only its owner
+	}
 	next, ok := s.machine.step(s.cfg.state, a)
 	if !ok || !a.certain && next == s.cfg.state || !s.c.ready(j, s.cfg.done) {
 		return

@@ -75,6 +75,7 @@ type holder struct {
 	early, late int64
 	ended       int64 // the end of its last action
 	beside      bool  // the last action was none of its program
+	asked       bool  // the last action was a question
 }
 
 // byIntervals judges actions in order of their calls; ok is false when it cannot tell.
@@ -127,9 +128,16 @@ func (v *intervals) replay(a *action) {
 		v.beyond = true // a renewal beside a call: which came first is anybody's guess
 		return
 	}
-	h.ended, h.beside = a.ret, a.beside
-
+	asks := a.verb == findsBusy || a.verb == findsHeld || a.verb == findsFree
 	from := a.call
+	if a.call == h.ended && (asks || h.asked) {
+		// Its call before ended in the same instant, and was first. What is explained without that
+		// instant is explained.
+		from, v.guessed = from+1, true
+		v.beyond = v.beyond || from > a.ret
+	}
+	h.ended, h.beside, h.asked = a.ret, a.beside, asks
+
 	if h.count > 0 && int(h.kill) < len(v.kills) {
 		switch at := v.kills[h.kill].at; {
 		case at < a.call:

@@ -23,7 +23,7 @@ type traffic struct {
 }
 
 // make runs the simulation. A call takes 0.2 to 2.2 ms and takes effect somewhere in it. A call
-// without an answer took effect (half of them), never does, or does so up to 10 ms late; then the
+// without an answer took effect (half of them), never does, or does so up to 10 ms after it; then the
 // client unlocks until it knows that it holds nothing.
 func (t traffic) make() *history.History {
 	r := rand.New(rand.NewPCG(t.seed, 17))
@@ -107,11 +107,13 @@ func (t traffic) make() *history.History {
 			}
 			fate := r.IntN(4) // 0, 1: it took effect in time; 2: late; 3: never
 			gone := now + 2*time.Millisecond
-			if fate == 2 {
-				gone = now + 12*time.Millisecond
+			when := between(now, gone)
+			if fate == 2 { // its connection is seen gone soon after
+				when = between(now, now+10*time.Millisecond)
+				gone = max(gone, when+time.Millisecond)
 			}
 			if fate < 3 {
-				q.at(between(now, gone), func(now time.Duration) {
+				q.at(when, func(now time.Duration) {
 					if h.Ops[i].Kind == history.Lock && holder != "" && holder != h.Ops[i].Owner {
 						return // it gave up waiting
 					}

@@ -265,8 +265,9 @@ func (w *World) traced(m *network.Message) {
 // Trace returns the hash over all messages so far, and how many they were.
 func (w *World) Trace() (string, int) { return hex.EncodeToString(w.trace.Sum(nil)[:16]), w.count }
 
-// Close ends what is left: faults are healed, release is called in a goroutine of its own while
-// messages go on being delivered, and all connections are closed. Nothing is recorded any more.
+// Close ends what is left: faults are healed, sleeping programs wake, release is called in a
+// goroutine of its own while messages go on being delivered, and all connections are closed.
+// Nothing is recorded any more.
 func (w *World) Close(release func()) {
 	w.log.closed = true
 	w.faults = nil
@@ -280,6 +281,9 @@ func (w *World) Close(release func()) {
 	deadline := w.Now() + 5*time.Minute
 	w.mu.Lock()
 	w.failure = nil // it has been reported; what is left is to tidy up
+	for _, s := range w.sleepers {
+		s.at = min(s.at, w.Now())
+	}
 	w.mu.Unlock()
 	w.Run(func(now time.Duration) (bool, time.Duration) {
 		select {

@@ -1,0 +1,146 @@
+package scenarios_test
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// judged runs a plan and judges it.
+func judged(t *testing.T, p *plan.Plan, s subjects.Subject, seed uint64) (*history.History, *checker.Verdict) {
+	t.Helper()
+	h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: seed, Scenario: p.Name})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p.JSON())
+	}
+	v := checker.Judge(context.Background(), h, checker.Options{})
+	if v.Error != "" || len(v.Refused) > 0 {
+		t.Fatalf("not judged: %s %q\n%s", v.Error, v.Refused, p.JSON())
+	}
+	return h, v
+}
+
+// expected is the status that a scenario expects of a guarantee.
+func expected(sc scenarios.Scenario, s subjects.Subject, g checker.Guarantee) checker.Status {
+	switch {
+	case slices.Contains(sc.Breaks(s.Name), string(g)):
+		return checker.Broken
+	case g == checker.Fencing && !s.Can("fencing"), g == checker.Watchdog && !s.Can("watchdog"):
+		return checker.NotClaimed
+	}
+	return checker.Holds
+}
+
+func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 2
+	}
+	for _, sc := range scenarios.All() {
+		for _, s := range subjects.All() {
+			t.Run(sc.Name+"/"+s.Name, func(t *testing.T) {
+				for seed := uint64(1); seed <= seeds; seed++ {
+					_, v := judged(t, sc.Plan(seed), s, seed)
+					for _, g := range checker.Guarantees() {
+						r := v.Result(g)
+						if want := expected(sc, s, g); r.Status != want {
+							t.Errorf("seed %d: %s is %q, expected %q: %s", seed, g, r.Status, want, r.Summary)
+							for _, violation := range r.Violations {
+								t.Logf("  %s; %s", violation.Text, violation.Cause.Text)
+							}
+						}
+						for _, violation := range r.Violations {
+							if violation.Cause.Class == checker.Unexplained {
+								t.Errorf("seed %d: %s: unexplained: %s", seed, g, violation.Text)
+							}
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestScenariosAreComplete(t *testing.T) {
+	var known []string
+	for _, g := range checker.Guarantees() {
+		known = append(known, string(g))
+	}
+	seen := map[string]bool{}
+	for _, sc := range scenarios.All() {
+		if sc.Name == "" || seen[sc.Name] || strings.ToLower(sc.Name) != sc.Name || strings.ContainsAny(sc.Name, " _/") {
+			t.Errorf("%q is no good name, or is there twice", sc.Name)
+		}
+		seen[sc.Name] = true
+		for what, text := range map[string]string{"title": sc.Title, "story": sc.Story, "source": sc.Source} {
+			if strings.TrimSpace(text) != text || text == "" || strings.Contains(text, "\n") {
+				t.Errorf("%s: no good %s: %q", sc.Name, what, text)
+			}
+		}
+		if len(sc.Story) < 2*len(sc.Title) || !strings.HasSuffix(sc.Story, ".") {
+			t.Errorf("%s: a story says who, what and when, in sentences: %q", sc.Name, sc.Story)
+		}
+		for _, s := range subjects.All() {
+			broken := sc.Breaks(s.Name)
+			for i, g := range broken {
+				if !slices.Contains(known, g) || slices.Contains(broken[:i], g) {
+					t.Errorf("%s/%s breaks %q, which is no guarantee, or named twice", sc.Name, s.Name, g)
+				}
+			}
+		}
+		for seed := uint64(1); seed <= 3; seed++ {
+			p := sc.Plan(seed)
+			if err := p.Check(fault.Needs()); err != nil {
+				t.Errorf("%s: %v", sc.Name, err)
+			}
+			if p.Name != sc.Name {
+				t.Errorf("%s: its plan is called %q", sc.Name, p.Name)
+			}
+			if !bytes.Equal(p.JSON(), sc.Plan(seed).JSON()) {
+				t.Errorf("%s: seed %d gives two plans", sc.Name, seed)
+			}
+			decoded, err := plan.Decode(p.JSON())
+			if err != nil || !bytes.Equal(decoded.JSON(), p.JSON()) {
+				t.Errorf("%s: its plan does not survive JSON: %v", sc.Name, err)
+			}
+		}
+		if found, ok := scenarios.Find(sc.Name); !ok || found.Name != sc.Name {
+			t.Errorf("%s is not found", sc.Name)
+		}
+	}
+	if _, ok := scenarios.Find("no-such-story"); ok {
+		t.Error("found a scenario that does not exist")
+	}
+	if len(scenarios.Names()) != len(seen) {
+		t.Errorf("names: %q", scenarios.Names())
+	}
+}
+
+// Every fault of a story must really strike: one that touches nothing tells another story.
+func TestTheFaultsOfScenariosStrike(t *testing.T) {
+	for _, sc := range scenarios.All() {
+		for _, s := range subjects.All() {
+			p := sc.Plan(1)
+			h, _ := judged(t, p, s, 1)
+			if len(h.Faults) != len(p.Faults) {
+				t.Errorf("%s/%s: %d faults of %d struck", sc.Name, s.Name, len(h.Faults), len(p.Faults))
+			}
+			for _, f := range h.Faults {
+				if f.Hits == 0 {
+					t.Errorf("%s/%s: fault %d, %s, touched nothing", sc.Name, s.Name, f.Index, f.Kind)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package world_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// What the world knows of a call beyond what its client was told.
+
+// warm has a client dial, and the server learn the scripts, before anything fails.
+func warm() []plan.Step { return []plan.Step{lock(), unlock()} }
+
+func TestACallWhoseReplyIsLostIsExecuted(t *testing.T) {
+	// c1 holds twice; the reply to its unlock stays away until go-redis gives it up.
+	steps := append(warm(), lock(), sleep(5*second), unlock())
+	p := newPlan([]plan.Fault{{Kind: "partition", Client: "c1", Direction: "replies", From: at(3 * second), To: at(60 * second)}},
+		client("c1", 0, steps...))
+	h := run(t, p, "rlock-hardened")
+	unlocks := calls(h, "c1:1", history.Unlock)
+	op := unlocks[len(unlocks)-1]
+	if op.Outcome != history.Unknown && op.Outcome != history.Failed || op.Evidence != history.Executed || op.Answer != history.Released || op.Repeats != 0 {
+		t.Errorf("%+v", op)
+	}
+	if !within(op.Executed, op.Call, op.Call+slack) {
+		t.Errorf("called at %v, executed at %v", op.Call, op.Executed)
+	}
+}
+
+func TestACallThatIsNeverSentDidNotHappen(t *testing.T) {
+	// c1 cannot even connect before the end of the run.
+	p := newPlan([]plan.Fault{{Kind: "partition", Client: "c1", From: 0}}, client("c1", second, lock(), unlock()))
+	p.Timings.Limit = at(20 * second)
+	h := run(t, p, "rlock-latch")
+	for _, op := range calls(h, "c1:1", history.Lock) {
+		if op.Evidence != history.NotSent || op.Executed != 0 || op.Answer != "" {
+			t.Errorf("%+v", op)
+		}
+	}
+	if len(calls(h, "c1:1", history.Lock)) == 0 || len(served(h, "c1")) != 0 {
+		t.Errorf("%+v", h.Served)
+	}
+}
+
+func TestACallThatIsHeldUpToTheEndWasSent(t *testing.T) {
+	steps := append(warm(), sleep(5*second), lock())
+	p := newPlan([]plan.Fault{{Kind: "partition", Client: "c1", Direction: "requests", From: at(3 * second)}}, client("c1", 0, steps...))
+	p.Timings.Limit = at(10 * second)
+	h := run(t, p, "rlock-latch")
+	locks := calls(h, "c1:1", history.Lock)
+	if op := locks[len(locks)-1]; op.Evidence != history.Sent || op.Executed != 0 {
+		t.Errorf("%+v", op)
+	}
+}
+
+func TestAnAcquireThatIsExecutedTwiceIsRepeated(t *testing.T) {
+	// go-redis gives the reply up after 5 s, at about 10 s, and sends the acquire again once it has
+	// another connection, after healing. Only replies were held, so both copies are executed.
+	steps := append(warm(), sleep(5*second), lock(), unlock())
+	faults := []plan.Fault{{Kind: "partition", Client: "c1", Direction: "replies", From: at(3 * second), To: at(12 * second)}}
+	h := run(t, newPlan(faults, client("c1", 0, steps...)), "rlock-latch")
+	locks := calls(h, "c1:1", history.Lock)
+	op := locks[len(locks)-1]
+	if op.Outcome != history.Acquired || op.Evidence != history.Executed || op.Answer != history.Acquired || op.Repeats != 1 {
+		t.Errorf("latch, whose acquire is not idempotent: %+v", op)
+	}
+	if !within(op.Executed, 5*second, 5*second+slack) {
+		t.Errorf("it took effect first at %v", op.Executed)
+	}
+
+	h = run(t, newPlan(faults, client("c1", 0, steps...)), "rlock-hardened")
+	locks = calls(h, "c1:1", history.Lock)
+	if op := locks[len(locks)-1]; op.Outcome != history.Acquired || op.Answer != history.Acquired || op.Repeats != 0 {
+		t.Errorf("hardened, whose acquire is: %+v", op)
+	}
+}
+
+func TestRefusalsAndRenewalsHaveEvidence(t *testing.T) {
+	h := run(t, newPlan(nil,
+		client("c1", 0, lock(), work(25*second), unlock(), plan.Step{Do: plan.Unlock, Lock: order, Regardless: true}),
+		client("c2", 5*second, plan.Step{Do: plan.TryLock, Lock: order}),
+	), "rlock-latch")
+	for _, tt := range []struct {
+		owner  string
+		kind   history.Kind
+		answer []history.Outcome
+	}{
+		{"c1:1", history.Lock, []history.Outcome{history.Acquired}},
+		{"c1:1", history.Renew, []history.Outcome{history.Renewed, history.Renewed}},
+		{"c1:1", history.Unlock, []history.Outcome{history.Released, history.NotHeld}},
+		{"c2:1", history.TryLock, []history.Outcome{history.Busy}},
+	} {
+		ops := calls(h, tt.owner, tt.kind)
+		if len(ops) != len(tt.answer) {
+			t.Errorf("%s of %s: %+v", tt.kind, tt.owner, ops)
+			continue
+		}
+		for i, op := range ops {
+			if op.Evidence != history.Executed || op.Answer != tt.answer[i] || op.Outcome != op.Answer || !within(op.Executed, op.Call+1, op.Return-1) {
+				t.Errorf("%+v, want %s", op, tt.answer[i])
+			}
+		}
+	}
+}
