@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -62,7 +63,7 @@ func TestStreamedRecordsLoadAsTheRecordersHistory(t *testing.T) {
 			o := rapid.SampledFrom(owners).Draw(t, "owner")
 			if id, ok := open[o]; ok {
 				r.Return(id, rapid.SampledFrom([]Outcome{Acquired, Busy, Failed, Unknown}).Draw(t, "outcome"), 0, 0, nil)
-				r.Amend(id, func(op *Op) { op.Evidence, op.Executed = Executed, now })
+				r.Amend(id, func(op *Op) { op.Evidence, op.Executed, op.Answer = Executed, now, Acquired })
 				delete(open, o)
 			} else {
 				open[o] = r.Call(Op{Client: o[:2], Owner: o, Lock: "l", Kind: Lock})
@@ -97,6 +98,9 @@ func TestACutOffLastLineIsReportedAndTheRestUsed(t *testing.T) {
 
 func TestABadLineIsNamed(t *testing.T) {
 	header := `{"record":"header","version":1,"clock":"virtual","world":"sim","subject":"s","seed":1}` + "\n"
+	op := func(id int, rest string) string {
+		return fmt.Sprintf(`{"record":"op","id":%d,"client":"c","owner":"o","lock":"l","kind":"lock",%s}`+"\n", id, rest)
+	}
 	for _, c := range []struct{ name, text, want string }{
 		{"empty file", "", "line 1: the file is empty"},
 		{"no header", `{"record":"op"}` + "\n", `line 1: record "op" comes first`},
@@ -105,8 +109,19 @@ func TestABadLineIsNamed(t *testing.T) {
 		{"unknown record", header + `{"record":"foo"}` + "\n", `line 2: unknown record "foo"`},
 		{"unknown field", header + `{"record":"op","id":1,"colour":"red"}` + "\n", `unknown field "colour"`},
 		{"unknown operation", header + `{"record":"op","id":1,"kind":"lick"}` + "\n", `unknown operation "lick"`},
-		{"return before call", header + `{"record":"op","id":1,"kind":"lock","call":9,"return":3,"outcome":"acquired"}` + "\n", "before its call"},
-		{"impossible outcome", header + `{"record":"op","id":1,"kind":"lock","call":1,"return":3,"outcome":"released"}` + "\n", `cannot be answered "released"`},
+		{"return before call", header + `{"record":"op","id":1,"owner":"o","lock":"l","kind":"lock","call":9,"return":3,"outcome":"acquired"}` + "\n", "before its call"},
+		{"impossible outcome", header + `{"record":"op","id":1,"owner":"o","lock":"l","kind":"lock","call":1,"return":3,"outcome":"released"}` + "\n", `cannot be answered "released"`},
+		{"no owner", header + `{"record":"op","id":1,"kind":"lock","call":1}` + "\n", "without an owner"},
+		{"overlapping calls", header + op(1, `"call":1,"return":9,"outcome":"acquired"`) + op(2, `"call":8`), "line 3: op 2: o called it at 8 ns, while its op 1 lasted until 9 ns"},
+		{"a call after one that never returned", header + op(1, `"call":1`) + op(2, `"call":8`), "line 3: op 2: o called it while its op 1 had not returned"},
+		{"calls that run backwards", header + op(1, `"call":5,"return":6,"outcome":"busy"`) + op(2, `"call":2,"return":3,"outcome":"busy"`), "line 3: op 2 of o was called at 2 ns, but its op 1 before it at 5 ns: time runs backwards"},
+		{"one id for two calls", header + op(1, `"call":5`) + op(1, `"call":7`), "line 3: op 1 was lock by o, called at 5 ns; its id cannot be another call's"},
+		{"answered, and never returned", header + op(1, `"call":5,"outcome":"busy"`), "no return time"},
+		{"unknown evidence", header + op(1, `"call":5,"evidence":"hearsay"`), `unknown evidence "hearsay"`},
+		{"executed before its call", header + op(1, `"call":5,"evidence":"executed","executed":4,"answer":"busy"`), "executed at 4, before its call at 5"},
+		{"a server log that runs backwards", header + `{"record":"served","at":5,"sent":1,"client":"c","conn":"c","step":"query","text":"GET"}` + "\n" +
+			`{"record":"served","at":4,"sent":1,"client":"c","conn":"c","step":"query","text":"GET"}` + "\n", "line 3: the server log runs backwards"},
+		{"one line without end", strings.Repeat("x", MaxLine+1<<17), "line 1: longer than 16 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Load(strings.NewReader(c.text))

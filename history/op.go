@@ -58,6 +58,10 @@ const (
 	Sent       Evidence = "sent"     // it may take effect until Op.Until (0: for ever)
 )
 
+func (e Evidence) valid() bool {
+	return e == NoEvidence || e == NotSent || e == Executed || e == Sent
+}
+
 // Op is one operation of one owner: an invocation and, once it returned, its completion.
 //
 // Owner is what Redisson calls <clientUUID>:<threadId>: one client process has several. An

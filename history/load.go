@@ -1,0 +1,226 @@
+package history
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sort"
+)
+
+// Load reads a history, and a server log if its lines are among the records or in further readers.
+// It returns a *[LineError] for the first line that is not a record or breaks what every history
+// keeps (see docs/history.md), and the history together with [ErrTruncated] when only the last
+// line of a reader is cut off. An Op that appears again replaces its earlier record.
+//
+// Lines are read one by one: what is kept is the records, not the text.
+func Load(readers ...io.Reader) (*History, error) {
+	l := loader{h: &History{}, index: map[int64]int{}, strings: map[string]string{}}
+	var truncated error
+	for i, r := range readers {
+		l.first, l.served = i == 0, 0
+		if err := l.read(r); errors.Is(err, ErrTruncated) {
+			truncated = err
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	if err := l.check(); err != nil {
+		return nil, err
+	}
+	sort.SliceStable(l.h.Ops, func(i, j int) bool { return l.h.Ops[i].Call < l.h.Ops[j].Call })
+	return l.h, truncated
+}
+
+// MaxLine is the length of a line, in bytes, that is taken for a mistake: a file that is no
+// history at all must not be read into memory whole.
+const MaxLine = 16 << 20
+
+type loader struct {
+	h       *History
+	first   bool              // the reader must begin with a header
+	index   map[int64]int     // op id -> position in h.Ops
+	lines   []int32           // of the first record of each op
+	served  int64             // time of the last server log entry of this reader
+	strings map[string]string // every name is kept once
+}
+
+func (l *loader) read(r io.Reader) error {
+	in := bufio.NewReaderSize(r, 1<<16)
+	var long []byte
+	for n := 1; ; n++ {
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			long = append(long[:0], line...)
+			for errors.Is(err, bufio.ErrBufferFull) {
+				if len(long) > MaxLine {
+					return &LineError{n, fmt.Sprintf("longer than %d MiB; this is no history", MaxLine>>20)}
+				}
+				line, err = in.ReadSlice('\n')
+				long = append(long, line...)
+			}
+			line = long
+		}
+		if errors.Is(err, io.EOF) {
+			if len(line) > 0 {
+				return fmt.Errorf("line %d: %w", n, ErrTruncated)
+			}
+			if n == 1 && l.first {
+				return &LineError{1, "the file is empty; a history begins with a header record"}
+			}
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if what := l.line(line, n); what != "" {
+			return &LineError{n, what}
+		}
+	}
+}
+
+// line adds one line; it returns what is wrong with it, or "".
+func (l *loader) line(line []byte, n int) string {
+	var kind struct {
+		Record string `json:"record"`
+	}
+	if err := json.Unmarshal(line, &kind); err != nil {
+		return "not a JSON object: " + err.Error()
+	}
+	if wantHeader := n == 1 && l.first; (kind.Record == headerRecord) != wantHeader {
+		if wantHeader {
+			return fmt.Sprintf("record %q comes first; a history begins with a header record", kind.Record)
+		}
+		return "a second header"
+	}
+	switch kind.Record {
+	case headerRecord:
+		var v struct {
+			Record string `json:"record"`
+			Header
+		}
+		if what := strict(line, &v); what != "" {
+			return what
+		}
+		if v.Version != Version {
+			return fmt.Sprintf("history version %d, but this program reads version %d", v.Version, Version)
+		}
+		l.h.Header = v.Header
+	case opRecord:
+		var v struct {
+			Record string `json:"record"`
+			Op
+		}
+		if what := strict(line, &v); what != "" {
+			return what
+		}
+		return l.op(v.Op, n)
+	case eventRecord:
+		var v struct {
+			Record string `json:"record"`
+			Event
+		}
+		if what := strict(line, &v); what != "" {
+			return what
+		}
+		if v.At < 0 {
+			return "an event at a negative time"
+		}
+		l.h.Events = append(l.h.Events, v.Event)
+	case faultRecord:
+		var v struct {
+			Record string `json:"record"`
+			Fault
+		}
+		if what := strict(line, &v); what != "" {
+			return what
+		}
+		l.h.Faults = append(l.h.Faults, v.Fault)
+	case servedRecord:
+		var v struct {
+			Record string `json:"record"`
+			Served
+		}
+		if what := strict(line, &v); what != "" {
+			return what
+		}
+		if int64(v.At) < l.served {
+			return fmt.Sprintf("the server log runs backwards: %d ns comes after %d ns", v.At, l.served)
+		}
+		l.served = int64(v.At)
+		l.h.Served = append(l.h.Served, v.Served)
+	case endRecord:
+		var v struct {
+			Record string `json:"record"`
+			End
+		}
+		if what := strict(line, &v); what != "" {
+			return what
+		}
+		l.h.End = &v.End
+	default:
+		return fmt.Sprintf("unknown record %q; it must be header, op, event, fault, served or end", kind.Record)
+	}
+	return ""
+}
+
+func (l *loader) op(op Op, line int) string {
+	if what := op.check(); what != "" {
+		return what
+	}
+	op.Client, op.Owner, op.Lock = l.once(op.Client), l.once(op.Owner), l.once(op.Lock)
+	op.Kind, op.Outcome = Kind(l.once(string(op.Kind))), Outcome(l.once(string(op.Outcome)))
+	op.Evidence, op.Answer = Evidence(l.once(string(op.Evidence))), Outcome(l.once(string(op.Answer)))
+	i, known := l.index[op.ID]
+	if !known {
+		l.index[op.ID] = len(l.h.Ops)
+		l.h.Ops = append(l.h.Ops, op)
+		l.lines = append(l.lines, int32(line))
+		return ""
+	}
+	if before := &l.h.Ops[i]; before.Call != op.Call || before.Owner != op.Owner || before.Kind != op.Kind || before.Lock != op.Lock {
+		return fmt.Sprintf("op %d was %s by %s, called at %d ns; its id cannot be another call's", op.ID, before.Kind, before.Owner, before.Call)
+	}
+	l.h.Ops[i] = op
+	return ""
+}
+
+// once returns the one copy of a string.
+func (l *loader) once(s string) string {
+	if kept, ok := l.strings[s]; ok {
+		return kept
+	}
+	l.strings[s] = s
+	return s
+}
+
+// check looks at each owner's calls, which follow each other. A renewal is none of them.
+func (l *loader) check() error {
+	last := map[string]int{}
+	for i := range l.h.Ops {
+		op := &l.h.Ops[i]
+		if op.Kind == Renew {
+			continue
+		}
+		j, known := last[op.Owner]
+		last[op.Owner] = i
+		if !known {
+			continue
+		}
+		before := &l.h.Ops[j]
+		what := ""
+		switch {
+		case op.Call < before.Call:
+			what = fmt.Sprintf("op %d of %s was called at %d ns, but its op %d before it at %d ns: time runs backwards", op.ID, op.Owner, op.Call, before.ID, before.Call)
+		case before.Pending():
+			what = fmt.Sprintf("op %d: %s called it while its op %d had not returned", op.ID, op.Owner, before.ID)
+		case before.Return > op.Call:
+			what = fmt.Sprintf("op %d: %s called it at %d ns, while its op %d lasted until %d ns", op.ID, op.Owner, op.Call, before.ID, before.Return)
+		}
+		if what != "" {
+			return &LineError{int(l.lines[i]), what}
+		}
+	}
+	return nil
+}
