@@ -96,6 +96,19 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 			}
 		}
 	}
+	slices.SortStableFunc(v.kills, func(x, y kill) int { // actions are sorted by time already
+		switch {
+		case x.at != y.at:
+			return cmpInt(x.at, y.at)
+		case x.expires == y.expires:
+			return 0
+		}
+		v.guessed = true // which came first; the expiry needs somebody to hit
+		if x.expires {
+			return -1
+		}
+		return 1
+	})
 	for i := range actions {
 		if a := &actions[i]; a.owner != 0 {
 			v.replay(a)

@@ -72,6 +72,9 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		before := last[a.owner]
 		if p.before[i] = before; before >= 0 && actions[before].ret >= a.call {
 			p.touches[i] = before
+			if actions[before].verb == acquires && !a.verb.reads() {
+				p.calm = false // a whole hold may be under way at once
+			}
 		}
 		if a.certain {
 			l := local{pinned: -1}
