@@ -164,7 +164,7 @@ func TestExclusionCauses(t *testing.T) {
 		{"an explicit lease outlived in a pause", overlap(20*sec, func(s *script) {
 			s.fault("pause-client", "c1", at(5), at(45))
 			expire(s, 20.001)
-		}), PausedHolder, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and the fault pause-client struck c1 from 5.000 s to 45.000 s", []int{0}},
+		}), PausedHolder, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and c1 was paused from 5.000 s to 45.000 s", []int{0}},
 		{"expired from outside", overlap(0, func(s *script) {
 			s.fault(expireKey, "", at(7), 0).Lock = job
 			expire(s, 7)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -12,8 +13,14 @@ import (
 // is told in the story by its name and can be blamed when it struck the client at the time.
 const (
 	pauseWatchdog = "pause-watchdog"
+	pauseClient   = "pause-client"
+	killClient    = "kill-client"
 	partition     = "partition"
 	expireKey     = "expire-key"
+	deleteKey     = "delete-key"
+	overwriteKey  = "overwrite-key"
+	restart       = "restart"
+	slowServer    = "slow-server"
 )
 
 // span is the time of a fault; one without an end lasted to the end of the run, or struck once.
@@ -29,7 +36,7 @@ func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
 
 // strikesOnce reports whether a fault of this kind is a single act.
 func strikesOnce(kind string) bool {
-	return !strings.HasPrefix(kind, "pause") && kind != partition
+	return !strings.HasPrefix(kind, "pause") && kind != partition && kind != restart
 }
 
 // pauses reports whether a fault of this kind stops a client's watchdog or the whole client.
@@ -44,9 +51,26 @@ func concernsCalls(kind string) bool { return kind != pauseWatchdog }
 
 // hinders reports whether a fault of this kind keeps a client from calling, so that it cannot be
 // expected to be prompt.
-func hinders(kind string) bool { return stopsRenewal(kind) && concernsCalls(kind) }
+func hinders(kind string) bool {
+	return stopsRenewal(kind) && concernsCalls(kind) || kind == restart || kind == slowServer
+}
 
 func anyKind(string) bool { return true }
+
+// missed words the faults of the plan that never struck.
+func missed(h *history.History) []string {
+	var texts []string
+	for i := range h.Faults {
+		if fault := &h.Faults[i]; fault.Missed {
+			what := "its time never came"
+			if fault.On != "" {
+				what = fmt.Sprintf("what it waited for (%s) never came", fault.On)
+			}
+			texts = append(texts, fmt.Sprintf("fault %d, %s, never struck: %s", fault.Index, fault.Kind, what))
+		}
+	}
+	return texts
+}
 
 // strikes lists the faults on a client that were there at some time in [from, to], by index into
 // History.Faults. A fault that names no client strikes all, or all that use the lock it names.
@@ -54,6 +78,9 @@ func (f *facts) strikes(client, lock string, from, to time.Duration, kind func(s
 	var found []int
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
+		if fault.Missed {
+			continue
+		}
 		if fault.Client != client && (fault.Client != "" || fault.Lock != "" && fault.Lock != lock) {
 			continue
 		}
@@ -91,8 +118,21 @@ func faultText(fault *history.Fault) string {
 			return fmt.Sprintf("nothing that the server sent reached %s", fault.Client)
 		}
 		return fmt.Sprintf("%s was cut off from the server", fault.Client)
+	case pauseClient:
+		return fmt.Sprintf("%s was paused", fault.Client)
+	case killClient:
+		return fmt.Sprintf("%s died", fault.Client)
 	case expireKey:
 		return fmt.Sprintf("the key of %s was expired from outside", fault.Lock)
+	case deleteKey:
+		return fmt.Sprintf("the key of %s was deleted from outside", cmp.Or(fault.Lock, "every lock"))
+	case overwriteKey:
+		return fmt.Sprintf("the key of %s was overwritten from outside", fault.Lock)
+	case restart:
+		return "the server was down"
+	}
+	if fault.On != "" && fault.Hits > 0 {
+		return fmt.Sprintf("the fault %s struck (%s%s)", fault.Kind, fault.On, of(fault.Client))
 	}
 	target := fault.Client
 	if fault.Lock != "" {
@@ -102,6 +142,13 @@ func faultText(fault *history.Fault) string {
 		return fmt.Sprintf("the fault %s struck", fault.Kind)
 	}
 	return fmt.Sprintf("the fault %s struck %s", fault.Kind, target)
+}
+
+func of(client string) string {
+	if client == "" {
+		return ""
+	}
+	return " of " + client
 }
 
 func (f *facts) describeAll(faults []int) string {

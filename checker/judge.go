@@ -69,6 +69,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		Seed:     h.Header.Seed,
 		Story:    []Moment{},
 		Refused:  assumptions(h),
+		Missed:   missed(h),
 		Ops:      len(h.Ops),
 		Virtual:  endOf(h),
 	}

@@ -125,6 +125,7 @@ type Verdict struct {
 	// Explanation is the story in one paragraph, for somebody who has never seen the tool.
 	Explanation string        `json:"explanation,omitzero"`
 	Refused     []string      `json:"refused,omitempty"` // assumptions of the checkers that the history does not meet
+	Missed      []string      `json:"missed,omitempty"`  // faults of the plan that never struck: the run was not the one that was asked for
 	Error       string        `json:"error,omitzero"`    // harness error that ended the run early
 	Ops         int           `json:"ops"`
 	Messages    int           `json:"messages,omitzero"`
@@ -166,6 +167,9 @@ func (v *Verdict) Code() int {
 		return ExitHarness
 	}
 	code := ExitExpected
+	if len(v.Missed) > 0 && v.Scenario != "" {
+		code = ExitUnexpected // the story is another than the one that was told
+	}
 	for _, g := range Guarantees() {
 		r := v.Result(g)
 		switch {

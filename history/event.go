@@ -18,7 +18,7 @@ const (
 	Leftover  EventKind = "leftover"  // at the end of the run the key was still there
 	Restart   EventKind = "restart"   // the server restarted
 	Failover  EventKind = "failover"  // a replica became master
-	ClockJump EventKind = "clockJump" // the server's clock jumped by By
+	ClockJump EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server
 )
 
 // Event is one act of the environment.
@@ -40,9 +40,12 @@ type Fault struct {
 	Client string        `json:"client,omitzero"`
 	Lock   string        `json:"lock,omitzero"`
 	From   time.Duration `json:"from"`
-	To     time.Duration `json:"to,omitzero"` // 0: it struck once, or lasted to the end of the run
-	Step   string        `json:"step,omitzero"`
-	Hits   int           `json:"hits,omitzero"` // how many messages, callbacks or keys it touched
+	To     time.Duration `json:"to,omitzero"`     // 0: it struck once, or lasted to the end of the run
+	Step   string        `json:"step,omitzero"`   // what of it the plan left to choose: a direction, ...
+	Hits   int           `json:"hits,omitzero"`   // how many messages, callbacks or keys it touched
+	On     string        `json:"on,omitzero"`     // the step of the protocol that it struck, for example "reply acquire"; empty: it struck at a time
+	Op     int64         `json:"op,omitzero"`     // the call that the step belonged to
+	Missed bool          `json:"missed,omitzero"` // it never struck: its trigger never matched, or its time never came
 }
 
 // Holding is one owner's entry in a lock's key.
@@ -69,6 +72,7 @@ const (
 	StepRenew     Step = "renew"     // touches a lock's key and belongs to no call
 	StepQuery     Step = "query"     // for isLocked and its like
 	StepSubscribe Step = "subscribe" // SUBSCRIBE and its relatives
+	StepPublish   Step = "publish"   // a message that the server sends to a subscriber
 	StepCleanup   Step = "cleanup"   // belongs to a call but does not touch the lock's key
 	StepSession   Step = "session"   // connection set-up, script loading, ...
 	StepAdmin     Step = "admin"     // sent by the fault injector, not by a client

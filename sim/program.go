@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -20,6 +21,7 @@ type thread struct {
 	owner  string
 	plan   plan.Thread
 	jitter *rand.Rand
+	late   *rand.Rand       // the jitter of writes that are under way
 	held   map[string]*held // what it believes to hold
 	doing  string           // for a panic's message
 }
@@ -27,6 +29,7 @@ type thread struct {
 // held is a lock that the thread believes to hold.
 type held struct {
 	leases []lease // one a hold, the last one's on top
+	token  int64
 	lost   <-chan struct{}
 	told   bool // lost is closed, and recorded
 }
@@ -39,7 +42,7 @@ type lease struct {
 func newThread(r *run, client string, c subjects.Client, p plan.Thread) *thread {
 	owner := c.Owner(p.ID)
 	return &thread{run: r, client: client, lock: c.Lock, owner: owner, plan: p, held: map[string]*held{},
-		jitter: seed.Source(r.seed, "program/"+owner)}
+		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }
 
 // steps runs the program.
@@ -64,7 +67,7 @@ func (t *thread) step(s plan.Step) {
 		t.acquire(s, history.TryLock, subjects.Request{Wait: time.Duration(s.Wait), Lease: time.Duration(s.Lease)})
 	case plan.Unlock:
 		if t.held[s.Lock] != nil || s.Regardless {
-			t.release(s.Lock)
+			t.release(s)
 		}
 	case plan.ForceUnlock:
 		t.force(s.Lock)
@@ -84,7 +87,7 @@ func (t *thread) step(s plan.Step) {
 }
 
 func (t *thread) sleep(d time.Duration, interrupted <-chan struct{}) bool {
-	return t.run.world.Sleep(t.owner, t.jitter, d, interrupted)
+	return t.run.world.Sleep(t.owner, t.client, t.jitter, d, interrupted)
 }
 
 // call records an operation around do.
@@ -95,10 +98,12 @@ func (t *thread) call(op history.Op, do func(id int64) subjects.Answer) subjects
 	t.run.calls = append(t.run.calls, id)
 	t.run.mu.Unlock()
 	a := do(id)
+	t.run.world.Pass(t.owner, t.client)
 	if t.run.over.Load() {
 		return a
 	}
 	t.run.rec.Return(id, a.Outcome, a.Value, a.Token, a.Err)
+	t.run.world.Returned(t.client, t.run.rec.Op(id))
 	return a
 }
 
@@ -109,7 +114,9 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	}
 	lock := t.lock(s.Lock)
 	a := t.call(history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Watchdog: l.watchdog}, func(id int64) subjects.Answer {
-		return lock.Acquire(world.WithCall(t.run.ctx, id), t.owner, r)
+		ctx, cancel := t.context(s, id)
+		defer cancel()
+		return lock.Acquire(ctx, t.owner, r)
 	})
 	if a.Outcome != history.Acquired {
 		return
@@ -122,12 +129,25 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 			h.lost = loser.Lost(t.owner)
 		}
 	}
-	h.leases = append(h.leases, l)
+	h.leases, h.token = append(h.leases, l), a.Token
+}
+
+// context is that of a call.
+func (t *thread) context(s plan.Step, id int64) (context.Context, context.CancelFunc) {
+	ctx := world.WithCall(t.run.ctx, id)
+	if s.Cancel == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, s.Cancel.Duration())
 }
 
 // losses records the losses that the lock has told the thread of. It is called when all is at rest,
-// so that of several at one instant the order does not depend on who hears first.
+// so that of several at one instant the order does not depend on who hears first. While its client
+// is paused or dead, the thread hears nothing.
 func (t *thread) losses() {
+	if t.run.world.Stopped(t.client) {
+		return
+	}
 	for _, lock := range t.run.locks {
 		h := t.held[lock]
 		if h == nil || h.told {
@@ -142,7 +162,8 @@ func (t *thread) losses() {
 	}
 }
 
-func (t *thread) release(lock string) {
+func (t *thread) release(s plan.Step) {
+	lock := s.Lock
 	op := history.Op{Lock: lock, Kind: history.Unlock, Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
 	h := t.held[lock]
 	if h != nil {
@@ -154,7 +175,9 @@ func (t *thread) release(lock string) {
 		}
 	}
 	a := t.call(op, func(id int64) subjects.Answer {
-		return t.lock(lock).Release(world.WithCall(t.run.ctx, id), t.owner)
+		ctx, cancel := t.context(s, id)
+		defer cancel()
+		return t.lock(lock).Release(ctx, t.owner)
 	})
 	if a.Outcome == history.NotHeld || a.Outcome == history.Released {
 		t.forget(lock)
@@ -186,43 +209,4 @@ func (t *thread) inspect(question history.Kind, lock string) {
 	t.call(history.Op{Lock: lock, Kind: question}, func(id int64) subjects.Answer {
 		return i.Inspect(world.WithCall(t.run.ctx, id), question, t.owner)
 	})
-}
-
-// work is a critical section: an unprotected read, some work, and a write of what was read, plus
-// one. It stops when the lock says that the hold is lost.
-func (t *thread) work(s plan.Step) {
-	h := t.held[s.Lock]
-	if h == nil {
-		return
-	}
-	select {
-	case <-h.lost:
-		return
-	default:
-	}
-	value := t.access(history.Read, s.Lock, 0)
-	if t.sleep(time.Duration(s.For), h.lost) {
-		t.access(history.Write, s.Lock, value+1)
-	}
-}
-
-// access reads or writes the resource that a lock protects. It is no part of Redis, and answers at
-// once.
-func (t *thread) access(kind history.Kind, lock string, value int64) int64 {
-	r := t.run
-	if r.over.Load() {
-		return 0
-	}
-	id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: kind})
-	r.mu.Lock()
-	if kind == history.Write {
-		r.resource[lock] = value
-	}
-	value = r.resource[lock]
-	r.mu.Unlock()
-	r.rec.Return(id, history.OK, value, 0, nil)
-	r.rec.Amend(id, func(op *history.Op) {
-		op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, history.OK
-	})
-	return value
 }

@@ -36,8 +36,7 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if err := p.Check(fault.Needs()); err != nil {
 		return nil, err
 	}
-	r := &run{plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(),
-		locks: p.Locks(), resource: map[string]int64{}}
+	r := &run{plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(), locks: p.Locks(), running: map[string]int{}, resources: map[string]*resource{}}
 	err := b.Run(func() { r.run(o) })
 	if r.failure == nil && err != nil {
 		r.failure = err
@@ -61,15 +60,17 @@ type run struct {
 	world   *world.World
 	rec     *history.Recorder
 	clients []openClient
-	threads []*thread
-	locks   []string
-	ctx     context.Context // of all calls; it ends with the run
-	over    atomic.Bool     // the history is closed: nothing may be recorded any more
-	running atomic.Int64    // threads
-	calls   []int64         // of programs, guarded by mu
-	mu      sync.Mutex
 
-	resource map[string]int64 // what the locks protect, guarded by mu
+	threads    []*thread
+	locks      []string
+	operations int64           // of the operator
+	ctx        context.Context // of all calls; it ends with the run
+	over       atomic.Bool     // the history is closed: nothing may be recorded any more
+
+	mu        sync.Mutex     // guards what follows, until the history is closed
+	running   map[string]int // threads, by client
+	calls     []int64        // of programs
+	resources map[string]*resource
 
 	history *history.History
 	failure error
@@ -92,7 +93,7 @@ func (r *run) run(o Options) {
 	var stop context.CancelFunc
 	r.ctx, stop = context.WithCancel(context.Background())
 	var err error
-	if r.world, err = world.New(r.plan, o.Seed, r.locks, start, r.rec); err != nil {
+	if r.world, err = world.New(r.plan, o.Seed, start, r.rec); err != nil {
 		stop()
 		r.failure = err
 		return
@@ -100,6 +101,7 @@ func (r *run) run(o Options) {
 	if err = r.open(); err != nil {
 		r.world.Fail(err)
 	}
+	r.world.Operator = r.operate
 	r.start()
 	r.world.Run(r.done())
 	r.close()
@@ -118,18 +120,27 @@ func (r *run) run(o Options) {
 // open makes the clients of the plan.
 func (r *run) open() error {
 	for _, c := range r.plan.Clients {
-		rdb := r.world.Redis(c.Name)
+		rdb := r.world.Redis(c.Name, "", !c.NoRetry)
 		r.clients = append(r.clients, openClient{redis: rdb})
-		client, err := r.subject.Open(subjects.Env{
-			Redis: rdb, ID: c.Name, WatchdogTimeout: time.Duration(r.timings.Watchdog),
-			Scheduler: r.world.Scheduler(c.Name), Random: seed.Bytes(r.seed, "random/"+c.Name),
-		})
+		client, err := r.connect(c.Name, rdb)
 		if err != nil {
-			return fmt.Errorf("open %s for %s: %w", r.subject.Name, c.Name, err)
+			return err
 		}
 		r.clients[len(r.clients)-1].Client = client
 	}
 	return nil
+}
+
+// connect opens the subject for a client process.
+func (r *run) connect(name string, rdb *redis.Client) (subjects.Client, error) {
+	c, err := r.subject.Open(subjects.Env{
+		Redis: rdb, ID: name, WatchdogTimeout: time.Duration(r.timings.Watchdog),
+		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, "random/"+name),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open %s for %s: %w", r.subject.Name, name, err)
+	}
+	return c, nil
 }
 
 // start starts all threads. They begin with a sleep, so that the world wakes them one at a time.
@@ -140,11 +151,11 @@ func (r *run) start() {
 	for i, c := range r.plan.Clients {
 		for _, th := range c.Threads {
 			t := newThread(r, c.Name, r.clients[i].Client, th)
-			r.threads = append(r.threads, t)
 			r.world.OwnerNamed(t.owner, c.Name)
-			r.running.Add(1)
+			r.threads = append(r.threads, t)
+			r.started(c.Name)
 			go func() {
-				defer r.running.Add(-1)
+				defer r.ended(c.Name)
 				defer func() {
 					if p := recover(); p != nil && !r.over.Load() {
 						r.world.Fail(&PanicError{During: t.doing, Value: p, Stack: debug.Stack()})
@@ -154,6 +165,53 @@ func (r *run) start() {
 			}()
 		}
 	}
+}
+
+// operator is the client that faults act through.
+const operator = "operator"
+
+// operate has an operator force a lock free, by the lock's own means.
+func (r *run) operate(lock string) {
+	rdb := r.world.Redis(operator, "", true)
+	client, err := r.connect(operator, rdb)
+	r.clients = append(r.clients, openClient{client, rdb})
+	if err != nil {
+		r.world.Fail(err)
+		return
+	}
+	r.operations++
+	t := newThread(r, operator, client, plan.Thread{ID: r.operations})
+	r.world.OwnerNamed(t.owner, operator)
+	r.started(operator)
+	go func() {
+		defer r.ended(operator)
+		t.force(lock)
+	}()
+}
+
+// started counts a thread of a client; "" is nobody's.
+func (r *run) started(client string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[client]++
+}
+
+func (r *run) ended(client string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running[client]--
+}
+
+// busy reports whether any program of a client that lives goes on.
+func (r *run) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for client, n := range r.running {
+		if n > 0 && !r.world.Dead(client) {
+			return true
+		}
+	}
+	return false
 }
 
 // A PanicError is a panic of the lock under test, or of the harness, in a program's call.
@@ -176,7 +234,7 @@ func (r *run) done() func(now time.Duration) (bool, time.Duration) {
 		for _, t := range r.threads {
 			t.losses()
 		}
-		if r.running.Load() > 0 {
+		if r.busy() {
 			return now >= limit, limit
 		}
 		_, states := r.world.Keys()

@@ -105,6 +105,9 @@ func whyNot(v *checker.Verdict) string {
 			strays = append(strays, g)
 		}
 	}
+	if len(strays) == 0 && len(v.Missed) > 0 {
+		return v.Missed[0]
+	}
 	return fmt.Sprintf("not as expected: %v", strays)
 }
 

@@ -118,6 +118,9 @@ func single(o order, j job, stdout, stderr io.Writer) int {
 			_ = reports.JSON(stdout, r.Summary.Verdict) // as with all that is printed, a closed pipe is the reader's wish
 		}
 		o.leave(reports.Batch{Runs: []reports.Summary{r.Summary}, Command: j.Command}, stderr)
+		for _, m := range r.Summary.Verdict.Missed {
+			fail(stderr, code, "%s", m)
+		}
 		for _, w := range r.Warnings {
 			fail(stderr, code, "warning: %s", w)
 		}

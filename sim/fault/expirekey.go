@@ -9,7 +9,7 @@ import (
 var expireKey = Kind{
 	Name:  "expire-key",
 	About: "the TTL of the lock's key ends at once",
-	Needs: plan.FaultNeeds{Lock: true},
+	Needs: plan.FaultNeeds{Lock: plan.Must},
 	Begin: func(t Target, f plan.Fault, record *history.Fault) {
 		if t.ExpireKey(f.Lock) {
 			record.Hits = 1

@@ -167,29 +167,86 @@ func (g *target) note(format string, args ...any) {
 
 func (g *target) PauseWatchdog(c string)      { g.note("pause %s", c) }
 func (g *target) ResumeWatchdog(c string) int { g.note("resume %s", c); return 3 }
-func (g *target) Partition(c string, requests, replies bool) {
-	g.note("partition %s %v %v", c, requests, replies)
+func (g *target) PauseClient(c string)        { g.note("freeze %s", c) }
+func (g *target) ResumeClient(c string) int   { g.note("thaw %s", c); return 2 }
+func (g *target) KillClient(c string, reset bool) {
+	g.note("kill %s %v", c, reset)
 }
-func (g *target) Heal(c string, requests, replies bool) int {
-	g.note("heal %s %v %v", c, requests, replies)
+func (g *target) Partition(c, server string, requests, replies bool) {
+	g.note("partition %s %s%v %v", c, server, requests, replies)
+}
+func (g *target) Heal(c, server string, requests, replies bool) int {
+	g.note("heal %s %s%v %v", c, server, requests, replies)
 	return 4
 }
-func (g *target) ExpireKey(lock string) bool { g.note("expire %s", lock); return lock == "there" }
+func (g *target) CloseConnections(c string) int                { g.note("close %s", c); return 2 }
+func (g *target) Drop(m fault.Message)                         { g.note("drop %v", m) }
+func (g *target) Reset(m fault.Message)                        { g.note("reset %v", m) }
+func (g *target) Delay(m fault.Message, by time.Duration)      { g.note("delay %v %v", m, by) }
+func (g *target) Copy(m fault.Message, by time.Duration)       { g.note("copy %v %v", m, by) }
+func (g *target) Overtake(m fault.Message, most time.Duration) { g.note("overtake %v %v", m, most) }
+func (g *target) Refuse(m fault.Message, code string) bool {
+	g.note("refuse %v %s", m, code)
+	return code == "BUSY"
+}
+func (g *target) FlushScripts(server string) { g.note("flush %s", server) }
+func (g *target) StopServer(server string, data bool) int {
+	g.note("stop %s %v", server, data)
+	return 5
+}
+func (g *target) StartServer(server string) { g.note("start %s", server) }
+func (g *target) JumpClock(server string, by time.Duration) int {
+	g.note("jump %s %v", server, by)
+	return 1
+}
+func (g *target) StopReplication(server string, replica int) { g.note("lag %s %d", server, replica) }
+func (g *target) ResumeReplication(server string, replica int) {
+	g.note("catch up %s %d", server, replica)
+}
+func (g *target) Failover(server string, replica int) int {
+	g.note("failover %s %d", server, replica)
+	return 1
+}
+func (g *target) ExpireKey(lock string) bool    { g.note("expire %s", lock); return lock == "there" }
+func (g *target) DeleteKey(lock string) bool    { g.note("delete %s", lock); return lock == "there" }
+func (g *target) OverwriteKey(lock string) bool { g.note("overwrite %s", lock); return lock == "there" }
+func (g *target) ForceUnlock(lock string)       { g.note("force %s", lock) }
 
 func TestEachKindDoesWhatItSays(t *testing.T) {
 	tests := []struct {
 		fault plan.Fault
 		did   []string
 		step  string
-		hits  int
+		hits  int // of a fault on messages: its fate
 	}{
 		{plan.Fault{Kind: "pause-watchdog", Client: "c1"}, []string{"pause c1", "resume c1"}, "", 3},
+		{plan.Fault{Kind: "pause-client", Client: "c1"}, []string{"freeze c1", "thaw c1"}, "", 2},
+		{plan.Fault{Kind: "kill-client", Client: "c1", Reset: true}, []string{"kill c1 true"}, "", 1},
 		{plan.Fault{Kind: "partition", Client: "c1"}, []string{"partition c1 true true", "heal c1 true true"}, "both", 4},
 		{plan.Fault{Kind: "partition", Client: "c1", Direction: "both"}, []string{"partition c1 true true", "heal c1 true true"}, "both", 4},
 		{plan.Fault{Kind: "partition", Client: "c1", Direction: "requests"}, []string{"partition c1 true false", "heal c1 true false"}, "requests", 4},
 		{plan.Fault{Kind: "partition", Client: "c1", Direction: "replies"}, []string{"partition c1 false true", "heal c1 false true"}, "replies", 4},
+		{plan.Fault{Kind: "close-connection", Client: "c1"}, []string{"close c1"}, "", 2},
+		{plan.Fault{Kind: "drop-message"}, []string{"drop m"}, "", int(fault.Gone)},
+		{plan.Fault{Kind: "drop-message", Reset: true}, []string{"reset m"}, "", int(fault.Gone)},
+		{plan.Fault{Kind: "delay-message", By: plan.Duration(s)}, []string{"delay m 1s"}, "", int(fault.Later)},
+		{plan.Fault{Kind: "duplicate-message", By: plan.Duration(s)}, []string{"copy m 1s"}, "", int(fault.Arrives)},
+		{plan.Fault{Kind: "reorder-message", By: plan.Duration(s)}, []string{"overtake m 1s"}, "", int(fault.Later)},
+		{plan.Fault{Kind: "slow-server", By: plan.Duration(s)}, []string{"delay m 1s"}, "", int(fault.Later)},
+		{plan.Fault{Kind: "server-error", Error: "BUSY"}, []string{"refuse m BUSY"}, "", int(fault.Gone)},
+		{plan.Fault{Kind: "server-error", Error: "OOM"}, []string{"refuse m OOM"}, "", int(fault.Arrives)},
 		{plan.Fault{Kind: "expire-key", Lock: "there"}, []string{"expire there"}, "", 1},
 		{plan.Fault{Kind: "expire-key", Lock: "gone"}, []string{"expire gone"}, "", 0},
+		{plan.Fault{Kind: "delete-key", Lock: "there"}, []string{"delete there"}, "", 1},
+		{plan.Fault{Kind: "delete-key"}, []string{"delete "}, "", 0},
+		{plan.Fault{Kind: "overwrite-key", Lock: "there"}, []string{"overwrite there"}, "", 1},
+		{plan.Fault{Kind: "force-unlock", Lock: "there"}, []string{"force there"}, "", 1},
+		{plan.Fault{Kind: "script-flush", Server: "s2"}, []string{"flush s2"}, "", 1},
+		{plan.Fault{Kind: "restart", Data: "all"}, []string{"stop  true", "start "}, "all", 5},
+		{plan.Fault{Kind: "restart", Server: "s2"}, []string{"stop s2 false", "start s2"}, "", 5},
+		{plan.Fault{Kind: "clock-jump", By: plan.Duration(s)}, []string{"jump  1s"}, "", 1},
+		{plan.Fault{Kind: "failover", Replica: 2}, []string{"failover  2"}, "", 1},
+		{plan.Fault{Kind: "stop-replication"}, []string{"lag  1", "catch up  1"}, "", 1},
 	}
 	tested := map[string]bool{}
 	for _, tt := range tests {
@@ -200,7 +257,11 @@ func TestEachKindDoesWhatItSays(t *testing.T) {
 			continue
 		}
 		g, record := &target{}, &history.Fault{}
-		kind.Begin(g, tt.fault, record)
+		if kind.Needs.Messages {
+			record.Hits = int(kind.Strike(g, tt.fault, "m"))
+		} else {
+			kind.Begin(g, tt.fault, record)
+		}
 		if (kind.End != nil) != kind.Needs.Lasts {
 			t.Errorf("%s: it lasts, or it has no End", kind.Name)
 		}
@@ -225,7 +286,7 @@ func TestTheRegistry(t *testing.T) {
 	}
 	needs := fault.Needs()
 	for _, k := range fault.Kinds() {
-		if k.Name == "" || k.About == "" || k.Begin == nil || needs[k.Name] != k.Needs {
+		if k.Name == "" || k.About == "" || (k.Begin == nil) == (k.Strike == nil) || needs[k.Name] != k.Needs {
 			t.Errorf("%q is not complete", k.Name)
 		}
 	}

@@ -9,18 +9,18 @@ import (
 var partition = Kind{
 	Name:  "partition",
 	About: "nothing the client sends arrives, nothing it is sent, or both; delivered after healing",
-	Needs: plan.FaultNeeds{Client: true, Lasts: true, Direction: true},
+	Needs: plan.FaultNeeds{Client: plan.Must, Lasts: true, Direction: true},
 	Begin: func(t Target, f plan.Fault, record *history.Fault) {
 		requests, replies := directions(f)
 		record.Step = f.Direction
 		if f.Direction == "" {
 			record.Step = "both"
 		}
-		t.Partition(f.Client, requests, replies)
+		t.Partition(f.Client, f.Server, requests, replies)
 	},
 	End: func(t Target, f plan.Fault, record *history.Fault) {
 		requests, replies := directions(f)
-		record.Hits = t.Heal(f.Client, requests, replies)
+		record.Hits = t.Heal(f.Client, f.Server, requests, replies)
 	},
 }
 

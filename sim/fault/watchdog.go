@@ -9,7 +9,7 @@ import (
 var pauseWatchdog = Kind{
 	Name:  "pause-watchdog",
 	About: "the client's renewal timers do not run, while its programs go on",
-	Needs: plan.FaultNeeds{Client: true, Lasts: true},
+	Needs: plan.FaultNeeds{Client: plan.Must, Lasts: true},
 	Begin: func(t Target, f plan.Fault, _ *history.Fault) { t.PauseWatchdog(f.Client) },
 	End: func(t Target, f plan.Fault, record *history.Fault) {
 		record.Hits = t.ResumeWatchdog(f.Client)

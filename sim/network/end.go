@@ -23,6 +23,8 @@ type End struct {
 	timer    *time.Timer
 	timeout  int  // numbers the deadlines set
 	expired  bool // the last one is over
+
+	overslept bool // the last one came due while the client was frozen
 }
 
 // Name is the connection's name, for the server's end as for the client's.
@@ -36,6 +38,8 @@ func (e *End) Read(p []byte) (int, error) {
 		switch {
 		case e.closed:
 			return 0, net.ErrClosed
+		case e.link.broken:
+			return 0, errReset
 		case len(e.in) > 0:
 			k := copy(p, e.in)
 			if e.in = e.in[k:]; len(e.in) == 0 {
@@ -58,7 +62,7 @@ func (e *End) Write(p []byte) (int, error) {
 		e.net.mu.Unlock()
 		return 0, net.ErrClosed
 	}
-	if e.eof {
+	if e.eof || e.link.broken {
 		e.net.mu.Unlock()
 		return 0, syscall.EPIPE
 	}
@@ -80,8 +84,11 @@ func (e *End) Close() error {
 	if e.timer != nil {
 		e.timer.Stop()
 	}
-	out := e.receives ^ 1
-	e.link.raw[out] = append(e.link.raw[out], chunk{kind: Close})
+	if out := e.receives ^ 1; e.link.broken {
+		e.net.forget(e.link)
+	} else {
+		e.link.raw[out] = append(e.link.raw[out], chunk{kind: Close})
+	}
 	e.readable.Broadcast()
 	e.net.mu.Unlock()
 	e.net.notify()
@@ -100,7 +107,7 @@ func (e *End) SetReadDeadline(t time.Time) error {
 		e.timer = nil
 	}
 	e.timeout++
-	e.expired = false
+	e.expired, e.overslept = false, false
 	if t.IsZero() {
 		return nil
 	}
@@ -110,16 +117,25 @@ func (e *End) SetReadDeadline(t time.Time) error {
 		e.readable.Broadcast()
 		return nil
 	}
+	e.wakeAfter(wait)
+	return nil
+}
+
+// wakeAfter has the deadline come after a while, if no other is set meanwhile.
+func (e *End) wakeAfter(wait time.Duration) {
 	this := e.timeout
 	e.timer = time.AfterFunc(wait, func() {
 		e.net.mu.Lock()
 		defer e.net.mu.Unlock()
-		if e.timeout == this {
+		switch {
+		case e.timeout != this:
+		case e.receives == ToClient && e.net.frozen[e.link.Client] > 0:
+			e.overslept = true
+		default:
 			e.expired = true
 			e.readable.Broadcast()
 		}
 	})
-	return nil
 }
 
 // SetWriteDeadline does nothing: writes never block.

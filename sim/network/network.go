@@ -57,6 +57,12 @@ type Link struct {
 	rest   []byte        // the beginning of a command that is not complete
 	up     chan struct{} // closed when the accept arrives
 	last   [2]time.Time  // the latest due time per direction
+
+	accepted bool    // the server has its end
+	isUp     bool    // up is closed
+	refused  bool    // nobody listened
+	broken   bool    // it was reset
+	hole     [2]bool // data is lost that way
 }
 
 type chunk struct {
@@ -79,20 +85,63 @@ type Network struct {
 	dials   map[string]int
 	sources map[string]*rand.Rand
 	blocked map[string][2]int // how many partitions are in force
+	frozen  map[string]int    // how many pauses are
+	cut     map[string]bool   // clients that are no more
+	down    bool              // the server refuses connections
+	copies  int
+
+	server string // for names, when there are several
 }
 
 // New returns a network. notify is called, from any goroutine, when something was written; accept
 // gets the server's end of each connection as it arrives there.
 func New(runSeed uint64, l Latency, notify func(), accept func(net.Conn)) *Network {
 	return &Network{seed: runSeed, latency: l, notify: notify, accept: accept,
-		dials: map[string]int{}, sources: map[string]*rand.Rand{}, blocked: map[string][2]int{}}
+		dials: map[string]int{}, sources: map[string]*rand.Rand{}, blocked: map[string][2]int{},
+		frozen: map[string]int{}, cut: map[string]bool{}}
+}
+
+// To names the server, so that the connections of several networks have different names, and their
+// latencies differ. It is to be called before anything else.
+func (n *Network) To(server string) *Network {
+	n.server = server
+	return n
+}
+
+// suffix tells this network's names from those of others.
+func (n *Network) suffix() string {
+	if n.server == "" {
+		return ""
+	}
+	return "@" + n.server
 }
 
 // Dial connects a client. It blocks until the connection stands, or ctx ends.
 func (n *Network) Dial(ctx context.Context, client string) (net.Conn, error) {
 	n.mu.Lock()
 	n.dials[client]++
-	l := &Link{Client: client, number: n.dials[client], Name: fmt.Sprintf("%s#%d", client, n.dials[client]), up: make(chan struct{})}
+	l := n.newLink(client, n.dials[client], fmt.Sprintf("%s%s#%d", client, n.suffix(), n.dials[client]))
+	l.raw[ToServer] = append(l.raw[ToServer], chunk{kind: Connect})
+	n.mu.Unlock()
+	n.notify()
+
+	end := l.ends[ToClient]
+	select {
+	case <-l.up:
+		if l.refused {
+			end.Close()
+			return nil, ErrRefused
+		}
+		return end, nil
+	case <-ctx.Done():
+		end.Close()
+		return nil, ctx.Err()
+	}
+}
+
+// newLink makes a connection and puts it into its place.
+func (n *Network) newLink(client string, number int, name string) *Link {
+	l := &Link{Client: client, number: number, Name: name, up: make(chan struct{})}
 	for d := range l.ends {
 		l.ends[d] = &End{net: n, link: l, receives: Direction(d), readable: sync.NewCond(&n.mu)}
 	}
@@ -103,18 +152,7 @@ func (n *Network) Dial(ctx context.Context, client string) (net.Conn, error) {
 		return a.number - b.number
 	})
 	n.links = slices.Insert(n.links, at, l)
-	l.raw[ToServer] = append(l.raw[ToServer], chunk{kind: Connect})
-	n.mu.Unlock()
-	n.notify()
-
-	end := l.ends[ToClient]
-	select {
-	case <-l.up:
-		return end, nil
-	case <-ctx.Done():
-		end.Close()
-		return nil, ctx.Err()
-	}
+	return l
 }
 
 // Collect takes what was written since the last time, in a stable order, gives every message its
@@ -123,9 +161,16 @@ func (n *Network) Collect(now time.Time) []*Message {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var fresh []*Message
-	for _, l := range n.links {
+	for _, l := range slices.Clone(n.links) {
 		for d := range l.raw {
 			dir := Direction(d)
+			if dir == ToServer && n.cut[l.Client] && len(l.raw[d]) > 0 {
+				n.lose(l)
+				continue
+			}
+			if dir == ToServer && n.frozen[l.Client] > 0 {
+				continue
+			}
 			for _, c := range l.raw[d] {
 				fresh = append(fresh, n.messages(l, dir, c, now)...)
 			}
@@ -133,6 +178,15 @@ func (n *Network) Collect(now time.Time) []*Message {
 		}
 	}
 	return fresh
+}
+
+// lose loses what a client wrote after its end.
+func (n *Network) lose(l *Link) {
+	connecting := l.raw[ToServer][0].kind == Connect
+	l.raw[ToServer] = nil
+	if i := slices.Index(n.links, l); connecting && i >= 0 {
+		n.links = slices.Delete(n.links, i, i+1) // nobody will ever hear of it
+	}
 }
 
 // messages turns what one Write wrote into messages: to the server one for each command, all of
@@ -171,7 +225,7 @@ func (l *Link) enqueue(m *Message, due time.Time) {
 func (n *Network) draw(client string) time.Duration {
 	src := n.sources[client]
 	if src == nil {
-		src = seed.Source(n.seed, "network/"+client)
+		src = seed.Source(n.seed, "network/"+client+n.suffix())
 		n.sources[client] = src
 	}
 	return n.latency.Min + time.Duration(src.Int64N(int64(n.latency.Max-n.latency.Min)+1))
@@ -197,16 +251,23 @@ func (n *Network) Next() *Message {
 func (n *Network) Deliver(m *Message) bool {
 	n.mu.Lock()
 	l := m.Link
-	l.queue[m.Dir] = l.queue[m.Dir][1:]
+	l.take(m)
 	end := l.ends[m.Dir]
-	taken := !end.closed
+	taken := !end.closed && !(m.Dir == ToClient && n.cut[l.Client])
+	arrives := m.Kind == Connect && !n.down
 	switch m.Kind {
 	case Connect:
 		l.raw[ToClient] = append(l.raw[ToClient], chunk{kind: Accept})
+		if l.accepted, l.refused = !n.down, n.down; n.down {
+			end.closed = true
+		}
 	case Accept:
-		close(l.up)
+		if taken || end.closed {
+			l.isUp = true
+			close(l.up)
+		}
 	case Data:
-		if taken {
+		if taken = taken && !l.hole[m.Dir]; taken {
 			end.in = append(end.in, m.Data...)
 		}
 	case Close:
@@ -215,7 +276,7 @@ func (n *Network) Deliver(m *Message) bool {
 	end.readable.Broadcast()
 	n.forget(l)
 	n.mu.Unlock()
-	if m.Kind == Connect {
+	if arrives {
 		n.accept(l.ends[ToServer])
 	}
 	return taken
@@ -279,14 +340,23 @@ func (n *Network) Links() int {
 	return len(n.links)
 }
 
-// HealAll undoes every Block.
+// HealAll undoes every Block, Freeze, Cut and Refuse.
 func (n *Network) HealAll(now time.Time) {
 	n.mu.Lock()
 	clients := slices.Sorted(maps.Keys(n.blocked))
 	for client := range n.blocked {
 		n.blocked[client] = [2]int{}
 	}
+	clear(n.cut)
+	n.down = false
+	thaw := slices.Sorted(maps.Keys(n.frozen))
+	for client := range n.frozen {
+		n.frozen[client] = 1
+	}
 	n.mu.Unlock()
+	for _, client := range thaw {
+		n.Thaw(client, now)
+	}
 	for _, client := range clients {
 		n.Heal(client, ToServer, now)
 		n.Heal(client, ToClient, now)

@@ -81,3 +81,26 @@ func replyText(b []byte) (text string, rest []byte) {
 	}
 	return body, rest
 }
+
+// Published returns the channel of a message that the server sends to a subscriber, or "".
+func Published(b []byte) string {
+	if len(b) == 0 || b[0] != '*' && b[0] != '>' {
+		return ""
+	}
+	kind, rest, ok := element(b)
+	if !ok || kind != "message" && kind != "smessage" {
+		return ""
+	}
+	channel, _, _ := element(append([]byte("*1\r\n"), rest...))
+	return channel
+}
+
+// element returns the first element of an array of bulk strings, and what follows it.
+func element(b []byte) (text string, rest []byte, ok bool) {
+	_, b, _ = bytes.Cut(b, []byte("\r\n"))
+	n, next := header(b, 0, '$')
+	if next == 0 || next+n > len(b) {
+		return "", nil, false
+	}
+	return string(b[next : next+n]), bytes.TrimPrefix(b[next+n:], []byte("\r\n")), true
+}

@@ -2,23 +2,23 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// FaultNeeds says what a kind of fault takes; sim/fault has the registry.
-type FaultNeeds struct {
-	Client    bool // strikes a client
-	Lock      bool // strikes a lock's key
-	Lasts     bool // has an end
-	Direction bool // goes one way or both
-}
+// MaxSteps bounds the steps of all programs of a plan together, so that a run ends and its history
+// fits into memory; the other bounds are for the same reason.
+const (
+	MaxSteps   = 100_000
+	MaxClients = 1_000
+	MaxThreads = 10_000
+	MaxFaults  = 1_000
+)
 
 // stepNeeds says what each action takes.
-var stepNeeds = map[Action]struct{ lock, wait, lease, length bool }{
-	Lock:         {lock: true, lease: true},
-	TryLock:      {lock: true, wait: true, lease: true},
-	Unlock:       {lock: true},
+var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel bool }{
+	Lock:         {lock: true, lease: true, cancel: true},
+	TryLock:      {lock: true, wait: true, lease: true, cancel: true},
+	Unlock:       {lock: true, cancel: true},
 	ForceUnlock:  {lock: true},
 	Work:         {lock: true, length: true},
 	Sleep:        {length: true},
@@ -33,15 +33,21 @@ func (p *Plan) Check(kinds map[string]FaultNeeds) error {
 	if len(p.Clients) == 0 {
 		return fmt.Errorf("plan: $.clients: there must be at least one client")
 	}
+	if err := p.checkSize(); err != nil {
+		return err
+	}
 	if err := p.Timings.check(); err != nil {
 		return err
+	}
+	if err := p.checkServers(); err != nil {
+		return fmt.Errorf("plan: %w", err)
 	}
 	clients := map[string]bool{}
 	for i, c := range p.Clients {
 		at := fmt.Sprintf("$.clients[%d]", i)
 		switch {
-		case c.Name == "" || strings.ContainsAny(c.Name, ":#"):
-			return fmt.Errorf("plan: %s.name: %q must not be empty nor contain ':' or '#'", at, c.Name)
+		case c.Name == "" || strings.ContainsAny(c.Name, ":#@"):
+			return fmt.Errorf("plan: %s.name: %q must not be empty nor contain ':', '#' or '@'", at, c.Name)
 		case clients[c.Name]:
 			return fmt.Errorf("plan: %s.name: a second client named %q", at, c.Name)
 		case len(c.Threads) == 0:
@@ -55,21 +61,45 @@ func (p *Plan) Check(kinds map[string]FaultNeeds) error {
 			}
 		}
 	}
-	locks := p.Locks()
 	for i, f := range p.Faults {
-		if err := f.check(fmt.Sprintf("$.faults[%d]", i), kinds, clients, locks); err != nil {
-			return err
+		if err := p.checkFault(f, fmt.Sprintf("$.faults[%d]", i), kinds); err != nil {
+			return fmt.Errorf("plan: %w", err)
 		}
 	}
 	return nil
 }
 
-func (t Timings) check() error {
-	t = t.WithDefaults()
+func (p *Plan) checkSize() error {
+	threads, steps := 0, 0
+	for _, c := range p.Clients {
+		threads += len(c.Threads)
+		for _, th := range c.Threads {
+			steps += len(th.Steps)
+		}
+	}
 	switch {
-	case t.Watchdog < 0 || t.LatencyMin < 0 || t.LatencyMax < 0 || t.Limit < 0:
-		return fmt.Errorf("plan: $.timings: times must not be negative")
-	case t.LatencyMin > t.LatencyMax:
+	case len(p.Clients) > MaxClients:
+		return fmt.Errorf("plan: $.clients: %d clients, but at most %d", len(p.Clients), MaxClients)
+	case threads > MaxThreads:
+		return fmt.Errorf("plan: $.clients: %d threads, but at most %d", threads, MaxThreads)
+	case steps > MaxSteps:
+		return fmt.Errorf("plan: $.clients: %d steps, but at most %d", steps, MaxSteps)
+	case len(p.Faults) > MaxFaults:
+		return fmt.Errorf("plan: $.faults: %d faults, but at most %d", len(p.Faults), MaxFaults)
+	}
+	return nil
+}
+
+func (t Timings) check() error {
+	for _, one := range []struct {
+		name string
+		d    Duration
+	}{{"watchdog", t.Watchdog}, {"latencyMin", t.LatencyMin}, {"latencyMax", t.LatencyMax}, {"limit", t.Limit}} {
+		if one.d < 0 {
+			return fmt.Errorf("plan: $.timings.%s: %v must not be negative", one.name, one.d)
+		}
+	}
+	if t = t.WithDefaults(); t.LatencyMin > t.LatencyMax {
 		return fmt.Errorf("plan: $.timings.latencyMin: %v is more than latencyMax, %v", t.LatencyMin, t.LatencyMax)
 	}
 	return nil
@@ -86,51 +116,40 @@ func (th Thread) check(at string, taken map[int64]bool) error {
 	}
 	taken[th.ID] = true
 	for k, s := range th.Steps {
-		at := fmt.Sprintf("%s.steps[%d]", at, k)
-		needs, known := stepNeeds[s.Do]
-		switch {
-		case !known:
-			return fmt.Errorf("plan: %s.do: unknown action %q", at, s.Do)
-		case needs.lock != (s.Lock != ""):
-			return fmt.Errorf("plan: %s.lock: %s %s", at, s.Do, takes(needs.lock, "a lock"))
-		case s.Wait < 0 || s.Lease < 0 || s.For < 0:
-			return fmt.Errorf("plan: %s: times must not be negative", at)
-		case s.Wait != 0 && !needs.wait:
-			return fmt.Errorf("plan: %s.wait: %s takes no wait", at, s.Do)
-		case s.Lease != 0 && !needs.lease:
-			return fmt.Errorf("plan: %s.lease: %s takes no lease", at, s.Do)
-		case s.For != 0 && !needs.length:
-			return fmt.Errorf("plan: %s.for: %s takes no time", at, s.Do)
-		case s.Regardless && s.Do != Unlock:
-			return fmt.Errorf("plan: %s.regardless: only unlock can be regardless", at)
+		if err := s.check(fmt.Sprintf("%s.steps[%d]", at, k)); err != nil {
+			return fmt.Errorf("plan: %w", err)
 		}
 	}
 	return nil
 }
 
-func (f Fault) check(at string, kinds map[string]FaultNeeds, clients map[string]bool, locks []string) error {
-	needs, known := kinds[f.Kind]
+func (s Step) check(at string) error {
+	needs, known := stepNeeds[s.Do]
+	if !known {
+		return fmt.Errorf("%s.do: unknown action %q", at, s.Do)
+	}
+	for _, one := range []struct {
+		name  string
+		d     Duration
+		takes bool
+	}{
+		{"wait", s.Wait, needs.wait}, {"lease", s.Lease, needs.lease}, {"for", s.For, needs.length},
+		{"cancel", s.Cancel, needs.cancel}, {"late", s.Late, s.Do == Work},
+	} {
+		switch {
+		case one.d < 0:
+			return fmt.Errorf("%s.%s: %v must not be negative", at, one.name, one.d)
+		case one.d != 0 && !one.takes:
+			return fmt.Errorf("%s.%s: %s takes none", at, one.name, s.Do)
+		}
+	}
 	switch {
-	case !known:
-		return fmt.Errorf("plan: %s.kind: unknown fault %q", at, f.Kind)
-	case needs.Client != (f.Client != ""):
-		return fmt.Errorf("plan: %s.client: %s %s", at, f.Kind, takes(needs.Client, "a client"))
-	case f.Client != "" && !clients[f.Client]:
-		return fmt.Errorf("plan: %s.client: no client is named %q", at, f.Client)
-	case needs.Lock != (f.Lock != ""):
-		return fmt.Errorf("plan: %s.lock: %s %s", at, f.Kind, takes(needs.Lock, "a lock"))
-	case f.Lock != "" && !slices.Contains(locks, f.Lock):
-		return fmt.Errorf("plan: %s.lock: no program uses a lock named %q", at, f.Lock)
-	case f.From < 0:
-		return fmt.Errorf("plan: %s.from: %v must not be negative", at, f.From)
-	case f.To != 0 && !needs.Lasts:
-		return fmt.Errorf("plan: %s.to: %s strikes once and has no end", at, f.Kind)
-	case f.To != 0 && f.To <= f.From:
-		return fmt.Errorf("plan: %s.to: %v is not after from, %v", at, f.To, f.From)
-	case f.Direction != "" && !needs.Direction:
-		return fmt.Errorf("plan: %s.direction: %s has none", at, f.Kind)
-	case f.Direction != "" && !slices.Contains([]string{"both", "requests", "replies"}, f.Direction):
-		return fmt.Errorf("plan: %s.direction: %q must be both, requests or replies", at, f.Direction)
+	case needs.lock != (s.Lock != ""):
+		return fmt.Errorf("%s.lock: %s %s", at, s.Do, takes(needs.lock, "a lock"))
+	case s.Regardless && s.Do != Unlock:
+		return fmt.Errorf("%s.regardless: only unlock can be regardless", at)
+	case s.Fenced && s.Do != Work:
+		return fmt.Errorf("%s.fenced: only work is on a resource", at)
 	}
 	return nil
 }

@@ -8,11 +8,7 @@
 package plan
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"time"
 )
 
@@ -25,6 +21,8 @@ type Plan struct {
 	Name    string   `json:"name,omitzero"`
 	Story   string   `json:"story,omitzero"`
 	Timings Timings  `json:"timings,omitzero"`
+	Servers []Server `json:"servers,omitempty"` // by default one
+	Groups  []Group  `json:"groups,omitempty"`  // locks that are made of others
 	Clients []Client `json:"clients"`
 	Faults  []Fault  `json:"faults,omitempty"`
 }
@@ -41,6 +39,7 @@ type Timings struct {
 // Client is one process with one Redis client and one lock client. Its name is unique in the plan.
 type Client struct {
 	Name    string   `json:"name"`
+	NoRetry bool     `json:"noRetry,omitzero"` // its Redis client sends nothing again after a network error
 	Threads []Thread `json:"threads"`
 }
 
@@ -77,16 +76,14 @@ type Step struct {
 	For   Duration `json:"for,omitzero"`
 	// Regardless has an unlock called whether or not the thread believes that it holds the lock.
 	Regardless bool `json:"regardless,omitzero"`
-}
-
-// Fault is one fault: what strikes whom, and when.
-type Fault struct {
-	Kind      string   `json:"kind"`
-	Client    string   `json:"client,omitzero"`
-	Lock      string   `json:"lock,omitzero"`
-	From      Duration `json:"from"`
-	To        Duration `json:"to,omitzero"`        // of a fault that lasts; 0: to the end of the run
-	Direction string   `json:"direction,omitzero"` // of a partition: both (default), requests, replies
+	// Cancel has the context of a lock, tryLock or unlock end so long after the call.
+	Cancel Duration `json:"cancel,omitzero"`
+	// Fenced has the resource of work check tokens: it refuses access with one lower than it has
+	// seen. Without a token there is nothing to check.
+	Fenced bool `json:"fenced,omitzero"`
+	// Late is how long the write of work is under way to the resource. The program does not await
+	// it: it goes on, and may have unlocked when the write takes effect.
+	Late Duration `json:"late,omitzero"`
 }
 
 // WithDefaults returns the timings with zero values replaced.
@@ -132,24 +129,6 @@ func (p *Plan) JSON() []byte {
 	return b
 }
 
-// Decode reads a plan. Unknown fields and other versions are errors. It does not check the plan's
-// sense, which is [Plan.Check]'s.
-func Decode(b []byte) (*Plan, error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	p := &Plan{}
-	if err := d.Decode(p); err != nil {
-		return nil, fmt.Errorf("plan: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("plan: there is something after the plan")
-	}
-	if p.Version != Version {
-		return nil, fmt.Errorf("plan: version %d, but this program reads version %d", p.Version, Version)
-	}
-	return p, nil
-}
-
 // Duration is a time.Duration that is written as text, "1m30s", in JSON.
 type Duration time.Duration
 
@@ -164,3 +143,6 @@ func (d *Duration) UnmarshalText(b []byte) error {
 }
 
 func (d Duration) String() string { return time.Duration(d).String() }
+
+// Duration returns d as a time.Duration.
+func (d Duration) Duration() time.Duration { return time.Duration(d) }

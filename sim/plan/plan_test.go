@@ -13,9 +13,9 @@ import (
 
 // kinds are one fault of each sort.
 var kinds = map[string]plan.FaultNeeds{
-	"stop":  {Client: true, Lasts: true},
-	"cut":   {Client: true, Lasts: true, Direction: true},
-	"erase": {Lock: true},
+	"stop":  {Client: plan.Must, Lasts: true},
+	"cut":   {Client: plan.Must, Lasts: true, Direction: true},
+	"erase": {Lock: plan.Must},
 }
 
 const second = plan.Duration(time.Second)
@@ -74,17 +74,17 @@ func TestEveryBadPlanIsOneLineWithItsPath(t *testing.T) {
 		{"$.clients[0].threads[0].steps[0].do:", func(p *plan.Plan) { lock(p).Do = "Lock" }},
 		{"$.clients[0].threads[0].steps[0].lock:", func(p *plan.Plan) { lock(p).Lock = "" }},
 		{"$.clients[0].threads[0].steps[0].wait:", func(p *plan.Plan) { lock(p).Wait = second }},
-		{"$.clients[0].threads[0].steps[0]:", func(p *plan.Plan) { lock(p).Lease = -1 }},
+		{"$.clients[0].threads[0].steps[0].lease:", func(p *plan.Plan) { lock(p).Lease = -1 }},
 		{"$.clients[0].threads[0].steps[0].for:", func(p *plan.Plan) { lock(p).For = second }},
 		{"$.clients[0].threads[0].steps[0].regardless:", func(p *plan.Plan) { lock(p).Regardless = true }},
-		{"$.clients[0].threads[0].steps[1]:", func(p *plan.Plan) { try(p).Wait = -1 }},
-		{"$.clients[0].threads[0].steps[2]:", func(p *plan.Plan) { work(p).For = -1 }},
+		{"$.clients[0].threads[0].steps[1].wait:", func(p *plan.Plan) { try(p).Wait = -1 }},
+		{"$.clients[0].threads[0].steps[2].for:", func(p *plan.Plan) { work(p).For = -1 }},
 		{"$.clients[0].threads[0].steps[2].lease:", func(p *plan.Plan) { work(p).Lease = second }},
 		{"$.clients[0].threads[0].steps[3].wait:", func(p *plan.Plan) { ask(p).Wait = second }},
 		{"$.clients[0].threads[0].steps[7].lease:", func(p *plan.Plan) { unlock(p).Lease = second }},
 		{"$.clients[0].threads[1].steps[0].lock:", func(p *plan.Plan) { p.Clients[0].Threads[1].Steps[0].Lock = "a" }},
-		{"$.timings:", func(p *plan.Plan) { p.Timings.Watchdog = -1 }},
-		{"$.timings:", func(p *plan.Plan) { p.Timings.Limit = -1 }},
+		{"$.timings.watchdog:", func(p *plan.Plan) { p.Timings.Watchdog = -1 }},
+		{"$.timings.limit:", func(p *plan.Plan) { p.Timings.Limit = -1 }},
 		{"$.timings.latencyMin:", func(p *plan.Plan) { p.Timings.LatencyMin = 2 * second }},
 		{"$.timings.latencyMin:", func(p *plan.Plan) { p.Timings = plan.Timings{LatencyMax: 1} }}, // less than the default least
 		{"$.faults[0].kind:", func(p *plan.Plan) { p.Faults[0].Kind = "" }},
@@ -143,17 +143,17 @@ func TestDecodeRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		name, text string
 		mentions   string
 	}{
-		{"nothing", ``, "EOF"},
+		{"nothing", ``, "ends too early"},
 		{"no JSON", `plan`, "invalid character"},
-		{"no object", `[]`, "array"},
-		{"no version", `{"clients":[]}`, "version 0"},
-		{"another version", `{"version":2,"clients":[]}`, "version 2"},
-		{"an unknown field", `{"version":1,"clients":[],"seeds":3}`, "seeds"},
-		{"an unknown field below", `{"version":1,"clients":[{"name":"c1","treads":[]}]}`, "treads"},
-		{"a number for a duration", `{"version":1,"clients":[],"timings":{"limit":5}}`, "limit"},
+		{"no object", `[]`, "$: must be an object, not a list"},
+		{"no version", `{"clients":[]}`, "$.version: missing"},
+		{"another version", `{"version":2,"clients":[]}`, "$.version: 2, but"},
+		{"an unknown field", `{"version":1,"clients":[],"seeds":3}`, "$.seeds: unknown field"},
+		{"an unknown field below", `{"version":1,"clients":[{"name":"c1","treads":[]}]}`, "$.clients[0].treads: unknown field"},
+		{"a number for a duration", `{"version":1,"clients":[],"timings":{"limit":5}}`, "$.timings.limit: must be a text"},
 		{"no duration", `{"version":1,"clients":[],"timings":{"limit":"5"}}`, `"5"`},
-		{"something behind it", `{"version":1,"clients":[]} {"version":1}`, "after"},
-		{"cut off", `{"version":1,"clients":[`, "EOF"},
+		{"something behind it", `{"version":1,"clients":[]} {"version":1}`, "follows"},
+		{"cut off", `{"version":1,"clients":[`, "ends too early"},
 	}
 	for _, tt := range tests {
 		_, err := plan.Decode([]byte(tt.text))

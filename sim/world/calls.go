@@ -72,9 +72,9 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 }
 
 // turn waits until it is a command's turn; of those that come at once, the order of their words
-// decides.
+// decides. Those of a paused client wait until it goes on.
 func (h *callHook) turn(words []string) {
-	h.w.sleep(commandKey(h.client, words), h.w.Now(), nil)
+	<-h.w.lie(commandKey(h.client, words), h.client, 0).woke
 }
 
 // note records that a command is in process until the returned function is called.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,22 +11,19 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/network"
 )
 
-// serverLog is what the server did: since one command arrives at a time, the difference that it
+// serverLog is what the servers did: since one command arrives at a time, the difference that it
 // made to a lock's key can be told by looking before and after.
 type serverLog struct {
-	state  map[string]history.KeyState // of each lock's key, as last seen; it changes only under our eyes
-	scene  *delivery                   // the command that arrived last, whose effect is still to be looked at
-	taken  *network.Message            // the reply that a client took last, still to be noted
-	rows   []*row                      // in order, kept until the reply arrived
-	values map[string]string           // owner by value, for locks whose key is a string
-	sent   map[int64]bool              // calls that wrote a command
-	closed bool                        // the history is closed
+	rows   []*row           // in order, kept until the reply arrived
+	taken  *network.Message // the reply that a client took last, still to be noted
+	sent   map[int64]bool   // calls that wrote a command
+	closed bool             // the history is closed
 }
 
 // delivery is one command at the server.
 type delivery struct {
 	message *network.Message
-	call    int64 // 0: none
+	note    *note
 	rows    []*row
 }
 
@@ -46,28 +42,54 @@ func (w *World) settled(now time.Duration) {
 		w.log.taken = nil
 		w.answered(m)
 	}
-	d := w.log.scene
-	w.log.scene = nil
-	for _, m := range w.net.Collect(w.start.Add(now)) {
-		switch {
-		case m.Kind != network.Data:
-		case m.Dir == network.ToServer:
-			call := w.callOf(m.Link.Client, m.Args)
-			if call != 0 {
-				w.log.sent[call] = true
-			}
-			m.Note = call
-		case d != nil && d.message.Link == m.Link:
-			m.Note = d
-			for _, r := range d.rows {
-				r.Reply = shorten(network.ReplyText(m.Data), 120)
-				r.refused = len(m.Data) > 0 && m.Data[0] == '-'
+	for _, s := range w.servers {
+		d := s.scene
+		s.scene = nil
+		for _, m := range s.net.Collect(w.start.Add(now)) {
+			switch {
+			case m.Kind != network.Data:
+			case m.Dir == network.ToServer:
+				m.Note = w.written(s, m)
+			default:
+				m.Note = w.replied(s, m, d)
 			}
 		}
+		if d != nil && !w.log.closed {
+			w.account(s, d, now)
+		}
 	}
-	if d != nil && !w.log.closed {
-		w.account(d, now)
+}
+
+// written notes what is known of a command that was just written.
+func (w *World) written(s *server, m *network.Message) *note {
+	n := &note{server: s, call: w.callOf(m.Link.Client, m.Args), locks: w.locksIn(s, m.Args[1:])}
+	if n.call != 0 {
+		w.log.sent[n.call] = true
 	}
+	n.step = w.step(m.Args, n.call, w.names(s, m.Args))
+	return n
+}
+
+// names reports whether a command names the key of a lock.
+func (w *World) names(s *server, args []string) bool {
+	return slices.ContainsFunc(s.keys, func(key string) bool { return slices.Contains(args[1:], key) })
+}
+
+// replied notes what is known of what the server just wrote, d being the command that it executed last.
+func (w *World) replied(s *server, m *network.Message, d *delivery) *note {
+	n := &note{server: s}
+	if channel := network.Published(m.Data); channel != "" {
+		n.step, n.locks = history.StepPublish, w.locksIn(s, []string{channel})
+		return n
+	}
+	if d != nil && d.message.Link == m.Link {
+		n.step, n.call, n.locks, n.d = d.note.step, d.note.call, d.note.locks, d
+		for _, r := range d.rows {
+			r.Reply = shorten(network.ReplyText(m.Data), 120)
+			r.refused = len(m.Data) > 0 && m.Data[0] == '-'
+		}
+	}
+	return n
 }
 
 // stepOf is the step that a call's own commands are.
@@ -85,16 +107,16 @@ func stepOf(kind history.Kind) history.Step {
 
 // arriving notes the keys as they are before command m.
 func (w *World) arriving(m *network.Message) {
-	call, _ := m.Note.(int64)
-	d := &delivery{message: m, call: call}
-	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.start), Client: m.Link.Client, Conn: m.Link.Name,
-		Op: call, Text: commandText(m.Args)}
+	n := noteOf(m)
+	d := &delivery{message: m, note: n}
+	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.start), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
+		Step: n.step, Op: n.call, Text: commandText(m.Args)}
 	touched := 0
-	for _, lock := range w.locks {
-		if slices.Contains(m.Args[1:], lock) {
-			before := w.log.state[lock]
+	for _, key := range n.server.keys {
+		if slices.Contains(m.Args[1:], key) {
+			before := n.server.state[key]
 			r := &row{Served: base}
-			r.Lock, r.Before = lock, &before
+			r.Lock, r.Before = key, &before
 			r.Owner = w.ownerIn(m.Args, m.Link.Client, touched)
 			touched++
 			d.rows = append(d.rows, r)
@@ -103,101 +125,59 @@ func (w *World) arriving(m *network.Message) {
 	if touched == 0 {
 		d.rows = []*row{{Served: base}}
 	}
-	w.log.scene = d
+	n.server.scene = d
 	w.log.rows = append(w.log.rows, d.rows...)
 }
 
 // account looks at the keys after command d, and records what it did.
-func (w *World) account(d *delivery, now time.Duration) {
+func (w *World) account(s *server, d *delivery, now time.Duration) {
 	for _, r := range d.rows {
 		if r.Lock == "" {
-			r.Step = w.step(d, false)
 			continue
 		}
-		after := w.look(r.Lock, now)
-		if d.call != 0 {
-			op := w.rec.Op(d.call)
+		after := w.look(s, r.Lock, now)
+		call := d.note.call
+		if call != 0 {
+			op := w.rec.Op(call)
 			r.Owner = op.Owner
-			after = w.own(r.Lock, op, after)
+			after = w.own(s, r.Lock, op, after)
 		}
-		w.log.state[r.Lock] = after
+		s.state[r.Lock] = after
 		r.After = &after
-		r.Step = w.step(d, true)
-		switch {
-		case r.refused && total(*r.Before) == total(after) && r.Before.Deadline == after.Deadline:
-			// An error, such as NOSCRIPT, and no effect: it was not executed.
-		case d.call != 0:
-			w.testify(d.call, *r.Before, after, now)
-		default:
-			w.unbidden(r, now)
+		untouched := r.refused && total(*r.Before) == total(after) && r.Before.Deadline == after.Deadline
+		for _, l := range w.of(s, r.Lock) {
+			was := l.state
+			l.state = l.whole()
+			switch {
+			case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
+			case call != 0:
+				w.testify(call, was, l.state, now)
+			case l.simple() || !same(was, l.state):
+				w.unbidden(l, was, r, now)
+			}
 		}
 	}
+	w.record(s)
 	w.flush(false)
 }
 
-// look reads a lock's key.
-func (w *World) look(lock string, now time.Duration) history.KeyState {
-	var s history.KeyState
-	switch w.server.Type(lock) {
-	case "hash":
-		fields, _ := w.server.HKeys(lock)
-		slices.Sort(fields)
-		for _, f := range fields {
-			n, err := strconv.ParseInt(w.server.HGet(lock, f), 10, 64)
-			if err != nil {
-				n = 1
-			}
-			s.Holdings = append(s.Holdings, history.Holding{Owner: f, Count: n})
-		}
-	case "string":
-		value, _ := w.server.Get(lock)
-		if owner, ok := w.log.values[lock+"\x00"+value]; ok {
-			value = owner
-		}
-		s.Holdings = []history.Holding{{Owner: value, Count: 1}}
-	case "":
-		return s
-	default:
-		s.Holdings = []history.Holding{{Owner: "(" + w.server.Type(lock) + ")", Count: 1}}
-	}
-	if ttl := w.server.TTL(lock); ttl > 0 {
-		s.Deadline = now + ttl
-	}
-	return s
-}
-
-// own learns whose value a string key holds when a call of an acquiring owner set it.
-func (w *World) own(lock string, op history.Op, after history.KeyState) history.KeyState {
-	if !op.Kind.Acquires() || len(after.Holdings) != 1 || w.server.Type(lock) != "string" || w.known(after.Holdings[0].Owner) {
-		return after
-	}
-	w.log.values[lock+"\x00"+after.Holdings[0].Owner] = op.Owner
-	after.Holdings[0].Owner = op.Owner
-	return after
-}
-
-func (w *World) known(owner string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, ok := w.calls.owners[owner]
-	return ok
-}
-
 // step tells what part a command plays, by the call it belongs to and whether it names a lock's key.
-func (w *World) step(d *delivery, names bool) history.Step {
-	name := strings.ToLower(d.message.Args[0])
+func (w *World) step(args []string, call int64, names bool) history.Step {
+	name := strings.ToLower(args[0])
 	w.mu.Lock()
-	shape, known := w.calls.scripts[scriptDigest(d.message.Args)]
+	shape, known := w.calls.scripts[scriptDigest(args)]
 	w.mu.Unlock()
 	switch {
+	case strings.HasSuffix(name, "unsubscribe"):
+		return history.StepCleanup
 	case strings.HasSuffix(name, "subscribe"):
 		return history.StepSubscribe
 	case name == "hello" || name == "client" || name == "ping" || name == "auth" || name == "select" || name == "script":
 		return history.StepSession
-	case d.call != 0 && !names:
+	case call != 0 && !names:
 		return history.StepCleanup
-	case d.call != 0:
-		return stepOf(w.rec.Op(d.call).Kind)
+	case call != 0:
+		return stepOf(w.rec.Op(call).Kind)
 	case !names:
 		return history.StepSession
 	case known:
@@ -287,21 +267,21 @@ func countOf(s history.KeyState, owner string) int64 {
 
 // unbidden records what a command did that belongs to no call: a renewal, or what a lock library
 // does behind its callers' backs.
-func (w *World) unbidden(r *row, now time.Duration) {
-	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: r.Lock, Call: r.Sent, Evidence: history.Executed, Executed: now}
-	was, is := total(*r.Before), total(*r.After)
+func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Duration) {
+	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: r.Sent, Evidence: history.Executed, Executed: now}
+	was, is := total(before), total(l.state)
 	switch {
 	case is < was:
 		op.Kind, op.Answer = history.Unlock, history.Released
 		if is > 0 {
-			op.Answer, op.Lease = history.Decremented, r.After.Deadline-now
+			op.Answer, op.Lease = history.Decremented, l.state.Deadline-now
 		}
 	case is > was:
-		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, r.After.Deadline-now
+		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, l.state.Deadline-now
 	case r.Step == history.StepRenew:
 		op.Kind, op.Answer = history.Renew, history.NotHeld
 		op.Lease, op.Watchdog = w.watchdog, true
-		if r.After.Deadline != r.Before.Deadline && is > 0 {
+		if l.state.Deadline != before.Deadline && is > 0 {
 			op.Answer = history.Renewed
 		}
 	default:
@@ -332,12 +312,12 @@ func (w *World) ownerIn(args []string, client string, n int) string {
 
 // answered notes that the reply m has reached its client.
 func (w *World) answered(m *network.Message) {
-	d, ok := m.Note.(*delivery)
-	if !ok || w.log.closed {
+	n := noteOf(m)
+	if n == nil || n.d == nil || w.log.closed {
 		return
 	}
 	now := w.Now()
-	for _, r := range d.rows {
+	for _, r := range n.d.rows {
 		r.Got, r.done = now, true
 		if r.op != 0 {
 			w.rec.Amend(r.op, func(op *history.Op) { op.Return, op.Outcome = now, op.Answer })
@@ -354,34 +334,6 @@ func (w *World) flush(all bool) {
 		n++
 	}
 	w.log.rows = w.log.rows[n:]
-}
-
-// nextExpiry returns the lock whose key expires first, and when.
-func (l *serverLog) nextExpiry(locks []string) (lock string, at time.Duration, ok bool) {
-	for _, name := range locks {
-		if d := l.state[name].Deadline; d != 0 && (!ok || d < at) {
-			lock, at, ok = name, d, true
-		}
-	}
-	return lock, at, ok
-}
-
-// expire lets the key of a lock expire, now that its deadline has come.
-func (w *World) expire(lock string, at time.Duration) {
-	w.log.state[lock] = w.look(lock, w.Now())
-	if !w.log.closed && len(w.log.state[lock].Holdings) == 0 {
-		w.rec.Event(history.Event{At: at, Kind: history.Expire, Lock: lock})
-	}
-}
-
-// Keys returns the state of the keys that are still there, by lock, in the order of the plan.
-func (w *World) Keys() (locks []string, states []history.KeyState) {
-	for _, lock := range w.locks {
-		if s := w.log.state[lock]; len(s.Holdings) > 0 {
-			locks, states = append(locks, lock), append(states, s)
-		}
-	}
-	return locks, states
 }
 
 // Finish hands what is still kept to the recorder: the rest of the server log, faults that last to

@@ -11,33 +11,55 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
-// strike is the beginning or the end of a fault.
+// strike is the beginning or the end of a fault, at a time.
 type strike struct {
 	at    time.Duration
-	index int
-	fault plan.Fault
+	fault *struckFault
 	end   bool
 }
 
-// struckFault is a fault that has begun.
+// struckFault is a fault of the plan, and what is known of it so far.
 type struckFault struct {
+	index  int
 	kind   fault.Kind
 	fault  plan.Fault
 	record *history.Fault
+	begun  bool
+	over   bool
 }
 
 var _ fault.Target = (*World)(nil)
 
-// schedule puts the faults of the plan in order. Two at one instant strike in the plan's order,
-// ends first.
+// schedule puts the faults of the plan in order: those that strike at a time, and those that wait
+// for their trigger or strike messages.
 func (w *World) schedule(faults []plan.Fault) {
 	for i, f := range faults {
-		w.faults = append(w.faults, strike{at: time.Duration(f.From), index: i, fault: f})
-		if f.To != 0 {
-			w.faults = append(w.faults, strike{at: time.Duration(f.To), index: i, fault: f, end: true})
+		kind, ok := fault.Find(f.Kind)
+		if !ok {
+			w.Fail(fmt.Errorf("unknown fault %q", f.Kind)) // the plan was not checked
+			continue
 		}
+		s := &struckFault{index: i, kind: kind, fault: f, record: &history.Fault{
+			Index: i, Kind: kind.Name, Client: f.Client, Lock: f.Lock, From: f.From.Duration(), On: on(f.Trigger())}}
+		w.planned = append(w.planned, s)
+		if f.When == nil && !kind.Needs.Messages {
+			w.at(strike{at: f.From.Duration(), fault: s})
+			if f.To != 0 {
+				w.at(strike{at: f.To.Duration(), fault: s, end: true})
+			}
+			continue
+		}
+		t := &watch{struckFault: s, trigger: f.Trigger(), left: max(f.Count, 1), armed: map[string]int64{}}
+		if f.When == nil {
+			t.left = -1
+		}
+		w.watching = append(w.watching, t)
 	}
-	slices.SortStableFunc(w.faults, func(a, b strike) int {
+}
+
+// at puts a strike into its place. Two at one instant strike in the plan's order, ends first.
+func (w *World) at(s strike) {
+	at, _ := slices.BinarySearchFunc(w.faults, s, func(a, b strike) int {
 		switch {
 		case a.at != b.at:
 			return int(min(max(a.at-b.at, -1), 1))
@@ -46,80 +68,137 @@ func (w *World) schedule(faults []plan.Fault) {
 		case a.end != b.end:
 			return 1
 		}
-		return a.index - b.index
+		return a.fault.index - b.fault.index
 	})
+	w.faults = slices.Insert(w.faults, at, s)
 }
 
 func (w *World) strike(s strike) {
-	kind, ok := fault.Find(s.fault.Kind)
-	if !ok {
-		w.Fail(fmt.Errorf("unknown fault %q", s.fault.Kind)) // the plan was not checked
-		return
-	}
 	if s.end {
-		i := slices.IndexFunc(w.struck, func(f struckFault) bool { return f.record.Index == s.index })
-		w.end(w.struck[i])
-		w.struck = slices.Delete(w.struck, i, i+1)
+		w.end(s.fault)
+	} else {
+		w.begin(s.fault)
+	}
+}
+
+// begin has a fault strike now that strikes no messages.
+func (w *World) begin(s *struckFault) {
+	s.begun, s.record.From = true, w.Now()
+	s.kind.Begin(w, s.fault, s.record)
+	switch {
+	case !s.kind.Needs.Lasts:
+		w.rec.Fault(*s.record)
+		s.over = true
+	case s.fault.For != 0:
+		w.at(strike{at: w.Now() + s.fault.For.Duration(), fault: s, end: true})
+	case s.fault.When != nil && s.fault.To != 0:
+		w.at(strike{at: max(s.fault.To.Duration(), w.Now()), fault: s, end: true})
+	}
+}
+
+func (w *World) end(s *struckFault) {
+	if !s.begun || s.over {
 		return
 	}
-	f := struckFault{kind, s.fault, &history.Fault{Index: s.index, Kind: kind.Name, Client: s.fault.Client, Lock: s.fault.Lock, From: w.Now()}}
-	kind.Begin(w, s.fault, f.record)
-	if kind.Needs.Lasts {
-		w.struck = append(w.struck, f)
-	} else {
-		w.rec.Fault(*f.record)
+	s.over = true
+	if s.kind.End != nil {
+		s.kind.End(w, s.fault, s.record)
 	}
+	s.record.To = w.Now()
+	w.rec.Fault(*s.record)
 }
 
-func (w *World) end(f struckFault) {
-	f.kind.End(w, f.fault, f.record)
-	f.record.To = w.Now()
-	w.rec.Fault(*f.record)
-}
-
-// endFaults ends those that last to the end of the run.
+// endFaults ends those that last to the end of the run, and records those that never struck.
 func (w *World) endFaults() {
-	for _, f := range w.struck {
-		w.end(f)
-	}
-	w.struck = nil
-}
-
-// PauseWatchdog implements [fault.Target].
-func (w *World) PauseWatchdog(client string) { w.Scheduler(client).Pause() }
-
-// ResumeWatchdog implements [fault.Target].
-func (w *World) ResumeWatchdog(client string) int { return w.Scheduler(client).Resume() }
-
-// Partition implements [fault.Target].
-func (w *World) Partition(client string, requests, replies bool) {
-	if requests {
-		w.net.Block(client, network.ToServer)
-	}
-	if replies {
-		w.net.Block(client, network.ToClient)
+	w.faults, w.watching = nil, nil
+	for _, s := range w.planned {
+		switch {
+		case s.over:
+		case s.begun && s.kind.Needs.Messages:
+			w.rec.Fault(*s.record)
+		case s.begun:
+			w.end(s)
+		default:
+			s.record.Missed = true
+			w.rec.Fault(*s.record)
+		}
+		s.over = true
 	}
 }
 
-// Heal implements [fault.Target].
-func (w *World) Heal(client string, requests, replies bool) int {
-	held := 0
-	now := w.start.Add(w.Now())
-	if requests {
-		held += w.net.Heal(client, network.ToServer, now)
-	}
-	if replies {
-		held += w.net.Heal(client, network.ToClient, now)
-	}
-	return held
+// open reports whether a fault that waits for its trigger counts what happens now.
+func (t *watch) open(now time.Duration) bool {
+	return !t.over && now >= t.fault.From.Duration() && (t.fault.To == 0 || now < t.fault.To.Duration())
 }
 
-// ExpireKey implements [fault.Target].
-func (w *World) ExpireKey(lock string) bool {
-	if !w.server.Del(lock) {
-		return false
+// strikeNow has a fault strike that strikes no messages, and whose trigger has just matched.
+func (w *World) strikeNow(t *watch) {
+	w.watching = slices.DeleteFunc(w.watching, func(o *watch) bool { return o == t })
+	w.begin(t.struckFault)
+}
+
+// fated has faults strike message m, which is about to arrive, or strike because of it. It reports
+// whether the message still arrives now.
+func (w *World) fated(m *network.Message) bool {
+	n := noteOf(m)
+	if n == nil || w.log.closed {
+		return true
 	}
-	w.log.state[lock] = history.KeyState{}
-	w.rec.Event(history.Event{At: w.Now(), Kind: history.Expire, Lock: lock, Note: "ended from outside"})
-	return true
+	first := !n.counted
+	n.counted = true
+	now := w.Now()
+	for _, t := range slices.Clone(w.watching) {
+		if !t.open(now) {
+			continue
+		}
+		if t.fault.When != nil {
+			if !first || !t.matchesMessage(m, n) {
+				continue
+			}
+			if t.seen++; t.seen < t.trigger.Nth {
+				continue
+			}
+		} else if m.Dir != network.ToServer || t.fault.Client != "" && t.fault.Client != m.Link.Client ||
+			t.fault.Lock != "" && !slices.Contains(n.locks, t.fault.Lock) || t.fault.Server != "" && t.fault.Server != n.server.name {
+			continue
+		}
+		if t.record.Op == 0 {
+			t.record.Op = n.call
+		}
+		if !t.kind.Needs.Messages {
+			w.strikeNow(t)
+			continue
+		}
+		if slices.Contains(n.struck, t.index) {
+			continue
+		}
+		n.struck = append(n.struck, t.index)
+		if !w.strikeMessage(t, m) {
+			return false
+		}
+	}
+	return n.server.net.Ready(m)
+}
+
+// strikeMessage has a fault strike a message, and reports whether it still arrives now.
+func (w *World) strikeMessage(t *watch, m *network.Message) bool {
+	if !t.begun {
+		t.begun, t.record.From = true, w.Now()
+	}
+	t.record.To = w.Now()
+	if t.record.On == "" {
+		t.record.On = "request" // of any kind
+	}
+	fate := t.kind.Strike(w, t.fault, m)
+	if fate != fault.Arrives || !t.kind.Needs.Error {
+		t.record.Hits++ // an error is not answered to a command that the server does not refuse
+	}
+	if t.left > 0 {
+		if t.left--; t.left == 0 {
+			t.over = true
+			w.rec.Fault(*t.record)
+			w.watching = slices.DeleteFunc(w.watching, func(o *watch) bool { return o == t })
+		}
+	}
+	return fate == fault.Arrives
 }

@@ -7,13 +7,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
-	"math/rand/v2"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -28,21 +25,27 @@ import (
 type World struct {
 	seed     uint64
 	start    time.Time
-	locks    []string
+	locks    []*lock // in the order of the plan
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 
-	net    *network.Network
-	server *miniredis.Miniredis
-	wake   chan struct{}
+	servers []*server
+	wake    chan struct{}
 
 	schedulers map[string]*fault.Scheduler // by client
+	planned    []*struckFault              // all faults, in the order of the plan
 	faults     []strike                    // to come, in order
-	struck     []struckFault               // begun
-	roused     time.Duration               // when the last sleeper was woken
+	watching   []*watch                    // those that wait for their trigger or strike messages
+	overtaking []overtaken
+	roused     time.Duration // when the last sleeper was woken
+	// Operator has somebody force a lock free, by the lock's own means.
+	Operator func(lock string)
 
 	mu       sync.Mutex // guards what follows, which programs touch
 	sleepers []*sleeper
+	returns  []returned
+	frozen   map[string]int  // clients, by how many pauses
+	dead     map[string]bool // clients
 	failure  error
 
 	calls calls
@@ -53,24 +56,26 @@ type World struct {
 
 // New makes a world in the current bubble. The recorder gets renewals, events, faults and the
 // server log.
-func New(p *plan.Plan, runSeed uint64, locks []string, start time.Time, rec *history.Recorder) (*World, error) {
+func New(p *plan.Plan, runSeed uint64, start time.Time, rec *history.Recorder) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
-	w := &World{seed: runSeed, start: start, locks: locks, rec: rec, watchdog: time.Duration(t.Watchdog),
-		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New()}
-	w.server = miniredis.NewMiniRedis()
-	w.server.ClockTTL(true)
-	w.server.Seed(int(runSeed))
-	first, err := w.server.Dial() // starts it without a listener
-	if err != nil {
-		return nil, fmt.Errorf("miniredis: %w", err)
+	w := &World{seed: runSeed, start: start, rec: rec, watchdog: time.Duration(t.Watchdog),
+		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
+		frozen: map[string]int{}, dead: map[string]bool{}}
+	servers := p.Servers
+	if len(servers) == 0 {
+		servers = []plan.Server{{}}
 	}
-	first.Close()
-	w.net = network.New(runSeed, network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)},
-		w.notify, func(c net.Conn) { w.server.Server().ServeConn(c) })
+	for _, one := range servers {
+		s, err := w.newServer(one, runSeed, network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)})
+		if err != nil {
+			return nil, err
+		}
+		w.servers = append(w.servers, s)
+	}
+	w.locksOf(p)
 	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
-	w.log = serverLog{state: map[string]history.KeyState{},
-		values: map[string]string{}, sent: map[int64]bool{}}
+	w.log = serverLog{sent: map[int64]bool{}}
 	w.schedule(p.Faults)
 	return w, nil
 }
@@ -102,13 +107,19 @@ func (w *World) notify() {
 	}
 }
 
-// Redis returns a Redis client for a client process, with go-redis's defaults except for what
+// Redis returns a Redis client of a client process for a server, with go-redis's defaults except for what
 // would let anything but the seed decide, or would talk of the machine.
-func (w *World) Redis(client string) *redis.Client {
+func (w *World) Redis(client, server string, retry bool) *redis.Client {
+	retries := 0 // the default
+	if !retry {
+		retries = -1
+	}
+	s := w.server(server)
 	c := redis.NewClient(&redis.Options{
-		Addr:     "127.0.0.1:6379", // a host name would be looked up, outside the bubble
-		Dialer:   func(ctx context.Context, _, _ string) (net.Conn, error) { return w.net.Dial(ctx, client) },
-		PoolSize: 10, // the default depends on the number of processors
+		Addr:       "127.0.0.1:6379", // a host name would be looked up, outside the bubble
+		Dialer:     func(ctx context.Context, _, _ string) (net.Conn, error) { return s.net.Dial(ctx, client) },
+		PoolSize:   10, // the default depends on the number of processors
+		MaxRetries: retries,
 		// Equal bounds leave its jitter nothing to decide.
 		MinRetryBackoff: 100 * time.Millisecond, MaxRetryBackoff: 100 * time.Millisecond,
 		DisableIdentity:          true, // it would send the versions of Go and go-redis
@@ -128,37 +139,6 @@ func (w *World) Scheduler(client string) *fault.Scheduler {
 	return s
 }
 
-// sleeper is a program that sleeps, or a command that waits for its turn. No two wake at one
-// instant: what they do next, and the timers they start, have an order then.
-type sleeper struct {
-	at   time.Duration
-	name string // breaks ties
-	woke chan struct{}
-}
-
-// Sleep blocks a program for d and up to a millisecond more, drawn from jitter, or until
-// interrupted. It reports whether it slept to the end. Programs may call it.
-func (w *World) Sleep(name string, jitter *rand.Rand, d time.Duration, interrupted <-chan struct{}) bool {
-	return w.sleep(name, w.Now()+d+time.Duration(jitter.Int64N(int64(time.Millisecond))), interrupted)
-}
-
-func (w *World) sleep(name string, at time.Duration, interrupted <-chan struct{}) bool {
-	s := &sleeper{at: at, name: name, woke: make(chan struct{})}
-	w.mu.Lock()
-	w.sleepers = append(w.sleepers, s)
-	w.mu.Unlock()
-	w.notify()
-	select {
-	case <-s.woke:
-		return true
-	case <-interrupted:
-		w.mu.Lock()
-		w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
-		w.mu.Unlock()
-		return false
-	}
-}
-
 // event is something that is due, and makes it happen.
 type event struct {
 	at     time.Duration
@@ -172,6 +152,7 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 		bubble.Settle()
 		now := w.Now()
 		w.settled(now)
+		w.answerReturns()
 		over, ask := done(now)
 		if over || w.Failure() != nil {
 			return
@@ -206,49 +187,40 @@ func (w *World) next() event {
 			first = event{at, happen}
 		}
 	}
-	if lock, at, ok := w.log.nextExpiry(w.locks); ok {
-		consider(at, func() { w.expire(lock, at) })
+	if s, key, at, ok := w.nextExpiry(); ok {
+		consider(at, func() { w.expire(s, key, at) })
 	}
 	if len(w.faults) > 0 {
 		f := w.faults[0]
 		consider(f.at, func() { w.faults = w.faults[1:]; w.strike(f) })
 	}
-	w.mu.Lock()
-	var s *sleeper
-	for _, o := range w.sleepers {
-		if s == nil || o.at < s.at || o.at == s.at && o.name < s.name {
-			s = o
+	if s, at := w.nextSleeper(); s != nil {
+		consider(max(at, w.roused+1), func() { w.rouse(s) })
+	}
+	for _, s := range w.servers {
+		if m := s.net.Next(); m != nil {
+			consider(max(m.Due.Sub(w.start), 0), func() { w.deliver(s, m) })
 		}
-	}
-	w.mu.Unlock()
-	if s != nil {
-		consider(max(s.at, w.roused+1), func() { w.rouse(s) })
-	}
-	if m := w.net.Next(); m != nil {
-		consider(max(m.Due.Sub(w.start), 0), func() { w.deliver(m) })
 	}
 	return first
 }
 
-func (w *World) rouse(s *sleeper) {
-	w.roused = w.Now()
-	w.mu.Lock()
-	w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
-	w.mu.Unlock()
-	close(s.woke)
-}
-
-// deliver has m arrive.
-func (w *World) deliver(m *network.Message) {
+// deliver has m arrive, unless a fault has something against it.
+func (w *World) deliver(s *server, m *network.Message) {
+	if !w.fated(m) || w.waits(s, m) {
+		return
+	}
 	w.count++
 	w.traced(m)
+	w.tick(s)
 	if m.Kind == network.Data && m.Dir == network.ToServer {
 		w.arriving(m)
 	}
-	taken := w.net.Deliver(m)
+	taken := s.net.Deliver(m)
 	if m.Kind == network.Data && m.Dir == network.ToClient && taken {
 		w.log.taken = m
 	}
+	w.passed(m)
 }
 
 // traced adds a message to the trace: when, on which connection, which way, what.
@@ -270,8 +242,10 @@ func (w *World) Trace() (string, int) { return hex.EncodeToString(w.trace.Sum(ni
 // Nothing is recorded any more.
 func (w *World) Close(release func()) {
 	w.log.closed = true
-	w.faults = nil
-	w.net.HealAll(w.start.Add(w.Now()))
+	w.faults, w.watching = nil, nil
+	for _, s := range w.servers {
+		s.net.HealAll(w.start.Add(w.Now()))
+	}
 	released := make(chan struct{})
 	go func() {
 		defer close(released)
@@ -281,6 +255,8 @@ func (w *World) Close(release func()) {
 	deadline := w.Now() + 5*time.Minute
 	w.mu.Lock()
 	w.failure = nil // it has been reported; what is left is to tidy up
+	clear(w.frozen)
+	clear(w.dead)
 	for _, s := range w.sleepers {
 		s.at = min(s.at, w.Now())
 	}
@@ -288,12 +264,19 @@ func (w *World) Close(release func()) {
 	w.Run(func(now time.Duration) (bool, time.Duration) {
 		select {
 		case <-released:
-			return w.net.Links() == 0 || now >= deadline, deadline
+			links := 0
+			for _, s := range w.servers {
+				links += s.net.Links()
+			}
+			return links == 0 || now >= deadline, deadline
 		default:
 			return now >= deadline, deadline
 		}
 	})
-	w.server.Close()
+	for _, s := range w.servers {
+		s.admin.Close()
+		s.redis.Close()
+	}
 }
 
 // OwnerNamed tells the world that an owner's name, as it stands in commands, belongs to a client.

@@ -1,0 +1,16 @@
+package fault
+
+import (
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// scriptFlush is SCRIPT FLUSH: the server forgets all scripts, and says NOSCRIPT to their digests.
+var scriptFlush = Kind{
+	Name:  "script-flush",
+	About: "the server forgets all scripts",
+	Begin: func(t Target, f plan.Fault, record *history.Fault) {
+		t.FlushScripts(f.Server)
+		record.Hits = 1
+	},
+}

@@ -1,0 +1,175 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// What faults do to messages, connections and clients. All of it is for the world's goroutine, at
+// a moment when everything is at rest and collected.
+
+// Drop takes m, which Next returned, off its queue and loses it. What follows it on its connection
+// the same way is lost as well, since TCP delivers nothing behind a gap; only the end of the
+// connection still arrives.
+func (n *Network) Drop(m *Message) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m.Link.take(m)
+	m.Link.hole[m.Dir] = true
+	n.forget(m.Link)
+}
+
+// Take takes m, which Next returned, off its queue. Somebody else answers it, with Answer.
+func (n *Network) Take(m *Message) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m.Link.take(m)
+}
+
+// Answer sends data to the client on a connection, as the server would.
+func (n *Network) Answer(l *Link, data []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	l.raw[ToClient] = append(l.raw[ToClient], chunk{kind: Data, data: data})
+}
+
+// Postpone has m, which Next returned, arrive at due instead. What follows it on its connection
+// the same way waits for it.
+func (n *Network) Postpone(m *Message, due time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	m.Due = due
+}
+
+// Copy has a copy of request m arrive at due, on a connection of its own, as from a middleman that
+// sends again what it thinks was lost. The server's answer to it goes to nobody.
+func (n *Network) Copy(m *Message, due time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.copies++
+	l := n.newLink(m.Link.Client, copyNumber+n.copies, fmt.Sprintf("%s+%d", m.Link.Name, n.copies))
+	l.ends[ToClient].closed = true
+	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Connect, Sent: m.Sent}, due.Add(-time.Microsecond))
+	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Data, Data: m.Data, Args: m.Args, Sent: m.Sent, Note: m.Note}, due)
+	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Close, Sent: m.Sent}, due.Add(time.Microsecond))
+}
+
+// copyNumber is above the numbers of all connections that clients dial.
+const copyNumber = 1 << 30
+
+// Reset breaks a connection: what is under way on it is lost, and both ends learn of it at once.
+func (n *Network) Reset(l *Link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.reset(l)
+}
+
+// ResetAll breaks all connections of a client, or of all clients for "". It returns how many.
+func (n *Network) ResetAll(client string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	broken := 0
+	for _, l := range slices.Clone(n.links) {
+		if (client == "" || l.Client == client) && !l.broken {
+			n.reset(l)
+			broken++
+		}
+	}
+	return broken
+}
+
+func (n *Network) reset(l *Link) {
+	l.broken = true
+	l.queue, l.raw = [2][]*Message{}, [2][]chunk{}
+	if !l.accepted {
+		l.ends[ToServer].closed = true // the server never had it
+	}
+	if !l.isUp {
+		l.isUp = true
+		close(l.up)
+	}
+	for _, e := range l.ends {
+		e.readable.Broadcast()
+	}
+	n.forget(l)
+}
+
+// Refuse has the server refuse connections, or accept them again.
+func (n *Network) Refuse(down bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.down = down
+}
+
+// ErrRefused is what Dial returns when nobody listens.
+var ErrRefused = fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
+
+var errReset = fmt.Errorf("connection: %w", syscall.ECONNRESET)
+
+// Freeze stops a client's process: what it writes stays where it is, what it is sent waits to be
+// read, and its read deadlines do not come, until as many calls of [Network.Thaw].
+func (n *Network) Freeze(client string) {
+	n.mu.Lock()
+	n.frozen[client]++
+	n.mu.Unlock()
+	n.Block(client, ToClient)
+}
+
+// Grace is how long after a thaw those deadlines come that came due before: a process that wakes up
+// reads what waits in its sockets before it calls anything late.
+const Grace = 50 * time.Millisecond
+
+// Thaw undoes one Freeze. It returns how many messages had been waiting for the client.
+func (n *Network) Thaw(client string, now time.Time) int {
+	n.mu.Lock()
+	if n.frozen[client]--; n.frozen[client] == 0 {
+		for _, l := range n.links {
+			if e := l.ends[ToClient]; l.Client == client && e.overslept {
+				e.overslept = false
+				e.wakeAfter(Grace)
+			}
+		}
+	}
+	n.mu.Unlock()
+	return n.Heal(client, ToClient, now)
+}
+
+// Cut ends a client's process: from now on nothing that it writes leaves it, and nothing reaches
+// it. Its connections linger, or are reset by its operating system.
+func (n *Network) Cut(client string, reset bool, now time.Time) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cut[client] = true
+	for _, l := range n.links {
+		if l.Client == client && reset && l.accepted {
+			l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Close, Sent: now}, now.Add(n.draw(client)))
+		}
+	}
+}
+
+// Down reports whether the server refuses connections.
+func (n *Network) Down() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.down
+}
+
+// take removes m, the first of its queue.
+func (l *Link) take(m *Message) {
+	if q := l.queue[m.Dir]; len(q) == 0 || q[0] != m {
+		panic(errors.New("network: a message that is not the first of its connection"))
+	}
+	l.queue[m.Dir] = l.queue[m.Dir][1:]
+}
+
+// Ready reports whether m, which Next returned, could still be delivered: it is where it was, and
+// nothing holds it up.
+func (n *Network) Ready(m *Message) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	q := m.Link.queue[m.Dir]
+	return len(q) > 0 && q[0] == m && n.blocked[m.Link.Client][m.Dir] == 0
+}

@@ -1,0 +1,110 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// resource is what a lock protects: a number, which is no part of Redis and answers at once.
+type resource struct {
+	value int64
+	token int64 // the highest that a fenced write came with
+}
+
+// work is a critical section: an unprotected read, some work, and a write of what was read, plus
+// one. It stops when the lock says that the hold is lost.
+func (t *thread) work(s plan.Step) {
+	h := t.held[s.Lock]
+	if h == nil {
+		return
+	}
+	select {
+	case <-h.lost:
+		return
+	default:
+	}
+	value := t.read(s.Lock)
+	if !t.sleep(time.Duration(s.For), h.lost) {
+		return
+	}
+	token := int64(0)
+	if s.Fenced {
+		token = h.token
+	}
+	if s.Late > 0 {
+		t.writeLate(s, value+1, token)
+	} else {
+		t.write(s.Lock, value+1, token)
+	}
+}
+
+func (t *thread) read(lock string) int64 {
+	r := t.run
+	if r.over.Load() {
+		return 0
+	}
+	id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Read})
+	r.mu.Lock()
+	value := r.resource(lock).value
+	r.mu.Unlock()
+	r.rec.Return(id, history.OK, value, 0, nil)
+	r.rec.Amend(id, func(op *history.Op) {
+		op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, history.OK
+	})
+	return value
+}
+
+func (t *thread) write(lock string, value, token int64) {
+	r := t.run
+	if r.over.Load() {
+		return
+	}
+	id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Write})
+	answer := r.put(lock, value, token)
+	r.rec.Return(id, answer, value, token, nil)
+	r.rec.Amend(id, func(op *history.Op) {
+		op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, answer
+	})
+}
+
+// writeLate sends a write that takes effect later; the program does not wait for it, and the
+// client's fate does not touch it any more.
+func (t *thread) writeLate(s plan.Step, value, token int64) {
+	r := t.run
+	id := r.rec.Add(history.Op{Client: t.client, Owner: t.owner, Lock: s.Lock, Kind: history.Write, Call: r.world.Now(), Value: value, Token: token})
+	r.started("")
+	go func() {
+		defer r.ended("")
+		r.world.Sleep("write "+t.owner, "", t.late, s.Late.Duration(), nil)
+		if r.over.Load() {
+			return
+		}
+		answer, now := r.put(s.Lock, value, token), r.world.Now()
+		r.rec.Amend(id, func(op *history.Op) {
+			op.Return, op.Outcome = now, answer
+			op.Evidence, op.Executed, op.Answer = history.Executed, now, answer
+		})
+	}()
+}
+
+// resource returns what a lock protects; r.mu is held.
+func (r *run) resource(lock string) *resource {
+	if r.resources[lock] == nil {
+		r.resources[lock] = &resource{}
+	}
+	return r.resources[lock]
+}
+
+// put writes to a resource, which refuses a token lower than the highest it has seen.
+func (r *run) put(lock string, value, token int64) history.Outcome {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := r.resource(lock)
+	if token != 0 && token < one.token {
+		return history.Rejected
+	}
+	one.value, one.token = value, max(one.token, token)
+	return history.OK
+}

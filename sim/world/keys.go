@@ -1,0 +1,203 @@
+package world
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// A lock is what programs know by one name: a key on one server, or a group of several, which an
+// owner holds as long as its key is there on enough of them. It is judged as a whole: who holds it,
+// how often, and until when, can be told from its keys at any time.
+type lock struct {
+	name   string
+	parts  []part
+	quorum int // on how many of its parts an owner must be
+	state  history.KeyState
+}
+
+type part struct {
+	server *server
+	key    string
+}
+
+// locksOf lists the locks of a plan, and tells the servers their keys.
+func (w *World) locksOf(p *plan.Plan) {
+	for _, name := range p.Locks() {
+		l := &lock{name: name, quorum: 1}
+		if g, ok := p.Group(name); ok {
+			for _, m := range g.Members {
+				l.parts = append(l.parts, part{w.server(m.Server), m.Lock})
+			}
+			if l.quorum = len(l.parts); g.Kind == plan.Red {
+				l.quorum = len(l.parts)/2 + 1
+			}
+		} else {
+			l.parts = []part{{w.servers[0], name}}
+		}
+		for _, part := range l.parts {
+			if !slices.Contains(part.server.keys, part.key) {
+				part.server.keys = append(part.server.keys, part.key)
+			}
+		}
+		w.locks = append(w.locks, l)
+	}
+}
+
+// of lists the locks that a key is part of.
+func (w *World) of(s *server, key string) []*lock {
+	var all []*lock
+	for _, l := range w.locks {
+		if slices.Contains(l.parts, part{s, key}) {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// simple reports whether the lock is one key.
+func (l *lock) simple() bool { return len(l.parts) == 1 && l.parts[0].key == l.name }
+
+// whole is the lock's state, as its keys have it.
+func (l *lock) whole() history.KeyState {
+	if l.simple() {
+		return l.parts[0].server.state[l.parts[0].key]
+	}
+	var owners []string
+	counts, deadlines := map[string][]int64{}, map[string][]time.Duration{}
+	for _, p := range l.parts {
+		s := p.server.state[p.key]
+		for _, h := range s.Holdings {
+			if counts[h.Owner] == nil {
+				owners = append(owners, h.Owner)
+			}
+			counts[h.Owner] = append(counts[h.Owner], h.Count)
+			deadlines[h.Owner] = append(deadlines[h.Owner], s.Deadline)
+		}
+	}
+	slices.Sort(owners)
+	var whole history.KeyState
+	for _, o := range owners {
+		if len(counts[o]) < l.quorum {
+			continue
+		}
+		slices.Sort(counts[o])
+		slices.SortFunc(deadlines[o], latestFirst)
+		whole.Holdings = append(whole.Holdings, history.Holding{Owner: o, Count: counts[o][len(counts[o])-l.quorum]})
+		whole.Deadline = deadlines[o][l.quorum-1]
+	}
+	return whole
+}
+
+// latestFirst orders deadlines; 0 is never.
+func latestFirst(a, b time.Duration) int {
+	switch {
+	case a == b:
+		return 0
+	case a == 0 || b != 0 && a > b:
+		return -1
+	}
+	return 1
+}
+
+// look reads a key.
+func (w *World) look(s *server, key string, now time.Duration) history.KeyState {
+	var state history.KeyState
+	w.tick(s)
+	switch kind := s.redis.Type(key); kind {
+	case "hash":
+		fields, _ := s.redis.HKeys(key)
+		slices.Sort(fields)
+		for _, f := range fields {
+			n, err := strconv.ParseInt(s.redis.HGet(key, f), 10, 64)
+			if err != nil {
+				n = 1
+			}
+			state.Holdings = append(state.Holdings, history.Holding{Owner: f, Count: n})
+		}
+	case "string":
+		value, _ := s.redis.Get(key)
+		if value == foreign {
+			return state // no lock's
+		}
+		if owner, ok := s.values[key+"\x00"+value]; ok {
+			value = owner
+		}
+		state.Holdings = []history.Holding{{Owner: value, Count: 1}}
+	case "":
+		return state
+	default:
+		state.Holdings = []history.Holding{{Owner: "(" + kind + ")", Count: 1}}
+	}
+	if ttl := s.redis.TTL(key); ttl > 0 {
+		state.Deadline = now + ttl
+	}
+	return state
+}
+
+// foreign is what an overwritten key contains.
+const foreign = "something else"
+
+// own learns whose value a string key holds when a call of an acquiring owner set it.
+func (w *World) own(s *server, key string, op history.Op, after history.KeyState) history.KeyState {
+	if !op.Kind.Acquires() || len(after.Holdings) != 1 || s.redis.Type(key) != "string" || w.known(after.Holdings[0].Owner) {
+		return after
+	}
+	s.values[key+"\x00"+after.Holdings[0].Owner] = op.Owner
+	after.Holdings[0].Owner = op.Owner
+	return after
+}
+
+func (w *World) known(owner string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, ok := w.calls.owners[owner]
+	return ok
+}
+
+// nextExpiry returns the key that expires first, and when.
+func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) {
+	for _, srv := range w.servers {
+		for _, k := range srv.keys {
+			if d := srv.state[k].Deadline; d != 0 && (!ok || d < at) {
+				s, key, at, ok = srv, k, d, true
+			}
+		}
+	}
+	return s, key, at, ok
+}
+
+// expire lets a key expire, now that its deadline has come.
+func (w *World) expire(s *server, key string, at time.Duration) {
+	w.changed(s, key, w.look(s, key, w.Now()), func(l *lock, after history.KeyState) {
+		if len(after.Holdings) == 0 {
+			w.rec.Event(history.Event{At: at, Kind: history.Expire, Lock: l.name})
+		}
+	})
+	w.record(s)
+}
+
+// changed notes a key's new state, and calls tell for each lock that changed by it.
+func (w *World) changed(s *server, key string, after history.KeyState, tell func(l *lock, after history.KeyState)) {
+	s.state[key] = after
+	for _, l := range w.of(s, key) {
+		before := l.state
+		l.state = l.whole()
+		if !w.log.closed && !same(before, l.state) && len(before.Holdings) > 0 {
+			tell(l, l.state)
+		}
+	}
+}
+
+// Keys returns the state of the locks that are still held, in the order of the plan.
+func (w *World) Keys() (locks []string, states []history.KeyState) {
+	for _, l := range w.locks {
+		if len(l.state.Holdings) > 0 {
+			locks, states = append(locks, l.name), append(states, l.state)
+		}
+	}
+	return locks, states
+}

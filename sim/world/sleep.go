@@ -1,0 +1,100 @@
+package world
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// sleeper is a program that sleeps, or a command that waits for its turn. No two wake at one
+// instant: what they do next, and the timers they start, have an order then.
+type sleeper struct {
+	at     time.Duration
+	name   string // breaks ties
+	client string
+	cut    bool // interrupted while its client was paused
+	woke   chan struct{}
+}
+
+// Sleep blocks a program, of that name and client, for d and up to a millisecond more, drawn from jitter, or until
+// interrupted. It reports whether it slept to the end. Programs may call it.
+//
+// A program of a paused client sleeps until the client goes on. If it is past its time then, it has
+// slept to the end, even if it was interrupted meanwhile: it may have looked before it was paused.
+func (w *World) Sleep(name, client string, jitter *rand.Rand, d time.Duration, interrupted <-chan struct{}) bool {
+	s := w.lie(name, client, d+time.Duration(jitter.Int64N(int64(time.Millisecond))))
+	select {
+	case <-s.woke:
+		return true
+	case <-interrupted:
+	}
+	w.mu.Lock()
+	if w.frozen[s.client] > 0 || w.dead[s.client] {
+		s.cut = true
+		w.mu.Unlock()
+		<-s.woke
+		return w.Now() >= s.at
+	}
+	w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
+	w.mu.Unlock()
+	return false
+}
+
+// Pass blocks a program, of that name and client, while its client is paused, or dead. Programs may
+// call it, and call it before they record what they were told.
+func (w *World) Pass(name, client string) {
+	if w.Stopped(client) {
+		<-w.lie(name, client, 0).woke
+	}
+}
+
+// lie makes a sleeper.
+func (w *World) lie(name, client string, d time.Duration) *sleeper {
+	w.mu.Lock()
+	s := &sleeper{at: w.Now() + d, name: name, client: client, woke: make(chan struct{})}
+	w.sleepers = append(w.sleepers, s)
+	w.mu.Unlock()
+	w.notify()
+	return s
+}
+
+// nextSleeper returns the program that wakes up first, and when.
+func (w *World) nextSleeper() (first *sleeper, at time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sleepers {
+		if w.frozen[s.client] > 0 || w.dead[s.client] {
+			continue
+		}
+		due := s.at
+		if s.cut {
+			due = min(due, w.Now())
+		}
+		if first == nil || due < at || due == at && s.name < first.name {
+			first, at = s, due
+		}
+	}
+	return first, at
+}
+
+func (w *World) rouse(s *sleeper) {
+	w.roused = w.Now()
+	w.mu.Lock()
+	w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
+	w.mu.Unlock()
+	close(s.woke)
+}
+
+// Dead reports whether a client was killed. Programs may call it.
+func (w *World) Dead(client string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.dead[client]
+}
+
+// Stopped reports whether a client is paused or was killed. Programs may call it.
+func (w *World) Stopped(client string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.frozen[client] > 0 || w.dead[client]
+}

@@ -1,0 +1,189 @@
+package world
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/network"
+)
+
+// What faults do to clients and messages.
+
+// PauseWatchdog implements [fault.Target].
+func (w *World) PauseWatchdog(client string) { w.Scheduler(client).Pause() }
+
+// ResumeWatchdog implements [fault.Target].
+func (w *World) ResumeWatchdog(client string) int { return w.Scheduler(client).Resume() }
+
+// PauseClient implements [fault.Target]. Timers that the lock library and go-redis started run in
+// virtual time also meanwhile; what they make the client send waits until it goes on, as if they
+// had run then.
+func (w *World) PauseClient(client string) {
+	w.Scheduler(client).Pause()
+	for _, s := range w.servers {
+		s.net.Freeze(client)
+	}
+	w.mu.Lock()
+	w.frozen[client]++
+	w.mu.Unlock()
+}
+
+// ResumeClient implements [fault.Target].
+func (w *World) ResumeClient(client string) int {
+	w.mu.Lock()
+	w.frozen[client]--
+	w.mu.Unlock()
+	held := 0
+	for _, s := range w.servers {
+		held += s.net.Thaw(client, w.start.Add(w.Now()))
+	}
+	return held + w.Scheduler(client).Resume()
+}
+
+// KillClient implements [fault.Target].
+func (w *World) KillClient(client string, reset bool) {
+	w.Scheduler(client).Pause()
+	for _, s := range w.servers {
+		s.net.Cut(client, reset, w.start.Add(w.Now()))
+	}
+	w.mu.Lock()
+	w.dead[client] = true
+	w.mu.Unlock()
+	w.rec.Event(history.Event{At: w.Now(), Kind: history.Died, Client: client})
+}
+
+// Partition implements [fault.Target].
+func (w *World) Partition(client, server string, requests, replies bool) {
+	for _, s := range w.servers {
+		if server != "" && s.name != server {
+			continue
+		}
+		if requests {
+			s.net.Block(client, network.ToServer)
+		}
+		if replies {
+			s.net.Block(client, network.ToClient)
+		}
+	}
+}
+
+// Heal implements [fault.Target].
+func (w *World) Heal(client, server string, requests, replies bool) int {
+	held := 0
+	now := w.start.Add(w.Now())
+	for _, s := range w.servers {
+		if server != "" && s.name != server {
+			continue
+		}
+		if requests {
+			held += s.net.Heal(client, network.ToServer, now)
+		}
+		if replies {
+			held += s.net.Heal(client, network.ToClient, now)
+		}
+	}
+	return held
+}
+
+// CloseConnections implements [fault.Target].
+func (w *World) CloseConnections(client string) int {
+	n := 0
+	for _, s := range w.servers {
+		n += s.net.ResetAll(client)
+	}
+	return n
+}
+
+// Drop implements [fault.Target].
+func (w *World) Drop(m fault.Message) {
+	message := m.(*network.Message)
+	noteOf(message).server.net.Drop(message)
+}
+
+// Reset implements [fault.Target].
+func (w *World) Reset(m fault.Message) {
+	message := m.(*network.Message)
+	noteOf(message).server.net.Reset(message.Link)
+}
+
+// Delay implements [fault.Target].
+func (w *World) Delay(m fault.Message, by time.Duration) {
+	message := m.(*network.Message)
+	noteOf(message).server.net.Postpone(message, w.start.Add(w.Now()+by))
+}
+
+// Copy implements [fault.Target].
+func (w *World) Copy(m fault.Message, by time.Duration) {
+	message := m.(*network.Message)
+	noteOf(message).server.net.Copy(message, w.start.Add(w.Now()+by))
+}
+
+// overtaken is a message that waits to be overtaken.
+type overtaken struct{ message *network.Message }
+
+// Overtake implements [fault.Target].
+func (w *World) Overtake(m fault.Message, most time.Duration) {
+	w.Delay(m, most)
+	w.overtaking = append(w.overtaking, overtaken{m.(*network.Message)})
+}
+
+// passed lets messages go on that m has overtaken.
+func (w *World) passed(m *network.Message) {
+	w.overtaking = slices.DeleteFunc(w.overtaking, func(o overtaken) bool {
+		slow := o.message
+		if slow == m {
+			return true
+		}
+		if slow.Link.Client != m.Link.Client || slow.Dir != m.Dir || slow.Link == m.Link {
+			return false
+		}
+		if n := noteOf(slow).server.net; n.Ready(slow) {
+			n.Postpone(slow, w.start.Add(w.Now()))
+		}
+		return true
+	})
+}
+
+// errorTexts are Redis's words.
+var errorTexts = map[string]string{
+	"BUSY":     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+	"LOADING":  "LOADING Redis is loading the dataset in memory",
+	"READONLY": "READONLY You can't write against a read only replica.",
+	"OOM":      "OOM command not allowed when used memory > 'maxmemory'.",
+	"MISCONF":  "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
+}
+
+// Refuse implements [fault.Target].
+func (w *World) Refuse(m fault.Message, code string) bool {
+	message := m.(*network.Message)
+	name := strings.ToLower(message.Args[0])
+	switch code {
+	case "BUSY", "LOADING":
+		if name == "hello" || name == "client" || name == "auth" || name == "quit" {
+			return false
+		}
+	default:
+		if !writes(name) {
+			return false
+		}
+	}
+	w.arriving(message)
+	n := noteOf(message).server.net
+	n.Take(message)
+	n.Answer(message.Link, []byte("-"+errorTexts[code]+"\r\n"))
+	return true
+}
+
+// writes reports whether a command may write. A script is taken to: Redis finds out when it tries,
+// and the lock's scripts do nothing before that.
+func writes(name string) bool {
+	switch name {
+	case "eval", "evalsha", "fcall", "set", "del", "unlink", "expire", "pexpire", "expireat", "pexpireat", "getex",
+		"hset", "hdel", "hincrby", "incr", "persist", "getdel", "setnx":
+		return true
+	}
+	return false
+}
