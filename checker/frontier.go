@@ -264,8 +264,9 @@ func (s *search) offerToken(x *action, group int32) {
 // offer appends a move that lets action j take effect, if it can and it is of any use.
 func (s *search) offer(x *action, j int32, m move) {
 	a := &s.c.actions[j]
-	if s.lazy && a.verb == acquires && a.owner == s.cfg.state.owner && x.owner != a.owner {
-		return // one more hold helps only its owner
+	if s.lazy && a.verb == acquires && a.owner == s.cfg.state.owner && x.owner != a.owner &&
+		s.c.own[a.owner].without(s.c.maybe).without(s.cfg.done).empty() {
+		return // one more hold helps only its owner, which asks for nothing
 	}
 	next, ok := s.machine.step(s.cfg.state, a)
 	if !ok || !a.certain && next == s.cfg.state || !s.c.ready(j, s.cfg.done) {
