@@ -44,9 +44,11 @@ func inUse() float64 {
 func measure(b *testing.B, h *history.History, judge func(f *facts, l *lockFacts) string) {
 	f, l := lockOf(h, benchOptions())
 	said := ""
-	before := inUse()
 	most := 0.0
 	for b.Loop() {
+		b.StopTimer()
+		before := inUse() // without what the round before left
+		b.StartTimer()
 		stop := watch(before, &most)
 		said = judge(f, l)
 		stop()

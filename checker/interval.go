@@ -84,6 +84,16 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 	for o := range v.holders {
 		v.holders[o].ended = -1
 	}
+	grants, questions := 0, 0
+	for i := range actions {
+		switch a := &actions[i]; a.verb {
+		case acquires:
+			grants++
+		case findsBusy, findsHeld, findsFree:
+			questions++
+		}
+	}
+	v.sessions, v.asked = make([]session, 0, grants), make([]question, 0, questions)
 	for i := range actions {
 		switch a := &actions[i]; a.verb {
 		case expires, deletes:
