@@ -6,8 +6,8 @@ import (
 	"sort"
 )
 
-// The interval checker decides histories without unknown outcomes by intervals alone, in
-// O(n log n) and without a search:
+// The interval checker decides histories in which no unknown outcome matters by intervals alone,
+// in O(n log n) and without a search:
 //
 //  1. Each owner's answers are replayed in the order of its calls, with what the environment did:
 //     only they and the environment can change whether it holds.
@@ -21,8 +21,9 @@ import (
 //     expiry looks only at calls.
 //
 // Where a choice is left that is not best for all (a grant around an expiry, who asks for free
-// time), one is made. A history that fits then is legal; one that does not is left to others.
-// So is what has operations it knows nothing of: forced releases, times to live, changed clocks.
+// time, whether a call that never returned took effect), one is made. A history that fits then is legal; one that does not is left to others.
+// So is what it knows nothing of: unknown outcomes that close, forced releases, times to live,
+// changed clocks.
 //
 // That a history without such choices which does not fit is illegal follows from 1 to 5: each
 // only uses what holds in every order.
@@ -102,7 +103,10 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 			return Undecided, false
 		default:
 			if !a.certain {
-				return Undecided, false
+				v.guessed = true // take it that it never happened
+				if a.ret != open {
+					return Undecided, false
+				}
 			}
 		}
 	}
@@ -120,8 +124,11 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 		return 1
 	})
 	for i := range actions {
-		if a := &actions[i]; a.owner != 0 {
+		if a := &actions[i]; a.owner != 0 && a.certain {
 			v.replay(a)
+			if v.beyond || v.broken && v.guessed {
+				return Undecided, false
+			}
 		}
 	}
 	v.finish()

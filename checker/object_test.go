@@ -321,6 +321,7 @@ func TestObjectIsUndecidedWhenNobodyCanTell(t *testing.T) {
 		s.op(fmt.Sprintf("w%d:1", i), history.TryLock, at(1), at(2), history.Busy)
 	}
 	s.op("c1:1", history.Unlock, at(3), at(4), history.Unknown)
+	s.take("c2:1", at(5), at(6), 0) // so that somebody has to think about the unlock
 	r := Judge(context.Background(), blind(s.done()), Options{}).Result(Object)
 	if r.Status != Undecided || r.AsExpected() || !strings.Contains(r.Summary, "under way at once") {
 		t.Errorf("%s: %s", r.Status, r.Summary)
@@ -329,6 +330,7 @@ func TestObjectIsUndecidedWhenNobodyCanTell(t *testing.T) {
 	cancel()
 	s = baseline()
 	s.op("c9:1", history.TryLock, at(50), at(51), history.Unknown)
+	s.unlock("c9:1", at(52), history.Released)
 	if r := Judge(canceled, blind(s.done()), Options{}).Result(Object); r.Status != Undecided || !strings.Contains(r.Summary, "cancelled") {
 		t.Errorf("after cancellation: %s: %s", r.Status, r.Summary)
 	}
