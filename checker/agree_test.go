@@ -261,6 +261,13 @@ func agree(t *testing.T, h *history.History, s shape, touch bool, tally map[stri
 			t.Fatal("too many at once")
 		}
 		first := search.run()
+		if first.status == Broken {
+			part := search.window(context.Background(), f, l, first, names)
+			tally["part "+string(part)]++
+			if part == porcupine.Ok && !touch || search.explain(f, l, first, names).Text == "" {
+				t.Errorf("porcupine accepts the part that shows the violation, of\n%s", testCase(h))
+			}
+		}
 		want := map[porcupine.CheckResult]Status{porcupine.Ok: Holds, porcupine.Illegal: Broken, porcupine.Unknown: Undecided}[second]
 		tally[string(first.status)]++
 		if spoken, ok := byIntervals(actions, len(names), machineOf(s.kind)); ok {
