@@ -182,3 +182,18 @@ func BenchmarkObjectViolation(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkJudgeLong is a whole verdict on a long history from elsewhere: all guarantees, causes and
+// the story.
+func BenchmarkJudgeLong(b *testing.B) {
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			h := traffic{seed: 1, ops: n, clients: 32, unknown: 0.01, windows: true}.make()
+			for b.Loop() {
+				if r := Judge(context.Background(), h, Options{}).Result(Object); r.Status != Holds {
+					b.Fatal(r.Summary)
+				}
+			}
+		})
+	}
+}

@@ -14,6 +14,20 @@
 // order, who held on the server (tenure.go), who believed to hold (belief.go). Causes are found
 // in the faults and the server log (cause.go) and told as a story (story.go).
 //
+// Who decides object, each faster or stronger where it applies (object.go, blackbox.go):
+//
+//   - the witness replay, when the server's order is known (witness.go);
+//   - the interval checker, when no unknown outcome matters (interval.go);
+//   - the frontier checker, a search in which the length of the history plays no part
+//     (frontier.go; its place in the history is in cursor.go, unknown outcomes in tokens.go, what
+//     it remembers in memo.go, where it never goes back behind in cut.go);
+//   - porcupine, as a second opinion on small histories and on the part of a long one that shows
+//     a violation (porcupine.go).
+//
+// The searching ones see operations reduced to actions (action.go) of a machine that does what
+// package model says (machine.go). That all agree is tested on random histories: go test
+// ./checker -run Agree -agree 300000.
+//
 // It must not know worlds, plans, or subjects: a history is all it gets, and two equal histories
 // get equal verdicts. Only the budgets of the searching checkers are in wall time, and what they
 // leave open is undecided, never held.

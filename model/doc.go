@@ -7,6 +7,7 @@
 // whether a lost call took effect) is the business of package checker, which tries these
 // functions. So they never change their arguments and never look anything up.
 //
-// lease.go is the reentrant lease lock. To add another object, copy it: a state type that is
+// lease.go is the reentrant lease lock, kind.go what a mutex and a fenced lock have of their own,
+// quorum.go a lock made of several: MultiLock and RedLock. To add another object, copy it: a state type that is
 // comparable with ==, one step for operations, one for the environment, and the table of rules.
 package model
