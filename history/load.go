@@ -2,6 +2,7 @@ package history
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -82,19 +83,17 @@ func (l *loader) read(r io.Reader) error {
 
 // line adds one line; it returns what is wrong with it, or "".
 func (l *loader) line(line []byte, n int) string {
-	var kind struct {
-		Record string `json:"record"`
+	record, what := recordOf(line)
+	if what != "" {
+		return what
 	}
-	if err := json.Unmarshal(line, &kind); err != nil {
-		return "not a JSON object: " + err.Error()
-	}
-	if wantHeader := n == 1 && l.first; (kind.Record == headerRecord) != wantHeader {
+	if wantHeader := n == 1 && l.first; (record == headerRecord) != wantHeader {
 		if wantHeader {
-			return fmt.Sprintf("record %q comes first; a history begins with a header record", kind.Record)
+			return fmt.Sprintf("record %q comes first; a history begins with a header record", record)
 		}
 		return "a second header"
 	}
-	switch kind.Record {
+	switch record {
 	case headerRecord:
 		var v struct {
 			Record string `json:"record"`
@@ -160,9 +159,25 @@ func (l *loader) line(line []byte, n int) string {
 		}
 		l.h.End = &v.End
 	default:
-		return fmt.Sprintf("unknown record %q; it must be header, op, event, fault, served or end", kind.Record)
+		return fmt.Sprintf("unknown record %q; it must be header, op, event, fault, served or end", record)
 	}
 	return ""
+}
+
+// recordOf is what a line calls itself, or what is wrong with it. Nearly all begin with it.
+func recordOf(line []byte) (record, what string) {
+	if rest, ok := bytes.CutPrefix(line, []byte(`{"record":"`)); ok {
+		if name, _, ok := bytes.Cut(rest, []byte(`"`)); ok && !bytes.ContainsRune(name, '\\') {
+			return string(name), ""
+		}
+	}
+	var kind struct {
+		Record string `json:"record"`
+	}
+	if err := json.Unmarshal(line, &kind); err != nil {
+		return "", "not a JSON object: " + err.Error()
+	}
+	return kind.Record, ""
 }
 
 func (l *loader) op(op Op, line int) string {
