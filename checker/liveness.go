@@ -35,6 +35,9 @@ func (f *facts) overdue() time.Duration { return promptTolerance + 8*f.latency()
 
 // judgeLiveness asks whether what should happen did, and in time.
 func judgeLiveness(_ context.Context, f *facts) Result {
+	if f.h.Header.LatencyMax == 0 {
+		return notClaimed("the history does not say how slow a message may be, so that nothing can be called late")
+	}
 	var violations []Violation
 	waits := 0
 	for _, l := range f.locks {

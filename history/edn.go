@@ -161,6 +161,9 @@ func (j *jepsen) complete(process, kind, f string, m map[string]any) string {
 		op.Outcome, op.Error = Failed, why
 	case op.Kind.Acquires():
 		op.Outcome, op.Token = Acquired, tokenOf(m["value"])
+		if op.Token != 0 && !j.h.Can("fencing") {
+			j.h.Header.Abilities = append(j.h.Header.Abilities, "fencing")
+		}
 		j.holds[hold]++
 	case j.holds[hold] > 1:
 		op.Outcome = Decremented
