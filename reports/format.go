@@ -13,6 +13,7 @@ type Run struct {
 	History *history.History // nil: only the verdict is known
 	Command string           // the command that reproduces the run
 	Picture string           // name of porcupine's own picture, relative to the report; empty: none
+	Shrunk  *Run             // a smaller run that breaks in the same way; nil: none is known
 }
 
 // Format is one file that a run leaves behind for people or machines.

@@ -2,13 +2,13 @@ package reports
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"cmp"
 	"embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -23,6 +23,7 @@ import (
 type HTMLOptions struct {
 	Command string // reproduces the run; empty: not shown
 	Picture string // file name of porcupine's own picture, relative to the page; empty: no link
+	Shrunk  *Run   // a smaller run that breaks in the same way, to be told beside this one; nil: none
 }
 
 // What the page shows in full; the files of the run have the rest.
@@ -50,7 +51,7 @@ func HTML(w io.Writer, h *history.History, v *checker.Verdict, o HTMLOptions) er
 }
 
 func writeHTML(w io.Writer, r Run) error {
-	return HTML(w, r.History, r.Verdict, HTMLOptions{Command: r.Command, Picture: r.Picture})
+	return HTML(w, r.History, r.Verdict, HTMLOptions{Command: r.Command, Picture: r.Picture, Shrunk: r.Shrunk})
 }
 
 //go:embed web
@@ -84,12 +85,20 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	hash := sha256.Sum256(script)
 	return &assets{
 		tmpl: tmpl, Style: template.CSS(style), ManyStyle: template.CSS(many), Script: template.JS(script),
-		ScriptHash: "sha256-" + base64.StdEncoding.EncodeToString(hash[:]),
+		ScriptHash: scriptHash(script),
 	}, nil
 })
+
+// ScriptHash names the one script of the page that [HTML] writes, as a Content-Security-Policy does.
+func ScriptHash() string {
+	assets, err := loadAssets()
+	if err != nil {
+		return scriptHash(nil)
+	}
+	return assets.ScriptHash
+}
 
 // joined is embedded files in one.
 func joined(names ...string) ([]byte, error) {
@@ -138,6 +147,22 @@ type page struct {
 	Provenance  []fact
 	Command     string
 	PictureLink string
+	Shrunk      *shrunk
+}
+
+// shrunk is a smaller run that breaks in the same way.
+type shrunk struct {
+	Size    string
+	Sketch  *sketch
+	Story   []momentView
+	Command string
+}
+
+func newShrunk(r *Run, full *checker.Verdict) *shrunk {
+	p := newPage(r.History, r.Verdict, HTMLOptions{Command: r.Command})
+	return &shrunk{Sketch: p.Sketch, Story: p.Story, Command: p.Command,
+		Size: fmt.Sprintf("%s instead of %s, %s instead of %s", count(r.Verdict.Ops, "operation", "operations"), thousands(full.Ops),
+			checker.Stamp(r.Verdict.Virtual), checker.Stamp(full.Virtual))}
 }
 
 type fact struct{ Name, Value string }
@@ -205,6 +230,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	shareCauses(p.Results)
 	c := &cast{}
 	if h != nil {
+		h = inOrder(h)
 		c = newCast(h)
 		p.Picture = draw(h, v)
 		p.Sketch = newSketch(p.Picture)
@@ -217,7 +243,25 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 			Color: c.color(m.Who), Weight: string(m.Weight)})
 	}
 	p.Provenance = provenance(h, v)
+	if w := firstWindow(windows(v)); w != nil && p.PictureLink != "" {
+		p.PictureLink += "#t=" + seconds(w.From) + "s"
+	}
+	if o.Shrunk != nil {
+		p.Shrunk = newShrunk(o.Shrunk, v)
+	}
 	return p
+}
+
+// inOrder has a history's operations in the order of their calls, and those of one moment in the
+// order of their numbers: a run and its stored history may differ in that.
+func inOrder(h *history.History) *history.History {
+	order := func(a, b history.Op) int { return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.ID, b.ID)) }
+	if slices.IsSortedFunc(h.Ops, order) {
+		return h
+	}
+	sorted := *h
+	sorted.Ops = slices.SortedStableFunc(slices.Values(h.Ops), order)
+	return &sorted
 }
 
 // violationsShown is how many violations of one guarantee the page tells one by one.

@@ -58,7 +58,7 @@ func TestHTMLTellsEverything(t *testing.T) {
 		"&#34;kind&#34;: &#34;pause-watchdog&#34;",       // the plan, indented
 		"v9.23.0", "9f2c61d0a7b3e845", // versions and trace
 		"simrun -scenario watchdog-death -seed 1</code>",    // how to see it again
-		`<a href="porcupine.html">`,                         // porcupine's picture
+		`<a href="porcupine.html#t=30.418s">`,               // porcupine's picture
 		"role=\"img\"", "aria-label=\"Timeline of the run.", // for those who do not see it
 	} {
 		if !strings.Contains(page, want) {

@@ -105,7 +105,7 @@ func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 	for _, it := range l.Items {
 		x0, x1 := x(it.From), x(it.To)
 		sh := shapes[it.Kind]
-		if last, ok := signs[it.Kind]; ok && sh.Form == "sym" && x0-last < 5 {
+		if last, ok := signs[it.Kind]; ok && sh.Form == "sym" && math.Abs(x0-last) < 5 {
 			continue
 		}
 		y, h := l.Base+sh.Y, sh.H

@@ -131,7 +131,7 @@ func (o order) keep(b *reports.Batch, stdout, stderr io.Writer) {
 	}
 	n := 0
 	newCrew(len(jobs)).run(jobs, func(_ job, r result) {
-		if rel, err := filepath.Rel(store.dir, filepath.Join(r.Dir, "report.html")); err == nil && r.Dir != "" && r.Error == "" {
+		if rel, err := filepath.Rel(store.dir, filepath.Join(r.Dir, reportFile)); err == nil && r.Dir != "" && r.Error == "" {
 			b.Runs[examples[n]].Report = filepath.ToSlash(rel)
 		}
 		n++
@@ -139,21 +139,18 @@ func (o order) keep(b *reports.Batch, stdout, stderr io.Writer) {
 	var page bytes.Buffer
 	err = reports.BatchHTML(&page, *b)
 	if err == nil {
-		err = store.write(batchFile, page.Bytes())
+		err = store.write(reportFile, page.Bytes())
 	}
 	if err = errors.Join(err, store.latest()); err != nil {
 		fail(stderr, 0, "warning: the batch report: %v", err)
 		return
 	}
 	if !o.json {
-		fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(store.dir, batchFile))
+		fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(store.dir, reportFile))
 	}
 }
 
-const (
-	batchFolder = "batch"
-	batchFile   = "report.html"
-)
+const batchFolder = "batch"
 
 // leave writes what machines read. What cannot be written is a warning: the verdict stands.
 func (o order) leave(b reports.Batch, stderr io.Writer) { leave(o.files, b, stderr) }

@@ -32,6 +32,10 @@ func command(args []string, stdout, stderr io.Writer) int {
 		switch args[0] {
 		case "list":
 			return list(args[1:], stdout, stderr)
+		case "report":
+			return report(args[1:], stdout, stderr)
+		case "serve":
+			return serve(args[1:], stdout, stderr)
 		case "help":
 			usage(stdout)
 			return checker.ExitExpected

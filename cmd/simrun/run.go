@@ -158,5 +158,5 @@ func saved(j job, r result) string {
 	if dir == "" {
 		return ""
 	}
-	return "; the history until then is in " + filepath.Join(dir, "history.jsonl")
+	return "; the history until then is in " + filepath.Join(dir, historyFile)
 }

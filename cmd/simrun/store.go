@@ -23,7 +23,7 @@ type folder struct {
 func newFolder(out, name string, seed uint64) (*folder, error) {
 	f, err := makeFolder(out, name, seed)
 	if err == nil && f.dir != "" {
-		f.history, err = os.Create(filepath.Join(f.dir, "history.jsonl"))
+		f.history, err = os.Create(filepath.Join(f.dir, historyFile))
 	}
 	return f, err
 }
@@ -70,7 +70,7 @@ func (f *folder) close(h *history.History) error {
 	err := errors.Join(f.err, f.history.Close())
 	if h != nil {
 		var b bytes.Buffer
-		err = errors.Join(err, history.SaveServed(&b, h), f.write("server.jsonl", b.Bytes()))
+		err = errors.Join(err, history.SaveServed(&b, h), f.write(serverFile, b.Bytes()))
 	}
 	return err
 }

@@ -93,7 +93,7 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	}
 	res.Dir = store.dir
 	h, runErr := sim.Run(b, p, subject, sim.Options{Seed: seed, Scenario: name, Sink: store.record})
-	if err := errors.Join(store.close(h), store.write("plan.json", append(p.JSON(), '\n'))); err != nil {
+	if err := errors.Join(store.close(h), store.write(planFile, append(p.JSON(), '\n'))); err != nil {
 		return res.failed(j, err)
 	}
 	if runErr != nil {
@@ -161,17 +161,7 @@ func (r *result) report(j job, store *folder, h *history.History, v *checker.Ver
 	if store.dir != "" {
 		run := reports.Run{Verdict: v, History: h, Command: j.Command}
 		run.Picture = picture(store, h, v, warn)
-		for _, f := range reports.Formats() {
-			var b bytes.Buffer
-			err := f.Write(&b, run)
-			if err == nil {
-				err = store.write(f.File, b.Bytes())
-			}
-			warn(f.File, err)
-			if err == nil && f.Name == "html" {
-				page = filepath.Join(store.dir, f.File)
-			}
-		}
+		page = render(store, run, false, warn)
 		warn("latest", store.latest())
 	}
 	if j.Show != nil {
@@ -201,15 +191,19 @@ func picture(store *folder, h *history.History, v *checker.Verdict, warn func(st
 			break
 		}
 	}
-	var b bytes.Buffer
-	switch err := checker.Picture(&b, h, lock, checker.DefaultBudget); {
+	var drawn, b bytes.Buffer
+	switch err := checker.Picture(&drawn, h, lock, checker.DefaultBudget); {
 	case errors.Is(err, checker.ErrTooLarge), errors.Is(err, checker.ErrNoSuchLock):
 		return ""
 	case err != nil:
 		warn(pictureFile, err)
 		return ""
 	}
-	if err := store.write(pictureFile, b.Bytes()); err != nil {
+	err := reports.Porcupine(&b, drawn.Bytes())
+	if err == nil {
+		err = store.write(pictureFile, b.Bytes())
+	}
+	if err != nil {
 		warn(pictureFile, err)
 		return ""
 	}

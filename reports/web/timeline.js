@@ -80,13 +80,15 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   // Shapes too small to tell apart are gathered in one path for each class, so that a picture of
   // ten thousand operations has no more nodes than one of a hundred.
   const drawLane = (l, layers) => {
-    const small = new Map();
+    const small = new Map(), signs = new Map(); // of each class: what is small, and where its last sign is
     const pad = (view.to - view.from) / 10, lo = view.from - pad, hi = view.to + pad;
     for (const it of l.items) {
       if (it.b < lo || it.a > hi) continue;
       const shape = data.shapes[it.k], y = shape.h ? l.base + shape.y : l.y, h = shape.h || l.h;
       const a = Math.max(it.a, lo), b = Math.min(it.b, hi), x0 = x(a), x1 = x(b), c = classOf(it);
       if (shape.form === "sym") {
+        if (Math.abs(x0 - (signs.get(c) ?? -Infinity)) < 5) continue; // it would hide the one before
+        signs.set(c, x0);
         node(layers.signs, "use", { class: c, href: "#s-" + it.k, transform: `translate(${round(x0)} ${y})` });
         continue;
       }

@@ -1,0 +1,340 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
+)
+
+// desk hands stored runs out over HTTP. It only reads, and only files that runs leave. Reports and
+// comparisons are rendered afresh, so that no page that lies in the folder is trusted with a
+// script.
+type desk struct {
+	files fs.FS
+	name  string // of the folder
+	local bool   // whether only this machine can reach us
+
+	judging chan struct{} // as many as may be judged at once: judging takes time and memory
+
+	mu    sync.Mutex
+	known map[string]shelved // by folder
+}
+
+// shelved is a run as it was when we last looked.
+type shelved struct {
+	verdict *checker.Verdict
+	changed time.Time
+}
+
+func newDesk(files fs.FS, name string, local bool) http.Handler {
+	d := &desk{files: files, name: name, local: local, judging: make(chan struct{}, 1), known: map[string]shelved{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", d.index)
+	mux.HandleFunc("GET /compare", d.compare)
+	mux.HandleFunc("GET /runs/{scenario}/{run}/recheck", d.recheck)
+	mux.HandleFunc("GET /runs/{scenario}/{run}/all.zip", d.zip)
+	mux.HandleFunc("GET /runs/{scenario}/{run}/{file}", d.file)
+	return d.guarded(mux)
+}
+
+// Policies for what a page may do. Ours run no script but the report's own.
+const (
+	strict    = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	sandboxed = "sandbox allow-scripts; " // a page of its own origin: it can reach nothing of ours
+)
+
+// guarded refuses what a stranger's page could have sent: a browser that was made to believe that
+// another name is this machine's tells by the Host that it sends.
+func (d *desk) guarded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", strict)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		if d.local && !loopback(r.Host) {
+			http.Error(w, "this is served to this machine only", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func loopback(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && addr.IsLoopback()
+}
+
+// index lists the runs.
+func (d *desk) index(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	shelf, err := d.shelf()
+	if err != nil {
+		problem(w, err)
+		return
+	}
+	wanted := reports.Wanted{Verdict: q.Get("verdict"), Scenario: q.Get("scenario"), Subject: q.Get("subject"), Seed: strings.TrimSpace(q.Get("seed"))}
+	page(w, func(b io.Writer) error { return shelf.HTML(b, wanted) })
+}
+
+// runName is how folders of runs are called: the time, and the seed.
+var runName = regexp.MustCompile(`^(\d{8}T\d{6}Z)-\d+(-\d+)?$`)
+
+// shelf looks for runs; verdicts that have not changed are not read again.
+func (d *desk) shelf() (reports.Shelf, error) {
+	s := reports.Shelf{Name: d.name}
+	scenarios, err := fs.ReadDir(d.files, ".")
+	if err != nil {
+		return s, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, scenario := range scenarios {
+		if !scenario.IsDir() {
+			continue
+		}
+		runs, err := fs.ReadDir(d.files, scenario.Name())
+		if err != nil {
+			continue // it is gone, or not for us
+		}
+		for _, run := range runs {
+			match := runName.FindStringSubmatch(run.Name())
+			if match == nil || !run.IsDir() {
+				continue
+			}
+			one := reports.Shelved{Path: path.Join(scenario.Name(), run.Name())}
+			one.When, _ = time.Parse("20060102T150405Z", match[1])
+			if scenario.Name() == batchFolder {
+				s.Batches = append(s.Batches, one)
+				continue
+			}
+			one.Verdict = d.verdict(one.Path)
+			s.Runs = append(s.Runs, one)
+		}
+	}
+	return s, nil
+}
+
+// verdict is a run's, or nil if there is none that can be read.
+func (d *desk) verdict(dir string) *checker.Verdict {
+	info, err := fs.Stat(d.files, path.Join(dir, verdictFile))
+	if err != nil {
+		return nil
+	}
+	if was, ok := d.known[dir]; ok && was.changed.Equal(info.ModTime()) {
+		return was.verdict
+	}
+	v, err := loadVerdict(d.files, dir)
+	if err != nil {
+		return nil
+	}
+	if v != nil {
+		v.Story, v.Explanation = nil, "" // a list needs neither
+	}
+	d.known[dir] = shelved{v, info.ModTime()}
+	return v
+}
+
+// dir is the folder of the run that is asked for; ok is false if there can be none of that name.
+func dir(r *http.Request) (string, bool) {
+	scenario, run := r.PathValue("scenario"), r.PathValue("run")
+	p := path.Join(scenario, run)
+	return p, runName.MatchString(run) && fs.ValidPath(p) && path.Dir(p) == scenario
+}
+
+// load reads the run that is asked for.
+func (d *desk) load(dir string) (reports.Run, error) {
+	run, err := loadRun(d.files, dir)
+	if err != nil {
+		return run, err
+	}
+	if run.Verdict == nil {
+		run.Verdict = d.judge(context.Background(), run)
+	}
+	run.Command = commandOf(run.Verdict, dir)
+	return run, nil
+}
+
+func (d *desk) judge(ctx context.Context, run reports.Run) *checker.Verdict {
+	d.judging <- struct{}{}
+	defer func() { <-d.judging }()
+	return checker.Judge(ctx, run.History, checker.Options{Expect: expected(run.History)})
+}
+
+// contentTypes are the files that are handed out.
+var contentTypes = map[string]string{
+	reportFile: "text/html; charset=utf-8", pictureFile: "text/html; charset=utf-8",
+	planFile: "application/json", verdictFile: "application/json",
+	historyFile: "text/plain; charset=utf-8", serverFile: "text/plain; charset=utf-8",
+}
+
+// file hands out one file of a run. The report is rendered afresh.
+func (d *desk) file(w http.ResponseWriter, r *http.Request) {
+	dir, ok := dir(r)
+	name := r.PathValue("file")
+	kind := contentTypes[name]
+	if !ok || kind == "" {
+		http.NotFound(w, r)
+		return
+	}
+	if name == reportFile && path.Dir(dir) != batchFolder {
+		run, err := d.load(dir)
+		if err != nil {
+			problem(w, err)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", strict+"; script-src '"+reports.ScriptHash()+"'")
+		page(w, func(b io.Writer) error {
+			return reports.HTML(b, run.History, run.Verdict, reports.HTMLOptions{Command: run.Command, Picture: run.Picture})
+		})
+		return
+	}
+	content, err := fs.ReadFile(d.files, path.Join(dir, name))
+	if err != nil {
+		problem(w, err)
+		return
+	}
+	switch name {
+	case reportFile:
+		w.Header().Set("Content-Security-Policy", "sandbox; "+strict)
+	case pictureFile: // its own policy, in the page, admits its scripts and no others
+		w.Header().Set("Content-Security-Policy", sandboxed+"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'")
+	}
+	w.Header().Set("Content-Type", kind)
+	_, _ = w.Write(content)
+}
+
+// zip packs a run's files.
+func (d *desk) zip(w http.ResponseWriter, r *http.Request) {
+	dir, ok := dir(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	n := 0
+	for _, name := range slices.Sorted(maps.Keys(contentTypes)) {
+		content, err := fs.ReadFile(d.files, path.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var f io.Writer
+		if err == nil {
+			f, err = z.Create(path.Join(path.Base(dir), name))
+		}
+		if err == nil {
+			_, err = f.Write(content)
+		}
+		if err != nil {
+			problem(w, err)
+			return
+		}
+		n++
+	}
+	if n == 0 {
+		problem(w, errNoRun)
+		return
+	}
+	if err := z.Close(); err != nil {
+		problem(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/zip")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(dir)+`.zip"`)
+	_, _ = w.Write(packed.Bytes())
+}
+
+// compare shows two runs side by side.
+func (d *desk) compare(w http.ResponseWriter, r *http.Request) {
+	dirs := r.URL.Query()["run"]
+	if len(dirs) != 2 {
+		http.Error(w, "choose two runs to compare", http.StatusBadRequest)
+		return
+	}
+	var sides [2]reports.Side
+	for i, dir := range dirs {
+		if !fs.ValidPath(dir) || !runName.MatchString(path.Base(dir)) || strings.Count(dir, "/") != 1 {
+			http.Error(w, "there is no such run", http.StatusNotFound)
+			return
+		}
+		run, err := d.load(dir)
+		if err != nil {
+			problem(w, err)
+			return
+		}
+		sides[i] = reports.Side{Run: run, Title: dir, Href: (&url.URL{Path: "/runs/" + dir + "/" + reportFile}).EscapedPath()}
+	}
+	page(w, func(b io.Writer) error { return reports.Compare(b, sides[0], sides[1]) })
+}
+
+// recheck judges a run with the models of this program, and shows what they say beside the stored
+// verdict. Nothing is written.
+func (d *desk) recheck(w http.ResponseWriter, r *http.Request) {
+	dir, ok := dir(r)
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	run, err := d.load(dir)
+	if err == nil && run.History == nil {
+		err = errNoRun
+	}
+	if err != nil {
+		problem(w, err)
+		return
+	}
+	now := run
+	now.Verdict = d.judge(r.Context(), run)
+	page(w, func(b io.Writer) error {
+		return reports.Compare(b, reports.Side{Run: run, Title: "as it was judged", Href: reportFile}, reports.Side{Run: now, Title: "as this program judges it now"})
+	})
+}
+
+// page writes a page, or says why it cannot.
+func page(w http.ResponseWriter, write func(io.Writer) error) {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		problem(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes())
+}
+
+// problem says in plain text what went wrong, without telling paths of this machine.
+func problem(w http.ResponseWriter, err error) {
+	var at *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNoRun):
+		http.Error(w, "there is no such run, or no such file of it", http.StatusNotFound)
+	case errors.As(err, &at):
+		http.Error(w, "that cannot be read", http.StatusForbidden)
+	default:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
+)
+
+// report renders stored runs again, from their files. A run that was never judged is judged first;
+// the verdict of any other stays as it is.
+func report(args []string, stdout, stderr io.Writer) int {
+	f := flag.NewFlagSet("simrun report", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	verbose := f.Bool("v", false, "the whole story, and every operation")
+	var asJSON bool
+	var files map[string]string
+	machineFlags(f, &asJSON, &files)
+	dirs, err := parseMixed(f, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		usage(stdout)
+		return checker.ExitExpected
+	case err != nil:
+		return fail(stderr, checker.ExitUsage, "report: %v", flagError(f, err))
+	case len(dirs) == 0:
+		return fail(stderr, checker.ExitUsage, "report: say which runs: simrun report OUT/SCENARIO/RUN...")
+	}
+	code := checker.ExitExpected
+	b := reports.Batch{Command: again(append([]string{"report"}, args...))}
+	for _, dir := range dirs {
+		store := &folder{dir: filepath.Clean(dir)}
+		if filepath.Base(store.dir) == historyFile { // as completed by a shell
+			store.dir = filepath.Dir(store.dir)
+		}
+		run, err := loadRun(os.DirFS(store.dir), ".")
+		if err != nil {
+			return fail(stderr, checker.ExitUsage, "report: %s: %v", dir, err)
+		}
+		warn := func(what string, err error) {
+			if err != nil {
+				fail(stderr, 0, "warning: %s: %v", what, err)
+			}
+		}
+		judged := run.Verdict == nil
+		if judged {
+			run.Verdict = checker.Judge(context.Background(), run.History, checker.Options{Expect: expected(run.History)})
+			run.Picture = picture(store, run.History, run.Verdict, warn)
+		}
+		run.Command = commandOf(run.Verdict, filepath.ToSlash(store.dir))
+		page := render(store, run, !judged, warn)
+		switch {
+		case asJSON && len(dirs) > 1:
+			_ = reports.JSONLine(stdout, run.Verdict)
+		case asJSON:
+			_ = reports.JSON(stdout, run.Verdict)
+		default:
+			s := showOn(stdout, *verbose)
+			warn("summary", reports.Terminal(stdout, run.Verdict, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose,
+				History: run.History, Report: page, Command: run.Command}))
+			if len(dirs) > 1 {
+				fmt.Fprintln(stdout)
+			}
+		}
+		s := reports.Summarize(run.History, run.Verdict, true)
+		s.Command = run.Command
+		b.Runs = append(b.Runs, s)
+		code = checker.Worst(code, run.Verdict.Code())
+	}
+	leave(files, b, stderr)
+	return code
+}
+
+// render writes a run's reports into its folder, but for its verdict if that is to be kept, and
+// returns where the page is, or "" if there is none.
+func render(store *folder, run reports.Run, keepVerdict bool, warn func(string, error)) (page string) {
+	for _, f := range reports.Formats() {
+		if keepVerdict && f.File == verdictFile {
+			continue
+		}
+		var b bytes.Buffer
+		err := f.Write(&b, run)
+		if err == nil {
+			err = store.write(f.File, b.Bytes())
+		}
+		warn(f.File, err)
+		if err == nil && f.File == reportFile {
+			page = filepath.Join(store.dir, f.File)
+		}
+	}
+	return page
+}
+
+// parseMixed reads flags that may stand before, between and after the other arguments, which it
+// returns.
+func parseMixed(f *flag.FlagSet, args []string) (others []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		if args = f.Args(); len(args) == 0 {
+			return others, nil
+		}
+		others, args = append(others, args[0]), args[1:]
+	}
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+const defaultAddress = "127.0.0.1:8317"
+
+// serve shows the stored runs to a browser, until it is told to end.
+func serve(args []string, stdout, stderr io.Writer) int {
+	f := flag.NewFlagSet("simrun serve", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	out := f.String("out", defaultOut, "`folder` with what runs left behind")
+	address := f.String("addr", defaultAddress, "`address` to listen on; whoever can reach it can read every run")
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		usage(stdout)
+		return checker.ExitExpected
+	} else if err != nil {
+		return fail(stderr, checker.ExitUsage, "serve: %v", flagError(f, err))
+	}
+	if f.NArg() > 0 {
+		return fail(stderr, checker.ExitUsage, "serve: stray argument %q", f.Arg(0))
+	}
+	root, err := os.OpenRoot(*out) // nothing outside of it can be reached, by links either
+	if err != nil {
+		return fail(stderr, checker.ExitUsage, "serve: -out %s: %v; run a scenario first", *out, cause(err))
+	}
+	defer root.Close()
+	l, err := net.Listen("tcp", *address)
+	if err != nil {
+		return fail(stderr, checker.ExitUsage, "serve: -addr %s: %v", *address, err)
+	}
+	name, err := filepath.Abs(*out)
+	if err != nil {
+		name = *out
+	}
+	host, _, _ := net.SplitHostPort(l.Addr().String())
+	local := net.ParseIP(host).IsLoopback()
+	server := &http.Server{Handler: newDesk(root.FS(), name, local), ReadHeaderTimeout: 10 * time.Second}
+	fmt.Fprintf(stdout, "http://%s/ shows the runs in %s; Ctrl-C ends it\n", l.Addr(), name)
+	if !local {
+		fail(stderr, 0, "warning: %s is no loopback address: whoever can reach it can read every run", l.Addr())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	select {
+	case err = <-done:
+		return fail(stderr, checker.ExitHarness, "serve: %v", err)
+	case <-ctx.Done():
+	}
+	soon, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := server.Shutdown(soon); err != nil {
+		return fail(stderr, checker.ExitHarness, "serve: %v", err)
+	}
+	return checker.ExitExpected
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// served is a simrun serve in a process of its own.
+type served struct {
+	t   *testing.T
+	url string // without the last slash
+}
+
+func startServe(t *testing.T, dir string, args ...string) *served {
+	t.Helper()
+	cmd := exec.Command(simrun, append([]string{"serve"}, args...)...)
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("told to end, it ended with %v: %s", err, stderr.String())
+		}
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.String())
+	}
+	url, _, _ := strings.Cut(line, "/ shows")
+	return &served{t, url}
+}
+
+func (s *served) get(path string, change ...func(*http.Request)) (*http.Response, string) {
+	s.t.Helper()
+	req, err := http.NewRequest(http.MethodGet, s.url+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, c := range change {
+		c(req)
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req) // follows nothing
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp, string(body)
+}
+
+// stock makes a folder with runs, and returns it with the paths of two of them.
+func stock(t *testing.T) (dir, death, base string) {
+	t.Helper()
+	dir = t.TempDir()
+	run(t, dir, "-scenario", "watchdog-death")
+	run(t, dir, "-scenario", "baseline", "-subject", "rlock-hardened", "-seed", "7")
+	run(t, dir, "-scenario", "all", "-subject", "rlock-classic")
+	path := func(scenario, like string) string {
+		found, err := filepath.Glob(filepath.Join(dir, "simrun-out", scenario, "2*-"+like))
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no run of %s: %v", scenario, err)
+		}
+		return scenario + "/" + filepath.Base(found[0])
+	}
+	return dir, path("watchdog-death", "1"), path("baseline", "7")
+}
+
+func TestServeListsAndFilters(t *testing.T) {
+	dir, death, base := stock(t)
+	s := startServe(t, dir, "-addr", "127.0.0.1:0")
+	all := regexp.MustCompile(`name="run" value="([^"]+)"`)
+	list := func(query string) string {
+		_, body := s.get("/" + query)
+		var paths []string
+		for _, m := range all.FindAllStringSubmatch(body, -1) {
+			paths = append(paths, m[1])
+		}
+		return strings.Join(paths, " ")
+	}
+	old := filepath.Join(dir, "simrun-out", "baseline", "20200101T000000Z-3")
+	if err := os.Mkdir(old, 0o777); err != nil { // a run that was killed before anything was written
+		t.Fatal(err)
+	}
+	got := list("")
+	if !strings.Contains(got, death) || !strings.Contains(got, base) || !strings.HasSuffix(got, "20200101T000000Z-3") {
+		t.Errorf("listed, the newest first: %s", got)
+	}
+	for query, want := range map[string]string{
+		"?seed=7": base, "?scenario=baseline": base, "?subject=rlock-latch": death, "?verdict=HOLDS": base,
+		"?verdict=REPRODUCED&subject=rlock-latch": death, "?seed=12345": "",
+	} {
+		if got := list(query); got != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	if _, body := s.get("/"); !strings.Contains(body, `/runs/batch/`) {
+		t.Error("the page about many runs is not listed")
+	}
+}
+
+func TestServeHandsOutRuns(t *testing.T) {
+	dir, death, base := stock(t)
+	s := startServe(t, dir, "-addr", "127.0.0.1:0")
+	for path, want := range map[string]string{
+		"/runs/" + death + "/report.html":                     "Did <b>rlock-latch</b> keep its promises in <b>watchdog-death</b>?",
+		"/runs/" + death + "/verdict.json":                    `"guarantee": "exclusion"`,
+		"/runs/" + death + "/plan.json":                       "pause-watchdog",
+		"/runs/" + death + "/history.jsonl":                   `"record":"header"`,
+		"/runs/" + death + "/porcupine.html":                  "jump to first error",
+		"/runs/" + death + "/recheck":                         "They agree on every guarantee.",
+		"/compare?run=" + death + "&run=" + base:              "They differ in",
+		"/runs/batch/" + latestBatch(t, dir) + "/report.html": "What did 7 runs of 7 scenarios with 1 lock show?",
+	} {
+		resp, body := s.get(path)
+		if resp.StatusCode != http.StatusOK || !strings.Contains(body, want) {
+			t.Errorf("%s: %s, without %q", path, resp.Status, want)
+		}
+		if resp.Header.Get("X-Content-Type-Options") != "nosniff" || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "default-src 'none'") {
+			t.Errorf("%s: headers %v", path, resp.Header)
+		}
+	}
+	_, packed := s.get("/runs/" + death + "/all.zip")
+	z, err := zip.NewReader(strings.NewReader(packed), int64(len(packed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(z.File) != 6 {
+		t.Errorf("%d files packed", len(z.File))
+	}
+	for _, f := range z.File {
+		in, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := io.ReadAll(in)
+		want, err := os.ReadFile(filepath.Join(dir, "simrun-out", "watchdog-death", f.Name))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is packed otherwise than it is: %v", f.Name, err)
+		}
+	}
+}
+
+func latestBatch(t *testing.T, dir string) string {
+	t.Helper()
+	name, err := os.Readlink(filepath.Join(dir, "simrun-out", "batch", "latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// A verdict by other models than today's is shown as it was, beside what they say now.
+func TestServeChecksAgainWithoutWriting(t *testing.T) {
+	dir, death, _ := stock(t)
+	file := filepath.Join(dir, "simrun-out", filepath.FromSlash(death), "verdict.json")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v checker.Verdict
+	if err := json.Unmarshal(text, &v); err != nil {
+		t.Fatal(err)
+	}
+	v.Results[1].Status, v.Results[1].Violations = checker.Holds, nil
+	text, _ = json.Marshal(v)
+	if err := os.WriteFile(file, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := startServe(t, dir, "-addr", "127.0.0.1:0")
+	if _, body := s.get("/runs/" + death + "/recheck"); !strings.Contains(body, "They differ in 1 of the guarantees.") || !strings.Contains(body, "as this program judges it now") {
+		t.Errorf("no difference is shown:\n%.2000s", body)
+	}
+	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, text) {
+		t.Error("the stored verdict was changed")
+	}
+}
+
+func TestServeGivesNothingElseAway(t *testing.T) {
+	dir, death, _ := stock(t)
+	secret := filepath.Join(dir, "secret")
+	if err := os.WriteFile(secret, []byte("the secret"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(dir, "simrun-out", filepath.FromSlash(death))
+	link := filepath.Join(folder, "server.jsonl")
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(dir, filepath.Join(dir, "simrun-out", "baseline", "20000101T000000Z-1")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "notes.txt"), []byte("the secret"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := startServe(t, dir, "-addr", "127.0.0.1:0")
+	raw := func(path string) func(*http.Request) {
+		return func(r *http.Request) { r.URL.Opaque = path }
+	}
+	for _, path := range []string{
+		"/runs/" + death + "/server.jsonl", "/runs/" + death + "/all.zip", "/runs/" + death + "/report.html", "/runs/" + death + "/notes.txt",
+		"/runs/../../secret", "/runs/..%2f../secret/x", "/runs/%2e%2e/%2e%2e/secret", "/secret", "/../secret", "/runs/baseline/20000101T000000Z-1/plan.json",
+		"/runs/%2e%2e/20000101T000000Z-1/plan.json", "/compare?run=../secret&run=" + death, "/compare?run=..&run=..", "/compare?run=" + death,
+		"/runs/baseline/latest/plan.json", "/runs/" + death + "/", "/runs/", "/" + death + "/report.html", "/runs/watchdog-death%2f../baseline/20000101T000000Z-1/plan.json",
+	} {
+		resp, body := s.get("/", raw(path))
+		if strings.Contains(body, "the secret") || resp.StatusCode == http.StatusOK || strings.Contains(body, dir) {
+			t.Errorf("%s: %s %.200s", path, resp.Status, body)
+		}
+	}
+	if resp, _ := s.get("/", func(r *http.Request) { r.Host = "holdfast.example:8317" }); resp.StatusCode != http.StatusMisdirectedRequest {
+		t.Errorf("a request for another host's name: %s", resp.Status)
+	}
+	if resp, _ := s.get("/", func(r *http.Request) { r.Host = "localhost:8317" }); resp.StatusCode != http.StatusOK {
+		t.Errorf("a request for localhost: %s", resp.Status)
+	}
+	if resp, _ := s.get("/", func(r *http.Request) { r.Method = http.MethodPost }); resp.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %s", resp.Status)
+	}
+}
+
+func TestServeSaysWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	for _, tt := range []struct{ args, want string }{
+		{"serve -out none-such", "run a scenario first"},
+		{"serve -adr x", "did you mean -addr?"},
+		{"serve now", `stray argument "now"`},
+		{"serve -out . -addr 999.1.1.1:1", "-addr 999.1.1.1:1"},
+	} {
+		stdout, stderr, code := run(t, dir, strings.Fields(tt.args)...)
+		if code != checker.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", tt.args, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/scenarios"
+)
+
+// The files that a run leaves, besides its reports.
+const (
+	planFile    = "plan.json"
+	historyFile = "history.jsonl"
+	serverFile  = "server.jsonl"
+	verdictFile = "verdict.json"
+	reportFile  = "report.html"
+)
+
+// errNoRun says that a folder is none that a run left.
+var errNoRun = errors.New("there is no " + historyFile + " and no " + verdictFile)
+
+// loadRun reads a stored run from its folder. A run without a verdict has none, as when it was
+// killed; one of which only the verdict is left has no history.
+func loadRun(files fs.FS, dir string) (reports.Run, error) {
+	var r reports.Run
+	var err error
+	if r.Verdict, err = loadVerdict(files, dir); err != nil {
+		return r, err
+	}
+	if r.History, err = loadHistory(files, dir); err != nil {
+		return r, err
+	}
+	if r.Verdict == nil && r.History == nil {
+		return r, errNoRun
+	}
+	if _, err := fs.Stat(files, path.Join(dir, pictureFile)); err == nil {
+		r.Picture = pictureFile
+	}
+	return r, nil
+}
+
+// loadVerdict returns nil if there is none.
+func loadVerdict(files fs.FS, dir string) (*checker.Verdict, error) {
+	b, err := fs.ReadFile(files, path.Join(dir, verdictFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, cause(err)
+	}
+	v := &checker.Verdict{}
+	if err := json.Unmarshal(b, v); err != nil {
+		return nil, fmt.Errorf("%s: %w", verdictFile, err)
+	}
+	if v.Version != checker.VerdictVersion {
+		return nil, fmt.Errorf("%s: version %d, but this program reads version %d", verdictFile, v.Version, checker.VerdictVersion)
+	}
+	return v, nil
+}
+
+// loadHistory returns nil if there is none. The last line of a killed run may be cut off.
+func loadHistory(files fs.FS, dir string) (*history.History, error) {
+	var readers []io.Reader
+	for _, name := range []string{historyFile, serverFile} {
+		f, err := files.Open(path.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			if name == historyFile {
+				return nil, nil
+			}
+			continue
+		} else if err != nil {
+			return nil, cause(err)
+		}
+		defer f.Close()
+		readers = append(readers, f)
+	}
+	h, err := history.Load(readers...)
+	if err != nil && !errors.Is(err, history.ErrTruncated) {
+		return nil, fmt.Errorf("%s or %s: %w", historyFile, serverFile, err)
+	}
+	return h, nil
+}
+
+// expected is what the scenario of a stored run expects of its subject; nothing is expected of a
+// plan.
+func expected(h *history.History) checker.Expectation {
+	if s, ok := scenarios.Find(h.Header.Scenario); ok {
+		return expectation(s, h.Header.Subject)
+	}
+	return checker.Expectation{}
+}
+
+// commandOf reproduces a stored run. dir is where its plan is.
+func commandOf(v *checker.Verdict, dir string) string {
+	words := []string{self(), "-scenario", v.Scenario}
+	if _, ok := scenarios.Find(v.Scenario); !ok {
+		words = []string{self(), "-plan", path.Join(dir, planFile)}
+	}
+	if v.Subject != defaultSubject {
+		words = append(words, "-subject", v.Subject)
+	}
+	return strings.Join(append(words, "-seed", fmt.Sprint(v.Seed)), " ")
+}

@@ -1,0 +1,137 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// Shelved is one stored run.
+type Shelved struct {
+	Path    string // its folder, relative to the shelf: "watchdog-death/20261120T201721Z-1"
+	When    time.Time
+	Verdict *checker.Verdict // nil: the run was never judged, as when it was killed
+}
+
+// Outcome is a stored run's verdict in a word, by which a shelf can be filtered.
+func (s Shelved) Outcome() string {
+	if s.Verdict == nil {
+		return "NEVER JUDGED"
+	}
+	return answer(s.Verdict).Word
+}
+
+// Wanted chooses among stored runs. Empty fields choose all.
+type Wanted struct{ Verdict, Scenario, Subject, Seed string }
+
+func (w Wanted) has(s Shelved) bool {
+	v := s.Verdict
+	if v == nil {
+		v = &checker.Verdict{}
+	}
+	return (w.Verdict == "" || w.Verdict == s.Outcome()) && (w.Scenario == "" || w.Scenario == v.Scenario) &&
+		(w.Subject == "" || w.Subject == v.Subject) && (w.Seed == "" || w.Seed == fmt.Sprint(v.Seed))
+}
+
+// Shelf is what was found in a folder of stored runs.
+type Shelf struct {
+	Name    string
+	Runs    []Shelved // in any order
+	Batches []Shelved // pages about many runs; they have no verdict
+}
+
+// shelfShown is how many runs a page lists: who looks for an older one filters.
+const shelfShown = 300
+
+// HTML writes the page that lists the stored runs, the newest first. It has no script.
+func (s Shelf) HTML(w io.Writer, wanted Wanted) error {
+	assets, err := loadAssets()
+	if err != nil {
+		return err
+	}
+	newest := func(a, b Shelved) int {
+		if c := b.When.Compare(a.When); c != 0 {
+			return c
+		}
+		return bytes.Compare([]byte(b.Path), []byte(a.Path))
+	}
+	slices.SortFunc(s.Runs, newest)
+	slices.SortFunc(s.Batches, newest)
+	p := shelfPage{Style: assets.ManyStyle, Name: visible(s.Name), Total: len(s.Runs), Wanted: wanted}
+	verdicts, scenarios, subjects := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, r := range s.Runs {
+		verdicts[r.Outcome()] = true
+		if r.Verdict != nil {
+			scenarios[r.Verdict.Scenario], subjects[r.Verdict.Subject] = true, true
+		}
+		if !wanted.has(r) {
+			continue
+		}
+		p.Found++
+		if len(p.Runs) < shelfShown {
+			p.Runs = append(p.Runs, newShelfRow(r))
+		}
+	}
+	for _, b := range s.Batches[:min(20, len(s.Batches))] {
+		p.Batches = append(p.Batches, newShelfRow(b))
+	}
+	p.Filters = []shelfFilter{
+		{"verdict", "verdict", keys(verdicts), wanted.Verdict}, {"scenario", "scenario", keys(scenarios), wanted.Scenario}, {"subject", "lock", keys(subjects), wanted.Subject},
+	}
+	var buf bytes.Buffer
+	if err := assets.tmpl.ExecuteTemplate(&buf, "shelf.tmpl", p); err != nil {
+		return fmt.Errorf("rendering the list: %w", err)
+	}
+	_, err = w.Write(buf.Bytes())
+	return err
+}
+
+type shelfPage struct {
+	Style        template.CSS
+	Name         string
+	Total, Found int
+	Wanted       Wanted
+	Filters      []shelfFilter
+	Runs         []shelfRow
+	Batches      []shelfRow
+}
+
+type shelfFilter struct {
+	Key, Name string
+	Choices   []string
+	Chosen    string
+}
+
+type shelfRow struct {
+	Path, When        string
+	Base              string // the address of the run's folder
+	Scenario, Subject string
+	Seed              string
+	Answer            Answer
+	Guarantees        []shelfMark
+}
+
+type shelfMark struct {
+	Tone        Tone
+	Mark, Title string
+}
+
+func newShelfRow(s Shelved) shelfRow {
+	r := shelfRow{Path: s.Path, When: s.When.UTC().Format("2006-01-02 15:04:05"), Base: (&url.URL{Path: "/runs/" + s.Path}).EscapedPath(),
+		Answer: Answer{Tone: Bad, Word: s.Outcome(), Text: "the run ended before it was judged"}}
+	if s.Verdict == nil {
+		return r
+	}
+	r.Scenario, r.Subject, r.Seed, r.Answer = junitName(s.Verdict.Scenario), name(s.Verdict.Subject), fmt.Sprint(s.Verdict.Seed), answer(s.Verdict)
+	for _, g := range checker.Guarantees() {
+		x := s.Verdict.Result(g)
+		r.Guarantees = append(r.Guarantees, shelfMark{tone(x), marks[tone(x)], string(g) + ": " + statusWord(x)})
+	}
+	return r
+}

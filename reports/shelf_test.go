@@ -1,0 +1,153 @@
+package reports
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+func TestComparisonShowsWhereTwoRunsDiffer(t *testing.T) {
+	h, v := watchdogDeath()
+	better := *v
+	better.Results = append([]checker.Result(nil), v.Results...)
+	better.Results[4] = checker.Result{Guarantee: checker.Watchdog, Status: checker.Holds, Summary: "It held."}
+	left := Side{Run: Run{History: h, Verdict: v, Command: "simrun x"}, Title: "before", Href: "/a"}
+	for _, tt := range []struct {
+		right Side
+		want  []string
+	}{
+		{left, []string{"They agree on every guarantee.", "their traces are equal", "simrun x"}},
+		{Side{Run: Run{History: h, Verdict: &better}, Title: "after"}, []string{"They differ in 1 of the guarantees.", `<tr class="differs"><th scope="row">watchdog</th>`, "before", "after"}},
+		{Side{Run: Run{Verdict: &better}, Title: "after"}, []string{"no history"}},
+	} {
+		var page bytes.Buffer
+		if err := Compare(&page, left, tt.right); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(page.String(), want) {
+				t.Errorf("the page does not contain %q", want)
+			}
+		}
+	}
+	if err := Compare(full{}, left, left); !errors.Is(err, errFull) {
+		t.Errorf("on a full disk: %v", err)
+	}
+}
+
+func TestHostileTextIsTextOnEveryPage(t *testing.T) {
+	h, v := hostile()
+	side := Side{Run: Run{History: h, Verdict: v, Command: "</code><script>pwned=1</script>"}, Title: "<script>pwned=1</script>", Href: "javascript:pwned=1"}
+	shelf := Shelf{Name: "<img src=x onerror=pwned=1>", Runs: []Shelved{{Path: `a"><script>pwned=1</script>/b`, Verdict: v}, {Path: "killed/1"}}}
+	for name, write := range map[string]func(*bytes.Buffer) error{
+		"compare":    func(b *bytes.Buffer) error { return Compare(b, side, side) },
+		"shelf":      func(b *bytes.Buffer) error { return shelf.HTML(b, Wanted{Seed: `"><script>`}) },
+		"shelf, all": func(b *bytes.Buffer) error { return shelf.HTML(b, Wanted{}) },
+		"shrunk": func(b *bytes.Buffer) error {
+			return HTML(b, h, v, HTMLOptions{Shrunk: &Run{History: h, Verdict: v, Command: "</code><script>pwned=1</script>"}})
+		},
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+		page := b.String()
+		for _, bad := range []string{"<script>pwned", `"><script>`, "<img", "<svg onload", "<h1>no", "\u202e", "\x1b", `href="javascript:`} {
+			if strings.Contains(page, bad) {
+				t.Errorf("%s contains %q", name, bad)
+			}
+		}
+	}
+}
+
+func TestShelfIsSortedAndFiltered(t *testing.T) {
+	at := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
+	_, death := watchdogDeath()
+	_, calm := quiet(10)
+	s := Shelf{Name: "out", Runs: []Shelved{{"watchdog-death/a", at(1), death}, {"baseline/b", at(3), calm}, {"killed/c", at(2), nil}}, Batches: []Shelved{{"batch/d", at(4), nil}}}
+	for _, tt := range []struct {
+		wanted Wanted
+		want   string
+	}{
+		{Wanted{}, "baseline/b killed/c watchdog-death/a"},
+		{Wanted{Verdict: "REPRODUCED"}, "watchdog-death/a"},
+		{Wanted{Verdict: "NEVER JUDGED"}, "killed/c"},
+		{Wanted{Scenario: "baseline", Seed: "7"}, "baseline/b"},
+		{Wanted{Scenario: "baseline", Seed: "8"}, ""},
+	} {
+		var b bytes.Buffer
+		if err := s.HTML(&b, tt.wanted); err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, part := range strings.Split(b.String(), `name="run" value="`)[1:] {
+			path, _, _ := strings.Cut(part, `"`)
+			got = append(got, path)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%+v: %v, want %s", tt.wanted, got, tt.want)
+		}
+		if !strings.Contains(b.String(), `href="/runs/batch/d/report.html"`) {
+			t.Error("the batch is not listed")
+		}
+	}
+}
+
+func TestTheShrunkStoryStandsBesideTheFullOne(t *testing.T) {
+	h, v := busy()
+	small, smallVerdict := watchdogDeath()
+	page := pageOf(t, h, v, HTMLOptions{Shrunk: &Run{History: small, Verdict: smallVerdict, Command: "simrun -plan small.json"}})
+	for _, want := range []string{"The shortest run that still breaks", "11 operations instead of " + thousands(v.Ops), "simrun -plan small.json", "acquires order:42: two owners now believe", "acquires stock:{7} while c6:1"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not contain %q", want)
+		}
+	}
+	if strings.Contains(pageOf(t, h, v, HTMLOptions{}), "The shortest run that still breaks") {
+		t.Error("a run that was not shrunk is said to be")
+	}
+}
+
+func TestPorcupinesPageIsRefusedWhenItChanged(t *testing.T) {
+	for _, page := range []string{"", "<head></head><body></body>", "<head></head><body><script>a</script><script>b</script></body>"} {
+		if err := Porcupine(&bytes.Buffer{}, []byte(page)); err == nil {
+			t.Errorf("accepted: %q", page)
+		}
+	}
+}
+
+// A client's name cannot run a script in porcupine's page, which shows states as HTML.
+func TestPorcupinesPageInBrowser(t *testing.T) {
+	b := browser(t)
+	h, v := watchdogDeath()
+	for i := range h.Ops {
+		h.Ops[i].Owner = strings.Replace(h.Ops[i].Owner, "c1", `c1<img src=x onerror="document.title='pwned'">`, 1)
+	}
+	h.Served, h.Header.Versions = nil, nil
+	var drawn, page bytes.Buffer
+	if err := checker.Picture(&drawn, h, lockName, checker.DefaultBudget); err != nil {
+		t.Fatal(err)
+	}
+	if err := Porcupine(&page, drawn.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "porcupine.html")
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tb := newTab(t, b)
+	tb.do(chromedp.Navigate("file://"+file+"#t="+seconds(v.Result(checker.Exclusion).Violations[0].From)+"s"), chromedp.WaitVisible(chromedp.CSS("#canvas svg")))
+	tb.wait(`document.querySelectorAll(".selected").length === 1`)
+	tb.do(chromedp.Evaluate[chromedp.Void](`for (const r of document.querySelectorAll(".target-rect")) for (const e of ["mouseover", "mousemove", "click", "click"]) r.dispatchEvent(new MouseEvent(e))`))
+	tb.wait(`new Promise(done => setTimeout(() => done(true), 50))`)
+	if got := eval[string](tb, `document.title`); got == "pwned" {
+		t.Error("a client's name ran as a script")
+	}
+}
