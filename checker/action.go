@@ -95,6 +95,7 @@ func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
 // opAction reduces an operation; ok is false when it cannot have taken effect.
 func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 	a = action{call: int64(op.Call), ret: int64(op.Return), certain: true, value: op.Value, token: op.Token}
+	a.beside = op.Aside
 	out := op.Outcome
 	first, last := int64(op.Call), int64(op.Return) // when it took effect, for the deadline
 	if op.Evidence == history.Executed {
@@ -108,7 +109,7 @@ func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 			return a, false
 		}
 		a.call, a.ret = int64(op.Executed), int64(op.Executed)
-		a.beside = op.Return > 0 && op.Executed > op.Return
+		a.beside = op.Aside || op.Return > 0 && op.Executed > op.Return
 	case op.Uncertain():
 		a.certain, a.ret, last = false, open, open
 		if op.Evidence == history.Sent && op.Until > 0 {

@@ -34,7 +34,7 @@ func assumptions(h *history.History) []string {
 			refuse("operation %d: the server cannot answer %s with %q", op.ID, op.Kind, op.Answer)
 		}
 		ids[op.ID] = true
-		if op.Kind != history.Renew { // a watchdog works while its owner does
+		if op.Kind != history.Renew && !op.Aside { // a watchdog works while its owner does
 			calls[op.Owner] = append(calls[op.Owner], op)
 		}
 	}

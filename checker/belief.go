@@ -44,6 +44,7 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 	}
 	for _, op := range l.ops {
 		switch {
+		case op.Aside: // its owner knows nothing of it
 		case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
 			add(op.Owner, step{at: op.Call, op: op, call: true})
 			if !op.Pending() {

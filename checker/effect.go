@@ -64,6 +64,10 @@ func (f *facts) lostUpdate(l *lockFacts, read, lost, write *history.Op) Violatio
 		Owners: []string{lost.Owner, write.Owner},
 		Cause:  Cause{Class: Unexplained, Text: "the two did not hold the lock at once: the write came late or without the lock"},
 	}
+	if write.Aside {
+		v.Cause = Cause{Class: LateWrite, Assumption: true, Text: fmt.Sprintf("the write that %s sent at %s was under way until %s",
+			write.Owner, Stamp(write.Call), Stamp(tookOrCall(write)))}
+	}
 	for _, o := range l.overlaps {
 		if pair := [2]string{o.first.owner, o.second.owner}; pair != [2]string{lost.Owner, write.Owner} && pair != [2]string{write.Owner, lost.Owner} {
 			continue

@@ -21,6 +21,7 @@ const (
 	overwriteKey  = "overwrite-key"
 	restart       = "restart"
 	slowServer    = "slow-server"
+	delayMessage  = "delay-message"
 )
 
 // span is the time of a fault; one without an end lasted to the end of the run, or struck once.
@@ -52,7 +53,7 @@ func concernsCalls(kind string) bool { return kind != pauseWatchdog }
 // hinders reports whether a fault of this kind keeps a client from calling, so that it cannot be
 // expected to be prompt.
 func hinders(kind string) bool {
-	return stopsRenewal(kind) && concernsCalls(kind) || kind == restart || kind == slowServer
+	return stopsRenewal(kind) && concernsCalls(kind) || kind == restart || kind == slowServer || kind == delayMessage
 }
 
 func anyKind(string) bool { return true }

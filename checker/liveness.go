@@ -118,8 +118,8 @@ func (f *facts) idle(l *lockFacts) []Violation {
 			continue
 		}
 		c := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
-		if faults := f.strikes(first.Client, l.name, g.from-f.prompt(), from, concernsCalls); len(faults) > 0 {
-			c = Cause{Class: LostMessage, Faults: faults, Text: "before that " + f.describeAll(faults)}
+		if faults := f.strikes(first.Client, l.name, g.from-f.prompt(), from+f.prompt(), concernsCalls); len(faults) > 0 {
+			c = Cause{Class: LostMessage, Faults: faults, Text: "at that time " + f.describeAll(faults)}
 		}
 		violations = append(violations, Violation{
 			Rule: FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
@@ -247,6 +247,13 @@ func (l *lockFacts) calls(owner string, from, to time.Duration) bool {
 }
 
 func (f *facts) orphaned(t *tenure) Cause {
+	for _, s := range t.sets {
+		if s.op != nil && s.op.Kind.Acquires() && s.op.Outcome == history.Unknown {
+			c := Cause{Class: LostMessage, Text: fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID)}
+			c.Faults = f.strikes(t.client, t.grant.Lock, s.op.Call, max(s.op.Return, s.at), anyKind)
+			return c
+		}
+	}
 	for _, s := range t.sets {
 		if s.op != nil && s.op.Repeats > 0 {
 			c := Cause{Class: DoubleExecution, Text: fmt.Sprintf("the %s of %s (operation %d) took effect more than once", s.op.Kind, s.op.Owner, s.op.ID)}

@@ -79,6 +79,7 @@ const (
 	DoubleExecution Class = "double execution"   // one call took effect more than once
 	ForeignRelease  Class = "foreign release"    // freed by one who did not hold it
 	GrantedTwice    Class = "granted while held" // the server gave the lock away under a holder
+	LateWrite       Class = "late write"         // a write took effect after its owner had gone on
 	Unexplained     Class = "unexplained"
 )
 

@@ -139,7 +139,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violat
 	}
 	var steps []step
 	for _, op := range ops {
-		if !op.Kind.Acquires() && op.Kind != history.Unlock && op.Kind != history.ForceUnlock && op.Kind != history.Renew {
+		if op.Aside && op.Kind != history.Renew || !op.Kind.Acquires() && op.Kind != history.Unlock && op.Kind != history.ForceUnlock && op.Kind != history.Renew {
 			continue
 		}
 		steps = append(steps, step{at: op.Call, op: op})

@@ -108,7 +108,7 @@ type Header struct {
 	Versions map[string]string `json:"versions,omitempty"`
 
 	// Abilities are what the subject offers: "reentrant", "watchdog", "fencing", "force",
-	// "inspect", "lost". A guarantee about an ability that is missing is "not claimed".
+	// "inspect", "lost", "keeps-longest". A guarantee about an ability that is missing is "not claimed".
 	Abilities []string `json:"abilities,omitempty"`
 
 	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"` // the lease that a watchdog renews

@@ -78,6 +78,10 @@ type Op struct {
 	Lease    time.Duration `json:"lease,omitzero"`    // the TTL this call sets when it takes effect
 	Watchdog bool          `json:"watchdog,omitzero"` // the lease is to be renewed by the lock
 
+	// Aside says that it is no step of its owner's program: the lock did it by itself, as it does
+	// renewals, or the owner did not wait for it. It may overlap its owner's calls.
+	Aside bool `json:"aside,omitzero"`
+
 	Call    time.Duration `json:"call"`
 	Return  time.Duration `json:"return,omitzero"` // 0 while pending
 	Outcome Outcome       `json:"outcome,omitzero"`

@@ -27,10 +27,43 @@ func All() []Scenario {
 		baseline,
 		watchdogDeath,
 		watchdogPauseShort,
+		gcPause,
+		gcPauseFenced,
+		holderCrash,
 		partitionHolder,
+		partitionReplies,
 		keyExpiry,
+		keyDeleted,
+		forceUnlockScenario,
 		nonOwnerUnlock,
 		oldOwnerUnlock,
+		lostAcquireReply,
+		lostUnlockReply,
+		lostUnlockReplyReentrant,
+		delayedDuplicateUnlock,
+		lostUnlockMessage,
+		subscribeRace,
+		immortalWatchdog,
+		renewalOutlivesUnlock,
+		renewalError,
+		batchPoison,
+		leaseMixing,
+		explicitLease,
+		canceledWaiter,
+		trylockTimeoutGhost,
+		manyWaiters,
+		deadWaiterGrant,
+		scriptFlush,
+		serverErrors,
+		slowServerScenario,
+		restartEmpty,
+		clockJumpScenario,
+		delayedWrite,
+		ghostAcquire,
+		sameOwnerRetry,
+		sharedHandle,
+		fenceReset,
+		redisDown,
 	}
 }
 
@@ -57,6 +90,7 @@ const (
 	exclusion = "exclusion"
 	effect    = "effect"
 	watchdog  = "watchdog"
+	liveness  = "liveness"
 )
 
 // nothing is expected to break.
@@ -70,6 +104,16 @@ func breaks(all []string, faithful []string) func(string) []string {
 			return all
 		}
 		return append(slices.Clone(all), faithful...)
+	}
+}
+
+// unlatched builds an expectation: what breaks only for those that unlock without a latch.
+func unlatched(what ...string) func(string) []string {
+	return func(subject string) []string {
+		if subject == "rlock-classic" || subject == "rlock-combined" {
+			return what
+		}
+		return nil
 	}
 }
 

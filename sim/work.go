@@ -73,7 +73,7 @@ func (t *thread) write(lock string, value, token int64) {
 // client's fate does not touch it any more.
 func (t *thread) writeLate(s plan.Step, value, token int64) {
 	r := t.run
-	id := r.rec.Add(history.Op{Client: t.client, Owner: t.owner, Lock: s.Lock, Kind: history.Write, Call: r.world.Now(), Value: value, Token: token})
+	id := r.rec.Add(history.Op{Client: t.client, Owner: t.owner, Lock: s.Lock, Kind: history.Write, Aside: true, Call: r.world.Now(), Value: value, Token: token})
 	r.started("")
 	go func() {
 		defer r.ended("")

@@ -13,7 +13,7 @@ import (
 func rlock(g lockimpl.Generation, about string) Subject {
 	abilities := []string{"reentrant", "watchdog", "force", "inspect"}
 	if g == lockimpl.Hardened {
-		abilities = append(abilities, "fencing", "lost")
+		abilities = append(abilities, "fencing", "lost", "keeps-longest")
 	}
 	return Subject{
 		Name: "rlock-" + string(g), About: about, Abilities: abilities,

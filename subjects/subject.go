@@ -16,7 +16,7 @@ type Subject struct {
 	Name  string
 	About string // one line for "simrun list"
 	// Abilities are what it claims, as history.Header has them: "reentrant", "watchdog",
-	// "fencing", "force", "inspect", "lost".
+	// "fencing", "force", "inspect", "lost", "keeps-longest" (a re-entry does not shorten the lease).
 	Abilities []string
 	// Open makes one client process's lock client.
 	Open func(Env) (Client, error)

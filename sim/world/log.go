@@ -1,6 +1,7 @@
 package world
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
 	"slices"
@@ -83,6 +84,7 @@ func (w *World) replied(s *server, m *network.Message, d *delivery) *note {
 		return n
 	}
 	if d != nil && d.message.Link == m.Link {
+		n.idle = bytes.HasPrefix(m.Data, []byte("-NOSCRIPT"))
 		n.step, n.call, n.locks, n.d = d.note.step, d.note.call, d.note.locks, d
 		for _, r := range d.rows {
 			r.Reply = shorten(network.ReplyText(m.Data), 120)
@@ -126,6 +128,9 @@ func (w *World) arriving(m *network.Message) {
 		d.rows = []*row{{Served: base}}
 	}
 	n.server.scene = d
+	if strings.EqualFold(m.Args[0], "eval") {
+		n.server.knows[scriptDigest(m.Args)] = true
+	}
 	w.log.rows = append(w.log.rows, d.rows...)
 }
 
@@ -150,9 +155,8 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 			l.state = l.whole()
 			switch {
 			case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
-			case call != 0:
-				w.testify(call, was, l.state, now)
-			case l.simple() || !same(was, l.state):
+			case call != 0 && w.testify(call, was, l.state, now):
+			case call == 0 && l.simple() || !same(was, l.state):
 				w.unbidden(l, was, r, now)
 			}
 		}
@@ -165,6 +169,9 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 func (w *World) step(args []string, call int64, names bool) history.Step {
 	name := strings.ToLower(args[0])
 	w.mu.Lock()
+	if name == "eval" && call == 0 {
+		w.learn(args)
+	}
 	shape, known := w.calls.scripts[scriptDigest(args)]
 	w.mu.Unlock()
 	switch {
@@ -186,6 +193,17 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 		return history.StepRenew
 	}
 	return history.StepQuery
+}
+
+// learn tells the purpose of a script that belongs to no call by what it may do: what removes a
+// key, or publishes, is no renewal. w.mu is held.
+func (w *World) learn(args []string) {
+	source := strings.ToLower(args[1])
+	if strings.Contains(source, "publish") || strings.Contains(source, "'del'") {
+		if digest := scriptDigest(args); w.calls.scripts[digest] == "" {
+			w.calls.scripts[digest] = history.StepRelease
+		}
+	}
 }
 
 // changesTTL reports whether a command may extend a lease.
@@ -212,10 +230,21 @@ func scriptDigest(args []string) string {
 	return ""
 }
 
-// testify adds what the server did to what is known of a call.
-func (w *World) testify(call int64, before, after history.KeyState, now time.Duration) {
+// testify adds what the server did to what is known of a call, and reports whether that is what the
+// call was for: a lock may do more in a call's name, such as to give back what an earlier one may
+// have left.
+func (w *World) testify(call int64, before, after history.KeyState, now time.Duration) bool {
+	known := w.rec.Op(call)
+	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
+	switch {
+	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
+		return !effect // it has given up, and the lock deals with what comes
+	case known.Kind.Acquires() && total(after) < total(before):
+		return false
+	case answer == history.Busy && (len(before.Holdings) == 0 || countOf(before, known.Owner) > 0):
+		return true // it was not executed: the lock found that it comes too late
+	}
 	w.rec.Amend(call, func(op *history.Op) {
-		answer, effect := whatItDid(op.Kind, op.Owner, before, after)
 		switch {
 		case effect && op.Evidence == history.Executed && effective(op.Answer):
 			op.Repeats++
@@ -223,6 +252,7 @@ func (w *World) testify(call int64, before, after history.KeyState, now time.Dur
 			op.Evidence, op.Executed, op.Answer = history.Executed, now, answer
 		}
 	})
+	return true
 }
 
 // effective reports whether an answer says that something was changed.
@@ -272,12 +302,16 @@ func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Dura
 	was, is := total(before), total(l.state)
 	switch {
 	case is < was:
+		op.Aside = true
 		op.Kind, op.Answer = history.Unlock, history.Released
 		if is > 0 {
 			op.Answer, op.Lease = history.Decremented, l.state.Deadline-now
 		}
 	case is > was:
+		op.Aside = true
 		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, l.state.Deadline-now
+	case r.Step == history.StepRenew && countOf(before, r.Owner) > 0 && l.state.Deadline == before.Deadline:
+		return // the lock found that it should not renew now, and will again
 	case r.Step == history.StepRenew:
 		op.Kind, op.Answer = history.Renew, history.NotHeld
 		op.Lease, op.Watchdog = w.watchdog, true
@@ -320,7 +354,11 @@ func (w *World) answered(m *network.Message) {
 	for _, r := range n.d.rows {
 		r.Got, r.done = now, true
 		if r.op != 0 {
-			w.rec.Amend(r.op, func(op *history.Op) { op.Return, op.Outcome = now, op.Answer })
+			w.rec.Amend(r.op, func(op *history.Op) {
+				if op.Return, op.Outcome = now, op.Answer; op.Kind.Acquires() {
+					op.Outcome = history.Unknown // nobody was told
+				}
+			})
 		}
 	}
 	w.flush(false)

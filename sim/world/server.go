@@ -27,12 +27,13 @@ type server struct {
 	values map[string]string           // owner by value, for locks whose key is a string
 	scene  *delivery                   // the command that arrived last, whose effect is still to be looked at
 	skew   time.Duration               // how far its clock is ahead
+	knows  map[string]bool             // scripts, by their digests
 
 	replicas []*replica
 }
 
 func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
-	s := &server{name: p.Name, state: map[string]history.KeyState{}, values: map[string]string{}}
+	s := &server{name: p.Name, state: map[string]history.KeyState{}, values: map[string]string{}, knows: map[string]bool{}}
 	s.redis = miniredis.NewMiniRedis()
 	s.redis.ClockTTL(true)
 	s.redis.Seed(int(runSeed))

@@ -190,6 +190,9 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 		t.record.On = "request" // of any kind
 	}
 	fate := t.kind.Strike(w, t.fault, m)
+	if fate == fault.Later {
+		t.record.To = w.Now() + t.fault.By.Duration() // when it arrives
+	}
 	if fate != fault.Arrives || !t.kind.Needs.Error {
 		t.record.Hits++ // an error is not answered to a command that the server does not refuse
 	}

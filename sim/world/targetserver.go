@@ -11,7 +11,10 @@ import (
 // FlushScripts implements [fault.Target].
 func (w *World) FlushScripts(server string) { w.forgetScripts(w.server(server)) }
 
-func (w *World) forgetScripts(s *server) { w.do(s, "SCRIPT", "FLUSH") }
+func (w *World) forgetScripts(s *server) {
+	w.do(s, "SCRIPT", "FLUSH")
+	clear(s.knows)
+}
 
 // StopServer implements [fault.Target].
 func (w *World) StopServer(server string, data bool) int {
@@ -114,8 +117,9 @@ func (w *World) DeleteKey(lock string) bool {
 	hit := false
 	for _, s := range w.servers {
 		before := w.snapshotStates(s)
+		hit = hit || len(s.redis.Keys()) > 0
 		w.do(s, "FLUSHALL")
-		hit = w.lost(s, before, "by FLUSHALL") > 0 || hit
+		w.lost(s, before, "by FLUSHALL")
 	}
 	return hit
 }

@@ -16,6 +16,7 @@ type note struct {
 	step    history.Step
 	call    int64         // 0: none
 	locks   []string      // that it concerns
+	idle    bool          // it says that the server does not know the script
 	counted bool          // triggers have seen it
 	struck  []int         // faults that struck it
 	waiting time.Duration // since when the server keeps it: a WAIT
@@ -68,6 +69,9 @@ type watch struct {
 // matchesMessage reports whether a message that is about to arrive is what a trigger counts.
 func (t *watch) matchesMessage(m *network.Message, n *note) bool {
 	kind := plan.MessageKind(n.step)
+	if n.idle || m.Dir == network.ToServer && strings.EqualFold(m.Args[0], "evalsha") && !n.server.knows[scriptDigest(m.Args)] {
+		return false // it only makes the client send the script itself, which is what counts
+	}
 	if t.trigger.Client != "" && t.trigger.Client != m.Link.Client ||
 		t.trigger.Lock != "" && !slices.Contains(n.locks, t.trigger.Lock) ||
 		t.fault.Server != "" && t.fault.Server != n.server.name {
