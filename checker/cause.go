@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,6 +145,9 @@ func objectCause(f *facts, l *lockFacts, a *act, class Class) Cause {
 	from, to := a.op.Call, max(a.op.Return, a.at)
 	if c.Faults = f.strikes(a.op.Client, l.name, from, to, concernsCalls); len(c.Faults) > 0 {
 		c.Text = "at the time of the call " + f.describeAll(c.Faults)
+		if class == Unexplained && slices.ContainsFunc(c.Faults, f.onMessage) {
+			c.Class = LostMessage
+		}
 	} else {
 		c.Text = "no fault was near: the lock answered so by itself"
 	}

@@ -145,6 +145,12 @@ func faultText(fault *history.Fault) string {
 	return fmt.Sprintf("the fault %s struck %s", fault.Kind, target)
 }
 
+// onMessage reports whether a fault struck messages.
+func (f *facts) onMessage(i int) bool {
+	on := f.h.Faults[i].On
+	return strings.HasPrefix(on, "request") || strings.HasPrefix(on, "reply") || strings.HasPrefix(on, "between")
+}
+
 func of(client string) string {
 	if client == "" {
 		return ""

@@ -19,11 +19,16 @@ func list(args []string, stdout, stderr io.Writer) int {
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
 	verbose := f.Bool("v", false, "with the stories")
+	markdown := f.Bool("markdown", false, "the scenarios as a page: docs/scenarios.md")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		usage(stdout)
 		return checker.ExitExpected
 	} else if err != nil {
 		return fail(stderr, checker.ExitUsage, "list: %v", flagError(f, err))
+	}
+	if *markdown {
+		catalogue(stdout)
+		return checker.ExitExpected
 	}
 	if f.NArg() > 0 {
 		return fail(stderr, checker.ExitUsage, "list: stray argument %q", f.Arg(0))

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+const catalogueHead = `# The scenarios
+
+<!-- Made by "simrun list -markdown" from the registry; a test keeps it current. Do not edit. -->
+
+Each scenario is a story: who holds, what fails, when, and which guarantees break for which lock. Run one
+with "simrun -scenario NAME", all with "simrun -scenario all -subject all". The exit code is 0 if everything
+ended as the table says, broken guarantees that are expected to break included.
+
+`
+
+// catalogue writes docs/scenarios.md.
+func catalogue(w io.Writer) {
+	fmt.Fprint(w, catalogueHead)
+	for i, s := range subjects.All() {
+		fmt.Fprintf(w, "* **%c** is %s: %s\n", 'A'+i, s.Name, s.About)
+	}
+	fmt.Fprint(w, "\nA letter in the table: there the guarantee is expected to break.\n\n| scenario |")
+	for _, g := range checker.Guarantees() {
+		fmt.Fprintf(w, " %s |", g)
+	}
+	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(checker.Guarantees())))
+	for _, s := range scenarios.All() {
+		fmt.Fprintf(w, "| [%s](#%s) |", s.Name, s.Name)
+		for _, g := range checker.Guarantees() {
+			fmt.Fprintf(w, " %s |", letters(s, string(g)))
+		}
+		fmt.Fprintln(w)
+	}
+	for _, s := range scenarios.All() {
+		fmt.Fprintf(w, "\n## %s\n\n*%s*\n\n%s\n\n", s.Name, s.Title, indent(s.Story, 0, 100))
+		var kinds []string
+		for _, f := range s.Plan(1).Faults {
+			if !slices.Contains(kinds, f.Kind) {
+				kinds = append(kinds, f.Kind)
+			}
+		}
+		if kinds != nil {
+			fmt.Fprintf(w, "Faults: %s.\n", strings.Join(kinds, ", "))
+		}
+		fmt.Fprintf(w, "Expected to break: %s.\nSource: %s.\n", expectations(s), strings.TrimSuffix(s.Source, "."))
+	}
+	fmt.Fprint(w, "\n## Kinds of faults\n\nWhat a plan can name; [plans.md](plans.md) says how.\n\n| kind | what it does |\n|---|---|\n")
+	for _, k := range fault.Kinds() {
+		fmt.Fprintf(w, "| %s | %s |\n", k.Name, k.About)
+	}
+}
+
+// letters names the subjects for which a guarantee is expected to break.
+func letters(s scenarios.Scenario, guarantee string) string {
+	var text []byte
+	for i, subject := range subjects.All() {
+		if slices.Contains(s.Breaks(subject.Name), guarantee) {
+			text = append(text, byte('A'+i))
+		}
+	}
+	return string(text)
+}

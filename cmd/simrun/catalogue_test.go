@@ -1,0 +1,20 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+func TestTheCataloguePageIsCurrent(t *testing.T) {
+	const page = "../../docs/scenarios.md"
+	var want bytes.Buffer
+	catalogue(&want)
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want.Bytes()) {
+		t.Errorf("%s is not what the registry says; make it anew: go run ./cmd/simrun list -markdown > docs/scenarios.md", page)
+	}
+}
