@@ -5,6 +5,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/scenarios"
 )
 
 // served is a simrun serve in a process of its own.
@@ -133,7 +135,7 @@ func TestServeHandsOutRuns(t *testing.T) {
 		"/runs/" + death + "/porcupine.html":                  "jump to first error",
 		"/runs/" + death + "/recheck":                         "They agree on every guarantee.",
 		"/compare?run=" + death + "&run=" + base:              "They differ in",
-		"/runs/batch/" + latestBatch(t, dir) + "/report.html": "What did 7 runs of 7 scenarios with 1 lock show?",
+		"/runs/batch/" + latestBatch(t, dir) + "/report.html": fmt.Sprintf("What did %[1]d runs of %[1]d scenarios with 1 lock show?", len(scenarios.All())),
 	} {
 		resp, body := s.get(path)
 		if resp.StatusCode != http.StatusOK || !strings.Contains(body, want) {
