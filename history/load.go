@@ -210,12 +210,13 @@ func (l *loader) once(s string) string {
 	return s
 }
 
-// check looks at each owner's calls, which follow each other. A renewal is none of them.
+// check looks at each owner's calls, which follow each other. A renewal, or what else was
+// done aside, is none of them.
 func (l *loader) check() error {
 	last := map[string]int{}
 	for i := range l.h.Ops {
 		op := &l.h.Ops[i]
-		if op.Kind == Renew {
+		if op.Kind == Renew || op.Aside {
 			continue
 		}
 		j, known := last[op.Owner]
