@@ -34,6 +34,8 @@ func command(args []string, stdout, stderr io.Writer) int {
 			return list(args[1:], stdout, stderr)
 		case "report":
 			return report(args[1:], stdout, stderr)
+		case "check":
+			return check(args[1:], stdout, stderr)
 		case "serve":
 			return serve(args[1:], stdout, stderr)
 		case "help":

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+	"github.com/holdfast-sim/holdfast/reports"
+)
+
+// check judges histories, whoever recorded them: ours, and those that docs/history.md or Jepsen's
+// EDN describe. Nothing is run, and nothing is written but what flags ask for.
+func check(args []string, stdout, stderr io.Writer) int {
+	f := flag.NewFlagSet("simrun check", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	kind := model.Lease
+	f.Func("model", "`kind` of lock: "+kinds()+" (default lease)", func(name string) (err error) {
+		kind, err = model.ParseKind(name)
+		return err
+	})
+	budget := f.Duration("budget", checker.DefaultBudget, "`time` that one searching checker may spend on one lock")
+	shrink := f.String("shrink", "", "`file` for the smallest part of a broken history that still breaks the same guarantee")
+	verbose := f.Bool("v", false, "the whole story, and every operation")
+	var asJSON bool
+	var files map[string]string
+	machineFlags(f, &asJSON, &files)
+	paths, err := parseMixed(f, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		usage(stdout)
+		return checker.ExitExpected
+	case err != nil:
+		return fail(stderr, checker.ExitUsage, "check: %v", flagError(f, err))
+	case len(paths) == 0:
+		return fail(stderr, checker.ExitUsage, "check: say which histories: simrun check FILE... (- is standard input)")
+	case *budget <= 0:
+		return fail(stderr, checker.ExitUsage, "check: -budget %v: must be more than nothing", *budget)
+	case *shrink != "" && len(paths) > 1:
+		return fail(stderr, checker.ExitUsage, "check: -shrink takes one history, not %d", len(paths))
+	}
+	code := checker.ExitExpected
+	b := reports.Batch{Command: again(append([]string{"check"}, args...))}
+	for _, path := range paths {
+		h, err := openHistory(path)
+		if errors.Is(err, history.ErrTruncated) {
+			fail(stderr, 0, "warning: check: %v; the rest is judged", err)
+		} else if err != nil {
+			return fail(stderr, checker.ExitUsage, "check: %v", err)
+		}
+		o := checker.Options{Model: kind, Budget: *budget, Expect: expected(h)}
+		v := checker.Judge(context.Background(), h, o)
+		if len(v.Refused) > 0 && v.Error == "" {
+			return fail(stderr, checker.ExitUsage, "check: %s: %s", path, v.Refused[0])
+		}
+		command := again([]string{"check", path})
+		switch {
+		case asJSON && len(paths) > 1:
+			_ = reports.JSONLine(stdout, v)
+		case asJSON:
+			_ = reports.JSON(stdout, v)
+		default:
+			s := showOn(stdout, *verbose)
+			_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose, History: h, Command: command})
+		}
+		if *shrink != "" {
+			if err := shrunk(*shrink, h, v, o); err != nil {
+				return fail(stderr, checker.ExitUsage, "check: -shrink %s: %v", *shrink, err)
+			}
+		}
+		s := reports.Summarize(h, v, true)
+		s.Command = command
+		b.Runs = append(b.Runs, s)
+		code = checker.Worst(code, v.Code())
+	}
+	leave(files, b, stderr)
+	return code
+}
+
+// openHistory opens a file, a run's folder, or standard input. A run's own history is read together
+// with the server log beside it.
+func openHistory(path string) (*history.History, error) {
+	dir := path
+	if filepath.Base(path) == historyFile {
+		dir = filepath.Dir(path)
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() || path == "-" {
+		return history.Open(path)
+	}
+	h, err := loadHistory(os.DirFS(dir), ".")
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%s: %w", path, err)
+	case h == nil:
+		err = fmt.Errorf("%s: there is no %s in it", path, historyFile)
+	}
+	return h, err
+}
+
+// shrunk writes the smallest part of h that still breaks the first guarantee that broke.
+func shrunk(file string, h *history.History, v *checker.Verdict, o checker.Options) error {
+	for _, r := range v.Results {
+		if r.Status != checker.Broken {
+			continue
+		}
+		small, ok := checker.Shrink(context.Background(), h, r.Guarantee, o)
+		if !ok {
+			continue
+		}
+		var b bytes.Buffer
+		if err := history.Save(&b, small); err != nil {
+			return err
+		}
+		return cause(os.WriteFile(file, b.Bytes(), 0o666))
+	}
+	return errors.New("nothing is broken, so there is nothing to shrink")
+}
+
+func kinds() string {
+	var names []string
+	for _, k := range model.Kinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
+}
