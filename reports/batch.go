@@ -111,14 +111,14 @@ func batchAnswer(b Batch) Answer {
 	return Answer{Bad, "HARNESS ERROR", text}
 }
 
-// causeGroup is all violations that have one class of cause and break one guarantee's rule.
+// causeGroup is all violations that have one class of cause.
 type causeGroup struct {
 	Class      checker.Class
-	Guarantee  checker.Guarantee
 	Assumption bool
 	Expected   bool
 	Runs       int
-	Example    *Summary // the first run
+	Broke      map[checker.Guarantee]int // in how many runs
+	Example    *Summary                  // the first run
 	Violation  checker.Violation
 }
 
@@ -126,33 +126,34 @@ type causeGroup struct {
 func (b Batch) causes() []*causeGroup {
 	type key struct {
 		class                checker.Class
-		guarantee            checker.Guarantee
 		assumption, expected bool
 	}
 	var cs []*causeGroup
 	index := make(map[key]*causeGroup)
 	for i := range b.Runs {
 		s := &b.Runs[i]
+		counted := make(map[*causeGroup]bool)
 		for _, r := range s.Verdict.Results {
 			if r.Status != checker.Broken || len(r.Violations) == 0 {
 				continue
 			}
 			x := r.Violations[0]
-			k := key{x.Cause.Class, r.Guarantee, x.Cause.Assumption, r.AsExpected()}
+			k := key{x.Cause.Class, x.Cause.Assumption, r.AsExpected()}
 			c := index[k]
 			if c == nil {
-				c = &causeGroup{Class: k.class, Guarantee: k.guarantee, Assumption: k.assumption, Expected: k.expected, Example: s, Violation: x}
+				c = &causeGroup{Class: k.class, Assumption: k.assumption, Expected: k.expected, Broke: make(map[checker.Guarantee]int), Example: s, Violation: x}
 				index[k] = c
 				cs = append(cs, c)
 			}
-			c.Runs++
+			c.Broke[r.Guarantee]++
+			if !counted[c] {
+				counted[c] = true
+				c.Runs++
+			}
 		}
 	}
 	slices.SortStableFunc(cs, func(a, b *causeGroup) int {
-		if a.Expected != b.Expected {
-			return cmp.Compare(btoi(a.Expected), btoi(b.Expected))
-		}
-		return cmp.Compare(b.Runs, a.Runs)
+		return cmp.Or(cmp.Compare(btoi(a.Expected), btoi(b.Expected)), cmp.Compare(b.Runs, a.Runs))
 	})
 	return cs
 }

@@ -82,6 +82,31 @@ func TestHistogramHasEveryDurationInItsBar(t *testing.T) {
 	}
 }
 
+// Two runs of 10 s: three acquisitions at the beginning, one at the end, a fault from 5 s on.
+func TestRateChartIsToScale(t *testing.T) {
+	run := func(faults []history.Fault, grants ...float64) *Summary {
+		s := &Summary{Verdict: &checker.Verdict{Virtual: sec(10)}, Faults: faults}
+		for _, g := range grants {
+			s.Grants = append(s.Grants, sec(g))
+		}
+		return s
+	}
+	paused := []history.Fault{{Kind: "pause-client", From: sec(5)}}
+	c, ok := newRateChart("x", []*Summary{run(paused, 0, 0.01), run(paused, 0.02, 10)})
+	if !ok || len(c.Bands) != 1 || c.Bands[0].X != "170" || c.Bands[0].W != "170" {
+		t.Errorf("bands %+v", c.Bands)
+	}
+	if !strings.HasPrefix(c.Area, "M0 66V12H5V66H10") || !strings.HasSuffix(c.Area, "V48H340V66z") {
+		t.Errorf("area %s", c.Area)
+	}
+	if c.Says != "x: 4 acquisitions, at most 10/s in a run" { // 3 in 10/68 s in 2 runs
+		t.Errorf("says %q", c.Says)
+	}
+	if _, ok := newRateChart("x", []*Summary{run(nil)}); ok {
+		t.Error("a chart of nothing")
+	}
+}
+
 func batchOf(t testing.TB, b Batch) string {
 	t.Helper()
 	var page strings.Builder
@@ -123,7 +148,7 @@ func TestBatchPageTellsEverything(t *testing.T) {
 	}
 }
 
-// Each class of cause and guarantee is told once, with how many runs it broke; what nobody
+// Each class of cause is told once, with how many runs it broke; what nobody
 // expected comes first.
 func TestCausesAreCounted(t *testing.T) {
 	var b Batch
@@ -138,9 +163,9 @@ func TestCausesAreCounted(t *testing.T) {
 	}
 	var got []string
 	for _, c := range b.causes() {
-		got = append(got, fmt.Sprintf("%s %s ×%d seed %d", c.Class, c.Guarantee, c.Runs, c.Example.Verdict.Seed))
+		got = append(got, fmt.Sprintf("%s ×%d %v seed %d", c.Class, c.Runs, c.Broke, c.Example.Verdict.Seed))
 	}
-	want := []string{"double execution exclusion ×1 seed 3", "paused holder effect ×5 seed 0", "paused holder watchdog ×5 seed 0", "paused holder exclusion ×4 seed 0"}
+	want := []string{"double execution ×1 map[exclusion:1] seed 3", "paused holder ×5 map[effect:5 exclusion:4 watchdog:5] seed 0"}
 	if !slices.Equal(got, want) {
 		t.Errorf("causes %q, want %q", got, want)
 	}
@@ -180,7 +205,7 @@ func TestBatchPageInBrowser(t *testing.T) {
 		if eval[bool](tb, `document.documentElement.scrollWidth > innerWidth`) {
 			t.Errorf("the page is wider than a window of %d", width)
 		}
-		if got := eval[int](tb, `[...document.querySelectorAll(".chart .bar")].filter(b => b.getBoundingClientRect().height > 3).length`); got != 2 {
+		if got := eval[int](tb, `[...document.querySelectorAll(".charts .bar")].filter(b => b.getBoundingClientRect().height > 3).length`); got != 2 {
 			t.Errorf("%d bars to be seen, want 2", got)
 		}
 		tb.quiet()

@@ -41,6 +41,7 @@ type batchPage struct {
 	StraysLeft int
 	Causes     []causeView
 	Charts     []histogram
+	Rates      []rateChart
 	Coverage   []coverageRow
 	Unstruck   string
 	Command    string
@@ -68,12 +69,13 @@ type strayView struct {
 }
 
 type causeView struct {
-	Class, Guarantee, Kind, Expected string
-	Runs                             int
-	Share                            int // of all runs, in percent
-	Text, Cause, Where, Command      string
-	Href                             string
-	Tone                             Tone
+	Class, Kind, Expected       string
+	Broke                       []fact // guarantee by guarantee, in how many runs
+	Runs                        int
+	Share                       int // of all runs, in percent
+	Text, Cause, Where, Command string
+	Href                        string
+	Tone                        Tone
 }
 
 type coverageRow struct {
@@ -138,6 +140,7 @@ func newBatchPage(b Batch) *batchPage {
 		newHistogram("Hand-offs", "from the moment at which the server frees a lock to the return of the waiting call that gets it", "No waiting call was handed a lock.",
 			b.lengths(func(s *Summary) []time.Duration { return s.Handoffs })),
 	}
+	p.Rates = b.rates()
 	p.cover(b)
 	return p
 }
@@ -197,9 +200,14 @@ func (g *group) cell(guarantee checker.Guarantee) matrixCell {
 }
 
 func (c *causeGroup) view(runs int) causeView {
-	v := causeView{Class: visible(string(c.Class)), Guarantee: string(c.Guarantee), Kind: "a defect of the lock", Expected: "not expected", Tone: Bad,
+	v := causeView{Class: visible(string(c.Class)), Kind: "a defect of the lock", Expected: "not expected", Tone: Bad,
 		Runs: c.Runs, Share: (100*c.Runs + runs - 1) / runs, Text: unbroken(visible(c.Violation.Text)), Cause: unbroken(visible(c.Violation.Cause.Text)),
 		Where: runName(c.Example), Command: visible(c.Example.Command), Href: c.Example.Report}
+	for _, g := range checker.Guarantees() {
+		if n := c.Broke[g]; n > 0 {
+			v.Broke = append(v.Broke, fact{string(g), thousands(n)})
+		}
+	}
 	switch {
 	case c.Class == "" || c.Class == checker.Unexplained:
 		v.Class, v.Kind = "unexplained", "no cause was found"

@@ -21,6 +21,7 @@ type histogram struct {
 type histogramBar struct {
 	X, W, Y, H  int
 	From, Label string
+	Axis        string // From, unless there is no room
 	Count       string
 	Zero        bool
 }
@@ -55,6 +56,7 @@ func newHistogram(title, about, none string, sorted []time.Duration) histogram {
 		most = max(most, counts[bin])
 	}
 	wide := min(64, (chartWidth-40)/len(counts))
+	every := 1 + 44/wide // bars to a label
 	for i, n := range counts {
 		tall := (chartFloor - chartTop) * n / most
 		if n > 0 {
@@ -62,6 +64,9 @@ func newHistogram(title, about, none string, sorted []time.Duration) histogram {
 		}
 		h.Bars = append(h.Bars, histogramBar{X: 20 + i*wide, W: wide - 2, Y: chartFloor - tall, H: tall, From: roundLength(edges[i]),
 			Label: fmt.Sprintf("%s from %s to %s", thousands(n), roundLength(edges[i]), roundLength(edges[i+1])), Count: thousands(n), Zero: n == 0})
+		if i%every == 0 {
+			h.Bars[i].Axis = h.Bars[i].From
+		}
 	}
 	return h
 }

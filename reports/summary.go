@@ -17,6 +17,7 @@ type Summary struct {
 
 	Overlaps []time.Duration `json:"overlaps,omitempty"` // how long each violation of exclusion lasted
 	Handoffs []time.Duration `json:"handoffs,omitempty"` // see [Handoffs]
+	Grants   []time.Duration `json:"grants,omitempty"`   // when calls returned with a lock
 	Faults   []history.Fault `json:"faults,omitempty"`   // as they struck
 
 	Wall    time.Duration `json:"wall,omitzero"`    // real time that the run and its judgement took
@@ -32,6 +33,11 @@ func Summarize(h *history.History, v *checker.Verdict, whole bool) Summary {
 	}
 	if h != nil {
 		s.Handoffs, s.Faults = Handoffs(h), h.Faults
+		for _, op := range h.Ops {
+			if op.Kind.Acquires() && op.Outcome == history.Acquired {
+				s.Grants = append(s.Grants, op.Return)
+			}
+		}
 	}
 	if whole {
 		return s

@@ -33,7 +33,9 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		b.Faults = append(b.Faults, k.Name)
 	}
 	bar := newProgress(stderr, len(jobs)*o.runs)
-	newCrew(len(parts)).run(parts, func(j job, r result) {
+	crew := newCrew(len(parts))
+	defer crew.dismiss()
+	crew.run(parts, func(j job, r result) {
 		bar.done(r.Code)
 		s := r.Summary
 		s.Command = o.command(j.Scenario, j.Subject, r.Seed)
@@ -48,7 +50,7 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		}
 	})
 	bar.clear()
-	o.keep(&b, stdout, stderr)
+	o.keep(&b, crew, stdout, stderr)
 	o.leave(b, stderr)
 	code := checker.ExitExpected
 	for _, s := range b.Runs {
@@ -111,9 +113,9 @@ func whyNot(v *checker.Verdict) string {
 	return fmt.Sprintf("not as expected: %v", strays)
 }
 
-// keep runs the examples again, to keep their reports, and writes the page about all runs. What
+// keep has the crew run the examples again, to keep their reports, and writes the page about all runs. What
 // cannot be written is a warning.
-func (o order) keep(b *reports.Batch, stdout, stderr io.Writer) {
+func (o order) keep(b *reports.Batch, crew crew, stdout, stderr io.Writer) {
 	if o.out == nowhere {
 		return
 	}
@@ -130,7 +132,7 @@ func (o order) keep(b *reports.Batch, stdout, stderr io.Writer) {
 		return
 	}
 	n := 0
-	newCrew(len(jobs)).run(jobs, func(_ job, r result) {
+	crew.run(jobs, func(_ job, r result) {
 		if rel, err := filepath.Rel(store.dir, filepath.Join(r.Dir, reportFile)); err == nil && r.Dir != "" && r.Error == "" {
 			b.Runs[examples[n]].Report = filepath.ToSlash(rel)
 		}

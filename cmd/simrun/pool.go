@@ -13,31 +13,35 @@ import (
 	"sync"
 )
 
-// crew runs jobs in worker processes, one for each processor.
+// crew runs jobs in worker processes, one for each processor. They are started when there is work
+// for them, and stay until the crew is dismissed.
 type crew struct {
-	size int
+	workers []worker
 }
 
-func newCrew(jobs int) crew { return crew{min(jobs, runtime.NumCPU())} }
+// newCrew makes a crew for as many jobs at once; no more than are of use.
+func newCrew(jobs int) crew { return crew{make([]worker, min(jobs, runtime.NumCPU()))} }
+
+// dismiss ends the workers' processes.
+func (c crew) dismiss() {
+	for i := range c.workers {
+		c.workers[i].dismiss()
+	}
+}
 
 // run does all jobs and hands each result, in the order of the jobs and their seeds, to each. A
 // worker that dies costs the run it was at, which gets a result that says so, and is replaced.
 func (c crew) run(jobs []job, each func(j job, r result)) {
-	type answer struct {
-		results []result
-	}
-	answers := make([]chan answer, len(jobs))
+	answers := make([]chan []result, len(jobs))
 	for i := range answers {
-		answers[i] = make(chan answer, 1)
+		answers[i] = make(chan []result, 1)
 	}
 	next := make(chan int)
 	var crew sync.WaitGroup
-	for range c.size {
+	for n := range c.workers {
 		crew.Go(func() {
-			var w worker
-			defer w.dismiss()
 			for i := range next {
-				answers[i] <- answer{w.do(jobs[i])}
+				answers[i] <- c.workers[n].do(jobs[i])
 			}
 		})
 	}
@@ -48,7 +52,7 @@ func (c crew) run(jobs []job, each func(j job, r result)) {
 		close(next)
 	}()
 	for i, j := range jobs {
-		for _, r := range (<-answers[i]).results {
+		for _, r := range <-answers[i] {
 			each(j, r)
 		}
 	}

@@ -110,7 +110,9 @@ func single(o order, j job, stdout, stderr io.Writer) int {
 		j.Show = showOn(stdout, o.verbose)
 	}
 	code := checker.ExitHarness
-	newCrew(1).run([]job{j}, func(_ job, r result) {
+	crew := newCrew(1)
+	defer crew.dismiss()
+	crew.run([]job{j}, func(_ job, r result) {
 		code = r.Code
 		r.Summary.Command = j.Command
 		fmt.Fprint(stdout, r.Text)
