@@ -161,8 +161,11 @@ func believer(l *lockFacts, owner string, at time.Duration) *belief {
 	if len(l.overlaps) == 0 {
 		return nil
 	}
-	for _, b := range l.beliefs {
-		if b.owner != owner && b.from <= at && at < b.to {
+	for _, b := range l.beliefs { // by their beginnings
+		switch {
+		case b.from > at:
+			return nil
+		case b.owner != owner && at < b.to:
 			return b
 		}
 	}
