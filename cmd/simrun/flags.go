@@ -172,6 +172,7 @@ func usage(w io.Writer) {
   simrun -scenario NAME [flags]    run a story, judge it, explain it
   simrun -plan FILE [flags]        run a plan of your own
   simrun check FILE... [flags]     judge histories, whoever recorded them
+  simrun shrink PLAN|RUN [flags]   the smallest plan that breaks the same for the same cause
   simrun report RUN... [flags]     render stored runs again
   simrun serve [flags]             browse stored runs
   simrun list [-v]                 the scenarios, subjects and faults

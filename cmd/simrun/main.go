@@ -36,6 +36,8 @@ func command(args []string, stdout, stderr io.Writer) int {
 			return report(args[1:], stdout, stderr)
 		case "check":
 			return check(args[1:], stdout, stderr)
+		case "shrink":
+			return shrink(args[1:], stdout, stderr)
 		case "serve":
 			return serve(args[1:], stdout, stderr)
 		case "help":

@@ -36,6 +36,9 @@ type job struct {
 	Show     *show      `json:"show"`           // nil: no summary is wanted
 	Whole    bool       `json:"whole,omitzero"` // the whole verdict is wanted, with its story
 	Command  string     `json:"command"`
+
+	Shrink    bool              `json:"shrink,omitzero"`    // the smallest plan is wanted, not a run
+	Guarantee checker.Guarantee `json:"guarantee,omitzero"` // that must stay broken; default the first that is
 }
 
 // show says how to write the summary for the terminal.
@@ -55,6 +58,12 @@ type result struct {
 	Error    string          `json:"error,omitzero"` // of the harness
 	Stack    string          `json:"stack,omitzero"` // where it came from, for -v
 	Warnings []string        `json:"warnings,omitempty"`
+
+	// Of shrinking: the smallest plan, how many were tried, and what it breaks, and why.
+	Plan  *plan.Plan        `json:"plan,omitempty"`
+	Tried int               `json:"tried,omitzero"`
+	Broke checker.Guarantee `json:"broke,omitzero"`
+	Class checker.Class     `json:"class,omitzero"`
 }
 
 // work is the worker's main loop.
@@ -78,6 +87,9 @@ func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 
 // runOne runs, saves, judges and reports one run.
 func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
+	if j.Shrink {
+		return shrinkOne(b, j)
+	}
 	res.Seed = seed
 	begun := time.Now()
 	defer func() { res.Summary.Wall = time.Since(begun) }()

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/template"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// shrink makes the smallest plan that breaks the same guarantee for the same cause, tells its
+// story, and writes a test that reproduces it.
+//
+// Its flags are those of a run, and -guarantee.
+func shrink(args []string, stdout, stderr io.Writer) int {
+	o := order{subject: defaultSubject, seed: 1, out: defaultOut, runs: 1}
+	var guarantee string
+	f := flag.NewFlagSet("simrun shrink", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	f.StringVar(&o.subject, "subject", o.subject, "")
+	f.Var((*seedFlag)(&o.seed), "seed", "")
+	f.StringVar(&o.out, "out", o.out, "")
+	f.BoolVar(&o.verbose, "v", false, "")
+	f.StringVar(&guarantee, "guarantee", "", "")
+	paths, err := parseMixed(f, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		usage(stdout)
+		return checker.ExitExpected
+	case err != nil:
+		return fail(stderr, checker.ExitUsage, "shrink: %v", flagError(f, err))
+	case len(paths) != 1:
+		return fail(stderr, checker.ExitUsage, "shrink: say which plan or run: simrun shrink PLAN|RUN")
+	case guarantee != "" && !slices.Contains(checker.Guarantees(), checker.Guarantee(guarantee)):
+		var names []string
+		for _, g := range checker.Guarantees() {
+			names = append(names, string(g))
+		}
+		return fail(stderr, checker.ExitUsage, "shrink: -guarantee: %v", unknown("guarantee", guarantee, names))
+	}
+	if err := o.toShrink(paths[0]); err != nil {
+		return fail(stderr, checker.ExitUsage, "shrink: %v", err)
+	}
+	if err := writable(o.out); err != nil {
+		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
+	}
+	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: checker.Guarantee(guarantee)}
+	var r result
+	newCrew(1).run([]job{j}, func(_ job, got result) { r = got })
+	if r.Error != "" {
+		return fail(stderr, r.Code, "shrink: %s", r.Error)
+	}
+	fmt.Fprintf(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does:\n\n", r.Broke, r.Class, r.Tried)
+	return o.tellShrunk(j, r, stdout, stderr)
+}
+
+// toShrink finds out what to shrink: a plan, or a run's folder with its plan, subject and seed.
+func (o *order) toShrink(path string) error {
+	o.planFile = path
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		o.planFile = filepath.Join(path, planFile)
+		h, err := loadHistory(os.DirFS(path), ".")
+		switch {
+		case err != nil && !errors.Is(err, history.ErrTruncated):
+			return fmt.Errorf("%s: %w", path, err)
+		case h == nil:
+			return fmt.Errorf("%s: there is no %s in it", path, historyFile)
+		}
+		o.subject, o.seed = h.Header.Subject, h.Header.Seed
+	}
+	if o.subject == everything {
+		return errors.New("-subject all: a plan is shrunk for one subject")
+	}
+	return o.readPlan()
+}
+
+// tellShrunk runs the smallest plan, keeps it with a test that reproduces it, and tells its story.
+func (o order) tellShrunk(j job, r result, stdout, stderr io.Writer) int {
+	j.Plan, j.Shrink = r.Plan, false
+	if o.out == nowhere {
+		fmt.Fprintf(stdout, "%s\n\n", r.Plan.JSON())
+	} else {
+		base := filepath.Join(o.out, folderName(r.Plan.Name))
+		test, err := reproducingTest(r, o)
+		if err == nil {
+			err = errors.Join(os.WriteFile(base+".json", append(r.Plan.JSON(), '\n'), 0o666), os.WriteFile(base+"_test.go", test, 0o666))
+		}
+		if err != nil {
+			return fail(stderr, checker.ExitHarness, "shrink: %v", err)
+		}
+		o.planFile = base + ".json"
+		fmt.Fprintf(stdout, "  plan    %s\n  test    %s\n\n", o.planFile, base+"_test.go")
+	}
+	j.Command = o.command("", o.subject, o.seed)
+	if code := single(o, j, stdout, stderr); code != checker.ExitUnexpected {
+		return fail(stderr, checker.ExitHarness, "shrink: the smallest plan, run again, is judged %d", code)
+	}
+	return checker.ExitExpected
+}
+
+//go:embed shrunk_test.go.tmpl
+var testTemplate string
+
+// reproducingTest writes a Go test that fails as long as the smallest plan breaks the guarantee.
+func reproducingTest(r result, o order) ([]byte, error) {
+	t, err := template.New("test").Parse(testTemplate)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	err = t.Execute(&b, map[string]any{
+		"Name": camel(r.Plan.Name), "Plan": strings.ReplaceAll(string(r.Plan.JSON()), "`", "` + \"`\" + `"),
+		"Subject": o.subject, "Seed": o.seed, "Guarantee": r.Broke, "Class": r.Class,
+	})
+	return b.Bytes(), err
+}
+
+// camel makes a name of a plan one of a Go function.
+func camel(name string) string {
+	var b strings.Builder
+	for word := range strings.FieldsFuncSeq(name, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }) {
+		first, rest := utf8.DecodeRuneInString(word)
+		b.WriteString(string(unicode.ToUpper(first)) + word[rest:])
+	}
+	return b.String()
+}
+
+// shrinkOne is the worker's part: it runs the plan, and then every plan that is tried.
+func shrinkOne(b *bubble.Bubbles, j job) (r result) {
+	r.Seed = j.Seed
+	subject, _ := subjects.Find(j.Subject)
+	judge := func(p *plan.Plan) (*checker.Verdict, error) {
+		if err := p.Check(fault.Needs()); err != nil {
+			return nil, err
+		}
+		h, err := sim.Run(b, p, subject, sim.Options{Seed: j.Seed, Scenario: p.Name})
+		if err != nil {
+			return nil, err
+		}
+		return checker.Judge(context.Background(), h, checker.Options{}), nil
+	}
+	v, err := judge(j.Plan)
+	if err != nil {
+		r.Code, r.Error = checker.ExitHarness, err.Error()
+		return r
+	}
+	for _, result := range v.Results {
+		if result.Status == checker.Broken && (j.Guarantee == "" || j.Guarantee == result.Guarantee) {
+			r.Broke, r.Class = result.Guarantee, result.Violations[0].Cause.Class
+			break
+		}
+	}
+	if r.Broke == "" {
+		r.Code, r.Error = checker.ExitUsage, "nothing is broken, so there is nothing to shrink"
+		return r
+	}
+	r.Plan, r.Tried = plan.Shrink(j.Plan, func(p *plan.Plan) bool {
+		v, err := judge(p)
+		if err != nil || v.Error != "" || len(v.Refused) > 0 {
+			return false
+		}
+		result := v.Result(r.Broke)
+		return result.Status == checker.Broken && result.Violations[0].Cause.Class == r.Class
+	})
+	r.Plan.Name = strings.TrimSuffix(folderName(r.Plan.Name), "-shrunk") + "-shrunk"
+	r.Plan.Story = ""
+	return r
+}
