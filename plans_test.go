@@ -1,0 +1,68 @@
+package holdfast_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// The corpus: plans that were found and shrunk ("simrun shrink"), each with what it breaks for
+// every subject in expect.json. What was found once is looked for ever after. To add one: put the
+// plan there, and a line in expect.json.
+func TestThePlanCorpusBreaksWhatItBroke(t *testing.T) {
+	files, err := filepath.Glob("testdata/plans/*-*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no plans: %v", err)
+	}
+	b, err := os.ReadFile("testdata/plans/expect.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expect map[string]map[string][]checker.Guarantee // plan, subject, what breaks
+	if err := json.Unmarshal(b, &expect); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.Decode(b)
+		if err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		if len(expect[p.Name]) == 0 {
+			t.Errorf("expect.json does not say what %s breaks", p.Name)
+		}
+		for _, subject := range subjects.All() {
+			want, ok := expect[p.Name][subject.Name]
+			if !ok {
+				continue
+			}
+			t.Run(p.Name+"/"+subject.Name, func(t *testing.T) {
+				h, err := sim.Run(bubble.In(t), p, subject, sim.Options{Seed: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				v := checker.Judge(t.Context(), h, checker.Options{})
+				var got []checker.Guarantee
+				for _, r := range v.Results {
+					if r.Status == checker.Broken {
+						got = append(got, r.Guarantee)
+					}
+				}
+				if !slices.Equal(got, want) {
+					t.Errorf("broken: %v, expected %v\n%s", got, want, v.Explanation)
+				}
+			})
+		}
+	}
+}
