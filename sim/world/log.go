@@ -113,18 +113,19 @@ func (w *World) arriving(m *network.Message) {
 	d := &delivery{message: m, note: n}
 	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.start), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
 		Step: n.step, Op: n.call, Text: commandText(m.Args)}
-	touched := 0
-	for _, key := range n.server.keys {
-		if slices.Contains(m.Args[1:], key) {
-			before := n.server.state[key]
-			r := &row{Served: base}
-			r.Lock, r.Before = key, &before
-			r.Owner = w.ownerIn(m.Args, m.Link.Client, touched)
-			touched++
-			d.rows = append(d.rows, r)
+	named := map[string]bool{} // keys, in the order in which the command names them: their owners follow in the same
+	for _, key := range m.Args[1:] {
+		if named[key] || !slices.Contains(n.server.keys, key) {
+			continue
 		}
+		before := n.server.state[key]
+		r := &row{Served: base}
+		r.Lock, r.Before = key, &before
+		r.Owner = w.ownerIn(m.Args, m.Link.Client, len(named))
+		named[key] = true
+		d.rows = append(d.rows, r)
 	}
-	if touched == 0 {
+	if len(named) == 0 {
 		d.rows = []*row{{Served: base}}
 	}
 	n.server.scene = d

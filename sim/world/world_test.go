@@ -241,6 +241,26 @@ func TestTheServerLogShowsTheKeyBeforeAndAfter(t *testing.T) {
 	}
 }
 
+func TestARenewalOfManyLocksIsEachOwnersOwn(t *testing.T) {
+	// The plan mentions the locks in another order than the renewal does, which sorts them.
+	hold := func(id int64, name string) plan.Thread {
+		return plan.Thread{ID: id, Steps: []plan.Step{{Do: plan.Lock, Lock: name}, {Do: plan.Work, Lock: name, For: at(15 * second)}, {Do: plan.Unlock, Lock: name}}}
+	}
+	owners := map[string]string{"b": "c1:1", "c": "c1:2", "a": "c1:3"}
+	h := run(t, newPlan(nil, plan.Client{Name: "c1", Threads: []plan.Thread{hold(1, "b"), hold(2, "c"), hold(3, "a")}}), "rlock-latch")
+	renewals := 0
+	for _, op := range h.Ops {
+		if op.Kind == history.Renew {
+			if renewals++; op.Owner != owners[op.Lock] || op.Answer != history.Renewed {
+				t.Errorf("%+v", op)
+			}
+		}
+	}
+	if renewals != 3 {
+		t.Errorf("%d renewals of 3 locks", renewals)
+	}
+}
+
 func TestTimeIsVirtual(t *testing.T) {
 	h := run(t, newPlan(nil, client("c1", 0, sleep(9*time.Minute+30*second), lock(), unlock())), "rlock-latch")
 	if h.End.At < 9*time.Minute+30*second {
