@@ -139,9 +139,9 @@ func repetitions(t *testing.T) int {
 		return n
 	}
 	if testing.Short() {
-		return 3
+		return 2
 	}
-	return 10
+	return 3
 }
 
 func TestRepeatedRunsAreTheSame(t *testing.T) {
