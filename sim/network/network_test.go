@@ -327,26 +327,26 @@ func TestReadDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		c, s := r.connect("c1")
-		read := func() (error, time.Duration) {
+		read := func() (time.Duration, error) {
 			began := time.Now()
 			_, err := c.Read(make([]byte, 100))
-			return err, time.Since(began)
+			return time.Since(began), err
 		}
 		c.SetReadDeadline(time.Now().Add(3 * time.Second))
-		if err, took := read(); !isTimeout(err) || took != 3*time.Second {
+		if took, err := read(); !isTimeout(err) || took != 3*time.Second {
 			t.Errorf("%v after %v", err, took)
 		}
-		if err, took := read(); !isTimeout(err) || took != 0 { // it stays over
+		if took, err := read(); !isTimeout(err) || took != 0 { // it stays over
 			t.Errorf("again: %v after %v", err, took)
 		}
 		c.SetReadDeadline(time.Now().Add(-time.Second))
-		if err, took := read(); !isTimeout(err) || took != 0 {
+		if took, err := read(); !isTimeout(err) || took != 0 {
 			t.Errorf("in the past: %v after %v", err, took)
 		}
 		// A later deadline replaces an earlier one, and none at all both.
 		c.SetDeadline(time.Now().Add(time.Second))
 		c.SetDeadline(time.Now().Add(2 * time.Second))
-		if err, took := read(); !isTimeout(err) || took != 2*time.Second {
+		if took, err := read(); !isTimeout(err) || took != 2*time.Second {
 			t.Errorf("replaced: %v after %v", err, took)
 		}
 		c.SetReadDeadline(time.Now().Add(time.Second))
@@ -355,7 +355,7 @@ func TestReadDeadlines(t *testing.T) {
 		write(t, c, command("PING"))
 		returned := make(chan error, 1)
 		go func() {
-			err, _ := read()
+			_, err := read()
 			returned <- err
 		}()
 		time.Sleep(5 * time.Second)
@@ -371,7 +371,7 @@ func TestReadDeadlines(t *testing.T) {
 		write(t, s, "+OK\r\n")
 		r.settle()
 		c.SetReadDeadline(time.Now().Add(-time.Second))
-		if err, _ := read(); err != nil {
+		if _, err := read(); err != nil {
 			t.Errorf("data behind a deadline: %v", err)
 		}
 		r.finish(c, s)
