@@ -113,11 +113,12 @@ func parse(args []string) (order, error) {
 }
 
 func (o *order) readPlan() error {
-	b, err := os.ReadFile(o.planFile)
+	f, err := os.Open(o.planFile)
 	if err != nil {
 		return fmt.Errorf("-plan: %w", err)
 	}
-	if o.plan, err = plan.Decode(b); err == nil {
+	defer f.Close()
+	if o.plan, err = plan.Read(f); err == nil {
 		err = o.plan.Check(fault.Needs())
 	}
 	if err != nil {
