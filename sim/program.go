@@ -15,15 +15,16 @@ import (
 
 // thread runs the steps of one owner.
 type thread struct {
-	run    *run
-	client string
-	lock   func(name string) subjects.Lock
-	owner  string
-	plan   plan.Thread
-	jitter *rand.Rand
-	late   *rand.Rand       // the jitter of writes that are under way
-	held   map[string]*held // what it believes to hold
-	doing  string           // for a panic's message
+	run     *run
+	client  string
+	process process
+	groups  map[string]subjects.Lock
+	owner   string
+	plan    plan.Thread
+	jitter  *rand.Rand
+	late    *rand.Rand       // the jitter of writes that are under way
+	held    map[string]*held // what it believes to hold
+	doing   string           // for a panic's message
 }
 
 // held is a lock that the thread believes to hold.
@@ -39,9 +40,9 @@ type lease struct {
 	watchdog bool
 }
 
-func newThread(r *run, client string, c subjects.Client, p plan.Thread) *thread {
-	owner := c.Owner(p.ID)
-	return &thread{run: r, client: client, lock: c.Lock, owner: owner, plan: p, held: map[string]*held{},
+func newThread(r *run, client string, c process, p plan.Thread) *thread {
+	owner := c[r.plan.ServerNames()[0]].Owner(p.ID)
+	return &thread{run: r, client: client, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{},
 		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }
 
@@ -121,7 +122,11 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	a := t.call(history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Watchdog: l.watchdog}, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
-		return lock.Acquire(ctx, t.owner, r)
+		a := lock.Acquire(ctx, t.owner, r)
+		if s.Replicas > 0 && a.Outcome == history.Acquired {
+			a = t.replicated(s, lock, a)
+		}
+		return a
 	})
 	if a.Outcome != history.Acquired {
 		return

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,9 +58,10 @@ type run struct {
 	seed    uint64
 	timings plan.Timings
 
-	world   *world.World
-	rec     *history.Recorder
-	clients []openClient
+	world     *world.World
+	rec       *history.Recorder
+	clients   []openClient
+	processes []process // of the plan's clients
 
 	threads    []*thread
 	locks      []string
@@ -76,6 +78,9 @@ type run struct {
 	failure error
 }
 
+// process is a client of the plan: a client of each server, by the server's name.
+type process map[string]openClient
+
 type openClient struct {
 	subjects.Client
 	redis *redis.Client
@@ -86,7 +91,7 @@ func (r *run) run(o Options) {
 	watchdog := time.Duration(r.timings.Watchdog)
 	header := history.Header{
 		Clock: "virtual", World: "sim", Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
-		Plan: r.plan.JSON(), Abilities: r.subject.Abilities, Versions: versions(),
+		Plan: r.plan.JSON(), Abilities: r.abilities(), Versions: versions(),
 		WatchdogTimeout: watchdog, RenewEvery: watchdog / 3, LatencyMax: time.Duration(r.timings.LatencyMax),
 	}
 	r.rec = history.NewRecorder(header, func() time.Duration { return time.Since(start) }, o.Sink)
@@ -120,22 +125,39 @@ func (r *run) run(o Options) {
 // open makes the clients of the plan.
 func (r *run) open() error {
 	for _, c := range r.plan.Clients {
-		rdb := r.world.Redis(c.Name, "", !c.NoRetry)
-		r.clients = append(r.clients, openClient{redis: rdb})
-		client, err := r.connect(c.Name, rdb)
-		if err != nil {
-			return err
+		p := process{}
+		for _, server := range r.plan.ServerNames() {
+			rdb := r.world.Redis(c.Name, server, !c.NoRetry)
+			client, err := r.connect(c.Name, server, rdb)
+			r.clients = append(r.clients, openClient{client, rdb})
+			if err != nil {
+				return err
+			}
+			p[server] = openClient{client, rdb}
 		}
-		r.clients[len(r.clients)-1].Client = client
+		r.processes = append(r.processes, p)
 	}
 	return nil
 }
 
-// connect opens the subject for a client process.
-func (r *run) connect(name string, rdb *redis.Client) (subjects.Client, error) {
+// abilities are what the subject claims of the plan's locks: of groups, no tokens.
+func (r *run) abilities() []string {
+	all := slices.Clone(r.subject.Abilities)
+	if len(r.plan.Groups) > 0 {
+		all = slices.DeleteFunc(all, func(a string) bool { return a == "fencing" })
+	}
+	return all
+}
+
+// connect opens the subject for a client process and a server.
+func (r *run) connect(name, server string, rdb *redis.Client) (subjects.Client, error) {
+	random := "random/" + name
+	if server != "" {
+		random += "@" + server
+	}
 	c, err := r.subject.Open(subjects.Env{
 		Redis: rdb, ID: name, WatchdogTimeout: time.Duration(r.timings.Watchdog),
-		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, "random/"+name),
+		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, random),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open %s for %s: %w", r.subject.Name, name, err)
@@ -150,7 +172,7 @@ func (r *run) start() {
 	}
 	for i, c := range r.plan.Clients {
 		for _, th := range c.Threads {
-			t := newThread(r, c.Name, r.clients[i].Client, th)
+			t := newThread(r, c.Name, r.processes[i], th)
 			r.world.OwnerNamed(t.owner, c.Name)
 			r.threads = append(r.threads, t)
 			r.started(c.Name)
@@ -173,14 +195,15 @@ const operator = "operator"
 // operate has an operator force a lock free, by the lock's own means.
 func (r *run) operate(lock string) {
 	rdb := r.world.Redis(operator, "", true)
-	client, err := r.connect(operator, rdb)
+	first := r.plan.ServerNames()[0]
+	client, err := r.connect(operator, first, rdb)
 	r.clients = append(r.clients, openClient{client, rdb})
 	if err != nil {
 		r.world.Fail(err)
 		return
 	}
 	r.operations++
-	t := newThread(r, operator, client, plan.Thread{ID: r.operations})
+	t := newThread(r, operator, process{first: {client, rdb}}, plan.Thread{ID: r.operations})
 	r.world.OwnerNamed(t.owner, operator)
 	r.started(operator)
 	go func() {

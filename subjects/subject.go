@@ -88,6 +88,13 @@ type Inspector interface {
 	Inspect(ctx context.Context, question history.Kind, owner string) Answer
 }
 
+// MultiLocker is a client that makes one lock of several, each of which may be of another client of
+// the same process, and so on another server.
+type MultiLocker interface {
+	All(locks []Lock) (Lock, error)    // held when all are
+	Quorum(locks []Lock) (Lock, error) // held when more than half are
+}
+
 // Loser tells a holder that its hold is over. A nil channel never tells.
 type Loser interface {
 	Lost(owner string) <-chan struct{}

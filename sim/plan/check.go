@@ -148,6 +148,8 @@ func (s Step) check(at string) error {
 		return fmt.Errorf("%s.lock: %s %s", at, s.Do, takes(needs.lock, "a lock"))
 	case s.Regardless && s.Do != Unlock:
 		return fmt.Errorf("%s.regardless: only unlock can be regardless", at)
+	case s.Replicas < 0 || s.Replicas > 0 && s.Do != Lock && s.Do != TryLock:
+		return fmt.Errorf("%s.replicas: only lock and tryLock can wait for replicas", at)
 	case s.Fenced && s.Do != Work:
 		return fmt.Errorf("%s.fenced: only work is on a resource", at)
 	}

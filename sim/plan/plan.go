@@ -81,6 +81,9 @@ type Step struct {
 	// Fenced has the resource of work check tokens: it refuses access with one lower than it has
 	// seen. Without a token there is nothing to check.
 	Fenced bool `json:"fenced,omitzero"`
+	// Replicas is how many replicas must have received a lock or tryLock (WAIT, at most a second)
+	// for it to be acquired; otherwise it is given back.
+	Replicas int `json:"replicas,omitzero"`
 	// Late is how long the write of work is under way to the resource. The program does not await
 	// it: it goes on, and may have unlocked when the write takes effect.
 	Late Duration `json:"late,omitzero"`

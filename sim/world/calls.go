@@ -31,7 +31,7 @@ func WithCall(ctx context.Context, id int64) context.Context {
 }
 
 type calls struct {
-	inFlight map[string][]int64 // by client and words
+	inFlight map[string][]int64 // by client, server and words
 	owners   map[string]string  // owner -> client
 	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
@@ -45,6 +45,7 @@ type calls struct {
 type callHook struct {
 	w      *World
 	client string
+	server *server
 }
 
 func (h *callHook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -74,7 +75,7 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // turn waits until it is a command's turn; of those that come at once, the order of their words
 // decides. Those of a paused client wait until it goes on.
 func (h *callHook) turn(words []string) {
-	<-h.w.lie(commandKey(h.client, words), h.client, 0).woke
+	<-h.w.lie(commandKey(h.client, h.server, words), h.client, 0).woke
 }
 
 // note records that a command is in process until the returned function is called.
@@ -83,7 +84,7 @@ func (h *callHook) note(ctx context.Context, words []string) (done func()) {
 	if !ok {
 		return func() {}
 	}
-	key := commandKey(h.client, words)
+	key := commandKey(h.client, h.server, words)
 	step := stepOf(h.w.rec.Op(id).Kind)
 	c := &h.w.calls
 	h.w.mu.Lock()
@@ -109,10 +110,10 @@ func (h *callHook) note(ctx context.Context, words []string) (done func()) {
 }
 
 // callOf returns the call that a command just written belongs to, or 0.
-func (w *World) callOf(client string, args []string) int64 {
+func (w *World) callOf(client string, s *server, args []string) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	key := commandKey(client, args)
+	key := commandKey(client, s, args)
 	ids := w.calls.inFlight[key]
 	if len(ids) == 0 {
 		return 0
@@ -122,8 +123,8 @@ func (w *World) callOf(client string, args []string) int64 {
 	return ids[0]
 }
 
-func commandKey(client string, words []string) string {
-	return client + "\x00" + strings.Join(words, "\x00")
+func commandKey(client string, s *server, words []string) string {
+	return client + "\x00" + s.name + "\x00" + strings.Join(words, "\x00")
 }
 
 func wireWords(cmd redis.Cmder) []string {

@@ -63,7 +63,7 @@ func (w *World) settled(now time.Duration) {
 
 // written notes what is known of a command that was just written.
 func (w *World) written(s *server, m *network.Message) *note {
-	n := &note{server: s, call: w.callOf(m.Link.Client, m.Args), locks: w.locksIn(s, m.Args[1:])}
+	n := &note{server: s, call: w.callOf(m.Link.Client, s, m.Args), locks: w.locksIn(s, m.Args[1:])}
 	if n.call != 0 {
 		w.log.sent[n.call] = true
 	}
@@ -156,7 +156,10 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 			l.state = l.whole()
 			switch {
 			case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
-			case call != 0 && w.testify(call, was, l.state, now):
+			case call != 0 && w.rec.Op(call).Lock == l.name && w.testify(call, was, l.state, now):
+				if !l.simple() {
+					w.measure(call, l)
+				}
 			case call == 0 && l.simple() || !same(was, l.state):
 				w.unbidden(l, was, r, now)
 			}
@@ -256,6 +259,16 @@ func (w *World) testify(call int64, before, after history.KeyState, now time.Dur
 	return true
 }
 
+// measure notes the lease that a call has given to a group, which is not that of each member: they
+// are set one after the other.
+func (w *World) measure(call int64, l *lock) {
+	w.rec.Amend(call, func(op *history.Op) {
+		if effective(op.Answer) && l.state.Deadline > op.Executed {
+			op.Lease = l.state.Deadline - op.Executed
+		}
+	})
+}
+
 // effective reports whether an answer says that something was changed.
 func effective(o history.Outcome) bool {
 	return o == history.Acquired || o == history.Decremented || o == history.Released || o == history.Renewed
@@ -315,7 +328,9 @@ func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Dura
 		return // the lock found that it should not renew now, and will again
 	case r.Step == history.StepRenew:
 		op.Kind, op.Answer = history.Renew, history.NotHeld
-		op.Lease, op.Watchdog = w.watchdog, true
+		if op.Lease, op.Watchdog = w.watchdog, true; !l.simple() {
+			op.Lease = l.state.Deadline - now
+		}
 		if l.state.Deadline != before.Deadline && is > 0 {
 			op.Answer = history.Renewed
 		}

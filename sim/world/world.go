@@ -125,7 +125,7 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 		DisableIdentity:          true, // it would send the versions of Go and go-redis
 		MaintNotificationsConfig: noMaintenanceNotices(),
 	})
-	c.AddHook(&callHook{w: w, client: client})
+	c.AddHook(&callHook{w: w, client: client, server: s})
 	return c
 }
 
@@ -261,9 +261,16 @@ func (w *World) Close(release func()) {
 		s.at = min(s.at, w.Now())
 	}
 	w.mu.Unlock()
+	last := time.Duration(0)
 	w.Run(func(now time.Duration) (bool, time.Duration) {
 		select {
 		case <-released:
+			if last == 0 {
+				last = now + goRedisNap
+			}
+			if now < last {
+				return false, last
+			}
 			links := 0
 			for _, s := range w.servers {
 				links += s.net.Links()
@@ -278,6 +285,10 @@ func (w *World) Close(release func()) {
 		s.redis.Close()
 	}
 }
+
+// goRedisNap is longer than a pool of go-redis sleeps between attempts to dial a server that is down,
+// before it sees that it was closed.
+const goRedisNap = 1100 * time.Millisecond
 
 // OwnerNamed tells the world that an owner's name, as it stands in commands, belongs to a client.
 // Programs may call it.

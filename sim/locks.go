@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// lock returns the lock of that name, which may be a group of others.
+func (t *thread) lock(name string) subjects.Lock {
+	g, ok := t.run.plan.Group(name)
+	if !ok {
+		return t.process[t.run.plan.ServerNames()[0]].Lock(name)
+	}
+	if t.groups[name] == nil {
+		l, err := t.group(g)
+		if err != nil {
+			t.run.world.Fail(err)
+			l = unusable{err}
+		}
+		t.groups[name] = l
+	}
+	return t.groups[name]
+}
+
+func (t *thread) group(g plan.Group) (subjects.Lock, error) {
+	var members []subjects.Lock
+	first := t.run.plan.ServerNames()[0]
+	for _, m := range g.Members {
+		server := m.Server
+		if server == "" {
+			server = first
+		}
+		members = append(members, t.process[server].Lock(m.Lock))
+	}
+	multi, ok := t.process[first].Client.(subjects.MultiLocker)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%s cannot make a lock of several", t.run.subject.Name)
+	case g.Kind == plan.Red:
+		return multi.Quorum(members)
+	}
+	return multi.All(members)
+}
+
+// unusable is a lock that could not be made; the run is over.
+type unusable struct{ err error }
+
+func (u unusable) Acquire(context.Context, string, subjects.Request) subjects.Answer {
+	return subjects.Answer{Outcome: history.Failed, Err: u.err}
+}
+
+func (u unusable) Release(context.Context, string) subjects.Answer {
+	return subjects.Answer{Outcome: history.Failed, Err: u.err}
+}
+
+var errNotReplicated = errors.New("too few replicas have received it; it was given back")
+
+// replicated waits until enough replicas have received what was acquired, or gives it back.
+func (t *thread) replicated(s plan.Step, lock subjects.Lock, a subjects.Answer) subjects.Answer {
+	rdb := t.process[t.run.plan.ServerNames()[0]].redis
+	n, err := rdb.Wait(t.run.ctx, s.Replicas, time.Second).Result()
+	if err == nil && n >= int64(s.Replicas) {
+		return a
+	}
+	lock.Release(t.run.ctx, t.owner)
+	return subjects.Answer{Outcome: history.Unknown, Err: errors.Join(errNotReplicated, err)}
+}

@@ -1,0 +1,124 @@
+package subjects
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/lockimpl"
+)
+
+// All implements [MultiLocker] with lockimpl's MultiLock.
+func (c rlockClient) All(locks []Lock) (Lock, error) {
+	members, err := rlocks(locks)
+	if err != nil {
+		return nil, err
+	}
+	m, err := lockimpl.NewMultiLock(members...)
+	return several{m, members, len(members)}, err
+}
+
+// Quorum implements [MultiLocker] with lockimpl's RedLock.
+func (c rlockClient) Quorum(locks []Lock) (Lock, error) {
+	members, err := rlocks(locks)
+	if err != nil {
+		return nil, err
+	}
+	r, err := lockimpl.NewRedLock(members...)
+	return several{r, members, len(members)/2 + 1}, err
+}
+
+func rlocks(locks []Lock) ([]*lockimpl.RLock, error) {
+	var members []*lockimpl.RLock
+	for _, l := range locks {
+		r, ok := l.(rlockLock)
+		if !ok {
+			return nil, fmt.Errorf("subjects: a %T cannot be a member of a reference lock", l)
+		}
+		members = append(members, r.l)
+	}
+	return members, nil
+}
+
+// several is a MultiLock or a RedLock.
+type several struct {
+	l interface {
+		Lock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) error
+		TryLock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) (bool, error)
+		Unlock(ctx context.Context, owner lockimpl.Owner) (unlocked int, err error)
+	}
+	members []*lockimpl.RLock
+	quorum  int
+}
+
+func (s several) Acquire(ctx context.Context, owner string, r Request) Answer {
+	o := lockimpl.Owner(owner)
+	var opts []lockimpl.Option
+	if r.Lease > 0 {
+		opts = append(opts, lockimpl.Lease(r.Lease))
+	}
+	got, err := true, error(nil)
+	if r.Forever {
+		err = s.l.Lock(ctx, o, opts...)
+	} else {
+		if r.Wait > 0 {
+			opts = append(opts, lockimpl.Wait(r.Wait))
+		}
+		got, err = s.l.TryLock(ctx, o, opts...)
+	}
+	switch {
+	case errors.Is(err, lockimpl.ErrElapsed), !got && s.quorum < len(s.members):
+		// It may have been held by them all for a while, until that was given back.
+		return Answer{Outcome: history.Unknown, Err: cmp.Or(err, errNotAll)}
+	case err != nil:
+		return failure(err)
+	case !got:
+		return Answer{Outcome: history.Failed, Err: errNotAll}
+	}
+	return Answer{Outcome: history.Acquired}
+}
+
+// errNotAll says that too few members could be had. That is not history.Busy: nobody need hold the
+// others' whole.
+var errNotAll = errors.New("too few members could be had")
+
+// Release is released when a hold was taken back on so many members that the rest is none, and not
+// held when one was lost before that was needed. When errors leave it open, it is not known.
+func (s several) Release(ctx context.Context, owner string) Answer {
+	n, err := s.l.Unlock(ctx, lockimpl.Owner(owner))
+	switch {
+	case errors.Is(err, lockimpl.ErrNotHeld), errors.Is(err, lockimpl.ErrLost):
+		return Answer{Outcome: history.NotHeld, Err: err}
+	case n > len(s.members)-s.quorum:
+		return Answer{Outcome: history.Released, Err: err}
+	}
+	return Answer{Outcome: history.Unknown, Err: err}
+}
+
+// Lost is closed when so many members are lost that the rest is none.
+func (s several) Lost(owner string) <-chan struct{} {
+	o := lockimpl.Owner(owner)
+	if s.members[0].Lost(o) == nil {
+		return nil // a generation that does not tell
+	}
+	var mu sync.Mutex
+	left, lost := len(s.members), make(chan struct{})
+	for _, m := range s.members {
+		ctx, cancel := m.HoldContext(context.Background(), o)
+		context.AfterFunc(ctx, func() {
+			cancel()
+			if !errors.Is(context.Cause(ctx), lockimpl.ErrLost) {
+				return // unlocked
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if left--; left == s.quorum-1 {
+				close(lost)
+			}
+		})
+	}
+	return lost
+}
