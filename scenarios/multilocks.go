@@ -55,7 +55,8 @@ var multilockUnlockPartial = Scenario{
 	Name:  "multilock-unlock-partial",
 	Title: "one member is lost before the unlock: the others are released, and the error says which failed",
 	Story: "c1 holds three members when s2 restarts empty at 3 s, for a second. c1 unlocks at 8 s: s2 knows of no hold, and " +
-		"the other two are released all the same. c2 gets all three at once.",
+		"the other two are released all the same, not left to their leases. c1 is told of an error that names the one " +
+		"that failed. c2, who comes at 12 s, gets all three at once.",
 	Source: "Redisson's MultiLock.unlock, which stops at the first error",
 	Plan: func(uint64) *plan.Plan {
 		p := onServers(3, story("multilock-unlock-partial",

@@ -78,9 +78,10 @@ var redlockRestart = Scenario{
 }
 
 var redlockMinorityDown = Scenario{
-	Name:   "redlock-minority-down",
-	Title:  "two of five servers are down: still locks and unlocks",
-	Story:  "s4 and s5 are down all the time. c1 and c2 take turns on the other three.",
+	Name:  "redlock-minority-down",
+	Title: "two of five servers are down: still locks and unlocks",
+	Story: "s4 and s5 are down all the time, and refuse connections. c1 and c2 take turns on the other three, a quorum: a " +
+		"server that refuses is as good as one that says busy.",
 	Source: "Redisson RedissonRedLockTest.testConnectionFailed",
 	Plan: func(uint64) *plan.Plan {
 		return red("redlock-minority-down",

@@ -36,7 +36,7 @@ func expected(sc scenarios.Scenario, s subjects.Subject, g checker.Guarantee) ch
 	switch {
 	case slices.Contains(sc.Breaks(s.Name), string(g)):
 		return checker.Broken
-	case g == checker.Fencing && !s.Can("fencing"), g == checker.Watchdog && !s.Can("watchdog"):
+	case g == checker.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == checker.Watchdog && !s.Can("watchdog"):
 		return checker.NotClaimed
 	}
 	return checker.Holds

@@ -13,7 +13,7 @@ var restart = Kind{
 	Needs: plan.FaultNeeds{Lasts: true, Data: true},
 	Begin: func(t Target, f plan.Fault, record *history.Fault) {
 		record.Step = f.Data
-		record.Hits = t.StopServer(f.Server, f.Data == "all")
+		record.Hits = 1 + t.StopServer(f.Server, f.Data == "all") // itself, and its connections
 	},
 	End: func(t Target, f plan.Fault, _ *history.Fault) { t.StartServer(f.Server) },
 }
