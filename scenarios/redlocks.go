@@ -28,6 +28,15 @@ func without(client string, from, to float64, servers ...string) []plan.Fault {
 	return faults
 }
 
+// away has servers down from the beginning on.
+func away(until float64, servers ...string) []plan.Fault {
+	var faults []plan.Fault
+	for _, s := range servers {
+		faults = append(faults, plan.Fault{Kind: "restart", Server: s, To: at(until)})
+	}
+	return faults
+}
+
 var redlockPause = Scenario{
 	Name:  "redlock-pause",
 	Title: "a quorum is acquired, and the holder paused past its validity",
@@ -48,12 +57,12 @@ var redlockPause = Scenario{
 var redlockClockJump = Scenario{
 	Name:  "redlock-clock-jump",
 	Title: "one of five clocks jumps, and a second owner gets a quorum",
-	Story: "c1, cut off from s4 and s5 until 4 s, gets s1, s2 and s3. At 5 s the clock of s3 is set forward by a minute: " +
+	Story: "c1 gets s1, s2 and s3 while s4 and s5 are down, until 4 s. At 5 s the clock of s3 is set forward by a minute: " +
 		"c1's key there is over at once. c2 gets s3, s4 and s5, a quorum, while c1 works on with s1 and s2.",
 	Source: "M. Kleppmann, How to do distributed locking (2016)",
 	Plan: func(uint64) *plan.Plan {
 		return red("redlock-clock-jump",
-			append(without("c1", 0, 4, "s4", "s5"), plan.Fault{Kind: "clock-jump", Server: "s3", By: at(60), From: at(5)}),
+			append(away(4, "s4", "s5"), plan.Fault{Kind: "clock-jump", Server: "s3", By: at(60), From: at(5)}),
 			client("c1", 500*time.Millisecond, lockAll(), work2(several, 20*time.Second), unlockAll()),
 			client("c2", 6*time.Second, lockAll(), work2(several, 10*time.Second), unlockAll()),
 		)
@@ -64,12 +73,12 @@ var redlockClockJump = Scenario{
 var redlockRestart = Scenario{
 	Name:  "redlock-restart",
 	Title: "one of five servers restarts empty, and a second owner gets a quorum",
-	Story: "c1, cut off from s4 and s5 until 4 s, gets s1, s2 and s3. s3 restarts without its data from 5 s to 6 s. c2 gets " +
+	Story: "c1 gets s1, s2 and s3 while s4 and s5 are down, until 4 s. s3 restarts without its data from 5 s to 6 s. c2 gets " +
 		"s3, s4 and s5 while c1 works on.",
 	Source: "M. Kleppmann, How to do distributed locking (2016); the Redis documentation, on restarts that must wait",
 	Plan: func(uint64) *plan.Plan {
 		return red("redlock-restart",
-			append(without("c1", 0, 4, "s4", "s5"), plan.Fault{Kind: "restart", Server: "s3", From: at(5), To: at(6)}),
+			append(away(4, "s4", "s5"), plan.Fault{Kind: "restart", Server: "s3", From: at(5), To: at(6)}),
 			client("c1", 500*time.Millisecond, lockAll(), work2(several, 20*time.Second), unlockAll()),
 			client("c2", 7*time.Second, lockAll(), work2(several, 10*time.Second), unlockAll()),
 		)
