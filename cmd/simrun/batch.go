@@ -32,11 +32,13 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
 	}
+	coverage := fault.Coverage{}
 	bar := newProgress(stderr, len(jobs)*o.runs)
 	crew := newCrew(len(parts))
 	defer crew.dismiss()
 	crew.run(parts, func(j job, r result) {
 		bar.done(r.Code)
+		coverage.Merge(r.Covered)
 		s := r.Summary
 		s.Command = o.command(j.Scenario, j.Subject, r.Seed)
 		b.Runs = append(b.Runs, s)
@@ -50,6 +52,12 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		}
 	})
 	bar.clear()
+	if !o.json {
+		if len(jobs) > 1 {
+			matrix(stdout, b.Runs)
+		}
+		covered(stdout, coverage, o.verbose)
+	}
 	o.keep(&b, crew, stdout, stderr)
 	o.leave(b, stderr)
 	code := checker.ExitExpected

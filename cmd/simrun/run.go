@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/fault"
 )
 
 // runCommand is simrun without a subcommand.
@@ -120,6 +121,11 @@ func single(o order, j job, stdout, stderr io.Writer) int {
 			_ = reports.JSON(stdout, r.Summary.Verdict) // as with all that is printed, a closed pipe is the reader's wish
 		}
 		o.leave(reports.Batch{Runs: []reports.Summary{r.Summary}, Command: j.Command}, stderr)
+		if o.verbose && !o.json {
+			coverage := fault.Coverage{}
+			coverage.Merge(r.Covered)
+			covered(stdout, coverage, true)
+		}
 		for _, m := range r.Summary.Verdict.Missed {
 			fail(stderr, code, "%s", m)
 		}

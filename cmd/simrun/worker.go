@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -53,6 +54,7 @@ type result struct {
 	Seed     uint64          `json:"seed"`
 	Code     int             `json:"code"`
 	Summary  reports.Summary `json:"summary"`
+	Covered  []fault.Count   `json:"covered,omitempty"`
 	Dir      string          `json:"dir,omitzero"`
 	Text     string          `json:"text,omitzero"`  // for the terminal
 	Error    string          `json:"error,omitzero"` // of the harness
@@ -117,6 +119,9 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	}
 	v := checker.Judge(context.Background(), h, checker.Options{Expect: expect})
 	res.judged(j, h, v)
+	coverage := fault.Coverage{}
+	coverage.Add(h)
+	res.Covered = coverage.Counts()
 	res.report(j, store, h, v)
 	return res
 }

@@ -82,7 +82,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const drawLane = (l, layers) => {
     const small = new Map(), signs = new Map(); // of each class: what is small, and where its last sign is
     const pad = (view.to - view.from) / 10, lo = view.from - pad, hi = view.to + pad;
-    for (const it of l.items) {
+    for (const it of l.items || []) {
       if (it.b < lo || it.a > hi) continue;
       const shape = data.shapes[it.k], y = shape.h ? l.base + shape.y : l.y, h = shape.h || l.h;
       const a = Math.max(it.a, lo), b = Math.min(it.b, hi), x0 = x(a), x1 = x(b), c = classOf(it);
@@ -192,7 +192,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     node(o, "rect", { class: "back", x: gutter, y: 0, width: Math.max(0, width - RIGHT - gutter), height: OVER, rx: 4 });
     const owners = data.lanes.filter(l => l.kind === "owner"), row = Math.min(7, (OVER - 10) / Math.max(1, owners.length));
     owners.forEach((l, i) => {
-      const d = l.items.filter(it => it.k === "held" || it.k === "doubt").map(it =>
+      const d = (l.items || []).filter(it => it.k === "held" || it.k === "doubt").map(it =>
         `M${round(overviewX(it.a))} ${round(5 + i * row)}h${round(Math.max(1, overviewX(it.b) - overviewX(it.a)))}v${round(row * 0.7)}H${round(overviewX(it.a))}z`);
       node(o, "path", { class: "k-held o" + l.color, d: d.join("") });
     });
@@ -282,7 +282,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const l = data.lanes.find(l => py >= l.y && py < l.y + l.h);
     if (!l || px < gutter) return null;
     let best = null, bestRank = Infinity;
-    for (const it of l.items) {
+    for (const it of l.items || []) {
       const shape = data.shapes[it.k], x0 = x(it.a), x1 = x(it.b);
       const reach = { sym: 9, tick: 4 }[shape.form] || 2;
       if (px < x0 - reach || px > x1 + reach) continue;

@@ -82,3 +82,25 @@ func (c Coverage) Unreached() []Step {
 	}
 	return slices.DeleteFunc(Steps(), func(s Step) bool { return reached[s] })
 }
+
+// Count is how often a cell was reached.
+type Count struct {
+	Cell
+	Times int `json:"times"`
+}
+
+// Counts returns the coverage as a list, sorted.
+func (c Coverage) Counts() []Count {
+	var counts []Count
+	for _, cell := range c.Cells() {
+		counts = append(counts, Count{cell, c[cell]})
+	}
+	return counts
+}
+
+// Merge adds counts.
+func (c Coverage) Merge(counts []Count) {
+	for _, n := range counts {
+		c[n.Cell] += n.Times
+	}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+)
+
+// matrix prints one table of many runs: for each scenario and guarantee, the subjects for which it
+// broke, as letters, with an exclamation mark where that was not expected, or was and did not happen.
+func matrix(w io.Writer, runs []reports.Summary) {
+	var rows, columns []string // scenarios, subjects
+	broke, stray := map[[3]string]bool{}, map[[3]string]bool{}
+	for _, r := range runs {
+		v := r.Verdict
+		if !slices.Contains(rows, v.Scenario) {
+			rows = append(rows, v.Scenario)
+		}
+		if !slices.Contains(columns, v.Subject) {
+			columns = append(columns, v.Subject)
+		}
+		for _, g := range checker.Guarantees() {
+			key, one := [3]string{v.Scenario, v.Subject, string(g)}, v.Result(g)
+			broke[key] = broke[key] || one.Status == checker.Broken
+			stray[key] = stray[key] || !one.AsExpected()
+		}
+	}
+	fmt.Fprintf(w, "\n%-28s", "broken")
+	for _, g := range checker.Guarantees() {
+		fmt.Fprintf(w, " %-10s", g)
+	}
+	fmt.Fprintln(w)
+	for _, row := range rows {
+		line := fmt.Sprintf("%-28s", row)
+		for _, g := range checker.Guarantees() {
+			cell := ""
+			for i, column := range columns {
+				key := [3]string{row, column, string(g)}
+				if broke[key] || stray[key] {
+					cell += string(rune('A' + i))
+				}
+				if stray[key] {
+					cell += "!"
+				}
+			}
+			line += fmt.Sprintf(" %-10s", cell)
+		}
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
+	}
+	for i, column := range columns {
+		fmt.Fprintf(w, "%c: %s  ", 'A'+i, column)
+	}
+	fmt.Fprintln(w)
+}
+
+// covered prints how faults struck, and on which steps none did that could.
+func covered(w io.Writer, c fault.Coverage, verbose bool) {
+	if len(c) == 0 {
+		return
+	}
+	times := 0
+	for _, n := range c.Counts() {
+		if times += n.Times; verbose {
+			fmt.Fprintf(w, "  %-18s %-32s %-12s %d\n", n.Kind, n.On, n.Outcome, n.Times)
+		}
+	}
+	steps := fault.Steps()
+	never := c.Unreached()
+	fmt.Fprintf(w, "faults struck %d %s, in %d ways (kind, step, outcome); of %d steps on which a kind can strike, %d were not reached\n",
+		times, plural("time", times), len(c), len(steps), len(never))
+	if !verbose {
+		return
+	}
+	for _, s := range never {
+		fmt.Fprintf(w, "  never: %s on %s\n", s.Kind, s.On)
+	}
+}
