@@ -33,7 +33,7 @@ type Client struct {
 	holds *holds
 	proto protocol
 
-	lastRequest atomic.Int64
+	lastRequest [requestLines]atomic.Int64 // by the line that an owner draws from
 
 	randomMu sync.Mutex
 
@@ -168,20 +168,39 @@ const requestBase = 1_000_000_000_000_000
 func (c *Client) startRequests() error {
 	var ahead [4]byte
 	err := c.random(ahead[:])
-	c.lastRequest.Store(requestBase + time.Now().UnixMicro() + int64(binary.BigEndian.Uint32(ahead[:])%1e6))
+	first := requestBase + time.Now().UnixMicro() + int64(binary.BigEndian.Uint32(ahead[:])%1e6)
+	for i := range c.lastRequest {
+		c.lastRequest[i].Store(first)
+	}
 	return err
 }
 
-// overtaken skips the numbers that the owner's other client may have used.
-func (c *Client) overtaken() { c.lastRequest.Add(2e6) }
+// requestLines is how many lines of numbers there are. Numbers need to rise only for one owner, so
+// owners draw from lines of their own, as far as these go: what number an owner gets does not depend
+// on what others do at the same moment, which would make simulated runs differ.
+const requestLines = 64
 
-// nextRequest returns the time and a number above all earlier ones of this client.
-func (c *Client) nextRequest() (request int64, now time.Time) {
+// requestLine is the owner's.
+func (c *Client) requestLine(owner Owner) *atomic.Int64 {
+	const offset, prime = 2166136261, 16777619 // FNV-1a, which spreads names that differ in the last digit
+	line := uint32(offset)
+	for i := range len(owner) {
+		line = (line ^ uint32(owner[i])) * prime
+	}
+	return &c.lastRequest[line%requestLines]
+}
+
+// overtaken skips the numbers that the owner's other client may have used.
+func (c *Client) overtaken(owner Owner) { c.requestLine(owner).Add(2e6) }
+
+// nextRequest returns the time and a number above all earlier ones of this owner.
+func (c *Client) nextRequest(owner Owner) (request int64, now time.Time) {
 	now = time.Now()
+	line := c.requestLine(owner)
 	for {
-		last := c.lastRequest.Load()
+		last := line.Load()
 		request = max(requestBase+now.UnixMicro(), last+1)
-		if c.lastRequest.CompareAndSwap(last, request) {
+		if line.CompareAndSwap(last, request) {
 			return request, now
 		}
 	}

@@ -46,7 +46,7 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	}
 	again := max(co.lease, v.longest) // a re-entry does not shorten
 	for range tries {
-		request, called := p.client.nextRequest()
+		request, called := p.client.nextRequest(h.key.owner)
 		args := append(make([]any, 0, 13), evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg)
 		if co.contended {
 			args[2] = 4
@@ -73,7 +73,7 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		case answer < 0:
 			return time.Duration(-3-answer) * time.Millisecond, nil
 		}
-		p.client.overtaken()
+		p.client.overtaken(h.key.owner)
 	}
 	return 0, ErrSuperseded
 }
@@ -164,7 +164,7 @@ func (hs *holds) popOne(h *hold) {
 func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory time.Duration, keep int) (
 	remain, request int64, called time.Time, err error) {
 	for range tries {
-		request, called = p.client.nextRequest()
+		request, called = p.client.nextRequest(h.key.owner)
 		args := append(make([]any, 0, 11), evalsha, releaseHardened.digest, 3, l.nameArg, l.channelArg, h.recordArg,
 			h.ownerArg, request, memory.Milliseconds(), lease.Milliseconds())
 		if keep >= 0 {
@@ -178,7 +178,7 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 		if remain := cmd.Val(); remain != -2 {
 			return remain, request, called, nil
 		}
-		p.client.overtaken()
+		p.client.overtaken(h.key.owner)
 	}
 	return 0, 0, called, ErrSuperseded
 }

@@ -28,7 +28,7 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 		longest = max(longest, again[i])
 	}
 	for range tries {
-		request, called := p.client.nextRequest()
+		request, called := p.client.nextRequest(held[0].key.owner)
 		args := make([]any, 0, 8+4*len(locks))
 		args = append(args, evalsha, acquireMulti.digest, 3*len(locks))
 		for i, l := range locks {
@@ -66,7 +66,7 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 			}
 			return locks[answer[1]-1], ttl, nil
 		}
-		p.client.overtaken()
+		p.client.overtaken(held[0].key.owner)
 	}
 	return nil, 0, ErrSuperseded
 }
@@ -94,7 +94,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	for i, l := range locks {
 		args = append(args, l.nameArg, l.channelArg, held[i].recordArg)
 	}
-	request, called := p.client.nextRequest()
+	request, called := p.client.nextRequest(held[0].key.owner)
 	args = append(args, held[0].ownerArg, request)
 	leases := make([]time.Duration, len(held))
 	for i, h := range held {
@@ -114,7 +114,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	}
 	for i, remain := range cmd.Val() {
 		if remain == -2 {
-			p.client.overtaken()
+			p.client.overtaken(held[0].key.owner)
 			hs.popOne(held[i])
 			err = ErrSuperseded
 		} else {

@@ -91,9 +91,7 @@ func determined(t *testing.T) []repeatable {
 	for _, sc := range append(scenarios.All(), crowd) {
 		names := []string{"rlock-latch", "rlock-hardened"}
 		if sc.Name == crowd.Name {
-			// Not rlock-hardened: threads of one client that wake together draw their request
-			// numbers from one counter, in any order, before they send anything.
-			names = []string{"rlock-latch", "rlock-classic"}
+			names = append(names, "rlock-classic")
 		}
 		for _, name := range names {
 			for s := uint64(1); s <= 5; s++ {
