@@ -75,7 +75,7 @@ func New(p *plan.Plan, runSeed uint64, start time.Time, rec *history.Recorder) (
 	}
 	w.locksOf(p)
 	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
-	w.log = serverLog{sent: map[int64]bool{}}
+	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}}
 	w.schedule(p.Faults)
 	return w, nil
 }

@@ -1,0 +1,165 @@
+package world
+
+import (
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/network"
+)
+
+// testify adds what the server did to what is known of a call, and reports whether that is what the
+// call was for: a lock may do more in a call's name, such as to give back what an earlier one may
+// have left.
+func (w *World) testify(call int64, words string, before, after history.KeyState, now time.Duration) bool {
+	known := w.rec.Op(call)
+	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
+	switch {
+	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
+		return !effect // it has given up, and the lock deals with what comes
+	case known.Kind.Acquires() && total(after) < total(before):
+		return false
+	case answer == history.Busy && (len(before.Holdings) == 0 || countOf(before, known.Owner) > 0):
+		return true // it was not executed: the lock found that it comes too late
+	case effect && known.Kind == history.Unlock && known.Evidence == history.Executed && effective(known.Answer) && w.log.did[call] != words:
+		// What came before was another command: it settled what an earlier call had left open.
+		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
+			Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
+			Evidence: history.Executed, Executed: known.Executed, Answer: known.Answer})
+		w.rec.Amend(call, func(op *history.Op) { op.Executed, op.Answer = now, answer })
+		w.log.did[call] = words
+		return true
+	}
+	if effect {
+		w.log.did[call] = words
+	}
+	w.rec.Amend(call, func(op *history.Op) {
+		switch {
+		case effect && op.Evidence == history.Executed && effective(op.Answer):
+			op.Repeats++
+		case effect || !effective(op.Answer):
+			op.Evidence, op.Executed, op.Answer = history.Executed, now, answer
+		}
+	})
+	return true
+}
+
+// measure notes the lease that a call has given to a group, which is not that of each member: they
+// are set one after the other.
+func (w *World) measure(call int64, l *lock) {
+	w.rec.Amend(call, func(op *history.Op) {
+		if effective(op.Answer) && l.state.Deadline > op.Executed {
+			op.Lease = l.state.Deadline - op.Executed
+		}
+	})
+}
+
+// effective reports whether an answer says that something was changed.
+func effective(o history.Outcome) bool {
+	return o == history.Acquired || o == history.Decremented || o == history.Released || o == history.Renewed
+}
+
+// whatItDid names the difference that a command for a call of this kind made.
+func whatItDid(kind history.Kind, owner string, before, after history.KeyState) (answer history.Outcome, effect bool) {
+	was, is := total(before), total(after)
+	switch {
+	case kind.Acquires() && (is > was || countOf(after, owner) > countOf(before, owner)):
+		return history.Acquired, true
+	case kind.Acquires():
+		return history.Busy, false
+	case kind == history.Unlock && is < was && is > 0:
+		return history.Decremented, true
+	case (kind == history.Unlock || kind == history.ForceUnlock) && is < was:
+		return history.Released, true
+	case kind == history.Unlock || kind == history.ForceUnlock:
+		return history.NotHeld, false
+	}
+	return history.OK, false
+}
+
+func total(s history.KeyState) int64 {
+	var n int64
+	for _, h := range s.Holdings {
+		n += h.Count
+	}
+	return n
+}
+
+func countOf(s history.KeyState, owner string) int64 {
+	for _, h := range s.Holdings {
+		if h.Owner == owner {
+			return h.Count
+		}
+	}
+	return 0
+}
+
+// unbidden records what a command did that belongs to no call: a renewal, or what a lock library
+// does behind its callers' backs.
+func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Duration) {
+	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: r.Sent, Evidence: history.Executed, Executed: now}
+	was, is := total(before), total(l.state)
+	switch {
+	case is < was:
+		op.Aside = true
+		op.Kind, op.Answer = history.Unlock, history.Released
+		if is > 0 {
+			op.Answer, op.Lease = history.Decremented, l.state.Deadline-now
+		}
+	case is > was:
+		op.Aside = true
+		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, l.state.Deadline-now
+	case r.Step == history.StepRenew && countOf(before, r.Owner) > 0 && l.state.Deadline == before.Deadline:
+		return // the lock found that it should not renew now, and will again
+	case r.Step == history.StepRenew:
+		op.Kind, op.Answer = history.Renew, history.NotHeld
+		if op.Lease, op.Watchdog = w.watchdog, true; !l.simple() {
+			op.Lease = l.state.Deadline - now
+		}
+		if l.state.Deadline != before.Deadline && is > 0 {
+			op.Answer = history.Renewed
+		}
+	default:
+		return
+	}
+	r.op = w.rec.Add(op)
+	r.Op = r.op
+}
+
+// ownerIn returns the n-th owner of this client that a command names, or the only one.
+func (w *World) ownerIn(args []string, client string, n int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var named []string
+	for _, a := range args {
+		if w.calls.owners[a] == client {
+			named = append(named, a)
+		}
+	}
+	switch {
+	case n < len(named):
+		return named[n]
+	case len(named) > 0:
+		return named[len(named)-1]
+	}
+	return client
+}
+
+// answered notes that the reply m has reached its client.
+func (w *World) answered(m *network.Message) {
+	n := noteOf(m)
+	if n == nil || n.d == nil || w.log.closed {
+		return
+	}
+	now := w.Now()
+	for _, r := range n.d.rows {
+		r.Got, r.done = now, true
+		if r.op != 0 {
+			w.rec.Amend(r.op, func(op *history.Op) {
+				if op.Return, op.Outcome = now, op.Answer; op.Kind.Acquires() {
+					op.Outcome = history.Unknown // nobody was told
+				}
+			})
+		}
+	}
+	w.flush(false)
+}
