@@ -1,0 +1,226 @@
+// Package broken keeps locks that are broken on purpose: each is the reference lock of generation
+// latch with one small, realistic mistake. A checker that has never been seen to refuse one of them
+// is not tested.
+//
+// Mistakes in scripts are made on the way to the server ([edit]): the lock itself is as shipped.
+// Others are made in an adapter around it. It must not know how a lock is judged; what must catch
+// each mistake is said by name.
+//
+// To add one: a line in [All].
+package broken
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Lock is a broken lock.
+type Lock struct {
+	subjects.Subject
+	CaughtBy string // the guarantee that must be found broken
+}
+
+// All returns the broken locks.
+func All() []Lock {
+	return []Lock{
+		script("unlock-anybodys", "unlock does not ask who holds the lock", "object",
+			"if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then\n  return nil\nend\n", ""),
+		script("unlock-twice", "unlock takes back two holds", "object",
+			"redis.call('hincrby', KEYS[1], ARGV[3], -1)", "redis.call('hincrby', KEYS[1], ARGV[3], -2)"),
+		script("unlock-keeps-lease", "a partial unlock does not set the lease anew", "object",
+			"  redis.call('pexpire', KEYS[1], ARGV[2])\n", ""),
+		script("unlock-keeps-key", "the last unlock leaves the key", "object",
+			"redis.call('del', KEYS[1])\n", ""),
+		script("unlock-silent", "the release is not published", "liveness",
+			"redis.call('publish', KEYS[2], ARGV[1])\n", ""),
+		script("acquire-anyway", "acquire does not ask whether somebody holds the lock", "object",
+			"if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then", "if true then"),
+		script("acquire-never", "acquire says busy while the lock is free", "object",
+			"if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then", "if false then"),
+		script("reentry-keeps-lease", "re-entry does not set the lease anew", "object",
+			"  redis.call('pexpire', KEYS[1], ARGV[1])\n  return nil", "  if redis.call('pttl', KEYS[1]) < 0 then\n    redis.call('pexpire', KEYS[1], ARGV[1])\n  end\n  return nil"),
+		script("lease-short", "the key's time to live is half of the lease", "object",
+			"redis.call('pexpire', KEYS[1], ARGV[1])\n  return nil", "redis.call('pexpire', KEYS[1], ARGV[1] / 2)\n  return nil"),
+		script("lease-endless", "acquire sets no time to live", "object",
+			"  redis.call('pexpire', KEYS[1], ARGV[1])\n  return nil", "  return nil"),
+		script("renew-anybodys", "renewal does not ask who holds the lock", "object",
+			"redis.pcall('hexists', KEYS[i], ARGV[i + 1]) == 1", "redis.call('exists', KEYS[i]) == 1"),
+		script("renew-nothing", "renewal says that it renewed, and does not", "watchdog",
+			"    redis.call('pexpire', KEYS[i], ARGV[1])\n", ""),
+		adapter("renew-for-ever", "renewal goes on after the unlock", "watchdog",
+			func(l subjects.Lock, name string, e *env) subjects.Lock { return &immortal{l, name, e} }),
+		adapter("is-locked-lies", "isLocked always says no", "object",
+			func(l subjects.Lock, _ string, _ *env) subjects.Lock { return &liar{l} }),
+	}
+}
+
+// base is the lock that the mistakes are made in.
+func base() subjects.Subject {
+	s, ok := subjects.Find("rlock-latch")
+	if !ok {
+		panic("no rlock-latch")
+	}
+	return s
+}
+
+func named(name, about string) subjects.Subject {
+	s := base()
+	s.Name, s.About = "broken-"+name, about
+	return s
+}
+
+// script is a lock in one of whose scripts old is replaced by new.
+func script(name, about, caughtBy, old, new string) Lock {
+	s := named(name, about)
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		e.Redis = &edit{UniversalClient: e.Redis, old: old, new: new, sources: map[string]string{}}
+		c, err := open(e)
+		if err != nil {
+			return nil, err
+		}
+		return &checkedClient{c, e.Redis.(*edit)}, nil
+	}
+	return Lock{s, caughtBy}
+}
+
+// edit sends scripts with a part replaced. A script is known by its source once it was sent whole,
+// which happens first, since the server never gets to know it by its digest.
+type edit struct {
+	redis.UniversalClient
+	old, new string
+
+	mu      sync.Mutex
+	sources map[string]string // by digest
+	applied bool
+}
+
+// Process edits a script's source; all else is as it was.
+func (e *edit) Process(ctx context.Context, cmd redis.Cmder) error {
+	e.mu.Lock()
+	args := cmd.Args()
+	switch args[0] {
+	case "evalsha":
+
+		known := args[1].(string)
+		if source, ok := e.sources[known]; ok {
+			args[0], args[1] = "eval", source
+		}
+	case "eval":
+		source := args[1].(string)
+		if strings.Contains(source, e.old) {
+			e.applied = true
+		}
+		source = strings.Replace(source, e.old, e.new, 1)
+		e.sources[digest(args[1].(string))] = source
+		args[1] = source
+	}
+	e.mu.Unlock()
+	return e.UniversalClient.Process(ctx, cmd)
+}
+
+func digest(source string) string { return redis.NewScript(source).Hash() }
+
+// Applied reports whether the mistake was made at all.
+func (e *edit) Applied() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.applied
+}
+
+// checkedClient shows whether its mistake was made.
+type checkedClient struct {
+	subjects.Client
+	edit *edit
+}
+
+// Applied reports whether a client of a [Lock] has made its mistake; one that is made nowhere proves
+// nothing.
+func Applied(c subjects.Client) bool {
+	k, ok := c.(*checkedClient)
+	return !ok || k.edit.Applied()
+}
+
+// env is what an adapter needs of its client.
+type env struct {
+	subjects.Env
+	ctx  context.Context
+	stop context.CancelFunc
+}
+
+// adapter is a lock with a mistake made around it.
+func adapter(name, about, caughtBy string, wrap func(l subjects.Lock, name string, e *env) subjects.Lock) Lock {
+	s := named(name, about)
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		if err != nil {
+			return nil, err
+		}
+		around := &env{Env: e}
+		around.ctx, around.stop = context.WithCancel(context.Background())
+		return &adapted{c, around, wrap}, nil
+	}
+	return Lock{s, caughtBy}
+}
+
+type adapted struct {
+	subjects.Client
+	env  *env
+	wrap func(l subjects.Lock, name string, e *env) subjects.Lock
+}
+
+func (c *adapted) Lock(name string) subjects.Lock { return c.wrap(c.Client.Lock(name), name, c.env) }
+
+func (c *adapted) Close() error {
+	c.env.stop()
+	return c.Client.Close()
+}
+
+// immortal renews after an unlock as before it.
+type immortal struct {
+	subjects.Lock
+	name string
+	env  *env
+}
+
+func (l *immortal) Release(ctx context.Context, owner string) subjects.Answer {
+	a := l.Lock.Release(ctx, owner)
+	go func() {
+		for {
+			t := time.NewTimer(l.env.WatchdogTimeout / 3)
+			select {
+			case <-t.C:
+			case <-l.env.ctx.Done():
+				t.Stop()
+				return
+			}
+			// One who holds nothing changes nothing by this, but says that it still believes.
+			l.env.Redis.Eval(l.env.ctx, "if redis.call('hexists', KEYS[1], ARGV[1]) == 1 then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0",
+				[]string{l.name}, owner, l.env.WatchdogTimeout.Milliseconds())
+		}
+	}()
+	return a
+}
+
+func (l *immortal) Inspect(ctx context.Context, question history.Kind, owner string) subjects.Answer {
+	return l.Lock.(subjects.Inspector).Inspect(ctx, question, owner)
+}
+
+// liar answers that nobody holds the lock.
+type liar struct{ subjects.Lock }
+
+func (l *liar) Inspect(ctx context.Context, question history.Kind, owner string) subjects.Answer {
+	a := l.Lock.(subjects.Inspector).Inspect(ctx, question, owner)
+	if question == history.IsLocked {
+		a.Value = 0
+	}
+	return a
+}
