@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -108,21 +109,42 @@ func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Dura
 	case is > was:
 		op.Aside = true
 		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, l.state.Deadline-now
-	case r.Step == history.StepRenew && countOf(before, r.Owner) > 0 && l.state.Deadline == before.Deadline:
-		return // the lock found that it should not renew now, and will again
 	case r.Step == history.StepRenew:
-		op.Kind, op.Answer = history.Renew, history.NotHeld
-		if op.Lease, op.Watchdog = w.watchdog, true; !l.simple() {
-			op.Lease = l.state.Deadline - now
-		}
-		if l.state.Deadline != before.Deadline && is > 0 {
-			op.Answer = history.Renewed
-		}
+		w.renewals(l, before, r, op)
+		return
 	default:
 		return
 	}
-	r.op = w.rec.Add(op)
-	r.Op = r.op
+	w.noted(r, op)
+}
+
+// renewals records what a renewal did for each owner it was for. If the lease was set anew, that was
+// for the one who holds the lock, or, should none of them hold it, for all.
+func (w *World) renewals(l *lock, before history.KeyState, r *row, op history.Op) {
+	set := l.state.Deadline != before.Deadline && total(l.state) > 0
+	owners := append([]string{r.Owner}, r.others...)
+	holds := func(owner string) bool { return countOf(before, owner) > 0 }
+	foreign := !slices.ContainsFunc(owners, holds)
+	op.Kind, op.Lease, op.Watchdog = history.Renew, w.watchdog, true
+	if !l.simple() {
+		op.Lease = l.state.Deadline - op.Executed
+	}
+	for _, op.Owner = range owners {
+		switch op.Answer = history.NotHeld; {
+		case set && (foreign || holds(op.Owner)):
+			op.Answer = history.Renewed
+		case holds(op.Owner):
+			continue // the lock found that it should not renew now, and will again
+		}
+		w.noted(r, op)
+	}
+}
+
+// noted records an operation for a row.
+func (w *World) noted(r *row, op history.Op) {
+	id := w.rec.Add(op)
+	r.ops = append(r.ops, id)
+	r.Op = r.ops[0]
 }
 
 // ownerIn returns the n-th owner of this client that a command names, or the only one.
@@ -153,8 +175,8 @@ func (w *World) answered(m *network.Message) {
 	now := w.Now()
 	for _, r := range n.d.rows {
 		r.Got, r.done = now, true
-		if r.op != 0 {
-			w.rec.Amend(r.op, func(op *history.Op) {
+		for _, id := range r.ops {
+			w.rec.Amend(id, func(op *history.Op) {
 				if op.Return, op.Outcome = now, op.Answer; op.Kind.Acquires() {
 					op.Outcome = history.Unknown // nobody was told
 				}

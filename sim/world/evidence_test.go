@@ -2,6 +2,7 @@ package world_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -101,5 +102,26 @@ func TestRefusalsAndRenewalsHaveEvidence(t *testing.T) {
 				t.Errorf("%+v, want %s", op, tt.answer[i])
 			}
 		}
+	}
+}
+
+func TestARenewalForTwoOwnersOfOneLockIsTheHolders(t *testing.T) {
+	// The key of c1:1 is expired under it; c1:2, a thread of the same client, is granted the lock.
+	// Their client's next renewal is for both, and only one of them holds the lock.
+	hold := func(id int64, start time.Duration) plan.Thread {
+		return plan.Thread{ID: id, Start: at(start), Steps: []plan.Step{lock(), work(20 * second), unlock()}}
+	}
+	h := run(t, newPlan([]plan.Fault{{Kind: "expire-key", Lock: order, From: at(2 * second)}},
+		plan.Client{Name: "c1", Threads: []plan.Thread{hold(1, 0), hold(2, 5*second)}}), "rlock-latch")
+	first := map[string]history.Outcome{}
+	for _, op := range h.Ops {
+		if _, seen := first[op.Owner]; op.Kind == history.Renew && !seen {
+			if first[op.Owner] = op.Answer; op.Return == 0 || op.Outcome != op.Answer {
+				t.Errorf("%+v", op)
+			}
+		}
+	}
+	if first["c1:1"] != history.NotHeld || first["c1:2"] != history.Renewed {
+		t.Errorf("%v", first)
 	}
 }

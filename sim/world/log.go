@@ -32,8 +32,9 @@ type delivery struct {
 // row is a line of the log in the making.
 type row struct {
 	history.Served
-	op      int64 // the operation recorded for it, if it belongs to no call
-	refused bool  // the server answered with an error
+	others  []string // further owners on whose behalf it names the key
+	ops     []int64  // the operations recorded for it, if it belongs to no call
+	refused bool     // the server answered with an error
 	done    bool
 }
 
@@ -114,19 +115,26 @@ func (w *World) arriving(m *network.Message) {
 	d := &delivery{message: m, note: n}
 	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.start), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
 		Step: n.step, Op: n.call, Text: commandText(m.Args)}
-	named := map[string]bool{} // keys, in the order in which the command names them: their owners follow in the same
+	// Owners follow in the order of the keys, and a key is named once for each of its owners: two
+	// threads of a client may both believe to hold it.
+	named, rows := 0, map[string]*row{}
 	for _, key := range m.Args[1:] {
-		if named[key] || !slices.Contains(n.server.keys, key) {
+		if !slices.Contains(n.server.keys, key) {
+			continue
+		}
+		owner := w.ownerIn(m.Args, m.Link.Client, named)
+		named++
+		if r := rows[key]; r != nil {
+			r.others = append(r.others, owner)
 			continue
 		}
 		before := n.server.state[key]
 		r := &row{Served: base}
-		r.Lock, r.Before = key, &before
-		r.Owner = w.ownerIn(m.Args, m.Link.Client, len(named))
-		named[key] = true
+		r.Lock, r.Before, r.Owner = key, &before, owner
+		rows[key] = r
 		d.rows = append(d.rows, r)
 	}
-	if len(named) == 0 {
+	if named == 0 {
 		d.rows = []*row{{Served: base}}
 	}
 	n.server.scene = d
