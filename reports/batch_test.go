@@ -93,7 +93,7 @@ func TestRateChartIsToScale(t *testing.T) {
 	}
 	paused := []history.Fault{{Kind: "pause-client", From: sec(5)}}
 	c, ok := newRateChart("x", []*Summary{run(paused, 0, 0.01), run(paused, 0.02, 10)})
-	if !ok || len(c.Bands) != 1 || c.Bands[0].X != "170" || c.Bands[0].W != "170" {
+	if !ok || len(c.Bands) != 1 || c.Bands[0].X != 170 || c.Bands[0].W != 170 {
 		t.Errorf("bands %+v", c.Bands)
 	}
 	if !strings.HasPrefix(c.Area, "M0 66V12H5V66H10") || !strings.HasSuffix(c.Area, "V48H340V66z") {

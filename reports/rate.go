@@ -21,7 +21,8 @@ type rateChart struct {
 }
 
 type rateBand struct {
-	X, W, Title string
+	Class, Title string
+	X, W         int
 }
 
 const (
@@ -81,14 +82,17 @@ func newRateChart(scenario string, runs []*Summary) (rateChart, bool) {
 	perSecond := float64(peak) / (end / rateBins).Seconds() / float64(len(runs))
 	c.Peak = fmt.Sprintf("%.2g/s", perSecond)
 	c.Says = fmt.Sprintf("%s: %s, at most %s in a run", scenario, count(all, "acquisition", "acquisitions"), c.Peak)
-	seen := make(map[string]bool)
+	seen := make(map[rateBand]bool)
 	for _, s := range runs {
 		for _, f := range s.Faults {
-			to := max(faultEnd(f, s.Verdict.Virtual), f.From)
-			x, w := float64(f.From)/float64(end)*rateWidth, float64(to-f.From)/float64(end)*rateWidth
-			band := rateBand{px(x), px(max(w, 2)), visible(f.Kind)}
-			if key := band.X + " " + band.W + band.Title; !seen[key] && len(c.Bands) < rateBands {
-				seen[key] = true
+			pixel := func(t time.Duration) int { return int(float64(t) / float64(end) * rateWidth) }
+			x := pixel(f.From)
+			band := rateBand{Class: "k-strike", X: x, W: 2, Title: visible(f.Kind)}
+			if w := pixel(max(faultEnd(f, end), f.From)) - x; w > 2 {
+				band.Class, band.W = "k-fault", w
+			}
+			if !seen[band] && len(c.Bands) < rateBands {
+				seen[band] = true
 				c.Bands = append(c.Bands, band)
 			}
 		}

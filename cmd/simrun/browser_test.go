@@ -141,9 +141,9 @@ func TestReportsOfAllScenariosInBrowser(t *testing.T) {
 	}
 }
 
-// 10,000 operations are readable within two seconds, and moving about draws in no longer than a
-// frame or two. What is measured is the page's own work: the machine's load can only add to it,
-// so that the limit here is several times what it takes.
+// 10,000 operations are to be readable within two seconds and to move smoothly. Times are logged
+// (-v) and not judged, since they are the machine's as much as the page's; what is judged is what they
+// depend on, the size of the page and of its picture.
 func TestALongReportOpensInBrowser(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "long.json")
@@ -164,7 +164,18 @@ func TestALongReportOpensInBrowser(t *testing.T) {
 	ops := eval[string](tb, `[...document.querySelectorAll(".facts div")].find(d => d.firstChild.textContent === "operations").lastChild.textContent`)
 	opened := eval[float64](tb, `performance.getEntriesByType("navigation")[0].loadEventEnd`)
 	nodes := eval[int](tb, `document.querySelectorAll("#timeline svg *").length`)
-	t.Logf("%s operations, %d bytes, loaded after %.0f ms, %d nodes in the picture", ops, info.Size(), opened, nodes)
+	frame := eval[float64](tb, `new Promise(done => {
+		const box = document.getElementById("timeline"), r = box.getBoundingClientRect(), begun = performance.now();
+		let n = 0;
+		const next = () => {
+			if (n++ === 40) return done((performance.now() - begun) / 40);
+			box.dispatchEvent(new WheelEvent("wheel", { deltaX: 12, clientX: r.left + 500, cancelable: true }));
+			requestAnimationFrame(next);
+		};
+		box.dispatchEvent(new WheelEvent("wheel", { deltaY: -60, ctrlKey: true, clientX: r.left + 500, cancelable: true }));
+		requestAnimationFrame(next);
+	})`)
+	t.Logf("%s operations, %d bytes, loaded after %.0f ms, %d nodes in the picture, %.0f ms a frame while moving", ops, info.Size(), opened, nodes, frame)
 	if nodes > 6000 {
 		t.Errorf("%d nodes in the picture: it cannot be moved smoothly", nodes)
 	}
