@@ -5,7 +5,7 @@
 // Text only ever enters the page as text nodes.
 const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const NS = "http://www.w3.org/2000/svg";
-  const RIGHT = 14, ROW = 24, LETTER = 6.7, LEAST = 2000; // pixels, and the shortest span in view
+  const SMALL = 12, RIGHT = 14, ROW = 24, LETTER = 6.7, LEAST = 2000; // pixels, and the shortest span in view
   const END = data.end;
   const laneTop = data.lanes.length ? data.lanes[0].y : 30;
   const bottom = data.lanes.reduce((y, l) => Math.max(y, l.y + l.h), laneTop);
@@ -80,22 +80,27 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   // Shapes too small to tell apart are gathered in one path for each class, so that a picture of
   // ten thousand operations has no more nodes than one of a hundred.
   const drawLane = (l, layers) => {
-    const small = new Map(), signs = new Map(); // of each class: what is small, and where its last sign is
+    const small = new Map(), signs = new Map(), dots = new Map(); // of each class: what is small, where its last sign is, and its dots
     const pad = (view.to - view.from) / 10, lo = view.from - pad, hi = view.to + pad;
     for (const it of l.items || []) {
       if (it.b < lo || it.a > hi) continue;
       const shape = data.shapes[it.k], y = shape.h ? l.base + shape.y : l.y, h = shape.h || l.h;
       const a = Math.max(it.a, lo), b = Math.min(it.b, hi), x0 = x(a), x1 = x(b), c = classOf(it);
       if (shape.form === "sym") {
-        if (Math.abs(x0 - (signs.get(c) ?? -Infinity)) < 5) continue; // it would hide the one before
+        if (Math.abs(x0 - (signs.get(c) ?? -Infinity)) < 8) continue; // it would hide the one before
         signs.set(c, x0);
+        if (it.k === "read" || it.k === "write") { // the many of them, as one path
+          dots.set(c, `${dots.get(c) || ""}M${round(x0 - 3)} ${y}a3 3 0 1 0 6 0a3 3 0 1 0-6 0z`);
+          continue;
+        }
         node(layers.signs, "use", { class: c, href: "#s-" + it.k, transform: `translate(${round(x0)} ${y})` });
         continue;
       }
-      if (shape.form === "tick" || x1 - x0 < 2) {
-        const w = shape.form === "tick" ? 2 : 1, top = shape.form === "ramp" ? h * (1 - share(l, it, it.a)) : 0;
+      if (shape.form === "tick" || x1 - x0 < SMALL) {
+        const w = shape.form === "tick" ? 2 : Math.max(1, Math.round(x1 - x0)), left = Math.round(x0);
+        const up = t => shape.form === "ramp" ? Math.round(h * (1 - share(l, it, t))) : 0;
         const spots = small.get(c) || new Map();
-        spots.set(Math.round(x0), `M${Math.round(x0)} ${y + top}h${w}v${h - top}h-${w}z`);
+        spots.set(left * SMALL + w, `M${left} ${y + h}V${y + up(a)}L${left + w} ${y + up(b)}V${y + h}z`);
         small.set(c, spots);
       } else if (shape.form === "ramp") {
         const up = t => round(y + h * (1 - share(l, it, t)));
@@ -109,6 +114,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
         if (room > it.l.length * LETTER || (full && x0 >= gutter)) node(layers.labels, "text", { class: "label l-" + it.k, x: round(left), y: full ? y + 11 : y + h / 2 + 4 }, it.l);
       }
     }
+    for (const [c, d] of dots) node(layers.signs, "path", { class: c, d });
     for (const [c, spots] of small) node(layers.shapes, "path", { class: c, d: [...spots.values()].join("") });
   };
 
