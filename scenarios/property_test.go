@@ -118,17 +118,20 @@ func TestDrawnPlansUseTheWholeVocabulary(t *testing.T) {
 			single = append(single, k.Name)
 		}
 	}
+	drawn := rapid.Custom(func(rt *rapid.T) *plan.Plan {
+		return scenarios.Draw(rt, scenarios.Scope{Faults: single, ShortLeases: true})
+	})
 	var all strings.Builder
-	rapid.Check(t, func(rt *rapid.T) {
-		p := scenarios.Draw(rt, scenarios.Scope{Faults: single, ShortLeases: true})
+	for i := range 500 {
+		p := drawn.Example(i)
 		if _, err := plan.Decode(p.JSON()); err != nil {
-			rt.Fatal(err)
+			t.Fatal(err)
 		}
 		if err := p.Check(fault.Needs()); err != nil {
-			rt.Fatal(err)
+			t.Fatal(err)
 		}
 		all.Write(p.JSON())
-	})
+	}
 	words := append(single, "both", "requests", "replies", "regardless", "wait", "lease")
 	for _, action := range []plan.Action{plan.Lock, plan.TryLock, plan.Unlock, plan.Work, plan.Sleep,
 		plan.IsLocked, plan.IsHeldBy, plan.HoldCount, plan.RemainingTTL} {
