@@ -56,8 +56,8 @@ func TestColoursOnATerminalUnlessAskedNotTo(t *testing.T) {
 }
 
 func TestProgressOnATerminal(t *testing.T) {
-	out := onTerminal(t, nil, "-scenario", "watchdog-death", "-runs", "1500", "-out", "none")
-	for _, want := range []string{"/1500", "runs/s", "1500 as expected"} {
+	out := onTerminal(t, nil, "-scenario", "watchdog-death", "-runs", "9000", "-out", "none")
+	for _, want := range []string{"/9000", "runs/s", "9000 as expected"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in %q", want, out)
 		}
