@@ -247,7 +247,7 @@ func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
 	c := p.client
 	hs := c.holds
 	hs.mu.Lock()
-	if h.settling || !h.unsettled {
+	if h.settling { // whether there is anything to settle shows once the failed call has ended: see enter
 		hs.mu.Unlock()
 		return
 	}

@@ -117,17 +117,17 @@ func (c *Client) process(ctx context.Context, cmd redis.Cmder, late func()) erro
 	go func() {
 		defer c.work.Done()
 		err := c.rdb.Process(ctx, cmd)
-		select {
-		case replied <- err:
-			return
-		case <-ctx.Done():
-		}
-		select {
-		case replied <- err:
-		default:
-			if late != nil {
-				late()
+		if ctx.Err() == nil {
+			select {
+			case replied <- err:
+				return
+			case <-ctx.Done():
 			}
+		}
+		// Also go-redis may have ended with ctx. Whether its error or ctx is noticed first must not
+		// decide who sees to the rest, so ctx it is, always.
+		if late != nil {
+			late()
 		}
 	}()
 	select {
