@@ -91,10 +91,7 @@ func determined(t *testing.T) []repeatable {
 	for _, sc := range append(scenarios.All(), crowd) {
 		names := []string{"rlock-latch", "rlock-hardened"}
 		if sc.Name == crowd.Name {
-			// Not rlock-hardened: cut off, it goes on unlocking in the background, and where several
-			// goroutines of one client dial without success at once, go-redis's pool lets them race
-			// for its next try.
-			names = []string{"rlock-latch", "rlock-classic"}
+			names = append(names, "rlock-classic")
 		}
 		for _, name := range names {
 			for s := uint64(1); s <= 5; s++ {

@@ -7,10 +7,5 @@
 // While it runs, it keeps the server log: what each command did to a lock's key (log.go), to which
 // call of a program it belongs (calls.go), and the trace hash over every message.
 //
-// A limit: go-redis's pool starts dials in goroutines of its own. Where several goroutines of one
-// client dial at once and all fail, because the client is cut off for longer than go-redis tries,
-// which of them tries next is a race inside go-redis, and bytes that depend on the time of that try
-// can differ from run to run by some hundred microseconds. One goroutine at a time is not concerned.
-//
 // It must not know what programs do, what a lock library is, or what is right and wrong.
 package world
