@@ -157,7 +157,7 @@ func (r *run) connect(name, server string, rdb *redis.Client) (subjects.Client, 
 	}
 	c, err := r.subject.Open(subjects.Env{
 		Redis: rdb, ID: name, WatchdogTimeout: time.Duration(r.timings.Watchdog),
-		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, random),
+		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, random), Fail: r.world.Fail,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open %s for %s: %w", r.subject.Name, name, err)

@@ -18,6 +18,9 @@ type Subject struct {
 	// Abilities are what it claims, as history.Header has them: "reentrant", "watchdog",
 	// "fencing", "force", "inspect", "lost", "keeps-longest" (a re-entry does not shorten the lease).
 	Abilities []string
+	// External says that it lives in processes of its own, so that it runs only in a world of real
+	// time whose servers it can dial.
+	External bool
 	// Open makes one client process's lock client.
 	Open func(Env) (Client, error)
 }
@@ -35,10 +38,12 @@ func (s Subject) Can(ability string) bool {
 // Env is what the world gives to one client process.
 type Env struct {
 	Redis           redis.UniversalClient
+	Addr            string        // the server's URL, for a process that dials by itself; "" where there is nothing to dial
 	ID              string        // the process's name; owners are "<ID>:<thread>" where the lock lets one choose
 	WatchdogTimeout time.Duration // the lease that a watchdog renews
 	Scheduler       Scheduler     // runs the watchdog's timers, so that a fault can pause them
 	Random          io.Reader     // for ids and tokens
+	Fail            func(error)   // ends the run: the subject cannot go on, as when its process has died; may be called at any time
 }
 
 // Scheduler starts a watchdog's timers.
@@ -93,6 +98,14 @@ type Inspector interface {
 type MultiLocker interface {
 	All(locks []Lock) (Lock, error)    // held when all are
 	Quorum(locks []Lock) (Lock, error) // held when more than half are
+}
+
+// A Process is a client that lives in an operating system process of its own, which faults can stop
+// and end. The methods are safe for concurrent use; their errors are the operating system's.
+type Process interface {
+	Pause() error // until Resume; the process does nothing at all, and calls wait
+	Resume() error
+	Kill() error // for good, and without a word; calls that wait end Unknown
 }
 
 // Loser tells a holder that its hold is over. A nil channel never tells.
