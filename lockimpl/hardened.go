@@ -115,7 +115,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	// A hold that the client knows nothing of, or calls lost, may still be there: the server says.
 	if v.unsettled && v.levels > 0 {
 		if err := p.reconcile(ctx, l, h); err != nil {
-			hs.popOne(h)
+			hs.unlockFailed(h)
 			return false, err
 		}
 		v = hs.viewOf(h)
@@ -126,7 +126,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	}
 	remain, request, called, err := p.release(ctx, l, h, v.outer, memory, -1)
 	if err != nil {
-		hs.popOne(h)
+		hs.unlockFailed(h)
 		return false, err
 	}
 	return remain == 0, hs.unlockedOne(h, request, remain, safe(called, v.outer))
@@ -147,16 +147,16 @@ func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) err
 		hs.pop(h, 0)
 	default:
 		h.ends = ends
-		hs.pop(h, len(h.levels)-1)
+		hs.popOne(h)
 	}
 	return nil
 }
 
-// popOne forgets the innermost hold.
-func (hs *holds) popOne(h *hold) {
+// unlockFailed forgets the innermost hold, for the caller will not unlock it again.
+func (hs *holds) unlockFailed(h *hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	hs.pop(h, len(h.levels)-1)
+	hs.popOne(h)
 }
 
 // release executes the release script: to take back one hold (keep -1), or to leave at most keep.

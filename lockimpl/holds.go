@@ -42,6 +42,8 @@ type hold struct {
 	unsettled bool  // the server's count may differ: reconcile before the next acquisition
 	settling  bool  // a goroutine sees to that
 
+	past []level // holds that were called lost: they may be unlocked while the server still has them
+
 	busy  bool            // a request is under way
 	queue []chan struct{} // calls that wait until it is not
 
@@ -77,6 +79,7 @@ func (hs *holds) get(key holdKey) *hold {
 // push notes that the server granted a hold, whose lease ends at ends.
 func (hs *holds) push(h *hold, co callOptions, ends time.Time) {
 	before := h.watched()
+	h.past = nil
 	h.levels = append(h.levels, level{co.lease, co.watched})
 	h.mark++
 	h.ends = ends
@@ -111,6 +114,23 @@ func (hs *holds) leaseOf(levels []level) time.Duration {
 		return hs.client.opts.WatchdogTimeout
 	}
 	return levels[len(levels)-1].lease
+}
+
+// unlockable is the levels that an unlock takes from: those that were called lost if there are no
+// others.
+func (h *hold) unlockable() []level {
+	if len(h.levels) == 0 {
+		return h.past
+	}
+	return h.levels
+}
+
+func butLast(levels []level) []level { return levels[:max(0, len(levels)-1)] }
+
+// popOne forgets the innermost hold.
+func (hs *holds) popOne(h *hold) {
+	h.past = butLast(h.past)
+	hs.pop(h, len(h.levels)-1)
 }
 
 // sweep forgets unwatched holds whose leases ended without an unlock. It costs a constant time per
@@ -157,7 +177,7 @@ func (hs *holds) unlocking(key holdKey) (mark uint64, lease time.Duration) {
 	if h == nil {
 		return 0, hs.client.opts.WatchdogTimeout
 	}
-	return h.mark, hs.leaseOf(h.levels[:len(h.levels)-1])
+	return h.mark, hs.leaseOf(butLast(h.levels))
 }
 
 // lease returns the lease of the innermost hold.
@@ -182,7 +202,7 @@ func (hs *holds) unlocked(key holdKey, mark uint64, free bool) {
 		hs.pop(h, 0)
 	default:
 		h.ends = time.Now().Add(hs.client.opts.WatchdogTimeout)
-		hs.pop(h, len(h.levels)-1)
+		hs.popOne(h)
 	}
 }
 
@@ -217,7 +237,7 @@ func (hs *holds) viewOf(h *hold) view {
 
 func (hs *holds) viewLocked(h *hold) view {
 	v := view{levels: len(h.levels), unsettled: h.unsettled, inner: hs.leaseOf(h.levels),
-		outer: hs.leaseOf(h.levels[:max(0, len(h.levels)-1)])}
+		outer: hs.leaseOf(butLast(h.unlockable()))}
 	for _, level := range h.levels {
 		v.longest = max(v.longest, level.lease)
 	}

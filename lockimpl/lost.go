@@ -137,6 +137,7 @@ func (hs *holds) lose(h *hold) {
 		h.watch = nil
 	}
 	h.unsettled = true
+	h.past = h.levels
 	hs.pop(h, 0)
 }
 

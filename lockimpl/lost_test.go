@@ -129,6 +129,49 @@ func TestUnlockIsNoLoss(t *testing.T) {
 	})
 }
 
+// A hold that was called lost may be unlocked while the server still has it. What remains then has
+// its own lease, not the watchdog's.
+func TestUnlockAfterALossSetsTheLeaseOfTheHoldThatRemains(t *testing.T) {
+	unlocks := map[string]func(t *testing.T, l *lockimpl.RLock, o lockimpl.Owner) bool{
+		"lock": func(t *testing.T, l *lockimpl.RLock, o lockimpl.Owner) bool {
+			released, err := l.Unlock(ctx, o)
+			must(t, err)
+			return released
+		},
+		"multi": func(t *testing.T, l *lockimpl.RLock, o lockimpl.Owner) bool {
+			is(t, 1)(multi(t, l).Unlock(ctx, o))
+			held, err := l.IsHeldBy(ctx, o)
+			must(t, err)
+			return !held
+		},
+	}
+	for name, unlock := range unlocks {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+				a := w.client("a")
+				l, o := a.Lock("x"), a.Owner(1)
+				for _, lease := range []time.Duration{4 * time.Second, 7 * time.Second, 10 * time.Second} {
+					must(t, l.Lock(ctx, o, lockimpl.Lease(lease)))
+				}
+				<-l.Lost(o) // the key lives on for the margin
+				for _, left := range []time.Duration{7 * time.Second, 4 * time.Second} {
+					if unlock(t, l, o) {
+						t.Fatal("released too early")
+					}
+					is(t, left)(l.RemainingTTL(ctx))
+					if _, ok := l.Token(o); ok || !isClosed(l.Lost(o)) {
+						t.Fatal("held again")
+					}
+				}
+				if !unlock(t, l, o) {
+					t.Fatal("not released")
+				}
+				is(t, true)(l.TryLock(ctx, a.Owner(2)))
+			})
+		})
+	}
+}
+
 func TestLockAfterALossIsANewGrant(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.client("a")

@@ -107,7 +107,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	if err := p.client.run(ctx, releaseMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
 		p.unansweredAll(locks, held, longest, err)
 		for i, h := range held {
-			hs.popOne(h)
+			hs.unlockFailed(h)
 			failed = append(failed, locks[i].wrap("Unlock", held[i].key.owner, err))
 		}
 		return 0, errors.Join(failed...)
@@ -115,7 +115,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	for i, remain := range cmd.Val() {
 		if remain == -2 {
 			p.client.overtaken(held[0].key.owner)
-			hs.popOne(held[i])
+			hs.unlockFailed(held[i])
 			err = ErrSuperseded
 		} else {
 			err = hs.unlockedOne(held[i], request, remain, safe(called, leases[i]))
