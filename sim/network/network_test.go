@@ -238,13 +238,16 @@ func TestWritesWakeTheWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)
 		c, s := r.connect("c1")
-		for what, act := range map[string]func(){
-			"write": func() { write(t, c, command("PING")) },
-			"close": func() { c.Close() },
+		for _, act := range []struct {
+			what string
+			do   func()
+		}{
+			{"write", func() { write(t, c, command("PING")) }},
+			{"close", func() { c.Close() }}, // last: nothing can be written after it
 		} {
 			before := r.notes.Load()
-			if act(); r.notes.Load() == before {
-				t.Errorf("%s did not notify", what)
+			if act.do(); r.notes.Load() == before {
+				t.Errorf("%s did not notify", act.what)
 			}
 		}
 		r.finish(c, s)

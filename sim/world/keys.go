@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -104,37 +105,34 @@ func latestFirst(a, b time.Duration) int {
 }
 
 // look reads a key.
-func (w *World) look(s *server, key string, now time.Duration) history.KeyState {
+func (w *World) look(s *server, key string) history.KeyState {
 	var state history.KeyState
-	w.tick(s)
-	switch kind := s.redis.Type(key); kind {
+	v, err := s.read(key)
+	w.check(err)
+	s.texts[key] = v.kind == "string"
+	switch v.kind {
 	case "hash":
-		fields, _ := s.redis.HKeys(key)
-		slices.Sort(fields)
-		for _, f := range fields {
-			n, err := strconv.ParseInt(s.redis.HGet(key, f), 10, 64)
+		for _, f := range slices.Sorted(maps.Keys(v.fields)) {
+			n, err := strconv.ParseInt(v.fields[f], 10, 64)
 			if err != nil {
 				n = 1
 			}
 			state.Holdings = append(state.Holdings, history.Holding{Owner: f, Count: n})
 		}
 	case "string":
-		value, _ := s.redis.Get(key)
-		if value == foreign {
+		if v.text == foreign {
 			return state // no lock's
 		}
-		if owner, ok := s.values[key+"\x00"+value]; ok {
-			value = owner
+		if owner, ok := s.values[key+"\x00"+v.text]; ok {
+			v.text = owner
 		}
-		state.Holdings = []history.Holding{{Owner: value, Count: 1}}
+		state.Holdings = []history.Holding{{Owner: v.text, Count: 1}}
 	case "":
 		return state
 	default:
-		state.Holdings = []history.Holding{{Owner: "(" + kind + ")", Count: 1}}
+		state.Holdings = []history.Holding{{Owner: "(" + v.kind + ")", Count: 1}}
 	}
-	if ttl := s.redis.TTL(key); ttl > 0 {
-		state.Deadline = now + ttl
-	}
+	state.Deadline = v.deadline
 	return state
 }
 
@@ -143,7 +141,7 @@ const foreign = "something else"
 
 // own learns whose value a string key holds when a call of an acquiring owner set it.
 func (w *World) own(s *server, key string, op history.Op, after history.KeyState) history.KeyState {
-	if !op.Kind.Acquires() || len(after.Holdings) != 1 || s.redis.Type(key) != "string" || w.known(after.Holdings[0].Owner) {
+	if !op.Kind.Acquires() || len(after.Holdings) != 1 || !s.texts[key] || w.known(after.Holdings[0].Owner) {
 		return after
 	}
 	s.values[key+"\x00"+after.Holdings[0].Owner] = op.Owner
@@ -172,12 +170,12 @@ func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) 
 
 // expire lets a key expire, now that its deadline has come.
 func (w *World) expire(s *server, key string, at time.Duration) {
-	w.changed(s, key, w.look(s, key, w.Now()), func(l *lock, after history.KeyState) {
+	w.changed(s, key, w.look(s, key), func(l *lock, after history.KeyState) {
 		if len(after.Holdings) == 0 {
 			w.rec.Event(history.Event{At: at, Kind: history.Expire, Lock: l.name})
 		}
 	})
-	w.record(s)
+	s.written()
 }
 
 // changed notes a key's new state, and calls tell for each lock that changed by it.

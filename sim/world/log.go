@@ -150,7 +150,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 		if r.Lock == "" {
 			continue
 		}
-		after := w.look(s, r.Lock, now)
+		after := w.look(s, r.Lock)
 		call := d.note.call
 		if call != 0 {
 			op := w.rec.Op(call)
@@ -174,7 +174,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 			}
 		}
 	}
-	w.record(s)
+	s.written()
 	w.flush(false)
 }
 

@@ -1,50 +1,77 @@
 package world
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"time"
-
-	"github.com/alicebob/miniredis/v2"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
+// backend is a Redis server, as the world needs it. Replicas are numbered from 1. An error ends the
+// run.
+type backend interface {
+	// serve takes the server's end of a client's connection.
+	serve(c net.Conn)
+	// tick is called before a message arrives.
+	tick()
+	// do executes a command of the fault injector, and returns the first line of the reply.
+	do(args ...string) (string, error)
+	// read returns what a key holds, and size how many keys there are.
+	read(key string) (value, error)
+	size() (int, error)
+	// written is called after data may have changed.
+	written()
+
+	stop() error
+	start() error
+	// jump moves the clock, or has the keys given see it so.
+	jump(by time.Duration, keys []string) error
+
+	stopReplication(replica int)
+	resumeReplication(replica int)
+	// promote has a replica become the master.
+	promote(replica int) error
+	// acknowledged returns how many replicas have received everything, and when one more will have; 0
+	// if none will. If it is not known here, the server itself answers WAIT.
+	acknowledged() (n int, next time.Duration, known bool)
+
+	close()
+}
+
+// value is what a key holds.
+type value struct {
+	key      string
+	kind     string            // as TYPE says; "": there is no such key
+	text     string            // of a string
+	fields   map[string]string // of a hash
+	deadline time.Duration     // 0: none
+}
+
 // server is one Redis server, with the network that leads to it.
 type server struct {
-	name  string // "" if it is the only one
-	redis *miniredis.Miniredis
-	net   *network.Network
-	admin net.Conn // for what faults do
+	backend
+	name string // "" if it is the only one
+	net  *network.Network
 
 	keys   []string                    // of locks, in the order of the plan
 	state  map[string]history.KeyState // of each, as last seen; it changes only under our eyes
+	texts  map[string]bool             // keys that are strings, as last seen
 	values map[string]string           // owner by value, for locks whose key is a string
 	scene  *delivery                   // the command that arrived last, whose effect is still to be looked at
-	skew   time.Duration               // how far its clock is ahead
 	knows  map[string]bool             // scripts, by their digests
-
-	replicas []*replica
 }
 
 func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
-	s := &server{name: p.Name, state: map[string]history.KeyState{}, values: map[string]string{}, knows: map[string]bool{}}
-	s.redis = miniredis.NewMiniRedis()
-	s.redis.ClockTTL(true)
-	s.redis.Seed(int(runSeed))
+	s := &server{name: p.Name, state: map[string]history.KeyState{}, texts: map[string]bool{}, values: map[string]string{}, knows: map[string]bool{}}
 	var err error
-	if s.admin, err = s.redis.Dial(); err != nil { // starts it without a listener
-		return nil, fmt.Errorf("miniredis: %w", err)
+	if s.backend, err = w.newVirtual(p, runSeed); err != nil {
+		return nil, err
 	}
-	s.net = network.New(runSeed, l, w.notify, func(c net.Conn) { s.redis.Server().ServeConn(c) }).To(p.Name)
-	for range p.Replicas {
-		s.replicas = append(s.replicas, &replica{lag: p.Lag.Duration()})
-	}
+	s.net = network.New(runSeed, l, w.notify, s.serve).To(p.Name)
 	return s, nil
 }
 
@@ -58,14 +85,8 @@ func (w *World) server(name string) *server {
 
 // do sends a command of the fault injector, awaits the answer, and writes it into the server log.
 func (w *World) do(s *server, args ...string) {
-	w.tick(s)
-	command := "*" + strconv.Itoa(len(args)) + "\r\n"
-	for _, a := range args {
-		command += "$" + strconv.Itoa(len(a)) + "\r\n" + a + "\r\n"
-	}
 	before := w.snapshotStates(s)
-	s.admin.Write([]byte(command)) // a pipe that the server reads: it neither fails nor blocks for long
-	reply, err := bufio.NewReader(s.admin).ReadString('\n')
+	reply, err := s.do(args...)
 	if err != nil {
 		w.Fail(fmt.Errorf("the fault injector's %s: %w", args[0], err))
 		return
@@ -75,7 +96,7 @@ func (w *World) do(s *server, args ...string) {
 		Step: history.StepAdmin, Text: commandText(args), Reply: network.ReplyText([]byte(reply))}
 	rows := 0
 	for i, key := range s.keys {
-		after := w.look(s, key, now)
+		after := w.look(s, key)
 		if !slices.Contains(args[1:], key) && same(before[i], after) {
 			continue
 		}
@@ -88,7 +109,7 @@ func (w *World) do(s *server, args ...string) {
 		w.log.rows = append(w.log.rows, &row{Served: base, done: true})
 	}
 	w.flush(false)
-	w.record(s)
+	s.written()
 }
 
 // injector is what the server log calls the fault injector.
@@ -106,9 +127,9 @@ func same(a, b history.KeyState) bool {
 	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)
 }
 
-// tick sets a server's clock, if it is not that of the run.
-func (w *World) tick(s *server) {
-	if s.skew != 0 {
-		s.redis.SetTime(time.Now().Add(s.skew))
+// check ends the run if err is not nil.
+func (w *World) check(err error) {
+	if err != nil {
+		w.Fail(err)
 	}
 }

@@ -1,9 +1,12 @@
 package world
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/network"
 )
 
 // What faults do to servers and keys.
@@ -28,17 +31,22 @@ func (w *World) StopServer(server string, data bool) int {
 		w.do(s, "FLUSHALL")
 		w.lost(s, before, "by a restart")
 	}
+	w.check(s.stop())
 	return broken
 }
 
 // StartServer implements [fault.Target].
-func (w *World) StartServer(server string) { w.server(server).net.Refuse(false) }
+func (w *World) StartServer(server string) {
+	s := w.server(server)
+	w.check(s.start())
+	s.net.Refuse(false)
+}
 
 // JumpClock implements [fault.Target]. The keys whose time is over expire right after.
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
 	now := w.Now()
-	s.skew += by
+	w.check(s.jump(by, s.keys))
 	expired := 0
 	for _, key := range s.keys {
 		state := s.state[key]
@@ -66,7 +74,7 @@ func (w *World) lost(s *server, before []history.KeyState, note string) int {
 	now := w.Now()
 	n := 0
 	for i, key := range s.keys {
-		after := w.look(s, key, now)
+		after := w.look(s, key)
 		if same(before[i], after) {
 			continue
 		}
@@ -96,7 +104,7 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			}
 			hit = true
 			strike(p.server, p.key)
-			w.changed(p.server, p.key, w.look(p.server, p.key, now), func(l *lock, after history.KeyState) {
+			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, after history.KeyState) {
 				w.rec.Event(history.Event{At: now, Kind: kind, Lock: l.name, Note: note})
 			})
 		}
@@ -117,7 +125,9 @@ func (w *World) DeleteKey(lock string) bool {
 	hit := false
 	for _, s := range w.servers {
 		before := w.snapshotStates(s)
-		hit = hit || len(s.redis.Keys()) > 0
+		n, err := s.size()
+		w.check(err)
+		hit = hit || n > 0
 		w.do(s, "FLUSHALL")
 		w.lost(s, before, "by FLUSHALL")
 	}
@@ -131,3 +141,58 @@ func (w *World) OverwriteKey(lock string) bool {
 
 // ForceUnlock implements [fault.Target].
 func (w *World) ForceUnlock(lock string) { w.Operator(lock) }
+
+// Failover implements [fault.Target].
+func (w *World) Failover(server string, replica int) int {
+	s := w.server(server)
+	w.rec.Event(history.Event{At: w.Now(), Kind: history.Failover})
+	s.net.ResetAll("")
+	before := w.snapshotStates(s)
+	w.check(s.promote(replica))
+	n := w.lost(s, before, "by failover")
+	w.forgetScripts(s)
+	return n
+}
+
+// StopReplication implements [fault.Target].
+func (w *World) StopReplication(server string, replica int) {
+	w.server(server).stopReplication(replica)
+}
+
+// ResumeReplication implements [fault.Target].
+func (w *World) ResumeReplication(server string, replica int) {
+	w.server(server).resumeReplication(replica)
+}
+
+// waits answers WAIT: it keeps the command until enough replicas have received everything, or its
+// time is over, and reports whether m was a WAIT.
+func (w *World) waits(s *server, m *network.Message) bool {
+	n := noteOf(m)
+	if n == nil || m.Dir != network.ToServer || len(m.Args) != 3 || !strings.EqualFold(m.Args[0], "wait") || w.log.closed {
+		return false
+	}
+	have, next, known := s.acknowledged()
+	if !known {
+		return false
+	}
+	now := w.Now()
+	if n.waiting == 0 {
+		n.waiting = max(now, 1)
+	}
+	want, _ := strconv.Atoi(m.Args[1])
+	ms, _ := strconv.ParseInt(m.Args[2], 10, 64)
+	end := n.waiting + time.Duration(ms)*time.Millisecond
+	if have < want && now < end {
+		if next == 0 || next > end {
+			next = end
+		}
+		s.net.Postpone(m, w.start.Add(max(next, now+1)))
+		return true
+	}
+	w.count++
+	w.traced(m)
+	w.arriving(m)
+	s.net.Take(m)
+	s.net.Answer(m.Link, []byte(":"+strconv.Itoa(have)+"\r\n"))
+	return true
+}

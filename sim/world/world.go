@@ -212,7 +212,7 @@ func (w *World) deliver(s *server, m *network.Message) {
 	}
 	w.count++
 	w.traced(m)
-	w.tick(s)
+	s.tick()
 	if m.Kind == network.Data && m.Dir == network.ToServer {
 		w.arriving(m)
 	}
@@ -281,8 +281,7 @@ func (w *World) Close(release func()) {
 		}
 	})
 	for _, s := range w.servers {
-		s.admin.Close()
-		s.redis.Close()
+		s.close()
 	}
 }
 

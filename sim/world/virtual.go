@@ -1,0 +1,91 @@
+package world
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// virtual is a miniredis in this process: keys expire by the clock of the bubble that it is made in,
+// or by the wall clock outside of one.
+type virtual struct {
+	redis    *miniredis.Miniredis
+	now      func() time.Duration // of the run
+	admin    net.Conn             // for what faults do
+	skew     time.Duration        // how far its clock is ahead
+	replicas []*replica
+}
+
+func (w *World) newVirtual(p plan.Server, runSeed uint64) (*virtual, error) {
+	v := &virtual{redis: miniredis.NewMiniRedis(), now: w.Now}
+	v.redis.ClockTTL(true)
+	v.redis.Seed(int(runSeed))
+	var err error
+	if v.admin, err = v.redis.Dial(); err != nil { // starts it without a listener
+		return nil, fmt.Errorf("miniredis: %w", err)
+	}
+	for range p.Replicas {
+		v.replicas = append(v.replicas, &replica{lag: p.Lag.Duration()})
+	}
+	return v, nil
+}
+
+func (v *virtual) serve(c net.Conn) { v.redis.Server().ServeConn(c) }
+
+// tick sets the server's clock, if it is not that of the run.
+func (v *virtual) tick() {
+	if v.skew != 0 {
+		v.redis.SetTime(time.Now().Add(v.skew))
+	}
+}
+
+func (v *virtual) do(args ...string) (string, error) {
+	v.tick()
+	command := "*" + strconv.Itoa(len(args)) + "\r\n"
+	for _, a := range args {
+		command += "$" + strconv.Itoa(len(a)) + "\r\n" + a + "\r\n"
+	}
+	v.admin.Write([]byte(command)) // a pipe that the server reads: it neither fails nor blocks for long
+	return bufio.NewReader(v.admin).ReadString('\n')
+}
+
+func (v *virtual) read(key string) (value, error) {
+	v.tick()
+	got := value{key: key, kind: v.redis.Type(key)}
+	switch got.kind {
+	case "hash":
+		got.fields = map[string]string{}
+		fields, _ := v.redis.HKeys(key)
+		for _, f := range fields {
+			got.fields[f] = v.redis.HGet(key, f)
+		}
+	case "string":
+		got.text, _ = v.redis.Get(key)
+	}
+	if ttl := v.redis.TTL(key); ttl > 0 {
+		got.deadline = v.now() + ttl
+	}
+	return got, nil
+}
+
+func (v *virtual) size() (int, error) { return len(v.redis.Keys()), nil }
+
+// stop and start have nothing to do: nobody reaches a server whose network refuses connections.
+func (v *virtual) stop() error  { return nil }
+func (v *virtual) start() error { return nil }
+
+func (v *virtual) jump(by time.Duration, _ []string) error {
+	v.skew += by
+	return nil
+}
+
+func (v *virtual) close() {
+	v.admin.Close()
+	v.redis.Close()
+}
