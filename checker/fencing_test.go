@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 func TestFencing(t *testing.T) {
@@ -65,6 +66,9 @@ func TestFencing(t *testing.T) {
 			s.h.Header.Abilities = nil
 			if r := verdict(t, s).Result(Fencing); r.Status != NotClaimed {
 				t.Errorf("a lock without tokens: %s", r.Status)
+			}
+			if r := Judge(t.Context(), s.done(), Options{Model: model.Fenced}).Result(Fencing); (r.Status == Broken) != (len(tt.rules) > 0) {
+				t.Errorf("judged as a fenced lock: %s", r.Status)
 			}
 		})
 	}

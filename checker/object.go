@@ -62,7 +62,6 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	case Undecided:
 		r.Summary = "no checker came to an answer"
 	}
-	r.Summary += fmt.Sprintf(" (%s)", r.By)
 	if len(notes) > 0 {
 		r.Summary += "; " + strings.Join(notes, "; ")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,6 +122,10 @@ func TestABadLineIsNamed(t *testing.T) {
 		{"executed before its call", header + op(1, `"call":5,"evidence":"executed","executed":4,"answer":"busy"`), "executed at 4, before its call at 5"},
 		{"a server log that runs backwards", header + `{"record":"served","at":5,"sent":1,"client":"c","conn":"c","step":"query","text":"GET"}` + "\n" +
 			`{"record":"served","at":4,"sent":1,"client":"c","conn":"c","step":"query","text":"GET"}` + "\n", "line 3: the server log runs backwards"},
+		{"two records in one line", header + strings.TrimSpace(op(1, `"call":5`)) + `{"record":"end"}` + "\n", `line 2: "{\"record\":\"end\"}" follows the record`},
+		{"one token for two", header + op(1, `"call":5,"return":6,"outcome":"acquired","token":7`) +
+			`{"record":"op","id":2,"owner":"p","lock":"l","kind":"lock","call":9,"return":10,"outcome":"acquired","token":7}` + "\n",
+			"line 3: op 2: p got l with token 7, which op 1 of o had got"},
 		{"one line without end", strings.Repeat("x", MaxLine+1<<17), "line 1: longer than 16 MiB"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -130,6 +135,26 @@ func TestABadLineIsNamed(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// A token that comes twice is no mistake of the record when its owner had it before, when it is
+// another lock's, or when the lock promises fencing: then it is judged.
+func TestATokenMayComeTwice(t *testing.T) {
+	header := func(abilities string) string {
+		return `{"record":"header","version":1,"clock":"virtual","world":"sim","subject":"s","seed":1,"abilities":[` + abilities + "]}\n"
+	}
+	grant := func(id int, owner, lock string) string {
+		return fmt.Sprintf(`{"record":"op","id":%d,"client":"c","owner":%q,"lock":%q,"kind":"lock","call":%d,"return":%d,"outcome":"acquired","token":7}`+"\n", id, owner, lock, 10*id, 10*id+1)
+	}
+	for name, text := range map[string]string{
+		"re-entry":     header("") + grant(1, "o", "l") + grant(2, "o", "l"),
+		"another lock": header("") + grant(1, "o", "l") + grant(2, "p", "m"),
+		"fencing":      header(`"fencing"`) + grant(1, "o", "l") + grant(2, "p", "l"),
+	} {
+		if _, err := Load(strings.NewReader(text)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
@@ -163,5 +188,45 @@ func TestTheRecorderRefusesNonsense(t *testing.T) {
 			}()
 			c.do(r)
 		})
+	}
+}
+
+// Callers in goroutines of their own, a clock that they share.
+func TestRecorderKeepsWhatManyCallersSay(t *testing.T) {
+	const callers, calls = 8, 50
+	var clock sync.Mutex
+	var now time.Duration
+	tick := func() time.Duration {
+		clock.Lock()
+		defer clock.Unlock()
+		now++
+		return now
+	}
+	records := 0
+	r := NewRecorder(Header{}, tick, func(any) { records++ })
+	var all sync.WaitGroup
+	for c := range callers {
+		all.Go(func() {
+			owner := fmt.Sprintf("c%d:1", c)
+			for range calls {
+				tick() // time does not only pass while the recorder looks
+				id := r.Call(Op{Client: owner[:2], Owner: owner, Lock: "l", Kind: TryLock})
+				r.Event(Event{Kind: Expire, Lock: "l"})
+				r.Return(id, Busy, 0, 0, nil)
+				if op := r.Op(id); op.Owner != owner || op.Return <= op.Call {
+					t.Errorf("%+v", op)
+				}
+			}
+		})
+	}
+	all.Wait()
+	h := r.Close(End{})
+	if len(h.Ops) != callers*calls || len(h.Events) != callers*calls || records != 3*callers*calls+2 {
+		t.Errorf("%d operations, %d events, %d records", len(h.Ops), len(h.Events), records)
+	}
+	for i, op := range h.Ops {
+		if op.ID != int64(i+1) || i > 0 && op.Call <= h.Ops[i-1].Call {
+			t.Fatalf("%+v stands at %d", op, i)
+		}
 	}
 }

@@ -122,6 +122,9 @@ func strict(line []byte, v any) string {
 	if err := d.Decode(v); err != nil {
 		return err.Error()
 	}
+	if rest := bytes.TrimSpace(line[d.InputOffset():]); len(rest) > 0 {
+		return fmt.Sprintf("%.20q follows the record; a line is one record", rest)
+	}
 	return ""
 }
 

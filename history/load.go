@@ -27,7 +27,10 @@ func Load(readers ...io.Reader) (*History, error) {
 			return nil, err
 		}
 	}
-	if err := l.check(); err != nil {
+	if err := l.calls(); err != nil {
+		return nil, err
+	}
+	if err := l.tokens(); err != nil {
 		return nil, err
 	}
 	sort.SliceStable(l.h.Ops, func(i, j int) bool { return l.h.Ops[i].Call < l.h.Ops[j].Call })
@@ -210,9 +213,9 @@ func (l *loader) once(s string) string {
 	return s
 }
 
-// check looks at each owner's calls, which follow each other. A renewal, or what else was
+// calls looks at each owner's calls, which follow each other. A renewal, or what else was
 // done aside, is none of them.
-func (l *loader) check() error {
+func (l *loader) calls() error {
 	last := map[string]int{}
 	for i := range l.h.Ops {
 		op := &l.h.Ops[i]
@@ -237,6 +240,33 @@ func (l *loader) check() error {
 		if what != "" {
 			return &LineError{int(l.lines[i]), what}
 		}
+	}
+	return nil
+}
+
+// tokens looks for a token that two owners were granted. A lock that promises fencing is judged for
+// that; from any other it means that the history is not what happened.
+func (l *loader) tokens() error {
+	if l.h.Can("fencing") {
+		return nil
+	}
+	type grant struct {
+		lock  string
+		token int64
+	}
+	granted := map[grant]int{}
+	for i := range l.h.Ops {
+		op := &l.h.Ops[i]
+		if op.Token == 0 || op.Outcome != Acquired {
+			continue
+		}
+		g := grant{op.Lock, op.Token}
+		j, known := granted[g]
+		if before := &l.h.Ops[j]; known && before.Owner != op.Owner {
+			return &LineError{int(l.lines[i]), fmt.Sprintf("op %d: %s got %s with token %d, which op %d of %s had got; "+
+				"if the lock did that, and promises not to, name fencing among the header's abilities", op.ID, op.Owner, op.Lock, op.Token, before.ID, before.Owner)}
+		}
+		granted[g] = i
 	}
 	return nil
 }

@@ -136,6 +136,9 @@ func (t *terminal) results() {
 		if !r.AsExpected() && r.Expected != "" {
 			text = strings.TrimSuffix(text, ".") + " (" + expectation(r) + ")"
 		}
+		if t.o.Verbose && r.By != "" {
+			text += "; by " + visible(r.By)
+		}
 		lines := wrap(text, t.o.Width-indent)
 		if len(lines) == 0 {
 			lines = []string{""}

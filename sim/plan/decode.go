@@ -39,8 +39,8 @@ func Decode(b []byte) (*Plan, error) {
 	if err := d.Decode(&value); err != nil {
 		return nil, notJSON(b, err)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("plan: something follows the plan")
+	if rest := bytes.TrimLeft(b[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		return nil, fmt.Errorf("plan: line %d: %.20q follows the plan; there must be one plan and nothing else", lineAt(b, len(b)-len(rest)), rest)
 	}
 	if err := version(value); err != nil {
 		return nil, err
@@ -66,12 +66,14 @@ func version(value any) error {
 	return nil
 }
 
+// lineAt is the line, from 1, of an offset in b.
+func lineAt(b []byte, offset int) int { return bytes.Count(b[:offset], []byte("\n")) + 1 }
+
 // notJSON says where the JSON goes wrong.
 func notJSON(b []byte, err error) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		before := b[:min(syntax.Offset, int64(len(b)))]
-		return fmt.Errorf("plan: line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
+		return fmt.Errorf("plan: line %d: %w", lineAt(b, int(min(syntax.Offset, int64(len(b))))), err)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("plan: the JSON ends too early")

@@ -152,7 +152,10 @@ func TestDecodeRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		{"an unknown field below", `{"version":1,"clients":[{"name":"c1","treads":[]}]}`, "$.clients[0].treads: unknown field"},
 		{"a number for a duration", `{"version":1,"clients":[],"timings":{"limit":5}}`, "$.timings.limit: must be a text"},
 		{"no duration", `{"version":1,"clients":[],"timings":{"limit":"5"}}`, `"5"`},
-		{"something behind it", `{"version":1,"clients":[]} {"version":1}`, "follows"},
+		{"another plan behind it", "{\"version\":1,\"clients\":[]}\n{\"version\":1}", "line 2: \"{\\\"version\\\":1}\" follows the plan"},
+		{"half of one behind it", `{"version":1,"clients":[]} {"version"`, "line 1: "},
+		{"a brace too many", "{\"version\":1,\"clients\":[]}\n\n}", "line 3: \"}\" follows the plan"},
+		{"no text behind it", "{\"version\":1,\"clients\":[]}\x00", `"\x00" follows the plan`},
 		{"cut off", `{"version":1,"clients":[`, "ends too early"},
 	}
 	for _, tt := range tests {

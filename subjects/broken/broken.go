@@ -1,6 +1,6 @@
-// Package broken keeps locks that are broken on purpose: each is the reference lock of generation
-// latch with one small, realistic mistake. A checker that has never been seen to refuse one of them
-// is not tested.
+// Package broken keeps locks that are broken on purpose: each is the reference lock with one small,
+// realistic mistake, of generation latch unless the mistake needs another. A checker that has never
+// been seen to refuse one of them is not tested.
 //
 // Mistakes in scripts are made on the way to the server ([edit]): the lock itself is as shipped.
 // Others are made in an adapter around it. It must not know how a lock is judged; what must catch
@@ -24,6 +24,7 @@ import (
 // Lock is a broken lock.
 type Lock struct {
 	subjects.Subject
+	Sound    string // the subject that the mistake was made in
 	CaughtBy string // the guarantee that must be found broken
 }
 
@@ -54,6 +55,8 @@ func All() []Lock {
 			"redis.pcall('hexists', KEYS[i], ARGV[i + 1]) == 1", "redis.call('exists', KEYS[i]) == 1"),
 		script("renew-nothing", "renewal says that it renewed, and does not", "watchdog",
 			"    redis.call('pexpire', KEYS[i], ARGV[1])\n", ""),
+		scriptOf("rlock-hardened", "token-again", "a grant gets the token of the grant before it", "fencing",
+			"answer = call('incr', KEYS[2])\n", "answer = tonumber(call('get', KEYS[2]) or call('incr', KEYS[2]))\n"),
 		adapter("renew-for-ever", "renewal goes on after the unlock", "watchdog",
 			func(l subjects.Lock, name string, e *env) subjects.Lock { return &immortal{l, name, e} }),
 		adapter("is-locked-lies", "isLocked always says no", "object",
@@ -61,24 +64,25 @@ func All() []Lock {
 	}
 }
 
-// base is the lock that the mistakes are made in.
-func base() subjects.Subject {
-	s, ok := subjects.Find("rlock-latch")
-	if !ok {
-		panic("no rlock-latch")
-	}
-	return s
-}
+// base is the lock that most mistakes are made in.
+const base = "rlock-latch"
 
-func named(name, about string) subjects.Subject {
-	s := base()
+func named(base, name, about string) subjects.Subject {
+	s, ok := subjects.Find(base)
+	if !ok {
+		panic("no " + base)
+	}
 	s.Name, s.About = "broken-"+name, about
 	return s
 }
 
 // script is a lock in one of whose scripts old is replaced by new.
 func script(name, about, caughtBy, old, new string) Lock {
-	s := named(name, about)
+	return scriptOf(base, name, about, caughtBy, old, new)
+}
+
+func scriptOf(base, name, about, caughtBy, old, new string) Lock {
+	s := named(base, name, about)
 	open := s.Open
 	s.Open = func(e subjects.Env) (subjects.Client, error) {
 		e.Redis = &edit{UniversalClient: e.Redis, old: old, new: new, sources: map[string]string{}}
@@ -88,7 +92,7 @@ func script(name, about, caughtBy, old, new string) Lock {
 		}
 		return &checkedClient{c, e.Redis.(*edit)}, nil
 	}
-	return Lock{s, caughtBy}
+	return Lock{s, base, caughtBy}
 }
 
 // edit sends scripts with a part replaced. A script is known by its source once it was sent whole,
@@ -157,7 +161,7 @@ type env struct {
 
 // adapter is a lock with a mistake made around it.
 func adapter(name, about, caughtBy string, wrap func(l subjects.Lock, name string, e *env) subjects.Lock) Lock {
-	s := named(name, about)
+	s := named(base, name, about)
 	open := s.Open
 	s.Open = func(e subjects.Env) (subjects.Client, error) {
 		c, err := open(e)
@@ -168,7 +172,7 @@ func adapter(name, about, caughtBy string, wrap func(l subjects.Lock, name strin
 		around.ctx, around.stop = context.WithCancel(context.Background())
 		return &adapted{c, around, wrap}, nil
 	}
-	return Lock{s, caughtBy}
+	return Lock{s, base, caughtBy}
 }
 
 type adapted struct {
