@@ -1,0 +1,256 @@
+package redisserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Remote is a server that is not ours, found fit for use.
+type Remote struct {
+	name    string
+	version string
+	options *redis.Options
+}
+
+// Needs are what a server that is not ours must offer.
+type Needs struct {
+	// AtLeast is the oldest version that will do, as "6.2". Default: any.
+	AtLeast string
+
+	// Prefix begins the name of the key that is written, and removed, to see whether it takes
+	// writes.
+	Prefix string
+}
+
+// answerTime bounds how long a server that is not ours may take to answer.
+const answerTime = 5 * time.Second
+
+// Connect looks over the server at redis://user:password@host:port/db or, with TLS, rediss://: that
+// it answers, lets us in, is no replica, Sentinel or Cluster node, is new enough, and takes writes.
+// An error says in one line what is not so; it names the server as [Remote.Name] does.
+func Connect(ctx context.Context, address string, n Needs) (*Remote, error) {
+	quiet()
+	o, name, err := parse(address)
+	if err != nil {
+		return nil, err
+	}
+	r := &Remote{name: name, options: o}
+	client := redis.NewClient(r.RedisOptions())
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if err := r.look(ctx, client, n); err != nil {
+		text := r.hide(err.Error())
+		if o.TLSConfig != nil && ctx.Err() != nil {
+			text += "; perhaps it does not speak TLS: redis:// rather than rediss://"
+		}
+		return nil, fmt.Errorf("%s: %s", name, text)
+	}
+	return r, nil
+}
+
+// Name is the server's address without the password.
+func (r *Remote) Name() string { return r.name }
+
+// Version is that of the server, as "7.0.15".
+func (r *Remote) Version() string { return r.version }
+
+// RedisOptions are what a client needs to connect to it, the password among them.
+func (r *Remote) RedisOptions() *redis.Options {
+	o := *r.options
+	return &o
+}
+
+// hide takes the password out of what others say.
+func (r *Remote) hide(text string) string {
+	if r.options.Password == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, r.options.Password, "***")
+}
+
+// parse reads an address. Its errors do not quote it, since nobody knows where in it the password is.
+func parse(address string) (o *redis.Options, name string, err error) {
+	const right = "it must be redis://user:password@host:port/db, or rediss:// for TLS; special characters in the password as %XX"
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		return nil, "", errors.New("the address of the server cannot be read: " + right)
+	case u.Scheme != "redis" && u.Scheme != "rediss", u.Host == "":
+		return nil, "", errors.New("the address of the server is incomplete or of another kind: " + right)
+	}
+	db := strings.Trim(u.Path, "/")
+	if n, err := strconv.Atoi(db); db != "" && (err != nil || n < 0) {
+		return nil, "", errors.New("the address of the server names a database that is no number: " + right)
+	}
+	if u.RawQuery != "" || u.Fragment != "" {
+		return nil, "", errors.New("the address of the server has a query or fragment, which nobody heeds: " + right)
+	}
+	parsed, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, "", errors.New("the address of the server cannot be read: " + right)
+	}
+	o = plainOptions()
+	o.Addr, o.Username, o.Password, o.DB, o.TLSConfig = parsed.Addr, parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
+	shown := url.URL{Scheme: u.Scheme, Host: o.Addr, Path: u.Path}
+	name = shown.String()
+	if u.User != nil {
+		hidden := ""
+		if o.Password != "" {
+			hidden = ":***"
+		}
+		name = u.Scheme + "://" + url.User(o.Username).String() + hidden + "@" + strings.TrimPrefix(name, u.Scheme+"://")
+	}
+	return o, name, nil
+}
+
+// plainOptions send nothing that was not asked for.
+func plainOptions() *redis.Options {
+	return &redis.Options{
+		MaxRetries: -1, DialerRetries: 1, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// quiet has go-redis not print that a server is down, which we say ourselves or wait out; it knows
+// only one logger for all clients.
+var quiet = sync.OnceFunc(logging.Disable)
+
+// look returns what is wrong with the server.
+func (r *Remote) look(ctx context.Context, client *redis.Client, n Needs) error {
+	if err := client.Ping(ctx).Err(); err != nil {
+		return plainly(err)
+	}
+	info, err := infoOf(ctx, client, "all")
+	if err != nil {
+		return plainly(err)
+	}
+	r.version = info["redis_version"]
+	switch {
+	case info["redis_mode"] == "sentinel":
+		return errors.New("this is a Sentinel; give the address of the master that it watches")
+	case info["cluster_enabled"] == "1":
+		return errors.New("this is a node of a Cluster; give the address of a server that stands alone")
+	case info["role"] != "master":
+		return fmt.Errorf("this is a replica, which takes no writes; its master is %s",
+			net.JoinHostPort(info["master_host"], info["master_port"]))
+	case older(r.version, n.AtLeast):
+		return tooOld("the server", r.version, n.AtLeast)
+	}
+	key := n.Prefix + "probe:" + rand.Text()
+	if err := client.Set(ctx, key, "", time.Second).Err(); err != nil {
+		return plainly(err)
+	}
+	if err := client.Del(ctx, key).Err(); err != nil {
+		return plainly(err)
+	}
+	return nil
+}
+
+// plainly says what an error means to somebody who gave an address.
+func plainly(err error) error {
+	var dns *net.DNSError
+	var unknown x509.UnknownAuthorityError
+	text := err.Error()
+	begins := func(prefixes ...string) bool {
+		for _, p := range prefixes {
+			if strings.HasPrefix(text, p) {
+				return true
+			}
+		}
+		return false
+	}
+	what := ""
+	switch {
+	case begins("WRONGPASS", "ERR invalid password", "ERR Client sent AUTH, but no password is set"), strings.Contains(text, "without any password configured"):
+		what = "the server refuses this user or password"
+	case begins("NOAUTH"):
+		what = "the server wants a password"
+	case begins("NOPERM"):
+		what = "this user may not do what is needed"
+	case begins("LOADING"):
+		what = "the server is still loading its data; try again later"
+	case begins("MISCONF"):
+		what = "the server takes no writes, because it cannot save its data"
+	case begins("READONLY"):
+		what = "the server takes no writes"
+	case begins("OOM"):
+		what = "the server takes no writes, because its memory is full"
+	case begins("NOREPLICAS"):
+		what = "the server takes no writes, because it has too few replicas"
+	case begins("ERR DB index is out of range"), begins("ERR invalid DB index"):
+		what = "the server has no database of that number"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		what = "nobody listens there"
+	case errors.As(err, &dns):
+		what = "there is no host of that name"
+	case errors.As(err, &unknown):
+		what = "its certificate is signed by an authority that this machine does not know"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		what = "no answer in time"
+	default:
+		what = "no Redis server that can be used"
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	return fmt.Errorf("%s (%s)", what, line)
+}
+
+// infoOf reads a section of INFO.
+func infoOf(ctx context.Context, client *redis.Client, section string) (map[string]string, error) {
+	text, err := client.Info(ctx, section).Result()
+	if err != nil {
+		return nil, err
+	}
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
+	}
+	return info, nil
+}
+
+// older reports whether a version comes before another; every one comes after "".
+func older(version, least string) bool {
+	have, want := numbers(version), numbers(least)
+	for i, n := range want {
+		switch {
+		case i >= len(have) || have[i] < n:
+			return true
+		case have[i] > n:
+			return false
+		}
+	}
+	return false
+}
+
+func numbers(version string) []int {
+	if version == "" {
+		return nil
+	}
+	var list []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part)
+		list = append(list, n)
+	}
+	return list
+}
+
+func tooOld(what, version, least string) error {
+	return fmt.Errorf("%s is version %s, but version %s or later is needed", what, version, least)
+}
