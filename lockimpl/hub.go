@@ -165,18 +165,19 @@ func (h *hub) subscribe(names ...string) {
 func (h *hub) attempted(w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(w.wake) == 0 {
+	if !w.unread() {
 		w.owes = false
 	}
 }
 
-// leave removes w. Unless it got the lock, a wake-up that it leaves unanswered goes to the next.
+// leave removes w. A wake-up that it leaves unread goes to the next, and one that it leaves
+// unanswered does, unless it got the lock.
 func (h *hub) leave(w *waiter, acquired bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	ch := w.ch
 	ch.waiters = slices.DeleteFunc(ch.waiters, func(other *waiter) bool { return other == w })
-	if w.owes && !acquired {
+	if w.owes && !acquired || w.unread() {
 		ch.wakeOne()
 	}
 	h.left(ch)
@@ -193,15 +194,28 @@ func (h *hub) left(ch *channel) {
 func (h *hub) linger() time.Duration { return max(0, h.client.opts.SubscriptionLinger) }
 
 // wakeOne wakes the first waiter that has no wake-up to answer: one release, one attempt.
-func (ch *channel) wakeOne() {
-	for _, w := range ch.waiters {
+func (ch *channel) wakeOne() { wakeOne(ch.waiters) }
+
+func wakeOne(waiters []*waiter) {
+	for _, w := range waiters {
 		if !w.owes {
-			w.owes = true
-			w.wake <- struct{}{} // has room: an unread wake-up is owed
+			w.wakeUp()
 			return
 		}
 	}
+	// All that were woken before may have attempts under way that came too early.
+	if len(waiters) > 0 && !slices.ContainsFunc(waiters, (*waiter).unread) {
+		waiters[0].wakeUp()
+	}
 }
+
+// wakeUp gives w a wake-up. The one before must have been read.
+func (w *waiter) wakeUp() {
+	w.owes = true
+	w.wake <- struct{}{}
+}
+
+func (w *waiter) unread() bool { return len(w.wake) > 0 }
 
 // sweepIn arranges for sweep to run.
 func (h *hub) sweepIn(d time.Duration) {
@@ -399,22 +413,11 @@ func (h *hub) confirm(name string) {
 		return
 	}
 	ch.confirmed = true
-	// Waiters from before a reconnection may have missed a release: one of them looks.
-	ch.wakeOneReady()
+	// Waiters from before a reconnection may have missed a release: one of them looks. The others
+	// make an attempt anyway, now that they become ready.
+	wakeOne(slices.DeleteFunc(slices.Clone(ch.waiters), func(w *waiter) bool { return !w.isSet }))
 	for _, w := range ch.waiters {
 		w.setReady()
-	}
-}
-
-// wakeOneReady wakes one of the waiters that were ready before, if there is one. The others make
-// an attempt anyway, now that they become ready.
-func (ch *channel) wakeOneReady() {
-	for _, w := range ch.waiters {
-		if w.isSet && !w.owes {
-			w.owes = true
-			w.wake <- struct{}{}
-			return
-		}
 	}
 }
 

@@ -88,6 +88,57 @@ func TestWaiterWakesOnRelease(t *testing.T) {
 	})
 }
 
+// A release may be heard of before the answer to an attempt that came too early for it.
+func TestAReleaseDuringAnAttemptIsNotForgotten(t *testing.T) {
+	eachGeneration(t, func(t *testing.T, w *world) {
+		a, b := w.primed("a"), w.primed("b")
+		must(t, a.Lock("x").Lock(ctx, a.Owner(1)))
+		got := make(chan time.Time)
+		go func() {
+			if err := b.Lock("x").Lock(ctx, b.Owner(1)); err != nil {
+				t.Error(err)
+			}
+			got <- time.Now()
+		}()
+		synctest.Wait()
+		w.fates("b", isLate)
+		must(t, w.admin.Publish(ctx, "redisson_lock__channel:{x}", "0").Err()) // has b try
+		synctest.Wait()
+		is(t, true)(a.Lock("x").Unlock(ctx, a.Owner(1)))
+		released := time.Now()
+		if d := (<-got).Sub(released); d > lateBy {
+			t.Fatalf("acquired %v after the release", d)
+		}
+	})
+}
+
+// Nor must a waiter keep to itself a release that it does not need any more.
+func TestAReleaseThatIsNotNeededGoesToTheNextWaiter(t *testing.T) {
+	eachGeneration(t, func(t *testing.T, w *world) {
+		a, b := w.primed("a"), w.primed("b")
+		must(t, a.Lock("x").Lock(ctx, a.Owner(1)))
+		is(t, false)(b.Lock("x").TryLock(ctx, b.Owner(1), lockimpl.Wait(time.Second))) // the subscription lingers
+		is(t, true)(a.Lock("x").Unlock(ctx, a.Owner(1)))
+		w.fates("b", isLate)
+		got := make(chan time.Time)
+		for thread := range int64(2) {
+			go func() {
+				if err := b.Lock("x").Lock(ctx, b.Owner(1+thread)); err != nil {
+					t.Error(err)
+				}
+				got <- time.Now()
+			}()
+			synctest.Wait() // the first has the lock, but does not know
+		}
+		is(t, true)(a.Lock("x").ForceUnlock(ctx))
+		released := time.Now()
+		<-got
+		if d := (<-got).Sub(released); d > lateBy {
+			t.Fatalf("acquired %v after the release", d)
+		}
+	})
+}
+
 func TestTryLockGivesUpAfterItsWait(t *testing.T) {
 	eachGeneration(t, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.client("b")
