@@ -93,11 +93,20 @@ func (t *thread) sleep(d time.Duration, interrupted <-chan struct{}) bool {
 
 // call records an operation around do.
 func (t *thread) call(op history.Op, do func(id int64) subjects.Answer) subjects.Answer {
+	return t.answer(t.called(op), do)
+}
+
+// called records the call of an operation, which answer is then to make.
+func (t *thread) called(op history.Op) int64 {
 	op.Client, op.Owner = t.client, t.owner
 	id := t.run.rec.Call(op)
 	t.run.mu.Lock()
+	defer t.run.mu.Unlock()
 	t.run.calls = append(t.run.calls, id)
-	t.run.mu.Unlock()
+	return id
+}
+
+func (t *thread) answer(id int64, do func(id int64) subjects.Answer) subjects.Answer {
 	a := do(id)
 	t.run.world.Pass(t.owner, t.client)
 	if t.run.over.Load() {
@@ -199,15 +208,19 @@ func (t *thread) forget(lock string) {
 	delete(t.held, lock)
 }
 
-func (t *thread) force(lock string) {
+func (t *thread) force(lock string) { t.forcing(lock)() }
+
+// forcing calls for a lock to be forced free; what it returns awaits that.
+func (t *thread) forcing(lock string) (await func()) {
 	f, ok := t.lock(lock).(subjects.ForceReleaser)
 	if !ok {
 		t.run.world.Fail(fmt.Errorf("%s cannot force a lock free", t.run.subject.Name))
-		return
+		return func() {}
 	}
-	t.call(history.Op{Lock: lock, Kind: history.ForceUnlock}, func(id int64) subjects.Answer {
-		return f.ForceRelease(world.WithCall(t.run.ctx, id))
-	})
+	id := t.called(history.Op{Lock: lock, Kind: history.ForceUnlock})
+	return func() {
+		t.answer(id, func(id int64) subjects.Answer { return f.ForceRelease(world.WithCall(t.run.ctx, id)) })
+	}
 }
 
 func (t *thread) inspect(question history.Kind, lock string) {

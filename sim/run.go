@@ -206,9 +206,10 @@ func (r *run) operate(lock string) {
 	t := newThread(r, operator, process{first: {client, rdb}}, plan.Thread{ID: r.operations})
 	r.world.OwnerNamed(t.owner, operator)
 	r.started(operator)
+	await := t.forcing(lock) // here and now, or it would race with the fault's own record
 	go func() {
 		defer r.ended(operator)
-		t.force(lock)
+		await()
 	}()
 }
 
