@@ -133,11 +133,15 @@ func (t *terminal) results() {
 		tn := string(tone(r))
 		head := "  " + t.paint.as(tn, marks[tone(r)]) + " " + pad(string(g), 10) + " " + t.paint.as(tn, pad(statusWord(r), 12))
 		text := summary(r)
+		var notes []string
 		if !r.AsExpected() && r.Expected != "" {
-			text = strings.TrimSuffix(text, ".") + " (" + expectation(r) + ")"
+			notes = append(notes, expectation(r))
 		}
 		if t.o.Verbose && r.By != "" {
-			text += "; by " + visible(r.By)
+			notes = append(notes, "judged by "+visible(r.By))
+		}
+		if len(notes) > 0 {
+			text = strings.TrimSuffix(text, ".") + " (" + strings.Join(notes, "; ") + ")"
 		}
 		lines := wrap(text, t.o.Width-indent)
 		if len(lines) == 0 {
