@@ -53,6 +53,15 @@ const (
 
 func (v verb) reads() bool { return v >= findsBusy }
 
+// counts reports whether an action of an owner changes or tells how many holds it has.
+func (v verb) counts() bool {
+	switch v {
+	case acquires, decrements, releases, findsNotMine, findsMine, findsCount:
+		return true
+	}
+	return false
+}
+
 // actionsOf reduces one lock's history, in order of calls. Unknown outcomes are closed by the
 // evidence, as for porcupine (see [porcupineHistory], which is written apart so that the two can
 // be held against each other). names lists the owners by their numbers.

@@ -261,10 +261,20 @@ func agree(t *testing.T, h *history.History, s shape, touch bool, tally map[stri
 			t.Fatal("too many at once")
 		}
 		first := search.run()
-		if first.status == Broken {
-			part := search.window(context.Background(), f, l, first, names)
+		verdicts := []found{first}
+		if alone, broken := search.overdrawn(); broken {
+			tally["alone"]++
+			if verdicts = append(verdicts, alone); first.status != Broken {
+				t.Errorf("the answers of one owner are said to show a violation that the frontier checker does not see, of\n%s", testCase(h))
+			}
+		}
+		for _, v := range verdicts {
+			if v.status != Broken {
+				continue
+			}
+			part := search.window(context.Background(), f, l, v, names)
 			tally["part "+string(part)]++
-			if part == porcupine.Ok && !touch || search.explain(f, l, first, names).Text == "" {
+			if part == porcupine.Ok && !touch || search.explain(f, l, v, names).Text == "" {
 				t.Errorf("porcupine accepts the part that shows the violation, of\n%s", testCase(h))
 			}
 		}

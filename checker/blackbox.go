@@ -117,13 +117,17 @@ func touch(actions []action) bool {
 func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violation {
 	i := s.c.marks[r.stuck.at].action()
 	a := &s.c.actions[i]
+	v := Violation{Rule: Linearizable, Lock: l.name, From: time.Duration(s.timeOf(r.cut.at)), To: time.Duration(a.ret)}
+	whose := ""
+	if r.alone {
+		v.From, whose = time.Duration(a.call), " of "+names[a.owner]
+	}
 	before := 0
 	for j := range s.c.actions {
-		if b := &s.c.actions[j]; b.owner != 0 && b.ret < a.ret {
+		if b := &s.c.actions[j]; b.owner != 0 && b.ret < a.ret && (!r.alone || b.owner == a.owner) {
 			before++
 		}
 	}
-	v := Violation{Rule: Linearizable, Lock: l.name, From: time.Duration(s.timeOf(r.cut.at)), To: time.Duration(a.ret)}
 	class, what := Unexplained, ""
 	var err error
 	lock := s.model(r.stuck.states[0], names)
@@ -150,7 +154,7 @@ func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violat
 	} else {
 		v.Text = fmt.Sprintf("%s: %s cannot be explained", l.name, what)
 	}
-	v.Text += fmt.Sprintf(", in every order that fits the %s before it", count(before, "answer"))
+	v.Text += fmt.Sprintf(", in every order that fits the %s%s before it", count(before, "answer"), whose)
 	var others []string
 	for _, other := range r.stuck.states[1:] {
 		if says := s.model(other, names).String(); says != lock.String() {
@@ -205,18 +209,20 @@ func (s *search) timeOf(mark int) int64 {
 
 // window asks porcupine about the part of a history from the last cut to the answer that cannot
 // be explained: what was under way at the cut and had not taken effect, and what was called
-// since. Marks stand for times, so that ties are as the search saw them. What ends later may not
+// since; or, when the calls of one owner show it by themselves, about those. Marks stand for times, so that ties are as the search saw them. What ends later may not
 // have taken effect yet.
 func (s *search) window(ctx context.Context, f *facts, l *lockFacts, r found, names []string) porcupine.CheckResult {
 	var ops []porcupine.Operation
 	steps := []edge{}
+	owner := s.c.actions[s.c.marks[r.stuck.at].action()].owner
+	refused := func(a *action) bool { return a.verb == findsBusy && s.machine.reentrant }
 	for i := range s.c.actions {
 		a := &s.c.actions[i]
 		begins, ends := int(s.c.begins[i]), int(s.c.ends[i])
 		if a.ret == open {
 			ends = len(s.c.marks)
 		}
-		if begins > r.stuck.at || ends < r.cut.at {
+		if begins > r.stuck.at || ends < r.cut.at || r.alone && (a.owner != owner || !a.verb.counts() && !refused(a)) {
 			continue
 		}
 		if begins < r.cut.at {
@@ -227,7 +233,9 @@ func (s *search) window(ctx context.Context, f *facts, l *lockFacts, r found, na
 		}
 		in := &porcupineStep{maybe: !a.certain && a.ret != open}
 		if a.index >= 0 {
-			in.op = closed(l.ops[a.index])
+			if in.op = closed(l.ops[a.index]); r.alone && refused(a) {
+				in.op.Kind, in.op.Outcome = history.Unlock, history.NotHeld // nobody else is there to refuse it for
+			}
 		} else {
 			e := *l.environment[^a.index]
 			if f.outside(&e) {

@@ -19,8 +19,9 @@
 //   - the witness replay, when the server's order is known (witness.go);
 //   - the interval checker, when no unknown outcome matters (interval.go);
 //   - the frontier checker, a search in which the length of the history plays no part
-//     (frontier.go; its place in the history is in cursor.go, unknown outcomes in tokens.go, what
-//     it remembers in memo.go, where it never goes back behind in cut.go);
+//     (frontier.go, passing.go; its place in the history is in cursor.go, unknown outcomes in
+//     tokens.go, what it remembers in memo.go, where it never goes back behind in cut.go, what one
+//     owner's answers show by themselves in accounts.go);
 //   - porcupine, as a second opinion on small histories and on the part of a long one that shows
 //     a violation (porcupine.go).
 //

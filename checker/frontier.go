@@ -20,6 +20,8 @@ import (
 //     no better than it in any respect is not tried (memo.go).
 //   - Cuts: where no other configuration can be better than this one, the search does not go back
 //     behind it (cut.go). This keeps it linear, and a violation local.
+//   - After much going back, the answers of each owner are held against the number of its unknown
+//     outcomes (accounts.go): what contradicts these no order can mend.
 //
 // It is exact when it answers. It is exponential in the worst case, so that it has a budget.
 type search struct {
@@ -37,7 +39,12 @@ type search struct {
 	until  time.Time
 	memory int64
 	steps  int
+	backs  int // how often it went back
 }
+
+// manyBacks is how often a search goes back before it looks for what it cannot find by that, or
+// only late. Nearly all end before; what they find is where it shows first.
+const manyBacks = 1000
 
 // A config is one way in which things may have gone so far.
 type config struct {
@@ -77,6 +84,7 @@ type found struct {
 	why    string // Undecided: why
 	stuck  stuck  // Broken
 	cut    cut    // Broken: where the part begins that shows it
+	alone  bool   // Broken: the calls of one owner show it by themselves
 }
 
 func newSearch(ctx context.Context, actions []action, owners int, m machine, o Options) (*search, bool) {
@@ -111,7 +119,15 @@ func (s *search) run() found {
 			s.tryCut()
 			continue
 		}
-		if !s.choose(i) && !s.back() {
+		if s.choose(i) {
+			continue
+		}
+		if s.backs == manyBacks {
+			if r, broken := s.overdrawn(); broken {
+				return r
+			}
+		}
+		if !s.back() {
 			return found{status: Broken, stuck: s.stuck, cut: s.cut}
 		}
 	}
@@ -142,6 +158,7 @@ func (s *search) choose(i int32) bool {
 
 // back returns to the latest choice that has a move left, and makes it.
 func (s *search) back() bool {
+	s.backs++
 	for len(s.choices) > 0 {
 		top := &s.choices[len(s.choices)-1]
 		s.c.seek(top.at)
@@ -278,52 +295,6 @@ func (s *search) offer(x *action, j int32, m move) {
 	s.moves = append(s.moves, m)
 }
 
-// inPassing says what it costs to take the effect of action i, whose end has come, for that of a
-// hold that its owner had and lost again when the lock was free last: an acquire whose unknown
-// release followed at once, a release whose unknown acquire went before, or both for an answer
-// that shows a hold. Such a hold serves nobody else, since whoever could have been refused because
-// of it is refused because of the present one. So it need not be tried whenever the lock is free:
-// it is soon enough when an answer asks for it. That holds where nothing but calls and tokens
-// matters (lazy); elsewhere all are tried.
-func (s *search) inPassing(i int32) (spent int32, ok bool) {
-	c, a := s.c, &s.c.actions[i]
-	if !s.lazy || !a.certain || s.cfg.state.owner == 0 || s.cfg.state.owner == a.owner || c.begins[i] >= s.cfg.free {
-		return 0, false
-	}
-	var takes, gives int64
-	switch a.verb {
-	case acquires:
-		gives = 1
-	case releases:
-		takes = 1
-	case decrements:
-		takes, gives = 2, 1
-	case findsMine:
-		takes, gives = 1, 1
-	case findsCount:
-		takes, gives = a.value, a.value
-	default:
-		return 0, false
-	}
-	spent = s.cfg.spent
-	pay := func(v verb, n int64) bool {
-		for ; n > 0; n-- {
-			paid := false
-			for _, g := range c.tokens.byOwner[a.owner] {
-				if t, ok := c.tokens.next(spent, g); ok && c.tokens.groups[g].verb == v && c.begins[t] < s.cfg.free {
-					spent, paid = c.tokens.spend(spent, g), true
-					break
-				}
-			}
-			if !paid {
-				return false
-			}
-		}
-		return true
-	}
-	return spent, pay(acquires, takes) && pay(releases, gives)
-}
-
 // helps reports whether x can take effect, or its window may close, while another owner holds the
 // lock.
 func (s *search) helps(x *action) bool {
@@ -380,7 +351,7 @@ func (s *stuck) meet(at int, st state) {
 // exhausted says which budget is spent, or "".
 func (s *search) exhausted() string {
 	s.steps++
-	if s.steps&1023 != 1 {
+	if s.steps&255 != 1 {
 		return ""
 	}
 	switch {

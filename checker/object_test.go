@@ -434,3 +434,20 @@ func TestCheckersThatDisagreeAreAHarnessError(t *testing.T) {
 		t.Errorf("%s, disagreement %q", r.Status, f.disagreement)
 	}
 }
+
+// What an owner was told contradicts what else it was told, while all the others wait: no order of
+// these makes any difference, and none is tried.
+func TestAnOwnersOwnAnswersConvictTheLock(t *testing.T) {
+	h := traffic{seed: 0, ops: 10_000, clients: 32, unknown: 0.01, waits: true}.make()
+	id := flipAt(h, len(h.Ops)/2, false)
+	lied := h.Ops[id-1]
+	r := Judge(context.Background(), h, Options{Budget: time.Hour}).Result(Object)
+	if r.Status != Broken || r.By != "frontier checker, porcupine on the part that shows the violation" || len(r.Violations) != 1 {
+		t.Fatalf("%s by %s: %s", r.Status, r.By, r.Summary)
+	}
+	v := r.Violations[0]
+	want := fmt.Sprintf("unlock by %s answered notHeld, but the lock is held by %s, in every order that fits the ", lied.Owner, lied.Owner)
+	if v.Ops[0] != id || v.Rule == Linearizable || !strings.Contains(v.Text, want) || !strings.Contains(v.Text, " answers of "+lied.Owner+" before it") {
+		t.Errorf("operation %d: %s: %s", v.Ops[0], v.Rule, v.Text)
+	}
+}
