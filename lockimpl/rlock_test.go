@@ -246,3 +246,25 @@ func TestBadArguments(t *testing.T) {
 		must(t, c.Lock("{a}:b").Lock(ctx, o))
 	})
 }
+
+// A waiter that is being refused when its subscription breaks and comes back looks again: the
+// refusal may be older than a release that it missed.
+func TestAReconnectionWhileAWaiterTriesHasItTryAgain(t *testing.T) {
+	eachGeneration(t, func(t *testing.T, w *world) {
+		a, b := w.primed("a"), w.primed("b")
+		must(t, a.Lock("x").Lock(ctx, a.Owner(1)))
+		got := make(chan error, 1)
+		go func() { got <- b.Lock("x").Lock(ctx, b.Owner(1)) }()
+		time.Sleep(time.Second)
+		w.fates("b", isLate)
+		must(t, w.admin.Publish(ctx, "redisson_lock__channel:{x}", "0").Err()) // b tries, and is refused
+		synctest.Wait()
+		w.cutSubscriptions("b")
+		is(t, true)(a.Lock("x").Unlock(ctx, a.Owner(1))) // nobody hears it
+		start := time.Now()
+		must(t, <-got)
+		if d := time.Since(start); d > lateBy+time.Second {
+			t.Fatalf("after %v", d)
+		}
+	})
+}

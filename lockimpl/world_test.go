@@ -165,6 +165,7 @@ type pipe struct {
 	world *world
 	name  string
 	fate  atomic.Int32 // a fate
+	hears atomic.Bool  // it subscribed
 	out   chan []byte
 	ended chan struct{}
 	end   sync.Once
@@ -198,6 +199,9 @@ func (p *pipe) Write(b []byte) (int, error) {
 	}
 	p.world.mu.Unlock()
 	p.fate.Store(int32(f))
+	if bytes.Contains(b, []byte("\r\nsubscribe\r\n")) {
+		p.hears.Store(true)
+	}
 	if f == neverRan {
 		p.Close()
 	}
@@ -239,6 +243,18 @@ func (w *world) cut(name string) {
 	w.down[name] = true
 	for conn, owner := range w.conns {
 		if owner == name {
+			conn.Close()
+			delete(w.conns, conn)
+		}
+	}
+}
+
+// cutSubscriptions closes those of the client's connections that subscribed to something.
+func (w *world) cutSubscriptions(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for conn, owner := range w.conns {
+		if owner == name && conn.(*pipe).hears.Load() {
 			conn.Close()
 			delete(w.conns, conn)
 		}
