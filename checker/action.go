@@ -37,6 +37,7 @@ const (
 	forces // frees the lock whoever holds it
 	renews
 	expires
+	lapses // the lease of one setting ends, if it is still the last (implied.go)
 	deletes
 	setsTTL
 	jumps
@@ -97,6 +98,9 @@ func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
 		actions = append(actions, a)
 	}
 	environment(open)
+	if f.implied() {
+		actions = f.imply(l, actions)
+	}
 	sortByCall(actions)
 	return actions, names
 }
@@ -198,6 +202,9 @@ func queryAction(op *history.Op, a action, last int64) (action, bool) {
 func eventAction(f *facts, e *history.Event, kind model.Kind) (a action, ok bool) {
 	at := int64(e.At)
 	a = action{call: at, ret: at, from: at, certain: true, early: open, late: open}
+	if e.Since > 0 {
+		a.call, a.from = int64(e.Since), int64(e.Since)
+	}
 	switch e.Kind {
 	case history.Expire:
 		if a.verb = expires; f.outside(e) || !kind.Leases() {

@@ -59,10 +59,19 @@ var shapes = []shape{
 	{name: "fenced, leases", kind: model.Fenced, leases: true, unknown: 10, windows: true},
 }
 
-// small draws a history of a shape: owners' calls overlap, a lock of package model executes each
-// at some instant within, and with some luck one answer is a lie. Times are whole milliseconds,
-// few, so that many things happen at one instant; touch lets the calls of one owner touch.
+// small draws a history of a shape in which, with some luck, an answer or two are lies.
 func small(r *rand.Rand, s shape, touch bool) *history.History {
+	h := honest(r, s, touch)
+	for range r.IntN(3) {
+		lie(r, h)
+	}
+	return h
+}
+
+// honest draws a history of a shape: owners' calls overlap, and a lock of package model executes each
+// at some instant within. Times are whole milliseconds,
+// few, so that many things happen at one instant; touch lets the calls of one owner touch.
+func honest(r *rand.Rand, s shape, touch bool) *history.History {
 	const unit = time.Millisecond
 	h := &history.History{Header: history.Header{Version: history.Version, Clock: "virtual", World: "random", Subject: s.name}}
 	type execution struct {
@@ -184,9 +193,6 @@ func small(r *rand.Rand, s shape, touch bool) *history.History {
 		}
 	}
 	expire(time.Hour)
-	for range r.IntN(3) {
-		lie(r, h)
-	}
 	return h
 }
 

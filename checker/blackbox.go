@@ -29,6 +29,9 @@ func blackBox(ctx context.Context, f *facts, l *lockFacts) opinion {
 	o := opinion{lock: l.name}
 	actions, names := actionsOf(f, l)
 	m := machineOf(f.options.Model)
+	// porcupine does not know of ends that are inferred.
+	inferred := slices.ContainsFunc(actions, func(a action) bool { return a.verb == lapses })
+	small := !inferred && fitsPorcupine(l)
 	status, decided := byIntervals(actions, len(names), m)
 	if decided {
 		o.status, o.by = status, []string{byInterval}
@@ -51,12 +54,15 @@ func blackBox(ctx context.Context, f *facts, l *lockFacts) opinion {
 		}
 		if o.status = r.status; o.status == Broken {
 			o.violations = []Violation{s.explain(f, l, r, names)}
-			if !fitsPorcupine(l) {
+			if inferred {
+				return o
+			}
+			if !small {
 				return o.again(l, s.window(ctx, f, l, r, names), "the part that shows the violation", touch(actions))
 			}
 		}
 	}
-	if !fitsPorcupine(l) {
+	if !small || o.status == Holds && f.options.Sparing {
 		return o
 	}
 	return o.again(l, askPorcupine(ctx, f, l, asCalled), "", touch(actions))

@@ -16,6 +16,7 @@ type facts struct {
 	end     time.Duration
 	locks   []*lockFacts // by name
 	died    map[string]time.Duration
+	gone    map[string]time.Duration // when the server had nothing of a client that died any more
 	ended   map[string]time.Duration // clients that died, or whose programs ended
 
 	// disagreement is set when two checkers that know the same give different answers: a
@@ -84,7 +85,7 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 }
 
 func collect(h *history.History, o Options) *facts {
-	f := &facts{h: h, options: o, end: endOf(h), died: map[string]time.Duration{}, ended: map[string]time.Duration{}}
+	f := &facts{h: h, options: o, end: endOf(h), died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
 	locks := map[string]*lockFacts{}
 	lock := func(name string) *lockFacts {
 		l := locks[name]
@@ -109,11 +110,15 @@ func collect(h *history.History, o Options) *facts {
 			l := lock(e.Lock)
 			l.events = append(l.events, e)
 		}
-		if at, known := f.died[e.Client]; e.Kind == history.Died && (!known || e.At < at) {
-			f.died[e.Client] = e.At
+		when := e.At
+		if e.Since > 0 {
+			when = e.Since
 		}
-		if at, known := f.ended[e.Client]; (e.Kind == history.Died || e.Kind == history.Finished) && (!known || e.At < at) {
-			f.ended[e.Client] = e.At
+		if at, known := f.died[e.Client]; e.Kind == history.Died && (!known || when < at) {
+			f.died[e.Client], f.gone[e.Client] = when, e.At
+		}
+		if at, known := f.ended[e.Client]; (e.Kind == history.Died || e.Kind == history.Finished) && (!known || when < at) {
+			f.ended[e.Client] = when
 		}
 	}
 	sort.Slice(f.locks, func(i, j int) bool { return f.locks[i].name < f.locks[j].name })

@@ -286,7 +286,7 @@ func (s *search) offer(x *action, j int32, m move) {
 		return // one more hold helps only its owner, which asks for nothing
 	}
 	next, ok := s.machine.step(s.cfg.state, a)
-	if !ok || !a.certain && next == s.cfg.state || !s.c.ready(j, s.cfg.done) {
+	if !ok || (!a.certain || a.verb == lapses) && next == s.cfg.state || !s.c.ready(j, s.cfg.done) {
 		return
 	}
 	if s.cfg.state.owner == 0 && a.verb == acquires && x.owner != a.owner && !s.helps(x) && (s.lazy || !s.escapes(a.owner, j)) {
@@ -302,7 +302,7 @@ func (s *search) helps(x *action) bool {
 		return true
 	}
 	switch x.verb {
-	case findsBusy, findsHeld, findsTTL, findsNotMine, isLeft, forces, expires, deletes, setsTTL, jumps:
+	case findsBusy, findsHeld, findsTTL, findsNotMine, isLeft, forces, expires, lapses, deletes, setsTTL, jumps:
 		return true
 	}
 	return false
@@ -328,7 +328,7 @@ func (s *search) escapes(owner, j int32) bool {
 		switch a := &c.actions[k]; a.verb {
 		case releases, decrements:
 			found = a.owner == owner && k != j
-		case forces, expires, deletes:
+		case forces, expires, lapses, deletes:
 			found = true
 		}
 		return !found

@@ -98,8 +98,11 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 	for i := range actions {
 		switch a := &actions[i]; a.verb {
 		case expires, deletes:
+			if a.call < a.ret {
+				return Undecided, false
+			}
 			v.kills = append(v.kills, kill{at: a.call, expires: a.verb == expires})
-		case forces, setsTTL, jumps, findsTTL, isLeft:
+		case forces, lapses, setsTTL, jumps, findsTTL, isLeft:
 			return Undecided, false
 		default:
 			if !a.certain {

@@ -24,6 +24,9 @@ type Options struct {
 	// Memory is about how many bytes one searching checker may remember of failed attempts on one
 	// lock. 0 means [DefaultMemory].
 	Memory int64
+
+	// Sparing asks porcupine only about what another checker refuses.
+	Sparing bool
 }
 
 // DefaultMemory is a part of what a small machine has, and more than any search used that ended.

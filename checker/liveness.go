@@ -133,6 +133,9 @@ func (f *facts) idle(l *lockFacts) []Violation {
 // seenDeadline is the latest deadline that a waiter can have seen of a hold that was taken away
 // from outside.
 func (f *facts) seenDeadline(t *tenure) time.Duration {
+	if f.implied() && t.watchdog {
+		return t.to + t.lease // it may have been renewed a moment before
+	}
 	for i := len(t.sets) - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
 			return t.sets[i].at + op.Lease

@@ -67,10 +67,14 @@ func (m machine) step(s state, a *action) (state, bool) {
 		}
 		next.early, next.late = a.early, a.late
 	case expires:
-		if !held || after(s.early, a.call) {
+		if !held || after(s.early, a.ret) {
 			return s, false
 		}
 		next = state{token: s.token}
+	case lapses:
+		if s.owner == int32(a.value) && s.early == a.early {
+			next = state{token: s.token}
+		}
 	case deletes:
 		next = state{token: s.token}
 	case setsTTL:

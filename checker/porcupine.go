@@ -130,7 +130,11 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 			if f.outside(e) {
 				event.Kind = history.Delete
 			}
-			ops = append(ops, porcupine.Operation{ClientId: number(""), Input: &porcupineStep{event: &event}, Call: int64(e.At), Return: int64(e.At)})
+			from := e.At
+			if e.Since > 0 {
+				from = e.Since
+			}
+			ops = append(ops, porcupine.Operation{ClientId: number(""), Input: &porcupineStep{event: &event}, Call: int64(from), Return: int64(e.At)})
 		}
 	}
 	return ops

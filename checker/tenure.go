@@ -131,6 +131,9 @@ func (r *tenureReplay) operation(a *act) {
 	t := r.of(a.op.Owner)
 	switch answer(a.op) {
 	case history.Acquired:
+		if r.f.implied() {
+			r.lapse(a)
+		}
 		if t == nil {
 			t = &tenure{owner: a.op.Owner, client: a.op.Client, from: a.at, grant: a.op}
 			r.all, r.open = append(r.all, t), append(r.open, t)

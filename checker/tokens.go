@@ -35,7 +35,7 @@ func tokensOf(actions []action, owners int) tokens {
 	timeless := true
 	for i := range actions {
 		switch actions[i].verb {
-		case expires, findsTTL:
+		case expires, lapses, findsTTL:
 			timeless = false
 		}
 	}

@@ -39,6 +39,9 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 	if !f.h.Can("watchdog") {
 		return notClaimed("the lock has no watchdog")
 	}
+	if f.h.Header.Expiry == history.Implied {
+		return notClaimed("nobody saw the renewals")
+	}
 	if f.renewEvery() == 0 {
 		return notClaimed("the lock does not say how often its watchdog renews")
 	}

@@ -24,6 +24,7 @@ const (
 // Event is one act of the environment.
 type Event struct {
 	At       time.Duration `json:"at"`
+	Since    time.Duration `json:"since,omitzero"` // where At is not exact: it came at some time in [Since, At]
 	Kind     EventKind     `json:"kind"`
 	Lock     string        `json:"lock,omitzero"`
 	Client   string        `json:"client,omitzero"`
@@ -111,10 +112,18 @@ type Header struct {
 	// "inspect", "lost", "keeps-longest". A guarantee about an ability that is missing is "not claimed".
 	Abilities []string `json:"abilities,omitempty"`
 
+	// Expiry says how the ends of leases are known: [Implied], or empty: each is an event.
+	Expiry string `json:"expiry,omitzero"`
+
 	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"` // the lease that a watchdog renews
 	RenewEvery      time.Duration `json:"renewEvery,omitzero"`      // how often it promises to
 	LatencyMax      time.Duration `json:"latencyMax,omitzero"`      // the slowest one-way message without faults
 }
+
+// Implied is the Header.Expiry of a history of which nobody saw the server: a lease ends, without an
+// event, once it can have, and a lease that a watchdog renews may end whenever its last known
+// setting has run out, since its renewals are not known either.
+const Implied = "implied"
 
 // Version is the format's version, written to and demanded from the header.
 const Version = 1

@@ -105,6 +105,9 @@ func (l *loader) line(line []byte, n int) string {
 		if what := strict(line, &v); what != "" {
 			return what
 		}
+		if v.Expiry != "" && v.Expiry != Implied {
+			return fmt.Sprintf("expiry %q; it must be %q, or absent", v.Expiry, Implied)
+		}
 		if v.Version != Version {
 			return fmt.Sprintf("history version %d, but this program reads version %d", v.Version, Version)
 		}
@@ -126,8 +129,11 @@ func (l *loader) line(line []byte, n int) string {
 		if what := strict(line, &v); what != "" {
 			return what
 		}
-		if v.At < 0 {
+		switch {
+		case v.At < 0 || v.Since < 0:
 			return "an event at a negative time"
+		case v.Since > v.At:
+			return fmt.Sprintf("an event that came since %d, which is after %d", v.Since, v.At)
 		}
 		l.h.Events = append(l.h.Events, v.Event)
 	case faultRecord:

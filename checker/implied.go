@@ -1,0 +1,94 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A history with history.Implied says nothing of how leases ended: nobody saw the server. Each
+// setting of a deadline then has an action that ends the hold, if that setting is still the last,
+// at some time at which the deadline can have passed; the search finds out when. Nothing is lost
+// by it but exactness: a hold that was given away before its lease can have ended, or that shows
+// after it must have, is found.
+//
+// Renewals are not known either, so that of a lease with a watchdog only the earliest end is: its
+// hold may end at any later time, until its owner's next answer. Whether it was renewed is not
+// asked; what comes of it if it was not is a matter of exclusion.
+
+// impliedSlack is how far apart the server's clock and the run's may run during a lease, and how
+// coarse the server's is.
+const impliedSlack = 5 * time.Millisecond
+
+// implied reports whether ends of leases are to be inferred.
+func (f *facts) implied() bool { return f.h.Header.Expiry == history.Implied && f.options.Model.Leases() }
+
+// imply adds to a lock's actions, which are in order of calls, the ends that leases may have had.
+func (f *facts) imply(l *lockFacts, actions []action) []action {
+	const slack = int64(impliedSlack)
+	next := map[int32]int64{} // owner -> when its next call that sets or shows the end of a hold returned
+	for i := len(actions) - 1; i >= 0; i-- {
+		a := &actions[i]
+		if a.owner == 0 {
+			continue
+		}
+		op := l.ops[a.index]
+		sets := op.Lease > 0 && (a.verb == acquires || a.verb == decrements && a.sets || a.verb == releases && !a.certain)
+		if sets {
+			if a.late != open {
+				a.late += slack
+			} else if a.ret != open {
+				a.late = plus(a.ret, int64(op.Lease)+slack)
+			}
+			end := action{verb: lapses, value: int64(a.owner), early: a.early, index: a.index, late: open,
+				call: a.early - slack, ret: a.late, certain: true}
+			gone, dead := f.gone[op.Client]
+			followed, known := next[a.owner]
+			if op.Watchdog {
+				a.early, a.late, end.early, end.ret = open, open, open, open
+				switch {
+				case dead:
+					end.ret = int64(gone+op.Lease) + slack
+				case known:
+					end.certain, end.ret = false, followed
+				}
+			}
+			if end.ret == open {
+				end.certain, end.ret = false, max(int64(f.end), end.call)
+			}
+			end.ret = max(end.ret, end.call)
+			end.from = end.call
+			if !known || followed >= end.call {
+				actions = append(actions, end)
+				a = &actions[i] // it may have moved
+			}
+		}
+		if a.certain {
+			switch a.verb {
+			case acquires, releases, findsNotMine:
+				next[a.owner] = a.ret
+			case decrements:
+				if a.sets {
+					next[a.owner] = a.ret
+				}
+			}
+		}
+	}
+	return actions
+}
+
+// lapse closes, before another owner's grant, the tenures whose leases can have ended by then: in
+// an implied history no event does. A lease that nobody renews ended at its deadline; when one with a
+// watchdog ended is not known, except that it was before the grant.
+func (r *tenureReplay) lapse(a *act) {
+	for _, t := range append([]*tenure(nil), r.open...) {
+		if t.owner == a.op.Owner || t.deadline > a.at+impliedSlack {
+			continue
+		}
+		at := min(t.deadline, a.at)
+		if t.watchdog {
+			at = a.at
+		}
+		r.end(t, &act{at: at, seq: -1, event: &history.Event{At: at, Kind: history.Expire, Lock: a.op.Lock}}, false)
+	}
+}
