@@ -21,7 +21,9 @@ import (
 const impliedSlack = 5 * time.Millisecond
 
 // implied reports whether ends of leases are to be inferred.
-func (f *facts) implied() bool { return f.h.Header.Expiry == history.Implied && f.options.Model.Leases() }
+func (f *facts) implied() bool {
+	return f.h.Header.Expiry == history.Implied && f.options.Model.Leases()
+}
 
 // imply adds to a lock's actions, which are in order of calls, the ends that leases may have had.
 func (f *facts) imply(l *lockFacts, actions []action) []action {
@@ -44,6 +46,7 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 				call: a.early - slack, ret: a.late, certain: true}
 			gone, dead := f.gone[op.Client]
 			followed, known := next[a.owner]
+			known = known && a.certain // what is not may take effect after that
 			if op.Watchdog {
 				a.early, a.late, end.early, end.ret = open, open, open, open
 				switch {

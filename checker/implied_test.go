@@ -36,8 +36,8 @@ func TestImpliedEndsAcceptWhatWas(t *testing.T) {
 				}
 				for i := range h.Events { // nobody knows exactly when a key was deleted
 					if e := &h.Events[i]; e.Kind == history.Delete {
-						e.Since = max(1, e.At-time.Duration(r.IntN(4))*time.Millisecond)
-						e.At += time.Duration(r.IntN(4)) * time.Millisecond
+						e.Since = max(1, e.At-time.Duration(r.IntN(4))*time.Millisecond) // 0: exact
+						e.At = max(1, e.At+time.Duration(r.IntN(4))*time.Millisecond)
 					}
 				}
 				before := len(h.Events)
