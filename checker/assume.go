@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"time"
 
@@ -14,11 +15,17 @@ func assumptions(h *history.History) []string {
 	var wrong []string
 	refuse := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 
-	ids := make(map[int64]bool, len(h.Ops))
-	calls := map[string][]history.Op{}
-	for _, op := range h.Ops {
+	ids := make(map[int64]struct{}, len(h.Ops))
+	known := func(id int64) bool {
+		before := len(ids)
+		ids[id] = struct{}{}
+		return len(ids) == before
+	}
+	calls := map[string][]*history.Op{}
+	for i := range h.Ops {
+		op := &h.Ops[i]
 		switch {
-		case ids[op.ID]:
+		case known(op.ID):
 			refuse("operation %d: another operation has the same id", op.ID)
 		case !op.Kind.Valid():
 			refuse("operation %d: unknown operation %q", op.ID, op.Kind)
@@ -33,7 +40,6 @@ func assumptions(h *history.History) []string {
 		case op.Evidence == history.Executed && op.Kind.OnLock() && !op.Kind.Allows(op.Answer):
 			refuse("operation %d: the server cannot answer %s with %q", op.ID, op.Kind, op.Answer)
 		}
-		ids[op.ID] = true
 		if op.Kind != history.Renew && !op.Aside { // a watchdog works while its owner does
 			calls[op.Owner] = append(calls[op.Owner], op)
 		}
@@ -46,7 +52,7 @@ func assumptions(h *history.History) []string {
 	sort.Strings(owners)
 	for _, o := range owners {
 		ops := calls[o]
-		sort.SliceStable(ops, func(i, j int) bool { return ops[i].Call < ops[j].Call })
+		slices.SortStableFunc(ops, byCallOf)
 		for i := 1; i < len(ops); i++ {
 			if before := ops[i-1]; before.Pending() || before.Return > ops[i].Call {
 				refuse("operation %d: %s called it while its operation %d was not finished", ops[i].ID, o, before.ID)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"sort"
 	"time"
 
@@ -107,4 +108,31 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].from < all[j].from })
 	return all
+}
+
+// A sweep goes over beliefs by their beginnings and knows which of them last.
+type sweep struct {
+	rest    []*belief // that have not begun
+	lasting []*belief // and perhaps some that are over
+	looked  int       // how many lasted when it was last looked after
+}
+
+// other is the first who believes at a time that it holds the lock and is not owner, or nil.
+// Times must not go back.
+func (s *sweep) other(owner string, at time.Duration) *belief {
+	n := 0
+	for n < len(s.rest) && s.rest[n].from <= at {
+		n++
+	}
+	s.lasting, s.rest = append(s.lasting, s.rest[:n]...), s.rest[n:]
+	if len(s.lasting) > 2*s.looked+16 { // often enough, and no more often than there is something to do
+		s.lasting = slices.DeleteFunc(s.lasting, func(b *belief) bool { return b.to <= at })
+		s.looked = len(s.lasting)
+	}
+	for _, b := range s.lasting {
+		if b.owner != owner && at < b.to {
+			return b
+		}
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -141,8 +142,8 @@ func BenchmarkObjectWitness(b *testing.B) {
 			f, l := lockOf(h, benchOptions())
 			l.acts = actsOf(f, l, indexServed(h))
 			for b.Loop() {
-				if v, _ := replay(f, l); len(v) > 0 {
-					b.Fatal(v[0].Text)
+				if v, _ := replay(f, l); v.all > 0 {
+					b.Fatal(v.first[0].Text)
 				}
 			}
 		})
@@ -184,16 +185,43 @@ func BenchmarkObjectViolation(b *testing.B) {
 }
 
 // BenchmarkJudgeLong is a whole verdict on a long history from elsewhere: all guarantees, causes and
-// the story.
+// the story; of a sound lock, and of one that grants whatever it is asked for, so that something is
+// broken all the time. MB is what Judge held at once beside the history.
 func BenchmarkJudgeLong(b *testing.B) {
-	for _, n := range []int{100_000, 1_000_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			h := traffic{seed: 1, ops: n, clients: 32, unknown: 0.01, windows: true}.make()
-			for b.Loop() {
-				if r := Judge(context.Background(), h, Options{}).Result(Object); r.Status != Holds {
-					b.Fatal(r.Summary)
+	for _, sound := range []bool{true, false} {
+		for _, n := range []int{100_000, 1_000_000} {
+			b.Run(fmt.Sprintf("%s/%d", map[bool]string{true: "sound", false: "broken"}[sound], n), func(b *testing.B) {
+				h := traffic{seed: 1, ops: n, clients: 32, unknown: 0.01, windows: true}.make()
+				h.Header.Abilities = []string{"reentrant", "fencing", "watchdog"}
+				h.Header.LatencyMax, h.Header.WatchdogTimeout = time.Millisecond, 30*time.Second
+				var grants []*history.Op
+				for i := range h.Ops {
+					op := &h.Ops[i]
+					if !sound && op.Outcome == history.Busy && i%2 == 0 {
+						op.Outcome = history.Acquired
+					}
+					if op.Outcome == history.Acquired {
+						grants = append(grants, op)
+					}
 				}
-			}
-		})
+				slices.SortFunc(grants, func(a, b *history.Op) int { return cmpTime(a.Return, b.Return) })
+				for i, op := range grants {
+					op.Token = int64(i + 1)
+				}
+				most := 0.0
+				for b.Loop() {
+					b.StopTimer()
+					before := inUse()
+					b.StartTimer()
+					stop := watch(before, &most)
+					v := Judge(context.Background(), h, Options{})
+					stop()
+					if want := map[bool]Status{true: Holds, false: Broken}[sound]; len(v.Refused) > 0 || v.Result(Object).Status != want {
+						b.Fatal(v.Refused, v.Explanation)
+					}
+				}
+				b.ReportMetric(most/1e6, "MB")
+			})
+		}
 	}
 }

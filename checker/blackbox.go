@@ -53,7 +53,7 @@ func blackBox(ctx context.Context, f *facts, l *lockFacts) opinion {
 			o.by = []string{byFrontier}
 		}
 		if o.status = r.status; o.status == Broken {
-			o.violations = []Violation{s.explain(f, l, r, names)}
+			o.violations.add(func() Violation { return s.explain(f, l, r, names) })
 			if inferred {
 				return o
 			}
@@ -76,11 +76,13 @@ func (o opinion) unexplained(l *lockFacts, why string) opinion {
 		o.status, o.by = Undecided, []string{byFrontier}
 		return o
 	}
-	o.violations = []Violation{{
-		Rule: Linearizable, Lock: l.name,
-		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential lock", l.name, count(len(l.ops), "operation")),
-		Cause: Cause{Class: Unexplained, Text: "the server's order is not known"},
-	}}
+	o.violations.add(func() Violation {
+		return Violation{
+			Rule: Linearizable, Lock: l.name,
+			Text:  fmt.Sprintf("%s: no order of its %s fits the sequential lock", l.name, count(len(l.ops), "operation")),
+			Cause: Cause{Class: Unexplained, Text: "the server's order is not known"},
+		}
+	})
 	return o
 }
 

@@ -12,12 +12,7 @@ import (
 // lostHold says why the server no longer had an owner's hold at a moment at which the owner still
 // believed in it.
 func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
-	var t *tenure
-	for _, c := range l.tenures {
-		if c.owner == owner && c.from <= at {
-			t = c
-		}
-	}
+	t := l.owner(owner).tenure(at)
 	switch {
 	case t == nil:
 		return Cause{Class: Unexplained, Text: fmt.Sprintf("the server never granted %s to %s", l.name, owner)}
@@ -57,21 +52,20 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		}
 		return Cause{Class: LeaseExpired, Assumption: true, Text: what + ", and the work took longer"}
 	}
-	c := f.unrenewed(t, last, t.to)
+	c := f.unrenewed(l, t, last, t.to)
 	c.Text = what + c.Text
 	return c
 }
 
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
 // statement of that.
-func (f *facts) unrenewed(t *tenure, from, to time.Duration) Cause {
+func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
 	if faults := f.strikes(t.client, t.grant.Lock, from, to, stopsRenewal); len(faults) > 0 {
 		return Cause{Class: f.hindrance(faults), Assumption: true, Faults: faults, Text: ", because " + f.describeAll(faults)}
 	}
 	sent := 0
-	for i := range f.h.Ops {
-		op := &f.h.Ops[i]
-		if op.Kind == history.Renew && op.Lock == t.grant.Lock && op.Owner == t.owner && op.Call > from && op.Call < to && answer(op) != history.Renewed {
+	for _, op := range l.owner(t.owner).called(from+1, to-1) {
+		if op.Kind == history.Renew && answer(op) != history.Renewed {
 			sent++
 		}
 	}

@@ -31,7 +31,7 @@ func TestDetection(t *testing.T) {
 				f, l := lockOf(h, o)
 				if tr.server {
 					l.acts = actsOf(f, l, indexServed(h))
-					if v, _ := replay(f, l); len(v) > 0 {
+					if v, _ := replay(f, l); v.all > 0 {
 						found++
 					}
 					continue

@@ -13,8 +13,8 @@ const NoLostUpdate = "nobody writes between the read and the write of a critical
 // judgeEffect looks for lost updates: a write that was computed from a read, after which another
 // owner wrote. The resource of a lock is the one that has its name.
 func judgeEffect(_ context.Context, f *facts) Result {
-	var violations []Violation
-	writes, found := 0, 0
+	var found violations
+	writes := 0
 	for _, l := range f.locks {
 		read := map[string]*history.Op{} // what each owner read last and has not yet written back
 		var written []*history.Op
@@ -35,9 +35,7 @@ func judgeEffect(_ context.Context, f *facts) Result {
 					if lost.Owner == op.Owner {
 						continue
 					}
-					if found++; found <= maxViolations {
-						violations = append(violations, f.lostUpdate(l, r, lost, op))
-					}
+					found.add(func() Violation { return f.lostUpdate(l, r, lost, op) })
 				}
 			}
 			delete(read, op.Owner)
@@ -50,8 +48,8 @@ func judgeEffect(_ context.Context, f *facts) Result {
 	}
 	return conclude("order of reads and writes",
 		fmt.Sprintf("%s, none lost", count(writes, "update")),
-		fmt.Sprintf("%d of %s lost", found, count(writes, "update")),
-		violations)
+		fmt.Sprintf("%d of %s lost", found.all, count(writes, "update")),
+		found)
 }
 
 func (f *facts) lostUpdate(l *lockFacts, read, lost, write *history.Op) Violation {
@@ -68,14 +66,8 @@ func (f *facts) lostUpdate(l *lockFacts, read, lost, write *history.Op) Violatio
 		v.Cause = Cause{Class: LateWrite, Assumption: true, Text: fmt.Sprintf("the write that %s sent at %s was under way until %s",
 			write.Owner, Stamp(write.Call), Stamp(tookOrCall(write)))}
 	}
-	for _, o := range l.overlaps {
-		if pair := [2]string{o.first.owner, o.second.owner}; pair != [2]string{lost.Owner, write.Owner} && pair != [2]string{write.Owner, lost.Owner} {
-			continue
-		}
-		if o.from <= v.To && v.From <= o.to {
-			v.Cause = f.overlapped(l, o).Cause
-			break
-		}
+	if o, ok := l.between(lost.Owner, write.Owner, v.From, v.To); ok {
+		v.Cause = f.overlapped(l, o).Cause
 	}
 	return v
 }

@@ -3,6 +3,8 @@ package checker
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 )
 
@@ -11,25 +13,23 @@ const OneBeliever = "no two owners believe at once that they hold a lock"
 
 // judgeExclusion looks for two owners who believed at once that they held the same lock.
 func judgeExclusion(_ context.Context, f *facts) Result {
-	var violations []Violation
-	var total time.Duration
-	holds, found := 0, 0
+	var found violations
+	total, holds := 0.0, 0
 	for _, l := range f.locks {
 		holds += len(l.beliefs)
-		for _, o := range l.overlaps {
-			total += o.to - o.from
-			if found++; found <= maxViolations {
-				violations = append(violations, f.overlapped(l, o))
-			}
+		total += l.overlaps.total
+		for _, o := range l.overlaps.first {
+			found.add(func() Violation { return f.overlapped(l, o) })
 		}
+		found.all += l.overlaps.all - len(l.overlaps.first)
 	}
 	if holds == 0 {
-		return conclude("beliefs", "nobody ever held a lock, so nobody overlapped", "", nil)
+		return conclude("beliefs", "nobody ever held a lock, so nobody overlapped", "", found)
 	}
 	return conclude("beliefs",
 		fmt.Sprintf("%s, never two at once on one lock", count(holds, "hold")),
-		fmt.Sprintf("%s of two holders of one lock, %s in all", count(found, "overlap"), short(total)),
-		violations)
+		fmt.Sprintf("%s of two holders of one lock, %s in all", count(found.all, "overlap"), short(time.Duration(min(total, math.MaxInt64/2)))),
+		found)
 }
 
 // An overlap is the time that two beliefs of different owners in one lock have in common.
@@ -38,25 +38,71 @@ type overlap struct {
 	from, to      time.Duration
 }
 
-// overlaps lists the overlaps of a lock by their beginnings. Beliefs come sorted; only those that
-// still last are looked at, which is one at a time when the lock is sound.
-func overlaps(l *lockFacts) []overlap {
-	var found []overlap
-	var lasting []*belief
+// overlaps are those of a lock, of which only the first are kept: where everybody is let in there
+// are many more of them than operations.
+type overlaps struct {
+	first []overlap // by their beginnings
+	all   int
+	total float64 // nanoseconds, which may be more than a Duration holds
+}
+
+// overlapsOf goes over the beliefs of a lock by their beginnings. Those of one owner follow each
+// other, so that all that last at some moment are of different owners.
+func overlapsOf(l *lockFacts) overlaps {
+	var found overlaps
+	var ends endHeap // of the beliefs that last
+	var last time.Duration
+	forward := func(to time.Duration) { // n beliefs are n(n-1)/2 pairs
+		n := float64(len(ends))
+		found.total += n * (n - 1) / 2 * float64(to-last)
+		last = to
+	}
+	endBy := func(by int64) {
+		for len(ends) > 0 && ends[0].at <= by {
+			forward(time.Duration(ends[0].at))
+			ends.pop()
+		}
+	}
+	var lasting []*belief // until enough overlaps were found: as many as last then make more
 	for _, b := range l.beliefs {
-		kept := lasting[:0]
-		for _, a := range lasting {
-			if a.to <= b.from {
-				continue
+		if b.from == b.to {
+			continue
+		}
+		endBy(int64(b.from))
+		forward(b.from)
+		found.all += len(ends)
+		ends.push(end{at: int64(b.to)})
+		if len(found.first) == maxViolations {
+			continue
+		}
+		lasting = slices.DeleteFunc(lasting, func(a *belief) bool { return a.to <= b.from })
+		for _, a := range lasting[:min(len(lasting), maxViolations-len(found.first))] {
+			found.first = append(found.first, overlap{a, b, b.from, min(a.to, b.to)})
+		}
+		lasting = append(lasting, b)
+	}
+	endBy(open)
+	return found
+}
+
+// between is the first overlap of the beliefs of two owners that has something of [from, to].
+func (l *lockFacts) between(one, other string, from, to time.Duration) (overlap, bool) {
+	var found *overlap
+	for _, a := range l.owner(one).lasting(from, to) {
+		for _, b := range l.owner(other).lasting(from, to) {
+			o := overlap{a, b, max(a.from, b.from), min(a.to, b.to)}
+			if b.from < a.from {
+				o.first, o.second = b, a
 			}
-			kept = append(kept, a)
-			if to := min(a.to, b.to); a.owner != b.owner && to > b.from {
-				found = append(found, overlap{a, b, b.from, to})
+			if o.from < o.to && o.from <= to && from <= o.to && (found == nil || o.from < found.from) {
+				found = &o
 			}
 		}
-		lasting = append(kept, b)
 	}
-	return found
+	if found == nil {
+		return overlap{}, false
+	}
+	return *found, true
 }
 
 func (f *facts) overlapped(l *lockFacts, o overlap) Violation {

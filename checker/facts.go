@@ -35,7 +35,68 @@ type lockFacts struct {
 	acts        []act            // what took effect, in the server's order as far as it is known
 	tenures     []*tenure        // who held on the server, by their beginnings
 	beliefs     []*belief        // who believed to hold, by their beginnings
-	overlaps    []overlap        // of the beliefs of different owners
+	overlaps    overlaps         // of the beliefs of different owners
+	owners      map[string]*ownerFacts
+}
+
+// ownerFacts is what of a lock's facts is about one owner. Its tenures follow each other, and so
+// do its beliefs.
+type ownerFacts struct {
+	ops     []*history.Op // in order of their calls
+	tenures []*tenure
+	beliefs []*belief
+	lost    time.Duration // when it was told first that a hold is over
+	told    bool          // that it was
+}
+
+var noOwner = &ownerFacts{}
+
+// owner is what is known of an owner, nothing if it is not known.
+func (l *lockFacts) owner(name string) *ownerFacts {
+	if o := l.owners[name]; o != nil {
+		return o
+	}
+	return noOwner
+}
+
+// tenure is the last one that began by a time, or nil.
+func (o *ownerFacts) tenure(at time.Duration) *tenure {
+	n, _ := slices.BinarySearchFunc(o.tenures, at, func(t *tenure, at time.Duration) int { return upTo(t.from, at) })
+	if n == 0 {
+		return nil
+	}
+	return o.tenures[n-1]
+}
+
+// belief is the last one that began by a time, or nil.
+func (o *ownerFacts) belief(at time.Duration) *belief {
+	n, _ := slices.BinarySearchFunc(o.beliefs, at, func(b *belief, at time.Duration) int { return upTo(b.from, at) })
+	if n == 0 {
+		return nil
+	}
+	return o.beliefs[n-1]
+}
+
+// lasting are the beliefs that have something of [from, to].
+func (o *ownerFacts) lasting(from, to time.Duration) []*belief {
+	first, _ := slices.BinarySearchFunc(o.beliefs, from, func(b *belief, at time.Duration) int { return cmpTime(b.to, at) })
+	end, _ := slices.BinarySearchFunc(o.beliefs, to, func(b *belief, at time.Duration) int { return upTo(b.from, at) })
+	return o.beliefs[first:max(first, end)]
+}
+
+// called are the ops that were called in [from, to].
+func (o *ownerFacts) called(from, to time.Duration) []*history.Op {
+	first, _ := slices.BinarySearchFunc(o.ops, from, func(op *history.Op, at time.Duration) int { return cmpTime(op.Call, at) })
+	end, _ := slices.BinarySearchFunc(o.ops, to, func(op *history.Op, at time.Duration) int { return upTo(op.Call, at) })
+	return o.ops[first:max(first, end)]
+}
+
+// upTo makes a binary search find the first that is after a time.
+func upTo(t, at time.Duration) int {
+	if t <= at {
+		return -1
+	}
+	return 1
 }
 
 // An act is something that took effect on a lock: an operation, an event, or one more execution
@@ -90,7 +151,7 @@ func collect(h *history.History, o Options) *facts {
 	lock := func(name string) *lockFacts {
 		l := locks[name]
 		if l == nil {
-			l = &lockFacts{name: name}
+			l = &lockFacts{name: name, owners: map[string]*ownerFacts{}}
 			locks[name] = l
 			f.locks = append(f.locks, l)
 		}
@@ -132,16 +193,48 @@ func collect(h *history.History, o Options) *facts {
 			}
 		}
 		slices.SortStableFunc(l.environment, func(a, b *history.Event) int { return cmpTime(a.At, b.At) })
-		slices.SortStableFunc(l.ops, func(a, b *history.Op) int { return cmpTime(a.Call, b.Call) })
+		slices.SortStableFunc(l.ops, byCallOf)
 		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
 		l.acts = actsOf(f, l, log)
 		l.tenures = tenuresOf(f, l)
 		l.beliefs = beliefsOf(f, l)
+		l.index()
 		match(l)
-		l.overlaps = overlaps(l)
+		l.overlaps = overlapsOf(l)
 	}
 	return f
 }
+
+// index sorts facts by their owners.
+func (l *lockFacts) index() {
+	of := func(name string) *ownerFacts {
+		o := l.owners[name]
+		if o == nil {
+			o = &ownerFacts{}
+			l.owners[name] = o
+		}
+		return o
+	}
+	for _, op := range l.ops {
+		o := of(op.Owner)
+		o.ops = append(o.ops, op)
+	}
+	for _, t := range l.tenures {
+		o := of(t.owner)
+		o.tenures = append(o.tenures, t)
+	}
+	for _, b := range l.beliefs {
+		o := of(b.owner)
+		o.beliefs = append(o.beliefs, b)
+	}
+	for _, e := range l.events {
+		if o := of(e.Owner); e.Kind == history.Lost && (!o.told || e.At < o.lost) {
+			o.lost, o.told = e.At, true
+		}
+	}
+}
+
+func byCallOf(a, b *history.Op) int { return cmpTime(a.Call, b.Call) }
 
 func cmpTime(a, b time.Duration) int {
 	switch {
@@ -216,7 +309,7 @@ func (s *served) key(i int) *history.KeyState {
 // one instant by the server log; what the environment did comes first, since a key that expires
 // at an instant is gone for a command at that instant.
 func actsOf(f *facts, l *lockFacts, log *served) []act {
-	var acts []act
+	acts := make([]act, 0, len(l.ops)+len(l.environment))
 	for _, op := range l.ops {
 		at, ok := took(op)
 		if !ok {

@@ -1,9 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
@@ -23,7 +23,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 	if !f.h.Can("fencing") && f.options.Model != model.Fenced {
 		return notClaimed("the lock hands out no fencing tokens")
 	}
-	var violations []Violation
+	var found violations
 	grants := 0
 	for _, l := range f.locks {
 		var last *history.Op
@@ -35,43 +35,39 @@ func judgeFencing(_ context.Context, f *facts) Result {
 			grants++
 			switch {
 			case op.Token == 0:
-				violations = append(violations, tokenViolation(l, TokenGiven, op, nil,
-					fmt.Sprintf("%s got %s at %s without a token", op.Owner, l.name, Stamp(tookOrCall(op)))))
+				found.addAt(tookOrCall(op), func() Violation {
+					return tokenViolation(l, TokenGiven, op, nil, fmt.Sprintf("%s got %s at %s without a token", op.Owner, l.name, Stamp(tookOrCall(op))))
+				})
 				continue
 			case last == nil || op.Token > last.Token:
 			case op.Token == last.Token && f.reenters(l, op):
 			case op.Evidence != history.Executed && op.Call <= last.Return:
 				continue // the two overlapped, so that nobody knows which grant was first
 			default:
-				violations = append(violations, tokenViolation(l, TokensIncrease, op, last,
-					fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d", op.Owner, l.name, op.Token,
-						Stamp(tookOrCall(op)), last.Owner, last.Token)))
+				found.addAt(tookOrCall(last), func() Violation {
+					return tokenViolation(l, TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
+						op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), last.Owner, last.Token))
+				})
 			}
 			last = op
 		}
-		violations = append(violations, presented(l)...)
+		presented(l, &found)
 	}
-	slices.SortStableFunc(violations, func(a, b Violation) int { return cmpTime(a.From, b.From) })
 	return conclude("order of tokens",
 		fmt.Sprintf("%s with increasing tokens", count(grants, "grant")),
-		fmt.Sprintf("%s among %s", count(len(violations), "violation"), count(grants, "grant")), violations)
+		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(grants, "grant")), found)
 }
 
 // reenters reports whether a grant was of a lock that its owner held already, which may keep its
 // token.
 func (f *facts) reenters(l *lockFacts, op *history.Op) bool {
 	at := tookOrCall(op)
-	for _, t := range l.tenures {
-		if t.owner == op.Owner && t.from < at && at <= t.to {
-			return true
-		}
-	}
-	return false
+	t := l.owner(op.Owner).tenure(at - 1)
+	return t != nil && at <= t.to
 }
 
 // presented checks what the resource did with the tokens it saw.
-func presented(l *lockFacts) []Violation {
-	var violations []Violation
+func presented(l *lockFacts, found *violations) {
 	var highest *history.Op
 	for _, op := range l.resource {
 		if _, ok := took(op); !ok || op.Kind != history.Write || op.Token == 0 {
@@ -80,19 +76,20 @@ func presented(l *lockFacts) []Violation {
 		stale := highest != nil && op.Token < highest.Token
 		switch {
 		case stale && op.Outcome != history.Rejected:
-			violations = append(violations, tokenViolation(l, StaleRefused, op, highest,
-				fmt.Sprintf("%s wrote to %s with token %d at %s, after %s with token %d", op.Owner, l.name, op.Token,
-					Stamp(tookOrCall(op)), highest.Owner, highest.Token)))
+			found.addAt(tookOrCall(highest), func() Violation {
+				return tokenViolation(l, StaleRefused, op, highest, fmt.Sprintf("%s wrote to %s with token %d at %s, after %s with token %d",
+					op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), highest.Owner, highest.Token))
+			})
 		case !stale && op.Outcome == history.Rejected:
-			violations = append(violations, tokenViolation(l, FreshAccepted, op, highest,
-				fmt.Sprintf("the write of %s to %s with token %d at %s was refused, though no larger token had come", op.Owner,
-					l.name, op.Token, Stamp(tookOrCall(op)))))
+			found.addAt(tookOrCall(cmp.Or(highest, op)), func() Violation {
+				return tokenViolation(l, FreshAccepted, op, highest, fmt.Sprintf("the write of %s to %s with token %d at %s was refused, though no larger token had come",
+					op.Owner, l.name, op.Token, Stamp(tookOrCall(op))))
+			})
 		}
 		if !stale {
 			highest = op
 		}
 	}
-	return violations
 }
 
 func tokenViolation(l *lockFacts, rule string, op, before *history.Op, text string) Violation {

@@ -84,7 +84,7 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 // an implied history no event does. A lease that nobody renews ended at its deadline; when one with a
 // watchdog ended is not known, except that it was before the grant.
 func (r *tenureReplay) lapse(a *act) {
-	for _, t := range append([]*tenure(nil), r.open...) {
+	for _, t := range r.open {
 		if t.owner == a.op.Owner || t.deadline > a.at+impliedSlack {
 			continue
 		}

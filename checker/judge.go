@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -108,12 +109,37 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 // story, a lock that is broken throughout would fill the disk. The summary has the whole number.
 const maxViolations = 16
 
+// violations are those of one guarantee, of which only the first are kept, and only those made
+// into words.
+type violations struct {
+	first []Violation
+	all   int
+}
+
+// add counts one more violation.
+func (v *violations) add(what func() Violation) {
+	if v.all++; len(v.first) < maxViolations {
+		v.first = append(v.first, what())
+	}
+}
+
+// addAt counts a violation that begins at a time; those are first that begin first.
+func (v *violations) addAt(from time.Duration, what func() Violation) {
+	v.all++
+	i := len(v.first)
+	for i > 0 && v.first[i-1].From > from {
+		i--
+	}
+	if i < maxViolations {
+		v.first = slices.Insert(v.first[:min(len(v.first), maxViolations-1)], i, what())
+	}
+}
+
 // conclude makes a result of the violations found: Broken if there are any.
-func conclude(by, whenHeld, whenBroken string, violations []Violation) Result {
+func conclude(by, whenHeld, whenBroken string, found violations) Result {
 	r := Result{Status: Holds, By: by, Summary: whenHeld}
-	if len(violations) > 0 {
-		r.Status, r.Summary = Broken, whenBroken
-		r.Violations = violations[:min(len(violations), maxViolations)]
+	if found.all > 0 {
+		r.Status, r.Summary, r.Violations = Broken, whenBroken, found.first
 	}
 	return r
 }

@@ -38,7 +38,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 	if f.h.Header.LatencyMax == 0 {
 		return notClaimed("the history does not say how slow a message may be, so that nothing can be called late")
 	}
-	var violations []Violation
+	var found violations
 	waits := 0
 	for _, l := range f.locks {
 		for _, op := range l.ops {
@@ -46,20 +46,19 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 				waits++
 			}
 		}
-		violations = append(violations, f.idle(l)...)
-		violations = append(violations, f.patience(l)...)
-		violations = append(violations, f.deadHolds(l)...)
-		violations = append(violations, f.orphans(l)...)
-		violations = append(violations, f.atTheEnd(l)...)
+		f.idle(l, &found)
+		f.patience(l, &found)
+		f.deadHolds(l, &found)
+		f.orphans(l, &found)
+		f.atTheEnd(l, &found)
 	}
-	slices.SortStableFunc(violations, func(a, b Violation) int { return cmpTime(a.From, b.From) })
 	return conclude("times of grants and returns",
 		fmt.Sprintf("%s, none was late and nothing was left behind", count(waits, "acquiring call")),
-		fmt.Sprintf("%s among %s", count(len(violations), "violation"), count(waits, "acquiring call")), violations)
+		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(waits, "acquiring call")), found)
 }
 
 // idle looks for times in which the lock was free on the server and somebody waited for it.
-func (f *facts) idle(l *lockFacts) []Violation {
+func (f *facts) idle(l *lockFacts, found *violations) {
 	type gap struct {
 		from, to time.Duration
 		after    *tenure // that freed it, nil at first
@@ -79,11 +78,18 @@ func (f *facts) idle(l *lockFacts) []Violation {
 		gaps = append(gaps, gap{free, f.end, after})
 	}
 
-	var violations []Violation
-	calls := l.ops // without those at the front that are over
+	rest := l.ops             // that were not called yet
+	var calling []*history.Op // that had not returned when the last gap began
 	for _, g := range gaps {
-		for len(calls) > 0 && !calls[0].Pending() && calls[0].Return <= g.from {
-			calls = calls[1:]
+		if g.to-g.from <= f.prompt() {
+			continue
+		}
+		calling = slices.DeleteFunc(calling, func(op *history.Op) bool { return !op.Pending() && op.Return <= g.from })
+		for len(rest) > 0 && rest[0].Call < g.to {
+			if op := rest[0]; op.Kind.Acquires() && (op.Pending() || op.Return > g.from) {
+				calling = append(calling, op)
+			}
+			rest = rest[1:]
 		}
 		free := g.from
 		if g.after != nil && g.after.outside && g.after.deadline != model.Never {
@@ -93,11 +99,8 @@ func (f *facts) idle(l *lockFacts) []Violation {
 		}
 		var first *history.Op
 		var from, to time.Duration
-		for _, op := range calls {
-			if op.Call >= g.to {
-				break
-			}
-			if !op.Kind.Acquires() || !op.Pending() && op.Return <= free {
+		for _, op := range calling {
+			if !op.Pending() && op.Return <= free {
 				continue
 			}
 			begin, end := f.unhindered(op.Client, max(free, op.Call), g.to), g.to
@@ -117,17 +120,18 @@ func (f *facts) idle(l *lockFacts) []Violation {
 		if first == nil {
 			continue
 		}
-		c := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
-		if faults := f.strikes(first.Client, l.name, g.from-f.prompt(), from+f.prompt(), concernsCalls); len(faults) > 0 {
-			c = Cause{Class: LostMessage, Faults: faults, Text: "at that time " + f.describeAll(faults)}
-		}
-		violations = append(violations, Violation{
-			Rule: FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
-			Text: fmt.Sprintf("%s was free from %s, and %s waited for it until %s, for %s",
-				l.name, Stamp(g.from), first.Owner, Stamp(to), short(to-from)),
+		found.addAt(from, func() Violation {
+			c := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
+			if faults := f.strikes(first.Client, l.name, g.from-f.prompt(), from+f.prompt(), concernsCalls); len(faults) > 0 {
+				c = Cause{Class: LostMessage, Faults: faults, Text: "at that time " + f.describeAll(faults)}
+			}
+			return Violation{
+				Rule: FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
+				Text: fmt.Sprintf("%s was free from %s, and %s waited for it until %s, for %s",
+					l.name, Stamp(g.from), first.Owner, Stamp(to), short(to-from)),
+			}
 		})
 	}
-	return violations
 }
 
 // seenDeadline is the latest deadline that a waiter can have seen of a hold that was taken away
@@ -156,8 +160,7 @@ func (f *facts) unhindered(client string, from, to time.Duration) time.Duration 
 }
 
 // patience checks that tryLock keeps its own time.
-func (f *facts) patience(l *lockFacts) []Violation {
-	var violations []Violation
+func (f *facts) patience(l *lockFacts, found *violations) {
 	for _, op := range l.ops {
 		if op.Kind != history.TryLock || op.Pending() || (op.Outcome != history.Busy && op.Outcome != history.Acquired) {
 			continue
@@ -175,19 +178,19 @@ func (f *facts) patience(l *lockFacts) []Violation {
 		if len(f.strikes(op.Client, l.name, op.Call, op.Return, concernsCalls)) > 0 {
 			continue
 		}
-		violations = append(violations, Violation{
-			Rule: rule, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-			Text: fmt.Sprintf("tryLock of %s on %s with a wait of %s %s %s after %s",
-				op.Owner, l.name, short(op.Wait), how, op.Outcome, short(took)),
-			Cause: Cause{Class: Unexplained, Text: "no fault on the client explains it"},
+		found.addAt(op.Call, func() Violation {
+			return Violation{
+				Rule: rule, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Text: fmt.Sprintf("tryLock of %s on %s with a wait of %s %s %s after %s",
+					op.Owner, l.name, short(op.Wait), how, op.Outcome, short(took)),
+				Cause: Cause{Class: Unexplained, Text: "no fault on the client explains it"},
+			}
 		})
 	}
-	return violations
 }
 
 // deadHolds checks that nobody keeps the lock of a dead client alive.
-func (f *facts) deadHolds(l *lockFacts) []Violation {
-	var violations []Violation
+func (f *facts) deadHolds(l *lockFacts, found *violations) {
 	for _, t := range l.tenures {
 		died, dead := f.died[t.client]
 		if !dead || died < t.from || died > t.to {
@@ -205,20 +208,20 @@ func (f *facts) deadHolds(l *lockFacts) []Violation {
 		if lease == 0 && !t.open {
 			continue
 		}
-		violations = append(violations, Violation{
-			Rule: DeadHoldEnds, Lock: l.name, From: died, To: t.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
-			Text: fmt.Sprintf("%s died at %s with a lease of %s on %s, which it held until %s",
-				t.client, Stamp(died), short(lease), l.name, Stamp(t.to)),
-			Cause: Cause{Class: Unexplained, Text: "something went on renewing it"},
+		found.addAt(died, func() Violation {
+			return Violation{
+				Rule: DeadHoldEnds, Lock: l.name, From: died, To: t.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
+				Text: fmt.Sprintf("%s died at %s with a lease of %s on %s, which it held until %s",
+					t.client, Stamp(died), short(lease), l.name, Stamp(t.to)),
+				Cause: Cause{Class: Unexplained, Text: "something went on renewing it"},
+			}
 		})
 	}
-	return violations
 }
 
 // orphans looks for holds that go on after their owner gave them back: held for nobody. When the
 // unlock did not come through, the lease is what ends the hold, and it may take that long.
-func (f *facts) orphans(l *lockFacts) []Violation {
-	var violations []Violation
+func (f *facts) orphans(l *lockFacts, found *violations) {
 	for _, t := range l.tenures {
 		b := t.belief
 		if b == nil || b.unlock == nil || b.unlock.Pending() {
@@ -231,22 +234,21 @@ func (f *facts) orphans(l *lockFacts) []Violation {
 		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) {
 			continue // or another acquire of the owner made the hold its own again
 		}
-		violations = append(violations, Violation{
-			Rule: UnlockEndsHold, Lock: l.name, From: b.unlock.Return, To: t.to,
-			Ops: []int64{b.unlock.ID, t.grant.ID}, Owners: []string{t.owner},
-			Text: fmt.Sprintf("%s gave %s back at %s (%s), but the server held it for %s until %s",
-				t.owner, l.name, Stamp(b.unlock.Return), b.unlock.Outcome, t.owner, Stamp(t.to)),
-			Cause: f.orphaned(t),
+		found.addAt(b.unlock.Return, func() Violation {
+			return Violation{
+				Rule: UnlockEndsHold, Lock: l.name, From: b.unlock.Return, To: t.to,
+				Ops: []int64{b.unlock.ID, t.grant.ID}, Owners: []string{t.owner},
+				Text: fmt.Sprintf("%s gave %s back at %s (%s), but the server held it for %s until %s",
+					t.owner, l.name, Stamp(b.unlock.Return), b.unlock.Outcome, t.owner, Stamp(t.to)),
+				Cause: f.orphaned(t),
+			}
 		})
 	}
-	return violations
 }
 
 // calls reports whether an owner called to acquire the lock in [from, to].
 func (l *lockFacts) calls(owner string, from, to time.Duration) bool {
-	return slices.ContainsFunc(l.ops, func(op *history.Op) bool {
-		return op.Owner == owner && op.Kind.Acquires() && op.Call >= from && op.Call <= to
-	})
+	return slices.ContainsFunc(l.owner(owner).called(from, to), func(op *history.Op) bool { return op.Kind.Acquires() })
 }
 
 func (f *facts) orphaned(t *tenure) Cause {
@@ -269,11 +271,10 @@ func (f *facts) orphaned(t *tenure) Cause {
 
 // atTheEnd checks what is left when the run is over. A history without an end, of a run that was
 // killed, has nothing to say here.
-func (f *facts) atTheEnd(l *lockFacts) []Violation {
+func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 	if f.h.End == nil || f.h.End.Error != "" {
-		return nil
+		return
 	}
-	var violations []Violation
 	held := false // by somebody alive who has not given it back: whoever waits for that waits rightly
 	for _, b := range l.beliefs {
 		held = held || b.open
@@ -288,21 +289,24 @@ func (f *facts) atTheEnd(l *lockFacts) []Violation {
 		if f.end-f.unhindered(op.Client, op.Call, f.end) <= f.prompt()+op.Wait {
 			continue
 		}
-		violations = append(violations, Violation{
-			Rule: CallsReturn, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-			Text: fmt.Sprintf("%s of %s on %s, called at %s, had not returned when the run ended at %s",
-				op.Kind, op.Owner, l.name, Stamp(op.Call), Stamp(f.end)),
-			Cause: Cause{Class: Unexplained, Text: "its client lived and was connected"},
+		found.addAt(op.Call, func() Violation {
+			return Violation{
+				Rule: CallsReturn, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Text: fmt.Sprintf("%s of %s on %s, called at %s, had not returned when the run ended at %s",
+					op.Kind, op.Owner, l.name, Stamp(op.Call), Stamp(f.end)),
+				Cause: Cause{Class: Unexplained, Text: "its client lived and was connected"},
+			}
 		})
 	}
 	for _, e := range l.events {
 		if e.Kind == history.Leftover && e.Deadline == 0 {
-			violations = append(violations, Violation{
-				Rule: KeysHaveAnEnd, Lock: l.name, From: e.At, To: e.At,
-				Text:  fmt.Sprintf("the key of %s was left behind without a time to live", l.name),
-				Cause: Cause{Class: Unexplained, Text: "nothing will ever remove it"},
+			found.addAt(e.At, func() Violation {
+				return Violation{
+					Rule: KeysHaveAnEnd, Lock: l.name, From: e.At, To: e.At,
+					Text:  fmt.Sprintf("the key of %s was left behind without a time to live", l.name),
+					Cause: Cause{Class: Unexplained, Text: "nothing will ever remove it"},
+				}
 			})
 		}
 	}
-	return violations
 }

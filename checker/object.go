@@ -21,7 +21,7 @@ type opinion struct {
 	status     Status
 	by         []string
 	note       string // what is to be said besides
-	violations []Violation
+	violations violations
 	disagree   string
 }
 
@@ -30,7 +30,7 @@ type opinion struct {
 func judgeObject(ctx context.Context, f *facts) Result {
 	r := Result{Status: Holds}
 	var speakers, notes []string
-	var all []Violation
+	var all violations
 	ops, locks := 0, 0
 	for i, o := range judgeLocks(ctx, f) {
 		l := f.locks[i]
@@ -39,7 +39,8 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		}
 		locks++
 		ops += len(l.ops)
-		all = append(all, o.violations...)
+		all.all += o.violations.all
+		all.first = append(all.first, o.violations.first...)
 		speakers = appendNew(speakers, o.by...)
 		if o.note != "" {
 			notes = appendNew(notes, fmt.Sprintf("%s: %s", l.name, o.note))
@@ -53,12 +54,12 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		return notClaimed("no lock was used")
 	}
 	r.By = strings.Join(speakers, ", ")
-	r.Violations = all[:min(len(all), maxViolations)]
+	r.Violations = all.first[:min(len(all.first), maxViolations)]
 	switch r.Status {
 	case Holds:
 		r.Summary = fmt.Sprintf("%s on %s fit the sequential lock", count(ops, "operation"), count(locks, "lock"))
 	case Broken:
-		r.Summary = fmt.Sprintf("%s; the first: %s", count(len(all), "violation"), all[0].Text)
+		r.Summary = fmt.Sprintf("%s; the first: %s", count(all.all, "violation"), all.first[0].Text)
 	case Undecided:
 		r.Summary = "no checker came to an answer"
 	}
@@ -95,7 +96,7 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 	o := opinion{lock: l.name, by: []string{byWitness}, status: Holds}
 	var beyond bool
 	o.violations, beyond = replay(f, l)
-	if len(o.violations) > 0 {
+	if o.violations.all > 0 {
 		o.status = Broken
 	}
 

@@ -1,9 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -15,9 +15,19 @@ const maxMoments = 25
 // A beat is a moment with what is needed to choose among many.
 type beat struct {
 	Moment
-	lock   string
-	owners []string
-	score  int
+	score int
+	told  int // how many were told before
+}
+
+// outweighs reports whether b is rather kept than c, of which the later is the less.
+func (b *beat) outweighs(c *beat) bool {
+	switch {
+	case b.score != c.score:
+		return b.score > c.score
+	case b.At != c.At:
+		return b.At < c.At
+	}
+	return b.told < c.told
 }
 
 // Scores, from what must not be missing to what only fills the scene.
@@ -33,7 +43,14 @@ const (
 
 // tell chooses the moments that matter and puts them in order of time.
 func tell(f *facts, results []Result) []Moment {
-	t := &teller{f: f}
+	t := &teller{f: f, scene: map[actor]bool{}}
+	for _, r := range results {
+		for _, v := range r.Violations {
+			for _, o := range v.Owners {
+				t.scene[actor{v.Lock, o}] = true
+			}
+		}
+	}
 	t.faults()
 	for _, l := range f.locks {
 		t.holds(l)
@@ -48,19 +65,34 @@ func tell(f *facts, results []Result) []Moment {
 	for _, r := range results {
 		t.verdict(r)
 	}
-	return t.choose(results)
+	return t.story()
 }
 
+// A teller is told all moments of a run, and keeps those of most weight.
 type teller struct {
 	f     *facts
-	beats []beat
+	scene map[actor]bool // whom violations are about
+	best  []beat         // the weightiest first
+	told  int
 }
 
+type actor struct{ lock, owner string }
+
 func (t *teller) add(at time.Duration, who string, weight Weight, score int, lock string, owners []string, format string, args ...any) {
-	t.beats = append(t.beats, beat{
-		Moment: Moment{At: at, Who: who, Weight: weight, Text: fmt.Sprintf(format, args...)},
-		lock:   lock, owners: owners, score: score,
-	})
+	if weight == Plain && score == scoreOrdinary && slices.ContainsFunc(owners, func(o string) bool { return t.scene[actor{lock, o}] }) {
+		score = scoreScene
+	}
+	b := beat{Moment: Moment{At: at, Who: who, Weight: weight}, score: score, told: t.told}
+	t.told++
+	if len(t.best) == maxMoments && t.best[maxMoments-1].outweighs(&b) {
+		return // before anything is put into words: there may be millions
+	}
+	b.Text = fmt.Sprintf(format, args...)
+	i := len(t.best)
+	for i > 0 && b.outweighs(&t.best[i-1]) {
+		i--
+	}
+	t.best = slices.Insert(t.best[:min(len(t.best), maxMoments-1)], i, b)
 }
 
 func (t *teller) faults() {
@@ -104,7 +136,8 @@ func ending(fault *history.Fault) string {
 
 // holds tells what the server did with a lock: grants, releases, expiries.
 func (t *teller) holds(l *lockFacts) {
-	for _, h := range l.tenures {
+	believers := sweep{rest: l.beliefs}
+	for _, h := range l.tenures { // by their beginnings
 		lease := "no lease"
 		if h.grant.Lease > 0 {
 			lease = "a lease of " + short(h.grant.Lease)
@@ -113,7 +146,7 @@ func (t *teller) holds(l *lockFacts) {
 			lease += " that its watchdog renews"
 		}
 		weight, score, while := Plain, scoreOrdinary, ""
-		if b := believer(l, h.owner, h.from); b != nil {
+		if b := believers.other(h.owner, h.from); b != nil && l.overlaps.all > 0 {
 			weight, score, while = Key, scoreKey, fmt.Sprintf(", while %s still believes it holds it", b.owner)
 		}
 		if waited := h.from - h.grant.Call; waited > t.f.prompt() {
@@ -155,23 +188,6 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 	}
 }
 
-// believer is somebody other than owner who believes at a moment that it holds the lock, on a
-// lock where that led to an overlap.
-func believer(l *lockFacts, owner string, at time.Duration) *belief {
-	if len(l.overlaps) == 0 {
-		return nil
-	}
-	for _, b := range l.beliefs { // by their beginnings
-		switch {
-		case b.from > at:
-			return nil
-		case b.owner != owner && at < b.to:
-			return b
-		}
-	}
-	return nil
-}
-
 // calls tells what callers met with: waits, refusals.
 func (t *teller) calls(l *lockFacts) {
 	refused := map[*belief]bool{} // renewals of a lost hold are refused many times
@@ -187,11 +203,9 @@ func (t *teller) calls(l *lockFacts) {
 		case op.Outcome == history.Unknown && op.Kind != history.Renew:
 			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "does not learn what became of its %s of %s", op.Kind, l.name)
 		case op.Kind == history.Renew && op.Outcome == history.NotHeld && !op.Pending():
-			for _, b := range l.beliefs {
-				if b.owner == op.Owner && b.from <= op.Return && op.Return < b.to && !refused[b] {
-					refused[b] = true
-					t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to renew its lease on %s and is refused; it works on", l.name)
-				}
+			if b := l.owner(op.Owner).belief(op.Return); b != nil && op.Return < b.to && !refused[b] {
+				refused[b] = true
+				t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to renew its lease on %s and is refused; it works on", l.name)
 			}
 		}
 	}
@@ -261,51 +275,20 @@ func (t *teller) verdict(r Result) {
 	}
 }
 
-// choose keeps the beats of most weight, the scene around violations before the rest, and says
-// how many ordinary ones it left out.
-func (t *teller) choose(results []Result) []Moment {
-	for i := range t.beats {
-		if b := &t.beats[i]; b.Weight == Plain && b.score == scoreOrdinary && inScene(b, results) {
-			b.score = scoreScene
-		}
+// story is what was kept, in order of time. It says how many moments it left out.
+func (t *teller) story() []Moment {
+	kept := t.best
+	if t.told > maxMoments {
+		kept = kept[:maxMoments-1]
 	}
-	sort.SliceStable(t.beats, func(i, j int) bool { return t.beats[i].At < t.beats[j].At })
-	chosen := t.beats
-	if len(chosen) > maxMoments {
-		order := make([]int, len(t.beats))
-		for i := range order {
-			order[i] = i
-		}
-		sort.SliceStable(order, func(i, j int) bool { return t.beats[order[i]].score > t.beats[order[j]].score })
-		keep := order[:maxMoments-1]
-		slices.Sort(keep)
-		chosen = make([]beat, 0, maxMoments)
-		for _, i := range keep {
-			chosen = append(chosen, t.beats[i])
-		}
-		chosen = append(chosen, beat{Moment: Moment{At: t.f.end, Who: "verdict", Weight: Plain,
-			Text: fmt.Sprintf("the run ends; %s of less weight are left out here", count(len(t.beats)-len(keep), "moment"))}})
+	slices.SortFunc(kept, func(a, b beat) int { return cmp.Or(cmpTime(a.At, b.At), a.told-b.told) })
+	story := make([]Moment, 0, maxMoments)
+	for _, b := range kept {
+		story = append(story, b.Moment)
 	}
-	story := make([]Moment, len(chosen))
-	for i := range chosen {
-		story[i] = chosen[i].Moment
+	if left := t.told - len(kept); left > 0 {
+		story = append(story, Moment{At: t.f.end, Who: "verdict", Weight: Plain,
+			Text: fmt.Sprintf("the run ends; %s of less weight are left out here", count(left, "moment"))})
 	}
 	return story
-}
-
-// inScene reports whether a beat is about a lock and an owner that some violation is about.
-func inScene(b *beat, results []Result) bool {
-	for _, r := range results {
-		for _, v := range r.Violations {
-			if v.Lock != b.lock {
-				continue
-			}
-			for _, o := range v.Owners {
-				if slices.Contains(b.owners, o) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

@@ -58,10 +58,8 @@ func match(l *lockFacts) {
 		if t.belief = byAcquire[t.grant]; t.belief != nil {
 			continue
 		}
-		for _, b := range l.beliefs {
-			if b.owner == t.owner && b.from <= t.to && t.from <= b.to {
-				t.belief = b
-			}
+		if b := l.owner(t.owner).belief(t.to); b != nil && t.from <= b.to {
+			t.belief = b
 		}
 	}
 }
@@ -69,7 +67,7 @@ func match(l *lockFacts) {
 // tenuresOf replays what took effect on a lock, believing every answer, and where the server log
 // shows the key, the key.
 func tenuresOf(f *facts, l *lockFacts) []*tenure {
-	r := &tenureReplay{f: f}
+	r := &tenureReplay{f: f, open: map[string]*tenure{}}
 	for i := range l.acts {
 		a := &l.acts[i]
 		if a.event != nil {
@@ -90,32 +88,21 @@ func tenuresOf(f *facts, l *lockFacts) []*tenure {
 type tenureReplay struct {
 	f    *facts
 	all  []*tenure
-	open []*tenure
+	open map[string]*tenure // by owner; whatever is done to several does not depend on their order
 }
 
-func (r *tenureReplay) of(owner string) *tenure {
-	for _, t := range r.open {
-		if t.owner == owner {
-			return t
-		}
-	}
-	return nil
-}
-
-// end closes a tenure, or all of them when t is nil.
 func (r *tenureReplay) end(t *tenure, a *act, outside bool) {
-	kept := r.open[:0]
-	for _, o := range r.open {
-		if t != nil && o != t {
-			kept = append(kept, o)
-			continue
-		}
-		o.to, o.endEvent, o.outside = a.at, a.event, outside
-		if a.op != nil {
-			o.endOp, o.endAgain = a.op, a.again
-		}
+	t.to, t.endEvent, t.outside = a.at, a.event, outside
+	if a.op != nil {
+		t.endOp, t.endAgain = a.op, a.again
 	}
-	r.open = kept
+	delete(r.open, t.owner)
+}
+
+func (r *tenureReplay) endAll(a *act, outside bool) {
+	for _, t := range r.open {
+		r.end(t, a, outside)
+	}
 }
 
 func (r *tenureReplay) set(t *tenure, a *act) {
@@ -128,7 +115,7 @@ func (r *tenureReplay) set(t *tenure, a *act) {
 }
 
 func (r *tenureReplay) operation(a *act) {
-	t := r.of(a.op.Owner)
+	t := r.open[a.op.Owner]
 	switch answer(a.op) {
 	case history.Acquired:
 		if r.f.implied() {
@@ -136,7 +123,8 @@ func (r *tenureReplay) operation(a *act) {
 		}
 		if t == nil {
 			t = &tenure{owner: a.op.Owner, client: a.op.Client, from: a.at, grant: a.op}
-			r.all, r.open = append(r.all, t), append(r.open, t)
+			r.all = append(r.all, t)
+			r.open[t.owner] = t
 		}
 		t.watchdog = t.watchdog || a.op.Watchdog
 		r.set(t, a)
@@ -153,11 +141,14 @@ func (r *tenureReplay) operation(a *act) {
 			r.set(t, a)
 		}
 	case history.Released:
-		if a.op.Kind == history.ForceUnlock {
-			r.end(nil, a, true)
-			return
+		switch {
+		case a.op.Kind == history.ForceUnlock:
+			r.endAll(a, true)
+		case t == nil: // a foreign lock
+			r.endAll(a, false)
+		default:
+			r.end(t, a, false)
 		}
-		r.end(t, a, false)
 	}
 }
 
@@ -168,9 +159,9 @@ func (r *tenureReplay) environment(a *act) {
 		for _, t := range r.open {
 			outside = outside || t.sets[len(t.sets)-1].op == nil
 		}
-		r.end(nil, a, outside)
+		r.endAll(a, outside)
 	case history.Delete:
-		r.end(nil, a, true)
+		r.endAll(a, true)
 	case history.ForceTTL:
 		for _, t := range r.open {
 			t.sets = append(t.sets, deadlineSet{at: a.at})
@@ -189,7 +180,7 @@ func (r *tenureReplay) environment(a *act) {
 
 // agree ends the tenures of owners that the server log no longer shows in the key.
 func (r *tenureReplay) agree(a *act) {
-	for _, t := range append([]*tenure(nil), r.open...) {
+	for _, t := range r.open {
 		found := false
 		for _, h := range a.after.Holdings {
 			found = found || h.Owner == t.owner

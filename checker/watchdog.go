@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -45,13 +46,13 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 	if f.renewEvery() == 0 {
 		return notClaimed("the lock does not say how often its watchdog renews")
 	}
-	var violations []Violation
+	var found violations
 	guarded, renewals := 0, 0
 	for _, l := range f.locks {
 		for _, t := range l.tenures {
 			if t.watchdog {
 				guarded++
-				violations = append(violations, f.gaps(l, t)...)
+				f.gaps(l, t, &found)
 			}
 		}
 		for _, op := range l.ops {
@@ -59,22 +60,21 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 				renewals++
 			}
 		}
-		violations = append(violations, f.strays(l)...)
+		f.strays(l, &found)
 	}
-	slices.SortStableFunc(violations, func(a, b Violation) int { return cmpTime(a.From, b.From) })
 	return conclude("times of renewals",
 		fmt.Sprintf("%s without an explicit lease, %s, all in their time", count(guarded, "hold"), count(renewals, "renewal")),
 		fmt.Sprintf("%s among %s without an explicit lease and %s",
-			count(len(violations), "violation"), count(guarded, "hold"), count(renewals, "renewal")),
-		violations)
+			count(found.all, "violation"), count(guarded, "hold"), count(renewals, "renewal")),
+		found)
 }
 
 // gaps looks for times during a tenure in which its deadline had to be set anew and was not. The
 // obligation ends with the owner's belief, or when somebody took the key away.
-func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
+func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	b := t.belief
 	if b == nil {
-		return nil
+		return
 	}
 	last, until := t.from, min(t.to, b.to)
 	if b.from > t.from+2*f.latency() {
@@ -85,20 +85,20 @@ func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
 	}
 	most := f.renewEvery() + f.renewalSlack()
 
-	var violations []Violation
 	check := func(from, to time.Duration) {
 		if to-from <= most {
 			return
 		}
-		c := f.unrenewed(t, from, to)
-		v := Violation{
-			Rule: RenewedInTime, Lock: l.name, From: from, To: to,
-			Text: fmt.Sprintf("the lease of %s on %s, to be renewed every %s, was not renewed from %s to %s, for %s",
-				t.owner, l.name, short(f.renewEvery()), Stamp(from), Stamp(to), short(to-from)),
-			Ops: []int64{t.grant.ID}, Owners: []string{t.owner}, Cause: c,
-		}
-		v.Cause.Text = fmt.Sprintf("no renewal took effect after %s%s", Stamp(from), c.Text)
-		violations = append(violations, v)
+		found.addAt(from, func() Violation {
+			v := Violation{
+				Rule: RenewedInTime, Lock: l.name, From: from, To: to,
+				Text: fmt.Sprintf("the lease of %s on %s, to be renewed every %s, was not renewed from %s to %s, for %s",
+					t.owner, l.name, short(f.renewEvery()), Stamp(from), Stamp(to), short(to-from)),
+				Ops: []int64{t.grant.ID}, Owners: []string{t.owner}, Cause: f.unrenewed(l, t, from, to),
+			}
+			v.Cause.Text = fmt.Sprintf("no renewal took effect after %s%s", Stamp(from), v.Cause.Text)
+			return v
+		})
 	}
 	for _, s := range t.sets {
 		if s.op == nil || s.at < last || s.at > until {
@@ -108,32 +108,21 @@ func (f *facts) gaps(l *lockFacts, t *tenure) []Violation {
 		last = s.at
 	}
 	check(last, until)
-	return violations
 }
 
 // strays looks for renewals that were sent when there was nothing to renew. An owner may renew
 // from the call of an acquire (the watchdog starts when the reply is there, which is not recorded
 // apart from the return) to the return of the unlock that gives back its last hold, whatever the
 // unlock's outcome; and no more once it knows that a renewal was refused.
-func (f *facts) strays(l *lockFacts) []Violation {
-	byOwner := map[string][]*history.Op{}
-	var owners []string
-	for _, op := range l.ops {
-		if byOwner[op.Owner] == nil {
-			owners = append(owners, op.Owner)
+func (f *facts) strays(l *lockFacts, found *violations) {
+	for _, owner := range slices.Sorted(maps.Keys(l.owners)) {
+		if slices.ContainsFunc(l.owners[owner].ops, func(op *history.Op) bool { return op.Kind == history.Renew }) {
+			f.straysOf(l, owner, found)
 		}
-		byOwner[op.Owner] = append(byOwner[op.Owner], op)
 	}
-	sort.Strings(owners)
-
-	var violations []Violation
-	for _, owner := range owners {
-		violations = append(violations, f.straysOf(l, owner, byOwner[owner])...)
-	}
-	return violations
 }
 
-func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violation {
+func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	type step struct {
 		at   time.Duration
 		op   *history.Op
@@ -141,7 +130,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violat
 		lost bool // the owner was told that its hold is over
 	}
 	var steps []step
-	for _, op := range ops {
+	for _, op := range l.owner(owner).ops {
 		if op.Aside && op.Kind != history.Renew || !op.Kind.Acquires() && op.Kind != history.Unlock && op.Kind != history.ForceUnlock && op.Kind != history.Renew {
 			continue
 		}
@@ -163,12 +152,13 @@ func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violat
 		return !a.end && !a.lost && (b.end || b.lost) // at one instant a renewal was sent before anything was known
 	})
 
-	var violations []Violation
 	stray := func(op *history.Op, rule string, since time.Duration, text string) {
-		violations = append(violations, Violation{Rule: rule, Lock: l.name, From: since, To: op.Call,
-			Ops: []int64{op.ID}, Owners: []string{owner},
-			Text:  fmt.Sprintf("%s, but a renewal of its lease on %s was sent at %s", text, l.name, Stamp(op.Call)),
-			Cause: Cause{Class: Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}})
+		found.addAt(since, func() Violation {
+			return Violation{Rule: rule, Lock: l.name, From: since, To: op.Call,
+				Ops: []int64{op.ID}, Owners: []string{owner},
+				Text:  fmt.Sprintf("%s, but a renewal of its lease on %s was sent at %s", text, l.name, Stamp(op.Call)),
+				Cause: Cause{Class: Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}}
+		})
 	}
 	holds, acquiring, watchdog := 0, false, false // watchdog: some hold has no explicit lease
 	var ended *step                               // what ended the last hold
@@ -214,5 +204,4 @@ func (f *facts) straysOf(l *lockFacts, owner string, ops []*history.Op) []Violat
 			}
 		}
 	}
-	return violations
 }

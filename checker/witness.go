@@ -3,6 +3,7 @@ package checker
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -39,7 +40,7 @@ func witnessed(f *facts, l *lockFacts) bool {
 //
 // beyond reports whether some violation lies in what only the server log shows: a checker that
 // knows only what clients were told may call such a history legal.
-func replay(f *facts, l *lockFacts) (violations []Violation, beyond bool) {
+func replay(f *facts, l *lockFacts) (found violations, beyond bool) {
 	w := &witness{f: f, l: l, past: []epoch{{}}}
 	for i := range l.acts {
 		a := &l.acts[i]
@@ -52,16 +53,16 @@ func replay(f *facts, l *lockFacts) (violations []Violation, beyond bool) {
 	for _, op := range l.ops {
 		w.unseen(op)
 	}
-	return w.violations, w.beyond
+	return w.found, w.beyond
 }
 
 type witness struct {
-	f          *facts
-	l          *lockFacts
-	state      model.State
-	past       []epoch // the states so far, with their beginnings
-	violations []Violation
-	beyond     bool
+	f      *facts
+	l      *lockFacts
+	state  model.State
+	past   []epoch // the states so far, with their beginnings
+	found  violations
+	beyond bool
 }
 
 type epoch struct {
@@ -75,12 +76,14 @@ func (w *witness) become(s model.State, at time.Duration) {
 }
 
 func (w *witness) broken(rule, text string, a *act, class Class) {
-	v := Violation{Rule: rule, Text: text, Lock: w.l.name, From: a.at, To: a.at}
-	if a.op != nil {
-		v.Ops, v.Owners = []int64{a.op.ID}, []string{a.op.Owner}
-	}
-	v.Cause = objectCause(w.f, w.l, a, class)
-	w.violations = append(w.violations, v)
+	w.found.add(func() Violation {
+		v := Violation{Rule: rule, Text: text, Lock: w.l.name, From: a.at, To: a.at}
+		if a.op != nil {
+			v.Ops, v.Owners = []int64{a.op.ID}, []string{a.op.Owner}
+		}
+		v.Cause = objectCause(w.f, w.l, a, class)
+		return v
+	})
 }
 
 // illegal records a rule of the model that was broken.
@@ -96,11 +99,12 @@ func (w *witness) illegal(err error, a *act) {
 // to be replayed.
 func (w *witness) call(a *act) bool {
 	op := a.op
-	what := fmt.Sprintf("%s: %s by %s (operation %d)", w.l.name, op.Kind, op.Owner, op.ID)
-	if a.again {
+	broken := func(rule string, class Class, format string, args ...any) {
 		w.beyond = true
-		w.broken(AtMostOnce, fmt.Sprintf("%s took effect once more at %s, having taken effect at %s",
-			what, Stamp(a.at), Stamp(op.Executed)), a, DoubleExecution)
+		w.broken(rule, fmt.Sprintf("%s: %s by %s (operation %d) ", w.l.name, op.Kind, op.Owner, op.ID)+fmt.Sprintf(format, args...), a, class)
+	}
+	if a.again {
+		broken(AtMostOnce, DoubleExecution, "took effect once more at %s, having taken effect at %s", Stamp(a.at), Stamp(op.Executed))
 		w.repeat(a)
 		return false
 	}
@@ -109,20 +113,14 @@ func (w *witness) call(a *act) bool {
 	}
 	switch {
 	case op.Outcome == history.Failed && changes(op.Answer):
-		w.beyond = true
-		w.broken(FailedIsVoid, fmt.Sprintf("%s failed for its caller, but the server executed it at %s and answered %s",
-			what, Stamp(op.Executed), op.Answer), a, Unexplained)
+		broken(FailedIsVoid, Unexplained, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
 	case op.Outcome == history.Failed:
 		return false
 	case op.Uncertain():
 	case op.Executed > op.Return:
-		w.beyond = true
-		w.broken(WithinCall, fmt.Sprintf("%s took effect at %s, after it had returned %s at %s",
-			what, Stamp(op.Executed), op.Outcome, Stamp(op.Return)), a, Unexplained)
+		broken(WithinCall, Unexplained, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))
 	case op.Outcome != op.Answer:
-		w.beyond = true
-		w.broken(ToldTheTruth, fmt.Sprintf("%s was told %s, but what the server did at %s was: %s",
-			what, op.Outcome, Stamp(op.Executed), op.Answer), a, Unexplained)
+		broken(ToldTheTruth, Unexplained, "was told %s, but what the server did at %s was: %s", op.Outcome, Stamp(op.Executed), op.Answer)
 	}
 	return true
 }
@@ -262,12 +260,11 @@ func (w *witness) unseen(op *history.Op) {
 		return
 	}
 	var first error
-	for i, e := range w.past {
+	// The states of the call: from the last that began before it on.
+	begin, _ := slices.BinarySearchFunc(w.past, op.Call, func(e epoch, at time.Duration) int { return cmpTime(e.from, at) })
+	for _, e := range w.past[max(0, begin-1):] {
 		if e.from > op.Return {
 			break
-		}
-		if i+1 < len(w.past) && w.past[i+1].from < op.Call {
-			continue
 		}
 		_, err := w.f.options.Model.Step(e.state, *op)
 		if err == nil {
@@ -287,10 +284,6 @@ func (l *lockFacts) toldLost(op *history.Op) bool {
 	if op.Kind != history.Unlock || op.Outcome != history.NotHeld || op.Evidence == history.Executed {
 		return false
 	}
-	for _, e := range l.events {
-		if e.Kind == history.Lost && e.Owner == op.Owner && e.At <= op.Return {
-			return true
-		}
-	}
-	return false
+	o := l.owner(op.Owner)
+	return o.told && o.lost <= op.Return
 }
