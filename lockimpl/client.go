@@ -206,15 +206,6 @@ func (c *Client) nextRequest(owner Owner) (request int64, now time.Time) {
 	}
 }
 
-// batchSize is how many locks one renewal may cover: 1 where they may lie in different Cluster
-// slots.
-func (c *Client) batchSize() int {
-	if _, one := c.rdb.(*redis.Client); !one {
-		return 1
-	}
-	return c.opts.WatchdogBatch
-}
-
 func (c *Client) newUUID() (string, error) {
 	var b [16]byte
 	if err := c.random(b[:]); err != nil {

@@ -3,7 +3,6 @@ package lockimpl
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,9 +18,11 @@ type protocol interface {
 	unlock(ctx context.Context, l *RLock, owner Owner) (bool, error)
 	// force frees the lock, and reports whether it was held.
 	force(ctx context.Context, l *RLock) (bool, error)
-	// renew renews holds, notes what became of them, and returns when to do so again, counted
-	// from now.
-	renew(due []renewal) time.Duration
+	// renew renews holds, each batch of them by one command and all in one round trip, and notes
+	// what became of them.
+	renew(batches [][]renewal) error
+	// renewAgain is how long after the beginning of a round with errors the next one begins.
+	renewAgain() time.Duration
 }
 
 // granted is an attempt's answer that it got the lock.
@@ -109,9 +110,10 @@ func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
 	return cmd.Val() == 1, nil
 }
 
-func (f *faithful) renew(due []renewal) time.Duration {
+func (f *faithful) renew(batches [][]renewal) error {
 	c := f.client
-	for batch := range slices.Chunk(due, c.batchSize()) {
+	cmds := make([]*redis.IntSliceCmd, len(batches))
+	for i, batch := range batches {
 		args := make([]any, 0, 4+2*len(batch))
 		args = append(args, evalsha, renewPlain.digest, len(batch))
 		for _, r := range batch {
@@ -121,11 +123,21 @@ func (f *faithful) renew(due []renewal) time.Duration {
 		for _, r := range batch {
 			args = append(args, string(r.hold.key.owner))
 		}
-		cmd := redis.NewIntSliceCmd(c.closing, args...)
-		called := time.Now()
-		if c.run(c.closing, renewPlain, cmd, nil) == nil {
-			c.holds.renewed(batch, cmd.Val(), called.Add(c.opts.WatchdogTimeout))
-		}
+		cmds[i] = redis.NewIntSliceCmd(c.closing, args...)
 	}
-	return c.holds.period()
+	called := time.Now()
+	if err := c.runAll(c.closing, renewPlain, cmds); err != nil {
+		return err
+	}
+	var failed error
+	for i, cmd := range cmds {
+		if err := cmd.Err(); err != nil {
+			failed = err
+			continue
+		}
+		c.holds.renewed(batches[i], cmd.Val(), called.Add(c.opts.WatchdogTimeout))
+	}
+	return failed
 }
+
+func (f *faithful) renewAgain() time.Duration { return f.client.holds.period() }

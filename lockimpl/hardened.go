@@ -1,9 +1,9 @@
 package lockimpl
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -290,28 +290,40 @@ func (p *hardened) force(ctx context.Context, l *RLock) (bool, error) {
 	return cmd.Val() == 1, nil
 }
 
-func (p *hardened) renew(due []renewal) time.Duration {
+func (p *hardened) renew(batches [][]renewal) error {
 	c := p.client
-	next := c.holds.period()
-	for batch := range slices.Chunk(due, c.batchSize()) {
-		err := p.renewBatch(batch)
+	// A server that does not answer must not keep the others' renewals waiting for long.
+	ctx, cancel := context.WithTimeout(c.closing, c.holds.period()/2)
+	defer cancel()
+	cmds := make([]*redis.IntSliceCmd, len(batches))
+	for i, batch := range batches {
+		cmds[i] = p.renewal(ctx, batch)
+	}
+	called := time.Now()
+	if err := c.runAll(ctx, renewHardened, cmds); err != nil {
+		return err
+	}
+	var failed error
+	for i, batch := range batches {
+		err := cmds[i].Err()
 		var refused redis.Error
-		if errors.As(err, &refused) && len(batch) > 1 {
+		switch {
+		case err == nil:
+			c.holds.renewed(batch, cmds[i].Val(), safe(called, c.opts.WatchdogTimeout))
+		case errors.As(err, &refused) && len(batch) > 1:
 			// Whatever one of them has done to deserve it, the others have not.
-			for i := range batch {
-				err = errors.Join(err, p.renewBatch(batch[i:i+1]))
+			for j := range batch {
+				failed = cmp.Or(p.renew([][]renewal{batch[j : j+1]}), failed)
 			}
-		}
-		if err != nil {
-			next = c.holds.period() / 5
+		default:
+			failed = err
 		}
 	}
-	return next
+	return failed
 }
 
-func (p *hardened) renewBatch(batch []renewal) error {
-	c := p.client
-	timeout := c.opts.WatchdogTimeout
+func (p *hardened) renewal(ctx context.Context, batch []renewal) *redis.IntSliceCmd {
+	timeout := p.client.opts.WatchdogTimeout
 	args := make([]any, 0, 5+4*len(batch))
 	args = append(args, evalsha, renewHardened.digest, 2*len(batch))
 	for _, r := range batch {
@@ -321,14 +333,7 @@ func (p *hardened) renewBatch(batch []renewal) error {
 	for _, r := range batch {
 		args = append(args, r.hold.ownerArg, r.request)
 	}
-	// A server that does not answer must not keep the others' renewals waiting for long.
-	ctx, cancel := context.WithTimeout(c.closing, c.holds.period()/2)
-	defer cancel()
-	called := time.Now()
-	cmd := redis.NewIntSliceCmd(ctx, args...)
-	if err := c.run(ctx, renewHardened, cmd, nil); err != nil {
-		return err
-	}
-	c.holds.renewed(batch, cmd.Val(), safe(called, timeout))
-	return nil
+	return redis.NewIntSliceCmd(ctx, args...)
 }
+
+func (p *hardened) renewAgain() time.Duration { return p.client.holds.period() / 5 }

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // MultiLock takes several locks, all or none of them. The locks may be of different clients, and so
@@ -53,12 +51,11 @@ func oneScriptFor(locks []*RLock) *hardened {
 	if !ok {
 		return nil
 	}
-	_, oneServer := c.rdb.(*redis.Client)
 	for _, l := range locks {
 		if l.client != c || l.bad != nil || l.fenced != locks[0].fenced {
 			return nil
 		}
-		if !oneServer && hashTag(l.name) != hashTag(locks[0].name) {
+		if !c.oneServer() && hashTag(l.name) != hashTag(locks[0].name) {
 			return nil
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -97,6 +98,53 @@ func (c *Client) run(ctx context.Context, s *script, cmd scriptCall, late func()
 	return c.process(ctx, cmd, late)
 }
 
+// runAll sends calls of s in one pipeline, and those that a server does not know again as EVALs. An
+// error says that the answers are not awaited any more; each call's own error is its own.
+func (c *Client) runAll(ctx context.Context, s *script, cmds []*redis.IntSliceCmd) error {
+	if len(cmds) == 1 {
+		return waived(c.run(ctx, s, cmds[0], nil))
+	}
+	for _, cmd := range cmds {
+		cmd.SetFirstKeyPos(3)
+	}
+	if err := c.pipeline(ctx, cmds); err != nil {
+		return err
+	}
+	var unknown []*redis.IntSliceCmd
+	for _, cmd := range cmds {
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			args := cmd.Args()
+			args[0], args[1] = eval, s.source
+			cmd.SetErr(nil)
+			unknown = append(unknown, cmd)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	return c.pipeline(ctx, unknown)
+}
+
+func (c *Client) pipeline(ctx context.Context, cmds []*redis.IntSliceCmd) error {
+	pipe := c.rdb.Pipeline()
+	for _, cmd := range cmds {
+		_ = pipe.Process(ctx, cmd) // queues it
+	}
+	return waived(c.await(ctx, func() error {
+		_, err := pipe.Exec(ctx)
+		return err
+	}, nil))
+}
+
+// waived is err if it says that an answer is not awaited any more, or was not asked for.
+func waived(err error) error {
+	var late *abandoned
+	if errors.As(err, &late) || errors.Is(err, errNotSent) {
+		return err
+	}
+	return nil
+}
+
 // abandoned is the error of a command whose reply is no longer awaited, since its context ended.
 type abandoned struct{ cause error }
 
@@ -109,6 +157,10 @@ func (c *Client) process(ctx context.Context, cmd redis.Cmder, late func()) erro
 	if ctx.Done() == nil {
 		return c.rdb.Process(ctx, cmd)
 	}
+	return c.await(ctx, func() error { return c.rdb.Process(ctx, cmd) }, late)
+}
+
+func (c *Client) await(ctx context.Context, send func() error, late func()) error {
 	if ctx.Err() != nil {
 		return notSent(ctx)
 	}
@@ -116,7 +168,7 @@ func (c *Client) process(ctx context.Context, cmd redis.Cmder, late func()) erro
 	c.work.Add(1) // not 0 before: the operation that calls holds one
 	go func() {
 		defer c.work.Done()
-		err := c.rdb.Process(ctx, cmd)
+		err := send()
 		if ctx.Err() == nil {
 			select {
 			case replied <- err:

@@ -2,9 +2,13 @@ package lockimpl
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // The watchdog renews the holds that were taken without a lease, every third of the watchdog
@@ -82,12 +86,44 @@ func (hs *holds) renewAll(round uint64) {
 	}
 	defer hs.client.work.Done()
 	began := time.Now()
-	next := hs.client.proto.renew(hs.due(round))
+	next := hs.period()
+	if hs.renew(hs.due(round)) != nil {
+		next = hs.client.proto.renewAgain()
+	}
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if hs.round == round && hs.watched > 0 {
 		hs.start(max(0, next-time.Since(began)))
 	}
+}
+
+// renew renews holds, on all servers at once: one that does not answer must not keep the others'
+// holds from being renewed.
+func (hs *holds) renew(due []renewal) error {
+	c := hs.client
+	shards := c.shards(due)
+	if len(shards) == 1 {
+		return hs.renewShard(shards[0])
+	}
+	errs := make([]error, len(shards))
+	var wg sync.WaitGroup
+	for i, shard := range shards {
+		wg.Go(func() { errs[i] = hs.renewShard(shard) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func (hs *holds) renewShard(shard []renewal) (failed error) {
+	for _, batches := range hs.client.rounds(shard) {
+		err := hs.client.proto.renew(batches)
+		failed = cmp.Or(err, failed)
+		var answered redis.Error
+		if err != nil && !errors.As(err, &answered) {
+			break // who does not answer will not do so for the others, and these must not wait in vain
+		}
+	}
+	return failed
 }
 
 // due lists the holds to renew. Those whose leases are over as far as the client can know are
