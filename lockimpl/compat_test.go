@@ -114,27 +114,3 @@ func TestRealServerWithBothProtocols(t *testing.T) {
 		}
 	}
 }
-
-// RedissonLockTest.testInCluster, on a Cluster of one node.
-func TestInCluster(t *testing.T) {
-	addr := redisServer(t, "--cluster-enabled", "yes")
-	node := redis.NewClient(&redis.Options{Addr: addr})
-	defer node.Close()
-	must(t, node.ClusterAddSlotsRange(ctx, 0, 16383).Err())
-	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
-	defer rdb.Close()
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		info, err := node.ClusterInfo(ctx).Result()
-		if err == nil && rdb.Set(ctx, "ready", 1, 0).Err() == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(info, err)
-		}
-	}
-	for _, g := range generations {
-		for _, name := range []string{"lock", "{tag}lock"} { // members in several slots, and in one
-			t.Run(string(g)+" "+name, func(t *testing.T) { story(t, rdb, g, name) })
-		}
-	}
-}

@@ -112,6 +112,13 @@ func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
 
 func (f *faithful) renew(batches [][]renewal) error {
 	c := f.client
+	ctx := c.closing
+	if !c.oneServer() {
+		// One that does not answer must not keep the others' renewals waiting for long.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.holds.period()/2)
+		defer cancel()
+	}
 	cmds := make([]*redis.IntSliceCmd, len(batches))
 	for i, batch := range batches {
 		args := make([]any, 0, 4+2*len(batch))
@@ -123,10 +130,10 @@ func (f *faithful) renew(batches [][]renewal) error {
 		for _, r := range batch {
 			args = append(args, string(r.hold.key.owner))
 		}
-		cmds[i] = redis.NewIntSliceCmd(c.closing, args...)
+		cmds[i] = redis.NewIntSliceCmd(ctx, args...)
 	}
 	called := time.Now()
-	if err := c.runAll(c.closing, renewPlain, cmds); err != nil {
+	if err := c.runAll(ctx, renewPlain, cmds); err != nil {
 		return err
 	}
 	var failed error

@@ -85,27 +85,31 @@ func (w *world) dialRetrying(name string, retries int) *redis.Client {
 		MaxRetries: retries,
 		Addr:       "127.0.0.1:6379",
 		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if w.down[name] {
-				return nil, &net.OpError{Op: "dial", Err: io.ErrClosedPipe}
-			}
-			conn, err := w.server.Dial()
-			if err != nil {
-				return nil, err
-			}
-			p := newPipe(conn, w, name)
-			w.conns[p] = name
-			return p, nil
+			return w.connect(ctx, name)
 		},
 		MinRetryBackoff: time.Millisecond,
 		MaxRetryBackoff: time.Millisecond,
 	})
 	w.t.Cleanup(func() { rdb.Close() })
 	return rdb
+}
+
+func (w *world) connect(ctx context.Context, name string) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down[name] {
+		return nil, &net.OpError{Op: "dial", Err: io.ErrClosedPipe}
+	}
+	conn, err := w.server.Dial()
+	if err != nil {
+		return nil, err
+	}
+	p := newPipe(conn, w, name)
+	w.conns[p] = name
+	return p, nil
 }
 
 // fate is what becomes of a command's reply.
@@ -116,6 +120,7 @@ const (
 	isLost        // the server executes the command, then the connection breaks
 	isLate        // the reply takes lateBy
 	neverRan      // the connection breaks before the server reads the command
+	vanishes      // nobody ever hears of the command
 )
 
 const lateBy = time.Second
@@ -142,6 +147,18 @@ func (w *world) fates(name string, fates ...fate) (made func() [][]byte) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return slices.Clone(calls)
+	}
+}
+
+// silence has nothing of what the client sends arrive, until it is lifted.
+func (w *world) silence(name string) (lift func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.judge[name] = func([]byte) fate { return vanishes }
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.judge, name)
 	}
 }
 
@@ -202,8 +219,11 @@ func (p *pipe) Write(b []byte) (int, error) {
 	if bytes.Contains(b, []byte("\r\nsubscribe\r\n")) {
 		p.hears.Store(true)
 	}
-	if f == neverRan {
+	switch f {
+	case neverRan:
 		p.Close()
+	case vanishes:
+		return len(b), nil
 	}
 	select {
 	case <-p.ended:
