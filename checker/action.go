@@ -112,7 +112,7 @@ func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 	out := op.Outcome
 	first, last := int64(op.Call), int64(op.Return) // when it took effect, for the deadline
 	if op.Evidence == history.Executed {
-		first, last = int64(op.Executed), int64(op.Executed)
+		first, last = int64(op.Executed-op.Within), int64(op.Executed+op.Within)
 	}
 	switch {
 	case out == history.Failed, op.Uncertain() && op.Evidence == history.NotSent:
@@ -201,12 +201,13 @@ func queryAction(op *history.Op, a action, last int64) (action, bool) {
 // eventAction reduces an event; ok is false when it says nothing of the lock's state.
 func eventAction(f *facts, e *history.Event, kind model.Kind) (a action, ok bool) {
 	at := int64(e.At)
-	a = action{call: at, ret: at, from: at, certain: true, early: open, late: open}
+	a = action{call: at, ret: at, from: at - int64(e.Within), certain: true, early: open, late: open}
 	if e.Since > 0 {
 		a.call, a.from = int64(e.Since), int64(e.Since)
 	}
 	switch e.Kind {
 	case history.Expire:
+		a.late = at + int64(e.Within)
 		if a.verb = expires; f.outside(e) || !kind.Leases() {
 			a.verb = deletes
 		}

@@ -377,5 +377,10 @@ func (f *facts) outside(e *history.Event) bool {
 	return false
 }
 
-// latency is the slowest one-way message without faults.
-func (f *facts) latency() time.Duration { return f.h.Header.LatencyMax }
+// latency is the slowest one-way message without faults, on a machine that was as busy as it was.
+func (f *facts) latency() time.Duration {
+	if f.h.End == nil {
+		return f.h.Header.LatencyMax
+	}
+	return f.h.Header.LatencyMax + f.h.End.Late
+}

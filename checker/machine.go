@@ -67,7 +67,7 @@ func (m machine) step(s state, a *action) (state, bool) {
 		}
 		next.early, next.late = a.early, a.late
 	case expires:
-		if !held || after(s.early, a.ret) {
+		if !held || after(s.early, a.late) {
 			return s, false
 		}
 		next = state{token: s.token}
@@ -107,7 +107,7 @@ func (m machine) step(s state, a *action) (state, bool) {
 			ok = held && !after(plus(s.early, -a.late), a.value) && !after(a.value, plus(s.late, -a.from))
 		}
 	case isLeft:
-		ok = !held || !after(a.call, s.late)
+		ok = !held || !after(a.from, s.late)
 	}
 	if !ok || a.shows && held && after(a.from, s.late) {
 		return s, false

@@ -110,6 +110,15 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	check(last, until)
 }
 
+// haste is how much later than it was begun a renewal may be seen to be sent: in real time a
+// goroutine waits for a processor between the two.
+func (f *facts) haste() time.Duration {
+	if f.h.Header.Timescale == 0 {
+		return 0
+	}
+	return f.latency()
+}
+
 // strays looks for renewals that were sent when there was nothing to renew. An owner may renew
 // from the call of an acquire (the watchdog starts when the reply is there, which is not recorded
 // apart from the return) to the return of the unlock that gives back its last hold, whatever the
@@ -153,6 +162,9 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	})
 
 	stray := func(op *history.Op, rule string, since time.Duration, text string) {
+		if since < op.Call && op.Call-since <= f.haste() {
+			return
+		}
 		found.addAt(since, func() Violation {
 			return Violation{Rule: rule, Lock: l.name, From: since, To: op.Call,
 				Ops: []int64{op.ID}, Owners: []string{owner},

@@ -31,6 +31,7 @@ type Event struct {
 	Owner    string        `json:"owner,omitzero"`
 	By       time.Duration `json:"by,omitzero"`       // ClockJump
 	Deadline time.Duration `json:"deadline,omitzero"` // ForceTTL, Leftover: when the key expires, 0: never
+	Within   time.Duration `json:"within,omitzero"`   // how exactly At is known: to so much before or after; 0 in virtual time
 	Note     string        `json:"note,omitzero"`
 }
 
@@ -118,6 +119,10 @@ type Header struct {
 	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"` // the lease that a watchdog renews
 	RenewEvery      time.Duration `json:"renewEvery,omitzero"`      // how often it promises to
 	LatencyMax      time.Duration `json:"latencyMax,omitzero"`      // the slowest one-way message without faults
+
+	// Timescale is how much real time one second of the history took; 0: time was virtual, or it is
+	// not known.
+	Timescale float64 `json:"timescale,omitzero"`
 }
 
 // Implied is the Header.Expiry of a history of which nobody saw the server: a lease ends, without an
@@ -134,6 +139,9 @@ type End struct {
 	Messages int           `json:"messages,omitzero"`
 	Trace    string        `json:"trace,omitzero"` // hash over time, connection, direction and bytes of every message
 	Error    string        `json:"error,omitzero"` // the harness error that ended the run, if one did
+	// Late is how much later than due anything was done for lack of a processor, at the worst; 0 in
+	// virtual time.
+	Late time.Duration `json:"late,omitzero"`
 }
 
 // History is one whole run.

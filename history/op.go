@@ -91,6 +91,7 @@ type Op struct {
 
 	Evidence Evidence      `json:"evidence,omitzero"`
 	Executed time.Duration `json:"executed,omitzero"` // server time at which it took effect
+	Within   time.Duration `json:"within,omitzero"`   // how exactly Executed is known: to so much before or after; 0 in virtual time
 	Answer   Outcome       `json:"answer,omitzero"`   // what the server did, whatever the client heard
 	Repeats  int           `json:"repeats,omitzero"`  // how many times more than once it took effect
 	Until    time.Duration `json:"until,omitzero"`    // for Sent: when it can no longer take effect

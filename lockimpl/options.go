@@ -90,15 +90,23 @@ type systemRandom struct{}
 
 func (systemRandom) Read(p []byte) (int, error) { return rand.Reader.Read(p) }
 
+// The defaults of timeouts other than the watchdog's, for programs that run on another scale.
+const (
+	DefaultResponseTimeout    = 3 * time.Second
+	DefaultRetryDelay         = 2 * time.Second
+	DefaultSubscribeTimeout   = 7500 * time.Millisecond
+	DefaultSubscriptionLinger = time.Second
+)
+
 func (o Options) withDefaults() (Options, error) {
 	o.Generation = orDefault(o.Generation, Hardened)
 	o.WatchdogTimeout = orDefault(o.WatchdogTimeout, 30*time.Second)
 	o.WatchdogBatch = orDefault(o.WatchdogBatch, 100)
-	o.ResponseTimeout = orDefault(o.ResponseTimeout, 3*time.Second)
+	o.ResponseTimeout = orDefault(o.ResponseTimeout, DefaultResponseTimeout)
 	o.RetryAttempts = orDefault(o.RetryAttempts, 4)
-	o.RetryDelay = orDefault(o.RetryDelay, 2*time.Second)
-	o.SubscribeTimeout = orDefault(o.SubscribeTimeout, 7500*time.Millisecond)
-	o.SubscriptionLinger = orDefault(o.SubscriptionLinger, time.Second)
+	o.RetryDelay = orDefault(o.RetryDelay, DefaultRetryDelay)
+	o.SubscribeTimeout = orDefault(o.SubscribeTimeout, DefaultSubscribeTimeout)
+	o.SubscriptionLinger = orDefault(o.SubscriptionLinger, DefaultSubscriptionLinger)
 	if o.Scheduler == nil {
 		o.Scheduler = systemScheduler{}
 	}

@@ -65,7 +65,7 @@ const (
 // (pending or Unknown) is taken to have happened, with whatever answer the state gives; one that
 // Failed is taken not to have happened. Operations on the resource do not concern the lock.
 //
-// The deadline that op sets is exact when op.Evidence says when it was executed; otherwise it
+// The deadline that op sets is as exact as op.Evidence says when it was executed; otherwise it
 // lies in [op.Call+op.Lease, op.Return+op.Lease]. A zero lease sets no deadline.
 func Step(s State, op history.Op) (State, error) {
 	if op.Outcome == history.Failed || !op.Kind.OnLock() {
@@ -162,7 +162,7 @@ func Environment(s State, e history.Event) (State, error) {
 		switch {
 		case s.Free():
 			return s, &Illegal{Rule: ExpiryOfAHold, State: s, Event: e}
-		case past(s.Earliest, e.At):
+		case past(s.Earliest, e.At+e.Within):
 			return s, &Illegal{Rule: NotBeforeLease, State: s, Event: e}
 		}
 		return State{}, nil
@@ -182,7 +182,7 @@ func Environment(s State, e history.Event) (State, error) {
 		}
 		s.Earliest, s.Latest = later(s.Earliest, -e.By), later(s.Latest, -e.By)
 	case history.Leftover:
-		if !s.Free() && past(e.At, s.Latest) {
+		if !s.Free() && past(e.At-e.Within, s.Latest) {
 			return s, &Illegal{Rule: NotAfterLease, State: s, Event: e}
 		}
 	}
@@ -259,7 +259,7 @@ func showsHeld(op history.Op) bool {
 func when(op history.Op) (from, to time.Duration) {
 	switch {
 	case op.Evidence == history.Executed:
-		return op.Executed, op.Executed
+		return op.Executed - op.Within, op.Executed + op.Within
 	case op.Uncertain():
 		return op.Call, Never
 	}

@@ -52,12 +52,12 @@ var lostUnlockReplyReentrant = Scenario{
 		"so that, against the prediction, exclusion holds as far as c1 listens: it stops. With the latch, and with " +
 		"hardened's request numbers, one call gives one hold back. While an unlock is unanswered, hardened renews " +
 		"nothing for that owner: a renewal could lengthen what was just given back. So its renewal at 10 s is left " +
-		"out, and the next comes 15 s after the last: less than the lease, more than promised.",
+		"out, and the lease is set anew after 13 s: less than it lasts, more than promised.",
 	Source: "Redisson issue 4871",
 	Plan: func(uint64) *plan.Plan {
 		return story("lost-unlock-reply-reentrant",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Release}}},
-			client("c1", 0, lock(), lock(), work(5*time.Second), unlock(), work(20*time.Second), unlock()),
+			client("c1", 0, lock(), lock(), work(7*time.Second), unlock(), work(20*time.Second), unlock()),
 			client("c2", 2*time.Second, lock(), work(30*time.Second), unlock()),
 		)
 	},

@@ -75,7 +75,7 @@ var deadWaiterGrant = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("dead-waiter-grant",
 			[]plan.Fault{
-				{Kind: "delay-message", Client: "c2", By: at(3), When: &plan.Trigger{Client: "c2", Request: plan.Acquire, Nth: 3}},
+				{Kind: "delay-message", Client: "c2", By: at(2), When: &plan.Trigger{Client: "c2", Request: plan.Acquire, Nth: 3}},
 				{Kind: "kill-client", Client: "c3", When: &plan.Trigger{Client: "c3", Reply: plan.Acquire, Nth: 1}},
 			},
 			client("c1", 0, lock(), work(6*time.Second), unlock()),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -23,6 +24,7 @@ type thread struct {
 	plan    plan.Thread
 	jitter  *rand.Rand
 	late    *rand.Rand       // the jitter of writes that are under way
+	mu      sync.Mutex       // guards held, and what is in it, from all but the thread's own reading
 	held    map[string]*held // what it believes to hold
 	doing   string           // for a panic's message
 }
@@ -131,7 +133,9 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	a := t.call(history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Watchdog: l.watchdog}, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
-		a := lock.Acquire(ctx, t.owner, r)
+		real := r
+		real.Wait, real.Lease = t.run.world.Real(r.Wait), t.run.world.Real(r.Lease)
+		a := lock.Acquire(ctx, t.owner, real)
 		if s.Replicas > 0 && a.Outcome == history.Acquired {
 			a = t.replicated(s, lock, a)
 		}
@@ -140,6 +144,8 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	if a.Outcome != history.Acquired {
 		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	h := t.held[s.Lock]
 	if h == nil {
 		h = &held{}
@@ -157,7 +163,7 @@ func (t *thread) context(s plan.Step, id int64) (context.Context, context.Cancel
 	if s.Cancel == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, s.Cancel.Duration())
+	return context.WithTimeout(ctx, t.run.world.Real(s.Cancel.Duration()))
 }
 
 // losses records the losses that the lock has told the thread of. It is called when all is at rest,
@@ -167,6 +173,8 @@ func (t *thread) losses() {
 	if t.run.world.Stopped(t.client) {
 		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, lock := range t.run.locks {
 		h := t.held[lock]
 		if h == nil || h.told {
@@ -186,12 +194,14 @@ func (t *thread) release(s plan.Step) {
 	op := history.Op{Lock: lock, Kind: history.Unlock, Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
 	h := t.held[lock]
 	if h != nil {
+		t.mu.Lock()
 		h.leases = h.leases[:len(h.leases)-1]
 		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
 			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
 		} else {
-			t.forget(lock)
+			delete(t.held, lock)
 		}
+		t.mu.Unlock()
 	}
 	a := t.call(op, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
@@ -205,6 +215,8 @@ func (t *thread) release(s plan.Step) {
 
 // forget ends the belief that a lock is held.
 func (t *thread) forget(lock string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	delete(t.held, lock)
 }
 
@@ -230,6 +242,10 @@ func (t *thread) inspect(question history.Kind, lock string) {
 		return
 	}
 	t.call(history.Op{Lock: lock, Kind: question}, func(id int64) subjects.Answer {
-		return i.Inspect(world.WithCall(t.run.ctx, id), question, t.owner)
+		a := i.Inspect(world.WithCall(t.run.ctx, id), question, t.owner)
+		if question == history.RemainingTTL && a.Value > 0 {
+			a.Value = int64(t.run.world.Planned(time.Duration(a.Value)))
+		}
+		return a
 	})
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -25,6 +26,8 @@ import (
 type Options struct {
 	Seed     uint64
 	Scenario string // for the history's header
+	// Ground is the world that it runs in; by default [world.Sim].
+	Ground world.Ground
 	// Sink gets every record as it becomes known, see [history.NewRecorder].
 	Sink func(record any)
 }
@@ -37,8 +40,18 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if err := p.Check(fault.Needs()); err != nil {
 		return nil, err
 	}
-	r := &run{plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(), locks: p.Locks(), running: map[string]int{}, resources: map[string]*resource{}}
-	err := b.Run(func() { r.run(o) })
+	if o.Ground.Name == "" {
+		o.Ground = world.Sim()
+	}
+	if err := o.Ground.Suits(p); err != nil {
+		return nil, err
+	}
+	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(), locks: p.Locks(), running: map[string]int{}, resources: map[string]*resource{}}
+	run := b.Run
+	if o.Ground.Live {
+		run = caught
+	}
+	err := run(func() { r.run(o) })
 	if r.failure == nil && err != nil {
 		r.failure = err
 	}
@@ -52,7 +65,19 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	return r.history, r.failure
 }
 
+// caught runs f, and returns its panic.
+func caught(f func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{During: "the run", Value: p, Stack: debug.Stack()}
+		}
+	}()
+	f()
+	return nil
+}
+
 type run struct {
+	ground  world.Ground
 	plan    *plan.Plan
 	subject subjects.Subject
 	seed    uint64
@@ -87,22 +112,25 @@ type openClient struct {
 }
 
 func (r *run) run(o Options) {
-	start := time.Now()
-	watchdog := time.Duration(r.timings.Watchdog)
-	header := history.Header{
-		Clock: "virtual", World: "sim", Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
-		Plan: r.plan.JSON(), Abilities: r.abilities(), Versions: versions(),
-		WatchdogTimeout: watchdog, RenewEvery: watchdog / 3, LatencyMax: time.Duration(r.timings.LatencyMax),
-	}
-	r.rec = history.NewRecorder(header, func() time.Duration { return time.Since(start) }, o.Sink)
-	var stop context.CancelFunc
-	r.ctx, stop = context.WithCancel(context.Background())
 	var err error
-	if r.world, err = world.New(r.plan, o.Seed, start, r.rec); err != nil {
-		stop()
+	if r.world, err = world.New(o.Ground, r.plan, o.Seed); err != nil {
 		r.failure = err
 		return
 	}
+	watchdog := time.Duration(r.timings.Watchdog)
+	header := history.Header{
+		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
+		Plan: r.plan.JSON(), Abilities: r.abilities(), Versions: versions(o.Ground),
+		WatchdogTimeout: watchdog, RenewEvery: watchdog / 3, LatencyMax: time.Duration(r.timings.LatencyMax),
+	}
+	if o.Ground.Live {
+		header.Clock, header.Timescale = "monotonic", o.Ground.Timescale
+		header.LatencyMax = max(o.Ground.Latency, time.Duration(r.plan.Timings.LatencyMax))
+	}
+	r.rec = history.NewRecorder(header, r.world.Now, o.Sink)
+	r.world.Record(r.rec)
+	var stop context.CancelFunc
+	r.ctx, stop = context.WithCancel(context.Background())
 	if err = r.open(); err != nil {
 		r.world.Fail(err)
 	}
@@ -156,7 +184,7 @@ func (r *run) connect(name, server string, rdb *redis.Client) (subjects.Client, 
 		random += "@" + server
 	}
 	c, err := r.subject.Open(subjects.Env{
-		Redis: rdb, ID: name, WatchdogTimeout: time.Duration(r.timings.Watchdog),
+		Redis: rdb, ID: name, WatchdogTimeout: r.world.Real(time.Duration(r.timings.Watchdog)), Timescale: r.ground.Timescale,
 		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, random), Fail: r.world.Fail,
 	})
 	if err != nil {
@@ -222,8 +250,9 @@ func (r *run) started(client string) {
 
 func (r *run) ended(client string) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.running[client]--
+	r.mu.Unlock()
+	r.world.Notify()
 }
 
 // busy reports whether any program of a client that lives goes on.
@@ -291,7 +320,7 @@ func (r *run) close() {
 	r.mu.Unlock()
 	r.world.Finish(calls)
 	trace, messages := r.world.Trace()
-	end := history.End{Trace: trace, Messages: messages}
+	end := history.End{Trace: trace, Messages: messages, Late: r.world.Late()}
 	if err := r.world.Failure(); err != nil {
 		end.Error = err.Error()
 	}
@@ -299,8 +328,9 @@ func (r *run) close() {
 }
 
 // versions says what ran, for the report. It is no part of the trace.
-func versions() map[string]string {
+func versions(g world.Ground) map[string]string {
 	v := map[string]string{"go": runtime.Version()}
+	maps.Copy(v, g.Versions)
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
 			switch m.Path {

@@ -18,9 +18,12 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	return Subject{
 		Name: "rlock-" + string(g), About: about, Abilities: abilities,
 		Open: func(e Env) (Client, error) {
-			c, err := lockimpl.New(e.Redis, lockimpl.Options{
-				Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random,
-			})
+			o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
+			if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
+				o.ResponseTimeout, o.RetryDelay = e.scaled(lockimpl.DefaultResponseTimeout), e.scaled(lockimpl.DefaultRetryDelay)
+				o.SubscribeTimeout, o.SubscriptionLinger = e.scaled(lockimpl.DefaultSubscribeTimeout), e.scaled(lockimpl.DefaultSubscriptionLinger)
+			}
+			c, err := lockimpl.New(e.Redis, o)
 			if err != nil {
 				return nil, err
 			}

@@ -41,10 +41,14 @@ type Env struct {
 	Addr            string        // the server's URL, for a process that dials by itself; "" where there is nothing to dial
 	ID              string        // the process's name; owners are "<ID>:<thread>" where the lock lets one choose
 	WatchdogTimeout time.Duration // the lease that a watchdog renews
+	Timescale       float64       // how much of its usual length any other timeout of the lock should have
 	Scheduler       Scheduler     // runs the watchdog's timers, so that a fault can pause them
 	Random          io.Reader     // for ids and tokens
 	Fail            func(error)   // ends the run: the subject cannot go on, as when its process has died; may be called at any time
 }
+
+// scaled is d on the scale of the run.
+func (e Env) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * e.Timescale) }
 
 // Scheduler starts a watchdog's timers.
 type Scheduler = lockimpl.Scheduler

@@ -21,10 +21,14 @@ const chunk = 25
 // busy together.
 func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	var parts []job
+	size, hire := chunk, newCrew
+	if o.place.live() {
+		size, hire = 1, waiting
+	}
 	for _, j := range jobs {
-		for done := 0; done < j.Runs; done += chunk {
+		for done := 0; done < j.Runs; done += size {
 			part := j
-			part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(chunk, j.Runs-done), o.json
+			part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(size, j.Runs-done), o.json
 			parts = append(parts, part)
 		}
 	}
@@ -34,7 +38,7 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	}
 	coverage := fault.Coverage{}
 	bar := newProgress(stderr, len(jobs)*o.runs)
-	crew := newCrew(len(parts))
+	crew := hire(len(parts))
 	defer crew.dismiss()
 	crew.run(parts, func(j job, r result) {
 		bar.done(r.Code)

@@ -28,6 +28,7 @@ type order struct {
 	seed     uint64
 	runs     int
 	out      string // a folder, or "none"
+	place    place
 	verbose  bool
 	json     bool
 	files    map[string]string // of the formats in reports.BatchFormats, by name
@@ -64,6 +65,7 @@ func flags(o *order) *flag.FlagSet {
 	f.Var((*seedFlag)(&o.seed), "seed", "`number` that decides everything chance would")
 	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
+	o.place.flags(f)
 	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
 	machineFlags(f, &o.json, &o.files)
 	return f
@@ -102,6 +104,9 @@ func parse(args []string) (order, error) {
 		return o, fmt.Errorf("-runs %d: there must be at least one run", o.runs)
 	case o.out == "":
 		return o, errors.New(`-out "": name a folder, or none`)
+	}
+	if err := o.place.check(); err != nil {
+		return o, err
 	}
 	if o.planFile != "" {
 		return o, o.readPlan()

@@ -22,6 +22,10 @@ type crew struct {
 // newCrew makes a crew for as many jobs at once; no more than are of use.
 func newCrew(jobs int) crew { return crew{make([]worker, min(jobs, runtime.NumCPU()))} }
 
+// waiting makes a crew for jobs that wait for real time to pass more than they work: of these several
+// share a processor. More of them would be late too often.
+func waiting(jobs int) crew { return crew{make([]worker, min(jobs, 4*runtime.NumCPU()))} }
+
 // dismiss ends the workers' processes.
 func (c crew) dismiss() {
 	for i := range c.workers {

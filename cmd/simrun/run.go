@@ -75,7 +75,7 @@ func (o order) jobs() []job {
 	var jobs []job
 	for _, name := range names {
 		for _, lock := range locks {
-			jobs = append(jobs, job{Scenario: name, Plan: o.plan, Subject: lock, Seed: o.seed, Runs: o.runs, Out: nowhere,
+			jobs = append(jobs, job{Scenario: name, Plan: o.plan, Subject: lock, Seed: o.seed, Runs: o.runs, Out: nowhere, Place: o.place,
 				Command: o.command(name, lock, o.seed)})
 		}
 	}
@@ -93,6 +93,7 @@ func (o order) command(scenario, subject string, seed uint64) string {
 	if subject != defaultSubject {
 		words = append(words, "-subject", subject)
 	}
+	words = append(words, o.place.words()...)
 	return strings.Join(append(words, "-seed", fmt.Sprint(seed)), " ")
 }
 

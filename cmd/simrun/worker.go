@@ -33,7 +33,8 @@ type job struct {
 	Subject  string     `json:"subject"`
 	Seed     uint64     `json:"seed"` // the first
 	Runs     int        `json:"runs"`
-	Out      string     `json:"out"`            // a folder, or "none"
+	Out      string     `json:"out"` // a folder, or "none"
+	Place    place      `json:"place"`
 	Show     *show      `json:"show"`           // nil: no summary is wanted
 	Whole    bool       `json:"whole,omitzero"` // the whole verdict is wanted, with its story
 	Command  string     `json:"command"`
@@ -106,7 +107,14 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 		return res.failed(j, err)
 	}
 	res.Dir = store.dir
-	h, runErr := sim.Run(b, p, subject, sim.Options{Seed: seed, Scenario: name, Sink: store.record})
+	ground, prefix, err := j.Place.ground()
+	if err != nil {
+		return res.failed(j, err)
+	}
+	if prefix != "" {
+		p = p.WithPrefix(prefix)
+	}
+	h, runErr := sim.Run(b, p, subject, sim.Options{Seed: seed, Scenario: name, Ground: ground, Sink: store.record})
 	if err := errors.Join(store.close(h), store.write(planFile, append(p.JSON(), '\n'))); err != nil {
 		return res.failed(j, err)
 	}

@@ -333,6 +333,17 @@ func (n *Network) Heal(client string, dir Direction, now time.Time) int {
 	return held
 }
 
+// Answered reports whether the server has replied on a connection since the last Collect, or never
+// will because the connection is gone. What it publishes is no reply.
+func (n *Network) Answered(l *Link) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l.broken || l.ends[ToServer].closed {
+		return true
+	}
+	return slices.ContainsFunc(l.raw[ToClient], func(c chunk) bool { return c.kind != Accept && Published(c.data) == "" })
+}
+
 // Links returns how many connections there are.
 func (n *Network) Links() int {
 	n.mu.Lock()

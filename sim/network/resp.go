@@ -104,3 +104,34 @@ func element(b []byte) (text string, rest []byte, ok bool) {
 	}
 	return string(b[next : next+n]), bytes.TrimPrefix(b[next+n:], []byte("\r\n")), true
 }
+
+// ReplySize returns the length of the first whole reply at the beginning of b, or 0 if it is not
+// complete. It knows RESP2 and RESP3.
+func ReplySize(b []byte) int {
+	at, elements := 0, 1
+	for elements > 0 {
+		end := bytes.Index(b[at:], []byte("\r\n"))
+		if end < 1 {
+			return 0
+		}
+		kind := b[at]
+		n, err := strconv.Atoi(string(b[at+1 : at+end]))
+		if at += end + 2; err != nil || n < 0 {
+			n = 0 // a line of text, or nil
+		} else if kind == '$' || kind == '=' || kind == '!' {
+			if at += n + 2; at > len(b) {
+				return 0
+			}
+		}
+		elements--
+		switch kind {
+		case '*', '~', '>':
+			elements += n
+		case '%':
+			elements += 2 * n
+		case '|': // attributes come before what they describe
+			elements += 2*n + 1
+		}
+	}
+	return at
+}

@@ -128,3 +128,23 @@ func TestReplyText(t *testing.T) {
 		network.ReplyText(rapid.SliceOf(rapid.SampledFrom([]byte("*$+:%>_-19\r\n"))).Draw(rt, "reply"))
 	})
 }
+
+func TestReplySizeIsThatOfOneWholeReply(t *testing.T) {
+	for _, reply := range []string{
+		"+OK\r\n", "-ERR no\r\n", ":-12\r\n", "_\r\n", "#t\r\n", ",1.5\r\n", "(123456789012345678901\r\n",
+		"$5\r\na\r\nbc\r\n", "$0\r\n\r\n", "$-1\r\n", "*-1\r\n", "*0\r\n", "=7\r\ntxt:abc\r\n", "!3\r\nERR\r\n",
+		"*2\r\n$1\r\na\r\n*1\r\n:1\r\n", "%1\r\n$1\r\na\r\n*1\r\n+b\r\n", "~1\r\n:1\r\n", ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n",
+		"|1\r\n+k\r\n+v\r\n:1\r\n",
+	} {
+		for _, rest := range []string{"", ":1\r\n", "$"} {
+			if got := network.ReplySize([]byte(reply + rest)); got != len(reply) {
+				t.Errorf("%q of %q: %d, want %d", reply, reply+rest, got, len(reply))
+			}
+		}
+		for i := range len(reply) {
+			if got := network.ReplySize([]byte(reply[:i])); got != 0 {
+				t.Errorf("%q, which is not complete: %d", reply[:i], got)
+			}
+		}
+	}
+}

@@ -25,8 +25,8 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 		// What came before was another command: it settled what an earlier call had left open.
 		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
 			Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
-			Evidence: history.Executed, Executed: known.Executed, Answer: known.Answer})
-		w.rec.Amend(call, func(op *history.Op) { op.Executed, op.Answer = now, answer })
+			Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
+		w.rec.Amend(call, func(op *history.Op) { op.Executed, op.Within, op.Answer = now, w.within, answer })
 		w.log.did[call] = words
 		return true
 	}
@@ -38,7 +38,7 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 		case effect && op.Evidence == history.Executed && effective(op.Answer):
 			op.Repeats++
 		case effect || !effective(op.Answer):
-			op.Evidence, op.Executed, op.Answer = history.Executed, now, answer
+			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, w.within, answer
 		}
 	})
 	return true
@@ -97,7 +97,7 @@ func countOf(s history.KeyState, owner string) int64 {
 // unbidden records what a command did that belongs to no call: a renewal, or what a lock library
 // does behind its callers' backs.
 func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Duration) {
-	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: r.Sent, Evidence: history.Executed, Executed: now}
+	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: r.Sent, Evidence: history.Executed, Executed: now, Within: w.within}
 	was, is := total(before), total(l.state)
 	switch {
 	case is < was:

@@ -172,7 +172,7 @@ func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) 
 func (w *World) expire(s *server, key string, at time.Duration) {
 	w.changed(s, key, w.look(s, key), func(l *lock, after history.KeyState) {
 		if len(after.Holdings) == 0 {
-			w.rec.Event(history.Event{At: at, Kind: history.Expire, Lock: l.name})
+			w.rec.Event(history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name})
 		}
 	})
 	s.written()

@@ -48,6 +48,9 @@ func (w *World) settled(now time.Duration) {
 	for _, s := range w.servers {
 		d := s.scene
 		s.scene = nil
+		if d != nil && w.ground.Live {
+			w.within = now - d.rows[0].At + w.exactly()
+		}
 		for _, m := range s.net.Collect(w.start.Add(now)) {
 			switch {
 			case m.Kind != network.Data:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -68,10 +69,10 @@ type server struct {
 func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
 	s := &server{name: p.Name, state: map[string]history.KeyState{}, texts: map[string]bool{}, values: map[string]string{}, knows: map[string]bool{}}
 	var err error
-	if s.backend, err = w.newVirtual(p, runSeed); err != nil {
+	if s.backend, err = w.ground.open(w, p, runSeed); err != nil {
 		return nil, err
 	}
-	s.net = network.New(runSeed, l, w.notify, s.serve).To(p.Name)
+	s.net = network.New(runSeed, l, w.Notify, s.serve).To(p.Name)
 	return s, nil
 }
 
@@ -132,4 +133,13 @@ func (w *World) check(err error) {
 	if err != nil {
 		w.Fail(err)
 	}
+}
+
+// wireCommand writes a command as RESP.
+func wireCommand(args []string) []byte {
+	command := "*" + strconv.Itoa(len(args)) + "\r\n"
+	for _, a := range args {
+		command += "$" + strconv.Itoa(len(a)) + "\r\n" + a + "\r\n"
+	}
+	return []byte(command)
 }

@@ -54,7 +54,7 @@ func (w *World) lie(name, client string, d time.Duration) *sleeper {
 	s := &sleeper{at: w.Now() + d, name: name, client: client, woke: make(chan struct{})}
 	w.sleepers = append(w.sleepers, s)
 	w.mu.Unlock()
-	w.notify()
+	w.Notify()
 	return s
 }
 

@@ -122,6 +122,7 @@ func (w *World) Returned(client string, op history.Op) {
 	w.mu.Lock()
 	w.returns = append(w.returns, returned{client, op})
 	w.mu.Unlock()
+	w.Notify()
 }
 
 // answerReturns has faults strike that wait for calls to return, now that all is at rest.

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"net"
-	"strconv"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -47,11 +46,7 @@ func (v *virtual) tick() {
 
 func (v *virtual) do(args ...string) (string, error) {
 	v.tick()
-	command := "*" + strconv.Itoa(len(args)) + "\r\n"
-	for _, a := range args {
-		command += "$" + strconv.Itoa(len(a)) + "\r\n" + a + "\r\n"
-	}
-	v.admin.Write([]byte(command)) // a pipe that the server reads: it neither fails nor blocks for long
+	v.admin.Write(wireCommand(args)) // a pipe that the server reads: it neither fails nor blocks for long
 	return bufio.NewReader(v.admin).ReadString('\n')
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
-	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -28,6 +27,9 @@ type World struct {
 	locks    []*lock // in the order of the plan
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
+	ground   Ground
+	late     time.Duration // how late anything was done, at the worst
+	within   time.Duration // how exactly the time of the last command's execution is known
 
 	servers []*server
 	wake    chan struct{}
@@ -54,12 +56,15 @@ type World struct {
 	count int // messages delivered
 }
 
-// New makes a world in the current bubble. The recorder gets renewals, events, faults and the
-// server log.
-func New(p *plan.Plan, runSeed uint64, start time.Time, rec *history.Recorder) (*World, error) {
+// New makes a world; that of virtual time in the current bubble. The run begins when it returns.
+func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
-	w := &World{seed: runSeed, start: start, rec: rec, watchdog: time.Duration(t.Watchdog),
+	latency := network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)}
+	if g.Live && p.Timings.LatencyMax == 0 {
+		latency = network.Latency{} // that of the machine is enough
+	}
+	w := &World{ground: g, seed: runSeed, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
 		frozen: map[string]int{}, dead: map[string]bool{}}
 	servers := p.Servers
@@ -67,8 +72,11 @@ func New(p *plan.Plan, runSeed uint64, start time.Time, rec *history.Recorder) (
 		servers = []plan.Server{{}}
 	}
 	for _, one := range servers {
-		s, err := w.newServer(one, runSeed, network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)})
+		s, err := w.newServer(one, runSeed, latency)
 		if err != nil {
+			for _, s := range w.servers {
+				s.close()
+			}
 			return nil, err
 		}
 		w.servers = append(w.servers, s)
@@ -77,11 +85,15 @@ func New(p *plan.Plan, runSeed uint64, start time.Time, rec *history.Recorder) (
 	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
 	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}}
 	w.schedule(p.Faults)
+	w.start = time.Now()
 	return w, nil
 }
 
+// Record names who gets renewals, events, faults and the server log. It is to be called before Run.
+func (w *World) Record(rec *history.Recorder) { w.rec = rec }
+
 // Now is the time since the start of the run. Programs may call it.
-func (w *World) Now() time.Duration { return time.Since(w.start) }
+func (w *World) Now() time.Duration { return w.Planned(time.Since(w.start)) }
 
 // Fail ends the run with a harness error; the first one counts. Programs may call it.
 func (w *World) Fail(err error) {
@@ -90,7 +102,7 @@ func (w *World) Fail(err error) {
 		w.failure = err
 	}
 	w.mu.Unlock()
-	w.notify()
+	w.Notify()
 }
 
 // Failure returns the harness error, if there was one.
@@ -100,7 +112,8 @@ func (w *World) Failure() error {
 	return w.failure
 }
 
-func (w *World) notify() {
+// Notify has the world look again whether something is due, or all is over. Programs may call it.
+func (w *World) Notify() {
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -115,7 +128,7 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 		retries = -1
 	}
 	s := w.server(server)
-	c := redis.NewClient(&redis.Options{
+	o := &redis.Options{
 		Addr:       "127.0.0.1:6379", // a host name would be looked up, outside the bubble
 		Dialer:     func(ctx context.Context, _, _ string) (net.Conn, error) { return s.net.Dial(ctx, client) },
 		PoolSize:   10, // the default depends on the number of processors
@@ -124,7 +137,12 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 		MinRetryBackoff: 100 * time.Millisecond, MaxRetryBackoff: 100 * time.Millisecond,
 		DisableIdentity:          true, // it would send the versions of Go and go-redis
 		MaintNotificationsConfig: noMaintenanceNotices(),
-	})
+	}
+	if w.ground.Live { // go-redis's defaults, on the scale of the run
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = w.Real(5*time.Second), w.Real(3*time.Second), w.Real(3*time.Second), w.Real(4*time.Second)
+		o.MinRetryBackoff, o.MaxRetryBackoff = w.Real(o.MinRetryBackoff), w.Real(o.MaxRetryBackoff)
+	}
+	c := redis.NewClient(o)
 	c.AddHook(&callHook{w: w, client: client, server: s})
 	return c
 }
@@ -148,8 +166,9 @@ type event struct {
 // Run lets events happen until done says so, which is asked whenever everything is at rest, or the
 // world failed. done gets the time, and returns when it wants to be asked again at the latest.
 func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
+	awaited := time.Duration(-1)
 	for {
-		bubble.Settle()
+		w.settle()
 		now := w.Now()
 		w.settled(now)
 		w.answerReturns()
@@ -162,8 +181,12 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 			next = event{at: ask, happen: func() {}}
 		}
 		if next.at > now {
-			w.await(next.at - now)
+			awaited = next.at
+			w.await(w.Real(next.at - now))
 			continue // others may have acted at that instant, or before
+		}
+		if w.ground.Live && next.at == awaited {
+			w.late = max(w.late, now-awaited)
 		}
 		next.happen()
 	}
@@ -199,7 +222,7 @@ func (w *World) next() event {
 	}
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil {
-			consider(max(m.Due.Sub(w.start), 0), func() { w.deliver(s, m) })
+			consider(max(m.Due.Sub(w.start), w.clear(s, m)), func() { w.deliver(s, m) })
 		}
 	}
 	return first
@@ -250,9 +273,9 @@ func (w *World) Close(release func()) {
 	go func() {
 		defer close(released)
 		release()
-		w.notify()
+		w.Notify()
 	}()
-	deadline := w.Now() + 5*time.Minute
+	deadline := w.Now() + w.Planned(w.patience())
 	w.mu.Lock()
 	w.failure = nil // it has been reported; what is left is to tidy up
 	clear(w.frozen)
@@ -266,7 +289,7 @@ func (w *World) Close(release func()) {
 		select {
 		case <-released:
 			if last == 0 {
-				last = now + goRedisNap
+				last = now + w.nap()
 			}
 			if now < last {
 				return false, last
@@ -296,3 +319,22 @@ func (w *World) OwnerNamed(owner, client string) {
 	defer w.mu.Unlock()
 	w.calls.owners[owner] = client
 }
+
+// nap is how long to wait for what sleeps after the end, in the plan's time.
+func (w *World) nap() time.Duration {
+	if w.ground.Live {
+		return 0 // it sees for itself that all is closed
+	}
+	return goRedisNap
+}
+
+// patience is how long all that is left may take to end, in real time.
+func (w *World) patience() time.Duration {
+	if w.ground.Live {
+		return 10 * time.Second
+	}
+	return 5 * time.Minute
+}
+
+// Late is how much later than due anything was done, at the worst.
+func (w *World) Late() time.Duration { return w.late }

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/sim/world"
+)
+
+// place is where runs take place: a world, and in real time its scale and its server.
+type place struct {
+	World       string `json:"world,omitzero"` // "": sim
+	Timescale   scale  `json:"timescale,omitzero"`
+	Addr        string `json:"addr,omitzero"` // with the password: it goes to workers, and nowhere else
+	Destructive bool   `json:"destructive,omitzero"`
+}
+
+const (
+	simWorld       = "sim"
+	miniredisWorld = "miniredis"
+	redisWorld     = "redis"
+)
+
+var worlds = []string{simWorld, miniredisWorld, redisWorld}
+
+func (p *place) flags(f *flag.FlagSet) {
+	p.World, p.Timescale = simWorld, 1
+	f.StringVar(&p.World, "world", simWorld, "`name` of the world: sim (virtual time), miniredis or redis (real time)")
+	f.Var(&p.Timescale, "timescale", "`ratio` of real time to the plan's, as 1/10: a lease of 30s then lasts 3s (not in sim)")
+	f.StringVar(&p.Addr, "addr", "", "`URL` of a Redis to use instead of one of its own: redis://user:password@host:port/db, or rediss://")
+	f.BoolVar(&p.Destructive, "allow-destructive", false, "with -addr: faults may touch more than the keys of the run")
+}
+
+// check completes the place, or says in one line what is wrong with it.
+func (p *place) check() error {
+	known := false
+	for _, w := range worlds {
+		known = known || w == p.World
+	}
+	switch {
+	case !known:
+		return unknown("world", p.World, worlds)
+	case p.Addr != "" && p.World == miniredisWorld:
+		return errors.New("-addr is of a Redis, and -world miniredis has none: leave one of them out")
+	case p.Destructive && p.Addr == "":
+		return errors.New("-allow-destructive is about a server that is not ours: it goes with -addr")
+	}
+	if p.Addr != "" {
+		p.World = redisWorld
+	}
+	if p.World == simWorld && p.Timescale != 1 {
+		return errors.New("-timescale is for real time (-world redis or miniredis): in sim time costs nothing")
+	}
+	return nil
+}
+
+// live reports whether time is real there.
+func (p place) live() bool { return p.World != "" && p.World != simWorld }
+
+// words are the flags that say it again, without the password.
+func (p place) words() []string {
+	if !p.live() {
+		return nil
+	}
+	words := []string{"-world", p.World}
+	if p.Addr != "" {
+		words = []string{"-addr", withoutPassword(p.Addr)}
+	}
+	if p.Timescale != 1 {
+		words = append(words, "-timescale", p.Timescale.String())
+	}
+	if p.Destructive {
+		words = append(words, "-allow-destructive")
+	}
+	return words
+}
+
+func withoutPassword(addr string) string {
+	u, err := url.Parse(addr)
+	if err != nil {
+		return "URL"
+	}
+	if _, has := u.User.Password(); has {
+		u.User = url.UserPassword(u.User.Username(), "PASSWORD")
+	}
+	return u.String()
+}
+
+// ground makes the world ready. Names of keys in it begin with prefix.
+func (p place) ground() (g world.Ground, prefix string, err error) {
+	switch {
+	case p.Addr != "":
+		prefix = "holdfast:" + strings.ToLower(rand.Text()[:8]) + ":"
+		server, err := redisserver.Connect(context.Background(), p.Addr, redisserver.Needs{AtLeast: world.OldestRedis, Prefix: prefix})
+		if err != nil {
+			return g, "", err
+		}
+		return world.At(server, float64(p.Timescale), prefix, p.Destructive), prefix, nil
+	case p.World == redisWorld:
+		return world.Redis(float64(p.Timescale)), "", nil
+	case p.World == miniredisWorld:
+		return world.Miniredis(float64(p.Timescale)), "", nil
+	}
+	return world.Sim(), "", nil
+}
+
+// scale is a ratio such as 1/10 or 0.1.
+type scale float64
+
+func (s *scale) String() string {
+	if r := 1 / float64(*s); r == float64(int(r)) && r > 1 {
+		return fmt.Sprintf("1/%d", int(r))
+	}
+	return strconv.FormatFloat(float64(*s), 'g', -1, 64)
+}
+
+func (s *scale) Set(text string) error {
+	above, below, ratio := strings.Cut(text, "/")
+	a, err := strconv.ParseFloat(above, 64)
+	b := 1.0
+	if ratio && err == nil {
+		b, err = strconv.ParseFloat(below, 64)
+	}
+	if v := a / b; err == nil && v >= 0.001 && v <= 10 {
+		*s = scale(v)
+		return nil
+	}
+	return errors.New("a timescale is a ratio from 1/1000 to 10, as 1/10 or 0.1")
+}

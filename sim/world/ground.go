@@ -1,0 +1,119 @@
+package world
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// Ground is what a world stands on: virtual time, or real time and real servers.
+type Ground struct {
+	// Name is that of the world, as "-world" and the history's header have it.
+	Name string
+	// Live says that time is real. Then a run is not determined by its plan and seed.
+	Live bool
+	// Timescale is how much real time a second of the plan takes; in virtual time none does, and it
+	// is 1. All that a plan or a history calls a time is multiplied by it for locks, clients and
+	// servers.
+	Timescale float64
+	// Versions are those of what it is made of, for the history's header.
+	Versions map[string]string
+	// Latency is how long a message may take without a fault, if the plan does not say, in the
+	// plan's time.
+	Latency time.Duration
+
+	foreign     bool // the servers are not ours
+	destructive bool // and may be harmed
+
+	open func(w *World, p plan.Server, seed uint64) (backend, error)
+}
+
+// Sim is the deterministic world.
+func Sim() Ground {
+	return Ground{Name: "sim", Timescale: 1, open: func(w *World, p plan.Server, seed uint64) (backend, error) { return w.newVirtual(p, seed) }}
+}
+
+// Real is how much real time d, of the plan, takes. Programs may call it.
+func (w *World) Real(d time.Duration) time.Duration { return w.ground.real(d) }
+
+func (g *Ground) real(d time.Duration) time.Duration {
+	if g.Timescale == 1 || d == math.MaxInt64 {
+		return d
+	}
+	return time.Duration(float64(d) * g.Timescale)
+}
+
+// Planned is how much time of the plan d, of real time, is. Programs may call it.
+func (w *World) Planned(d time.Duration) time.Duration { return w.ground.planned(d) }
+
+func (g *Ground) planned(d time.Duration) time.Duration {
+	if g.Timescale == 1 {
+		return d
+	}
+	return time.Duration(float64(d) / g.Timescale)
+}
+
+// settle waits until all is at rest; in real time, until the server has answered the command that
+// it was given last, so that one command is executed after the other. For want of an answer it does
+// not wait for ever: a server may be stopped, or be asked to block.
+func (w *World) settle() {
+	if !w.ground.Live {
+		bubble.Settle()
+		return
+	}
+	for _, s := range w.servers {
+		if s.scene == nil || blocks(s.scene.message.Args) {
+			continue
+		}
+		patience := time.NewTimer(answerTime)
+		for !s.net.Answered(s.scene.message.Link) {
+			select {
+			case <-w.wake:
+				continue
+			case <-patience.C:
+			}
+			break
+		}
+		patience.Stop()
+	}
+}
+
+// answerTime is how long a real server may take to answer before the world goes on without.
+const answerTime = 2 * time.Second
+
+// Suits reports what of a plan cannot be had here.
+func (g *Ground) Suits(p *plan.Plan) error {
+	if !g.foreign {
+		return nil
+	}
+	if len(p.Servers) > 1 {
+		return fmt.Errorf("the plan has %d servers, and there is one address: leave out -addr, and each gets a server of its own", len(p.Servers))
+	}
+	for i, s := range p.Servers {
+		if s.Replicas > 0 {
+			return fmt.Errorf("$.servers[%d].replicas: replicas are made only of servers of our own: leave out -addr", i)
+		}
+	}
+	for i, f := range p.Faults {
+		at := fmt.Sprintf("$.faults[%d]: %s", i, f.Kind)
+		switch {
+		case f.Kind == "restart" || f.Kind == "failover" || f.Kind == "stop-replication":
+			return fmt.Errorf("%s needs a server process of our own: leave out -addr", at)
+		case g.destructive:
+		case f.Kind == "script-flush", f.Kind == "delete-key" && f.Lock == "":
+			return fmt.Errorf("%s touches more than the keys of this run: -allow-destructive permits it", at)
+		}
+	}
+	return nil
+}
+
+// exactly is how exactly the time of what a server did is known, if it was looked at once.
+func (w *World) exactly() time.Duration {
+	if !w.ground.Live {
+		return 0
+	}
+	return w.Planned(2 * time.Millisecond) // servers count whole ones, and so do deadlines
+}

@@ -1,0 +1,99 @@
+package world
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+)
+
+// OldestRedis is the oldest Redis that keys can be read from (PEXPIRETIME).
+const OldestRedis = "7.0"
+
+// Miniredis is a world of real time, with a miniredis in this process for each server.
+func Miniredis(timescale float64) Ground {
+	g := realTime("miniredis", timescale)
+	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
+		if p.Replicas > 0 {
+			return nil, fmt.Errorf("server %s has replicas, which miniredis does not: run it in the world sim or redis", p.Name)
+		}
+		m := miniredis.NewMiniRedis()
+		m.ClockTTL(true)
+		if err := m.Start(); err != nil {
+			return nil, fmt.Errorf("miniredis: %w", err)
+		}
+		l, err := newLive(w, &redis.Options{Addr: m.Addr()})
+		if err != nil {
+			m.Close()
+			return nil, err
+		}
+		l.close1 = m.Close
+		return l, nil
+	}
+	return g
+}
+
+// Redis is a world of real time, with a redis-server process for each server and replica, which
+// ends with the run.
+func Redis(timescale float64) Ground {
+	g := realTime("redis", timescale)
+	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), startTime)
+		defer cancel()
+		s, err := redisserver.Start(ctx, redisserver.Options{AtLeast: OldestRedis, Config: []string{"repl-diskless-sync-delay 0"}})
+		if err != nil {
+			return nil, err
+		}
+		l, err := newLive(w, s.RedisOptions())
+		if err != nil {
+			s.Close()
+			return nil, err
+		}
+		l.process, l.close1 = s, func() { s.Close() }
+		for range p.Replicas {
+			if err := l.follow(ctx, g.real(p.Lag.Duration())); err != nil {
+				l.close()
+				return nil, err
+			}
+		}
+		w.ground.Versions["redis-server"] = s.Version()
+		return l, nil
+	}
+	return g
+}
+
+// At is a world of real time on a server that is not ours. All keys of the run contain prefix, and
+// are removed afterwards. Faults that touch more than those are refused, unless it is said that they
+// may be destructive. See [Ground.Suits].
+func At(server *redisserver.Remote, timescale float64, prefix string, destructive bool) Ground {
+	g := realTime("redis", timescale)
+	g.foreign, g.destructive = true, destructive
+	g.Versions["redis-server"] = server.Version()
+	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
+		l, err := newLive(w, server.RedisOptions())
+		if err != nil {
+			return nil, err
+		}
+		l.prefix = prefix
+		return l, nil
+	}
+	return g
+}
+
+func realTime(name string, timescale float64) Ground {
+	g := Ground{Name: name, Live: true, Timescale: timescale, Versions: map[string]string{}}
+	g.Latency = g.planned(usualLatency)
+	return g
+}
+
+// usualLatency is how long a message takes at most on one machine, the scheduling of the processes
+// included; what takes longer is measured while the run goes on.
+const usualLatency = 5 * time.Millisecond
+
+// startTime bounds the start of a server and its replicas.
+const startTime = 30 * time.Second

@@ -1,0 +1,362 @@
+package world
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/sim/network"
+)
+
+// live is a server of real time, reached over TCP. Every command of a client reaches it through the
+// world, one at a time, so that the world can look at the keys before and after.
+type live struct {
+	w       *World
+	options *redis.Options // to reach it
+	admin   *redis.Client
+	process process     // nil: there is none that could be started again
+	follows []*follower // its replicas
+	prefix  string      // of keys that are removed at the end; "": the server itself goes
+	ahead   int64       // how far the server's clock is ahead of this machine's, in µs
+	close1  func()
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+// process is a server process that is ours.
+type process interface {
+	Restart(ctx context.Context, keep bool) error
+}
+
+// adminTime bounds what the world itself asks of a server.
+const adminTime = 10 * time.Second
+
+// newLive looks at the clock of a server that answers at o.
+func newLive(w *World, o *redis.Options) (*live, error) {
+	l := &live{w: w, options: o, close1: func() {}, conns: map[net.Conn]bool{}}
+	l.admin = adminOf(o)
+	if err := l.compareClocks(); err != nil {
+		l.admin.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// adminOf is the world's own client of a server.
+func adminOf(o *redis.Options) *redis.Client {
+	own := *o
+	own.MaxRetries, own.PoolSize, own.DisableIdentity = 2, 1, true
+	own.MaintNotificationsConfig = noMaintenanceNotices()
+	return redis.NewClient(&own)
+}
+
+// compareClocks finds out how far the server's clock is ahead, by the quickest of some answers.
+func (l *live) compareClocks() error {
+	best := time.Hour
+	for range 5 {
+		ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+		before := time.Now()
+		at, err := l.admin.Time(ctx).Result()
+		took := time.Since(before)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if took < best {
+			best = took
+			l.ahead = at.UnixMicro() - before.Add(took/2).UnixMicro()
+		}
+	}
+	return nil
+}
+
+// timeOf puts a time of the server's clock, in ms, into that of the run.
+func (l *live) timeOf(ms int64) time.Duration {
+	return l.w.Planned(time.Duration(ms*1000-l.ahead-l.w.start.UnixMicro()) * time.Microsecond)
+}
+
+// serve joins the world's end of a connection to one of TCP.
+func (l *live) serve(c net.Conn) {
+	go func() {
+		defer c.Close()
+		upstream, err := l.dial()
+		if err != nil {
+			return
+		}
+		defer upstream.Close()
+		if !l.note(upstream, true) {
+			return
+		}
+		defer l.note(upstream, false)
+		go func() {
+			buf := make([]byte, 16<<10)
+			for {
+				n, err := c.Read(buf)
+				if n > 0 {
+					if _, err := upstream.Write(buf[:n]); err != nil {
+						break
+					}
+				}
+				if err != nil {
+					break
+				}
+			}
+			upstream.Close()
+		}()
+		replies(upstream, func(reply []byte) bool {
+			_, err := c.Write(reply)
+			return err == nil
+		})
+	}()
+}
+
+// replies calls take for each whole reply, until it says no or the connection ends.
+func replies(c net.Conn, take func(reply []byte) bool) {
+	var rest []byte
+	buf := make([]byte, 16<<10)
+	for {
+		n, err := c.Read(buf)
+		rest = append(rest, buf[:n]...)
+		for {
+			size := network.ReplySize(rest)
+			if size == 0 {
+				break
+			}
+			if !take(rest[:size]) {
+				return
+			}
+			rest = rest[size:]
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// note keeps a connection, so that close ends it; it reports whether it may go on.
+func (l *live) note(c net.Conn, open bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conns == nil {
+		return false
+	}
+	if open {
+		l.conns[c] = true
+	} else {
+		delete(l.conns, c)
+	}
+	return true
+}
+
+// dial connects to the server, and presents the password if it wants one, so that no client has to
+// know it.
+func (l *live) dial() (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+	defer cancel()
+	o := l.options
+	var c net.Conn
+	var err error
+	if o.TLSConfig != nil {
+		c, err = (&tls.Dialer{Config: o.TLSConfig}).DialContext(ctx, "tcp", o.Addr)
+	} else {
+		c, err = (&net.Dialer{}).DialContext(ctx, "tcp", o.Addr)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var hello [][]string
+	switch {
+	case o.Username != "":
+		hello = append(hello, []string{"AUTH", o.Username, o.Password})
+	case o.Password != "":
+		hello = append(hello, []string{"AUTH", o.Password})
+	}
+	if o.DB != 0 {
+		hello = append(hello, []string{"SELECT", strconv.Itoa(o.DB)})
+	}
+	for _, command := range hello {
+		if err == nil {
+			_, err = c.Write(wireCommand(command))
+		}
+		if err == nil {
+			replies(c, func(reply []byte) bool {
+				if reply[0] == '-' {
+					err = errors.New(network.ReplyText(reply))
+				}
+				return false
+			})
+		}
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (l *live) tick() {}
+
+func (l *live) do(args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+	defer cancel()
+	words := make([]any, len(args))
+	for i, a := range args {
+		words[i] = a
+	}
+	answer, err := l.admin.Do(ctx, words...).Result()
+	if err != nil {
+		return "", err
+	}
+	return "+" + fmt.Sprint(answer) + "\r\n", nil
+}
+
+// readKey reads a key at one moment.
+var readKey = redis.NewScript(`
+local kind = redis.call('type', KEYS[1]).ok
+local at = redis.call('pexpiretime', KEYS[1])
+if kind == 'hash' then
+  return {kind, at, redis.call('hgetall', KEYS[1])}
+elseif kind == 'string' then
+  return {kind, at, {redis.call('get', KEYS[1])}}
+end
+return {kind, at, {}}`)
+
+func (l *live) read(key string) (value, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+	defer cancel()
+	answer, err := readKey.Run(ctx, l.admin, []string{key}).Slice()
+	if err != nil {
+		return value{}, fmt.Errorf("reading %s: %w", key, err)
+	}
+	v := value{key: key, kind: answer[0].(string)}
+	if v.kind == "none" {
+		v.kind = ""
+	}
+	content, _ := answer[2].([]any)
+	switch v.kind {
+	case "hash":
+		v.fields = map[string]string{}
+		for i := 0; i+1 < len(content); i += 2 {
+			v.fields[content[i].(string)] = content[i+1].(string)
+		}
+	case "string":
+		v.text = content[0].(string)
+	}
+	if at := answer[1].(int64); at > 0 {
+		v.deadline = max(l.timeOf(at+1), 1) // a key is there to the end of its last millisecond
+	}
+	return v, nil
+}
+
+func (l *live) size() (int, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+	defer cancel()
+	n, err := l.admin.DBSize(ctx).Result()
+	return int(n), err
+}
+
+func (l *live) written() {}
+
+// stop has nothing to do: nobody reaches a server whose network refuses connections. The process
+// ends when it is to start again.
+func (l *live) stop() error { return nil }
+
+func (l *live) start() error {
+	if l.process == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+	defer cancel()
+	return l.process.Restart(ctx, true) // what it is to lose was flushed
+}
+
+// moveKey brings a key's deadline forward by ARGV[1] ms.
+var moveKey = redis.NewScript(`
+local at = redis.call('pexpiretime', KEYS[1])
+if at > 0 then redis.call('pexpireat', KEYS[1], at - tonumber(ARGV[1])) end
+return at`)
+
+// jump moves the deadlines of the keys given: no process can be handed another clock without
+// privileges, and to those keys it is the same.
+func (l *live) jump(by time.Duration, keys []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+	defer cancel()
+	for _, key := range keys {
+		if err := moveKey.Run(ctx, l.admin, []string{key}, l.w.Real(by).Milliseconds()).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *live) acknowledged() (n int, next time.Duration, known bool) { return 0, 0, false }
+
+func (l *live) close() {
+	l.mu.Lock()
+	for c := range l.conns {
+		c.Close()
+	}
+	l.conns = nil
+	l.mu.Unlock()
+	if l.prefix != "" {
+		l.sweep()
+	}
+	l.admin.Close()
+	for _, f := range l.follows {
+		f.close()
+	}
+	l.close1()
+}
+
+// sweep removes the run's keys from a server that stays: those that contain its prefix, since a
+// lock's further keys have the lock's name inside of theirs.
+func (l *live) sweep() {
+	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
+	defer cancel()
+	keys := l.admin.Scan(ctx, 0, "*"+l.prefix+"*", 1000).Iterator()
+	for keys.Next(ctx) {
+		l.admin.Unlink(ctx, keys.Val())
+	}
+}
+
+// blocks reports whether a command may be answered only later.
+func blocks(args []string) bool {
+	if len(args) == 0 {
+		return true
+	}
+	switch name := strings.ToLower(args[0]); name {
+	case "wait", "waitaof", "xread", "xreadgroup":
+		return true
+	default:
+		return strings.HasPrefix(name, "bl") || strings.HasPrefix(name, "br") || strings.HasPrefix(name, "bz")
+	}
+}
+
+// margin is how close to a key's end nothing is delivered to its server, in real time, so that it is
+// certain which of the two came first.
+const margin = 4 * time.Millisecond
+
+// clear returns the time before which m should not arrive, which is when a key that is about to end
+// has ended; 0: now.
+func (w *World) clear(s *server, m *network.Message) time.Duration {
+	if !w.ground.Live || m.Dir != network.ToServer {
+		return 0
+	}
+	free := time.Duration(0)
+	near := w.Now() + w.Planned(margin)
+	for _, key := range s.keys {
+		if d := s.state[key].Deadline; d != 0 && d <= near {
+			free = max(free, d)
+		}
+	}
+	return free
+}
