@@ -1,0 +1,288 @@
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Status is what came out of a check.
+type Status string
+
+const (
+	Passed     Status = "ok"
+	Failed     Status = "FAILED"
+	NotClaimed Status = "not claimed"
+	NotReached Status = "not reached" // the worker did not get that far
+)
+
+// Result is the result of one check.
+type Result struct {
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	About  string `json:"about"`         // what a right worker does
+	Got    string `json:"got,omitzero"`  // what this one did instead, if it failed
+	Error  error  `json:"-"`             // the same
+	Said   string `json:"said,omitzero"` // of hello: the lock's name and version
+}
+
+// Check finds out whether the command is a worker that speaks the protocol, and a lock that does what
+// it claims, on the Redis server at that URL; report gets each result as it becomes known. It takes
+// some seconds of real time. It reports whether no check failed.
+func Check(ctx context.Context, command, url string, report func(Result)) bool {
+	return checkAll(ctx, command, url, usual, report)
+}
+
+func checkAll(ctx context.Context, command, url string, l limits, report func(Result)) bool {
+	b := &bench{ctx: ctx, url: url, command: command, limits: l, prefix: "holdfast-check:" + rand.Text()[:8] + ":"}
+	defer b.dismiss()
+	passed := true
+	for _, c := range checks {
+		r := Result{Name: c.name, Status: Passed, About: c.about}
+		switch {
+		case b.broken:
+			r.Status = NotReached
+		case c.ability != "" && !slices.Contains(b.claimed, c.ability):
+			r.Status = NotClaimed
+		default:
+			if err := b.run(c); err != nil {
+				r.Status, r.Got, r.Error = Failed, err.Error(), err
+				passed = false
+			}
+		}
+		report(r)
+	}
+	return passed
+}
+
+// check is one property of a worker.
+type check struct {
+	name, about string
+	ability     string // that it is about; "": every worker's
+	run         func(b *bench) error
+	vital       bool // without it, no other can be tried
+}
+
+// bench is what checks are done on: two processes of the worker.
+type bench struct {
+	ctx          context.Context
+	command, url string
+	limits       limits
+	prefix       string
+	subject      subjects.Subject
+	claimed      []string
+	broken       bool
+
+	name      string // of the check
+	processes map[string]*client
+}
+
+const (
+	checkWatchdog = time.Second            // the watchdog timeout of the checks' processes
+	long          = time.Minute            // a lease that does not end while checks go on
+	short         = 400 * time.Millisecond // one that does
+	precision     = 10 * time.Millisecond  // of Redis's expiry, and of rounding to milliseconds
+	mostStderr    = 1 << 20                // bytes
+)
+
+// run does one check. The processes are used again by the next, if it passed.
+func (b *bench) run(c check) error {
+	b.name = c.name
+	err := c.run(b)
+	for _, id := range []string{"a", "b"} {
+		p := b.processes[id]
+		if p == nil {
+			continue
+		}
+		switch failed := p.failed(); {
+		case failed == nil || errors.Is(failed, errKilled) || errors.Is(failed, errClosed) || errors.Is(err, failed):
+		case err == nil:
+			err = failed
+		default:
+			err = fmt.Errorf("%w; %w", err, failed)
+		}
+	}
+	if err != nil {
+		b.dismiss()
+	}
+	b.broken = err != nil && c.vital
+	return err
+}
+
+func (b *bench) dismiss() {
+	for _, p := range b.processes {
+		_ = p.Kill()
+	}
+	b.processes = nil
+}
+
+// process returns the worker's process of that name, which may have to be started.
+func (b *bench) process(id string) (*client, error) {
+	if p := b.processes[id]; p != nil && p.failed() == nil {
+		return p, nil
+	}
+	p, err := b.open(id, b.url)
+	if err == nil {
+		if b.processes == nil {
+			b.processes = map[string]*client{}
+		}
+		b.processes[id] = p
+	}
+	return p, err
+}
+
+func (b *bench) open(id, url string) (*client, error) {
+	c, err := b.subject.Open(subjects.Env{Addr: url, ID: id, WatchdogTimeout: checkWatchdog, Random: rand.Reader})
+	if err != nil {
+		return nil, err
+	}
+	return c.(*client), nil
+}
+
+// actor is an owner of the check's lock. Its methods do something and say what is wrong with the answer.
+type actor struct {
+	b     *bench
+	c     *client
+	lock  subjects.Lock
+	owner string
+}
+
+// actors returns owners: "a1" is the first thread of process a.
+func (b *bench) actors(names ...string) ([]actor, error) {
+	var all []actor
+	for _, name := range names {
+		c, err := b.process(name[:1])
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, actor{b, c, c.Lock(b.prefix + b.name), c.Owner(int64(name[1] - '0'))})
+	}
+	return all, nil
+}
+
+// wants says what is wrong with an answer that must have one of the outcomes.
+func (a actor) wants(what string, got subjects.Answer, right ...history.Outcome) error {
+	if slices.Contains(right, got.Outcome) {
+		return nil
+	}
+	if err := a.c.failed(); err != nil {
+		return err
+	}
+	if errors.Is(got.Err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s: %s was not answered within %v; right: %s", a.owner, what, a.b.limits.answer, oneOf(right))
+	}
+	why := ""
+	if got.Err != nil {
+		why = fmt.Sprintf(" (%v)", got.Err)
+	}
+	return fmt.Errorf("%s: %s was answered %q%s; right: %s", a.owner, what, got.Outcome, why, oneOf(right))
+}
+
+func oneOf(right []history.Outcome) string {
+	text := fmt.Sprintf("%q", right[0])
+	for _, o := range right[1:] {
+		text += fmt.Sprintf(" or %q", o)
+	}
+	return text
+}
+
+func (a actor) context(more time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(a.b.ctx, a.b.limits.answer+more)
+}
+
+// takes acquires the lock, with a lease; 0 is the watchdog's.
+func (a actor) takes(lease time.Duration) error {
+	_, err := a.takesToken(lease)
+	return err
+}
+
+func (a actor) takesToken(lease time.Duration) (int64, error) {
+	ctx, cancel := a.context(0)
+	defer cancel()
+	got := a.lock.Acquire(ctx, a.owner, subjects.Request{Lease: lease})
+	return got.Token, a.wants("tryLock of the free lock", got, history.Acquired)
+}
+
+// isRefused tries the lock for a while.
+func (a actor) isRefused(wait time.Duration) error {
+	ctx, cancel := a.context(wait)
+	defer cancel()
+	what := "tryLock of the lock that another holds"
+	if wait > 0 {
+		what = fmt.Sprintf("tryLock, for %v, of the lock that another holds", wait)
+	}
+	begun := time.Now()
+	got := a.lock.Acquire(ctx, a.owner, subjects.Request{Wait: wait, Lease: long})
+	if err := a.wants(what, got, history.Busy); err != nil {
+		return err
+	}
+	if took := time.Since(begun); took < wait-precision {
+		return fmt.Errorf("%s: %s was answered after %v; right: after %v", a.owner, what, took.Round(time.Millisecond), wait)
+	}
+	return nil
+}
+
+// waits acquires the lock, as soon as it can be had.
+func (a actor) waits() error {
+	ctx, cancel := a.context(0)
+	defer cancel()
+	return a.wants("lock, of a lock that is free or soon free,", a.lock.Acquire(ctx, a.owner, subjects.Request{Forever: true, Lease: long}), history.Acquired)
+}
+
+func (a actor) releases(right history.Outcome) error {
+	what := "unlock of the lock that it holds"
+	if right == history.NotHeld {
+		what = "unlock of a lock that it does not hold"
+	}
+	ctx, cancel := a.context(0)
+	defer cancel()
+	return a.wants(what, a.lock.Release(ctx, a.owner), right)
+}
+
+func (a actor) forces(right history.Outcome) error {
+	f, ok := a.lock.(subjects.ForceReleaser)
+	if !ok {
+		return errors.New("it claims force in one hello, and not in another")
+	}
+	ctx, cancel := a.context(0)
+	defer cancel()
+	return a.wants("forceUnlock", f.ForceRelease(ctx), right)
+}
+
+// asks asks a question about the lock; the answer must be from least to most.
+func (a actor) asks(question history.Kind, least, most int64) error {
+	i, ok := a.lock.(subjects.Inspector)
+	if !ok {
+		return errors.New("it claims inspect in one hello, and not in another")
+	}
+	ctx, cancel := a.context(0)
+	defer cancel()
+	got := i.Inspect(ctx, question, a.owner)
+	if err := a.wants(string(question), got, history.OK); err != nil {
+		return err
+	}
+	if got.Value < least || got.Value > most {
+		right := fmt.Sprint(least)
+		if least != most {
+			right += fmt.Sprintf(" to %d", most)
+		}
+		return fmt.Errorf("%s: %s was answered with the value %d; right: %s", a.owner, question, got.Value, right)
+	}
+	return nil
+}
+
+// inOrder does steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, s := range steps {
+		if err := s(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,388 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+var checks = []check{
+	{name: "hello", run: hello, vital: true,
+		about: "says hello within 10 s: the protocol's version, its name, its version, and what it can; ends when its input ends"},
+	{name: "start", run: start, vital: true, about: `answers start with "ok" within 10 s`},
+	{name: "lock and unlock", run: lockUnlock, vital: true, about: "a free lock is acquired at once, and again once it is released"},
+	{name: "threads", run: excludes("a1", "a2"), about: "two owners of one process exclude each other"},
+	{name: "processes", run: excludes("a1", "b1"), about: "owners of two processes exclude each other"},
+	{name: "not held", run: notHeld, about: "an unlock by anybody but the holder is told so, and leaves the holder alone"},
+	{name: "waiting", run: waiting, about: "while calls wait, others are answered; tryLock waits as long as it is told; whoever waits gets the lock when it is released"},
+	{name: "lease", run: lease, about: "the lock is free when its lease is over, and not before"},
+	{name: "death", run: death, about: "what a process held that was killed is free when its lease is over"},
+	{name: "reentrant", ability: "reentrant", run: reentrant, about: "the holder is let in again, and unlocks as often as it locked"},
+	{name: "keeps-longest", ability: "keeps-longest", run: keepsLongest, about: "a re-entry with a shorter lease does not shorten the lease"},
+	{name: "watchdog", ability: "watchdog", run: watchdog, about: "a lock taken with watchdog is held for longer than the watchdog timeout, until its process dies"},
+	{name: "fencing", ability: "fencing", run: fencing, about: "the tokens of a lock's grants increase"},
+	{name: "force", ability: "force", run: force, about: "forceUnlock frees a lock whoever holds it, and tells whether anybody did"},
+	{name: "inspect", ability: "inspect", run: inspect, about: "isLocked, isHeldBy, holdCount and remainingTTL tell the truth"},
+	{name: "lost", ability: "lost", run: lost, about: "a holder whose lease ends is told"},
+	{name: "cancel", ability: cancels, run: cancelling, about: "a call that waits and is cancelled is answered within 1 s, and takes nothing"},
+	{name: "no Redis", run: noRedis, about: `says "failed" or "unknown" when Redis cannot be reached, and lives`},
+	{name: "end", run: end, about: "ends within 5 s of the end of its input, even while a call waits; it has written less than 1 MiB to stderr"},
+}
+
+func hello(b *bench) (err error) {
+	b.subject, err = subject(Prefix+b.command, b.limits)
+	b.claimed = b.subject.Abilities
+	return err
+}
+
+func start(b *bench) error {
+	p, err := b.process("a")
+	if err == nil {
+		b.claimed = p.hello.Abilities
+	}
+	return err
+}
+
+func lockUnlock(b *bench) error {
+	o, err := b.actors("a1")
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		if err = inOrder(func() error { return o[0].takes(long) }, func() error { return o[0].releases(history.Released) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func excludes(first, second string) func(*bench) error {
+	return func(b *bench) error {
+		o, err := b.actors(first, second)
+		if err != nil {
+			return err
+		}
+		return inOrder(
+			func() error { return o[0].takes(long) },
+			func() error { return o[1].isRefused(0) },
+			func() error { return o[0].releases(history.Released) },
+			func() error { return o[1].takes(long) },
+			func() error { return o[0].isRefused(0) },
+			func() error { return o[1].releases(history.Released) },
+		)
+	}
+}
+
+func notHeld(b *bench) error {
+	o, err := b.actors("a1", "a2", "b1")
+	if err != nil {
+		return err
+	}
+	return inOrder(
+		func() error { return o[0].releases(history.NotHeld) },
+		func() error { return o[0].takes(long) },
+		func() error { return o[1].releases(history.NotHeld) },
+		func() error { return o[2].releases(history.NotHeld) },
+		func() error { return o[2].isRefused(0) },
+		func() error { return o[0].releases(history.Released) },
+		func() error { return o[0].releases(history.NotHeld) },
+	)
+}
+
+func waiting(b *bench) error {
+	o, err := b.actors("a1", "a2", "b1", "a3")
+	if err != nil {
+		return err
+	}
+	if err = o[0].takes(long); err != nil {
+		return err
+	}
+	type arrival struct {
+		who actor
+		err error
+	}
+	arrivals := make(chan arrival, 2)
+	for _, w := range o[1:3] {
+		go func() { arrivals <- arrival{w, w.waits()} }()
+	}
+	if err = o[3].isRefused(short); err != nil {
+		return err
+	}
+	select {
+	case early := <-arrivals:
+		if early.err != nil {
+			return early.err
+		}
+		return fmt.Errorf("%s: lock was answered %q while another holds the lock; right: no answer until it is released", early.who.owner, history.Acquired)
+	default:
+	}
+	last := o[0]
+	for range 2 {
+		if err = last.releases(history.Released); err != nil {
+			return err
+		}
+		next := <-arrivals
+		if next.err != nil {
+			return next.err
+		}
+		last = next.who
+	}
+	return last.releases(history.Released)
+}
+
+func lease(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	return inOrder(
+		func() error { return o[0].takes(short) },
+		func() error { return o[1].waits() },
+		func() error { return after(o[1], begun, short) },
+		func() error { return o[0].releases(history.NotHeld) },
+		func() error { return o[0].isRefused(0) },
+		func() error { return o[1].releases(history.Released) },
+	)
+}
+
+// after says what is wrong if a lock was acquired earlier than least after begun.
+func after(who actor, begun time.Time, least time.Duration) error {
+	if took := time.Since(begun); took < least-precision {
+		return fmt.Errorf("%s: it acquired the lock %v after another did with a lease of %v; right: not before that is over",
+			who.owner, took.Round(time.Millisecond), least)
+	}
+	return nil
+}
+
+func death(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	return inOrder(
+		func() error { return o[0].takes(short) },
+		func() error { return o[0].c.Kill() },
+		func() error { return o[1].waits() },
+		func() error { return after(o[1], begun, short) },
+		func() error { return o[1].releases(history.Released) },
+	)
+}
+
+func reentrant(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	return inOrder(
+		func() error { return o[0].takes(long) },
+		func() error { return o[0].takes(long) },
+		func() error { return o[0].releases(history.Decremented) },
+		func() error { return o[1].isRefused(0) },
+		func() error { return o[0].releases(history.Released) },
+		func() error { return o[1].takes(long) },
+		func() error { return o[1].releases(history.Released) },
+	)
+}
+
+func keepsLongest(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	return inOrder(
+		func() error { return o[0].takes(long) },
+		func() error { return o[0].takes(short) },
+		func() error { return o[1].isRefused(2 * short) },
+		func() error { return o[0].releases(history.Decremented) },
+		func() error { return o[0].releases(history.Released) },
+	)
+}
+
+func watchdog(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	return inOrder(
+		func() error { return o[0].takes(0) },
+		func() error { return o[1].isRefused(2 * checkWatchdog) },
+		func() error { return o[0].c.Kill() },
+		func() error { return o[1].waits() },
+		func() error { return o[1].releases(history.Released) },
+	)
+}
+
+func fencing(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	var last int64
+	for range 3 {
+		for _, who := range o {
+			token, err := who.takesToken(long)
+			switch {
+			case err != nil:
+				return err
+			case token <= last:
+				return fmt.Errorf("%s: the token %d was granted after %d; right: a greater one", who.owner, token, last)
+			}
+			last = token
+			if err = who.releases(history.Released); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func force(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	return inOrder(
+		func() error { return o[1].forces(history.NotHeld) },
+		func() error { return o[0].takes(long) },
+		func() error { return o[1].forces(history.Released) },
+		func() error { return o[1].takes(long) },
+		func() error { return o[0].releases(history.NotHeld) },
+		func() error { return o[1].releases(history.Released) },
+	)
+}
+
+func inspect(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	count := int64(1)
+	again, back := func() error { return nil }, func() error { return nil }
+	if b.subject.Can("reentrant") {
+		count = 2
+		again = func() error { return o[0].takes(long) }
+		back = func() error { return o[0].releases(history.Decremented) }
+	}
+	return inOrder(
+		func() error { return o[1].asks(history.IsLocked, 0, 0) },
+		func() error { return o[1].asks(history.RemainingTTL, -2, -2) },
+		func() error { return o[0].takes(long) },
+		again,
+		func() error { return o[1].asks(history.IsLocked, 1, 1) },
+		func() error { return o[0].asks(history.IsHeldBy, 1, 1) },
+		func() error { return o[1].asks(history.IsHeldBy, 0, 0) },
+		func() error { return o[0].asks(history.HoldCount, count, count) },
+		func() error { return o[1].asks(history.HoldCount, 0, 0) },
+		func() error { return o[1].asks(history.RemainingTTL, int64(long/2), int64(long)) },
+		back,
+		func() error { return o[0].releases(history.Released) },
+		func() error { return o[0].asks(history.IsLocked, 0, 0) },
+	)
+}
+
+func lost(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	if err = o[0].takes(short); err != nil {
+		return err
+	}
+	told := o[0].lock.(subjects.Loser).Lost(o[0].owner)
+	if err = o[1].waits(); err != nil {
+		return err
+	}
+	// It may have been told in time, and the notice be on its way to us.
+	select {
+	case <-told:
+	case <-time.After(b.limits.cancel):
+		return fmt.Errorf("%s: another acquired the lock after its lease of %v, and it was not told; right: {\"lost\":%q,\"owner\":%q}",
+			o[0].owner, short, b.prefix+b.name, o[0].owner)
+	}
+	return o[1].releases(history.Released)
+}
+
+func cancelling(b *bench) error {
+	o, err := b.actors("a1", "b1", "b2")
+	if err != nil {
+		return err
+	}
+	if err = o[0].takes(long); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, short)
+	defer cancel()
+	got := o[1].lock.Acquire(ctx, o[1].owner, subjects.Request{Forever: true, Lease: long})
+	var none noAnswerError
+	if errors.As(got.Err, &none) {
+		return fmt.Errorf("%s: lock was cancelled, and not answered within %v; right: %q or %q", o[1].owner, b.limits.cancel, history.Failed, history.Unknown)
+	}
+	return inOrder(
+		func() error {
+			return o[1].wants("lock, cancelled while another holds it,", got, history.Failed, history.Unknown)
+		},
+		func() error { return o[0].releases(history.Released) },
+		func() error { return o[2].waits() },
+		func() error { return o[2].releases(history.Released) },
+	)
+}
+
+func noRedis(b *bench) error {
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	url := "redis://" + nobody.Addr().String()
+	nobody.Close()
+	c, err := b.open("c", url)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused):
+		return nil
+	case err != nil:
+		return err
+	}
+	defer c.Kill()
+	ctx, cancel := context.WithTimeout(b.ctx, 3*b.limits.answer) // clients try again for a while
+	defer cancel()
+	got := c.Lock(b.prefix+b.name).Acquire(ctx, c.Owner(1), subjects.Request{Lease: long})
+	if err := c.failed(); err != nil {
+		return err
+	}
+	if errors.Is(got.Err, context.DeadlineExceeded) {
+		return fmt.Errorf("tryLock without Redis was not answered within %v; right: %q or %q", 3*b.limits.answer, history.Failed, history.Unknown)
+	}
+	return actor{b: b, c: c, owner: c.Owner(1)}.wants("tryLock without Redis", got, history.Failed, history.Unknown)
+}
+
+func end(b *bench) error {
+	o, err := b.actors("a1", "b1", "b2")
+	if err != nil {
+		return err
+	}
+	if err = o[0].takes(long); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(b.ctx)
+	defer cancel()
+	go o[1].lock.Acquire(ctx, o[1].owner, subjects.Request{Forever: true, Lease: long}) // that is never answered
+	if err = o[2].isRefused(short); err != nil {
+		return err
+	}
+	for _, p := range []*client{o[0].c, o[1].c} {
+		if err = p.Close(); err != nil {
+			return err
+		}
+		if _, total := p.p.errs.last(); total > mostStderr {
+			return fmt.Errorf("it wrote %d bytes to stderr; right: less than %d", total, mostStderr)
+		}
+	}
+	return nil
+}

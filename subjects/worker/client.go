@@ -1,0 +1,445 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// limits are how long a worker may take, in real time.
+type limits struct {
+	start  time.Duration // to say hello, and to answer start
+	end    time.Duration // to end when its input has ended
+	cancel time.Duration // to answer a call that was cancelled
+	linger time.Duration // to end when it has closed its input or output
+	answer time.Duration // in checks: to answer what can be answered at once
+}
+
+// usual are the limits that docs/worker.md tells.
+var usual = limits{start: 10 * time.Second, end: 5 * time.Second, cancel: time.Second, linger: time.Second, answer: 10 * time.Second}
+
+const longestLine = 64 << 10 // bytes
+
+// client is one worker process, and the [subjects.Client] that it is.
+type client struct {
+	env     subjects.Env
+	command string
+	limits  limits
+	p       *process
+	hello   message
+	greeted chan struct{} // closed when it has said hello
+	lines   chan []byte   // to it
+	ending  chan struct{} // closed when its input is to end
+	dead    chan struct{} // closed when nothing more is to be had of it
+
+	mu      sync.Mutex
+	last    int64 // id
+	waiting map[int64]*call
+	holds   map[hold]chan struct{} // closed when lost
+	quiet   bool                   // whatever becomes of it is expected, or told otherwise
+	failing bool                   // it is being ended, for what it did
+	failure error                  // why it is dead
+}
+
+// call is a request that has not been answered.
+type call struct {
+	request
+	answer chan message // nil is nobody's: it was given up
+}
+
+type hold struct{ lock, owner string }
+
+var (
+	errKilled = errors.New("the worker process was killed")
+	errClosed = errors.New("the worker was closed")
+)
+
+// dial starts a worker and waits for its hello.
+func dial(command string, env subjects.Env, l limits) (*client, error) {
+	p, err := launch(command)
+	if err != nil {
+		return nil, fmt.Errorf("worker %q: %w", command, err)
+	}
+	c := &client{env: env, command: command, limits: l, p: p, quiet: true,
+		greeted: make(chan struct{}), lines: make(chan []byte), ending: make(chan struct{}), dead: make(chan struct{}),
+		waiting: map[int64]*call{}, holds: map[hold]chan struct{}{}}
+	go c.read()
+	go c.write()
+	select {
+	case <-c.greeted:
+		return c, nil
+	case <-c.dead:
+	case <-time.After(c.limits.start):
+		c.fail("it said no hello within %v", c.limits.start)
+	}
+	return nil, c.failed()
+}
+
+// start hands the worker what it needs.
+func (c *client) start() error {
+	var random [8]byte
+	if c.env.Random != nil {
+		if _, err := io.ReadFull(c.env.Random, random[:]); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.limits.start)
+	defer cancel()
+	a := c.do(ctx, request{Kind: kindStart, Version: Version, Redis: []string{c.env.Addr}, Client: c.env.ID,
+		WatchdogTimeout: c.env.WatchdogTimeout, Seed: binary.LittleEndian.Uint64(random[:]) >> 11})
+	switch failed := c.failed(); {
+	case a.Outcome == history.Failed && !errors.Is(a.Err, failed):
+		return &refusedError{fmt.Errorf("worker %q: it cannot start: %w", c.command, a.Err)}
+	case a.Outcome != history.OK:
+		c.fail("it did not answer start within %v", c.limits.start)
+		return c.failed()
+	}
+	c.mu.Lock()
+	c.quiet = false
+	c.mu.Unlock()
+	return c.failed()
+}
+
+// refusedError is a worker's own account of why it cannot start.
+type refusedError struct{ error }
+
+// errorf says whose error it is, and what the worker had to say about it.
+func (c *client) errorf(format string, args ...any) error {
+	who := ""
+	if c.env.ID != "" {
+		who = " of " + c.env.ID
+	}
+	return fmt.Errorf("worker %q%s: %w%s", c.command, who, fmt.Errorf(format, args...), c.p.lastWords())
+}
+
+// fail ends the worker, because of what it did. The first failure counts.
+func (c *client) fail(format string, args ...any) {
+	c.mu.Lock()
+	first := !c.failing
+	c.failing = true
+	c.mu.Unlock()
+	if !first {
+		return
+	}
+	_ = c.p.kill()
+	err := c.errorf(format, args...)
+	if c.die(err) && c.env.Fail != nil {
+		c.env.Fail(err)
+	}
+}
+
+// die notes why nothing more is to be had of the worker. It reports whether that is news, and bad.
+func (c *client) die(why error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failure != nil {
+		return false
+	}
+	c.failure = why
+	close(c.dead)
+	return !c.quiet
+}
+
+func (c *client) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.failure
+}
+
+// write writes lines until the input is to end.
+func (c *client) write() {
+	defer c.p.in.Close()
+	for {
+		select {
+		case line := <-c.lines:
+			if _, err := c.p.in.Write(line); err != nil {
+				if !c.p.over(c.limits.linger) { // else its end is what is to be told
+					c.fail("it has closed its standard input")
+				}
+				return
+			}
+		case <-c.ending:
+			return
+		case <-c.dead:
+			return
+		}
+	}
+}
+
+// read reads lines until there are no more.
+func (c *client) read() {
+	defer c.p.out.Close()
+	r := bufio.NewReaderSize(c.p.out, longestLine)
+	for {
+		line, err := r.ReadSlice('\n')
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			c.fail("it wrote a line of more than %d bytes: %s", longestLine, quote(line))
+			return
+		case err != nil:
+			c.ended(line)
+			return
+		}
+		if err := c.take(line[:len(line)-1]); err != nil {
+			c.fail("%w", err)
+			return
+		}
+	}
+}
+
+// ended tells of the end of the worker's output; rest is a line that it did not end.
+func (c *client) ended(rest []byte) {
+	unfinished := ""
+	if len(rest) > 0 {
+		unfinished = " in the middle of the line " + quote(rest)
+	}
+	if !c.p.over(c.limits.linger) {
+		if c.leaving() {
+			<-c.p.exited // Close sees to it
+		} else {
+			c.fail("it has closed its standard output%s", unfinished)
+			return
+		}
+	}
+	if c.leaving() {
+		c.die(errClosed)
+		return
+	}
+	c.fail("it ended%s: %s", unfinished, c.p.ending())
+}
+
+// leaving reports whether the worker's input has ended.
+func (c *client) leaving() bool {
+	select {
+	case <-c.ending:
+		return true
+	default:
+		return false
+	}
+}
+
+// take takes a line of the worker's.
+func (c *client) take(line []byte) error {
+	var m message
+	if err := decode(line, &m); err != nil {
+		return fmt.Errorf("it wrote a line that is no message (%w): %s", err, quote(line))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.hello.Hello == 0 {
+		if err := checkHello(m); err != nil {
+			return fmt.Errorf("%w; it wrote %s", err, quote(line))
+		}
+		c.hello = m
+		close(c.greeted)
+		return nil
+	}
+	var err error
+	switch {
+	case m.ID != 0:
+		err = c.answered(m)
+	case m.Lost != "" && m.Owner != "":
+		err = c.lost(m)
+	default:
+		err = errors.New("it wrote neither an answer (with an id) nor the notice of a loss (lost, owner)")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, quote(line))
+	}
+	return nil
+}
+
+// answered hands an answer to the call that waits for it. What it means for who holds what is noted
+// here, in the order of the lines. c.mu is held.
+func (c *client) answered(m message) error {
+	w := c.waiting[m.ID]
+	switch {
+	case w == nil && (m.ID < 0 || m.ID > c.last):
+		return fmt.Errorf("it answered request %d, which there was not", m.ID)
+	case w == nil:
+		return fmt.Errorf("it answered request %d a second time", m.ID)
+	}
+	if err := checkAnswer(w.request, m, c.hello.Abilities); err != nil {
+		return err
+	}
+	delete(c.waiting, m.ID)
+	h := hold{w.Lock, w.Owner}
+	switch {
+	case m.Outcome == history.Acquired && !c.holding(h):
+		c.holds[h] = make(chan struct{})
+	case w.Kind == history.Unlock && (m.Outcome == history.Released || m.Outcome == history.NotHeld):
+		delete(c.holds, h)
+	}
+	if w.answer != nil {
+		w.answer <- m
+	}
+	return nil
+}
+
+// holding reports whether there is a hold that is not known to be lost. c.mu is held.
+func (c *client) holding(h hold) bool {
+	lost := c.holds[h]
+	if lost == nil {
+		return false
+	}
+	select {
+	case <-lost:
+		return false
+	default:
+		return true
+	}
+}
+
+// lost takes the notice of a loss. One of a hold that is no more has crossed its unlock. c.mu is held.
+func (c *client) lost(m message) error {
+	if !slices.Contains(c.hello.Abilities, "lost") {
+		return errors.New("it told of a loss, but does not claim lost")
+	}
+	if h := (hold{m.Lost, m.Owner}); c.holding(h) {
+		close(c.holds[h])
+	}
+	return nil
+}
+
+// do has the worker do something, and returns what it said. When ctx ends, the worker is asked to
+// give the call up, if it can; what it says soon after counts.
+func (c *client) do(ctx context.Context, r request) subjects.Answer {
+	answer := make(chan message, 1)
+	c.mu.Lock()
+	if c.failure != nil {
+		c.mu.Unlock()
+		return subjects.Answer{Outcome: history.Failed, Err: c.failure} // it was never asked
+	}
+	c.last++
+	r.ID = c.last
+	c.waiting[r.ID] = &call{r, answer}
+	c.mu.Unlock()
+	if err := c.send(ctx, r); err != nil {
+		c.mu.Lock()
+		delete(c.waiting, r.ID)
+		c.mu.Unlock()
+		return subjects.Answer{Outcome: history.Failed, Err: err}
+	}
+	select {
+	case m := <-answer:
+		return m.answer()
+	case <-c.dead:
+	case <-ctx.Done():
+		if slices.Contains(c.hello.Abilities, cancels) {
+			c.cancel(r.ID, answer)
+		}
+	}
+	return c.giveUp(ctx, r.ID, answer)
+}
+
+// send hands a line to the writer.
+func (c *client) send(ctx context.Context, r request) error {
+	select {
+	case c.lines <- encode(r):
+		return nil
+	case <-c.dead:
+		return c.failed()
+	case <-c.ending:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// cancel asks the worker to give up a call, and waits a little for its answer.
+func (c *client) cancel(id int64, answer chan message) {
+	ctx, stop := context.WithTimeout(context.Background(), c.limits.cancel)
+	defer stop()
+	if c.send(ctx, request{ID: id, Kind: kindCancel}) != nil {
+		return
+	}
+	select {
+	case m := <-answer:
+		answer <- m
+	case <-c.dead:
+	case <-ctx.Done():
+	}
+}
+
+// giveUp returns the answer if it has come after all, or that it did not; nobody waits for it any more.
+func (c *client) giveUp(ctx context.Context, id int64, answer chan message) subjects.Answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case m := <-answer:
+		return m.answer()
+	default:
+	}
+	if w := c.waiting[id]; w != nil {
+		w.answer = nil
+	}
+	err := c.failure
+	if err == nil {
+		err = noAnswerError{ctx.Err()}
+	}
+	return subjects.Answer{Outcome: history.Unknown, Err: err}
+}
+
+// noAnswerError is the end of a call's context before the worker answered.
+type noAnswerError struct{ error }
+
+func (e noAnswerError) Unwrap() error { return e.error }
+
+func (m message) answer() subjects.Answer {
+	a := subjects.Answer{Outcome: m.Outcome, Value: m.Value, Token: m.Token}
+	if m.Error != "" {
+		a.Err = errors.New(m.Error)
+	} else if m.Outcome == history.Failed || m.Outcome == history.Unknown {
+		a.Err = errors.New("the worker did not say why")
+	}
+	return a
+}
+
+// Owner implements [subjects.Client].
+func (c *client) Owner(thread int64) string { return c.env.ID + ":" + strconv.FormatInt(thread, 10) }
+
+// Pause implements [subjects.Process].
+func (c *client) Pause() error { return c.p.pause() }
+
+// Resume implements [subjects.Process].
+func (c *client) Resume() error { return c.p.resume() }
+
+// Kill implements [subjects.Process].
+func (c *client) Kill() error {
+	c.die(errKilled)
+	return c.p.kill()
+}
+
+// Close ends the worker's input and waits for its end, so long as that is reasonable. Its error says
+// what the worker failed of, then or before.
+func (c *client) Close() error {
+	c.mu.Lock()
+	c.quiet = true
+	leaving := c.leaving()
+	if !leaving {
+		close(c.ending)
+	}
+	c.mu.Unlock()
+	if c.failed() == nil {
+		_ = c.p.resume() // it may be paused, and could not end
+		if !c.p.over(c.limits.end) {
+			c.fail("it did not end within %v of the end of its input", c.limits.end)
+		}
+	}
+	_ = c.p.kill()
+	c.die(errClosed)
+	if err := c.failed(); !errors.Is(err, errKilled) && !errors.Is(err, errClosed) {
+		return err
+	}
+	return nil
+}

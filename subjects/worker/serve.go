@@ -1,0 +1,220 @@
+package worker
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Serve makes this process a worker for a subject, which it opens as it is told to. It returns when
+// in, usually standard input, has ended, or with an error when in or out, usually standard output,
+// fails, or when it was asked something that the protocol does not know. version is the lock's.
+//
+// Calls are given up when they are cancelled by the end of their context; the worker claims so. The
+// subject's [subjects.Loser], if it claims "lost", is asked after each grant.
+func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) error {
+	w := &server{subject: s, out: out, calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
+	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: append(slices.Clone(s.Abilities), cancels)})
+	err := w.serve(in)
+	w.end()
+	if err == nil {
+		err = w.broken
+	}
+	return err
+}
+
+// server is the worker's side.
+type server struct {
+	subject subjects.Subject
+	client  subjects.Client
+	redis   *redis.Client
+	work    sync.WaitGroup
+
+	mu      sync.Mutex
+	out     io.Writer
+	broken  error                        // out failed
+	calls   map[int64]context.CancelFunc // under way
+	watched map[hold]*watch
+}
+
+// watch waits for the loss of a hold.
+type watch struct {
+	lost <-chan struct{}
+	over chan struct{} // closed by the unlock
+}
+
+func (w *server) serve(in io.Reader) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, longestLine)
+	for lines.Scan() {
+		var r request
+		if err := decode(lines.Bytes(), &r); err != nil {
+			return fmt.Errorf("a line that is no request (%w): %s", err, quote(lines.Bytes()))
+		}
+		switch {
+		case r.Kind == kindStart && w.client == nil:
+			w.say(w.start(r))
+		case r.Kind == kindStart || w.client == nil:
+			return fmt.Errorf("start must be the first request, and come once: %s", quote(lines.Bytes()))
+		case r.Kind == kindCancel:
+			w.mu.Lock()
+			if cancel := w.calls[r.ID]; cancel != nil {
+				cancel()
+			}
+			w.mu.Unlock()
+		default:
+			ctx, cancel := context.WithCancel(context.Background())
+			w.mu.Lock()
+			w.calls[r.ID] = cancel
+			w.mu.Unlock()
+			w.work.Go(func() { w.call(ctx, r) })
+		}
+	}
+	return lines.Err()
+}
+
+// say writes a line.
+func (w *server) say(m message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sayLocked(m)
+}
+
+func (w *server) sayLocked(m message) {
+	if _, err := w.out.Write(encode(m)); err != nil && w.broken == nil {
+		w.broken = err
+	}
+}
+
+func (w *server) start(r request) message {
+	failed := func(err error) message { return message{ID: r.ID, Outcome: history.Failed, Error: err.Error()} }
+	switch {
+	case r.Version != Version:
+		return failed(fmt.Errorf("this worker speaks version %d of the protocol, not %d", Version, r.Version))
+	case len(r.Redis) != 1:
+		return failed(fmt.Errorf("this worker needs one Redis, not %d", len(r.Redis)))
+	}
+	o, err := redis.ParseURL(r.Redis[0])
+	if err != nil {
+		return failed(err)
+	}
+	var seed [32]byte
+	binary.LittleEndian.PutUint64(seed[:], r.Seed)
+	rdb := redis.NewClient(o)
+	c, err := w.subject.Open(subjects.Env{Redis: rdb, Addr: r.Redis[0], ID: r.Client, WatchdogTimeout: r.WatchdogTimeout, Random: rand.NewChaCha8(seed)})
+	if err != nil {
+		rdb.Close()
+		return failed(err)
+	}
+	w.redis, w.client = rdb, c
+	return message{ID: r.ID, Outcome: history.OK}
+}
+
+// call does an operation and answers.
+func (w *server) call(ctx context.Context, r request) {
+	a := w.do(ctx, r)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls[r.ID]()
+	delete(w.calls, r.ID)
+	h := hold{r.Lock, r.Owner}
+	if r.Kind == history.Unlock && (a.Outcome == history.Released || a.Outcome == history.NotHeld) {
+		w.unwatch(h)
+	}
+	m := message{ID: r.ID, Outcome: a.Outcome, Value: a.Value, Token: a.Token}
+	if a.Err != nil {
+		m.Error = a.Err.Error()
+	}
+	w.sayLocked(m)
+	if a.Outcome == history.Acquired && w.subject.Can("lost") {
+		w.watch(h)
+	}
+}
+
+func (w *server) do(ctx context.Context, r request) subjects.Answer {
+	l := w.client.Lock(r.Lock)
+	switch {
+	case r.Kind.Acquires():
+		req := subjects.Request{Forever: r.Kind == history.Lock, Wait: r.Wait, Lease: r.Lease}
+		if r.Watchdog {
+			req.Lease = 0
+		}
+		return l.Acquire(ctx, r.Owner, req)
+	case r.Kind == history.Unlock:
+		return l.Release(ctx, r.Owner)
+	}
+	if f, ok := l.(subjects.ForceReleaser); ok && r.Kind == history.ForceUnlock {
+		return f.ForceRelease(ctx)
+	}
+	if i, ok := l.(subjects.Inspector); ok && slices.Contains(queries, r.Kind) {
+		return i.Inspect(ctx, r.Kind, r.Owner)
+	}
+	return subjects.Answer{Outcome: history.Failed, Err: fmt.Errorf("this worker cannot do %q", r.Kind)}
+}
+
+var queries = []history.Kind{history.IsLocked, history.IsHeldBy, history.HoldCount, history.RemainingTTL}
+
+// watch has a loss of the hold told, if it can be. w.mu is held.
+func (w *server) watch(h hold) {
+	loser, ok := w.client.Lock(h.lock).(subjects.Loser)
+	if !ok {
+		return
+	}
+	lost := loser.Lost(h.owner)
+	if old := w.watched[h]; lost == nil || old != nil && old.lost == lost {
+		return
+	}
+	w.unwatch(h)
+	one := &watch{lost, make(chan struct{})}
+	w.watched[h] = one
+	w.work.Go(func() {
+		select {
+		case <-one.over:
+			return
+		case <-lost:
+		}
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.watched[h] == one {
+			delete(w.watched, h)
+			w.sayLocked(message{Lost: h.lock, Owner: h.owner})
+		}
+	})
+}
+
+// unwatch ends a watch, if there is one. w.mu is held.
+func (w *server) unwatch(h hold) {
+	if one := w.watched[h]; one != nil {
+		close(one.over)
+		delete(w.watched, h)
+	}
+}
+
+// end gives up what is under way, and closes the client. Nobody listens any more.
+func (w *server) end() {
+	w.mu.Lock()
+	w.out = io.Discard
+	for _, cancel := range w.calls {
+		cancel()
+	}
+	for h := range w.watched {
+		w.unwatch(h)
+	}
+	client := w.client
+	w.mu.Unlock()
+	if client != nil {
+		_ = errors.Join(client.Close(), w.redis.Close()) // it is over anyway
+	}
+	w.work.Wait()
+}

@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Prefix is what the names of these subjects begin with; the command follows.
+const Prefix = "exec:"
+
+// Subject is the lock that a command's processes speak for: "exec:" and a program with its arguments,
+// separated by spaces. It starts one, to hear what the lock claims, and ends it. Each client that is
+// opened is a process of its own, and a [subjects.Process]; it ends with this process at the latest.
+//
+// A worker that breaks the protocol, or ends before it is told to, fails its client: the error goes to
+// Env.Fail, and the client's calls end Unknown, or Failed if they were not made yet.
+func Subject(name string) (subjects.Subject, error) { return subject(name, usual) }
+
+func subject(name string, l limits) (subjects.Subject, error) {
+	command := strings.TrimPrefix(name, Prefix)
+	c, err := dial(command, subjects.Env{}, l)
+	if err != nil {
+		return subjects.Subject{}, err
+	}
+	if err := c.Close(); err != nil {
+		return subjects.Subject{}, err
+	}
+	claimed := c.hello.Abilities
+	return subjects.Subject{
+		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
+		Abilities: slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels }),
+		Open: func(e subjects.Env) (subjects.Client, error) {
+			if e.Addr == "" {
+				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", command)
+			}
+			c, err := dial(command, e, l)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Equal(c.hello.Abilities, claimed) {
+				c.fail("its hello claims %q, and that of another process of it %q", c.hello.Abilities, claimed)
+			} else if err = c.start(); err == nil {
+				return c, nil
+			}
+			if failed := c.Close(); err == nil {
+				err = failed
+			}
+			return nil, err
+		},
+	}, nil
+}
+
+// Lock implements [subjects.Client].
+func (c *client) Lock(name string) subjects.Lock {
+	l := lock{c, name}
+	force, inspect := slices.Contains(c.hello.Abilities, "force"), slices.Contains(c.hello.Abilities, "inspect")
+	switch {
+	case force && inspect:
+		return struct {
+			lock
+			forcer
+			inspector
+		}{l, forcer{l}, inspector{l}}
+	case force:
+		return struct {
+			lock
+			forcer
+		}{l, forcer{l}}
+	case inspect:
+		return struct {
+			lock
+			inspector
+		}{l, inspector{l}}
+	}
+	return l
+}
+
+type lock struct {
+	c    *client
+	name string
+}
+
+func (l lock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
+	req := request{Kind: history.TryLock, Lock: l.name, Owner: owner, Wait: r.Wait, Lease: r.Lease}
+	if r.Forever {
+		req.Kind, req.Wait = history.Lock, 0
+	}
+	if r.Lease == 0 {
+		req.Lease, req.Watchdog = l.c.env.WatchdogTimeout, slices.Contains(l.c.hello.Abilities, "watchdog")
+	}
+	return l.c.do(ctx, req)
+}
+
+func (l lock) Release(ctx context.Context, owner string) subjects.Answer {
+	return l.c.do(ctx, request{Kind: history.Unlock, Lock: l.name, Owner: owner})
+}
+
+// Lost implements [subjects.Loser].
+func (l lock) Lost(owner string) <-chan struct{} {
+	if !slices.Contains(l.c.hello.Abilities, "lost") {
+		return nil
+	}
+	l.c.mu.Lock()
+	defer l.c.mu.Unlock()
+	if lost := l.c.holds[hold{l.name, owner}]; lost != nil {
+		return lost
+	}
+	over := make(chan struct{})
+	close(over)
+	return over
+}
+
+type forcer struct{ l lock }
+
+func (f forcer) ForceRelease(ctx context.Context) subjects.Answer {
+	return f.l.c.do(ctx, request{Kind: history.ForceUnlock, Lock: f.l.name})
+}
+
+type inspector struct{ l lock }
+
+func (i inspector) Inspect(ctx context.Context, question history.Kind, owner string) subjects.Answer {
+	return i.l.c.do(ctx, request{Kind: question, Lock: i.l.name, Owner: owner})
+}
+
+var _ interface {
+	subjects.Client
+	subjects.Process
+} = (*client)(nil)
+
+var _ subjects.Loser = lock{}
