@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"reports":    {"checker", "history"},
 	"locktest":   {"sim", "scenarios", "checker"},
 	"cmd/simrun": {everything},
+	"examples":   {"subjects"}, // what a user of the worker protocol writes
 }
 
 const everything = "*"

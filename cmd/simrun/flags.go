@@ -181,6 +181,7 @@ func usage(w io.Writer) {
   simrun shrink PLAN|RUN [flags]   the smallest plan that breaks the same for the same cause
   simrun report RUN... [flags]     render stored runs again
   simrun serve [flags]             browse stored runs
+  simrun worker-check [-json] CMD  whether a program is a worker for -subject exec:CMD (docs/worker.md)
   simrun list [-v]                 the scenarios, subjects and faults
   simrun help                      this
 

@@ -40,6 +40,8 @@ func command(args []string, stdout, stderr io.Writer) int {
 			return shrink(args[1:], stdout, stderr)
 		case "serve":
 			return serve(args[1:], stdout, stderr)
+		case "worker-check":
+			return workerCheck(args[1:], stdout, stderr)
 		case "help":
 			usage(stdout)
 			return checker.ExitExpected

@@ -1,6 +1,6 @@
 // Command go is a worker (docs/worker.md) in Go: it speaks for the reference lock. To make one of a
 // lock of your own, write a subjects.Subject for it, as subjects/rlock.go is one, and hand that to
-// worker.Serve.
+// external.Serve.
 //
 //	go build -o my-worker ./examples/workers/go
 //	simrun worker-check ./my-worker
@@ -13,7 +13,7 @@ import (
 	"os"
 
 	"github.com/holdfast-sim/holdfast/subjects"
-	"github.com/holdfast-sim/holdfast/subjects/worker"
+	"github.com/holdfast-sim/holdfast/subjects/external"
 )
 
 func main() {
@@ -24,7 +24,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "no such subject: %s\n", *name)
 		os.Exit(2)
 	}
-	if err := worker.Serve(os.Stdin, os.Stdout, lock, "1"); err != nil {
+	if err := external.Serve(os.Stdin, os.Stdout, lock, "1"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -1,4 +1,4 @@
-// Package worker speaks the worker protocol (docs/worker.md): a lock under test may live in a program
+// Package external speaks the worker protocol (docs/worker.md): a lock under test may live in a program
 // of its own, in whatever language, that is asked on its standard input and answers on its standard
 // output, one JSON object a line.
 //
@@ -8,4 +8,4 @@
 //
 // It must not know worlds, plans or checkers. To add a check: a function in checks.go, and a line in
 // the table there.
-package worker
+package external

@@ -1,4 +1,4 @@
-package worker
+package external
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-var checks = []check{
+var checks = table{
 	{name: "hello", run: hello, vital: true,
 		about: "says hello within 10 s: the protocol's version, its name, its version, and what it can; ends when its input ends"},
 	{name: "start", run: start, vital: true, about: `answers start with "ok" within 10 s`},
@@ -350,16 +350,10 @@ func noRedis(b *bench) error {
 		return err
 	}
 	defer c.Kill()
-	ctx, cancel := context.WithTimeout(b.ctx, 3*b.limits.answer) // clients try again for a while
-	defer cancel()
-	got := c.Lock(b.prefix+b.name).Acquire(ctx, c.Owner(1), subjects.Request{Lease: long})
-	if err := c.failed(); err != nil {
-		return err
-	}
-	if errors.Is(got.Err, context.DeadlineExceeded) {
-		return fmt.Errorf("tryLock without Redis was not answered within %v; right: %q or %q", 3*b.limits.answer, history.Failed, history.Unknown)
-	}
-	return actor{b: b, c: c, owner: c.Owner(1)}.wants("tryLock without Redis", got, history.Failed, history.Unknown)
+	who := actor{b, c, c.Lock(b.prefix + b.name), c.Owner(1)}
+	_, err = who.asked("tryLock without Redis", 20*time.Second, // clients try again for a while
+		who.acquire(subjects.Request{Lease: long}), history.Failed, history.Unknown)
+	return err
 }
 
 func end(b *bench) error {

@@ -1,4 +1,4 @@
-package worker
+package external
 
 import (
 	"errors"
@@ -131,6 +131,12 @@ func (p *process) lastWords() string {
 	text = strings.TrimSpace(text)
 	lines := strings.Split(text, "\n")
 	text = strings.Join(lines[max(0, len(lines)-3):], "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			text = line // of Go, whose traces follow what is wrong
+			break
+		}
+	}
 	if most := 400; len(text) > most {
 		text = "…" + text[len(text)-most:]
 	}

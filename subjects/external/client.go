@@ -1,4 +1,4 @@
-package worker
+package external
 
 import (
 	"bufio"
@@ -203,19 +203,14 @@ func (c *client) ended(rest []byte) {
 	if len(rest) > 0 {
 		unfinished = " in the middle of the line " + quote(rest)
 	}
-	if !c.p.over(c.limits.linger) {
-		if c.leaving() {
-			<-c.p.exited // Close sees to it
-		} else {
-			c.fail("it has closed its standard output%s", unfinished)
-			return
-		}
+	over := c.p.over(c.limits.linger)
+	switch {
+	case c.leaving(): // Close says how that went
+	case over:
+		c.fail("it ended%s: %s", unfinished, c.p.ending())
+	default:
+		c.fail("it has closed its standard output%s", unfinished)
 	}
-	if c.leaving() {
-		c.die(errClosed)
-		return
-	}
-	c.fail("it ended%s: %s", unfinished, c.p.ending())
 }
 
 // leaving reports whether the worker's input has ended.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/subjects/external"
+)
+
+// workerCheck finds out whether a program is a worker (docs/worker.md).
+func workerCheck(args []string, stdout, stderr io.Writer) int {
+	f := flag.NewFlagSet("simrun worker-check", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	asJSON := f.Bool("json", false, "each check's result on standard output, as JSON, one a line")
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		usage(stdout)
+		return checker.ExitExpected
+	} else if err != nil {
+		return fail(stderr, checker.ExitUsage, "worker-check: %v", flagError(f, err))
+	}
+	command := strings.TrimPrefix(strings.Join(f.Args(), " "), external.Prefix)
+	words := strings.Fields(command)
+	if len(words) == 0 {
+		return fail(stderr, checker.ExitUsage, "worker-check: say which program: simrun worker-check ./my-worker")
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		return fail(stderr, checker.ExitUsage, "worker-check: %v", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	server, err := checkServer(ctx)
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "worker-check: %v", err)
+	}
+	defer server.close()
+	if !*asJSON {
+		fmt.Fprintf(stdout, "%s, on %s\n\n", command, server.name)
+	}
+	counts := map[external.Status]int{}
+	passed := external.Check(ctx, command, server.url, func(r external.Result) {
+		counts[r.Status]++
+		if *asJSON {
+			line, _ := json.Marshal(r) // strings, always encodable
+			fmt.Fprintf(stdout, "%s\n", line)
+			return
+		}
+		fmt.Fprintf(stdout, "  %-11s  %-15s  %s\n", r.Status, r.Name, strings.TrimLeft(indent(r.About, 32, 78), " "))
+		if r.Said != "" {
+			fmt.Fprintf(stdout, "%31s it is %s\n", "", r.Said)
+		}
+		if r.Got != "" {
+			fmt.Fprintln(stdout, indent("but: "+r.Got, 32, 78))
+		}
+	})
+	if err := ctx.Err(); err != nil {
+		return fail(stderr, checker.ExitHarness, "worker-check: interrupted")
+	}
+	if !*asJSON {
+		fmt.Fprintf(stdout, "\n%d ok, %d FAILED, %d not claimed, %d not reached\n",
+			counts[external.Passed], counts[external.Failed], counts[external.NotClaimed], counts[external.NotReached])
+	}
+	if !passed {
+		return checker.ExitUnexpected
+	}
+	return checker.ExitExpected
+}
+
+// checkedOn is the Redis server that a worker is checked on.
+type checkedOn struct {
+	name, url string
+	close     func()
+}
+
+// checkServer starts a redis-server, or a miniredis if there is none.
+func checkServer(ctx context.Context) (checkedOn, error) {
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		s, err := redisserver.Start(ctx, redisserver.Options{})
+		if err != nil {
+			return checkedOn{}, err
+		}
+		return checkedOn{"redis-server " + s.Version(), "redis://" + s.Addr(), func() { s.Close() }}, nil
+	}
+	m := miniredis.NewMiniRedis()
+	if err := m.Start(); err != nil {
+		return checkedOn{}, err
+	}
+	done := make(chan struct{})
+	go passTime(m, done)
+	return checkedOn{"miniredis (no redis-server is on PATH)", "redis://" + m.Addr(), func() { close(done); m.Close() }}, nil
+}
+
+// passTime has a miniredis's keys expire in real time, to a few milliseconds.
+func passTime(m *miniredis.Miniredis, done <-chan struct{}) {
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for last := time.Now(); ; {
+		select {
+		case now := <-tick.C:
+			m.FastForward(now.Sub(last))
+			last = now
+		case <-done:
+			return
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package external
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// check runs some checks on a worker of this test binary, all of them if none are named.
+func runChecks(t *testing.T, name string, l limits, names ...string) map[string]Result {
+	t.Helper()
+	some := checks
+	if names != nil {
+		some = slices.DeleteFunc(slices.Clone(checks), func(c check) bool {
+			return !slices.Contains(append(names, "hello", "start"), c.name)
+		})
+	}
+	results := map[string]Result{}
+	passed := some.try(t.Context(), worker(name), redisURL(t), l, func(r Result) {
+		if !passes(r.Status) && (r.Got == "") != (r.Status != Failed) {
+			t.Errorf("%+v", r)
+		}
+		results[r.Name] = r
+	})
+	for _, r := range results {
+		if r.Status == Failed && passed {
+			t.Errorf("%s passed, and %s failed", name, r.Name)
+		}
+	}
+	if len(results) != len(some) {
+		t.Errorf("%d results of %d checks", len(results), len(some))
+	}
+	return results
+}
+
+func passes(s Status) bool { return s == Passed || s == NotClaimed }
+
+func TestAGoodWorkerPassesEveryCheck(t *testing.T) {
+	t.Parallel()
+	for name, r := range runChecks(t, "good", usual) {
+		if r.Status != Passed {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+func TestWhatIsNotClaimedIsNotChecked(t *testing.T) {
+	t.Parallel()
+	results := runChecks(t, "modest", usual, "lock and unlock", "fencing", "cancel")
+	for name, want := range map[string]Status{"lock and unlock": Passed, "fencing": NotClaimed, "cancel": Passed} {
+		if got := results[name]; got.Status != want {
+			t.Errorf("%+v; want %s", got, want)
+		}
+	}
+}
+
+func TestChecksFindWhatIsWrongWithALock(t *testing.T) {
+	for _, c := range []struct{ name, check, want string }{
+		{"lets everybody in", "threads", `a:2: tryLock of the lock that another holds was answered "acquired"; right: "busy"`},
+		{"lets everybody in", "processes", `b:1: tryLock of the lock that another holds was answered "acquired"; right: "busy"`},
+		{"waits, whatever was asked", "processes", `tryLock of the lock that another holds was not answered within`},
+		{"never waits", "lease", `was answered "busy"; right: "acquired"`},
+		{"gives up early", "waiting", `; right: when that time is over`},
+		{"leases for ever", "lease", `lock, of a lock that is free or soon free, was not answered within`},
+		{"leases for ever", "death", `was not answered within`},
+		{"leases too short", "lease", `after another did with a lease of 400ms; right: not before that is over`},
+		{"no watchdog", "watchdog", `was answered "acquired"; right: "busy"`},
+		{"one token for all", "fencing", `the token 1 was granted after 1; right: a greater one`},
+		{"polite to strangers", "not held", `a:1: unlock of a lock that it does not hold was answered "released" (`},
+		{"forces nothing", "force", `forceUnlock was answered "notHeld"; right: "released"`},
+		{"counts badly", "inspect", `a:1: holdCount was answered with the value 1; right: 2`},
+		{"deaf", "lost", `and it was not told; right: {"lost":`},
+		{"lets its holder out", "reentrant", `was answered "busy"; right: "acquired"`},
+		{"re-enters too short", "keeps-longest", `was answered "acquired"; right: "busy"`},
+		{"mute", "lock and unlock", `tryLock of the free lock was not answered within 1.5s; right: "acquired"`},
+		{"dies when called", "lock and unlock", `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`},
+		{"does not end", "hello", `it did not end within 300ms of the end of its input`},
+		{"cannot cancel", "cancel", `lock was cancelled, and not answered within 1s; right: "failed" or "unknown"`},
+		{"needs Redis", "no Redis", `it ended: exit status 5`},
+		{"talks to stderr", "end", `bytes to stderr; right: less than 1048576`},
+	} {
+		t.Run(c.name+"/"+c.check, func(t *testing.T) {
+			t.Parallel()
+			l := usual
+			if strings.Contains(c.want, "within") {
+				l.answer, l.end = brief.answer, brief.end
+			}
+			results := runChecks(t, c.name, l, c.check)
+			if got := results[c.check]; got.Status != Failed || !strings.Contains(got.Got, c.want) {
+				t.Errorf("%+v\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+func TestAfterAVitalCheckFailedTheOthersAreNotReached(t *testing.T) {
+	t.Parallel()
+	results := runChecks(t, "dead", usual)
+	for name, r := range results {
+		if want := NotReached; name != "hello" && r.Status != want {
+			t.Errorf("%+v; want %s", r, want)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// brief are limits for workers that are known to exceed them.
+var brief = limits{start: time.Second, end: 300 * time.Millisecond, cancel: time.Second, linger: 300 * time.Millisecond, answer: 1500 * time.Millisecond}
+
+// redisURL is that of a Redis whose keys expire in real time.
+func redisURL(t *testing.T) string {
+	t.Helper()
+	m := miniredis.RunT(t)
+	done := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for last := time.Now(); ; {
+			select {
+			case now := <-tick.C:
+				m.FastForward(now.Sub(last))
+				last = now
+			case <-done:
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { close(done); <-stopped })
+	return "redis://" + m.Addr()
+}
+
+// open opens a worker of this test binary, and returns what it fails with, too.
+func open(t *testing.T, name string, l limits) (subjects.Client, chan error, error) {
+	t.Helper()
+	failures := make(chan error, 10)
+	s, err := subject(Prefix+worker(name), l)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := s.Open(subjects.Env{Addr: redisURL(t), ID: "c1", WatchdogTimeout: 30 * time.Second, Fail: func(err error) { failures <- err }})
+	if err == nil {
+		t.Cleanup(func() { c.Close() })
+	}
+	return c, failures, err
+}
+
+// good opens the reference lock.
+func good(t *testing.T) *client {
+	t.Helper()
+	c, _, err := open(t, "good", usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*client)
+}
+
+func TestAGoodWorkerIsASubject(t *testing.T) {
+	s, err := Subject(Prefix + worker("good"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := reference().Abilities; !s.External || !slices.Equal(s.Abilities, want) || s.About != "rlock-hardened 1" {
+		t.Errorf("%+v; want the abilities %q", s, want)
+	}
+	if _, err := s.Open(subjects.Env{ID: "c1"}); err == nil || !strings.Contains(err.Error(), "no server that a process could dial") {
+		t.Errorf("opened where there is no address: %v", err)
+	}
+	ctx := t.Context()
+	c := good(t)
+	l, me := c.Lock("l"), c.Owner(1)
+	a := l.Acquire(ctx, me, subjects.Request{})
+	if a.Outcome != history.Acquired || a.Token == 0 || me != "c1:1" {
+		t.Errorf("%s acquires: %+v", me, a)
+	}
+	left := l.(subjects.Inspector).Inspect(ctx, history.RemainingTTL, me)
+	if ttl := time.Duration(left.Value); left.Outcome != history.OK || ttl <= 20*time.Second || ttl > 30*time.Second {
+		t.Errorf("remaining TTL: %+v; want the watchdog's", left)
+	}
+	lost := l.(subjects.Loser).Lost(me)
+	select {
+	case <-lost:
+		t.Error("lost at once")
+	default:
+	}
+	if a := l.(subjects.ForceReleaser).ForceRelease(ctx); a.Outcome != history.Released {
+		t.Errorf("forced release: %+v", a)
+	}
+	<-lost
+	if a := l.Release(ctx, me); a.Outcome != history.NotHeld || a.Err == nil {
+		t.Errorf("release of what was lost: %+v", a)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if a := l.Acquire(ctx, me, subjects.Request{}); a.Outcome != history.Failed {
+		t.Errorf("acquire after Close: %+v", a)
+	}
+}
+
+func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
+	for name, want := range map[string]string{
+		"garbage hello":      `that is no message (invalid character 'H' looking for beginning of value): "Hello, world!"`,
+		"no hello":           `its first line must be its hello`,
+		"old hello":          `it speaks version 7 of the protocol, not 1`,
+		"nameless":           `its hello must say its name and version`,
+		"boastful":           `its hello claims "immortality"; there are reentrant,`,
+		"garbage":            `"acquired!"`,
+		"long garbage":       `blah "… (5000 bytes)`,
+		"two values":         `more than one JSON value`,
+		"misspelt":           `unknown field "tokne"`,
+		"a number for words": `cannot unmarshal number`,
+		"empty":              `neither an answer (with an id) nor the notice of a loss (lost, owner): "{}"`,
+		"second hello":       `neither an answer`,
+		"endless line":       `a line of more than 65536 bytes: "xxx`,
+		"wrong outcome":      `it answered lock with the outcome "released", which it cannot have`,
+		"invented outcome":   `the outcome "granted"`,
+		"no token":           `it claims fencing, but acquired without a token`,
+		"unknown id":         `it answered request 99, which there was not: "{\"id\":99`,
+		"negative id":        `it answered request -2, which there was not`,
+		"twice":              `it answered request 2 a second time: "{\"id\":2,`,
+		"half a line":        `it ended in the middle of the line "{\"id\":2,\"o": exit status 0`,
+		"lost, unclaimed":    `it told of a loss, but does not claim lost`,
+		"silent":             `it said no hello within 1s`,
+		"dead":               `it ended: exit status 3; it wrote to stderr "no such luck"`,
+		"refuses":            `it cannot start: no Redis for me`,
+		"does not start":     `did not answer start within 1s`,
+		"dies when called":   `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`,
+		"floods stderr":      `it ended: exit status 4; it wrote 19660808 bytes to stderr, the last of them "noise\nnoise\nthe end"`,
+		"closes its output":  `it has closed its standard output`,
+		"closes its input":   `it has closed its standard input`,
+		"does not end":       `it did not end within 300ms of the end of its input`,
+		"fickle":             `its hello claims ["force"], and that of another process of it []`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "fickle" {
+				name += "@" + filepath.Join(t.TempDir(), "seen")
+			}
+			l := usual
+			if strings.Contains(want, "within") || strings.Contains(want, "has closed") {
+				l = brief
+			}
+			c, failures, err := open(t, name, l)
+			if err == nil {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				a := c.Lock("l").Acquire(ctx, c.Owner(1), subjects.Request{Forever: true})
+				select {
+				case err = <-failures: // the answer may have come before what is wrong
+				case <-ctx.Done():
+				}
+				if a.Outcome != history.Acquired && !errors.Is(a.Err, err) {
+					t.Errorf("the call was told %+v", a)
+				}
+			}
+			if err == nil {
+				t.Fatal("nothing was wrong")
+			}
+			if !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `worker "`) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+func TestAProgramThatCannotBeStarted(t *testing.T) {
+	notExecutable := filepath.Join(t.TempDir(), "worker")
+	if err := os.WriteFile(notExecutable, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for command, want := range map[string]string{
+		"":                    "no command; right is for example exec:./my-worker",
+		"no-such-worker":      "executable file not found",
+		"/nowhere/worker":     "no such file",
+		notExecutable + " -v": "permission denied",
+	} {
+		if _, err := Subject(Prefix + command); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want %s", command, err, want)
+		}
+	}
+}
+
+func TestAMuteWorkerBlocksItsCallUntilTheContextEnds(t *testing.T) {
+	c, failures, err := open(t, "mute", usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	a := c.Lock("l").Acquire(ctx, c.Owner(1), subjects.Request{Forever: true})
+	if a.Outcome != history.Unknown || !errors.Is(a.Err, context.Canceled) {
+		t.Errorf("the call was told %+v", a)
+	}
+	if err := c.Close(); err != nil || len(failures) > 0 {
+		t.Errorf("%v, %d failures; want none: to be slow is no failure", err, len(failures))
+	}
+}
+
+func TestACancelledCallIsGivenUp(t *testing.T) {
+	c := good(t)
+	l := c.Lock("l")
+	if a := l.Acquire(t.Context(), c.Owner(1), subjects.Request{}); a.Outcome != history.Acquired {
+		t.Fatalf("%+v", a)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	a := l.Acquire(ctx, c.Owner(2), subjects.Request{Forever: true})
+	if a.Outcome != history.Failed || errors.Is(a.Err, context.DeadlineExceeded) {
+		t.Errorf("the call was told %+v; want the worker's own answer", a)
+	}
+}
+
+func TestAProcessIsPausedAndResumed(t *testing.T) {
+	c := good(t)
+	l := c.Lock("l")
+	if err := c.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	answers := make(chan subjects.Answer, 1)
+	go func() { answers <- l.Acquire(t.Context(), c.Owner(1), subjects.Request{}) }()
+	select {
+	case a := <-answers:
+		t.Errorf("answered while it was paused: %+v", a)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if err := c.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-answers; a.Outcome != history.Acquired {
+		t.Errorf("%+v", a)
+	}
+	if err := c.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Close(); err != nil { // which resumes it
+		t.Error(err)
+	}
+}
+
+func TestAKilledProcessEndsItsCallsAndIsNoFailure(t *testing.T) {
+	for _, paused := range []bool{false, true} {
+		c, failures, err := open(t, "good", usual)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := c.(subjects.Process)
+		held, waits := c.Lock("l"), make(chan subjects.Answer, 1)
+		held.Acquire(t.Context(), c.Owner(1), subjects.Request{})
+		go func() { waits <- c.Lock("l").Acquire(t.Context(), c.Owner(2), subjects.Request{Forever: true}) }()
+		// One more question and answer, so that the call is under way.
+		held.(subjects.Inspector).Inspect(t.Context(), history.IsLocked, c.Owner(1))
+		if paused {
+			if err := p.Pause(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if a := <-waits; a.Outcome != history.Unknown && a.Outcome != history.Failed || !errors.Is(a.Err, errKilled) {
+			t.Errorf("the waiting call was told %+v", a)
+		}
+		if a := held.Release(t.Context(), c.Owner(1)); a.Outcome != history.Failed || !errors.Is(a.Err, errKilled) {
+			t.Errorf("a call after the kill was told %+v", a)
+		}
+		if err := c.Close(); err != nil || len(failures) > 0 {
+			t.Errorf("%v, %d failures; want none", err, len(failures))
+		}
+	}
+}

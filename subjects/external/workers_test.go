@@ -1,0 +1,196 @@
+package external
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// The test binary is also every worker that the tests start.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == "as-worker" {
+		asWorker(strings.Join(os.Args[2:], " "))
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// worker is the command of a worker in this test binary.
+func worker(name string) string { return os.Args[0] + " as-worker " + name }
+
+func asWorker(name string) {
+	if bend, ok := bends[name]; ok {
+		_ = Serve(os.Stdin, os.Stdout, bentBy(bend), "1")
+		return
+	}
+	if say, ok := liars[name]; ok {
+		_ = Serve(os.Stdin, &editor{out: os.Stdout, edit: say}, reference(), "1")
+		return
+	}
+	name, arg, _ := strings.Cut(name, "@")
+	others[name](arg)
+}
+
+func reference() subjects.Subject {
+	s, _ := subjects.Find("rlock-hardened")
+	return s
+}
+
+// editor changes the lines of a good worker: the first is its hello, the second its answer to start,
+// the third and on those to calls.
+type editor struct {
+	out  io.Writer
+	line int
+	edit func(line int, text string) string
+}
+
+func (e *editor) Write(b []byte) (int, error) {
+	e.line++
+	_, err := io.WriteString(e.out, e.edit(e.line, string(b)))
+	return len(b), err
+}
+
+// replacing replaces the text of one line by another.
+func replacing(line int, by string) func(int, string) string {
+	return func(n int, text string) string {
+		if n == line {
+			return by
+		}
+		return text
+	}
+}
+
+// in replaces part of a line.
+func in(line int, old, by string) func(int, string) string {
+	return func(n int, text string) string {
+		if n == line {
+			if !strings.Contains(text, old) {
+				panic(text)
+			}
+			return strings.Replace(text, old, by, 1)
+		}
+		return text
+	}
+}
+
+// liars break the protocol in a line that they write.
+var liars = map[string]func(line int, text string) string{
+	"garbage hello":      replacing(1, "Hello, world!\n"),
+	"no hello":           replacing(1, `{"id":1,"outcome":"ok"}`+"\n"),
+	"old hello":          in(1, `"hello":1`, `"hello":7`),
+	"nameless":           in(1, `"name":"rlock-hardened"`, `"name":""`),
+	"boastful":           in(1, `"fencing"`, `"immortality"`),
+	"garbage":            replacing(3, "acquired!\n"),
+	"long garbage":       replacing(3, strings.Repeat("blah ", 1000)+"\n"),
+	"two values":         in(3, "\n", " {}\n"),
+	"misspelt":           in(3, `"token"`, `"tokne"`),
+	"a number for words": in(3, `"acquired"`, `1`),
+	"empty":              replacing(3, "{}\n"),
+	"second hello":       replacing(3, `{"hello":1,"name":"x","version":"1"}`+"\n"),
+	"endless line":       replacing(3, strings.Repeat("x", longestLine+1)),
+	"wrong outcome":      in(3, `"acquired"`, `"released"`),
+	"invented outcome":   in(3, `"acquired"`, `"granted"`),
+	"no token":           replacing(3, `{"id":2,"outcome":"acquired"}`+"\n"),
+	"unknown id":         in(3, `"id":2`, `"id":99`),
+	"negative id":        in(3, `"id":2`, `"id":-2`),
+	"twice": func(line int, text string) string {
+		if line == 3 {
+			return text + text
+		}
+		return text
+	},
+	"half a line": func(line int, text string) string {
+		if line == 3 {
+			os.Stdout.WriteString(text[:10])
+			os.Exit(0)
+		}
+		return text
+	},
+	"lost, unclaimed": func(line int, text string) string {
+		switch line {
+		case 1:
+			return strings.Replace(text, `"lost",`, "", 1)
+		case 3:
+			return `{"lost":"l","owner":"c1:1"}` + "\n"
+		}
+		return text
+	},
+}
+
+// others are workers that go wrong in other ways.
+var others = map[string]func(arg string){
+	"silent": func(string) { time.Sleep(time.Hour) },
+	"dead":   func(string) { fmt.Fprintln(os.Stderr, "no such luck"); os.Exit(3) },
+	"refuses": func(string) {
+		said(`{"id":1,"outcome":"failed","error":"no Redis for me"}`)
+		io.Copy(io.Discard, os.Stdin)
+	},
+	"dies when called": func(string) {
+		said(`{"id":1,"outcome":"ok"}`)
+		heard()
+		panic("out of cheese")
+	},
+	"floods stderr": func(string) {
+		said(`{"id":1,"outcome":"ok"}`)
+		heard()
+		flood := bytes.Repeat([]byte("noise\n"), 1<<16)
+		for range 50 {
+			os.Stderr.Write(flood)
+		}
+		fmt.Fprintln(os.Stderr, "the end")
+		os.Exit(4)
+	},
+	"mute": func(string) { said(`{"id":1,"outcome":"ok"}`); io.Copy(io.Discard, os.Stdin) },
+	"closes its output": func(string) {
+		said(`{"id":1,"outcome":"ok"}`)
+		heard()
+		os.Stdout.Close()
+		time.Sleep(time.Hour)
+	},
+	"closes its input": func(string) {
+		said("")
+		os.Stdin.Close()
+		fmt.Println(`{"id":1,"outcome":"ok"}`)
+		time.Sleep(time.Hour)
+	},
+	"does not start": func(string) { said(""); time.Sleep(time.Hour) },
+	"does not end":   func(string) { _ = Serve(os.Stdin, os.Stdout, reference(), "1"); time.Sleep(time.Hour) },
+	"fickle": func(seen string) {
+		if _, err := os.Stat(seen); err != nil {
+			_ = os.WriteFile(seen, nil, 0o666)
+			said("")
+			return
+		}
+		fmt.Println(`{"hello":1,"name":"x","version":"1","abilities":["force"]}`)
+		heard()
+	},
+}
+
+// said says hello, hears start, and answers.
+func said(answer string) {
+	fmt.Println(`{"hello":1,"name":"x","version":"1"}`)
+	if !heard() {
+		os.Exit(0) // it was only to say hello
+	}
+	if answer != "" {
+		fmt.Println(answer)
+	}
+}
+
+// heard reads a line.
+func heard() bool {
+	for b := make([]byte, 1); ; {
+		switch n, _ := os.Stdin.Read(b); {
+		case n == 0:
+			return false
+		case b[0] == '\n':
+			return true
+		}
+	}
+}
