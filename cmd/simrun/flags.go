@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/external"
 )
 
 // order is what the user asked for.
@@ -133,6 +134,9 @@ func (o *order) readPlan() error {
 }
 
 func (o *order) checkSubject() error {
+	if strings.HasPrefix(o.subject, external.Prefix) {
+		return fmt.Errorf("-subject %s: a process of its own cannot run in virtual time; simrun worker-check tries it", o.subject)
+	}
 	if _, ok := subjects.Find(o.subject); !ok && o.subject != everything {
 		return unknown("subject", o.subject, subjectNames())
 	}

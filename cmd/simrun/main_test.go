@@ -99,6 +99,10 @@ func TestBadUsageIsOneHelpfulLineAndExit254(t *testing.T) {
 		{"-plan " + file, "-plan " + file},
 		{"-plan " + bad, `$.clients[0].threads[0].steps[0].do: unknown action "lick"`},
 		{"-plan " + filepath.Join(dir, "none.json"), "no such file"},
+		{"-scenario baseline -subject exec:./worker", "a process of its own cannot run in virtual time"},
+		{"worker-check", "say which program"},
+		{"worker-check -v ./worker", "-v"},
+		{"worker-check ./no-such-worker", "no such file"},
 		{"list -q", "-q"},
 		{"list everything", `stray argument "everything"`},
 	} {
