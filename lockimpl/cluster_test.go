@@ -163,6 +163,7 @@ func (c *cluster) move(t *testing.T, slot, from, to int) {
 
 // RedissonLockTest.testInCluster, and what issue 3 asks of locks in a Cluster.
 func TestInCluster(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := newCluster(t, 0)
 	names := c.names(t)
 	for _, property := range []struct {
@@ -351,6 +352,7 @@ func (c *cluster) subscribed(channel string) error {
 
 // RedissonLockTest.testLockFailoverInCluster: lock and unlock thirty times while a replica takes over.
 func TestLockFailoverInCluster(t *testing.T) {
+	t.Parallel() // it mostly waits
 	c := newCluster(t, 1)
 	heir := c.nodes[3]
 	replicates := func(what string) {

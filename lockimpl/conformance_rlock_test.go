@@ -18,8 +18,7 @@ import (
 //   - testLockUninterruptibly: in Go a call is interruptible if its context is; testKeepsWaiting
 //     asks the rest.
 //   - testLockListener: listeners are keyspace notifications and no part of the lock.
-//   - testLockFailoverInCluster: needs a failover, which is the harness's business;
-//     testInCluster, against a real server, is in cluster_test.go.
+//   - testInCluster and testLockFailoverInCluster need real servers: they are in cluster_test.go.
 //   - testWriteLockAfterTimeout, testReadLockAfterTimeout: there is no read-write lock.
 var rlockProperties = []struct {
 	name string
