@@ -8,13 +8,15 @@ import (
 )
 
 // endless is a history of n operations that is made while it is read: no copy of its text exists.
-func endless(n int) io.Reader {
+func endless(n int) *io.PipeReader {
 	r, w := io.Pipe()
 	go func() {
 		fmt.Fprintln(w, `{"record":"header","version":1,"clock":"monotonic","world":"w","subject":"s","seed":0}`)
 		for i := range n {
-			fmt.Fprintf(w, `{"record":"op","id":%d,"client":"client-%d","owner":"client-%d:1","lock":"order:42","kind":"tryLock","wait":1000000000,"lease":30000000000,"call":%d,"return":%d,"outcome":"busy"}`+"\n",
-				i+1, i%32, i%32, i*100, i*100+50)
+			if _, err := fmt.Fprintf(w, `{"record":"op","id":%d,"client":"client-%d","owner":"client-%d:1","lock":"order:42","kind":"tryLock","wait":1000000000,"lease":30000000000,"call":%d,"return":%d,"outcome":"busy"}`+"\n",
+				i+1, i%32, i%32, i*100, i*100+50); err != nil {
+				return
+			}
 		}
 		w.Close()
 	}()

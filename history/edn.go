@@ -29,7 +29,10 @@ import (
 //     their records to the next with the same :f.
 //
 // Without :time, the order of the records is taken for the time.
-func LoadEDN(r io.Reader) (*History, error) {
+func LoadEDN(r io.Reader) (*History, error) { return Limit(0).LoadEDN(r) }
+
+// LoadEDN is the function [LoadEDN] within the limit.
+func (n Limit) LoadEDN(r io.Reader) (*History, error) {
 	j := jepsen{
 		h:       &History{Header: Header{Version: Version, Clock: "jepsen", World: "jepsen", Subject: "jepsen", Abilities: []string{"reentrant"}}},
 		pending: map[string]int{}, holds: map[string]int{}, faults: map[string]int{}, at: -1,
@@ -45,6 +48,9 @@ func LoadEDN(r io.Reader) (*History, error) {
 		}
 		if what := j.record(form, line); what != "" {
 			return nil, &LineError{line, what}
+		}
+		if n.exceeded(j.h) {
+			return nil, fmt.Errorf("line %d: %w", line, ErrTooLong)
 		}
 	}
 	if j.records == 0 {

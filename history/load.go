@@ -3,11 +3,12 @@ package history
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 )
 
 // Load reads a history, and a server log if its lines are among the records or in further readers.
@@ -16,8 +17,19 @@ import (
 // line of a reader is cut off. An Op that appears again replaces its earlier record.
 //
 // Lines are read one by one: what is kept is the records, not the text.
-func Load(readers ...io.Reader) (*History, error) {
-	l := loader{h: &History{}, index: map[int64]int{}, strings: map[string]string{}}
+func Load(readers ...io.Reader) (*History, error) { return Limit(0).Load(readers...) }
+
+// A Limit is how many records of a history may be kept in memory; 0 is any number. Its methods are
+// the functions of their names, except that one record too many is [ErrTooLong], which ends the
+// reading. A record takes about 250 bytes, and judging it up to three times that.
+type Limit int
+
+// ErrTooLong is reported by the methods of [Limit], with the line of the first record too many.
+var ErrTooLong = errors.New("too many records to keep in memory")
+
+// Load is the function [Load] within the limit.
+func (n Limit) Load(readers ...io.Reader) (*History, error) {
+	l := loader{h: &History{}, limit: n, index: map[int64]int{}, strings: map[string]string{}}
 	var truncated error
 	for i, r := range readers {
 		l.first, l.served = i == 0, 0
@@ -33,8 +45,16 @@ func Load(readers ...io.Reader) (*History, error) {
 	if err := l.tokens(); err != nil {
 		return nil, err
 	}
-	sort.SliceStable(l.h.Ops, func(i, j int) bool { return l.h.Ops[i].Call < l.h.Ops[j].Call })
+	byCall := func(a, b Op) int { return cmp.Compare(a.Call, b.Call) }
+	if !slices.IsSortedFunc(l.h.Ops, byCall) {
+		slices.SortStableFunc(l.h.Ops, byCall)
+	}
 	return l.h, truncated
+}
+
+// exceeded reports whether a history has too many records.
+func (n Limit) exceeded(h *History) bool {
+	return n > 0 && len(h.Ops)+len(h.Events)+len(h.Faults)+len(h.Served) > int(n)
 }
 
 // MaxLine is the length of a line, in bytes, that is taken for a mistake: a file that is no
@@ -43,6 +63,7 @@ const MaxLine = 16 << 20
 
 type loader struct {
 	h       *History
+	limit   Limit
 	first   bool              // the reader must begin with a header
 	index   map[int64]int     // op id -> position in h.Ops
 	lines   []int32           // of the first record of each op
@@ -80,6 +101,9 @@ func (l *loader) read(r io.Reader) error {
 		}
 		if what := l.line(line, n); what != "" {
 			return &LineError{n, what}
+		}
+		if l.limit.exceeded(l.h) {
+			return fmt.Errorf("line %d: %w", n, ErrTooLong)
 		}
 	}
 }

@@ -9,16 +9,19 @@ import (
 )
 
 // Open reads the history in a file, in whatever format [LoadAny] knows; "-" is standard input.
-func Open(path string) (*History, error) {
+func Open(path string) (*History, error) { return Limit(0).Open(path) }
+
+// Open is the function [Open] within the limit.
+func (n Limit) Open(path string) (*History, error) {
 	if path == "-" {
-		return LoadAny(os.Stdin)
+		return n.LoadAny(os.Stdin)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	h, err := LoadAny(f)
+	h, err := n.LoadAny(f)
 	if err != nil {
 		return h, fmt.Errorf("%s: %w", path, err)
 	}
@@ -28,7 +31,10 @@ func Open(path string) (*History, error) {
 // LoadAny reads a history and finds out its format by its beginning: our JSONL ([Load]), which
 // begins with a header, or a Jepsen history in EDN ([LoadEDN]). Errors are as of those; for
 // [ErrTruncated] there is a history too.
-func LoadAny(r io.Reader) (*History, error) {
+func LoadAny(r io.Reader) (*History, error) { return Limit(0).LoadAny(r) }
+
+// LoadAny is the function [LoadAny] within the limit.
+func (n Limit) LoadAny(r io.Reader) (*History, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	begin, err := in.Peek(512)
 	if err != nil && err != io.EOF {
@@ -36,10 +42,10 @@ func LoadAny(r io.Reader) (*History, error) {
 	}
 	begin = bytes.TrimLeft(begin, " \t\r\n,")
 	if bytes.HasPrefix(begin, []byte(`{"`)) || len(begin) == 0 {
-		return Load(in)
+		return n.Load(in)
 	}
 	if bytes.ContainsAny(begin[:1], "{[(#;") {
-		return LoadEDN(in)
+		return n.LoadEDN(in)
 	}
 	return nil, &LineError{1, `neither JSONL (which begins with {"record":"header"}) nor EDN (which begins with {: or [)`}
 }

@@ -17,6 +17,10 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 )
 
+// mostRecords is how many records of a history are kept in memory if nobody says otherwise: with what
+// it takes to judge them, a few gigabytes.
+const mostRecords = 5_000_000
+
 // check judges histories, whoever recorded them: ours, and those that docs/history.md or Jepsen's
 // EDN describe. Nothing is run, and nothing is written but what flags ask for.
 func check(args []string, stdout, stderr io.Writer) int {
@@ -30,6 +34,7 @@ func check(args []string, stdout, stderr io.Writer) int {
 	})
 	budget := f.Duration("budget", checker.DefaultBudget, "`time` that one searching checker may spend on one lock")
 	shrink := f.String("shrink", "", "`file` for the smallest part of a broken history that still breaks the same guarantee")
+	most := f.Int("records", mostRecords, "how `many` records of a history to keep in memory at most; judging one takes about 1 kB")
 	verbose := f.Bool("v", false, "the whole story, and every operation")
 	var asJSON bool
 	var files map[string]string
@@ -45,15 +50,19 @@ func check(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "check: say which histories: simrun check FILE... (- is standard input)")
 	case *budget <= 0:
 		return fail(stderr, checker.ExitUsage, "check: -budget %v: must be more than nothing", *budget)
+	case *most <= 0:
+		return fail(stderr, checker.ExitUsage, "check: -records %d: must be more than nothing", *most)
 	case *shrink != "" && len(paths) > 1:
 		return fail(stderr, checker.ExitUsage, "check: -shrink takes one history, not %d", len(paths))
 	}
 	code := checker.ExitExpected
 	b := reports.Batch{Command: again(append([]string{"check"}, args...))}
 	for _, path := range paths {
-		h, err := openHistory(path)
+		h, err := openHistory(path, history.Limit(*most))
 		if errors.Is(err, history.ErrTruncated) {
 			fail(stderr, 0, "warning: check: %v; the rest is judged", err)
+		} else if errors.Is(err, history.ErrTooLong) {
+			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 1 kB", err, *most)
 		} else if err != nil {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}
@@ -88,13 +97,13 @@ func check(args []string, stdout, stderr io.Writer) int {
 
 // openHistory opens a file, a run's folder, or standard input. A run's own history is read together
 // with the server log beside it.
-func openHistory(path string) (*history.History, error) {
+func openHistory(path string, limit history.Limit) (*history.History, error) {
 	dir := path
 	if filepath.Base(path) == historyFile {
 		dir = filepath.Dir(path)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || path == "-" {
-		return history.Open(path)
+		return limit.Open(path)
 	}
 	h, err := loadHistory(os.DirFS(dir), ".")
 	switch {

@@ -85,6 +85,8 @@ func TestCheckRefusesWhatIsNoHistory(t *testing.T) {
 		{"check overlap", "c:1"},
 		{"check -model fence garbage", "fenced"},
 		{"check -budget -1s garbage", "-budget"},
+		{"check -records 0 overlap", "-records"},
+		{"check -records 1 overlap", "overlap: line 3: too many records to keep in memory: -records 1 is the most"},
 		{"check -shrink x garbage overlap", "one history"},
 		{"check .", "there is no history.jsonl"},
 	} {
