@@ -39,6 +39,7 @@ const (
 	expires
 	lapses // the lease of one setting ends, if it is still the last (implied.go)
 	deletes
+	restores // it is held again, by owner number token, value times
 	setsTTL
 	jumps
 	// Those above change the state, those below only tell it.
@@ -82,7 +83,7 @@ func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
 	events := 0
 	environment := func(until time.Duration) {
 		for ; events < len(l.environment) && l.environment[events].At < until; events++ {
-			if a, ok := eventAction(f, l.environment[events], kind); ok {
+			if a, ok := eventAction(f, l.environment[events], kind, number); ok {
 				a.index = int32(^events)
 				actions = append(actions, a)
 			}
@@ -199,7 +200,7 @@ func queryAction(op *history.Op, a action, last int64) (action, bool) {
 }
 
 // eventAction reduces an event; ok is false when it says nothing of the lock's state.
-func eventAction(f *facts, e *history.Event, kind model.Kind) (a action, ok bool) {
+func eventAction(f *facts, e *history.Event, kind model.Kind, number func(owner string) int32) (a action, ok bool) {
 	at := int64(e.At)
 	a = action{call: at, ret: at, from: at - int64(e.Within), certain: true, early: open, late: open}
 	if e.Since > 0 {
@@ -213,6 +214,11 @@ func eventAction(f *facts, e *history.Event, kind model.Kind) (a action, ok bool
 		}
 	case history.Delete:
 		a.verb = deletes
+	case history.Restore:
+		a.verb, a.token, a.value = restores, int64(number(e.Owner)), e.Count
+		if e.Deadline > 0 && kind.Leases() {
+			a.early, a.late = int64(e.Deadline), int64(e.Deadline)
+		}
 	case history.ForceTTL:
 		if a.verb = setsTTL; e.Deadline > 0 {
 			a.early, a.late = int64(e.Deadline), int64(e.Deadline)
@@ -224,7 +230,7 @@ func eventAction(f *facts, e *history.Event, kind model.Kind) (a action, ok bool
 	default:
 		return a, false
 	}
-	return a, kind.Leases() || a.verb == deletes
+	return a, kind.Leases() || a.verb == deletes || a.verb == restores
 }
 
 // plus adds, and lets open be open.

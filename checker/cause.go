@@ -93,8 +93,13 @@ func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
 		if (e.Kind == history.Restart || e.Kind == history.Failover) && t.from <= e.At && e.At <= t.to {
-			return Cause{Class: ServerLost, Assumption: true,
+			c := Cause{Class: ServerLost, Assumption: true,
 				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}
+			if back := t.endEvent; back.Kind == history.Restore {
+				c.Text = fmt.Sprintf("the server forgot the hold of %s on %s in the %s at %s, and took it for held by %s again",
+					t.owner, l.name, e.Kind, Stamp(e.At), back.Owner)
+			}
+			return c
 		}
 	}
 	c := Cause{Class: KeyLost, Assumption: true}

@@ -302,7 +302,7 @@ func (s *search) helps(x *action) bool {
 		return true
 	}
 	switch x.verb {
-	case findsBusy, findsHeld, findsTTL, findsNotMine, isLeft, forces, expires, lapses, deletes, setsTTL, jumps:
+	case findsBusy, findsHeld, findsTTL, findsNotMine, isLeft, forces, expires, lapses, deletes, restores, setsTTL, jumps:
 		return true
 	}
 	return false
@@ -328,7 +328,7 @@ func (s *search) escapes(owner, j int32) bool {
 		switch a := &c.actions[k]; a.verb {
 		case releases, decrements:
 			found = a.owner == owner && k != j
-		case forces, expires, lapses, deletes:
+		case forces, expires, lapses, deletes, restores:
 			found = true
 		}
 		return !found

@@ -22,7 +22,7 @@ import (
 //
 // Where a choice is left that is not best for all (a grant around an expiry, who asks for free
 // time, whether a call that never returned took effect), one is made. A history that fits then is legal; one that does not is left to others.
-// So is what it knows nothing of: unknown outcomes that close, forced releases, times to live,
+// So is what it knows nothing of: unknown outcomes that close, forced releases, holds brought back, times to live,
 // changed clocks.
 //
 // That a history without such choices which does not fit is illegal follows from 1 to 5: each
@@ -102,7 +102,7 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 				return Undecided, false
 			}
 			v.kills = append(v.kills, kill{at: a.call, expires: a.verb == expires})
-		case forces, lapses, setsTTL, jumps, findsTTL, isLeft:
+		case forces, lapses, restores, setsTTL, jumps, findsTTL, isLeft:
 			return Undecided, false
 		default:
 			if !a.certain {

@@ -193,7 +193,7 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 func (f *facts) deadHolds(l *lockFacts, found *violations) {
 	for _, t := range l.tenures {
 		died, dead := f.died[t.client]
-		if !dead || died < t.from || died > t.to {
+		if !dead || died < t.from || died > t.to || t.restored {
 			continue
 		}
 		var lease time.Duration
@@ -252,6 +252,10 @@ func (l *lockFacts) calls(owner string, from, to time.Duration) bool {
 }
 
 func (f *facts) orphaned(t *tenure) Cause {
+	if t.restored {
+		return Cause{Class: ServerLost, Assumption: true,
+			Text: fmt.Sprintf("a replica had brought back at %s a hold that %s had given back", Stamp(t.from), t.owner)}
+	}
 	for _, s := range t.sets {
 		if s.op != nil && s.op.Kind.Acquires() && s.op.Outcome == history.Unknown {
 			c := Cause{Class: LostMessage, Text: fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID)}

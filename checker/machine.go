@@ -77,6 +77,8 @@ func (m machine) step(s state, a *action) (state, bool) {
 		}
 	case deletes:
 		next = state{token: s.token}
+	case restores:
+		next = state{owner: int32(a.token), count: int32(a.value), early: a.early, late: a.late, token: s.token}
 	case setsTTL:
 		if held {
 			next.early, next.late = a.early, a.late

@@ -17,7 +17,7 @@ func TestMachineIsTheModel(t *testing.T) {
 		history.IsLocked, history.IsHeldBy, history.HoldCount, history.RemainingTTL}
 	outcomes := []history.Outcome{history.Acquired, history.Busy, history.Decremented, history.Released, history.NotHeld,
 		history.Renewed, history.OK, history.Unknown}
-	events := []history.EventKind{history.Expire, history.Delete, history.ForceTTL, history.ClockJump, history.Leftover}
+	events := []history.EventKind{history.Expire, history.Delete, history.ForceTTL, history.Restore, history.ClockJump, history.Leftover}
 	moment := func() time.Duration { return time.Duration(r.IntN(30)) * ms }
 	legal := map[bool]int{}
 	for range 300000 {
@@ -48,8 +48,8 @@ func TestMachineIsTheModel(t *testing.T) {
 		var err error
 		ok := false
 		if r.IntN(4) == 0 {
-			e := history.Event{At: moment(), Kind: events[r.IntN(len(events))], By: moment(), Deadline: moment()}
-			a, ok = eventAction(&facts{h: &history.History{}}, &e, kind)
+			e := history.Event{At: moment(), Kind: events[r.IntN(len(events))], By: moment(), Deadline: moment(), Owner: owners[1+r.IntN(2)], Count: 1 + r.Int64N(3)}
+			a, ok = eventAction(&facts{h: &history.History{}}, &e, kind, func(o string) int32 { return number(model.State{Owner: o}).owner })
 			if e.Kind == history.Delete {
 				e.At = 0
 			}

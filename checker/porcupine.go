@@ -143,7 +143,7 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 // porcupineNeeds reports whether an event says anything about the lock's state.
 func porcupineNeeds(e *history.Event) bool {
 	switch e.Kind {
-	case history.Expire, history.Delete, history.ForceTTL, history.ClockJump, history.Leftover:
+	case history.Expire, history.Delete, history.ForceTTL, history.Restore, history.ClockJump, history.Leftover:
 		return true
 	}
 	return false

@@ -52,6 +52,9 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		}
 		if a.owner == 0 && !a.verb.reads() || a.verb == forces {
 			latest = max(latest, a.ret)
+			if a.verb == restores {
+				latest = open // from then on an owner may have more holds than its answers say
+			}
 			p.strikes = append(p.strikes, strike{a.call, latest})
 		}
 		if a.owner == 0 {

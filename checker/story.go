@@ -138,6 +138,13 @@ func ending(fault *history.Fault) string {
 func (t *teller) holds(l *lockFacts) {
 	believers := sweep{rest: l.beliefs}
 	for _, h := range l.tenures { // by their beginnings
+		if h.restored {
+			t.add(h.from, "server", Key, scoreKey, l.name, []string{h.owner}, "has %s held by %s again, as the replica knew it", l.name, h.owner)
+			if !h.open {
+				t.ending(l, h)
+			}
+			continue
+		}
 		lease := "no lease"
 		if h.grant.Lease > 0 {
 			lease = "a lease of " + short(h.grant.Lease)
@@ -171,6 +178,10 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 		still = fmt.Sprintf("; %s does not know", h.owner)
 	}
 	switch op := h.endOp; {
+	case h.restored && h.endEvent != nil && h.endEvent.Kind == history.Expire:
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the lease that %s had on %s ends", h.owner, l.name)
+	case h.endEvent != nil && h.endEvent.Kind == history.Restore:
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the hold of %s on %s is gone: the replica does not know it%s", h.owner, l.name, still)
 	case h.endEvent != nil && h.outside:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the key of %s is gone under its holder %s", l.name, h.owner)
 	case h.endEvent != nil:

@@ -28,6 +28,7 @@ type tenure struct {
 	endOp    *history.Op
 	endAgain bool // endOp had taken effect before
 	endEvent *history.Event
+	restored bool // a replica brought it back: grant is that of an earlier tenure of its owner
 	outside  bool // the key was taken away, rather than released or expired with its lease
 }
 
@@ -55,7 +56,10 @@ func match(l *lockFacts) {
 		byAcquire[b.acquire] = b
 	}
 	for _, t := range l.tenures {
-		if t.belief = byAcquire[t.grant]; t.belief != nil {
+		if !t.restored {
+			t.belief = byAcquire[t.grant]
+		}
+		if t.belief != nil {
 			continue
 		}
 		if b := l.owner(t.owner).belief(t.to); b != nil && t.from <= b.to {
@@ -162,6 +166,9 @@ func (r *tenureReplay) environment(a *act) {
 		r.endAll(a, outside)
 	case history.Delete:
 		r.endAll(a, true)
+	case history.Restore:
+		r.restore(a)
+		fallthrough
 	case history.ForceTTL:
 		for _, t := range r.open {
 			t.sets = append(t.sets, deadlineSet{at: a.at})
@@ -176,6 +183,27 @@ func (r *tenureReplay) environment(a *act) {
 			}
 		}
 	}
+}
+
+// restore ends all tenures but that of the owner that is brought back.
+func (r *tenureReplay) restore(a *act) {
+	owner := a.event.Owner
+	for _, t := range r.open {
+		if t.owner != owner {
+			r.end(t, a, true)
+		}
+	}
+	if r.open[owner] != nil {
+		return
+	}
+	t := &tenure{owner: owner, from: a.at, restored: true, grant: &history.Op{Kind: history.Lock, Owner: owner, Lock: a.event.Lock}}
+	for _, before := range r.all {
+		if before.owner == owner {
+			t.client, t.grant = before.client, before.grant
+		}
+	}
+	r.all = append(r.all, t)
+	r.open[owner] = t
 }
 
 // agree ends the tenures of owners that the server log no longer shows in the key.

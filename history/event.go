@@ -12,6 +12,7 @@ const (
 	Expire    EventKind = "expire"    // the key's TTL ended and the server removed it
 	Delete    EventKind = "delete"    // somebody outside the lock removed or overwrote the key
 	ForceTTL  EventKind = "forceTTL"  // somebody outside the lock changed the key's TTL; Deadline says to what
+	Restore   EventKind = "restore"   // the lock was held again as it had been: by Owner, Count times, until Deadline
 	Lost      EventKind = "lost"      // the lock told Owner that its hold is over
 	Died      EventKind = "died"      // the client is gone for good
 	Finished  EventKind = "finished"  // the client's programs ended
@@ -29,8 +30,9 @@ type Event struct {
 	Lock     string        `json:"lock,omitzero"`
 	Client   string        `json:"client,omitzero"`
 	Owner    string        `json:"owner,omitzero"`
+	Count    int64         `json:"count,omitzero"`    // Restore
 	By       time.Duration `json:"by,omitzero"`       // ClockJump
-	Deadline time.Duration `json:"deadline,omitzero"` // ForceTTL, Leftover: when the key expires, 0: never
+	Deadline time.Duration `json:"deadline,omitzero"` // ForceTTL, Restore, Leftover: when the key expires, 0: never
 	Within   time.Duration `json:"within,omitzero"`   // how exactly At is known: to so much before or after; 0 in virtual time
 	Note     string        `json:"note,omitzero"`
 }

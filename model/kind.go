@@ -70,6 +70,8 @@ func (k Kind) Environment(s State, e history.Event) (State, error) {
 	switch {
 	case !k.Leases() && e.Kind == history.Expire:
 		e.Kind = history.Delete
+	case !k.Leases() && e.Kind == history.Restore:
+		e.Deadline = 0
 	case !k.Leases() && e.Kind != history.Delete:
 		return s, nil
 	}

@@ -155,7 +155,7 @@ func step(s State, op history.Op) (State, error) {
 // Environment returns the state after something that is no operation, or an [Illegal] error.
 //
 // A restart or a failover changes nothing by itself: what became of each lock is told by the
-// Delete events that come with it.
+// Delete and Restore events that come with it.
 func Environment(s State, e history.Event) (State, error) {
 	switch e.Kind {
 	case history.Expire:
@@ -173,6 +173,11 @@ func Environment(s State, e history.Event) (State, error) {
 			return s, nil
 		}
 		s.Earliest, s.Latest = e.Deadline, e.Deadline
+		if e.Deadline == 0 {
+			s.Earliest, s.Latest = Never, Never
+		}
+	case history.Restore:
+		s = State{Owner: e.Owner, Count: e.Count, Earliest: e.Deadline, Latest: e.Deadline}
 		if e.Deadline == 0 {
 			s.Earliest, s.Latest = Never, Never
 		}

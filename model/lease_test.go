@@ -169,6 +169,8 @@ func TestEnvironment(t *testing.T) {
 		{"deleted though free", free, history.Event{Kind: history.Delete, At: sec}, free, ""},
 		{"TTL forced", held(a, 2, 20*sec), history.Event{Kind: history.ForceTTL, At: sec, Deadline: 2 * sec}, held(a, 2, 2*sec), ""},
 		{"TTL removed", held(a, 2, 20*sec), history.Event{Kind: history.ForceTTL, At: sec}, held(a, 2, Never), ""},
+		{"restored", held(b, 1, 20*sec), history.Event{Kind: history.Restore, At: sec, Owner: a, Count: 2, Deadline: 2 * sec}, held(a, 2, 2*sec), ""},
+		{"restored though free", free, history.Event{Kind: history.Restore, At: sec, Owner: a, Count: 1}, held(a, 1, Never), ""},
 		{"TTL forced though free", free, history.Event{Kind: history.ForceTTL, At: sec, Deadline: 2 * sec}, free, ""},
 		{"the server's clock jumps forward", held(a, 1, 20*sec), history.Event{Kind: history.ClockJump, At: sec, By: 5 * sec}, held(a, 1, 15*sec), ""},
 		{"a clock jump leaves what has no deadline", held(a, 1, Never), history.Event{Kind: history.ClockJump, At: sec, By: 5 * sec}, held(a, 1, Never), ""},

@@ -170,7 +170,7 @@ func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) 
 
 // expire lets a key expire, now that its deadline has come.
 func (w *World) expire(s *server, key string, at time.Duration) {
-	w.changed(s, key, w.look(s, key), func(l *lock, after history.KeyState) {
+	w.changed(s, key, w.look(s, key), func(l *lock, _, after history.KeyState) {
 		if len(after.Holdings) == 0 {
 			w.rec.Event(history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name})
 		}
@@ -179,13 +179,13 @@ func (w *World) expire(s *server, key string, at time.Duration) {
 }
 
 // changed notes a key's new state, and calls tell for each lock that changed by it.
-func (w *World) changed(s *server, key string, after history.KeyState, tell func(l *lock, after history.KeyState)) {
+func (w *World) changed(s *server, key string, after history.KeyState, tell func(l *lock, before, after history.KeyState)) {
 	s.state[key] = after
 	for _, l := range w.of(s, key) {
 		before := l.state
 		l.state = l.whole()
-		if !w.log.closed && !same(before, l.state) && len(before.Holdings) > 0 {
-			tell(l, l.state)
+		if !w.log.closed && !same(before, l.state) {
+			tell(l, before, l.state)
 		}
 	}
 }

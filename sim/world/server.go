@@ -92,13 +92,20 @@ func (w *World) do(s *server, args ...string) {
 		w.Fail(fmt.Errorf("the fault injector's %s: %w", args[0], err))
 		return
 	}
+	w.logged(s, before, history.Served{Text: commandText(args), Reply: network.ReplyText([]byte(reply))}, args[1:]...)
+	s.written()
+}
+
+// logged writes what the fault injector did into the server log: what became of the keys named, and
+// of those that changed.
+func (w *World) logged(s *server, before []history.KeyState, base history.Served, named ...string) {
 	now := w.Now()
-	base := history.Served{At: now, Sent: now, Got: now, Server: s.name, Client: injector, Conn: injector,
-		Step: history.StepAdmin, Text: commandText(args), Reply: network.ReplyText([]byte(reply))}
+	base.At, base.Sent, base.Got = now, now, now
+	base.Server, base.Client, base.Conn, base.Step = s.name, injector, injector, history.StepAdmin
 	rows := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if !slices.Contains(args[1:], key) && same(before[i], after) {
+		if !slices.Contains(named, key) && same(before[i], after) {
 			continue
 		}
 		r := base
@@ -110,7 +117,6 @@ func (w *World) do(s *server, args ...string) {
 		w.log.rows = append(w.log.rows, &row{Served: base, done: true})
 	}
 	w.flush(false)
-	s.written()
 }
 
 // injector is what the server log calls the fault injector.

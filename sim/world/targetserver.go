@@ -1,6 +1,7 @@
 package world
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,7 +57,7 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 		if state.Deadline = max(state.Deadline-by, now+1); state.Deadline == now+1 {
 			expired++
 		}
-		w.changed(s, key, state, func(l *lock, after history.KeyState) {
+		w.changed(s, key, state, func(l *lock, _, after history.KeyState) {
 			if l.simple() {
 				w.rec.Event(history.Event{At: now, Kind: history.ClockJump, Lock: l.name, By: by})
 				return
@@ -69,7 +70,7 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 	return expired
 }
 
-// lost records what locks lost when a server lost data.
+// lost records what became of locks when a server lost data, or went back to older data.
 func (w *World) lost(s *server, before []history.KeyState, note string) int {
 	now := w.Now()
 	n := 0
@@ -79,10 +80,14 @@ func (w *World) lost(s *server, before []history.KeyState, note string) int {
 			continue
 		}
 		n++
-		w.changed(s, key, after, func(l *lock, whole history.KeyState) {
-			e := history.Event{At: now, Kind: history.Delete, Lock: l.name, Note: note}
-			if len(whole.Holdings) > 0 {
-				e.Kind, e.Deadline = history.ForceTTL, whole.Deadline
+		w.changed(s, key, after, func(l *lock, was, is history.KeyState) {
+			e := history.Event{At: now, Kind: history.Delete, Lock: l.name, Deadline: is.Deadline, Note: note}
+			switch {
+			case len(is.Holdings) == 0:
+			case slices.Equal(was.Holdings, is.Holdings):
+				e.Kind = history.ForceTTL
+			default:
+				e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
 			}
 			w.rec.Event(e)
 		})
@@ -104,7 +109,7 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			}
 			hit = true
 			strike(p.server, p.key)
-			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, after history.KeyState) {
+			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, _, _ history.KeyState) {
 				w.rec.Event(history.Event{At: now, Kind: kind, Lock: l.name, Note: note})
 			})
 		}
@@ -149,6 +154,7 @@ func (w *World) Failover(server string, replica int) int {
 	s.net.ResetAll("")
 	before := w.snapshotStates(s)
 	w.check(s.promote(replica))
+	w.logged(s, before, history.Served{Text: "(replica " + strconv.Itoa(replica) + " becomes the master)"})
 	n := w.lost(s, before, "by failover")
 	w.forgetScripts(s)
 	return n
