@@ -28,6 +28,7 @@ type shape struct {
 	retire   bool // owners whose call ended unknown do nothing more
 	leases   bool // holds have leases, and expire
 	loss     bool // keys are deleted
+	back     bool // holds are brought back
 	queries  bool
 	force    bool
 	renewals bool
@@ -44,6 +45,10 @@ var shapes = []shape{
 	{name: "loss", loss: true},
 	{name: "loss, windows", loss: true, windows: true, unknown: 20},
 	{name: "loss, tokens", loss: true, unknown: 20},
+	{name: "back", back: true, queries: true},
+	{name: "back, loss, windows", back: true, loss: true, windows: true, unknown: 20},
+	{name: "back, tokens", back: true, unknown: 20},
+	{name: "back, leases", back: true, leases: true, renewals: true, queries: true, unknown: 10, windows: true},
 	{name: "leases", leases: true},
 	{name: "leases, queries", leases: true, queries: true},
 	{name: "leases, renewals", leases: true, renewals: true},
@@ -156,6 +161,14 @@ func honest(r *rand.Rand, s shape, touch bool) *history.History {
 		if s.loss && r.IntN(6) == 0 {
 			h.Events = append(h.Events, history.Event{Kind: history.Delete, Lock: job, At: e.at})
 			state = model.State{Token: state.Token}
+		}
+		if s.back && r.IntN(6) == 0 {
+			e := history.Event{Kind: history.Restore, Lock: job, At: e.at, Owner: fmt.Sprintf("c%d:1", r.IntN(owners)), Count: 1 + r.Int64N(2)}
+			if s.leases {
+				e.Deadline = e.At + time.Duration(1+r.IntN(12))*unit
+			}
+			h.Events = append(h.Events, e)
+			state, _ = s.kind.Environment(state, e)
 		}
 		exact := *op // what the lock says at that instant
 		exact.Evidence, exact.Executed = history.Executed, e.at

@@ -179,6 +179,12 @@ func TestExclusionCauses(t *testing.T) {
 			s.event(history.Failover, at(7)).Lock = ""
 			s.event(history.Delete, at(7))
 		}), ServerLost, true, "the server lost the key of order:42 in the failover at 7.000 s", nil},
+		{"forgotten by a replica that is behind", overlap(0, func(s *script) {
+			s.event(history.Failover, at(7)).Lock = ""
+			back := s.event(history.Restore, at(7))
+			back.Owner, back.Count, back.Deadline = "c3:1", 1, at(20)
+			expire(s, 20)
+		}), ServerLost, true, "the server forgot the hold of c1:1 on order:42 in the failover at 7.000 s, and took it for held by c3:1 again", nil},
 		{"the server's clock jumped", overlap(0, func(s *script) {
 			e := s.event(history.ClockJump, at(7))
 			e.Lock, e.By = "", 20*sec

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
@@ -45,8 +46,12 @@ func judgeFencing(_ context.Context, f *facts) Result {
 				continue // the two overlapped, so that nobody knows which grant was first
 			default:
 				found.addAt(tookOrCall(last), func() Violation {
-					return tokenViolation(l, TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
+					v := tokenViolation(l, TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
 						op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), last.Owner, last.Token))
+					if c, ok := f.wentBack(v.From, v.To); ok {
+						v.Cause = c
+					}
+					return v
 				})
 			}
 			last = op
@@ -56,6 +61,17 @@ func judgeFencing(_ context.Context, f *facts) Result {
 	return conclude("order of tokens",
 		fmt.Sprintf("%s with increasing tokens", count(grants, "grant")),
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(grants, "grant")), found)
+}
+
+// wentBack says that the counter of tokens was that of a replica, which may be an older one.
+func (f *facts) wentBack(from, to time.Duration) (Cause, bool) {
+	for _, e := range f.h.Events {
+		if e.Kind == history.Failover && from <= e.At && e.At <= to {
+			return Cause{Class: ServerLost, Assumption: true,
+				Text: fmt.Sprintf("in the failover at %s the counter of tokens went back to what the replica knew", Stamp(e.At))}, true
+		}
+	}
+	return Cause{}, false
 }
 
 // reenters reports whether a grant was of a lock that its owner held already, which may keep its

@@ -73,3 +73,18 @@ func TestFencing(t *testing.T) {
 		})
 	}
 }
+
+// A replica that is behind knows an older counter: what repeats a token then is no defect.
+func TestATokenRepeatedAfterAFailover(t *testing.T) {
+	s := newScript()
+	s.h.Header.Abilities = append(s.h.Header.Abilities, "fencing")
+	s.take("c1:1", at(0), at(0.1), 0).Token = 1
+	s.unlock("c1:1", at(1), history.Released)
+	s.event(history.Failover, at(2)).Lock = ""
+	s.take("c2:1", at(3), at(3.1), 0).Token = 1
+	s.unlock("c2:1", at(4), history.Released)
+	v := verdict(t, s).Result(Fencing).Violations
+	if len(v) != 1 || v[0].Cause.Class != ServerLost || !v[0].Cause.Assumption {
+		t.Errorf("%+v", v)
+	}
+}

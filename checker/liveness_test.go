@@ -191,3 +191,21 @@ func TestLiveness(t *testing.T) {
 		})
 	}
 }
+
+// Who takes a lock that a replica brought back for it re-enters it, and gives back one hold of two.
+func TestAHoldThatWasBroughtBackOutlivesItsOwnersUnlock(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.unlock("c1:1", at(1), history.Released)
+	s.event(history.Failover, at(2)).Lock = ""
+	back := s.event(history.Restore, at(2))
+	back.Owner, back.Count, back.Deadline = "c1:1", 1, at(30)
+	s.take("c1:1", at(3), at(3.002), 0)
+	s.unlock("c1:1", at(5), history.Decremented)
+	s.event(history.Expire, at(35.001))
+	v := verdict(t, s)
+	want(t, v, Liveness)
+	if c := v.Result(Liveness).Violations[0].Cause; c.Class != ServerLost || !c.Assumption {
+		t.Errorf("%+v", c)
+	}
+}

@@ -105,3 +105,25 @@ func TestExplanationWhenNothingBroke(t *testing.T) {
 		t.Errorf("a history without operations: %d, %q", v.Code(), v.Explanation)
 	}
 }
+
+func TestStoryOfAHoldThatIsBroughtBack(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.unlock("c1:1", at(1), history.Released)
+	s.take("c2:1", at(2), at(2.002), 0)
+	s.event(history.Failover, at(5)).Lock = ""
+	back := s.event(history.Restore, at(5))
+	back.Owner, back.Count, back.Deadline = "c1:1", 1, at(30)
+	s.event(history.Expire, at(30))
+	s.unlock("c2:1", at(40), history.NotHeld)
+	got := lines(verdict(t, s).Story)
+	for _, want := range []string{
+		"server: the hold of c2:1 on order:42 is gone: the replica does not know it; c2:1 does not know",
+		"server: has order:42 held by c1:1 again, as the replica knew it",
+		"server: the lease that c1:1 had on order:42 ends",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+}

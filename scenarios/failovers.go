@@ -48,6 +48,32 @@ var failoverWait = Scenario{
 	Breaks: breaks([]string{exclusion}, []string{effect}),
 }
 
+var failoverOldHolder = Scenario{
+	Name:  "failover-old-holder",
+	Title: "the replica is behind by more than a hold: its lock is that of the holder before",
+	Story: "The replica is five seconds behind. c1 takes the lock and unlocks after 3.5 s; c2 is granted it at 4 s and " +
+		"works. At 8 s the master dies, and the replica, which knows c1's lock and neither its unlock nor c2's, takes its " +
+		"place: c1, who asks, is told that it holds what it gave back. c2's renewal, at 14 s, is refused, and c3 waits for " +
+		"a hold that nobody has, until the lease ends that c1 began with. Then it is granted the lock, while c2 of the " +
+		"faithful generations works on. The hardened generation's c2 has stopped, but the token counter has gone back, too: " +
+		"c3 gets the token that c2 had.",
+	Source: "the Redis documentation, on asynchronous replication; the model's rule that a failover leaves what the replica held",
+	Plan: func(uint64) *plan.Plan {
+		return replicated(story("failover-old-holder",
+			[]plan.Fault{{Kind: "failover", From: at(8)}},
+			client("c1", 0, lock(), work(3500*time.Millisecond), unlock(), sleep(6*time.Second), plan.Step{Do: plan.IsHeldBy, Lock: order}),
+			client("c2", 4*time.Second, lock(), work(40*time.Second), unlock()),
+			client("c3", 10*time.Second, lock(), work(20*time.Second), unlock()),
+		), 1, 5*time.Second)
+	},
+	Breaks: func(subject string) []string {
+		if subject == "rlock-hardened" {
+			return []string{fencing}
+		}
+		return []string{exclusion, effect}
+	},
+}
+
 func replicated(p *plan.Plan, replicas int, lag time.Duration) *plan.Plan {
 	p.Servers = []plan.Server{{Name: "s1", Replicas: replicas, Lag: plan.Duration(lag)}}
 	return p

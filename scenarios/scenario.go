@@ -60,6 +60,7 @@ func All() []Scenario {
 		clockJumpScenario,
 		failoverAsync,
 		failoverWait,
+		failoverOldHolder,
 		multilockPartial,
 		multilockElapsed,
 		multilockUnlockPartial,
@@ -101,6 +102,7 @@ const (
 	object    = "object"
 	exclusion = "exclusion"
 	effect    = "effect"
+	fencing   = "fencing"
 	watchdog  = "watchdog"
 	liveness  = "liveness"
 )

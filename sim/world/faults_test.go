@@ -1,6 +1,7 @@
 package world_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -277,6 +278,27 @@ func TestAReplicaHasWhatItHadReceived(t *testing.T) {
 		if renewals := served(h, "c1", history.StepRenew); len(renewals) != 1 || renewals[0].Reply != want {
 			t.Errorf("%s: %+v", tt.name, renewals)
 		}
+	}
+}
+
+func TestAReplicaThatIsBehindBringsBackTheHolderBefore(t *testing.T) {
+	p := newPlan([]plan.Fault{{Kind: "failover", From: at(8 * second)}},
+		client("c1", 0, append(warm(), lock(), work(3500*time.Millisecond), unlock())...),
+		client("c2", 4*second, lock(), work(10*second), unlock()))
+	p.Servers = []plan.Server{{Name: "s1", Replicas: 1, Lag: at(5 * second)}}
+	h := run(t, p, "rlock-latch")
+	did := admin(h)[0]
+	if did.At != 8*second || len(did.Before.Holdings) != 1 || did.Before.Holdings[0].Owner != "c2:1" ||
+		len(did.After.Holdings) != 1 || did.After.Holdings[0] != (history.Holding{Owner: "c1:1", Count: 1}) {
+		t.Errorf("%+v", did)
+	}
+	back := slices.IndexFunc(h.Events, func(e history.Event) bool { return e.Kind == history.Restore })
+	if back < 0 || h.Events[back].Owner != "c1:1" || h.Events[back].Count != 1 || h.Events[back].Deadline != did.After.Deadline ||
+		!within(did.After.Deadline, 30*second, 30*second+slack) {
+		t.Errorf("%+v, %+v", h.Events, did.After)
+	}
+	if renewals := served(h, "c2", history.StepRenew); len(renewals) != 1 || renewals[0].Reply != "[0]" {
+		t.Errorf("c2's renewal finds c1's key: %+v", renewals)
 	}
 }
 
