@@ -58,6 +58,7 @@ var shapes = []shape{
 	{name: "everything", leases: true, loss: true, queries: true, force: true, renewals: true, unknown: 20},
 	{name: "everything, windows", leases: true, loss: true, queries: true, force: true, renewals: true, unknown: 20, windows: true},
 	{name: "mutex", kind: model.Mutex, unknown: 15, queries: true},
+	{name: "exclusive", kind: model.Exclusive, leases: true, unknown: 15, queries: true},
 	{name: "mutex, plain", kind: model.Mutex, queries: true},
 	{name: "fenced", kind: model.Fenced},
 	{name: "fenced, tokens", kind: model.Fenced, unknown: 20},

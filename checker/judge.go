@@ -15,7 +15,15 @@ type Options struct {
 	// Expect is what the scenario expects; nil: nothing in particular.
 	Expect Expectation
 
-	// Model is the lock that object is judged against; the zero value is [model.Lease].
+	// Unpredicted says that nobody has foretold how this lock fares in the scenario: it is held to what
+	// it claims. Expect is then what breaks for every lock; that may break or hold. Besides, a guarantee
+	// may break by the failure of something that every lease lock assumes ([Cause].Assumption), unless
+	// the lock claims to tell its holders in time ("lost"), and faults that strike what it does not do
+	// may miss.
+	Unpredicted bool
+
+	// Model is the lock that object is judged against; the zero value is what the history's subject
+	// claims to be, [ModelOf].
 	Model model.Kind
 
 	// Budget is the wall time that one searching checker may spend on one lock. 0 means
@@ -63,7 +71,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		o.Memory = DefaultMemory
 	}
 	if o.Model == "" {
-		o.Model = model.Lease
+		o.Model = ModelOf(h)
 	}
 	v := &Verdict{
 		Version:  VerdictVersion,
@@ -100,9 +108,35 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 	if f.disagreement != "" {
 		v.Refused = append(v.Refused, f.disagreement)
 	}
+	if o.Unpredicted {
+		v.excuse(h)
+	}
 	v.Story = tell(f, v.Results)
 	v.Explanation = explain(f, v)
 	return v
+}
+
+// excuse expects what broke, where that may be, and nothing of what did not.
+func (v *Verdict) excuse(h *history.History) {
+	v.Missed = nil
+	for i := range v.Results {
+		r := &v.Results[i]
+		switch {
+		case r.Status != Broken:
+			r.Expected = ""
+		case r.Assumed() && !h.Can("lost"):
+			r.Expected = Broken
+		}
+	}
+}
+
+// ModelOf returns the lock that a history is of: a reentrant one with leases, unless its header says
+// what the subject can, and re-entry is not of it.
+func ModelOf(h *history.History) model.Kind {
+	if len(h.Header.Abilities) > 0 && !h.Can("reentrant") {
+		return model.Exclusive
+	}
+	return model.Lease
 }
 
 // maxViolations bounds how many violations of one guarantee are kept: the first ones tell the

@@ -11,7 +11,7 @@ type machine struct {
 }
 
 func machineOf(kind model.Kind) machine {
-	return machine{reentrant: kind != model.Mutex, fenced: kind == model.Fenced}
+	return machine{reentrant: kind.Reenters(), fenced: kind == model.Fenced}
 }
 
 // state is model.State with a numbered owner; 0 is nobody.

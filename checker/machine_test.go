@@ -21,7 +21,7 @@ func TestMachineIsTheModel(t *testing.T) {
 	moment := func() time.Duration { return time.Duration(r.IntN(30)) * ms }
 	legal := map[bool]int{}
 	for range 300000 {
-		kind := model.Kinds()[r.IntN(4)]
+		kind := model.Kinds()[r.IntN(len(model.Kinds()))]
 		m := machineOf(kind)
 		var from model.State
 		if r.IntN(3) > 0 {

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -50,6 +51,12 @@ func (r Result) AsExpected() bool {
 		return r.Status == Holds || r.Status == NotClaimed
 	}
 	return r.Status == r.Expected
+}
+
+// Assumed reports whether every violation came from the failure of something that every lease lock
+// assumes, so that none is a defect of this one.
+func (r Result) Assumed() bool {
+	return !slices.ContainsFunc(r.Violations, func(v Violation) bool { return !v.Cause.Assumption })
 }
 
 // Violation is one break of a guarantee, explained.

@@ -112,7 +112,7 @@ type Header struct {
 	Versions map[string]string `json:"versions,omitempty"`
 
 	// Abilities are what the subject offers: "reentrant", "watchdog", "fencing", "force",
-	// "inspect", "lost", "keeps-longest". A guarantee about an ability that is missing is "not claimed".
+	// "inspect", "lost", "keeps-longest", "mutex" (none of these). A guarantee about an ability that is missing is "not claimed".
 	Abilities []string `json:"abilities,omitempty"`
 
 	// Expiry says how the ends of leases are known: [Implied], or empty: each is an event.

@@ -17,10 +17,11 @@ const (
 	Reentrant Kind = "reentrant" // holds are counted; leases are not looked at
 	Lease     Kind = "lease"     // the reentrant lease lock: [Step] and [Environment]
 	Fenced    Kind = "fenced"    // a lease lock whose grants carry strictly increasing tokens
+	Exclusive Kind = "exclusive" // a lease lock that is not reentrant
 )
 
-// Kinds lists all kinds, the default last but one: the order of the documentation.
-func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced} }
+// Kinds lists all kinds, in the order of the documentation.
+func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive} }
 
 // ParseKind returns the kind of that name; the empty name is [Lease].
 func ParseKind(name string) (Kind, error) {
@@ -38,7 +39,10 @@ func ParseKind(name string) (Kind, error) {
 }
 
 // Leases reports whether holds of this kind of lock end with their leases.
-func (k Kind) Leases() bool { return k == Lease || k == Fenced || k == "" }
+func (k Kind) Leases() bool { return k == Lease || k == Fenced || k == Exclusive || k == "" }
+
+// Reenters reports whether an owner may take a lock of this kind that it holds.
+func (k Kind) Reenters() bool { return k != Mutex && k != Exclusive }
 
 // The rules that only some kinds have.
 const (
@@ -53,14 +57,19 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 	switch k {
 	case Mutex, Reentrant:
 		op.Lease = 0
-		if k == Mutex && op.Kind.Acquires() && !s.Free() && s.Owner == op.Owner {
-			if op.Outcome == history.Acquired && !op.Uncertain() {
-				return s, &Illegal{Rule: NoReentry, State: s, Op: op}
-			}
-			return s, nil
-		}
 	case Fenced:
 		return fenced(s, op)
+	}
+	if !k.Reenters() && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
+		from, _ := when(op)
+		switch {
+		case op.Uncertain():
+		case op.Outcome == history.Acquired:
+			return s, &Illegal{Rule: NoReentry, State: s, Op: op}
+		case past(from, s.Latest): // busy shows it held
+			return s, &Illegal{Rule: NotAfterLease, State: s, Op: op}
+		}
+		return s, nil
 	}
 	return Step(s, op)
 }

@@ -33,6 +33,8 @@ func TestKinds(t *testing.T) {
 		{"a mutex is busy for its holder", Mutex, forever(a, 1), op(history.TryLock, a, history.Busy), forever(a, 1), ""},
 		{"a mutex is granted to another", Mutex, forever(b, 1), op(history.Lock, a, history.Acquired), State{}, OneHolder},
 		{"a mutex's holder tries, and nobody hears", Mutex, forever(a, 1), op(history.Lock, a, history.Unknown), forever(a, 1), ""},
+		{"a lock that is not reentrant is granted to its holder", Exclusive, forever(a, 1), op(history.Lock, a, history.Acquired), State{}, NoReentry},
+		{"a lock that is not reentrant is busy for its holder", Exclusive, forever(a, 1), op(history.TryLock, a, history.Busy), forever(a, 1), ""},
 		{"a mutex is freed", Mutex, forever(a, 1), op(history.Unlock, a, history.Released), free, ""},
 		{"a reentrant lock is granted again", Reentrant, forever(a, 1), op(history.Lock, a, history.Acquired), forever(a, 2), ""},
 		{"a reentrant lock is busy for its holder", Reentrant, forever(a, 1), op(history.TryLock, a, history.Busy), State{}, OwnerReenters},

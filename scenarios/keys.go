@@ -69,7 +69,8 @@ var leaseMixing = Scenario{
 		"what is left of the 30 s to 5 s, the watchdog's next renewal comes at 10 s, too late, and c2 is granted the " +
 		"lock while c1 works under both its holds. (The prediction was that this holds.) With the hardened generation " +
 		"a re-entry does not shorten: the lock stays c1's throughout.",
-	Source: "Redisson issues 4818 and 5623",
+	Source:  "Redisson issues 4818 and 5623",
+	Reentry: Essential,
 	Plan: func(uint64) *plan.Plan {
 		return story("lease-mixing", nil,
 			client("c1", 0, lock(), tryLock(0, 5*time.Second), work(20*time.Second), unlock(), work(15*time.Second), unlock()),

@@ -53,7 +53,8 @@ var lostUnlockReplyReentrant = Scenario{
 		"hardened's request numbers, one call gives one hold back. While an unlock is unanswered, hardened renews " +
 		"nothing for that owner: a renewal could lengthen what was just given back. So its renewal at 10 s is left " +
 		"out, and the lease is set anew after 13 s: less than it lasts, more than promised.",
-	Source: "Redisson issue 4871",
+	Source:  "Redisson issue 4871",
+	Reentry: Essential,
 	Plan: func(uint64) *plan.Plan {
 		return story("lost-unlock-reply-reentrant",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Release}}},
@@ -129,7 +130,8 @@ var sameOwnerRetry = Scenario{
 		"faithful generations' server has it hold on, until the lease ends. (Each call counted once, so that the lock " +
 		"as an object did nothing wrong, against the prediction; what is wrong is that nobody can tell the application.) " +
 		"The hardened generation settles, before its next request, what the lost one did.",
-	Source: "Redisson issues 4178 and 4109",
+	Source:  "Redisson issues 4178 and 4109",
+	Reentry: Retried,
 	Plan: func(uint64) *plan.Plan {
 		return story("same-owner-retry",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Acquire}}},

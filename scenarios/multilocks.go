@@ -14,7 +14,8 @@ var multilockPartial = Scenario{
 	Story: "c0 holds the member on s2 when c1 tries all three: c1 is refused and keeps none of them, so that c2 gets " +
 		"the member on s1 at once. Later c1 tries again while s3 does not answer: an error, and what it had taken on s1 " +
 		"and s2 is given back; c2 gets it.",
-	Source: "Redisson issue 1606",
+	Source:  "Redisson issue 1606",
+	Reentry: Retried,
 	Plan: func(uint64) *plan.Plan {
 		all := plan.Step{Do: plan.TryLock, Lock: several}
 		p := onServers(3, story("multilock-partial",

@@ -13,6 +13,8 @@ type Scenario struct {
 	Title  string // one line
 	Story  string // who, what, when, and why it ends as it does
 	Source string // issue, paper, test, or seed it comes from
+	// Reentry says what its re-entries are to a lock that is not reentrant.
+	Reentry Reentry
 	// Plan makes the run. Equal seeds give equal plans; most stories ignore the seed, which then
 	// decides only latencies and the small waits of programs.
 	Plan func(seed uint64) *plan.Plan

@@ -144,7 +144,18 @@ func repetitions(t *testing.T) int {
 
 func TestRepeatedRunsAreTheSame(t *testing.T) {
 	n := repetitions(t)
-	for _, r := range determined(t) {
+	runs := determined(t)
+	for _, s := range subjects.Libraries() { // with their own ways to wait, and to draw tokens
+		for _, name := range []string{"baseline", "partition-holder", "slow-server"} {
+			sc := scenario(t, name)
+			fitted := scenarios.Scenario{Name: name, Plan: func(seed uint64) *plan.Plan {
+				p, _ := sc.For(seed, s.Can)
+				return p
+			}}
+			runs = append(runs, repeatable{fitted, s, 1})
+		}
+	}
+	for _, r := range runs {
 		t.Run(r.String(), func(t *testing.T) {
 			first, _, firstFiles := r.run(t)
 			if first.Messages == 0 || first.Trace == "" {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -46,10 +47,11 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if err := o.Ground.Suits(p); err != nil {
 		return nil, err
 	}
-	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: p.Timings.WithDefaults(), locks: p.Locks(), running: map[string]int{}, resources: map[string]*resource{}}
-	run := b.Run
-	if o.Ground.Live {
-		run = caught
+	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), running: map[string]int{}, resources: map[string]*resource{}}
+	run := caught
+	if !o.Ground.Live {
+		run = b.Run
+		defer drawFrom(seed.Bytes(o.Seed, "crypto/rand"))()
 	}
 	err := run(func() { r.run(o) })
 	if r.failure == nil && err != nil {
@@ -74,6 +76,13 @@ func caught(f func()) (err error) {
 	}()
 	f()
 	return nil
+}
+
+// timings are those of a plan, but for the lease of a lock that has one of its own.
+func timings(p *plan.Plan, s subjects.Subject) plan.Timings {
+	t := p.Timings.WithDefaults()
+	t.Watchdog = cmp.Or(plan.Duration(s.Lease), t.Watchdog)
+	return t
 }
 
 type run struct {
@@ -113,7 +122,9 @@ type openClient struct {
 
 func (r *run) run(o Options) {
 	var err error
-	if r.world, err = world.New(o.Ground, r.plan, o.Seed); err != nil {
+	timed := *r.plan
+	timed.Timings = r.timings
+	if r.world, err = world.New(o.Ground, &timed, o.Seed); err != nil {
 		r.failure = err
 		return
 	}
@@ -121,7 +132,7 @@ func (r *run) run(o Options) {
 	header := history.Header{
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
 		Plan: r.plan.JSON(), Abilities: r.abilities(), Versions: versions(o.Ground),
-		WatchdogTimeout: watchdog, RenewEvery: watchdog / 3, LatencyMax: time.Duration(r.timings.LatencyMax),
+		WatchdogTimeout: watchdog, RenewEvery: cmp.Or(r.subject.RenewEvery, watchdog/3), LatencyMax: time.Duration(r.timings.LatencyMax),
 	}
 	if o.Ground.Live {
 		header.Clock, header.Timescale = "monotonic", o.Ground.Timescale

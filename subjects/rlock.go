@@ -16,7 +16,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 		abilities = append(abilities, "fencing", "lost", "keeps-longest")
 	}
 	return Subject{
-		Name: "rlock-" + string(g), About: about, Abilities: abilities,
+		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"},
 		Open: func(e Env) (Client, error) {
 			o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
 			if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is

@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -16,8 +17,19 @@ type Subject struct {
 	Name  string
 	About string // one line for "simrun list"
 	// Abilities are what it claims, as history.Header has them: "reentrant", "watchdog",
-	// "fencing", "force", "inspect", "lost", "keeps-longest" (a re-entry does not shorten the lease).
+	// "fencing", "force", "inspect", "lost", "keeps-longest" (a re-entry does not shorten the lease);
+	// "mutex" for a lock that claims none of them.
 	Abilities []string
+	// Groups are the kinds of locks that it makes of several, as plans name them ("multi", "red"): its
+	// clients are [MultiLocker].
+	Groups []string
+	// Lease is what a hold gets for which no lease was asked, if that is not Env.WatchdogTimeout, which
+	// then is the same. RenewEvery is how often its watchdog promises to renew that; 0: every third of it.
+	Lease, RenewEvery time.Duration
+	// Module is the Go module that it comes from, "" for our own, and Claims are what its documentation
+	// says of it.
+	Module string
+	Claims []Claim
 	// External says that it lives in processes of its own, so that it runs only in a world of real
 	// time whose servers it can dial.
 	External bool
@@ -25,14 +37,12 @@ type Subject struct {
 	Open func(Env) (Client, error)
 }
 
-// Can reports whether the subject claims an ability.
+// Claim is what a lock's documentation says that concerns a guarantee, in our words.
+type Claim struct{ Guarantee, Text, Source string }
+
+// Can reports whether the subject claims an ability, or makes a group of that kind.
 func (s Subject) Can(ability string) bool {
-	for _, a := range s.Abilities {
-		if a == ability {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(s.Abilities, ability) || slices.Contains(s.Groups, ability)
 }
 
 // Env is what the world gives to one client process.
@@ -117,7 +127,7 @@ type Loser interface {
 	Lost(owner string) <-chan struct{}
 }
 
-// All returns every subject, in the order of "simrun list".
+// All returns the generations of the reference lock, in the order of "simrun list".
 func All() []Subject {
 	return []Subject{
 		rlock(lockimpl.Classic, "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch"),
@@ -127,9 +137,15 @@ func All() []Subject {
 	}
 }
 
+// Libraries returns other people's locks: each with its defaults, and as its documentation has
+// careful users use it. Scenarios expect nothing of them in particular.
+func Libraries() []Subject {
+	return []Subject{redsyncDefault(), redsyncExtend(), redislockDefault(), redislockRefresh()}
+}
+
 // Find returns the subject of that name.
 func Find(name string) (Subject, bool) {
-	for _, s := range All() {
+	for _, s := range append(All(), Libraries()...) {
 		if s.Name == name {
 			return s, true
 		}

@@ -27,8 +27,8 @@ func check(args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("simrun check", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
-	kind := model.Lease
-	f.Func("model", "`kind` of lock: "+kinds()+" (default lease)", func(name string) (err error) {
+	kind := model.Kind("") // what the history claims
+	f.Func("model", "`kind` of lock: "+kinds()+" (default lease, or what the history claims)", func(name string) (err error) {
 		kind, err = model.ParseKind(name)
 		return err
 	})
@@ -66,7 +66,8 @@ func check(args []string, stdout, stderr io.Writer) int {
 		} else if err != nil {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}
-		o := checker.Options{Model: kind, Budget: *budget, Expect: expected(h)}
+		o := judging(h)
+		o.Model, o.Budget = kind, *budget
 		v := checker.Judge(context.Background(), h, o)
 		if len(v.Refused) > 0 && v.Error == "" {
 			return fail(stderr, checker.ExitUsage, "check: %s: %s", path, v.Refused[0])

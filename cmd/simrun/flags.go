@@ -59,7 +59,7 @@ func flags(o *order) *flag.FlagSet {
 	f := flag.NewFlagSet("simrun", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // we say it ourselves, in one line
 	f.Usage = func() {}
-	f.StringVar(&o.scenario, "scenario", "", "`name` of the scenario (simrun list), or all")
+	f.StringVar(&o.scenario, "scenario", "", "`name` of the scenario (simrun list), or all: the reference lock's generations")
 	f.StringVar(&o.planFile, "plan", "", "`file` with a plan of your own, instead of a scenario")
 	f.StringVar(&o.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list), or all")
 	o.seed = 1
@@ -145,10 +145,21 @@ func (o *order) checkSubject() error {
 
 func subjectNames() []string {
 	var names []string
-	for _, s := range subjects.All() {
+	for _, s := range append(subjects.All(), subjects.Libraries()...) {
 		names = append(names, s.Name)
 	}
 	return names
+}
+
+// lacks says why a subject cannot run what the order asks for, or "".
+func (o order) lacks(scenario, subject string) (why string) {
+	s, _ := subjects.Find(subject)
+	if o.plan != nil {
+		_, why = scenarios.Fit(o.plan, s.Can)
+	} else if sc, ok := scenarios.Find(scenario); ok {
+		_, why = sc.For(o.seed, s.Can)
+	}
+	return why
 }
 
 // flagError makes one helpful line of what package flag says.

@@ -46,6 +46,10 @@ func list(args []string, stdout, stderr io.Writer) int {
 	for _, s := range subjects.All() {
 		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
+	fmt.Fprintln(stdout, "\nOther libraries (docs/matrix.md)")
+	for _, s := range subjects.Libraries() {
+		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
+	}
 	fmt.Fprintln(stdout, "\nFaults")
 	for _, k := range fault.Kinds() {
 		fmt.Fprintf(stdout, "  %-22s %s\n", k.Name, k.About)

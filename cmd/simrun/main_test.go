@@ -145,7 +145,7 @@ func TestARunLeavesItsFiles(t *testing.T) {
 	}
 	// What is on disk is what was judged: judging it again says the same.
 	scenario, _ := scenarios.Find("watchdog-death")
-	again := checker.Judge(t.Context(), h, checker.Options{Expect: expectation(scenario, "rlock-latch")})
+	again := checker.Judge(t.Context(), h, judgingOf(scenario, "rlock-latch"))
 	want, _ := json.Marshal(v)
 	if got, _ := json.Marshal(again); !bytes.Equal(got, want) {
 		t.Errorf("judged again:\n%s\nthe first time:\n%s", got, want)

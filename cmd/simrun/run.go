@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // runCommand is simrun without a subcommand.
@@ -30,7 +31,13 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	if err := writable(o.out); err != nil {
 		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
 	}
-	jobs := o.jobs()
+	jobs, left := o.jobs()
+	if len(jobs) == 0 {
+		return fail(stderr, checker.ExitUsage, "-subject %s: nothing to run: %s", o.subject, left[0].why)
+	}
+	for _, l := range left {
+		fail(stderr, checker.ExitExpected, "%s is not run with %s: %s", l.scenario, l.subject, l.why)
+	}
 	if len(jobs) == 1 && o.runs == 1 {
 		return single(o, jobs[0], stdout, stderr)
 	}
@@ -62,24 +69,34 @@ func cause(err error) error {
 	return err
 }
 
-// jobs are the runs that the order asks for, one job for each scenario and subject.
-func (o order) jobs() []job {
+// leftOut is what an order asks for and a subject cannot do.
+type leftOut struct{ scenario, subject, why string }
+
+// jobs are the runs that the order asks for, one job for each scenario and subject, and what is left
+// out.
+func (o order) jobs() (jobs []job, left []leftOut) {
 	names := []string{o.scenario}
 	if o.scenario == everything {
 		names = scenarios.Names()
 	}
 	locks := []string{o.subject}
 	if o.subject == everything {
-		locks = subjectNames()
+		locks = locks[:0]
+		for _, s := range subjects.All() {
+			locks = append(locks, s.Name)
+		}
 	}
-	var jobs []job
 	for _, name := range names {
 		for _, lock := range locks {
+			if why := o.lacks(name, lock); why != "" {
+				left = append(left, leftOut{name, lock, why})
+				continue
+			}
 			jobs = append(jobs, job{Scenario: name, Plan: o.plan, Subject: lock, Seed: o.seed, Runs: o.runs, Out: nowhere, Place: o.place,
 				Command: o.command(name, lock, o.seed)})
 		}
 	}
-	return jobs
+	return jobs, left
 }
 
 // command reproduces one run.

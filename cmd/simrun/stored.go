@@ -88,13 +88,12 @@ func loadHistory(files fs.FS, dir string) (*history.History, error) {
 	return h, nil
 }
 
-// expected is what the scenario of a stored run expects of its subject; nothing is expected of a
-// plan.
-func expected(h *history.History) checker.Expectation {
+// judging says what a stored run is to be held to: a plan to nothing in particular.
+func judging(h *history.History) checker.Options {
 	if s, ok := scenarios.Find(h.Header.Scenario); ok {
-		return expectation(s, h.Header.Subject)
+		return judgingOf(s, h.Header.Subject)
 	}
-	return checker.Expectation{}
+	return checker.Options{}
 }
 
 // commandOf reproduces a stored run. dir is where its plan is.

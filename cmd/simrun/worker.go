@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -97,10 +98,13 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	begun := time.Now()
 	defer func() { res.Summary.Wall = time.Since(begun) }()
 	subject, _ := subjects.Find(j.Subject)
-	p, expect, name := j.Plan, checker.Expectation{}, j.name()
+	p, judging, name := j.Plan, checker.Options{}, j.name()
 	if p == nil {
 		scenario, _ := scenarios.Find(j.Scenario)
-		p, expect = scenario.Plan(seed), expectation(scenario, j.Subject)
+		p, _ = scenario.For(seed, subject.Can)
+		judging = judgingOf(scenario, j.Subject)
+	} else {
+		p, _ = scenarios.Fit(p, subject.Can)
 	}
 	store, err := newFolder(j.Out, folderName(name), seed)
 	if err != nil {
@@ -125,7 +129,7 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 		}
 		return res.failed(j, runErr)
 	}
-	v := checker.Judge(context.Background(), h, checker.Options{Expect: expect})
+	v := checker.Judge(context.Background(), h, judging)
 	res.judged(j, h, v)
 	coverage := fault.Coverage{}
 	coverage.Add(h)
@@ -134,13 +138,23 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	return res
 }
 
-// expectation puts what a scenario expects into the checkers' terms.
-func expectation(s scenarios.Scenario, subject string) checker.Expectation {
-	e := checker.Expectation{}
-	for _, g := range s.Breaks(subject) {
-		e[checker.Guarantee(g)] = checker.Broken
+// judgingOf says what a run is to be held to: what its scenario foretells of our own locks, and of
+// others what they claim.
+func judgingOf(s scenarios.Scenario, subject string) checker.Options {
+	o := checker.Options{Expect: checker.Expectation{}, Unpredicted: !predicted(subject)}
+	broken := s.Breaks(subject)
+	if o.Unpredicted {
+		broken = s.Always()
 	}
-	return e
+	for _, g := range broken {
+		o.Expect[checker.Guarantee(g)] = checker.Broken
+	}
+	return o
+}
+
+// predicted reports whether scenarios foretell how a subject fares.
+func predicted(subject string) bool {
+	return slices.ContainsFunc(subjects.All(), func(s subjects.Subject) bool { return s.Name == subject })
 }
 
 // folderName is a name of a run that can be one of a folder.

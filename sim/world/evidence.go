@@ -18,11 +18,22 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
 		return !effect // it has given up, and the lock deals with what comes
 	case known.Kind.Acquires() && total(after) < total(before):
+		w.log.undid[call] = known.Evidence == history.Executed && known.Answer == history.Acquired
 		return false
+	case !effect && known.Kind.Acquires() && countOf(before, known.Owner) > 0 && before.Deadline != after.Deadline:
+		// A copy of a command that has taken the lock sets the lease anew.
+		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Renew, Lease: after.Deadline - now,
+			Aside: true, Call: known.Call, Return: now, Outcome: history.Renewed, Evidence: history.Executed, Executed: now, Answer: history.Renewed})
+		return true
+	case !effect && !known.Pending() && known.Evidence == history.Executed:
+		return true // a copy that came too late to matter
 	case answer == history.Busy && (len(before.Holdings) == 0 || countOf(before, known.Owner) > 0):
 		return true // it was not executed: the lock found that it comes too late
-	case effect && known.Kind == history.Unlock && known.Evidence == history.Executed && effective(known.Answer) && w.log.did[call] != words:
-		// What came before was another command: it settled what an earlier call had left open.
+	case effect && known.Kind == history.Unlock && known.Evidence == history.Executed && effective(known.Answer) && w.log.did[call] != words,
+		w.log.undid[call] && (effect || total(before) > 0 && countOf(before, known.Owner) == 0):
+		// What came before was another command: it settled what an earlier call had left open. Or the
+		// call has given back what it had taken, and tries again.
+		delete(w.log.undid, call)
 		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
 			Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
 			Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
@@ -48,7 +59,7 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 // are set one after the other.
 func (w *World) measure(call int64, l *lock) {
 	w.rec.Amend(call, func(op *history.Op) {
-		if effective(op.Answer) && l.state.Deadline > op.Executed {
+		if effective(op.Answer) && countOf(l.state, op.Owner) > 0 && l.state.Deadline > op.Executed {
 			op.Lease = l.state.Deadline - op.Executed
 		}
 	})

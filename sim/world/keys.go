@@ -149,6 +149,16 @@ func (w *World) own(s *server, key string, op history.Op, after history.KeyState
 	return after
 }
 
+// holderIn returns the owner whose value a command names, for a lock whose key is a string, or "".
+func (s *server) holderIn(key string, args []string) string {
+	for _, a := range args {
+		if owner, ok := s.values[key+"\x00"+a]; ok {
+			return owner
+		}
+	}
+	return ""
+}
+
 func (w *World) known(owner string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -19,6 +19,7 @@ type serverLog struct {
 	taken  *network.Message // the reply that a client took last, still to be noted
 	sent   map[int64]bool   // calls that wrote a command
 	did    map[int64]string // the words of the command with which a call took effect
+	undid  map[int64]bool   // acquiring calls that have given back what they had taken
 	closed bool             // the history is closed
 }
 
@@ -125,7 +126,10 @@ func (w *World) arriving(m *network.Message) {
 		if !slices.Contains(n.server.keys, key) {
 			continue
 		}
-		owner := w.ownerIn(m.Args, m.Link.Client, named)
+		owner := n.server.holderIn(key, m.Args)
+		if owner == "" {
+			owner = w.ownerIn(m.Args, m.Link.Client, named)
+		}
 		named++
 		if r := rows[key]; r != nil {
 			r.others = append(r.others, owner)
@@ -215,7 +219,7 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 // key, or publishes, is no renewal. w.mu is held.
 func (w *World) learn(args []string) {
 	source := strings.ToLower(args[1])
-	if strings.Contains(source, "publish") || strings.Contains(source, "'del'") {
+	if strings.Contains(source, "publish") || strings.Contains(source, "'del'") || strings.Contains(source, `"del"`) {
 		if digest := scriptDigest(args); w.calls.scripts[digest] == "" {
 			w.calls.scripts[digest] = history.StepRelease
 		}

@@ -83,7 +83,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	}
 	w.locksOf(p)
 	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
-	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}}
+	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{}}
 	w.schedule(p.Faults)
 	w.start = time.Now()
 	return w, nil

@@ -1,0 +1,66 @@
+package scenarios
+
+import (
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// Reentry says what the re-entries of a plan are to its story, for locks that know none.
+type Reentry uint8
+
+const (
+	Incidental Reentry = iota // they can be left out
+	Essential                 // without them there is no story
+	Retried                   // what looks like one is another try after one that failed
+)
+
+// For returns the scenario's plan for a lock with the abilities that can reports, those of
+// [plan.Plan.Needs]; or, if there is none, why not, to follow on "not run: ". Steps that only ask are
+// left out for a lock that answers no questions, incidental re-entries for one that is not reentrant.
+func (s Scenario) For(seed uint64, can func(ability string) bool) (p *plan.Plan, why string) {
+	p = s.Plan(seed)
+	if s.Reentry == Incidental && !can(plan.NeedsReentrant) {
+		p = p.Without(plan.NeedsReentrant)
+	}
+	if !can(plan.NeedsInspect) {
+		p = p.Without(plan.NeedsInspect)
+	}
+	needs := p.Needs()
+	if s.Reentry == Retried {
+		needs = slices.DeleteFunc(needs, func(n string) bool { return n == plan.NeedsReentrant })
+	}
+	return p, missing(needs, can)
+}
+
+// Fit returns a drawn plan without what a lock with these abilities does not know, as [Scenario.For]
+// does, or why there is nothing left to run.
+func Fit(p *plan.Plan, can func(ability string) bool) (fitted *plan.Plan, why string) {
+	return Scenario{Plan: func(uint64) *plan.Plan { return p }}.For(0, can)
+}
+
+// missing says which of the abilities that a plan needs a lock lacks.
+func missing(needs []string, can func(string) bool) string {
+	for _, n := range needs {
+		if !can(n) {
+			return reasons[n]
+		}
+	}
+	return ""
+}
+
+var reasons = map[string]string{
+	plan.NeedsReentrant: "the story is about a re-entry, and the lock is not reentrant",
+	plan.NeedsForce:     "an operator forces the lock free, which it has no means for",
+	plan.NeedsInspect:   "the lock is asked about its state, and answers no questions",
+	plan.NeedsWatchdog:  "a fault strikes the watchdog, and the lock has none",
+	plan.NeedsMulti:     "the story is about a lock of several, of which all must be held, and there is none",
+	plan.NeedsRed:       "the story is about a quorum of several servers, and the lock knows one server",
+}
+
+// Always lists the guarantees that the story breaks for every generation of the reference lock: no
+// lock is known to keep them.
+func (s Scenario) Always() []string {
+	all := s.Breaks("rlock-hardened")
+	return slices.DeleteFunc(slices.Clone(all), func(g string) bool { return !slices.Contains(s.Breaks("rlock-latch"), g) })
+}

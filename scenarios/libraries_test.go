@@ -1,0 +1,78 @@
+package scenarios_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// defects are what other people's locks are found guilty of, by scenario: an unlock whose reply was
+// lost is sent again, and told that the lock is not held, as it was with Redisson before 3.24.
+var defects = map[string][]checker.Guarantee{"lost-unlock-reply": {checker.Object}}
+
+func TestLibrariesAreHeldToWhatTheyClaim(t *testing.T) {
+	for _, s := range subjects.Libraries() {
+		t.Run(s.Name, func(t *testing.T) {
+			ran := 0
+			for _, sc := range scenarios.All() {
+				for seed := uint64(1); seed <= 2; seed++ {
+					p, why := sc.For(seed, s.Can)
+					if why != "" {
+						continue
+					}
+					ran++
+					h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: seed, Scenario: sc.Name})
+					if err != nil {
+						t.Fatalf("%s: %v", sc.Name, err)
+					}
+					o := checker.Options{Unpredicted: true, Expect: checker.Expectation{}}
+					for _, g := range sc.Always() {
+						o.Expect[checker.Guarantee(g)] = checker.Broken
+					}
+					v := checker.Judge(context.Background(), h, o)
+					if len(v.Refused) > 0 {
+						t.Fatalf("%s: refused: %q", sc.Name, v.Refused)
+					}
+					for _, r := range v.Results {
+						if r.AsExpected() == slices.Contains(defects[sc.Name], r.Guarantee) {
+							t.Errorf("%s, seed %d: %s is %q, expected %q: %s", sc.Name, seed, r.Guarantee, r.Status, r.Expected, r.Summary)
+						}
+					}
+				}
+			}
+			if ran < 60 {
+				t.Errorf("only %d runs", ran)
+			}
+		})
+	}
+}
+
+func TestALockIsSparedWhatItDoesNotKnow(t *testing.T) {
+	never := func(string) bool { return false }
+	for _, sc := range scenarios.All() {
+		p, why := sc.For(1, never)
+		needs := p.Needs()
+		if sc.Reentry == scenarios.Retried {
+			needs = slices.DeleteFunc(needs, func(n string) bool { return n == plan.NeedsReentrant })
+		}
+		if (why == "") != (len(needs) == 0) {
+			t.Errorf("%s: %q, and it needs %q", sc.Name, why, needs)
+		}
+		if q, why := sc.For(1, func(string) bool { return true }); why != "" || string(q.JSON()) != string(sc.Plan(1).JSON()) {
+			t.Errorf("%s: it is not run as it is by a lock that knows everything: %q", sc.Name, why)
+		}
+	}
+	for name, want := range map[string]bool{"baseline": true, "lease-mixing": false, "same-owner-retry": true, "redlock-pause": false, "watchdog-death": false} {
+		sc, _ := scenarios.Find(name)
+		if _, why := sc.For(1, never); (why == "") != want {
+			t.Errorf("%s: %q", name, why)
+		}
+	}
+}

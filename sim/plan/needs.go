@@ -1,0 +1,100 @@
+package plan
+
+import "slices"
+
+// Abilities that a plan can need of a lock, beyond to be taken and given back. Those that a lock
+// claims have the same names in package history.
+const (
+	NeedsReentrant = "reentrant" // a thread takes a lock that it holds
+	NeedsForce     = "force"     // somebody forces a lock free
+	NeedsInspect   = "inspect"   // a lock is asked about its state
+	NeedsWatchdog  = "watchdog"  // a fault strikes the watchdog itself
+	NeedsMulti     = "multi"     // a group of kind [Multi]
+	NeedsRed       = "red"       // a group of kind [Red]
+)
+
+// Needs lists what a lock must be able to do for the plan to be run, in a fixed order. Whether a
+// thread holds what it takes again is told from its steps, as if every acquire succeeded.
+func (p *Plan) Needs() []string {
+	found := map[string]bool{}
+	for _, c := range p.Clients {
+		for _, th := range c.Threads {
+			for i, s := range th.Steps {
+				found[NeedsInspect] = found[NeedsInspect] || s.Do.inspects()
+				found[NeedsForce] = found[NeedsForce] || s.Do == ForceUnlock
+				found[NeedsReentrant] = found[NeedsReentrant] || th.reenters(i)
+			}
+		}
+	}
+	for _, f := range p.Faults {
+		found[NeedsForce] = found[NeedsForce] || f.Kind == "force-unlock"
+		found[NeedsWatchdog] = found[NeedsWatchdog] || f.Kind == "pause-watchdog"
+	}
+	for _, g := range p.Groups {
+		found[string(g.Kind)] = true
+	}
+	all := []string{NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
+	return slices.DeleteFunc(all, func(need string) bool { return !found[need] })
+}
+
+// inspects reports whether an action only asks.
+func (a Action) inspects() bool {
+	return a == IsLocked || a == IsHeldBy || a == HoldCount || a == RemainingTTL
+}
+
+// reenters reports whether step i takes a lock that the thread has taken and not given back.
+func (th Thread) reenters(i int) bool {
+	s := th.Steps[i]
+	if s.Do != Lock && s.Do != TryLock {
+		return false
+	}
+	held := 0
+	for _, before := range th.Steps[:i] {
+		switch {
+		case before.Lock != s.Lock:
+		case before.Do == Lock || before.Do == TryLock:
+			held++
+		case before.Do == Unlock:
+			held = max(held-1, 0)
+		}
+	}
+	return held > 0
+}
+
+// Without returns the plan without the steps that need [NeedsInspect], or [NeedsReentrant]: there a
+// re-entry goes together with the unlock that gives it back.
+func (p *Plan) Without(need string) *Plan {
+	q := p.clone()
+	for i := range q.Clients {
+		for j := range q.Clients[i].Threads {
+			th := &q.Clients[i].Threads[j]
+			th.Steps = th.without(need)
+		}
+	}
+	return q
+}
+
+func (th Thread) without(need string) []Step {
+	var left []Step
+	taken := map[string][]bool{} // by lock, for each hold: it is a re-entry
+	for i, s := range th.Steps {
+		switch {
+		case need == NeedsInspect && s.Do.inspects():
+			continue
+		case need != NeedsReentrant:
+		case s.Do == Lock || s.Do == TryLock:
+			again := th.reenters(i)
+			if taken[s.Lock] = append(taken[s.Lock], again); again {
+				continue
+			}
+		case s.Do == Unlock && len(taken[s.Lock]) > 0:
+			last := len(taken[s.Lock]) - 1
+			again := taken[s.Lock][last]
+			if taken[s.Lock] = taken[s.Lock][:last]; again {
+				continue
+			}
+		}
+		left = append(left, s)
+	}
+	return left
+}
