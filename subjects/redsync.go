@@ -1,6 +1,7 @@
 package subjects
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -102,14 +103,12 @@ type redsyncLock struct {
 func (l *redsyncLock) mutex(lease time.Duration) *redsync.Mutex {
 	// The default's delays, but drawn by the world: math/rand cannot be seeded any more.
 	opts := []redsync.Option{redsync.WithRetryDelayFunc(func(int) time.Duration {
-		return 50*time.Millisecond + draw(l.c.env.Random, 200)*time.Millisecond
+		return l.c.env.scaled(50*time.Millisecond + draw(l.c.env.Random, 200)*time.Millisecond)
 	})}
 	if l.c.careful {
-		opts = append(opts, redsync.WithTries(math.MaxInt32), redsync.WithExpiry(l.c.env.WatchdogTimeout))
+		opts = append(opts, redsync.WithTries(math.MaxInt32))
 	}
-	if lease > 0 {
-		opts = append(opts, redsync.WithExpiry(lease))
-	}
+	opts = append(opts, redsync.WithExpiry(cmp.Or(lease, l.c.env.WatchdogTimeout)))
 	return redsync.New(l.pools...).NewMutex(l.name, opts...)
 }
 
