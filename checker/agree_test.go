@@ -257,7 +257,7 @@ func TestCheckersAgree(t *testing.T) {
 				t.Parallel()
 				tally := map[string]int{}
 				r := rand.New(rand.NewPCG(uint64(n), 5))
-				for range *agreeRuns / len(shapes) / 2 {
+				for range *agreeRuns/len(shapes)/2 + 1 {
 					h := small(r, s, touch)
 					agree(t, h, s, touch, tally)
 					if t.Failed() {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
@@ -62,7 +63,12 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 	if err := writable(o.out); err != nil {
 		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
 	}
-	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: checker.Guarantee(guarantee)}
+	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: checker.Guarantee(guarantee),
+		Command: o.command("", o.subject, o.seed)}
+	if o.out != nowhere {
+		o.planFile = o.shrunk(".json")
+		j.Smallest = o.command("", o.subject, o.seed)
+	}
 	var r result
 	newCrew(1).run([]job{j}, func(_ job, got result) { r = got })
 	if r.Error != "" {
@@ -92,22 +98,40 @@ func (o *order) toShrink(path string) error {
 	return o.readPlan()
 }
 
+// shrunk is the name of a file about the smallest plan, with a suffix.
+func (o order) shrunk(suffix string) string {
+	return filepath.Join(o.out, shrunkName(o.plan.Name)+suffix)
+}
+
+func shrunkName(name string) string {
+	return strings.TrimSuffix(folderName(name), "-shrunk") + "-shrunk"
+}
+
 // tellShrunk runs the smallest plan, keeps it with a test that reproduces it, and tells its story.
 func (o order) tellShrunk(j job, r result, stdout, stderr io.Writer) int {
 	j.Plan, j.Shrink = r.Plan, false
 	if o.out == nowhere {
 		fmt.Fprintf(stdout, "%s\n\n", r.Plan.JSON())
 	} else {
-		base := filepath.Join(o.out, folderName(r.Plan.Name))
 		test, err := reproducingTest(r, o)
 		if err == nil {
-			err = errors.Join(os.WriteFile(base+".json", append(r.Plan.JSON(), '\n'), 0o666), os.WriteFile(base+"_test.go", test, 0o666))
+			err = errors.Join(os.WriteFile(o.planFile, append(r.Plan.JSON(), '\n'), 0o666), os.WriteFile(o.shrunk("_test.go"), test, 0o666))
 		}
 		if err != nil {
 			return fail(stderr, checker.ExitHarness, "shrink: %v", err)
 		}
-		o.planFile = base + ".json"
-		fmt.Fprintf(stdout, "  plan    %s\n  test    %s\n\n", o.planFile, base+"_test.go")
+		fmt.Fprintf(stdout, "  plan    %s\n  test    %s\n", o.planFile, o.shrunk("_test.go"))
+		if len(r.Page) > 0 {
+			if err := os.WriteFile(o.shrunk(".html"), r.Page, 0o666); err != nil {
+				r.Warnings = append(r.Warnings, err.Error())
+			} else {
+				fmt.Fprintf(stdout, "  both    %s (the whole story, and this one beside it)\n", o.shrunk(".html"))
+			}
+		}
+		for _, w := range r.Warnings {
+			fail(stderr, 0, "warning: shrink: %s", w)
+		}
+		fmt.Fprintln(stdout)
 	}
 	j.Command = o.command("", o.subject, o.seed)
 	if code := single(o, j, stdout, stderr); code != checker.ExitUnexpected {
@@ -147,17 +171,17 @@ func camel(name string) string {
 func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 	r.Seed = j.Seed
 	subject, _ := subjects.Find(j.Subject)
-	judge := func(p *plan.Plan) (*checker.Verdict, error) {
+	judge := func(p *plan.Plan) (*history.History, *checker.Verdict, error) {
 		if err := p.Check(fault.Needs()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		h, err := sim.Run(b, p, subject, sim.Options{Seed: j.Seed, Scenario: p.Name})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return checker.Judge(context.Background(), h, checker.Options{}), nil
+		return h, checker.Judge(context.Background(), h, checker.Options{}), nil
 	}
-	v, err := judge(j.Plan)
+	h, v, err := judge(j.Plan)
 	if err != nil {
 		r.Code, r.Error = checker.ExitHarness, err.Error()
 		return r
@@ -173,14 +197,26 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		return r
 	}
 	r.Plan, r.Tried = plan.Shrink(j.Plan, func(p *plan.Plan) bool {
-		v, err := judge(p)
+		_, v, err := judge(p)
 		if err != nil || v.Error != "" || len(v.Refused) > 0 {
 			return false
 		}
 		result := v.Result(r.Broke)
 		return result.Status == checker.Broken && result.Violations[0].Cause.Class == r.Class
 	})
-	r.Plan.Name = strings.TrimSuffix(folderName(r.Plan.Name), "-shrunk") + "-shrunk"
-	r.Plan.Story = ""
+	r.Plan.Name, r.Plan.Story = shrunkName(r.Plan.Name), ""
+	if j.Smallest == "" {
+		return r
+	}
+	small := &reports.Run{Command: j.Smallest}
+	var page bytes.Buffer
+	if small.History, small.Verdict, err = judge(r.Plan); err == nil {
+		err = reports.HTML(&page, h, v, reports.HTMLOptions{Command: j.Command, Shrunk: small})
+	}
+	if err != nil {
+		r.Warnings = append(r.Warnings, err.Error())
+		return r
+	}
+	r.Page = page.Bytes()
 	return r
 }

@@ -27,6 +27,14 @@ func TestShrinkTellsTheSmallestStoryAndWritesATest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The page about both tells both, and how to run each.
+	page, err := os.ReadFile(base + ".html")
+	for _, want := range []string{"The shortest run that still breaks", "-plan " + filepath.Join("simrun-out", "partition-holder-shrunk.json"),
+		filepath.Join("simrun-out", "partition-holder", "latest", "plan.json")} {
+		if err != nil || !strings.Contains(string(page), want) || !strings.Contains(stdout, "partition-holder-shrunk.html") {
+			t.Errorf("the page about both does not say %q: %v", want, err)
+		}
+	}
 	// Two who lock, and the fault, are what it takes.
 	if len(p.Clients) != 2 || len(p.Faults) != 1 || len(p.Clients[0].Threads[0].Steps) != 1 || len(p.Clients[1].Threads[0].Steps) != 1 {
 		t.Errorf("the smallest plan is %s", b)

@@ -41,6 +41,7 @@ type job struct {
 	Command  string     `json:"command"`
 
 	Shrink    bool              `json:"shrink,omitzero"`    // the smallest plan is wanted, not a run
+	Smallest  string            `json:"smallest,omitzero"`  // the command that will run it; empty: no page is wanted
 	Guarantee checker.Guarantee `json:"guarantee,omitzero"` // that must stay broken; default the first that is
 }
 
@@ -65,6 +66,7 @@ type result struct {
 
 	// Of shrinking: the smallest plan, how many were tried, and what it breaks, and why.
 	Plan  *plan.Plan        `json:"plan,omitempty"`
+	Page  []byte            `json:"page,omitempty"` // the report of the whole run, with the smallest beside it
 	Tried int               `json:"tried,omitzero"`
 	Broke checker.Guarantee `json:"broke,omitzero"`
 	Class checker.Class     `json:"class,omitzero"`
