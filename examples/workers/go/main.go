@@ -4,7 +4,6 @@
 //
 //	go build -o my-worker ./examples/workers/go
 //	simrun worker-check ./my-worker
-//	simrun -world redis -scenario watchdog-death -subject exec:./my-worker
 package main
 
 import (
