@@ -16,8 +16,21 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// brief are limits for workers that are known to exceed them.
-var brief = limits{start: time.Second, end: 300 * time.Millisecond, cancel: time.Second, linger: 300 * time.Millisecond, answer: 1500 * time.Millisecond}
+// exceeded are limits of which the one that an error tells of is short, to be exceeded soon.
+func exceeded(text string) limits {
+	l := usual
+	switch {
+	case strings.Contains(text, "no hello within"), strings.Contains(text, "did not answer start within"):
+		l.start = 2 * time.Second
+	case strings.Contains(text, "has closed"):
+		l.linger = 300 * time.Millisecond
+	case strings.Contains(text, "did not end within"):
+		l.end = 300 * time.Millisecond
+	case strings.Contains(text, "was not answered within"):
+		l.answer = 2 * time.Second
+	}
+	return l
+}
 
 // redisURL is that of a Redis whose keys expire in real time.
 func redisURL(t *testing.T) string {
@@ -134,10 +147,10 @@ func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
 		"twice":              `it answered request 2 a second time: "{\"id\":2,`,
 		"half a line":        `it ended in the middle of the line "{\"id\":2,\"o": exit status 0`,
 		"lost, unclaimed":    `it told of a loss, but does not claim lost`,
-		"silent":             `it said no hello within 1s`,
+		"silent":             `it said no hello within 2s`,
 		"dead":               `it ended: exit status 3; it wrote to stderr "no such luck"`,
 		"refuses":            `it cannot start: no Redis for me`,
-		"does not start":     `did not answer start within 1s`,
+		"does not start":     `did not answer start within 2s`,
 		"dies when called":   `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`,
 		"floods stderr":      `it ended: exit status 4; it wrote 19660808 bytes to stderr, the last of them "noise\nnoise\nthe end"`,
 		"closes its output":  `it has closed its standard output`,
@@ -150,11 +163,7 @@ func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
 			if name == "fickle" {
 				name += "@" + filepath.Join(t.TempDir(), "seen")
 			}
-			l := usual
-			if strings.Contains(want, "within") || strings.Contains(want, "has closed") {
-				l = brief
-			}
-			c, failures, err := open(t, name, l)
+			c, failures, err := open(t, name, exceeded(want))
 			if err == nil {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,10 @@ func TestMain(m *testing.M) {
 		asWorker(strings.Join(os.Args[2:], " "))
 		os.Exit(0)
 	}
+	if len(os.Args) == 3 && os.Args[1] == "as-harness" {
+		asHarness(os.Args[2])
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0") // else every worker lingers for a second
 	os.Exit(m.Run())
 }
 
@@ -35,6 +40,24 @@ func asWorker(name string) {
 	}
 	name, arg, _ := strings.Cut(name, "@")
 	others[name](arg)
+}
+
+// asHarness opens a worker, says which process it is, and does not end by itself.
+func asHarness(url string) {
+	s, err := Subject(Prefix + worker("good"))
+	if err != nil {
+		panic(err)
+	}
+	c, err := s.Open(subjects.Env{Addr: url, ID: "c1", WatchdogTimeout: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	p := c.(*client)
+	if err := p.Pause(); err != nil { // so that it cannot notice the end of its input
+		panic(err)
+	}
+	fmt.Println(p.p.cmd.Process.Pid)
+	time.Sleep(time.Hour)
 }
 
 func reference() subjects.Subject {
@@ -145,6 +168,14 @@ var others = map[string]func(arg string){
 		}
 		fmt.Fprintln(os.Stderr, "the end")
 		os.Exit(4)
+	},
+	"has a child": func(string) {
+		child := exec.Command("sleep", "1000")
+		if err := child.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Printf(`{"hello":1,"name":"%d","version":"1"}`+"\n", child.Process.Pid)
+		heard()
 	},
 	"mute": func(string) { said(`{"id":1,"outcome":"ok"}`); io.Copy(io.Discard, os.Stdin) },
 	"closes its output": func(string) {
