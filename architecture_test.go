@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"scenarios":  {"sim", "model"},
 	"checker":    {"model", "history"},
 	"reports":    {"checker", "history"},
+	"explore":    {"sim", "scenarios", "subjects", "checker", "reports", "history"}, // added: what simrun explore and locktest have in common
 	"locktest":   {"sim", "scenarios", "checker"},
 	"cmd/simrun": {everything},
 	"examples":   {"subjects"}, // what a user of the worker protocol writes

@@ -119,8 +119,8 @@ func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 	case out == history.Failed, op.Uncertain() && op.Evidence == history.NotSent:
 		return a, false
 	case op.Uncertain() && op.Evidence == history.Executed:
-		if out = op.Answer; out == history.Failed {
-			return a, false
+		if out = op.Answer; out == history.Failed || out == history.OK {
+			return a, false // nobody heard what a query said
 		}
 		a.call, a.ret = int64(op.Executed), int64(op.Executed)
 		a.beside = op.Aside || op.Return > 0 && op.Executed > op.Return

@@ -47,6 +47,11 @@ func TestObject(t *testing.T) {
 			s.op("c2:1", history.TryLock, at(2), at(3), history.Busy)
 			s.unlock("c1:1", at(4), history.Released)
 		}, nil, Holds},
+		{"a question whose answer nobody heard", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.op("c2:1", history.IsLocked, at(2), at(3), history.Unknown).Answer = history.OK
+			s.unlock("c1:1", at(4), history.Released)
+		}, nil, Holds},
 		// c1 |--hold--|
 		// c2            |-try: busy-|
 		{"busy while free", func(s *script) {

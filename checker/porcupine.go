@@ -110,7 +110,8 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 		op := *p
 		from, to, maybe := op.Call, op.Return, false
 		switch {
-		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent, l.toldLost(p):
+		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent, l.toldLost(p),
+			op.Uncertain() && op.Answer == history.OK: // a query, of which nobody heard what it said
 			continue
 		case op.Uncertain() && op.Evidence == history.Executed:
 			op.Outcome, op.Return = op.Answer, max(op.Executed, 1)

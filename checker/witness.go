@@ -116,6 +116,8 @@ func (w *witness) call(a *act) bool {
 		broken(FailedIsVoid, Unexplained, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
 	case op.Outcome == history.Failed:
 		return false
+	case op.Uncertain() && op.Answer == history.OK:
+		return false // a question, and nobody knows what the answer said
 	case op.Uncertain():
 	case op.Executed > op.Return:
 		broken(WithinCall, Unexplained, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))

@@ -13,6 +13,7 @@ import (
 type Batch struct {
 	Runs    []Summary
 	Command string   // reproduces the batch
+	Note    string   // what is to be said of the runs before all else, such as that they are a sample
 	Faults  []string // all kinds of faults that there are, so that the page can say which never struck
 }
 

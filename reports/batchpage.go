@@ -32,6 +32,7 @@ func BatchHTML(w io.Writer, b Batch) error {
 type batchPage struct {
 	Style      template.CSS
 	Title      string
+	Note       string
 	Answer     Answer
 	Facts      []fact
 	Guarantees []checker.Guarantee
@@ -88,7 +89,7 @@ type coverageRow struct {
 const straysShown = 50
 
 func newBatchPage(b Batch) *batchPage {
-	p := &batchPage{Answer: batchAnswer(b), Guarantees: checker.Guarantees(), Command: visible(b.Command)}
+	p := &batchPage{Answer: batchAnswer(b), Guarantees: checker.Guarantees(), Command: visible(b.Command), Note: visible(b.Note)}
 	gs := b.groups()
 	var scenarios, subjects []string
 	for _, g := range gs {

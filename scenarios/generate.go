@@ -10,11 +10,28 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
-// Scope bounds the plans that [Draw] draws. The zero value draws none with faults, and in none of
-// them a lease that is outlived.
+// Scope bounds the plans that [Draw] draws. The zero value draws small ones without faults, and in
+// none of them a lease that is outlived.
 type Scope struct {
-	Faults      []string // the kinds of faults that may strike, each of which may do so several times
-	ShortLeases bool     // holds may outlive the explicit lease they asked for
+	Faults      []string `json:"faults,omitempty"` // the kinds of faults that may strike, each of which may do so several times
+	Steps       bool     `json:"steps,omitzero"`   // faults strike at steps of the protocol, too, not only at times
+	ShortLeases bool     `json:"shortLeases,omitzero"`
+	MixedLeases bool     `json:"mixedLeases,omitzero"` // a re-entry may ask for another lease than the hold it is in
+	Cancels     bool     `json:"cancels,omitzero"`     // the contexts of calls may end while they are under way
+	Timings     bool     `json:"timings,omitzero"`     // the network may be slow, and the watchdog's lease short
+
+	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
+	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
+
+	Clients  int `json:"clients,omitzero"`  // at most; 0: 3
+	Sections int `json:"sections,omitzero"` // of a thread, at most; 0: 3
+	Strikes  int `json:"strikes,omitzero"`  // faults, at most; 0: 3
+}
+
+// Whole is the scope in which everything may be that a plan of single locks can have, but for
+// Cancels and MixedLeases, which ask more of a lock than most claim.
+func Whole() Scope {
+	return Scope{Faults: fault.Names(), Steps: true, ShortLeases: true, Timings: true}
 }
 
 // Bounds of drawn plans. They are small, since what two threads and two locks do not show is rare,
@@ -33,14 +50,25 @@ const (
 // what they hold, and now and then unlock what they do not. Locks are nested in one order only, so
 // that none of them wait for each other in a circle. Smaller draws give smaller plans, so that
 // rapid shrinks a failure to its story.
+//
+// What a plan leans to is drawn first (see mood), so that what is rare by itself, such as many who
+// come at one moment, or work that ends with its lease, is there throughout some of the plans.
 func Draw(t *rapid.T, s Scope) *plan.Plan {
-	d := &drawing{t: t, scope: s, locks: rapid.IntRange(1, drawnLocks).Draw(t, "locks")}
+	d := &drawing{t: t, scope: s}
+	d.locks = d.upTo(1, drawnLocks, "locks")
+	d.mood = d.lean()
 	p := &plan.Plan{Version: plan.Version, Name: "drawn", Timings: plan.Timings{Limit: plan.Duration(time.Hour)}}
-	for i := range d.upTo(1, drawnClients, "clients") {
+	if s.Timings {
+		d.timings(&p.Timings)
+	}
+	for i := range d.upTo(1, orDefault(s.Clients, drawnClients), "clients") {
 		c := plan.Client{Name: fmt.Sprintf("c%d", i+1)}
+		if s.Steps {
+			c.NoRetry = d.oneIn(4, "no retry")
+		}
 		for j := range d.upTo(1, drawnThreads, "threads") {
-			th := plan.Thread{ID: int64(j + 1), Start: d.time(20*time.Second, "start")}
-			for range d.upTo(1, drawnSections, "sections") {
+			th := plan.Thread{ID: int64(j + 1), Start: d.time(d.mood.start, "start")}
+			for range d.upTo(1, orDefault(s.Sections, drawnSections), "sections") {
 				th.Steps = append(th.Steps, d.section(0, 0)...)
 			}
 			c.Threads = append(c.Threads, th)
@@ -48,23 +76,62 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		p.Clients = append(p.Clients, c)
 	}
 	if len(s.Faults) > 0 {
-		names := p.Locks()
-		for range d.upTo(0, drawnFaults, "faults") {
-			p.Faults = append(p.Faults, d.fault(len(p.Clients), names))
-		}
+		d.faults(p)
 	}
 	return p
+}
+
+func orDefault(n, def int) int {
+	if n == 0 {
+		return def
+	}
+	return n
 }
 
 type drawing struct {
 	t     *rapid.T
 	scope Scope
 	locks int
+	mood  mood
+}
+
+// mood is what a plan leans to.
+type mood struct {
+	start, work, pause time.Duration // at most: short ones make a crowd, long ones need renewals
+	edge               bool          // work and waits end about when leases do
+	deep               bool          // re-entries are frequent
+	busy               bool          // calls give up, or are given up, soon
+}
+
+func (d *drawing) lean() mood {
+	m := mood{start: 20 * time.Second, work: 25 * time.Second, pause: 5 * time.Second}
+	switch d.upTo(0, 3, "pace") {
+	case 1: // a crowd
+		m.start, m.work, m.pause = 0, time.Second, 0
+	case 2: // short sections, close together
+		m.start, m.work, m.pause = 2*time.Second, 3*time.Second, time.Second
+	}
+	m.edge = d.scope.ShortLeases && d.oneIn(2, "edge")
+	m.deep = !d.scope.NoReentry && d.oneIn(3, "deep")
+	m.busy = d.scope.Cancels && d.oneIn(3, "busy")
+	return m
+}
+
+func (d *drawing) timings(t *plan.Timings) {
+	if d.oneIn(4, "slow network") {
+		t.LatencyMin, t.LatencyMax = plan.Duration(time.Millisecond), plan.Duration(40*time.Millisecond)
+	}
+	if d.oneIn(4, "short watchdog") {
+		t.Watchdog = plan.Duration(6 * time.Second)
+	}
 }
 
 func (d *drawing) upTo(least, most int, what string) int {
 	return rapid.IntRange(least, most).Draw(d.t, what)
 }
+
+// oneIn is true once in n draws, and false when rapid shrinks.
+func (d *drawing) oneIn(n int, what string) bool { return d.upTo(0, n-1, what) == n-1 }
 
 // moment is the unit of drawn times.
 const moment = plan.Duration(100 * time.Millisecond)
@@ -73,37 +140,60 @@ func (d *drawing) time(most time.Duration, what string) plan.Duration {
 	return moment * plan.Duration(d.upTo(0, int(plan.Duration(most)/moment), what))
 }
 
+// about is a time that is a little less than another, the same, or a little more.
+func (d *drawing) about(t plan.Duration, what string) plan.Duration {
+	off := rapid.SampledFrom([]time.Duration{0, -time.Millisecond, time.Millisecond, -5 * time.Millisecond, 5 * time.Millisecond, -50 * time.Millisecond,
+		50 * time.Millisecond, time.Second}).Draw(d.t, what)
+	return max(t+plan.Duration(off), 0)
+}
+
 // section is one critical section of a lock not before the one given, with what is nested in it.
 func (d *drawing) section(from, depth int) []plan.Step {
 	n := d.upTo(from, d.locks-1, "lock")
 	lock := fmt.Sprintf("lock-%d", n+1)
-	if depth == 0 && d.upTo(0, 9, "rogue") == 9 {
+	if depth == 0 && d.oneIn(10, "rogue") {
 		return []plan.Step{{Do: plan.Unlock, Lock: lock, Regardless: true}}
 	}
 	lease := d.lease()
 	steps := []plan.Step{d.acquire(lock, lease, depth > 0)}
 	for range d.upTo(0, 2, "parts") {
-		switch part := d.upTo(0, 4, "part"); {
-		case part == 1:
+		part := d.upTo(0, 4, "part")
+		if d.mood.deep && depth < 2 {
+			part = 2
+		}
+		switch {
+		case part == 1 && !d.scope.NoAsking:
 			asks := []plan.Action{plan.IsLocked, plan.IsHeldBy, plan.HoldCount, plan.RemainingTTL}
 			steps = append(steps, plan.Step{Do: rapid.SampledFrom(asks).Draw(d.t, "ask"), Lock: lock})
-		case part == 2 && depth < 2: // re-entry
-			steps = append(steps, d.acquire(lock, lease, true), d.work(lock), plan.Step{Do: plan.Unlock, Lock: lock})
+		case part == 2 && depth < 2 && !d.scope.NoReentry:
+			inner := lease
+			if d.scope.MixedLeases && d.scope.ShortLeases && d.oneIn(4, "another lease") {
+				inner = d.lease()
+			}
+			steps = append(steps, d.acquire(lock, inner, true), d.work(lock, inner), d.unlock(lock))
 		case part == 3 && depth < 2 && n+1 < d.locks:
 			steps = append(steps, d.section(n+1, depth+1)...)
 		default:
-			steps = append(steps, d.work(lock))
+			steps = append(steps, d.work(lock, lease))
 		}
 	}
-	steps = append(steps, plan.Step{Do: plan.Unlock, Lock: lock})
+	steps = append(steps, d.unlock(lock))
 	if depth == 0 {
-		steps = append(steps, plan.Step{Do: plan.Sleep, For: d.time(5*time.Second, "pause")})
+		steps = append(steps, plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
 	}
 	return steps
 }
 
-func (d *drawing) work(lock string) plan.Step {
-	return plan.Step{Do: plan.Work, Lock: lock, For: d.time(25*time.Second, "work")}
+func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
+	s := plan.Step{Do: plan.Work, Lock: lock, For: d.time(d.mood.work, "work")}
+	if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
+		s.For = d.about(lease, "beyond the lease")
+	}
+	return s
+}
+
+func (d *drawing) unlock(lock string) plan.Step {
+	return d.cancel(plan.Step{Do: plan.Unlock, Lock: lock})
 }
 
 // acquire takes a lock; bounded: it does not wait for ever, as inside of a hold, which must end
@@ -112,55 +202,29 @@ func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.S
 	s := plan.Step{Do: plan.Lock, Lock: lock, Lease: lease}
 	if bounded || d.upTo(0, 1, "try") == 1 {
 		s.Do, s.Wait = plan.TryLock, d.time(20*time.Second, "wait")
+		if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
+			s.Wait = d.about(lease, "wait beyond the lease")
+		}
+	}
+	return d.cancel(s)
+}
+
+// cancel has a call given up soon, now and then.
+func (d *drawing) cancel(s plan.Step) plan.Step {
+	if d.mood.busy && d.oneIn(4, "cancel") {
+		s.Cancel = plan.Duration(rapid.SampledFrom([]time.Duration{time.Second, 400 * time.Microsecond, time.Millisecond, 2 * time.Millisecond,
+			10 * time.Millisecond, 4 * time.Second}).Draw(d.t, "after"))
 	}
 	return s
 }
 
-// lease draws the lease of a section, which its re-entries ask for too.
+// lease draws the lease of a section.
 func (d *drawing) lease() plan.Duration {
 	switch {
-	case d.upTo(0, 2, "explicit") < 2:
+	case d.upTo(0, 2, "explicit") < 2 && !(d.mood.edge && d.oneIn(2, "short")):
 		return 0
 	case d.scope.ShortLeases:
 		return plan.Duration(time.Second) + d.time(30*time.Second, "lease")
 	}
 	return plan.Duration(longLease)
-}
-
-// fault draws a fault that is addressed by time, with all that its kind takes.
-func (d *drawing) fault(clients int, locks []string) plan.Fault {
-	kind, ok := fault.Find(rapid.SampledFrom(d.scope.Faults).Draw(d.t, "kind"))
-	if !ok || kind.Needs.Replica {
-		panic("scenarios: the scope names a fault that does not exist, or needs a replica")
-	}
-	f := plan.Fault{Kind: kind.Name, From: d.time(lastStrike, "strikes")}
-	if d.takes(kind.Needs.Client) {
-		f.Client = fmt.Sprintf("c%d", d.upTo(1, clients, "struck client"))
-	}
-	if d.takes(kind.Needs.Lock) {
-		f.Lock = rapid.SampledFrom(locks).Draw(d.t, "struck lock")
-	}
-	if d.takes(kind.Needs.By) {
-		f.By = moment + d.time(time.Minute, "by")
-	}
-	if kind.Needs.Messages || kind.Needs.Lasts && d.upTo(0, 4, "ends") < 4 {
-		f.To = f.From + moment + d.time(lastStrike, "lasts")
-	}
-	if kind.Needs.Direction {
-		f.Direction = rapid.SampledFrom([]string{"both", "requests", "replies"}).Draw(d.t, "direction")
-	}
-	if kind.Needs.Error {
-		f.Error = rapid.SampledFrom(plan.Errors()).Draw(d.t, "error")
-	}
-	if kind.Needs.Data {
-		f.Data = rapid.SampledFrom([]string{"none", "all"}).Draw(d.t, "data")
-	}
-	if kind.Needs.Reset {
-		f.Reset = d.upTo(0, 1, "reset") == 1
-	}
-	return f
-}
-
-func (d *drawing) takes(n plan.Need) bool {
-	return n == plan.Must || n == plan.May && d.upTo(0, 1, "takes") == 1
 }

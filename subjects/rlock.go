@@ -16,7 +16,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 		abilities = append(abilities, "fencing", "lost", "keeps-longest")
 	}
 	return Subject{
-		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"},
+		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"}, Weaknesses: weaknesses(g),
 		Open: func(e Env) (Client, error) {
 			o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
 			if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
@@ -29,6 +29,25 @@ func rlock(g lockimpl.Generation, about string) Subject {
 			}
 			return rlockClient{c}, nil
 		},
+	}
+}
+
+// weaknesses are those of docs/lock.md, which package checker sees.
+func weaknesses(g lockimpl.Generation) []Weakness {
+	const twice = "double execution"
+	switch g {
+	case lockimpl.Hardened:
+		return nil
+	case lockimpl.Latch:
+		return []Weakness{
+			{Guarantee: "object", Class: twice, Call: history.Lock, Source: "Redisson #7367"},
+			{Guarantee: "object", Class: twice, Call: history.TryLock, Source: "Redisson #7367"},
+			{Guarantee: "object", Class: twice, Call: history.Unlock, Source: "scenario delayed-duplicate-unlock"},
+		}
+	}
+	return []Weakness{
+		{Guarantee: "object", Class: twice, Source: "Redisson #4871, #7367"},
+		{Guarantee: "object", Rule: "a caller is told what its call did", Call: history.Unlock, Source: "Redisson #4871"},
 	}
 }
 

@@ -33,6 +33,8 @@ type Subject struct {
 	// External says that it lives in processes of its own, so that it runs only in a world of real
 	// time whose servers it can dial.
 	External bool
+	// Weaknesses are what it does not claim although the abilities would have one think so.
+	Weaknesses []Weakness
 	// Open makes one client process's lock client.
 	Open func(Env) (Client, error)
 }

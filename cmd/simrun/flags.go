@@ -137,7 +137,7 @@ func (o *order) checkSubject() error {
 	if strings.HasPrefix(o.subject, external.Prefix) {
 		return fmt.Errorf("-subject %s: a process of its own cannot run in virtual time; simrun worker-check tries it", o.subject)
 	}
-	if _, ok := subjects.Find(o.subject); !ok && o.subject != everything {
+	if _, ok := findSubject(o.subject); !ok && o.subject != everything {
 		return unknown("subject", o.subject, subjectNames())
 	}
 	return nil
@@ -194,6 +194,8 @@ func usage(w io.Writer) {
   simrun -plan FILE [flags]        run a plan of your own
   simrun check FILE... [flags]     judge histories, whoever recorded them
   simrun shrink PLAN|RUN [flags]   the smallest plan that breaks the same for the same cause
+  simrun explore [flags]           hunt for plans under which a lock breaks what it claims
+  simrun mutants [flags]           the same for locks that are broken on purpose: each must be caught
   simrun report RUN... [flags]     render stored runs again
   simrun serve [flags]             browse stored runs
   simrun worker-check [-json] CMD  whether a program is a worker for -subject exec:CMD (docs/worker.md)
@@ -203,15 +205,7 @@ func usage(w io.Writer) {
 Flags:
 `)
 	var o order
-	f := flags(&o)
-	f.VisitAll(func(f *flag.Flag) {
-		arg, text := flag.UnquoteUsage(f)
-		def := ""
-		if f.DefValue != "" && f.DefValue != "false" {
-			def = " (default " + f.DefValue + ")"
-		}
-		fmt.Fprintf(w, "  %-20s %s%s\n", "-"+f.Name+" "+arg, text, def)
-	})
+	printFlags(w, flags(&o))
 	fmt.Fprint(w, `
 Each run leaves behind, in OUT/<scenario>/<UTC time>-<seed>/ (and "latest" beside it):
   plan.json, history.jsonl, server.jsonl`)
@@ -224,4 +218,15 @@ Several runs leave one page about all of them in OUT/batch/<UTC time>/, and the 
 Exit codes: 0 every verdict was the expected one; 1 one was not; 2 undecided (a checker ran out of
 its budget); 254 bad usage; 255 the harness itself failed. Over several runs the worst wins.
 `)
+}
+
+func printFlags(w io.Writer, f *flag.FlagSet) {
+	f.VisitAll(func(f *flag.Flag) {
+		arg, text := flag.UnquoteUsage(f)
+		def := ""
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" {
+			def = " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(w, "  %-20s %s%s\n", "-"+f.Name+" "+arg, text, def)
+	})
 }

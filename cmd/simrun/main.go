@@ -38,6 +38,10 @@ func command(args []string, stdout, stderr io.Writer) int {
 			return check(args[1:], stdout, stderr)
 		case "shrink":
 			return shrink(args[1:], stdout, stderr)
+		case "explore":
+			return exploreCommand(args[1:], stdout, stderr)
+		case "mutants":
+			return mutants(args[1:], stdout, stderr)
 		case "serve":
 			return serve(args[1:], stdout, stderr)
 		case "worker-check":

@@ -17,13 +17,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
-	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // shrink makes the smallest plan that breaks the same guarantee for the same cause, tells its
@@ -152,7 +152,7 @@ func reproducingTest(r result, o order) ([]byte, error) {
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
 		"Name": camel(r.Plan.Name), "Plan": strings.ReplaceAll(string(r.Plan.JSON()), "`", "` + \"`\" + `"),
-		"Subject": o.subject, "Seed": o.seed, "Guarantee": r.Broke, "Class": r.Class,
+		"Subject": o.subject, "Seed": o.seed, "Guarantee": r.Broke, "Class": r.Class, "Broken": isBroken(o.subject),
 	})
 	return b.Bytes(), err
 }
@@ -170,26 +170,36 @@ func camel(name string) string {
 // shrinkOne is the worker's part: it runs the plan, and then every plan that is tried.
 func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 	r.Seed = j.Seed
-	subject, _ := subjects.Find(j.Subject)
-	judge := func(p *plan.Plan) (*history.History, *checker.Verdict, error) {
+	subject, _ := findSubject(j.Subject)
+	run := func(p *plan.Plan) (explore.Run, error) {
 		if err := p.Check(fault.Needs()); err != nil {
-			return nil, nil, err
+			return explore.Run{}, err
 		}
-		h, err := sim.Run(b, p, subject, sim.Options{Seed: j.Seed, Scenario: p.Name})
-		if err != nil {
-			return nil, nil, err
-		}
-		return h, checker.Judge(context.Background(), h, checker.Options{}), nil
+		return explore.One(b, p, subject, j.Seed)
 	}
-	h, v, err := judge(j.Plan)
+	first, err := run(j.Plan)
 	if err != nil {
 		r.Code, r.Error = checker.ExitHarness, err.Error()
 		return r
 	}
-	for _, result := range v.Results {
-		if result.Status == checker.Broken && (j.Guarantee == "" || j.Guarantee == result.Guarantee) {
-			r.Broke, r.Class = result.Guarantee, result.Violations[0].Cause.Class
-			break
+	still := func(explore.Run) bool { return false }
+	if j.Cause != "" {
+		for _, a := range first.Accusations {
+			if a.Cause() == j.Cause {
+				r.Broke, r.Class = a.Guarantee, a.Class
+				still = func(r explore.Run) bool { return r.Accuses(j.Cause) }
+			}
+		}
+	} else {
+		for _, result := range first.Verdict.Results {
+			if result.Status == checker.Broken && (j.Guarantee == "" || j.Guarantee == result.Guarantee) {
+				r.Broke, r.Class = result.Guarantee, result.Violations[0].Cause.Class
+				still = func(one explore.Run) bool {
+					result := one.Verdict.Result(r.Broke)
+					return result.Status == checker.Broken && result.Violations[0].Cause.Class == r.Class
+				}
+				break
+			}
 		}
 	}
 	if r.Broke == "" {
@@ -197,21 +207,27 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		return r
 	}
 	r.Plan, r.Tried = plan.Shrink(j.Plan, func(p *plan.Plan) bool {
-		_, v, err := judge(p)
-		if err != nil || v.Error != "" || len(v.Refused) > 0 {
-			return false
-		}
-		result := v.Result(r.Broke)
-		return result.Status == checker.Broken && result.Violations[0].Cause.Class == r.Class
+		one, err := run(p)
+		return err == nil && one.Verdict.Error == "" && still(one)
 	})
 	r.Plan.Name, r.Plan.Story = shrunkName(r.Plan.Name), ""
 	if j.Smallest == "" {
 		return r
 	}
+	told := func(p *plan.Plan) (*history.History, *checker.Verdict, error) {
+		h, err := sim.Run(b, p, subject, sim.Options{Seed: j.Seed, Scenario: p.Name})
+		if err != nil {
+			return nil, nil, err
+		}
+		return h, checker.Judge(context.Background(), h, checker.Options{}), nil
+	}
 	small := &reports.Run{Command: j.Smallest}
 	var page bytes.Buffer
-	if small.History, small.Verdict, err = judge(r.Plan); err == nil {
-		err = reports.HTML(&page, h, v, reports.HTMLOptions{Command: j.Command, Shrunk: small})
+	h, v, err := told(j.Plan)
+	if err == nil {
+		if small.History, small.Verdict, err = told(r.Plan); err == nil {
+			err = reports.HTML(&page, h, v, reports.HTMLOptions{Command: j.Command, Shrunk: small})
+		}
 	}
 	if err != nil {
 		r.Warnings = append(r.Warnings, err.Error())

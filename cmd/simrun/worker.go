@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
@@ -43,6 +44,10 @@ type job struct {
 	Shrink    bool              `json:"shrink,omitzero"`    // the smallest plan is wanted, not a run
 	Smallest  string            `json:"smallest,omitzero"`  // the command that will run it; empty: no page is wanted
 	Guarantee checker.Guarantee `json:"guarantee,omitzero"` // that must stay broken; default the first that is
+	Cause     string            `json:"cause,omitzero"`     // of the accusation that must stay, instead of Guarantee
+
+	Shard *explore.Shard `json:"shard,omitempty"` // a part of a search, not a run
+	Hunt  *explore.Shard `json:"hunt,omitempty"`  // the same, but it ends at the first accusation
 }
 
 // show says how to write the summary for the terminal.
@@ -70,6 +75,8 @@ type result struct {
 	Tried int               `json:"tried,omitzero"`
 	Broke checker.Guarantee `json:"broke,omitzero"`
 	Class checker.Class     `json:"class,omitzero"`
+
+	Report *explore.Report `json:"report,omitempty"` // of a shard
 }
 
 // work is the worker's main loop.
@@ -93,13 +100,20 @@ func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 
 // runOne runs, saves, judges and reports one run.
 func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
-	if j.Shrink {
+	subject, _ := findSubject(j.Subject)
+	switch {
+	case j.Shrink:
 		return shrinkOne(b, j)
+	case j.Shard != nil:
+		r := explore.Do(b, subject, *j.Shard)
+		return result{Report: &r}
+	case j.Hunt != nil:
+		r := explore.Hunt(b, subject, *j.Hunt)
+		return result{Report: &r}
 	}
 	res.Seed = seed
 	begun := time.Now()
 	defer func() { res.Summary.Wall = time.Since(begun) }()
-	subject, _ := subjects.Find(j.Subject)
 	p, judging, name := j.Plan, checker.Options{}, j.name()
 	if p == nil {
 		scenario, _ := scenarios.Find(j.Scenario)

@@ -145,7 +145,7 @@ func (n *Network) Cut(client string, reset bool, now time.Time) {
 	n.cut[client] = true
 	for _, l := range n.links {
 		if l.Client == client && reset && l.accepted {
-			l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Close, Sent: now}, now.Add(n.draw(client)))
+			l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Close, Sent: now}, now.Add(n.delay(l)))
 		}
 	}
 }

@@ -70,8 +70,13 @@ type chunk struct {
 	data []byte
 }
 
-// Latency bounds the one-way delay of a message.
-type Latency struct{ Min, Max time.Duration }
+// Latency bounds the one-way delay of a message, which is drawn evenly, or by the connection's
+// priority (see priorities.go).
+type Latency struct {
+	Min, Max   time.Duration
+	Priorities bool
+	Changes    int // how many connections fall behind all others in the course of the run
+}
 
 // Network joins clients to one server. Its methods are safe for concurrent use; those that move
 // messages (Collect, Next, Deliver, Block, Heal) are for the world's goroutine.
@@ -79,6 +84,7 @@ type Network struct {
 	mu      sync.Mutex
 	seed    uint64
 	latency Latency
+	ranks   *ranks // nil: all connections are equal
 	notify  func()
 	accept  func(net.Conn)
 	links   []*Link // sorted by client and number
@@ -96,9 +102,13 @@ type Network struct {
 // New returns a network. notify is called, from any goroutine, when something was written; accept
 // gets the server's end of each connection as it arrives there.
 func New(runSeed uint64, l Latency, notify func(), accept func(net.Conn)) *Network {
-	return &Network{seed: runSeed, latency: l, notify: notify, accept: accept,
+	n := &Network{seed: runSeed, latency: l, notify: notify, accept: accept,
 		dials: map[string]int{}, sources: map[string]*rand.Rand{}, blocked: map[string][2]int{},
 		frozen: map[string]int{}, cut: map[string]bool{}}
+	if l.Priorities {
+		n.ranks = newRanks(runSeed, l.Changes)
+	}
+	return n
 }
 
 // To names the server, so that the connections of several networks have different names, and their
@@ -206,7 +216,7 @@ func (n *Network) messages(l *Link, dir Direction, c chunk, now time.Time) []*Me
 	} else {
 		out = []*Message{{Link: l, Dir: dir, Kind: c.kind, Data: c.data, Sent: now}}
 	}
-	due := now.Add(n.draw(l.Client))
+	due := now.Add(n.delay(l))
 	for _, m := range out {
 		l.enqueue(m, due)
 	}
@@ -220,6 +230,14 @@ func (l *Link) enqueue(m *Message, due time.Time) {
 	}
 	m.Due, l.last[m.Dir] = due, due
 	l.queue[m.Dir] = append(l.queue[m.Dir], m)
+}
+
+// delay is how long what was just written on a connection takes.
+func (n *Network) delay(l *Link) time.Duration {
+	if n.ranks != nil {
+		return n.ranks.delay(n.latency, l.Name)
+	}
+	return n.draw(l.Client)
 }
 
 func (n *Network) draw(client string) time.Duration {
@@ -325,7 +343,7 @@ func (n *Network) Heal(client string, dir Direction, now time.Time) int {
 			due := m.Due
 			if !due.After(now) {
 				held++
-				due = now.Add(n.draw(client))
+				due = now.Add(n.delay(l))
 			}
 			l.enqueue(m, due)
 		}

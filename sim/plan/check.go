@@ -99,6 +99,9 @@ func (t Timings) check() error {
 			return fmt.Errorf("plan: $.timings.%s: %v must not be negative", one.name, one.d)
 		}
 	}
+	if p := t.Priorities; p != nil && (p.Changes < 0 || p.Changes > 100) {
+		return fmt.Errorf("plan: $.timings.priorities.changes: %d must be from 0 to 100", p.Changes)
+	}
 	if t = t.WithDefaults(); t.LatencyMin > t.LatencyMax {
 		return fmt.Errorf("plan: $.timings.latencyMin: %v is more than latencyMax, %v", t.LatencyMin, t.LatencyMax)
 	}

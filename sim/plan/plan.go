@@ -33,7 +33,18 @@ type Timings struct {
 	Watchdog   Duration `json:"watchdog,omitzero"`   // the lease the watchdog renews every third of; default 30 s
 	LatencyMin Duration `json:"latencyMin,omitzero"` // of one message one way; default 200 µs
 	LatencyMax Duration `json:"latencyMax,omitzero"` // default 1 ms
-	Limit      Duration `json:"limit,omitzero"`      // calls that have not returned by then never will; default 10 min
+	// Priorities has messages arrive by the priorities of their connections, rather than evenly
+	// between LatencyMin and LatencyMax.
+	Priorities *Priorities `json:"priorities,omitempty"`
+	Limit      Duration    `json:"limit,omitzero"` // calls that have not returned by then never will; default 10 min
+}
+
+// Priorities gives each connection a priority, drawn from the seed, which decides how long its
+// messages take: one of high priority can go to and fro several times while a message of another is
+// under way. At some messages, also drawn, the connection falls behind all others. (Burckhardt et
+// al., A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs, 2010.)
+type Priorities struct {
+	Changes int `json:"changes"` // how many connections fall behind; at most 100
 }
 
 // Client is one process with one Redis client and one lock client. Its name is unique in the plan.

@@ -61,6 +61,9 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
 	latency := network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)}
+	if t.Priorities != nil {
+		latency.Priorities, latency.Changes = true, t.Priorities.Changes
+	}
 	if g.Live && p.Timings.LatencyMax == 0 {
 		latency = network.Latency{} // that of the machine is enough
 	}

@@ -67,6 +67,16 @@ func All() []Lock {
 // base is the lock that most mistakes are made in.
 const base = "rlock-latch"
 
+// Find returns the broken lock of that name.
+func Find(name string) (Lock, bool) {
+	for _, l := range All() {
+		if l.Name == name {
+			return l, true
+		}
+	}
+	return Lock{}, false
+}
+
 func named(base, name, about string) subjects.Subject {
 	s, ok := subjects.Find(base)
 	if !ok {

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/broken"
+)
+
+// hunt is what "simrun explore" is asked for.
+type hunt struct {
+	order    // subject, seed, runs, out, verbose, plan
+	strategy string
+	faults   string // names with commas, all or none
+	length   time.Duration
+	first    bool
+	fresh    bool
+	cancels  bool
+	clients  int
+	sections int
+	config   explore.Config
+}
+
+func huntFlags(h *hunt) *flag.FlagSet {
+	f := flag.NewFlagSet("simrun explore", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	f.StringVar(&h.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list, simrun mutants -list), or all")
+	f.StringVar(&h.strategy, "strategy", explore.Strategies()[0].Name, "`how` to search: "+strategyNames())
+	h.seed = 1
+	f.Var((*seedFlag)(&h.seed), "seed", "`number` of the first run; the others follow")
+	f.IntVar(&h.runs, "runs", 0, "stop after so `many` runs (default 1000, unless another end is given)")
+	f.DurationVar(&h.length, "for", 0, "stop after so `long`, such as 8h")
+	f.BoolVar(&h.first, "first", false, "stop at the first failure")
+	f.StringVar(&h.faults, "faults", "all", "`kinds` of faults that may strike, with commas between; all, or none")
+	f.BoolVar(&h.cancels, "cancels", false, "calls may be given up while they are under way")
+	f.IntVar(&h.clients, "clients", 3, "at most so `many` clients")
+	f.IntVar(&h.sections, "sections", 3, "at most so `many` critical sections of each thread, besides what is nested in them")
+	f.StringVar(&h.out, "out", defaultOut, "`folder` for what is found and how far the search is, or none")
+	f.BoolVar(&h.fresh, "fresh", false, "begin anew, rather than go on where the same search stopped")
+	f.BoolVar(&h.verbose, "v", false, "the whole coverage")
+	return f
+}
+
+func strategyNames() string {
+	var names []string
+	for _, s := range explore.Strategies() {
+		names = append(names, s.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// exploreCommand is simrun explore: random plans by seed, until something ends it.
+func exploreCommand(args []string, stdout, stderr io.Writer) int {
+	h, err := parseHunt(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, "simrun explore [flags] hunts for plans under which a lock breaks what it claims.\n\n")
+		printFlags(stdout, huntFlags(&hunt{}))
+		return checker.ExitExpected
+	case err != nil:
+		return fail(stderr, checker.ExitUsage, "explore: %v", err)
+	}
+	if err := writable(h.out); err != nil {
+		return fail(stderr, checker.ExitUsage, "-out %s: %v", h.out, err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	locks := []string{h.subject}
+	if h.subject == everything {
+		locks = subjectNames()
+	}
+	workers := newLocal()
+	defer workers.dismiss()
+	code := checker.ExitExpected
+	for _, lock := range locks {
+		one := h
+		one.subject = lock
+		one.config.Subject = lock
+		code = checker.Worst(code, one.search(ctx, workers, args, stdout, stderr))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return code
+}
+
+func parseHunt(args []string) (hunt, error) {
+	h := hunt{}
+	f := huntFlags(&h)
+	if err := f.Parse(args); err != nil {
+		return h, flagError(f, err)
+	}
+	if _, ok := explore.FindStrategy(h.strategy); !ok {
+		return h, unknown("strategy", h.strategy, strings.Split(strategyNames(), ", "))
+	}
+	switch {
+	case f.NArg() > 0:
+		return h, fmt.Errorf("stray argument %q: everything is a flag, see simrun explore -help", f.Arg(0))
+	case h.runs < 0:
+		return h, fmt.Errorf("-runs %d: must not be negative", h.runs)
+	case h.length < 0:
+		return h, fmt.Errorf("-for %v: must not be negative", h.length)
+	case h.clients < 1 || h.clients > 50:
+		return h, fmt.Errorf("-clients %d: from 1 to 50", h.clients)
+	case h.sections < 1 || h.sections > 50:
+		return h, fmt.Errorf("-sections %d: from 1 to 50", h.sections)
+	case h.out == "":
+		return h, errors.New(`-out "": name a folder, or none`)
+	}
+	if h.runs == 0 && h.length == 0 && !h.first {
+		h.runs = 1000
+	}
+	scope := scenarios.Whole()
+	scope.Cancels, scope.Clients, scope.Sections = h.cancels, h.clients, h.sections
+	switch h.faults {
+	case everything:
+	case nowhere:
+		scope.Faults = nil
+	default:
+		scope.Faults = strings.Split(h.faults, ",")
+		for _, name := range scope.Faults {
+			if _, ok := fault.Find(name); !ok {
+				return h, unknown("fault", name, fault.Names())
+			}
+		}
+	}
+	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scope}
+	return h, h.checkSubject()
+}
+
+// search searches one lock, keeps what it finds, and says what came out.
+func (h hunt) search(ctx context.Context, workers *local, args []string, stdout, stderr io.Writer) int {
+	dir := ""
+	s := explore.Search{Config: h.config, Executor: workers, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
+	if h.out != nowhere {
+		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", h.subject, h.strategy, h.config.Key()))
+		state, err := h.open(dir)
+		if err != nil {
+			return fail(stderr, checker.ExitUsage, "explore: %v", err)
+		}
+		defer state.Close()
+		s.State = state
+	}
+	total := h.runs
+	if total == 0 {
+		total = -1 // nobody knows
+	}
+	bar := newProgress(stderr, total)
+	s.Each = func(r explore.Report) {
+		for i := range r.Runs {
+			code := checker.ExitExpected
+			if i < r.Accused+r.Failed {
+				code = checker.ExitUnexpected
+			}
+			bar.done(code)
+		}
+	}
+	begun := time.Now()
+	t, err := s.Run(ctx)
+	bar.clear()
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "explore: %v", err)
+	}
+	h.tell(stdout, t, time.Since(begun))
+	code := checker.ExitExpected
+	for _, f := range t.Found {
+		if err := h.keepFound(workers, dir, f, stdout); err != nil {
+			code = checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: seed %d: %v", f.Seed, err))
+		}
+		code = checker.Worst(code, checker.ExitUnexpected)
+	}
+	if t.Failure != nil {
+		fail(stderr, checker.ExitHarness, "explore: seed %d: %s%s", t.Failure.Seed, t.Failure.Error, h.keepFailure(dir, t.Failure))
+		code = checker.Worst(code, checker.ExitHarness)
+	}
+	if t.Undecided > 0 {
+		code = checker.Worst(code, checker.ExitUndecided)
+	}
+	h.coverage(stdout, t)
+	if dir != "" {
+		h.page(dir, args, t, stdout, stderr)
+		fmt.Fprintf(stdout, "  state   %s (the same search goes on from there)\n", filepath.Join(dir, stateFile))
+	}
+	return code
+}
+
+const stateFile = "state.jsonl"
+
+func (h hunt) open(dir string) (*explore.State, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	name := filepath.Join(dir, stateFile)
+	if h.fresh {
+		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return explore.OpenState(name, h.config)
+}
+
+// findSubject is [subjects.Find], and knows those that are broken on purpose, too.
+func findSubject(name string) (subjects.Subject, bool) {
+	if l, ok := broken.Find(name); ok {
+		return l.Subject, true
+	}
+	return subjects.Find(name)
+}
+
+func isBroken(name string) bool {
+	_, ok := broken.Find(name)
+	return ok
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"explore", "-subject", "broken-unlock-twice", "-first", "-faults", "none"}
+	stdout, stderr, code := run(t, dir, args...)
+	if code != checker.ExitUnexpected || stderr != "" {
+		t.Fatalf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+	found, _ := filepath.Glob(filepath.Join(dir, "simrun-out/explore/broken-unlock-twice-uniform-*/found/object-*"))
+	if len(found) == 0 {
+		t.Fatalf("nothing was kept:\n%s", stdout)
+	}
+	b, err := os.ReadFile(filepath.Join(found[0], "plan.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := plan.Decode(b); err != nil || len(p.Clients) != 1 || len(p.Faults) != 0 {
+		t.Errorf("%v; the smallest plan is %s", err, b)
+	}
+	for _, name := range []string{"story.txt", "drawn.json"} {
+		if info, err := os.Stat(filepath.Join(found[0], name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	out, err := exec.Command("go", "test", filepath.Join(found[0], "reproduction_test.go")).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "--- FAIL: TestDrawn") {
+		t.Errorf("the test it wrote: %v\n%s", err, out)
+	}
+	// The page about the runs is there, and the command that is told reproduces the failure.
+	if page, _ := filepath.Glob(filepath.Join(dir, "simrun-out/explore/*/report.html")); len(page) != 1 {
+		t.Errorf("pages: %v", page)
+	}
+	_, again, ok := strings.Cut(stdout, "    again   simrun ")
+	again, _, _ = strings.Cut(again, "\n")
+	if !ok {
+		t.Fatalf("no command in:\n%s", stdout)
+	}
+	if _, _, code := run(t, dir, strings.Fields(again)...); code != checker.ExitUnexpected {
+		t.Errorf("simrun %s: exit code %d", again, code)
+	}
+	// Done again it finds all done, and says the same.
+	if again, _, code := run(t, dir, args...); code != checker.ExitUnexpected || !strings.Contains(again, found[0][len(dir)+1:]) {
+		t.Errorf("again: exit code %d:\n%s", code, again)
+	}
+}
+
+func TestExploreOfASoundLockFindsNothing(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, code := run(t, dir, "explore", "-runs", "60", "-faults", "none", "-v")
+	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "nothing that the lock claims was broken") {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+	// Going on: only what is more is done.
+	stdout, _, code = run(t, dir, "explore", "-runs", "75", "-faults", "none")
+	if code != checker.ExitExpected || !strings.Contains(stdout, "75 runs") {
+		t.Errorf("exit code %d, stdout:\n%s", code, stdout)
+	}
+}
+
+func TestMutantsSaysWhichAreCaught(t *testing.T) {
+	stdout, stderr, code := run(t, t.TempDir(), "mutants", "-only", "broken-acquire-never", "-seeds", "2", "-runs", "50")
+	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "2/2") || !strings.Contains(stdout, "object") {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+}
+
+func TestExploreRefusesBadUsage(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"explore -strategy unifrom", "did you mean uniform?"},
+		{"explore -faults drop-massage", "did you mean drop-message?"},
+		{"explore -subject rlock-lach", "did you mean rlock-latch?"},
+		{"explore -runs -1", "must not be negative"},
+		{"explore -for tomorrow", "-for"},
+		{"explore -clients 0", "from 1 to 50"},
+		{"explore 7", `stray argument "7"`},
+		{"mutants -only broken-acquire-nevr", "did you mean broken-acquire-never?"},
+		{"mutants -runs 0", "at least 1"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			stdout, stderr, code := run(t, t.TempDir(), strings.Fields(c.args)...)
+			if code != checker.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+)
+
+// tell says in a few lines what came out.
+func (h hunt) tell(w io.Writer, t explore.Total, took time.Duration) {
+	fmt.Fprintf(w, "%s, %s: %d runs", h.subject, h.strategy, t.Runs)
+	if t.Runs > 0 && took > 0 {
+		fmt.Fprintf(w, " (%.0f a second; %.1f ms of a worker, %d operations and %d messages each)", float64(t.Runs)/took.Seconds(),
+			t.Wall.Seconds()*1000/float64(t.Runs), t.Ops/t.Runs, t.Messages/t.Runs)
+	}
+	fmt.Fprintf(w, "\n  something broke in %d, for reasons that are not the lock's fault or documented in all but %d\n", t.Broken, t.Accused)
+	switch {
+	case t.Failed > 0:
+		fmt.Fprintf(w, "  the harness FAILED in %d\n", t.Failed)
+	case len(t.Found) == 0:
+		fmt.Fprintln(w, "  nothing that the lock claims was broken")
+	}
+}
+
+// keepFound shrinks the first run of a cause, and keeps the plan, its story, a test that reproduces
+// it, and its report. What was kept before is told again.
+func (h hunt) keepFound(workers *local, dir string, f explore.Found, stdout io.Writer) error {
+	fmt.Fprintf(stdout, "\n  ✗ %s\n    in %d %s, first with seed %d: %s\n", f.Cause(), f.Runs, plural("run", f.Runs), f.Seed, f.Text)
+	o := h.order
+	o.seed = f.Seed
+	if dir == "" {
+		return nil
+	}
+	at := filepath.Join(dir, "found", slug(f.Accusation))
+	o.planFile = filepath.Join(at, planFile)
+	if _, err := os.Stat(o.planFile); errors.Is(err, os.ErrNotExist) {
+		if err := h.keep(workers, o, at, f); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(stdout, "    kept    %s (plan, story, test)\n    again   %s\n", at, o.command("", h.subject, f.Seed))
+	return nil
+}
+
+// slug is a name of a cause that can be one of a folder.
+func slug(a explore.Accusation) string {
+	sum := sha256.Sum256([]byte(a.Cause()))
+	words := strings.Join([]string{string(a.Guarantee), string(a.Class), string(a.Call)}, "-")
+	return strings.ReplaceAll(words, " ", "-") + "-" + hex.EncodeToString(sum[:3])
+}
+
+func (h hunt) keep(workers *local, o order, at string, f explore.Found) error {
+	ctx := context.Background()
+	r, err := workers.do(ctx, job{Plan: f.Plan, Subject: h.subject, Seed: f.Seed, Shrink: true, Cause: f.Cause()})
+	if err != nil {
+		return err
+	}
+	if r.Plan == nil { // it could not be shrunk: a worker died, say
+		r.Plan, r.Broke, r.Class = f.Plan, f.Guarantee, f.Class
+	}
+	if err := os.MkdirAll(at, 0o777); err != nil {
+		return err
+	}
+	test, err := reproducingTest(r, o)
+	if err != nil {
+		return err
+	}
+	told, err := workers.do(ctx, job{Plan: r.Plan, Subject: h.subject, Seed: f.Seed, Out: at, Show: &show{Verbose: true},
+		Command: o.command("", h.subject, f.Seed)})
+	if err != nil {
+		return err
+	}
+	kept := folder{dir: at}
+	return errors.Join(
+		kept.write("drawn.json", append(f.Plan.JSON(), '\n')),
+		kept.write("story.txt", []byte(told.Text)),
+		kept.write("reproduction_test.go", test),
+		kept.write(planFile, append(r.Plan.JSON(), '\n'))) // the last: it says that all is there
+}
+
+// keepFailure keeps the plan of a run in which the harness failed, and says where.
+func (h hunt) keepFailure(dir string, f *explore.Failure) string {
+	if dir == "" || f.Plan == nil {
+		return ""
+	}
+	name := fmt.Sprintf("failed-%d.json", f.Seed)
+	if err := (&folder{dir: dir}).write(name, append(f.Plan.JSON(), '\n')); err != nil {
+		return ""
+	}
+	return "; its plan is in " + filepath.Join(dir, name)
+}
+
+// coverage prints how faults struck, and which states of the lock were visited.
+func (h hunt) coverage(w io.Writer, t explore.Total) {
+	fmt.Fprintln(w)
+	covered(w, t.Coverage, h.verbose)
+	fmt.Fprintf(w, "states of the lock visited: %d\n", len(t.Visited))
+	if h.verbose {
+		for _, v := range t.Visited.Visits() {
+			fmt.Fprintf(w, "  %-44s %d\n", v.LockState, v.Times)
+		}
+	}
+}
+
+// page writes the page about the runs. What cannot be written is a warning.
+func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io.Writer) {
+	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples}
+	for _, k := range fault.Kinds() {
+		b.Faults = append(b.Faults, k.Name)
+	}
+	if len(b.Runs) < t.Runs {
+		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.",
+			t.Runs, len(b.Runs))
+	}
+	for i := range b.Runs {
+		v := b.Runs[i].Verdict
+		if v.Code() == checker.ExitUnexpected {
+			b.Runs[i].Command = fmt.Sprintf("%s explore -subject %s -strategy %s -seed %d -runs 1", self(), h.subject, h.strategy, v.Seed)
+		}
+	}
+	if len(b.Runs) == 0 {
+		return
+	}
+	var page bytes.Buffer
+	err := reports.BatchHTML(&page, b)
+	if err == nil {
+		err = (&folder{dir: dir}).write(reportFile, page.Bytes())
+	}
+	if err != nil {
+		fail(stderr, 0, "warning: the batch report: %v", err)
+		return
+	}
+	fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(dir, reportFile))
+}

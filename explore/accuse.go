@@ -1,0 +1,117 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Accusation is something that a lock did wrong and that nothing excuses.
+type Accusation struct {
+	Guarantee checker.Guarantee `json:"guarantee"`
+	Rule      string            `json:"rule"`
+	Class     checker.Class     `json:"class"`
+	Call      history.Kind      `json:"call,omitzero"` // of the operation that shows it
+	Text      string            `json:"text"`
+}
+
+// Cause tells accusations of one cause from those of others. It has no times and no names.
+func (a Accusation) Cause() string {
+	return fmt.Sprintf("%s: %s (%s, %s)", a.Guarantee, a.Rule, a.Class, a.Call)
+}
+
+// Accuse lists what a verdict says against a lock, each cause once, in the order of the guarantees.
+// In a run without faults that is every violation whose cause is no failed assumption of every
+// lease lock, but for a lease's end that a waiter did not see coming (see [untold]). A fault excuses more, while it can be felt: see [excuses]; so do the lock's known
+// weaknesses.
+//
+// What is undecided, and a history that the checkers refuse, are not the lock's fault; the caller
+// has to look at them.
+func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusation {
+	var all []Accusation
+	for _, r := range v.Results {
+		if r.Status != checker.Broken {
+			continue
+		}
+		for _, x := range r.Violations {
+			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: callOf(h, x), Text: x.Text}
+			if x.Cause.Assumption || untold(h, a, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
+				slices.ContainsFunc(all, func(b Accusation) bool { return a.Cause() == b.Cause() }) {
+				continue
+			}
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// untold reports whether a lock that somebody waits for became free when a lease ended, of which the
+// server tells nobody: whoever waits does so for as long as the lease that it saw.
+func untold(h *history.History, a Accusation, x checker.Violation) bool {
+	return a.Rule == checker.FreeIsTaken && slices.ContainsFunc(h.Events, func(e history.Event) bool {
+		return e.Kind == history.Expire && e.Lock == x.Lock && e.At <= x.From && x.From-e.At < time.Second
+	})
+}
+
+func callOf(h *history.History, x checker.Violation) history.Kind {
+	if len(x.Ops) > 0 {
+		for i := range h.Ops {
+			if h.Ops[i].ID == x.Ops[0] {
+				return h.Ops[i].Kind
+			}
+		}
+	}
+	return ""
+}
+
+// excuses reports whether a fault excuses that a guarantee is broken while it can be felt.
+//
+//   - watchdog, liveness: every fault does. How well a lock recovers is no claim.
+//   - exclusion, effect: what takes a hold away behind its owner's back, or stops the owner, does
+//     for every lock. The loss of messages does for a lock that does not tell its holder of a loss.
+//   - object, fencing: what the sequential lock does not say or a lock cannot know: a server that
+//     forgets, with the key, what it remembered of requests and tokens, a clock that jumps, and a
+//     key of another type. These do throughout the run.
+func excuses(f history.Fault, g checker.Guarantee, tells bool) bool {
+	switch g {
+	case checker.Watchdog, checker.Liveness:
+		return true
+	case checker.Exclusion, checker.Effect:
+		return !tells || outside[f.Kind] || stops[f.Kind]
+	}
+	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "clock-jump" || f.Kind == "overwrite-key" || f.Kind == "delete-key" && f.Lock == ""
+}
+
+var (
+	outside = map[string]bool{"expire-key": true, "delete-key": true, "overwrite-key": true, "force-unlock": true, "restart": true,
+		"clock-jump": true, "failover": true}
+	stops = map[string]bool{"pause-client": true, "pause-watchdog": true, "kill-client": true}
+)
+
+func excusedByFault(h *history.History, a Accusation, x checker.Violation, s subjects.Subject) bool {
+	always := a.Guarantee == checker.Object || a.Guarantee == checker.Fencing
+	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
+		return !f.Missed && excuses(f, a.Guarantee, s.Can("lost")) && (always || feltIn(h, f, x))
+	})
+}
+
+func weakThere(h *history.History, a Accusation, x checker.Violation, s subjects.Subject) bool {
+	fits := func(named, is string) bool { return named == "" || named == is }
+	return slices.ContainsFunc(s.Weaknesses, func(w subjects.Weakness) bool {
+		return fits(w.Guarantee, string(a.Guarantee)) && fits(w.Class, string(a.Class)) && fits(string(w.Call), string(a.Call)) && fits(w.Rule, a.Rule) &&
+			(w.Unblamed || slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return feltIn(h, f, x) }))
+	})
+}
+
+// feltIn reports whether a fault, whomever it struck, can still have been felt when a violation
+// began: what was lost to one client, such as a wake-up, others may wait for as long as the lease
+// that they saw, and go-redis goes on trying.
+func feltIn(h *history.History, f history.Fault, x checker.Violation) bool {
+	const leases, tries = 40 * time.Second, 20 * time.Second
+	felt := max(h.Header.WatchdogTimeout, leases) + tries
+	return !f.Missed && f.From <= x.To && max(f.From, f.To)+felt >= x.From
+}

@@ -1,0 +1,54 @@
+package explore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// ScopeFor narrows a scope to what a subject can.
+func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
+	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
+	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
+	scope.MixedLeases = scope.MixedLeases || s.Can("keeps-longest")
+	scope.Faults = slices.DeleteFunc(slices.Clone(scope.Faults), func(f string) bool {
+		return f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && !s.Can("watchdog")
+	})
+	return scope
+}
+
+// Run is one run that was judged.
+type Run struct {
+	Plan        *plan.Plan
+	History     *history.History
+	Verdict     *checker.Verdict
+	Accusations []Accusation
+}
+
+// One runs and judges a plan. An error is the harness's, or a panic of the lock.
+func One(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, seed uint64) (Run, error) {
+	r := Run{Plan: p}
+	var err error
+	if r.History, err = sim.Run(b, p, s, sim.Options{Seed: seed}); err != nil {
+		return r, err
+	}
+	r.Verdict = checker.Judge(context.Background(), r.History, checker.Options{})
+	if len(r.Verdict.Refused) > 0 {
+		return r, fmt.Errorf("the history was refused: %s", r.Verdict.Refused[0])
+	}
+	r.Accusations = Accuse(r.History, r.Verdict, s)
+	return r, nil
+}
+
+// Accuses reports whether the lock was found to be to blame for a cause.
+func (r Run) Accuses(cause string) bool {
+	return slices.ContainsFunc(r.Accusations, func(a Accusation) bool { return a.Cause() == cause })
+}

@@ -1,0 +1,148 @@
+package explore
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// ShardRuns is how many seeds a shard has. It is part of what a state file means.
+const ShardRuns = 25
+
+// Search is one search. All but Config and Executor may be zero.
+type Search struct {
+	Config   Config
+	Executor Executor
+	First    uint64        // seed; 0 is a seed like any other
+	Runs     int           // at most; 0: no end
+	For      time.Duration // begin no shard later than that; 0: no end
+	UntilHit bool          // begin no shard once the lock was found to be to blame
+	State    *State        // what was done before, and where what is done is written to; nil: nowhere
+	Each     func(Report)  // called with each report, one at a time, also with those of State
+}
+
+// Run searches until one of its ends is reached, or ctx ends; what was begun is done. The error is
+// of the executor or of the state file.
+func (s *Search) Run(ctx context.Context) (Total, error) {
+	r := &searching{Search: s, ctx: ctx, done: map[string]Report{}, begun: time.Now(), next: s.First}
+	if strategy, _ := FindStrategy(s.Config.Strategy); strategy.Whole {
+		r.queue = []Shard{{Config: s.Config}}
+		r.taken = map[string]bool{r.queue[0].ID(): true}
+	}
+	if s.State != nil {
+		r.before = s.State.Done
+	}
+	r.changed = sync.NewCond(&r.mu)
+	var slots sync.WaitGroup
+	for range s.Executor.Slots() {
+		slots.Go(r.work)
+	}
+	slots.Wait()
+	var all []Report
+	for _, id := range r.order {
+		all = append(all, r.done[id])
+	}
+	t := Sum(all)
+	if r.taken == nil || len(r.queue) > 0 {
+		t.Complete = false
+	}
+	return t, r.err
+}
+
+// searching is a search under way.
+type searching struct {
+	*Search
+	ctx    context.Context
+	begun  time.Time
+	before map[string]Report
+
+	mu      sync.Mutex
+	changed *sync.Cond
+	next    uint64          // seed, for strategies that draw
+	queue   []Shard         // for strategies that take a plan apart
+	taken   map[string]bool // shards that were ever in the queue; nil: the strategy draws
+	busy    int
+	done    map[string]Report
+	order   []string // of done
+	hit     bool
+	err     error
+}
+
+func (r *searching) work() {
+	for {
+		shard, ok := r.take()
+		if !ok {
+			return
+		}
+		report, known := r.before[shard.ID()]
+		var err error
+		if !known {
+			report, err = r.Executor.Run(r.ctx, shard)
+		}
+		r.finish(shard, report, known, err)
+	}
+}
+
+// take returns a shard to do, or false when there will be none any more.
+func (r *searching) take() (Shard, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		switch {
+		case r.err != nil || r.ctx.Err() != nil || r.hit && r.UntilHit || r.For > 0 && time.Since(r.begun) >= r.For:
+			return Shard{}, false
+		case r.taken == nil:
+			return r.draw()
+		case len(r.queue) > 0:
+			s := r.queue[0]
+			r.queue = r.queue[1:]
+			r.busy++
+			return s, true
+		case r.busy == 0:
+			return Shard{}, false
+		}
+		r.changed.Wait()
+	}
+}
+
+func (r *searching) draw() (Shard, bool) {
+	s := Shard{Config: r.Config, From: r.next, Runs: ShardRuns}
+	if r.Runs > 0 {
+		done := int(r.next - r.First)
+		if s.Runs = min(s.Runs, r.Runs-done); s.Runs <= 0 {
+			return Shard{}, false
+		}
+	}
+	r.next += uint64(s.Runs)
+	r.busy++
+	return s, true
+}
+
+func (r *searching) finish(s Shard, report Report, known bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.changed.Broadcast()
+	r.busy--
+	if err == nil && !known && r.State != nil {
+		err = r.State.Append(s, report)
+	}
+	if err != nil {
+		if r.err == nil && r.ctx.Err() == nil {
+			r.err = err
+		}
+		return
+	}
+	r.done[s.ID()] = report
+	r.order = append(r.order, s.ID())
+	r.hit = r.hit || report.Accused > 0 || report.Failed > 0
+	for _, n := range report.Next {
+		n.Config = r.Config
+		if id := n.ID(); r.taken != nil && !r.taken[id] {
+			r.taken[id] = true
+			r.queue = append(r.queue, n)
+		}
+	}
+	if r.Each != nil {
+		r.Each(report)
+	}
+}

@@ -1,0 +1,76 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Strategy is a way to search.
+type Strategy struct {
+	Name  string
+	About string
+	// Whole says that it takes a plan apart, all of which is one search with an end, rather than
+	// drawing plans by seed for ever.
+	Whole bool
+	// Draw makes the plan of a seed; nil if Whole.
+	Draw func(seed uint64, scope scenarios.Scope) *plan.Plan
+	// Do does a shard; nil: it runs the plan of each seed. Equal shards
+	// come out equal.
+	Do func(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report
+}
+
+// Strategies is the registry.
+func Strategies() []Strategy {
+	return []Strategy{uniform, pct}
+}
+
+// FindStrategy returns the strategy of that name.
+func FindStrategy(name string) (Strategy, bool) {
+	i := slices.IndexFunc(Strategies(), func(s Strategy) bool { return s.Name == name })
+	if i < 0 {
+		return Strategy{}, false
+	}
+	return Strategies()[i], true
+}
+
+// Do does a shard by its strategy. Equal shards come out equal.
+func Do(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
+	return do(b, s, shard, func(Run) bool { return false })
+}
+
+// Hunt is Do, but it ends with the first run that accuses the lock.
+func Hunt(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
+	return do(b, s, shard, func(r Run) bool { return len(r.Accusations) > 0 })
+}
+
+func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, enough func(Run) bool) Report {
+	strategy, ok := FindStrategy(shard.Config.Strategy)
+	switch {
+	case !ok:
+		return Report{Runs: shard.Runs, Failed: shard.Runs, Failure: &Failure{Error: fmt.Sprintf("no strategy is named %q", shard.Config.Strategy)}}
+	case strategy.Do != nil:
+		return strategy.Do(b, s, shard)
+	}
+	t := newTally()
+	for i := range shard.Runs {
+		seed := shard.From + uint64(i)
+		r, err := One(b, strategy.Draw(seed, ScopeFor(s, shard.Config.Scope)), s, seed)
+		t.add(r, err, seed)
+		if enough(r) {
+			break
+		}
+	}
+	return t.report()
+}
+
+// uniform gives each message a delay between the plan's least and most, all equally likely.
+var uniform = Strategy{
+	Name:  "uniform",
+	About: "drawn plans; the delay of each message is drawn evenly",
+	Draw:  scenarios.DrawnBy,
+}

@@ -1,0 +1,151 @@
+package explore
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+)
+
+// tally adds runs up to a report.
+type tally struct {
+	r       Report
+	covered fault.Coverage
+	states  States
+	begun   time.Time // of the run that is to be added
+}
+
+func newTally() *tally {
+	return &tally{covered: fault.Coverage{}, states: States{}, begun: time.Now()}
+}
+
+// samples is how many runs of a shard have a place on the page.
+const samples = 2
+
+func (t *tally) add(r Run, err error, seed uint64) {
+	now := time.Now()
+	wall := now.Sub(t.begun)
+	t.begun = now
+	t.r.Runs++
+	t.r.Wall += wall
+	if err != nil {
+		t.r.Failed++
+		if t.r.Failure == nil {
+			t.r.Failure = &Failure{Seed: seed, Plan: r.Plan, Error: err.Error()}
+		}
+		return
+	}
+	v := r.Verdict
+	t.r.Ops += v.Ops
+	t.r.Messages += v.Messages
+	t.r.Virtual += v.Virtual
+	t.covered.Add(r.History)
+	t.states.Add(r.History)
+	broken, undecided := false, false
+	for _, one := range v.Results {
+		broken = broken || one.Status == checker.Broken
+		undecided = undecided || one.Status == checker.Undecided || !one.Status.Valid()
+	}
+	if broken {
+		t.r.Broken++
+	}
+	if undecided {
+		t.r.Undecided++
+	}
+	if len(r.Accusations) > 0 {
+		t.r.Accused++
+	}
+	known := len(t.r.Found)
+	for _, a := range r.Accusations {
+		t.r.Found = addFound(t.r.Found, Found{a, 1, seed, r.Plan})
+	}
+	if len(t.r.Samples) < samples || len(t.r.Found) > known {
+		s := reports.Summarize(r.History, r.excused(), false)
+		s.Wall = wall
+		t.r.Samples = append(t.r.Samples, s)
+	}
+}
+
+// excused is the verdict as one that expects what is not the lock's fault.
+func (r Run) excused() *checker.Verdict {
+	v := *r.Verdict
+	v.Results = slices.Clone(v.Results)
+	for i, one := range v.Results {
+		if one.Status == checker.Broken && !slices.ContainsFunc(r.Accusations, func(a Accusation) bool { return a.Guarantee == one.Guarantee }) {
+			v.Results[i].Expected = checker.Broken
+		}
+	}
+	return &v
+}
+
+func (t *tally) report() Report {
+	t.r.Covered, t.r.States = t.covered.Counts(), t.states.Visits()
+	return t.r
+}
+
+// addFound adds what was found to a list that has each cause once, with the first run that shows
+// it.
+func addFound(list []Found, f Found) []Found {
+	i := slices.IndexFunc(list, func(g Found) bool { return g.Cause() == f.Cause() })
+	if i < 0 {
+		return append(list, f)
+	}
+	runs := list[i].Runs + f.Runs
+	if f.Seed < list[i].Seed {
+		list[i] = f
+	}
+	list[i].Runs = runs
+	return list
+}
+
+// Total is what came out of a search so far.
+type Total struct {
+	Report
+	Coverage fault.Coverage
+	Visited  States
+}
+
+// Whole is the total as the report of one shard.
+func (t Total) Whole() Report {
+	r := t.Report
+	r.Covered, r.States = t.Coverage.Counts(), t.Visited.Visits()
+	return r
+}
+
+// Sum adds reports up. The order does not matter to what it returns, but for the samples.
+func Sum(all []Report) Total {
+	t := Total{Coverage: fault.Coverage{}, Visited: States{}}
+	t.Complete = true
+	for _, r := range all {
+		t.Runs += r.Runs
+		t.Broken += r.Broken
+		t.Accused += r.Accused
+		t.Undecided += r.Undecided
+		t.Failed += r.Failed
+		t.Blocked += r.Blocked
+		t.Complete = t.Complete && r.Complete
+		if r.Failure != nil && (t.Failure == nil || r.Failure.Seed < t.Failure.Seed) {
+			t.Failure = r.Failure
+		}
+		t.Ops += r.Ops
+		t.Messages += r.Messages
+		t.Virtual += r.Virtual
+		t.Wall += r.Wall
+		t.Coverage.Merge(r.Covered)
+		t.Visited.Merge(r.States)
+		if len(t.Samples) < maxSamples {
+			t.Samples = append(t.Samples, r.Samples...)
+		}
+		for _, f := range r.Found {
+			t.Found = addFound(t.Found, f)
+		}
+	}
+	slices.SortFunc(t.Found, func(a, b Found) int { return strings.Compare(a.Cause(), b.Cause()) })
+	return t
+}
+
+// maxSamples bounds the runs on the page.
+const maxSamples = 500

@@ -1,0 +1,161 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// faults draws the faults of a plan whose programs are there.
+func (d *drawing) faults(p *plan.Plan) {
+	span := min(max(d.length(p), 2*time.Second), lastStrike)
+	for range d.upTo(0, orDefault(d.scope.Strikes, drawnFaults), "faults") {
+		f := d.fault(p, span)
+		if kind, _ := fault.Find(f.Kind); kind.Needs.Replica && len(p.Servers) == 0 {
+			p.Servers = []plan.Server{{Name: "redis", Replicas: 1, Lag: d.time(2*time.Second, "lag")}}
+		}
+		p.Faults = append(p.Faults, f)
+	}
+}
+
+// length is about how long the programs of a plan take when nobody has to wait.
+func (d *drawing) length(p *plan.Plan) time.Duration {
+	longest := plan.Duration(0)
+	for _, c := range p.Clients {
+		for _, th := range c.Threads {
+			sum := th.Start
+			for _, s := range th.Steps {
+				sum += s.For
+			}
+			longest = max(longest, sum)
+		}
+	}
+	return longest.Duration()
+}
+
+// fault draws a fault with all that its kind takes, at a time or at a step of the protocol.
+func (d *drawing) fault(p *plan.Plan, span time.Duration) plan.Fault {
+	kind, ok := fault.Find(rapid.SampledFrom(d.scope.Faults).Draw(d.t, "kind"))
+	if !ok {
+		panic("scenarios: the scope names a fault that does not exist")
+	}
+	f := plan.Fault{Kind: kind.Name}
+	if d.takes(kind.Needs.Client) {
+		f.Client = p.Clients[d.upTo(1, len(p.Clients), "struck client")-1].Name
+	}
+	if d.takes(kind.Needs.Lock) {
+		f.Lock = rapid.SampledFrom(p.Locks()).Draw(d.t, "struck lock")
+	}
+	if d.takes(kind.Needs.By) {
+		f.By = d.span("by")
+	}
+	if d.scope.Steps && d.upTo(0, 2, "at a step") > 0 {
+		f.When = d.trigger(p, f, kind)
+	}
+	switch {
+	case f.When == nil:
+		f.From = d.time(span, "strikes")
+		if kind.Needs.Messages || kind.Needs.Lasts && d.upTo(0, 4, "ends") < 4 {
+			f.To = f.From + d.span("lasts")
+		}
+	case kind.Needs.Lasts:
+		f.For = d.span("lasts")
+	case kind.Needs.Messages && d.oneIn(4, "several"):
+		f.Count = d.upTo(2, 4, "messages")
+	}
+	if kind.Needs.Direction {
+		f.Direction = rapid.SampledFrom([]string{"both", "requests", "replies"}).Draw(d.t, "direction")
+	}
+	if kind.Needs.Error {
+		f.Error = rapid.SampledFrom(plan.Errors()).Draw(d.t, "error")
+	}
+	if kind.Needs.Data {
+		f.Data = rapid.SampledFrom([]string{"none", "all"}).Draw(d.t, "data")
+	}
+	if kind.Needs.Reset {
+		f.Reset = d.upTo(0, 1, "reset") == 1
+	}
+	return f
+}
+
+func (d *drawing) takes(n plan.Need) bool {
+	return n == plan.Must || n == plan.May && d.upTo(0, 1, "takes") == 1
+}
+
+// span draws how long something lasts: any length, or one that is near to what programs and clients
+// have: go-redis's timeout, the watchdog's period, a lease.
+func (d *drawing) span(what string) plan.Duration {
+	if d.upTo(0, 1, what+" near an edge") == 0 {
+		return moment + d.time(time.Minute, what)
+	}
+	edge := rapid.SampledFrom([]time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second, 6 * time.Second, 20 * time.Second}).Draw(d.t, what+" edge")
+	return max(d.about(plan.Duration(edge), what+" about"), 1)
+}
+
+// trigger draws a step of the protocol that can occur, so that the fault strikes while a call is
+// under way, or just after it. nil: the struck client uses no lock.
+func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind) *plan.Trigger {
+	type use struct{ client, lock string }
+	var uses []use // who takes which lock; every section ends with an unlock
+	for _, c := range p.Clients {
+		for _, th := range c.Threads {
+			for _, s := range th.Steps {
+				u := use{c.Name, s.Lock}
+				if (s.Do == plan.Lock || s.Do == plan.TryLock) && (f.Client == "" || c.Name == f.Client || !kind.Needs.Messages) &&
+					(f.Lock == "" || s.Lock == f.Lock) && !slices.Contains(uses, u) {
+					uses = append(uses, u)
+				}
+			}
+		}
+	}
+	if len(uses) == 0 {
+		return nil
+	}
+	u := rapid.SampledFrom(uses).Draw(d.t, "whose step")
+	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, 3, "nth")}
+	steps := []plan.MessageKind{plan.Acquire, plan.Release, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
+	step := rapid.SampledFrom(steps).Draw(d.t, "step")
+	switch way := d.upTo(0, 3, "way"); {
+	case way == 3 && !kind.Needs.Messages:
+		t.Return, t.Nth = plan.Unlock, 1
+		if d.upTo(0, 1, "return of") == 0 {
+			t.Return = plan.TryLock
+			if !d.does(p, u.client, u.lock, plan.TryLock) {
+				t.Return = plan.Lock
+			}
+		}
+	case way == 2 && step != plan.Publish:
+		t.Between = []plan.MessageKind{plan.Acquire, step}
+	case step == plan.Publish && kind.Needs.Requests:
+		t.Request = plan.Acquire
+	case (way == 1 || step == plan.Publish) && !kind.Needs.Requests:
+		t.Reply = step
+	default:
+		t.Request = step
+	}
+	return t
+}
+
+func (d *drawing) does(p *plan.Plan, client, lock string, action plan.Action) bool {
+	for _, c := range p.Clients {
+		for _, th := range c.Threads {
+			if c.Name == client && slices.ContainsFunc(th.Steps, func(s plan.Step) bool { return s.Do == action && s.Lock == lock }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// DrawnBy returns the plan that a seed stands for: the same one always, in the scope given. It is
+// Draw for those who have no *rapid.T.
+func DrawnBy(seed uint64, s Scope) *plan.Plan {
+	p := rapid.Custom(func(t *rapid.T) *plan.Plan { return Draw(t, s) }).Example(int(seed))
+	p.Name = fmt.Sprintf("drawn-%d", seed)
+	return p
+}
