@@ -44,6 +44,9 @@ func (t table) try(ctx context.Context, command, url string, l limits, report fu
 	defer b.dismiss()
 	passed := true
 	for _, c := range t {
+		if ctx.Err() != nil {
+			return false
+		}
 		r := Result{Name: c.name, Status: Passed, About: c.about}
 		switch {
 		case b.broken:

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,7 +121,21 @@ func (c *client) errorf(format string, args ...any) error {
 	if c.env.ID != "" {
 		who = " of " + c.env.ID
 	}
-	return fmt.Errorf("worker %q%s: %w%s", c.command, who, fmt.Errorf(format, args...), c.p.lastWords())
+	return errors.New(c.hush(fmt.Sprintf("worker %q%s: %s%s", c.command, who, fmt.Sprintf(format, args...), c.p.lastWords())))
+}
+
+// hush takes the server's password out of what a worker said, which knows it.
+func (c *client) hush(text string) string {
+	u, err := url.Parse(c.env.Addr)
+	if err != nil {
+		return text
+	}
+	if password, _ := u.User.Password(); password != "" {
+		_, escaped, _ := strings.Cut(u.User.String(), ":")
+		quoted := strings.Trim(strconv.Quote(password), `"`)
+		text = strings.NewReplacer(password, "xxxxx", escaped, "xxxxx", quoted, "xxxxx").Replace(text)
+	}
+	return text
 }
 
 // fail ends the worker, because of what it did. The first failure counts.
@@ -191,7 +207,7 @@ func (c *client) read() {
 			return
 		}
 		if err := c.take(line[:len(line)-1]); err != nil {
-			c.fail("%w", err)
+			c.fail("%v", err)
 			return
 		}
 	}
@@ -327,7 +343,7 @@ func (c *client) do(ctx context.Context, r request) subjects.Answer {
 	}
 	select {
 	case m := <-answer:
-		return m.answer()
+		return c.told(m)
 	case <-c.dead:
 	case <-ctx.Done():
 		if slices.Contains(c.hello.Abilities, cancels) {
@@ -372,7 +388,7 @@ func (c *client) giveUp(ctx context.Context, id int64, answer chan message) subj
 	defer c.mu.Unlock()
 	select {
 	case m := <-answer:
-		return m.answer()
+		return c.told(m)
 	default:
 	}
 	if w := c.waiting[id]; w != nil {
@@ -390,10 +406,11 @@ type noAnswerError struct{ error }
 
 func (e noAnswerError) Unwrap() error { return e.error }
 
-func (m message) answer() subjects.Answer {
+// told puts an answer into the harness's terms.
+func (c *client) told(m message) subjects.Answer {
 	a := subjects.Answer{Outcome: m.Outcome, Value: m.Value, Token: m.Token}
 	if m.Error != "" {
-		a.Err = errors.New(m.Error)
+		a.Err = errors.New(c.hush(m.Error))
 	} else if m.Outcome == history.Failed || m.Outcome == history.Unknown {
 		a.Err = errors.New("the worker did not say why")
 	}

@@ -291,3 +291,24 @@ func TestAKilledProcessEndsItsCallsAndIsNoFailure(t *testing.T) {
 		}
 	}
 }
+
+func TestPasswordsAreInNoError(t *testing.T) {
+	s, err := Subject(Prefix + worker("tells secrets"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	failures := make(chan error, 1)
+	c, err := s.Open(subjects.Env{Addr: "redis://me:p%40ss@127.0.0.1:1/0", ID: "c1", Fail: func(err error) { failures <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	a := c.Lock("l").Acquire(t.Context(), c.Owner(1), subjects.Request{})
+	if want := "no redis://me:xxxxx@127.0.0.1:1/0 for xxxxx"; a.Err == nil || a.Err.Error() != want {
+		t.Errorf("the call was told %v; want %s", a.Err, want)
+	}
+	err = <-failures
+	if text := err.Error(); strings.Contains(text, "p%40ss") || strings.Contains(text, "p@ss") || strings.Count(text, "xxxxx") != 2 {
+		t.Error(text)
+	}
+}

@@ -110,8 +110,11 @@ func checkHello(m message) error {
 // checkAnswer says what is wrong with an answer to a request, of a worker with those abilities.
 func checkAnswer(r request, m message, can []string) error {
 	allowed := r.Kind.Allows
-	if r.Kind == kindStart {
+	switch r.Kind {
+	case kindStart:
 		allowed = func(o history.Outcome) bool { return o == history.OK || o == history.Failed }
+	case history.Lock: // unlike tryLock, it has no time after which to give up
+		allowed = func(o history.Outcome) bool { return o != history.Busy && r.Kind.Allows(o) }
 	}
 	switch {
 	case !allowed(m.Outcome):

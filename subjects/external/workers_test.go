@@ -177,6 +177,13 @@ var others = map[string]func(arg string){
 		fmt.Printf(`{"hello":1,"name":"%d","version":"1"}`+"\n", child.Process.Pid)
 		heard()
 	},
+	"tells secrets": func(string) {
+		said(`{"id":1,"outcome":"ok"}`)
+		heard()
+		fmt.Println(`{"id":2,"outcome":"failed","error":"no redis://me:p%40ss@127.0.0.1:1/0 for p@ss"}`)
+		fmt.Fprintln(os.Stderr, "p@ss")
+		fmt.Println("p%40ss")
+	},
 	"mute": func(string) { said(`{"id":1,"outcome":"ok"}`); io.Copy(io.Discard, os.Stdin) },
 	"closes its output": func(string) {
 		said(`{"id":1,"outcome":"ok"}`)
