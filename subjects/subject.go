@@ -117,7 +117,8 @@ type MultiLocker interface {
 }
 
 // A Process is a client that lives in an operating system process of its own, which faults can stop
-// and end. The methods are safe for concurrent use; their errors are the operating system's.
+// and end. The methods are safe for concurrent use; their errors are the operating system's. On a
+// process that has ended they do nothing.
 type Process interface {
 	Pause() error // until Resume; the process does nothing at all, and calls wait
 	Resume() error

@@ -286,8 +286,13 @@ func TestAKilledProcessEndsItsCallsAndIsNoFailure(t *testing.T) {
 		if a := held.Release(t.Context(), c.Owner(1)); a.Outcome != history.Failed || !errors.Is(a.Err, errKilled) {
 			t.Errorf("a call after the kill was told %+v", a)
 		}
-		if err := c.Close(); err != nil || len(failures) > 0 {
-			t.Errorf("%v, %d failures; want none", err, len(failures))
+		for _, do := range []func() error{p.Pause, p.Resume, p.Kill, c.Close} {
+			if err := do(); err != nil {
+				t.Errorf("after the end: %v", err)
+			}
+		}
+		if len(failures) > 0 {
+			t.Errorf("%d failures; want none", len(failures))
 		}
 	}
 }

@@ -14,12 +14,12 @@ import (
 
 // process is a worker's process, the leader of a group that is killed with it.
 type process struct {
-	cmd    *exec.Cmd
-	in     *os.File // to it
-	out    *os.File // from it
-	errs   tail
-	pauses sync.Mutex
-	exited chan struct{} // closed when it has ended
+	cmd     *exec.Cmd
+	in      *os.File // to it
+	out     *os.File // from it
+	errs    tail
+	signals sync.Mutex
+	exited  chan struct{} // closed when it has ended
 }
 
 // launch starts a command: a program and its arguments, separated by spaces.
@@ -91,15 +91,23 @@ func (p *process) over(d time.Duration) bool {
 	}
 }
 
+// ended reports whether the process has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // ending says how the process ended, once it has: "exit status 1", "signal: killed".
 func (p *process) ending() string { return p.cmd.ProcessState.String() }
 
 // kill ends the process and its group, and returns when it has ended.
 func (p *process) kill() error {
-	select {
-	case <-p.exited:
+	if p.ended() {
 		return nil
-	default:
 	}
 	err := killGroup(p.cmd.Process)
 	if err == nil {
@@ -109,16 +117,22 @@ func (p *process) kill() error {
 }
 
 // pause returns when the process stands still, or has ended.
-func (p *process) pause() error {
-	p.pauses.Lock()
-	defer p.pauses.Unlock()
-	return pauseGroup(p.cmd.Process)
-}
+func (p *process) pause() error { return p.signal(pauseGroup) }
 
-func (p *process) resume() error {
-	p.pauses.Lock()
-	defer p.pauses.Unlock()
-	return resumeGroup(p.cmd.Process)
+func (p *process) resume() error { return p.signal(resumeGroup) }
+
+// signal sends a signal, one at a time. A process that has ended gets none, which is no error.
+func (p *process) signal(send func(*os.Process) error) error {
+	p.signals.Lock()
+	defer p.signals.Unlock()
+	if p.ended() {
+		return nil
+	}
+	err := send(p.cmd.Process)
+	if err != nil && p.over(time.Second) {
+		return nil
+	}
+	return err
 }
 
 // lastWords is what it wrote to its standard error at last, for an error's text; "" if nothing.
