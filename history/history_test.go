@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,6 +62,9 @@ func TestStreamedRecordsLoadAsTheRecordersHistory(t *testing.T) {
 		owners := []string{"c1:1", "c1:2", "c2:1"}
 		for range rapid.IntRange(0, 30).Draw(t, "steps") {
 			now += time.Duration(rapid.IntRange(1, 1000).Draw(t, "dt"))
+			if rapid.IntRange(0, 5).Draw(t, "renewal") == 0 { // known when it is over
+				r.Add(Op{Client: "c1", Owner: "c1:1", Lock: "l", Kind: Renew, Call: now / 2, Return: now, Outcome: Renewed})
+			}
 			o := rapid.SampledFrom(owners).Draw(t, "owner")
 			if id, ok := open[o]; ok {
 				r.Return(id, rapid.SampledFrom([]Outcome{Acquired, Busy, Failed, Unknown}).Draw(t, "outcome"), 0, 0, nil)
@@ -75,6 +79,9 @@ func TestStreamedRecordsLoadAsTheRecordersHistory(t *testing.T) {
 		got, err := Load(&stream)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !slices.IsSortedFunc(want.Ops, func(a, b Op) int { return int(a.Call - b.Call) }) {
+			t.Fatalf("not in order of calls: %+v", want.Ops)
 		}
 		if !reflect.DeepEqual(got.Ops, want.Ops) || *got.End != *want.End {
 			t.Fatalf("got %+v\nwant %+v", got, want)

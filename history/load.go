@@ -45,11 +45,17 @@ func (n Limit) Load(readers ...io.Reader) (*History, error) {
 	if err := l.tokens(); err != nil {
 		return nil, err
 	}
-	byCall := func(a, b Op) int { return cmp.Compare(a.Call, b.Call) }
-	if !slices.IsSortedFunc(l.h.Ops, byCall) {
-		slices.SortStableFunc(l.h.Ops, byCall)
-	}
+	l.h.Ops = inOrder(l.h.Ops)
 	return l.h, truncated
+}
+
+// inOrder sorts operations by their calls. Most come so, and they are large.
+func inOrder(ops []Op) []Op {
+	byCall := func(a, b Op) int { return cmp.Compare(a.Call, b.Call) }
+	if !slices.IsSortedFunc(ops, byCall) {
+		slices.SortStableFunc(ops, byCall)
+	}
+	return ops
 }
 
 // exceeded reports whether a history has too many records.

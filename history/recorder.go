@@ -2,6 +2,7 @@ package history
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -145,7 +146,9 @@ func (r *Recorder) Served(s Served) {
 	r.sink(s)
 }
 
-// Close ends the history and returns it. The recorder must not be used afterwards.
+// Close ends the history and returns it, with its operations in order of their calls: what the
+// lock did by itself is often recorded only when it is over. The recorder must not be used
+// afterwards.
 func (r *Recorder) Close(e End) *History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,5 +157,7 @@ func (r *Recorder) Close(e End) *History {
 	}
 	r.h.End = &e
 	r.sink(e)
-	return &r.h
+	h := r.h
+	h.Ops = inOrder(slices.Clone(h.Ops))
+	return &h
 }

@@ -2,13 +2,11 @@ package reports
 
 import (
 	"bytes"
-	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -230,7 +228,6 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	shareCauses(p.Results)
 	c := &cast{}
 	if h != nil {
-		h = inOrder(h)
 		c = newCast(h)
 		p.Picture = draw(h, v)
 		p.Sketch = newSketch(p.Picture)
@@ -250,18 +247,6 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		p.Shrunk = newShrunk(o.Shrunk, v)
 	}
 	return p
-}
-
-// inOrder has a history's operations in the order of their calls, and those of one moment in the
-// order of their numbers: a run and its stored history may differ in that.
-func inOrder(h *history.History) *history.History {
-	order := func(a, b history.Op) int { return cmp.Or(cmp.Compare(a.Call, b.Call), cmp.Compare(a.ID, b.ID)) }
-	if slices.IsSortedFunc(h.Ops, order) {
-		return h
-	}
-	sorted := *h
-	sorted.Ops = slices.SortedStableFunc(slices.Values(h.Ops), order)
-	return &sorted
 }
 
 // violationsShown is how many violations of one guarantee the page tells one by one.
