@@ -114,3 +114,30 @@ func TestRealServerWithBothProtocols(t *testing.T) {
 		}
 	}
 }
+
+// go-redis can put the commands of concurrent callers into common pipelines.
+func TestOverAutomaticPipelines(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: redisServer(t)})
+	defer rdb.Close()
+	batching, err := rdb.AutoPipeline()
+	must(t, err)
+	for _, g := range generations {
+		t.Run(string(g), func(t *testing.T) {
+			story(t, batching, g, "lock")
+			c, err := lockimpl.New(batching, lockimpl.Options{Generation: g})
+			must(t, err)
+			defer c.Close()
+			each(32, func(i int) {
+				l, o := c.Lock(fmt.Sprint("lock", i%8)), c.Owner(int64(i))
+				for range 50 {
+					if err := l.Lock(ctx, o); err != nil {
+						t.Error(err)
+					}
+					if released, err := l.Unlock(ctx, o); !released || err != nil {
+						t.Error(released, err)
+					}
+				}
+			})
+		})
+	}
+}

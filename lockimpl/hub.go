@@ -462,6 +462,7 @@ func (h *hub) stagger(ch *channel) {
 		defer h.mu.Unlock()
 		if ch.staggered != nil {
 			ch.staggered = nil
+			ch.processes = 0 // nobody says that it took the lock: there may be no others any more
 			ch.wakeOne()
 		}
 	})

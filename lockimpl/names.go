@@ -9,7 +9,8 @@ import "strings"
 const unlockMessage = "0"
 
 // takenMessage begins what generation Hardened publishes when it took a lock that it had waited
-// for; the number of waiting processes follows. Other clients ignore it.
+// for while other processes listen; the number of listening processes follows. Other clients ignore
+// it.
 const takenMessage = "taken:"
 
 // channelOf is the channel on which the releases of a lock are published.
@@ -22,9 +23,10 @@ func latchOf(lock, request string) string {
 
 // Generation Hardened uses two more keys, whose names are ours.
 
-// requestOf is the record of an owner's last request on a lock.
+// requestOf is the record of an owner's last request on a lock. The name is short because Redis
+// keeps the buffers of script arguments of up to 64 bytes, and pays for each longer one.
 func requestOf(lock string, owner Owner) string {
-	return prefixed("holdfast_lock_request", lock) + ":" + string(owner)
+	return prefixed("holdfast", lock) + ":" + string(owner)
 }
 
 // counterOf is the counter of a lock's fencing tokens.

@@ -30,7 +30,7 @@ func TestReentryCountsAndReleases(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		for _, key := range w.server.Keys() {
-			if !strings.HasPrefix(key, "holdfast_") || w.server.TTL(key) == 0 {
+			if !strings.HasPrefix(key, "holdfast") || w.server.TTL(key) == 0 {
 				t.Fatalf("left behind for ever: %q", key)
 			}
 		}

@@ -27,6 +27,7 @@ import (
 type contestant struct {
 	name string
 	pair func(key string) error
+	keys string // how its keys begin: of one length for all
 }
 
 // The bare commands: what Redisson's scripts do, and nothing else.
@@ -57,8 +58,8 @@ func floorPair(rdb *redis.Client) func(string) error {
 func contestants(addr string) []contestant {
 	rdb := newRedis(addr)
 	all := []contestant{
-		{"floor", floorPair(rdb)},
-		{"floor with latch", func(key string) error {
+		{name: "floor", pair: floorPair(rdb)},
+		{name: "floor with latch", pair: func(key string) error {
 			if err := floorLock.Run(ctx, rdb, []string{key}, 30000, owner).Err(); err != redis.Nil {
 				return fmt.Errorf("floor: %v", err)
 			}
@@ -72,11 +73,11 @@ func contestants(addr string) []contestant {
 			return rdb.Del(ctx, latch).Err()
 		}},
 	}
-	for _, g := range []lockimpl.Generation{lockimpl.Classic, lockimpl.Combined, lockimpl.Latch, lockimpl.Hardened} {
+	ours := func(name string, rdb redis.UniversalClient, g lockimpl.Generation) {
 		c, err := lockimpl.New(rdb, lockimpl.Options{Generation: g})
 		check(err)
 		o := c.Owner(1)
-		all = append(all, contestant{"lockimpl " + string(g), func(key string) error {
+		all = append(all, contestant{name: name, pair: func(key string) error {
 			l := c.Lock(key)
 			if err := l.Lock(ctx, o); err != nil {
 				return err
@@ -85,8 +86,14 @@ func contestants(addr string) []contestant {
 			return err
 		}})
 	}
+	for _, g := range []lockimpl.Generation{lockimpl.Classic, lockimpl.Combined, lockimpl.Latch, lockimpl.Hardened} {
+		ours("lockimpl "+string(g), rdb, g)
+	}
+	batching, err := newRedis(addr).AutoPipeline()
+	check(err)
+	ours("hardened, autopipelined", batching, lockimpl.Hardened)
 	sync := redsync.New(redsyncgoredis.NewPool(rdb))
-	all = append(all, contestant{"redsync, 1 pool", func(key string) error {
+	all = append(all, contestant{name: "redsync, 1 pool", pair: func(key string) error {
 		m := sync.NewMutex(key)
 		if err := m.Lock(); err != nil {
 			return err
@@ -95,7 +102,7 @@ func contestants(addr string) []contestant {
 		return err
 	}})
 	obtain := redislock.New(rdb)
-	all = append(all, contestant{"redislock", func(key string) error {
+	all = append(all, contestant{name: "redislock", pair: func(key string) error {
 		l, err := obtain.Obtain(ctx, key, 30*time.Second, nil)
 		if err != nil {
 			return err
@@ -106,7 +113,7 @@ func contestants(addr string) []contestant {
 		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}}, KeyMajority: 1, NoLoopTracking: true,
 	})
 	check(err)
-	return append(all, contestant{"rueidislock majority=1", func(key string) error {
+	all = append(all, contestant{name: "rueidislock majority=1", pair: func(key string) error {
 		// Sometimes it never returns, though nobody else wants the key: such a turn ends here.
 		bounded, stop := context.WithTimeout(ctx, time.Second)
 		defer stop()
@@ -120,6 +127,10 @@ func contestants(addr string) []contestant {
 		cancel()
 		return nil
 	}})
+	for i := range all {
+		all[i].keys = fmt.Sprintf("lock-%02d", i)
+	}
+	return all
 }
 
 type turn struct {
@@ -143,7 +154,7 @@ func (c contestant) run(slice time.Duration, goroutines int) turn {
 	start, client, server := time.Now(), cpu(), serverCPU()
 	for i := range goroutines {
 		wg.Go(func() {
-			key := fmt.Sprintf("%s:%d", c.name, i)
+			key := fmt.Sprintf("%s:%02d", c.keys, i)
 			for !stop.Load() {
 				began := time.Now()
 				check(c.pair(key))

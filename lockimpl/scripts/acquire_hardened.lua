@@ -25,7 +25,7 @@ if answer == -1 and ARGV[5] then
   memory = memory + ARGV[5]
 end
 local old = call('set', KEYS[3], ARGV[3] .. answer, 'px', memory, 'get')
-if old and string.sub(old, 1, 16) >= ARGV[3] then
+if old and old >= ARGV[3] then -- for numbers have equally many digits
   call('set', KEYS[3], old, 'px', memory)
   if string.sub(old, 1, 16) > ARGV[3] then
     return 0
@@ -40,7 +40,10 @@ if answer >= -1 then
   end
   call('pexpire', KEYS[1], lease)
   if KEYS[4] then
-    call('publish', KEYS[4], 'taken:' .. call('pubsub', 'numsub', KEYS[4])[2])
+    local processes = call('pubsub', 'numsub', KEYS[4])[2]
+    if processes > 1 then
+      call('publish', KEYS[4], 'taken:' .. processes)
+    end
   end
 end
 return answer

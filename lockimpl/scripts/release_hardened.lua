@@ -7,11 +7,13 @@
 local call = redis.call
 local holds = call('hget', KEYS[1], ARGV[1])
 local answer = -1
-if holds then
+if holds == '1' and not ARGV[5] then
+  answer = 0
+elseif holds then
   answer = math.max(0, math.min(tonumber(ARGV[5] or holds - 1), tonumber(holds)))
 end
 local old = call('set', KEYS[3], ARGV[2] .. answer, 'px', ARGV[3], 'get')
-if old and string.sub(old, 1, 16) >= ARGV[2] then
+if old and old >= ARGV[2] then -- for numbers have equally many digits
   call('set', KEYS[3], old, 'px', ARGV[3])
   if string.sub(old, 1, 16) > ARGV[2] then
     return -2
