@@ -21,16 +21,18 @@ const module = "github.com/holdfast-sim/holdfast"
 // mayImport is the import table of the architecture: what the packages of a folder may import of
 // this module, besides each other. What is not in it does not exist.
 var mayImport = map[string][]string{
-	"model":      {"history"},
-	"history":    {},
-	"lockimpl":   {},
-	"subjects":   {"lockimpl", "history"},
-	"sim":        {"history", "subjects"},
-	"scenarios":  {"sim", "model"},
-	"checker":    {"model", "history"},
-	"reports":    {"checker", "history"},
-	"explore":    {"sim", "scenarios", "subjects", "checker", "reports", "history"}, // added: what simrun explore and locktest have in common
-	"locktest":   {"sim", "scenarios", "checker"},
+	"model":     {"history"},
+	"history":   {},
+	"lockimpl":  {},
+	"subjects":  {"lockimpl", "history"},
+	"sim":       {"history", "subjects"},
+	"scenarios": {"sim", "model"},
+	"checker":   {"model", "history"},
+	"reports":   {"checker", "history"},
+	"explore":   {"sim", "scenarios", "subjects", "checker", "reports", "history"}, // added: what simrun explore and locktest have in common
+	// Besides what it is made of: a lock under test is a subject, and a failure is told by its history
+	// and its report.
+	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports"},
 	"cmd/simrun": {everything},
 	"examples":   {"subjects"}, // what a user of the worker protocol writes
 }

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync"
 	"testing"
 	"testing/synctest"
 )
@@ -33,6 +34,22 @@ func Main(program func(b *Bubbles) int) {
 		os.Exit(program(&Bubbles{t}))
 	}}}, nil, nil)
 }
+
+// Program returns a starter for an ordinary program that cannot give itself away to [Main]. What
+// makes it never ends; it is made once. If the program has not parsed the global flag set, that is
+// taken to be left empty.
+var Program = sync.OnceValue(func() *Bubbles {
+	if !flag.Parsed() {
+		_ = flag.CommandLine.Parse(nil) // or testing would parse the program's arguments
+	}
+	made := make(chan *testing.T)
+	match := func(string, string) (bool, error) { return true, nil }
+	go testing.Main(match, []testing.InternalTest{{Name: "program", F: func(t *testing.T) {
+		made <- t
+		select {}
+	}}}, nil, nil)
+	return &Bubbles{<-made}
+})
 
 // Run executes f in a new bubble and waits until it and all goroutines that it started have
 // ended. A panic of f, and goroutines that never end, come back as a [*PanicError].

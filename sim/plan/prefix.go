@@ -5,18 +5,23 @@ import "slices"
 // WithPrefix returns a copy of the plan in which all locks' names begin with prefix, so that the run
 // touches no other keys of a server. Groups keep their names: they are no keys.
 func (p *Plan) WithPrefix(prefix string) *Plan {
+	return p.Renamed(func(lock string) string { return prefix + lock })
+}
+
+// Renamed returns a copy of the plan in which all locks have new names, but for groups.
+func (p *Plan) Renamed(to func(lock string) string) *Plan {
 	c := *p
 	name := func(lock string) string {
 		if _, group := p.Group(lock); lock == "" || group {
 			return lock
 		}
-		return prefix + lock
+		return to(lock)
 	}
 	c.Groups = slices.Clone(p.Groups)
 	for i, g := range c.Groups {
 		c.Groups[i].Members = slices.Clone(g.Members)
 		for j := range g.Members {
-			c.Groups[i].Members[j].Lock = prefix + g.Members[j].Lock
+			c.Groups[i].Members[j].Lock = name(g.Members[j].Lock)
 		}
 	}
 	c.Clients = slices.Clone(p.Clients)

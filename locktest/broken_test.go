@@ -1,0 +1,171 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/locktest"
+	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/broken"
+)
+
+// adapted is a subject of the harness as a lock author would hand it in.
+type adapted struct {
+	l     subjects.Lock
+	owner string
+}
+
+func adapt(s subjects.Subject) locktest.NewLock {
+	return func(e locktest.Env) (locktest.Client, error) {
+		c, err := s.Open(e)
+		return adaptedClient{c, s.Can("fencing")}, err
+	}
+}
+
+type adaptedClient struct {
+	c      subjects.Client
+	fences bool
+}
+
+func (c adaptedClient) Close() error { return c.c.Close() }
+func (c adaptedClient) Lock(name, owner string) locktest.Lock {
+	a := adapted{c.c.Lock(name), owner}
+	if c.fences {
+		return &fenced{adapted: a}
+	}
+	return a
+}
+
+// fenced remembers the token of its last hold.
+type fenced struct {
+	adapted
+	token int64
+}
+
+func (f *fenced) Token() int64 { return f.token }
+
+func (f *fenced) Acquire(ctx context.Context, r locktest.Request) error {
+	a := f.l.Acquire(ctx, f.owner, r)
+	f.token = a.Token
+	return told(a)
+}
+
+func told(a subjects.Answer) error {
+	switch a.Outcome {
+	case history.Busy:
+		return locktest.ErrBusy
+	case history.NotHeld:
+		return locktest.ErrNotHeld
+	case history.Failed:
+		return errors.Join(locktest.ErrFailed, a.Err)
+	}
+	return a.Err
+}
+
+func (a adapted) Acquire(ctx context.Context, r locktest.Request) error {
+	return told(a.l.Acquire(ctx, a.owner, r))
+}
+
+func (a adapted) ReleaseOne(ctx context.Context) (bool, error) {
+	answer := a.l.Release(ctx, a.owner)
+	return answer.Outcome == history.Released, told(answer)
+}
+
+func (a adapted) Release(ctx context.Context) error {
+	_, err := a.ReleaseOne(ctx)
+	return err
+}
+
+func (a adapted) RenewEvery() time.Duration { return 10 * time.Second }
+
+func (a adapted) ask(ctx context.Context, question history.Kind) (int64, error) {
+	answer := a.l.(subjects.Inspector).Inspect(ctx, question, a.owner)
+	return answer.Value, told(answer)
+}
+
+func (a adapted) IsLocked(ctx context.Context) (bool, error) {
+	v, err := a.ask(ctx, history.IsLocked)
+	return v == 1, err
+}
+
+func (a adapted) IsHeld(ctx context.Context) (bool, error) {
+	v, err := a.ask(ctx, history.IsHeldBy)
+	return v == 1, err
+}
+
+func (a adapted) HoldCount(ctx context.Context) (int64, error) { return a.ask(ctx, history.HoldCount) }
+
+func (a adapted) RemainingTTL(ctx context.Context) (time.Duration, error) {
+	v, err := a.ask(ctx, history.RemainingTTL)
+	return time.Duration(v), err
+}
+
+// without leaves out what a sound lock of generation latch breaks: it is faithful to its weaknesses.
+var without = []locktest.Option{locktest.Only("baseline", "non-owner", "key-expiry", "drawn-"), locktest.Drawn(8)}
+
+func failuresOf(t *testing.T, s subjects.Subject) map[string]*locktest.Failure {
+	t.Helper()
+	err := locktest.Inside(t, adapt(s), without...)
+	found := map[string]*locktest.Failure{}
+	if err == nil {
+		return found
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		t.Skipf("refused at once: %v", err)
+	}
+	for _, one := range joined.Unwrap() {
+		var f *locktest.Failure
+		if !errors.As(one, &f) {
+			t.Fatalf("%s: %v", s.Name, one)
+		}
+		if found[f.Guarantee] == nil {
+			found[f.Guarantee] = f
+		}
+	}
+	return found
+}
+
+func TestBrokenLocksAreRefused(t *testing.T) {
+	sound, _ := subjects.Find("rlock-latch")
+	for g, f := range failuresOf(t, sound) {
+		t.Fatalf("the sound lock: %s: %v", g, f)
+	}
+	for _, l := range broken.All() {
+		t.Run(l.Name, func(t *testing.T) {
+			found := failuresOf(t, l.Subject)
+			f := found[l.CaughtBy]
+			if f == nil {
+				t.Fatalf("%s did not break; %d others did", l.CaughtBy, len(found))
+			}
+			if f.Plan == nil || !strings.Contains(f.Text, "go test -run") && !strings.Contains(f.Text, "locktest.Test(") || !strings.Contains(f.Text, `"clients"`) {
+				t.Errorf("the text lacks the plan or the command: %s", f.Text)
+			}
+			t.Logf("%s in %s: %s (%d steps)", f.Guarantee, f.Scenario, f.Rule, steps(f))
+		})
+	}
+}
+
+func steps(f *locktest.Failure) (n int) {
+	for _, c := range f.Plan.Clients {
+		for _, th := range c.Threads {
+			n += len(th.Steps)
+		}
+	}
+	return n
+}
+
+func brokenNamed(t *testing.T, name string) subjects.Subject {
+	t.Helper()
+	for _, l := range broken.All() {
+		if l.Name == name {
+			return l.Subject
+		}
+	}
+	t.Fatalf("no %s", name)
+	return subjects.Subject{}
+}

@@ -1,0 +1,42 @@
+// Package locktest tries a lock over Redis: any Go lock, in a go test of a few lines, in the manner of
+// testing/fstest and nettest.
+//
+//	func TestMyLock(t *testing.T) {
+//		locktest.Run(t, func(e locktest.Env) (locktest.Client, error) {
+//			c := mylock.New(e.Redis)
+//			return locktest.Locks(func(name, owner string) locktest.Lock { return &adapter{c.Lock(name)} }), nil
+//		})
+//	}
+//
+// The adapter puts what the lock's methods return into [Lock]'s terms; the examples do so for the
+// reference lock, redsync and redislock. The clients are real, and so are the scripts that the server
+// runs; time and the network are the harness's, so that a lease of 30 s takes no time and every failure
+// can be repeated (see the README of the project).
+//
+// # What a lock has to answer for
+//
+// A lock is held to what it claims: the guarantees object, exclusion, effect and liveness are asked of
+// every lock, watchdog and fencing of those that say that they have one ([Watchdog], [Fencer]).
+//
+// In a scenario of the catalogue (docs/scenarios.md) a guarantee must hold, with two exceptions. It may
+// break where it does for all generations of the reference lock: no lock is known to keep it there. And
+// it may break where each violation comes from the failure of something that every lease lock assumes,
+// such as that no holder is paused for longer than its lease, or that nobody deletes keys; but not so if
+// the lock claims to tell its holders in time ([Loser]).
+//
+// In plans drawn without faults everything must hold, but for work that outlasts a lease that nobody
+// extends. In plans drawn with faults object must hold, and a break of exclusion or effect must have a
+// fault to blame.
+//
+// Plans that are kept as testdata/locktest/*.json, beside the test, are run too, and held to the same as
+// drawn ones: what was found once is looked for ever after. A weakness that is accepted is said with
+// [Known].
+//
+// # Limits
+//
+// The harness looks at a lock's key in Redis to know who holds it ([Key]): a string that is set when the
+// lock is taken, or a hash whose fields are the owners' names. It knows which call a command belongs to
+// by the context that Acquire and Release hand on to go-redis.
+//
+// It must not know any lock: what it has of one is what newLock returns.
+package locktest

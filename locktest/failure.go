@@ -1,0 +1,130 @@
+package locktest
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// Failure is one guarantee that a lock broke in one scenario or plan, and has to answer for.
+type Failure struct {
+	Guarantee string
+	Scenario  string     // or the name of a drawn or kept plan
+	Rule      string     // that was broken: a sentence without times or names
+	Text      string     // the whole story, for people
+	Plan      *plan.Plan // the smallest that was found to break the same for the same cause
+	Report    string     // the file of the report; "" if none was wanted
+}
+
+func (f *Failure) Error() string {
+	return fmt.Sprintf("%s broke in %s: %s\n\n%s", f.Guarantee, f.Scenario, f.Rule, f.Text)
+}
+
+// tries and patience bound the search for a smaller plan, which is made once for each guarantee: it is a
+// help, and its result no part of the verdict.
+const (
+	tries    = 150
+	patience = 3 * time.Second
+)
+
+// asked is the answer for one guarantee in one trial.
+type asked struct {
+	skip    string // it does not apply, or is known
+	failure error
+}
+
+// ask runs a trial if need be, and says how it stands with a guarantee. Files go into the folder that
+// out returns; again is how to run it once more.
+func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func() string, again string) asked {
+	if t.why != "" {
+		return asked{skip: t.why}
+	}
+	s.run(b, t)
+	if t.err != nil {
+		return asked{failure: fmt.Errorf("%s: the run failed: %w\nagain: %s", t.name, t.err, again)}
+	}
+	r := t.verdict.Result(g)
+	reason, known := s.known[t.name+"/"+string(g)]
+	broken := t.broke(t.verdict, g)
+	switch {
+	case r.Status == checker.NotClaimed:
+		return asked{skip: r.Summary}
+	case broken != nil && known:
+		return asked{skip: "known: " + reason}
+	case broken != nil:
+		return asked{failure: s.tell(b, t, g, broken, out(), again)}
+	case r.Status == checker.Undecided:
+		return asked{failure: fmt.Errorf("%s in %s is undecided: %s", g, t.name, r.Summary)}
+	case known:
+		return asked{failure: fmt.Errorf("%s is said to break in %s (%s), and %s: take it off the list", g, t.name, reason, r.Status)}
+	}
+	return asked{}
+}
+
+// tell makes a failure of a violation.
+func (s *suite) tell(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *checker.Violation, out, again string) *Failure {
+	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: v.Rule, Plan: t.plan}
+	var text strings.Builder
+	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again})
+	if !s.told[g] {
+		s.told[g] = true
+		tried := 0
+		if f.Plan, tried = s.shrink(b, t, g, v); tried > 0 {
+			fmt.Fprintf(&text, "\n  The smallest of %d plans that break the same; kept as %s/NAME.json it is run every time:\n\n%s\n", tried, corpus, f.Plan.JSON())
+		}
+	}
+	if out != "" {
+		f.Report = filepath.Join(out, t.name+"-"+string(g)+".html")
+		if err := s.report(t, f, again); err != nil {
+			f.Report = ""
+			fmt.Fprintf(&text, "\n  There is no report: %v\n", err)
+		} else {
+			fmt.Fprintf(&text, "\n  report  %s\n", f.Report)
+		}
+	}
+	f.Text = text.String()
+	return f
+}
+
+// report writes the report of a trial, and its smallest plan beside it.
+func (s *suite) report(t *trial, f *Failure, again string) error {
+	if err := os.MkdirAll(filepath.Dir(f.Report), 0o777); err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	if err := reports.HTML(&page, t.history, t.verdict, reports.HTMLOptions{Command: again}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(f.Report, page.Bytes(), 0o666); err != nil {
+		return err
+	}
+	return os.WriteFile(strings.TrimSuffix(f.Report, ".html")+".json", append(f.Plan.JSON(), '\n'), 0o666)
+}
+
+// shrink looks for the smallest plan that breaks the same rule for the same cause.
+func (s *suite) shrink(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *checker.Violation) (*plan.Plan, int) {
+	tried, begun := 0, time.Now()
+	smallest, _ := plan.Shrink(t.plan, func(p *plan.Plan) bool {
+		if tried >= tries || time.Since(begun) > patience || p.Check(fault.Needs()) != nil {
+			return false
+		}
+		tried++
+		_, verdict, err := s.judged(b, t, p)
+		if err != nil {
+			return false
+		}
+		got := t.broke(verdict, g)
+		return got != nil && got.Rule == v.Rule && got.Cause.Class == v.Cause.Class
+	})
+	smallest.Name, smallest.Story = t.name+"-shrunk", ""
+	return smallest, tried
+}

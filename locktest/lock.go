@@ -1,0 +1,99 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// NewLock makes the lock client of one client process. It is called once for each process of a run,
+// in virtual time, so that timers and goroutines are best started here and not before.
+type NewLock func(e Env) (Client, error)
+
+// Env is what the world gives to one client process: its Redis client, its name, the lease that a hold
+// should get for which none is asked, and a source for what it draws by chance. A lock that draws from
+// crypto/rand draws from the run's seed too.
+type Env = subjects.Env
+
+// Client is one process's lock client. It must be safe for concurrent use. A Client that is an
+// [io.Closer] is closed at the end of the run; goroutines that it leaves behind are an error.
+type Client interface {
+	// Lock returns a lock in the hands of one owner, which it is called once for. An owner is a thread of
+	// a process; it calls one method at a time.
+	Lock(name, owner string) Lock
+}
+
+// Locks is a [Client] that has nothing but locks.
+type Locks func(name, owner string) Lock
+
+// Lock calls f.
+func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
+
+// Request says how to acquire: whether to wait for ever, or else how long, and for what lease. A lease of
+// 0 is the lock's own: Env.WatchdogTimeout, unless [Lease] says another.
+type Request = subjects.Request
+
+// Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Watchdog],
+// [Fencer], [Loser], [ForceReleaser], [Inspector] and [LeaseKeeper], which it may implement, and
+// [MultiLocker] and [QuorumLocker], which its Client may.
+type Lock interface {
+	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
+	// it is not known whether it was taken.
+	Acquire(ctx context.Context, r Request) error
+	// Release gives it back and returns nil, or says [ErrNotHeld], or [ErrFailed]. Any other error says
+	// that it is not known.
+	Release(ctx context.Context) error
+}
+
+// What a lock's errors say, when they are or wrap these.
+var (
+	ErrBusy    = errors.New("somebody else holds the lock")
+	ErrNotHeld = errors.New("the lock is not held")
+	ErrFailed  = errors.New("nothing happened")
+)
+
+// Reentrant is a lock that its owner may take again. ReleaseOne stands for Release, and reports whether
+// the last hold was given back.
+type Reentrant interface {
+	ReleaseOne(ctx context.Context) (last bool, err error)
+}
+
+// Watchdog is a lock that extends a lease by itself for which none was asked, and promises how often.
+type Watchdog interface{ RenewEvery() time.Duration }
+
+// Fencer is a lock that hands out fencing tokens; Token is that of the hold acquired last.
+type Fencer interface{ Token() int64 }
+
+// Loser is a lock that tells its holder that the hold is over, in time: the channel is that of the hold
+// acquired last. Such a lock is not excused by what every lease lock assumes.
+type Loser interface{ Lost() <-chan struct{} }
+
+// ForceReleaser is a lock that can be freed whoever holds it; ErrNotHeld says that nobody did.
+type ForceReleaser interface {
+	ForceRelease(ctx context.Context) error
+}
+
+// Inspector is a lock that answers questions: whether anybody holds it, whether and how often its owner
+// does, and for how long it is held, as Redis says it: -1 for ever, -2 not at all.
+type Inspector interface {
+	IsLocked(ctx context.Context) (bool, error)
+	IsHeld(ctx context.Context) (bool, error)
+	HoldCount(ctx context.Context) (int64, error)
+	RemainingTTL(ctx context.Context) (time.Duration, error)
+}
+
+// LeaseKeeper is a reentrant lock whose lease a re-entry never shortens.
+type LeaseKeeper interface{ KeepsLongestLease() }
+
+// MultiLocker is a Client that makes one lock of several, held when all are. The members may be of other
+// clients of the same process, each with a server of its own.
+type MultiLocker interface {
+	All(members []Lock) (Lock, error)
+}
+
+// QuorumLocker is a Client that makes one lock of several, held when more than half are.
+type QuorumLocker interface {
+	Quorum(members []Lock) (Lock, error)
+}

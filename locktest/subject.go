@@ -1,0 +1,251 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// subjectOf puts a lock into the harness's terms, without what it claims, which [suite.probe] finds.
+func subjectOf(newLock NewLock, o *options) subjects.Subject {
+	return subjects.Subject{
+		Name: o.name, Abilities: []string{"mutex"}, Lease: o.lease,
+		Open: func(e subjects.Env) (subjects.Client, error) {
+			c, err := newLock(e)
+			if err == nil && c == nil {
+				err = errors.New("newLock returned no client")
+			}
+			if err != nil {
+				return nil, err
+			}
+			return &client{c: c, id: e.ID, names: o.names, by: map[string]Lock{}}, nil
+		},
+	}
+}
+
+// client is a process's client. The harness hands an owner to every call; here each owner has a lock
+// of its own.
+type client struct {
+	c     Client
+	id    string
+	names map[string]string // of locks, by their keys
+
+	mu sync.Mutex
+	by map[string]Lock // by name and owner
+}
+
+func (c *client) Owner(thread int64) string { return fmt.Sprintf("%s:%d", c.id, thread) }
+
+func (c *client) Lock(key string) subjects.Lock {
+	return &lock{key: key, of: func(owner string) (Lock, error) { return c.lock(key, owner), nil }}
+}
+
+func (c *client) lock(key, owner string) Lock {
+	name, ok := c.names[key]
+	if !ok {
+		name = key
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.by[name+"\x00"+owner]
+	if l == nil {
+		l = c.c.Lock(name, owner)
+		c.by[name+"\x00"+owner] = l
+	}
+	return l
+}
+
+func (c *client) Close() error {
+	if closer, ok := c.c.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// All implements [subjects.MultiLocker].
+func (c *client) All(members []subjects.Lock) (subjects.Lock, error) {
+	m, ok := c.c.(MultiLocker)
+	if !ok {
+		return nil, errors.New("locktest: the client is no MultiLocker")
+	}
+	return group(members, false, m.All), nil
+}
+
+// Quorum implements [subjects.MultiLocker].
+func (c *client) Quorum(members []subjects.Lock) (subjects.Lock, error) {
+	m, ok := c.c.(QuorumLocker)
+	if !ok {
+		return nil, errors.New("locktest: the client is no QuorumLocker")
+	}
+	return group(members, true, m.Quorum), nil
+}
+
+// group is a lock of several, made for each owner that uses it.
+func group(members []subjects.Lock, quorum bool, join func([]Lock) (Lock, error)) subjects.Lock {
+	made := map[string]Lock{} // its owner is one thread
+	return &lock{group: true, of: func(owner string) (Lock, error) {
+		if made[owner] != nil {
+			return made[owner], nil
+		}
+		var all []Lock
+		for _, m := range members {
+			one, err := m.(*lock).of(owner)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, one)
+		}
+		l, err := join(all)
+		if err == nil {
+			made[owner] = l
+		}
+		return l, err
+	}}
+}
+
+// lock is a lock in whatever hands.
+type lock struct {
+	key   string
+	group bool
+	of    func(owner string) (Lock, error)
+}
+
+func (l *lock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
+	held, err := l.of(owner)
+	if err != nil {
+		return subjects.Answer{Outcome: history.Failed, Err: err}
+	}
+	err = held.Acquire(ctx, r)
+	switch {
+	case err == nil:
+		a := subjects.Answer{Outcome: history.Acquired}
+		if f, ok := held.(Fencer); ok {
+			a.Token = f.Token()
+		}
+		return a
+	case errors.Is(err, ErrBusy) && !l.group: // of a group too few members could be had: that says less
+		return subjects.Answer{Outcome: history.Busy, Err: err}
+	}
+	return failure(err)
+}
+
+func (l *lock) Release(ctx context.Context, owner string) subjects.Answer {
+	held, err := l.of(owner)
+	if err != nil {
+		return subjects.Answer{Outcome: history.Failed, Err: err}
+	}
+	last := true
+	if r, ok := held.(Reentrant); ok {
+		last, err = r.ReleaseOne(ctx)
+	} else {
+		err = held.Release(ctx)
+	}
+	switch {
+	case err == nil && !last:
+		return subjects.Answer{Outcome: history.Decremented}
+	case err == nil:
+		return subjects.Answer{Outcome: history.Released}
+	}
+	return failure(err)
+}
+
+func failure(err error) subjects.Answer {
+	a := subjects.Answer{Outcome: history.Unknown, Err: err}
+	switch {
+	case errors.Is(err, ErrNotHeld):
+		a.Outcome = history.NotHeld
+	case errors.Is(err, ErrFailed):
+		a.Outcome = history.Failed
+	}
+	return a
+}
+
+func (l *lock) ForceRelease(ctx context.Context) subjects.Answer {
+	held, err := l.of("operator")
+	if err == nil {
+		err = held.(ForceReleaser).ForceRelease(ctx)
+	}
+	if err != nil {
+		return failure(err)
+	}
+	return subjects.Answer{Outcome: history.Released}
+}
+
+func (l *lock) Inspect(ctx context.Context, question history.Kind, owner string) subjects.Answer {
+	held, err := l.of(owner)
+	if err != nil {
+		return failure(err)
+	}
+	i := held.(Inspector)
+	var value int64
+	var yes bool
+	switch question {
+	case history.IsLocked:
+		yes, err = i.IsLocked(ctx)
+	case history.IsHeldBy:
+		yes, err = i.IsHeld(ctx)
+	case history.HoldCount:
+		value, err = i.HoldCount(ctx)
+	case history.RemainingTTL:
+		var ttl time.Duration
+		ttl, err = i.RemainingTTL(ctx)
+		value = int64(ttl)
+	}
+	if yes {
+		value = 1
+	}
+	if err != nil {
+		return failure(err)
+	}
+	return subjects.Answer{Outcome: history.OK, Value: value}
+}
+
+func (l *lock) Lost(owner string) <-chan struct{} {
+	if held, err := l.of(owner); err == nil {
+		if loser, ok := held.(Loser); ok {
+			return loser.Lost()
+		}
+	}
+	return nil
+}
+
+// claim adds to a subject what a lock and its client are found to be able to do.
+func claim(s *subjects.Subject, c Client, l Lock) {
+	can := func(ability string, yes bool) {
+		if yes {
+			s.Abilities = append(s.Abilities, ability)
+		}
+	}
+	s.Abilities = nil
+	_, reentrant := l.(Reentrant)
+	can("reentrant", reentrant)
+	w, watchdog := l.(Watchdog)
+	can("watchdog", watchdog)
+	if watchdog {
+		s.RenewEvery = w.RenewEvery()
+	}
+	_, fencing := l.(Fencer)
+	can("fencing", fencing)
+	_, lost := l.(Loser)
+	can("lost", lost)
+	_, force := l.(ForceReleaser)
+	can("force", force)
+	_, inspect := l.(Inspector)
+	can("inspect", inspect)
+	_, keeps := l.(LeaseKeeper)
+	can("keeps-longest", keeps)
+	can("mutex", len(s.Abilities) == 0)
+	if _, ok := c.(MultiLocker); ok {
+		s.Groups = append(s.Groups, string(plan.Multi))
+	}
+	if _, ok := c.(QuorumLocker); ok {
+		s.Groups = append(s.Groups, string(plan.Red))
+	}
+}

@@ -1,0 +1,232 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// suite is what one lock is put through.
+type suite struct {
+	*options
+	subject subjects.Subject
+	cases   []*trial
+	told    map[checker.Guarantee]bool // whose smallest plan has been looked for
+}
+
+// trial is one plan, which is run when somebody first asks for it.
+type trial struct {
+	name  string
+	plan  *plan.Plan
+	why   string          // it is not run
+	judge checker.Options // what it is held to
+	kind  kind
+
+	ran     bool
+	history *history.History
+	verdict *checker.Verdict
+	err     error
+}
+
+// kind is where a plan comes from, which decides what it is held to.
+type kind uint8
+
+const (
+	named     kind = iota // a scenario: to what the lock claims
+	faultless             // drawn without faults: to everything
+	struck                // with faults: to what no fault excuses
+)
+
+// drawnFaults are the faults of drawn plans: of every kind of assumption one.
+var drawnFaults = []string{"partition", "expire-key", "pause-watchdog"}
+
+// corpus is where plans are kept that are to be run besides.
+const corpus = "testdata/locktest"
+
+func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
+	s := &suite{options: o, subject: subjectOf(newLock, o), told: map[checker.Guarantee]bool{}}
+	if err := s.probe(b, newLock); err != nil {
+		return nil, err
+	}
+	for _, sc := range scenarios.All() {
+		p, why := sc.For(o.seed, s.subject.Can)
+		judge := checker.Options{Unpredicted: true, Expect: checker.Expectation{}}
+		for _, g := range sc.Always() {
+			judge.Expect[checker.Guarantee(g)] = checker.Broken
+		}
+		s.add(&trial{name: sc.Name, plan: p, why: why, judge: judge})
+	}
+	faults := drawnFaults
+	if !s.subject.Can("watchdog") {
+		faults = faults[:2]
+	}
+	for i := range o.drawn {
+		s.draw(fmt.Sprintf("drawn-%d", i+1), i, scenarios.Scope{}, faultless)
+		s.draw(fmt.Sprintf("drawn-with-faults-%d", i+1), i, scenarios.Scope{Faults: faults}, struck)
+	}
+	return s, s.kept()
+}
+
+func (s *suite) add(t *trial) {
+	if s.wants(t.name) {
+		t.plan = s.keyed(t.plan)
+		s.cases = append(s.cases, t)
+	}
+}
+
+// keyed names the locks of a plan like their keys.
+func (s *suite) keyed(p *plan.Plan) *plan.Plan {
+	if s.key == nil {
+		return p
+	}
+	return p.Renamed(func(name string) string {
+		k := s.key(name)
+		s.names[k] = name
+		return k
+	})
+}
+
+func (s *suite) draw(name string, i int, scope scenarios.Scope, k kind) {
+	p := rapid.Custom(func(t *rapid.T) *plan.Plan { return scenarios.Draw(t, scope) }).Example(int(s.seed)<<16 + i)
+	p, why := scenarios.Fit(p, s.subject.Can)
+	p.Name = name
+	s.add(&trial{name: name, plan: p, why: why, kind: k})
+}
+
+// kept adds the plans of the corpus.
+func (s *suite) kept() error {
+	files, err := filepath.Glob(filepath.Join(corpus, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		p, err := plan.Decode(text)
+		if err == nil {
+			err = p.Check(fault.Needs())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		p, why := scenarios.Fit(p, s.subject.Can)
+		k := struck
+		if len(p.Faults) == 0 {
+			k = faultless
+		}
+		t := &trial{name: strings.TrimSuffix(filepath.Base(file), ".json"), plan: p, why: why, kind: k}
+		if s.wants(t.name) { // its locks are named like their keys
+			s.cases = append(s.cases, t)
+		}
+	}
+	return nil
+}
+
+// probe finds out what the lock can do, and that the harness sees what it does.
+func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
+	const name = "locktest"
+	p := s.keyed(&plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{
+		{Do: plan.Lock, Lock: name}, {Do: plan.Work, Lock: name, For: plan.Duration(1e9)}, {Do: plan.Unlock, Lock: name},
+	}}}}}})
+	found := s.subject
+	asked := s.subject
+	asked.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := s.subject.Open(e)
+		if err == nil {
+			claim(&found, c.(*client).c, c.(*client).c.Lock("probe", e.ID+":2"))
+		}
+		return c, err
+	}
+	h, err := sim.Run(b, p, asked, sim.Options{Seed: s.seed})
+	if err != nil {
+		return fmt.Errorf("a client that locks, works and unlocks: %w", err)
+	}
+	key := p.Locks()[0]
+	for _, op := range h.Ops {
+		switch {
+		case op.Kind == history.Lock && op.Outcome != history.Acquired:
+			return fmt.Errorf("a client alone wants to lock, and it ends %s: %s", op.Outcome, op.Error)
+		case op.Kind == history.Lock && op.Answer != history.Acquired:
+			return fmt.Errorf("a lock was acquired, but there is no key %q in Redis that shows it%s: say which one it is with locktest.Key", key, sent(h))
+		case op.Kind == history.Unlock && op.Outcome != history.Released:
+			return fmt.Errorf("a client unlocks what it holds, and it ends %s: %s", op.Outcome, op.Error)
+		}
+	}
+	s.subject = found
+	return nil
+}
+
+// sent tells what a client sent to Redis besides setting up its connection.
+func sent(h *history.History) string {
+	for _, served := range h.Served {
+		if name, _, _ := strings.Cut(served.Text, " "); served.Step == history.StepCleanup || served.Op != 0 && !strings.EqualFold(name, "hello") {
+			return fmt.Sprintf(" (it sent %s)", served.Text)
+		}
+	}
+	return ""
+}
+
+// run runs and judges a trial, once.
+func (s *suite) run(b *bubble.Bubbles, t *trial) {
+	if !t.ran {
+		t.ran = true
+		t.history, t.verdict, t.err = s.judged(b, t, t.plan)
+	}
+}
+
+func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.History, *checker.Verdict, error) {
+	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed, Scenario: t.name})
+	if err != nil {
+		return h, nil, err
+	}
+	v := checker.Judge(context.Background(), h, t.judge)
+	if len(v.Refused) > 0 {
+		return h, v, errors.New(v.Refused[0])
+	}
+	return h, v, nil
+}
+
+// broke returns the violation of a guarantee that the lock is to answer for, or nil.
+func (t *trial) broke(v *checker.Verdict, g checker.Guarantee) *checker.Violation {
+	r := v.Result(g)
+	if r.Status != checker.Broken || t.kind == named && r.AsExpected() {
+		return nil
+	}
+	for i := range r.Violations {
+		if !t.excused(g, r.Violations[i].Cause) {
+			return &r.Violations[i]
+		}
+	}
+	if t.kind == named { // it claims to tell its holders in time
+		return &r.Violations[0]
+	}
+	return nil
+}
+
+// excused reports whether a violation is nothing that the lock has to answer for.
+func (t *trial) excused(g checker.Guarantee, c checker.Cause) bool {
+	switch t.kind {
+	case named:
+		return c.Assumption
+	case faultless: // a lease that was too short for the work
+		return c.Assumption && c.Class == checker.LeaseExpired
+	}
+	// What a lost message may cost is what scenarios say, one by one.
+	return g != checker.Object && (c.Assumption || len(c.Faults) > 0 || g == checker.Watchdog || g == checker.Liveness)
+}

@@ -1,0 +1,160 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+const inChild = "HOLDFAST_LOCKTEST_CHILD"
+
+// TestChild fails, in a process of its own.
+func TestChild(t *testing.T) {
+	if os.Getenv(inChild) == "" {
+		t.Skip("it is run by TestAFailingRunTellsItsStory")
+	}
+	locktest.Run(t, adapt(brokenNamed(t, "broken-unlock-twice")), locktest.Only("baseline", "redlock-pause"), locktest.Drawn(0))
+}
+
+func TestAFailingRunTellsItsStory(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	child := exec.CommandContext(t.Context(), self, "-test.run=^TestChild$", "-test.v", "-test.artifacts", "-test.outputdir="+folder)
+	child.Env = append(os.Environ(), inChild+"=1")
+	out, err := child.CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{
+		"--- FAIL: TestChild/object/baseline",
+		"object broke in baseline: one unlock gives back one hold",
+		`"do": "unlock"`,
+		"go test -run '^TestChild$/^object$/^baseline$' -artifacts",
+		"--- PASS: TestChild/watchdog/baseline",
+		"--- SKIP: TestChild/fencing/baseline",
+		"the lock hands out no fencing tokens",
+		"--- SKIP: TestChild/exclusion/redlock-pause",
+		"the story is about a quorum of several servers, and the lock knows one server",
+	} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("it does not say %q", want)
+		}
+	}
+	var files []string
+	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, d.Name())
+		}
+		return err
+	})
+	if got := strings.Join(files, " "); err != nil || !strings.Contains(got, "baseline-object.html") || !strings.Contains(got, "baseline-object.json") {
+		t.Errorf("artifacts: %v %v", files, err)
+	}
+	if t.Failed() {
+		t.Logf("%s", out)
+	}
+}
+
+func TestAProgramIsToldByAnError(t *testing.T) {
+	folder := t.TempDir()
+	out, err := exec.CommandContext(t.Context(), "go", "run", "./testdata/program", folder).CombinedOutput()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if n := strings.Count(string(out), " broke in "); n != 1 || !strings.Contains(string(out), "object broke in lost-unlock-reply: ") ||
+		!strings.Contains(string(out), `again   locktest.Test(newLock, locktest.Only("lost-unlock-reply"))`) {
+		t.Errorf("%d failures:\n%s", n, out)
+	}
+	if _, err := os.Stat(filepath.Join(folder, "lost-unlock-reply-object.html")); err != nil {
+		t.Error(err)
+	}
+	if err := locktest.Test(newRedislock); err == nil || !strings.Contains(err.Error(), "call Run") {
+		t.Errorf("in a test: %v", err)
+	}
+}
+
+// prefixed is a lock whose key is not its name.
+func prefixed(e locktest.Env) (locktest.Client, error) {
+	return locktest.Locks(func(name, _ string) locktest.Lock { return &redisLock{env: e, name: "locks:" + name} }), nil
+}
+
+func TestAKeyThatIsNotTheName(t *testing.T) {
+	err := locktest.Inside(t, prefixed)
+	if err == nil || !strings.Contains(err.Error(), "locktest.Key") || !strings.Contains(err.Error(), "locks:locktest") {
+		t.Errorf("without its key: %v", err)
+	}
+	key := locktest.Key(func(name string) string { return "locks:" + name })
+	if err := locktest.Inside(t, prefixed, key, locktest.Only("baseline", "key-", "old-owner", "drawn-1"), locktest.Drawn(1)); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsKnownMustBeSo(t *testing.T) {
+	only := locktest.Only("lost-unlock-reply", "baseline")
+	known := locktest.Known("lost-unlock-reply", "object", "known")
+	if err := locktest.Inside(t, newRedislock, only, known); err != nil {
+		t.Error(err)
+	}
+	if err := locktest.Inside(t, newRedislock, only, known, locktest.Known("baseline", "exclusion", "no reason")); err == nil ||
+		!strings.Contains(err.Error(), "take it off the list") {
+		t.Errorf("what is said to break holds: %v", err)
+	}
+}
+
+func TestKeptPlansAreRun(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.MkdirAll("testdata/locktest", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	keep := func(text string) {
+		if err := os.WriteFile("testdata/locktest/found.json", []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep(`{"version": 1, "clients": [{"name": "c1", "threads": [{"id": 1, "steps": [{"do": "lock", "lock": "a"}, {"do": "unlock", "lock": "a"}]}]}]}`)
+	twice := adapt(brokenNamed(t, "broken-unlock-twice"))
+	if err := locktest.Inside(t, newRedislock, locktest.Only("found")); err != nil {
+		t.Error(err)
+	}
+	keep(`{"version": 1, "clients": [{"name": "c1", "threads": [{"id": 1, "steps": [{"do": "lock", "lock": "a"},
+		{"do": "lock", "lock": "a"}, {"do": "lock", "lock": "a"}, {"do": "unlock", "lock": "a"}]}]}]}`)
+	var f *locktest.Failure
+	if err := locktest.Inside(t, twice, locktest.Only("found")); !errors.As(err, &f) || f.Scenario != "found" {
+		t.Errorf("the kept plan: %v", err)
+	}
+	keep(`{"version": 1, "clients": []}`)
+	if err := locktest.Inside(t, newRedislock); err == nil || !strings.Contains(err.Error(), "found.json") {
+		t.Errorf("a kept plan that makes no sense: %v", err)
+	}
+}
+
+// useless never gets the lock.
+type useless struct{}
+
+func (useless) Acquire(context.Context, locktest.Request) error { return errors.New("no luck") }
+func (useless) Release(context.Context) error                   { return nil }
+
+func TestALockThatDoesNothingIsRefusedAtOnce(t *testing.T) {
+	for name, newLock := range map[string]locktest.NewLock{
+		"no luck": func(locktest.Env) (locktest.Client, error) {
+			return locktest.Locks(func(_, _ string) locktest.Lock { return useless{} }), nil
+		},
+		"out of order": func(locktest.Env) (locktest.Client, error) { return nil, errors.New("out of order") },
+		"no client":    func(locktest.Env) (locktest.Client, error) { return nil, nil },
+	} {
+		if err := locktest.Inside(t, newLock); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
