@@ -30,9 +30,9 @@ var mayImport = map[string][]string{
 	"checker":   {"model", "history"},
 	"reports":   {"checker", "history"},
 	"explore":   {"sim", "scenarios", "subjects", "checker", "reports", "history"}, // added: what simrun explore and locktest have in common
-	// Besides what it is made of: a lock under test is a subject, and a failure is told by its history
-	// and its report.
-	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports"},
+	// Besides what it is made of: a lock under test is a subject, a failure is told by its history and
+	// its report, and drawn plans accuse by the rules of exploration.
+	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports", "explore"},
 	"cmd/simrun": {everything},
 	"examples":   {"subjects"}, // what a user of the worker protocol writes
 }

@@ -24,9 +24,9 @@
 // such as that no holder is paused for longer than its lease, or that nobody deletes keys; but not so if
 // the lock claims to tell its holders in time ([Loser]).
 //
-// In plans drawn without faults everything must hold, but for work that outlasts a lease that nobody
-// extends. In plans drawn with faults object must hold, and a break of exclusion or effect must have a
-// fault to blame.
+// In plans drawn without faults everything must hold, but for what comes of work that outlasts a lease
+// that nobody extends. In plans drawn with faults a lock answers for what no fault excuses, by the same
+// rules by which simrun explore accuses.
 //
 // Plans that are kept as testdata/locktest/*.json, beside the test, are run too, and held to the same as
 // drawn ones: what was found once is looked for ever after. A weakness that is accepted is said with

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
-	"github.com/holdfast-sim/holdfast/sim/fault"
+	simfault "github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -54,7 +54,7 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func()
 	}
 	r := t.verdict.Result(g)
 	reason, known := s.known[t.name+"/"+string(g)]
-	broken := t.broke(t.verdict, g)
+	broken := s.broke(t, t.history, t.verdict, g)
 	switch {
 	case r.Status == checker.NotClaimed:
 		return asked{skip: r.Summary}
@@ -71,8 +71,8 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func()
 }
 
 // tell makes a failure of a violation.
-func (s *suite) tell(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *checker.Violation, out, again string) *Failure {
-	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: v.Rule, Plan: t.plan}
+func (s *suite) tell(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *fault, out, again string) *Failure {
+	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: v.rule, Plan: t.plan}
 	var text strings.Builder
 	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again})
 	if !s.told[g] {
@@ -111,19 +111,19 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 }
 
 // shrink looks for the smallest plan that breaks the same rule for the same cause.
-func (s *suite) shrink(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *checker.Violation) (*plan.Plan, int) {
+func (s *suite) shrink(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *fault) (*plan.Plan, int) {
 	tried, begun := 0, time.Now()
 	smallest, _ := plan.Shrink(t.plan, func(p *plan.Plan) bool {
-		if tried >= tries || time.Since(begun) > patience || p.Check(fault.Needs()) != nil {
+		if tried >= tries || time.Since(begun) > patience || p.Check(simfault.Needs()) != nil {
 			return false
 		}
 		tried++
-		_, verdict, err := s.judged(b, t, p)
+		h, verdict, err := s.judged(b, t, p)
 		if err != nil {
 			return false
 		}
-		got := t.broke(verdict, g)
-		return got != nil && got.Rule == v.Rule && got.Cause.Class == v.Cause.Class
+		got := s.broke(t, h, verdict, g)
+		return got != nil && *got == *v
 	})
 	smallest.Name, smallest.Story = t.name+"-shrunk", ""
 	return smallest, tried

@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
-	"github.com/holdfast-sim/holdfast/sim/fault"
+	simfault "github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -34,7 +36,7 @@ type trial struct {
 	plan  *plan.Plan
 	why   string          // it is not run
 	judge checker.Options // what it is held to
-	kind  kind
+	named bool            // a scenario: held to what it says of every lock, and to what the lock claims
 
 	ran     bool
 	history *history.History
@@ -42,16 +44,7 @@ type trial struct {
 	err     error
 }
 
-// kind is where a plan comes from, which decides what it is held to.
-type kind uint8
-
-const (
-	named     kind = iota // a scenario: to what the lock claims
-	faultless             // drawn without faults: to everything
-	struck                // with faults: to what no fault excuses
-)
-
-// drawnFaults are the faults of drawn plans: of every kind of assumption one.
+// drawnFaults are the faults of drawn plans: one of each kind, of networks, servers and clients.
 var drawnFaults = []string{"partition", "expire-key", "pause-watchdog"}
 
 // corpus is where plans are kept that are to be run besides.
@@ -68,15 +61,18 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 		for _, g := range sc.Always() {
 			judge.Expect[checker.Guarantee(g)] = checker.Broken
 		}
-		s.add(&trial{name: sc.Name, plan: p, why: why, judge: judge})
+		s.add(&trial{name: sc.Name, plan: p, why: why, judge: judge, named: true})
 	}
 	faults := drawnFaults
 	if !s.subject.Can("watchdog") {
 		faults = faults[:2]
 	}
+	scope := scenarios.Scope{NoReentry: !s.subject.Can("reentrant"), NoAsking: !s.subject.Can("inspect")}
+	struck := scope
+	struck.Faults = faults
 	for i := range o.drawn {
-		s.draw(fmt.Sprintf("drawn-%d", i+1), i, scenarios.Scope{}, faultless)
-		s.draw(fmt.Sprintf("drawn-with-faults-%d", i+1), i, scenarios.Scope{Faults: faults}, struck)
+		s.draw(fmt.Sprintf("drawn-%d", i+1), i, scope)
+		s.draw(fmt.Sprintf("drawn-with-faults-%d", i+1), i, struck)
 	}
 	return s, s.kept()
 }
@@ -100,11 +96,11 @@ func (s *suite) keyed(p *plan.Plan) *plan.Plan {
 	})
 }
 
-func (s *suite) draw(name string, i int, scope scenarios.Scope, k kind) {
+func (s *suite) draw(name string, i int, scope scenarios.Scope) {
 	p := rapid.Custom(func(t *rapid.T) *plan.Plan { return scenarios.Draw(t, scope) }).Example(int(s.seed)<<16 + i)
 	p, why := scenarios.Fit(p, s.subject.Can)
 	p.Name = name
-	s.add(&trial{name: name, plan: p, why: why, kind: k})
+	s.add(&trial{name: name, plan: p, why: why})
 }
 
 // kept adds the plans of the corpus.
@@ -120,17 +116,13 @@ func (s *suite) kept() error {
 		}
 		p, err := plan.Decode(text)
 		if err == nil {
-			err = p.Check(fault.Needs())
+			err = p.Check(simfault.Needs())
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 		p, why := scenarios.Fit(p, s.subject.Can)
-		k := struck
-		if len(p.Faults) == 0 {
-			k = faultless
-		}
-		t := &trial{name: strings.TrimSuffix(filepath.Base(file), ".json"), plan: p, why: why, kind: k}
+		t := &trial{name: strings.TrimSuffix(filepath.Base(file), ".json"), plan: p, why: why}
 		if s.wants(t.name) { // its locks are named like their keys
 			s.cases = append(s.cases, t)
 		}
@@ -202,31 +194,27 @@ func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.Hist
 	return h, v, nil
 }
 
-// broke returns the violation of a guarantee that the lock is to answer for, or nil.
-func (t *trial) broke(v *checker.Verdict, g checker.Guarantee) *checker.Violation {
-	r := v.Result(g)
-	if r.Status != checker.Broken || t.kind == named && r.AsExpected() {
-		return nil
-	}
-	for i := range r.Violations {
-		if !t.excused(g, r.Violations[i].Cause) {
-			return &r.Violations[i]
-		}
-	}
-	if t.kind == named { // it claims to tell its holders in time
-		return &r.Violations[0]
-	}
-	return nil
+// fault is what a lock has to answer for.
+type fault struct {
+	rule  string
+	class checker.Class
 }
 
-// excused reports whether a violation is nothing that the lock has to answer for.
-func (t *trial) excused(g checker.Guarantee, c checker.Cause) bool {
-	switch t.kind {
-	case named:
-		return c.Assumption
-	case faultless: // a lease that was too short for the work
-		return c.Assumption && c.Class == checker.LeaseExpired
+// broke returns what a verdict says of a guarantee that the lock has to answer for, or nil. In plans that
+// are no scenarios that is what simrun explore would report.
+func (s *suite) broke(t *trial, h *history.History, v *checker.Verdict, g checker.Guarantee) *fault {
+	if !t.named {
+		for _, a := range explore.Accuse(h, v, s.subject) {
+			if a.Guarantee == g {
+				return &fault{a.Rule, a.Class}
+			}
+		}
+		return nil
 	}
-	// What a lost message may cost is what scenarios say, one by one.
-	return g != checker.Object && (c.Assumption || len(c.Faults) > 0 || g == checker.Watchdog || g == checker.Liveness)
+	r := v.Result(g)
+	if r.Status != checker.Broken || r.AsExpected() {
+		return nil
+	}
+	i := max(0, slices.IndexFunc(r.Violations, func(v checker.Violation) bool { return !v.Cause.Assumption }))
+	return &fault{r.Violations[i].Rule, r.Violations[i].Cause.Class}
 }
