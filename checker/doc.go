@@ -23,7 +23,8 @@
 //     tokens.go, what it remembers in memo.go, where it never goes back behind in cut.go, what one
 //     owner's answers show by themselves in accounts.go);
 //   - porcupine, as a second opinion on small histories and on the part of a long one that shows
-//     a violation (porcupine.go).
+//     a violation (porcupine.go); alone on locks that the history says are made of others
+//     (composite.go).
 //
 // The searching ones see operations reduced to actions (action.go) of a machine that does what
 // package model says (machine.go). That all agree is tested on random histories: go test

@@ -73,12 +73,17 @@ func judgeObject(ctx context.Context, f *facts) Result {
 // of memory.
 func judgeLocks(ctx context.Context, f *facts) []opinion {
 	opinions := make([]opinion, len(f.locks))
+	together := ensemblesOf(f)
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(f.locks)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(f.locks); i = int(next.Add(1)) - 1 {
-				if l := f.locks[i]; len(l.ops) > 0 {
+				l := f.locks[i]
+				switch e := together[l.name]; {
+				case e != nil && e.locks[0] == l:
+					opinions[i] = e.judge(ctx, f)
+				case e == nil && len(l.ops) > 0:
 					opinions[i] = judgeLock(ctx, f, l)
 				}
 			}

@@ -47,14 +47,19 @@ func (in *porcupineStep) apply(kind model.Kind, s model.State) (model.State, err
 
 // porcupineModel is a lock of package model, as porcupine wants it for a history.
 func porcupineModel(kind model.Kind, init model.State, ops []porcupine.Operation) porcupine.Model {
+	return stepModel(init, func(in *porcupineStep, s model.State) (model.State, error) { return in.apply(kind, s) }, ops)
+}
+
+// stepModel is a specification with states of type S, as porcupine wants it for a history.
+func stepModel[S comparable](init S, apply func(*porcupineStep, S) (S, error), ops []porcupine.Operation) porcupine.Model {
 	describe := func(input, _ any) string { return input.(*porcupineStep).String() }
-	state := func(s any) string { return s.(model.State).String() }
+	state := func(s any) string { return fmt.Sprint(s) }
 	maybe := func(op porcupine.Operation) bool { return op.Input.(*porcupineStep).maybe }
 	if !slices.ContainsFunc(ops, maybe) {
 		return porcupine.Model{
 			Init: func() any { return init },
 			Step: func(state, input, _ any) (bool, any) {
-				s, err := input.(*porcupineStep).apply(kind, state.(model.State))
+				s, err := apply(input.(*porcupineStep), state.(S))
 				return err == nil, s
 			},
 			DescribeOperation: describe, DescribeState: state,
@@ -65,7 +70,7 @@ func porcupineModel(kind model.Kind, init model.State, ops []porcupine.Operation
 		Step: func(state, input, _ any) []any {
 			in := input.(*porcupineStep)
 			var next []any
-			if s, err := in.apply(kind, state.(model.State)); err == nil {
+			if s, err := apply(in, state.(S)); err == nil {
 				next = append(next, s)
 			}
 			if in.maybe {

@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -115,6 +116,9 @@ type Header struct {
 	// "inspect", "lost", "keeps-longest", "mutex" (none of these). A guarantee about an ability that is missing is "not claimed".
 	Abilities []string `json:"abilities,omitempty"`
 
+	// Groups are the locks that are made of others.
+	Groups []Group `json:"groups,omitempty"`
+
 	// Expiry says how the ends of leases are known: [Implied], or empty: each is an event.
 	Expiry string `json:"expiry,omitzero"`
 
@@ -125,6 +129,50 @@ type Header struct {
 	// Timescale is how much real time one second of the history took; 0: time was virtual, or it is
 	// not known.
 	Timescale float64 `json:"timescale,omitzero"`
+}
+
+// A Group is a lock that is made of others, its members, of which each is a lock of its own.
+type Group struct {
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"` // [Multi] or [Red]
+	Members []string `json:"members"`
+}
+
+// The kinds of groups.
+const (
+	Multi = "multi" // held by who holds all members
+	Red   = "red"   // held by who holds more than half of them
+)
+
+// MaxMembers is how many members a group has at most.
+const MaxMembers = 8
+
+// check says what is wrong with the header, or "".
+func (h *Header) check() string {
+	names := map[string]bool{}
+	for _, g := range h.Groups {
+		members := map[string]bool{}
+		for _, m := range g.Members {
+			members[m] = true
+		}
+		switch {
+		case g.Name == "" || names[g.Name]:
+			return fmt.Sprintf("group %q: each group has a name of its own", g.Name)
+		case g.Kind != Multi && g.Kind != Red:
+			return fmt.Sprintf("group %s: kind %q; it must be %s or %s", g.Name, g.Kind, Multi, Red)
+		case len(members) != len(g.Members) || len(members) == 0 || len(members) > MaxMembers || members[""]:
+			return fmt.Sprintf("group %s: it must have 1 to %d members, all different", g.Name, MaxMembers)
+		}
+		names[g.Name] = true
+	}
+	for _, g := range h.Groups {
+		for _, m := range g.Members {
+			if names[m] {
+				return fmt.Sprintf("group %s: its member %s is a group", g.Name, m)
+			}
+		}
+	}
+	return ""
 }
 
 // Implied is the Header.Expiry of a history of which nobody saw the server: a lease ends, without an

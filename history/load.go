@@ -142,6 +142,7 @@ func (l *loader) line(line []byte, n int) string {
 			return fmt.Sprintf("history version %d, but this program reads version %d", v.Version, Version)
 		}
 		l.h.Header = v.Header
+		return v.Header.check()
 	case opRecord:
 		var v struct {
 			Record string `json:"record"`

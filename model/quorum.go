@@ -7,7 +7,7 @@ import (
 )
 
 // MaxMembers is how many locks a [Quorum] lock may be made of.
-const MaxMembers = 8
+const MaxMembers = history.MaxMembers
 
 // Quorum is a lock made of several lease locks, taken as one atomic object: an owner has it while
 // it has enough of the members. With Needed == Members it is a MultiLock, all or none; with a

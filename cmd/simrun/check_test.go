@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,6 +61,24 @@ func TestCheckJudgesAStoredRunAgain(t *testing.T) {
 		if code != 0 || stderr != "" || !strings.Contains(stdout, "REPRODUCED") {
 			t.Errorf("%s: exit code %d, stderr %q, stdout:\n%s", path, code, stderr, stdout)
 		}
+	}
+}
+
+// A RedLock of three is granted while another owner has two of its members.
+func TestCheckJudgesLocksThatAreMadeOfOthers(t *testing.T) {
+	dir := t.TempDir()
+	text := `{"record":"header","version":1,"clock":"monotonic","world":"w","subject":"s","seed":0,"groups":[{"name":"most","kind":"red","members":["r1","r2","r3"]}]}
+`
+	for i, lock := range []string{"r1", "r3", "most"} {
+		text += fmt.Sprintf(`{"record":"op","id":%d,"client":"c%d","owner":"c%d:1","lock":%q,"kind":"lock","call":%d,"return":%d,"outcome":"acquired"}`+"\n",
+			i+1, i/2, i/2, lock, 10*i+1, 10*i+5)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "red.jsonl"), []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := run(t, dir, "check", "-model", "reentrant", "red.jsonl")
+	if words := strings.Join(strings.Fields(stdout), " "); code != checker.ExitUnexpected || stderr != "" || !strings.Contains(words, "others hold 2, and a hold needs 2") {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 }
 
