@@ -109,13 +109,15 @@ func (t *thread) called(op history.Op) int64 {
 }
 
 func (t *thread) answer(id int64, do func(id int64) subjects.Answer) subjects.Answer {
+	if t.run.subject.External {
+		t.run.world.Calling(t.run.rec.Op(id))
+	}
 	a := do(id)
 	t.run.world.Pass(t.owner, t.client)
-	if t.run.over.Load() {
-		return a
-	}
-	t.run.rec.Return(id, a.Outcome, a.Value, a.Token, a.Err)
-	t.run.world.Returned(t.client, t.run.rec.Op(id))
+	t.run.record(func() {
+		t.run.rec.Return(id, a.Outcome, a.Value, a.Token, a.Err)
+		t.run.world.Returned(t.client, t.run.rec.Op(id))
+	})
 	return a
 }
 

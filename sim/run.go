@@ -101,6 +101,7 @@ type run struct {
 	locks      []string
 	operations int64           // of the operator
 	ctx        context.Context // of all calls; it ends with the run
+	closing    sync.RWMutex    // held for reading by whoever records
 	over       atomic.Bool     // the history is closed: nothing may be recorded any more
 
 	mu        sync.Mutex     // guards what follows, until the history is closed
@@ -194,12 +195,22 @@ func (r *run) connect(name, server string, rdb *redis.Client) (subjects.Client, 
 	if server != "" {
 		random += "@" + server
 	}
+	addr := ""
+	if r.subject.External {
+		var err error
+		if addr, err = r.world.Listen(name, server); err != nil {
+			return nil, err
+		}
+	}
 	c, err := r.subject.Open(subjects.Env{
-		Redis: rdb, ID: name, WatchdogTimeout: r.world.Real(time.Duration(r.timings.Watchdog)), Timescale: r.ground.Timescale,
+		Redis: rdb, Addr: addr, ID: name, WatchdogTimeout: r.world.Real(time.Duration(r.timings.Watchdog)), Timescale: r.ground.Timescale,
 		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, random), Fail: r.world.Fail,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open %s for %s: %w", r.subject.Name, name, err)
+	}
+	if p, ok := c.(subjects.Process); ok {
+		r.world.Attach(name, p)
 	}
 	return c, nil
 }
@@ -225,6 +236,15 @@ func (r *run) start() {
 				t.steps()
 			}()
 		}
+	}
+}
+
+// record calls f, which records something, unless the history is closed.
+func (r *run) record(f func()) {
+	r.closing.RLock()
+	defer r.closing.RUnlock()
+	if !r.over.Load() {
+		f()
 	}
 }
 
@@ -318,7 +338,9 @@ func (r *run) done() func(now time.Duration) (bool, time.Duration) {
 
 // close ends the history: what is left over, and evidence on calls that were never answered.
 func (r *run) close() {
+	r.closing.Lock() // whoever records now is done first
 	r.over.Store(true)
+	r.closing.Unlock()
 	locks, states := r.world.Keys()
 	for i, lock := range locks {
 		r.rec.Event(history.Event{Kind: history.Leftover, Lock: lock, Owner: states[i].Holdings[0].Owner, Deadline: states[i].Deadline})

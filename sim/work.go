@@ -42,30 +42,29 @@ func (t *thread) work(s plan.Step) {
 
 func (t *thread) read(lock string) int64 {
 	r := t.run
-	if r.over.Load() {
-		return 0
-	}
-	id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Read})
-	r.mu.Lock()
-	value := r.resource(lock).value
-	r.mu.Unlock()
-	r.rec.Return(id, history.OK, value, 0, nil)
-	r.rec.Amend(id, func(op *history.Op) {
-		op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, history.OK
+	value := int64(0)
+	r.record(func() {
+		id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Read})
+		r.mu.Lock()
+		value = r.resource(lock).value
+		r.mu.Unlock()
+		r.rec.Return(id, history.OK, value, 0, nil)
+		r.rec.Amend(id, func(op *history.Op) {
+			op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, history.OK
+		})
 	})
 	return value
 }
 
 func (t *thread) write(lock string, value, token int64) {
 	r := t.run
-	if r.over.Load() {
-		return
-	}
-	id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Write})
-	answer := r.put(lock, value, token)
-	r.rec.Return(id, answer, value, token, nil)
-	r.rec.Amend(id, func(op *history.Op) {
-		op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, answer
+	r.record(func() {
+		id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Write})
+		answer := r.put(lock, value, token)
+		r.rec.Return(id, answer, value, token, nil)
+		r.rec.Amend(id, func(op *history.Op) {
+			op.Evidence, op.Executed, op.Answer = history.Executed, op.Call, answer
+		})
 	})
 }
 
@@ -78,13 +77,12 @@ func (t *thread) writeLate(s plan.Step, value, token int64) {
 	go func() {
 		defer r.ended("")
 		r.world.Sleep("write "+t.owner, "", t.late, s.Late.Duration(), nil)
-		if r.over.Load() {
-			return
-		}
-		answer, now := r.put(s.Lock, value, token), r.world.Now()
-		r.rec.Amend(id, func(op *history.Op) {
-			op.Return, op.Outcome = now, answer
-			op.Evidence, op.Executed, op.Answer = history.Executed, now, answer
+		r.record(func() {
+			answer, now := r.put(s.Lock, value, token), r.world.Now()
+			r.rec.Amend(id, func(op *history.Op) {
+				op.Return, op.Outcome = now, answer
+				op.Evidence, op.Executed, op.Answer = history.Executed, now, answer
+			})
 		})
 	}()
 }

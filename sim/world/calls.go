@@ -111,6 +111,9 @@ func (h *callHook) note(ctx context.Context, words []string) (done func()) {
 
 // callOf returns the call that a command just written belongs to, or 0.
 func (w *World) callOf(client string, s *server, args []string) int64 {
+	if len(w.outside.processes[client]) > 0 {
+		return w.guess(client, s, args)
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := commandKey(client, s, args)

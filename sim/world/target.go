@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/network"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // What faults do to clients and messages.
@@ -26,6 +27,7 @@ func (w *World) PauseClient(client string) {
 	for _, s := range w.servers {
 		s.net.Freeze(client)
 	}
+	w.check(w.outside.each(client, subjects.Process.Pause))
 	w.mu.Lock()
 	w.frozen[client]++
 	w.mu.Unlock()
@@ -33,6 +35,7 @@ func (w *World) PauseClient(client string) {
 
 // ResumeClient implements [fault.Target].
 func (w *World) ResumeClient(client string) int {
+	w.check(w.outside.each(client, subjects.Process.Resume))
 	w.mu.Lock()
 	w.frozen[client]--
 	w.mu.Unlock()
@@ -49,6 +52,7 @@ func (w *World) KillClient(client string, reset bool) {
 	for _, s := range w.servers {
 		s.net.Cut(client, reset, w.start.Add(w.Now()))
 	}
+	w.check(w.outside.each(client, subjects.Process.Kill))
 	w.mu.Lock()
 	w.dead[client] = true
 	w.mu.Unlock()

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // World is one running world. New, Run and Close are for the goroutine that made it; what
@@ -50,10 +51,11 @@ type World struct {
 	dead     map[string]bool // clients
 	failure  error
 
-	calls calls
-	log   serverLog
-	trace hash.Hash
-	count int // messages delivered
+	outside outside
+	calls   calls
+	log     serverLog
+	trace   hash.Hash
+	count   int // messages delivered
 }
 
 // New makes a world; that of virtual time in the current bubble. The run begins when it returns.
@@ -86,6 +88,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	}
 	w.locksOf(p)
 	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
+	w.outside = outside{processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{}}
 	w.schedule(p.Faults)
 	w.start = time.Now()
@@ -101,11 +104,16 @@ func (w *World) Now() time.Duration { return w.Planned(time.Since(w.start)) }
 // Fail ends the run with a harness error; the first one counts. Programs may call it.
 func (w *World) Fail(err error) {
 	w.mu.Lock()
+	w.failLocked(err)
+	w.mu.Unlock()
+	w.Notify()
+}
+
+// failLocked is Fail while w.mu is held.
+func (w *World) failLocked(err error) {
 	if w.failure == nil {
 		w.failure = err
 	}
-	w.mu.Unlock()
-	w.Notify()
 }
 
 // Failure returns the harness error, if there was one.
@@ -309,6 +317,7 @@ func (w *World) Close(release func()) {
 	for _, s := range w.servers {
 		s.close()
 	}
+	w.outside.close()
 }
 
 // goRedisNap is longer than a pool of go-redis sleeps between attempts to dial a server that is down,

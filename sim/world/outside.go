@@ -1,0 +1,155 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"syscall"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Clients in processes of their own. They dial a port that leads into the world's network, so that
+// faults strike their messages as they strike all others. No context tells to which call a command of
+// theirs belongs: it is told by the key and by the owner that it names.
+
+// outside is what the world knows of such clients.
+type outside struct {
+	listeners []net.Listener
+	processes map[string][]subjects.Process // by client
+	calling   map[string][]history.Op       // by client, its calls in progress; World.mu guards it
+}
+
+// Listen opens a port at which a process of a client finds a server, and returns its URL. Only a
+// world of real time has one.
+func (w *World) Listen(client, server string) (url string, err error) {
+	if !w.ground.Live {
+		return "", nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	w.outside.listeners = append(w.outside.listeners, l)
+	s := w.server(server)
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				end, err := s.net.Dial(context.Background(), client)
+				if err != nil {
+					abort(c)
+					return
+				}
+				join(c.(*net.TCPConn), end)
+			}()
+		}
+	}()
+	return "redis://" + l.Addr().String(), nil
+}
+
+// join passes on what comes from either until one of them ends.
+func join(c *net.TCPConn, end net.Conn) {
+	go func() {
+		_, _ = io.Copy(end, c)
+		end.Close()
+	}()
+	_, err := io.Copy(c, end)
+	if errors.Is(err, syscall.ECONNRESET) {
+		abort(c)
+		return
+	}
+	c.Close()
+}
+
+// abort closes a connection so that the other side sees it reset.
+func abort(c net.Conn) {
+	if tcp, ok := c.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	c.Close()
+}
+
+// Attach names a process that a client is, so that a pause or the end of the client is its.
+func (w *World) Attach(client string, p subjects.Process) {
+	w.outside.processes[client] = append(w.outside.processes[client], p)
+}
+
+// each calls do for the processes of a client.
+func (o *outside) each(client string, do func(subjects.Process) error) error {
+	var errs []error
+	for _, p := range o.processes[client] {
+		errs = append(errs, do(p))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *outside) close() {
+	for _, l := range o.listeners {
+		l.Close()
+	}
+}
+
+// Calling tells the world of a call that begins, of a client in a process of its own. Programs may
+// call it.
+func (w *World) Calling(op history.Op) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.outside.calling[op.Client] = append(w.outside.calling[op.Client], op)
+}
+
+// called forgets a call that has returned. w.mu is held.
+func (w *World) called(client string, id int64) {
+	if calls, ok := w.outside.calling[client]; ok {
+		w.outside.calling[client] = slices.DeleteFunc(calls, func(op history.Op) bool { return op.ID == id })
+	}
+}
+
+// guess returns the call that a command of a client in a process of its own belongs to, or 0: that of
+// the owner that it names, or else the only one that may be acquiring the lock that it names.
+func (w *World) guess(client string, s *server, args []string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var calls []history.Op
+	for _, op := range w.outside.calling[client] {
+		if slices.ContainsFunc(w.locks, func(l *lock) bool {
+			return l.name == op.Lock && slices.ContainsFunc(l.parts, func(p part) bool { return p.server == s && slices.Contains(args, p.key) })
+		}) {
+			calls = append(calls, op)
+		}
+	}
+	if len(calls) == 0 {
+		return 0
+	}
+	named := ""
+	for _, a := range args[1:] {
+		if w.calls.owners[a] == client {
+			named = a
+		}
+		for _, key := range s.keys {
+			if owner, ok := s.values[key+"\x00"+a]; ok && w.calls.owners[owner] == client && slices.Contains(args, key) {
+				named = owner
+			}
+		}
+	}
+	if named != "" {
+		calls = slices.DeleteFunc(calls, func(op history.Op) bool { return op.Owner != named })
+	} else if asking := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return !op.Kind.Acquires() }); len(asking) > 0 {
+		calls = asking
+	}
+	switch {
+	case len(calls) == 0:
+		return 0
+	case len(calls) > 1 && calls[0].Kind.Acquires():
+		w.failLocked(fmt.Errorf("%s and %s of client %s ask for %s at once, and its commands name no owner that tells which is whose: give each thread a client of its own",
+			calls[0].Owner, calls[1].Owner, client, calls[0].Lock))
+	}
+	return calls[0].ID
+}
