@@ -229,17 +229,15 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 		defer c.work.Done()
 		// Not at once: what failed just now may fail again, and the caller may have something to
 		// send first, in an order that should not be left to the scheduler.
-		if c.pause(settleMin) {
+		if c.pause(c.opts.settleMin()) {
 			p.settle(l, h, lease)
 		}
 	}()
 }
 
-// Delays between attempts to settle.
-const (
-	settleMin = 200 * time.Millisecond
-	settleMax = 5 * time.Second
-)
+// Delays between attempts to settle: 200 ms to 5 s by default.
+func (o Options) settleMin() time.Duration { return o.ResponseTimeout / 15 }
+func (o Options) settleMax() time.Duration { return o.ResponseTimeout * 5 / 3 }
 
 // settle reconciles in the background, until that succeeds, a later request of the owner did it,
 // or the lease that the unanswered request may have set is over.
@@ -254,7 +252,7 @@ func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
 	h.settling = true
 	hs.mu.Unlock()
 	deadline := time.Now().Add(lease)
-	for delay := settleMin; time.Now().Before(deadline); delay = min(2*delay, settleMax) {
+	for delay := c.opts.settleMin(); time.Now().Before(deadline); delay = min(2*delay, c.opts.settleMax()) {
 		current, _, err := hs.enter(c.closing, l, h.key.owner)
 		if err != nil {
 			break

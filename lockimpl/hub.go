@@ -70,11 +70,9 @@ var dead = func() context.Context {
 	return ctx
 }()
 
-// Delays between attempts to connect.
-const (
-	reconnectMin = 50 * time.Millisecond
-	reconnectMax = 2 * time.Second
-)
+// Delays between attempts to connect: 50 ms to 2 s by default.
+func (o Options) reconnectMin() time.Duration { return max(o.RetryDelay/40, time.Millisecond) }
+func (o Options) reconnectMax() time.Duration { return max(o.RetryDelay, time.Millisecond) }
 
 func newHub(c *Client) *hub {
 	_, staggers := c.proto.(*hardened)
@@ -297,14 +295,14 @@ func (h *hub) close() {
 // serve keeps a connection with a subscription for each channel, until there are no channels.
 func (h *hub) serve() {
 	defer h.client.work.Done()
-	delay := reconnectMin
+	delay := h.client.opts.reconnectMin()
 	for {
 		ps, err := h.connect()
 		if ps == nil {
 			return
 		}
 		if err == nil && h.read(ps) {
-			delay = reconnectMin // it worked: begin with the shortest delay again
+			delay = h.client.opts.reconnectMin() // it worked: begin with the shortest delay again
 		}
 		broke := h.lost(ps) || err != nil
 		_ = ps.Close()
@@ -312,7 +310,7 @@ func (h *hub) serve() {
 			continue // we closed it: connect at once if somebody waits again
 		}
 		h.client.pause(delay)
-		delay = min(2*delay, reconnectMax)
+		delay = min(2*delay, h.client.opts.reconnectMax())
 	}
 }
 

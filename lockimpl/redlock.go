@@ -51,10 +51,11 @@ var ErrNoQuorum = errors.New("no quorum of servers answered")
 
 // Delays between attempts, drawn anew each time so that contenders which split the votes do not do
 // so again.
-const (
-	redlockDelayMin = 20 * time.Millisecond
-	redlockDelayMax = 200 * time.Millisecond
-)
+// They are from 20 to 200 ms by default.
+func (o Options) voteDelay(random *rand.Rand) time.Duration {
+	least, most := o.ResponseTimeout/150, o.ResponseTimeout/15
+	return least + time.Duration(random.Int64N(max(int64(most-least), 1)))
+}
 
 // Lock takes the lock for owner and waits for it as long as ctx lasts. Lease as with [RLock.Lock].
 // A minority of servers that fail are as good as refusing; [ErrNoQuorum] says that more did.
@@ -100,7 +101,7 @@ func (r *RedLock) take(ctx context.Context, owner Owner, co callOptions) (bool, 
 		if ok || err != nil && !co.bounded {
 			return ok, err
 		}
-		delay := redlockDelayMin + time.Duration(random.Int64N(int64(redlockDelayMax-redlockDelayMin)))
+		delay := r.members[0].client.opts.voteDelay(random)
 		if co.bounded && time.Until(deadline) < delay {
 			return false, err
 		}

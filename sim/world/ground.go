@@ -81,6 +81,35 @@ func (w *World) settle() {
 	}
 }
 
+// watchLateness measures, while the run goes on, how much longer than asked for a goroutine of this
+// process sleeps at the worst, until stop is closed.
+func (w *World) watchLateness(stop <-chan struct{}) {
+	const nap = 2 * time.Millisecond
+	for {
+		begun := time.Now()
+		select {
+		case <-stop:
+			return
+		case <-time.After(nap):
+		}
+		w.wasLate(w.Planned(time.Since(begun) - nap))
+	}
+}
+
+// wasLate notes that something was done so much later than due.
+func (w *World) wasLate(by time.Duration) {
+	for {
+		worst := w.late.Load()
+		if int64(by) <= worst || w.late.CompareAndSwap(worst, int64(by)) {
+			return
+		}
+	}
+}
+
+// Late is how much later than due anything was done for want of a processor, at the worst; in virtual
+// time, 0.
+func (w *World) Late() time.Duration { return time.Duration(w.late.Load()) }
+
 // answerTime is how long a real server may take to answer before the world goes on without.
 const answerTime = 2 * time.Second
 

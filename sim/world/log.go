@@ -50,7 +50,11 @@ func (w *World) settled(now time.Duration) {
 		d := s.scene
 		s.scene = nil
 		if d != nil && w.ground.Live {
-			w.within = now - d.rows[0].At + w.exactly()
+			took := now - d.rows[0].At
+			w.within = took + w.exactly()
+			if !blocks(d.message.Args) {
+				w.wasLate(took)
+			}
 		}
 		for _, m := range s.net.Collect(w.start.Add(now)) {
 			switch {

@@ -9,6 +9,7 @@ import (
 	"hash"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -29,7 +30,7 @@ type World struct {
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
-	late     time.Duration // how late anything was done, at the worst
+	late     atomic.Int64  // how late anything was done, at the worst
 	within   time.Duration // how exactly the time of the last command's execution is known
 
 	servers []*server
@@ -178,6 +179,11 @@ type event struct {
 // world failed. done gets the time, and returns when it wants to be asked again at the latest.
 func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 	awaited := time.Duration(-1)
+	if w.ground.Live {
+		stop := make(chan struct{})
+		defer close(stop)
+		go w.watchLateness(stop)
+	}
 	for {
 		w.settle()
 		now := w.Now()
@@ -197,7 +203,7 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 			continue // others may have acted at that instant, or before
 		}
 		if w.ground.Live && next.at == awaited {
-			w.late = max(w.late, now-awaited)
+			w.wasLate(now - awaited)
 		}
 		next.happen()
 	}
@@ -347,6 +353,3 @@ func (w *World) patience() time.Duration {
 	}
 	return 5 * time.Minute
 }
-
-// Late is how much later than due anything was done, at the worst.
-func (w *World) Late() time.Duration { return w.late }
