@@ -10,8 +10,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
+	"sync"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
@@ -406,6 +406,12 @@ func provenance(h *history.History, v *checker.Verdict) []fact {
 	add("world", v.World)
 	if h != nil {
 		add("clock", h.Header.Clock)
+		if s := h.Header.Timescale; s != 0 {
+			add("time scale", fmt.Sprintf("a second here took %v", time.Duration(s*float64(time.Second)).Round(time.Microsecond)))
+		}
+		if h.End != nil && h.End.Late > 0 {
+			add("machine late by at most", length(h.End.Late))
+		}
 		add("claims", strings.Join(h.Header.Abilities, ", "))
 		if h.Header.WatchdogTimeout > 0 {
 			add("watchdog timeout", length(h.Header.WatchdogTimeout))

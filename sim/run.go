@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"runtime"
@@ -33,6 +34,10 @@ type Options struct {
 	Sink func(record any)
 }
 
+// Punctual is how late, in the plan's time, the machine may be at the worst for a run in real time to
+// be what its plan says. What is later may be another story: the programs were too late for it.
+const Punctual = 300 * time.Millisecond
+
 // Run runs the plan in the sim world and returns its history. Same plan, subject and seed, same
 // history, always. An error is the harness's: a plan that makes no sense (then there is no
 // history), or something that went wrong while running, such as a panic of the lock under test;
@@ -44,7 +49,7 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if o.Ground.Name == "" {
 		o.Ground = world.Sim()
 	}
-	if err := o.Ground.Suits(p); err != nil {
+	if err := Suits(p, s, o.Ground); err != nil {
 		return nil, err
 	}
 	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), running: map[string]int{}, resources: map[string]*resource{}}
@@ -65,6 +70,22 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 		r.history.End.Error = r.failure.Error()
 	}
 	return r.history, r.failure
+}
+
+// Suits says what of a plan cannot be had of a subject in a world; nil: all can.
+func Suits(p *plan.Plan, s subjects.Subject, g world.Ground) error {
+	if err := g.Suits(p); err != nil || !s.External {
+		return err
+	}
+	if !g.Live {
+		return errors.New("a process of its own cannot run in virtual time")
+	}
+	for i, f := range p.Faults {
+		if f.Kind == "pause-watchdog" {
+			return fmt.Errorf("$.faults[%d]: the watchdog of a process of its own cannot be paused alone; pause-client pauses all of it", i)
+		}
+	}
+	return nil
 }
 
 // caught runs f, and returns its panic.
@@ -147,6 +168,7 @@ func (r *run) run(o Options) {
 		r.world.Fail(err)
 	}
 	r.world.Operator = r.operate
+	r.world.Begin()
 	r.start()
 	r.world.Run(r.done())
 	r.close()

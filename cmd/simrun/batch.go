@@ -21,6 +21,7 @@ const chunk = 25
 // busy together.
 func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	var parts []job
+	var dirs []string // where each run is kept
 	size, hire := chunk, newCrew
 	if o.place.live() {
 		size, hire = 1, waiting
@@ -28,6 +29,9 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	for _, j := range jobs {
 		for done := 0; done < j.Runs; done += size {
 			part := j
+			if o.place.live() {
+				part.Out = o.out
+			}
 			part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(size, j.Runs-done), o.json
 			parts = append(parts, part)
 		}
@@ -45,7 +49,7 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		coverage.Merge(r.Covered)
 		s := r.Summary
 		s.Command = o.command(j.Scenario, j.Subject, r.Seed)
-		b.Runs = append(b.Runs, s)
+		b.Runs, dirs = append(b.Runs, s), append(dirs, r.Dir)
 		switch n := len(b.Runs); {
 		case o.json:
 			bar.clear()
@@ -62,7 +66,7 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		}
 		covered(stdout, coverage, o.verbose)
 	}
-	o.keep(&b, crew, stdout, stderr)
+	o.keep(&b, dirs, crew, stdout, stderr)
 	o.leave(b, stderr)
 	code := checker.ExitExpected
 	for _, s := range b.Runs {
@@ -74,7 +78,10 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 // again is the command that was given.
 func again(args []string) string {
 	words := []string{self()}
-	for _, a := range args {
+	for i, a := range args {
+		if strings.Contains(a, "://") || i > 0 && strings.HasSuffix(args[i-1], "-addr") {
+			a = withoutPassword(a)
+		}
 		if strings.ContainsAny(a, " \t\n\"'$`\\|&;<>()*?[]{}#~!") || a == "" {
 			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
@@ -127,7 +134,9 @@ func whyNot(v *checker.Verdict) string {
 
 // keep has the crew run the examples again, to keep their reports, and writes the page about all runs. What
 // cannot be written is a warning.
-func (o order) keep(b *reports.Batch, crew crew, stdout, stderr io.Writer) {
+//
+// In real time a run does not come again: there all were kept at once, in the folders dirs.
+func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr io.Writer) {
 	if o.out == nowhere {
 		return
 	}
@@ -136,17 +145,29 @@ func (o order) keep(b *reports.Batch, crew crew, stdout, stderr io.Writer) {
 	for _, i := range examples {
 		v := b.Runs[i].Verdict
 		j := job{Scenario: v.Scenario, Plan: o.plan, Subject: v.Subject, Seed: v.Seed, Runs: 1, Out: o.out, Command: b.Runs[i].Command}
-		jobs = append(jobs, j)
+		if !o.place.live() {
+			jobs = append(jobs, j)
+		}
 	}
 	store, err := makeFolder(o.out, batchFolder, b.Runs[0].Verdict.Seed)
 	if err != nil {
 		fail(stderr, 0, "warning: the batch report: %v", err)
 		return
 	}
+	link := func(run int, dir string) {
+		if rel, err := filepath.Rel(store.dir, filepath.Join(dir, reportFile)); err == nil && dir != "" {
+			b.Runs[run].Report = filepath.ToSlash(rel)
+		}
+	}
+	if o.place.live() {
+		for run, dir := range dirs {
+			link(run, dir)
+		}
+	}
 	n := 0
 	crew.run(jobs, func(_ job, r result) {
-		if rel, err := filepath.Rel(store.dir, filepath.Join(r.Dir, reportFile)); err == nil && r.Dir != "" && r.Error == "" {
-			b.Runs[examples[n]].Report = filepath.ToSlash(rel)
+		if r.Error == "" {
+			link(examples[n], r.Dir)
 		}
 		n++
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
+	"github.com/holdfast-sim/holdfast/subjects/external"
 )
 
 // hunt is what "simrun explore" is asked for.
@@ -213,12 +214,32 @@ func (h hunt) open(dir string) (*explore.State, error) {
 	return explore.OpenState(name, h.config)
 }
 
-// findSubject is [subjects.Find], and knows those that are broken on purpose, too.
+// findSubject is [subjects.Find], and knows those that are broken on purpose, and external ones that
+// were opened.
 func findSubject(name string) (subjects.Subject, bool) {
+	if s, ok := externals[name]; ok {
+		return s, true
+	}
 	if l, ok := broken.Find(name); ok {
 		return l.Subject, true
 	}
 	return subjects.Find(name)
+}
+
+// externals are subjects in processes of their own, by their commands.
+var externals = map[string]subjects.Subject{}
+
+// openExternal has findSubject know a subject if it is an external one. It starts a process of it, to
+// hear what it claims.
+func openExternal(name string) error {
+	if !strings.HasPrefix(name, external.Prefix) || externals[name].Name != "" {
+		return nil
+	}
+	s, err := external.Subject(name)
+	if err == nil {
+		externals[name] = s
+	}
+	return err
 }
 
 func isBroken(name string) bool {

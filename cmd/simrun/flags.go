@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -135,7 +136,12 @@ func (o *order) readPlan() error {
 
 func (o *order) checkSubject() error {
 	if strings.HasPrefix(o.subject, external.Prefix) {
-		return fmt.Errorf("-subject %s: a process of its own cannot run in virtual time; simrun worker-check tries it", o.subject)
+		if !o.place.live() {
+			return fmt.Errorf("-subject %s: a process of its own cannot run in virtual time: -world redis or miniredis", o.subject)
+		}
+		if err := openExternal(o.subject); err != nil {
+			return fmt.Errorf("-subject %s: %w", o.subject, err)
+		}
 	}
 	if _, ok := findSubject(o.subject); !ok && o.subject != everything {
 		return unknown("subject", o.subject, subjectNames())
@@ -153,11 +159,17 @@ func subjectNames() []string {
 
 // lacks says why a subject cannot run what the order asks for, or "".
 func (o order) lacks(scenario, subject string) (why string) {
-	s, _ := subjects.Find(subject)
-	if o.plan != nil {
-		_, why = scenarios.Fit(o.plan, s.Can)
+	s, _ := findSubject(subject)
+	p := o.plan
+	if p != nil {
+		p, why = scenarios.Fit(p, s.Can)
 	} else if sc, ok := scenarios.Find(scenario); ok {
-		_, why = sc.For(o.seed, s.Can)
+		p, why = sc.For(o.seed, s.Can)
+	}
+	if p != nil && why == "" {
+		if err := sim.Suits(p, s, o.place.outline()); err != nil {
+			why = err.Error()
+		}
 	}
 	return why
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -82,15 +82,18 @@ func (p place) words() []string {
 	return words
 }
 
-func withoutPassword(addr string) string {
-	u, err := url.Parse(addr)
-	if err != nil {
-		return "URL"
+// withoutPassword is an argument that has a URL in it, its password left out.
+func withoutPassword(arg string) string { return password.ReplaceAllString(arg, "://${1}:PASSWORD@") }
+
+var password = regexp.MustCompile(`://([^:/@]*):.*@`)
+
+// outline is the world as far as it is known without a server.
+func (p place) outline() world.Ground {
+	if p.Addr != "" {
+		return world.Foreign(float64(p.Timescale), p.Destructive)
 	}
-	if _, has := u.User.Password(); has {
-		u.User = url.UserPassword(u.User.Username(), "PASSWORD")
-	}
-	return u.String()
+	g, _, _ := p.ground()
+	return g
 }
 
 // ground makes the world ready. Names of keys in it begin with prefix.

@@ -100,6 +100,9 @@ func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 
 // runOne runs, saves, judges and reports one run.
 func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
+	if err := openExternal(j.Subject); err != nil {
+		return res.failed(j, err)
+	}
 	subject, _ := findSubject(j.Subject)
 	switch {
 	case j.Shrink:
@@ -147,6 +150,10 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	}
 	v := checker.Judge(context.Background(), h, judging)
 	res.judged(j, h, v)
+	if h.End.Late > sim.Punctual {
+		res.Warnings = append(res.Warnings, fmt.Sprintf("the machine was as much as %v late, in the plan's time, so that this may be another story: "+
+			"give it less to do, or a longer -timescale", h.End.Late.Round(time.Millisecond)))
+	}
 	coverage := fault.Coverage{}
 	coverage.Add(h)
 	res.Covered = coverage.Counts()

@@ -25,6 +25,7 @@ type Ground struct {
 	// plan's time.
 	Latency time.Duration
 
+	noReplicas  bool // the servers have none
 	foreign     bool // the servers are not ours
 	destructive bool // and may be harmed
 
@@ -115,6 +116,13 @@ const answerTime = 2 * time.Second
 
 // Suits reports what of a plan cannot be had here.
 func (g *Ground) Suits(p *plan.Plan) error {
+	if g.noReplicas {
+		for i, s := range p.Servers {
+			if s.Replicas > 0 {
+				return fmt.Errorf("$.servers[%d].replicas: miniredis has none: -world sim or redis", i)
+			}
+		}
+	}
 	if !g.foreign {
 		return nil
 	}

@@ -18,10 +18,8 @@ const OldestRedis = "7.0"
 // Miniredis is a world of real time, with a miniredis in this process for each server.
 func Miniredis(timescale float64) Ground {
 	g := realTime("miniredis", timescale)
-	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
-		if p.Replicas > 0 {
-			return nil, fmt.Errorf("server %s has replicas, which miniredis does not: run it in the world sim or redis", p.Name)
-		}
+	g.noReplicas = true
+	g.open = func(w *World, _ plan.Server, _ uint64) (backend, error) {
 		m := miniredis.NewMiniRedis()
 		m.ClockTTL(true)
 		if err := m.Start(); err != nil {
@@ -71,8 +69,7 @@ func Redis(timescale float64) Ground {
 // are removed afterwards. Faults that touch more than those are refused, unless it is said that they
 // may be destructive. See [Ground.Suits].
 func At(server *redisserver.Remote, timescale float64, prefix string, destructive bool) Ground {
-	g := realTime("redis", timescale)
-	g.foreign, g.destructive = true, destructive
+	g := Foreign(timescale, destructive)
 	g.Versions["redis-server"] = server.Version()
 	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
 		l, err := newLive(w, server.RedisOptions())
@@ -82,6 +79,13 @@ func At(server *redisserver.Remote, timescale float64, prefix string, destructiv
 		l.prefix = prefix
 		return l, nil
 	}
+	return g
+}
+
+// Foreign is what [At] gives, without the server: to see what suits it.
+func Foreign(timescale float64, destructive bool) Ground {
+	g := realTime("redis", timescale)
+	g.foreign, g.destructive = true, destructive
 	return g
 }
 

@@ -59,7 +59,7 @@ type World struct {
 	count   int // messages delivered
 }
 
-// New makes a world; that of virtual time in the current bubble. The run begins when it returns.
+// New makes a world; that of virtual time in the current bubble.
 func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
@@ -92,9 +92,12 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	w.outside = outside{processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{}}
 	w.schedule(p.Faults)
-	w.start = time.Now()
+	w.Begin()
 	return w, nil
 }
+
+// Begin has the run begin now, when all that takes real time beforehand is done.
+func (w *World) Begin() { w.start = time.Now() }
 
 // Record names who gets renewals, events, faults and the server log. It is to be called before Run.
 func (w *World) Record(rec *history.Recorder) { w.rec = rec }

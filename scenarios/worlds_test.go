@@ -1,0 +1,118 @@
+package scenarios_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/world"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// differs names what does not give the same verdicts in a world as in sim, and why (docs/real.md).
+var differs = map[string]map[string]string{
+	"redis": {},
+	"miniredis": {
+		"failover-async":      "miniredis has no replicas",
+		"failover-wait":       "miniredis has no replicas",
+		"failover-old-holder": "miniredis has no replicas",
+	},
+}
+
+// someStories are enough to see that a world of real time works at all.
+var someStories = []string{"watchdog-death", "lost-unlock-reply-reentrant", "restart-empty"}
+
+// TestWorldsAgree is the proof that the simulation does not lie: every scenario gives the same
+// verdict on each guarantee in virtual time as in real time, on miniredis over TCP and on a real
+// redis-server. All of them take minutes and a machine that has nothing else to do, so that they are
+// for HOLDFAST_WORLDS=all.
+func TestWorldsAgree(t *testing.T) {
+	const timescale = 1.0 / 10
+	names := someStories
+	if os.Getenv("HOLDFAST_WORLDS") == "all" {
+		names = scenarios.Names()
+	} else if testing.Short() {
+		t.Skip("it takes real time")
+	}
+	for _, c := range []struct {
+		ground   func() world.Ground
+		subjects []string
+	}{
+		{func() world.Ground { return world.Miniredis(timescale) }, []string{"rlock-latch"}},
+		{func() world.Ground { return world.Redis(timescale) }, []string{"rlock-latch", "rlock-hardened"}},
+	} {
+		t.Run(c.ground().Name, func(t *testing.T) {
+			if c.ground().Name == "redis" {
+				needRedis(t)
+			}
+			for _, name := range names {
+				for _, subject := range c.subjects {
+					t.Run(name+"/"+subject, func(t *testing.T) { agrees(t, c.ground(), name, subject) })
+				}
+			}
+		})
+	}
+}
+
+func agrees(t *testing.T, g world.Ground, name, subjectName string) {
+	if why := differs[g.Name][name]; why != "" {
+		t.Skip(why)
+	}
+	scenario, _ := scenarios.Find(name)
+	subject, _ := subjects.Find(subjectName)
+	judge := func(b *bubble.Bubbles, g world.Ground) map[checker.Guarantee]string {
+		h := punctual(t, func() (*history.History, error) {
+			return sim.Run(b, scenario.Plan(1), subject, sim.Options{Seed: 1, Scenario: name, Ground: g})
+		})
+		found := map[checker.Guarantee]string{}
+		for _, r := range checker.Judge(context.Background(), h, checker.Options{}).Results {
+			found[r.Guarantee] = fmt.Sprint(r.Status)
+			for _, v := range r.Violations {
+				t.Logf("%s, %s: %s", g.Name, r.Guarantee, v.Text)
+			}
+		}
+		return found
+	}
+	want := judge(bubble.In(t), world.Sim())
+	t.Parallel() // from here on it waits more than it works
+	got := judge(nil, g)
+	for guarantee, status := range want {
+		if got[guarantee] != status {
+			t.Errorf("%s: %s in sim, %s in %s", guarantee, status, got[guarantee], g.Name)
+		}
+	}
+}
+
+// punctual runs until the machine was in time. A run in which it was not is void whatever came of it:
+// it did not do what the plan says. That is measured, and has nothing to do with the verdict.
+func punctual(t *testing.T, run func() (*history.History, error)) *history.History {
+	for range 6 {
+		h, err := run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.End.Late <= sim.Punctual {
+			return h
+		}
+		t.Logf("void: the machine was as much as %v late, in the plan's time", h.End.Late)
+	}
+	t.Fatal("the machine is too busy to tell")
+	return nil
+}
+
+func needRedis(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		return
+	} else if os.Getenv("HOLDFAST_REQUIRE_REDIS") != "" {
+		t.Fatal(err)
+	}
+	t.Skip("no redis-server on PATH (Debian: apt-get install redis-server)")
+}
