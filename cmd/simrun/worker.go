@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -81,14 +82,13 @@ type result struct {
 
 // work is the worker's main loop.
 func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
-	jobs := json.NewDecoder(bufio.NewReader(in))
+	jobs := make(chan job)
+	go read(in, jobs)
 	results := json.NewEncoder(out)
 	for {
-		var j job
-		if err := jobs.Decode(&j); errors.Is(err, io.EOF) {
+		j, more := <-jobs
+		if !more {
 			return checker.ExitExpected
-		} else if err != nil {
-			return checker.ExitHarness
 		}
 		for i := range j.Runs {
 			if err := results.Encode(runOne(b, j, j.Seed+uint64(i))); err != nil {
@@ -97,6 +97,26 @@ func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 		}
 	}
 }
+
+// read hands on the jobs that it reads, and closes jobs at their end. If that comes while one is being
+// done, nobody is there any more who wants to know: the process ends, with all that it has started.
+func read(in io.Reader, jobs chan<- job) {
+	decoder := json.NewDecoder(bufio.NewReader(in))
+	for {
+		var j job
+		if err := decoder.Decode(&j); errors.Is(err, io.EOF) {
+			close(jobs)
+			time.Sleep(orphaned)
+			os.Exit(checker.ExitHarness)
+		} else if err != nil {
+			os.Exit(checker.ExitHarness)
+		}
+		jobs <- j
+	}
+}
+
+// orphaned is how long a worker that is asked nothing more may take to end by itself.
+const orphaned = 2 * time.Second
 
 // runOne runs, saves, judges and reports one run.
 func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {

@@ -22,6 +22,7 @@ type outside struct {
 	listeners []net.Listener
 	processes map[string][]subjects.Process // by client
 	calling   map[string][]history.Op       // by client, its calls in progress; World.mu guards it
+	abandoned map[string][]history.Op       // those that returned without an answer, and may go on; likewise
 }
 
 // Listen opens a port at which a process of a client finds a server, and returns its URL. Only a
@@ -105,10 +106,14 @@ func (w *World) Calling(op history.Op) {
 	w.outside.calling[op.Client] = append(w.outside.calling[op.Client], op)
 }
 
-// called forgets a call that has returned. w.mu is held.
-func (w *World) called(client string, id int64) {
-	if calls, ok := w.outside.calling[client]; ok {
-		w.outside.calling[client] = slices.DeleteFunc(calls, func(op history.Op) bool { return op.ID == id })
+// called forgets a call that has returned; one without an answer it only sets aside. w.mu is held.
+func (w *World) called(op history.Op) {
+	o := &w.outside
+	if calls, ok := o.calling[op.Client]; ok {
+		o.calling[op.Client] = slices.DeleteFunc(calls, func(c history.Op) bool { return c.ID == op.ID })
+		if op.Outcome == history.Unknown {
+			o.abandoned[op.Client] = append(o.abandoned[op.Client], op)
+		}
 	}
 }
 
@@ -117,8 +122,15 @@ func (w *World) called(client string, id int64) {
 func (w *World) guess(client string, s *server, args []string) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if id := w.guessAmong(w.outside.calling[client], client, s, args); id != 0 {
+		return id
+	}
+	return w.guessAmong(w.outside.abandoned[client], client, s, args)
+}
+
+func (w *World) guessAmong(all []history.Op, client string, s *server, args []string) int64 {
 	var calls []history.Op
-	for _, op := range w.outside.calling[client] {
+	for _, op := range all {
 		if slices.ContainsFunc(w.locks, func(l *lock) bool {
 			return l.name == op.Lock && slices.ContainsFunc(l.parts, func(p part) bool { return p.server == s && slices.Contains(args, p.key) })
 		}) {
@@ -147,9 +159,9 @@ func (w *World) guess(client string, s *server, args []string) int64 {
 	switch {
 	case len(calls) == 0:
 		return 0
-	case len(calls) > 1 && calls[0].Kind.Acquires():
+	case calls[0].Owner != calls[len(calls)-1].Owner && calls[0].Kind.Acquires():
 		w.failLocked(fmt.Errorf("%s and %s of client %s ask for %s at once, and its commands name no owner that tells which is whose: give each thread a client of its own",
-			calls[0].Owner, calls[1].Owner, client, calls[0].Lock))
+			calls[0].Owner, calls[len(calls)-1].Owner, client, calls[0].Lock))
 	}
 	return calls[0].ID
 }

@@ -121,7 +121,7 @@ type returned struct {
 func (w *World) Returned(client string, op history.Op) {
 	w.mu.Lock()
 	w.returns = append(w.returns, returned{client, op})
-	w.called(client, op.ID)
+	w.called(op)
 	w.mu.Unlock()
 	w.Notify()
 }

@@ -89,7 +89,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	}
 	w.locksOf(p)
 	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
-	w.outside = outside{processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}}
+	w.outside = outside{processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{}}
 	w.schedule(p.Faults)
 	w.Begin()
