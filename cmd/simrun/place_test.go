@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+)
+
+func needRedis(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		return
+	} else if os.Getenv("HOLDFAST_REQUIRE_REDIS") != "" {
+		t.Fatal(err)
+	}
+	t.Skip("no redis-server on PATH (Debian: apt-get install redis-server)")
+}
+
+// password is one that stands out wherever it turns up.
+const secret = "open-sesame-1001"
+
+// theirs starts a server that is, to simrun, not ours, and wants a password.
+func theirs(t *testing.T) (s *redisserver.Server, url string) {
+	t.Helper()
+	needRedis(t)
+	s, err := redisserver.Start(context.Background(), redisserver.Options{Password: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, "redis://:" + secret + "@" + s.Addr() + "/0"
+}
+
+func TestAServerOfSomebodyElseIsLeftAsItWas(t *testing.T) {
+	s, url := theirs(t)
+	ctx := context.Background()
+	if err := s.Client().Set(ctx, "order:42", "theirs", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"-scenario", "key-expiry", "-addr", url, "-timescale", "1/20"},
+		{"-scenario", "non-owner-unlock", "-runs", "2", "-addr=" + url, "-timescale", "1/20", "-junit", "junit.xml"},
+	} {
+		stdout, stderr, code := run(t, dir, args...)
+		if code != checker.ExitExpected && code != checker.ExitUnexpected { // that is for machines that are in time
+			t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+		}
+		if strings.Contains(stdout+stderr, secret) {
+			t.Errorf("the password is printed:\n%s%s", stdout, stderr)
+		}
+	}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if bytes.Contains(text, []byte(secret)) {
+			t.Errorf("the password is in %s", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := s.Client().Keys(ctx, "*").Result()
+	if err != nil || len(keys) != 1 || keys[0] != "order:42" {
+		t.Errorf("keys afterwards: %q, %v", keys, err)
+	}
+	if value := s.Client().Get(ctx, "order:42").Val(); value != "theirs" {
+		t.Errorf("their key is now %q", value)
+	}
+}
+
+func TestWhatASomebodyElsesServerIsSpared(t *testing.T) {
+	_, url := theirs(t)
+	for _, c := range []struct {
+		scenario, want string
+		code           int
+	}{
+		{"script-flush", "-allow-destructive permits it", checker.ExitUsage},
+		{"restart-empty", "needs a server process of our own", checker.ExitUsage},
+		{"redlock-pause", "5 servers", checker.ExitUsage},
+		{"failover-async", "replicas", checker.ExitUsage},
+	} {
+		_, stderr, code := run(t, t.TempDir(), "-scenario", c.scenario, "-addr", url)
+		if code != c.code || !strings.Contains(stderr, c.want) || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, secret) {
+			t.Errorf("%s: exit code %d: %s", c.scenario, code, stderr)
+		}
+	}
+	for _, addr := range []string{strings.Replace(url, secret, "wrong-"+secret, 1), "redis://:" + secret + "@127.0.0.1:1/0"} {
+		_, stderr, code := run(t, t.TempDir(), "-scenario", "baseline", "-addr", addr)
+		if code != checker.ExitHarness || strings.Count(stderr, "\n") != 1 || strings.Contains(stderr, secret) {
+			t.Errorf("exit code %d: %s", code, stderr)
+		}
+	}
+}
+
+func TestWithoutARedisServerOneLineSaysHowToGetOne(t *testing.T) {
+	cmd := exec.Command(simrun, "-scenario", "baseline", "-world", "redis", "-out", "none")
+	cmd.Env = []string{"PATH=" + t.TempDir()}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != checker.ExitHarness || !strings.Contains(stderr.String(), "apt install redis-server") || strings.Count(stderr.String(), "\n") != 1 {
+		t.Errorf("exit code %d: %s", code, &stderr)
+	}
+}
+
+func TestATimescaleIsARatio(t *testing.T) {
+	for text, want := range map[string]string{"1/10": "1/10", "0.1": "1/10", "1": "1", "0.3": "0.3", "2": "2", "1/1000": "1/1000"} {
+		var s scale
+		if err := s.Set(text); err != nil || s.String() != want {
+			t.Errorf("%s: %s, %v", text, &s, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "1/0", "NaN", "1/2/3", "fast", "1/10000", "inf"} {
+		var s scale
+		if err := s.Set(text); err == nil {
+			t.Errorf("%q is %s", text, &s)
+		}
+	}
+}
