@@ -1,6 +1,7 @@
 package external
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -184,6 +185,12 @@ var others = map[string]func(arg string){
 		fmt.Fprintln(os.Stderr, "p@ss")
 		fmt.Println("p%40ss")
 	},
+	"prompt": func(string) {
+		fmt.Println(`{"hello":1,"name":"x","version":"1","abilities":["inspect"]}`)
+		for id := 1; heard(); id++ {
+			fmt.Printf(`{"id":%d,"outcome":"ok"}`+"\n", id)
+		}
+	},
 	"mute": func(string) { said(`{"id":1,"outcome":"ok"}`); io.Copy(io.Discard, os.Stdin) },
 	"closes its output": func(string) {
 		said(`{"id":1,"outcome":"ok"}`)
@@ -221,14 +228,10 @@ func said(answer string) {
 	}
 }
 
+var stdin = bufio.NewReader(os.Stdin)
+
 // heard reads a line.
 func heard() bool {
-	for b := make([]byte, 1); ; {
-		switch n, _ := os.Stdin.Read(b); {
-		case n == 0:
-			return false
-		case b[0] == '\n':
-			return true
-		}
-	}
+	_, err := stdin.ReadSlice('\n')
+	return err == nil
 }
