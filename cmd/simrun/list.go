@@ -20,6 +20,7 @@ func list(args []string, stdout, stderr io.Writer) int {
 	f.Usage = func() {}
 	verbose := f.Bool("v", false, "with the stories")
 	markdown := f.Bool("markdown", false, "the scenarios as a page: docs/scenarios.md")
+	matrix := f.Bool("matrix", false, "every scenario with every library, run and judged, as a page: docs/matrix.md")
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
 		usage(stdout)
 		return checker.ExitExpected
@@ -28,6 +29,12 @@ func list(args []string, stdout, stderr io.Writer) int {
 	}
 	if *markdown {
 		catalogue(stdout)
+		return checker.ExitExpected
+	}
+	if *matrix {
+		if err := libraryPage(stdout); err != nil {
+			return fail(stderr, checker.ExitHarness, "list: %v", err)
+		}
 		return checker.ExitExpected
 	}
 	if f.NArg() > 0 {
