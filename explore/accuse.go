@@ -26,7 +26,7 @@ func (a Accusation) Cause() string {
 
 // Accuse lists what a verdict says against a lock, each cause once, in the order of the guarantees.
 // In a run without faults that is every violation whose cause is no failed assumption of every
-// lease lock, but for a lease's end that a waiter did not see coming (see [untold]). A fault excuses more, while it can be felt: see [excuses]; so do the lock's known
+// lease lock, but for what [untold], [underWay] and [givenBack] say. A fault excuses more, while it can be felt: see [excuses]; so do the lock's known
 // weaknesses.
 //
 // What is undecided, and a history that the checkers refuse, are not the lock's fault; the caller
@@ -39,7 +39,7 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 		}
 		for _, x := range r.Violations {
 			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: callOf(h, x), Text: x.Text}
-			if x.Cause.Assumption || untold(h, a, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
+			if x.Cause.Assumption || untold(h, a, x) || underWay(a, x) || givenBack(h, a, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
 				slices.ContainsFunc(all, func(b Accusation) bool { return a.Cause() == b.Cause() }) {
 				continue
 			}
@@ -54,6 +54,21 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 func untold(h *history.History, a Accusation, x checker.Violation) bool {
 	return a.Rule == checker.FreeIsTaken && slices.ContainsFunc(h.Events, func(e history.Event) bool {
 		return e.Kind == history.Expire && e.Lock == x.Lock && e.At <= x.From && x.From-e.At < time.Second
+	})
+}
+
+// underWay reports whether a renewal was sent just after its hold had ended: it was decided on before,
+// and had to wait for a connection.
+func underWay(a Accusation, x checker.Violation) bool {
+	return a.Rule == checker.NoRenewalAfter && x.To-x.From < time.Second
+}
+
+// givenBack reports whether of two who overlapped the first had called to unlock, and was told of an
+// error. It may hold the lock still, but works under it no more.
+func givenBack(h *history.History, a Accusation, x checker.Violation) bool {
+	return (a.Guarantee == checker.Exclusion || a.Guarantee == checker.Effect) && len(x.Owners) > 0 && slices.ContainsFunc(h.Ops, func(op history.Op) bool {
+		return op.Kind == history.Unlock && op.Owner == x.Owners[0] && op.Lock == x.Lock && op.Call <= x.From &&
+			(op.Outcome == history.Failed || op.Outcome == history.Unknown)
 	})
 }
 
@@ -103,7 +118,9 @@ func weakThere(h *history.History, a Accusation, x checker.Violation, s subjects
 	fits := func(named, is string) bool { return named == "" || named == is }
 	return slices.ContainsFunc(s.Weaknesses, func(w subjects.Weakness) bool {
 		return fits(w.Guarantee, string(a.Guarantee)) && fits(w.Class, string(a.Class)) && fits(string(w.Call), string(a.Call)) && fits(w.Rule, a.Rule) &&
-			(w.Unblamed || slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return feltIn(h, f, x) }))
+			(w.Unblamed || slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
+				return (len(w.Faults) == 0 || slices.Contains(w.Faults, f.Kind)) && feltIn(h, f, x)
+			}))
 	})
 }
 

@@ -18,7 +18,10 @@ import (
 func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
 	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
-	scope.MixedLeases = scope.MixedLeases || s.Can("keeps-longest")
+	scope.MixedLeases = scope.MixedLeases && s.Can("keeps-longest")
+	if s.Remembers > 0 && (scope.Latest == 0 || scope.Latest > s.Remembers/2) {
+		scope.Latest = s.Remembers / 2 // go-redis sends again for some seconds, besides
+	}
 	scope.Faults = slices.DeleteFunc(slices.Clone(scope.Faults), func(f string) bool {
 		return f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && !s.Can("watchdog")
 	})

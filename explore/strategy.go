@@ -40,15 +40,23 @@ func FindStrategy(name string) (Strategy, bool) {
 
 // Do does a shard by its strategy. Equal shards come out equal.
 func Do(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
-	return do(b, s, shard, func(Run) bool { return false })
+	return do(b, s, shard, func(*Run, uint64) bool { return false })
 }
 
-// Hunt is Do, but it ends with the first run that accuses the lock.
-func Hunt(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
-	return do(b, s, shard, func(r Run) bool { return len(r.Accusations) > 0 })
+// Hunt is Do for a lock that is broken on purpose, and ends with the first run that accuses it. What
+// the sound lock is accused of in the same run does not count.
+func Hunt(b *bubble.Bubbles, s, sound subjects.Subject, shard Shard) Report {
+	return do(b, s, shard, func(r *Run, seed uint64) bool {
+		if len(r.Accusations) == 0 {
+			return false
+		}
+		same, err := One(b, r.Plan, sound, seed)
+		r.Accusations = slices.DeleteFunc(r.Accusations, func(a Accusation) bool { return err != nil || same.Accuses(a.Cause()) })
+		return len(r.Accusations) > 0
+	})
 }
 
-func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, enough func(Run) bool) Report {
+func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, enough func(r *Run, seed uint64) bool) Report {
 	strategy, ok := FindStrategy(shard.Config.Strategy)
 	switch {
 	case !ok:
@@ -60,8 +68,9 @@ func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, enough func(Run) boo
 	for i := range shard.Runs {
 		seed := shard.From + uint64(i)
 		r, err := One(b, strategy.Draw(seed, ScopeFor(s, shard.Config.Scope)), s, seed)
+		over := enough(&r, seed)
 		t.add(r, err, seed)
-		if enough(r) {
+		if over {
 			break
 		}
 	}

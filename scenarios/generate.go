@@ -26,6 +26,8 @@ type Scope struct {
 	Clients  int `json:"clients,omitzero"`  // at most; 0: 3
 	Sections int `json:"sections,omitzero"` // of a thread, at most; 0: 3
 	Strikes  int `json:"strikes,omitzero"`  // faults, at most; 0: 3
+
+	Latest time.Duration `json:"latest,omitzero"` // how long messages may be held up; 0: as long as it is drawn
 }
 
 // Whole is the scope in which everything may be that a plan of single locks can have, but for
@@ -100,6 +102,7 @@ type mood struct {
 	start, work, pause time.Duration // at most: short ones make a crowd, long ones need renewals
 	edge               bool          // work and waits end about when leases do
 	deep               bool          // re-entries are frequent
+	both               bool          // two locks are held at once, for long
 	busy               bool          // calls give up, or are given up, soon
 }
 
@@ -113,6 +116,7 @@ func (d *drawing) lean() mood {
 	}
 	m.edge = d.scope.ShortLeases && d.oneIn(2, "edge")
 	m.deep = !d.scope.NoReentry && d.oneIn(3, "deep")
+	m.both = d.locks > 1 && d.oneIn(5, "both")
 	m.busy = d.scope.Cancels && d.oneIn(3, "busy")
 	return m
 }
@@ -150,6 +154,9 @@ func (d *drawing) about(t plan.Duration, what string) plan.Duration {
 // section is one critical section of a lock not before the one given, with what is nested in it.
 func (d *drawing) section(from, depth int) []plan.Step {
 	n := d.upTo(from, d.locks-1, "lock")
+	if d.mood.both && depth == 0 {
+		n = 0
+	}
 	lock := fmt.Sprintf("lock-%d", n+1)
 	if depth == 0 && d.oneIn(10, "rogue") {
 		return []plan.Step{{Do: plan.Unlock, Lock: lock, Regardless: true}}
@@ -161,16 +168,22 @@ func (d *drawing) section(from, depth int) []plan.Step {
 		if d.mood.deep && depth < 2 {
 			part = 2
 		}
+		if d.mood.both && n+1 < d.locks {
+			part = 3
+		}
 		switch {
 		case part == 1 && !d.scope.NoAsking:
-			asks := []plan.Action{plan.IsLocked, plan.IsHeldBy, plan.HoldCount, plan.RemainingTTL}
-			steps = append(steps, plan.Step{Do: rapid.SampledFrom(asks).Draw(d.t, "ask"), Lock: lock})
+			steps = append(steps, d.ask(lock))
 		case part == 2 && depth < 2 && !d.scope.NoReentry:
 			inner := lease
 			if d.scope.MixedLeases && d.scope.ShortLeases && d.oneIn(4, "another lease") {
 				inner = d.lease()
 			}
-			steps = append(steps, d.acquire(lock, inner, true), d.work(lock, inner), d.unlock(lock))
+			steps = append(steps, d.acquire(lock, inner, true))
+			if !d.scope.NoAsking && d.oneIn(3, "asks inside") {
+				steps = append(steps, d.ask(lock))
+			}
+			steps = append(steps, d.work(lock, inner), d.unlock(lock))
 		case part == 3 && depth < 2 && n+1 < d.locks:
 			steps = append(steps, d.section(n+1, depth+1)...)
 		default:
@@ -184,8 +197,16 @@ func (d *drawing) section(from, depth int) []plan.Step {
 	return steps
 }
 
+func (d *drawing) ask(lock string) plan.Step {
+	asks := []plan.Action{plan.IsLocked, plan.IsHeldBy, plan.HoldCount, plan.RemainingTTL}
+	return plan.Step{Do: rapid.SampledFrom(asks).Draw(d.t, "ask"), Lock: lock}
+}
+
 func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
 	s := plan.Step{Do: plan.Work, Lock: lock, For: d.time(d.mood.work, "work")}
+	if d.mood.both {
+		s.For += plan.Duration(12 * time.Second) // beyond a renewal
+	}
 	if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
 		s.For = d.about(lease, "beyond the lease")
 	}

@@ -40,10 +40,7 @@ func (d *drawing) length(p *plan.Plan) time.Duration {
 
 // fault draws a fault with all that its kind takes, at a time or at a step of the protocol.
 func (d *drawing) fault(p *plan.Plan, span time.Duration) plan.Fault {
-	kind, ok := fault.Find(rapid.SampledFrom(d.scope.Faults).Draw(d.t, "kind"))
-	if !ok {
-		panic("scenarios: the scope names a fault that does not exist")
-	}
+	kind := d.kind()
 	f := plan.Fault{Kind: kind.Name}
 	if d.takes(kind.Needs.Client) {
 		f.Client = p.Clients[d.upTo(1, len(p.Clients), "struck client")-1].Name
@@ -68,6 +65,12 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration) plan.Fault {
 	case kind.Needs.Messages && d.oneIn(4, "several"):
 		f.Count = d.upTo(2, 4, "messages")
 	}
+	if most := plan.Duration(d.scope.Latest); most > 0 && (kind.Needs.Messages || kind.Name == "partition") {
+		f.By, f.For = min(f.By, most), min(f.For, most)
+		if f.To > 0 {
+			f.To = min(f.To, f.From+most)
+		}
+	}
 	if kind.Needs.Direction {
 		f.Direction = rapid.SampledFrom([]string{"both", "requests", "replies"}).Draw(d.t, "direction")
 	}
@@ -81,6 +84,33 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration) plan.Fault {
 		f.Reset = d.upTo(0, 1, "reset") == 1
 	}
 	return f
+}
+
+// kind draws a kind of fault: any, or, more often than they are many, one that strikes messages or
+// a lock's key.
+func (d *drawing) kind() fault.Kind {
+	var all, messages, keys []fault.Kind
+	for _, name := range d.scope.Faults {
+		kind, ok := fault.Find(name)
+		if !ok {
+			panic("scenarios: the scope names a fault that does not exist")
+		}
+		all = append(all, kind)
+		switch {
+		case kind.Needs.Messages:
+			messages = append(messages, kind)
+		case kind.Needs.Lock != plan.Never:
+			keys = append(keys, kind)
+		}
+	}
+	some := all
+	switch class := d.upTo(0, 4, "class"); {
+	case class < 2 && len(messages) > 0:
+		some = messages
+	case class == 2 && len(keys) > 0:
+		some = keys
+	}
+	return some[d.upTo(0, len(some)-1, "kind")]
 }
 
 func (d *drawing) takes(n plan.Need) bool {
@@ -118,12 +148,16 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind) *plan.Tri
 	}
 	u := rapid.SampledFrom(uses).Draw(d.t, "whose step")
 	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, 3, "nth")}
-	steps := []plan.MessageKind{plan.Acquire, plan.Release, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
+	steps := []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
 	step := rapid.SampledFrom(steps).Draw(d.t, "step")
-	switch way := d.upTo(0, 3, "way"); {
+	way := d.upTo(0, 3, "way")
+	if kind.Needs.Lock == plan.Must && d.upTo(0, 1, "of a holder") == 1 {
+		way = 3
+	}
+	switch {
 	case way == 3 && !kind.Needs.Messages:
 		t.Return, t.Nth = plan.Unlock, 1
-		if d.upTo(0, 1, "return of") == 0 {
+		if kind.Needs.Lock == plan.Must || d.upTo(0, 1, "return of") == 0 {
 			t.Return = plan.TryLock
 			if !d.does(p, u.client, u.lock, plan.TryLock) {
 				t.Return = plan.Lock
@@ -133,7 +167,7 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind) *plan.Tri
 		t.Between = []plan.MessageKind{plan.Acquire, step}
 	case step == plan.Publish && kind.Needs.Requests:
 		t.Request = plan.Acquire
-	case (way == 1 || step == plan.Publish) && !kind.Needs.Requests:
+	case (way == 1 || way == 3 || step == plan.Publish) && !kind.Needs.Requests:
 		t.Reply = step
 	default:
 		t.Request = step

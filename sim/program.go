@@ -126,7 +126,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	if r.Lease == 0 {
 		l = lease{length: time.Duration(t.run.timings.Watchdog), watchdog: t.run.subject.Can("watchdog")}
 	}
-	if h := t.held[s.Lock]; h != nil && t.run.subject.Can("keeps-longest") {
+	if h := t.held[s.Lock]; h != nil && !h.told && t.run.subject.Can("keeps-longest") {
 		for _, outer := range h.leases {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}

@@ -16,7 +16,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 		abilities = append(abilities, "fencing", "lost", "keeps-longest")
 	}
 	return Subject{
-		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"}, Weaknesses: weaknesses(g),
+		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"}, Weaknesses: weaknesses(g), Remembers: remembers(g),
 		Open: func(e Env) (Client, error) {
 			o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
 			if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
@@ -32,17 +32,31 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	}
 }
 
+// remembers is the default of lockimpl's options for a generation that remembers its requests.
+func remembers(g lockimpl.Generation) time.Duration {
+	if g == lockimpl.Hardened {
+		return 20 * time.Second
+	}
+	return 0
+}
+
 // weaknesses are those of docs/lock.md, which package checker sees.
 func weaknesses(g lockimpl.Generation) []Weakness {
 	const twice = "double execution"
 	switch g {
 	case lockimpl.Hardened:
-		return nil
+		const late = "lockimpl: TryLock gives up an attempt that is under way when its wait ends, and gives back what it was granted"
+		return []Weakness{
+			{Guarantee: "object", Rule: "a caller is told what its call did", Call: history.TryLock, Unblamed: true, Source: late},
+			{Guarantee: "fencing", Rule: "every grant carries a fencing token", Call: history.TryLock, Unblamed: true, Source: late},
+			{Guarantee: "object", Rule: "one unlock gives back one hold", Call: history.Unlock,
+				Source: "lockimpl: what an earlier call has left open is settled in the name of the next"},
+		}
 	case lockimpl.Latch:
 		return []Weakness{
 			{Guarantee: "object", Class: twice, Call: history.Lock, Source: "Redisson #7367"},
 			{Guarantee: "object", Class: twice, Call: history.TryLock, Source: "Redisson #7367"},
-			{Guarantee: "object", Class: twice, Call: history.Unlock, Source: "scenario delayed-duplicate-unlock"},
+			{Guarantee: "object", Class: twice, Call: history.Unlock, Faults: delays, Source: "scenario delayed-duplicate-unlock"},
 		}
 	}
 	return []Weakness{
@@ -50,6 +64,9 @@ func weaknesses(g lockimpl.Generation) []Weakness {
 		{Guarantee: "object", Rule: "a caller is told what its call did", Call: history.Unlock, Source: "Redisson #4871"},
 	}
 }
+
+// delays are the faults by which a copy of a request can come after the first copy's answer.
+var delays = []string{"delay-message", "duplicate-message", "reorder-message", "slow-server", "partition", "pause-client"}
 
 type rlockClient struct{ c *lockimpl.Client }
 

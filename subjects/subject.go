@@ -33,6 +33,9 @@ type Subject struct {
 	// External says that it lives in processes of its own, so that it runs only in a world of real
 	// time whose servers it can dial.
 	External bool
+	// Remembers is how long after its first copy another copy of a request is known to be one; 0: as
+	// long as need be, or not at all.
+	Remembers time.Duration
 	// Weaknesses are what it does not claim although the abilities would have one think so.
 	Weaknesses []Weakness
 	// Open makes one client process's lock client.

@@ -9,6 +9,7 @@ type Weakness struct {
 	Class     string       // of the cause, as package checker names it
 	Call      history.Kind // of the operation that shows it; empty: any
 	Rule      string       // that is broken, as package checker words it; empty: any
+	Faults    []string     // by one of which it shows; empty: any
 	Unblamed  bool         // it shows without a fault, too
 	Source    string       // where it is documented
 }

@@ -30,6 +30,7 @@ type hunt struct {
 	first    bool
 	fresh    bool
 	cancels  bool
+	mixed    bool
 	clients  int
 	sections int
 	config   explore.Config
@@ -48,6 +49,7 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.BoolVar(&h.first, "first", false, "stop at the first failure")
 	f.StringVar(&h.faults, "faults", "all", "`kinds` of faults that may strike, with commas between; all, or none")
 	f.BoolVar(&h.cancels, "cancels", false, "calls may be given up while they are under way")
+	f.BoolVar(&h.mixed, "mixed", false, "re-entries may ask for another lease than the hold they are in, of locks that keep the longest")
 	f.IntVar(&h.clients, "clients", 3, "at most so `many` clients")
 	f.IntVar(&h.sections, "sections", 3, "at most so `many` critical sections of each thread, besides what is nested in them")
 	f.StringVar(&h.out, "out", defaultOut, "`folder` for what is found and how far the search is, or none")
@@ -126,7 +128,7 @@ func parseHunt(args []string) (hunt, error) {
 		h.runs = 1000
 	}
 	scope := scenarios.Whole()
-	scope.Cancels, scope.Clients, scope.Sections = h.cancels, h.clients, h.sections
+	scope.Cancels, scope.MixedLeases, scope.Clients, scope.Sections = h.cancels, h.mixed, h.clients, h.sections
 	switch h.faults {
 	case everything:
 	case nowhere:

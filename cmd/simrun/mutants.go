@@ -71,6 +71,8 @@ type caught struct {
 func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy string, stdout, stderr io.Writer) int {
 	workers := newLocal()
 	defer workers.dismiss()
+	scope := scenarios.Whole()
+	scope.MixedLeases = true
 	bar := newProgress(stderr, len(locks)*seeds)
 	results := make([][]caught, len(locks))
 	var mu sync.Mutex
@@ -81,7 +83,7 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 		slots.Go(func() {
 			for t := range tasks {
 				shard := explore.Shard{From: uint64(t.seed)*1_000_000 + 1, Runs: runs,
-					Config: explore.Config{Version: explore.Version, Subject: locks[t.lock].Name, Strategy: strategy, Scope: scenarios.Whole()}}
+					Config: explore.Config{Version: explore.Version, Subject: locks[t.lock].Name, Strategy: strategy, Scope: scope}}
 				r, err := workers.do(ctx, job{Subject: locks[t.lock].Name, Hunt: &shard})
 				mu.Lock()
 				results[t.lock][t.seed] = caughtBy(r, err)

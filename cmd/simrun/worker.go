@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/broken"
 )
 
 // A worker process reads jobs and writes results, one JSON object a line.
@@ -131,7 +132,9 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 		r := explore.Do(b, subject, *j.Shard)
 		return result{Report: &r}
 	case j.Hunt != nil:
-		r := explore.Hunt(b, subject, *j.Hunt)
+		broke, _ := broken.Find(j.Subject)
+		sound, _ := subjects.Find(broke.Sound)
+		r := explore.Hunt(b, subject, sound, *j.Hunt)
 		return result{Report: &r}
 	}
 	res.Seed = seed

@@ -27,6 +27,8 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 		return true
 	case !effect && !known.Pending() && known.Evidence == history.Executed:
 		return true // a copy that came too late to matter
+	case answer == history.NotHeld && !known.Pending() && known.Kind == history.Unlock && countOf(before, known.Owner) > 0:
+		return true // it came so late that the lock did not heed it
 	case answer == history.Busy && (len(before.Holdings) == 0 || countOf(before, known.Owner) > 0):
 		return true // it was not executed: the lock found that it comes too late
 	case effect && known.Kind == history.Unlock && known.Evidence == history.Executed && effective(known.Answer) && w.log.did[call] != words,

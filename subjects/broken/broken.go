@@ -11,6 +11,7 @@ package broken
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,10 +27,16 @@ type Lock struct {
 	subjects.Subject
 	Sound    string // the subject that the mistake was made in
 	CaughtBy string // the guarantee that must be found broken
+	Hunted   bool   // the one story of this package's test may not show it: exploration must
 }
 
 // All returns the broken locks.
 func All() []Lock {
+	return slices.Concat(basic(), inScripts(), inHardened(), inClients())
+}
+
+// basic are the mistakes that the checkers were written against.
+func basic() []Lock {
 	return []Lock{
 		script("unlock-anybodys", "unlock does not ask who holds the lock", "object",
 			"if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then\n  return nil\nend\n", ""),
@@ -58,9 +65,9 @@ func All() []Lock {
 		scriptOf("rlock-hardened", "token-again", "a grant gets the token of the grant before it", "fencing",
 			"answer = call('incr', KEYS[2])\n", "answer = tonumber(call('get', KEYS[2]) or call('incr', KEYS[2]))\n"),
 		adapter("renew-for-ever", "renewal goes on after the unlock", "watchdog",
-			func(l subjects.Lock, name string, e *env) subjects.Lock { return &immortal{l, name, e} }),
+			func(l subjects.Lock, name string, e *env) subjects.Lock { return &immortal{mistake{Lock: l}, name, e} }),
 		adapter("is-locked-lies", "isLocked always says no", "object",
-			func(l subjects.Lock, _ string, _ *env) subjects.Lock { return &liar{l} }),
+			func(l subjects.Lock, _ string, _ *env) subjects.Lock { return &liar{mistake{Lock: l}} }),
 	}
 }
 
@@ -102,7 +109,7 @@ func scriptOf(base, name, about, caughtBy, old, new string) Lock {
 		}
 		return &checkedClient{c, e.Redis.(*edit)}, nil
 	}
-	return Lock{s, base, caughtBy}
+	return Lock{Subject: s, Sound: base, CaughtBy: caughtBy}
 }
 
 // edit sends scripts with a part replaced. A script is known by its source once it was sent whole,
@@ -182,7 +189,7 @@ func adapter(name, about, caughtBy string, wrap func(l subjects.Lock, name strin
 		around.ctx, around.stop = context.WithCancel(context.Background())
 		return &adapted{c, around, wrap}, nil
 	}
-	return Lock{s, base, caughtBy}
+	return Lock{Subject: s, Sound: base, CaughtBy: caughtBy}
 }
 
 type adapted struct {
@@ -200,7 +207,7 @@ func (c *adapted) Close() error {
 
 // immortal renews after an unlock as before it.
 type immortal struct {
-	subjects.Lock
+	mistake
 	name string
 	env  *env
 }
@@ -224,12 +231,8 @@ func (l *immortal) Release(ctx context.Context, owner string) subjects.Answer {
 	return a
 }
 
-func (l *immortal) Inspect(ctx context.Context, question history.Kind, owner string) subjects.Answer {
-	return l.Lock.(subjects.Inspector).Inspect(ctx, question, owner)
-}
-
 // liar answers that nobody holds the lock.
-type liar struct{ subjects.Lock }
+type liar struct{ mistake }
 
 func (l *liar) Inspect(ctx context.Context, question history.Kind, owner string) subjects.Answer {
 	a := l.Lock.(subjects.Inspector).Inspect(ctx, question, owner)
