@@ -63,12 +63,13 @@ func underWay(a Accusation, x checker.Violation) bool {
 	return a.Rule == checker.NoRenewalAfter && x.To-x.From < time.Second
 }
 
-// givenBack reports whether of two who overlapped the first had called to unlock, and was told of an
-// error. It may hold the lock still, but works under it no more.
+// givenBack reports whether of two who overlapped the first was about to unlock, thinking that it held
+// the lock once more than it did, or had called to and was told of an error. It may hold the lock
+// still, but works under it no more.
 func givenBack(h *history.History, a Accusation, x checker.Violation) bool {
 	return (a.Guarantee == checker.Exclusion || a.Guarantee == checker.Effect) && len(x.Owners) > 0 && slices.ContainsFunc(h.Ops, func(op history.Op) bool {
 		return op.Kind == history.Unlock && op.Owner == x.Owners[0] && op.Lock == x.Lock && op.Call <= x.From &&
-			(op.Outcome == history.Failed || op.Outcome == history.Unknown)
+			(op.Outcome == history.Failed || op.Outcome == history.Unknown || op.Outcome == history.Released && x.To <= op.Return)
 	})
 }
 
