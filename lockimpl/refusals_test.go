@@ -105,8 +105,8 @@ func TestARealServersRefusalsTakeNothing(t *testing.T) {
 		begin, relieved func(t *testing.T)
 	}{
 		{"OOM", func(t *testing.T) { set(t, "maxmemory", "1") }, func(t *testing.T) { set(t, "maxmemory", "0") }},
-		{"READONLY", func(t *testing.T) { must(t, rdb.SlaveOf(ctx, "127.0.0.1", "1").Err()) },
-			func(t *testing.T) { must(t, rdb.SlaveOf(ctx, "NO", "ONE").Err()) }},
+		{"READONLY", func(t *testing.T) { must(t, rdb.ReplicaOf(ctx, "127.0.0.1", "1").Err()) },
+			func(t *testing.T) { must(t, rdb.ReplicaOf(ctx, "NO", "ONE").Err()) }},
 		{"MISCONF", func(t *testing.T) {
 			// A snapshot that cannot be written has the server refuse to write anything.
 			must(t, os.RemoveAll(rdb.ConfigGet(ctx, "dir").Val()["dir"]))
