@@ -111,6 +111,18 @@ func TestDelayedDuplicateAcquire(t *testing.T) {
 	})
 }
 
+// A client that runs into one timeout after the other may send a copy when the lease is long over.
+func TestDuplicateAcquireAfterAllTimeouts(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		c := w.primed("a")
+		calls := w.fates("a")
+		must(t, c.Lock("x").Lock(ctx, c.Owner(1), lockimpl.Lease(time.Second)))
+		time.Sleep(3 * time.Minute)
+		w.replay(calls()[0])
+		is(t, false)(c.Lock("x").IsLocked(ctx))
+	})
+}
+
 func TestDelayedDuplicateOfARefusedAcquire(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.primed("b")

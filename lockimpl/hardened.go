@@ -24,11 +24,11 @@ import (
 // in the background for as long as the lease may last.
 type hardened struct {
 	client *Client
-	memory time.Duration // see Options.latchLifetime
+	memory time.Duration // how long after the first copy of a request another may come
 }
 
 func newHardened(c *Client) *hardened {
-	return &hardened{client: c, memory: c.opts.latchLifetime()}
+	return &hardened{client: c, memory: max(c.opts.latchLifetime(), resending(c.rdb))}
 }
 
 func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {

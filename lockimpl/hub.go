@@ -434,7 +434,7 @@ func (h *hub) released(name string) {
 // give them time to say that it is taken. Longer than a round trip: a shorter pause than 1 ms would
 // last as long, since an idle Go program waits in milliseconds.
 const (
-	vanguard   = 4
+	vanguard   = 4 // as in acquire_hardened.lua
 	staggerMin = time.Millisecond
 	staggerMax = 3 * time.Millisecond
 )
@@ -460,7 +460,7 @@ func (h *hub) stagger(ch *channel) {
 		defer h.mu.Unlock()
 		if ch.staggered != nil {
 			ch.staggered = nil
-			ch.processes = 0 // nobody says that it took the lock: there may be no others any more
+			ch.processes = 0 // nobody says that it took the lock: there may be few others now
 			ch.wakeOne()
 		}
 	})

@@ -9,8 +9,7 @@ import "strings"
 const unlockMessage = "0"
 
 // takenMessage begins what generation Hardened publishes when it took a lock that it had waited
-// for while other processes listen; the number of listening processes follows. Other clients ignore
-// it.
+// for while many processes listen; how many follows. Other clients ignore it.
 const takenMessage = "taken:"
 
 // channelOf is the channel on which the releases of a lock are published.

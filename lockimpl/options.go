@@ -45,9 +45,10 @@ type Options struct {
 	// ResponseTimeout, RetryAttempts and RetryDelay say how long after its first copy another
 	// copy of a request may still be sent; Latch keeps an unlock's answer, and Hardened that of
 	// every request beyond the lease it set, for (ResponseTimeout + RetryDelay) × RetryAttempts,
-	// at least 1 ms. They do not configure retries, which are the go-redis client's (its MaxRetries and timeouts): raise them if
-	// that client tries for longer. Defaults 3 s, 4 and 2 s, as Redisson's, with its longest
-	// delay: 20 s in all.
+	// at least 1 ms; Hardened at least for as long as the go-redis client may go on sending copies
+	// (over three minutes with its defaults, when it runs into every timeout on the way). They do
+	// not configure retries, which are that client's. Defaults 3 s, 4 and 2 s, as Redisson's, with
+	// its longest delay: 20 s in all.
 	ResponseTimeout time.Duration
 	RetryAttempts   int
 	RetryDelay      time.Duration

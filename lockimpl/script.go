@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -188,4 +189,26 @@ func (c *Client) await(ctx context.Context, send func() error, late func()) erro
 	case <-ctx.Done():
 		return &abandoned{ctx.Err()}
 	}
+}
+
+// resending is how long after the first copy of a command rdb may go on sending others, at the
+// worst: when each attempt runs into every timeout, of connecting and of the handshake, too.
+func resending(rdb redis.UniversalClient) time.Duration {
+	// go-redis's defaults, for clients that do not show their options.
+	o := redis.Options{MaxRetries: 3, DialerRetries: 5, DialTimeout: 5 * time.Second, PoolTimeout: 6 * time.Second,
+		ReadTimeout: 5 * time.Second, WriteTimeout: 5 * time.Second, MaxRetryBackoff: time.Second}
+	switch r := rdb.(type) {
+	case *redis.Client:
+		o = *r.Options()
+	case *redis.ClusterClient:
+		c := r.Options()
+		o = redis.Options{MaxRetries: c.MaxRedirects, DialerRetries: c.DialerRetries, DialTimeout: c.DialTimeout,
+			PoolTimeout: c.PoolTimeout, ReadTimeout: c.ReadTimeout, WriteTimeout: c.WriteTimeout, MaxRetryBackoff: c.MaxRetryBackoff}
+	}
+	roundTrip := max(0, o.WriteTimeout) + max(0, o.ReadTimeout)
+	connect := max(0, o.PoolTimeout) + time.Duration(max(1, o.DialerRetries))*(max(0, o.DialTimeout)+max(0, o.DialerRetryTimeout)) + roundTrip
+	if o.MaxRetries <= 0 {
+		return 0
+	}
+	return time.Duration(o.MaxRetries)*(connect+roundTrip+max(0, o.MaxRetryBackoff)) + connect
 }

@@ -86,3 +86,19 @@ func TestAnyProcessMayDieWhileAllWait(t *testing.T) {
 		done()
 	})
 }
+
+func TestAFewProcessesHaveNothingToSayToEachOther(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		sub := w.admin.Subscribe(ctx, "redisson_lock__channel:{x}")
+		defer sub.Close()
+		done := crowd(t, w, 3, 10)
+		for releases := 0; releases < 30; releases++ {
+			message, err := sub.ReceiveMessage(ctx)
+			must(t, err)
+			if message.Payload != "0" {
+				t.Fatalf("message %q", message.Payload)
+			}
+		}
+		done()
+	})
+}

@@ -41,7 +41,7 @@ if answer >= -1 then
   call('pexpire', KEYS[1], lease)
   if KEYS[4] then
     local processes = call('pubsub', 'numsub', KEYS[4])[2]
-    if processes > 1 then
+    if processes > 4 then -- fewer all try at once: vanguard in hub.go
       call('publish', KEYS[4], 'taken:' .. processes)
     end
   end
