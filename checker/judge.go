@@ -64,15 +64,7 @@ func judges() map[Guarantee]func(context.Context, *facts) Result {
 // A history that does not meet what the checkers assume is not judged: Verdict.Refused says why,
 // and every result is Undecided.
 func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
-	if o.Budget == 0 {
-		o.Budget = DefaultBudget
-	}
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
-	if o.Model == "" {
-		o.Model = ModelOf(h)
-	}
+	o = o.withDefaults(h)
 	v := &Verdict{
 		Version:  VerdictVersion,
 		Scenario: h.Header.Scenario,
@@ -99,12 +91,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 	}
 
 	f := collect(h, o)
-	all := judges()
-	for _, g := range Guarantees() {
-		r := all[g](ctx, f)
-		r.Guarantee, r.Expected = g, o.Expect[g]
-		v.Results = append(v.Results, r)
-	}
+	v.Results = results(ctx, f)
 	if f.disagreement != "" {
 		v.Refused = append(v.Refused, f.disagreement)
 	}
@@ -137,6 +124,31 @@ func ModelOf(h *history.History) model.Kind {
 		return model.Exclusive
 	}
 	return model.Lease
+}
+
+func (o Options) withDefaults(h *history.History) Options {
+	if o.Budget == 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	if o.Model == "" {
+		o.Model = ModelOf(h)
+	}
+	return o
+}
+
+// results has every guarantee judged.
+func results(ctx context.Context, f *facts) []Result {
+	var list []Result
+	all := judges()
+	for _, g := range Guarantees() {
+		r := all[g](ctx, f)
+		r.Guarantee, r.Expected = g, f.options.Expect[g]
+		list = append(list, r)
+	}
+	return list
 }
 
 // maxViolations bounds how many violations of one guarantee are kept: the first ones tell the

@@ -1,0 +1,128 @@
+package checker
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// asRecorded lists a history's records in the order in which they became known.
+func asRecorded(h *history.History) []any {
+	type record struct {
+		at time.Duration
+		v  any
+	}
+	var all []record
+	for _, op := range h.Ops {
+		call := op
+		call.Return, call.Outcome, call.Value, call.Token, call.Evidence, call.Until = 0, "", 0, 0, "", 0
+		all = append(all, record{op.Call, call})
+		if !op.Pending() {
+			told := op
+			told.Evidence, told.Until = "", 0
+			all = append(all, record{op.Return, told})
+		}
+		if op.Evidence != "" {
+			all = append(all, record{max(op.Return, op.Until), op})
+		}
+	}
+	for _, e := range h.Events {
+		all = append(all, record{e.At, e})
+	}
+	for _, f := range h.Faults {
+		all = append(all, record{f.From, f})
+	}
+	slices.SortStableFunc(all, func(a, b record) int { return cmp.Compare(a.at, b.at) })
+	var list []any
+	for _, r := range all {
+		list = append(list, r.v)
+	}
+	return list
+}
+
+// stream judges a history in windows of at least so many operations.
+func stream(h *history.History, least int) (*Verdict, *Stream) {
+	s := newStream(h.Header, Options{Budget: time.Minute}, least)
+	for _, r := range asRecorded(h) {
+		s.Add(r)
+	}
+	var end history.End
+	if h.End != nil {
+		end = *h.End
+	} else {
+		end.At = endOf(h)
+	}
+	return s.Close(context.Background(), end), s
+}
+
+// Windows say what the whole says, of histories that are right and of those in which an answer is
+// wrong.
+func TestStreamSaysWhatTheWholeSays(t *testing.T) {
+	t.Run("traffic", func(t *testing.T) {
+		t.Parallel()
+		windows, broken := 0, 0
+		for n := range 40 {
+			r := rand.New(rand.NewPCG(uint64(n), 3))
+			h := traffic{seed: uint64(n), ops: 600, clients: 2 + n%4, unknown: []float64{0, 0.02}[n%2], waits: n%3 == 0, windows: true}.make()
+			for range n % 3 {
+				lie(r, h)
+			}
+			whole := Judge(context.Background(), h, Options{Budget: time.Minute}).Result(Object)
+			v, s := stream(h, 4)
+			_, w := s.Judged()
+			windows += w
+			if got := v.Result(Object); got.Status != whole.Status {
+				t.Fatalf("history %d: %s in windows (%s), but %s as a whole (%s)", n, got.Status, got.Summary, whole.Status, whole.Summary)
+			}
+			if whole.Status == Broken {
+				broken++
+			}
+		}
+		t.Logf("%d windows, %d histories broken", windows, broken)
+		if windows < 400 || broken < 5 {
+			t.Error("too few to mean anything")
+		}
+	})
+	t.Run("leases", func(t *testing.T) {
+		t.Parallel()
+		windows, broken := 0, 0
+		for n := range 300 {
+			r := rand.New(rand.NewPCG(uint64(n), 4))
+			whole := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied}}
+			for i := range 12 {
+				h := honest(r, shape{leases: true, unknown: 10 * (n % 2), windows: true}, false)
+				for _, op := range h.Ops {
+					by := time.Duration(i) * time.Second
+					op.ID = int64(len(whole.Ops) + 1)
+					op.Call, op.Return = op.Call+by, op.Return+by
+					if op.Until > 0 {
+						op.Until += by
+					}
+					whole.Ops = append(whole.Ops, op)
+				}
+			}
+			if n%3 > 0 {
+				lie(r, whole)
+			}
+			want := Judge(context.Background(), whole, Options{Budget: time.Minute}).Result(Object)
+			v, s := stream(whole, 2)
+			_, w := s.Judged()
+			windows += w
+			if got := v.Result(Object); got.Status != want.Status {
+				t.Fatalf("history %d: %s in windows (%s), but %s as a whole (%s)\n%s", n, got.Status, got.Summary, want.Status, want.Summary, testCase(whole))
+			}
+			if want.Status == Broken {
+				broken++
+			}
+		}
+		t.Logf("%d windows, %d histories broken", windows, broken)
+		if windows < 600 || broken < 50 {
+			t.Error("too few to mean anything")
+		}
+	})
+}

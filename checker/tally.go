@@ -1,0 +1,191 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// tally adds up the verdicts on windows.
+type tally struct {
+	results map[Guarantee]*tallied
+	ops     atomic.Int64 // on locks and resources
+	windows atomic.Int64
+	holds   int
+	calls   int // acquiring
+	grants  int
+	writes  int
+	onLock  int
+	refused []string
+	h       *history.History // see Stream.Broken
+	v       *Verdict
+	defect  bool // of h
+}
+
+// tallied is what the windows say of one guarantee.
+type tallied struct {
+	claimed    int // windows in which it was judged
+	undecided  int
+	broken     int
+	found      int // violations
+	defects    int // those that no assumption of every lease lock explains
+	by         []string
+	why        string // of not claimed, or undecided
+	violations []Violation
+}
+
+func (t *tally) judged() (ops, windows int) { return int(t.ops.Load()), int(t.windows.Load()) }
+
+// judge judges one window.
+func (t *tally) judge(w work, o Options) {
+	defer func() {
+		t.ops.Add(int64(len(w.h.Ops)))
+		t.windows.Add(1)
+	}()
+	if wrong := assumptions(w.h); len(wrong) > 0 {
+		t.refused = appendNew(t.refused, wrong[0])
+		return
+	}
+	f := collect(w.h, o)
+	bad, defect := false, false
+	for _, r := range results(context.Background(), f) {
+		if r.Guarantee == Fencing && r.Status == Holds {
+			r = f.tokensGoOn(r, w.before)
+		}
+		one := t.results[r.Guarantee]
+		if one == nil {
+			one = &tallied{}
+			t.results[r.Guarantee] = one
+		}
+		if r.Status == NotClaimed {
+			one.why = r.Summary
+			continue
+		}
+		one.claimed++
+		if r.By != "" {
+			one.by = appendNew(one.by, strings.Split(r.By, ", ")...)
+		}
+		switch r.Status {
+		case Undecided:
+			one.undecided++
+			one.why = r.Summary
+			bad, defect = true, true
+		case Broken:
+			bad = true
+			one.broken++
+			for _, v := range r.Violations {
+				if one.found++; !v.Cause.Assumption {
+					one.defects++
+					defect = true
+				}
+				v.Cause.Faults = nil // they are indexes into the window's
+				// Those that count most come first, and are kept.
+				if len(one.violations) < maxViolations {
+					one.violations = append(one.violations, v)
+				} else if i := len(one.violations) - 1; !v.Cause.Assumption && one.violations[i].Cause.Assumption {
+					one.violations[i] = v
+				}
+			}
+		}
+	}
+	if f.disagreement != "" {
+		t.refused = appendNew(t.refused, f.disagreement)
+	}
+	for _, l := range f.locks {
+		t.holds += len(l.beliefs)
+		t.onLock += len(l.ops)
+		for _, op := range l.ops {
+			if op.Kind.Acquires() {
+				if t.calls++; op.Outcome == history.Acquired {
+					t.grants++
+				}
+			}
+		}
+		for _, op := range l.resource {
+			if op.Kind == history.Write && op.Outcome != history.Rejected {
+				t.writes++
+			}
+		}
+	}
+	if bad && (t.h == nil || defect && !t.defect) {
+		o.Sparing = false
+		t.h, t.v, t.defect = w.h, Judge(context.Background(), w.h, o), defect
+	}
+}
+
+// tokensGoOn holds a window's tokens against the latest one of the windows before.
+func (f *facts) tokensGoOn(r Result, before *history.Op) Result {
+	if before == nil {
+		return r
+	}
+	for _, l := range f.locks {
+		for _, op := range l.ops {
+			if op.Outcome == history.Acquired && op.Token > 0 && op.Token <= before.Token && op.Call > before.Return {
+				r.Status = Broken
+				r.Violations = append(r.Violations, tokenViolation(l, TokensIncrease, op, before,
+					fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d", op.Owner, l.name, op.Token,
+						Stamp(op.Return), before.Owner, before.Token)))
+				r.Summary = r.Violations[0].Text
+				return r
+			}
+		}
+	}
+	return r
+}
+
+// verdict is what the windows say together.
+func (t *tally) verdict(h history.Header, end history.End, locks int) *Verdict {
+	ops, windows := t.judged()
+	v := &Verdict{
+		Version: VerdictVersion, Scenario: h.Scenario, Subject: h.Subject, World: h.World, Seed: h.Seed, Story: []Moment{},
+		Refused: t.refused, Ops: ops, Virtual: end.At, Messages: end.Messages, Trace: end.Trace, Error: end.Error,
+	}
+	held := map[Guarantee]string{
+		Object:    fmt.Sprintf("%s on %s fit the sequential lock", count(t.onLock, "operation"), count(locks, "lock")),
+		Exclusion: fmt.Sprintf("%s, never two at once on one lock", count(t.holds, "hold")),
+		Effect:    fmt.Sprintf("%s, none lost", count(t.writes, "update")),
+		Fencing:   fmt.Sprintf("%s with increasing tokens", count(t.grants, "grant")),
+		Watchdog:  "all leases were renewed in their time",
+		Liveness:  fmt.Sprintf("%s, none was late and nothing was left behind", count(t.calls, "acquiring call")),
+	}
+	for _, g := range Guarantees() {
+		r := Result{Guarantee: g, Status: NotClaimed, Summary: "nothing happened"}
+		if one := t.results[g]; one != nil {
+			r = one.result(g, held[g], windows)
+		}
+		v.Results = append(v.Results, r)
+	}
+	v.Explanation = t.explain(windows, end.At)
+	return v
+}
+
+func (one *tallied) result(g Guarantee, held string, windows int) Result {
+	r := Result{Guarantee: g, Status: Holds, Summary: held, By: strings.Join(one.by, ", ")}
+	switch {
+	case one.claimed == 0:
+		r.Status, r.Summary = NotClaimed, one.why
+	case one.broken > 0:
+		r.Status, r.Violations = Broken, one.violations
+		r.Summary = fmt.Sprintf("%s in %d of %s; the first: %s", count(one.found, "violation"), one.broken, count(windows, "window"), one.violations[0].Text)
+		if one.defects == 0 && one.undecided == 0 {
+			r.Expected = Broken
+			r.Summary = fmt.Sprintf("%s in %d of %s, each by what breaks it for every lease lock; the first: %s",
+				count(one.found, "violation"), one.broken, count(windows, "window"), one.violations[0].Text)
+		}
+	case one.undecided > 0:
+		r.Status, r.Summary = Undecided, fmt.Sprintf("in %d of %s: %s", one.undecided, count(windows, "window"), one.why)
+	}
+	return r
+}
+
+// explain says what the first bad window shows.
+func (t *tally) explain(windows int, length time.Duration) string {
+	if t.v == nil {
+		return fmt.Sprintf("Nothing broke: %s in %s, judged in %s.", count(t.holds, "hold"), Stamp(length), count(windows, "window"))
+	}
+	return t.v.Explanation
+}
