@@ -14,6 +14,7 @@ import (
 const (
 	pauseWatchdog = "pause-watchdog"
 	pauseClient   = "pause-client"
+	pauseHarness  = "pause-harness" // of the process in which all clients are
 	killClient    = "kill-client"
 	partition     = "partition"
 	expireKey     = "expire-key"

@@ -47,6 +47,7 @@ type streamLock struct {
 	events []history.Event
 	claims map[string]claim // by owner
 	doubt  time.Duration    // since then the lock may be held by one who does not believe so; -1: it is not
+	struck map[int]bool     // the faults on it that are not over
 	token  *history.Op      // the latest grant of the windows before
 }
 
@@ -81,7 +82,8 @@ func newStream(h history.Header, o Options, least int) *Stream {
 }
 
 // Add takes one record: an Op, Event or Fault; of others it takes no notice. A fault may be added
-// when it begins, and again with the same Index when it is over. It waits when windows end faster
+// when it begins, and again with the same Index, and its end, when it is over; one that strikes a
+// lock must be. It waits when windows end faster
 // than they are judged.
 func (s *Stream) Add(record any) {
 	s.mu.Lock()
@@ -97,6 +99,14 @@ func (s *Stream) Add(record any) {
 		s.event(r)
 	case history.Fault:
 		s.faults[r.Index] = r
+		if r.Lock == "" {
+			break
+		}
+		if l := s.lock(r.Lock); r.To == 0 {
+			l.struck[r.Index] = true // what it does is yet to be recorded
+		} else {
+			delete(l.struck, r.Index)
+		}
 	}
 }
 
@@ -117,7 +127,7 @@ func (s *Stream) Judged() (ops, windows int) { return s.sum.judged() }
 func (s *Stream) lock(name string) *streamLock {
 	l := s.locks[name]
 	if l == nil {
-		l = &streamLock{name: name, open: map[int64]int{}, claims: map[string]claim{}, doubt: -1}
+		l = &streamLock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1}
 		s.locks[name] = l
 	}
 	return l
@@ -206,7 +216,7 @@ func (l *streamLock) add(op history.Op) {
 
 // cut ends a lock's window if that is possible, and worth it.
 func (s *Stream) cut(l *streamLock, worth bool) {
-	if len(l.open) > 0 || len(l.claims) > 0 || l.doubt >= 0 || len(l.ops) < s.least && !worth || len(l.ops) == 0 {
+	if len(l.open) > 0 || len(l.struck) > 0 || len(l.claims) > 0 || l.doubt >= 0 || len(l.ops) < s.least && !worth || len(l.ops) == 0 {
 		return
 	}
 	s.send(l, nil)

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -78,7 +79,8 @@ func (t *tally) judge(w work, o Options) {
 			bad = true
 			one.broken++
 			for _, v := range r.Violations {
-				if one.found++; !v.Cause.Assumption {
+				excused := f.excused(v)
+				if one.found++; !excused {
 					one.defects++
 					defect = true
 				}
@@ -86,7 +88,7 @@ func (t *tally) judge(w work, o Options) {
 				// Those that count most come first, and are kept.
 				if len(one.violations) < maxViolations {
 					one.violations = append(one.violations, v)
-				} else if i := len(one.violations) - 1; !v.Cause.Assumption && one.violations[i].Cause.Assumption {
+				} else if i := len(one.violations) - 1; !excused && one.violations[i].Cause.Assumption {
 					one.violations[i] = v
 				}
 			}
@@ -115,6 +117,22 @@ func (t *tally) judge(w work, o Options) {
 		o.Sparing = false
 		t.h, t.v, t.defect = w.h, Judge(context.Background(), w.h, o), defect
 	}
+}
+
+// excused reports whether a violation is one that its fault brings about for every lease lock, or
+// every one like this: a lock that claims to tell its holders in time is excused only by what it cannot
+// know of.
+func (f *facts) excused(v Violation) bool {
+	switch {
+	case !v.Cause.Assumption || !f.h.Can("lost"):
+		return v.Cause.Assumption
+	case v.Cause.Class == PausedHolder:
+		return slices.ContainsFunc(v.Cause.Faults, func(i int) bool {
+			kind := f.h.Faults[i].Kind
+			return kind == pauseClient || kind == pauseHarness
+		})
+	}
+	return v.Cause.Class != CutOff && v.Cause.Class != LeaseExpired
 }
 
 // tokensGoOn holds a window's tokens against the latest one of the windows before.

@@ -209,6 +209,7 @@ func usage(w io.Writer) {
   simrun explore [flags]           hunt for plans under which a lock breaks what it claims
   simrun mutants [flags]           the same for locks that are broken on purpose: each must be caught
   simrun report RUN... [flags]     render stored runs again
+  simrun soak [flags]              run a lock for long against a real Redis
   simrun serve [flags]             browse stored runs
   simrun worker-check [-json] CMD  whether a program is a worker for -subject exec:CMD (docs/worker.md)
   simrun list [-v]                 the scenarios, subjects and faults

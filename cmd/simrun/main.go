@@ -42,6 +42,8 @@ func command(args []string, stdout, stderr io.Writer) int {
 			return exploreCommand(args[1:], stdout, stderr)
 		case "mutants":
 			return mutants(args[1:], stdout, stderr)
+		case "soak":
+			return soakCommand(args[1:], stdout, stderr)
 		case "serve":
 			return serve(args[1:], stdout, stderr)
 		case "worker-check":

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/sim/soak"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// soakOrder is what the user of simrun soak asked for.
+type soakOrder struct {
+	soak.Config
+	addr, subject, faults, world string
+	destructive, record, json    bool
+	out                          string
+}
+
+// soakNeeds is the oldest Redis that knows CLIENT LIST ID.
+const soakNeeds = "6.2"
+
+func soakFlags(o *soakOrder) *flag.FlagSet {
+	f := flag.NewFlagSet("simrun soak", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	f.StringVar(&o.world, "world", "redis", "`redis`: a real server, the only world for this")
+	f.DurationVar(&o.For, "for", time.Minute, "`how long`")
+	f.IntVar(&o.Clients, "clients", 32, "`how many` clients work at once")
+	f.IntVar(&o.Locks, "locks", 100, "`how many` locks they share")
+	f.StringVar(&o.subject, "subject", "rlock-hardened", "`name` of the lock under test (simrun list)")
+	f.StringVar(&o.addr, "addr", "", "`redis://user:password@host:port/db`, or rediss://, of a server of yours; else one is started")
+	f.BoolVar(&o.destructive, "allow-destructive", false, "on a server of yours, let faults strike more than the run's own keys")
+	f.StringVar(&o.faults, "faults", "default", "`default`, all, none, or names with commas: "+strings.Join(faultNames(soak.Kinds()), ", "))
+	f.DurationVar(&o.Every, "fault-every", 500*time.Millisecond, "the mean `time` between two faults")
+	f.DurationVar(&o.Watchdog, "lease", time.Second, "the `lease` that watchdogs renew, and the longest that is asked for")
+	o.Seed = 1
+	f.Var((*seedFlag)(&o.Seed), "seed", "`number` that decides what is tried and what strikes")
+	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
+	f.BoolVar(&o.record, "record", true, "record and judge; false: only measure, to see what recording costs")
+	f.BoolVar(&o.json, "json", false, "the verdict on standard output, as JSON")
+	return f
+}
+
+func faultNames(kinds []soak.Kind) []string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+func parseSoak(args []string) (o soakOrder, err error) {
+	f := soakFlags(&o)
+	if err := f.Parse(args); err != nil {
+		return o, flagError(f, err)
+	}
+	switch {
+	case f.NArg() > 0:
+		return o, fmt.Errorf("stray argument %q: everything is a flag, see simrun soak -help", f.Arg(0))
+	case o.world != "redis":
+		return o, fmt.Errorf("-world %s: a soak runs in real time against a real server: redis", o.world)
+	case o.For < time.Second:
+		return o, fmt.Errorf("-for %v: must be at least 1s", o.For)
+	case o.Clients < 1 || o.Clients > 1000:
+		return o, fmt.Errorf("-clients %d: must be from 1 to 1000", o.Clients)
+	case o.Locks < 1 || o.Locks > 100_000:
+		return o, fmt.Errorf("-locks %d: must be from 1 to 100000", o.Locks)
+	case o.Watchdog < 200*time.Millisecond || o.Watchdog > time.Minute:
+		return o, fmt.Errorf("-lease %v: must be from 200ms to 1m", o.Watchdog)
+	case o.Every < time.Millisecond:
+		return o, fmt.Errorf("-fault-every %v: must be at least 1ms", o.Every)
+	case o.out == "":
+		return o, errors.New(`-out "": name a folder, or none`)
+	}
+	var known bool
+	if o.Subject, known = subjects.Find(o.subject); !known {
+		return o, unknown("subject", o.subject, subjectNames())
+	}
+	return o, o.chooseFaults()
+}
+
+// chooseFaults makes kinds of what -faults says, and refuses those that a server must not suffer.
+func (o *soakOrder) chooseFaults() error {
+	ours := o.addr == "" || o.destructive
+	switch o.faults {
+	case "none":
+		return nil
+	case "default":
+		o.Faults = soak.Default(ours)
+		return nil
+	case everything:
+		for _, k := range soak.Kinds() {
+			if ours || !k.Whole {
+				o.Faults = append(o.Faults, k)
+			}
+		}
+		return nil
+	}
+	for name := range strings.SplitSeq(o.faults, ",") {
+		found := false
+		for _, k := range soak.Kinds() {
+			if k.Name != name {
+				continue
+			}
+			if k.Whole && !ours {
+				return fmt.Errorf("-faults %s: it strikes more than the run's own keys, and the server is yours: say -allow-destructive if that is what you want", name)
+			}
+			o.Faults, found = append(o.Faults, k), true
+		}
+		if !found {
+			return unknown("fault", name, faultNames(soak.Kinds()))
+		}
+	}
+	return nil
+}
+
+// soakCommand runs a lock for a long time against a real server.
+func soakCommand(args []string, stdout, stderr io.Writer) int {
+	o, err := parseSoak(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		soakUsage(stdout)
+		return checker.ExitExpected
+	case err != nil:
+		return fail(stderr, checker.ExitUsage, "soak: %v", err)
+	}
+	if err := writable(o.out); err != nil {
+		return fail(stderr, checker.ExitUsage, "soak: -out %s: %v", o.out, err)
+	}
+	// The first Ctrl-C ends the run early, the second this program.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	o.Name = "holdfast:" + strings.ToLower(rand.Text()[:10])
+	name, version, closeServer, err := o.serve(ctx)
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "soak: %v", err)
+	}
+	defer closeServer()
+	return o.run(ctx, name, version, stdout, stderr)
+}
+
+// serve starts a server, or looks over the one that is named.
+func (o *soakOrder) serve(ctx context.Context) (name, version string, stop func(), err error) {
+	if o.addr != "" {
+		r, err := redisserver.Connect(ctx, o.addr, redisserver.Needs{AtLeast: soakNeeds, Prefix: o.Name + ":"})
+		if err != nil {
+			return "", "", nil, err
+		}
+		o.Server = soak.Server{Options: r.RedisOptions, Destructive: o.destructive}
+		return r.Name(), r.Version(), func() {}, nil
+	}
+	s, err := redisserver.Start(ctx, redisserver.Options{AtLeast: soakNeeds})
+	if err != nil {
+		return "", "", nil, fmt.Errorf("%w; or name a server of yours with -addr", err)
+	}
+	o.Server = soak.Server{Own: s, Options: s.RedisOptions}
+	return "redis://" + s.Addr(), s.Version(), func() { _ = s.Close() }, nil
+}
+
+// run runs, judges and reports.
+func (o *soakOrder) run(ctx context.Context, server, version string, stdout, stderr io.Writer) int {
+	if !o.record {
+		return o.measure(ctx, stdout, stderr)
+	}
+	dir, err := makeFolder(o.out, "soak", o.Seed)
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "soak: %v", err)
+	}
+	header := o.Header(map[string]string{"redis": version, "server": server, "keys": o.Name, "go": runtime.Version()})
+	judge := checker.NewStream(header, checker.Options{})
+	add := judge.Add
+	var file *journal
+	if dir.dir != "" {
+		if file, err = newJournal(filepath.Join(dir.dir, historyFile)); err != nil {
+			return fail(stderr, checker.ExitHarness, "soak: %v", err)
+		}
+		file.record(header)
+		add = func(r any) {
+			file.record(r)
+			judge.Add(r)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	ticker := newSoakProgress(stderr, o.For)
+	o.Out, o.Crowded = add, judge.Crowded
+	o.Begun = func(f history.Fault) { judge.Add(f) }
+	o.Sampled = func(s soak.Sample) {
+		ops, _ := judge.Judged()
+		ticker.show(s, ops)
+		if file != nil {
+			if err := file.failed(); err != nil {
+				cancel(fmt.Errorf("the history cannot be written: %w", err))
+			}
+		}
+	}
+	r, err := soak.Run(ctx, o.Config)
+	ticker.clear()
+	end := history.End{At: r.Length}
+	if failed := context.Cause(ctx); err == nil && failed != nil && !errors.Is(failed, context.Canceled) {
+		err = failed
+	}
+	if err != nil {
+		end.Error = err.Error()
+	}
+	if file != nil {
+		file.record(end)
+		if failed := file.close(); err == nil && failed != nil {
+			end.Error = fmt.Sprintf("the history cannot be written: %v", failed)
+		}
+	}
+	v := judge.Close(context.Background(), end)
+	if ctx.Err() != nil && end.Error == "" {
+		fail(stderr, 0, "soak: interrupted after %s; what was recorded is judged", checker.Stamp(r.Length))
+	}
+	o.tell(v, r, stdout)
+	if dir.dir != "" {
+		o.leave(dir, judge, v, r, stderr)
+		if !o.json {
+			fmt.Fprintf(stdout, "  report  %s\n", filepath.Join(dir.dir, reportFile))
+		}
+	}
+	if end.Error != "" {
+		return fail(stderr, checker.ExitHarness, "soak: %s", end.Error)
+	}
+	return v.Code()
+}
+
+// measure runs without recording.
+func (o *soakOrder) measure(ctx context.Context, stdout, stderr io.Writer) int {
+	ticker := newSoakProgress(stderr, o.For)
+	o.Sampled = func(s soak.Sample) { ticker.show(s, 0) }
+	r, err := soak.Run(ctx, o.Config)
+	ticker.clear()
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "soak: %v", err)
+	}
+	fmt.Fprint(stdout, r.Text())
+	return checker.ExitExpected
+}
+
+// tell says how it went.
+func (o *soakOrder) tell(v *checker.Verdict, r *soak.Result, stdout io.Writer) {
+	if o.json {
+		_ = reports.JSON(stdout, v)
+		return
+	}
+	s := showOn(stdout, false)
+	_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width})
+	fmt.Fprint(stdout, r.Text())
+}
+
+// leave writes what the run leaves besides its history.
+func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict, r *soak.Result, stderr io.Writer) {
+	warn := func(err error) {
+		if err != nil {
+			fail(stderr, 0, "warning: soak: %v", err)
+		}
+	}
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		err = dir.write(verdictFile, append(b, '\n'))
+	}
+	warn(err)
+	_, _ = judge, r
+	warn(dir.latest())
+}
+
+func soakUsage(w io.Writer) {
+	fmt.Fprint(w, `simrun soak runs a lock for a long time against a real Redis server, in real time, while faults strike.
+
+Flags:
+`)
+	var o soakOrder
+	printFlags(w, soakFlags(&o))
+	fmt.Fprint(w, "\nFaults (* only when asked for: they break every lease lock; + refused on a server of yours):\n")
+	for _, k := range soak.Kinds() {
+		mark := ""
+		if k.Breaks {
+			mark += "*"
+		}
+		if k.Whole {
+			mark += "+"
+		}
+		fmt.Fprintf(w, "  %-20s %s\n", k.Name+mark, k.About)
+	}
+}

@@ -1,0 +1,98 @@
+package soak
+
+import (
+	"sync"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// recorder gives records their times and their order. It keeps nothing.
+type recorder struct {
+	begun time.Time
+	out   func(record any) // nil: nothing is recorded
+
+	mu sync.Mutex
+	id int64
+}
+
+// now is the time of the run; 0 never is.
+func (r *recorder) now() time.Duration { return max(1, time.Since(r.begun)) }
+
+// call records that an operation is about to be called.
+func (r *recorder) call(op *history.Op) {
+	if r.out == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.id++
+	op.ID, op.Call = r.id, r.now()
+	r.out(*op)
+}
+
+// returned records what the operation's caller was told.
+func (r *recorder) returned(op *history.Op, a subjects.Answer) {
+	op.Outcome, op.Value, op.Token = a.Outcome, a.Value, a.Token
+	if a.Err != nil {
+		op.Error = a.Err.Error()
+	}
+	if r.out == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op.Return = r.now()
+	r.out(*op)
+}
+
+// instant records an operation on a resource, which do carries out: it takes no time.
+func (r *recorder) instant(op history.Op, do func() (out history.Outcome, value int64)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op.Outcome, op.Value = do()
+	if r.out == nil {
+		return
+	}
+	r.id++
+	op.ID, op.Call = r.id, r.now()
+	op.Return, op.Evidence, op.Executed, op.Answer = op.Call, history.Executed, op.Call, op.Outcome
+	r.out(op)
+}
+
+// closed records that an operation of which nobody knows the end can no longer take effect.
+func (r *recorder) closed(op history.Op) {
+	op.Evidence = history.Sent
+	r.put(func(now time.Duration) any {
+		op.Until = now
+		return op
+	})
+}
+
+// aside records what a lock may have done by itself, and can do no longer.
+func (r *recorder) aside(op history.Op) {
+	r.put(func(now time.Duration) any {
+		r.id++
+		op.ID, op.Aside, op.Evidence, op.Until = r.id, true, history.Sent, now
+		return op
+	})
+}
+
+// event records an event that came at some time from since, which may be 0, to now.
+func (r *recorder) event(e history.Event, since time.Duration) {
+	r.put(func(now time.Duration) any {
+		e.At, e.Since = now, since
+		return e
+	})
+}
+
+// put records what is made of the time.
+func (r *recorder) put(record func(now time.Duration) any) {
+	if r.out == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.out(record(r.now()))
+}

@@ -1,0 +1,250 @@
+package soak
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/sim/seed"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Config says what to run.
+type Config struct {
+	Subject subjects.Subject
+	Server  Server
+	Name    string        // of the run: every key's name contains it
+	Clients int           // that work at once
+	Locks   int           // that they share
+	For     time.Duration // how long
+	Seed    uint64        // decides what clients try and how faults strike, as far as real time lets it
+
+	// Watchdog is the lease that watchdogs renew, and the longest that is asked for. It must be
+	// short: whoever waits for the lock of a dead client waits that long.
+	Watchdog time.Duration
+
+	Faults []Kind
+	Every  time.Duration // the mean time between two faults
+
+	// Out is given every record in order; it must not call back. Nil: nothing is recorded. A fault
+	// is given when it is over. Begun, if not nil, is given a fault as it begins.
+	Out   func(record any)
+	Begun func(history.Fault)
+	// Crowded reports whether a lock should be left alone for a moment; nil: never.
+	Crowded func(lock string) bool
+	// Sampled is told how the run goes, once a second; nil: nobody is.
+	Sampled func(Sample)
+}
+
+// Server is where a run takes place.
+type Server struct {
+	Own         *redisserver.Server // nil: it is not ours
+	Options     func() *redis.Options
+	Destructive bool // whether faults may strike more than the run's keys, though the server is not ours
+}
+
+// ours reports whether faults may strike the whole server.
+func (s Server) ours() bool { return s.Own != nil || s.Destructive }
+
+// LatencyMax is the slowest one-way message that is taken for nothing unusual: what is late by less
+// than four of it and a second is not called late.
+const LatencyMax = 250 * time.Millisecond
+
+// Header is that of the run's history.
+func (c Config) Header(versions map[string]string) history.Header {
+	return history.Header{
+		Version: history.Version, Clock: "monotonic", World: "redis", Scenario: "soak", Subject: c.Subject.Name, Seed: c.Seed,
+		Versions: versions, Abilities: c.Subject.Abilities, Expiry: history.Implied, WatchdogTimeout: c.Watchdog, LatencyMax: LatencyMax,
+	}
+}
+
+// lock is the name of the lock of that number in the history; key is its name in Redis.
+func lock(n int) string           { return fmt.Sprintf("lock-%d", n+1) }
+func (c Config) key(n int) string { return c.Name + ":" + lock(n) }
+
+// grace is how much longer than its time a run may take until all calls have returned.
+const grace = 15 * time.Second
+
+// run is a run under way.
+type run struct {
+	Config
+	rec       *recorder
+	admin     *redis.Client
+	resources []resource
+	slots     []atomic.Pointer[client]
+	stats     *stats
+
+	over    chan struct{} // closed when clients are to come to an end
+	expired context.Context
+	failed  atomic.Pointer[error]
+	stop    func()
+}
+
+// resource is what a lock protects.
+type resource struct{ value, token int64 }
+
+// Run runs until the time is over or ctx ends, and returns what was counted. Its error is a failure
+// of the harness or the server; what was recorded until then is of use. On return no key of the run
+// is left, as far as the server can be reached.
+func Run(ctx context.Context, c Config) (*Result, error) {
+	o := c.Server.Options()
+	o.MaxRetries, o.ReadTimeout, o.PoolSize = 5, 10*time.Second, 8 // it sits out what its own faults do to the server
+	admin := redis.NewClient(o)
+	defer admin.Close()
+	r := &run{
+		Config: c, admin: admin, resources: make([]resource, c.Locks), slots: make([]atomic.Pointer[client], c.Clients),
+		stats: newStats(), over: make(chan struct{}), rec: &recorder{begun: time.Now(), out: c.Out},
+	}
+	var once sync.Once
+	r.stop = func() { once.Do(func() { close(r.over) }) }
+	var cancel context.CancelFunc
+	r.expired, cancel = context.WithCancel(context.Background())
+	defer cancel()
+
+	var clients, others sync.WaitGroup
+	for n := range c.Clients {
+		clients.Go(func() { r.slot(n) })
+	}
+	others.Go(r.inject)
+	others.Go(r.watch)
+	if c.Out != nil {
+		others.Go(r.stalls)
+	}
+	timer := time.NewTimer(c.For)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-r.over: // something failed
+	}
+	r.stop()
+	others.Wait()
+	late := time.AfterFunc(grace, cancel)
+	defer late.Stop()
+	clients.Wait()
+	err := r.clear()
+	if failed := r.failed.Load(); failed != nil {
+		err = *failed
+	}
+	return r.stats.result(r.rec.now()), err
+}
+
+// fail ends the run.
+func (r *run) fail(err error) {
+	r.failed.CompareAndSwap(nil, &err)
+	r.stop()
+}
+
+// ending reports whether clients are to come to an end.
+func (r *run) ending() bool {
+	select {
+	case <-r.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// pass waits for d, and reports false if the run comes to its end before.
+func (r *run) pass(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-r.over:
+		return false
+	}
+}
+
+// watch samples the run, and sees whether the server is there.
+func (r *run) watch() {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-r.over:
+			return
+		case <-tick.C:
+		}
+		s := r.stats.sample(r.rec.now())
+		if r.Sampled != nil {
+			r.Sampled(s)
+		}
+		if r.Server.Own != nil {
+			if err := r.Server.Own.Err(); err != nil {
+				r.fail(err)
+			}
+		} else if err := r.admin.Ping(r.expired).Err(); err != nil {
+			r.fail(fmt.Errorf("the server no longer answers: %w", err))
+		}
+	}
+}
+
+// stalled is how late this process may be at what it wants to do before nobody can be blamed for
+// being late.
+const stalled = 100 * time.Millisecond
+
+// stalls records when the whole process was held up, which is to every client as a pause.
+func (r *run) stalls() {
+	const every = 10 * time.Millisecond
+	for {
+		begun := r.rec.now()
+		if !r.pass(every) {
+			return
+		}
+		if now := r.rec.now(); now-begun > every+stalled {
+			f := history.Fault{Index: r.stats.fault(), Kind: stall, From: begun, To: now}
+			r.rec.put(func(time.Duration) any { return f })
+		}
+	}
+}
+
+const stall = "pause-harness"
+
+// clear records what keys of locks are left, and removes all keys of the run.
+func (r *run) clear() error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	if r.Out != nil {
+		for n := range r.Locks {
+			ttl, err := r.admin.PTTL(ctx, r.key(n)).Result()
+			if err != nil {
+				return r.unclean(err)
+			}
+			if ttl == -2 {
+				continue
+			}
+			r.rec.put(func(now time.Duration) any {
+				e := history.Event{At: now, Kind: history.Leftover, Lock: lock(n)}
+				if ttl > 0 {
+					e.Deadline = now + ttl
+				}
+				return e
+			})
+		}
+	}
+	keys := r.admin.Scan(ctx, 0, "*"+r.Name+":*", 1000).Iterator()
+	for keys.Next(ctx) {
+		if err := r.admin.Del(ctx, keys.Val()).Err(); err != nil {
+			return r.unclean(err)
+		}
+	}
+	if err := keys.Err(); err != nil {
+		return r.unclean(err)
+	}
+	return nil
+}
+
+func (r *run) unclean(err error) error {
+	return fmt.Errorf("keys with %s in their names may be left on the server: %w", r.Name, err)
+}
+
+// source draws what chance decides.
+func (r *run) source(name string) *source { return &source{seed.Source(r.Seed, name)} }

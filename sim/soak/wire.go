@@ -1,0 +1,287 @@
+package soak
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// wire is the network between one client and the server: its connections, and what faults do to
+// them.
+type wire struct {
+	mu       sync.Mutex
+	conns    map[*conn]bool
+	dead     bool
+	requests chan struct{} // not nil: requests are held back until it is closed
+	replies  chan struct{} // the same of replies
+	delay    time.Duration // of each reply
+	ids      []int64       // of all its connections, as the server knows them
+}
+
+func newWire() *wire { return &wire{conns: map[*conn]bool{}} }
+
+var errDead = errors.New("soak: this client is dead")
+
+// dial opens a connection; while anything is held back none comes about.
+func (w *wire) dial(ctx context.Context, o *redis.Options, network, addr string) (net.Conn, error) {
+	for {
+		w.mu.Lock()
+		dead, gate := w.dead, w.requests
+		if gate == nil {
+			gate = w.replies
+		}
+		w.mu.Unlock()
+		switch {
+		case dead:
+			return nil, errDead
+		case gate == nil:
+			real, err := redis.NewDialer(o)(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return w.add(real)
+		}
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+func (w *wire) add(real net.Conn) (net.Conn, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		_ = real.Close()
+		return nil, errDead
+	}
+	c := &conn{Conn: real, wire: w, closed: make(chan struct{})}
+	w.conns[c] = true
+	if raw, ok := real.(syscall.Conn); ok {
+		return &checkable{c, raw}, nil
+	}
+	return c, nil
+}
+
+// connected notes how the server calls a connection.
+func (w *wire) connected(id int64) {
+	w.mu.Lock()
+	w.ids = append(w.ids, id)
+	w.mu.Unlock()
+}
+
+// known is how the server calls, or called, the connections.
+func (w *wire) known() []int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]int64(nil), w.ids...)
+}
+
+// reset breaks all connections, and returns how many.
+func (w *wire) reset() int {
+	w.mu.Lock()
+	conns := make([]*conn, 0, len(w.conns))
+	for c := range w.conns {
+		conns = append(conns, c)
+	}
+	w.mu.Unlock()
+	for _, c := range conns {
+		if tcp, ok := c.Conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+	return len(conns)
+}
+
+// kill breaks all connections, and there will be no others.
+func (w *wire) kill() {
+	w.mu.Lock()
+	w.dead = true
+	w.mu.Unlock()
+	w.heal() // whoever waits is to see it
+	w.reset()
+}
+
+// hold holds back requests, replies or both.
+func (w *wire) hold(requests, replies bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if requests && w.requests == nil && !w.dead {
+		w.requests = make(chan struct{})
+	}
+	if replies && w.replies == nil && !w.dead {
+		w.replies = make(chan struct{})
+	}
+}
+
+// heal lets go what was held back.
+func (w *wire) heal() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.requests != nil {
+		close(w.requests)
+		w.requests = nil
+		for c := range w.conns {
+			go c.flush() // a full socket must not hold up the others
+		}
+	}
+	if w.replies != nil {
+		close(w.replies)
+		w.replies = nil
+	}
+}
+
+func (w *wire) slow(delay time.Duration) {
+	w.mu.Lock()
+	w.delay = delay
+	w.mu.Unlock()
+}
+
+// conn is one connection.
+type conn struct {
+	net.Conn
+	wire   *wire
+	closed chan struct{}
+	once   sync.Once
+
+	out  sync.Mutex
+	held []byte // written and held back
+
+	deadlineMu sync.Mutex
+	deadline   time.Time // of reads
+	in         []byte    // read, and not handed out before a deadline
+	inErr      error
+}
+
+// checkable lets go-redis see whether an idle connection was closed, as it does without us.
+type checkable struct {
+	*conn
+	raw syscall.Conn
+}
+
+func (c *checkable) SyscallConn() (syscall.RawConn, error) { return c.raw.SyscallConn() }
+
+func (c *conn) Close() error {
+	c.once.Do(func() {
+		close(c.closed)
+		c.wire.mu.Lock()
+		delete(c.wire.conns, c)
+		c.wire.mu.Unlock()
+	})
+	return c.Conn.Close()
+}
+
+// Write sends, or keeps what is held back, as a network that retransmits does.
+func (c *conn) Write(b []byte) (int, error) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	c.wire.mu.Lock()
+	holding := c.wire.requests != nil
+	c.wire.mu.Unlock()
+	if holding {
+		c.held = append(c.held, b...)
+		return len(b), nil
+	}
+	if err := c.flushed(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(b)
+}
+
+func (c *conn) flush() {
+	c.out.Lock()
+	defer c.out.Unlock()
+	_ = c.flushed()
+}
+
+func (c *conn) flushed() error {
+	if len(c.held) == 0 {
+		return nil
+	}
+	_, err := c.Conn.Write(c.held)
+	c.held = nil
+	return err
+}
+
+// Read waits while replies are held back.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := len(c.in), c.inErr
+	if n == 0 && err == nil {
+		n, err = c.Conn.Read(b)
+		c.in = b[:n]
+	}
+	c.wire.mu.Lock()
+	gate, delay := c.wire.replies, c.wire.delay
+	c.wire.mu.Unlock()
+	if n > 0 && (gate != nil || delay > 0) {
+		if late := c.wait(gate, delay); late != nil {
+			c.in, c.inErr = append([]byte(nil), c.in...), err
+			return 0, late
+		}
+	}
+	n = copy(b, c.in)
+	if c.in = c.in[n:]; len(c.in) > 0 {
+		return n, nil
+	}
+	c.in, c.inErr = nil, nil
+	return n, err
+}
+
+// wait waits for a gate to open, and then a delay, at most until the deadline.
+func (c *conn) wait(gate chan struct{}, delay time.Duration) error {
+	c.deadlineMu.Lock()
+	deadline := c.deadline
+	c.deadlineMu.Unlock()
+	var late <-chan time.Time
+	if !deadline.IsZero() {
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		late = timer.C
+	}
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-late:
+			return os.ErrDeadlineExceeded
+		case <-c.closed:
+			return net.ErrClosed
+		}
+	}
+	if delay == 0 {
+		return nil
+	}
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-late:
+		return os.ErrDeadlineExceeded
+	case <-c.closed:
+		return net.ErrClosed
+	}
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	c.setDeadline(t)
+	return c.Conn.SetDeadline(t)
+}
+
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.setDeadline(t)
+	return c.Conn.SetReadDeadline(t)
+}
+
+func (c *conn) setDeadline(t time.Time) {
+	c.deadlineMu.Lock()
+	c.deadline = t
+	c.deadlineMu.Unlock()
+}
