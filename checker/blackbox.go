@@ -173,7 +173,33 @@ func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violat
 		v.Text += " (or " + strings.Join(others, ", or ") + ")"
 	}
 	v.Cause = objectCause(f, l, at, class)
+	if len(v.Cause.Faults) == 0 {
+		s.blame(f, l, r, names, &v)
+	}
 	return v
+}
+
+// blame looks for faults that struck an earlier call of whoever the lock was held by when an answer
+// could not be explained, or of whoever got that answer: what they did shows only later.
+func (s *search) blame(f *facts, l *lockFacts, r found, names []string, v *Violation) {
+	var clients []string
+	for _, op := range l.ops {
+		for _, st := range r.stuck.states {
+			if st.owner != 0 && op.Owner == names[st.owner] || slices.Contains(v.Owners, op.Owner) {
+				clients = appendNew(clients, op.Client)
+			}
+		}
+	}
+	for _, client := range clients {
+		for _, i := range f.strikes(client, l.name, v.From, v.To, concernsCalls) {
+			if !slices.Contains(v.Cause.Faults, i) {
+				v.Cause.Faults = append(v.Cause.Faults, i)
+			}
+		}
+	}
+	if len(v.Cause.Faults) > 0 {
+		v.Cause.Text = fmt.Sprintf("since %s, when the answers last left no doubt, %s", Stamp(v.From), f.describeAll(v.Cause.Faults))
+	}
 }
 
 // classOf is the class of what breaks a rule of the model.

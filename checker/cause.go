@@ -13,6 +13,15 @@ import (
 // believed in it.
 func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 	t := l.owner(owner).tenure(at)
+	if t != nil && (t.open || t.to > at) {
+		// It may have been taken away already, at a time that is not known exactly.
+		for _, e := range l.environment {
+			if e.Kind == history.Delete && 0 < e.Since && e.Since <= at && at <= e.At {
+				return Cause{Class: KeyLost, Assumption: true, Faults: f.strikes("", l.name, e.Since, e.At, anyKind),
+					Text: fmt.Sprintf("the key of %s was deleted from outside between %s and %s, while %s held it", l.name, Stamp(e.Since), Stamp(e.At), owner)}
+			}
+		}
+	}
 	switch {
 	case t == nil:
 		return Cause{Class: Unexplained, Text: fmt.Sprintf("the server never granted %s to %s", l.name, owner)}

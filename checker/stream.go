@@ -179,7 +179,9 @@ func (l *streamLock) add(op history.Op) {
 	}
 	delete(l.open, op.ID)
 	if op.Uncertain() {
-		delete(l.claims, op.Owner)
+		if !op.Aside {
+			delete(l.claims, op.Owner)
+		}
 		l.doubt = max(l.doubt, op.Until)
 		return
 	}

@@ -177,7 +177,9 @@ func (t *tally) verdict(h history.Header, end history.End, locks int) *Verdict {
 		}
 		v.Results = append(v.Results, r)
 	}
-	v.Explanation = t.explain(windows, end.At)
+	if v.Explanation = t.explain(windows, end.At); t.v != nil {
+		v.Story = t.v.Story
+	}
 	return v
 }
 

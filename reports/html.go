@@ -21,6 +21,7 @@ import (
 type HTMLOptions struct {
 	Command string // reproduces the run; empty: not shown
 	Picture string // file name of porcupine's own picture, relative to the page; empty: no link
+	Long    *Long  // of a long run, of which the history is a part or missing; nil: it is whole
 	Shrunk  *Run   // a smaller run that breaks in the same way, to be told beside this one; nil: none
 }
 
@@ -146,6 +147,7 @@ type page struct {
 	Command     string
 	PictureLink string
 	Shrunk      *shrunk
+	Long        *longView
 }
 
 // shrunk is a smaller run that breaks in the same way.
@@ -226,13 +228,20 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		p.Results = append(p.Results, viewResult(v.Result(g)))
 	}
 	shareCauses(p.Results)
+	part := v // of the history
+	if o.Long != nil {
+		p.Long = o.Long.view(v.Virtual)
+		if o.Long.Window != nil {
+			part = o.Long.Window
+		}
+	}
 	c := &cast{}
 	if h != nil {
 		c = newCast(h)
-		p.Picture = draw(h, v)
+		p.Picture = draw(h, part)
 		p.Sketch = newSketch(p.Picture)
-		p.addOps(h, v, c)
-		p.addLog(h, v)
+		p.addOps(h, part, c)
+		p.addLog(h, part)
 		p.Plan, p.PlanLeft = prettyPlan(h.Header.Plan)
 	}
 	for i, m := range v.Story {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -30,7 +31,11 @@ type soakOrder struct {
 	addr, subject, faults, world string
 	destructive, record, json    bool
 	out                          string
+	server                       string // its address, without a password
 }
+
+// partFile is the part of a soak's history in which something broke first.
+const partFile = "broken.jsonl"
 
 // soakNeeds is the oldest Redis that knows CLIENT LIST ID.
 const soakNeeds = "6.2"
@@ -153,7 +158,8 @@ func soakCommand(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
 	defer closeServer()
-	return o.run(ctx, name, version, stdout, stderr)
+	o.server = name
+	return o.run(ctx, version, stdout, stderr)
 }
 
 // serve starts a server, or looks over the one that is named.
@@ -175,7 +181,7 @@ func (o *soakOrder) serve(ctx context.Context) (name, version string, stop func(
 }
 
 // run runs, judges and reports.
-func (o *soakOrder) run(ctx context.Context, server, version string, stdout, stderr io.Writer) int {
+func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.Writer) int {
 	if !o.record {
 		return o.measure(ctx, stdout, stderr)
 	}
@@ -183,7 +189,7 @@ func (o *soakOrder) run(ctx context.Context, server, version string, stdout, std
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
-	header := o.Header(map[string]string{"redis": version, "server": server, "keys": o.Name, "go": runtime.Version()})
+	header := o.Header(map[string]string{"redis": version, "server": o.server, "keys": o.Name, "go": runtime.Version()})
 	judge := checker.NewStream(header, checker.Options{})
 	add := judge.Add
 	var file *journal
@@ -279,8 +285,62 @@ func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict
 		err = dir.write(verdictFile, append(b, '\n'))
 	}
 	warn(err)
-	_, _ = judge, r
+	part, window := judge.Broken()
+	if part != nil {
+		var b bytes.Buffer
+		if err := history.Save(&b, part); err == nil {
+			err = dir.write(partFile, b.Bytes())
+		}
+		warn(err)
+	}
+	var page bytes.Buffer
+	if err = reports.HTML(&page, part, v, reports.HTMLOptions{Command: o.command(), Long: o.long(window, r)}); err == nil {
+		err = dir.write(reportFile, page.Bytes())
+	}
+	warn(err)
 	warn(dir.latest())
+}
+
+// long is what the report shows of the whole run.
+func (o *soakOrder) long(window *checker.Verdict, r *soak.Result) *reports.Long {
+	l := &reports.Long{Window: window, Numbers: []reports.Number{
+		{Name: "calls", Value: fmt.Sprintf("%d, %.0f a second", r.Calls, r.Rate())},
+		{Name: "granted", Value: fmt.Sprint(r.Granted)}, {Name: "busy", Value: fmt.Sprint(r.Busy)},
+		{Name: "failed", Value: fmt.Sprint(r.Failed)}, {Name: "unknown", Value: fmt.Sprint(r.Unknown)},
+		{Name: "clients that died", Value: fmt.Sprint(r.Deaths)},
+		{Name: "tryLock", Value: quantiles(&r.Acquire)}, {Name: "unlock", Value: quantiles(&r.Release)},
+		{Name: "clients, locks, lease", Value: fmt.Sprintf("%d, %d, %v", o.Clients, o.Locks, o.Watchdog)},
+		{Name: "faults", Value: fmt.Sprint(r.Faults)},
+	}}
+	for _, k := range o.Faults {
+		l.Numbers = append(l.Numbers, reports.Number{Name: k.Name, Value: fmt.Sprint(r.Struck[k.Name])})
+	}
+	calls, memory := reports.Series{Title: "Calls", Unit: "/s"}, reports.Series{Title: "Memory", Unit: "MB"}
+	var last soak.Sample
+	for _, s := range r.Samples {
+		calls.Points = append(calls.Points, reports.Point{At: s.At, Value: float64(s.Calls-last.Calls) / (s.At - last.At).Seconds()})
+		memory.Points = append(memory.Points, reports.Point{At: s.At, Value: float64(s.RSS) / (1 << 20)})
+		last = s
+	}
+	l.Series = []reports.Series{calls, memory}
+	return l
+}
+
+func quantiles(l *soak.Latencies) string {
+	return fmt.Sprintf("half within %v, 99 %% within %v", l.Quantile(0.5).Round(10*time.Microsecond), l.Quantile(0.99).Round(10*time.Microsecond))
+}
+
+// command runs the same again, as far as real time lets it.
+func (o *soakOrder) command() string {
+	words := []string{self(), "soak", "-for", o.For.String(), "-clients", fmt.Sprint(o.Clients), "-locks", fmt.Sprint(o.Locks),
+		"-subject", o.subject, "-faults", o.faults, "-fault-every", o.Every.String(), "-lease", o.Watchdog.String(), "-seed", fmt.Sprint(o.Seed)}
+	if o.addr != "" {
+		words = append(words, "-addr", o.server)
+	}
+	if o.destructive {
+		words = append(words, "-allow-destructive")
+	}
+	return strings.Join(words, " ")
 }
 
 func soakUsage(w io.Writer) {

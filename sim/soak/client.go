@@ -40,7 +40,7 @@ type client struct {
 	cancel context.CancelFunc
 
 	crashed atomic.Int64 // when, as a Duration; 0: it lives
-	unknown []history.Op // the calls of which it does not know the end
+	unknown []history.Op // what it called, or its lock did, and may still come about
 	failed  int          // calls, in a row
 }
 
@@ -126,10 +126,6 @@ func (c *client) end() {
 	r.rec.event(history.Event{Kind: history.Died, Client: c.name}, since)
 	for _, op := range c.unknown {
 		r.rec.closed(op)
-		if op.Kind.Acquires() {
-			// What a lock may have got without its owner's learning of it, it may have given back.
-			r.rec.aside(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.Unlock, Call: op.Call})
-		}
 	}
 }
 
@@ -178,7 +174,7 @@ func (c *client) session() {
 	case p < 5:
 		kind, request.Forever = history.Lock, true
 	case p < 35:
-		request.Wait = draw.between(r.Watchdog/10, r.Watchdog/4)
+		request.Wait = draw.between(2*r.Watchdog, 4*r.Watchdog) // whoever gives up is of no more use: see call
 	}
 	if !r.Subject.Can("watchdog") || draw.chance(150) {
 		request.Lease = draw.between(r.Watchdog/4, r.Watchdog).Truncate(time.Millisecond)
@@ -322,25 +318,41 @@ func (c *client) call(op history.Op, do func() subjects.Answer) subjects.Answer 
 	a := do()
 	c.gate.wait(c.ctx)
 	if c.dead() {
-		c.unknown = append(c.unknown, op)
+		c.uncertain(op)
 		return subjects.Answer{Outcome: history.Unknown}
 	}
 	if a.Outcome == history.Unknown && !changes(op.Kind) {
 		a.Outcome = history.Failed // it changed nothing
 	}
+	tired := a.Outcome == history.Busy && op.Wait > 0
+	if tired {
+		// It may have asked once more, shortly before it gave up, and nobody knows what for.
+		c.uncertain(c.run.rec.aside(op, history.TryLock))
+	}
 	c.run.rec.returned(&op, a)
 	c.run.stats.count(op.Kind, a.Outcome, time.Since(begun))
-	switch a.Outcome {
-	case history.Unknown:
-		c.unknown = append(c.unknown, op)
+	switch {
+	case a.Outcome == history.Unknown:
+		c.uncertain(op)
 		c.crash()
-	case history.Failed:
+	case tired:
+		c.crash()
+	case a.Outcome == history.Failed:
 		c.failed++
 		c.sleep(min(time.Second, time.Duration(c.failed)*5*time.Millisecond), nil)
 	default:
 		c.failed = 0
 	}
 	return a
+}
+
+// uncertain notes a call of which nobody knows what it does. What a lock gets without its owner's
+// learning of it, it may give back by itself.
+func (c *client) uncertain(op history.Op) {
+	c.unknown = append(c.unknown, op)
+	if op.Kind.Acquires() {
+		c.unknown = append(c.unknown, c.run.rec.aside(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Call: op.Call}, history.Unlock))
+	}
 }
 
 func changes(k history.Kind) bool {

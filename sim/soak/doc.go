@@ -8,7 +8,8 @@
 // violation can come from their order. Nobody sees the server: histories are [history.Implied].
 //
 // A client is one strand with a Redis client and a lock client of its own, whose connections go
-// through a wire (wire.go) that faults can cut or hold up. One whose call ended unknown goes no
+// through a wire (wire.go) that faults can cut or hold up. One whose call ended unknown, or that waited
+// for a lock until its patience ended, goes no
 // further: once the server has nothing of it any more it is recorded as dead, and another takes its
 // place.
 //

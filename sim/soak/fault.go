@@ -62,7 +62,7 @@ func (r *run) inject() {
 		if client == nil {
 			continue
 		}
-		n := r.stats.fault()
+		n := r.stats.fault(kind.Name)
 		s := &strike{run: r, draw: r.source(fmt.Sprintf("fault %d", n)), client: client,
 			fault: history.Fault{Index: n, Kind: kind.Name, Client: client.name}}
 		struck.Go(func() { kind.strike(s) })

@@ -70,13 +70,16 @@ func (r *recorder) closed(op history.Op) {
 	})
 }
 
-// aside records what a lock may have done by itself, and can do no longer.
-func (r *recorder) aside(op history.Op) {
-	r.put(func(now time.Duration) any {
+// aside records what a lock may do by itself from the call of op on.
+func (r *recorder) aside(op history.Op, kind history.Kind) history.Op {
+	op.Kind, op.Aside, op.Wait = kind, true, 0
+	op.Return, op.Outcome, op.Value, op.Token, op.Error = 0, "", 0, 0, ""
+	r.put(func(time.Duration) any {
 		r.id++
-		op.ID, op.Aside, op.Evidence, op.Until = r.id, true, history.Sent, now
+		op.ID = r.id
 		return op
 	})
+	return op
 }
 
 // event records an event that came at some time from since, which may be 0, to now.

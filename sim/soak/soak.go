@@ -200,7 +200,7 @@ func (r *run) stalls() {
 			return
 		}
 		if now := r.rec.now(); now-begun > every+stalled {
-			f := history.Fault{Index: r.stats.fault(), Kind: stall, From: begun, To: now}
+			f := history.Fault{Index: r.stats.fault(stall), Kind: stall, From: begun, To: now}
 			r.rec.put(func(time.Duration) any { return f })
 		}
 	}

@@ -26,6 +26,7 @@ type Result struct {
 	Faults  int64
 	Acquire Latencies // of single attempts that were granted or refused
 	Release Latencies
+	Struck  map[string]int // faults, by their kinds
 	Samples []Sample
 }
 
@@ -48,12 +49,13 @@ type stats struct {
 
 	mu      sync.Mutex
 	faults  int64
+	struck  map[string]int
 	samples []Sample
 	every   int // how many seconds lie between two samples that are kept
 	seconds int
 }
 
-func newStats() *stats { return &stats{every: 1} }
+func newStats() *stats { return &stats{every: 1, struck: map[string]int{}} }
 
 func (s *stats) count(kind history.Kind, out history.Outcome, took time.Duration) {
 	s.calls.Add(1)
@@ -77,10 +79,11 @@ func (s *stats) count(kind history.Kind, out history.Outcome, took time.Duration
 }
 
 // fault counts one, and returns its number.
-func (s *stats) fault() int {
+func (s *stats) fault(kind string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults++
+	s.struck[kind]++
 	return int(s.faults - 1)
 }
 
@@ -110,7 +113,7 @@ func (s *stats) result(length time.Duration) *Result {
 	defer s.mu.Unlock()
 	r := &Result{
 		Length: length, Calls: s.calls.Load(), Granted: s.granted.Load(), Busy: s.busy.Load(), Failed: s.failed.Load(),
-		Unknown: s.unknown.Load(), Deaths: s.deaths.Load(), Faults: s.faults, Samples: s.samples,
+		Unknown: s.unknown.Load(), Deaths: s.deaths.Load(), Faults: s.faults, Samples: s.samples, Struck: s.struck,
 	}
 	r.Acquire.merge(&s.acquire)
 	r.Release.merge(&s.release)

@@ -1,0 +1,221 @@
+package soak
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/broken"
+)
+
+func server(t *testing.T) *redisserver.Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("HOLDFAST_REQUIRE_REDIS") == "1" {
+			t.Fatal("HOLDFAST_REQUIRE_REDIS=1, but no redis-server is on PATH")
+		}
+		t.Skip("no redis-server is on PATH")
+	}
+	s, err := redisserver.Start(t.Context(), redisserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func subject(t *testing.T, name string) subjects.Subject {
+	t.Helper()
+	s, ok := subjects.Find(name)
+	if !ok {
+		t.Fatalf("no %s", name)
+	}
+	return s
+}
+
+func config(s *redisserver.Server, lock subjects.Subject) Config {
+	return Config{Subject: lock, Server: Server{Own: s, Options: s.RedisOptions}, Name: "holdfast:test", Clients: 8, Locks: 4,
+		For: time.Second, Seed: 1, Watchdog: time.Second, Faults: Default(true), Every: 50 * time.Millisecond}
+}
+
+// judged runs, and judges while it runs; records are kept to be looked at.
+func judged(t *testing.T, c Config) (*checker.Verdict, *Result, []any) {
+	t.Helper()
+	stream := checker.NewStream(c.Header(nil), checker.Options{Budget: time.Minute})
+	var records []any
+	c.Out = func(r any) {
+		records = append(records, r)
+		stream.Add(r)
+	}
+	c.Begun = func(f history.Fault) { stream.Add(f) }
+	c.Crowded = stream.Crowded
+	r, err := Run(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stream.Close(t.Context(), history.End{At: r.Length}), r, records
+}
+
+func kinds(names ...string) (list []Kind) {
+	for _, k := range Kinds() {
+		if slices.Contains(names, k.Name) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// Whatever strikes, the hardened lock keeps what it can promise, and its history can be judged as a
+// whole, too.
+func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
+	for _, k := range Kinds() {
+		t.Run(k.Name, func(t *testing.T) {
+			s := server(t)
+			c := config(s, subject(t, "rlock-hardened"))
+			c.Faults, c.Watchdog = []Kind{k}, 400*time.Millisecond
+			v, r, records := judged(t, c)
+			if code := v.Code(); code != checker.ExitExpected {
+				t.Errorf("exit code %d: %s", code, v.Explanation)
+			}
+			if r.Struck[k.Name] == 0 || r.Calls < 100 {
+				t.Errorf("%d strikes, %d calls", r.Struck[k.Name], r.Calls)
+			}
+			h := &history.History{Header: c.Header(nil)}
+			last := map[int64]int{}
+			for _, r := range records {
+				switch r := r.(type) {
+				case history.Op:
+					if i, known := last[r.ID]; known {
+						h.Ops[i] = r
+						continue
+					}
+					last[r.ID] = len(h.Ops)
+					h.Ops = append(h.Ops, r)
+				case history.Event:
+					h.Events = append(h.Events, r)
+				case history.Fault:
+					h.Faults = append(h.Faults, r)
+				}
+			}
+			whole := checker.Judge(context.Background(), h, checker.Options{Budget: time.Minute})
+			for _, g := range checker.Guarantees() {
+				if a, b := v.Result(g), whole.Result(g); a.Status != b.Status {
+					t.Errorf("%s: %s in windows, %s as a whole: %s", g, a.Status, b.Status, b.Summary)
+				}
+			}
+			if n, err := s.Client().DBSize(t.Context()).Result(); n != 0 || err != nil {
+				t.Errorf("%d keys left, %v", n, err)
+			}
+		})
+	}
+}
+
+func TestBrokenLocksAreFound(t *testing.T) {
+	for _, name := range []string{"unlock-anybodys", "unlock-twice", "unlock-keeps-key", "acquire-anyway", "acquire-never", "token-again"} {
+		t.Run(name, func(t *testing.T) {
+			i := slices.IndexFunc(broken.All(), func(l broken.Lock) bool { return l.Name == "broken-"+name })
+			lock := broken.All()[i]
+			c := config(server(t), lock.Subject)
+			c.Watchdog = 300 * time.Millisecond
+			c.Faults = nil
+			for c.Seed = 1; c.Seed < 20; c.Seed++ { // it finds what chance lets it meet
+				v, _, _ := judged(t, c)
+				if r := v.Result(checker.Guarantee(lock.CaughtBy)); r.Status == checker.Broken {
+					if v.Code() != checker.ExitUnexpected {
+						t.Errorf("exit code %d: %s", v.Code(), r.Summary)
+					}
+					return
+				}
+			}
+			t.Errorf("%s is not found", lock.About)
+		})
+	}
+}
+
+// Records come in the order of their times, and each call is there before its return.
+func TestRecordsAreInOrder(t *testing.T) {
+	_, _, records := judged(t, config(server(t), subject(t, "rlock-latch")))
+	var now time.Duration
+	called := map[int64]bool{}
+	for _, r := range records {
+		at := now
+		switch r := r.(type) {
+		case history.Op:
+			switch {
+			case r.Until > 0:
+				at = r.Until
+			case r.Return > 0:
+				at = r.Return
+				if !called[r.ID] && r.Kind.OnLock() {
+					t.Fatalf("%+v returned before it was called", r)
+				}
+			case r.Aside:
+			default:
+				at, called[r.ID] = r.Call, true
+			}
+		case history.Event:
+			at = r.At
+		}
+		if at < now {
+			t.Fatalf("%+v comes after %v", r, now)
+		}
+		now = at
+		if b, err := json.Marshal(r); err != nil || strings.Contains(string(b), "holdfast:test") && !strings.Contains(string(b), `"error"`) {
+			t.Fatalf("%s, %v", b, err)
+		}
+	}
+}
+
+func TestRunEndsWithItsContextAndItsServer(t *testing.T) {
+	s := server(t)
+	c := config(s, subject(t, "rlock-hardened"))
+	c.For = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	var once sync.Once
+	c.Sampled = func(Sample) { once.Do(cancel) }
+	if _, err := Run(ctx, c); err != nil {
+		t.Error(err)
+	}
+	c.Faults = nil
+	c.Sampled = func(Sample) { s.Client().ShutdownNoSave(context.Background()) }
+	if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), s.Addr()) {
+		t.Error(err)
+	}
+}
+
+// On a server that is not ours nothing but the run's keys is touched, and no password is told.
+func TestForeignServer(t *testing.T) {
+	s := server(t)
+	if err := s.Client().Set(t.Context(), "mine", "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	c := config(s, subject(t, "rlock-hardened"))
+	c.Server = Server{Options: func() *redis.Options { return s.RedisOptions() }}
+	c.Faults = Default(c.Server.ours())
+	if slices.ContainsFunc(c.Faults, func(k Kind) bool { return k.Whole }) || len(c.Faults) == 0 {
+		t.Errorf("%d faults", len(c.Faults))
+	}
+	if v, _, _ := judged(t, c); v.Code() != checker.ExitExpected {
+		t.Error(v.Explanation)
+	}
+	c.Server.Destructive, c.Faults = true, kinds("pause-server", "script-flush")
+	if v, _, _ := judged(t, c); v.Code() != checker.ExitExpected {
+		t.Error(v.Explanation)
+	}
+	keys, err := s.Client().Keys(t.Context(), "*").Result()
+	if err != nil || len(keys) != 1 || keys[0] != "mine" {
+		t.Errorf("keys %q, %v", keys, err)
+	}
+}
