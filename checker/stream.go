@@ -36,9 +36,6 @@ type Stream struct {
 // an operation the longer a window is, and the more memory.
 const windowOps = 256
 
-// crowdedOps is how long a window may grow before newcomers are to be kept out.
-const crowdedOps = 4 * windowOps
-
 // streamLock is the window of one lock that has not ended.
 type streamLock struct {
 	name   string
@@ -117,7 +114,7 @@ func (s *Stream) Crowded(lock string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.locks[lock]
-	// Only one more holder can take away the doubt that the lock is free.
+	// Four times as long as need be is too long. But only one more holder can take away the doubt that the lock is free.
 	return l != nil && len(l.ops) >= 4*s.least && l.doubt < 0
 }
 

@@ -288,7 +288,7 @@ func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict
 	part, window := judge.Broken()
 	if part != nil {
 		var b bytes.Buffer
-		if err := history.Save(&b, part); err == nil {
+		if err = history.Save(&b, part); err == nil {
 			err = dir.write(partFile, b.Bytes())
 		}
 		warn(err)

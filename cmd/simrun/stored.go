@@ -35,7 +35,7 @@ func loadRun(files fs.FS, dir string) (reports.Run, error) {
 	if r.Verdict, err = loadVerdict(files, dir); err != nil {
 		return r, err
 	}
-	if r.History, err = loadHistory(files, dir); err != nil {
+	if r.History, err = loadHistory(files, dir); err != nil && !errors.Is(err, history.ErrTruncated) {
 		return r, err
 	}
 	if r.Verdict == nil && r.History == nil {
@@ -65,7 +65,8 @@ func loadVerdict(files fs.FS, dir string) (*checker.Verdict, error) {
 	return v, nil
 }
 
-// loadHistory returns nil if there is none. The last line of a killed run may be cut off.
+// loadHistory returns nil if there is none. The last line of a killed run may be cut off: then there
+// is a history, and an error that is history.ErrTruncated.
 func loadHistory(files fs.FS, dir string) (*history.History, error) {
 	var readers []io.Reader
 	for _, name := range []string{historyFile, serverFile} {
@@ -82,10 +83,14 @@ func loadHistory(files fs.FS, dir string) (*history.History, error) {
 		readers = append(readers, f)
 	}
 	h, err := history.Load(readers...)
-	if err != nil && !errors.Is(err, history.ErrTruncated) {
-		return nil, fmt.Errorf("%s or %s: %w", historyFile, serverFile, err)
+	switch {
+	case errors.Is(err, history.ErrTruncated):
+	case err != nil && len(readers) == 1:
+		err = fmt.Errorf("%s: %w", historyFile, err)
+	case err != nil:
+		err = fmt.Errorf("%s or %s: %w", historyFile, serverFile, err)
 	}
-	return h, nil
+	return h, err
 }
 
 // judging says what a stored run is to be held to: a plan to nothing in particular.

@@ -1,0 +1,269 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+)
+
+func needRedis(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		if os.Getenv("HOLDFAST_REQUIRE_REDIS") == "1" {
+			t.Fatal("HOLDFAST_REQUIRE_REDIS=1, but no redis-server is on PATH")
+		}
+		t.Skip("no redis-server is on PATH")
+	}
+}
+
+// lonely is a folder for temporary files in which nothing may be left.
+func lonely(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Cleanup(func() {
+		for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+			left, err := os.ReadDir(dir)
+			if len(left) == 0 && err == nil {
+				return
+			}
+			if time.Since(begun) > 10*time.Second {
+				t.Errorf("left behind: %v, %v", left, err)
+				return
+			}
+		}
+	})
+}
+
+// soaking starts simrun soak, and returns when it has recorded so many bytes.
+func soaking(t *testing.T, dir string, size int64, args ...string) (cmd *exec.Cmd, out *bytes.Buffer) {
+	t.Helper()
+	cmd = exec.Command(simrun, append([]string{"soak", "-for", "1h", "-clients", "8", "-locks", "10", "-fault-every", "100ms"}, args...)...)
+	cmd.Dir, out = dir, &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		if files, _ := filepath.Glob(filepath.Join(dir, "simrun-out/soak/*/"+historyFile)); len(files) > 0 {
+			if info, err := os.Stat(files[0]); err == nil && info.Size() >= size {
+				return cmd, out
+			}
+		}
+		if time.Since(begun) > time.Minute {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			t.Fatalf("it records nothing:\n%s", out)
+		}
+	}
+}
+
+func TestSoakLeavesAReportAndAHistoryThatCheckJudges(t *testing.T) {
+	needRedis(t)
+	lonely(t)
+	dir := t.TempDir()
+	stdout, stderr, code := run(t, dir, "soak", "-for", "2s", "-clients", "8", "-locks", "10", "-fault-every", "100ms")
+	if code != checker.ExitExpected || !strings.Contains(stdout, "every guarantee that the lock claims held") || !strings.Contains(stdout, "a second;") {
+		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	latest := filepath.Join(dir, "simrun-out/soak/latest")
+	page, err := os.ReadFile(filepath.Join(latest, reportFile))
+	if err != nil || !strings.Contains(string(page), "How it went") || !strings.Contains(string(page), "clients that died") {
+		t.Errorf("the report: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(latest, partFile)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s, though nothing broke: %v", partFile, err)
+	}
+	if _, err := os.Stat(filepath.Join(latest, verdictFile)); err != nil {
+		t.Error(err)
+	}
+	if stdout, stderr, code := run(t, dir, "check", latest); code != checker.ExitExpected {
+		t.Errorf("check: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+func TestSoakThatIsKilledLeavesAHistoryThatCheckJudges(t *testing.T) {
+	needRedis(t)
+	lonely(t)
+	dir := t.TempDir()
+	cmd, _ := soaking(t, dir, 300_000)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	files, _ := filepath.Glob(filepath.Join(dir, "simrun-out/soak/*/"+historyFile))
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whatever a kill cuts off, the rest is judged.
+	for _, cut := range []int{0, 1, 30} {
+		if err := os.WriteFile(files[0], text[:len(text)-cut], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		stdout, stderr, code := run(t, dir, "check", files[0])
+		if code != checker.ExitExpected {
+			t.Errorf("cut by %d bytes: exit code %d\n%s\n%s", cut, code, stdout, stderr)
+		}
+		whole := text[len(text)-cut-1] == '\n'
+		if told := strings.Contains(stderr, "the last line is cut off; the rest is judged"); told == whole {
+			t.Errorf("cut by %d bytes: %q", cut, stderr)
+		}
+	}
+}
+
+func TestSoakThatIsInterruptedIsJudged(t *testing.T) {
+	needRedis(t)
+	lonely(t)
+	dir := t.TempDir()
+	cmd, out := soaking(t, dir, 100_000)
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != checker.ExitExpected {
+		t.Errorf("exit code %d", code)
+	}
+	for _, want := range []string{"soak: interrupted after ", "every guarantee that the lock claims held"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+}
+
+// Nothing that a soak prints or writes tells the password of the server that it is given.
+func TestSoakOnAServerOfTheUsers(t *testing.T) {
+	needRedis(t)
+	const password = "pa55word"
+	s, err := redisserver.Start(t.Context(), redisserver.Options{Password: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Client().Set(t.Context(), "mine", "1", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	stdout, stderr, code := run(t, dir, "soak", "-for", "1s", "-clients", "4", "-locks", "4", "-fault-every", "100ms", "-addr", "redis://:"+password+"@"+s.Addr())
+	if code != checker.ExitExpected {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	told := stdout + stderr
+	err = filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		told += string(text)
+		return err
+	})
+	if err != nil || strings.Contains(told, password) || !strings.Contains(told, "redis://:***@"+s.Addr()) {
+		t.Errorf("the password is told: %v, or the address is not, %v", strings.Contains(told, password), err)
+	}
+	if keys, err := s.Client().Keys(t.Context(), "*").Result(); len(keys) != 1 || err != nil {
+		t.Errorf("keys %q, %v", keys, err)
+	}
+}
+
+func TestSoakJSONIsTheVerdict(t *testing.T) {
+	needRedis(t)
+	stdout, stderr, code := run(t, t.TempDir(), "soak", "-for", "1s", "-clients", "4", "-faults", "none", "-json", "-out", "none")
+	var v checker.Verdict
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != checker.ExitExpected || v.Ops == 0 || v.Code() != 0 {
+		t.Errorf("exit code %d, %v\n%s\n%s", code, err, stdout, stderr)
+	}
+}
+
+func TestSoakRefusesBadInput(t *testing.T) {
+	needRedis(t)
+	s, err := redisserver.Start(t.Context(), redisserver.Options{Password: "pa55word"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	url := "redis://" + s.Addr()
+	tests := []struct {
+		args string
+		code int
+		want string
+	}{
+		{"-for 10ms", checker.ExitUsage, "-for 10ms: must be at least 1s"},
+		{"-clients 0", checker.ExitUsage, "-clients 0: must be from 1 to 1000"},
+		{"-locks 0", checker.ExitUsage, "-locks 0: must be from 1"},
+		{"-lease 1ms", checker.ExitUsage, "-lease 1ms: must be from 200ms"},
+		{"-fault-every 0", checker.ExitUsage, "-fault-every 0s: must be at least 1ms"},
+		{"-world sim", checker.ExitUsage, "-world sim: a soak runs in real time"},
+		{"-subject rlock-hardend", checker.ExitUsage, "did you mean rlock-hardened?"},
+		{"-faults partitoin", checker.ExitUsage, "did you mean partition?"},
+		{"-faults none,partition", checker.ExitUsage, `unknown fault "none"`},
+		{"-fro 1s", checker.ExitUsage, "did you mean -for?"},
+		{"stray", checker.ExitUsage, `stray argument "stray"`},
+		{"-addr " + url + " -faults pause-server", checker.ExitUsage, "strikes more than the run's own keys"},
+		{"-addr " + url, checker.ExitHarness, "the server wants a password"},
+		{"-addr redis://:pa55wort@" + s.Addr(), checker.ExitHarness, "refuses this user or password"},
+		{"-addr http://u:pa55word@h", checker.ExitHarness, "it must be redis://user:password@host:port/db"},
+		{"-out " + filepath.Join(os.DevNull, "x"), checker.ExitUsage, "not a directory"},
+	}
+	for _, tt := range tests {
+		stdout, stderr, code := run(t, t.TempDir(), append([]string{"soak", "-for", "1s"}, strings.Fields(tt.args)...)...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) || strings.Count(stderr, "\n") != 1 || stdout != "" {
+			t.Errorf("soak %s: exit code %d, %q, %q", tt.args, code, stdout, stderr)
+		}
+		if strings.Contains(stderr, "pa55") {
+			t.Errorf("soak %s tells a password: %s", tt.args, stderr)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, stderr, code := run(t, t.TempDir(), "soak"); code != checker.ExitHarness || !strings.Contains(stderr, "no redis-server on PATH: install it") || !strings.Contains(stderr, "-addr") {
+		t.Errorf("without redis-server: exit code %d, %s", code, stderr)
+	}
+}
+
+// A password of a user who may not do everything, and what is asked for on a server of the user's,
+// only if he says so.
+func TestSoakDestroysOnlyWhenAllowed(t *testing.T) {
+	needRedis(t)
+	s, err := redisserver.Start(t.Context(), redisserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	script, err := s.Client().ScriptLoad(t.Context(), "return 1").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := func() bool {
+		known, err := s.Client().ScriptExists(t.Context(), script).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return known[0]
+	}
+	args := []string{"soak", "-for", "1s", "-clients", "2", "-fault-every", "20ms", "-out", "none", "-addr", "redis://" + s.Addr()}
+	for _, allowed := range []bool{false, true} {
+		if allowed {
+			args = append(args, "-allow-destructive", "-faults", "script-flush")
+		}
+		stdout, stderr, code := run(t, t.TempDir(), args...)
+		if code != checker.ExitExpected || there() == allowed {
+			t.Errorf("allowed %v: exit code %d, script there %v\n%s\n%s", allowed, code, there(), stdout, stderr)
+		}
+	}
+	if n := s.Client().DBSize(t.Context()); n.Val() != 0 || n.Err() != nil && !errors.Is(n.Err(), redis.Nil) {
+		t.Error(fmt.Sprint(n))
+	}
+}
