@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -78,6 +79,9 @@ func (f *facts) wentBack(from, to time.Duration) (Cause, bool) {
 // token.
 func (f *facts) reenters(l *lockFacts, op *history.Op) bool {
 	at := tookOrCall(op)
+	if f.implied() { // when a tenure ended is not known exactly
+		return slices.ContainsFunc(l.beliefs, func(b *belief) bool { return b.owner == op.Owner && b.from < at && at <= b.to })
+	}
 	t := l.owner(op.Owner).tenure(at - 1)
 	return t != nil && at <= t.to
 }
