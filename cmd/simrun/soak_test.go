@@ -22,16 +22,6 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
-func needRedis(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_REDIS") == "1" {
-			t.Fatal("HOLDFAST_REQUIRE_REDIS=1, but no redis-server is on PATH")
-		}
-		t.Skip("no redis-server is on PATH")
-	}
-}
-
 // lonely is a folder for temporary files in which nothing may be left.
 func lonely(t *testing.T) {
 	t.Helper()
