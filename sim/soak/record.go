@@ -8,13 +8,80 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// recorder gives records their times and their order. It keeps nothing.
+// recorder gives records their times and their order. It keeps only what was not yet handed out,
+// which a goroutine of its own does, so that nobody waits for it while he holds what all need.
 type recorder struct {
 	begun time.Time
 	out   func(record any) // nil: nothing is recorded
 
-	mu sync.Mutex
-	id int64
+	mu      sync.Mutex
+	room    sync.Cond // in batch
+	id      int64
+	batch   []any
+	full    chan struct{} // of one: a batch is worth handing out
+	stop    chan struct{}
+	stopped chan struct{}
+}
+
+const (
+	batchSize = 256
+	batchMost = 32 * batchSize        // then whoever records waits
+	batchTime = 10 * time.Millisecond // the longest time for which a record is kept back
+)
+
+func newRecorder(out func(record any)) *recorder {
+	r := &recorder{begun: time.Now(), out: out, full: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+	r.room.L = &r.mu
+	if out == nil {
+		close(r.stopped)
+		return r
+	}
+	go r.handOut()
+	return r
+}
+
+// add takes one record; r.mu is held.
+func (r *recorder) add(record any) {
+	for len(r.batch) >= batchMost {
+		r.room.Wait()
+	}
+	if r.batch = append(r.batch, record); len(r.batch) == batchSize {
+		select {
+		case r.full <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (r *recorder) handOut() {
+	defer close(r.stopped)
+	tick := time.NewTicker(batchTime)
+	defer tick.Stop()
+	var spare []any
+	for last := false; !last; {
+		select {
+		case <-r.full:
+		case <-tick.C:
+		case <-r.stop:
+			last = true
+		}
+		r.mu.Lock()
+		batch := r.batch
+		r.batch = spare[:0]
+		r.room.Broadcast()
+		r.mu.Unlock()
+		for _, record := range batch {
+			r.out(record)
+		}
+		clear(batch)
+		spare = batch
+	}
+}
+
+// close hands out what is left. Nothing may be recorded afterwards.
+func (r *recorder) close() {
+	close(r.stop)
+	<-r.stopped
 }
 
 // now is the time of the run; 0 never is.
@@ -29,7 +96,7 @@ func (r *recorder) call(op *history.Op) {
 	defer r.mu.Unlock()
 	r.id++
 	op.ID, op.Call = r.id, r.now()
-	r.out(*op)
+	r.add(*op)
 }
 
 // returned records what the operation's caller was told.
@@ -44,7 +111,7 @@ func (r *recorder) returned(op *history.Op, a subjects.Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	op.Return = r.now()
-	r.out(*op)
+	r.add(*op)
 }
 
 // instant records an operation on a resource, which do carries out: it takes no time.
@@ -58,7 +125,7 @@ func (r *recorder) instant(op history.Op, do func() (out history.Outcome, value 
 	r.id++
 	op.ID, op.Call = r.id, r.now()
 	op.Return, op.Evidence, op.Executed, op.Answer = op.Call, history.Executed, op.Call, op.Outcome
-	r.out(op)
+	r.add(op)
 }
 
 // closed records that an operation of which nobody knows the end can no longer take effect.
@@ -97,5 +164,5 @@ func (r *recorder) put(record func(now time.Duration) any) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.out(record(r.now()))
+	r.add(record(r.now()))
 }

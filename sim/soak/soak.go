@@ -32,8 +32,9 @@ type Config struct {
 	Faults []Kind
 	Every  time.Duration // the mean time between two faults
 
-	// Out is given every record in order; it must not call back. Nil: nothing is recorded. A fault
-	// is given when it is over. Begun, if not nil, is given a fault as it begins.
+	// Out is given every record, by one goroutine and in order, at most some milliseconds late. Nil:
+	// nothing is recorded. A fault is given when it is over; Begun, if not nil, is given it as it begins,
+	// by any goroutine.
 	Out   func(record any)
 	Begun func(history.Fault)
 	// Crowded reports whether a lock should be left alone for a moment; nil: never.
@@ -99,7 +100,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer admin.Close()
 	r := &run{
 		Config: c, admin: admin, resources: make([]resource, c.Locks), slots: make([]atomic.Pointer[client], c.Clients),
-		stats: newStats(), over: make(chan struct{}), rec: &recorder{begun: time.Now(), out: c.Out},
+		stats: newStats(), over: make(chan struct{}), rec: newRecorder(c.Out),
 	}
 	var once sync.Once
 	r.stop = func() { once.Do(func() { close(r.over) }) }
@@ -129,10 +130,12 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer late.Stop()
 	clients.Wait()
 	err := r.clear()
+	length := r.rec.now()
+	r.rec.close()
 	if failed := r.failed.Load(); failed != nil {
 		err = *failed
 	}
-	return r.stats.result(r.rec.now()), err
+	return r.stats.result(length), err
 }
 
 // fail ends the run.
