@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
 // simrunFor runs the program and returns the processor time of it and its workers, and what it
@@ -64,4 +66,35 @@ func BenchmarkMessage(b *testing.B) {
 	}
 	b.ReportMetric(float64(used.Nanoseconds())/float64(messages), "cpu-ns/message")
 	b.ReportMetric(float64(messages)/float64(b.N), "messages/op")
+}
+
+// A drawn plan of 8 clients and 200 operations, among which some work too long while watchdogs are
+// paused, is shrunk to the smallest: the figures are the time, and the clients that are left.
+func BenchmarkShrink(b *testing.B) {
+	for seed := range uint64(3) {
+		b.Run(fmt.Sprint(seed), func(b *testing.B) {
+			p := scenarios.Traffic("traffic", seed, 8, 5)
+			for i, c := range p.Clients {
+				p.Faults = append(p.Faults, plan.Fault{Kind: "pause-watchdog", Client: c.Name, From: plan.Duration(time.Duration(i) * time.Second)})
+				if s := c.Threads[0].Steps; s[0].Do == plan.Lock {
+					s[1].For = plan.Duration(100 * time.Second) // the work of its first section
+				}
+			}
+			steps := 0
+			for _, c := range p.Clients {
+				steps += len(c.Threads[0].Steps)
+			}
+			file := filepath.Join(b.TempDir(), "traffic.json")
+			if err := os.WriteFile(file, p.JSON(), 0o666); err != nil {
+				b.Fatal(err)
+			}
+			clients := 0
+			for b.Loop() {
+				_, out := simrunFor(b, "shrink", file, "-guarantee", "exclusion", "-out", "none")
+				clients = strings.Count(out, `"threads"`)
+			}
+			b.ReportMetric(float64(steps), "steps")
+			b.ReportMetric(float64(clients), "clients-left")
+		})
+	}
 }
