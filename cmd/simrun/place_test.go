@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -127,5 +128,30 @@ func TestATimescaleIsARatio(t *testing.T) {
 		if err := s.Set(text); err == nil {
 			t.Errorf("%q is %s", text, &s)
 		}
+	}
+}
+
+// A lock in a process of its own: it is stopped for longer than its lease, and what it then believes
+// is not so.
+func TestASubjectInAProcessOfItsOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes real time")
+	}
+	needRedis(t)
+	worker := filepath.Join(t.TempDir(), "worker")
+	if out, err := exec.Command("go", "build", "-o", worker, "../../examples/workers/go").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	stdout, stderr, _ := run(t, t.TempDir(), "-scenario", "gc-pause", "-subject", "exec:"+worker, "-world", "redis", "-timescale", "1/10", "-json")
+	var v checker.Verdict
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout, stderr)
+	}
+	status := map[checker.Guarantee]checker.Status{}
+	for _, r := range v.Results {
+		status[r.Guarantee] = r.Status
+	}
+	if status[checker.Object] != checker.Holds || status[checker.Exclusion] != checker.Broken {
+		t.Errorf("object %v, exclusion %v\n%s%s", status[checker.Object], status[checker.Exclusion], stdout, stderr)
 	}
 }
