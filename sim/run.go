@@ -173,15 +173,21 @@ func (r *run) run(o Options) {
 	r.world.Run(r.done())
 	r.close()
 	r.failure = r.world.Failure()
+	var closing error
 	r.world.Close(func() {
 		stop()
 		for _, c := range r.clients {
 			if c.Client != nil {
-				c.Client.Close()
+				if err := c.Client.Close(); r.subject.External { // of its process, which did not end as it should
+					closing = errors.Join(closing, err)
+				}
 			}
 			c.redis.Close()
 		}
 	})
+	if r.failure == nil {
+		r.failure = closing
+	}
 }
 
 // open makes the clients of the plan.

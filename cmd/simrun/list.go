@@ -57,6 +57,7 @@ func list(args []string, stdout, stderr io.Writer) int {
 	for _, s := range subjects.Libraries() {
 		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
+	fmt.Fprintf(stdout, "\nAny other\n  %-22s %s\n", "exec:CMD", "a program that speaks the worker protocol (docs/worker.md), in a world of real time")
 	fmt.Fprintln(stdout, "\nFaults")
 	for _, k := range fault.Kinds() {
 		fmt.Fprintf(stdout, "  %-22s %s\n", k.Name, k.About)

@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -30,6 +32,11 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	if err := writable(o.out); err != nil {
 		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
+	}
+	if err := openExternal(o.subject); errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return fail(stderr, checker.ExitUsage, "-subject %s: %v", o.subject, err)
+	} else if err != nil { // it is there, and no worker
+		return fail(stderr, checker.ExitHarness, "-subject %s: %v", o.subject, err)
 	}
 	jobs, left := o.jobs()
 	if len(jobs) == 0 {
