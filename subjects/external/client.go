@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,14 +51,6 @@ type client struct {
 	failing bool                   // it is being ended, for what it did
 	failure error                  // why it is dead
 }
-
-// call is a request that has not been answered.
-type call struct {
-	request
-	answer chan message // nil is nobody's: it was given up
-}
-
-type hold struct{ lock, owner string }
 
 var (
 	errKilled = errors.New("the worker process was killed")
@@ -268,153 +259,6 @@ func (c *client) take(line []byte) error {
 		return fmt.Errorf("%w: %s", err, quote(line))
 	}
 	return nil
-}
-
-// answered hands an answer to the call that waits for it. What it means for who holds what is noted
-// here, in the order of the lines. c.mu is held.
-func (c *client) answered(m message) error {
-	w := c.waiting[m.ID]
-	switch {
-	case w == nil && (m.ID < 0 || m.ID > c.last):
-		return fmt.Errorf("it answered request %d, which there was not", m.ID)
-	case w == nil:
-		return fmt.Errorf("it answered request %d a second time", m.ID)
-	}
-	if err := checkAnswer(w.request, m, c.hello.Abilities); err != nil {
-		return err
-	}
-	delete(c.waiting, m.ID)
-	h := hold{w.Lock, w.Owner}
-	switch {
-	case m.Outcome == history.Acquired && !c.holding(h):
-		c.holds[h] = make(chan struct{})
-	case w.Kind == history.Unlock && (m.Outcome == history.Released || m.Outcome == history.NotHeld):
-		delete(c.holds, h)
-	}
-	if w.answer != nil {
-		w.answer <- m
-	}
-	return nil
-}
-
-// holding reports whether there is a hold that is not known to be lost. c.mu is held.
-func (c *client) holding(h hold) bool {
-	lost := c.holds[h]
-	if lost == nil {
-		return false
-	}
-	select {
-	case <-lost:
-		return false
-	default:
-		return true
-	}
-}
-
-// lost takes the notice of a loss. One of a hold that is no more has crossed its unlock. c.mu is held.
-func (c *client) lost(m message) error {
-	if !slices.Contains(c.hello.Abilities, "lost") {
-		return errors.New("it told of a loss, but does not claim lost")
-	}
-	if h := (hold{m.Lost, m.Owner}); c.holding(h) {
-		close(c.holds[h])
-	}
-	return nil
-}
-
-// do has the worker do something, and returns what it said. When ctx ends, the worker is asked to
-// give the call up, if it can; what it says soon after counts.
-func (c *client) do(ctx context.Context, r request) subjects.Answer {
-	answer := make(chan message, 1)
-	c.mu.Lock()
-	if c.failure != nil {
-		c.mu.Unlock()
-		return subjects.Answer{Outcome: history.Failed, Err: c.failure} // it was never asked
-	}
-	c.last++
-	r.ID = c.last
-	c.waiting[r.ID] = &call{r, answer}
-	c.mu.Unlock()
-	if err := c.send(ctx, r); err != nil {
-		c.mu.Lock()
-		delete(c.waiting, r.ID)
-		c.mu.Unlock()
-		return subjects.Answer{Outcome: history.Failed, Err: err}
-	}
-	select {
-	case m := <-answer:
-		return c.told(m)
-	case <-c.dead:
-	case <-ctx.Done():
-		if slices.Contains(c.hello.Abilities, cancels) {
-			c.cancel(r.ID, answer)
-		}
-	}
-	return c.giveUp(ctx, r.ID, answer)
-}
-
-// send hands a line to the writer.
-func (c *client) send(ctx context.Context, r request) error {
-	select {
-	case c.lines <- encode(r):
-		return nil
-	case <-c.dead:
-		return c.failed()
-	case <-c.ending:
-		return errClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// cancel asks the worker to give up a call, and waits a little for its answer.
-func (c *client) cancel(id int64, answer chan message) {
-	ctx, stop := context.WithTimeout(context.Background(), c.limits.cancel)
-	defer stop()
-	if c.send(ctx, request{ID: id, Kind: kindCancel}) != nil {
-		return
-	}
-	select {
-	case m := <-answer:
-		answer <- m
-	case <-c.dead:
-	case <-ctx.Done():
-	}
-}
-
-// giveUp returns the answer if it has come after all, or that it did not; nobody waits for it any more.
-func (c *client) giveUp(ctx context.Context, id int64, answer chan message) subjects.Answer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	select {
-	case m := <-answer:
-		return c.told(m)
-	default:
-	}
-	if w := c.waiting[id]; w != nil {
-		w.answer = nil
-	}
-	err := c.failure
-	if err == nil {
-		err = noAnswerError{ctx.Err()}
-	}
-	return subjects.Answer{Outcome: history.Unknown, Err: err}
-}
-
-// noAnswerError is the end of a call's context before the worker answered.
-type noAnswerError struct{ error }
-
-func (e noAnswerError) Unwrap() error { return e.error }
-
-// told puts an answer into the harness's terms.
-func (c *client) told(m message) subjects.Answer {
-	a := subjects.Answer{Outcome: m.Outcome, Value: m.Value, Token: m.Token}
-	if m.Error != "" {
-		a.Err = errors.New(c.hush(m.Error))
-	} else if m.Outcome == history.Failed || m.Outcome == history.Unknown {
-		a.Err = errors.New("the worker did not say why")
-	}
-	return a
 }
 
 // Owner implements [subjects.Client].

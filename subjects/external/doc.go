@@ -3,7 +3,7 @@
 // output, one JSON object a line.
 //
 // It has both sides. [Subject] makes a subject of a command: each client is a process of it
-// (client.go, process.go). [Serve] makes a worker of a subject, for those who write theirs in Go
+// (client.go, calls.go, process.go). [Serve] makes a worker of a subject, for those who write theirs in Go
 // (serve.go). [Check] tells whether a worker does what it says (check.go, checks.go).
 //
 // It must not know worlds, plans or checkers. To add a check: a function in checks.go, and a line in
