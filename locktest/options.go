@@ -1,6 +1,9 @@
 package locktest
 
 import (
+	"fmt"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -32,7 +35,23 @@ func optionsOf(name string, opts []Option) *options {
 	return o
 }
 
-// Seed is what decides all latencies and draws; 1 by default. The same seed gives the same runs, for a
+// environ has the environment overrule the options: HOLDFAST_SEED and HOLDFAST_DRAWN are [Seed] and
+// [Drawn], for a nightly run of the test that every commit runs.
+func (o *options) environ() (err error) {
+	if text := os.Getenv("HOLDFAST_SEED"); text != "" {
+		if o.seed, err = strconv.ParseUint(text, 0, 32); err != nil {
+			return fmt.Errorf("HOLDFAST_SEED=%q must be a number from 0 to 4294967295", text)
+		}
+	}
+	if text := os.Getenv("HOLDFAST_DRAWN"); text != "" {
+		if o.drawn, err = strconv.Atoi(text); err != nil || o.drawn < 0 {
+			return fmt.Errorf("HOLDFAST_DRAWN=%q must be a number of plans", text)
+		}
+	}
+	return nil
+}
+
+// Seed is what decides all latencies and draws; 1 by default, at most 4294967295. The same seed gives the same runs, for a
 // lock that draws from Env.Random or crypto/rand only.
 func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 

@@ -51,6 +51,9 @@ var drawnFaults = []string{"partition", "expire-key", "pause-watchdog"}
 const corpus = "testdata/locktest"
 
 func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
+	if err := o.environ(); err != nil {
+		return nil, err
+	}
 	s := &suite{options: o, subject: subjectOf(newLock, o), told: map[checker.Guarantee]bool{}}
 	if err := s.probe(b, newLock); err != nil {
 		return nil, err

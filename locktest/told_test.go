@@ -139,6 +139,23 @@ func TestKeptPlansAreRun(t *testing.T) {
 	}
 }
 
+func TestTheEnvironmentOverrules(t *testing.T) {
+	for name, text := range map[string]string{"HOLDFAST_SEED": "today", "HOLDFAST_DRAWN": "-1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(name, text)
+			if err := locktest.Inside(t, newRedislock, locktest.Only("none")); err == nil || !strings.Contains(err.Error(), name) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+	t.Setenv("HOLDFAST_SEED", "7")
+	t.Setenv("HOLDFAST_DRAWN", "2")
+	known := locktest.Known("drawn-2", "object", "it is run") // and holds, which tells that it was
+	if err := locktest.Inside(t, newRedislock, known, locktest.Only("drawn-"), locktest.Drawn(0)); err == nil || !strings.Contains(err.Error(), "drawn-2") {
+		t.Errorf("%v", err)
+	}
+}
+
 // useless never gets the lock.
 type useless struct{}
 
