@@ -26,7 +26,7 @@ type Strategy struct {
 
 // Strategies is the registry.
 func Strategies() []Strategy {
-	return []Strategy{uniform, pct}
+	return []Strategy{uniform, pct, exhaustive}
 }
 
 // FindStrategy returns the strategy of that name.

@@ -157,7 +157,7 @@ func (d *drawing) section(from, depth int) []plan.Step {
 	if d.mood.both && depth == 0 {
 		n = 0
 	}
-	lock := fmt.Sprintf("lock-%d", n+1)
+	lock := fmt.Sprintf("{lock}-%d", n+1) // in one Cluster slot, so that they are renewed together
 	if depth == 0 && d.oneIn(10, "rogue") {
 		return []plan.Step{{Do: plan.Unlock, Lock: lock, Regardless: true}}
 	}

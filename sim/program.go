@@ -101,6 +101,7 @@ func (t *thread) call(op history.Op, do func(id int64) subjects.Answer) subjects
 // called records the call of an operation, which answer is then to make.
 func (t *thread) called(op history.Op) int64 {
 	op.Client, op.Owner = t.client, t.owner
+	t.run.world.Mark(world.Called, op.Lock)
 	id := t.run.rec.Call(op)
 	t.run.mu.Lock()
 	defer t.run.mu.Unlock()
@@ -115,6 +116,7 @@ func (t *thread) answer(id int64, do func(id int64) subjects.Answer) subjects.An
 	a := do(id)
 	t.run.world.Pass(t.owner, t.client)
 	t.run.record(func() {
+		t.run.world.Mark(world.Returned, t.run.rec.Op(id).Lock)
 		t.run.rec.Return(id, a.Outcome, a.Value, a.Token, a.Err)
 		t.run.world.Returned(t.client, t.run.rec.Op(id))
 	})
@@ -185,6 +187,7 @@ func (t *thread) losses() {
 		select {
 		case <-h.lost:
 			h.told = true
+			t.run.world.Mark(world.Called, lock) // as an unlock, it ends a belief
 			t.run.rec.Event(history.Event{Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
 		default:
 		}

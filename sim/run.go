@@ -30,6 +30,9 @@ type Options struct {
 	Scenario string // for the history's header
 	// Ground is the world that it runs in; by default [world.Sim].
 	Ground world.Ground
+	// Order decides what happens first, instead of latencies; by default the plan's order, if it has
+	// one.
+	Order world.Orderer
 	// Sink gets every record as it becomes known, see [history.NewRecorder].
 	Sink func(record any)
 }
@@ -146,6 +149,9 @@ func (r *run) run(o Options) {
 	var err error
 	timed := *r.plan
 	timed.Timings = r.timings
+	if o.Order != nil {
+		timed.Order = []string{}
+	}
 	if r.world, err = world.New(o.Ground, &timed, o.Seed); err != nil {
 		r.failure = err
 		return
@@ -164,6 +170,11 @@ func (r *run) run(o Options) {
 	r.world.Record(r.rec)
 	var stop context.CancelFunc
 	r.ctx, stop = context.WithCancel(context.Background())
+	if o.Order != nil {
+		r.world.Order(o.Order)
+	} else if len(r.plan.Order) > 0 {
+		r.world.Order(world.Follow(r.plan.Order))
+	}
 	if err = r.open(); err != nil {
 		r.world.Fail(err)
 	}

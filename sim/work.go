@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/world"
 )
 
 // resource is what a lock protects: a number, which is no part of Redis and answers at once.
@@ -44,6 +45,7 @@ func (t *thread) read(lock string) int64 {
 	r := t.run
 	value := int64(0)
 	r.record(func() {
+		r.world.Mark(world.Read, lock)
 		id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Read})
 		r.mu.Lock()
 		value = r.resource(lock).value
@@ -59,6 +61,7 @@ func (t *thread) read(lock string) int64 {
 func (t *thread) write(lock string, value, token int64) {
 	r := t.run
 	r.record(func() {
+		r.world.Mark(world.Wrote, lock)
 		id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Write})
 		answer := r.put(lock, value, token)
 		r.rec.Return(id, answer, value, token, nil)

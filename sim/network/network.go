@@ -44,6 +44,7 @@ type Message struct {
 	Sent time.Time // when it was written
 	Due  time.Time // when it arrives, unless it is held up
 	Note any       // the world's own
+	Born int       // the world's own
 }
 
 // Link is one connection.
@@ -262,6 +263,21 @@ func (n *Network) Next() *Message {
 		}
 	}
 	return first
+}
+
+// Heads returns the first message of each queue that is not held up, in a stable order.
+func (n *Network) Heads() []*Message {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var heads []*Message
+	for _, l := range n.links {
+		for d, q := range l.queue {
+			if len(q) > 0 && n.blocked[l.Client][d] == 0 {
+				heads = append(heads, q[0])
+			}
+		}
+	}
+	return heads
 }
 
 // Deliver takes m, which Next returned, off its queue and has it arrive. It reports whether the

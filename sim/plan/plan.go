@@ -25,6 +25,9 @@ type Plan struct {
 	Groups  []Group  `json:"groups,omitempty"`  // locks that are made of others
 	Clients []Client `json:"clients"`
 	Faults  []Fault  `json:"faults,omitempty"`
+	// Order names what happens first of what could happen at one moment, where otherwise latencies
+	// decide; see "simrun explore -strategy exhaustive", which writes it.
+	Order []string `json:"order,omitempty"`
 }
 
 // Timings are the run's constants. Zero values stand for the defaults, which are Redisson's

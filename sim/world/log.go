@@ -57,6 +57,7 @@ func (w *World) settled(now time.Duration) {
 			}
 		}
 		for _, m := range s.net.Collect(w.start.Add(now)) {
+			m.Born = w.stepNumber()
 			switch {
 			case m.Kind != network.Data:
 			case m.Dir == network.ToServer:

@@ -13,6 +13,7 @@ type sleeper struct {
 	name   string // breaks ties
 	client string
 	cut    bool // interrupted while its client was paused
+	born   int  // how many steps there were when it began
 	woke   chan struct{}
 }
 
@@ -22,7 +23,10 @@ type sleeper struct {
 // A program of a paused client sleeps until the client goes on. If it is past its time then, it has
 // slept to the end, even if it was interrupted meanwhile: it may have looked before it was paused.
 func (w *World) Sleep(name, client string, jitter *rand.Rand, d time.Duration, interrupted <-chan struct{}) bool {
-	s := w.lie(name, client, d+time.Duration(jitter.Int64N(int64(time.Millisecond))))
+	if w.order == nil {
+		d += time.Duration(jitter.Int64N(int64(time.Millisecond)))
+	}
+	s := w.lie(name, client, d)
 	select {
 	case <-s.woke:
 		return true
@@ -51,7 +55,7 @@ func (w *World) Pass(name, client string) {
 // lie makes a sleeper.
 func (w *World) lie(name, client string, d time.Duration) *sleeper {
 	w.mu.Lock()
-	s := &sleeper{at: w.Now() + d, name: name, client: client, woke: make(chan struct{})}
+	s := &sleeper{at: w.Now() + d, name: name, client: client, born: w.stepNumber(), woke: make(chan struct{})}
 	w.sleepers = append(w.sleepers, s)
 	w.mu.Unlock()
 	w.Notify()

@@ -83,6 +83,7 @@ func (w *World) strike(s strike) {
 
 // begin has a fault strike now that strikes no messages.
 func (w *World) begin(s *struckFault) {
+	w.struckSome()
 	s.begun, s.record.From = true, w.Now()
 	s.kind.Begin(w, s.fault, s.record)
 	switch {
@@ -185,6 +186,7 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 	if !t.begun {
 		t.begun, t.record.From = true, w.Now()
 	}
+	w.struckSome()
 	t.record.To = w.Now()
 	if t.record.On == "" {
 		t.record.On = "request" // of any kind

@@ -45,6 +45,8 @@ type World struct {
 	// Operator has somebody force a lock free, by the lock's own means.
 	Operator func(lock string)
 
+	order *ordering // nil: latencies decide what happens first
+
 	mu       sync.Mutex // guards what follows, which programs touch
 	sleepers []*sleeper
 	returns  []returned
@@ -64,6 +66,9 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
 	latency := network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)}
+	if p.Order != nil {
+		latency = network.Latency{}
+	}
 	if t.Priorities != nil {
 		latency.Priorities, latency.Changes = true, t.Priorities.Changes
 	}
@@ -196,7 +201,12 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 		if over || w.Failure() != nil {
 			return
 		}
-		next := w.next()
+		next := event{}
+		if w.order != nil {
+			next = w.ordered(now)
+		} else {
+			next = w.next()
+		}
 		if next.happen == nil || next.at > ask {
 			next = event{at: ask, happen: func() {}}
 		}
@@ -224,6 +234,25 @@ func (w *World) await(d time.Duration) {
 
 // next returns what is due first; of a tie, keys expire first, then faults, programs, messages.
 func (w *World) next() event {
+	first := w.timed()
+	consider := func(at time.Duration, happen func()) {
+		if first.happen == nil || at < first.at {
+			first = event{at, happen}
+		}
+	}
+	if s, at := w.nextSleeper(); s != nil {
+		consider(max(at, w.roused+1), func() { w.rouse(s) })
+	}
+	for _, s := range w.servers {
+		if m := s.net.Next(); m != nil {
+			consider(max(m.Due.Sub(w.start), w.clear(s, m)), func() { w.deliver(s, m) })
+		}
+	}
+	return first
+}
+
+// timed returns the key that expires or the fault that begins or ends first.
+func (w *World) timed() event {
 	var first event
 	consider := func(at time.Duration, happen func()) {
 		if first.happen == nil || at < first.at {
@@ -236,14 +265,6 @@ func (w *World) next() event {
 	if len(w.faults) > 0 {
 		f := w.faults[0]
 		consider(f.at, func() { w.faults = w.faults[1:]; w.strike(f) })
-	}
-	if s, at := w.nextSleeper(); s != nil {
-		consider(max(at, w.roused+1), func() { w.rouse(s) })
-	}
-	for _, s := range w.servers {
-		if m := s.net.Next(); m != nil {
-			consider(max(m.Due.Sub(w.start), w.clear(s, m)), func() { w.deliver(s, m) })
-		}
 	}
 	return first
 }
@@ -285,6 +306,7 @@ func (w *World) Trace() (string, int) { return hex.EncodeToString(w.trace.Sum(ni
 // Nothing is recorded any more.
 func (w *World) Close(release func()) {
 	w.log.closed = true
+	w.order = nil
 	w.faults, w.watching = nil, nil
 	for _, s := range w.servers {
 		s.net.HealAll(w.start.Add(w.Now()))
