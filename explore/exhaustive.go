@@ -132,6 +132,17 @@ func oneMore(shard Shard, places map[nth]bool) []Shard {
 // longerThanLease is how long a fault lasts that lasts.
 const longerThanLease = 31 * time.Second
 
+// Pair is the plan that is taken apart unless another is named: two clients, each of which locks and
+// unlocks once.
+func Pair() *plan.Plan {
+	p := &plan.Plan{Version: plan.Version, Name: "pair"}
+	for _, name := range []string{"c1", "c2"} {
+		steps := []plan.Step{{Do: plan.Lock, Lock: "order:42"}, {Do: plan.Unlock, Lock: "order:42"}}
+		p.Clients = append(p.Clients, plan.Client{Name: name, Threads: []plan.Thread{{ID: 1, Steps: steps}}})
+	}
+	return p
+}
+
 // ExhaustiveFaults are the kinds that strike unless others are asked for.
 func ExhaustiveFaults() []string { return []string{"drop-message", "duplicate-message"} }
 

@@ -104,6 +104,7 @@ func addFound(list []Found, f Found) []Found {
 // Total is what came out of a search so far.
 type Total struct {
 	Report
+	Parts    int // shards
 	Coverage fault.Coverage
 	Visited  States
 }
@@ -118,7 +119,7 @@ func (t Total) Whole() Report {
 // Sum adds reports up. The order does not matter to what it returns, but for the samples.
 func Sum(all []Report) Total {
 	t := Total{Coverage: fault.Coverage{}, Visited: States{}}
-	t.Complete = true
+	t.Complete, t.Parts = true, len(all)
 	for _, r := range all {
 		t.Runs += r.Runs
 		t.Broken += r.Broken

@@ -31,6 +31,7 @@ type hunt struct {
 	fresh    bool
 	cancels  bool
 	mixed    bool
+	strikes  int
 	clients  int
 	sections int
 	config   explore.Config
@@ -52,6 +53,8 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.BoolVar(&h.mixed, "mixed", false, "re-entries may ask for another lease than the hold they are in, of locks that keep the longest")
 	f.IntVar(&h.clients, "clients", 3, "at most so `many` clients")
 	f.IntVar(&h.sections, "sections", 3, "at most so `many` critical sections of each thread, besides what is nested in them")
+	f.StringVar(&h.planFile, "plan", "", "`file` with the plan that -strategy exhaustive takes apart (default: two clients that lock and unlock)")
+	f.IntVar(&h.strikes, "strikes", 1, "at most so `many` faults, of -strategy exhaustive")
 	f.StringVar(&h.out, "out", defaultOut, "`folder` for what is found and how far the search is, or none")
 	f.BoolVar(&h.fresh, "fresh", false, "begin anew, rather than go on where the same search stopped")
 	f.BoolVar(&h.verbose, "v", false, "the whole coverage")
@@ -142,7 +145,33 @@ func parseHunt(args []string) (hunt, error) {
 		}
 	}
 	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scope}
+	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
+		return h, h.takeApart()
+	}
+	if h.planFile != "" {
+		return h, errors.New("-plan is for -strategy exhaustive; the others draw theirs")
+	}
 	return h, h.checkSubject()
+}
+
+// takeApart makes the configuration of a strategy that takes a plan apart. It has an end of its own.
+func (h *hunt) takeApart() error {
+	if h.strikes < 0 || h.strikes > 3 {
+		return fmt.Errorf("-strikes %d: from 0 to 3", h.strikes)
+	}
+	faults := h.config.Scope.Faults
+	if h.faults == everything {
+		faults = explore.ExhaustiveFaults()
+	}
+	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scenarios.Scope{Faults: faults}, Plan: explore.Pair(), Strikes: h.strikes}
+	if h.planFile == "" {
+		return h.checkSubject()
+	}
+	if err := h.readPlan(); err != nil {
+		return err
+	}
+	h.config.Plan = h.plan
+	return nil
 }
 
 // search searches one lock, keeps what it finds, and says what came out.
@@ -161,6 +190,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	total := h.runs
 	if total == 0 {
 		total = -1 // nobody knows
+	}
+	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
+		s.Runs, total = 0, -1
 	}
 	bar := newProgress(stderr, total)
 	s.Each = func(r explore.Report) {

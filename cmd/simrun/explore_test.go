@@ -85,6 +85,8 @@ func TestExploreRefusesBadUsage(t *testing.T) {
 		{"explore -for tomorrow", "-for"},
 		{"explore -clients 0", "from 1 to 50"},
 		{"explore 7", `stray argument "7"`},
+		{"explore -strategy exhaustive -strikes 9", "from 0 to 3"},
+		{"explore -plan x.json", "-plan is for -strategy exhaustive"},
 		{"mutants -only broken-acquire-nevr", "did you mean broken-acquire-never?"},
 		{"mutants -runs 0", "at least 1"},
 	} {
@@ -94,5 +96,29 @@ func TestExploreRefusesBadUsage(t *testing.T) {
 				t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 			}
 		})
+	}
+}
+
+func TestExploreSaysThatItSawAllOrders(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "ask.json")
+	text := `{"version":1,"name":"ask","clients":[{"name":"c1","threads":[{"id":1,"steps":[{"do":"isLocked","lock":"l"}]}]},
+		{"name":"c2","threads":[{"id":1,"steps":[{"do":"tryLock","lock":"l"}]}]}]}`
+	if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code := run(t, dir, "explore", "-strategy", "exhaustive", "-plan", file, "-strikes", "0", "-out", "none")
+	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "in 1 choices of faults, one of each class of equivalent ones: ALL there are") {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+	// Of a lock that is broken it finds the order that shows it, and the plan that it keeps shows it again.
+	stdout, _, code = run(t, dir, "explore", "-strategy", "exhaustive", "-subject", "broken-acquire-anyway", "-strikes", "0", "-first")
+	_, again, ok := strings.Cut(stdout, "    again   simrun ")
+	again, _, _ = strings.Cut(again, "\n")
+	if code != checker.ExitUnexpected || !ok {
+		t.Fatalf("exit code %d, stdout:\n%s", code, stdout)
+	}
+	if _, _, code := run(t, dir, strings.Fields(again)...); code != checker.ExitUnexpected {
+		t.Errorf("simrun %s: exit code %d", again, code)
 	}
 }

@@ -27,6 +27,14 @@ func (h hunt) tell(w io.Writer, t explore.Total, took time.Duration) {
 			t.Wall.Seconds()*1000/float64(t.Runs), t.Ops/t.Runs, t.Messages/t.Runs)
 	}
 	fmt.Fprintf(w, "\n  something broke in %d, for reasons that are not the lock's fault or documented in all but %d\n", t.Broken, t.Accused)
+	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
+		all := "ALL there are"
+		if !t.Complete {
+			all = "not all there are: the search was ended, or gave up"
+		}
+		fmt.Fprintf(w, "  %d orders in %d choices of faults, one of each class of equivalent ones: %s (%d runs besides were given up as equivalent)\n",
+			t.Runs, t.Parts, all, t.Blocked)
+	}
 	switch {
 	case t.Failed > 0:
 		fmt.Fprintf(w, "  the harness FAILED in %d\n", t.Failed)
