@@ -139,6 +139,9 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		return Cause{Class: ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
+	if before := l.owner(t.owner).tenure(t.from - 1); before != nil && t.belief != nil && t.belief.from < before.to {
+		return f.lostHold(l, t.owner, before.to) // what it believed to be one hold of several was the only one
+	}
 	return Cause{Class: Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
 }
 

@@ -228,3 +228,19 @@ func TestExclusionBrokenByADelayedCopy(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Whoever lost a hold without knowing, and took the lock once more, believes to hold it twice, and
+// gives it back with its first unlock.
+func TestExclusionBrokenByAnEarlierLoss(t *testing.T) {
+	s := newScript()
+	s.fault(expireKey, "", at(5), 0).Lock = job
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.event(history.Expire, at(5))
+	s.take("c1:1", at(8), at(8.002), 0)
+	s.op("c1:1", history.Unlock, at(9), at(9.1), history.Released).Executed = at(9.01)
+	s.take("c2:1", at(8.5), at(9.05), 0)
+	r := verdict(t, s).Result(Exclusion)
+	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != KeyLost || !r.Violations[0].Cause.Assumption {
+		t.Errorf("%+v", r)
+	}
+}

@@ -103,6 +103,10 @@ func (w *witness) call(a *act) bool {
 		w.beyond = true
 		w.broken(rule, fmt.Sprintf("%s: %s by %s (operation %d) ", w.l.name, op.Kind, op.Owner, op.ID)+fmt.Sprintf(format, args...), a, class)
 	}
+	told := Unexplained
+	if op.Repeats > 0 { // what it was told may be the answer to another copy
+		told = DoubleExecution
+	}
 	if a.again {
 		broken(AtMostOnce, DoubleExecution, "took effect once more at %s, having taken effect at %s", Stamp(a.at), Stamp(op.Executed))
 		w.repeat(a)
@@ -113,16 +117,16 @@ func (w *witness) call(a *act) bool {
 	}
 	switch {
 	case op.Outcome == history.Failed && changes(op.Answer):
-		broken(FailedIsVoid, Unexplained, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
+		broken(FailedIsVoid, told, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
 	case op.Outcome == history.Failed:
 		return false
 	case op.Uncertain() && op.Answer == history.OK:
 		return false // a question, and nobody knows what the answer said
 	case op.Uncertain():
 	case op.Executed > op.Return:
-		broken(WithinCall, Unexplained, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))
+		broken(WithinCall, told, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))
 	case op.Outcome != op.Answer:
-		broken(ToldTheTruth, Unexplained, "was told %s, but what the server did at %s was: %s", op.Outcome, Stamp(op.Executed), op.Answer)
+		broken(ToldTheTruth, told, "was told %s, but what the server did at %s was: %s", op.Outcome, Stamp(op.Executed), op.Answer)
 	}
 	return true
 }

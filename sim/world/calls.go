@@ -31,8 +31,9 @@ func WithCall(ctx context.Context, id int64) context.Context {
 }
 
 type calls struct {
-	inFlight map[string][]int64 // by client, server and words
-	owners   map[string]string  // owner -> client
+	inFlight map[string][]int64       // by client, server and words
+	begun    map[string]time.Duration // commands of no call that are in process, by the same: when they began
+	owners   map[string]string        // owner -> client
 	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
 	// call has given up, is not taken for a renewal.
@@ -81,10 +82,17 @@ func (h *callHook) turn(words []string) {
 // note records that a command is in process until the returned function is called.
 func (h *callHook) note(ctx context.Context, words []string) (done func()) {
 	id, ok := ctx.Value(callKey{}).(int64)
-	if !ok {
-		return func() {}
-	}
 	key := commandKey(h.client, h.server, words)
+	if !ok {
+		h.w.mu.Lock()
+		defer h.w.mu.Unlock()
+		h.w.calls.begun[key] = h.w.Now()
+		return func() {
+			h.w.mu.Lock()
+			defer h.w.mu.Unlock()
+			delete(h.w.calls.begun, key)
+		}
+	}
 	step := stepOf(h.w.rec.Op(id).Kind)
 	c := &h.w.calls
 	h.w.mu.Lock()
@@ -124,6 +132,14 @@ func (w *World) callOf(client string, s *server, args []string) int64 {
 	// If two calls say the same at once, such as two queries, they take turns.
 	w.calls.inFlight[key] = append(ids[1:len(ids):len(ids)], ids[0])
 	return ids[0]
+}
+
+// beganAt is when a command of no call that was just written began: before it is written go-redis
+// may have to connect.
+func (w *World) beganAt(client string, s *server, args []string) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls.begun[commandKey(client, s, args)]
 }
 
 func commandKey(client string, s *server, words []string) string {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -45,6 +46,8 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 	}
 	if effect {
 		w.log.did[call] = words
+	} else if answer == history.Busy {
+		w.log.refused[call] = now
 	}
 	if !effect && !known.Pending() && known.Evidence == history.Executed {
 		return true // a copy that came late, and did nothing
@@ -58,6 +61,18 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 		}
 	})
 	return true
+}
+
+// unaware looks at a call that was refused and said so, while an attempt of it was under way that the
+// server granted: it cannot have known. The lock deals with what comes, as with what comes later.
+func (w *World) unaware(op history.Op) {
+	refused, was := w.log.refused[op.ID]
+	if heard := w.log.heard[op.ID]; !was || op.Outcome != history.Busy || op.Answer != history.Acquired || heard < refused || heard > op.Executed {
+		return
+	}
+	w.rec.Add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: op.Kind, Lease: op.Lease, Watchdog: op.Watchdog, Aside: true,
+		Call: op.Call, Return: op.Executed, Outcome: history.Unknown, Evidence: history.Executed, Executed: op.Executed, Within: op.Within, Answer: op.Answer})
+	w.rec.Amend(op.ID, func(op *history.Op) { op.Executed, op.Answer = refused, history.Busy })
 }
 
 // measure notes the lease that a call has given to a group, which is not that of each member: they
@@ -113,7 +128,7 @@ func countOf(s history.KeyState, owner string) int64 {
 // unbidden records what a command did that belongs to no call: a renewal, or what a lock library
 // does behind its callers' backs.
 func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Duration) {
-	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: r.Sent, Evidence: history.Executed, Executed: now, Within: w.within}
+	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.since, r.Sent), Evidence: history.Executed, Executed: now, Within: w.within}
 	was, is := total(before), total(l.state)
 	switch {
 	case is < was:
@@ -189,6 +204,9 @@ func (w *World) answered(m *network.Message) {
 		return
 	}
 	now := w.Now()
+	if n.call != 0 && w.rec.Op(n.call).Pending() {
+		w.log.heard[n.call] = now
+	}
 	for _, r := range n.d.rows {
 		r.Got, r.done = now, true
 		for _, id := range r.ops {

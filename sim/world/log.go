@@ -2,6 +2,7 @@ package world
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"slices"
@@ -15,12 +16,15 @@ import (
 // serverLog is what the servers did: since one command arrives at a time, the difference that it
 // made to a lock's key can be told by looking before and after.
 type serverLog struct {
-	rows   []*row           // in order, kept until the reply arrived
-	taken  *network.Message // the reply that a client took last, still to be noted
-	sent   map[int64]bool   // calls that wrote a command
-	did    map[int64]string // the words of the command with which a call took effect
-	undid  map[int64]bool   // acquiring calls that have given back what they had taken
-	closed bool             // the history is closed
+	rows    []*row                   // in order, kept until the reply arrived
+	taken   *network.Message         // the reply that a client took last, still to be noted
+	sent    map[int64]bool           // calls that wrote a command
+	did     map[int64]string         // the words of the command with which a call took effect
+	refused map[int64]time.Duration  // acquiring calls, when the server refused them last
+	heard   map[int64]time.Duration  // calls that have not returned, when a reply reached them last
+	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
+	undid   map[int64]bool           // acquiring calls that have given back what they had taken
+	closed  bool                     // the history is closed
 }
 
 // delivery is one command at the server.
@@ -37,6 +41,12 @@ type row struct {
 	ops     []int64  // the operations recorded for it, if it belongs to no call
 	refused bool     // the server answered with an error
 	done    bool
+	since   time.Duration // when its client began it, if that is known
+}
+
+// sameScript names a command by its client and what it gives its script.
+func sameScript(m *network.Message) string {
+	return m.Link.Client + "\x00" + strings.Join(m.Args[min(2, len(m.Args)):], "\x00")
 }
 
 // settled is called when all is at rest: it notes the last event, be it a reply that was taken or a
@@ -77,6 +87,9 @@ func (w *World) written(s *server, m *network.Message) *note {
 	n := &note{server: s, call: w.callOf(m.Link.Client, s, m.Args), locks: w.locksIn(s, m.Args[1:])}
 	if n.call != 0 {
 		w.log.sent[n.call] = true
+	}
+	if n.call == 0 {
+		n.began = w.beganAt(m.Link.Client, s, m.Args)
 	}
 	n.step = w.step(m.Args, n.call, w.names(s, m.Args))
 	return n
@@ -150,6 +163,12 @@ func (w *World) arriving(m *network.Message) {
 		d.rows = []*row{{Served: base}}
 	}
 	n.server.scene = d
+	if n.call == 0 {
+		for _, r := range d.rows {
+			r.since = cmp.Or(w.log.unknown[sameScript(m)], n.began)
+		}
+		delete(w.log.unknown, sameScript(m))
+	}
 	if strings.EqualFold(m.Args[0], "eval") {
 		n.server.knows[scriptDigest(m.Args)] = true
 	}
@@ -176,6 +195,8 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 			was := l.state
 			l.state = l.whole()
 			switch {
+			case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
+				w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
 			case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
 			case call != 0 && w.rec.Op(call).Lock == l.name && w.testify(call, strings.Join(d.message.Args[2:], " "), was, l.state, now):
 				if !l.simple() {
@@ -271,6 +292,7 @@ func (w *World) Finish(calls []history.Op) {
 	w.flush(true)
 	w.endFaults()
 	for _, op := range calls {
+		w.unaware(op)
 		if op.Evidence != history.NoEvidence {
 			continue
 		}

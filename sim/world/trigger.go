@@ -20,6 +20,7 @@ type note struct {
 	counted bool          // triggers have seen it
 	struck  []int         // faults that struck it
 	waiting time.Duration // since when the server keeps it: a WAIT
+	began   time.Duration // of a command of no call: when its client began it, if that is known
 	d       *delivery     // of a reply: what it answers
 }
 

@@ -93,9 +93,10 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 		w.servers = append(w.servers, s)
 	}
 	w.locksOf(p)
-	w.calls = calls{inFlight: map[string][]int64{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
+	w.calls = calls{inFlight: map[string][]int64{}, begun: map[string]time.Duration{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
-	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{}}
+	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{},
+		refused: map[int64]time.Duration{}, heard: map[int64]time.Duration{}, unknown: map[string]time.Duration{}}
 	w.schedule(p.Faults)
 	w.Begin()
 	return w, nil
