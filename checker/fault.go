@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,6 +145,11 @@ func faultText(fault *history.Fault) string {
 		return fmt.Sprintf("the fault %s struck", fault.Kind)
 	}
 	return fmt.Sprintf("the fault %s struck %s", fault.Kind, target)
+}
+
+// onMessages lists the faults that struck messages of a client.
+func (f *facts) onMessages(client, lock string, from, to time.Duration) []int {
+	return slices.DeleteFunc(f.strikes(client, lock, from, to, anyKind), func(i int) bool { return !f.onMessage(i) })
 }
 
 // onMessage reports whether a fault struck messages.

@@ -124,6 +124,8 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 			c := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
 			if faults := f.strikes(first.Client, l.name, g.from-f.prompt(), from+f.prompt(), concernsCalls); len(faults) > 0 {
 				c = Cause{Class: LostMessage, Faults: faults, Text: "at that time " + f.describeAll(faults)}
+			} else if faults := f.onMessages(first.Client, l.name, first.Call, from); len(faults) > 0 {
+				c = Cause{Class: LostMessage, Faults: faults, Text: "while it waited " + f.describeAll(faults)}
 			}
 			return Violation{
 				Rule: FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,

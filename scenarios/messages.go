@@ -122,6 +122,27 @@ var subscribeRace = Scenario{
 	Breaks: nothing,
 }
 
+var closedConnections = Scenario{
+	Name:  "closed-connections",
+	Title: "the connections of a holder and of a waiter are reset",
+	Story: "All connections of c1, who holds the lock, and of c2, who waits, are reset at 5 s, and c1's again in the middle of its " +
+		"unlock. go-redis connects anew, c2's subscription is made anew and c2 tries once, in case a release fell into the gap. " +
+		"The unlock is sent again if its answer was lost; nobody is told anything else than what happened.",
+	Source: "Redisson RedissonLockTest, on reconnection",
+	Plan: func(uint64) *plan.Plan {
+		return story("closed-connections",
+			[]plan.Fault{
+				{Kind: "close-connection", Client: "c1", From: at(5)},
+				{Kind: "close-connection", Client: "c2", From: at(5)},
+				{Kind: "close-connection", Client: "c1", When: &plan.Trigger{Request: plan.Release}},
+			},
+			client("c1", 0, lock(), work(15*time.Second), unlock()),
+			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
+		)
+	},
+	Breaks: nothing,
+}
+
 var sameOwnerRetry = Scenario{
 	Name:  "same-owner-retry",
 	Title: "the reply of a lock is lost, the application gets an error and locks again: one hold too many",

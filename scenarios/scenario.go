@@ -45,6 +45,7 @@ func All() []Scenario {
 		delayedDuplicateUnlock,
 		lostUnlockMessage,
 		subscribeRace,
+		closedConnections,
 		immortalWatchdog,
 		renewalOutlivesUnlock,
 		renewalError,
@@ -79,6 +80,12 @@ func All() []Scenario {
 		sharedHandle,
 		fenceReset,
 		redisDown,
+		sweepDrop,
+		sweepDelay,
+		sweepDuplicate,
+		sweepReorder,
+		sweepError,
+		sweepSlow,
 	}
 }
 

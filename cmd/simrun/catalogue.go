@@ -22,6 +22,20 @@ ended as the table says, broken guarantees that are expected to break included.
 
 `
 
+const coverageHead = `
+## Fault coverage
+
+What the scenarios together reach, which a test demands: on which steps of the protocol each kind strikes, and in brackets
+what the call is told that it strikes there; "none" where it strikes no call, as at a time, or on a renewal or a subscription.
+What is missing cannot be: a call whose message comes twice or is overtaken is answered all the same, one that the server
+refuses knows that it has failed, and a request that is refused or slow has no reply to strike. Kinds
+that strike no message strike at a time; tied to a step by "when" they do the same. "simrun -scenario all -v" counts what
+a batch reached.
+
+| kind | steps (outcomes) |
+|---|---|
+`
+
 // catalogue writes docs/scenarios.md.
 func catalogue(w io.Writer) {
 	fmt.Fprint(w, catalogueHead)
@@ -56,6 +70,24 @@ func catalogue(w io.Writer) {
 	fmt.Fprint(w, "\n## Kinds of faults\n\nWhat a plan can name; [plans.md](plans.md) says how.\n\n| kind | what it does |\n|---|---|\n")
 	for _, k := range fault.Kinds() {
 		fmt.Fprintf(w, "| %s | %s |\n", k.Name, k.About)
+	}
+	fmt.Fprint(w, coverageHead)
+	for _, k := range fault.Kinds() {
+		var steps []string
+		outcomes := map[string][]string{}
+		for _, c := range fault.Reachable() {
+			if c.Kind != k.Name {
+				continue
+			}
+			if outcomes[c.On] == nil {
+				steps = append(steps, c.On)
+			}
+			outcomes[c.On] = append(outcomes[c.On], c.Outcome)
+		}
+		for i, on := range steps {
+			steps[i] = fmt.Sprintf("%s (%s)", on, strings.Join(outcomes[on], ", "))
+		}
+		fmt.Fprintf(w, "| %s | %s |\n", k.Name, strings.Join(steps, "; "))
 	}
 }
 

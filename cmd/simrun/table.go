@@ -58,7 +58,7 @@ func matrix(w io.Writer, runs []reports.Summary) {
 	fmt.Fprintln(w)
 }
 
-// covered prints how faults struck, and on which steps none did that could.
+// covered prints how faults struck, and how none did that could.
 func covered(w io.Writer, c fault.Coverage, verbose bool) {
 	if len(c) == 0 {
 		return
@@ -69,14 +69,13 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 			fmt.Fprintf(w, "  %-18s %-32s %-12s %d\n", n.Kind, n.On, n.Outcome, n.Times)
 		}
 	}
-	steps := fault.Steps()
-	never := c.Unreached()
-	fmt.Fprintf(w, "faults struck %d %s, in %d ways (kind, step, outcome); of %d steps on which a kind can strike, %d were not reached\n",
-		times, plural("time", times), len(c), len(steps), len(never))
+	can, never := fault.Reachable(), c.Missing()
+	fmt.Fprintf(w, "faults struck %d %s, in %d ways (kind, step, outcome); of the %d that the catalogue has to reach, %d were not reached\n",
+		times, plural("time", times), len(c), len(can), len(never))
 	if !verbose {
 		return
 	}
-	for _, s := range never {
-		fmt.Fprintf(w, "  never: %s on %s\n", s.Kind, s.On)
+	for _, n := range never {
+		fmt.Fprintf(w, "  never: %s on %s, outcome %s\n", n.Kind, n.On, n.Outcome)
 	}
 }

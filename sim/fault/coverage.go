@@ -3,6 +3,7 @@ package fault
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -74,13 +75,44 @@ func Steps() []Step {
 	return steps
 }
 
-// Unreached lists the steps on which no fault of a kind that could struck.
-func (c Coverage) Unreached() []Step {
-	reached := map[Step]bool{}
-	for cell := range c {
-		reached[Step{cell.Kind, cell.On}] = true
+// Reachable lists the cells that some plan can reach: for each of [Steps] what the call may be told
+// that was struck there. It leaves out what cannot be:
+//
+//   - A renewal, a subscription and a message that tells a release belong to no call, and a fault at
+//     a time strikes none.
+//   - A call whose message comes twice, or is overtaken, is answered all the same: it ends neither
+//     unknown nor failed. One whose message is lost, or much too late, ends unknown if it is not
+//     sent again; the server's refusal is an answer, so that it has failed.
+//   - A refused request (server-error) and one that is slow to be executed have no reply to strike.
+func Reachable() []Cell {
+	var cells []Cell
+	for _, s := range Steps() {
+		k, _ := Find(s.Kind)
+		_, what, _ := strings.Cut(s.On, " ")
+		outcomes := []history.Outcome{"none"}
+		switch what {
+		case "acquire":
+			outcomes = []history.Outcome{history.Acquired, history.Busy}
+		case "release":
+			outcomes = []history.Outcome{history.Released, history.Decremented, history.NotHeld}
+		}
+		switch {
+		case what != "acquire" && what != "release":
+		case k.Needs.Error:
+			outcomes = append(outcomes, history.Failed)
+		case k.Name != "duplicate-message" && k.Name != "reorder-message":
+			outcomes = append(outcomes, history.Unknown)
+		}
+		for _, o := range outcomes {
+			cells = append(cells, Cell{s.Kind, s.On, string(o)})
+		}
 	}
-	return slices.DeleteFunc(Steps(), func(s Step) bool { return reached[s] })
+	return cells
+}
+
+// Missing lists the cells that can be reached and were not.
+func (c Coverage) Missing() []Cell {
+	return slices.DeleteFunc(Reachable(), func(cell Cell) bool { return c[cell] > 0 })
 }
 
 // Count is how often a cell was reached.
