@@ -122,7 +122,7 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 	case o.status == Broken && second == Holds:
 		o.note = "from what the clients were told alone it could not be seen"
 		if !beyond && fitsPorcupine(l) && askPorcupine(ctx, f, l, asExecuted) == porcupine.Ok {
-			o.disagree = fmt.Sprintf("the checkers disagree on %s: replaying the server's order breaks a rule, but porcupine accepts the same order", l.name)
+			o.disagree = fmt.Sprintf("the checkers disagree on %s: replaying the server's order breaks a rule (%s), but porcupine accepts the same order", l.name, o.violations.first[0].Text)
 		}
 	}
 	return o

@@ -59,6 +59,9 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 		return nil, err
 	}
 	for _, sc := range scenarios.All() {
+		if sc.Sweep {
+			continue
+		}
 		p, why := sc.For(o.seed, s.subject.Can)
 		judge := checker.Options{Unpredicted: true, Expect: checker.Expectation{}}
 		for _, g := range sc.Always() {

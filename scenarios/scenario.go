@@ -15,6 +15,9 @@ type Scenario struct {
 	Source string // issue, paper, test, or seed it comes from
 	// Reentry says what its re-entries are to a lock that is not reentrant.
 	Reentry Reentry
+	// Sweep says that it is many stories at once, to reach every step of the protocol. It foretells
+	// how our own locks fare; of another's weaknesses it would tell all at once, and excuse none.
+	Sweep bool
 	// Plan makes the run. Equal seeds give equal plans; most stories ignore the seed, which then
 	// decides only latencies and the small waits of programs.
 	Plan func(seed uint64) *plan.Plan

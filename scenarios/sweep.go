@@ -19,6 +19,7 @@ func sweeps(kind, title, does, ends string, by, long time.Duration, breaks func(
 	return Scenario{
 		Name:  name,
 		Title: title + ", on every step of the protocol",
+		Sweep: true,
 		Story: "Many small stories side by side, each with a lock and clients of its own: an acquire that is granted, one that is " +
 			"refused, one of a client that sends nothing again; an unlock that gives back the last hold, one that leaves a hold, one " +
 			"of who holds nothing, one of a client that sends nothing again; a renewal; a subscription, and the message that tells a " +

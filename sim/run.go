@@ -123,7 +123,8 @@ type run struct {
 
 	threads    []*thread
 	locks      []string
-	operations int64           // of the operator
+	operator   process         // that faults act through, once one did
+	operations int64           // of it
 	ctx        context.Context // of all calls; it ends with the run
 	closing    sync.RWMutex    // held for reading by whoever records
 	over       atomic.Bool     // the history is closed: nothing may be recorded any more
@@ -292,16 +293,19 @@ const operator = "operator"
 
 // operate has an operator force a lock free, by the lock's own means.
 func (r *run) operate(lock string) {
-	rdb := r.world.Redis(operator, "", true)
 	first := r.plan.ServerNames()[0]
-	client, err := r.connect(operator, first, rdb)
-	r.clients = append(r.clients, openClient{client, rdb})
-	if err != nil {
-		r.world.Fail(err)
-		return
+	if r.operator == nil { // one for all faults: a second of its name would number its requests like the first
+		rdb := r.world.Redis(operator, "", true)
+		client, err := r.connect(operator, first, rdb)
+		r.clients = append(r.clients, openClient{client, rdb})
+		if err != nil {
+			r.world.Fail(err)
+			return
+		}
+		r.operator = process{first: {client, rdb}}
 	}
 	r.operations++
-	t := newThread(r, operator, process{first: {client, rdb}}, plan.Thread{ID: r.operations})
+	t := newThread(r, operator, r.operator, plan.Thread{ID: r.operations})
 	r.world.OwnerNamed(t.owner, operator)
 	r.started(operator)
 	await := t.forcing(lock) // here and now, or it would race with the fault's own record

@@ -143,6 +143,11 @@ func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Dura
 	case r.Step == history.StepRenew:
 		w.renewals(l, before, r, op)
 		return
+	case is > 0 && l.state.Deadline != before.Deadline && countOf(l.state, r.Owner) > 0:
+		// What settles an unanswered call may only set its owner's lease anew.
+		w.rec.Event(history.Event{At: now, Within: w.within, Kind: history.ForceTTL, Lock: l.name, Deadline: l.state.Deadline,
+			Note: "by the lock, for " + r.Owner})
+		return
 	default:
 		return
 	}
