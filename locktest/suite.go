@@ -58,10 +58,7 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 	if err := s.probe(b, newLock); err != nil {
 		return nil, err
 	}
-	for _, sc := range scenarios.All() {
-		if sc.Sweep {
-			continue
-		}
+	for _, sc := range scenarios.Stories() {
 		p, why := sc.For(o.seed, s.subject.Can)
 		judge := checker.Options{Unpredicted: true, Expect: checker.Expectation{}}
 		for _, g := range sc.Always() {

@@ -92,6 +92,11 @@ func All() []Scenario {
 	}
 }
 
+// Stories are all that tell a single story: what any lock can be held to.
+func Stories() []Scenario {
+	return slices.DeleteFunc(All(), func(s Scenario) bool { return s.Sweep })
+}
+
 // Find returns the scenario of that name.
 func Find(name string) (Scenario, bool) {
 	i := slices.IndexFunc(All(), func(s Scenario) bool { return s.Name == name })
