@@ -24,9 +24,9 @@ var differs = map[string]map[string]string{
 	},
 	"miniredis": {
 		"sweep-reorder-message": closeRace,
-		"failover-async":      "miniredis has no replicas",
-		"failover-wait":       "miniredis has no replicas",
-		"failover-old-holder": "miniredis has no replicas",
+		"failover-async":        "miniredis has no replicas",
+		"failover-wait":         "miniredis has no replicas",
+		"failover-old-holder":   "miniredis has no replicas",
 	},
 }
 
