@@ -40,7 +40,6 @@ var someStories = []string{"watchdog-death", "lost-unlock-reply-reentrant", "res
 // redis-server. All of them take minutes and a machine that has nothing else to do, so that they are
 // for HOLDFAST_WORLDS=all.
 func TestWorldsAgree(t *testing.T) {
-	const timescale = 1.0 / 10
 	names := someStories
 	if os.Getenv("HOLDFAST_WORLDS") == "all" {
 		names = scenarios.Names()
@@ -48,29 +47,35 @@ func TestWorldsAgree(t *testing.T) {
 		t.Skip("it takes real time")
 	}
 	for _, c := range []struct {
-		ground   func() world.Ground
+		ground   func(timescale float64) world.Ground
 		subjects []string
 	}{
-		{func() world.Ground { return world.Miniredis(timescale) }, []string{"rlock-latch"}},
-		{func() world.Ground { return world.Redis(timescale) }, []string{"rlock-latch", "rlock-hardened"}},
+		{world.Miniredis, []string{"rlock-latch"}},
+		{world.Redis, []string{"rlock-latch", "rlock-hardened"}},
 	} {
-		t.Run(c.ground().Name, func(t *testing.T) {
-			if c.ground().Name == "redis" {
+		name := c.ground(1).Name
+		t.Run(name, func(t *testing.T) {
+			if name == "redis" {
 				needRedis(t)
 			}
-			for _, name := range names {
+			for _, scenario := range names {
+				if differs[name][scenario] != "" {
+					continue
+				}
 				for _, subject := range c.subjects {
-					t.Run(name+"/"+subject, func(t *testing.T) { agrees(t, c.ground(), name, subject) })
+					t.Run(scenario+"/"+subject, func(t *testing.T) { agrees(t, c.ground, scenario, subject) })
 				}
 			}
 		})
 	}
 }
 
-func agrees(t *testing.T, g world.Ground, name, subjectName string) {
-	if why := differs[g.Name][name]; why != "" {
-		t.Skip(why)
-	}
+// timescales are those at which a story is told until one was fast enough for the machine: when a
+// busy one was late, that was another story than the plan's, and it is told anew, slower. Lateness is
+// measured, and has nothing to do with what came of the story.
+var timescales = []float64{1. / 10, 1. / 10, 1. / 5, 1. / 2, 1}
+
+func agrees(t *testing.T, ground func(timescale float64) world.Ground, name, subjectName string) {
 	scenario, _ := scenarios.Find(name)
 	subject, _ := subjects.Find(subjectName)
 	judge := func(b *bubble.Bubbles, g world.Ground) (found map[checker.Guarantee]string, late time.Duration) {
@@ -89,19 +94,18 @@ func agrees(t *testing.T, g world.Ground, name, subjectName string) {
 	}
 	want, _ := judge(bubble.In(t), world.Sim())
 	t.Parallel() // from here on it waits more than it works
-	for range 6 {
+	for _, timescale := range timescales {
+		g := ground(timescale)
 		got, late := judge(nil, g)
 		if maps.Equal(got, want) {
 			return
 		}
-		// When the machine was late, that was another story than the plan's, and it is void. Lateness
-		// is measured, and has nothing to do with what came of it.
 		if late <= sim.Punctual {
-			t.Fatalf("in sim %v, in %s %v", want, g.Name, got)
+			t.Fatalf("in sim %v, in %s %v, with the machine as much as %v late", want, g.Name, got, late)
 		}
-		t.Logf("void: the machine was as much as %v late, in the plan's time: %v", late, got)
+		t.Logf("void: at timescale %v the machine was as much as %v late, in the plan's time: %v", timescale, late, got)
 	}
-	t.Skip("the machine is too busy to tell")
+	t.Error("the machine is too busy to tell, even at full length")
 }
 
 func needRedis(t *testing.T) {
