@@ -45,11 +45,11 @@ func (m *mistake) ForceRelease(ctx context.Context) subjects.Answer {
 
 // wrong makes an adapter from a function that fills in the mistake.
 func wrong(name, about, caughtBy string, fill func(m *mistake, lock string, e *env)) Lock {
-	return hunted(adapter(name, about, caughtBy, func(l subjects.Lock, lock string, e *env) subjects.Lock {
+	return adapter(name, about, caughtBy, func(l subjects.Lock, lock string, e *env) subjects.Lock {
 		m := &mistake{Lock: l}
 		fill(m, lock, e)
 		return m
-	}))
+	})
 }
 
 // inClients are mistakes of the client's side.
@@ -82,7 +82,7 @@ func inClients() []Lock {
 				return a
 			}
 		}),
-		wrong("unlock-all", "one unlock gives all holds back", "object", func(m *mistake, _ string, _ *env) {
+		wrong("unlock-all", "one unlock gives all holds back", "exclusion", func(m *mistake, _ string, _ *env) {
 			m.release = func(ctx context.Context, owner string) subjects.Answer {
 				a := m.Lock.Release(ctx, owner)
 				for a.Outcome == history.Decremented {
@@ -117,7 +117,7 @@ func inClients() []Lock {
 				return m.Lock.Acquire(ctx, owner, r)
 			}
 		}),
-		wrong("lease-for-all", "a lock without a lease gets one of ten seconds, and no watchdog", "watchdog", func(m *mistake, _ string, _ *env) {
+		wrong("lease-for-all", "a lock without a lease gets one of ten seconds, and no watchdog", "object", func(m *mistake, _ string, _ *env) {
 			m.acquire = func(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
 				if r.Lease == 0 {
 					r.Lease = 10 * time.Second
@@ -195,7 +195,7 @@ func timed(name, about string, when func(n int, d time.Duration) (time.Duration,
 		e.Scheduler = &clock{Scheduler: e.Scheduler, when: when}
 		return open(e)
 	}
-	return hunted(Lock{Subject: s, Sound: base, CaughtBy: "watchdog"})
+	return Lock{Subject: s, Sound: base, CaughtBy: "watchdog"}
 }
 
 type clock struct {

@@ -2,7 +2,7 @@
 // realistic mistake, of generation latch unless the mistake needs another. A checker that has never
 // been seen to refuse one of them is not tested.
 //
-// Mistakes in scripts are made on the way to the server ([edit]): the lock itself is as shipped.
+// Mistakes in scripts are made on the way to the server, in a client between ([edit]): the lock itself is as shipped.
 // Others are made in an adapter around it. It must not know how a lock is judged; what must catch
 // each mistake is said by name.
 //
@@ -11,6 +11,7 @@ package broken
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +28,6 @@ type Lock struct {
 	subjects.Subject
 	Sound    string // the subject that the mistake was made in
 	CaughtBy string // the guarantee that must be found broken
-	Hunted   bool   // the one story of this package's test may not show it: exploration must
 }
 
 // All returns the broken locks.
@@ -90,6 +90,7 @@ func named(base, name, about string) subjects.Subject {
 		panic("no " + base)
 	}
 	s.Name, s.About = "broken-"+name, about
+	s.Groups = nil // mistakes are made in single locks
 	return s
 }
 
@@ -102,20 +103,26 @@ func scriptOf(base, name, about, caughtBy, old, new string) Lock {
 	s := named(base, name, about)
 	open := s.Open
 	s.Open = func(e subjects.Env) (subjects.Client, error) {
-		e.Redis = &edit{UniversalClient: e.Redis, old: old, new: new, sources: map[string]string{}}
+		made := &edit{inner: e.Redis, old: old, new: new, sources: map[string]string{}}
+		shell := redis.NewClient(e.Redis.(*redis.Client).Options())
+		shell.AddHook(made)
+		e.Redis = shell
 		c, err := open(e)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, shell.Close())
 		}
-		return &checkedClient{c, e.Redis.(*edit)}, nil
+		return &checkedClient{c, shell, made}, nil
 	}
 	return Lock{Subject: s, Sound: base, CaughtBy: caughtBy}
 }
 
-// edit sends scripts with a part replaced. A script is known by its source once it was sent whole,
-// which happens first, since the server never gets to know it by its digest.
+// edit is the hook of a client that hands its commands on to another, scripts with a part replaced.
+// So the lock sees a client as any other, not a wrapped one, of which it could not know whether it
+// has a single server behind it; and the world sees the commands that are sent. A script is known by
+// its source once it was sent whole, which happens first, since the server never gets to know it by
+// its digest.
 type edit struct {
-	redis.UniversalClient
+	inner    redis.UniversalClient
 	old, new string
 
 	mu      sync.Mutex
@@ -123,15 +130,36 @@ type edit struct {
 	applied bool
 }
 
-// Process edits a script's source; all else is as it was.
-func (e *edit) Process(ctx context.Context, cmd redis.Cmder) error {
+func (e *edit) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (e *edit) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		e.edit(cmd)
+		return e.inner.Process(ctx, cmd)
+	}
+}
+
+func (e *edit) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		_, err := e.inner.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, cmd := range cmds {
+				e.edit(cmd)
+				_ = p.Process(ctx, cmd) // only queues it
+			}
+			return nil
+		})
+		return err
+	}
+}
+
+// edit edits a script's source; all else is as it was.
+func (e *edit) edit(cmd redis.Cmder) {
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	args := cmd.Args()
 	switch args[0] {
 	case "evalsha":
-
-		known := args[1].(string)
-		if source, ok := e.sources[known]; ok {
+		if source, ok := e.sources[args[1].(string)]; ok {
 			args[0], args[1] = "eval", source
 		}
 	case "eval":
@@ -139,12 +167,10 @@ func (e *edit) Process(ctx context.Context, cmd redis.Cmder) error {
 		if strings.Contains(source, e.old) {
 			e.applied = true
 		}
-		source = strings.Replace(source, e.old, e.new, 1)
-		e.sources[digest(args[1].(string))] = source
-		args[1] = source
+		edited := strings.Replace(source, e.old, e.new, 1)
+		e.sources[digest(source)] = edited
+		args[1] = edited
 	}
-	e.mu.Unlock()
-	return e.UniversalClient.Process(ctx, cmd)
 }
 
 func digest(source string) string { return redis.NewScript(source).Hash() }
@@ -159,8 +185,11 @@ func (e *edit) Applied() bool {
 // checkedClient shows whether its mistake was made.
 type checkedClient struct {
 	subjects.Client
-	edit *edit
+	shell *redis.Client
+	edit  *edit
 }
+
+func (c *checkedClient) Close() error { return errors.Join(c.Client.Close(), c.shell.Close()) }
 
 // Applied reports whether a client of a [Lock] has made its mistake; one that is made nowhere proves
 // nothing.

@@ -8,18 +8,18 @@ func inScripts() []Lock {
 		lease   = "redis.call('pexpire', KEYS[1], ARGV[1])\n  return nil"
 	)
 	return []Lock{
-		hunted(script("latch-not-read", "a re-sent unlock does not look for the first answer", "object",
-			"if answer then\n  return tonumber(answer)\nend\n", "")),
-		hunted(script("latch-not-set", "the last unlock does not remember its answer", "object",
-			"redis.call('set', KEYS[3], 1, 'px', ARGV[4])\n", "")),
-		hunted(script("latch-not-set-partly", "a partial unlock does not remember its answer, and a copy of it counts again", "object",
-			"  redis.call('set', KEYS[3], 0, 'px', ARGV[4])\n", "")),
+		script("latch-not-read", "a re-sent unlock does not look for the first answer", "object",
+			"if answer then\n  return tonumber(answer)\nend\n", ""),
+		script("latch-not-set", "the last unlock does not remember its answer", "object",
+			"redis.call('set', KEYS[3], 1, 'px', ARGV[4])\n", ""),
+		script("latch-not-set-partly", "a partial unlock does not remember its answer, and a copy of it counts again", "object",
+			"  redis.call('set', KEYS[3], 0, 'px', ARGV[4])\n", ""),
 		script("unlock-says-released", "a partial unlock says that the lock is free", "object",
 			"  return 0\nend\nredis.call('del'", "  return 1\nend\nredis.call('del'"),
-		hunted(script("unlock-other-channel", "the release is published where nobody listens", "liveness",
-			publish, "redis.call('publish', KEYS[1], ARGV[1])\n")),
-		hunted(script("unlock-other-message", "the release is published with a message that nobody knows", "liveness",
-			publish, "redis.call('publish', KEYS[2], '7')\n")),
+		script("unlock-other-channel", "the release is published where nobody listens", "liveness",
+			publish, "redis.call('publish', KEYS[1], ARGV[1])\n"),
+		script("unlock-other-message", "the release is published with a message that nobody knows", "liveness",
+			publish, "redis.call('publish', KEYS[2], '7')\n"),
 		script("unlock-never-last", "the last unlock counts to 0 and goes on holding", "object",
 			"redis.call('hincrby', KEYS[1], ARGV[3], -1) > 0", "redis.call('hincrby', KEYS[1], ARGV[3], -1) >= 0"),
 		script("unlock-one-too-soon", "the last unlock but one frees the lock", "object",
@@ -34,14 +34,14 @@ func inScripts() []Lock {
 			lease, "redis.call('pexpire', KEYS[1], ARGV[1] * 2)\n  return nil"),
 		script("reentry-endless", "a re-entry takes the time to live away", "object",
 			lease, "redis.call('pexpire', KEYS[1], ARGV[1])\n  if redis.call('hget', KEYS[1], ARGV[2]) ~= '1' then\n    redis.call('persist', KEYS[1])\n  end\n  return nil"),
-		hunted(script("renew-first-for-all", "renewal of several locks renews the first one again and again", "watchdog",
-			"    redis.call('pexpire', KEYS[i], ARGV[1])\n", "    redis.call('pexpire', KEYS[1], ARGV[1])\n")),
-		hunted(script("renew-first-only", "renewal of several locks leaves all out but the first", "watchdog",
-			"for i = 1, #KEYS do", "for i = 1, 1 do")),
+		script("renew-first-for-all", "renewal of several locks renews the first one again and again", "watchdog",
+			"    redis.call('pexpire', KEYS[i], ARGV[1])\n", "    redis.call('pexpire', KEYS[1], ARGV[1])\n"),
+		script("renew-first-only", "renewal of several locks leaves all out but the first", "watchdog",
+			"for i = 1, #KEYS do", "for i = 1, 1 do"),
 		script("renew-short", "renewal sets a third of the lease", "object",
 			"redis.call('pexpire', KEYS[i], ARGV[1])", "redis.call('pexpire', KEYS[i], math.floor(ARGV[1] / 3))"),
-		hunted(script("renew-says-no", "renewal works, and says that it did not", "watchdog",
-			"    answers[i] = 1\n", "    answers[i] = 0\n")),
+		script("renew-says-no", "renewal works, and says that it did not", "watchdog",
+			"    answers[i] = 1\n", "    answers[i] = 0\n"),
 	}
 }
 
@@ -49,33 +49,27 @@ func inScripts() []Lock {
 func inHardened() []Lock {
 	const hardened = "rlock-hardened"
 	return []Lock{
-		hunted(scriptOf(hardened, "acquire-not-remembered", "acquire does not look for what it answered a copy", "object",
-			"local old = call('set', KEYS[3], ARGV[3] .. answer, 'px', memory, 'get')", "local old = false")),
-		hunted(scriptOf(hardened, "release-not-remembered", "unlock does not look for what it answered a copy", "object",
-			"local old = call('set', KEYS[3], ARGV[2] .. answer, 'px', ARGV[3], 'get')", "local old = false")),
-		hunted(scriptOf(hardened, "late-acquire-taken", "a copy of an acquire that comes after a later request is taken for new", "object",
-			"if old and old >= ARGV[3] then", "if old and string.sub(old, 1, 16) == ARGV[3] then")),
-		hunted(scriptOf(hardened, "late-release-taken", "a copy of an unlock that comes after a later request is taken for new", "object",
-			"if old and old >= ARGV[2] then", "if old and string.sub(old, 1, 16) == ARGV[2] then")),
-		hunted(scriptOf(hardened, "reentry-shortens", "a re-entry with a shorter lease shortens that of the hold", "object",
-			"  if answer == -1 and ARGV[5] then\n    lease = lease + ARGV[5]\n  end\n", "")),
-		hunted(scriptOf(hardened, "hardened-silent", "the release is not published", "liveness",
-			"  call('publish', KEYS[2], '0')\n", "")),
+		scriptOf(hardened, "acquire-not-remembered", "acquire does not look for what it answered a copy", "object",
+			"local old = call('set', KEYS[3], ARGV[3] .. answer, 'px', memory, 'get')", "local old = false"),
+		scriptOf(hardened, "release-not-remembered", "unlock does not look for what it answered a copy", "object",
+			"local old = call('set', KEYS[3], ARGV[2] .. answer, 'px', ARGV[3], 'get')", "local old = false"),
+		scriptOf(hardened, "late-acquire-taken", "a copy of an acquire that comes after a later request is taken for new", "object",
+			"if old and old >= ARGV[3] then", "if old and string.sub(old, 1, 16) == ARGV[3] then"),
+		scriptOf(hardened, "late-release-taken", "a copy of an unlock that comes after a later request is taken for new", "object",
+			"if old and old >= ARGV[2] then", "if old and string.sub(old, 1, 16) == ARGV[2] then"),
+		scriptOf(hardened, "reentry-shortens", "a re-entry with a shorter lease shortens that of the hold", "object",
+			"  if answer == -1 and ARGV[5] then\n    lease = lease + ARGV[5]\n  end\n", ""),
+		scriptOf(hardened, "hardened-silent", "the release is not published", "liveness",
+			"  call('publish', KEYS[2], '0')\n", ""),
 		scriptOf(hardened, "hardened-keeps-lease", "a partial unlock does not set the lease anew", "object",
 			"  call('pexpire', KEYS[1], ARGV[4])\n", ""),
 		scriptOf(hardened, "hardened-leaves-one", "the last unlock leaves the key", "object",
 			"  call('del', KEYS[1])\n", ""),
-		hunted(scriptOf(hardened, "hardened-renew-anybodys", "renewal does not ask who holds the lock", "object",
-			"pcall('hexists', lock, ARGV[2 * i + 1]) == 1", "call('exists', lock) == 1")),
+		scriptOf(hardened, "hardened-renew-anybodys", "renewal does not ask who holds the lock", "object",
+			"pcall('hexists', lock, ARGV[2 * i + 1]) == 1", "call('exists', lock) == 1"),
 		scriptOf(hardened, "hardened-renew-nothing", "renewal says that it renewed, and does not", "watchdog",
 			"      call('pexpire', lock, ARGV[1])\n", ""),
 		scriptOf(hardened, "hardened-acquire-anyway", "acquire does not ask whether another holds the lock", "object",
 			"elseif call('hexists', KEYS[1], ARGV[2]) == 0 then", "elseif false then"),
 	}
-}
-
-// hunted marks a lock that the one story of the tests may not show to be broken.
-func hunted(l Lock) Lock {
-	l.Hunted = true
-	return l
 }
