@@ -156,15 +156,26 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	for _, op := range h.Ops {
 		switch {
 		case op.Kind == history.Lock && op.Outcome != history.Acquired:
-			return fmt.Errorf("a client alone wants to lock, and it ends %s: %s", op.Outcome, op.Error)
+			return fmt.Errorf("a client alone wants to lock, and it ends %s", ended(op))
 		case op.Kind == history.Lock && op.Answer != history.Acquired:
 			return fmt.Errorf("a lock was acquired, but there is no key %q in Redis that shows it%s: say which one it is with locktest.Key", key, sent(h))
 		case op.Kind == history.Unlock && op.Outcome != history.Released:
-			return fmt.Errorf("a client unlocks what it holds, and it ends %s: %s", op.Outcome, op.Error)
+			return fmt.Errorf("a client unlocks what it holds, and it ends %s", ended(op))
 		}
 	}
 	s.subject = found
 	return nil
+}
+
+// ended tells how an operation ended.
+func ended(op history.Op) string {
+	switch {
+	case op.Pending():
+		return "never"
+	case op.Error != "":
+		return fmt.Sprintf("%s: %s", op.Outcome, op.Error)
+	}
+	return string(op.Outcome)
 }
 
 // sent tells what a client sent to Redis besides setting up its connection.

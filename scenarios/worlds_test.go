@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/world"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -56,7 +56,7 @@ func TestWorldsAgree(t *testing.T) {
 		name := c.ground(1).Name
 		t.Run(name, func(t *testing.T) {
 			if name == "redis" {
-				needRedis(t)
+				redisserver.Need(t)
 			}
 			for _, scenario := range names {
 				if differs[name][scenario] != "" {
@@ -106,14 +106,4 @@ func agrees(t *testing.T, ground func(timescale float64) world.Ground, name, sub
 		t.Logf("void: at timescale %v the machine was as much as %v late, in the plan's time: %v", timescale, late, got)
 	}
 	t.Error("the machine is too busy to tell, even at full length")
-}
-
-func needRedis(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err == nil {
-		return
-	} else if os.Getenv("HOLDFAST_REQUIRE_REDIS") != "" {
-		t.Fatal(err)
-	}
-	t.Skip("no redis-server on PATH (Debian: apt-get install redis-server)")
 }

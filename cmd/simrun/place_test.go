@@ -15,15 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
-func needRedis(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err == nil {
-		return
-	} else if os.Getenv("HOLDFAST_REQUIRE_REDIS") != "" {
-		t.Fatal(err)
-	}
-	t.Skip("no redis-server on PATH (Debian: apt-get install redis-server)")
-}
+var needRedis = redisserver.Need
 
 // password is one that stands out wherever it turns up.
 const secret = "open-sesame-1001"

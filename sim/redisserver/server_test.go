@@ -43,7 +43,7 @@ func child(how string) {
 // server starts one that the test's end closes.
 func server(t *testing.T, o Options) *Server {
 	t.Helper()
-	needRedis(t)
+	Need(t)
 	s, err := Start(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -54,16 +54,6 @@ func server(t *testing.T, o Options) *Server {
 		}
 	})
 	return s
-}
-
-func needRedis(t *testing.T) {
-	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_REDIS") == "1" {
-			t.Fatal("HOLDFAST_REQUIRE_REDIS=1, but no redis-server is on PATH")
-		}
-		t.Skip("no redis-server is on PATH")
-	}
 }
 
 func value(t *testing.T, s *Server, key string) string {
@@ -229,7 +219,7 @@ func TestServerThatEndsIsToldOf(t *testing.T) {
 }
 
 func TestPortThatIsTakenMeanwhile(t *testing.T) {
-	needRedis(t)
+	Need(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +250,7 @@ func TestPortOfAnotherServer(t *testing.T) {
 }
 
 func TestServersThatCannotBe(t *testing.T) {
-	needRedis(t)
+	Need(t)
 	t.Setenv("TMPDIR", t.TempDir())
 	dies := filepath.Join(t.TempDir(), "redis-server")
 	if err := os.WriteFile(dies, []byte("#!/bin/sh\necho one; echo two >&2; exit 3\n"), 0o755); err != nil {
@@ -298,7 +288,7 @@ func TestServersThatCannotBe(t *testing.T) {
 }
 
 func TestStartHeedsItsContext(t *testing.T) {
-	needRedis(t)
+	Need(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if s, err := Start(ctx, Options{}); err == nil {
@@ -308,7 +298,7 @@ func TestStartHeedsItsContext(t *testing.T) {
 }
 
 func TestNothingOutlivesAHarnessThatDies(t *testing.T) {
-	needRedis(t)
+	Need(t)
 	for _, how := range []string{"panic", "kill"} {
 		t.Run(how, func(t *testing.T) {
 			cmd := exec.Command(os.Args[0])

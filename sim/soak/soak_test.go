@@ -3,8 +3,6 @@ package soak
 import (
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -22,12 +20,7 @@ import (
 
 func server(t *testing.T) *redisserver.Server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_REDIS") == "1" {
-			t.Fatal("HOLDFAST_REQUIRE_REDIS=1, but no redis-server is on PATH")
-		}
-		t.Skip("no redis-server is on PATH")
-	}
+	redisserver.Need(t)
 	s, err := redisserver.Start(t.Context(), redisserver.Options{})
 	if err != nil {
 		t.Fatal(err)
