@@ -41,8 +41,9 @@ const everything = "*"
 
 // mayImportTesting are the packages that may use testing and its sub-packages outside of tests.
 var mayImportTesting = []string{
-	"locktest",   // it is for use in tests
-	"sim/bubble", // its doc comment says why
+	"locktest",        // it is for use in tests
+	"sim/bubble",      // its doc comment says why
+	"sim/redisserver", // it says whether a test without a redis-server may be skipped
 }
 
 // refusal says what is wrong with a package, named by its folder, importing another, or "".
