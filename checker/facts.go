@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"time"
@@ -108,6 +109,18 @@ type act struct {
 	event *history.Event
 	again bool              // op took effect before this
 	after *history.KeyState // the key afterwards, when the server log shows it
+}
+
+// rank orders the acts of operations at one instant: the server log has an order, and what it does
+// not show comes before, or after if it had taken effect already.
+func (a *act) rank() int {
+	switch {
+	case a.seq >= 0:
+		return 0
+	case a.again:
+		return 1
+	}
+	return -1
 }
 
 // answer is what the lock did for an operation: the server's word where it is known.
@@ -324,7 +337,7 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		// More executions: where the server log shows them, or else at once.
 		repeats := 0
 		for _, i := range log.byOp[op.ID] {
-			if e := &log.log[i]; repeats < op.Repeats && e.At > at && e.Lock == l.name && !sameKey(e.Before, e.After) {
+			if e := &log.log[i]; repeats < op.Repeats && (e.At > at || e.At == at && 0 <= a.seq && a.seq < i) && e.Lock == l.name && !sameKey(e.Before, e.After) {
 				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: log.key(i)})
 				repeats++
 			}
@@ -345,13 +358,8 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 				return -1
 			}
 			return 1
-		case a.again != b.again:
-			if b.again {
-				return -1
-			}
-			return 1
 		}
-		return a.seq - b.seq
+		return cmp.Or(a.rank()-b.rank(), a.seq-b.seq)
 	})
 	return acts
 }

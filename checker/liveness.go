@@ -86,7 +86,7 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 		}
 		calling = slices.DeleteFunc(calling, func(op *history.Op) bool { return !op.Pending() && op.Return <= g.from })
 		for len(rest) > 0 && rest[0].Call < g.to {
-			if op := rest[0]; op.Kind.Acquires() && (op.Pending() || op.Return > g.from) {
+			if op := rest[0]; callsFor(op) && (op.Pending() || op.Return > g.from) {
 				calling = append(calling, op)
 			}
 			rest = rest[1:]
@@ -136,6 +136,10 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 	}
 }
 
+// callsFor reports whether somebody waits for the lock by an operation. Nobody does by a copy of a
+// call that came when the call had returned.
+func callsFor(op *history.Op) bool { return op.Kind.Acquires() && !op.Aside }
+
 // seenDeadline is the latest deadline that a waiter can have seen of a hold that was taken away
 // from outside.
 func (f *facts) seenDeadline(t *tenure) time.Duration {
@@ -164,7 +168,7 @@ func (f *facts) unhindered(client string, from, to time.Duration) time.Duration 
 // patience checks that tryLock keeps its own time.
 func (f *facts) patience(l *lockFacts, found *violations) {
 	for _, op := range l.ops {
-		if op.Kind != history.TryLock || op.Pending() || (op.Outcome != history.Busy && op.Outcome != history.Acquired) {
+		if op.Kind != history.TryLock || op.Aside || op.Pending() || (op.Outcome != history.Busy && op.Outcome != history.Acquired) {
 			continue
 		}
 		took := op.Return - op.Call
@@ -289,7 +293,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		if held && op.Kind.Acquires() {
 			continue
 		}
-		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew {
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside {
 			continue
 		}
 		if f.end-f.unhindered(op.Client, op.Call, f.end) <= f.prompt()+op.Wait {

@@ -31,6 +31,10 @@ func TestLiveness(t *testing.T) {
 			op := s.take("c2:1", at(100), at(101), 0)
 			op.Return, op.Outcome, op.Evidence, op.Answer, op.Executed = 0, "", history.Sent, "", 0
 		}, []string{FreeIsTaken, CallsReturn}},
+		{"nobody waits for a copy of a call that has returned", func(s *script) {
+			op := s.take("c2:1", at(1), at(30), 0)
+			op.Return, op.Outcome, op.Aside = 0, "", true
+		}, nil},
 		{"a lock that expires is taken at once", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 5*sec)
 			s.event(history.Expire, at(5.001))

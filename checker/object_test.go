@@ -200,6 +200,23 @@ func TestObject(t *testing.T) {
 			s.served(op, at(3), key("c1:1", 1, at(31)), key("c1:1", 2, at(33)))
 			s.event(history.Expire, at(33))
 		}, []string{AtMostOnce}, Holds},
+		{"a copy takes the lock at the instant at which another is refused", func(s *script) {
+			op := s.take("c1:1", at(0), at(4), sec)
+			op.Executed, op.Repeats = at(1), 1
+			s.served(op, at(1), key("", 0, 0), key("c1:1", 1, at(2)))
+			s.event(history.Expire, at(2))
+			s.served(op, at(3), key("", 0, 0), key("c1:1", 1, at(4)))
+			busy := s.op("c2:1", history.TryLock, at(2.5), at(3)+lat, history.Busy)
+			s.served(busy, at(3), key("c1:1", 1, at(4)), key("c1:1", 1, at(4)))
+			s.event(history.Expire, at(4))
+		}, []string{AtMostOnce}, Broken},
+		{"two copies at one instant", func(s *script) {
+			op := s.take("c1:1", at(0), at(4), 0)
+			op.Executed, op.Repeats = at(3), 1
+			s.served(op, at(3), key("", 0, 0), key("c1:1", 1, at(33)))
+			s.served(op, at(3), key("c1:1", 1, at(33)), key("c1:1", 2, at(33)))
+			s.unlock("c1:1", at(5), history.Decremented)
+		}, []string{AtMostOnce}, Broken},
 		{"a delayed copy of an unlock frees the next hold", func(s *script) {
 			s.take("c1:1", at(0), at(0.1), 0)
 			op := s.unlock("c1:1", at(1), history.Released)

@@ -209,7 +209,7 @@ func (t *teller) calls(l *lockFacts) {
 			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to unlock %s and is refused: it does not hold it", l.name)
 		case op.Kind.Acquires() && op.Outcome == history.Busy:
 			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "gives up on %s after %s: it is busy", l.name, short(op.Return-op.Call))
-		case op.Kind.Acquires() && waits(op) > t.f.prompt():
+		case callsFor(op) && waits(op) > t.f.prompt():
 			t.add(op.Call, op.Owner, Plain, scoreOrdinary, l.name, owners, "asks for %s and has to wait", l.name)
 		case op.Outcome == history.Unknown && op.Kind != history.Renew:
 			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "does not learn what became of its %s of %s", op.Kind, l.name)

@@ -119,10 +119,27 @@ func weakThere(h *history.History, a Accusation, x checker.Violation, s subjects
 	fits := func(named, is string) bool { return named == "" || named == is }
 	return slices.ContainsFunc(s.Weaknesses, func(w subjects.Weakness) bool {
 		return fits(w.Guarantee, string(a.Guarantee)) && fits(w.Class, string(a.Class)) && fits(string(w.Call), string(a.Call)) && fits(w.Rule, a.Rule) &&
-			(w.Unblamed || slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
-				return (len(w.Faults) == 0 || slices.Contains(w.Faults, f.Kind)) && feltIn(h, f, x)
-			}))
+			(w.After == 0 || answered(h, x) > w.After) && (w.Unblamed || shownBy(h, w, x))
 	})
+}
+
+// shownBy reports whether a fault struck that a weakness needs: at the time of the call, or, where
+// any fault will do, in some call before.
+func shownBy(h *history.History, w subjects.Weakness, x checker.Violation) bool {
+	if len(w.Faults) == 0 {
+		return slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return feltIn(h, f, x) })
+	}
+	return slices.ContainsFunc(x.Cause.Faults, func(i int) bool { return slices.Contains(w.Faults, h.Faults[i].Kind) })
+}
+
+// answered is how long after it took effect the call that shows a violation returned.
+func answered(h *history.History, x checker.Violation) time.Duration {
+	for _, op := range h.Ops {
+		if len(x.Ops) > 0 && op.ID == x.Ops[0] && !op.Pending() {
+			return op.Return - op.Executed
+		}
+	}
+	return 0
 }
 
 // feltIn reports whether a fault, whomever it struck, can still have been felt when a violation

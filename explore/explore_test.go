@@ -195,7 +195,12 @@ func TestSumKeepsTheFirstRunOfEachCauseWhateverTheOrder(t *testing.T) {
 
 // Both sides: what is held against a lock, and what excuses it.
 func TestAccuse(t *testing.T) {
-	latch, hardened := find(t, "rlock-latch"), find(t, "rlock-hardened")
+	latch, classic, hardened := find(t, "rlock-latch"), find(t, "rlock-classic"), find(t, "rlock-hardened")
+	blamed := checker.Cause{Faults: []int{0}}
+	twice := checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce, Cause: blamed}
+	refused := func(op int64) checker.Violation { // an unlock that was told so 10 s (2) or 30 s (3) after it was done
+		return checker.Violation{Ops: []int64{op}, Rule: checker.ToldTheTruth, Cause: blamed}
+	}
 	for _, c := range []struct {
 		name    string
 		lock    subjects.Subject
@@ -214,12 +219,18 @@ func TestAccuse(t *testing.T) {
 		{"object, a lost message", hardened, checker.Object, checker.Violation{}, history.Fault{Kind: "drop-message"}, true},
 		{"object, a server that forgets", hardened, checker.Object, checker.Violation{}, history.Fault{Kind: "restart", From: time.Second}, false},
 		{"liveness, a lost message", hardened, checker.Liveness, checker.Violation{}, history.Fault{Kind: "drop-message"}, false},
-		{"double execution, a weakness", latch, checker.Object, checker.Violation{Ops: []int64{1}, Cause: checker.Cause{Class: checker.DoubleExecution}}, history.Fault{Kind: "drop-message"}, false},
-		{"double execution without a fault", latch, checker.Object, checker.Violation{Ops: []int64{1}, Cause: checker.Cause{Class: checker.DoubleExecution}}, history.Fault{Missed: true}, true},
-		{"double execution, no weakness", hardened, checker.Object, checker.Violation{Ops: []int64{1}, Cause: checker.Cause{Class: checker.DoubleExecution}}, history.Fault{Kind: "drop-message"}, true},
+		{"taken twice, a weakness", latch, checker.Object, twice, history.Fault{Kind: "drop-message"}, false},
+		{"taken twice, by a fault that has no copy sent", latch, checker.Object, twice, history.Fault{Kind: "pause-watchdog"}, true},
+		{"taken twice without a fault", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce}, history.Fault{Kind: "drop-message"}, true},
+		{"taken twice, no weakness", hardened, checker.Object, twice, history.Fault{Kind: "drop-message"}, true},
+		{"refused by a copy while the latch lives", latch, checker.Object, refused(2), history.Fault{Kind: "partition"}, true},
+		{"refused by a copy after the latch", latch, checker.Object, refused(3), history.Fault{Kind: "partition"}, false},
+		{"refused by a copy without a latch", classic, checker.Object, refused(2), history.Fault{Kind: "partition"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := &history.History{Ops: []history.Op{{ID: 1, Kind: history.Lock}}, Faults: []history.Fault{c.fault}}
+			h := &history.History{Faults: []history.Fault{c.fault}, Ops: []history.Op{{ID: 1, Kind: history.Lock},
+				{ID: 2, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second},
+				{ID: 3, Kind: history.Unlock, Executed: time.Second, Return: 31 * time.Second}}}
 			v := &checker.Verdict{Results: []checker.Result{{Guarantee: c.g, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
 			if got := explore.Accuse(h, v, c.lock); (len(got) > 0) != c.accused {
 				t.Errorf("accused: %v", got)

@@ -42,31 +42,51 @@ func remembers(g lockimpl.Generation) time.Duration {
 
 // weaknesses are those of docs/lock.md, which package checker sees.
 func weaknesses(g lockimpl.Generation) []Weakness {
-	const twice = "double execution"
-	switch g {
-	case lockimpl.Hardened:
+	if g == lockimpl.Hardened {
 		const late = "lockimpl: TryLock gives up an attempt that is under way when its wait ends, and gives back what it was granted"
 		return []Weakness{
-			{Guarantee: "object", Rule: "a caller is told what its call did", Call: history.TryLock, Unblamed: true, Source: late},
+			{Guarantee: "object", Rule: told, Call: history.TryLock, Unblamed: true, Source: late},
 			{Guarantee: "fencing", Rule: "every grant carries a fencing token", Call: history.TryLock, Unblamed: true, Source: late},
 			{Guarantee: "object", Rule: "one unlock gives back one hold", Call: history.Unlock,
 				Source: "lockimpl: what an earlier call has left open is settled in the name of the next"},
 		}
-	case lockimpl.Latch:
-		return []Weakness{
-			{Guarantee: "object", Class: twice, Call: history.Lock, Source: "Redisson #7367"},
-			{Guarantee: "object", Class: twice, Call: history.TryLock, Source: "Redisson #7367"},
-			{Guarantee: "object", Class: twice, Call: history.Unlock, Faults: delays, Source: "scenario delayed-duplicate-unlock"},
-		}
 	}
-	return []Weakness{
-		{Guarantee: "object", Class: twice, Source: "Redisson #4871, #7367"},
-		{Guarantee: "object", Rule: "a caller is told what its call did", Call: history.Unlock, Source: "Redisson #4871"},
+	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
+	all := []Weakness{
+		{Guarantee: "object", Rule: once, Call: history.Lock, Faults: copies, Source: again},
+		{Guarantee: "object", Rule: once, Call: history.TryLock, Faults: copies, Source: again},
+		{Guarantee: "object", Rule: told, Call: history.TryLock, Faults: copies, Source: again},
+		{Guarantee: "object", Rule: within, Call: history.Unlock, Faults: delays, Source: "docs/lock.md: delayed copy of an unlock"},
+		{Guarantee: "object", Rule: once, Call: history.ForceUnlock, Faults: copies, Source: force},
+		{Guarantee: "object", Rule: told, Call: history.ForceUnlock, Faults: copies, Source: force},
+		{Guarantee: "object", Rule: within, Call: history.ForceUnlock, Faults: delays, Source: force},
 	}
+	if g == lockimpl.Latch {
+		return append(all,
+			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: delays, Source: "scenario delayed-duplicate-unlock"},
+			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, After: latchLife, Source: "docs/lock.md: a latch lives for 20 s"})
+	}
+	return append(all,
+		Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: copies, Source: "Redisson #4871"},
+		Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, Source: "Redisson #4871"})
 }
 
-// delays are the faults by which a copy of a request can come after the first copy's answer.
-var delays = []string{"delay-message", "duplicate-message", "reorder-message", "slow-server", "partition", "pause-client"}
+// The rules that these break, as package checker words them.
+const (
+	once   = "a call takes effect at most once"
+	told   = "a caller is told what its call did"
+	within = "a call takes effect between its call and its return"
+)
+
+// latchLife is how long the default options keep the answer to an unlock.
+const latchLife = 20 * time.Second
+
+// delays are the faults by which a copy of a request can come after the first copy's answer; copies
+// are those, and the ones by which go-redis gets no answer and sends a request again.
+var (
+	delays = []string{"delay-message", "duplicate-message", "reorder-message", "slow-server", "partition", "pause-client"}
+	copies = append([]string{"drop-message", "close-connection", "restart", "failover"}, delays...)
+)
 
 type rlockClient struct{ c *lockimpl.Client }
 
