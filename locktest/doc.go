@@ -36,7 +36,10 @@
 //
 // The harness looks at a lock's key in Redis to know who holds it ([Key]): a string that is set when the
 // lock is taken, or a hash whose fields are the owners' names. It knows which call a command belongs to
-// by the context that Acquire and Release hand on to go-redis.
+// by the context that Acquire and Release hand on to go-redis. A lock over another client library connects
+// by Env.Dial; then each thread of a plan has a client of its own, since only the key says which call a
+// command belongs to, and the run is as repeatable as that library: one that has several goroutines send at
+// once leaves their order to chance.
 //
 // It must not know any lock: what it has of one is what newLock returns.
 package locktest

@@ -12,7 +12,8 @@ import (
 // in virtual time, so that timers and goroutines are best started here and not before.
 type NewLock func(e Env) (Client, error)
 
-// Env is what the world gives to one client process: its Redis client, its name, the lease that a hold
+// Env is what the world gives to one client process: its Redis client (or, for a lock over another library,
+// Dial, which connects to the same server), its name, the lease that a hold
 // should get for which none is asked, and a source for what it draws by chance. A lock that draws from
 // crypto/rand draws from the run's seed too.
 type Env = subjects.Env

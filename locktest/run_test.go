@@ -19,3 +19,8 @@ func TestRedislock(t *testing.T) {
 	locktest.Run(t, newRedislock,
 		locktest.Known("lost-unlock-reply", "object", "a release that is sent again is told that the lock is not held"))
 }
+
+// Other client libraries connect by Env.Dial. redigo sends nothing again.
+func TestRedsyncOverRedigo(t *testing.T) {
+	locktest.Run(t, newRedsyncOverRedigo, locktest.Lease(8*time.Second))
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"pgregory.net/rapid"
 
@@ -27,6 +29,7 @@ type suite struct {
 	*options
 	subject subjects.Subject
 	cases   []*trial
+	dials   bool                       // the lock uses another client library than go-redis
 	told    map[checker.Guarantee]bool // whose smallest plan has been looked for
 }
 
@@ -87,8 +90,12 @@ func (s *suite) add(t *trial) {
 	}
 }
 
-// keyed names the locks of a plan like their keys.
+// keyed names the locks of a plan like their keys, and gives each thread a client of its own where
+// nothing else tells whose a command is.
 func (s *suite) keyed(p *plan.Plan) *plan.Plan {
+	if s.dials {
+		p = p.Apart()
+	}
 	if s.key == nil {
 		return p
 	}
@@ -141,7 +148,13 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	}}}}}})
 	found := s.subject
 	asked := s.subject
+	var dials atomic.Bool
 	asked.Open = func(e subjects.Env) (subjects.Client, error) {
+		dial := e.Dial
+		e.Dial = func(ctx context.Context) (net.Conn, error) {
+			dials.Store(true)
+			return dial(ctx)
+		}
 		c, err := s.subject.Open(e)
 		if err == nil {
 			claim(&found, c.(*client).c, c.(*client).c.Lock("probe", e.ID+":2"))
@@ -163,7 +176,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 			return fmt.Errorf("a client unlocks what it holds, and it ends %s", ended(op))
 		}
 	}
-	s.subject = found
+	s.subject, s.dials = found, dials.Load()
 	return nil
 }
 

@@ -110,9 +110,7 @@ func (t *thread) called(op history.Op) int64 {
 }
 
 func (t *thread) answer(id int64, do func(id int64) subjects.Answer) subjects.Answer {
-	if t.run.subject.External {
-		t.run.world.Calling(t.run.rec.Op(id))
-	}
+	t.run.world.Calling(t.run.rec.Op(id))
 	a := do(id)
 	t.run.world.Pass(t.owner, t.client)
 	t.run.record(func() {

@@ -246,7 +246,7 @@ func (r *run) connect(name, server string, rdb *redis.Client) (subjects.Client, 
 		}
 	}
 	c, err := r.subject.Open(subjects.Env{
-		Redis: rdb, Addr: addr, ID: name, WatchdogTimeout: r.world.Real(time.Duration(r.timings.Watchdog)), Timescale: r.ground.Timescale,
+		Redis: rdb, Dial: r.world.Dialer(name, server), Addr: addr, ID: name, WatchdogTimeout: r.world.Real(time.Duration(r.timings.Watchdog)), Timescale: r.ground.Timescale,
 		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, random), Fail: r.world.Fail,
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package subjects
 import (
 	"context"
 	"io"
+	"net"
 	"slices"
 	"time"
 
@@ -52,7 +53,10 @@ func (s Subject) Can(ability string) bool {
 
 // Env is what the world gives to one client process.
 type Env struct {
-	Redis           redis.UniversalClient
+	Redis redis.UniversalClient
+	// Dial connects to the server that Redis leads to, for a lock over another client library. Faults
+	// strike such connections as any other. It is an error before a lock of the client is used.
+	Dial            func(ctx context.Context) (net.Conn, error)
 	Addr            string        // the server's URL, for a process that dials by itself; "" where there is nothing to dial
 	ID              string        // the process's name; owners are "<ID>:<thread>" where the lock lets one choose
 	WatchdogTimeout time.Duration // the lease that a watchdog renews

@@ -119,14 +119,17 @@ func (h *callHook) note(ctx context.Context, words []string) (done func()) {
 
 // callOf returns the call that a command just written belongs to, or 0.
 func (w *World) callOf(client string, s *server, args []string) int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.outside.processes[client]) > 0 {
 		return w.guess(client, s, args)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	key := commandKey(client, s, args)
 	ids := w.calls.inFlight[key]
-	if len(ids) == 0 {
+	switch {
+	case len(ids) == 0 && w.outside.dialing[client]:
+		return w.guess(client, s, args)
+	case len(ids) == 0:
 		return 0
 	}
 	// If two calls say the same at once, such as two queries, they take turns.

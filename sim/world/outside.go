@@ -13,14 +13,16 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// Clients in processes of their own. They dial a port that leads into the world's network, so that
-// faults strike their messages as they strike all others. No context tells to which call a command of
-// theirs belongs: it is told by the key and by the owner that it names.
+// Clients in processes of their own, and those that use another client library than go-redis. The
+// former dial a port that leads into the world's network, the latter that network itself, so that faults
+// strike their messages as they strike all others. No context tells to which call a command of theirs
+// belongs: it is told by the key and by the owner that it names.
 
 // outside is what the world knows of such clients.
 type outside struct {
 	listeners []net.Listener
 	processes map[string][]subjects.Process // by client
+	dialing   map[string]bool               // the clients that have dialed by themselves; World.mu guards it
 	calling   map[string][]history.Op       // by client, its calls in progress; World.mu guards it
 	abandoned map[string][]history.Op       // those that returned without an answer, and may go on; likewise
 }
@@ -98,8 +100,22 @@ func (o *outside) close() {
 	}
 }
 
-// Calling tells the world of a call that begins, of a client in a process of its own. Programs may
-// call it.
+// Dialer returns what connects a client to a server without go-redis. What it returns may be called at any
+// time; before the run has begun it is an error, for nobody would answer.
+func (w *World) Dialer(client, server string) func(context.Context) (net.Conn, error) {
+	s := w.server(server)
+	return func(ctx context.Context) (net.Conn, error) {
+		if !w.runs.Load() {
+			return nil, errors.New("nothing runs yet: connect when the lock is first used, not when its client is made")
+		}
+		w.mu.Lock()
+		w.outside.dialing[client] = true
+		w.mu.Unlock()
+		return s.net.Dial(ctx, client)
+	}
+}
+
+// Calling tells the world of a call that begins. Programs may call it.
 func (w *World) Calling(op history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,11 +133,10 @@ func (w *World) called(op history.Op) {
 	}
 }
 
-// guess returns the call that a command of a client in a process of its own belongs to, or 0: that of
+// guess returns the call that a command belongs to of which no context tells, or 0: that of
 // the owner that it names, or else the only one that may be acquiring the lock that it names.
+// w.mu is held.
 func (w *World) guess(client string, s *server, args []string) int64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if id := w.guessAmong(w.outside.calling[client], client, s, args); id != 0 {
 		return id
 	}

@@ -26,7 +26,8 @@ import (
 type World struct {
 	seed     uint64
 	start    time.Time
-	locks    []*lock // in the order of the plan
+	runs     atomic.Bool // events happen: what is sent is answered
+	locks    []*lock     // in the order of the plan
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
@@ -94,7 +95,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	}
 	w.locksOf(p)
 	w.calls = calls{inFlight: map[string][]int64{}, begun: map[string]time.Duration{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
-	w.outside = outside{processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
+	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{},
 		refused: map[int64]time.Duration{}, heard: map[int64]time.Duration{}, unknown: map[string]time.Duration{}}
 	w.schedule(p.Faults)
@@ -187,6 +188,7 @@ type event struct {
 // Run lets events happen until done says so, which is asked whenever everything is at rest, or the
 // world failed. done gets the time, and returns when it wants to be asked again at the latest.
 func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
+	w.runs.Store(true)
 	awaited := time.Duration(-1)
 	if w.ground.Live {
 		stop := make(chan struct{})

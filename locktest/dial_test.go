@@ -1,0 +1,109 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	redigolib "github.com/gomodule/redigo/redis"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+// careless is a lock over redigo that gives back whatever is there.
+type careless struct {
+	*carelessClient
+	name  string
+	owner string
+}
+
+func newCareless(e locktest.Env) (locktest.Client, error) {
+	return &carelessClient{dial: e.Dial, lease: e.WatchdogTimeout}, nil
+}
+
+type carelessClient struct {
+	dial  func(context.Context) (net.Conn, error)
+	lease time.Duration
+	conn  redigolib.Conn
+}
+
+func (c *carelessClient) Lock(name, owner string) locktest.Lock { return &careless{c, name, owner} }
+
+func (c *carelessClient) do(command string, args ...any) (any, error) {
+	if c.conn == nil {
+		conn, err := c.dial(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		c.conn = redigolib.NewConn(conn, 0, 0)
+	}
+	return c.conn.Do(command, args...)
+}
+
+func (c *carelessClient) Close() error {
+	if c.conn == nil {
+		return nil
+	}
+	return c.conn.Close()
+}
+
+func (l *careless) Acquire(ctx context.Context, r locktest.Request) error {
+	lease := l.lease
+	if r.Lease > 0 {
+		lease = r.Lease
+	}
+	for began := time.Now(); ; {
+		got, err := redigolib.String(l.do("SET", l.name, l.owner, "NX", "PX", lease.Milliseconds()))
+		switch {
+		case got == "OK":
+			return nil
+		case !errors.Is(err, redigolib.ErrNil):
+			return err
+		case !r.Forever && time.Since(began) >= r.Wait:
+			return locktest.ErrBusy
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(locktest.ErrFailed, ctx.Err())
+		}
+	}
+}
+
+func (l *careless) Release(context.Context) error {
+	n, err := redigolib.Int(l.do("DEL", l.name))
+	if err == nil && n == 0 {
+		return locktest.ErrNotHeld
+	}
+	return err
+}
+
+func TestDialingTooEarlyIsAnError(t *testing.T) {
+	early := func(e locktest.Env) (locktest.Client, error) {
+		_, err := e.Dial(context.Background())
+		return nil, err
+	}
+	if err := locktest.Inside(t, early); err == nil || !strings.Contains(err.Error(), "connect when the lock is first used") {
+		t.Errorf("it is told: %v", err)
+	}
+}
+
+// What a lock sends by a connection of Env.Dial is seen and judged as what others send by go-redis, and
+// in the same way each time.
+func TestALockOverAnotherLibraryIsJudged(t *testing.T) {
+	told := ""
+	for range 2 {
+		var f *locktest.Failure
+		if err := locktest.Inside(t, newCareless, locktest.Only("key-expiry"), locktest.Drawn(0)); !errors.As(err, &f) || f.Guarantee != "object" {
+			t.Fatalf("its unlock frees the lock of another, and it is told: %v", err)
+		}
+		if told != "" && told != f.Text {
+			t.Errorf("the same lock is told\n%s\nand\n%s", told, f.Text)
+		}
+		told = f.Text
+	}
+	t.Log(told)
+}
