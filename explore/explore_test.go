@@ -40,7 +40,7 @@ func (h *here) Run(_ context.Context, s explore.Shard) (explore.Report, error) {
 	return explore.Do(h.b, h.subject, s), nil
 }
 
-func find(t *testing.T, name string) subjects.Subject {
+func find(t testing.TB, name string) subjects.Subject {
 	t.Helper()
 	if l, ok := broken.Find(name); ok {
 		return l.Subject

@@ -29,6 +29,7 @@ func (w *World) newVirtual(p plan.Server, runSeed uint64) (*virtual, error) {
 	if v.admin, err = v.redis.Dial(); err != nil { // starts it without a listener
 		return nil, fmt.Errorf("miniredis: %w", err)
 	}
+	runScripts(v.redis)
 	for range p.Replicas {
 		v.replicas = append(v.replicas, &replica{lag: p.Lag.Duration()})
 	}
