@@ -30,7 +30,7 @@ func Miniredis(timescale float64) Ground {
 			m.Close()
 			return nil, err
 		}
-		l.close1 = m.Close
+		l.close1, l.counts, l.seen = m.Close, true, map[string]time.Duration{}
 		return l, nil
 	}
 	return g
