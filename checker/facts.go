@@ -270,13 +270,14 @@ func tookOrCall(op *history.Op) time.Duration {
 type served struct {
 	log    []history.Served
 	byOp   map[int64][]int
-	at     map[servedKey]int // of commands that belong to no call
+	at     map[servedKey]int // of commands that belong to no call, or, by owner, to any
 	owners map[string]bool   // all owners of the history
 }
 
 type servedKey struct {
 	at   time.Duration
 	lock string
+	by   string // the owner; "" for what belongs to no call
 }
 
 func indexServed(h *history.History) *served {
@@ -289,8 +290,9 @@ func indexServed(h *history.History) *served {
 		case e.Lock == "" || e.After == nil:
 		case e.Op != 0:
 			s.byOp[e.Op] = append(s.byOp[e.Op], i)
+			s.at[servedKey{e.At, e.Lock, e.Owner}] = i
 		default:
-			s.at[servedKey{e.At, e.Lock}] = i
+			s.at[servedKey{e.At, e.Lock, ""}] = i
 		}
 	}
 	return s
@@ -303,7 +305,10 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 			return i, true
 		}
 	}
-	i, found := s.at[servedKey{at, op.Lock}]
+	i, found := s.at[servedKey{at, op.Lock, ""}]
+	if !found && op.Aside { // something else that was done in the name of a call
+		i, found = s.at[servedKey{at, op.Lock, op.Owner}]
+	}
 	return i, found
 }
 
@@ -323,6 +328,12 @@ func (s *served) key(i int) *history.KeyState {
 // at an instant is gone for a command at that instant.
 func actsOf(f *facts, l *lockFacts, log *served) []act {
 	acts := make([]act, 0, len(l.ops)+len(l.environment))
+	aside := map[servedKey]bool{}
+	for _, op := range l.ops {
+		if op.Aside && op.Evidence == history.Executed {
+			aside[servedKey{op.Executed, op.Lock, op.Owner}] = true
+		}
+	}
 	for _, op := range l.ops {
 		at, ok := took(op)
 		if !ok {
@@ -334,10 +345,13 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		}
 		acts = append(acts, a)
 
-		// More executions: where the server log shows them, or else at once.
+		// More executions: where the server log shows them, or else at once. What is told of by an
+		// operation of its own is none of them.
 		repeats := 0
 		for _, i := range log.byOp[op.ID] {
-			if e := &log.log[i]; repeats < op.Repeats && (e.At > at || e.At == at && 0 <= a.seq && a.seq < i) && e.Lock == l.name && !sameKey(e.Before, e.After) {
+			e := &log.log[i]
+			own := e.At == at && (a.seq < 0 || i <= a.seq)
+			if repeats < op.Repeats && !own && !aside[servedKey{e.At, e.Lock, op.Owner}] && e.Lock == l.name && !sameKey(e.Before, e.After) {
 				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: log.key(i)})
 				repeats++
 			}

@@ -26,7 +26,7 @@ func (a Accusation) Cause() string {
 
 // Accuse lists what a verdict says against a lock, each cause once, in the order of the guarantees.
 // In a run without faults that is every violation whose cause is no failed assumption of every
-// lease lock, but for what [untold], [underWay] and [givenBack] say. A fault excuses more, while it can be felt: see [excuses]; so do the lock's known
+// lease lock, but for what [untold] and [givenBack] say. A fault excuses more, while it can be felt: see [excuses]; so do the lock's known
 // weaknesses.
 //
 // What is undecided, and a history that the checkers refuse, are not the lock's fault; the caller
@@ -39,7 +39,7 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 		}
 		for _, x := range r.Violations {
 			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: callOf(h, x), Text: x.Text}
-			if x.Cause.Assumption || untold(h, a, x) || underWay(a, x) || givenBack(h, a, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
+			if x.Cause.Assumption || untold(h, a, x) || givenBack(h, a, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
 				slices.ContainsFunc(all, func(b Accusation) bool { return a.Cause() == b.Cause() }) {
 				continue
 			}
@@ -49,27 +49,28 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 	return all
 }
 
-// untold reports whether a lock that somebody waits for became free when a lease ended, of which the
-// server tells nobody: whoever waits does so for as long as the lease that it saw.
+// untold reports whether a lock that somebody waits for became free earlier than the server told him
+// when it refused him last, as when its holder set a shorter lease: of a lease that ends the server
+// tells nobody, and whoever waits does so for as long as the lease that he saw.
 func untold(h *history.History, a Accusation, x checker.Violation) bool {
-	return a.Rule == checker.FreeIsTaken && slices.ContainsFunc(h.Events, func(e history.Event) bool {
-		return e.Kind == history.Expire && e.Lock == x.Lock && e.At <= x.From && x.From-e.At < time.Second
-	})
-}
-
-// underWay reports whether a renewal was sent just after its hold had ended: it was decided on before,
-// and had to wait for a connection.
-func underWay(a Accusation, x checker.Violation) bool {
-	return a.Rule == checker.NoRenewalAfter && x.To-x.From < time.Second
+	if a.Rule != checker.FreeIsTaken {
+		return false
+	}
+	var seen time.Duration
+	for _, s := range h.Served {
+		if s.Op == x.Ops[0] && s.At <= x.From && s.After != nil {
+			seen = s.After.Deadline
+		}
+	}
+	return seen > x.From && x.To <= seen+time.Second
 }
 
 // givenBack reports whether of two who overlapped the first was about to unlock, thinking that it held
-// the lock once more than it did, or had called to and was told of an error. It may hold the lock
+// the lock once more than it did, or was told of an error. It may hold the lock
 // still, but works under it no more.
 func givenBack(h *history.History, a Accusation, x checker.Violation) bool {
 	return (a.Guarantee == checker.Exclusion || a.Guarantee == checker.Effect) && len(x.Owners) > 0 && slices.ContainsFunc(h.Ops, func(op history.Op) bool {
-		return op.Kind == history.Unlock && op.Owner == x.Owners[0] && op.Lock == x.Lock && op.Call <= x.From &&
-			(op.Outcome == history.Failed || op.Outcome == history.Unknown || op.Outcome == history.Released && x.To <= op.Return)
+		return op.Kind == history.Unlock && op.Owner == x.Owners[0] && op.Lock == x.Lock && op.Call <= x.From && !op.Pending() && x.To <= op.Return
 	})
 }
 

@@ -56,6 +56,8 @@ func weaknesses(g lockimpl.Generation) []Weakness {
 		{Guarantee: "object", Rule: once, Call: history.Lock, Faults: copies, Source: again},
 		{Guarantee: "object", Rule: once, Call: history.TryLock, Faults: copies, Source: again},
 		{Guarantee: "object", Rule: told, Call: history.TryLock, Faults: copies, Source: again},
+		{Guarantee: "liveness", Rule: left, Class: "double execution", Call: history.Unlock, Faults: copies, Source: again},
+		{Guarantee: "liveness", Rule: left, Class: "lost message", Call: history.Unlock, Faults: copies, Source: "docs/lock.md: call that failed, outcome unknown"},
 		{Guarantee: "object", Rule: within, Call: history.Unlock, Faults: delays, Source: "docs/lock.md: delayed copy of an unlock"},
 		{Guarantee: "object", Rule: once, Call: history.ForceUnlock, Faults: copies, Source: force},
 		{Guarantee: "object", Rule: told, Call: history.ForceUnlock, Faults: copies, Source: force},
@@ -71,22 +73,8 @@ func weaknesses(g lockimpl.Generation) []Weakness {
 		Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, Source: "Redisson #4871"})
 }
 
-// The rules that these break, as package checker words them.
-const (
-	once   = "a call takes effect at most once"
-	told   = "a caller is told what its call did"
-	within = "a call takes effect between its call and its return"
-)
-
 // latchLife is how long the default options keep the answer to an unlock.
 const latchLife = 20 * time.Second
-
-// delays are the faults by which a copy of a request can come after the first copy's answer; copies
-// are those, and the ones by which go-redis gets no answer and sends a request again.
-var (
-	delays = []string{"delay-message", "duplicate-message", "reorder-message", "slow-server", "partition", "pause-client"}
-	copies = append([]string{"drop-message", "close-connection", "restart", "failover"}, delays...)
-)
 
 type rlockClient struct{ c *lockimpl.Client }
 

@@ -18,3 +18,32 @@ type Weakness struct {
 	Unblamed  bool          // it shows without a fault, too
 	Source    string        // where it is documented
 }
+
+// Rules that weaknesses break, as package checker words them.
+const (
+	once   = "a call takes effect at most once"
+	told   = "a caller is told what its call did"
+	left   = "a hold ends with its owner's last unlock"
+	within = "a call takes effect between its call and its return"
+)
+
+// delays are the faults by which a copy of a request can come after the first copy's answer; copies
+// are those, and the ones by which go-redis gets no answer and sends a request again.
+var (
+	delays = []string{"delay-message", "duplicate-message", "reorder-message", "slow-server", "partition", "pause-client"}
+	copies = append([]string{"drop-message", "close-connection", "restart", "failover"}, delays...)
+)
+
+// ofValues are the weaknesses of a lock whose key has a value by which its holder is known: nothing
+// tells a copy of a request from another request.
+func ofValues() []Weakness {
+	const lost, late = "docs/matrix.md: lost-unlock-reply", "docs/explore.md: a lock of a value remembers no requests"
+	return []Weakness{
+		{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, Source: lost},
+		{Guarantee: "object", Rule: told, Call: history.Lock, Faults: copies, Source: late},
+		{Guarantee: "object", Rule: told, Call: history.TryLock, Faults: copies, Source: late},
+		{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: delays, Source: late},
+		{Guarantee: "object", Rule: once, Call: history.Lock, Faults: copies, Source: late},
+		{Guarantee: "object", Rule: once, Call: history.TryLock, Faults: copies, Source: late},
+	}
+}

@@ -17,9 +17,10 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	switch {
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
-		return !effect // it has given up, and the lock deals with what comes
+		return !effect && total(after) == total(before) // it has given up, and the lock deals with what comes
 	case known.Kind.Acquires() && total(after) < total(before):
-		w.log.undid[call] = known.Evidence == history.Executed && known.Answer == history.Acquired
+		// A caller that was told takes nothing anew: what comes after that is a copy.
+		w.log.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
 		return false
 	case !effect && known.Kind.Acquires() && countOf(before, known.Owner) > 0 && before.Deadline != after.Deadline:
 		// A copy of a command that has taken the lock sets the lease anew.
