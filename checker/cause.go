@@ -14,12 +14,8 @@ import (
 func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 	t := l.owner(owner).tenure(at)
 	if t != nil && (t.open || t.to > at) {
-		// It may have been taken away already, at a time that is not known exactly.
-		for _, e := range l.environment {
-			if e.Kind == history.Delete && 0 < e.Since && e.Since <= at && at <= e.At {
-				return Cause{Class: KeyLost, Assumption: true, Faults: f.strikes("", l.name, e.Since, e.At, anyKind),
-					Text: fmt.Sprintf("the key of %s was deleted from outside between %s and %s, while %s held it", l.name, Stamp(e.Since), Stamp(e.At), owner)}
-			}
+		if c, taken := f.perhapsTaken(l, t, at); taken {
+			return c
 		}
 	}
 	switch {
@@ -33,6 +29,46 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		return f.takenAway(l, t)
 	}
 	return f.released(l, t)
+}
+
+// perhapsTaken says that a hold that nothing is known to have ended by then may have been taken away
+// from outside: the time of that is not known exactly, or that of the grant, of which its owner learned later.
+func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	granted := t.from
+	if t.grant.Evidence != history.Executed {
+		granted = t.grant.Call
+	}
+	for _, e := range l.environment {
+		since := e.At
+		if e.Since > 0 {
+			since = e.Since
+		}
+		if e.Kind != history.Delete || e.At < granted || at < since || since == e.At && granted == t.from {
+			continue
+		}
+		if c, lost := f.serverLost(l, since, e.At); lost != nil {
+			return c, true
+		}
+		when := "at " + Stamp(e.At)
+		if since < e.At {
+			when = fmt.Sprintf("between %s and %s", Stamp(since), Stamp(e.At))
+		}
+		return Cause{Class: KeyLost, Assumption: true, Faults: f.strikes("", l.name, since, e.At, anyKind),
+			Text: fmt.Sprintf("the key of %s was deleted from outside %s, while %s held it", l.name, when, t.owner)}, true
+	}
+	return Cause{}, false
+}
+
+// serverLost says that the server lost a lock's key in [from, to], and in what; nil: it did not.
+func (f *facts) serverLost(l *lockFacts, from, to time.Duration) (c Cause, in *history.Event) {
+	for i := range f.h.Events {
+		e := &f.h.Events[i]
+		if (e.Kind == history.Restart || e.Kind == history.Failover) && from <= e.At && e.At <= to {
+			return Cause{Class: ServerLost, Assumption: true,
+				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}, e
+		}
+	}
+	return Cause{}, nil
 }
 
 // expired says why a hold came to the end of its lease.
@@ -99,17 +135,12 @@ func (f *facts) hindrance(faults []int) Class {
 
 // takenAway says who removed the key from outside.
 func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
-	for i := range f.h.Events {
-		e := &f.h.Events[i]
-		if (e.Kind == history.Restart || e.Kind == history.Failover) && t.from <= e.At && e.At <= t.to {
-			c := Cause{Class: ServerLost, Assumption: true,
-				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}
-			if back := t.endEvent; back.Kind == history.Restore {
-				c.Text = fmt.Sprintf("the server forgot the hold of %s on %s in the %s at %s, and took it for held by %s again",
-					t.owner, l.name, e.Kind, Stamp(e.At), back.Owner)
-			}
-			return c
+	if c, lost := f.serverLost(l, t.from, t.to); lost != nil {
+		if back := t.endEvent; back.Kind == history.Restore {
+			c.Text = fmt.Sprintf("the server forgot the hold of %s on %s in the %s at %s, and took it for held by %s again",
+				t.owner, l.name, lost.Kind, Stamp(lost.At), back.Owner)
 		}
+		return c
 	}
 	c := Cause{Class: KeyLost, Assumption: true}
 	for i := range f.h.Faults {

@@ -129,3 +129,29 @@ func TestImpliedEndsAreCauses(t *testing.T) {
 		t.Error(r.Summary)
 	}
 }
+
+// A key may have been deleted after it was granted and before its owner heard of that: when the
+// next one is let in, the deletion is why.
+func TestADeletionBeforeTheGrantWasHeardIsACause(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		events []history.Event
+		want   Class
+	}{
+		{"at some time", []history.Event{{Kind: history.Delete, Lock: job, Since: 4 * ms, At: 6 * ms}}, KeyLost},
+		{"at one time", []history.Event{{Kind: history.Delete, Lock: job, At: 6 * ms}}, KeyLost},
+		{"by the server", []history.Event{{Kind: history.Restart, At: 6 * ms}, {Kind: history.Delete, Lock: job, At: 6 * ms}}, ServerLost},
+		{"before the call", []history.Event{{Kind: history.Delete, Lock: job, Since: 1 * ms, At: 2 * ms}}, GrantedTwice},
+		{"after the grant", []history.Event{{Kind: history.Delete, Lock: job, Since: 14 * ms, At: 15 * ms}}, GrantedTwice},
+	} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied}, Ops: []history.Op{
+			{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 3 * ms, Return: 9 * ms, Outcome: history.Acquired},
+			{ID: 2, Client: "b", Owner: "b", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 7 * ms, Return: 12 * ms, Outcome: history.Acquired},
+			{ID: 3, Client: "a", Owner: "a", Lock: job, Kind: history.Unlock, Call: 20 * ms, Return: 21 * ms, Outcome: history.NotHeld},
+		}, Events: tt.events}
+		r := Judge(context.Background(), h, Options{}).Result(Exclusion)
+		if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.want || r.Violations[0].Cause.Assumption != (tt.want != GrantedTwice) {
+			t.Errorf("%s: %+v", tt.name, r.Violations)
+		}
+	}
+}

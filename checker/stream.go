@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -27,6 +28,8 @@ type Stream struct {
 	died   []history.Event
 	now    time.Duration // of the latest record
 
+	crowded sync.Map // lock -> *atomic.Bool, so that whoever asks waits for nobody
+
 	work    chan work
 	judging sync.WaitGroup
 	sum     tally
@@ -46,6 +49,8 @@ type streamLock struct {
 	doubt  time.Duration    // since then the lock may be held by one who does not believe so; -1: it is not
 	struck map[int]bool     // the faults on it that are not over
 	token  *history.Op      // the latest grant of the windows before
+
+	crowded *atomic.Bool // see Stream.Crowded
 }
 
 type claim struct {
@@ -91,6 +96,7 @@ func (s *Stream) Add(record any) {
 		l := s.lock(r.Lock)
 		l.add(r)
 		s.cut(l, false)
+		s.tell(l)
 	case history.Event:
 		s.now = max(s.now, r.At)
 		s.event(r)
@@ -111,12 +117,13 @@ func (s *Stream) Add(record any) {
 // should leave it alone for a moment, so that the window can end. Without that, a lock that is
 // always in use is judged as a whole, and kept in memory until the end.
 func (s *Stream) Crowded(lock string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l := s.locks[lock]
-	// Four times as long as need be is too long. But only one more holder can take away the doubt that the lock is free.
-	return l != nil && len(l.ops) >= 4*s.least && l.doubt < 0
+	crowded, known := s.crowded.Load(lock)
+	return known && crowded.(*atomic.Bool).Load()
 }
+
+// tell says whether a lock is crowded: four times as long as need be is too long. But only one more
+// holder can take away the doubt that the lock is free.
+func (s *Stream) tell(l *streamLock) { l.crowded.Store(len(l.ops) >= 4*s.least && l.doubt < 0) }
 
 // Judged is how many operations have been judged, and how many windows.
 func (s *Stream) Judged() (ops, windows int) { return s.sum.judged() }
@@ -124,8 +131,9 @@ func (s *Stream) Judged() (ops, windows int) { return s.sum.judged() }
 func (s *Stream) lock(name string) *streamLock {
 	l := s.locks[name]
 	if l == nil {
-		l = &streamLock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1}
+		l = &streamLock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1, crowded: &atomic.Bool{}}
 		s.locks[name] = l
+		s.crowded.Store(name, l.crowded)
 	}
 	return l
 }
@@ -139,6 +147,7 @@ func (s *Stream) event(e history.Event) {
 				if b.client == e.Client {
 					delete(l.claims, owner)
 					l.doubt = max(l.doubt, e.At)
+					s.tell(l)
 				}
 			}
 		}
@@ -156,6 +165,7 @@ func (s *Stream) event(e history.Event) {
 	case history.Delete, history.Expire, history.ForceTTL:
 		l.doubt = max(l.doubt, e.At)
 	}
+	s.tell(l)
 }
 
 // add takes what is known of an operation now.
@@ -273,7 +283,10 @@ func (s *Stream) forget() {
 // Close judges what is left, and returns the verdict on the whole. What its faults break for every
 // lease lock is expected to be broken; the verdict's expectations say so. Nothing may be added
 // afterwards.
-func (s *Stream) Close(ctx context.Context, end history.End) *Verdict {
+func (s *Stream) Close(ctx context.Context, end history.End) *Verdict { return s.finish(&end, end.At) }
+
+// finish judges what is left of a run that lasted until at; without an end it was killed.
+func (s *Stream) finish(end *history.End, at time.Duration) *Verdict {
 	s.mu.Lock()
 	names := make([]string, 0, len(s.locks))
 	for name := range s.locks {
@@ -282,13 +295,16 @@ func (s *Stream) Close(ctx context.Context, end history.End) *Verdict {
 	slices.Sort(names)
 	for _, name := range names {
 		if l := s.locks[name]; len(l.ops) > 0 || len(l.events) > 0 {
-			s.send(l, &end)
+			s.send(l, end)
 		}
 	}
 	s.mu.Unlock()
 	close(s.work)
 	s.judging.Wait()
-	return s.sum.verdict(s.header, end, len(names))
+	if end == nil {
+		end = &history.End{At: at}
+	}
+	return s.sum.verdict(s.header, *end, len(names))
 }
 
 // Broken is the first window in which something broke that the faults do not excuse, or else the

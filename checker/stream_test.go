@@ -1,63 +1,19 @@
 package checker
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// asRecorded lists a history's records in the order in which they became known.
-func asRecorded(h *history.History) []any {
-	type record struct {
-		at time.Duration
-		v  any
-	}
-	var all []record
-	for _, op := range h.Ops {
-		call := op
-		call.Return, call.Outcome, call.Value, call.Token, call.Evidence, call.Until = 0, "", 0, 0, "", 0
-		all = append(all, record{op.Call, call})
-		if !op.Pending() {
-			told := op
-			told.Evidence, told.Until = "", 0
-			all = append(all, record{op.Return, told})
-		}
-		if op.Evidence != "" {
-			all = append(all, record{max(op.Return, op.Until), op})
-		}
-	}
-	for _, e := range h.Events {
-		all = append(all, record{e.At, e})
-	}
-	for _, f := range h.Faults {
-		all = append(all, record{f.From, f})
-	}
-	slices.SortStableFunc(all, func(a, b record) int { return cmp.Compare(a.at, b.at) })
-	var list []any
-	for _, r := range all {
-		list = append(list, r.v)
-	}
-	return list
-}
-
 // stream judges a history in windows of at least so many operations.
 func stream(h *history.History, least int) (*Verdict, *Stream) {
 	s := newStream(h.Header, Options{Budget: time.Minute}, least)
-	for _, r := range asRecorded(h) {
-		s.Add(r)
-	}
-	var end history.End
-	if h.End != nil {
-		end = *h.End
-	} else {
-		end.At = endOf(h)
-	}
-	return s.Close(context.Background(), end), s
+	s.replay(h)
+	return s.finish(h.End, endOf(h)), s
 }
 
 // Windows say what the whole says, of histories that are right and of those in which an answer is

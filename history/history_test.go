@@ -257,3 +257,24 @@ func TestRecorderKeepsWhatManyCallersSay(t *testing.T) {
 		}
 	}
 }
+
+// A fault may be written when it begins, and again when it is over.
+func TestAFaultIsOneThoughItIsWrittenTwice(t *testing.T) {
+	records := []any{sample().Header,
+		Fault{Index: 0, Kind: "pause-client", Client: "c1", From: 5}, Fault{Index: 1, Kind: "restart", From: 6}, Fault{Index: 2, Kind: "delete-key", From: 7},
+		Fault{Index: 0, Kind: "pause-client", Client: "c1", From: 5, To: 8, Hits: 1}, Fault{Index: 2, Kind: "delete-key", From: 9, To: 10}}
+	var text bytes.Buffer
+	if err := writeAll(&text, records); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Load(&text)
+	want := []any{records[4], records[2], records[3], records[5]} // one never ended, and what has another beginning is another
+	if err != nil || len(h.Faults) != len(want) {
+		t.Fatalf("%+v, %v", h.Faults, err)
+	}
+	for i, f := range h.Faults {
+		if f != want[i] {
+			t.Errorf("fault %d: %+v", i, f)
+		}
+	}
+}

@@ -9,8 +9,7 @@ import (
 	"io"
 )
 
-// A record is one line of JSON with the field "record" first, naming the type of the rest. The
-// writer below is the only place that knows the names.
+// A record is one line of JSON with the field "record" first, naming the type of the rest.
 const (
 	headerRecord = "header"
 	opRecord     = "op"
@@ -20,49 +19,14 @@ const (
 	endRecord    = "end"
 )
 
-// Encode writes one record ([Header], [Op], [Event], [Fault], [Served] or [End]) as one line with
-// one call of w.Write, so that a run that is killed leaves whole lines.
+// Encode writes one record, as [Append] makes it, with one call of w.Write, so that a run that is
+// killed leaves whole lines.
 func Encode(w io.Writer, record any) error {
-	var line any
-	switch r := record.(type) {
-	case Header:
-		line = struct {
-			Record string `json:"record"`
-			Header
-		}{headerRecord, r}
-	case Op:
-		line = struct {
-			Record string `json:"record"`
-			Op
-		}{opRecord, r}
-	case Event:
-		line = struct {
-			Record string `json:"record"`
-			Event
-		}{eventRecord, r}
-	case Fault:
-		line = struct {
-			Record string `json:"record"`
-			Fault
-		}{faultRecord, r}
-	case Served:
-		line = struct {
-			Record string `json:"record"`
-			Served
-		}{servedRecord, r}
-	case End:
-		line = struct {
-			Record string `json:"record"`
-			End
-		}{endRecord, r}
-	default:
-		return fmt.Errorf("history: %T is no record", record)
-	}
-	b, err := json.Marshal(line)
+	line, err := Append(make([]byte, 0, 256), record)
 	if err != nil {
-		return fmt.Errorf("history: %w", err)
+		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	_, err = w.Write(line)
 	return err
 }
 
@@ -96,7 +60,11 @@ func SaveServed(w io.Writer, h *History) error {
 func writeAll(w io.Writer, records []any) error {
 	b := bufio.NewWriter(w)
 	for _, r := range records {
-		if err := Encode(b, r); err != nil {
+		line, err := Append(b.AvailableBuffer(), r)
+		if err != nil {
+			return err
+		}
+		if _, err := b.Write(line); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ var ErrTooLong = errors.New("too many records to keep in memory")
 
 // Load is the function [Load] within the limit.
 func (n Limit) Load(readers ...io.Reader) (*History, error) {
-	l := loader{h: &History{}, limit: n, index: map[int64]int{}, strings: map[string]string{}}
+	l := loader{h: &History{}, limit: n, index: map[int64]int{}, strings: map[string]string{}, begun: map[int]int{}}
 	var truncated error
 	for i, r := range readers {
 		l.first, l.served = i == 0, 0
@@ -75,6 +75,7 @@ type loader struct {
 	lines   []int32           // of the first record of each op
 	served  int64             // time of the last server log entry of this reader
 	strings map[string]string // every name is kept once
+	begun   map[int]int       // index of a fault without an end -> position in h.Faults
 }
 
 func (l *loader) read(r io.Reader) error {
@@ -175,7 +176,7 @@ func (l *loader) line(line []byte, n int) string {
 		if what := strict(line, &v); what != "" {
 			return what
 		}
-		l.h.Faults = append(l.h.Faults, v.Fault)
+		l.fault(v.Fault)
 	case servedRecord:
 		var v struct {
 			Record string `json:"record"`
@@ -239,6 +240,21 @@ func (l *loader) op(op Op, line int) string {
 	}
 	l.h.Ops[i] = op
 	return ""
+}
+
+// fault adds a fault, or the end of one whose beginning is there.
+func (l *loader) fault(f Fault) {
+	if i, known := l.begun[f.Index]; known && f.To > 0 {
+		if b := l.h.Faults[i]; b.Kind == f.Kind && b.From == f.From && b.Client == f.Client && b.Lock == f.Lock {
+			l.h.Faults[i] = f
+			delete(l.begun, f.Index)
+			return
+		}
+	}
+	if f.To == 0 {
+		l.begun[f.Index] = len(l.h.Faults)
+	}
+	l.h.Faults = append(l.h.Faults, f)
 }
 
 // once returns the one copy of a string.

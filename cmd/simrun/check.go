@@ -68,7 +68,7 @@ func check(args []string, stdout, stderr io.Writer) int {
 		}
 		o := judging(h)
 		o.Model, o.Budget = kind, *budget
-		v := checker.Judge(context.Background(), h, o)
+		v, shown := judge(context.Background(), h, o)
 		if len(v.Refused) > 0 && v.Error == "" {
 			return fail(stderr, checker.ExitUsage, "check: %s: %s", path, v.Refused[0])
 		}
@@ -80,10 +80,10 @@ func check(args []string, stdout, stderr io.Writer) int {
 			_ = reports.JSON(stdout, v)
 		default:
 			s := showOn(stdout, *verbose)
-			_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose, History: h, Command: command})
+			_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose, History: shown, Command: command})
 		}
 		if *shrink != "" {
-			if err := shrunk(*shrink, h, v, o); err != nil {
+			if err := shrunk(*shrink, shown, v, o); err != nil {
 				return fail(stderr, checker.ExitUsage, "check: -shrink %s: %v", *shrink, err)
 			}
 		}

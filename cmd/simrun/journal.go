@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"sync"
 	"time"
@@ -14,10 +13,9 @@ import (
 type journal struct {
 	file *os.File
 
-	mu   sync.Mutex
-	buf  bytes.Buffer
-	err  error // the first
-	size int64
+	mu  sync.Mutex
+	buf []byte
+	err error // the first
 
 	stop, stopped chan struct{}
 }
@@ -41,21 +39,20 @@ func newJournal(path string) (*journal, error) {
 func (j *journal) record(r any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := history.Encode(&j.buf, r); err != nil && j.err == nil {
+	var err error
+	if j.buf, err = history.Append(j.buf, r); err != nil && j.err == nil {
 		j.err = err
 	}
-	if j.buf.Len() >= journalBuffer {
+	if len(j.buf) >= journalBuffer {
 		j.flush()
 	}
 }
 
 func (j *journal) flush() {
-	n, err := j.file.Write(j.buf.Bytes())
-	j.size += int64(n)
-	if err != nil && j.err == nil {
+	if _, err := j.file.Write(j.buf); err != nil && j.err == nil {
 		j.err = cause(err)
 	}
-	j.buf.Reset()
+	j.buf = j.buf[:0]
 }
 
 // failed is what befell the journal, or nil.

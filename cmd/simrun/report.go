@@ -52,7 +52,7 @@ func report(args []string, stdout, stderr io.Writer) int {
 		}
 		judged := run.Verdict == nil
 		if judged {
-			run.Verdict = checker.Judge(context.Background(), run.History, judging(run.History))
+			run.Verdict, _ = judge(context.Background(), run.History, judging(run.History))
 			run.Picture = picture(store, run.History, run.Verdict, warn)
 		}
 		run.Command = commandOf(run.Verdict, filepath.ToSlash(store.dir))

@@ -29,7 +29,8 @@ import (
 type soakOrder struct {
 	soak.Config
 	addr, subject, faults, world string
-	destructive, record, json    bool
+	destructive, json            bool
+	record, judge                bool
 	out                          string
 	server                       string // its address, without a password
 }
@@ -57,7 +58,8 @@ func soakFlags(o *soakOrder) *flag.FlagSet {
 	o.Seed = 1
 	f.Var((*seedFlag)(&o.Seed), "seed", "`number` that decides what is tried and what strikes")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
-	f.BoolVar(&o.record, "record", true, "record and judge; false: only measure, to see what recording costs")
+	f.BoolVar(&o.record, "record", true, "record and judge; false: only measure, to see what that costs")
+	f.BoolVar(&o.judge, "judge", true, "judge while it runs; false: only record, for simrun check")
 	f.BoolVar(&o.json, "json", false, "the verdict on standard output, as JSON")
 	return f
 }
@@ -92,6 +94,8 @@ func parseSoak(args []string) (o soakOrder, err error) {
 		return o, fmt.Errorf("-fault-every %v: must be at least 1ms", o.Every)
 	case o.out == "":
 		return o, errors.New(`-out "": name a folder, or none`)
+	case !o.judge && (o.json || o.out == nowhere):
+		return o, errors.New("-judge=false leaves a history and no verdict: it needs -out, and goes without -json")
 	}
 	var known bool
 	if o.Subject, known = subjects.Find(o.subject); !known {
@@ -190,26 +194,34 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
 	header := o.Header(map[string]string{"redis": version, "server": o.server, "keys": o.Name, "go": runtime.Version()})
-	judge := checker.NewStream(header, checker.Options{})
-	add := judge.Add
+	var judge *checker.Stream // nil: nobody judges
+	add := func(any) {}
+	if o.judge {
+		judge = checker.NewStream(header, checker.Options{})
+		add = judge.Add
+		o.Crowded, o.Begun = judge.Crowded, func(f history.Fault) { judge.Add(f) }
+	}
 	var file *journal
 	if dir.dir != "" {
 		if file, err = newJournal(filepath.Join(dir.dir, historyFile)); err != nil {
 			return fail(stderr, checker.ExitHarness, "soak: %v", err)
 		}
 		file.record(header)
+		toJudge := add
 		add = func(r any) {
 			file.record(r)
-			judge.Add(r)
+			toJudge(r)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ticker := newSoakProgress(stderr, o.For)
-	o.Out, o.Crowded = add, judge.Crowded
-	o.Begun = func(f history.Fault) { judge.Add(f) }
+	o.Out = add
 	o.Sampled = func(s soak.Sample) {
-		ops, _ := judge.Judged()
+		ops := 0
+		if judge != nil {
+			ops, _ = judge.Judged()
+		}
 		ticker.show(s, ops)
 		if file != nil {
 			if err := file.failed(); err != nil {
@@ -232,6 +244,9 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 			end.Error = fmt.Sprintf("the history cannot be written: %v", failed)
 		}
 	}
+	if judge == nil {
+		return o.recorded(dir, r, end.Error, stdout, stderr)
+	}
 	v := judge.Close(context.Background(), end)
 	if ctx.Err() != nil && end.Error == "" {
 		fail(stderr, 0, "soak: interrupted after %s; what was recorded is judged", checker.Stamp(r.Length))
@@ -247,6 +262,18 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 		return fail(stderr, checker.ExitHarness, "soak: %s", end.Error)
 	}
 	return v.Code()
+}
+
+// recorded says what there is to judge.
+func (o *soakOrder) recorded(dir *folder, r *soak.Result, failed string, stdout, stderr io.Writer) int {
+	fmt.Fprintf(stdout, "%s  judge   %s\n", r.Text(), again([]string{"check", dir.dir}))
+	if err := dir.latest(); err != nil {
+		fail(stderr, 0, "warning: soak: %v", err)
+	}
+	if failed != "" {
+		return fail(stderr, checker.ExitHarness, "soak: %s", failed)
+	}
+	return checker.ExitExpected
 }
 
 // measure runs without recording.

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
@@ -85,6 +86,89 @@ func TestSoakLeavesAReportAndAHistoryThatCheckJudges(t *testing.T) {
 	}
 	if stdout, stderr, code := run(t, dir, "check", latest); code != checker.ExitExpected {
 		t.Errorf("check: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+// What a soak excuses, since no lease lock can keep it, check excuses, and nothing else.
+func TestCheckExcusesWhatASoakDoes(t *testing.T) {
+	ms := time.Millisecond
+	o, err := parseSoak(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	records := []any{o.Header(nil),
+		history.Op{ID: 1, Client: "a", Owner: "a", Lock: "l", Kind: history.TryLock, Lease: time.Second, Call: 1 * ms, Return: 2 * ms, Outcome: history.Acquired, Token: 1},
+		history.Op{ID: 2, Client: "b", Owner: "b", Lock: "l", Kind: history.TryLock, Lease: time.Second, Call: 7 * ms, Return: 8 * ms, Outcome: history.Acquired, Token: 2},
+		history.Op{ID: 3, Client: "a", Owner: "a", Lock: "l", Kind: history.Unlock, Call: 20 * ms, Return: 21 * ms, Outcome: history.NotHeld},
+		history.Op{ID: 4, Client: "b", Owner: "b", Lock: "l", Kind: history.Unlock, Call: 22 * ms, Return: 23 * ms, Outcome: history.Released},
+	}
+	excuse := []any{
+		history.Fault{Index: 0, Kind: "delete-key", Lock: "l", From: 3 * ms, To: 5 * ms},
+		history.Event{At: 5 * ms, Since: 3 * ms, Kind: history.Delete, Lock: "l"},
+	}
+	for _, tt := range []struct {
+		records []any
+		code    int
+		want    string
+	}{
+		{append(records, excuse...), checker.ExitExpected, "each by what breaks it for every lease lock"},
+		{records, checker.ExitUnexpected, "exclusion"},
+	} {
+		var text bytes.Buffer
+		for _, r := range tt.records {
+			if err := history.Encode(&text, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, historyFile), text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if stdout, stderr, code := run(t, dir, "check", historyFile); code != tt.code || !strings.Contains(strings.Join(strings.Fields(stdout), " "), tt.want) {
+			t.Errorf("exit code %d, not %d\n%s\n%s", code, tt.code, stdout, stderr)
+		}
+	}
+}
+
+// So do a soak that judged nothing, and one that was killed.
+func TestSoakAndCheckSayTheSame(t *testing.T) {
+	needRedis(t)
+	lonely(t)
+	dir := t.TempDir()
+	args := []string{"soak", "-for", "2s", "-clients", "8", "-locks", "2", "-lease", "300ms", "-fault-every", "50ms", "-faults", "all"}
+	stdout, stderr, code := run(t, dir, args...)
+	if code != checker.ExitExpected {
+		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	latest := filepath.Join(dir, "simrun-out/soak/latest")
+	text, err := os.ReadFile(filepath.Join(latest, verdictFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, code = run(t, dir, "check", "-json", latest)
+	var soaked, checked checker.Verdict
+	if err := errors.Join(json.Unmarshal(text, &soaked), json.Unmarshal([]byte(stdout), &checked)); err != nil || code != checker.ExitExpected {
+		t.Fatalf("check: exit code %d, %v\n%s", code, err, stderr)
+	}
+	for _, g := range checker.Guarantees() {
+		if a, b := soaked.Result(g), checked.Result(g); a.Status != b.Status || a.Expected != b.Expected {
+			t.Errorf("%s: the soak says %s, expected %q, and check %s, expected %q", g, a.Status, a.Expected, b.Status, b.Expected)
+		}
+	}
+
+	stdout, stderr, code = run(t, dir, append(args, "-judge=false")...)
+	if code != checker.ExitExpected || !strings.Contains(stdout, "judge   ") {
+		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	if stdout, stderr, code := run(t, dir, "check", latest); code != checker.ExitExpected {
+		t.Errorf("check of what was not judged: exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	cmd, _ := soaking(t, t.TempDir(), 300_000, "-faults", "all")
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	files, _ := filepath.Glob(filepath.Join(cmd.Dir, "simrun-out/soak/*/"+historyFile))
+	if stdout, stderr, code := run(t, dir, "check", files[0]); code != checker.ExitExpected {
+		t.Errorf("check of what a kill left: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/soak"
 )
 
 // The files that a run leaves, besides its reports.
@@ -101,8 +103,24 @@ func judging(h *history.History) checker.Options {
 	return checker.Options{}
 }
 
+// judge judges a stored history: what simrun soak recorded as that does, so that both say the same. shown
+// is the part of it that shows the verdict: all, or the window in which a soak broke.
+func judge(ctx context.Context, h *history.History, o checker.Options) (v *checker.Verdict, shown *history.History) {
+	if h.Header.Scenario != soak.Scenario {
+		return checker.Judge(ctx, h, o), h
+	}
+	v, part, _ := checker.JudgeInWindows(h, o)
+	if part == nil {
+		part = h
+	}
+	return v, part
+}
+
 // commandOf reproduces a stored run. dir is where its plan is.
 func commandOf(v *checker.Verdict, dir string) string {
+	if v.Scenario == soak.Scenario {
+		return again([]string{"check", dir}) // in real time it does not come again
+	}
 	words := []string{self(), "-scenario", v.Scenario}
 	if _, ok := scenarios.Find(v.Scenario); !ok {
 		words = []string{self(), "-plan", path.Join(dir, planFile)}

@@ -80,6 +80,10 @@ type strike struct {
 // lasts records the fault around what it does. Whoever judges is told first.
 func (s *strike) lasts(do func()) {
 	s.fault.From = s.run.rec.now()
+	s.run.rec.put(func(now time.Duration) any { // for whoever reads what a run that was killed left
+		s.fault.From = now
+		return s.fault
+	})
 	if s.run.Begun != nil {
 		s.run.Begun(s.fault)
 	}

@@ -57,10 +57,13 @@ func (s Server) ours() bool { return s.Own != nil || s.Destructive }
 // than four of it and a second is not called late.
 const LatencyMax = 250 * time.Millisecond
 
+// Scenario is what a soak calls itself in its history, by which a judge knows one.
+const Scenario = "soak"
+
 // Header is that of the run's history.
 func (c Config) Header(versions map[string]string) history.Header {
 	return history.Header{
-		Version: history.Version, Clock: "monotonic", World: "redis", Scenario: "soak", Subject: c.Subject.Name, Seed: c.Seed,
+		Version: history.Version, Clock: "monotonic", World: "redis", Scenario: Scenario, Subject: c.Subject.Name, Seed: c.Seed,
 		Versions: versions, Abilities: c.Subject.Abilities, Expiry: history.Implied, WatchdogTimeout: c.Watchdog, LatencyMax: LatencyMax,
 	}
 }
@@ -216,21 +219,8 @@ func (r *run) clear() error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	if r.Out != nil {
-		for n := range r.Locks {
-			ttl, err := r.admin.PTTL(ctx, r.key(n)).Result()
-			if err != nil {
-				return r.unclean(err)
-			}
-			if ttl == -2 {
-				continue
-			}
-			r.rec.put(func(now time.Duration) any {
-				e := history.Event{At: now, Kind: history.Leftover, Lock: lock(n)}
-				if ttl > 0 {
-					e.Deadline = now + ttl
-				}
-				return e
-			})
+		if err := r.leftovers(ctx); err != nil {
+			return r.unclean(err)
 		}
 	}
 	keys := r.admin.Scan(ctx, 0, "*"+r.Name+":*", 1000).Iterator()
@@ -241,6 +231,35 @@ func (r *run) clear() error {
 	}
 	if err := keys.Err(); err != nil {
 		return r.unclean(err)
+	}
+	return nil
+}
+
+// leftovers records which locks still have a key.
+func (r *run) leftovers(ctx context.Context) error {
+	for n := 0; n < r.Locks; {
+		ask := r.admin.Pipeline()
+		for ; n < r.Locks && ask.Len() < 1000; n++ {
+			ask.PTTL(ctx, r.key(n))
+		}
+		first := n - ask.Len()
+		answers, err := ask.Exec(ctx)
+		if err != nil {
+			return err
+		}
+		for i, a := range answers {
+			ttl := a.(*redis.DurationCmd).Val()
+			if ttl == -2 {
+				continue
+			}
+			r.rec.put(func(now time.Duration) any {
+				e := history.Event{At: now, Kind: history.Leftover, Lock: lock(first + i)}
+				if ttl > 0 {
+					e.Deadline = now + ttl
+				}
+				return e
+			})
+		}
 	}
 	return nil
 }

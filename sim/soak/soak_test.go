@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"slices"
@@ -85,27 +86,24 @@ func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
 			if r.Struck[k.Name] == 0 || r.Calls < 100 {
 				t.Errorf("%d strikes, %d calls", r.Struck[k.Name], r.Calls)
 			}
-			h := &history.History{Header: c.Header(nil)}
-			last := map[int64]int{}
-			for _, r := range records {
-				switch r := r.(type) {
-				case history.Op:
-					if i, known := last[r.ID]; known {
-						h.Ops[i] = r
-						continue
-					}
-					last[r.ID] = len(h.Ops)
-					h.Ops = append(h.Ops, r)
-				case history.Event:
-					h.Events = append(h.Events, r)
-				case history.Fault:
-					h.Faults = append(h.Faults, r)
+			var text bytes.Buffer
+			for _, r := range append([]any{c.Header(nil)}, append(records, history.End{At: r.Length})...) {
+				if err := history.Encode(&text, r); err != nil {
+					t.Fatal(err)
 				}
+			}
+			h, err := history.Load(&text)
+			if err != nil || len(h.Faults) != int(r.Faults) {
+				t.Fatalf("%d faults, %v", len(h.Faults), err)
+			}
+			again, _, _ := checker.JudgeInWindows(h, checker.Options{Budget: time.Minute})
+			if a, b := v.Code(), again.Code(); a != b {
+				t.Errorf("exit code %d, and %d when it is judged again", a, b)
 			}
 			whole := checker.Judge(context.Background(), h, checker.Options{Budget: time.Minute})
 			for _, g := range checker.Guarantees() {
-				if a, b := v.Result(g), whole.Result(g); a.Status != b.Status {
-					t.Errorf("%s: %s in windows, %s as a whole: %s", g, a.Status, b.Status, b.Summary)
+				if a, b, c := v.Result(g), whole.Result(g), again.Result(g); a.Status != b.Status || a.Status != c.Status || a.Expected != c.Expected {
+					t.Errorf("%s: %s in windows, %s as a whole, %s again: %s", g, a.Status, b.Status, c.Status, b.Summary)
 				}
 			}
 			if n, err := s.Client().DBSize(t.Context()).Result(); n != 0 || err != nil {
