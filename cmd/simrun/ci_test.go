@@ -173,7 +173,7 @@ func step(t *testing.T, dir, name, script string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "bash", "-eo", "pipefail", "-c", script)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "RUNS=1", "DRAWN=3", "HUNT=2s", "GITHUB_RUN_NUMBER=7", "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary.md"),
+	cmd.Env = append(os.Environ(), "RUNS=1", "DRAWN=3", "HUNT=-runs 50", "GITHUB_RUN_NUMBER=7", "GITHUB_STEP_SUMMARY="+filepath.Join(dir, "summary.md"),
 		"GOFLAGS=-mod=mod", "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"))
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
