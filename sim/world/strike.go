@@ -85,6 +85,7 @@ func (w *World) strike(s strike) {
 func (w *World) begin(s *struckFault) {
 	w.struckSome()
 	s.begun, s.record.From = true, w.Now()
+	w.struck = s.record.From
 	s.kind.Begin(w, s.fault, s.record)
 	switch {
 	case !s.kind.Needs.Lasts:

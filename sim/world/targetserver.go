@@ -98,7 +98,6 @@ func (w *World) lost(s *server, before []history.KeyState, note string) int {
 // each calls strike for every key of a lock, and tells what became of the lock.
 func (w *World) each(name string, kind history.EventKind, note string, strike func(s *server, key string)) bool {
 	hit := false
-	now := w.Now()
 	for _, l := range w.locks {
 		if l.name != name {
 			continue
@@ -110,7 +109,7 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			hit = true
 			strike(p.server, p.key)
 			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, _, _ history.KeyState) {
-				w.rec.Event(history.Event{At: now, Kind: kind, Lock: l.name, Note: note})
+				w.rec.Event(history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note})
 			})
 		}
 	}

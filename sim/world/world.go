@@ -41,6 +41,7 @@ type World struct {
 	planned    []*struckFault              // all faults, in the order of the plan
 	faults     []strike                    // to come, in order
 	watching   []*watch                    // those that wait for their trigger or strike messages
+	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
 	roused     time.Duration // when the last sleeper was woken
 	// Operator has somebody force a lock free, by the lock's own means.
