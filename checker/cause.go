@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,8 +149,8 @@ func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
 			c.Faults = append(c.Faults, i)
 		}
 	}
-	c.Text = fmt.Sprintf("the key of %s was %s from outside at %s, while %s held it",
-		l.name, map[bool]string{true: "expired", false: "deleted"}[t.endEvent.Kind == history.Expire], Stamp(t.to), t.owner)
+	how := map[history.EventKind]string{history.Expire: "expired", history.Restore: "overwritten"}[t.endEvent.Kind]
+	c.Text = fmt.Sprintf("the key of %s was %s from outside at %s, while %s held it", l.name, cmp.Or(how, "deleted"), Stamp(t.to), t.owner)
 	return c
 }
 

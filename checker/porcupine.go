@@ -121,6 +121,8 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 		case op.Uncertain() && op.Evidence == history.Executed:
 			op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
 			from, to = op.Executed, op.Executed
+		case op.Uncertain() && op.Evidence == history.Sent && w == asExecuted && len(f.h.Served) > 0:
+			continue // the server log would show it
 		case op.Uncertain() && op.Evidence == history.Sent && op.Until > 0:
 			to, maybe = max(op.Until, op.Call), true
 		case op.Uncertain():

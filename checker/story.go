@@ -138,6 +138,9 @@ func ending(fault *history.Fault) string {
 func (t *teller) holds(l *lockFacts) {
 	believers := sweep{rest: l.beliefs}
 	for _, h := range l.tenures { // by their beginnings
+		if h.owner == history.AnotherProgram {
+			continue // the end of the hold before is told, and the fault
+		}
 		if h.restored {
 			t.add(h.from, "server", Key, scoreKey, l.name, []string{h.owner}, "has %s held by %s again, as the replica knew it", l.name, h.owner)
 			if !h.open {
@@ -180,7 +183,7 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 	switch op := h.endOp; {
 	case h.restored && h.endEvent != nil && h.endEvent.Kind == history.Expire:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the lease that %s had on %s ends", h.owner, l.name)
-	case h.endEvent != nil && h.endEvent.Kind == history.Restore:
+	case h.endEvent != nil && h.endEvent.Kind == history.Restore && h.endEvent.Owner != history.AnotherProgram:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the hold of %s on %s is gone: the replica does not know it%s", h.owner, l.name, still)
 	case h.endEvent != nil && h.outside:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the key of %s is gone under its holder %s", l.name, h.owner)

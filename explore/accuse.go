@@ -91,8 +91,8 @@ func callOf(h *history.History, x checker.Violation) history.Kind {
 //   - exclusion, effect: what takes a hold away behind its owner's back, or stops the owner, does
 //     for every lock. The loss of messages does for a lock that does not tell its holder of a loss.
 //   - object, fencing: what the sequential lock does not say or a lock cannot know: a server that
-//     forgets, with the key, what it remembered of requests and tokens, a clock that jumps, and a
-//     key of another type. These do throughout the run.
+//     forgets, with the key, what it remembered of requests and tokens, and a clock that
+//     jumps. These do throughout the run.
 func excuses(f history.Fault, g checker.Guarantee, tells bool) bool {
 	switch g {
 	case checker.Watchdog, checker.Liveness:
@@ -100,7 +100,7 @@ func excuses(f history.Fault, g checker.Guarantee, tells bool) bool {
 	case checker.Exclusion, checker.Effect:
 		return !tells || outside[f.Kind] || stops[f.Kind]
 	}
-	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "clock-jump" || f.Kind == "overwrite-key" || f.Kind == "delete-key" && f.Lock == ""
+	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "clock-jump" || f.Kind == "delete-key" && f.Lock == ""
 }
 
 var (
@@ -120,7 +120,7 @@ func weakThere(h *history.History, a Accusation, x checker.Violation, s subjects
 	fits := func(named, is string) bool { return named == "" || named == is }
 	return slices.ContainsFunc(s.Weaknesses, func(w subjects.Weakness) bool {
 		return fits(w.Guarantee, string(a.Guarantee)) && fits(w.Class, string(a.Class)) && fits(string(w.Call), string(a.Call)) && fits(w.Rule, a.Rule) &&
-			(w.After == 0 || answered(h, x) > w.After) && (w.Unblamed || shownBy(h, w, x))
+			(w.After == 0 || answered(h, x) > w.After) && shownBy(h, w, x)
 	})
 }
 

@@ -11,9 +11,9 @@ type EventKind string
 
 const (
 	Expire    EventKind = "expire"    // the key's TTL ended and the server removed it
-	Delete    EventKind = "delete"    // somebody outside the lock removed or overwrote the key
+	Delete    EventKind = "delete"    // somebody outside the lock removed the key
 	ForceTTL  EventKind = "forceTTL"  // somebody outside the lock changed the key's TTL; Deadline says to what
-	Restore   EventKind = "restore"   // the lock was held again as it had been: by Owner, Count times, until Deadline
+	Restore   EventKind = "restore"   // the lock was held again as it had been: by Owner, Count times, until Deadline; or its key was overwritten, by [AnotherProgram]
 	Lost      EventKind = "lost"      // the lock told Owner that its hold is over
 	Died      EventKind = "died"      // the client is gone for good
 	Finished  EventKind = "finished"  // the client's programs ended
@@ -22,6 +22,9 @@ const (
 	Failover  EventKind = "failover"  // a replica became master
 	ClockJump EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server
 )
+
+// AnotherProgram is the owner of a lock whose key was overwritten with something that is no lock.
+const AnotherProgram = "another program"
 
 // Event is one act of the environment.
 type Event struct {

@@ -31,8 +31,9 @@ func (l *RLock) Lock(ctx context.Context, owner Owner, opts ...Option) error {
 //
 // With the faithful generations, Wait bounds the waiting, not the attempts: one that is under way
 // when it ends is still awaited, which takes a round trip or, when the server does not answer,
-// go-redis's timeouts. Hardened gives it up, as when ctx ends; [ErrNoReply] says that the server
-// had not answered once.
+// go-redis's timeouts. Hardened gives it up after 200 ms more (a fifteenth of
+// [Options.ResponseTimeout]), which a server that is well does not need, with [ErrNoReply]: whether
+// the lock was granted is not known. If it was, it is given back, as when ctx ends.
 func (l *RLock) TryLock(ctx context.Context, owner Owner, opts ...Option) (bool, error) {
 	co, err := l.client.opts.call(opts)
 	if err != nil {
@@ -61,25 +62,21 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 		wait.w = l.client.hub.joinConfirmed(l.channel)
 		co.contended = wait.w != nil
 	}
-	acquired, answered := false, false
+	acquired := false
 	defer func() { wait.end(acquired) }()
 	attempting := ctx
 	if _, ok := l.proto.(*hardened); ok && co.wait > 0 {
 		var cancel context.CancelFunc
-		attempting, cancel = context.WithDeadlineCause(ctx, deadline, errWaited)
+		attempting, cancel = context.WithDeadlineCause(ctx, deadline.Add(l.client.opts.grace()), errWaited)
 		defer cancel()
 	}
 	for {
 		ttl, err := l.proto.attempt(attempting, l, owner, co)
-		switch {
-		case err == nil:
-			answered = true
-		case context.Cause(attempting) != errWaited || !errors.Is(err, context.DeadlineExceeded):
+		if err != nil && context.Cause(attempting) == errWaited && errors.Is(err, context.DeadlineExceeded) {
+			err = ErrNoReply
+		}
+		if err != nil {
 			return false, err
-		case answered:
-			return false, nil
-		default:
-			return false, ErrNoReply
 		}
 		if ttl == granted {
 			acquired = true
@@ -93,7 +90,10 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 	}
 }
 
-// errWaited is why the context of an attempt ends when the time to wait is spent.
+// grace is how long an attempt is awaited that is under way when the time to wait is over.
+func (o Options) grace() time.Duration { return o.ResponseTimeout / 15 }
+
+// errWaited is why the context of an attempt ends when that is over, too.
 var errWaited = errors.New("waited long enough")
 
 // waiting is the pauses of one Lock or TryLock call.

@@ -44,13 +44,18 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // OutcomeUnknown reports whether the failed operation may have taken effect on the server all the
-// same: its reply was lost, late, or not waited for. It is false for nil, for refused arguments,
-// for a closed client, and for an answer of the server. (An answer to a copy that go-redis sent
-// again after a network error counts as an answer, although the first copy may have run.)
+// same: its reply was lost, late, or not waited for, which may also be when the server refused a copy
+// that go-redis sent again, for the first copy may have run. It is false for nil, for refused
+// arguments, for a closed client, and for any other answer of the server.
 func OutcomeUnknown(err error) bool {
+	var again *resent
 	var answered redis.Error
 	switch {
-	case err == nil, errors.As(err, &answered):
+	case err == nil:
+		return false
+	case errors.As(err, &again):
+		return true
+	case errors.As(err, &answered):
 		return false
 	case errors.Is(err, errNotSent):
 		return false

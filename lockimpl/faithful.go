@@ -38,7 +38,7 @@ type faithful struct {
 
 func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
 	key := holdKey{l.name, owner}
-	cmd := redis.NewIntCmd(ctx, evalsha, f.acquire.digest, 1, l.nameArg, co.lease.Milliseconds(), string(owner))
+	cmd := newIntCall(ctx, evalsha, f.acquire.digest, 1, l.nameArg, co.lease.Milliseconds(), string(owner))
 	late := func() {
 		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more
 			_, _ = f.release(f.client.closing, l, owner, f.client.holds.lease(key))
@@ -70,7 +70,7 @@ func (f *faithful) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 // release executes the unlock script. lease is the one to set if holds remain.
 func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease time.Duration) (bool, error) {
 	if !f.latch {
-		cmd := redis.NewIntCmd(ctx, evalsha, unlockPlain.digest, 2, l.nameArg, l.channelArg,
+		cmd := newIntCall(ctx, evalsha, unlockPlain.digest, 2, l.nameArg, l.channelArg,
 			unlockMessage, lease.Milliseconds(), string(owner))
 		err := f.client.run(ctx, unlockPlain, cmd, nil)
 		return lastOf(cmd, err)
@@ -80,7 +80,7 @@ func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease tim
 		return false, err
 	}
 	latch := latchOf(l.name, request)
-	cmd := redis.NewIntCmd(ctx, evalsha, unlockLatch.digest, 3, l.nameArg, l.channelArg, latch,
+	cmd := newIntCall(ctx, evalsha, unlockLatch.digest, 3, l.nameArg, l.channelArg, latch,
 		unlockMessage, lease.Milliseconds(), string(owner), f.client.opts.latchLifetime().Milliseconds())
 	err = f.client.run(ctx, unlockLatch, cmd, nil)
 	free, err := lastOf(cmd, err)
@@ -91,7 +91,7 @@ func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease tim
 }
 
 // lastOf reads the answer of an unlock script.
-func lastOf(cmd *redis.IntCmd, err error) (bool, error) {
+func lastOf(cmd *intCall, err error) (bool, error) {
 	switch {
 	case errors.Is(err, redis.Nil):
 		return false, ErrNotHeld
@@ -103,7 +103,7 @@ func lastOf(cmd *redis.IntCmd, err error) (bool, error) {
 
 func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
 	f.client.holds.forget(l.name)
-	cmd := redis.NewIntCmd(ctx, evalsha, forceUnlock.digest, 2, l.nameArg, l.channelArg, unlockMessage)
+	cmd := newIntCall(ctx, evalsha, forceUnlock.digest, 2, l.nameArg, l.channelArg, unlockMessage)
 	if err := f.client.run(ctx, forceUnlock, cmd, nil); err != nil {
 		return false, err
 	}
@@ -119,7 +119,7 @@ func (f *faithful) renew(batches [][]renewal) error {
 		ctx, cancel = context.WithTimeout(ctx, c.holds.period()/2)
 		defer cancel()
 	}
-	cmds := make([]*redis.IntSliceCmd, len(batches))
+	cmds := make([]*intsCall, len(batches))
 	for i, batch := range batches {
 		args := make([]any, 0, 4+2*len(batch))
 		args = append(args, evalsha, renewPlain.digest, len(batch))
@@ -130,7 +130,7 @@ func (f *faithful) renew(batches [][]renewal) error {
 		for _, r := range batch {
 			args = append(args, string(r.hold.key.owner))
 		}
-		cmds[i] = redis.NewIntSliceCmd(ctx, args...)
+		cmds[i] = newIntsCall(ctx, args...)
 	}
 	called := time.Now()
 	if err := c.runAll(ctx, renewPlain, cmds); err != nil {

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-sim/holdfast/lockimpl"
 )
 
@@ -246,24 +248,49 @@ func TestCancelledAcquireLeavesNoHold(t *testing.T) { // redisson#5358, #2714
 	})
 }
 
-func TestTryLockDoesNotAwaitALateReplyBeyondItsWait(t *testing.T) { // redisson#5019
+func TestTryLockAwaitsTheAttemptUnderWayForALittleLonger(t *testing.T) { // redisson#5019
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		const grace = lockimpl.DefaultResponseTimeout / 15
 		c := w.primed("a")
 		l, o := c.Lock("x"), c.Owner(1)
-		w.fates("a", isLate)
-		start := time.Now()
-		ok, err := l.TryLock(ctx, o, lockimpl.Wait(lateBy/2))
-		if ok || !errors.Is(err, lockimpl.ErrNoReply) || !lockimpl.OutcomeUnknown(err) || time.Since(start) != lateBy/2 {
-			t.Fatal(ok, err, time.Since(start))
+		gives := func(wait time.Duration, fates ...fate) {
+			t.Helper()
+			w.fates("a", fates...)
+			start := time.Now()
+			ok, err := l.TryLock(ctx, o, lockimpl.Wait(wait))
+			if ok || !errors.Is(err, lockimpl.ErrNoReply) || !lockimpl.OutcomeUnknown(err) || time.Since(start) != wait+grace {
+				t.Fatal(ok, err, time.Since(start))
+			}
+			time.Sleep(lateBy)
+			is(t, false)(l.IsLocked(ctx))
 		}
-		time.Sleep(lateBy)
-		is(t, false)(l.IsLocked(ctx))
-
+		gives(lateBy/2, isLate)
 		must(t, c.Lock("x").Lock(ctx, c.Owner(2), lockimpl.Lease(lateBy/4)))
-		w.fates("a", arrives, arrives, isLate) // two refusals, then a grant that comes late
-		is(t, false)(l.TryLock(ctx, o, lockimpl.Wait(lateBy/2)))
-		time.Sleep(lateBy)
-		is(t, false)(l.IsLocked(ctx))
+		gives(lateBy/2, arrives, arrives, isLate) // two refusals, then a grant that comes late
+
+		w.fates("a", isLate)
+		is(t, true)(l.TryLock(ctx, o, lockimpl.Wait(lateBy-grace/2)))
+		is(t, true)(l.Unlock(ctx, o))
+	})
+}
+
+// What a server says to a copy tells nothing of the copies before.
+func TestARefusalOfACopyLeavesTheOutcomeUnknown(t *testing.T) {
+	eachGeneration(t, func(t *testing.T, w *world) {
+		for copies, unknown := range []bool{false, true} {
+			name := fmt.Sprint("client", copies)
+			c := w.prime(w.clientOver(w.dialRetrying(name, 0), name))
+			l, o := c.Lock("x"), c.Owner(1)
+			must(t, l.Lock(ctx, o))
+			w.fates(name, append(slices.Repeat([]fate{isLost}, copies), isRefusal)...)
+			_, err := l.Unlock(ctx, o)
+			if !redis.HasErrorPrefix(err, "BUSY") || lockimpl.OutcomeUnknown(err) != unknown {
+				t.Fatalf("after %d copies got %v", copies, err)
+			}
+			time.Sleep(time.Minute)
+			is(t, false)(l.IsLocked(ctx))
+			must(t, c.Close())
+		}
 	})
 }
 

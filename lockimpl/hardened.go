@@ -59,7 +59,7 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		if l.fenced {
 			args = append(args, 1)
 		}
-		cmd := redis.NewIntCmd(ctx, args...)
+		cmd := newIntCall(ctx, args...)
 		if err := p.client.run(ctx, acquireHardened, cmd, func() { p.settle(l, h, again) }); err != nil {
 			p.unanswered(l, h, again, err)
 			return 0, err
@@ -170,7 +170,7 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 		if keep >= 0 {
 			args = append(args, keep)
 		}
-		cmd := redis.NewIntCmd(ctx, args...)
+		cmd := newIntCall(ctx, args...)
 		if err := p.client.run(ctx, releaseHardened, cmd, func() { p.settle(l, h, lease) }); err != nil {
 			p.unanswered(l, h, lease, err)
 			return 0, 0, called, err
@@ -183,6 +183,12 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 	return 0, 0, called, ErrSuperseded
 }
 
+// apart is a context without its values: what settles an earlier call is no part, for those who trace
+// calls by them, of the one that it happens to precede.
+type apart struct{ context.Context }
+
+func (apart) Value(any) any { return nil }
+
 // reconcile makes the server's hold count what the client knows, if it may be another.
 func (p *hardened) reconcile(ctx context.Context, l *RLock, h *hold) error {
 	hs := p.client.holds
@@ -190,7 +196,7 @@ func (p *hardened) reconcile(ctx context.Context, l *RLock, h *hold) error {
 	if !v.unsettled {
 		return nil
 	}
-	remain, request, called, err := p.release(ctx, l, h, v.inner, v.inner+p.memory, v.levels)
+	remain, request, called, err := p.release(apart{ctx}, l, h, v.inner, v.inner+p.memory, v.levels)
 	if err != nil {
 		return err
 	}
@@ -217,12 +223,10 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 	h.unsettled = true
 	c.holds.mu.Unlock()
 	var late *abandoned
+	var again *resent
 	var refused redis.Error
-	if errors.As(err, &late) || errors.As(err, &refused) {
-		// An abandoned command's own goroutine settles. After a refusal there is nothing to settle
-		// unless an earlier copy was executed, which comes out before the owner's next request, or
-		// ends with its lease.
-		return
+	if errors.As(err, &late) || errors.As(err, &refused) && !errors.As(err, &again) {
+		return // an abandoned command's own goroutine settles; what was refused needs none
 	}
 	c.work.Add(1) // not 0 before: the operation that calls holds one
 	go func() {
@@ -280,7 +284,7 @@ func (p *hardened) force(ctx context.Context, l *RLock) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	cmd := redis.NewIntCmd(ctx, evalsha, forceHardened.digest, 3, l.nameArg, l.channelArg,
+	cmd := newIntCall(ctx, evalsha, forceHardened.digest, 3, l.nameArg, l.channelArg,
 		latchOf(l.name, request), unlockMessage, p.memory.Milliseconds())
 	if err := p.client.run(ctx, forceHardened, cmd, nil); err != nil {
 		return false, err
@@ -293,7 +297,7 @@ func (p *hardened) renew(batches [][]renewal) error {
 	// A server that does not answer must not keep the others' renewals waiting for long.
 	ctx, cancel := context.WithTimeout(c.closing, c.holds.period()/2)
 	defer cancel()
-	cmds := make([]*redis.IntSliceCmd, len(batches))
+	cmds := make([]*intsCall, len(batches))
 	for i, batch := range batches {
 		cmds[i] = p.renewal(ctx, batch)
 	}
@@ -320,7 +324,7 @@ func (p *hardened) renew(batches [][]renewal) error {
 	return failed
 }
 
-func (p *hardened) renewal(ctx context.Context, batch []renewal) *redis.IntSliceCmd {
+func (p *hardened) renewal(ctx context.Context, batch []renewal) *intsCall {
 	timeout := p.client.opts.WatchdogTimeout
 	args := make([]any, 0, 5+4*len(batch))
 	args = append(args, evalsha, renewHardened.digest, 2*len(batch))
@@ -331,7 +335,7 @@ func (p *hardened) renewal(ctx context.Context, batch []renewal) *redis.IntSlice
 	for _, r := range batch {
 		args = append(args, r.hold.ownerArg, r.request)
 	}
-	return redis.NewIntSliceCmd(ctx, args...)
+	return newIntsCall(ctx, args...)
 }
 
 func (p *hardened) renewAgain() time.Duration { return p.client.holds.period() / 5 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // attemptAll is attempt for several locks of one client by one script.
@@ -41,7 +39,7 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 		if locks[0].fenced {
 			args = append(args, 1)
 		}
-		cmd := redis.NewIntSliceCmd(ctx, args...)
+		cmd := newIntsCall(ctx, args...)
 		if err := p.client.run(ctx, acquireMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
 			p.unansweredAll(locks, held, longest, err)
 			return nil, 0, err
@@ -103,7 +101,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	}
 	longest := slices.Max(leases)
 	var failed []error
-	cmd := redis.NewIntSliceCmd(ctx, args...)
+	cmd := newIntsCall(ctx, args...)
 	if err := p.client.run(ctx, releaseMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
 		p.unansweredAll(locks, held, longest, err)
 		for i, h := range held {

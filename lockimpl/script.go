@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -79,7 +80,48 @@ const evalsha, eval = "evalsha", "eval"
 type scriptCall interface {
 	redis.Cmder
 	SetFirstKeyPos(int8)
+	failures() *atomic.Int32
 }
+
+// intCall and intsCall are calls of scripts that answer a number, or several.
+type (
+	intCall struct {
+		redis.IntCmd
+		attempts
+	}
+	intsCall struct {
+		redis.IntSliceCmd
+		attempts
+	}
+)
+
+func newIntCall(ctx context.Context, args ...any) *intCall {
+	return &intCall{IntCmd: *redis.NewIntCmd(ctx, args...)}
+}
+
+func newIntsCall(ctx context.Context, args ...any) *intsCall {
+	return &intsCall{IntSliceCmd: *redis.NewIntSliceCmd(ctx, args...)}
+}
+
+// attempts counts the attempts at a command that failed: after each, go-redis asks whether it may
+// make another. (In pipelines it asks more often; who counts too many takes for unknown what is not.)
+type attempts struct{ failed atomic.Int32 }
+
+// NoRetry implements [redis.Cmder].
+func (a *attempts) NoRetry() bool {
+	a.failed.Add(1)
+	return false
+}
+
+func (a *attempts) failures() *atomic.Int32 { return &a.failed }
+
+// resent is a server's refusal of a copy of a command; what became of the copies before is not known.
+type resent struct{ refusal error }
+
+func (e *resent) Error() string {
+	return e.refusal.Error() + " (so the server to a copy; one sent before may have been executed)"
+}
+func (e *resent) Unwrap() error { return e.refusal }
 
 // run sends cmd, an EVALSHA of s, and again as an EVAL if the server does not know s. An EVALSHA
 // that the server does not know has not run, so this counts nothing twice.
@@ -87,21 +129,28 @@ type scriptCall interface {
 // If ctx ends first, run returns an [abandoned] error at once. The command may still run: late, if
 // not nil, is called when its outcome is known, in a goroutine that [Client.Close] waits for. Only
 // late may look at cmd then.
+//
+// The refusal of a copy that go-redis sent again comes as a [resent] error.
 func (c *Client) run(ctx context.Context, s *script, cmd scriptCall, late func()) error {
 	cmd.SetFirstKeyPos(3)
 	err := c.process(ctx, cmd, late)
-	if err == nil || !redis.HasErrorPrefix(err, "NOSCRIPT") {
-		return err
+	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
+		args := cmd.Args()
+		args[0], args[1] = eval, s.source
+		cmd.SetErr(nil)
+		cmd.failures().Add(-1) // that one did nothing
+		err = c.process(ctx, cmd, late)
 	}
-	args := cmd.Args()
-	args[0], args[1] = eval, s.source
-	cmd.SetErr(nil)
-	return c.process(ctx, cmd, late)
+	var refusal redis.Error
+	if err != nil && errors.As(err, &refusal) && !errors.Is(err, redis.Nil) && cmd.failures().Load() > 1 {
+		return &resent{err}
+	}
+	return err
 }
 
 // runAll sends calls of s in one pipeline, and those that a server does not know again as EVALs. An
 // error says that the answers are not awaited any more; each call's own error is its own.
-func (c *Client) runAll(ctx context.Context, s *script, cmds []*redis.IntSliceCmd) error {
+func (c *Client) runAll(ctx context.Context, s *script, cmds []*intsCall) error {
 	if len(cmds) == 1 {
 		return waived(c.run(ctx, s, cmds[0], nil))
 	}
@@ -111,7 +160,7 @@ func (c *Client) runAll(ctx context.Context, s *script, cmds []*redis.IntSliceCm
 	if err := c.pipeline(ctx, cmds); err != nil {
 		return err
 	}
-	var unknown []*redis.IntSliceCmd
+	var unknown []*intsCall
 	for _, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
 			args := cmd.Args()
@@ -126,7 +175,7 @@ func (c *Client) runAll(ctx context.Context, s *script, cmds []*redis.IntSliceCm
 	return c.pipeline(ctx, unknown)
 }
 
-func (c *Client) pipeline(ctx context.Context, cmds []*redis.IntSliceCmd) error {
+func (c *Client) pipeline(ctx context.Context, cmds []*intsCall) error {
 	pipe := c.rdb.Pipeline()
 	for _, cmd := range cmds {
 		_ = pipe.Process(ctx, cmd) // queues it

@@ -116,11 +116,12 @@ func (w *world) connect(ctx context.Context, name string) (net.Conn, error) {
 type fate int
 
 const (
-	arrives  fate = iota
-	isLost        // the server executes the command, then the connection breaks
-	isLate        // the reply takes lateBy
-	neverRan      // the connection breaks before the server reads the command
-	vanishes      // nobody ever hears of the command
+	arrives   fate = iota
+	isLost         // the server executes the command, then the connection breaks
+	isLate         // the reply takes lateBy
+	isRefusal      // the server is BUSY
+	neverRan       // the connection breaks before the server reads the command
+	vanishes       // nobody ever hears of the command
 )
 
 const lateBy = time.Second
@@ -224,6 +225,8 @@ func (p *pipe) Write(b []byte) (int, error) {
 		p.Close()
 	case vanishes:
 		return len(b), nil
+	case isRefusal:
+		p.world.server.SetError("BUSY Redis is busy running a script")
 	}
 	select {
 	case <-p.ended:
@@ -242,6 +245,8 @@ func (p *pipe) Read(b []byte) (int, error) {
 		return 0, io.EOF
 	case isLate:
 		time.Sleep(lateBy)
+	case isRefusal:
+		p.world.server.SetError("")
 	}
 	return n, eof(err)
 }

@@ -43,13 +43,7 @@ func remembers(g lockimpl.Generation) time.Duration {
 // weaknesses are those of docs/lock.md, which package checker sees.
 func weaknesses(g lockimpl.Generation) []Weakness {
 	if g == lockimpl.Hardened {
-		const late = "lockimpl: TryLock gives up an attempt that is under way when its wait ends, and gives back what it was granted"
-		return []Weakness{
-			{Guarantee: "object", Rule: told, Call: history.TryLock, Unblamed: true, Source: late},
-			{Guarantee: "fencing", Rule: "every grant carries a fencing token", Call: history.TryLock, Unblamed: true, Source: late},
-			{Guarantee: "object", Rule: "one unlock gives back one hold", Call: history.Unlock,
-				Source: "lockimpl: what an earlier call has left open is settled in the name of the next"},
-		}
+		return nil
 	}
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	all := []Weakness{

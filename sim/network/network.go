@@ -95,6 +95,7 @@ type Network struct {
 	frozen  map[string]int    // how many pauses are
 	cut     map[string]bool   // clients that are no more
 	down    bool              // the server refuses connections
+	dialing int               // calls of Dial that have not returned
 	copies  int
 
 	server string // for names, when there are several
@@ -131,11 +132,20 @@ func (n *Network) suffix() string {
 func (n *Network) Dial(ctx context.Context, client string) (net.Conn, error) {
 	n.mu.Lock()
 	n.dials[client]++
+	n.dialing++
 	l := n.newLink(client, n.dials[client], fmt.Sprintf("%s%s#%d", client, n.suffix(), n.dials[client]))
 	l.raw[ToServer] = append(l.raw[ToServer], chunk{kind: Connect})
 	n.mu.Unlock()
 	n.notify()
 
+	defer func() {
+		n.mu.Lock()
+		n.dialing--
+		n.mu.Unlock()
+		if ctx.Err() != nil {
+			n.notify()
+		}
+	}()
 	end := l.ends[ToClient]
 	select {
 	case <-l.up:
@@ -383,6 +393,14 @@ func (n *Network) Links() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.links)
+}
+
+// Dialing returns how many calls of Dial have not returned. Of one whose client was cut off there is no
+// connection, and it waits until its context ends.
+func (n *Network) Dialing() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.dialing
 }
 
 // HealAll undoes every Block, Freeze, Cut and Refuse.

@@ -12,7 +12,7 @@ import (
 // testify adds what the server did to what is known of a call, and reports whether that is what the
 // call was for: a lock may do more in a call's name, such as to give back what an earlier one may
 // have left.
-func (w *World) testify(call int64, words string, before, after history.KeyState, now time.Duration) bool {
+func (w *World) testify(call int64, before, after history.KeyState, now time.Duration) bool {
 	known := w.rec.Op(call)
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	switch {
@@ -33,22 +33,14 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 		return true // it came so late that the lock did not heed it
 	case answer == history.Busy && (len(before.Holdings) == 0 || countOf(before, known.Owner) > 0):
 		return true // it was not executed: the lock found that it comes too late
-	case effect && known.Kind == history.Unlock && known.Evidence == history.Executed && effective(known.Answer) && w.log.did[call] != words,
-		w.log.undid[call] && (effect || total(before) > 0 && countOf(before, known.Owner) == 0):
-		// What came before was another command: it settled what an earlier call had left open. Or the
-		// call has given back what it had taken, and tries again.
+	case w.log.undid[call] && (effect || total(before) > 0 && countOf(before, known.Owner) == 0):
+		// The call has given back what it had taken, and tries again.
 		delete(w.log.undid, call)
 		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
 			Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
 			Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
 		w.rec.Amend(call, func(op *history.Op) { op.Executed, op.Within, op.Answer = now, w.within, answer })
-		w.log.did[call] = words
 		return true
-	}
-	if effect {
-		w.log.did[call] = words
-	} else if answer == history.Busy {
-		w.log.refused[call] = now
 	}
 	if !effect && !known.Pending() && known.Evidence == history.Executed {
 		return true // a copy that came late, and did nothing
@@ -62,18 +54,6 @@ func (w *World) testify(call int64, words string, before, after history.KeyState
 		}
 	})
 	return true
-}
-
-// unaware looks at a call that was refused and said so, while an attempt of it was under way that the
-// server granted: it cannot have known. The lock deals with what comes, as with what comes later.
-func (w *World) unaware(op history.Op) {
-	refused, was := w.log.refused[op.ID]
-	if heard := w.log.heard[op.ID]; !was || op.Outcome != history.Busy || op.Answer != history.Acquired || heard < refused || heard > op.Executed {
-		return
-	}
-	w.rec.Add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: op.Kind, Lease: op.Lease, Watchdog: op.Watchdog, Aside: true,
-		Call: op.Call, Return: op.Executed, Outcome: history.Unknown, Evidence: history.Executed, Executed: op.Executed, Within: op.Within, Answer: op.Answer})
-	w.rec.Amend(op.ID, func(op *history.Op) { op.Executed, op.Answer = refused, history.Busy })
 }
 
 // measure notes the lease that a call has given to a group, which is not that of each member: they
@@ -134,9 +114,14 @@ func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Dura
 	switch {
 	case is < was:
 		op.Aside = true
-		op.Kind, op.Answer = history.Unlock, history.Released
+		op.Kind, op.Answer = history.Unlock, history.Decremented
+		for range was - is - 1 { // the sequential lock gives back one hold at a time
+			r.ops = append(r.ops, w.rec.Add(op))
+		}
 		if is > 0 {
-			op.Answer, op.Lease = history.Decremented, l.state.Deadline-now
+			op.Lease = l.state.Deadline - now
+		} else {
+			op.Answer = history.Released
 		}
 	case is > was:
 		op.Aside = true
@@ -181,7 +166,7 @@ func (w *World) renewals(l *lock, before history.KeyState, r *row, op history.Op
 func (w *World) noted(r *row, op history.Op) {
 	id := w.rec.Add(op)
 	r.ops = append(r.ops, id)
-	r.Op = r.ops[0]
+	r.Op = cmp.Or(r.Op, id)
 }
 
 // ownerIn returns the n-th owner of this client that a command names, or the only one.
@@ -210,9 +195,6 @@ func (w *World) answered(m *network.Message) {
 		return
 	}
 	now := w.Now()
-	if n.call != 0 && w.rec.Op(n.call).Pending() {
-		w.log.heard[n.call] = now
-	}
 	for _, r := range n.d.rows {
 		r.Got, r.done = now, true
 		for _, id := range r.ops {

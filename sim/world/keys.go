@@ -121,7 +121,8 @@ func (w *World) look(s *server, key string) history.KeyState {
 		}
 	case "string":
 		if v.text == foreign {
-			return state // no lock's
+			state.Holdings = []history.Holding{{Owner: history.AnotherProgram, Count: 1}}
+			return state
 		}
 		if owner, ok := s.values[key+"\x00"+v.text]; ok {
 			v.text = owner
@@ -136,12 +137,13 @@ func (w *World) look(s *server, key string) history.KeyState {
 	return state
 }
 
-// foreign is what an overwritten key contains.
+// foreign is what an overwritten key contains. Who can take the lock is then nobody, as if
+// [history.AnotherProgram] held it for ever, and so that is how it is recorded.
 const foreign = "something else"
 
 // own learns whose value a string key holds when a call of an acquiring owner set it.
 func (w *World) own(s *server, key string, op history.Op, after history.KeyState) history.KeyState {
-	if !op.Kind.Acquires() || len(after.Holdings) != 1 || !s.texts[key] || w.known(after.Holdings[0].Owner) {
+	if !op.Kind.Acquires() || len(after.Holdings) != 1 || !s.texts[key] || after.Holdings[0].Owner == history.AnotherProgram || w.known(after.Holdings[0].Owner) {
 		return after
 	}
 	s.values[key+"\x00"+after.Holdings[0].Owner] = op.Owner
@@ -200,10 +202,11 @@ func (w *World) changed(s *server, key string, after history.KeyState, tell func
 	}
 }
 
-// Keys returns the state of the locks that are still held, in the order of the plan.
+// Keys returns the state of the locks that are still held, by owners of theirs, in the order of the
+// plan.
 func (w *World) Keys() (locks []string, states []history.KeyState) {
 	for _, l := range w.locks {
-		if len(l.state.Holdings) > 0 {
+		if len(l.state.Holdings) > 0 && l.state.Holdings[0].Owner != history.AnotherProgram {
 			locks, states = append(locks, l.name), append(states, l.state)
 		}
 	}

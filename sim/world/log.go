@@ -19,9 +19,6 @@ type serverLog struct {
 	rows    []*row                   // in order, kept until the reply arrived
 	taken   *network.Message         // the reply that a client took last, still to be noted
 	sent    map[int64]bool           // calls that wrote a command
-	did     map[int64]string         // the words of the command with which a call took effect
-	refused map[int64]time.Duration  // acquiring calls, when the server refused them last
-	heard   map[int64]time.Duration  // calls that have not returned, when a reply reached them last
 	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
 	undid   map[int64]bool           // acquiring calls that have given back what they had taken
 	closed  bool                     // the history is closed
@@ -198,7 +195,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 			case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
 				w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
 			case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
-			case call != 0 && w.rec.Op(call).Lock == l.name && w.testify(call, strings.Join(d.message.Args[2:], " "), was, l.state, now):
+			case call != 0 && w.rec.Op(call).Lock == l.name && w.testify(call, was, l.state, now):
 				if !l.simple() {
 					w.measure(call, l)
 				}
@@ -292,7 +289,6 @@ func (w *World) Finish(calls []history.Op) {
 	w.flush(true)
 	w.endFaults()
 	for _, op := range calls {
-		w.unaware(op)
 		if op.Evidence != history.NoEvidence {
 			continue
 		}

@@ -108,8 +108,12 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			}
 			hit = true
 			strike(p.server, p.key)
-			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, _, _ history.KeyState) {
-				w.rec.Event(history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note})
+			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, _, is history.KeyState) {
+				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note}
+				if len(is.Holdings) == 1 && is.Holdings[0].Owner == history.AnotherProgram {
+					e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
+				}
+				w.rec.Event(e)
 			})
 		}
 	}

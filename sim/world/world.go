@@ -97,8 +97,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	w.locksOf(p)
 	w.calls = calls{inFlight: map[string][]int64{}, begun: map[string]time.Duration{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
-	w.log = serverLog{sent: map[int64]bool{}, did: map[int64]string{}, undid: map[int64]bool{},
-		refused: map[int64]time.Duration{}, heard: map[int64]time.Duration{}, unknown: map[string]time.Duration{}}
+	w.log = serverLog{sent: map[int64]bool{}, undid: map[int64]bool{}, unknown: map[string]time.Duration{}}
 	w.schedule(p.Faults)
 	w.Begin()
 	return w, nil
@@ -334,17 +333,20 @@ func (w *World) Close(release func()) {
 	w.Run(func(now time.Duration) (bool, time.Duration) {
 		select {
 		case <-released:
-			if last == 0 {
+			open := 0
+			for _, s := range w.servers {
+				open += s.net.Links() + s.net.Dialing()
+			}
+			switch {
+			case now >= deadline:
+				return true, deadline
+			case open > 0:
+				last = 0
+				return false, deadline
+			case last == 0:
 				last = now + w.nap()
 			}
-			if now < last {
-				return false, last
-			}
-			links := 0
-			for _, s := range w.servers {
-				links += s.net.Links()
-			}
-			return links == 0 || now >= deadline, deadline
+			return now >= last, last
 		default:
 			return now >= deadline, deadline
 		}
