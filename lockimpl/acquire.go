@@ -15,6 +15,9 @@ import (
 // When ctx ends, Lock returns its error at once, having left nothing behind but, if an attempt was
 // under way, a goroutine that awaits the attempt's reply and gives the lock back if it was granted.
 // If that reply is lost too, the hold lasts until its lease ends; it is not renewed.
+//
+// A grant whose answer comes when its lease is over, counted from the attempt, is none: Hardened
+// gives it back and tries again; [ErrElapsed] says that this went on.
 func (l *RLock) Lock(ctx context.Context, owner Owner, opts ...Option) error {
 	co, err := l.client.opts.call(opts)
 	if err == nil && co.bounded {

@@ -274,6 +274,27 @@ func TestTryLockAwaitsTheAttemptUnderWayForALittleLonger(t *testing.T) { // redi
 	})
 }
 
+func TestAGrantThatComesWhenItsLeaseIsOverIsNone(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		c := w.primed("a")
+		l, o := c.Lock("x"), c.Owner(1)
+		w.fates("a", isLate)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(lateBy/2)))
+		is(t, true)(l.IsHeldBy(ctx, o))
+
+		w.fates("a", isLate)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(lateBy/2))) // the hold that it re-enters ends meanwhile
+		is(t, int64(1))(l.HoldCount(ctx, o))
+		is(t, true)(l.Unlock(ctx, o))
+
+		w.fates("a", slices.Repeat([]fate{isLate}, 10)...)
+		if err := l.Lock(ctx, o, lockimpl.Lease(lateBy/2)); !errors.Is(err, lockimpl.ErrElapsed) || lockimpl.OutcomeUnknown(err) {
+			t.Fatal(err)
+		}
+		is(t, false)(l.IsLocked(ctx))
+	})
+}
+
 // What a server says to a copy tells nothing of the copies before.
 func TestARefusalOfACopyLeavesTheOutcomeUnknown(t *testing.T) {
 	eachGeneration(t, func(t *testing.T, w *world) {

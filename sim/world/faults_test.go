@@ -255,7 +255,7 @@ func TestAClockThatJumpsEndsLeases(t *testing.T) {
 		}
 	}
 	h = struck(t, "rlock-latch", plan.Fault{Kind: "clock-jump", By: at(60 * second), From: at(5 * second)})
-	if e := h.Events[1]; e.Kind != history.Expire || e.At != 5*second+1 {
+	if e := h.Events[1]; e.Kind != history.Expire || e.At != 5*second {
 		t.Errorf("%+v", h.Events)
 	}
 }

@@ -43,19 +43,20 @@ func (w *World) StartServer(server string) {
 	s.net.Refuse(false)
 }
 
-// JumpClock implements [fault.Target]. The keys whose time is over expire right after.
+// JumpClock implements [fault.Target]. The keys whose time is over expire at once: the command that
+// comes next finds them gone.
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
 	now := w.Now()
 	w.check(s.jump(by, s.keys))
-	expired := 0
+	var expired []string
 	for _, key := range s.keys {
 		state := s.state[key]
 		if state.Deadline == 0 {
 			continue
 		}
-		if state.Deadline = max(state.Deadline-by, now+1); state.Deadline == now+1 {
-			expired++
+		if state.Deadline = max(state.Deadline-by, now, 1); state.Deadline <= now {
+			expired = append(expired, key)
 		}
 		w.changed(s, key, state, func(l *lock, _, after history.KeyState) {
 			if l.simple() {
@@ -67,7 +68,10 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 		})
 	}
 	w.do(s, "TIME")
-	return expired
+	for _, key := range expired {
+		w.expire(s, key, now)
+	}
+	return len(expired)
 }
 
 // lost records what became of locks when a server lost data, or went back to older data.
