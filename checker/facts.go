@@ -375,6 +375,11 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		}
 		return cmp.Or(a.rank()-b.rank(), a.seq-b.seq)
 	})
+	for i := 1; i < len(acts); i++ {
+		if acts[i].seq >= 0 && acts[i].seq == acts[i-1].seq {
+			acts[i-1].after = nil // what one command did in several steps is seen after the last
+		}
+	}
 	return acts
 }
 

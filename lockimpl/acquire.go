@@ -17,7 +17,7 @@ import (
 // If that reply is lost too, the hold lasts until its lease ends; it is not renewed.
 //
 // A grant whose answer comes when its lease is over, counted from the attempt, is none: Hardened
-// gives it back and tries again; [ErrElapsed] says that this went on.
+// gives it back, and returns [ErrElapsed].
 func (l *RLock) Lock(ctx context.Context, owner Owner, opts ...Option) error {
 	co, err := l.client.opts.call(opts)
 	if err == nil && co.bounded {

@@ -45,7 +45,6 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		v = hs.viewOf(h)
 	}
 	again := max(co.lease, v.longest) // a re-entry does not shorten
-	overdue := false
 	for range tries {
 		request, called := p.client.nextRequest(h.key.owner)
 		args := append(make([]any, 0, 13), evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg)
@@ -70,12 +69,11 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			if ends := hs.granted(h, co, again, request, answer, called); time.Now().Before(ends) || time.Since(called) < co.lease {
 				return granted, nil
 			}
-			// It was granted, and the answer came when the lease was over.
-			if err := p.giveUp(ctx, l, h); err != nil {
-				return 0, err
-			}
-			overdue = true
-			continue
+			hs.mu.Lock()
+			hs.lose(h)
+			hs.mu.Unlock()
+			_ = p.reconcile(ctx, l, h)
+			return 0, ErrElapsed
 		case answer == -2:
 			return -1, nil
 		case answer < 0:
@@ -83,23 +81,12 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		}
 		p.client.overtaken(h.key.owner)
 	}
-	if overdue {
-		return 0, ErrElapsed
-	}
 	return 0, ErrSuperseded
 }
 
 // tries bounds how often a call begins anew because a later request of its owner overtook it, which
-// only another client with the same id can have made, or because the answer came too late.
+// only another client with the same id can have made.
 const tries = 3
-
-// giveUp gives back a hold that cannot be relied on any more.
-func (p *hardened) giveUp(ctx context.Context, l *RLock, h *hold) error {
-	p.client.holds.mu.Lock()
-	p.client.holds.lose(h)
-	p.client.holds.mu.Unlock()
-	return p.reconcile(ctx, l, h)
-}
 
 // safe is until when a hold may be relied on if the request that set its lease was made at called.
 func safe(called time.Time, lease time.Duration) time.Time {

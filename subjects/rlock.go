@@ -127,7 +127,8 @@ func freed(released bool, err error, otherwise history.Outcome) Answer {
 }
 
 func failure(err error) Answer {
-	if lockimpl.OutcomeUnknown(err) {
+	// What came too late was granted, and given back: it had an effect.
+	if lockimpl.OutcomeUnknown(err) || errors.Is(err, lockimpl.ErrElapsed) {
 		return Answer{Outcome: history.Unknown, Err: err}
 	}
 	return Answer{Outcome: history.Failed, Err: err}
