@@ -87,9 +87,11 @@ func callOf(h *history.History, x checker.Violation) history.Kind {
 
 // excuses reports whether a fault excuses that a guarantee is broken while it can be felt.
 //
-//   - watchdog, liveness: every fault does. How well a lock recovers is no claim.
+//   - watchdog, liveness: every fault does; of watchdog, one that struck the holder. How well a
+//     lock recovers is no claim.
 //   - exclusion, effect: what takes a hold away behind its owner's back, or stops the owner, does
 //     for every lock. The loss of messages does for a lock that does not tell its holder of a loss.
+//     It must have struck one of those who overlapped, and this lock's key.
 //   - object, fencing: what the sequential lock does not say or a lock cannot know: a server that
 //     forgets, with the key, what it remembered of requests and tokens, and a clock that
 //     jumps. These do throughout the run.
@@ -112,7 +114,22 @@ var (
 func excusedByFault(h *history.History, a Accusation, x checker.Violation, s subjects.Subject) bool {
 	always := a.Guarantee == checker.Object || a.Guarantee == checker.Fencing
 	return slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
-		return !f.Missed && excuses(f, a.Guarantee, s.Can("lost")) && (always || feltIn(h, f, x))
+		return !f.Missed && excuses(f, a.Guarantee, s.Can("lost")) && (always || feltIn(h, f, x)) && concerns(h, f, a, x)
+	})
+}
+
+// concerns reports whether a fault may have to do with a violation: what struck a client of none of
+// its owners, or another lock's key, has not. A message that names one lock may name others, and a
+// waiter may wait for whom it struck.
+func concerns(h *history.History, f history.Fault, a Accusation, x checker.Violation) bool {
+	switch {
+	case a.Guarantee != checker.Exclusion && a.Guarantee != checker.Effect && a.Guarantee != checker.Watchdog:
+		return true
+	case outside[f.Kind] && f.Lock != "" && f.Lock != x.Lock:
+		return false
+	}
+	return f.Client == "" || slices.ContainsFunc(h.Ops, func(op history.Op) bool {
+		return op.Client == f.Client && slices.Contains(x.Owners, op.Owner)
 	})
 }
 

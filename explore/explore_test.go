@@ -214,6 +214,9 @@ func TestAccuse(t *testing.T) {
 		{"exclusion, a lost message, a lock that does not tell", latch, checker.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, false},
 		{"exclusion, a lost message, a lock that tells", hardened, checker.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
 		{"exclusion, a deleted key", hardened, checker.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", From: 30 * time.Second}, false},
+		{"exclusion, another lock's key deleted", hardened, checker.Exclusion, checker.Violation{Lock: "a", From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", Lock: "b", From: 30 * time.Second}, true},
+		{"exclusion, one of the two stopped", hardened, checker.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c1", From: 30 * time.Second}, false},
+		{"exclusion, somebody else stopped", hardened, checker.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c3", From: 30 * time.Second}, true},
 		{"exclusion, a key deleted long ago", hardened, checker.Exclusion, checker.Violation{From: time.Hour, To: time.Hour}, history.Fault{Kind: "delete-key", From: 30 * time.Second}, true},
 		{"exclusion, a key deleted later", hardened, checker.Exclusion, checker.Violation{From: time.Second, To: time.Second}, history.Fault{Kind: "delete-key", From: 30 * time.Second}, true},
 		{"object, a lost message", hardened, checker.Object, checker.Violation{}, history.Fault{Kind: "drop-message"}, true},
@@ -228,7 +231,7 @@ func TestAccuse(t *testing.T) {
 		{"refused by a copy without a latch", classic, checker.Object, refused(2), history.Fault{Kind: "partition"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := &history.History{Faults: []history.Fault{c.fault}, Ops: []history.Op{{ID: 1, Kind: history.Lock},
+			h := &history.History{Faults: []history.Fault{c.fault}, Ops: []history.Op{{ID: 1, Kind: history.Lock, Client: "c1", Owner: "c1:1"},
 				{ID: 2, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second},
 				{ID: 3, Kind: history.Unlock, Executed: time.Second, Return: 31 * time.Second}}}
 			v := &checker.Verdict{Results: []checker.Result{{Guarantee: c.g, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
