@@ -19,6 +19,7 @@ type belief struct {
 	open     bool
 	acquire  *history.Op // the call that began it
 	watchdog bool        // some hold in it has no explicit lease
+	failed   bool        // some unlock in it failed, so that the server may count a hold more
 
 	// What ended it; all zero when the client died, its programs ended, or nothing did.
 	unlock *history.Op
@@ -92,7 +93,10 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 			case b == nil:
 			case s.op.Outcome == history.Decremented:
 				count--
-			case s.op.Outcome != history.Failed:
+			case s.op.Outcome == history.Failed: // it works under that hold no more
+				count--
+				b.failed = true
+			default:
 				// Refused: it never held. Released: more was given back than it asked for.
 				// Unknown: it cannot know what it holds, and goes on under a new owner.
 				end(s.at, s.op, nil)

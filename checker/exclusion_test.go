@@ -66,6 +66,14 @@ func TestExclusion(t *testing.T) {
 			s.unlock("c1:1", at(2), history.Failed)
 			s.take("c2:1", at(2), at(3), 0)
 		}, nil},
+		{"an inner unlock that fails: the work under that hold is done, too", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(1.1), at(1.2), 0)
+			s.unlock("c1:1", at(2), history.Failed).Evidence = history.NotSent
+			s.unlock("c1:1", at(3), history.Decremented)
+			s.event(history.Expire, at(33.001))
+			s.take("c2:1", at(34), at(35), 0)
+		}, nil},
 		{"belief ends when the lock says it is lost", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.event(history.Lost, at(2)).Owner = "c1:1"

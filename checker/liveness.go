@@ -234,7 +234,7 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 			continue
 		}
 		limit := b.unlock.Return + f.prompt()
-		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed {
+		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease
 		}
 		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) {

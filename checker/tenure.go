@@ -15,9 +15,10 @@ type tenure struct {
 	client   string
 	from, to time.Duration // to: the end of the history when open
 	open     bool
-	grant    *history.Op // the acquire that began it
-	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
-	watchdog bool        // some hold in it has no explicit lease
+	grant    *history.Op   // the acquire that began it
+	belief   *belief       // of its owner in it; nil when the owner never learned that it held the lock
+	watchdog bool          // some hold in it has no explicit lease
+	guarded  time.Duration // when the first such began
 	lease    time.Duration
 
 	// sets are the moments at which the deadline was set, in order, the grant first.
@@ -130,7 +131,9 @@ func (r *tenureReplay) operation(a *act) {
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}
-		t.watchdog = t.watchdog || a.op.Watchdog
+		if a.op.Watchdog && !t.watchdog {
+			t.watchdog, t.guarded = true, a.at
+		}
 		r.set(t, a)
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {

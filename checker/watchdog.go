@@ -76,9 +76,9 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	if b == nil {
 		return
 	}
-	last, until := t.from, min(t.to, b.to)
+	last, until := t.guarded, min(t.to, b.to)
 	if b.from > t.from+2*f.latency() {
-		last = b.from // it learned late: the reply was lost or slow
+		last = max(last, b.from) // it learned late: the reply was lost or slow
 	}
 	if at, dead := f.died[t.client]; dead {
 		until = min(until, at)

@@ -18,6 +18,13 @@ func TestWatchdog(t *testing.T) {
 			s.renewals("c1:1", 0, at(65))
 			s.unlock("c1:1", at(65), history.Released)
 		}, nil},
+		{"nobody renews before there is a hold without a lease", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 24*sec)
+			s.take("c1:1", at(20), at(20.002), 0)
+			s.renewals("c1:1", at(20), at(35))
+			s.unlock("c1:1", at(35), history.Decremented)
+			s.unlock("c1:1", at(36), history.Released)
+		}, nil},
 		{"within the slack", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.renew("c1:1", at(10.9), history.Renewed)

@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,9 +133,20 @@ func (w *World) callOf(client string, s *server, args []string) int64 {
 	case len(ids) == 0:
 		return 0
 	}
-	// If two calls say the same at once, such as two queries, they take turns.
-	w.calls.inFlight[key] = append(ids[1:len(ids):len(ids)], ids[0])
-	return ids[0]
+	// Of two calls that say the same at once, such as two queries, each writes it. Whose copy it is
+	// that go-redis sends again is a guess: they take turns.
+	turn := slices.IndexFunc(ids, func(id int64) bool { return !w.log.sent[id] })
+	if turn < 0 {
+		turn = 0
+		for _, id := range ids {
+			if len(ids) > 1 && stepOf(w.rec.Op(id).Kind) == history.StepQuery {
+				w.log.shared[id] = true
+			}
+		}
+	}
+	id := ids[turn]
+	w.calls.inFlight[key] = append(slices.Delete(slices.Clone(ids), turn, turn+1), id)
+	return id
 }
 
 // beganAt is when a command of no call that was just written began: before it is written go-redis

@@ -125,3 +125,18 @@ func TestARenewalForTwoOwnersOfOneLockIsTheHolders(t *testing.T) {
 		t.Errorf("%v", first)
 	}
 }
+
+func TestOfEqualQuestionsAskedAgainNobodyKnowsWhichWasAnswered(t *testing.T) {
+	ask := plan.Step{Do: plan.RemainingTTL, Lock: order}
+	for late, want := range map[time.Duration]history.Evidence{second / 2: history.Executed, 6 * second: history.Sent} {
+		one := client("c1", 0, lock(), sleep(second), ask, sleep(2*second), ask, sleep(20*second), ask)
+		one.Threads = append(one.Threads, plan.Thread{ID: 2, Start: plan.Duration(second), Steps: []plan.Step{ask, sleep(2500 * time.Millisecond), ask}})
+		dial := plan.Fault{Kind: "delay-message", Client: "c1", From: at(second / 2), To: at(3 * second), By: at(second / 2)} // both do
+		slow := plan.Fault{Kind: "delay-message", Client: "c1", From: at(3 * second), To: at(5 * second), By: at(late)}
+		h := run(t, newPlan([]plan.Fault{dial, slow}, one), "rlock-latch")
+		mine, other := calls(h, "c1:1", history.RemainingTTL), calls(h, "c1:2", history.RemainingTTL)
+		if mine[1].Evidence != want || other[1].Evidence != want || mine[2].Evidence != history.Executed {
+			t.Errorf("late by %v: %+v\n%+v\n%+v", late, mine[1], other[1], mine[2])
+		}
+	}
+}

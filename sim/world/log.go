@@ -21,6 +21,7 @@ type serverLog struct {
 	sent    map[int64]bool           // calls that wrote a command
 	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
 	undid   map[int64]bool           // acquiring calls that have given back what they had taken
+	shared  map[int64]bool           // questions that were asked again, in the same words as others: which copy is whose is not known
 	closed  bool                     // the history is closed
 }
 
@@ -289,6 +290,10 @@ func (w *World) Finish(calls []history.Op) {
 	w.flush(true)
 	w.endFaults()
 	for _, op := range calls {
+		if w.log.shared[op.ID] && op.Evidence == history.Executed {
+			w.rec.Amend(op.ID, func(op *history.Op) { op.Evidence, op.Executed, op.Within, op.Answer = history.Sent, 0, 0, "" })
+			continue
+		}
 		if op.Evidence != history.NoEvidence {
 			continue
 		}
