@@ -49,7 +49,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 				found.addAt(tookOrCall(last), func() Violation {
 					v := tokenViolation(l, TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
 						op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), last.Owner, last.Token))
-					if c, ok := f.wentBack(v.From, v.To); ok {
+					if c, ok := f.wentBack(l, v.From, v.To); ok {
 						v.Cause = c
 					}
 					return v
@@ -64,9 +64,16 @@ func judgeFencing(_ context.Context, f *facts) Result {
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(grants, "grant")), found)
 }
 
-// wentBack says that the counter of tokens was that of a replica, which may be an older one.
-func (f *facts) wentBack(from, to time.Duration) (Cause, bool) {
+// wentBack says that the counter of tokens was that of a replica, which may be an older one, or was lost
+// in a restart together with the lock.
+func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 	for _, e := range f.h.Events {
+		if e.Kind == history.Restart && from <= e.At && e.At <= to && slices.ContainsFunc(l.events, func(gone *history.Event) bool {
+			return gone.Kind == history.Delete && gone.At == e.At
+		}) {
+			return Cause{Class: ServerLost, Assumption: true,
+				Text: fmt.Sprintf("in the restart at %s the server lost the counter of tokens", Stamp(e.At))}, true
+		}
 		if e.Kind == history.Failover && from <= e.At && e.At <= to {
 			return Cause{Class: ServerLost, Assumption: true,
 				Text: fmt.Sprintf("in the failover at %s the counter of tokens went back to what the replica knew", Stamp(e.At))}, true

@@ -155,3 +155,46 @@ func TestADeletionBeforeTheGrantWasHeardIsACause(t *testing.T) {
 		}
 	}
 }
+
+// A server that lost its data knows no token any more: that they begin anew is its doing, in one window
+// or in two, and only then.
+func TestTokensBeginAnewWithTheServer(t *testing.T) {
+	for _, restarted := range []bool{true, false} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, Abilities: []string{"reentrant", "fencing"}}, Ops: []history.Op{
+			{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 1 * ms, Return: 2 * ms, Outcome: history.Acquired, Token: 5},
+			{ID: 2, Client: "a", Owner: "a", Lock: job, Kind: history.Unlock, Call: 3 * ms, Return: 4 * ms, Outcome: history.Released},
+			{ID: 3, Client: "b", Owner: "b", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 7 * ms, Return: 8 * ms, Outcome: history.Acquired, Token: 1},
+			{ID: 4, Client: "b", Owner: "b", Lock: job, Kind: history.Unlock, Call: 9 * ms, Return: 10 * ms, Outcome: history.Released},
+		}}
+		if restarted {
+			h.Events = []history.Event{{Kind: history.Restart, At: 6 * ms}, {Kind: history.Delete, Lock: job, At: 6 * ms}}
+		}
+		whole := Judge(context.Background(), h, Options{}).Result(Fencing)
+		if whole.Status != Broken || whole.Violations[0].Cause.Assumption != restarted {
+			t.Errorf("restarted %v: %+v", restarted, whole)
+		}
+		for _, least := range []int{1, 100} {
+			v, s := stream(h, least)
+			if _, windows := s.Judged(); (v.Code() == ExitExpected) != restarted || (windows > 1) != (least == 1) {
+				t.Errorf("restarted %v, %d windows: exit code %d: %+v", restarted, windows, v.Code(), v.Result(Fencing))
+			}
+		}
+	}
+}
+
+// Who is told that it holds nothing any more leaves nothing behind, though nobody saw its lease end.
+func TestALeaseThatEndedIsNoOrphan(t *testing.T) {
+	for _, tt := range []struct {
+		out  history.Outcome
+		want Status
+	}{{history.NotHeld, Holds}, {history.Decremented, Broken}} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms}, Ops: []history.Op{
+			{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Watchdog: true, Call: 1 * ms, Return: 2 * ms, Outcome: history.Acquired},
+			{ID: 2, Client: "a", Owner: "a", Lock: job, Kind: history.Unlock, Lease: 100 * ms, Watchdog: true, Call: 300 * ms, Return: 301 * ms, Outcome: tt.out},
+			{ID: 3, Client: "b", Owner: "b", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 5000 * ms, Return: 5001 * ms, Outcome: history.Acquired},
+		}, End: &history.End{At: 6000 * ms}}
+		if r := Judge(context.Background(), h, Options{}).Result(Liveness); r.Status != tt.want {
+			t.Errorf("%s: %s: %s", tt.out, r.Status, r.Summary)
+		}
+	}
+}

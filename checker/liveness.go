@@ -233,6 +233,9 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		if b == nil || b.unlock == nil || b.unlock.Pending() {
 			continue
 		}
+		if f.implied() && b.unlock.Outcome == history.NotHeld {
+			continue // it held nothing any more, though nobody saw the lease end; whether that can be is object's to say
+		}
 		limit := b.unlock.Return + f.prompt()
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease

@@ -26,7 +26,8 @@ type Stream struct {
 	locks  map[string]*streamLock
 	faults map[int]history.Fault // by Index: those that may matter to a window that has not ended
 	died   []history.Event
-	now    time.Duration // of the latest record
+	server []history.Event // its restarts
+	now    time.Duration   // of the latest record
 
 	crowded sync.Map // lock -> *atomic.Bool, so that whoever asks waits for nobody
 
@@ -153,10 +154,16 @@ func (s *Stream) event(e history.Event) {
 		}
 		return
 	}
+	if e.Kind == history.Restart || e.Kind == history.Failover {
+		s.server = append(s.server, e)
+	}
 	if e.Lock == "" {
 		return
 	}
 	l := s.lock(e.Lock)
+	if n := len(s.server); n > 0 && s.server[n-1].At == e.At {
+		l.token = nil // the server lost what it knew of the lock, and the last token with it
+	}
 	l.events = append(l.events, e)
 	switch e.Kind {
 	case history.Lost:
@@ -244,6 +251,11 @@ func (s *Stream) send(l *streamLock, end *history.End) {
 			h.Events = append(h.Events, e)
 		}
 	}
+	for _, e := range s.server {
+		if e.At >= from {
+			h.Events = append(h.Events, e)
+		}
+	}
 	for _, f := range s.faults {
 		if (f.To == 0 || f.To >= from) && (f.Client == "" || clients[f.Client]) && (f.Lock == "" || f.Lock == l.name) {
 			h.Faults = append(h.Faults, f)
@@ -277,7 +289,8 @@ func (s *Stream) forget() {
 			delete(s.faults, i)
 		}
 	}
-	s.died = slices.DeleteFunc(s.died, func(e history.Event) bool { return e.At+time.Minute < from })
+	past := func(e history.Event) bool { return e.At+time.Minute < from }
+	s.died, s.server = slices.DeleteFunc(s.died, past), slices.DeleteFunc(s.server, past)
 }
 
 // Close judges what is left, and returns the verdict on the whole. What its faults break for every

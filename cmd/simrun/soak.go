@@ -106,16 +106,17 @@ func parseSoak(args []string) (o soakOrder, err error) {
 
 // chooseFaults makes kinds of what -faults says, and refuses those that a server must not suffer.
 func (o *soakOrder) chooseFaults() error {
-	ours := o.addr == "" || o.destructive
+	own := o.addr == ""
+	ours := own || o.destructive
 	switch o.faults {
 	case "none":
 		return nil
 	case "default":
-		o.Faults = soak.Default(ours)
+		o.Faults = soak.Default(ours, own)
 		return nil
 	case everything:
 		for _, k := range soak.Kinds() {
-			if ours || !k.Whole {
+			if k.May(ours, own) {
 				o.Faults = append(o.Faults, k)
 			}
 		}
@@ -126,6 +127,9 @@ func (o *soakOrder) chooseFaults() error {
 		for _, k := range soak.Kinds() {
 			if k.Name != name {
 				continue
+			}
+			if k.Away && !own {
+				return fmt.Errorf("-faults %s: it takes the server away, which only one that is started here can be: leave out -addr", name)
 			}
 			if k.Whole && !ours {
 				return fmt.Errorf("-faults %s: it strikes more than the run's own keys, and the server is yours: say -allow-destructive if that is what you want", name)
@@ -178,7 +182,10 @@ func (o *soakOrder) serve(ctx context.Context) (name, version string, stop func(
 	}
 	s, err := redisserver.Start(ctx, redisserver.Options{AtLeast: soakNeeds})
 	if err != nil {
-		return "", "", nil, fmt.Errorf("%w; or name a server of yours with -addr", err)
+		if !strings.Contains(err.Error(), "\n") { // or it would look like the server's last line
+			err = fmt.Errorf("%w; or name a server of yours with -addr", err)
+		}
+		return "", "", nil, err
 	}
 	o.Server = soak.Server{Own: s, Options: s.RedisOptions}
 	return "redis://" + s.Addr(), s.Version(), func() { _ = s.Close() }, nil

@@ -253,6 +253,28 @@ func TestSoakOnAServerOfTheUsers(t *testing.T) {
 	}
 }
 
+// A soak that was killed leaves keys on a server of the user's, but none for ever.
+func TestKeysOfASoakThatIsKilledHaveAnEnd(t *testing.T) {
+	needRedis(t)
+	s, err := redisserver.Start(t.Context(), redisserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	cmd, _ := soaking(t, t.TempDir(), 200_000, "-addr", "redis://"+s.Addr())
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	keys, err := s.Client().Keys(t.Context(), "*holdfast:*").Result()
+	if err != nil || len(keys) == 0 {
+		t.Fatalf("%d keys, %v", len(keys), err)
+	}
+	for _, key := range keys {
+		if ttl, err := s.Client().TTL(t.Context(), key).Result(); ttl == -1 || ttl > 24*time.Hour || err != nil {
+			t.Errorf("%s ends in %v, %v", key, ttl, err)
+		}
+	}
+}
+
 func TestSoakJSONIsTheVerdict(t *testing.T) {
 	needRedis(t)
 	stdout, stderr, code := run(t, t.TempDir(), "soak", "-for", "1s", "-clients", "4", "-faults", "none", "-json", "-out", "none")
@@ -287,6 +309,8 @@ func TestSoakRefusesBadInput(t *testing.T) {
 		{"-fro 1s", checker.ExitUsage, "did you mean -for?"},
 		{"stray", checker.ExitUsage, `stray argument "stray"`},
 		{"-addr " + url + " -faults pause-server", checker.ExitUsage, "strikes more than the run's own keys"},
+		{"-addr " + url + " -allow-destructive -faults restart", checker.ExitUsage, "it takes the server away, which only one that is started here can be: leave out -addr"},
+		{"-judge=false -out none", checker.ExitUsage, "-judge=false leaves a history and no verdict"},
 		{"-addr " + url, checker.ExitHarness, "the server wants a password"},
 		{"-addr redis://:pa55wort@" + s.Addr(), checker.ExitHarness, "refuses this user or password"},
 		{"-addr http://u:pa55word@h", checker.ExitHarness, "it must be redis://user:password@host:port/db"},

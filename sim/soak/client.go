@@ -66,7 +66,7 @@ func (r *run) slot(n int) {
 }
 
 func (r *run) open(name string) (*client, error) {
-	c := &client{run: r, name: name, wire: newWire(), draw: r.source("client " + name)}
+	c := &client{run: r, name: name, wire: newWire(&r.line), draw: r.source("client " + name)}
 	plain := r.Server.Options()
 	o := r.Server.Options()
 	o.MaxRetries, o.PoolSize = 3, 4 // as go-redis has it; one strand needs few connections
@@ -74,9 +74,10 @@ func (r *run) open(name string) (*client, error) {
 		return c.wire.dial(ctx, plain, network, addr)
 	}
 	o.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
+		era := r.line.now()
 		id, err := cn.ClientID(ctx).Result()
 		if err == nil {
-			c.wire.connected(id)
+			c.wire.connected(id, era)
 		}
 		return err
 	}
@@ -105,6 +106,7 @@ func (c *client) crash() {
 // has nothing of it any more.
 func (c *client) end() {
 	r := c.run
+	defer r.line.leave(c.wire)
 	if !c.dead() {
 		_ = c.locks.Close()
 		_ = c.redis.Close()
@@ -132,22 +134,29 @@ func (c *client) end() {
 // gone waits until the server knows none of the client's connections: what it sent on one of them
 // cannot be executed any more.
 func (c *client) gone() error {
-	ids := c.wire.known()
-	for len(ids) > 0 {
-		args := []any{"client", "list", "id"}
-		for _, id := range ids {
-			args = append(args, id)
-		}
-		list, err := c.run.admin.Do(context.Background(), args...).Text()
-		if err != nil {
+	for {
+		there, err := c.there()
+		if err != nil || !there {
 			return err
-		}
-		if list == "" {
-			return nil
 		}
 		time.Sleep(time.Millisecond)
 	}
-	return nil
+}
+
+// there reports whether the server knows a connection of the client.
+func (c *client) there() (bool, error) {
+	c.run.serving.RLock()
+	defer c.run.serving.RUnlock()
+	ids := c.wire.known()
+	if len(ids) == 0 {
+		return false, nil
+	}
+	args := []any{"client", "list", "id"}
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	list, err := c.run.admin.Do(context.Background(), args...).Text()
+	return list != "", err
 }
 
 // session tries one lock, and gives it back.
@@ -234,9 +243,9 @@ func (c *client) hold(l held, token int64, request subjects.Request) {
 	}
 	value, resource := int64(0), &r.resources[l.n]
 	if work {
-		r.rec.instant(history.Op{Client: c.name, Owner: c.owner, Lock: l.name, Kind: history.Read}, func() (history.Outcome, int64) {
+		r.rec.instant(history.Op{Client: c.name, Owner: c.owner, Lock: l.name, Kind: history.Read}, func(op *history.Op) {
 			value = resource.value
-			return history.OK, value
+			op.Outcome, op.Value = history.OK, value
 		})
 	}
 	if rest > 0 {
@@ -244,12 +253,15 @@ func (c *client) hold(l held, token int64, request subjects.Request) {
 	}
 	c.gate.wait(c.ctx)
 	if work && !c.dead() && !closed(lost) {
-		r.rec.instant(history.Op{Client: c.name, Owner: c.owner, Lock: l.name, Kind: history.Write, Token: token}, func() (history.Outcome, int64) {
-			if token < resource.token {
-				return history.Rejected, value + 1
+		r.rec.instant(history.Op{Client: c.name, Owner: c.owner, Lock: l.name, Kind: history.Write}, func(op *history.Op) {
+			op.Outcome, op.Value = history.OK, value+1
+			if !resource.unfenced {
+				if op.Token = token; token < resource.token {
+					op.Outcome = history.Rejected
+					return
+				}
 			}
 			resource.value, resource.token = value+1, token
-			return history.OK, value + 1
 		})
 	}
 	for ; holds > 0 && !c.dead(); holds-- {
@@ -313,7 +325,7 @@ func (c *client) sleep(d time.Duration, told <-chan struct{}) {
 // that nobody knows, the client is dead.
 func (c *client) call(op history.Op, do func() subjects.Answer) subjects.Answer {
 	op.Client, op.Owner = c.name, c.owner
-	begun := time.Now()
+	begun, losses := time.Now(), c.run.losses.Load()
 	c.run.rec.call(&op)
 	a := do()
 	c.gate.wait(c.ctx)
@@ -328,6 +340,11 @@ func (c *client) call(op history.Op, do func() subjects.Answer) subjects.Answer 
 	if tired {
 		// It may have asked once more, shortly before it gave up, and nobody knows what for.
 		c.uncertain(c.run.rec.aside(op, history.TryLock))
+	}
+	if losses != c.run.losses.Load() && changes(op.Kind) && !tired {
+		// It may have taken effect before the server forgot that, and was sent again after.
+		c.uncertain(c.run.rec.aside(op, op.Kind))
+		tired = true
 	}
 	c.run.rec.returned(&op, a)
 	c.run.stats.count(op.Kind, a.Outcome, time.Since(begun))

@@ -17,6 +17,9 @@ type Kind struct {
 	Breaks bool
 	// Whole: it strikes the whole server, and so is refused on one that is not ours.
 	Whole bool
+	// Away: the server is away for a while, so that it must be a process of ours; and it strikes more
+	// rarely than others.
+	Away bool
 
 	strike func(s *strike)
 }
@@ -31,17 +34,23 @@ func Kinds() []Kind {
 		{Name: "kill-client", About: "a client dies, and another takes its place", strike: (*strike).killClient},
 		{Name: "script-flush", About: "the server forgets its scripts", Whole: true, strike: (*strike).scriptFlush},
 		{Name: "pause-server", About: "the server stops for up to half of the lease", Whole: true, strike: (*strike).pauseServer},
+		{Name: "restart", About: "the server is restarted, and has its data again", Whole: true, Away: true, strike: (*strike).restart},
+		{Name: "lose-data", About: "the server is restarted without its data", Breaks: true, Whole: true, Away: true, strike: (*strike).loseData},
 		{Name: "delete-key", About: "a lock's key is deleted", Breaks: true, strike: (*strike).deleteKey},
 		{Name: "expire-key", About: "a lock's key is made to expire", Breaks: true, strike: (*strike).expireKey},
 		{Name: "pause-client", About: "a client stops for one to two leases", Breaks: true, strike: (*strike).pauseClient},
 	}
 }
 
+// May reports whether the fault may strike a server: own says that it is a process of ours, ours that
+// it may suffer what strikes all of it.
+func (k Kind) May(ours, own bool) bool { return (ours || !k.Whole) && (own || !k.Away) }
+
 // Default lists the faults that a sound lock withstands, as far as they may strike the server.
-func Default(ours bool) []Kind {
+func Default(ours, own bool) []Kind {
 	var list []Kind
 	for _, k := range Kinds() {
-		if !k.Breaks && (ours || !k.Whole) {
+		if !k.Breaks && k.May(ours, own) {
 			list = append(list, k)
 		}
 	}
@@ -58,6 +67,9 @@ func (r *run) inject() {
 	defer struck.Wait()
 	for r.pass(draw.between(0, 2*r.Every)) {
 		kind := r.Faults[draw.IntN(len(r.Faults))]
+		if kind.Away && len(r.Faults) > 1 && !draw.chance(250) {
+			continue
+		}
 		client := r.slots[draw.IntN(len(r.slots))].Load()
 		if client == nil {
 			continue
@@ -65,6 +77,10 @@ func (r *run) inject() {
 		n := r.stats.fault(kind.Name)
 		s := &strike{run: r, draw: r.source(fmt.Sprintf("fault %d", n)), client: client,
 			fault: history.Fault{Index: n, Kind: kind.Name, Client: client.name}}
+		if kind.Away {
+			kind.strike(s) // one after the other, or it would hardly be there
+			continue
+		}
 		struck.Go(func() { kind.strike(s) })
 	}
 }
@@ -103,6 +119,7 @@ func (s *strike) killConnection() {
 	if len(ids) == 0 {
 		return
 	}
+	defer s.served()()
 	s.lasts(func() {
 		id := ids[len(ids)-1-s.draw.IntN(min(3, len(ids)))] // one of the latest, which may still be there
 		n, err := s.run.admin.Do(s.run.expired, "client", "kill", "id", id).Int()
@@ -150,6 +167,7 @@ func (s *strike) pauseClient() {
 
 func (s *strike) scriptFlush() {
 	s.fault.Client = ""
+	defer s.served()()
 	s.lasts(func() { s.failed(s.run.admin.ScriptFlush(s.run.expired).Err()) })
 }
 
@@ -157,6 +175,7 @@ func (s *strike) pauseServer() {
 	s.fault.Client = ""
 	d := s.draw.between(10*time.Millisecond, s.run.Watchdog/2)
 	own := s.run.Server.Own
+	defer s.served()()
 	s.lasts(func() {
 		if own == nil {
 			s.failed(s.run.admin.ClientPause(s.run.expired, d).Err())
@@ -169,6 +188,43 @@ func (s *strike) pauseServer() {
 			s.failed(own.Resume())
 		}
 	})
+}
+
+func (s *strike) restart()  { s.away(true) }
+func (s *strike) loseData() { s.away(false) }
+
+// away has the server go and come back. Nobody is connected while it does: what a client of it was told
+// was so before, and what it is told next after, and what was executed too late to be kept nobody heard of.
+func (s *strike) away(keep bool) {
+	r := s.run
+	r.serving.Lock()
+	defer r.serving.Unlock()
+	s.fault.Kind, s.fault.Client, s.fault.Step = "restart", "", map[bool]string{true: "all", false: "none"}[keep]
+	s.lasts(func() {
+		s.fault.Hits = r.line.cut()
+		defer r.line.mend()
+		if s.failed(r.Server.Own.Restart(r.expired, keep)) {
+			return
+		}
+		if !keep {
+			r.losses.Add(1)
+		}
+		r.rec.together(func() []history.Event {
+			events := []history.Event{{Kind: history.Restart}}
+			for n := 0; n < r.Locks && !keep; n++ {
+				r.resources[n].unfenced = true
+				events = append(events, history.Event{Kind: history.Delete, Lock: lock(n)})
+			}
+			return events
+		})
+		r.pass(s.draw.between(0, r.Watchdog/8))
+	})
+}
+
+// served sees to it that the server is there until what it returns is called.
+func (s *strike) served() (done func()) {
+	s.run.serving.RLock()
+	return s.run.serving.RUnlock
 }
 
 func (s *strike) deleteKey() {
@@ -187,6 +243,7 @@ func (s *strike) expireKey() {
 func (s *strike) key(do func(ctx context.Context, key string) error) {
 	n := s.draw.IntN(s.run.Locks)
 	s.fault.Client, s.fault.Lock = "", lock(n)
+	defer s.served()()
 	s.lasts(func() {
 		if s.failed(do(s.run.expired, s.run.key(n))) {
 			return

@@ -115,10 +115,10 @@ func (r *recorder) returned(op *history.Op, a subjects.Answer) {
 }
 
 // instant records an operation on a resource, which do carries out: it takes no time.
-func (r *recorder) instant(op history.Op, do func() (out history.Outcome, value int64)) {
+func (r *recorder) instant(op history.Op, do func(op *history.Op)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	op.Outcome, op.Value = do()
+	do(&op)
 	if r.out == nil {
 		return
 	}
@@ -155,6 +155,20 @@ func (r *recorder) event(e history.Event, since time.Duration) {
 		e.At, e.Since = now, since
 		return e
 	})
+}
+
+// together does something, and records the events of one instant that come of it.
+func (r *recorder) together(do func() []history.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events, now := do(), r.now()
+	if r.out == nil {
+		return
+	}
+	for _, e := range events {
+		e.At = now
+		r.add(e)
+	}
 }
 
 // put records what is made of the time.

@@ -83,6 +83,9 @@ type run struct {
 	resources []resource
 	slots     []atomic.Pointer[client]
 	stats     *stats
+	line      line
+	losses    atomic.Int64 // how often the server lost its data
+	serving   sync.RWMutex // held by whoever has the server away; for reading: by whoever asks it, besides clients
 
 	over    chan struct{} // closed when clients are to come to an end
 	expired context.Context
@@ -91,7 +94,10 @@ type run struct {
 }
 
 // resource is what a lock protects.
-type resource struct{ value, token int64 }
+type resource struct {
+	value, token int64
+	unfenced     bool // it asks for no token any more: those of the lock began anew
+}
 
 // Run runs until the time is over or ctx ends, and returns what was counted. Its error is a failure
 // of the harness or the server; what was recorded until then is of use. On return no key of the run

@@ -41,7 +41,7 @@ func subject(t *testing.T, name string) subjects.Subject {
 
 func config(s *redisserver.Server, lock subjects.Subject) Config {
 	return Config{Subject: lock, Server: Server{Own: s, Options: s.RedisOptions}, Name: "holdfast:test", Clients: 8, Locks: 4,
-		For: time.Second, Seed: 1, Watchdog: time.Second, Faults: Default(true), Every: 50 * time.Millisecond}
+		For: time.Second, Seed: 1, Watchdog: time.Second, Faults: Default(true, true), Every: 50 * time.Millisecond}
 }
 
 // judged runs, and judges while it runs; records are kept to be looked at.
@@ -79,6 +79,9 @@ func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
 			s := server(t)
 			c := config(s, subject(t, "rlock-hardened"))
 			c.Faults, c.Watchdog = []Kind{k}, 400*time.Millisecond
+			if k.Away {
+				c.Every, c.For = 200*time.Millisecond, 2*time.Second
+			}
 			v, r, records := judged(t, c)
 			if code := v.Code(); code != checker.ExitExpected {
 				t.Errorf("exit code %d: %s", code, v.Explanation)
@@ -194,7 +197,7 @@ func TestForeignServer(t *testing.T) {
 	}
 	c := config(s, subject(t, "rlock-hardened"))
 	c.Server = Server{Options: func() *redis.Options { return s.RedisOptions() }}
-	c.Faults = Default(c.Server.ours())
+	c.Faults = Default(c.Server.ours(), false)
 	if slices.ContainsFunc(c.Faults, func(k Kind) bool { return k.Whole }) || len(c.Faults) == 0 {
 		t.Errorf("%d faults", len(c.Faults))
 	}

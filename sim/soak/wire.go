@@ -15,6 +15,7 @@ import (
 // wire is the network between one client and the server: its connections, and what faults do to
 // them.
 type wire struct {
+	line     *line
 	mu       sync.Mutex
 	conns    map[*conn]bool
 	dead     bool
@@ -24,7 +25,11 @@ type wire struct {
 	ids      []int64       // of all its connections, as the server knows them
 }
 
-func newWire() *wire { return &wire{conns: map[*conn]bool{}} }
+func newWire(l *line) *wire {
+	w := &wire{line: l, conns: map[*conn]bool{}}
+	l.join(w)
+	return w
+}
 
 var errDead = errors.New("soak: this client is dead")
 
@@ -37,6 +42,9 @@ func (w *wire) dial(ctx context.Context, o *redis.Options, network, addr string)
 			gate = w.replies
 		}
 		w.mu.Unlock()
+		if gate == nil {
+			gate = w.line.closed()
+		}
 		switch {
 		case dead:
 			return nil, errDead
@@ -45,7 +53,10 @@ func (w *wire) dial(ctx context.Context, o *redis.Options, network, addr string)
 			if err != nil {
 				return nil, err
 			}
-			return w.add(real)
+			if c, err := w.add(real); !errors.Is(err, errCut) {
+				return c, err
+			}
+			continue
 		}
 		select {
 		case <-gate:
@@ -56,6 +67,12 @@ func (w *wire) dial(ctx context.Context, o *redis.Options, network, addr string)
 }
 
 func (w *wire) add(real net.Conn) (net.Conn, error) {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	if w.line.cutOff != nil {
+		_ = real.Close()
+		return nil, errCut
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.dead {
@@ -70,8 +87,13 @@ func (w *wire) add(real net.Conn) (net.Conn, error) {
 	return c, nil
 }
 
-// connected notes how the server calls a connection.
-func (w *wire) connected(id int64) {
+// connected notes how the server of an era calls a connection.
+func (w *wire) connected(id int64, era int) {
+	w.line.mu.Lock()
+	defer w.line.mu.Unlock()
+	if era != w.line.era {
+		return // that server is no more
+	}
 	w.mu.Lock()
 	w.ids = append(w.ids, id)
 	w.mu.Unlock()

@@ -78,7 +78,7 @@ func read(t *testing.T, c net.Conn, want string) {
 
 func TestRequestsThatAreHeldBackArriveInOrder(t *testing.T) {
 	addr, got := echo(t)
-	w := newWire()
+	w := newWire(&line{})
 	c := dial(t, w, addr)
 	w.hold(true, false)
 	write(t, c, "one\n")
@@ -117,7 +117,7 @@ func dialInBackground(t *testing.T, w *wire, addr string) chan error {
 
 func TestRepliesThatAreHeldBackArriveLater(t *testing.T) {
 	addr, got := echo(t)
-	w := newWire()
+	w := newWire(&line{})
 	c := dial(t, w, addr)
 	w.hold(false, true)
 	write(t, c, "one\n")
@@ -134,7 +134,7 @@ func TestRepliesThatAreHeldBackArriveLater(t *testing.T) {
 
 func TestDeadWire(t *testing.T) {
 	addr, got := echo(t)
-	w := newWire()
+	w := newWire(&line{})
 	c := dial(t, w, addr)
 	w.hold(true, true)
 	write(t, c, "never\n")
@@ -160,7 +160,7 @@ func TestDeadWire(t *testing.T) {
 
 func TestResetBreaksConnectionsAndOthersComeAbout(t *testing.T) {
 	addr, got := echo(t)
-	w := newWire()
+	w := newWire(&line{})
 	c := dial(t, w, addr)
 	dial(t, w, addr)
 	write(t, c, "one\n")
@@ -175,4 +175,46 @@ func TestResetBreaksConnectionsAndOthersComeAbout(t *testing.T) {
 	w.slow(time.Millisecond)
 	write(t, c, "three\n")
 	read(t, c, "three\n")
+}
+
+// While the server is away nobody is connected, and nobody connects; what the server before called its
+// connections is forgotten.
+func TestLineThatIsCut(t *testing.T) {
+	addr, got := echo(t)
+	l := &line{}
+	w := newWire(l)
+	c := dial(t, w, addr)
+	era := l.now()
+	w.connected(7, era)
+	if n := l.cut(); n != 1 {
+		t.Errorf("%d connections broken", n)
+	}
+	if line := <-got; line != "gone" {
+		t.Errorf("%q", line)
+	}
+	if _, err := c.Write([]byte("late\n")); err == nil {
+		t.Error("it could be written to")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := w.dial(ctx, &redis.Options{DialTimeout: time.Second}, "tcp", addr); !errors.Is(err, context.Canceled) {
+		t.Errorf("connected, %v", err)
+	}
+	l.mend()
+	w.connected(8, era) // it heard so from the server before
+	if ids := w.known(); len(ids) > 0 {
+		t.Error(ids)
+	}
+	write(t, dial(t, w, addr), "again\n")
+	if line := <-got; line != "again\n" {
+		t.Errorf("%q", line)
+	}
+	w.connected(9, l.now())
+	if ids := w.known(); len(ids) != 1 || ids[0] != 9 {
+		t.Error(ids)
+	}
+	l.leave(w)
+	if n := l.cut(); n != 0 {
+		t.Errorf("%d connections of a wire that left are broken", n)
+	}
 }
