@@ -39,7 +39,7 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 		}
 		for _, x := range r.Violations {
 			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: callOf(h, x), Text: x.Text}
-			if x.Cause.Assumption || untold(h, a, x) || givenBack(h, a, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
+			if x.Cause.Assumption || untold(h, a, x) || givenBack(h, a, x) || copied(h, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
 				slices.ContainsFunc(all, func(b Accusation) bool { return a.Cause() == b.Cause() }) {
 				continue
 			}
@@ -74,13 +74,28 @@ func givenBack(h *history.History, a Accusation, x checker.Violation) bool {
 	})
 }
 
-func callOf(h *history.History, x checker.Violation) history.Kind {
-	if len(x.Ops) > 0 {
-		for i := range h.Ops {
-			if h.Ops[i].ID == x.Ops[0] {
-				return h.Ops[i].Kind
-			}
+// copied reports whether a server refused a request, and then executed a copy of it that the network
+// had made: what it refuses it does not remember. Of the copies that go-redis sends the lock knows.
+func copied(h *history.History, x checker.Violation) bool {
+	op := opOf(h, x)
+	return op != nil && op.Outcome == history.Failed && slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
+		return f.Kind == "duplicate-message" && !f.Missed && (f.Client == "" || f.Client == op.Client) && f.From <= op.Return && max(f.From, f.To) >= op.Call
+	})
+}
+
+// opOf is the operation that shows a violation, or nil.
+func opOf(h *history.History, x checker.Violation) *history.Op {
+	for i := range h.Ops {
+		if len(x.Ops) > 0 && h.Ops[i].ID == x.Ops[0] {
+			return &h.Ops[i]
 		}
+	}
+	return nil
+}
+
+func callOf(h *history.History, x checker.Violation) history.Kind {
+	if op := opOf(h, x); op != nil {
+		return op.Kind
 	}
 	return ""
 }
@@ -89,27 +104,24 @@ func callOf(h *history.History, x checker.Violation) history.Kind {
 //
 //   - watchdog, liveness: every fault does; of watchdog, one that struck the holder. How well a
 //     lock recovers is no claim.
-//   - exclusion, effect: what takes a hold away behind its owner's back, or stops the owner, does
-//     for every lock. The loss of messages does for a lock that does not tell its holder of a loss.
-//     It must have struck one of those who overlapped, and this lock's key.
-//   - object, fencing: what the sequential lock does not say or a lock cannot know: a server that
-//     forgets, with the key, what it remembered of requests and tokens, and a clock that
-//     jumps. These do throughout the run.
+//   - exclusion, effect: every fault does, that struck one of those who overlapped, for a lock that
+//     does not tell its holder of a loss; beside those, for every lock, that are assumptions, and so
+//     no accusations. One that tells hears of a forced release only if it listens already: see
+//     [lockimpl.RLock.Lost]. Otherwise the next renewal tells.
+//   - object, fencing: what a lock cannot know: a server that forgets, with the key, what it
+//     remembered of requests and tokens. It does throughout the run.
 func excuses(f history.Fault, g checker.Guarantee, tells bool) bool {
 	switch g {
 	case checker.Watchdog, checker.Liveness:
 		return true
 	case checker.Exclusion, checker.Effect:
-		return !tells || outside[f.Kind] || stops[f.Kind]
+		return !tells || f.Kind == "force-unlock"
 	}
-	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "clock-jump" || f.Kind == "delete-key" && f.Lock == ""
+	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "delete-key" && f.Lock == ""
 }
 
-var (
-	outside = map[string]bool{"expire-key": true, "delete-key": true, "overwrite-key": true, "force-unlock": true, "restart": true,
-		"clock-jump": true, "failover": true}
-	stops = map[string]bool{"pause-client": true, "pause-watchdog": true, "kill-client": true}
-)
+// onKeys are the faults that strike keys.
+var onKeys = map[string]bool{"expire-key": true, "delete-key": true, "overwrite-key": true, "force-unlock": true}
 
 func excusedByFault(h *history.History, a Accusation, x checker.Violation, s subjects.Subject) bool {
 	always := a.Guarantee == checker.Object || a.Guarantee == checker.Fencing
@@ -125,7 +137,7 @@ func concerns(h *history.History, f history.Fault, a Accusation, x checker.Viola
 	switch {
 	case a.Guarantee != checker.Exclusion && a.Guarantee != checker.Effect && a.Guarantee != checker.Watchdog:
 		return true
-	case outside[f.Kind] && f.Lock != "" && f.Lock != x.Lock:
+	case onKeys[f.Kind] && f.Lock != "" && f.Lock != x.Lock:
 		return false
 	}
 	return f.Client == "" || slices.ContainsFunc(h.Ops, func(op history.Op) bool {
@@ -152,10 +164,8 @@ func shownBy(h *history.History, w subjects.Weakness, x checker.Violation) bool 
 
 // answered is how long after it took effect the call that shows a violation returned.
 func answered(h *history.History, x checker.Violation) time.Duration {
-	for _, op := range h.Ops {
-		if len(x.Ops) > 0 && op.ID == x.Ops[0] && !op.Pending() {
-			return op.Return - op.Executed
-		}
+	if op := opOf(h, x); op != nil && !op.Pending() {
+		return op.Return - op.Executed
 	}
 	return 0
 }
