@@ -67,7 +67,7 @@ func (e *End) Write(p []byte) (int, error) {
 		return 0, syscall.EPIPE
 	}
 	out := e.receives ^ 1
-	e.link.raw[out] = append(e.link.raw[out], chunk{kind: Data, data: append([]byte(nil), p...)})
+	e.net.write(e.link, out, chunk{kind: Data, data: append([]byte(nil), p...)})
 	e.net.mu.Unlock()
 	e.net.notify()
 	return len(p), nil
@@ -87,7 +87,7 @@ func (e *End) Close() error {
 	if out := e.receives ^ 1; e.link.broken {
 		e.net.forget(e.link)
 	} else {
-		e.link.raw[out] = append(e.link.raw[out], chunk{kind: Close})
+		e.net.write(e.link, out, chunk{kind: Close})
 	}
 	e.readable.Broadcast()
 	e.net.mu.Unlock()

@@ -33,7 +33,7 @@ func (n *Network) Take(m *Message) {
 func (n *Network) Answer(l *Link, data []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l.raw[ToClient] = append(l.raw[ToClient], chunk{kind: Data, data: data})
+	n.write(l, ToClient, chunk{kind: Data, data: data})
 }
 
 // Postpone has m, which Next returned, arrive at due instead. What follows it on its connection

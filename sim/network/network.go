@@ -97,6 +97,7 @@ type Network struct {
 	down    bool              // the server refuses connections
 	dialing int               // calls of Dial that have not returned
 	copies  int
+	written bool // something may be there to be collected
 
 	server string // for names, when there are several
 }
@@ -134,7 +135,7 @@ func (n *Network) Dial(ctx context.Context, client string) (net.Conn, error) {
 	n.dials[client]++
 	n.dialing++
 	l := n.newLink(client, n.dials[client], fmt.Sprintf("%s%s#%d", client, n.suffix(), n.dials[client]))
-	l.raw[ToServer] = append(l.raw[ToServer], chunk{kind: Connect})
+	n.write(l, ToServer, chunk{kind: Connect})
 	n.mu.Unlock()
 	n.notify()
 
@@ -181,15 +182,23 @@ func (n *Network) newLink(client string, number int, name string) *Link {
 func (n *Network) Collect(now time.Time) []*Message {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if !n.written {
+		return nil
+	}
+	n.written = false
 	var fresh []*Message
 	for _, l := range slices.Clone(n.links) {
 		for d := range l.raw {
 			dir := Direction(d)
-			if dir == ToServer && n.cut[l.Client] && len(l.raw[d]) > 0 {
+			if len(l.raw[d]) == 0 {
+				continue
+			}
+			if dir == ToServer && n.cut[l.Client] {
 				n.lose(l)
 				continue
 			}
 			if dir == ToServer && n.frozen[l.Client] > 0 {
+				n.written = true
 				continue
 			}
 			for _, c := range l.raw[d] {
@@ -199,6 +208,12 @@ func (n *Network) Collect(now time.Time) []*Message {
 		}
 	}
 	return fresh
+}
+
+// write notes what was written on a connection. n.mu is held.
+func (n *Network) write(l *Link, dir Direction, c chunk) {
+	l.raw[dir] = append(l.raw[dir], c)
+	n.written = true
 }
 
 // lose loses what a client wrote after its end.
@@ -301,7 +316,7 @@ func (n *Network) Deliver(m *Message) bool {
 	arrives := m.Kind == Connect && !n.down
 	switch m.Kind {
 	case Connect:
-		l.raw[ToClient] = append(l.raw[ToClient], chunk{kind: Accept})
+		n.write(l, ToClient, chunk{kind: Accept})
 		if l.accepted, l.refused = !n.down, n.down; n.down {
 			end.closed = true
 		}

@@ -54,7 +54,10 @@ func (s *scripts) before(c *mini.Peer, command string, args ...string) bool {
 	case "EVAL":
 		return len(args) > 1 && !s.aside[c] && s.run(c, compiled(args[0]), args[1:])
 	case "EVALSHA":
-		if len(args) > 1 && !s.aside[c] && s.run(c, s.known[args[0]], args[1:]) {
+		if len(args) < 2 || s.known[args[0]] == nil {
+			return false
+		}
+		if !s.aside[c] && s.run(c, s.known[args[0]], args[1:]) {
 			return true
 		}
 		s.tell()

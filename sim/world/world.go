@@ -36,6 +36,7 @@ type World struct {
 
 	servers []*server
 	wake    chan struct{}
+	alarm   *time.Timer // of await
 
 	schedulers map[string]*fault.Scheduler // by client
 	planned    []*struckFault              // all faults, in the order of the plan
@@ -154,6 +155,9 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 		Addr:       "127.0.0.1:6379", // a host name would be looked up, outside the bubble
 		Dialer:     func(ctx context.Context, _, _ string) (net.Conn, error) { return s.net.Dial(ctx, client) },
 		PoolSize:   10, // the default depends on the number of processors
+		// Its default of 32 KB each is much for what some connections carry. A command that is longer
+		// is written in parts, which arrive one after the other.
+		ReadBufferSize: 4 << 10, WriteBufferSize: 16 << 10,
 		MaxRetries: retries,
 		// Equal bounds leave its jitter nothing to decide.
 		MinRetryBackoff: 100 * time.Millisecond, MaxRetryBackoff: 100 * time.Millisecond,
@@ -227,11 +231,15 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 
 // await blocks for d or until something was written.
 func (w *World) await(d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
+	if w.alarm == nil {
+		w.alarm = time.NewTimer(d)
+	} else {
+		w.alarm.Reset(d)
+	}
 	select {
-	case <-t.C:
+	case <-w.alarm.C:
 	case <-w.wake:
+		w.alarm.Stop()
 	}
 }
 
