@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-sim/holdfast/sim/world"
 )
@@ -43,10 +44,9 @@ func dependent(a, b *taken) bool {
 	case a.Name == b.Name, a.Epoch != b.Epoch, x.All, y.All, x.Client != "" && x.Client == y.Client:
 		return true
 	}
-	for _, key := range x.Keys {
-		if slices.Contains(y.Keys, key) {
-			return true
-		}
+	if x.Broke != "" && strings.HasPrefix(b.Name, x.Broke) || y.Broke != "" && strings.HasPrefix(a.Name, y.Broke) ||
+		meet(x.Keys, y.Keys) || meet(x.Keys, y.Reads) || meet(x.Reads, y.Keys) {
+		return true
 	}
 	for _, m := range x.Marks {
 		for _, n := range y.Marks {
@@ -56,6 +56,11 @@ func dependent(a, b *taken) bool {
 		}
 	}
 	return false
+}
+
+// meet reports whether two lists have something in common.
+func meet(a, b []string) bool {
+	return slices.ContainsFunc(a, func(one string) bool { return slices.Contains(b, one) })
 }
 
 // clash reports whether the order of two marks on one lock matters.
@@ -193,6 +198,9 @@ func (o *orders) next() bool {
 // races makes sure of a run for the other order of each two steps of this one that race.
 func (o *orders) races() {
 	n := len(o.run)
+	for i := range o.run {
+		o.keeps(i)
+	}
 	before := make([][]bool, n) // before[j][i]: step i had to happen before step j
 	for j := range n {
 		before[j] = make([]bool, j)
@@ -214,6 +222,21 @@ func (o *orders) races() {
 				continue // they cannot happen in the other order, or not by themselves
 			}
 			o.reverse(i, j, before)
+		}
+	}
+}
+
+// keeps has those steps chosen at node i, too, that can no more happen if step i breaks their connection:
+// no race in this run tells of them.
+func (o *orders) keeps(i int) {
+	link := o.run[i].touched.Broke
+	if link == "" {
+		return
+	}
+	n := o.path[i]
+	for _, s := range n.enabled {
+		if _, done := n.done[s.Name]; !done && s.Name != n.chosen && strings.HasPrefix(s.Name, link) && !slices.Contains(n.todo, s.Name) {
+			n.todo = append(n.todo, s.Name)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (n *Network) Copy(m *Message, due time.Time) {
 	defer n.mu.Unlock()
 	n.copies++
 	l := n.newLink(m.Link.Client, copyNumber+n.copies, fmt.Sprintf("%s+%d", m.Link.Name, n.copies))
-	l.ends[ToClient].closed = true
+	l.Copy, l.ends[ToClient].closed = true, true
 	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Connect, Sent: m.Sent}, due.Add(-time.Microsecond))
 	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Data, Data: m.Data, Args: m.Args, Sent: m.Sent, Note: m.Note}, due)
 	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Close, Sent: m.Sent}, due.Add(time.Microsecond))

@@ -51,6 +51,7 @@ type Message struct {
 type Link struct {
 	Name   string // "<client>#<n>", n counting the client's dials from 1
 	Client string
+	Copy   bool // a middleman's: what the server replies goes to nobody
 	number int
 	ends   [2]*End       // indexed by the direction of what they receive
 	queue  [2][]*Message // on their way, in order

@@ -179,7 +179,8 @@ func (p *Plan) checkTrigger(f Fault, at string, needs FaultNeeds) error {
 func (p *Plan) checkMessage(t Trigger, kind MessageKind, request bool, at string) error {
 	causes, known := map[MessageKind][]Action{
 		Acquire: {Lock, TryLock}, Release: {Unlock}, Force: {ForceUnlock},
-		Query: {IsLocked, IsHeldBy, HoldCount, RemainingTTL}, Renewal: {Lock, TryLock},
+		Query:     {IsLocked, IsHeldBy, HoldCount, RemainingTTL, Lock, TryLock}, // a lock may ask for itself
+		Renewal:   {Lock, TryLock},
 		Subscribe: nil, Publish: nil, Cleanup: nil, Session: nil,
 	}[kind]
 	switch {

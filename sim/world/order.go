@@ -5,9 +5,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
@@ -36,9 +38,11 @@ type Step struct {
 // other order.
 type Touched struct {
 	Client string   // in whose process it happened
-	Keys   []string // keys, channels and scripts at servers
+	Keys   []string // keys, channels and scripts at servers, and what faults count
+	Reads  []string // the same, of which the order in which they were touched so makes no difference
 	Marks  []Mark   // what programs did that can be seen from outside
-	All    bool     // a fault struck: it may have touched anything
+	Broke  string   // a connection with all that was under way on it
+	All    bool     // a fault struck that may have touched anything
 	Place  Place    // what a fault could strike
 }
 
@@ -65,14 +69,15 @@ type ordering struct {
 	by      Orderer
 	count   int // steps so far
 	epoch   int
-	last    time.Duration // when the last one happened
-	pending bool          // it has still to be told what the last one touched
-	touched Touched       // by the last one; w.mu guards Marks
+	last    time.Duration              // when the last one happened
+	pending bool                       // it has still to be told what the last one touched
+	touched Touched                    // by the last one; w.mu guards Marks
+	hears   map[*network.Link][]string // the channels that it was ever asked to listen to
 }
 
 // Order has o decide. It is to be called before Run.
 func (w *World) Order(o Orderer) {
-	w.order = &ordering{by: o, last: -tick}
+	w.order = &ordering{by: o, last: -tick, hears: map[*network.Link][]string{}}
 }
 
 // ErrAbandoned is a run's error when its orderer abandoned it.
@@ -200,35 +205,84 @@ func (w *World) touch(t Touched) {
 }
 
 // touchedBy says what the arrival of a message touches: at a client its process, at a server the keys
-// and channels that a command names, and the script that it runs, which the server then knows.
+// and channels that a command names, and the script that it runs, which the server then knows. Who
+// else listens to a channel makes no difference to one who begins or ceases to.
 func (w *World) touchedBy(s *server, m *network.Message) Touched {
-	if m.Dir == network.ToClient {
-		t := Touched{Client: m.Link.Client}
-		if n := noteOf(m); n != nil && !n.idle {
-			t.Place = Place{m.Link.Client, false, plan.MessageKind(n.step)}
-		}
-		return t
-	}
 	var t Touched
 	n := noteOf(m)
-	if n == nil || len(m.Args) == 0 {
+	switch {
+	case m.Dir == network.ToClient:
+		if !m.Link.Copy {
+			t.Client = m.Link.Client
+		}
+		if n != nil && !n.idle {
+			t.Place = Place{m.Link.Client, false, plan.MessageKind(n.step)}
+		}
+		return w.counted(t)
+	case n == nil || len(m.Args) == 0:
+		t.Reads = w.order.hears[m.Link] // it may be the end of the connection
 		return t
 	}
-	if digest := scriptDigest(m.Args); digest != "" {
-		t.Keys = append(t.Keys, s.name+" script "+digest)
-		if strings.EqualFold(m.Args[0], "evalsha") && !s.knows[digest] {
+	switch digest := scriptDigest(m.Args); {
+	case digest == "":
+	case strings.EqualFold(m.Args[0], "evalsha"):
+		t.Reads = append(t.Reads, s.name+" script "+digest)
+		if !s.knows[digest] {
 			return t // the answer is that the script is not known
 		}
+	default:
+		t.Keys = append(t.Keys, s.name+" script "+digest)
 	}
-	if n.step != "session" {
-		t.Place = Place{m.Link.Client, true, plan.MessageKind(n.step)}
-		for _, a := range m.Args[1:] {
-			if len(w.locksIn(s, []string{a})) > 0 && len(a) < 200 {
-				t.Keys = append(t.Keys, s.name+" key "+a)
-			}
+	if n.step == history.StepSession {
+		return t
+	}
+	t.Place = Place{m.Link.Client, true, plan.MessageKind(n.step)}
+	var keys []string
+	for _, a := range m.Args[1:] {
+		if len(w.locksIn(s, []string{a})) > 0 && len(a) < 200 {
+			keys = append(keys, s.name+" key "+a)
+		}
+	}
+	if strings.HasSuffix(strings.ToLower(m.Args[0]), "subscribe") {
+		t.Reads = append(t.Reads, keys...)
+		w.order.hears[m.Link] = append(w.order.hears[m.Link], keys...)
+	} else {
+		t.Keys = append(t.Keys, keys...)
+	}
+	return w.counted(t)
+}
+
+// counted adds that faults count the messages at a place to strike the n-th.
+func (w *World) counted(t Touched) Touched {
+	for _, f := range w.watching {
+		at := f.trigger
+		if f.fault.When == nil || at.Client != "" && at.Client != t.Place.Client {
+			continue
+		}
+		if at.Between != nil || t.Place.Request && at.Request == t.Place.Kind || !t.Place.Request && at.Reply == t.Place.Kind {
+			t.Keys = append(t.Keys, "place "+strconv.Itoa(f.index))
 		}
 	}
 	return t
+}
+
+// vanished says that the message of this step was lost, of which nobody heard.
+func (w *World) vanished() {
+	if w.order != nil {
+		t := &w.order.touched
+		t.Client, t.Reads = "", nil
+		t.Keys = slices.DeleteFunc(t.Keys, func(key string) bool { return !strings.HasPrefix(key, "place ") })
+	}
+}
+
+// snapped says that a connection broke in this step: its client knows, and the server, which sends it
+// no more of what it listened to.
+func (w *World) snapped(l *network.Link) {
+	if w.order != nil {
+		w.vanished()
+		t := &w.order.touched
+		t.Client, t.Broke, t.Reads = l.Client, l.Name, w.order.hears[l]
+	}
 }
 
 // step is a sleeper's name as a step.

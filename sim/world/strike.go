@@ -187,10 +187,10 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 	if !t.begun {
 		t.begun, t.record.From = true, w.Now()
 	}
-	w.struckSome()
 	t.record.To = w.Now()
 	if t.record.On == "" {
 		t.record.On = "request" // of any kind
+		w.struckSome()
 	}
 	fate := t.kind.Strike(w, t.fault, m)
 	if fate == fault.Later {

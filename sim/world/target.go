@@ -105,16 +105,19 @@ func (w *World) CloseConnections(client string) int {
 func (w *World) Drop(m fault.Message) {
 	message := m.(*network.Message)
 	noteOf(message).server.net.Drop(message)
+	w.vanished()
 }
 
 // Reset implements [fault.Target].
 func (w *World) Reset(m fault.Message) {
 	message := m.(*network.Message)
 	noteOf(message).server.net.Reset(message.Link)
+	w.snapped(message.Link)
 }
 
 // Delay implements [fault.Target].
 func (w *World) Delay(m fault.Message, by time.Duration) {
+	w.struckSome()
 	message := m.(*network.Message)
 	noteOf(message).server.net.Postpone(message, w.start.Add(w.Now()+by))
 }
@@ -162,6 +165,7 @@ var errorTexts = map[string]string{
 
 // Refuse implements [fault.Target].
 func (w *World) Refuse(m fault.Message, code string) bool {
+	w.struckSome()
 	message := m.(*network.Message)
 	name := strings.ToLower(message.Args[0])
 	switch code {

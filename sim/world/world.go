@@ -152,9 +152,9 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 	}
 	s := w.server(server)
 	o := &redis.Options{
-		Addr:       "127.0.0.1:6379", // a host name would be looked up, outside the bubble
-		Dialer:     func(ctx context.Context, _, _ string) (net.Conn, error) { return s.net.Dial(ctx, client) },
-		PoolSize:   10, // the default depends on the number of processors
+		Addr:     "127.0.0.1:6379", // a host name would be looked up, outside the bubble
+		Dialer:   func(ctx context.Context, _, _ string) (net.Conn, error) { return s.net.Dial(ctx, client) },
+		PoolSize: 10, // the default depends on the number of processors
 		// Its default of 32 KB each is much for what some connections carry. A command that is longer
 		// is written in parts, which arrive one after the other.
 		ReadBufferSize: 4 << 10, WriteBufferSize: 16 << 10,
