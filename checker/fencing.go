@@ -31,7 +31,8 @@ func judgeFencing(_ context.Context, f *facts) Result {
 		var last *history.Op
 		for i := range l.acts {
 			op := l.acts[i].op
-			if op == nil || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired || op.Uncertain() {
+			if op == nil || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired ||
+				op.Uncertain() || op.Outcome == history.Failed { // nobody was handed anything
 				continue
 			}
 			grants++

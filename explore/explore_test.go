@@ -227,6 +227,7 @@ func TestAccuse(t *testing.T) {
 		{"taken twice, by a fault that has no copy sent", latch, checker.Object, twice, history.Fault{Kind: "pause-watchdog"}, true},
 		{"taken twice without a fault", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce}, history.Fault{Kind: "drop-message"}, true},
 		{"taken twice, no weakness", hardened, checker.Object, twice, history.Fault{Kind: "drop-message"}, true},
+		{"failed, and a late copy ran", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, true},
 		{"refused by a copy while the latch lives", latch, checker.Object, refused(2), history.Fault{Kind: "partition"}, true},
 		{"refused by a copy after the latch", latch, checker.Object, refused(3), history.Fault{Kind: "partition"}, false},
 		{"refused by a copy without a latch", classic, checker.Object, refused(2), history.Fault{Kind: "partition"}, false},
