@@ -49,11 +49,14 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 	return all
 }
 
-// untold reports whether a lock that somebody waits for became free earlier than the server told him
-// when it refused him last, as when its holder set a shorter lease: of a lease that ends the server
-// tells nobody, and whoever waits does so for as long as the lease that he saw.
+// untold reports whether a lock that somebody waits for became free when a lease ended, earlier than
+// the server had told him when it refused him last, as when its holder set a shorter lease: of a lease
+// that ends the server tells nobody, and whoever waits does so for as long as the lease that he saw.
 func untold(h *history.History, a Accusation, x checker.Violation) bool {
-	if a.Rule != checker.FreeIsTaken {
+	expired := func(e history.Event) bool {
+		return e.Kind == history.Expire && e.Lock == x.Lock && e.At <= x.From && x.From-e.At < time.Second
+	}
+	if a.Rule != checker.FreeIsTaken || !slices.ContainsFunc(h.Events, expired) {
 		return false
 	}
 	var seen time.Duration
@@ -149,7 +152,7 @@ func weakThere(h *history.History, a Accusation, x checker.Violation, s subjects
 	fits := func(named, is string) bool { return named == "" || named == is }
 	return slices.ContainsFunc(s.Weaknesses, func(w subjects.Weakness) bool {
 		return fits(w.Guarantee, string(a.Guarantee)) && fits(w.Class, string(a.Class)) && fits(string(w.Call), string(a.Call)) && fits(w.Rule, a.Rule) &&
-			(w.After == 0 || answered(h, x) > w.After) && shownBy(h, w, x)
+			inTime(h, w, x) && shownBy(h, w, x)
 	})
 }
 
@@ -162,12 +165,13 @@ func shownBy(h *history.History, w subjects.Weakness, x checker.Violation) bool 
 	return slices.ContainsFunc(x.Cause.Faults, func(i int) bool { return slices.Contains(w.Faults, h.Faults[i].Kind) })
 }
 
-// answered is how long after it took effect the call that shows a violation returned.
-func answered(h *history.History, x checker.Violation) time.Duration {
-	if op := opOf(h, x); op != nil && !op.Pending() {
-		return op.Return - op.Executed
+// inTime reports whether a violation comes as late as a weakness needs.
+func inTime(h *history.History, w subjects.Weakness, x checker.Violation) bool {
+	if w.After == 0 && !w.Returned {
+		return true
 	}
-	return 0
+	op := opOf(h, x)
+	return op != nil && !op.Pending() && op.Return-op.Executed > w.After && (!w.Returned || x.From >= op.Return)
 }
 
 // feltIn reports whether a fault, whomever it struck, can still have been felt when a violation

@@ -228,6 +228,8 @@ func TestAccuse(t *testing.T) {
 		{"taken twice without a fault", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce}, history.Fault{Kind: "drop-message"}, true},
 		{"taken twice, no weakness", hardened, checker.Object, twice, history.Fault{Kind: "drop-message"}, true},
 		{"failed, and a late copy ran", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, true},
+		{"unlocked twice, the second time after the latch was removed", latch, checker.Object, checker.Violation{Ops: []int64{2}, From: 12 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
+		{"unlocked twice by one call", latch, checker.Object, checker.Violation{Ops: []int64{2}, From: 10 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
 		{"refused by a copy while the latch lives", latch, checker.Object, refused(2), history.Fault{Kind: "partition"}, true},
 		{"refused by a copy after the latch", latch, checker.Object, refused(3), history.Fault{Kind: "partition"}, false},
 		{"refused by a copy without a latch", classic, checker.Object, refused(2), history.Fault{Kind: "partition"}, false},
