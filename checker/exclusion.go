@@ -106,9 +106,10 @@ func (l *lockFacts) between(one, other string, from, to time.Duration) (overlap,
 }
 
 func (f *facts) overlapped(l *lockFacts, o overlap) Violation {
-	granted := o.second.from
-	if at, ok := took(o.second.acquire); ok {
-		granted = at
+	// Who was granted it first learned so first, as a rule.
+	loser, granted := o.first, o.second.grantedAt()
+	if at := o.first.grantedAt(); granted < at {
+		loser, granted = o.second, at
 	}
 	v := Violation{
 		Rule: OneBeliever, Lock: l.name, From: o.from, To: o.to,
@@ -116,7 +117,15 @@ func (f *facts) overlapped(l *lockFacts, o overlap) Violation {
 			o.first.owner, o.second.owner, l.name, Stamp(o.from), Stamp(o.to), short(o.to-o.from)),
 		Ops:    []int64{o.second.acquire.ID, o.first.acquire.ID},
 		Owners: []string{o.first.owner, o.second.owner},
-		Cause:  f.lostHold(l, o.first.owner, granted),
+		Cause:  f.lostHold(l, loser.owner, granted),
 	}
 	return v
+}
+
+// grantedAt is when the server granted what an owner came to believe in, as far as that is known.
+func (b *belief) grantedAt() time.Duration {
+	if at, ok := took(b.acquire); ok {
+		return at
+	}
+	return b.from
 }

@@ -109,8 +109,7 @@ func callOf(h *history.History, x checker.Violation) history.Kind {
 //     lock recovers is no claim.
 //   - exclusion, effect: every fault does, that struck one of those who overlapped, for a lock that
 //     does not tell its holder of a loss; beside those, for every lock, that are assumptions, and so
-//     no accusations. One that tells hears of a forced release only if it listens already: see
-//     [lockimpl.RLock.Lost]. Otherwise the next renewal tells.
+//     no accusations.
 //   - object, fencing: what a lock cannot know: a server that forgets, with the key, what it
 //     remembered of requests and tokens. It does throughout the run.
 func excuses(f history.Fault, g checker.Guarantee, tells bool) bool {
@@ -118,7 +117,7 @@ func excuses(f history.Fault, g checker.Guarantee, tells bool) bool {
 	case checker.Watchdog, checker.Liveness:
 		return true
 	case checker.Exclusion, checker.Effect:
-		return !tells || f.Kind == "force-unlock"
+		return !tells
 	}
 	return f.Kind == "restart" || f.Kind == "failover" || f.Kind == "delete-key" && f.Lock == ""
 }

@@ -54,12 +54,14 @@ var Program = sync.OnceValue(func() *Bubbles {
 // Run executes f in a new bubble and waits until it and all goroutines that it started have
 // ended. A panic of f, and goroutines that never end, come back as a [*PanicError].
 func (b *Bubbles) Run(f func()) (err error) {
+	var inner error
 	defer func() {
 		if p := recover(); p != nil { // synctest: goroutines are still blocked
-			err = &PanicError{Value: p, Stack: debug.Stack()}
+			if err = inner; err == nil { // and not because f panicked
+				err = &PanicError{Value: p, Stack: debug.Stack()}
+			}
 		}
 	}()
-	var inner error
 	synctest.Test(b.t, func(*testing.T) {
 		defer func() {
 			if p := recover(); p != nil {

@@ -159,7 +159,7 @@ func (n *Network) Down() bool {
 
 // take removes m, the first of its queue.
 func (l *Link) take(m *Message) {
-	if q := l.queue[m.Dir]; len(q) == 0 || q[0] != m {
+	if !l.first(m) {
 		panic(errors.New("network: a message that is not the first of its connection"))
 	}
 	l.queue[m.Dir] = l.queue[m.Dir][1:]
@@ -170,6 +170,17 @@ func (l *Link) take(m *Message) {
 func (n *Network) Ready(m *Message) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	q := m.Link.queue[m.Dir]
-	return len(q) > 0 && q[0] == m && n.blocked[m.Link.Client][m.Dir] == 0
+	return m.Link.first(m) && n.blocked[m.Link.Client][m.Dir] == 0
+}
+
+// Queued reports whether m, which Next returned, is still there.
+func (n *Network) Queued(m *Message) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return m.Link.first(m)
+}
+
+func (l *Link) first(m *Message) bool {
+	q := l.queue[m.Dir]
+	return len(q) > 0 && q[0] == m
 }

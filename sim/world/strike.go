@@ -168,7 +168,9 @@ func (w *World) fated(m *network.Message) bool {
 			t.record.Op = n.call
 		}
 		if !t.kind.Needs.Messages {
-			w.strikeNow(t)
+			if w.strikeNow(t); !n.server.net.Queued(m) {
+				return false // its connection is gone
+			}
 			continue
 		}
 		if slices.Contains(n.struck, t.index) {
