@@ -68,8 +68,9 @@ func (l *redislockLock) Acquire(ctx context.Context, owner string, r Request) An
 		lease = r.Lease
 	}
 	var opts *redislock.Options
+	retries := &retries{RetryStrategy: redislock.ExponentialBackoff(16*time.Millisecond, 512*time.Millisecond)}
 	if l.c.careful && (r.Forever || r.Wait > 0) {
-		opts = &redislock.Options{RetryStrategy: redislock.ExponentialBackoff(16*time.Millisecond, 512*time.Millisecond)}
+		opts = &redislock.Options{RetryStrategy: retries}
 		wait := r.Wait
 		if r.Forever {
 			wait = 24 * time.Hour // without a deadline it gives up after the lease
@@ -84,7 +85,7 @@ func (l *redislockLock) Acquire(ctx context.Context, owner string, r Request) An
 		return Answer{Outcome: history.Failed, Err: err}
 	case errors.Is(err, redislock.ErrNotObtained):
 		return Answer{Outcome: history.Busy, Err: err}
-	case err != nil && err == ctx.Err(): // while it waited for its next attempt
+	case err != nil && err == ctx.Err() && retries.refused: // while it waited for its next attempt
 		return Answer{Outcome: history.Busy, Err: err}
 	case err != nil:
 		return Answer{Outcome: history.Unknown, Err: err}
@@ -94,6 +95,17 @@ func (l *redislockLock) Acquire(ctx context.Context, owner string, r Request) An
 		h.keep(l.c.env, lease/3, func() error { return refresh(lock, lease) })
 	}
 	return Answer{Outcome: history.Acquired}
+}
+
+// retries knows whether some attempt was refused: without, who ran out of time knows of no other holder.
+type retries struct {
+	redislock.RetryStrategy
+	refused bool
+}
+
+func (r *retries) NextBackoff() time.Duration {
+	r.refused = true
+	return r.RetryStrategy.NextBackoff()
 }
 
 func refresh(lock *redislock.Lock, lease time.Duration) error {

@@ -21,10 +21,12 @@ type Weakness struct {
 
 // Rules that weaknesses break, as package checker words them.
 const (
-	once   = "a call takes effect at most once"
-	told   = "a caller is told what its call did"
-	left   = "a hold ends with its owner's last unlock"
-	within = "a call takes effect between its call and its return"
+	once    = "a call takes effect at most once"
+	told    = "a caller is told what its call did"
+	failed  = "a call that failed had no effect"
+	refused = "the holder's unlock is not refused"
+	left    = "a hold ends with its owner's last unlock"
+	within  = "a call takes effect between its call and its return"
 )
 
 // delays are the faults by which a copy of a request can come after the first copy's answer; copies
@@ -40,6 +42,10 @@ func ofValues() []Weakness {
 	const lost, late = "docs/matrix.md: lost-unlock-reply", "docs/explore.md: a lock of a value remembers no requests"
 	return []Weakness{
 		{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, Source: lost},
+		{Guarantee: "object", Rule: within, Call: history.Unlock, Faults: delays, Source: late},
+		{Guarantee: "object", Rule: refused, Call: history.Unlock, Source: "docs/explore.md: who does not learn of a grant or a release cannot unlock"},
+		{Guarantee: "object", Rule: failed, Call: history.Lock, Faults: copies, Source: late},
+		{Guarantee: "object", Rule: failed, Call: history.TryLock, Faults: copies, Source: late},
 		{Guarantee: "object", Rule: told, Call: history.Lock, Faults: copies, Source: late},
 		{Guarantee: "object", Rule: told, Call: history.TryLock, Faults: copies, Source: late},
 		{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: delays, Source: late},
