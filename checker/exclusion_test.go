@@ -252,3 +252,17 @@ func TestExclusionBrokenByAnEarlierLoss(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Whose hold was taken away before it heard of its grant is the one that lost it, though the other
+// heard of its own first.
+func TestExclusionBrokenByALossBeforeTheAnswer(t *testing.T) {
+	s := newScript()
+	s.fault(expireKey, "", at(2), 0).Lock = job
+	s.take("c2:1", at(0), at(4), 0).Executed = at(1)
+	s.event(history.Expire, at(2))
+	s.take("c1:1", at(0), at(3), 0).Executed = at(2.5)
+	r := verdict(t, s).Result(Exclusion)
+	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != KeyLost || !r.Violations[0].Cause.Assumption {
+		t.Errorf("%+v", r)
+	}
+}
