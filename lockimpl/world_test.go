@@ -98,18 +98,30 @@ func (w *world) connect(ctx context.Context, name string) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.down[name] {
+	if w.isDown(name) {
 		return nil, &net.OpError{Op: "dial", Err: io.ErrClosedPipe}
 	}
+	// w.mu must not be held here: the server may be busy publishing to somebody who reads on only when
+	// a write of his, which w.mu is for, is through.
 	conn, err := w.server.Dial()
 	if err != nil {
 		return nil, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.down[name] { // since then
+		conn.Close()
+		return nil, &net.OpError{Op: "dial", Err: io.ErrClosedPipe}
+	}
 	p := newPipe(conn, w, name)
 	w.conns[p] = name
 	return p, nil
+}
+
+func (w *world) isDown(name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.down[name]
 }
 
 // fate is what becomes of a command's reply.
