@@ -211,8 +211,7 @@ func (t *thread) release(s plan.Step) {
 		defer cancel()
 		return t.lock(lock).Release(ctx, t.owner)
 	})
-	switch a.Outcome {
-	case history.NotHeld, history.Released, history.Unknown: // of the last it cannot know what it holds, and works under it no more
+	if a.Outcome == history.NotHeld || a.Outcome == history.Released {
 		t.forget(lock)
 	}
 }
