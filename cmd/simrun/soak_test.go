@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -135,25 +136,34 @@ func TestSoakAndCheckSayTheSame(t *testing.T) {
 	needRedis(t)
 	lonely(t)
 	dir := t.TempDir()
-	args := []string{"soak", "-for", "2s", "-clients", "8", "-locks", "2", "-lease", "300ms", "-fault-every", "50ms", "-faults", "all"}
-	stdout, stderr, code := run(t, dir, args...)
-	if code != checker.ExitExpected {
-		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
+	args := []string{"soak", "-for", "2s", "-clients", "8", "-locks", "2", "-lease", "300ms", "-fault-every", "200ms"}
+	// Whether all of the faults, so close together, are excused is not the question here, nor whether
+	// the checkers' time was enough.
+	stdout, stderr, said := run(t, dir, append(slices.Clone(args), "-faults", "all")...)
+	if said > checker.ExitUndecided {
+		t.Fatalf("exit code %d\n%s\n%s", said, stdout, stderr)
 	}
 	latest := filepath.Join(dir, "simrun-out/soak/latest")
 	text, err := os.ReadFile(filepath.Join(latest, verdictFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, code = run(t, dir, "check", "-json", latest)
+	stdout, stderr, code := run(t, dir, "check", "-json", latest)
 	var soaked, checked checker.Verdict
-	if err := errors.Join(json.Unmarshal(text, &soaked), json.Unmarshal([]byte(stdout), &checked)); err != nil || code != checker.ExitExpected {
-		t.Fatalf("check: exit code %d, %v\n%s", code, err, stderr)
+	if err := errors.Join(json.Unmarshal(text, &soaked), json.Unmarshal([]byte(stdout), &checked)); err != nil || code > checker.ExitUndecided {
+		t.Fatalf("the soak: exit code %d; check: exit code %d, %v\n%s", said, code, err, stderr)
 	}
+	decided := true
 	for _, g := range checker.Guarantees() {
-		if a, b := soaked.Result(g), checked.Result(g); a.Status != b.Status || a.Expected != b.Expected {
+		a, b := soaked.Result(g), checked.Result(g)
+		if a.Status == checker.Undecided || b.Status == checker.Undecided {
+			decided = false
+		} else if a.Status != b.Status || a.Expected != b.Expected {
 			t.Errorf("%s: the soak says %s, expected %q, and check %s, expected %q", g, a.Status, a.Expected, b.Status, b.Expected)
 		}
+	}
+	if decided && code != said {
+		t.Errorf("the soak ends with exit code %d, check with %d", said, code)
 	}
 
 	stdout, stderr, code = run(t, dir, append(args, "-judge=false")...)
@@ -163,7 +173,7 @@ func TestSoakAndCheckSayTheSame(t *testing.T) {
 	if stdout, stderr, code := run(t, dir, "check", latest); code != checker.ExitExpected {
 		t.Errorf("check of what was not judged: exit code %d\n%s\n%s", code, stdout, stderr)
 	}
-	cmd, _ := soaking(t, t.TempDir(), 300_000, "-faults", "all")
+	cmd, _ := soaking(t, t.TempDir(), 300_000)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 	files, _ := filepath.Glob(filepath.Join(cmd.Dir, "simrun-out/soak/*/"+historyFile))
