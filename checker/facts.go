@@ -350,7 +350,7 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		repeats := 0
 		for _, i := range log.byOp[op.ID] {
 			e := &log.log[i]
-			own := e.At == at && (a.seq < 0 || i <= a.seq)
+			own := e.At < at || e.At == at && (a.seq < 0 || i <= a.seq) // in real time the log has it a little sooner
 			if repeats < op.Repeats && !own && !aside[servedKey{e.At, e.Lock, op.Owner}] && e.Lock == l.name && !sameKey(e.Before, e.After) {
 				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: log.key(i)})
 				repeats++
