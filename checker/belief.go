@@ -19,7 +19,7 @@ type belief struct {
 	open     bool
 	acquire  *history.Op // the call that began it
 	watchdog bool        // some hold in it has no explicit lease
-	failed   bool        // some unlock in it failed, so that the server may count a hold more
+	failed   bool        // some unlock in it failed or ended unknown, so that the server may count a hold more
 
 	// What ended it; all zero when the client died, its programs ended, or nothing did.
 	unlock *history.Op
@@ -44,7 +44,14 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 		}
 		steps[owner] = append(steps[owner], s)
 	}
+	last := map[string]time.Duration{} // when the owner did anything for the last time
+	for _, op := range l.resource {
+		last[op.Owner] = max(last[op.Owner], op.Call)
+	}
 	for _, op := range l.ops {
+		if !op.Aside {
+			last[op.Owner] = max(last[op.Owner], op.Call)
+		}
 		switch {
 		case op.Aside: // its owner knows nothing of it
 		case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
@@ -93,12 +100,13 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 			case b == nil:
 			case s.op.Outcome == history.Decremented:
 				count--
-			case s.op.Outcome == history.Failed: // it works under that hold no more
+			case s.op.Outcome == history.Failed, // it works under that hold no more
+				s.op.Outcome == history.Unknown && last[owner] >= s.at: // nor here, but under the outer one
 				count--
 				b.failed = true
 			default:
 				// Refused: it never held. Released: more was given back than it asked for.
-				// Unknown: it cannot know what it holds, and goes on under a new owner.
+				// Unknown: it cannot know what it holds, and was not seen again.
 				end(s.at, s.op, nil)
 			}
 		}

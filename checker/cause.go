@@ -18,6 +18,9 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		if c, taken := f.perhapsTaken(l, t, at); taken {
 			return c
 		}
+		if c, over := f.perhapsOver(l, t, at); over {
+			return c
+		}
 	}
 	switch {
 	case t == nil:
@@ -58,6 +61,23 @@ func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, 
 			Text: fmt.Sprintf("the key of %s was deleted from outside %s, while %s held it", l.name, when, t.owner)}, true
 	}
 	return Cause{}, false
+}
+
+// perhapsOver says that a hold's lease may have come to its end by then, though it was not over yet
+// counted from when its owner learned of the grant: when that took effect is not known.
+func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	call, lease := t.grant.Call, t.grant.Lease
+	again := len(t.sets) > 1 && t.sets[1].at <= at // it was told later that it still holds
+	if t.grant.Evidence == history.Executed || lease == 0 || again || at < call+lease-impliedSlack {
+		return Cause{}, false
+	}
+	c := Cause{Class: LeaseExpired, Assumption: !t.watchdog, Text: fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
+		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(t.grant.Return))}
+	if late := f.strikes(t.client, l.name, call, at, hinders); len(late) > 0 {
+		c.Class, c.Assumption, c.Faults = f.hindrance(late), true, late
+		c.Text += ", because " + f.describeAll(late)
+	}
+	return c, true
 }
 
 // serverLost says that the server lost a lock's key in [from, to], and in what; nil: it did not.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // OneBeliever is the rule of exclusion.
@@ -106,20 +108,41 @@ func (l *lockFacts) between(one, other string, from, to time.Duration) (overlap,
 }
 
 func (f *facts) overlapped(l *lockFacts, o overlap) Violation {
-	// Who was granted it first learned so first, as a rule.
-	loser, granted := o.first, o.second.grantedAt()
-	if at := o.first.grantedAt(); granted < at {
-		loser, granted = o.second, at
-	}
 	v := Violation{
 		Rule: OneBeliever, Lock: l.name, From: o.from, To: o.to,
 		Text: fmt.Sprintf("%s and %s both believed that they held %s from %s to %s, for %s",
 			o.first.owner, o.second.owner, l.name, Stamp(o.from), Stamp(o.to), short(o.to-o.from)),
 		Ops:    []int64{o.second.acquire.ID, o.first.acquire.ID},
 		Owners: []string{o.first.owner, o.second.owner},
-		Cause:  f.lostHold(l, loser.owner, granted),
+		Cause:  f.lostFirst(l, o.first, o.second),
 	}
 	return v
+}
+
+// lostFirst says why the server no longer had the hold of the one of two who was granted it first. Where
+// nobody knows who that was, it is the one for whom there is an excuse: nobody is accused in doubt.
+func (f *facts) lostFirst(l *lockFacts, a, b *belief) Cause {
+	sure := a.acquire.Evidence == history.Executed && b.acquire.Evidence == history.Executed
+	at := max(a.grantedAt(), b.grantedAt())
+	switch one, other := a.acquire.Token, b.acquire.Token; {
+	case !sure && one > 0 && other > 0 && one != other:
+		sure = true
+		if other < one {
+			a, b = b, a
+		}
+	default: // who was granted it first learned so first, as a rule
+		if b.grantedAt() < a.grantedAt() {
+			a, b = b, a
+		}
+		sure = sure || a.grantedAt() < b.acquire.Call
+	}
+	c := f.lostHold(l, a.owner, at)
+	if !sure && !c.Assumption {
+		if other := f.lostHold(l, b.owner, at); other.Assumption {
+			return other
+		}
+	}
+	return c
 }
 
 // grantedAt is when the server granted what an owner came to believe in, as far as that is known.

@@ -74,6 +74,19 @@ func TestExclusion(t *testing.T) {
 			s.event(history.Expire, at(33.001))
 			s.take("c2:1", at(34), at(35), 0)
 		}, nil},
+		{"an inner unlock that ends unknown: whoever is seen again works under the outer hold", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(1.1), at(1.2), 0)
+			s.unlock("c1:1", at(2), history.Unknown)
+			s.take("c2:1", at(2), at(3), 0)
+			s.unlock("c1:1", at(4), history.NotHeld)
+		}, []span{{at(3), at(4)}}},
+		{"an inner unlock that ends unknown: whoever is seen no more has given up", func(s *script) {
+			s.take("c1:1", at(0), at(1), 0)
+			s.take("c1:1", at(1.1), at(1.2), 0)
+			s.unlock("c1:1", at(2), history.Unknown)
+			s.take("c2:1", at(2), at(3), 0)
+		}, nil},
 		{"belief ends when the lock says it is lost", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.event(history.Lost, at(2)).Owner = "c1:1"
@@ -264,5 +277,57 @@ func TestExclusionBrokenByALossBeforeTheAnswer(t *testing.T) {
 	r := verdict(t, s).Result(Exclusion)
 	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != KeyLost || !r.Violations[0].Cause.Assumption {
 		t.Errorf("%+v", r)
+	}
+}
+
+// Nobody saw the server: who was granted the lock first is known by tokens only, or not at all.
+func TestExclusionWhereNobodySawTheGrants(t *testing.T) {
+	// c1 hears late of a grant, c2 meanwhile has another; ended by what comes between.
+	late := func(call float64, tokens [2]int64, between func(s *script)) *script {
+		s := newScript()
+		s.h.Header.World, s.h.Header.Expiry = "redis", history.Implied
+		if between != nil {
+			between(s)
+		}
+		for _, o := range []struct {
+			owner     string
+			call, ret float64
+			token     int64
+		}{{"c2:1", 7, 8, tokens[1]}, {"c1:1", call, 9, tokens[0]}} {
+			op := s.take(o.owner, at(o.call), at(o.ret), 0)
+			op.Token, op.Evidence, op.Executed, op.Answer = o.token, "", 0, ""
+		}
+		s.unlock("c1:1", at(9.1), history.NotHeld).Evidence = ""
+		s.unlock("c2:1", at(9.2), history.Released).Evidence = ""
+		return s
+	}
+	gone := func(s *script) { s.event(history.Delete, at(6)).Since = at(5) }
+	for _, tt := range []struct {
+		name   string
+		script *script
+		class  Class
+		excuse bool
+	}{
+		{"the key was deleted after the first grant", late(1, [2]int64{1, 2}, gone), KeyLost, true},
+		{"the key was deleted before both grants", late(6.5, [2]int64{1, 2}, gone), GrantedTwice, false},
+		{"it is not known which grant was the first", late(1, [2]int64{}, gone), KeyLost, true},
+		{"the one who was granted it later has no excuse", late(1, [2]int64{2, 1}, gone), GrantedTwice, false},
+		{"its answer came when its lease may be over, for it was paused", late(-28, [2]int64{1, 2}, func(s *script) {
+			s.fault("pause-client", "c1", at(0.1), at(8.9))
+		}), PausedHolder, true},
+		{"its answer came when its lease may be over, and nothing held it up", late(-28, [2]int64{1, 2}, nil), LeaseExpired, false},
+		{"its answer came in time, and it was paused", late(1, [2]int64{1, 2}, func(s *script) {
+			s.fault("pause-client", "c1", at(1.1), at(8.9))
+		}), GrantedTwice, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := verdict(t, tt.script).Result(Exclusion)
+			if len(r.Violations) != 1 {
+				t.Fatalf("%s: %s", r.Status, r.Summary)
+			}
+			if c := r.Violations[0].Cause; c.Class != tt.class || c.Assumption != tt.excuse {
+				t.Errorf("%s, assumption %v: %s\nwant %s, assumption %v", c.Class, c.Assumption, c.Text, tt.class, tt.excuse)
+			}
+		})
 	}
 }

@@ -26,8 +26,8 @@ func (a Accusation) Cause() string {
 
 // Accuse lists what a verdict says against a lock, each cause once, in the order of the guarantees.
 // In a run without faults that is every violation whose cause is no failed assumption of every
-// lease lock, but for what [untold], [givenBack] and [refusedOnce] say. A fault excuses more, while it can be felt: see [excuses]; so do the lock's known
-// weaknesses.
+// lease lock, but for what [untold], [givenBack] and [refusedOnce] say. A fault excuses more, while it
+// can be felt: see [excuses]; so do the lock's known weaknesses.
 //
 // What is undecided, and a history that the checkers refuse, are not the lock's fault; the caller
 // has to look at them.

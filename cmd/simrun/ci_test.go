@@ -9,49 +9,17 @@ import (
 	"testing"
 )
 
-// mine is a module as docs/ci.md expects one: with a lock of its own, and a test of it.
-const mine = `package locks
+// tested is the test in a module as docs/ci.md expects one; its lock is that of an example of locktest.
+const tested = `package locktest_test
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"testing"
-
-	"github.com/bsm/redislock"
 
 	"github.com/holdfast-sim/holdfast/locktest"
 )
 
-type lock struct {
-	env  locktest.Env
-	name string
-	held *redislock.Lock
-}
-
-func (l *lock) Acquire(ctx context.Context, r locktest.Request) error {
-	held, err := redislock.Obtain(ctx, l.env.Redis, l.name, cmp.Or(r.Lease, l.env.WatchdogTimeout), nil)
-	if errors.Is(err, redislock.ErrNotObtained) {
-		return locktest.ErrFailed
-	}
-	if err == nil {
-		l.held = held
-	}
-	return err
-}
-
-func (l *lock) Release(ctx context.Context) error {
-	err := l.held.Release(ctx)
-	if errors.Is(err, redislock.ErrLockNotHeld) {
-		return locktest.ErrNotHeld
-	}
-	return err
-}
-
 func TestLock(t *testing.T) {
-	locktest.Run(t, func(e locktest.Env) (locktest.Client, error) {
-		return locktest.Locks(func(name, _ string) locktest.Lock { return &lock{env: e, name: name} }), nil
-	}, locktest.Known("lost-unlock-reply", "object", "known"))
+	locktest.Run(t, newRedislock, locktest.Known("lost-unlock-reply", "object", "known"))
 }
 `
 
@@ -146,7 +114,12 @@ func module(t *testing.T) string {
 	write(t, dir, "go.mod", "module example.com/mine\n\ngo 1.26.0\n\ntool github.com/holdfast-sim/holdfast/cmd/simrun\n\n"+
 		"require github.com/holdfast-sim/holdfast v0.0.0\n\nreplace github.com/holdfast-sim/holdfast => "+root+"\n\nrequire ("+requires)
 	write(t, dir, "go.sum", string(sum))
-	write(t, dir, "locks/lock_test.go", mine)
+	lock, err := os.ReadFile(filepath.Join(root, "locktest/example_redislock_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "locks/redislock_test.go", string(lock))
+	write(t, dir, "locks/lock_test.go", tested)
 	write(t, dir, "bin/gh", "#!/bin/sh\necho \"$@\" > gh.txt\n") // which nobody should really ask
 	if err := os.Chmod(filepath.Join(dir, "bin/gh"), 0o755); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
@@ -30,15 +32,13 @@ func lonely(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	t.Cleanup(func() {
-		for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
+		empty := func() bool {
 			left, err := os.ReadDir(dir)
-			if len(left) == 0 && err == nil {
-				return
-			}
-			if time.Since(begun) > 10*time.Second {
-				t.Errorf("left behind: %v, %v", left, err)
-				return
-			}
+			return err == nil && len(left) == 0
+		}
+		if !until(t, dir, 10*time.Second, empty) {
+			left, err := os.ReadDir(dir)
+			t.Errorf("left behind: %v, %v", left, err)
 		}
 	})
 }
@@ -52,18 +52,54 @@ func soaking(t *testing.T, dir string, size int64, args ...string) (cmd *exec.Cm
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		if files, _ := filepath.Glob(filepath.Join(dir, "simrun-out/soak/*/"+historyFile)); len(files) > 0 {
-			if info, err := os.Stat(files[0]); err == nil && info.Size() >= size {
-				return cmd, out
-			}
+	recorded := func() bool {
+		files, _ := filepath.Glob(filepath.Join(dir, "simrun-out/soak/*/"+historyFile))
+		if len(files) == 0 {
+			return false
 		}
-		if time.Since(begun) > time.Minute {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-			t.Fatalf("it records nothing:\n%s", out)
+		info, err := os.Stat(files[0])
+		return err == nil && info.Size() >= size
+	}
+	if !until(t, dir, time.Minute, recorded) {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		t.Fatalf("it records nothing:\n%s", out)
+	}
+	return cmd, out
+}
+
+// until waits for what another process does to the files in a folder, and reports whether it has come
+// to hold within limit.
+func until(t *testing.T, dir string, limit time.Duration, holds func() bool) bool {
+	t.Helper()
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	watch := func(dir string) { // what comes and goes meanwhile is no error
+		_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				_ = w.Add(path)
+			}
+			return nil
+		})
+	}
+	watch(dir)
+	over := time.NewTimer(limit)
+	defer over.Stop()
+	for !holds() {
+		select {
+		case e := <-w.Events:
+			if e.Has(fsnotify.Create) {
+				watch(e.Name)
+			}
+		case <-w.Errors: // too many events to list: something changed, in any case
+		case <-over.C:
+			return false
 		}
 	}
+	return true
 }
 
 func TestSoakLeavesAReportAndAHistoryThatCheckJudges(t *testing.T) {

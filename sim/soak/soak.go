@@ -260,7 +260,7 @@ func (r *run) leftovers(ctx context.Context) error {
 			}
 			r.rec.put(func(now time.Duration) any {
 				e := history.Event{At: now, Kind: history.Leftover, Lock: lock(first + i)}
-				if ttl > 0 {
+				if ttl >= 0 { // 0: less than half a millisecond
 					e.Deadline = now + ttl
 				}
 				return e

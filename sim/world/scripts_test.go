@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -198,12 +197,7 @@ func TestScriptsAnswerAsMiniredis(t *testing.T) {
 
 // The same as a real server's, but for how errors are worded.
 func TestScriptsAnswerAsRedis(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		if os.Getenv("HOLDFAST_REQUIRE_REDIS") == "1" {
-			t.Fatal("HOLDFAST_REQUIRE_REDIS=1, but no redis-server is on PATH")
-		}
-		t.Skip("no redis-server is on PATH")
-	}
+	redisserver.Need(t)
 	server, err := redisserver.Start(t.Context(), redisserver.Options{})
 	if err != nil {
 		t.Fatal(err)
