@@ -14,6 +14,7 @@ type Run struct {
 	Command string           // the command that reproduces the run
 	Picture string           // name of porcupine's own picture, relative to the report; empty: none
 	Shrunk  *Run             // a smaller run that breaks in the same way; nil: none is known
+	Long    *Long            // of a long run, of which the history is a part or missing; nil: it is whole
 }
 
 // Format is one file that a run leaves behind for people or machines.

@@ -50,7 +50,7 @@ func HTML(w io.Writer, h *history.History, v *checker.Verdict, o HTMLOptions) er
 }
 
 func writeHTML(w io.Writer, r Run) error {
-	return HTML(w, r.History, r.Verdict, HTMLOptions{Command: r.Command, Picture: r.Picture, Shrunk: r.Shrunk})
+	return HTML(w, r.History, r.Verdict, HTMLOptions{Command: r.Command, Picture: r.Picture, Shrunk: r.Shrunk, Long: r.Long})
 }
 
 //go:embed web

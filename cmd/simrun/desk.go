@@ -166,24 +166,28 @@ func dir(r *http.Request) (string, bool) {
 	return p, runName.MatchString(run) && fs.ValidPath(p) && path.Dir(p) == scenario
 }
 
-// load reads the run that is asked for.
-func (d *desk) load(dir string) (reports.Run, error) {
+// load reads the run that is asked for, as it is shown.
+func (d *desk) load(ctx context.Context, dir string) (reports.Run, error) {
 	run, err := loadRun(d.files, dir)
-	if err != nil {
-		return run, err
+	if err == nil {
+		d.complete(ctx, &run, dir)
 	}
-	if run.Verdict == nil {
-		run.Verdict = d.judge(context.Background(), run)
-	}
-	run.Command = commandOf(run.Verdict, dir)
-	return run, nil
+	return run, err
 }
 
-func (d *desk) judge(ctx context.Context, run reports.Run) *checker.Verdict {
-	d.judging <- struct{}{}
-	defer func() { <-d.judging }()
-	v, _ := judge(ctx, run.History, judging(run.History))
-	return v
+// complete judges a run that has no verdict, and makes of a soak what its page shows.
+func (d *desk) complete(ctx context.Context, run *reports.Run, dir string) {
+	if isSoak(run.History) || run.Verdict == nil {
+		d.judging <- struct{}{}
+		defer func() { <-d.judging }()
+	}
+	switch {
+	case isSoak(run.History):
+		soaked(run)
+	case run.Verdict == nil:
+		run.Verdict, _ = judge(ctx, run.History, judging(run.History))
+	}
+	run.Command = commandOf(run.Verdict, dir)
 }
 
 // contentTypes are the files that are handed out.
@@ -203,14 +207,14 @@ func (d *desk) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == reportFile && path.Dir(dir) != batchFolder {
-		run, err := d.load(dir)
+		run, err := d.load(context.Background(), dir)
 		if err != nil {
 			problem(w, err)
 			return
 		}
 		w.Header().Set("Content-Security-Policy", strict+"; script-src '"+reports.ScriptHash()+"'")
 		page(w, func(b io.Writer) error {
-			return reports.HTML(b, run.History, run.Verdict, reports.HTMLOptions{Command: run.Command, Picture: run.Picture})
+			return reports.HTML(b, run.History, run.Verdict, reports.HTMLOptions{Command: run.Command, Picture: run.Picture, Long: run.Long})
 		})
 		return
 	}
@@ -283,7 +287,7 @@ func (d *desk) compare(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "there is no such run", http.StatusNotFound)
 			return
 		}
-		run, err := d.load(dir)
+		run, err := d.load(context.Background(), dir)
 		if err != nil {
 			problem(w, err)
 			return
@@ -301,7 +305,7 @@ func (d *desk) recheck(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	run, err := d.load(dir)
+	run, err := loadRun(d.files, dir)
 	if err == nil && run.History == nil {
 		err = errNoRun
 	}
@@ -310,7 +314,9 @@ func (d *desk) recheck(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	now := run
-	now.Verdict = d.judge(r.Context(), run)
+	now.Verdict = nil
+	d.complete(r.Context(), &run, dir)
+	d.complete(r.Context(), &now, dir)
 	page(w, func(b io.Writer) error {
 		return reports.Compare(b, reports.Side{Run: run, Title: "as it was judged", Href: reportFile}, reports.Side{Run: now, Title: "as this program judges it now"})
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/soak"
 )
 
 // report renders stored runs again, from their files. A run that was never judged is judged first;
@@ -50,8 +51,14 @@ func report(args []string, stdout, stderr io.Writer) int {
 				fail(stderr, 0, "warning: %s: %v", what, err)
 			}
 		}
-		judged := run.Verdict == nil
-		if judged {
+		whole, judged := run.History, run.Verdict == nil
+		var counted *soak.Result // of a soak
+		switch {
+		case isSoak(whole):
+			if counted = soaked(&run); judged {
+				warn(partFile, leavePart(store, run.History))
+			}
+		case judged:
 			run.Verdict, _ = judge(context.Background(), run.History, judging(run.History))
 			run.Picture = picture(store, run.History, run.Verdict, warn)
 		}
@@ -66,11 +73,14 @@ func report(args []string, stdout, stderr io.Writer) int {
 			s := showOn(stdout, *verbose)
 			warn("summary", reports.Terminal(stdout, run.Verdict, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose,
 				History: run.History, Report: page, Command: run.Command}))
+			if counted != nil {
+				fmt.Fprint(stdout, counted.Text())
+			}
 			if len(dirs) > 1 {
 				fmt.Fprintln(stdout)
 			}
 		}
-		s := reports.Summarize(run.History, run.Verdict, true)
+		s := reports.Summarize(whole, run.Verdict, true)
 		s.Command = run.Command
 		b.Runs = append(b.Runs, s)
 		code = checker.Worst(code, run.Verdict.Code())

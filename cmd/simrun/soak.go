@@ -320,48 +320,13 @@ func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict
 	}
 	warn(err)
 	part, window := judge.Broken()
-	if part != nil {
-		var b bytes.Buffer
-		if err = history.Save(&b, part); err == nil {
-			err = dir.write(partFile, b.Bytes())
-		}
-		warn(err)
-	}
+	warn(leavePart(dir, part))
 	var page bytes.Buffer
-	if err = reports.HTML(&page, part, v, reports.HTMLOptions{Command: o.command(), Long: o.long(window, r)}); err == nil {
+	if err = reports.HTML(&page, part, v, reports.HTMLOptions{Command: o.command(), Long: long(o.Config, r, window)}); err == nil {
 		err = dir.write(reportFile, page.Bytes())
 	}
 	warn(err)
 	warn(dir.latest())
-}
-
-// long is what the report shows of the whole run.
-func (o *soakOrder) long(window *checker.Verdict, r *soak.Result) *reports.Long {
-	l := &reports.Long{Window: window, Numbers: []reports.Number{
-		{Name: "calls", Value: fmt.Sprintf("%d, %.0f a second", r.Calls, r.Rate())},
-		{Name: "granted", Value: fmt.Sprint(r.Granted)}, {Name: "busy", Value: fmt.Sprint(r.Busy)},
-		{Name: "failed", Value: fmt.Sprint(r.Failed)}, {Name: "unknown", Value: fmt.Sprint(r.Unknown)},
-		{Name: "clients that died", Value: fmt.Sprint(r.Deaths)},
-		{Name: "tryLock", Value: quantiles(&r.Acquire)}, {Name: "unlock", Value: quantiles(&r.Release)},
-		{Name: "clients, locks, lease", Value: fmt.Sprintf("%d, %d, %v", o.Clients, o.Locks, o.Watchdog)},
-		{Name: "faults", Value: fmt.Sprint(r.Faults)},
-	}}
-	for _, k := range o.Faults {
-		l.Numbers = append(l.Numbers, reports.Number{Name: k.Name, Value: fmt.Sprint(r.Struck[k.Name])})
-	}
-	calls, memory := reports.Series{Title: "Calls", Unit: "/s"}, reports.Series{Title: "Memory", Unit: "MB"}
-	var last soak.Sample
-	for _, s := range r.Samples {
-		calls.Points = append(calls.Points, reports.Point{At: s.At, Value: float64(s.Calls-last.Calls) / (s.At - last.At).Seconds()})
-		memory.Points = append(memory.Points, reports.Point{At: s.At, Value: float64(s.RSS) / (1 << 20)})
-		last = s
-	}
-	l.Series = []reports.Series{calls, memory}
-	return l
-}
-
-func quantiles(l *soak.Latencies) string {
-	return fmt.Sprintf("half within %v, 99 %% within %v", l.Quantile(0.5).Round(10*time.Microsecond), l.Quantile(0.99).Round(10*time.Microsecond))
 }
 
 // command runs the same again, as far as real time lets it.

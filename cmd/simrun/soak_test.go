@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -161,6 +163,27 @@ func TestCheckExcusesWhatASoakDoes(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, historyFile), text.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
+		// The page shows the part in which it broke, whoever draws it.
+		const part = "those of the first part of the run in which something broke"
+		if _, stderr, code := run(t, dir, "report", historyFile); code != tt.code || stderr != "" {
+			t.Errorf("report: exit code %d, not %d\n%s", code, tt.code, stderr)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, reportFile))
+		if err != nil || !strings.Contains(string(page), part) || !strings.Contains(string(page), "What happened, to scale") {
+			t.Errorf("the page does not show what broke: %v", err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, partFile)); err != nil {
+			t.Error(err)
+		}
+		if stored := filepath.Join(dir, "shelf/soak/20261121T000000Z-1"); os.MkdirAll(stored, 0o777) != nil || os.WriteFile(filepath.Join(stored, historyFile), text.Bytes(), 0o666) != nil {
+			t.Fatal("the shelf cannot be filled")
+		}
+		s := startServe(t, dir, "-addr", "127.0.0.1:0", "-out", "shelf")
+		for _, path := range []string{"/runs/soak/20261121T000000Z-1/report.html", "/runs/soak/20261121T000000Z-1/recheck"} {
+			if r, body := s.get(path); r.StatusCode != http.StatusOK || strings.Contains(body, part) == strings.HasSuffix(path, "recheck") {
+				t.Errorf("%s: %s", path, r.Status)
+			}
+		}
 		if stdout, stderr, code := run(t, dir, "check", historyFile); code != tt.code || !strings.Contains(strings.Join(strings.Fields(stdout), " "), tt.want) {
 			t.Errorf("exit code %d, not %d\n%s\n%s", code, tt.code, stdout, stderr)
 		}
@@ -243,6 +266,87 @@ func TestSoakThatIsKilledLeavesAHistoryThatCheckJudges(t *testing.T) {
 		if told := strings.Contains(stderr, "the last line is cut off; the rest is judged"); told == whole {
 			t.Errorf("cut by %d bytes: %q", cut, stderr)
 		}
+	}
+}
+
+// What simrun report draws of a soak's history is the soak's own page, with the same numbers.
+func TestReportDrawsASoaksPage(t *testing.T) {
+	needRedis(t)
+	lonely(t)
+	dir := t.TempDir()
+	first, stderr, code := run(t, dir, "soak", "-for", "2s", "-clients", "8", "-locks", "10", "-fault-every", "100ms")
+	if code != checker.ExitExpected {
+		t.Fatalf("exit code %d\n%s\n%s", code, first, stderr)
+	}
+	latest := filepath.Join(dir, "simrun-out/soak/latest")
+	page := filepath.Join(latest, reportFile)
+	number := regexp.MustCompile(`<dt>([^<]*)</dt><dd><bdi>([^<]*)</bdi></dd>`)
+	var was string
+	for _, verdict := range []bool{true, false} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if was == "" {
+			was = string(text)
+		}
+		if !verdict {
+			if err := os.Remove(filepath.Join(latest, verdictFile)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Remove(page); err != nil {
+			t.Fatal(err)
+		}
+		again, stderr, code := run(t, dir, "report", filepath.Join(latest, historyFile))
+		if code != checker.ExitExpected || stderr != "" {
+			t.Fatalf("exit code %d\n%s\n%s", code, again, stderr)
+		}
+		for _, what := range []string{"  calls ", "  faults "} { // latencies are not quite the same
+			line := regexp.MustCompile("(?m)^" + what + ".*$")
+			if a, b := line.FindString(first), line.FindString(again); a != b || a == "" {
+				t.Errorf("the soak says %q, and the report %q", a, b)
+			}
+		}
+		text, err = os.ReadFile(page)
+		if err != nil || !strings.Contains(string(text), "How it went") || !strings.Contains(string(text), "<b>Calls</b>") {
+			t.Errorf("the page is none of a soak: %v", err)
+		}
+		if strings.Contains(string(text), "the run was killed") {
+			t.Error("the page says that the run was killed")
+		}
+		here := map[string]string{}
+		for _, n := range number.FindAllStringSubmatch(string(text), -1) {
+			here[n[1]] = n[2]
+		}
+		for _, n := range number.FindAllStringSubmatch(was, -1) {
+			none := n[2] == "0" && here[n[1]] == "" // a kind of fault that did not strike
+			if latency := n[1] == "tryLock" || n[1] == "unlock"; !latency && !none && here[n[1]] != n[2] {
+				t.Errorf("%s is %q on the soak's page, %q on the report's", n[1], n[2], here[n[1]])
+			}
+		}
+		if len(here) < 10 {
+			t.Errorf("%d numbers", len(here))
+		}
+	}
+}
+
+func TestReportDrawsThePageOfASoakThatWasKilled(t *testing.T) {
+	needRedis(t)
+	cmd, _ := soaking(t, t.TempDir(), 300_000)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	files, _ := filepath.Glob(filepath.Join(cmd.Dir, "simrun-out/soak/*/"+historyFile))
+	stdout, stderr, code := run(t, cmd.Dir, "report", files[0])
+	if code != checker.ExitExpected || stderr != "" {
+		t.Fatalf("exit code %d\n%s\n%s", code, stdout, stderr)
+	}
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(files[0]), reportFile))
+	if err != nil || !strings.Contains(string(text), "How it went") || !strings.Contains(string(text), "none: the run was killed") {
+		t.Errorf("the page is none of a soak that was killed: %v", err)
+	}
+	if v, err := loadVerdict(os.DirFS(filepath.Dir(files[0])), "."); err != nil || v == nil || v.Ops == 0 {
+		t.Errorf("%+v, %v", v, err)
 	}
 }
 

@@ -106,7 +106,7 @@ func judging(h *history.History) checker.Options {
 // judge judges a stored history: what simrun soak recorded as that does, so that both say the same. shown
 // is the part of it that shows the verdict: all, or the window in which a soak broke.
 func judge(ctx context.Context, h *history.History, o checker.Options) (v *checker.Verdict, shown *history.History) {
-	if h.Header.Scenario != soak.Scenario {
+	if !isSoak(h) {
 		return checker.Judge(ctx, h, o), h
 	}
 	v, part, _ := checker.JudgeInWindows(h, o)

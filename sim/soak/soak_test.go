@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -98,6 +99,10 @@ func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
 			h, err := history.Load(&text)
 			if err != nil || len(h.Faults) != int(r.Faults) {
 				t.Fatalf("%d faults, %v", len(h.Faults), err)
+			}
+			if _, n := Recount(h); n.Calls != r.Calls || n.Granted != r.Granted || n.Busy != r.Busy || n.Failed != r.Failed || n.Unknown != r.Unknown ||
+				n.Deaths != r.Deaths || n.Length != r.Length || !maps.Equal(n.Struck, r.Struck) {
+				t.Errorf("counted %s\ncounted of its history %s", r.Text(), n.Text())
 			}
 			again, _, _ := checker.JudgeInWindows(h, checker.Options{Budget: time.Minute})
 			if a, b := v.Code(), again.Code(); a != b {
