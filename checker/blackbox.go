@@ -173,7 +173,13 @@ func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violat
 		v.Text += " (or " + strings.Join(others, ", or ") + ")"
 	}
 	v.Cause = objectCause(f, l, at, class)
-	if len(v.Cause.Faults) == 0 {
+	owners := slices.Clone(v.Owners)
+	for _, st := range r.stuck.states {
+		if st.owner != 0 {
+			owners = appendNew(owners, names[st.owner])
+		}
+	}
+	if !f.sentAgain(l, owners, &v) && len(v.Cause.Faults) == 0 {
 		s.blame(f, l, r, names, &v)
 	}
 	return v

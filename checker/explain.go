@@ -75,6 +75,8 @@ func (n *narrator) broke(r Result) string {
 		text += ", for the same reason"
 	}
 	switch {
+	case c.Known != "":
+		text += ". That is a known weakness of this lock: " + c.Known
 	case !c.Assumption:
 		text += ". That is a defect of this lock"
 	case !n.told["assumption"]:

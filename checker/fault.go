@@ -24,6 +24,9 @@ const (
 	restart       = "restart"
 	slowServer    = "slow-server"
 	delayMessage  = "delay-message"
+	closing       = "close-connection"
+	killing       = "kill-connection" // as the one before, by the server
+	failover      = "failover"
 )
 
 // span is the time of a fault; one without an end lasted to the end of the run, or struck once.
@@ -56,6 +59,12 @@ func concernsCalls(kind string) bool { return kind != pauseWatchdog }
 // expected to be prompt.
 func hinders(kind string) bool {
 	return stopsRenewal(kind) && concernsCalls(kind) || kind == restart || kind == slowServer || kind == delayMessage
+}
+
+// breaksConnections reports whether a fault of this kind breaks connections, so that replies are lost and
+// requests are sent again.
+func breaksConnections(kind string) bool {
+	return kind == closing || kind == killing || kind == restart || kind == failover
 }
 
 func anyKind(string) bool { return true }

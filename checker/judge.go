@@ -34,6 +34,11 @@ type Options struct {
 	// lock. 0 means [DefaultMemory].
 	Memory int64
 
+	// Known says where it is documented that a call of the lock under test takes effect twice if one of those
+	// faults breaks its connection and it is sent again; "" if it is nowhere. Nil: nothing is known. A [Stream]
+	// expects what is known.
+	Known func(call history.Op, faults []history.Fault) string
+
 	// Sparing asks porcupine only about what another checker refuses.
 	Sparing bool
 }

@@ -33,9 +33,11 @@ type tallied struct {
 	undecided  int
 	broken     int
 	found      int // violations
-	defects    int // those that no assumption of every lease lock explains
+	assumed    int // those that an assumption of every lease lock explains
+	defects    int // those that neither does, nor a known weakness of this one
 	by         []string
-	why        string // of not claimed, or undecided
+	known      []string // where what defects does not count is documented
+	why        string   // of not claimed, or undecided
 	violations []Violation
 }
 
@@ -53,6 +55,7 @@ func (t *tally) judge(w work, o Options) {
 	}
 	f := collect(w.h, o)
 	bad, defect := false, false
+	var object Result // if it is broken
 	for _, r := range results(context.Background(), f) {
 		if r.Guarantee == Fencing && r.Status == Holds {
 			r = f.tokensGoOn(r, w.before)
@@ -65,6 +68,10 @@ func (t *tally) judge(w work, o Options) {
 		if r.Status == NotClaimed {
 			one.why = r.Summary
 			continue
+		}
+		if r.Guarantee == Object && r.Status == Broken {
+			r = f.weigh(context.Background(), r)
+			object = r
 		}
 		one.claimed++
 		if r.By != "" {
@@ -79,16 +86,22 @@ func (t *tally) judge(w work, o Options) {
 			bad = true
 			one.broken++
 			for _, v := range r.Violations {
-				excused := f.excused(v)
-				if one.found++; !excused {
+				one.found++
+				excused := true
+				switch {
+				case f.excused(v):
+					one.assumed++
+				case v.Cause.Known != "":
+					one.known = appendNew(one.known, v.Cause.Known)
+				default:
 					one.defects++
-					defect = true
+					excused, defect = false, true
 				}
 				v.Cause.Faults = nil // they are indexes into the window's
 				// Those that count most come first, and are kept.
 				if len(one.violations) < maxViolations {
 					one.violations = append(one.violations, v)
-				} else if i := len(one.violations) - 1; !excused && one.violations[i].Cause.Assumption {
+				} else if i := len(one.violations) - 1; !excused && (one.violations[i].Cause.Assumption || one.violations[i].Cause.Known != "") {
 					one.violations[i] = v
 				}
 			}
@@ -116,6 +129,12 @@ func (t *tally) judge(w work, o Options) {
 	if bad && (t.h == nil || defect && !t.defect) {
 		o.Sparing = false
 		t.h, t.v, t.defect = w.h, Judge(context.Background(), w.h, o), defect
+		for i := range t.v.Results {
+			if r := &t.v.Results[i]; r.Guarantee == Object && r.Status == Broken && len(object.Violations) > len(r.Violations) {
+				r.Violations = object.Violations
+				t.v.Story, t.v.Explanation = tell(f, t.v.Results), explain(f, t.v)
+			}
+		}
 	}
 }
 
@@ -192,9 +211,18 @@ func (one *tallied) result(g Guarantee, held string, windows int) Result {
 		r.Status, r.Violations = Broken, one.violations
 		r.Summary = fmt.Sprintf("%s in %d of %s; the first: %s", count(one.found, "violation"), one.broken, count(windows, "window"), one.violations[0].Text)
 		if one.defects == 0 && one.undecided == 0 {
+			how := "what breaks it for every lease lock"
+			if one.assumed == 0 {
+				how = "a known weakness of this lock"
+			} else if len(one.known) > 0 {
+				how += ", or a known weakness of this one"
+			}
+			if len(one.known) > 0 {
+				how += fmt.Sprintf(" (%s)", strings.Join(one.known, "; "))
+			}
 			r.Expected = Broken
-			r.Summary = fmt.Sprintf("%s in %d of %s, each by what breaks it for every lease lock; the first: %s",
-				count(one.found, "violation"), one.broken, count(windows, "window"), one.violations[0].Text)
+			r.Summary = fmt.Sprintf("%s in %d of %s, each by %s; the first: %s",
+				count(one.found, "violation"), one.broken, count(windows, "window"), how, one.violations[0].Text)
 		}
 	case one.undecided > 0:
 		r.Status, r.Summary = Undecided, fmt.Sprintf("in %d of %s: %s", one.undecided, count(windows, "window"), one.why)

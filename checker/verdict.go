@@ -69,6 +69,8 @@ type Violation struct {
 	Ops    []int64       `json:"ops,omitempty"`    // operations involved, the first inexplicable one first
 	Owners []string      `json:"owners,omitempty"` // for an overlap: who held first, who came in
 	Cause  Cause         `json:"cause"`
+
+	copied []copied // calls that may have been sent again, and are known to take effect twice then
 }
 
 // Class is the kind of cause of a violation, so that many failures can be counted by it.
@@ -95,9 +97,11 @@ type Cause struct {
 	Class Class `json:"class"`
 	// Assumption: the cause is the failure of something every lease lock assumes (a pause longer
 	// than the lease, a forced release, ...). Otherwise it is a defect of this lock.
-	Assumption bool   `json:"assumption"`
-	Text       string `json:"text"`             // e.g. "the key expired at 30.412 s: last renewal at 0.412 s, watchdog of c1 paused from 5.000 s"
-	Faults     []int  `json:"faults,omitempty"` // indexes of History.Faults to blame
+	Assumption bool `json:"assumption"`
+	// Known is where it is documented that this lock gets it wrong; empty: nowhere. See [Options].Known.
+	Known  string `json:"known,omitzero"`
+	Text   string `json:"text"`             // e.g. "the key expired at 30.412 s: last renewal at 0.412 s, watchdog of c1 paused from 5.000 s"
+	Faults []int  `json:"faults,omitempty"` // indexes of History.Faults to blame
 }
 
 // Moment is one line of the story: what a person needs to see, in order of time.

@@ -155,6 +155,18 @@ func weakThere(h *history.History, a Accusation, x checker.Violation, s subjects
 	})
 }
 
+// Known says where it is documented that a lock's call takes effect twice if it is sent again after one of those
+// faults, in a history of which nobody saw the server. Empty: nowhere.
+func Known(call history.Op, faults []history.Fault, s subjects.Subject) string {
+	for _, w := range s.Weaknesses {
+		if w.Guarantee == string(checker.Object) && w.Rule == checker.AtMostOnce && w.Call == call.Kind && !w.Returned && call.Return-call.Call > w.After &&
+			slices.ContainsFunc(faults, func(f history.Fault) bool { return slices.Contains(w.Faults, f.Kind) }) {
+			return w.Source
+		}
+	}
+	return ""
+}
+
 // shownBy reports whether a fault struck that a weakness needs: at the time of the call, or, where
 // any fault will do, in some call before.
 func shownBy(h *history.History, w subjects.Weakness, x checker.Violation) bool {

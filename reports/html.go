@@ -278,6 +278,8 @@ func viewResult(r checker.Result) resultView {
 		}
 		vv.Kind = "a defect of this lock"
 		switch {
+		case x.Cause.Known != "":
+			vv.Kind = "a known weakness of this lock: " + visible(x.Cause.Known)
 		case x.Cause.Class == "" || x.Cause.Class == checker.Unexplained:
 			vv.Kind = ""
 		case x.Cause.Assumption:

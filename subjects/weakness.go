@@ -33,7 +33,7 @@ const (
 // are those, and the ones by which go-redis gets no answer and sends a request again.
 var (
 	delays = []string{"delay-message", "duplicate-message", "reorder-message", "slow-server", "partition", "pause-client"}
-	copies = append([]string{"drop-message", "close-connection", "restart", "failover"}, delays...)
+	copies = append([]string{"drop-message", "close-connection", "kill-connection", "restart", "failover"}, delays...)
 )
 
 // ofValues are the weaknesses of a lock whose key has a value by which its holder is known: nothing

@@ -190,6 +190,39 @@ func TestCheckExcusesWhatASoakDoes(t *testing.T) {
 	}
 }
 
+// What a lock is documented to get wrong is told as that, by whoever judges, and of no other lock.
+func TestCheckKnowsTheWeaknessesOfALock(t *testing.T) {
+	ms := time.Millisecond
+	o, err := parseSoak(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lock, code := range map[string]int{"rlock-latch": checker.ExitExpected, "rlock-hardened": checker.ExitUnexpected} {
+		header := o.Header(nil)
+		header.Subject = lock
+		var text bytes.Buffer
+		for _, r := range []any{header,
+			history.Op{ID: 1, Client: "a", Owner: "a", Lock: "l", Kind: history.TryLock, Lease: time.Second, Call: 1 * ms, Return: 9 * ms, Outcome: history.Acquired, Token: 1},
+			history.Op{ID: 2, Client: "a", Owner: "a", Lock: "l", Kind: history.Unlock, Call: 20 * ms, Return: 21 * ms, Outcome: history.Decremented},
+			history.Fault{Kind: "restart", Step: "all", From: 3 * ms, To: 8 * ms},
+		} {
+			if err := history.Encode(&text, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, historyFile), text.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"check", "report"} {
+			stdout, stderr, got := run(t, dir, command, historyFile)
+			if says := strings.Contains(strings.Join(strings.Fields(stdout), " "), "a known weakness of this lock: Redisson #7367"); got != code || says != (code == checker.ExitExpected) {
+				t.Errorf("%s of %s: exit code %d, not %d\n%s\n%s", command, lock, got, code, stdout, stderr)
+			}
+		}
+	}
+}
+
 // So do a soak that judged nothing, and one that was killed.
 func TestSoakAndCheckSayTheSame(t *testing.T) {
 	needRedis(t)

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/soak"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // The files that a run leaves, besides its reports.
@@ -99,6 +100,9 @@ func loadHistory(files fs.FS, dir string) (*history.History, error) {
 func judging(h *history.History) checker.Options {
 	if s, ok := scenarios.Find(h.Header.Scenario); ok {
 		return judgingOf(s, h.Header.Subject)
+	}
+	if s, ok := subjects.Find(h.Header.Subject); ok && isSoak(h) {
+		return checker.Options{Known: known(s)}
 	}
 	return checker.Options{}
 }
