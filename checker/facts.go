@@ -111,12 +111,14 @@ type act struct {
 	after *history.KeyState // the key afterwards, when the server log shows it
 }
 
-// rank orders the acts of operations at one instant: the server log has an order, and what it does
-// not show comes before, or after if it had taken effect already.
+// rank orders the acts at one instant: the server log has an order, and what it does not show comes
+// before, the environment's first, or after if it had taken effect already.
 func (a *act) rank() int {
 	switch {
 	case a.seq >= 0:
 		return 0
+	case a.event != nil:
+		return -2
 	case a.again:
 		return 1
 	}
@@ -270,7 +272,7 @@ func tookOrCall(op *history.Op) time.Duration {
 type served struct {
 	log    []history.Served
 	byOp   map[int64][]int
-	at     map[servedKey]int // of commands that belong to no call, or, by owner, to any
+	at     map[servedKey]int // of commands that belong to no call, or, by owner, to any; of renewals, by client
 	owners map[string]bool   // all owners of the history
 }
 
@@ -278,6 +280,7 @@ type servedKey struct {
 	at   time.Duration
 	lock string
 	by   string // the owner; "" for what belongs to no call
+	from string // the client that renewed
 }
 
 func indexServed(h *history.History) *served {
@@ -286,13 +289,17 @@ func indexServed(h *history.History) *served {
 		s.owners[h.Ops[i].Owner] = true
 	}
 	for i := range h.Served {
-		switch e := &h.Served[i]; {
+		e := &h.Served[i]
+		switch {
 		case e.Lock == "" || e.After == nil:
 		case e.Op != 0:
 			s.byOp[e.Op] = append(s.byOp[e.Op], i)
-			s.at[servedKey{e.At, e.Lock, e.Owner}] = i
+			s.at[servedKey{at: e.At, lock: e.Lock, by: e.Owner}] = i
 		default:
-			s.at[servedKey{e.At, e.Lock, ""}] = i
+			s.at[servedKey{at: e.At, lock: e.Lock}] = i
+		}
+		if e.Step == history.StepRenew && e.After != nil {
+			s.at[servedKey{at: e.At, lock: e.Lock, from: e.Client}] = i
 		}
 	}
 	return s
@@ -305,11 +312,29 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 			return i, true
 		}
 	}
-	i, found := s.at[servedKey{at, op.Lock, ""}]
+	i, found := s.at[servedKey{at: at, lock: op.Lock}]
 	if !found && op.Aside { // something else that was done in the name of a call
-		i, found = s.at[servedKey{at, op.Lock, op.Owner}]
+		i, found = s.at[servedKey{at: at, lock: op.Lock, by: op.Owner}]
+	}
+	if !found && op.Kind == history.Renew { // one command renews for all owners of a client
+		i, found = s.at[servedKey{at: at, lock: op.Lock, from: op.Client}]
 	}
 	return i, found
+}
+
+// setting finds the command, if it was one, with which a lock set a time to live without being called.
+func (s *served) setting(e *history.Event) int {
+	if e.Kind != history.ForceTTL {
+		return -1
+	}
+	first, _ := slices.BinarySearchFunc(s.log, e.At, func(l history.Served, at time.Duration) int { return cmpTime(l.At, at) })
+	for i := first; i < len(s.log) && s.log[i].At == e.At; i++ {
+		l := &s.log[i]
+		if l.Lock == e.Lock && l.Before != nil && l.After != nil && l.Before.Deadline != e.Deadline && l.After.Deadline == e.Deadline {
+			return i
+		}
+	}
+	return -1
 }
 
 // key is the lock's key after a command; nil when it does not name owners as the history does,
@@ -324,14 +349,14 @@ func (s *served) key(i int) *history.KeyState {
 }
 
 // actsOf lists what took effect on a lock. The order is that of the server: by time, and within
-// one instant by the server log; what the environment did comes first, since a key that expires
-// at an instant is gone for a command at that instant.
+// one instant by the server log; what that does not show and the environment did comes first, since a
+// key that expires at an instant is gone for a command at that instant.
 func actsOf(f *facts, l *lockFacts, log *served) []act {
 	acts := make([]act, 0, len(l.ops)+len(l.environment))
 	aside := map[servedKey]bool{}
 	for _, op := range l.ops {
 		if op.Aside && op.Evidence == history.Executed {
-			aside[servedKey{op.Executed, op.Lock, op.Owner}] = true
+			aside[servedKey{at: op.Executed, lock: op.Lock, by: op.Owner}] = true
 		}
 	}
 	for _, op := range l.ops {
@@ -351,7 +376,7 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		for _, i := range log.byOp[op.ID] {
 			e := &log.log[i]
 			own := e.At < at || e.At == at && (a.seq < 0 || i <= a.seq) // in real time the log has it a little sooner
-			if repeats < op.Repeats && !own && !aside[servedKey{e.At, e.Lock, op.Owner}] && e.Lock == l.name && !sameKey(e.Before, e.After) {
+			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: e.Lock, by: op.Owner}] && e.Lock == l.name && !sameKey(e.Before, e.After) {
 				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: log.key(i)})
 				repeats++
 			}
@@ -361,19 +386,10 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		}
 	}
 	for _, e := range l.environment {
-		acts = append(acts, act{at: e.At, seq: -1, event: e})
+		acts = append(acts, act{at: e.At, seq: log.setting(e), event: e})
 	}
 	slices.SortStableFunc(acts, func(a, b act) int {
-		switch {
-		case a.at != b.at:
-			return cmpTime(a.at, b.at)
-		case (a.event != nil) != (b.event != nil):
-			if a.event != nil {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(a.rank()-b.rank(), a.seq-b.seq)
+		return cmp.Or(cmpTime(a.at, b.at), a.rank()-b.rank(), a.seq-b.seq)
 	})
 	for i := 1; i < len(acts); i++ {
 		if acts[i].seq >= 0 && acts[i].seq == acts[i-1].seq {

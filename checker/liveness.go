@@ -266,7 +266,7 @@ func (f *facts) orphaned(t *tenure) Cause {
 			Text: fmt.Sprintf("a replica had brought back at %s a hold that %s had given back", Stamp(t.from), t.owner)}
 	}
 	for _, s := range t.sets {
-		if s.op != nil && s.op.Kind.Acquires() && s.op.Outcome == history.Unknown {
+		if s.op != nil && s.op.Kind.Acquires() && s.op.Uncertain() {
 			c := Cause{Class: LostMessage, Text: fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID)}
 			c.Faults = f.strikes(t.client, t.grant.Lock, s.op.Call, max(s.op.Return, s.at), anyKind)
 			return c

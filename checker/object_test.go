@@ -473,3 +473,28 @@ func TestAnOwnersOwnAnswersConvictTheLock(t *testing.T) {
 		t.Errorf("operation %d: %s: %s", v.Ops[0], v.Rule, v.Text)
 	}
 }
+
+// What the lock does of its own accord at the instant of a call has its place in the server's order.
+func TestObjectWhereTheLockSetsATimeToLiveAtTheInstantOfACall(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer time.Duration
+		want   Status
+	}{
+		{"what was left before", at(25), Holds},
+		{"neither what was left before nor after", at(20), Broken},
+	} {
+		s := newScript()
+		s.take("c1:1", at(0)-lat, at(0)+lat, 0)
+		op := s.op("c2:1", history.RemainingTTL, at(5)-lat, at(5)+lat, history.OK)
+		op.Value = int64(tt.answer)
+		s.served(op, at(5), key("c1:1", 1, at(30)), key("c1:1", 1, at(30)))
+		s.event(history.ForceTTL, at(5)).Deadline = at(35)
+		s.h.Served = append(s.h.Served, history.Served{At: at(5), Client: "c1", Owner: "c1:1", Lock: job,
+			Before: key("c1:1", 1, at(30)), After: key("c1:1", 1, at(35))})
+		s.unlock("c1:1", at(6), history.Released)
+		if r := verdict(t, s).Result(Object); r.Status != tt.want {
+			t.Errorf("%s: %s, %s", tt.name, r.Status, r.Summary)
+		}
+	}
+}

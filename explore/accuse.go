@@ -26,7 +26,7 @@ func (a Accusation) Cause() string {
 
 // Accuse lists what a verdict says against a lock, each cause once, in the order of the guarantees.
 // In a run without faults that is every violation whose cause is no failed assumption of every
-// lease lock, but for what [untold], [givenBack] and [refusedOnce] say. A fault excuses more, while it
+// lease lock, but for what [unheard], [givenBack] and [copied] say. A fault excuses more, while it
 // can be felt: see [excuses]; so do the lock's known weaknesses.
 //
 // What is undecided, and a history that the checkers refuse, are not the lock's fault; the caller
@@ -39,7 +39,8 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 		}
 		for _, x := range r.Violations {
 			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: callOf(h, x), Text: x.Text}
-			if x.Cause.Assumption || untold(h, a, x) || givenBack(h, a, x) || copied(h, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
+			x.From = since(r, x)
+			if x.Cause.Assumption || unheard(h, a, x) || givenBack(h, a, x) || copied(h, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
 				slices.ContainsFunc(all, func(b Accusation) bool { return a.Cause() == b.Cause() }) {
 				continue
 			}
@@ -49,14 +50,32 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 	return all
 }
 
-// untold reports whether a lock that somebody waits for became free when a lease ended, earlier than
-// the server had told him when it refused him last, as when its holder set a shorter lease: of a lease
-// that ends the server tells nobody, and whoever waits does so for as long as the lease that he saw.
-func untold(h *history.History, a Accusation, x checker.Violation) bool {
+// since is when what a violation tells of began: a hold that is lost unnoticed may overlap with one
+// after the other.
+func since(r checker.Result, x checker.Violation) time.Duration {
+	from := x.From
+	for _, y := range r.Violations {
+		if x.Cause.Text != "" && y.Rule == x.Rule && y.Cause.Text == x.Cause.Text {
+			from = min(from, y.From)
+		}
+	}
+	return from
+}
+
+// unheard reports whether a lock that somebody waits for became free without his hearing of it: when a
+// lease ended earlier than the server had told him when it refused him last, as when its holder set a
+// shorter one, of which the server tells nobody; or when what the server published was lost, and with
+// it whatever else would have come on that connection. Whoever waits does so for as long as the lease
+// that he saw.
+func unheard(h *history.History, a Accusation, x checker.Violation) bool {
 	expired := func(e history.Event) bool {
 		return e.Kind == history.Expire && e.Lock == x.Lock && e.At <= x.From && x.From-e.At < time.Second
 	}
-	if a.Rule != checker.FreeIsTaken || !slices.ContainsFunc(h.Events, expired) {
+	op := opOf(h, x)
+	deaf := func(f history.Fault) bool {
+		return f.Kind == "drop-message" && f.On == "reply publish" && f.Hits > 0 && f.From <= x.From && op != nil && (f.Client == "" || f.Client == op.Client)
+	}
+	if a.Rule != checker.FreeIsTaken || !slices.ContainsFunc(h.Events, expired) && !slices.ContainsFunc(h.Faults, deaf) {
 		return false
 	}
 	var seen time.Duration
@@ -182,7 +201,18 @@ func inTime(h *history.History, w subjects.Weakness, x checker.Violation) bool {
 		return true
 	}
 	op := opOf(h, x)
-	return op != nil && !op.Pending() && op.Return-op.Executed > w.After && (!w.Returned || x.From >= op.Return)
+	return op != nil && !op.Pending() && op.Return-op.Executed > w.After && (!w.Returned || x.From >= answered(h, op))
+}
+
+// answered is when a lock's client had the answer to an operation, which it may have some work with before
+// it returns.
+func answered(h *history.History, op *history.Op) time.Duration {
+	for _, s := range h.Served {
+		if s.Op == op.ID && s.Lock == op.Lock && s.At == op.Executed && s.Got > 0 {
+			return s.Got
+		}
+	}
+	return op.Return
 }
 
 // feltIn reports whether a fault, whomever it struck, can still have been felt when a violation

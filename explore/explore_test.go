@@ -201,6 +201,9 @@ func TestAccuse(t *testing.T) {
 	refused := func(op int64) checker.Violation { // an unlock that was told so 10 s (2) or 30 s (3) after it was done
 		return checker.Violation{Ops: []int64{op}, Rule: checker.ToldTheTruth, Cause: blamed}
 	}
+	heard := func(to time.Duration) checker.Violation { // of a lock that was free for that long
+		return checker.Violation{Ops: []int64{4}, Rule: checker.FreeIsTaken, From: time.Hour, To: to}
+	}
 	for _, c := range []struct {
 		name    string
 		lock    subjects.Subject
@@ -226,7 +229,12 @@ func TestAccuse(t *testing.T) {
 		{"taken twice, by a fault that has no copy sent", latch, checker.Object, twice, history.Fault{Kind: "pause-watchdog"}, true},
 		{"taken twice without a fault", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce}, history.Fault{Kind: "drop-message"}, true},
 		{"taken twice, no weakness", hardened, checker.Object, twice, history.Fault{Kind: "drop-message"}, true},
-		{"failed, and a late copy ran", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, true},
+		{"failed, and a late copy ran, a weakness", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, false},
+		{"failed, and a late copy ran, no weakness", hardened, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, true},
+		{"taken twice, after the server's clock jumped", hardened, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce, Cause: checker.Cause{Class: checker.DoubleExecution, Faults: []int{0}}}, history.Fault{Kind: "clock-jump"}, false},
+		{"not heard of since a message was lost long ago, until the lease that was seen is over", latch, checker.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, false},
+		{"not heard of for longer", latch, checker.Liveness, heard(time.Hour + 40*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, true},
+		{"not heard of, and what was lost long ago was no message", latch, checker.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply acquire", Hits: 1}, true},
 		{"unlocked twice, the second time after the latch was removed", latch, checker.Object, checker.Violation{Ops: []int64{2}, From: 12 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
 		{"unlocked twice by one call", latch, checker.Object, checker.Violation{Ops: []int64{2}, From: 10 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
 		{"refused by a copy while the latch lives", latch, checker.Object, refused(2), history.Fault{Kind: "partition"}, true},
@@ -236,12 +244,28 @@ func TestAccuse(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := &history.History{Faults: []history.Fault{c.fault}, Ops: []history.Op{{ID: 1, Kind: history.Lock, Client: "c1", Owner: "c1:1"},
 				{ID: 2, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second},
-				{ID: 3, Kind: history.Unlock, Executed: time.Second, Return: 31 * time.Second}}}
+				{ID: 3, Kind: history.Unlock, Executed: time.Second, Return: 31 * time.Second}, {ID: 4, Kind: history.Lock, Client: "c1"}},
+				Served: []history.Served{{Op: 4, At: time.Hour - time.Second, After: &history.KeyState{Deadline: time.Hour + 29*time.Second}}}}
 			v := &checker.Verdict{Results: []checker.Result{{Guarantee: c.g, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
 			if got := explore.Accuse(h, v, c.lock); (len(got) > 0) != c.accused {
 				t.Errorf("accused: %v", got)
 			}
 		})
+	}
+}
+
+// Whoever lost its hold unnoticed, by what a fault did, overlaps with one after the other.
+func TestAccuseOfWhatBeganWithAFault(t *testing.T) {
+	overlap := func(from time.Duration, cause string) checker.Violation {
+		return checker.Violation{Rule: checker.OneBeliever, From: from, To: from + time.Second, Cause: checker.Cause{Text: cause}}
+	}
+	h := &history.History{Faults: []history.Fault{{Kind: "duplicate-message", From: 30 * time.Second}}}
+	for cause, accused := range map[string]int{"the same": 0, "another": 1} {
+		v := &checker.Verdict{Results: []checker.Result{{Guarantee: checker.Exclusion, Status: checker.Broken,
+			Violations: []checker.Violation{overlap(time.Minute, "the same"), overlap(2*time.Minute, cause)}}}}
+		if got := explore.Accuse(h, v, find(t, "rlock-latch")); len(got) != accused {
+			t.Errorf("the cause is %s: accused %v", cause, got)
+		}
 	}
 }
 

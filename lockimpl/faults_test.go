@@ -185,6 +185,34 @@ func TestFailedAcquireIsTakenBack(t *testing.T) {
 	})
 }
 
+// What was executed when the lease that it asked for ought to have been over is no hold to enter once more.
+func TestAcquireThatIsExecutedLateIsTakenBack(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		c := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
+		o := c.Owner(1)
+		for _, late := range []time.Duration{10 * time.Second, time.Minute} { // while it is remembered, and after
+			l := c.FencedLock(late.String())
+			calls := w.fates("a", neverRan)
+			if ok, err := l.TryLock(ctx, o, lockimpl.Lease(time.Second)); ok || !lockimpl.OutcomeUnknown(err) {
+				t.Fatal(ok, err)
+			}
+			lift := w.silence("a") // so that nothing is settled
+			time.Sleep(late)
+			w.replay(calls()[0])
+			lift()
+			for err := lockimpl.ErrElapsed; errors.Is(err, lockimpl.ErrElapsed); {
+				err = l.Lock(ctx, o)
+			}
+			is(t, int64(1))(l.HoldCount(ctx, o))
+			if token, ok := l.Token(o); token == 0 || !ok {
+				t.Error(token, ok)
+			}
+			is(t, true)(l.Unlock(ctx, o))
+			is(t, false)(l.IsLocked(ctx))
+		}
+	})
+}
+
 func TestFailedInnerAcquireLeavesTheOuterHold(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		c := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))

@@ -66,7 +66,8 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		}
 		switch answer := cmd.Val(); {
 		case answer > 0 || answer == -1:
-			if ends := hs.granted(h, co, again, request, answer, called); time.Now().Before(ends) || time.Since(called) < co.lease {
+			ends := hs.granted(h, co, again, request, answer, called)
+			if !ends.IsZero() && (time.Now().Before(ends) || time.Since(called) < co.lease) {
 				return granted, nil
 			}
 			hs.mu.Lock()
@@ -95,7 +96,8 @@ func safe(called time.Time, lease time.Duration) time.Time {
 
 // granted notes the acquire script's answer: a re-entry (-1), under lease again, or the token of a
 // new grant; if the owner thought that it held the lock already, that had ended. It returns when
-// the hold ends.
+// the hold ends: the zero time if the owner was granted nothing that it could have entered once more, so
+// that a request was executed that came later than anything is remembered of it.
 func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, answer int64, called time.Time) time.Time {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -112,6 +114,10 @@ func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, 
 	}
 	h.request = request
 	hs.push(h, co, ends)
+	if h.token == 0 {
+		h.unsettled = true
+		return time.Time{}
+	}
 	return h.ends
 }
 
@@ -254,7 +260,7 @@ func (o Options) settleMin() time.Duration { return o.ResponseTimeout / 15 }
 func (o Options) settleMax() time.Duration { return o.ResponseTimeout * 5 / 3 }
 
 // settle reconciles in the background, until that succeeds, a later request of the owner did it,
-// or the lease that the unanswered request may have set is over.
+// or the lease that the unanswered request may have set is over, however late it was executed.
 func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
 	c := p.client
 	hs := c.holds
@@ -265,7 +271,7 @@ func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
 	}
 	h.settling = true
 	hs.mu.Unlock()
-	deadline := time.Now().Add(lease)
+	deadline := time.Now().Add(lease + p.memory)
 	for delay := c.opts.settleMin(); time.Now().Before(deadline); delay = min(2*delay, c.opts.settleMax()) {
 		current, _, err := hs.enter(c.closing, l, h.key.owner)
 		if err != nil {

@@ -124,13 +124,12 @@ type run struct {
 	clients   []openClient
 	processes []process // of the plan's clients
 
-	threads    []*thread
-	locks      []string
-	operator   process         // that faults act through, once one did
-	operations int64           // of it
-	ctx        context.Context // of all calls; it ends with the run
-	closing    sync.RWMutex    // held for reading by whoever records
-	over       atomic.Bool     // the history is closed: nothing may be recorded any more
+	threads   []*thread
+	locks     []string
+	operators int             // that faults acted through
+	ctx       context.Context // of all calls; it ends with the run
+	closing   sync.RWMutex    // held for reading by whoever records
+	over      atomic.Bool     // the history is closed: nothing may be recorded any more
 
 	mu        sync.Mutex     // guards what follows, until the history is closed
 	running   map[string]int // threads, by client
@@ -291,24 +290,23 @@ func (r *run) record(f func()) {
 	}
 }
 
-// operator is the client that faults act through.
-const operator = "operator"
-
-// operate has an operator force a lock free, by the lock's own means.
+// operate has an operator force a lock free, by the lock's own means. Each is a client of his own: commands
+// of one client that say the same at the same time could not be told from each other.
 func (r *run) operate(lock string) {
-	first := r.plan.ServerNames()[0]
-	if r.operator == nil { // one for all faults: a second of its name would number its requests like the first
-		rdb := r.world.Redis(operator, "", true)
-		client, err := r.connect(operator, first, rdb)
-		r.clients = append(r.clients, openClient{client, rdb})
-		if err != nil {
-			r.world.Fail(err)
-			return
-		}
-		r.operator = process{first: {client, rdb}}
+	r.operators++
+	operator := "operator"
+	if r.operators > 1 {
+		operator = fmt.Sprintf("operator-%d", r.operators)
 	}
-	r.operations++
-	t := newThread(r, operator, r.operator, plan.Thread{ID: r.operations})
+	first := r.plan.ServerNames()[0]
+	rdb := r.world.Redis(operator, "", true)
+	client, err := r.connect(operator, first, rdb)
+	r.clients = append(r.clients, openClient{client, rdb})
+	if err != nil {
+		r.world.Fail(err)
+		return
+	}
+	t := newThread(r, operator, process{first: {client, rdb}}, plan.Thread{ID: 1})
 	r.world.OwnerNamed(t.owner, operator)
 	r.started(operator)
 	await := t.forcing(lock) // here and now, or it would race with the fault's own record

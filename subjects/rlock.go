@@ -43,13 +43,15 @@ func remembers(g lockimpl.Generation) time.Duration {
 // weaknesses are those of docs/lock.md, which package checker sees.
 func weaknesses(g lockimpl.Generation) []Weakness {
 	if g == lockimpl.Hardened {
-		return nil
+		return []Weakness{{Guarantee: "object", Rule: once, Class: "double execution", Faults: []string{"clock-jump"}, Source: "docs/lock.md: what a server forgets when its clock jumps"}}
 	}
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	all := []Weakness{
 		{Guarantee: "object", Rule: once, Call: history.Lock, Faults: copies, Source: again},
 		{Guarantee: "object", Rule: once, Call: history.TryLock, Faults: copies, Source: again},
 		{Guarantee: "object", Rule: told, Call: history.TryLock, Faults: copies, Source: again},
+		{Guarantee: "object", Rule: failed, Call: history.Lock, Faults: copies, Source: again},
+		{Guarantee: "object", Rule: failed, Call: history.TryLock, Faults: copies, Source: again},
 		{Guarantee: "liveness", Rule: left, Class: "double execution", Call: history.Unlock, Faults: copies, Source: again},
 		{Guarantee: "liveness", Rule: left, Class: "lost message", Call: history.Unlock, Faults: copies, Source: "docs/lock.md: call that failed, outcome unknown"},
 		{Guarantee: "object", Rule: within, Call: history.Unlock, Faults: delays, Source: "docs/lock.md: delayed copy of an unlock"},

@@ -15,7 +15,7 @@ type Weakness struct {
 	Rule      string        // that is broken, as package checker words it; empty: any
 	Faults    []string      // a fault of one of these kinds struck the call's client while the call was under way; empty: any fault that can be felt
 	After     time.Duration // the caller was answered more than so long after its call took effect
-	Returned  bool          // it shows when the call has returned
+	Returned  bool          // it shows when the call has been answered
 	Source    string        // where it is documented
 }
 
