@@ -172,11 +172,11 @@ func (t *thread) context(s plan.Step, id int64) (context.Context, context.Cancel
 // so that of several at one instant the order does not depend on who hears first. While its client
 // is paused or dead, the thread hears nothing.
 func (t *thread) losses() {
-	if t.run.world.Stopped(t.client) {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.held) == 0 || t.run.world.Stopped(t.client) {
+		return
+	}
 	for _, lock := range t.run.locks {
 		h := t.held[lock]
 		if h == nil || h.told {

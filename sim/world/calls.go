@@ -55,8 +55,9 @@ func (h *callHook) DialHook(next redis.DialHook) redis.DialHook { return next }
 func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		words := wireWords(cmd)
-		h.turn(words)
-		defer h.note(ctx, words)()
+		key := commandKey(h.client, h.server, words)
+		h.turn(key)
+		defer h.note(ctx, key, words)()
 		return next(ctx, cmd)
 	}
 }
@@ -65,10 +66,11 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for i, cmd := range cmds {
 			words := wireWords(cmd)
+			key := commandKey(h.client, h.server, words)
 			if i == 0 {
-				h.turn(words)
+				h.turn(key)
 			}
-			defer h.note(ctx, words)()
+			defer h.note(ctx, key, words)()
 		}
 		return next(ctx, cmds)
 	}
@@ -76,14 +78,11 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // turn waits until it is a command's turn; of those that come at once, the order of their words
 // decides. Those of a paused client wait until it goes on.
-func (h *callHook) turn(words []string) {
-	<-h.w.lie(commandKey(h.client, h.server, words), h.client, 0).woke
-}
+func (h *callHook) turn(key string) { <-h.w.lie(key, h.client, 0).woke }
 
 // note records that a command is in process until the returned function is called.
-func (h *callHook) note(ctx context.Context, words []string) (done func()) {
+func (h *callHook) note(ctx context.Context, key string, words []string) (done func()) {
 	id, ok := ctx.Value(callKey{}).(int64)
-	key := commandKey(h.client, h.server, words)
 	if !ok {
 		h.w.mu.Lock()
 		defer h.w.mu.Unlock()
@@ -158,7 +157,20 @@ func (w *World) beganAt(client string, s *server, args []string) time.Duration {
 }
 
 func commandKey(client string, s *server, words []string) string {
-	return client + "\x00" + s.name + "\x00" + strings.Join(words, "\x00")
+	size := len(client) + len(s.name) + 1
+	for _, word := range words {
+		size += len(word) + 1
+	}
+	var key strings.Builder
+	key.Grow(size)
+	key.WriteString(client)
+	key.WriteByte(0)
+	key.WriteString(s.name)
+	for _, word := range words {
+		key.WriteByte(0)
+		key.WriteString(word)
+	}
+	return key.String()
 }
 
 func wireWords(cmd redis.Cmder) []string {

@@ -153,6 +153,9 @@ func (w *World) own(s *server, key string, op history.Op, after history.KeyState
 
 // holderIn returns the owner whose value a command names, for a lock whose key is a string, or "".
 func (s *server) holderIn(key string, args []string) string {
+	if len(s.values) == 0 {
+		return ""
+	}
 	for _, a := range args {
 		if owner, ok := s.values[key+"\x00"+a]; ok {
 			return owner

@@ -32,6 +32,7 @@ func compiled(source string) *script {
 		s = &script{source: source, digest: hex.EncodeToString(sum[:])}
 		if chunk, err := parse.Parse(strings.NewReader(source), "<string>"); err == nil {
 			if code, err := lua.Compile(chunk, ""); err == nil && tame(code) {
+				code.IsVarArg &^= lua.VarArgNeedsArg // the table arg of Lua 5.0, which no Redis has, made for each run
 				s.code = code
 			}
 		}

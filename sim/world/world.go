@@ -157,7 +157,7 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 		PoolSize: 10, // the default depends on the number of processors
 		// Its default of 32 KB each is much for what some connections carry. A command that is longer
 		// is written in parts, which arrive one after the other.
-		ReadBufferSize: 4 << 10, WriteBufferSize: 16 << 10,
+		ReadBufferSize: 1 << 10, WriteBufferSize: 4 << 10,
 		MaxRetries: retries,
 		// Equal bounds leave its jitter nothing to decide.
 		MinRetryBackoff: 100 * time.Millisecond, MaxRetryBackoff: 100 * time.Millisecond,
@@ -188,6 +188,9 @@ type event struct {
 	at     time.Duration
 	happen func()
 }
+
+// later reports whether an event is due after at, or never.
+func (e event) later(at time.Duration) bool { return e.happen == nil || at < e.at }
 
 // Run lets events happen until done says so, which is asked whenever everything is at rest, or the
 // world failed. done gets the time, and returns when it wants to be asked again at the latest.
@@ -246,17 +249,14 @@ func (w *World) await(d time.Duration) {
 // next returns what is due first; of a tie, keys expire first, then faults, programs, messages.
 func (w *World) next() event {
 	first := w.timed()
-	consider := func(at time.Duration, happen func()) {
-		if first.happen == nil || at < first.at {
-			first = event{at, happen}
-		}
-	}
-	if s, at := w.nextSleeper(); s != nil {
-		consider(max(at, w.roused+1), func() { w.rouse(s) })
+	if s, at := w.nextSleeper(); s != nil && first.later(max(at, w.roused+1)) {
+		first = event{max(at, w.roused+1), func() { w.rouse(s) }}
 	}
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil {
-			consider(max(m.Due.Sub(w.start), w.clear(s, m)), func() { w.deliver(s, m) })
+			if at := max(m.Due.Sub(w.start), w.clear(s, m)); first.later(at) {
+				first = event{at, func() { w.deliver(s, m) }}
+			}
 		}
 	}
 	return first
@@ -265,17 +265,12 @@ func (w *World) next() event {
 // timed returns the key that expires or the fault that begins or ends first.
 func (w *World) timed() event {
 	var first event
-	consider := func(at time.Duration, happen func()) {
-		if first.happen == nil || at < first.at {
-			first = event{at, happen}
-		}
-	}
 	if s, key, at, ok := w.nextExpiry(); ok {
-		consider(at, func() { w.expire(s, key, at) })
+		first = event{at, func() { w.expire(s, key, at) }}
 	}
-	if len(w.faults) > 0 {
+	if len(w.faults) > 0 && first.later(w.faults[0].at) {
 		f := w.faults[0]
-		consider(f.at, func() { w.faults = w.faults[1:]; w.strike(f) })
+		first = event{f.at, func() { w.faults = w.faults[1:]; w.strike(f) }}
 	}
 	return first
 }
