@@ -8,6 +8,9 @@
 // does, even those of a connection that its client has given up meanwhile; what is on its way to a
 // closed end is dropped.
 //
+// The server's end of a connection is read like any other, or a [Server] takes it, to whom commands are
+// handed as they arrive.
+//
 // It must not know what the messages mean, except for where one RESP command ends and the next
 // begins (resp.go): each is a message of its own.
 package network

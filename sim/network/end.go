@@ -25,6 +25,62 @@ type End struct {
 	expired  bool // the last one is over
 
 	overslept bool // the last one came due while the client was frozen
+
+	server   Server     // who gets commands, if nobody reads
+	commands [][]string // that have arrived
+	gone     bool       // the server was told
+}
+
+// Server is who gets the commands of a connection without reading it. It is called by [Network.HandOver].
+type Server interface {
+	Command(args []string)
+	Gone() // the connection has ended, for whatever reason, and is to be closed
+}
+
+// Serve gives this end, the server's, to s. It is to be called when the end is accepted, before anything arrives.
+func (e *End) Serve(s Server) { e.server = s }
+
+// take gets what a message brings.
+func (e *End) take(m *Message) {
+	if e.server != nil {
+		e.commands = append(e.commands, m.Args)
+	} else {
+		e.in = append(e.in, m.Data...)
+	}
+}
+
+// stir is called when something has happened that whoever is at this end is to notice.
+func (e *End) stir() {
+	e.readable.Broadcast()
+	if e.server != nil {
+		e.net.stirred = append(e.net.stirred, e)
+	}
+}
+
+// HandOver hands to servers what has arrived for them. It is for the world's goroutine.
+func (n *Network) HandOver() {
+	for {
+		n.mu.Lock()
+		if len(n.stirred) == 0 {
+			n.mu.Unlock()
+			return
+		}
+		e := n.stirred[0]
+		n.stirred = n.stirred[1:]
+		commands, over := e.commands, e.closed || e.link.broken
+		e.commands = nil
+		gone := (over || e.eof) && !e.gone
+		e.gone = e.gone || gone
+		n.mu.Unlock()
+		for _, args := range commands {
+			if !over {
+				e.server.Command(args)
+			}
+		}
+		if gone {
+			e.server.Gone()
+		}
+	}
 }
 
 // Name is the connection's name, for the server's end as for the client's.
@@ -89,7 +145,7 @@ func (e *End) Close() error {
 	} else {
 		e.net.write(e.link, out, chunk{kind: Close})
 	}
-	e.readable.Broadcast()
+	e.stir()
 	e.net.mu.Unlock()
 	e.net.notify()
 	return nil

@@ -92,7 +92,7 @@ func (n *Network) reset(l *Link) {
 		close(l.up)
 	}
 	for _, e := range l.ends {
-		e.readable.Broadcast()
+		e.stir()
 	}
 	n.forget(l)
 }

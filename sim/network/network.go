@@ -88,7 +88,7 @@ type Network struct {
 	latency Latency
 	ranks   *ranks // nil: all connections are equal
 	notify  func()
-	accept  func(net.Conn)
+	accept  func(*End)
 	links   []*Link // sorted by client and number
 	dials   map[string]int
 	sources map[string]*rand.Rand
@@ -98,14 +98,15 @@ type Network struct {
 	down    bool              // the server refuses connections
 	dialing int               // calls of Dial that have not returned
 	copies  int
-	written bool // something may be there to be collected
+	written bool   // something may be there to be collected
+	stirred []*End // to whose servers something may have to be handed over
 
 	server string // for names, when there are several
 }
 
 // New returns a network. notify is called, from any goroutine, when something was written; accept
 // gets the server's end of each connection as it arrives there.
-func New(runSeed uint64, l Latency, notify func(), accept func(net.Conn)) *Network {
+func New(runSeed uint64, l Latency, notify func(), accept func(*End)) *Network {
 	n := &Network{seed: runSeed, latency: l, notify: notify, accept: accept,
 		dials: map[string]int{}, sources: map[string]*rand.Rand{}, blocked: map[string][2]int{},
 		frozen: map[string]int{}, cut: map[string]bool{}}
@@ -328,12 +329,12 @@ func (n *Network) Deliver(m *Message) bool {
 		}
 	case Data:
 		if taken = taken && !l.hole[m.Dir]; taken {
-			end.in = append(end.in, m.Data...)
+			end.take(m)
 		}
 	case Close:
 		end.eof = true
 	}
-	end.readable.Broadcast()
+	end.stir()
 	n.forget(l)
 	n.mu.Unlock()
 	if arrives {

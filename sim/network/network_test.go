@@ -35,7 +35,7 @@ type rig struct {
 func newRig(t *testing.T, seed uint64) *rig {
 	r := &rig{t: t}
 	r.net = network.New(seed, network.Latency{Min: leastLat, Max: mostLat}, func() { r.notes.Add(1) },
-		func(c net.Conn) { r.accepted = append(r.accepted, c) })
+		func(c *network.End) { r.accepted = append(r.accepted, c) })
 	return r
 }
 

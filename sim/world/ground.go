@@ -62,6 +62,9 @@ func (g *Ground) planned(d time.Duration) time.Duration {
 // not wait for ever: a server may be stopped, or be asked to block.
 func (w *World) settle() {
 	if !w.ground.Live {
+		for _, s := range w.servers {
+			s.net.HandOver()
+		}
 		bubble.Settle()
 		return
 	}

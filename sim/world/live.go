@@ -90,7 +90,7 @@ func (l *live) timeOf(ms int64) time.Duration {
 }
 
 // serve joins the world's end of a connection to one of TCP.
-func (l *live) serve(c net.Conn) {
+func (l *live) serve(c *network.End) {
 	go func() {
 		defer c.Close()
 		upstream, err := l.dial()

@@ -2,7 +2,6 @@ package world
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"time"
@@ -16,7 +15,7 @@ import (
 // run.
 type backend interface {
 	// serve takes the server's end of a client's connection.
-	serve(c net.Conn)
+	serve(end *network.End)
 	// tick is called before a message arrives.
 	tick()
 	// do executes a command of the fault injector, and returns the first line of the reply.

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	mini "github.com/alicebob/miniredis/v2/server"
 
+	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -19,6 +21,7 @@ type virtual struct {
 	admin    net.Conn             // for what faults do
 	skew     time.Duration        // how far its clock is ahead
 	replicas []*replica
+	conns    []*conn // all that ever were
 }
 
 func (w *World) newVirtual(p plan.Server, runSeed uint64) (*virtual, error) {
@@ -36,7 +39,11 @@ func (w *World) newVirtual(p plan.Server, runSeed uint64) (*virtual, error) {
 	return v, nil
 }
 
-func (v *virtual) serve(c net.Conn) { v.redis.Server().ServeConn(c) }
+func (v *virtual) serve(end *network.End) {
+	c := &conn{server: v.redis.Server(), end: end, peer: mini.NewPeer(bufio.NewWriter(end))}
+	v.conns = append(v.conns, c)
+	end.Serve(c)
+}
 
 // tick sets the server's clock, if it is not that of the run.
 func (v *virtual) tick() {
@@ -83,5 +90,8 @@ func (v *virtual) jump(by time.Duration, _ []string) error {
 
 func (v *virtual) close() {
 	v.admin.Close()
+	for _, c := range v.conns {
+		c.Gone()
+	}
 	v.redis.Close()
 }
