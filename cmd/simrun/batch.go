@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 
@@ -44,7 +46,10 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	bar := newProgress(stderr, len(jobs)*o.runs)
 	crew := hire(len(parts))
 	defer crew.dismiss()
-	crew.run(parts, func(j job, r result) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
+	crew.run(ctx, parts, func(j job, r result) {
 		bar.done(r.Code)
 		coverage.Merge(r.Covered)
 		s := r.Summary
@@ -60,6 +65,16 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		}
 	})
 	bar.clear()
+	code, n, all := checker.ExitExpected, len(b.Runs), len(jobs)*o.runs
+	if n < all {
+		if rest := n % o.runs; rest > 0 && !o.json {
+			tell(o, jobs[n/o.runs], b.Runs[n-rest:], stdout)
+		}
+		code = fail(stderr, checker.ExitUndecided, "interrupted after %d of %d runs", n, all)
+		if n == 0 {
+			return code
+		}
+	}
 	if !o.json {
 		if len(jobs) > 1 {
 			matrix(stdout, b.Runs)
@@ -68,7 +83,6 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	}
 	o.keep(&b, dirs, crew, stdout, stderr)
 	o.leave(b, stderr)
-	code := checker.ExitExpected
 	for _, s := range b.Runs {
 		code = checker.Worst(code, s.Verdict.Code())
 	}
@@ -165,7 +179,7 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 		}
 	}
 	n := 0
-	crew.run(jobs, func(_ job, r result) {
+	crew.run(context.Background(), jobs, func(_ job, r result) {
 		if r.Error == "" {
 			link(examples[n], r.Dir)
 		}

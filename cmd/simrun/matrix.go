@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -67,7 +68,7 @@ func libraryPage(w io.Writer) error {
 	crew := newCrew(len(jobs))
 	defer crew.dismiss()
 	var failed error
-	crew.run(jobs, func(j job, r result) {
+	crew.run(context.Background(), jobs, func(j job, r result) {
 		if r.Error != "" && failed == nil {
 			failed = fmt.Errorf("%s with %s: %s", j.Scenario, j.Subject, r.Error)
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,8 +35,9 @@ func (c crew) dismiss() {
 }
 
 // run does all jobs and hands each result, in the order of the jobs and their seeds, to each. A
-// worker that dies costs the run it was at, which gets a result that says so, and is replaced.
-func (c crew) run(jobs []job, each func(j job, r result)) {
+// worker that dies costs the run it was at, which gets a result that says so, and is replaced. When ctx
+// ends, jobs that are under way are done, and no others.
+func (c crew) run(ctx context.Context, jobs []job, each func(j job, r result)) {
 	answers := make([]chan []result, len(jobs))
 	for i := range answers {
 		answers[i] = make(chan []result, 1)
@@ -50,13 +52,22 @@ func (c crew) run(jobs []job, each func(j job, r result)) {
 		})
 	}
 	go func() {
+		defer close(next)
 		for i := range jobs {
-			next <- i
+			select {
+			case next <- i:
+			case <-ctx.Done():
+				close(answers[i])
+				return
+			}
 		}
-		close(next)
 	}()
 	for i, j := range jobs {
-		for _, r := range <-answers[i] {
+		results, done := <-answers[i]
+		if !done {
+			break
+		}
+		for _, r := range results {
 			each(j, r)
 		}
 	}

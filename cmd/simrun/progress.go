@@ -34,10 +34,12 @@ func newProgress(w io.Writer, runs int) *progress {
 
 // newBar draws at most once in every.
 func newBar(w io.Writer, runs int, every time.Duration, quiet func() bool) *progress {
-	return &progress{quiet: quiet, bar: progressbar.NewOptions(runs,
+	bar := progressbar.NewOptions(runs,
 		progressbar.OptionSetWriter(w), progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("runs"),
 		progressbar.OptionSetPredictTime(true), progressbar.OptionSetWidth(24), progressbar.OptionThrottle(every),
-		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))}
+		progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))
+	bar.StartWithoutRender() // or it would count the time from when it is shown first
+	return &progress{quiet: quiet, bar: bar}
 }
 
 // done counts one run.

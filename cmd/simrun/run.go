@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -138,7 +139,7 @@ func single(o order, j job, stdout, stderr io.Writer) int {
 	code := checker.ExitHarness
 	crew := newCrew(1)
 	defer crew.dismiss()
-	crew.run([]job{j}, func(_ job, r result) {
+	crew.run(context.Background(), []job{j}, func(_ job, r result) {
 		code = r.Code
 		r.Summary.Command = j.Command
 		fmt.Fprint(stdout, r.Text)

@@ -70,7 +70,7 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 		j.Smallest = o.command("", o.subject, o.seed)
 	}
 	var r result
-	newCrew(1).run([]job{j}, func(_ job, got result) { r = got })
+	newCrew(1).run(context.Background(), []job{j}, func(_ job, got result) { r = got })
 	if r.Error != "" {
 		return fail(stderr, r.Code, "shrink: %s", r.Error)
 	}

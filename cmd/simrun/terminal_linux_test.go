@@ -7,19 +7,28 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-sim/holdfast/checker"
 )
 
-// onTerminal runs simrun with a terminal for its output, and returns what that shows.
-func onTerminal(t *testing.T, env []string, args ...string) string {
+// atTerminal is a simrun that has a terminal of its own, with somebody at it.
+type atTerminal struct {
+	cmd    *exec.Cmd
+	master *os.File
+	out    bytes.Buffer // what the terminal showed
+}
+
+func onTerminal(t *testing.T, env []string, args ...string) *atTerminal {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Skip(err)
 	}
-	defer master.Close()
+	t.Cleanup(func() { master.Close() })
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
@@ -31,35 +40,59 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer terminal.Close()
 	cmd := exec.Command(simrun, args...)
 	cmd.Dir, cmd.Env = t.TempDir(), append(os.Environ(), env...)
-	cmd.Stdout, cmd.Stderr = terminal, terminal
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	terminal.Close()
-	var out bytes.Buffer
-	_, _ = io.Copy(&out, master) // ends with EIO, when the last writer is gone
-	if err := cmd.Wait(); err != nil {
-		t.Errorf("%v", err)
+	return &atTerminal{cmd: cmd, master: master}
+}
+
+// shows waits until the terminal has shown what is wanted, and reports whether it did before the end.
+func (a *atTerminal) shows(want string) bool {
+	chunk := make([]byte, 4096)
+	for !strings.Contains(a.out.String(), want) {
+		n, err := a.master.Read(chunk) // ends with EIO, when the last writer is gone
+		if a.out.Write(chunk[:n]); err != nil {
+			return false
+		}
 	}
-	return out.String()
+	return true
+}
+
+// ends waits for the end, and returns what the terminal showed and the exit code.
+func (a *atTerminal) ends() (out string, code int) {
+	_, _ = io.Copy(&a.out, a.master)
+	_ = a.cmd.Wait()
+	return a.out.String(), a.cmd.ProcessState.ExitCode()
 }
 
 func TestColoursOnATerminalUnlessAskedNotTo(t *testing.T) {
-	if out := onTerminal(t, []string{"NO_COLOR="}, "-scenario", "watchdog-death"); !strings.Contains(out, "\x1b[") {
-		t.Errorf("no colours on a terminal:\n%s", out)
+	if out, code := onTerminal(t, []string{"NO_COLOR="}, "-scenario", "watchdog-death").ends(); !strings.Contains(out, "\x1b[") || code != checker.ExitExpected {
+		t.Errorf("exit code %d, no colours on a terminal:\n%s", code, out)
 	}
-	if out := onTerminal(t, []string{"NO_COLOR=1"}, "-scenario", "watchdog-death"); strings.Contains(out, "\x1b[") || !strings.Contains(out, "REPRODUCED") {
-		t.Errorf("colours in spite of NO_COLOR:\n%q", out)
+	out, code := onTerminal(t, []string{"NO_COLOR=1"}, "-scenario", "watchdog-death").ends()
+	if strings.Contains(out, "\x1b[") || !strings.Contains(out, "REPRODUCED") || code != checker.ExitExpected {
+		t.Errorf("exit code %d, colours in spite of NO_COLOR:\n%q", code, out)
 	}
 }
 
-func TestProgressOnATerminal(t *testing.T) {
-	out := onTerminal(t, nil, "-scenario", "watchdog-death", "-runs", "9000", "-out", "none")
-	for _, want := range []string{"/9000", "runs/s", "9000 as expected"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is missing in %q", want, out)
+// Ctrl-C ends several runs early, and nothing of what was done until then is lost.
+func TestProgressOnATerminalAndCtrlC(t *testing.T) {
+	a := onTerminal(t, nil, "-scenario", "watchdog-death", "-runs", "1000000")
+	if !a.shows("/1000000") || !a.shows("runs/s") {
+		t.Fatalf("no progress in %q", a.out.String())
+	}
+	if _, err := a.master.Write([]byte{3}); err != nil {
+		t.Fatal(err)
+	}
+	out, code := a.ends()
+	for _, want := range []string{"as expected", "interrupted after ", "of 1000000 runs", "report.html"} {
+		if !strings.Contains(out, want) || strings.Contains(out, "died") || code != checker.ExitUndecided {
+			t.Errorf("exit code %d, %q in %q", code, want, out)
 		}
 	}
 }

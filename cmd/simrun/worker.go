@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
@@ -81,8 +82,10 @@ type result struct {
 	Report *explore.Report `json:"report,omitempty"` // of a shard
 }
 
-// work is the worker's main loop.
+// work is the worker's main loop. What becomes of a job at Ctrl-C, of which every process at the terminal
+// hears, is for the process that gave it to say; when that is gone, see read.
 func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	jobs := make(chan job)
 	go read(in, jobs)
 	results := json.NewEncoder(out)
