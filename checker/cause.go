@@ -194,7 +194,29 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	if before := l.owner(t.owner).tenure(t.from - 1); before != nil && t.belief != nil && t.belief.from < before.to {
 		return f.lostHold(l, t.owner, before.to) // what it believed to be one hold of several was the only one
 	}
+	if c, over := f.onlyHold(l, t); over {
+		return c
+	}
 	return Cause{Class: Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// onlyHold says that an owner's lease may have ended before it locked once more, though nobody saw it end: what
+// it believed to be one hold of several was the only one.
+func (f *facts) onlyHold(l *lockFacts, t *tenure) (Cause, bool) {
+	for i, again := range t.sets[1:] {
+		before := t.sets[i].op
+		if !f.implied() || before == nil || again.op == nil || !again.op.Kind.Acquires() || before.Lease == 0 || again.at < before.Call+before.Lease-impliedSlack {
+			continue
+		}
+		c := Cause{Class: LeaseExpired, Assumption: !before.Watchdog, Text: fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and may have ended before %s was let in again at some time until %s",
+			t.owner, l.name, short(before.Lease), Stamp(before.Call), t.owner, Stamp(again.at))}
+		if late := f.strikes(t.client, l.name, before.Call, again.at, hinders); len(late) > 0 {
+			c.Class, c.Assumption, c.Faults = f.hindrance(late), true, late
+			c.Text += ", because " + f.describeAll(late)
+		}
+		return c, true
+	}
+	return Cause{}, false
 }
 
 // objectCause is the cause of a violation of object: there the lock itself answered wrongly, so

@@ -124,8 +124,9 @@ func (f *facts) overlapped(l *lockFacts, o overlap) Violation {
 func (f *facts) lostFirst(l *lockFacts, a, b *belief) Cause {
 	sure := a.acquire.Evidence == history.Executed && b.acquire.Evidence == history.Executed
 	at := max(a.grantedAt(), b.grantedAt())
+	_, again := f.wentBack(l, min(a.acquire.Call, b.acquire.Call), at) // then tokens tell no order
 	switch one, other := a.acquire.Token, b.acquire.Token; {
-	case !sure && one > 0 && other > 0 && one != other:
+	case !sure && !again && one > 0 && other > 0 && one != other:
 		sure = true
 		if other < one {
 			a, b = b, a

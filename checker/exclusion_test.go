@@ -266,6 +266,39 @@ func TestExclusionBrokenByAnEarlierLoss(t *testing.T) {
 	}
 }
 
+// The same where nobody saw the server: the lease that was asked for may have ended before the second grant, or it cannot have.
+func TestExclusionWhereALeaseMayHaveEndedBeforeReentry(t *testing.T) {
+	for _, tt := range []struct {
+		name         string
+		lease, again time.Duration // again: when the second acquire returned
+		pause        bool
+		class        Class
+		excuse       bool
+	}{
+		{"it may", at(3), at(5), false, LeaseExpired, true},
+		{"it may, since the server stopped", at(3), at(5), true, PausedHolder, true},
+		{"it may, and a watchdog should have renewed it", 0, at(32), false, LeaseExpired, false},
+		{"it cannot", at(3), at(2.9), false, Unexplained, false},
+		{"it cannot, though the server stopped", at(30), at(5), true, Unexplained, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			s.h.Header.World, s.h.Header.Expiry = "redis", history.Implied
+			if tt.pause {
+				s.fault("pause-server", "", at(0.5), tt.again-at(0.1))
+			}
+			s.take("c1:1", at(0), at(0.002), tt.lease)
+			s.take("c1:1", at(0.003), tt.again, tt.lease)
+			s.op("c1:1", history.Unlock, tt.again+at(0.1), tt.again+at(0.3), history.Released)
+			s.take("c2:1", tt.again+at(0.05), tt.again+at(0.2), tt.lease)
+			r := Judge(t.Context(), blind(s.done()), Options{}).Result(Exclusion)
+			if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.class || r.Violations[0].Cause.Assumption != tt.excuse {
+				t.Errorf("%s: %s, want %s, %v: %+v", r.Status, r.Summary, tt.class, tt.excuse, r.Violations)
+			}
+		})
+	}
+}
+
 // Whose hold was taken away before it heard of its grant is the one that lost it, though the other
 // heard of its own first.
 func TestExclusionBrokenByALossBeforeTheAnswer(t *testing.T) {
@@ -312,6 +345,14 @@ func TestExclusionWhereNobodySawTheGrants(t *testing.T) {
 		{"the key was deleted before both grants", late(6.5, [2]int64{1, 2}, gone), GrantedTwice, false},
 		{"it is not known which grant was the first", late(1, [2]int64{}, gone), KeyLost, true},
 		{"the one who was granted it later has no excuse", late(1, [2]int64{2, 1}, gone), GrantedTwice, false},
+		{"the one who was granted it later has a lesser token, from a replica", late(1, [2]int64{2, 1}, func(s *script) {
+			s.event(history.Failover, at(6)).Lock = ""
+			s.event(history.Delete, at(6))
+		}), ServerLost, true},
+		{"the server failed over before both, and tokens tell", late(6.5, [2]int64{2, 1}, func(s *script) {
+			s.event(history.Failover, at(6)).Lock = ""
+			s.event(history.Delete, at(6))
+		}), GrantedTwice, false},
 		{"its answer came when its lease may be over, for it was paused", late(-28, [2]int64{1, 2}, func(s *script) {
 			s.fault("pause-client", "c1", at(0.1), at(8.9))
 		}), PausedHolder, true},

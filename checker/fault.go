@@ -58,7 +58,7 @@ func concernsCalls(kind string) bool { return kind != pauseWatchdog }
 // hinders reports whether a fault of this kind keeps a client from calling, so that it cannot be
 // expected to be prompt.
 func hinders(kind string) bool {
-	return stopsRenewal(kind) && concernsCalls(kind) || kind == restart || kind == slowServer || kind == delayMessage
+	return stopsRenewal(kind) && concernsCalls(kind) || kind == restart || kind == failover || kind == slowServer || kind == delayMessage
 }
 
 // breaksConnections reports whether a fault of this kind breaks connections, so that replies are lost and
@@ -142,6 +142,8 @@ func faultText(fault *history.Fault) string {
 		return fmt.Sprintf("the key of %s was overwritten from outside", fault.Lock)
 	case restart:
 		return "the server was down"
+	case failover:
+		return "the server failed over to a replica"
 	}
 	if fault.On != "" && fault.Hits > 0 {
 		return fmt.Sprintf("the fault %s struck (%s%s)", fault.Kind, fault.On, of(fault.Client))

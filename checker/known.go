@@ -75,25 +75,15 @@ func (f *facts) known(c copied) string {
 // weigh goes on where the violation of object that a window shows is a known weakness. What it adds
 // to the result are the violations that are left.
 func (f *facts) weigh(ctx context.Context, r Result) Result {
-	left, h := r, f.h
-	copies := map[int64]int{}
-	for left.Status == Broken {
-		if len(left.Violations) != 1 || left.Violations[0].Cause.Known == "" {
-			break
-		}
-		more := h
-		for _, c := range left.Violations[0].copied {
-			if copies[c.op.ID] < len(c.faults) { // with each connection that broke it was sent once more
-				copies[c.op.ID]++
-				more = twice(more, c.op.ID)
-			}
-		}
-		if more == h {
+	left := r
+	w := weighing{f: f, h: f.h, copies: map[int64]int{}}
+	for left.Status == Broken && len(left.Violations) == 1 && left.Violations[0].Cause.Known != "" {
+		more, explained := w.explain(ctx, &left.Violations[0])
+		if !explained {
 			r.Violations[len(r.Violations)-1].Cause.Known = ""
 			break
 		}
-		h = more
-		if left = judgeObject(ctx, collect(h, f.options)); left.Status == Broken {
+		if left = more; left.Status == Broken {
 			r.Violations = append(r.Violations, left.Violations...)
 		}
 	}
@@ -105,6 +95,50 @@ func (f *facts) weigh(ctx context.Context, r Result) Result {
 	return r
 }
 
+// weighing is a history in which some calls may have taken effect more than once.
+type weighing struct {
+	f      *facts
+	h      *history.History
+	copies map[int64]int // of the calls
+}
+
+// explain looks for a call that explains a violation by having taken effect twice: with it nothing is wrong, or
+// something later is, which is what it returns. Only if none does by itself, all of them may have. The fewer, the
+// sooner the search comes to its end.
+func (w *weighing) explain(ctx context.Context, v *Violation) (best Result, explained bool) {
+	judged := func(h *history.History) (Result, bool) {
+		r := judgeObject(ctx, collect(h, w.f.options))
+		return r, r.Status == Holds || r.Status == Broken && r.Violations[0].To > v.To
+	}
+	found := copied{}
+	all := w.h
+	for _, c := range v.copied {
+		if w.copies[c.op.ID] >= len(c.faults) { // with each connection that broke it was sent once more
+			continue
+		}
+		all = twice(all, c.op.ID)
+		if r, good := judged(twice(w.h, c.op.ID)); good && (found.op == nil || r.Status == Holds || r.Violations[0].To > best.Violations[0].To) {
+			if best, found = r, c; r.Status == Holds {
+				break
+			}
+		}
+	}
+	switch {
+	case found.op != nil:
+		w.copies[found.op.ID]++
+		w.h = twice(w.h, found.op.ID)
+		return best, true
+	case all == w.h:
+		return best, false
+	}
+	for _, c := range v.copied {
+		w.copies[c.op.ID] = min(w.copies[c.op.ID]+1, len(c.faults))
+	}
+	w.h = all
+	best, _ = judged(all)
+	return best, true
+}
+
 func rankOf(v Violation) int {
 	if v.Cause.Known != "" {
 		return 1
@@ -113,27 +147,28 @@ func rankOf(v Violation) int {
 }
 
 // twice is a history in which a call may have taken effect once more, at any time until it returned. An unlock
-// that leaves a hold then, of which its caller knew nothing, sets the lease that the caller had asked for last.
+// that leaves a hold then, of which its caller knew nothing, sets the lease that is asked for where none is, which nobody
+// renews.
 func twice(h *history.History, call int64) *history.History {
 	all := *h
 	all.Ops = slices.Clone(h.Ops)
-	i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == call })
-	again := history.Op{Client: h.Ops[i].Client, Owner: h.Ops[i].Owner, Lock: h.Ops[i].Lock, Kind: h.Ops[i].Kind, Aside: true,
-		Lease: h.Ops[i].Lease, Watchdog: h.Ops[i].Watchdog, Call: h.Ops[i].Call, Evidence: history.Sent, Until: h.Ops[i].Return}
-	var last *history.Op // acquire of its owner
+	op := h.Ops[slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == call })]
+	again := history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: op.Kind, Aside: true,
+		Lease: op.Lease, Watchdog: op.Watchdog, Call: op.Call, Evidence: history.Sent, Until: op.Return}
+	lease := h.Header.WatchdogTimeout
 	for i := range all.Ops {
 		op := &all.Ops[i]
 		again.ID = max(again.ID, op.ID+1)
 		switch {
 		case op.Owner != again.Owner || op.Lock != again.Lock || op.Aside:
-		case op.Kind.Acquires() && op.Outcome == history.Acquired:
-			last = op
-		case op.Kind == history.Unlock && op.Lease == 0 && last != nil:
+		case op.Kind.Acquires() && op.Outcome == history.Acquired && h.Header.WatchdogTimeout == 0:
+			lease = op.Lease
+		case op.Kind == history.Unlock && op.Lease == 0:
 			if op.Outcome == history.Decremented {
-				op.Lease, op.Watchdog = last.Lease, last.Watchdog
+				op.Lease = lease
 			}
 			if op.ID == call {
-				again.Lease, again.Watchdog = last.Lease, last.Watchdog
+				again.Lease = lease
 			}
 		}
 	}

@@ -157,6 +157,11 @@ func (s *Stream) event(e history.Event) {
 	if e.Kind == history.Restart || e.Kind == history.Failover {
 		s.server = append(s.server, e)
 	}
+	if e.Kind == history.Failover { // the counters of tokens are those of a replica
+		for _, l := range s.locks {
+			l.token = nil
+		}
+	}
 	if e.Lock == "" {
 		return
 	}

@@ -36,6 +36,7 @@ func Kinds() []Kind {
 		{Name: "pause-server", About: "the server stops for up to half of the lease", Whole: true, strike: (*strike).pauseServer},
 		{Name: "restart", About: "the server is restarted, and has its data again", Whole: true, Away: true, strike: (*strike).restart},
 		{Name: "lose-data", About: "the server is restarted without its data", Breaks: true, Whole: true, Away: true, strike: (*strike).loseData},
+		{Name: "failover", About: "a replica that lags takes the server's place", Breaks: true, Whole: true, Away: true, strike: (*strike).failover},
 		{Name: "delete-key", About: "a lock's key is deleted", Breaks: true, strike: (*strike).deleteKey},
 		{Name: "expire-key", About: "a lock's key is made to expire", Breaks: true, strike: (*strike).expireKey},
 		{Name: "pause-client", About: "a client stops for one to two leases", Breaks: true, strike: (*strike).pauseClient},
@@ -174,8 +175,8 @@ func (s *strike) scriptFlush() {
 func (s *strike) pauseServer() {
 	s.fault.Client = ""
 	d := s.draw.between(10*time.Millisecond, s.run.Watchdog/2)
-	own := s.run.Server.Own
 	defer s.served()()
+	own := s.run.servers.master.Load()
 	s.lasts(func() {
 		if own == nil {
 			s.failed(s.run.admin.ClientPause(s.run.expired, d).Err())
@@ -202,8 +203,8 @@ func (s *strike) away(keep bool) {
 	s.fault.Kind, s.fault.Client, s.fault.Step = "restart", "", map[bool]string{true: "all", false: "none"}[keep]
 	s.lasts(func() {
 		s.fault.Hits = r.line.cut()
-		defer r.line.mend()
-		if s.failed(r.Server.Own.Restart(r.expired, keep)) {
+		defer r.line.mend("")
+		if s.failed(r.servers.master.Load().Restart(r.expired, keep)) {
 			return
 		}
 		if !keep {

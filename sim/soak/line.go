@@ -11,6 +11,7 @@ type line struct {
 	wires  map[*wire]bool
 	cutOff chan struct{} // not nil: nobody gets through until it is closed
 	era    int           // how many servers there have been before this one
+	addr   string        // where the server is; empty: where it was at first
 }
 
 var errCut = errors.New("soak: the server is away")
@@ -58,11 +59,22 @@ func (l *line) cut() (broken int) {
 	return broken
 }
 
-// mend lets connections come about, to a server that knows none of those before.
-func (l *line) mend() {
+// at is where the server is, and which it is.
+func (l *line) at() (addr string, era int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addr, l.era
+}
+
+// mend lets connections come about, to a server that knows none of those before; it is at addr, or, if that is
+// empty, where it was.
+func (l *line) mend(addr string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.era++
+	if addr != "" {
+		l.addr = addr
+	}
 	for w := range l.wires {
 		w.mu.Lock()
 		w.ids = nil

@@ -84,6 +84,7 @@ type run struct {
 	slots     []atomic.Pointer[client]
 	stats     *stats
 	line      line
+	servers   pair
 	losses    atomic.Int64 // how often the server lost its data
 	serving   sync.RWMutex // held by whoever has the server away; for reading: by whoever asks it, besides clients
 
@@ -105,12 +106,15 @@ type resource struct {
 func Run(ctx context.Context, c Config) (*Result, error) {
 	o := c.Server.Options()
 	o.MaxRetries, o.ReadTimeout, o.PoolSize = 5, 10*time.Second, 8 // it sits out what its own faults do to the server
-	admin := redis.NewClient(o)
-	defer admin.Close()
 	r := &run{
-		Config: c, admin: admin, resources: make([]resource, c.Locks), slots: make([]atomic.Pointer[client], c.Clients),
+		Config: c, resources: make([]resource, c.Locks), slots: make([]atomic.Pointer[client], c.Clients),
 		stats: newStats(), over: make(chan struct{}), rec: newRecorder(c.Out),
 	}
+	plain := c.Server.Options()
+	o.Dialer = r.dialer(plain)
+	r.admin = redis.NewClient(o)
+	defer r.admin.Close()
+	r.servers.master.Store(c.Server.Own)
 	var once sync.Once
 	r.stop = func() { once.Do(func() { close(r.over) }) }
 	var cancel context.CancelFunc
@@ -139,6 +143,9 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer late.Stop()
 	clients.Wait()
 	err := r.clear()
+	if failed := r.servers.home(context.WithoutCancel(ctx), c.Server.Own); err == nil {
+		err = failed
+	}
 	length := r.rec.now()
 	r.rec.close()
 	if failed := r.failed.Load(); failed != nil {
@@ -189,8 +196,8 @@ func (r *run) watch() {
 		if r.Sampled != nil {
 			r.Sampled(s)
 		}
-		if r.Server.Own != nil {
-			if err := r.Server.Own.Err(); err != nil {
+		if own := r.servers.master.Load(); own != nil {
+			if err := own.Err(); err != nil {
 				r.fail(err)
 			}
 		} else if err := r.admin.Ping(r.expired).Err(); err != nil {

@@ -49,11 +49,15 @@ func (w *wire) dial(ctx context.Context, o *redis.Options, network, addr string)
 		case dead:
 			return nil, errDead
 		case gate == nil:
-			real, err := redis.NewDialer(o)(ctx, network, addr)
+			to, era := w.line.at()
+			if to == "" {
+				to = addr
+			}
+			real, err := redis.NewDialer(o)(ctx, network, to)
 			if err != nil {
 				return nil, err
 			}
-			if c, err := w.add(real); !errors.Is(err, errCut) {
+			if c, err := w.add(real, era); !errors.Is(err, errCut) {
 				return c, err
 			}
 			continue
@@ -66,10 +70,11 @@ func (w *wire) dial(ctx context.Context, o *redis.Options, network, addr string)
 	}
 }
 
-func (w *wire) add(real net.Conn) (net.Conn, error) {
+// add takes a connection to the server of an era, unless that is no more.
+func (w *wire) add(real net.Conn, era int) (net.Conn, error) {
 	w.line.mu.Lock()
 	defer w.line.mu.Unlock()
-	if w.line.cutOff != nil {
+	if w.line.cutOff != nil || w.line.era != era {
 		_ = real.Close()
 		return nil, errCut
 	}

@@ -200,7 +200,7 @@ func TestLineThatIsCut(t *testing.T) {
 	if _, err := w.dial(ctx, &redis.Options{DialTimeout: time.Second}, "tcp", addr); !errors.Is(err, context.Canceled) {
 		t.Errorf("connected, %v", err)
 	}
-	l.mend()
+	l.mend("")
 	w.connected(8, era) // it heard so from the server before
 	if ids := w.known(); len(ids) > 0 {
 		t.Error(ids)
