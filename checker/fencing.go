@@ -87,8 +87,8 @@ func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 // token.
 func (f *facts) reenters(l *lockFacts, op *history.Op) bool {
 	at := tookOrCall(op)
-	if f.implied() { // when a tenure ended is not known exactly
-		return slices.ContainsFunc(l.beliefs, func(b *belief) bool { return b.owner == op.Owner && b.from < at && at <= b.to })
+	if f.implied() { // when a tenure ended is not known exactly, nor when it was let in; it may be told of a loss meanwhile
+		return slices.ContainsFunc(l.beliefs, func(b *belief) bool { return b.owner == op.Owner && b.from < at && op.Call <= b.to })
 	}
 	t := l.owner(op.Owner).tenure(at - 1)
 	return t != nil && at <= t.to

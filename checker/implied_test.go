@@ -198,3 +198,36 @@ func TestALeaseThatEndedIsNoOrphan(t *testing.T) {
 		}
 	}
 }
+
+// Who is told of a loss while its second acquire is under way is let in again, with the token of its hold; who
+// was told before is let in anew, and must get another.
+func TestTokenOfAHoldThatIsGivenUpForLost(t *testing.T) {
+	for _, tt := range []struct {
+		told time.Duration
+		want Status
+	}{{50 * ms, Holds}, {30 * ms, Broken}} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, Abilities: []string{"reentrant", "fencing", "lost"}}, Ops: []history.Op{
+			{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 1 * ms, Return: 2 * ms, Outcome: history.Acquired, Token: 5},
+			{ID: 2, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 40 * ms, Return: 60 * ms, Outcome: history.Acquired, Token: 5},
+		}, Events: []history.Event{{Kind: history.Lost, At: tt.told, Client: "a", Owner: "a", Lock: job}}, End: &history.End{At: 70 * ms}}
+		if r := Judge(context.Background(), h, Options{}).Result(Fencing); r.Status != tt.want {
+			t.Errorf("told at %v: %s: %s", tt.told, r.Status, r.Summary)
+		}
+	}
+}
+
+// The lease of a dead client ends though nobody is there to see it; that it did not is seen by whoever finds the lock busy.
+func TestALeaseOfTheDeadEnds(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms}, Ops: []history.Op{
+			{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Watchdog: true, Call: 1 * ms, Return: 2 * ms, Outcome: history.Acquired},
+		}, Events: []history.Event{{Kind: history.Died, Client: "a", Since: 3 * ms, At: 4 * ms}}, End: &history.End{At: 6000 * ms}}
+		if busy {
+			h.Ops = append(h.Ops, history.Op{ID: 2, Client: "b", Owner: "b", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 5000 * ms, Return: 5001 * ms, Outcome: history.Busy})
+		}
+		v := Judge(context.Background(), h, Options{})
+		if l, o := v.Result(Liveness), v.Result(Object); l.Status != Holds || (o.Status == Broken) != busy {
+			t.Errorf("busy %v: liveness %s: %s; object %s: %s", busy, l.Status, l.Summary, o.Status, o.Summary)
+		}
+	}
+}
