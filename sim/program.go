@@ -26,7 +26,7 @@ type thread struct {
 	late    *rand.Rand       // the jitter of writes that are under way
 	mu      sync.Mutex       // guards held, and what is in it, from all but the thread's own reading
 	held    map[string]*held // what it believes to hold
-	doing   string           // for a panic's message
+	doing   plan.Step        // for a panic's message
 }
 
 // held is a lock that the thread believes to hold.
@@ -62,7 +62,7 @@ func (t *thread) steps() {
 }
 
 func (t *thread) step(s plan.Step) {
-	t.doing = fmt.Sprintf("%s %q by %s", s.Do, s.Lock, t.owner)
+	t.doing = s
 	switch s.Do {
 	case plan.Lock:
 		t.acquire(s, history.Lock, subjects.Request{Forever: true, Lease: time.Duration(s.Lease)})

@@ -58,7 +58,7 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if err := Suits(p, s, o.Ground); err != nil {
 		return nil, err
 	}
-	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), running: map[string]int{}, resources: map[string]*resource{}}
+	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
 	run := caught
 	if !o.Ground.Live {
 		run = b.Run
@@ -131,9 +131,9 @@ type run struct {
 	closing   sync.RWMutex    // held for reading by whoever records
 	over      atomic.Bool     // the history is closed: nothing may be recorded any more
 
-	mu        sync.Mutex     // guards what follows, until the history is closed
-	running   map[string]int // threads, by client
-	calls     []int64        // of programs
+	mu        sync.Mutex // guards what follows, until the history is closed
+	running   []runs     // by client
+	calls     []int64    // of programs
 	resources map[string]*resource
 
 	history *history.History
@@ -272,7 +272,7 @@ func (r *run) start() {
 				defer r.ended(c.Name)
 				defer func() {
 					if p := recover(); p != nil && !r.over.Load() {
-						r.world.Fail(&PanicError{During: t.doing, Value: p, Stack: debug.Stack()})
+						r.world.Fail(&PanicError{During: fmt.Sprintf("%s %q by %s", t.doing.Do, t.doing.Lock, t.owner), Value: p, Stack: debug.Stack()})
 					}
 				}()
 				t.steps()
@@ -316,26 +316,37 @@ func (r *run) operate(lock string) {
 	}()
 }
 
-// started counts a thread of a client; "" is nobody's.
-func (r *run) started(client string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.running[client]++
+// runs is how many threads of a client are running.
+type runs struct {
+	client  string
+	threads int
 }
 
+// started counts a thread of a client; "" is nobody's.
+func (r *run) started(client string) { r.count(client, 1) }
+
 func (r *run) ended(client string) {
-	r.mu.Lock()
-	r.running[client]--
-	r.mu.Unlock()
+	r.count(client, -1)
 	r.world.Notify()
+}
+
+func (r *run) count(client string, threads int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.running, func(c runs) bool { return c.client == client })
+	if i < 0 {
+		i = len(r.running)
+		r.running = append(r.running, runs{client: client})
+	}
+	r.running[i].threads += threads
 }
 
 // busy reports whether any program of a client that lives goes on.
 func (r *run) busy() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for client, n := range r.running {
-		if n > 0 && !r.world.Dead(client) {
+	for _, c := range r.running {
+		if c.threads > 0 && !r.world.Dead(c.client) {
 			return true
 		}
 	}
