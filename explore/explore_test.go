@@ -1,6 +1,7 @@
 package explore_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
@@ -190,6 +192,27 @@ func TestSumKeepsTheFirstRunOfEachCauseWhateverTheOrder(t *testing.T) {
 			t.Errorf("%+v", total.Report)
 		}
 		slices.Reverse(reports)
+	}
+}
+
+// A seed means the same trace for ever, also where several goroutines of a client have equal timers: in some
+// of these plans all connections break at once, and everybody dials again.
+func TestDrawnPlansHaveOneTrace(t *testing.T) {
+	uniform, _ := explore.FindStrategy("uniform")
+	hardened := find(t, "rlock-hardened")
+	for _, seed := range []uint64{1269, 2252, 2299, 2330, 1, 2, 3, 4, 5, 6, 7, 8} {
+		scope := scenarios.Whole()
+		scope.Cancels = seed%3 == 1
+		first := ""
+		for range 12 {
+			h, err := sim.Run(bubble.In(t), uniform.Draw(seed, explore.ScopeFor(hardened, scope)), hardened, sim.Options{Seed: seed})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first = cmp.Or(first, h.End.Trace); h.End.Trace != first {
+				t.Fatalf("seed %d: two traces", seed)
+			}
+		}
 	}
 }
 

@@ -20,13 +20,16 @@ import (
 // The tests run the real program, as a user does, in processes of its own.
 var simrun string
 
+// build is how it is built.
+var build = []string{"build"}
+
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "simrun-test-*")
 	if err != nil {
 		panic(err)
 	}
 	simrun = filepath.Join(dir, "simrun")
-	if out, err := exec.Command("go", "build", "-o", simrun, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", append(build, "-o", simrun, ".")...).CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
 		os.Exit(1)
 	}

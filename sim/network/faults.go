@@ -3,7 +3,6 @@ package network
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -67,26 +66,47 @@ func (n *Network) Reset(l *Link) {
 	n.reset(l)
 }
 
-// ResetAll breaks all connections of a client, or of all clients for "". It returns how many.
-func (n *Network) ResetAll(client string) int {
+// Break breaks all connections of a client, or of all clients for "", and returns them. Their ends have yet to
+// be told.
+func (n *Network) Break(client string) (broken []*Link) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	broken := 0
-	for _, l := range slices.Clone(n.links) {
+	for _, l := range n.links {
 		if (client == "" || l.Client == client) && !l.broken {
-			n.reset(l)
-			broken++
+			l.snap()
+			broken = append(broken, l)
 		}
 	}
 	return broken
 }
 
+// Tell tells the ends of broken connections, one after the other; apart is called in between.
+func (n *Network) Tell(broken []*Link, apart func()) {
+	for i, l := range broken {
+		if i > 0 {
+			apart()
+		}
+		n.mu.Lock()
+		n.snapped(l)
+		n.mu.Unlock()
+	}
+}
+
 func (n *Network) reset(l *Link) {
+	l.snap()
+	n.snapped(l)
+}
+
+// snap breaks a connection, and snapped tells its ends.
+func (l *Link) snap() {
 	l.broken = true
 	l.queue, l.raw = [2][]*Message{}, [2][]chunk{}
 	if !l.accepted {
 		l.ends[ToServer].closed = true // the server never had it
 	}
+}
+
+func (n *Network) snapped(l *Link) {
 	if !l.isUp {
 		l.isUp = true
 		close(l.up)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -48,6 +49,15 @@ type callHook struct {
 	w      *World
 	client string
 	server *server
+	under  atomic.Int64 // commands and pipelines that are in process
+}
+
+// enter counts a command or pipeline that has begun, until done is called.
+func (h *callHook) enter() (done func()) {
+	if h.under.Add(1) > poolSize {
+		h.w.crowded.Store(true)
+	}
+	return func() { h.under.Add(-1) }
 }
 
 func (h *callHook) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -57,6 +67,7 @@ func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		words := wireWords(cmd)
 		key := commandKey(h.client, h.server, words)
 		h.turn(key)
+		defer h.enter()()
 		defer h.note(ctx, key, words)()
 		return next(ctx, cmd)
 	}
@@ -64,6 +75,7 @@ func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
+		defer h.enter()()
 		for i, cmd := range cmds {
 			words := wireWords(cmd)
 			key := commandKey(h.client, h.server, words)

@@ -99,13 +99,13 @@ func TestAConnectionThatBlocksSubscribesOrEnds(t *testing.T) {
 
 		a = r.dial("a")
 		r.says(a, "*3\r\n$10\r\npsubscribe\r\n$1\r\n*\r\n:1\r\n", "PSUBSCRIBE", "*")
-		r.net.ResetAll("a")
+		r.net.Tell(r.net.Break("a"), r.rest)
 		r.rest()
 		r.says(b, ":0\r\n", "PUBLISH", "c", "news")
 
 		a = r.dial("a")
 		r.says(a, "", "BLPOP", "queue", "0")
-		r.net.ResetAll("a")
+		r.net.Tell(r.net.Break("a"), r.rest)
 		r.rest()
 		r.says(b, ":1\r\n", "RPUSH", "queue", "y")
 		r.says(b, ":1\r\n", "LLEN", "queue") // nobody who is gone took it

@@ -85,6 +85,15 @@ func (w *World) settle() {
 	}
 }
 
+// apart passes as little time as there is between things that would else happen at one instant: see next.
+func (w *World) apart() {
+	if !w.ground.Live {
+		w.settle()
+		time.Sleep(1)
+		w.woke = w.Now()
+	}
+}
+
 // watchLateness measures, while the run goes on, how much longer than asked for a goroutine of this
 // process sleeps at the worst, until stop is closed.
 func (w *World) watchLateness(stop <-chan struct{}) {

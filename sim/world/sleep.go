@@ -82,7 +82,7 @@ func (w *World) nextSleeper() (first *sleeper, at time.Duration) {
 }
 
 func (w *World) rouse(s *sleeper) {
-	w.roused = w.Now()
+	w.woke = w.Now()
 	w.mu.Lock()
 	w.sleepers = slices.DeleteFunc(w.sleepers, func(o *sleeper) bool { return o == s })
 	w.mu.Unlock()

@@ -96,7 +96,9 @@ func (w *World) Heal(client, server string, requests, replies bool) int {
 func (w *World) CloseConnections(client string) int {
 	n := 0
 	for _, s := range w.servers {
-		n += s.net.ResetAll(client)
+		broken := s.net.Break(client)
+		s.net.Tell(broken, w.apart)
+		n += len(broken)
 	}
 	return n
 }

@@ -23,7 +23,7 @@ func (w *World) forgetScripts(s *server) {
 // StopServer implements [fault.Target].
 func (w *World) StopServer(server string, data bool) int {
 	s := w.server(server)
-	broken := s.net.ResetAll("")
+	broken := s.net.Break("")
 	s.net.Refuse(true)
 	w.rec.Event(history.Event{At: w.Now(), Kind: history.Restart})
 	w.forgetScripts(s)
@@ -33,7 +33,8 @@ func (w *World) StopServer(server string, data bool) int {
 		w.lost(s, before, "by a restart")
 	}
 	w.check(s.stop())
-	return broken
+	s.net.Tell(broken, w.apart)
+	return len(broken)
 }
 
 // StartServer implements [fault.Target].
@@ -158,12 +159,13 @@ func (w *World) ForceUnlock(lock string) { w.Operator(lock) }
 func (w *World) Failover(server string, replica int) int {
 	s := w.server(server)
 	w.rec.Event(history.Event{At: w.Now(), Kind: history.Failover})
-	s.net.ResetAll("")
+	broken := s.net.Break("")
 	before := w.snapshotStates(s)
 	w.check(s.promote(replica))
 	w.logged(s, before, history.Served{Text: "(replica " + strconv.Itoa(replica) + " becomes the master)"})
 	n := w.lost(s, before, "by failover")
 	w.forgetScripts(s)
+	s.net.Tell(broken, w.apart)
 	return n
 }
 

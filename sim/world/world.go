@@ -44,7 +44,8 @@ type World struct {
 	watching   []*watch                    // those that wait for their trigger or strike messages
 	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
-	roused     time.Duration // when the last sleeper was woken
+	crowded    atomic.Bool   // commands of a client may have waited for a connection
+	woke       time.Duration // when a client was woken last, by time or by a message
 	// Operator has somebody force a lock free, by the lock's own means.
 	Operator func(lock string)
 
@@ -143,6 +144,13 @@ func (w *World) Notify() {
 	}
 }
 
+// poolSize is how many connections a Redis client has at most; go-redis's default depends on the number of
+// processors.
+const poolSize = 10
+
+// Crowded reports whether commands of a client may have waited for one another's connections.
+func (w *World) Crowded() bool { return w.crowded.Load() }
+
 // Redis returns a Redis client of a client process for a server, with go-redis's defaults except for what
 // would let anything but the seed decide, or would talk of the machine.
 func (w *World) Redis(client, server string, retry bool) *redis.Client {
@@ -154,7 +162,7 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 	o := &redis.Options{
 		Addr:     "127.0.0.1:6379", // a host name would be looked up, outside the bubble
 		Dialer:   func(ctx context.Context, _, _ string) (net.Conn, error) { return s.net.Dial(ctx, client) },
-		PoolSize: 10, // the default depends on the number of processors
+		PoolSize: poolSize,
 		// Its default of 32 KB each is much for what some connections carry. A command that is longer
 		// is written in parts, which arrive one after the other.
 		ReadBufferSize: 1 << 10, WriteBufferSize: 4 << 10,
@@ -249,12 +257,18 @@ func (w *World) await(d time.Duration) {
 // next returns what is due first; of a tie, keys expire first, then faults, programs, messages.
 func (w *World) next() event {
 	first := w.timed()
-	if s, at := w.nextSleeper(); s != nil && first.later(max(at, w.roused+1)) {
-		first = event{max(at, w.roused+1), func() { w.rouse(s) }}
+	// Clients wake one after the other. What two of them do by equal timers, or two goroutines of one, would
+	// otherwise come at one instant, and its order be the scheduler's.
+	if s, at := w.nextSleeper(); s != nil && first.later(max(at, w.woke+1)) {
+		first = event{max(at, w.woke+1), func() { w.rouse(s) }}
 	}
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil {
-			if at := max(m.Due.Sub(w.start), w.clear(s, m)); first.later(at) {
+			at := max(m.Due.Sub(w.start), w.clear(s, m))
+			if m.Dir == network.ToClient && !w.ground.Live {
+				at = max(at, w.woke+1)
+			}
+			if first.later(at) {
 				first = event{at, func() { w.deliver(s, m) }}
 			}
 		}
@@ -285,6 +299,9 @@ func (w *World) deliver(s *server, m *network.Message) {
 	s.tick()
 	if m.Kind == network.Data && m.Dir == network.ToServer {
 		w.arriving(m)
+	}
+	if m.Dir == network.ToClient {
+		w.woke = w.Now()
 	}
 	taken := s.net.Deliver(m)
 	if m.Kind == network.Data && m.Dir == network.ToClient && taken {
