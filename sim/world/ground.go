@@ -89,7 +89,7 @@ func (w *World) settle() {
 func (w *World) apart() {
 	if !w.ground.Live {
 		w.settle()
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		w.woke = w.Now()
 	}
 }
