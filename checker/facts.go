@@ -330,7 +330,7 @@ func (s *served) setting(e *history.Event) int {
 	first, _ := slices.BinarySearchFunc(s.log, e.At, func(l history.Served, at time.Duration) int { return cmpTime(l.At, at) })
 	for i := first; i < len(s.log) && s.log[i].At == e.At; i++ {
 		l := &s.log[i]
-		if l.Lock == e.Lock && l.Before != nil && l.After != nil && l.Before.Deadline != e.Deadline && l.After.Deadline == e.Deadline {
+		if l.Lock == e.Lock && l.Owner != "" && l.Before != nil && l.After != nil && l.Before.Deadline != e.Deadline && l.After.Deadline == e.Deadline {
 			return i
 		}
 	}

@@ -498,3 +498,17 @@ func TestObjectWhereTheLockSetsATimeToLiveAtTheInstantOfACall(t *testing.T) {
 		}
 	}
 }
+
+// What strikes the server at one instant comes in the order in which the history has it.
+func TestObjectWhereSeveralThingsStrikeAtOneInstant(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0)-lat, at(0)+lat, 0)
+	s.event(history.ForceTTL, at(5)).Deadline = at(20)
+	over := s.event(history.Restore, at(5)) // without an end
+	over.Owner, over.Count = history.AnotherProgram, 1
+	s.h.Served = append(s.h.Served, history.Served{At: at(5), Lock: job, Before: key("c1:1", 1, at(30)), After: key("c1:1", 1, at(20))})
+	s.op("c2:1", history.RemainingTTL, at(6)-lat, at(6)+lat, history.OK).Value = -1
+	if r := verdict(t, s).Result(Object); r.Status != Holds {
+		t.Errorf("%s, %s", r.Status, r.Summary)
+	}
+}

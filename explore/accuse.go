@@ -26,7 +26,7 @@ func (a Accusation) Cause() string {
 
 // Accuse lists what a verdict says against a lock, each cause once, in the order of the guarantees.
 // In a run without faults that is every violation whose cause is no failed assumption of every
-// lease lock, but for what [unheard], [givenBack] and [copied] say. A fault excuses more, while it
+// lease lock, but for what [unheard], [givenBack], [copied] and [doubled] say. A fault excuses more, while it
 // can be felt: see [excuses]; so do the lock's known weaknesses.
 //
 // What is undecided, and a history that the checkers refuse, are not the lock's fault; the caller
@@ -40,7 +40,7 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 		for _, x := range r.Violations {
 			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: callOf(h, x), Text: x.Text}
 			x.From = since(r, x)
-			if x.Cause.Assumption || unheard(h, a, x) || givenBack(h, a, x) || copied(h, x) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
+			if x.Cause.Assumption || unheard(h, a, x) || givenBack(h, a, x) || copied(h, x) || doubled(h, a, x, s) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
 				slices.ContainsFunc(all, func(b Accusation) bool { return a.Cause() == b.Cause() }) {
 				continue
 			}
@@ -102,6 +102,19 @@ func copied(h *history.History, x checker.Violation) bool {
 	op := opOf(h, x)
 	return op != nil && op.Outcome == history.Failed && slices.ContainsFunc(h.Faults, func(f history.Fault) bool {
 		return f.Kind == "duplicate-message" && !f.Missed && (f.Client == "" || f.Client == op.Client) && f.From <= op.Return && max(f.From, f.To) >= op.Call
+	})
+}
+
+// doubled reports whether a lock that is known to count an acquire twice that is sent again has done so
+// before: the hold then lasts for as long as its client lives, and so does what comes of it.
+func doubled(h *history.History, a Accusation, x checker.Violation, s subjects.Subject) bool {
+	known := func(w subjects.Weakness) bool { return w.Rule == checker.AtMostOnce && w.Call.Acquires() }
+	if a.Guarantee == checker.Object || a.Guarantee == checker.Fencing || !slices.ContainsFunc(s.Weaknesses, known) {
+		return false
+	}
+	return slices.ContainsFunc(h.Ops, func(op history.Op) bool {
+		return op.Kind.Acquires() && op.Repeats > 0 && op.Lock == x.Lock && op.Call <= x.From &&
+			(a.Guarantee == checker.Liveness || slices.Contains(x.Owners, op.Owner))
 	})
 }
 

@@ -292,6 +292,26 @@ func TestAccuseOfWhatBeganWithAFault(t *testing.T) {
 	}
 }
 
+// A hold that was counted twice, of a lock that is known for it, lasts, and so does what comes of it.
+func TestAccuseOfWhatWasCountedTwice(t *testing.T) {
+	h := &history.History{Ops: []history.Op{{ID: 1, Kind: history.TryLock, Owner: "c1:1", Lock: "a", Repeats: 1}}}
+	for _, c := range []struct {
+		lock    string
+		x       checker.Violation
+		accused int
+	}{
+		{"rlock-latch", checker.Violation{Lock: "a", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 0},
+		{"rlock-latch", checker.Violation{Lock: "b", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
+		{"rlock-latch", checker.Violation{Lock: "a", Owners: []string{"c2:1", "c3:1"}, From: time.Hour}, 1},
+		{"rlock-hardened", checker.Violation{Lock: "a", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
+	} {
+		v := &checker.Verdict{Results: []checker.Result{{Guarantee: checker.Exclusion, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
+		if got := explore.Accuse(h, v, find(t, c.lock)); len(got) != c.accused {
+			t.Errorf("%s, %+v: accused %v", c.lock, c.x, got)
+		}
+	}
+}
+
 // FuzzSoundLocks hunts with Go's own fuzzer: go test ./explore -fuzz SoundLocks.
 func FuzzSoundLocks(f *testing.F) {
 	f.Add([]byte("order:42"))
