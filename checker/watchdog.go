@@ -175,6 +175,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	holds, acquiring, watchdog := 0, false, false // watchdog: some hold has no explicit lease
 	var ended *step                               // what ended the last hold
 	var refused *history.Op                       // the renewal that was refused
+	var granted time.Duration                     // when its owner learned of the last grant
 	for i := range steps {
 		s := &steps[i]
 		op := s.op
@@ -188,7 +189,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			if op.Outcome == history.Acquired {
 				watchdog = op.Watchdog || watchdog && holds > 0
 				holds++
-				refused = nil
+				refused, granted = nil, op.Return
 			} else if holds == 0 {
 				ended = s
 			}
@@ -199,7 +200,9 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		case op.Kind == history.ForceUnlock && s.end:
 			holds, ended = 0, s
 		case op.Kind == history.Renew && s.end && op.Outcome == history.NotHeld:
-			refused = op
+			if op.Call >= granted { // or it was sent for a hold that was given back, and the lock taken again
+				refused = op
+			}
 		case op.Kind == history.Renew && !s.end:
 			dead, died := f.died[op.Client]
 			switch {

@@ -144,6 +144,15 @@ func TestWatchdog(t *testing.T) {
 			op.Outcome = history.Unknown
 			s.renew("c1:1", at(10), history.Renewed)
 		}, []string{NoRenewalAfter}},
+		{"renewal after one for an earlier hold was refused", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c1:1", history.Unlock, at(9.99), at(10.002), history.Released)
+			late := s.renew("c1:1", at(9.995), history.NotHeld)
+			late.Return, late.Executed = at(10.1), at(10.002)
+			s.take("c1:1", at(10.003), at(10.005), 0)
+			s.renew("c1:1", at(20), history.Renewed)
+			s.unlock("c1:1", at(25), history.Released)
+		}, nil},
 		{"renewal after a refusal was known", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.event(history.Delete, at(5))

@@ -2,7 +2,7 @@
 // network to miniredis, all in one bubble of virtual time. After each event the world waits until
 // every goroutine is blocked, collects what they wrote, and then lets exactly one thing happen:
 // the arrival of a message, the end of a program's sleep, the beginning or end of a fault, or the
-// expiry of a key, whichever is due first. Clients are woken at instants of their own, if only a
+// expiry of a key, whichever is due first. Messages and clients have instants of their own, if only a
 // nanosecond apart: equal timers of two of their goroutines would else end at once, in an order that is
 // the scheduler's. So the plan and the seed alone decide what happens.
 //

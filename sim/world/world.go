@@ -45,7 +45,7 @@ type World struct {
 	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
 	crowded    atomic.Bool   // commands of a client may have waited for a connection
-	woke       time.Duration // when a client was woken last, by time or by a message
+	woke       time.Duration // when a program was woken, or a message arrived, last
 	// Operator has somebody force a lock free, by the lock's own means.
 	Operator func(lock string)
 
@@ -257,15 +257,15 @@ func (w *World) await(d time.Duration) {
 // next returns what is due first; of a tie, keys expire first, then faults, programs, messages.
 func (w *World) next() event {
 	first := w.timed()
-	// Clients wake one after the other. What two of them do by equal timers, or two goroutines of one, would
-	// otherwise come at one instant, and its order be the scheduler's.
+	// Messages arrive and clients wake one after the other. What two of them do by equal timers, or two
+	// goroutines of one, would otherwise come at one instant, and its order be the scheduler's.
 	if s, at := w.nextSleeper(); s != nil && first.later(max(at, w.woke+1)) {
 		first = event{max(at, w.woke+1), func() { w.rouse(s) }}
 	}
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil {
 			at := max(m.Due.Sub(w.start), w.clear(s, m))
-			if m.Dir == network.ToClient && !w.ground.Live {
+			if !w.ground.Live {
 				at = max(at, w.woke+1)
 			}
 			if first.later(at) {
@@ -300,9 +300,7 @@ func (w *World) deliver(s *server, m *network.Message) {
 	if m.Kind == network.Data && m.Dir == network.ToServer {
 		w.arriving(m)
 	}
-	if m.Dir == network.ToClient {
-		w.woke = w.Now()
-	}
+	w.woke = w.Now()
 	taken := s.net.Deliver(m)
 	if m.Kind == network.Data && m.Dir == network.ToClient && taken {
 		w.log.taken = m
