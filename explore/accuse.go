@@ -51,9 +51,12 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 }
 
 // since is when what a violation tells of began: a hold that is lost unnoticed may overlap with one
-// after the other.
+// after the other, for one cause.
 func since(r checker.Result, x checker.Violation) time.Duration {
 	from := x.From
+	if r.Guarantee != checker.Exclusion && r.Guarantee != checker.Effect {
+		return from
+	}
 	for _, y := range r.Violations {
 		if x.Cause.Text != "" && y.Rule == x.Rule && y.Cause.Text == x.Cause.Text {
 			from = min(from, y.From)
@@ -217,12 +220,12 @@ func inTime(h *history.History, w subjects.Weakness, x checker.Violation) bool {
 	return op != nil && !op.Pending() && op.Return-op.Executed > w.After && (!w.Returned || x.From >= answered(h, op))
 }
 
-// answered is when a lock's client had the answer to an operation, which it may have some work with before
-// it returns.
+// answered is when a lock's client had an answer to an operation: that of its first execution, with which it
+// may have some work before it returns, or that of a copy, with which it returned.
 func answered(h *history.History, op *history.Op) time.Duration {
 	for _, s := range h.Served {
 		if s.Op == op.ID && s.Lock == op.Lock && s.At == op.Executed && s.Got > 0 {
-			return s.Got
+			return min(s.Got, op.Return)
 		}
 	}
 	return op.Return

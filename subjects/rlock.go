@@ -42,8 +42,10 @@ func remembers(g lockimpl.Generation) time.Duration {
 
 // weaknesses are those of docs/lock.md, which package checker sees.
 func weaknesses(g lockimpl.Generation) []Weakness {
+	const jumped = "docs/lock.md: what a server forgets when its clock jumps"
+	jumps := []string{"clock-jump"}
 	if g == lockimpl.Hardened {
-		return []Weakness{{Guarantee: "object", Rule: once, Class: "double execution", Faults: []string{"clock-jump"}, Source: "docs/lock.md: what a server forgets when its clock jumps"}}
+		return []Weakness{{Guarantee: "object", Rule: once, Class: "double execution", Faults: jumps, Source: jumped}}
 	}
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	all := []Weakness{
@@ -62,6 +64,8 @@ func weaknesses(g lockimpl.Generation) []Weakness {
 	if g == lockimpl.Latch {
 		return append(all,
 			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: delays, Returned: true, Source: "scenario delayed-duplicate-unlock"},
+			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: jumps, Source: jumped},
+			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: jumps, Source: jumped},
 			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: copies, After: latchLife, Source: "docs/lock.md: a latch lives for 20 s"},
 			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, After: latchLife, Source: "docs/lock.md: a latch lives for 20 s"})
 	}
