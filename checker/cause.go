@@ -73,11 +73,16 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 	}
 	c := Cause{Class: LeaseExpired, Assumption: !t.watchdog, Text: fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
 		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(t.grant.Return))}
-	if late := f.strikes(t.client, l.name, call, at, hinders); len(late) > 0 {
+	return f.hindered(c, t, call, at), true
+}
+
+// hindered adds to a cause what kept a holder from calling in [from, to], if something did.
+func (f *facts) hindered(c Cause, t *tenure, from, to time.Duration) Cause {
+	if late := f.strikes(t.client, t.grant.Lock, from, to, hinders); len(late) > 0 {
 		c.Class, c.Assumption, c.Faults = f.hindrance(late), true, late
 		c.Text += ", because " + f.describeAll(late)
 	}
-	return c, true
+	return c
 }
 
 // serverLost says that the server lost a lock's key in [from, to], and in what; nil: it did not.
@@ -210,11 +215,7 @@ func (f *facts) onlyHold(l *lockFacts, t *tenure) (Cause, bool) {
 		}
 		c := Cause{Class: LeaseExpired, Assumption: !before.Watchdog, Text: fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and may have ended before %s was let in again at some time until %s",
 			t.owner, l.name, short(before.Lease), Stamp(before.Call), t.owner, Stamp(again.at))}
-		if late := f.strikes(t.client, l.name, before.Call, again.at, hinders); len(late) > 0 {
-			c.Class, c.Assumption, c.Faults = f.hindrance(late), true, late
-			c.Text += ", because " + f.describeAll(late)
-		}
-		return c, true
+		return f.hindered(c, t, before.Call, again.at), true
 	}
 	return Cause{}, false
 }

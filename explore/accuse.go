@@ -217,7 +217,7 @@ func inTime(h *history.History, w subjects.Weakness, x checker.Violation) bool {
 		return true
 	}
 	op := opOf(h, x)
-	return op != nil && !op.Pending() && op.Return-op.Executed > w.After && (!w.Returned || x.From >= answered(h, op))
+	return op != nil && !op.Pending() && (w.After == 0 || op.Return-op.Executed > w.After) && (!w.Returned || x.From >= answered(h, op))
 }
 
 // answered is when a lock's client had an answer to an operation: that of its first execution, with which it

@@ -262,6 +262,7 @@ func TestAccuse(t *testing.T) {
 		{"unlocked twice, the second time when the latch was being removed", latch, checker.Object, checker.Violation{Ops: []int64{5}, From: 3 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
 		{"unlocked twice before the first was answered", latch, checker.Object, checker.Violation{Ops: []int64{5}, From: 1500 * time.Millisecond, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
 		{"unlocked twice, the second time when a copy's answer had come and the first's had not", latch, checker.Object, checker.Violation{Ops: []int64{6}, From: 12 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
+		{"unlocked twice, by copies of a request that had been refused", latch, checker.Object, checker.Violation{Ops: []int64{7}, From: 13 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
 		{"unlocked twice by one call", latch, checker.Object, checker.Violation{Ops: []int64{2}, From: 10 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
 		{"refused by a copy while the latch lives", latch, checker.Object, refused(2), history.Fault{Kind: "partition"}, true},
 		{"refused by a copy after the latch", latch, checker.Object, refused(3), history.Fault{Kind: "partition"}, false},
@@ -271,7 +272,8 @@ func TestAccuse(t *testing.T) {
 			h := &history.History{Faults: []history.Fault{c.fault}, Ops: []history.Op{{ID: 1, Kind: history.Lock, Client: "c1", Owner: "c1:1"},
 				{ID: 2, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second},
 				{ID: 3, Kind: history.Unlock, Executed: time.Second, Return: 31 * time.Second}, {ID: 4, Kind: history.Lock, Client: "c1"},
-				{ID: 5, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second}, {ID: 6, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second}},
+				{ID: 5, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second}, {ID: 6, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second},
+				{ID: 7, Kind: history.Unlock, Executed: 12 * time.Second, Return: time.Second}},
 				Served: []history.Served{{Op: 5, At: time.Second, Got: 2 * time.Second}, {Op: 6, At: time.Second, Got: time.Minute}, {Op: 4, At: time.Hour - time.Second, After: &history.KeyState{Deadline: time.Hour + 29*time.Second}}}}
 			v := &checker.Verdict{Results: []checker.Result{{Guarantee: c.g, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
 			if got := explore.Accuse(h, v, c.lock); (len(got) > 0) != c.accused {
