@@ -142,6 +142,7 @@ var shown = map[string]string{
 	"broken-latch-not-read":         "lost-unlock-reply",
 	"broken-latch-not-set":          "lost-unlock-reply",
 	"broken-latch-not-set-partly":   "lost-unlock-reply-reentrant",
+	"broken-acquire-not-remembered": "lost-acquire-reply",
 	"broken-release-not-remembered": "lost-unlock-reply",
 	"broken-late-release-taken":     "delayed-duplicate-unlock",
 	"broken-reentry-shortens":       "lease-mixing",

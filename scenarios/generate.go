@@ -103,6 +103,7 @@ type mood struct {
 	edge               bool          // work and waits end about when leases do
 	deep               bool          // re-entries are frequent
 	both               bool          // two locks are held at once, for long
+	robbed             bool          // one lock, renewed for long, whose key something takes away, so that the next comes in while the first still renews
 	busy               bool          // calls give up, or are given up, soon
 }
 
@@ -117,6 +118,7 @@ func (d *drawing) lean() mood {
 	m.edge = d.scope.ShortLeases && d.oneIn(2, "edge")
 	m.deep = !d.scope.NoReentry && d.oneIn(3, "deep")
 	m.both = d.locks > 1 && d.oneIn(5, "both")
+	m.robbed = !m.both && len(d.kinds(ofKeys)) > 0 && d.oneIn(6, "robbed")
 	m.busy = d.scope.Cancels && d.oneIn(3, "busy")
 	return m
 }
@@ -154,8 +156,8 @@ func (d *drawing) about(t plan.Duration, what string) plan.Duration {
 // section is one critical section of a lock not before the one given, with what is nested in it.
 func (d *drawing) section(from, depth int) []plan.Step {
 	n := d.upTo(from, d.locks-1, "lock")
-	if d.mood.both && depth == 0 {
-		n = 0
+	if d.mood.both && depth == 0 || d.mood.robbed {
+		n = from
 	}
 	lock := fmt.Sprintf("{lock}-%d", n+1) // in one Cluster slot, so that they are renewed together
 	if depth == 0 && d.oneIn(10, "rogue") {
@@ -204,7 +206,7 @@ func (d *drawing) ask(lock string) plan.Step {
 
 func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
 	s := plan.Step{Do: plan.Work, Lock: lock, For: d.time(d.mood.work, "work")}
-	if d.mood.both {
+	if d.mood.both || d.mood.robbed {
 		s.For += plan.Duration(12 * time.Second) // beyond a renewal
 	}
 	if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
@@ -242,7 +244,7 @@ func (d *drawing) cancel(s plan.Step) plan.Step {
 // lease draws the lease of a section.
 func (d *drawing) lease() plan.Duration {
 	switch {
-	case d.upTo(0, 2, "explicit") < 2 && !(d.mood.edge && d.oneIn(2, "short")):
+	case d.mood.robbed || d.upTo(0, 2, "explicit") < 2 && !(d.mood.edge && d.oneIn(2, "short")):
 		return 0
 	case d.scope.ShortLeases:
 		return plan.Duration(time.Second) + d.time(30*time.Second, "lease")

@@ -14,8 +14,12 @@ import (
 // faults draws the faults of a plan whose programs are there.
 func (d *drawing) faults(p *plan.Plan) {
 	span := min(max(d.length(p), 2*time.Second), lastStrike)
-	for range d.upTo(0, orDefault(d.scope.Strikes, drawnFaults), "faults") {
-		f := d.fault(p, span)
+	least := 0
+	if d.mood.robbed {
+		least = 1
+	}
+	for i := range d.upTo(least, orDefault(d.scope.Strikes, drawnFaults), "faults") {
+		f := d.fault(p, span, i < least)
 		if kind, _ := fault.Find(f.Kind); kind.Needs.Replica && len(p.Servers) == 0 {
 			p.Servers = []plan.Server{{Name: "redis", Replicas: 1, Lag: d.time(2*time.Second, "lag")}}
 		}
@@ -38,9 +42,10 @@ func (d *drawing) length(p *plan.Plan) time.Duration {
 	return longest.Duration()
 }
 
-// fault draws a fault with all that its kind takes, at a time or at a step of the protocol.
-func (d *drawing) fault(p *plan.Plan, span time.Duration) plan.Fault {
-	kind := d.kind()
+// fault draws a fault with all that its kind takes, at a time or at a step of the protocol. One that
+// robs takes a lock away from a client that has just got it.
+func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault {
+	kind := d.kind(robs)
 	f := plan.Fault{Kind: kind.Name}
 	if d.takes(kind.Needs.Client) {
 		f.Client = p.Clients[d.upTo(1, len(p.Clients), "struck client")-1].Name
@@ -51,8 +56,8 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration) plan.Fault {
 	if d.takes(kind.Needs.By) {
 		f.By = d.span("by")
 	}
-	if d.scope.Steps && d.upTo(0, 2, "at a step") > 0 {
-		f.When = d.trigger(p, f, kind)
+	if d.scope.Steps && (robs || d.upTo(0, 2, "at a step") > 0) {
+		f.When = d.trigger(p, f, kind, robs)
 	}
 	switch {
 	case f.When == nil:
@@ -87,30 +92,41 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration) plan.Fault {
 }
 
 // kind draws a kind of fault: any, or, more often than they are many, one that strikes messages or
-// a lock's key.
-func (d *drawing) kind() fault.Kind {
-	var all, messages, keys []fault.Kind
+// a lock's key. Messages matter most where holds are counted.
+func (d *drawing) kind(robs bool) fault.Kind {
+	some := d.kinds(nil)
+	switch class := d.upTo(0, 4, "class"); {
+	case robs, class == 2:
+		some = orAll(d.kinds(ofKeys), some)
+	case class < 2, class == 3 && d.mood.deep:
+		some = orAll(d.kinds(ofMessages), some)
+	}
+	return some[d.upTo(0, len(some)-1, "kind")]
+}
+
+func ofMessages(n plan.FaultNeeds) bool { return n.Messages }
+func ofKeys(n plan.FaultNeeds) bool     { return !n.Messages && n.Lock != plan.Never }
+
+// kinds are the kinds of faults of the scope, all or those of a class.
+func (d *drawing) kinds(class func(plan.FaultNeeds) bool) []fault.Kind {
+	var some []fault.Kind
 	for _, name := range d.scope.Faults {
 		kind, ok := fault.Find(name)
 		if !ok {
 			panic("scenarios: the scope names a fault that does not exist")
 		}
-		all = append(all, kind)
-		switch {
-		case kind.Needs.Messages:
-			messages = append(messages, kind)
-		case kind.Needs.Lock != plan.Never:
-			keys = append(keys, kind)
+		if class == nil || class(kind.Needs) {
+			some = append(some, kind)
 		}
 	}
-	some := all
-	switch class := d.upTo(0, 4, "class"); {
-	case class < 2 && len(messages) > 0:
-		some = messages
-	case class == 2 && len(keys) > 0:
-		some = keys
+	return some
+}
+
+func orAll(some, all []fault.Kind) []fault.Kind {
+	if len(some) == 0 {
+		return all
 	}
-	return some[d.upTo(0, len(some)-1, "kind")]
+	return some
 }
 
 func (d *drawing) takes(n plan.Need) bool {
@@ -129,7 +145,7 @@ func (d *drawing) span(what string) plan.Duration {
 
 // trigger draws a step of the protocol that can occur, so that the fault strikes while a call is
 // under way, or just after it. nil: the struck client uses no lock.
-func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind) *plan.Trigger {
+func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool) *plan.Trigger {
 	type use struct{ client, lock string }
 	var uses []use // who takes which lock; every section ends with an unlock
 	for _, c := range p.Clients {
@@ -149,9 +165,12 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind) *plan.Tri
 	u := rapid.SampledFrom(uses).Draw(d.t, "whose step")
 	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, 3, "nth")}
 	steps := []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
+	if d.mood.deep {
+		steps = append(steps, plan.Release, plan.Release, plan.Release)
+	}
 	step := rapid.SampledFrom(steps).Draw(d.t, "step")
 	way := d.upTo(0, 3, "way")
-	if kind.Needs.Lock == plan.Must && d.upTo(0, 1, "of a holder") == 1 {
+	if robs || kind.Needs.Lock == plan.Must && d.upTo(0, 1, "of a holder") == 1 {
 		way = 3
 	}
 	switch {

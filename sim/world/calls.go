@@ -49,10 +49,11 @@ type callHook struct {
 	w      *World
 	client string
 	server *server
-	under  atomic.Int64 // commands and pipelines that are in process
+	under  atomic.Int64 // commands, pipelines and dials that are in process
 }
 
-// enter counts a command or pipeline that has begun, until done is called.
+// enter counts a command, pipeline or dial that has begun, until done is called. A dial may outlive the
+// command that it was for, and keeps its place among the client's connections.
 func (h *callHook) enter() (done func()) {
 	if h.under.Add(1) > poolSize {
 		h.w.crowded.Store(true)
@@ -60,7 +61,12 @@ func (h *callHook) enter() (done func()) {
 	return func() { h.under.Add(-1) }
 }
 
-func (h *callHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (h *callHook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		defer h.enter()()
+		return next(ctx, network, addr)
+	}
+}
 
 func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
