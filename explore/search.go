@@ -21,8 +21,8 @@ type Search struct {
 	Each     func(Report)  // called with each report, one at a time, also with those of State
 }
 
-// Run searches until one of its ends is reached, or ctx ends; what was begun is done. The error is
-// of the executor or of the state file.
+// Run searches until one of its ends is reached, when what was begun is done, or until ctx ends. The
+// error is of the executor or of the state file.
 func (s *Search) Run(ctx context.Context) (Total, error) {
 	r := &searching{Search: s, ctx: ctx, done: map[string]Report{}, begun: time.Now(), next: s.First}
 	if strategy, _ := FindStrategy(s.Config.Strategy); strategy.Whole {
@@ -43,7 +43,7 @@ func (s *Search) Run(ctx context.Context) (Total, error) {
 		all = append(all, r.done[id])
 	}
 	t := Sum(all)
-	if r.taken == nil || len(r.queue) > 0 {
+	if r.taken == nil || len(r.queue) > 0 || r.givenUp {
 		t.Complete = false
 	}
 	return t, r.err
@@ -65,6 +65,7 @@ type searching struct {
 	done    map[string]Report
 	order   []string // of done
 	hit     bool
+	givenUp bool // a shard that was begun is not done
 	err     error
 }
 
@@ -127,6 +128,7 @@ func (r *searching) finish(s Shard, report Report, known bool, err error) {
 		err = r.State.Append(s, report)
 	}
 	if err != nil {
+		r.givenUp = true
 		if r.err == nil && r.ctx.Err() == nil {
 			r.err = err
 		}

@@ -46,7 +46,7 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	bar := newProgress(stderr, len(jobs)*o.runs)
 	crew := hire(len(parts))
 	defer crew.dismiss()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
 	crew.run(ctx, parts, func(j job, r result) {

@@ -35,13 +35,14 @@ func (l *local) dismiss() {
 
 func (l *local) Slots() int { return len(l.all) }
 
-// do has an idle worker do a job of one result.
+// do has an idle worker do a job of one result. When ctx ends, what is under way is given up.
 func (l *local) do(ctx context.Context, j job) (result, error) {
 	select {
 	case w := <-l.idle:
 		defer func() { l.idle <- w }()
 		j.Runs, j.Out = 1, cmp.Or(j.Out, nowhere)
-		return w.do(j)[0], nil
+		r := w.do(ctx, j)[0]
+		return r, ctx.Err()
 	case <-ctx.Done():
 		return result{}, ctx.Err()
 	}

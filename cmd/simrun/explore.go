@@ -83,7 +83,7 @@ func exploreCommand(args []string, stdout, stderr io.Writer) int {
 	if err := writable(h.out); err != nil {
 		return fail(stderr, checker.ExitUsage, "-out %s: %v", h.out, err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	locks := []string{h.subject}
 	if h.subject == everything {
@@ -191,7 +191,8 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	if total == 0 {
 		total = -1 // nobody knows
 	}
-	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
+	strategy, _ := explore.FindStrategy(h.strategy)
+	if strategy.Whole {
 		s.Runs, total = 0, -1
 	}
 	bar := newProgress(stderr, total)
@@ -224,6 +225,12 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	}
 	if t.Undecided > 0 {
 		code = checker.Worst(code, checker.ExitUndecided)
+	}
+	switch {
+	case ctx.Err() != nil:
+		code = checker.Worst(code, fail(stderr, checker.ExitUndecided, "explore: interrupted after %d runs", t.Runs))
+	case strategy.Whole && !t.Complete && code == checker.ExitExpected:
+		code = fail(stderr, checker.ExitUndecided, "explore: not all orders were seen")
 	}
 	h.coverage(stdout, t)
 	if dir != "" {

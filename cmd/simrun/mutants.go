@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"slices"
 	"sync"
@@ -56,7 +55,7 @@ func mutants(args []string, stdout, stderr io.Writer) int {
 		}
 		locks = []broken.Lock{l}
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	return huntAll(ctx, locks, runs, seeds, strategy, stdout, stderr)
 }

@@ -47,7 +47,7 @@ func (c crew) run(ctx context.Context, jobs []job, each func(j job, r result)) {
 	for n := range c.workers {
 		crew.Go(func() {
 			for i := range next {
-				answers[i] <- c.workers[n].do(jobs[i])
+				answers[i] <- c.workers[n].do(context.Background(), jobs[i])
 			}
 		})
 	}
@@ -113,13 +113,14 @@ func workerEnvironment() []string {
 	return env
 }
 
-// do has the worker do a job, and returns a result for each of its runs.
-func (w *worker) do(j job) []result {
+// do has the worker do a job, and returns a result for each of its runs. The end of ctx is the end of the
+// worker's process.
+func (w *worker) do(ctx context.Context, j job) []result {
 	var results []result
 	for len(results) < j.Runs {
 		rest := j
 		rest.Seed, rest.Runs = j.Seed+uint64(len(results)), j.Runs-len(results)
-		if err := w.ask(rest, &results); err != nil {
+		if err := w.ask(ctx, rest, &results); err != nil {
 			at := result{Seed: j.Seed + uint64(len(results))}.failed(j, err)
 			at.Stack = w.stderr.String()
 			results = append(results, at)
@@ -130,13 +131,15 @@ func (w *worker) do(j job) []result {
 }
 
 // ask sends the job and reads results until there is one for each run, or the worker dies.
-func (w *worker) ask(j job, results *[]result) error {
+func (w *worker) ask(ctx context.Context, j job, results *[]result) error {
 	if w.process == nil {
 		if err := w.start(); err != nil {
 			w.process = nil
 			return fmt.Errorf("cannot start a worker process: %w", err)
 		}
 	}
+	process := w.process.Process
+	defer context.AfterFunc(ctx, func() { _ = process.Kill() })()
 	if err := json.NewEncoder(w.in).Encode(j); err != nil {
 		return w.died(err)
 	}

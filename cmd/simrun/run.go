@@ -150,7 +150,7 @@ func single(o order, j job, stdout, stderr io.Writer) int {
 		if o.verbose && !o.json {
 			coverage := fault.Coverage{}
 			coverage.Merge(r.Covered)
-			covered(stdout, coverage, true)
+			struck(coverage, stdout, true)
 		}
 		for _, m := range r.Summary.Verdict.Missed {
 			fail(stderr, code, "%s", m)

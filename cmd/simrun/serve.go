@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -55,7 +54,7 @@ func serve(args []string, stdout, stderr io.Writer) int {
 	if !local {
 		fail(stderr, 0, "warning: %s is no loopback address: whoever can reach it can read every run", l.Addr())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()

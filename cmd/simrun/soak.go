@@ -9,12 +9,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -157,7 +155,7 @@ func soakCommand(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "soak: -out %s: %v", o.out, err)
 	}
 	// The first Ctrl-C ends the run early, the second this program.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	o.Name = "holdfast:" + strings.ToLower(rand.Text()[:10])

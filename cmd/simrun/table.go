@@ -63,12 +63,7 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 	if len(c) == 0 {
 		return
 	}
-	times := 0
-	for _, n := range c.Counts() {
-		if times += n.Times; verbose {
-			fmt.Fprintf(w, "  %-18s %-32s %-12s %d\n", n.Kind, n.On, n.Outcome, n.Times)
-		}
-	}
+	times := struck(c, w, verbose)
 	can, never := fault.Reachable(), c.Missing()
 	fmt.Fprintf(w, "faults struck %d %s, in %d ways (kind, step, outcome); of the %d that the catalogue has to reach, %d were not reached\n",
 		times, plural("time", times), len(c), len(can), len(never))
@@ -78,4 +73,14 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 	for _, n := range never {
 		fmt.Fprintf(w, "  never: %s on %s, outcome %s\n", n.Kind, n.On, n.Outcome)
 	}
+}
+
+// struck counts how often faults struck, and prints how.
+func struck(c fault.Coverage, w io.Writer, verbose bool) (times int) {
+	for _, n := range c.Counts() {
+		if times += n.Times; verbose {
+			fmt.Fprintf(w, "  %-18s %-32s %-12s %d\n", n.Kind, n.On, n.Outcome, n.Times)
+		}
+	}
+	return times
 }

@@ -96,3 +96,34 @@ func TestProgressOnATerminalAndCtrlC(t *testing.T) {
 		}
 	}
 }
+
+// What ends a job of a CI sends no Ctrl-C. A search is resumed where it ended.
+func TestAnExplorationThatIsToldToEndSaysWhatItDid(t *testing.T) {
+	a := onTerminal(t, nil, "explore", "-runs", "1000000")
+	if !a.shows("/1000000") {
+		t.Fatalf("no progress in %q", a.out.String())
+	}
+	if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	out, code := a.ends()
+	for _, want := range []string{"interrupted after ", "nothing that the lock claims was broken", "state.jsonl"} {
+		if !strings.Contains(out, want) || strings.Contains(out, "died") || code != checker.ExitUndecided {
+			t.Errorf("exit code %d, %q in %q", code, want, out)
+		}
+	}
+}
+
+// A single shard of an exhaustive search may take minutes: nobody waits for it.
+func TestAnExhaustiveSearchThatIsToldToEndEndsAtOnce(t *testing.T) {
+	a := onTerminal(t, nil, "explore", "-strategy", "exhaustive", "-subject", "rlock-hardened", "-out", "none")
+	if !a.shows("runs/") {
+		t.Fatalf("no progress in %q", a.out.String())
+	}
+	if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := a.ends(); !strings.Contains(out, "not all there are") || code != checker.ExitUndecided {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -82,10 +83,13 @@ type result struct {
 	Report *explore.Report `json:"report,omitempty"` // of a shard
 }
 
-// work is the worker's main loop. What becomes of a job at Ctrl-C, of which every process at the terminal
-// hears, is for the process that gave it to say; when that is gone, see read.
+// ends are the signals that end a command early: Ctrl-C, and what time limits and shutdowns send.
+var ends = []os.Signal{os.Interrupt, syscall.SIGTERM}
+
+// work is the worker's main loop. What becomes of a job when a command is to end, of which every process
+// of its group may hear, is for the process that gave it to say; when that is gone, see read.
 func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	signal.Notify(make(chan os.Signal, 1), ends...)
 	jobs := make(chan job)
 	go read(in, jobs)
 	results := json.NewEncoder(out)

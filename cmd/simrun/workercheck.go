@@ -7,11 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -41,7 +39,7 @@ func workerCheck(args []string, stdout, stderr io.Writer) int {
 	if _, err := exec.LookPath(words[0]); err != nil {
 		return fail(stderr, checker.ExitUsage, "worker-check: %v", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	server, err := checkServer(ctx)
 	if err != nil {

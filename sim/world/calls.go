@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/network"
 )
 
 // Which call of a program does a command belong to? A program's calls carry their id in the
@@ -34,6 +35,7 @@ func WithCall(ctx context.Context, id int64) context.Context {
 
 type calls struct {
 	inFlight map[string][]int64       // by client, server and words
+	came     map[int64]time.Duration  // calls whose command is in flight: when that began
 	begun    map[string]time.Duration // commands of no call that are in process, by the same: when they began
 	owners   map[string]string        // owner -> client
 	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
@@ -118,10 +120,12 @@ func (h *callHook) note(ctx context.Context, key string, words []string) (done f
 		c.scripts[digest] = step
 	}
 	c.inFlight[key] = append(c.inFlight[key], id)
+	c.came[id] = h.w.Now()
 	h.w.mu.Unlock()
 	return func() {
 		h.w.mu.Lock()
 		defer h.w.mu.Unlock()
+		delete(c.came, id)
 		ids := c.inFlight[key]
 		for i, other := range ids {
 			if other == id {
@@ -136,34 +140,52 @@ func (h *callHook) note(ctx context.Context, key string, words []string) (done f
 }
 
 // callOf returns the call that a command just written belongs to, or 0.
-func (w *World) callOf(client string, s *server, args []string) int64 {
+func (w *World) callOf(l *network.Link, s *server, args []string) int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.outside.processes[client]) > 0 {
-		return w.guess(client, s, args)
+	if len(w.outside.processes[l.Client]) > 0 {
+		return w.guess(l.Client, s, args)
 	}
-	key := commandKey(client, s, args)
+	key := commandKey(l.Client, s, args)
 	ids := w.calls.inFlight[key]
 	switch {
-	case len(ids) == 0 && w.outside.dialing[client]:
-		return w.guess(client, s, args)
+	case len(ids) == 0 && w.outside.dialing[l.Client]:
+		return w.guess(l.Client, s, args)
 	case len(ids) == 0:
 		return 0
 	}
-	// Of two calls that say the same at once, such as two queries, each writes it. Whose copy it is
-	// that go-redis sends again is a guess: they take turns.
-	turn := slices.IndexFunc(ids, func(id int64) bool { return !w.log.sent[id] })
-	if turn < 0 {
-		turn = 0
-		for _, id := range ids {
-			if len(ids) > 1 && stepOf(w.rec.Op(id).Kind) == history.StepQuery {
-				w.log.shared[id] = true
-			}
-		}
+	id := ids[0]
+	if len(ids) > 1 {
+		id = w.writerOf(l, ids)
 	}
-	id := ids[turn]
+	turn := slices.Index(ids, id)
 	w.calls.inFlight[key] = append(slices.Delete(slices.Clone(ids), turn, turn+1), id)
 	return id
+}
+
+// writerOf tells which of several calls that say the same at once, such as two queries, has just written
+// it. Each does, but who has to connect first is the later one. Whose copy it is that go-redis sends
+// again is a guess: they take turns.
+func (w *World) writerOf(l *network.Link, ids []int64) int64 {
+	unsent := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return w.log.sent[id] })
+	now := w.Now()
+	for _, id := range unsent {
+		if w.log.opened[l] == id || w.log.opened[l] == 0 && w.calls.came[id] == now {
+			return id
+		}
+	}
+	switch len(unsent) {
+	case 0:
+		unsent = ids
+	case 1:
+		return unsent[0]
+	}
+	for _, id := range unsent {
+		if stepOf(w.rec.Op(id).Kind) == history.StepQuery {
+			w.log.shared[id] = true
+		}
+	}
+	return unsent[0]
 }
 
 // beganAt is when a command of no call that was just written began: before it is written go-redis

@@ -140,3 +140,23 @@ func TestOfEqualQuestionsAskedAgainNobodyKnowsWhichWasAnswered(t *testing.T) {
 		}
 	}
 }
+
+// Who has to connect first writes later than who asked the same after it.
+func TestOfEqualQuestionsEachIsAnsweredInItsCall(t *testing.T) {
+	ask := plan.Step{Do: plan.IsLocked, Lock: order}
+	other := plan.Step{Do: plan.RemainingTTL, Lock: order}
+	one := client("c1", 0, lock(), sleep(second), other, ask)
+	one.Threads = append(one.Threads, plan.Thread{ID: 2, Start: at(1900 * time.Millisecond), Steps: []plan.Step{ask}})
+	p := newPlan(nil, one)
+	p.Timings.LatencyMin, p.Timings.LatencyMax = at(second/10), at(second/10)
+	h := run(t, p, "rlock-latch")
+	early, late := calls(h, "c1:2", history.IsLocked)[0], calls(h, "c1:1", history.IsLocked)[0]
+	if early.Call >= late.Call || early.Executed <= late.Executed {
+		t.Errorf("who came first was not the later one to ask: %+v\n%+v", early, late)
+	}
+	for _, op := range []history.Op{early, late} {
+		if op.Evidence != history.Executed || op.Executed < op.Call || op.Executed > op.Return {
+			t.Errorf("%+v", op)
+		}
+	}
+}
