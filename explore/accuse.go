@@ -116,9 +116,13 @@ func doubled(h *history.History, a Accusation, x checker.Violation, s subjects.S
 		return false
 	}
 	return slices.ContainsFunc(h.Ops, func(op history.Op) bool {
-		return op.Kind.Acquires() && op.Repeats > 0 && op.Lock == x.Lock && op.Call <= x.From &&
-			(a.Guarantee == checker.Liveness || slices.Contains(x.Owners, op.Owner))
+		return tookTwice(op, x) && (a.Guarantee == checker.Liveness || slices.Contains(x.Owners, op.Owner))
 	})
+}
+
+// tookTwice reports whether a call took a violation's lock more than once.
+func tookTwice(op history.Op, x checker.Violation) bool {
+	return op.Kind.Acquires() && op.Repeats > 0 && op.Lock == x.Lock && op.Call <= x.From
 }
 
 // opOf is the operation that shows a violation, or nil.
@@ -203,10 +207,11 @@ func Known(call history.Op, faults []history.Fault, s subjects.Subject) string {
 }
 
 // shownBy reports whether a fault struck that a weakness needs: at the time of the call, or, where
-// any fault will do, in some call before.
+// any fault will do, in some call before, such as one whose copy took the lock, however late.
 func shownBy(h *history.History, w subjects.Weakness, x checker.Violation) bool {
 	if len(w.Faults) == 0 {
-		return slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return feltIn(h, f, x) })
+		return slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return feltIn(h, f, x) }) ||
+			slices.ContainsFunc(h.Ops, func(op history.Op) bool { return tookTwice(op, x) })
 	}
 	return slices.ContainsFunc(x.Cause.Faults, func(i int) bool { return slices.Contains(w.Faults, h.Faults[i].Kind) })
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	simfault "github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -118,6 +119,10 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *faul
 			return false
 		}
 		tried++
+		p, why := scenarios.Fit(p, s.subject.Can) // as it will be run when it is kept
+		if why != "" {
+			return false
+		}
 		h, verdict, err := s.judged(b, t, p)
 		if err != nil {
 			return false
@@ -125,6 +130,9 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *faul
 		got := s.broke(t, h, verdict, g)
 		return got != nil && *got == *v
 	})
+	if smallest != t.plan {
+		smallest, _ = scenarios.Fit(smallest, s.subject.Can)
+	}
 	smallest.Name, smallest.Story = t.name+"-shrunk", ""
 	return smallest, tried
 }

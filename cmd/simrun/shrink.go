@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
@@ -167,7 +168,8 @@ func camel(name string) string {
 	return b.String()
 }
 
-// shrinkOne is the worker's part: it runs the plan, and then every plan that is tried.
+// shrinkOne is the worker's part: it runs the plan, and then every plan that is tried, as they are run
+// elsewhere: without the re-entries that a lock does not know, say.
 func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 	r.Seed = j.Seed
 	subject, _ := findSubject(j.Subject)
@@ -175,7 +177,11 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		if err := p.Check(fault.Needs()); err != nil {
 			return explore.Run{}, err
 		}
-		return explore.One(b, p, subject, j.Seed)
+		fitted, why := scenarios.Fit(p, subject.Can)
+		if why != "" {
+			return explore.Run{}, fmt.Errorf("not run: %s", why)
+		}
+		return explore.One(b, fitted, subject, j.Seed)
 	}
 	first, err := run(j.Plan)
 	if err != nil {
@@ -210,6 +216,7 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		one, err := run(p)
 		return err == nil && one.Verdict.Error == "" && still(one)
 	})
+	r.Plan, _ = scenarios.Fit(r.Plan, subject.Can)
 	r.Plan.Name, r.Plan.Story = shrunkName(r.Plan.Name), ""
 	if j.Smallest == "" {
 		return r

@@ -17,7 +17,8 @@ func (w *World) testify(call int64, before, after history.KeyState, now time.Dur
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	switch {
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
-		return !effect && total(after) == total(before) // it has given up, and the lock deals with what comes
+		// It has given up, and the lock deals with what comes.
+		return !effect && total(after) == total(before) && after.Deadline == before.Deadline
 	case known.Kind.Acquires() && total(after) < total(before):
 		// A caller that was told takes nothing anew: what comes after that is a copy.
 		w.log.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
