@@ -49,6 +49,7 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func()
 	if t.why != "" {
 		return asked{skip: t.why}
 	}
+	s.accept(b, g)
 	s.run(b, t)
 	if t.err != nil {
 		return asked{failure: fmt.Errorf("%s: the run failed: %w\nagain: %s", t.name, t.err, again)}
@@ -61,6 +62,8 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func()
 		return asked{skip: r.Summary}
 	case broken != nil && known:
 		return asked{skip: "known: " + reason}
+	case broken != nil && broken.known != "":
+		return asked{skip: "known: " + broken.known}
 	case broken != nil:
 		return asked{failure: s.tell(b, t, g, broken, out(), again)}
 	case r.Status == checker.Undecided:

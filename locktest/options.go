@@ -68,6 +68,7 @@ func Key(of func(lock string) string) Option { return func(o *options) { o.key =
 
 // Known says that a guarantee is known to break in a scenario or plan, and why that is accepted. The
 // subtest is skipped with the reason; should it not break any more, it fails, so that the list stays true.
+// A plan drawn with faults in which the same kind of call breaks the same rule is skipped with that reason, too.
 func Known(scenario, guarantee, reason string) Option {
 	return func(o *options) { o.known[scenario+"/"+guarantee] = reason }
 }

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,6 +32,8 @@ type suite struct {
 	cases   []*trial
 	dials   bool                       // the lock uses another client library than go-redis
 	told    map[checker.Guarantee]bool // whose smallest plan has been looked for
+	// accepted are the mistakes that are known to show in scenarios, with the reasons; see accept.
+	accepted map[checker.Guarantee]map[mistake]string
 }
 
 // trial is one plan, which is run when somebody first asks for it.
@@ -57,7 +60,7 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 	if err := o.environ(); err != nil {
 		return nil, err
 	}
-	s := &suite{options: o, subject: subjectOf(newLock, o), told: map[checker.Guarantee]bool{}}
+	s := &suite{options: o, subject: subjectOf(newLock, o), told: map[checker.Guarantee]bool{}, accepted: map[checker.Guarantee]map[mistake]string{}}
 	if err := s.probe(b, newLock); err != nil {
 		return nil, err
 	}
@@ -225,23 +228,69 @@ func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.Hist
 type fault struct {
 	rule  string
 	class checker.Class
+	known string // why it is accepted; empty: it is not
 }
 
 // broke returns what a verdict says of a guarantee that the lock has to answer for, or nil. In plans that
-// are no scenarios that is what simrun explore would report.
+// are no scenarios that is what simrun explore would report, and first of all what nobody accepted.
 func (s *suite) broke(t *trial, h *history.History, v *checker.Verdict, g checker.Guarantee) *fault {
 	if !t.named {
+		var first *fault
 		for _, a := range explore.Accuse(h, v, s.subject) {
-			if a.Guarantee == g {
-				return &fault{a.Rule, a.Class}
+			if a.Guarantee != g {
+				continue
 			}
+			f := fault{rule: a.Rule, class: a.Class}
+			if len(t.plan.Faults) > 0 {
+				f.known = s.accepted[g][mistake{a.Rule, a.Call}]
+			}
+			if f.known == "" {
+				return &f
+			}
+			first = cmp.Or(first, &f)
 		}
-		return nil
+		return first
 	}
 	r := v.Result(g)
 	if r.Status != checker.Broken || r.AsExpected() {
 		return nil
 	}
 	i := max(0, slices.IndexFunc(r.Violations, func(v checker.Violation) bool { return !v.Cause.Assumption }))
-	return &fault{r.Violations[i].Rule, r.Violations[i].Cause.Class}
+	return &fault{rule: r.Violations[i].Rule, class: r.Violations[i].Cause.Class}
+}
+
+// mistake is what a lock gets wrong.
+type mistake struct {
+	rule string
+	call history.Kind
+}
+
+// accept runs the scenarios in which a guarantee is known to break: the rule that a call breaks there is no
+// news in a plan that is drawn with faults.
+func (s *suite) accept(b *bubble.Bubbles, g checker.Guarantee) {
+	if s.accepted[g] != nil {
+		return
+	}
+	s.accepted[g] = map[mistake]string{}
+	for _, t := range s.cases {
+		reason, known := s.known[t.name+"/"+string(g)]
+		if !known || !t.named || t.why != "" {
+			continue
+		}
+		if s.run(b, t); t.err == nil {
+			for _, v := range t.verdict.Result(g).Violations {
+				s.accepted[g][mistake{v.Rule, callOf(t.history, v)}] = cmp.Or(reason, t.name)
+			}
+		}
+	}
+}
+
+// callOf is the kind of the operation that shows a violation, if one does.
+func callOf(h *history.History, v checker.Violation) history.Kind {
+	for _, op := range h.Ops {
+		if len(v.Ops) > 0 && op.ID == v.Ops[0] {
+			return op.Kind
+		}
+	}
+	return ""
 }
