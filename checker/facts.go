@@ -312,10 +312,12 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 			return i, true
 		}
 	}
-	i, found := s.at[servedKey{at: at, lock: op.Lock}]
-	if !found && op.Aside { // something else that was done in the name of a call
-		i, found = s.at[servedKey{at: at, lock: op.Lock, by: op.Owner}]
+	if op.Aside { // something else that was done in the name of a call
+		if i, found := s.at[servedKey{at: at, lock: op.Lock, by: op.Owner}]; found {
+			return i, true
+		}
 	}
+	i, found := s.at[servedKey{at: at, lock: op.Lock}]
 	if !found && op.Kind == history.Renew { // one command renews for all owners of a client
 		i, found = s.at[servedKey{at: at, lock: op.Lock, from: op.Client}]
 	}

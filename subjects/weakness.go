@@ -48,7 +48,7 @@ func ofValues() []Weakness {
 		{Guarantee: "object", Rule: failed, Call: history.TryLock, Faults: copies, Source: late},
 		{Guarantee: "object", Rule: told, Call: history.Lock, Faults: copies, Source: late},
 		{Guarantee: "object", Rule: told, Call: history.TryLock, Faults: copies, Source: late},
-		{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: delays, Source: late},
+		{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: copies, Source: late},
 		{Guarantee: "object", Rule: once, Call: history.Lock, Faults: copies, Source: late},
 		{Guarantee: "object", Rule: once, Call: history.TryLock, Faults: copies, Source: late},
 	}
