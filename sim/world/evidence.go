@@ -201,6 +201,7 @@ func (w *World) answered(m *network.Message) {
 	now := w.Now()
 	for _, r := range n.d.rows {
 		r.Got, r.done = now, true
+		w.asked(r, now)
 		for _, id := range r.ops {
 			w.rec.Amend(id, func(op *history.Op) {
 				if op.Return, op.Outcome = now, op.Answer; op.Kind.Acquires() {
@@ -210,4 +211,16 @@ func (w *World) answered(m *network.Message) {
 		}
 	}
 	w.flush(false)
+}
+
+// asked notes of a question that was asked more than once that it is this copy whose answer its client has
+// got.
+func (w *World) asked(r *row, now time.Duration) {
+	if r.Op == 0 || r.executed == 0 {
+		return
+	}
+	op := w.rec.Op(r.Op)
+	if op.Evidence == history.Executed && op.Answer == history.OK && op.Executed != r.executed && (op.Pending() || op.Return >= now) {
+		w.rec.Amend(r.Op, func(op *history.Op) { op.Executed, op.Within = r.executed, r.within })
+	}
 }

@@ -160,3 +160,34 @@ func TestOfEqualQuestionsEachIsAnsweredInItsCall(t *testing.T) {
 		}
 	}
 }
+
+// Of a question that is sent again, the copy counts whose answer came back, and not the one that the server
+// executed last.
+func TestOfAQuestionSentAgainTheCopyCountsThatWasAnswered(t *testing.T) {
+	asked := func(late time.Duration) (op history.Op, copies []history.Served) {
+		one := client("c1", 0, lock(), sleep(second), plan.Step{Do: plan.IsLocked, Lock: order}, sleep(30*second))
+		slow := plan.Fault{Kind: "delay-message", Client: "c1", When: &plan.Trigger{Client: "c1", Request: plan.Query}, By: at(late)}
+		p := newPlan([]plan.Fault{slow}, one)
+		p.Timings.LatencyMin, p.Timings.LatencyMax = at(second/10), at(second/10)
+		h := run(t, p, "rlock-latch")
+		op = calls(h, "c1:1", history.IsLocked)[0]
+		for _, s := range h.Served {
+			if s.Op == op.ID && s.Step == history.StepQuery {
+				copies = append(copies, s)
+			}
+		}
+		return op, copies
+	}
+	_, copies := asked(20 * second)
+	if len(copies) != 2 {
+		t.Fatalf("%+v", copies)
+	}
+	again, first := copies[0], copies[1] // the first is late
+	op, copies := asked(20*second - (first.At - again.At) + second/20)
+	if len(copies) != 2 || copies[0].Got == 0 || copies[1].At >= copies[0].Got {
+		t.Fatalf("the late copy was not executed while the answer to the other was under way: %+v", copies)
+	}
+	if op.Evidence != history.Executed || op.Executed != copies[0].At {
+		t.Errorf("%+v, but answered was the copy of %v", op, copies[0].At)
+	}
+}

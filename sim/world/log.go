@@ -41,6 +41,8 @@ type row struct {
 	refused bool     // the server answered with an error
 	done    bool
 	since   time.Duration // when its client began it, if that is known
+	// Of one that a call asked for: when it was executed, and how exactly that is known.
+	executed, within time.Duration
 }
 
 // sameScript names a command by its client and what it gives its script.
@@ -202,7 +204,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 				w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
 			case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
 			case call != 0 && w.rec.Op(call).Lock == l.name && w.testify(call, was, l.state, now):
-				if !l.simple() {
+				if r.executed, r.within = now, w.within; !l.simple() {
 					w.measure(call, l)
 				}
 			case call == 0 && l.simple() || !same(was, l.state):
