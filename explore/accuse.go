@@ -3,6 +3,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -109,20 +110,26 @@ func copied(h *history.History, x checker.Violation) bool {
 }
 
 // doubled reports whether a lock that is known to count an acquire twice that is sent again has done so
-// before: the hold then lasts for as long as its client lives, and so does what comes of it.
+// before, or has counted one whose caller was not told: it is then held once more than its holder knows, for as
+// long as the client lives, and so long lasts what comes of it.
 func doubled(h *history.History, a Accusation, x checker.Violation, s subjects.Subject) bool {
 	known := func(w subjects.Weakness) bool { return w.Rule == checker.AtMostOnce && w.Call.Acquires() }
 	if a.Guarantee == checker.Object || a.Guarantee == checker.Fencing || !slices.ContainsFunc(s.Weaknesses, known) {
 		return false
 	}
 	return slices.ContainsFunc(h.Ops, func(op history.Op) bool {
-		return tookTwice(op, x) && (a.Guarantee == checker.Liveness || slices.Contains(x.Owners, op.Owner))
+		return (tookTwice(op, x) || untold(op, x)) && (a.Guarantee == checker.Liveness || slices.Contains(x.Owners, op.Owner))
 	})
 }
 
 // tookTwice reports whether a call took a violation's lock more than once.
 func tookTwice(op history.Op, x checker.Violation) bool {
 	return op.Kind.Acquires() && op.Repeats > 0 && op.Lock == x.Lock && op.Call <= x.From
+}
+
+// untold reports whether a call took a violation's lock without its caller's learning of it.
+func untold(op history.Op, x checker.Violation) bool {
+	return op.Kind.Acquires() && op.Outcome == history.Unknown && op.Answer == history.Acquired && op.Lock == x.Lock && op.Return <= x.From
 }
 
 // opOf is the operation that shows a violation, or nil.
@@ -226,10 +233,12 @@ func inTime(h *history.History, w subjects.Weakness, x checker.Violation) bool {
 }
 
 // answered is when a lock's client had an answer to an operation: that of its first execution, with which it
-// may have some work before it returns, or that of a copy, with which it returned.
+// may have some work before it returns, or that of a copy, with which it returned. Of an unlock the first answer
+// is the only one.
 func answered(h *history.History, op *history.Op) time.Duration {
 	for _, s := range h.Served {
-		if s.Op == op.ID && s.Lock == op.Lock && s.At == op.Executed && s.Got > 0 {
+		if s.Op == op.ID && s.Lock == op.Lock && s.Got > 0 &&
+			(s.At == op.Executed || op.Kind == history.Unlock && !strings.HasPrefix(s.Reply, "NOSCRIPT")) {
 			return min(s.Got, op.Return)
 		}
 	}

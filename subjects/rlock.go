@@ -64,6 +64,7 @@ func weaknesses(g lockimpl.Generation) []Weakness {
 	if g == lockimpl.Latch {
 		return append(all,
 			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: delays, Returned: true, Source: "scenario delayed-duplicate-unlock"},
+			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: delays, Returned: true, Source: "scenario delayed-duplicate-unlock"},
 			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: jumps, Source: jumped},
 			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: jumps, Source: jumped},
 			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: copies, After: latchLife, Source: "docs/lock.md: a latch lives for 20 s"},

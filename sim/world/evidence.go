@@ -37,7 +37,7 @@ func (w *World) testify(call int64, before, after history.KeyState, now time.Dur
 	case answer == history.Busy && (len(before.Holdings) == 0 || countOf(before, known.Owner) > 0):
 		return true // it was not executed: the lock found that it comes too late
 	case known.Pending() && (w.log.undid[call] && (effect || total(before) > 0 && countOf(before, known.Owner) == 0) ||
-		effect && known.Kind.Acquires() && known.Answer == history.Acquired && total(before) == 0):
+		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && total(before) == 0):
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(w.log.undid, call)
 		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
