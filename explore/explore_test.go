@@ -314,7 +314,11 @@ func TestAccuseOfWhatBeganWithAFault(t *testing.T) {
 
 // A hold that was counted twice, of a lock that is known for it, lasts, and so does what comes of it.
 func TestAccuseOfWhatWasCountedTwice(t *testing.T) {
-	h := &history.History{Ops: []history.Op{{ID: 1, Kind: history.TryLock, Owner: "c1:1", Lock: "a", Repeats: 1}}}
+	h := &history.History{Ops: []history.Op{
+		{ID: 1, Kind: history.TryLock, Owner: "c1:1", Lock: "a", Repeats: 1},
+		{ID: 2, Kind: history.Lock, Owner: "c1:1", Lock: "c", Outcome: history.Unknown, Answer: history.Acquired}, // nobody was told
+		{ID: 3, Kind: history.Lock, Owner: "c1:1", Lock: "d", Outcome: history.Unknown, Answer: history.Busy},
+	}}
 	for _, c := range []struct {
 		lock    string
 		x       checker.Violation
@@ -324,6 +328,9 @@ func TestAccuseOfWhatWasCountedTwice(t *testing.T) {
 		{"rlock-latch", checker.Violation{Lock: "b", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
 		{"rlock-latch", checker.Violation{Lock: "a", Owners: []string{"c2:1", "c3:1"}, From: time.Hour}, 1},
 		{"rlock-hardened", checker.Violation{Lock: "a", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
+		{"rlock-latch", checker.Violation{Lock: "c", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 0},
+		{"rlock-latch", checker.Violation{Lock: "d", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
+		{"rlock-hardened", checker.Violation{Lock: "c", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
 	} {
 		v := &checker.Verdict{Results: []checker.Result{{Guarantee: checker.Exclusion, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
 		if got := explore.Accuse(h, v, find(t, c.lock)); len(got) != c.accused {
