@@ -39,7 +39,7 @@ func Accuse(h *history.History, v *checker.Verdict, s subjects.Subject) []Accusa
 			continue
 		}
 		for _, x := range r.Violations {
-			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: callOf(h, x), Text: x.Text}
+			a := Accusation{Guarantee: r.Guarantee, Rule: x.Rule, Class: x.Cause.Class, Call: CallOf(h, x), Text: x.Text}
 			x.From = since(r, x)
 			if x.Cause.Assumption || unheard(h, a, x) || givenBack(h, a, x) || copied(h, x) || doubled(h, a, x, s) || excusedByFault(h, a, x, s) || weakThere(h, a, x, s) ||
 				slices.ContainsFunc(all, func(b Accusation) bool { return a.Cause() == b.Cause() }) {
@@ -142,7 +142,8 @@ func opOf(h *history.History, x checker.Violation) *history.Op {
 	return nil
 }
 
-func callOf(h *history.History, x checker.Violation) history.Kind {
+// CallOf is the kind of the operation that shows a violation; empty: none does.
+func CallOf(h *history.History, x checker.Violation) history.Kind {
 	if op := opOf(h, x); op != nil {
 		return op.Kind
 	}

@@ -279,18 +279,8 @@ func (s *suite) accept(b *bubble.Bubbles, g checker.Guarantee) {
 		}
 		if s.run(b, t); t.err == nil {
 			for _, v := range t.verdict.Result(g).Violations {
-				s.accepted[g][mistake{v.Rule, callOf(t.history, v)}] = cmp.Or(reason, t.name)
+				s.accepted[g][mistake{v.Rule, explore.CallOf(t.history, v)}] = cmp.Or(reason, t.name)
 			}
 		}
 	}
-}
-
-// callOf is the kind of the operation that shows a violation, if one does.
-func callOf(h *history.History, v checker.Violation) history.Kind {
-	for _, op := range h.Ops {
-		if len(v.Ops) > 0 && op.ID == v.Ops[0] {
-			return op.Kind
-		}
-	}
-	return ""
 }

@@ -85,6 +85,7 @@ func exploreCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once, though it be at shrinking what was found
 	locks := []string{h.subject}
 	if h.subject == everything {
 		locks = subjectNames()
