@@ -21,18 +21,19 @@ const module = "github.com/holdfast-sim/holdfast"
 // mayImport is the import table of the architecture: what the packages of a folder may import of
 // this module, besides each other. What is not in it does not exist.
 var mayImport = map[string][]string{
-	"model":     {"history"},
 	"history":   {},
+	"contract":  {"history"}, // added: what guarantees, claims and exemptions are called
+	"model":     {"history", "contract"},
 	"lockimpl":  {},
-	"subjects":  {"lockimpl", "history"},
+	"subjects":  {"lockimpl", "history", "contract"},
 	"sim":       {"history", "subjects"},
-	"scenarios": {"sim", "model"},
-	"checker":   {"model", "history"},
-	"reports":   {"checker", "history"},
-	"explore":   {"sim", "scenarios", "subjects", "checker", "reports", "history"}, // added: what simrun explore and locktest have in common
+	"scenarios": {"sim", "model", "contract"},
+	"checker":   {"model", "history", "contract"},
+	"reports":   {"checker", "history", "contract"},
+	"explore":   {"sim", "scenarios", "subjects", "checker", "reports", "history", "contract"}, // added: what simrun explore and locktest have in common
 	// Besides what it is made of: a lock under test is a subject, a failure is told by its history and
 	// its report, and drawn plans accuse by the rules of exploration.
-	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports", "explore"},
+	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports", "explore", "contract"},
 	"cmd/simrun": {everything},
 	"examples":   {"subjects"}, // what a user of the worker protocol writes
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -27,7 +28,7 @@ func TestThePlanCorpusBreaksWhatItBroke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var expect map[string]map[string][]checker.Guarantee // plan, subject, what breaks
+	var expect map[string]map[string][]contract.Guarantee // plan, subject, what breaks
 	if err := json.Unmarshal(b, &expect); err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +55,7 @@ func TestThePlanCorpusBreaksWhatItBroke(t *testing.T) {
 					t.Fatal(err)
 				}
 				v := checker.Judge(t.Context(), h, checker.Options{})
-				var got []checker.Guarantee
+				var got []contract.Guarantee
 				for _, r := range v.Results {
 					if r.Status == checker.Broken {
 						got = append(got, r.Guarantee)

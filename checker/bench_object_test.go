@@ -10,6 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -24,7 +25,7 @@ import (
 // lockOf is what the object checkers are given of a history of one lock.
 func lockOf(h *history.History, o Options) (*facts, *lockFacts) {
 	l := &lockFacts{name: job}
-	f := &facts{h: h, options: o, locks: []*lockFacts{l}}
+	f := &facts{h: h, options: o, locks: []*lockFacts{l}, log: indexServed(h)}
 	for i := range h.Ops {
 		l.ops = append(l.ops, &h.Ops[i])
 	}
@@ -216,7 +217,7 @@ func BenchmarkJudgeLong(b *testing.B) {
 					stop := watch(before, &most)
 					v := Judge(context.Background(), h, Options{})
 					stop()
-					if want := map[bool]Status{true: Holds, false: Broken}[sound]; len(v.Refused) > 0 || v.Result(Object).Status != want {
+					if want := map[bool]Status{true: Holds, false: Broken}[sound]; len(v.Refused) > 0 || v.Result(contract.Object).Status != want {
 						b.Fatal(v.Refused, v.Explanation)
 					}
 				}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -26,7 +27,7 @@ const (
 // by search. What they refuse the search explains, and porcupine looks at a second time: at the
 // whole when it is small, or else at the part that shows the violation.
 func blackBox(ctx context.Context, f *facts, l *lockFacts) opinion {
-	o := opinion{lock: l.name}
+	o := opinion{lock: l.name, violations: f.found(contract.Object)}
 	actions, names := actionsOf(f, l)
 	m := machineOf(f.options.Model)
 	// porcupine does not know of ends that are inferred.
@@ -78,9 +79,9 @@ func (o opinion) unexplained(l *lockFacts, why string) opinion {
 	}
 	o.violations.add(func() Violation {
 		return Violation{
-			Rule: Linearizable, Lock: l.name,
+			Rule: contract.Linearizable, Lock: l.name,
 			Text:  fmt.Sprintf("%s: no order of its %s fits the sequential lock", l.name, count(len(l.ops), "operation")),
-			Cause: Cause{Class: Unexplained, Text: "the server's order is not known"},
+			Cause: Cause{Class: contract.Unexplained, Text: "the server's order is not known"},
 		}
 	})
 	return o
@@ -125,7 +126,7 @@ func touch(actions []action) bool {
 func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violation {
 	i := s.c.marks[r.stuck.at].action()
 	a := &s.c.actions[i]
-	v := Violation{Rule: Linearizable, Lock: l.name, From: time.Duration(s.timeOf(r.cut.at)), To: time.Duration(a.ret)}
+	v := Violation{Rule: contract.Linearizable, Lock: l.name, From: time.Duration(s.timeOf(r.cut.at)), To: time.Duration(a.ret)}
 	whose := ""
 	if r.alone {
 		v.From, whose = time.Duration(a.call), " of "+names[a.owner]
@@ -136,7 +137,7 @@ func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violat
 			before++
 		}
 	}
-	class, what := Unexplained, ""
+	class, what := contract.Unexplained, ""
 	var err error
 	lock := s.model(r.stuck.states[0], names)
 	at := &act{at: time.Duration(a.ret)}
@@ -157,7 +158,7 @@ func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violat
 	}
 	var illegal *model.Illegal
 	if errors.As(err, &illegal) {
-		v.Rule, class = string(illegal.Rule), classOf(illegal.Rule)
+		v.Rule, class = illegal.Rule, classOf(illegal.Rule)
 		v.Text = fmt.Sprintf("%s: %s", l.name, illegal)
 	} else {
 		v.Text = fmt.Sprintf("%s: %s cannot be explained", l.name, what)
@@ -197,28 +198,29 @@ func (s *search) blame(f *facts, l *lockFacts, r found, names []string, v *Viola
 		}
 	}
 	for _, client := range clients {
-		for _, i := range f.strikes(client, l.name, v.From, v.To, concernsCalls) {
+		for _, i := range f.struckBy(client, l.name, v.From, v.To, resends) {
 			if !slices.Contains(v.Cause.Faults, i) {
 				v.Cause.Faults = append(v.Cause.Faults, i)
 			}
 		}
 	}
 	if len(v.Cause.Faults) > 0 {
+		v.Cause.Effects = f.effectsOf(v.Cause.Faults)
 		v.Cause.Text = fmt.Sprintf("since %s, when the answers last left no doubt, %s", Stamp(v.From), f.describeAll(v.Cause.Faults))
 	}
 }
 
 // classOf is the class of what breaks a rule of the model.
-func classOf(r model.Rule) Class {
+func classOf(r contract.Rule) contract.Class {
 	switch r {
-	case model.OneHolder, model.NoReentry:
-		return GrantedTwice
-	case model.HolderReleases:
-		return ForeignRelease
-	case model.NotBeforeLease:
-		return LeaseExpired
+	case contract.OneHolder, contract.NoReentry:
+		return contract.GrantedTwice
+	case contract.HolderReleases:
+		return contract.ForeignRelease
+	case contract.NotBeforeLease:
+		return contract.LeaseExpired
 	}
-	return Unexplained
+	return contract.Unexplained
 }
 
 // closed is an operation with its outcome as the evidence closes it, and as it is otherwise.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -140,9 +141,9 @@ func verdict(t *testing.T, s *script) *Verdict {
 }
 
 // want checks the guarantees that broke; all others must hold or not be claimed.
-func want(t *testing.T, v *Verdict, broken ...Guarantee) {
+func want(t *testing.T, v *Verdict, broken ...contract.Guarantee) {
 	t.Helper()
-	for _, g := range Guarantees() {
+	for _, g := range contract.Guarantees() {
 		r := v.Result(g)
 		if is := r.Status == Broken; is != slices.Contains(broken, g) || !r.Status.Valid() || r.Status == Undecided {
 			t.Errorf("%s: %s: %s", g, r.Status, r.Summary)
@@ -154,8 +155,8 @@ func want(t *testing.T, v *Verdict, broken ...Guarantee) {
 }
 
 // rules lists the rules that a guarantee's violations break.
-func rules(v *Verdict, g Guarantee) []string {
-	var all []string
+func rules(v *Verdict, g contract.Guarantee) []contract.Rule {
+	var all []contract.Rule
 	for _, x := range v.Result(g).Violations {
 		all = append(all, x.Rule)
 	}

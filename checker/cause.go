@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -24,9 +25,9 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 	}
 	switch {
 	case t == nil:
-		return Cause{Class: Unexplained, Text: fmt.Sprintf("the server never granted %s to %s", l.name, owner)}
+		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server never granted %s to %s", l.name, owner)}
 	case t.open || t.to > at:
-		return Cause{Class: GrantedTwice, Text: fmt.Sprintf("the server gave %s away at %s while %s held it", l.name, Stamp(at), owner)}
+		return Cause{Class: contract.GrantedTwice, Text: fmt.Sprintf("the server gave %s away at %s while %s held it", l.name, Stamp(at), owner)}
 	case t.endEvent != nil && !t.outside:
 		return f.expired(l, t)
 	case t.endEvent != nil:
@@ -57,11 +58,14 @@ func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, 
 		if since < e.At {
 			when = fmt.Sprintf("between %s and %s", Stamp(since), Stamp(e.At))
 		}
-		return Cause{Class: KeyLost, Assumption: true, Faults: f.strikes("", l.name, since, e.At, anyKind),
+		return Cause{Class: contract.KeyLost, Effects: []history.Effect{history.KeyDeleted}, Faults: f.struckBy("", l.name, since, e.At, touches),
 			Text: fmt.Sprintf("the key of %s was deleted from outside %s, while %s held it", l.name, when, t.owner)}, true
 	}
 	return Cause{}, false
 }
+
+// touches are the effects of faults on a lock's key.
+var touches = []history.Effect{history.KeyExpired, history.KeyDeleted, history.KeyOverwritten}
 
 // perhapsOver says that a hold's lease may have come to its end by then, though it was not over yet
 // counted from when its owner learned of the grant: when that took effect is not known.
@@ -71,18 +75,20 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 	if t.grant.Evidence == history.Executed || lease == 0 || again || at < call+lease-impliedSlack {
 		return Cause{}, false
 	}
-	c := Cause{Class: LeaseExpired, Assumption: !t.watchdog, Text: fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
-		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(t.grant.Return))}
-	return f.hindered(c, t, call, at), true
+	text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
+		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(t.grant.Return))
+	return f.over(l, t, t.watchdog, text, call, at), true
 }
 
-// hindered adds to a cause what kept a holder from calling in [from, to], if something did.
-func (f *facts) hindered(c Cause, t *tenure, from, to time.Duration) Cause {
-	if late := f.strikes(t.client, t.grant.Lock, from, to, hinders); len(late) > 0 {
-		c.Class, c.Assumption, c.Faults = f.hindrance(late), true, late
-		c.Text += ", because " + f.describeAll(late)
+// over says why a lease may have ended of which it is not known exactly when it began.
+func (f *facts) over(l *lockFacts, t *tenure, watchdog bool, text string, from, to time.Duration) Cause {
+	if late := f.struckBy(t.client, l.name, from, to, hinders); len(late) > 0 {
+		return f.blame(text+", because "+f.describeAll(late), late)
 	}
-	return c
+	if !watchdog {
+		return Cause{Class: contract.LeaseOutlived, Text: text}
+	}
+	return Cause{Class: contract.LeaseExpired, Text: text}
 }
 
 // serverLost says that the server lost a lock's key in [from, to], and in what; nil: it did not.
@@ -90,7 +96,7 @@ func (f *facts) serverLost(l *lockFacts, from, to time.Duration) (c Cause, in *h
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
 		if (e.Kind == history.Restart || e.Kind == history.Failover) && from <= e.At && e.At <= to {
-			return Cause{Class: ServerLost, Assumption: true,
+			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
 				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}, e
 		}
 	}
@@ -112,16 +118,17 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
 		if e.Kind == history.ClockJump && last < e.At && e.At <= t.to {
-			return Cause{Class: ClockJumped, Assumption: true,
+			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved},
 				Text: fmt.Sprintf("%s, and the server's clock jumped by %s at %s", what, short(e.By), Stamp(e.At))}
 		}
 	}
-	if !t.watchdog {
+	if t.asked() {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
-		if paused := f.strikes(t.client, l.name, t.from, t.to, hinders); len(paused) > 0 {
-			return Cause{Class: f.hindrance(paused), Assumption: true, Faults: paused, Text: what + ", and " + f.describeAll(paused)}
+		lasting := []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown}
+		if late := f.struckBy(t.client, l.name, t.from, t.to, lasting); len(late) > 0 {
+			return f.blame(what+", and "+f.describeAll(late), late)
 		}
-		return Cause{Class: LeaseExpired, Assumption: true, Text: what + ", and the work took longer"}
+		return Cause{Class: contract.LeaseOutlived, Text: what + ", and the work took longer"}
 	}
 	c := f.unrenewed(l, t, last, t.to)
 	c.Text = what + c.Text
@@ -129,34 +136,36 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 }
 
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
-// statement of that.
+// statement of that. Faults explain it if they left its client no opportunity to renew in time.
 func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
-	if faults := f.strikes(t.client, t.grant.Lock, from, to, stopsRenewal); len(faults) > 0 {
-		return Cause{Class: f.hindrance(faults), Assumption: true, Faults: faults, Text: ", because " + f.describeAll(faults)}
+	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
+	left := opportunity(from, to, all)
+	faults := faultsOf(all)
+	switch {
+	case len(all) > 0 && left <= cmp.Or(f.renewEvery(), t.lease/3)+f.renewalSlack():
+		because := "after "
+		if slices.ContainsFunc(faults, func(i int) bool { return f.h.Faults[i].Lasts() }) {
+			because = "because "
+		}
+		return f.blame(", "+because+f.describeAll(faults), faults)
+	case len(all) > 0:
+		return Cause{Class: contract.LeaseExpired, Faults: faults,
+			Text: fmt.Sprintf(", though its client had %s of opportunity besides the time that faults took: %s", short(left), f.describeAll(faults))}
 	}
+	if sent := f.refusedRenewals(l, t.owner, from, to); sent > 0 {
+		return Cause{Class: contract.LeaseExpired, Text: fmt.Sprintf(", though %s sent", was(sent, "renewal"))}
+	}
+	return Cause{Class: contract.LeaseExpired, Text: ", and no fault explains why"}
+}
+
+func (f *facts) refusedRenewals(l *lockFacts, owner string, from, to time.Duration) int {
 	sent := 0
-	for _, op := range l.owner(t.owner).called(from+1, to-1) {
+	for _, op := range l.owner(owner).called(from+1, to-1) {
 		if op.Kind == history.Renew && answer(op) != history.Renewed {
 			sent++
 		}
 	}
-	if faults := f.strikes(t.client, t.grant.Lock, from, to, anyKind); len(faults) > 0 {
-		return Cause{Class: LostMessage, Faults: faults, Text: ", after " + f.describeAll(faults)}
-	}
-	if sent > 0 {
-		return Cause{Class: LostMessage, Text: fmt.Sprintf(", though %s sent", was(sent, "renewal"))}
-	}
-	return Cause{Class: LeaseExpired, Text: ", and no fault explains why"}
-}
-
-// hindrance is the class for faults that keep a holder from renewing.
-func (f *facts) hindrance(faults []int) Class {
-	for _, i := range faults {
-		if pauses(f.h.Faults[i].Kind) {
-			return PausedHolder
-		}
-	}
-	return CutOff
+	return sent
 }
 
 // takenAway says who removed the key from outside.
@@ -168,15 +177,16 @@ func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
 		}
 		return c
 	}
-	c := Cause{Class: KeyLost, Assumption: true}
-	for i := range f.h.Faults {
-		if fault := &f.h.Faults[i]; fault.Lock == l.name && t.from <= fault.From && fault.From <= t.to {
-			c.Faults = append(c.Faults, i)
-		}
+	effect := history.KeyDeleted
+	how := "deleted"
+	switch t.endEvent.Kind {
+	case history.Expire:
+		effect, how = history.KeyExpired, "expired"
+	case history.Restore:
+		effect, how = history.KeyOverwritten, "overwritten"
 	}
-	how := map[history.EventKind]string{history.Expire: "expired", history.Restore: "overwritten"}[t.endEvent.Kind]
-	c.Text = fmt.Sprintf("the key of %s was %s from outside at %s, while %s held it", l.name, cmp.Or(how, "deleted"), Stamp(t.to), t.owner)
-	return c
+	return Cause{Class: contract.KeyLost, Effects: []history.Effect{effect}, Faults: f.struckBy("", l.name, t.from, t.to, touches),
+		Text: fmt.Sprintf("the key of %s was %s from outside at %s, while %s held it", l.name, how, Stamp(t.to), t.owner)}
 }
 
 // released says why an operation ended a hold that its owner still believed in.
@@ -184,16 +194,15 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	op := t.endOp
 	switch {
 	case op == nil:
-		return Cause{Class: Unexplained, Text: fmt.Sprintf("the server ended the hold of %s on %s at %s", t.owner, l.name, Stamp(t.to))}
+		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server ended the hold of %s on %s at %s", t.owner, l.name, Stamp(t.to))}
 	case op.Kind == history.ForceUnlock:
-		return Cause{Class: Forced, Assumption: true, Text: fmt.Sprintf("the lock %s was forced free by %s at %s, while %s held it", l.name, op.Owner, Stamp(t.to), t.owner)}
-	case t.endAgain:
-		c := Cause{Class: DoubleExecution, Text: fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
-			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to))}
-		c.Faults = f.strikes(op.Client, l.name, op.Call, t.to, anyKind)
-		return c
+		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree},
+			Text: fmt.Sprintf("the lock %s was forced free by %s at %s, while %s held it", l.name, op.Owner, Stamp(t.to), t.owner)}
+	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
+		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
+			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
 	case op.Owner != t.owner:
-		return Cause{Class: ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
+		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
 	if before := l.owner(t.owner).tenure(t.from - 1); before != nil && t.belief != nil && t.belief.from < before.to {
@@ -202,7 +211,41 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	if c, over := f.onlyHold(l, t); over {
 		return c
 	}
-	return Cause{Class: Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// twice is the cause that a call took effect again, at a time.
+func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text string) Cause {
+	faults := f.struckBy(op.Client, l.name, op.Call, again, resends)
+	return Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
+		executed: executions{call: op.Kind, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
+}
+
+// learned reports whether the client of a call had an answer to it before a time.
+func (f *facts) learned(op *history.Op, by time.Duration) bool {
+	if !op.Uncertain() && op.Outcome != history.Failed && op.Return < by {
+		return true
+	}
+	return slices.ContainsFunc(f.executions(op), func(i int) bool { got := f.h.Served[i].Got; return got > 0 && got <= by })
+}
+
+// executions lists the commands of a call on the lock's key that the server did not refuse, by index
+// into History.Served.
+func (f *facts) executions(op *history.Op) []int {
+	return slices.DeleteFunc(slices.Clone(f.log.byOp[op.ID]), func(i int) bool {
+		s := &f.h.Served[i]
+		return s.Lock != op.Lock || refused(s)
+	})
+}
+
+// refused reports whether the server answered a command with an error, and did nothing.
+func refused(s *history.Served) bool {
+	for _, code := range []string{"NOSCRIPT", "BUSY", "LOADING", "READONLY", "OOM", "MISCONF", "ERR", "WRONGTYPE", "MOVED", "ASK", "CLUSTERDOWN", "TRYAGAIN"} {
+		if strings.HasPrefix(s.Reply, code+" ") {
+			return sameKey(s.Before, s.After)
+		}
+	}
+	return false
 }
 
 // onlyHold says that an owner's lease may have ended before it locked once more, though nobody saw it end: what
@@ -213,31 +256,72 @@ func (f *facts) onlyHold(l *lockFacts, t *tenure) (Cause, bool) {
 		if !f.implied() || before == nil || again.op == nil || !again.op.Kind.Acquires() || before.Lease == 0 || again.at < before.Call+before.Lease-impliedSlack {
 			continue
 		}
-		c := Cause{Class: LeaseExpired, Assumption: !before.Watchdog, Text: fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and may have ended before %s was let in again at some time until %s",
-			t.owner, l.name, short(before.Lease), Stamp(before.Call), t.owner, Stamp(again.at))}
-		return f.hindered(c, t, before.Call, again.at), true
+		text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and may have ended before %s was let in again at some time until %s",
+			t.owner, l.name, short(before.Lease), Stamp(before.Call), t.owner, Stamp(again.at))
+		return f.over(l, t, before.Watchdog, text, before.Call, again.at), true
 	}
 	return Cause{}, false
 }
 
-// objectCause is the cause of a violation of object: there the lock itself answered wrongly, so
-// that it is a defect whatever the faults were; they are named when they struck the call.
-func objectCause(f *facts, l *lockFacts, a *act, class Class) Cause {
+// objectCause is the cause of a violation of object. There the lock itself answered wrongly, so that few
+// faults exempt it; they are named when they struck the call.
+func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	c := Cause{Class: class}
 	if a.op == nil {
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
 	}
 	from, to := a.op.Call, max(a.op.Return, a.at)
-	if c.Faults = f.strikes(a.op.Client, l.name, from, to, concernsCalls); len(c.Faults) > 0 {
+	c.Text = "no fault was near: the lock answered so by itself"
+	if c.Faults = f.struckBy(a.op.Client, l.name, from, to, resends); len(c.Faults) > 0 {
 		c.Text = "at the time of the call " + f.describeAll(c.Faults)
-		if class == Unexplained && slices.ContainsFunc(c.Faults, f.onMessage) {
-			c.Class = LostMessage
-		}
-	} else {
-		c.Text = "no fault was near: the lock answered so by itself"
+		c.Effects = f.effectsOf(c.Faults)
+	}
+	e := &c.executed
+	e.call, e.first, e.again = a.op.Kind, tookOrCall(a.op), a.at
+	executed := f.executions(a.op)
+	if len(executed) > 0 {
+		e.first = min(e.first, f.h.Served[executed[0]].At)
+		e.again = max(e.again, f.h.Served[executed[len(executed)-1]].At)
+	}
+	e.learned = f.learned(a.op, e.again)
+	switch {
+	case class == contract.DoubleExecution || len(executed) > 1:
+		c.Class = contract.DoubleExecution
+	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && slices.ContainsFunc(f.log.byOp[a.op.ID], func(i int) bool {
+		return refused(&f.h.Served[i]) && !strings.HasPrefix(f.h.Served[i].Reply, "NOSCRIPT")
+	}):
+		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
+	case class == contract.Unexplained && len(c.Faults) > 0:
+		c.Class = contract.LostMessage
+	}
+	if c.Class == contract.DoubleExecution {
+		f.forgotten(l, a.op, &c)
 	}
 	return c
+}
+
+// forgotten says of a call that took effect more than once that the server forgot in between what it
+// remembered of the request.
+func (f *facts) forgotten(l *lockFacts, op *history.Op, c *Cause) {
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		if fault.Missed || fault.From < c.executed.first || fault.From > c.executed.again || !f.reaches(fault, l.name) {
+			continue
+		}
+		switch {
+		case fault.Has(history.ServerForgot), fault.Has(history.KeyDeleted) && fault.Lock == "":
+			c.Class, c.Effects = contract.ServerLost, []history.Effect{history.ServerForgot}
+		case fault.Has(history.ClockMoved):
+			c.Class, c.Effects = contract.ClockJumped, []history.Effect{history.ClockMoved}
+		default:
+			continue
+		}
+		c.Faults = []int{i}
+		c.Text = fmt.Sprintf("between the first effect of the %s of %s at %s and the last at %s %s: it forgot what it remembered of the request",
+			op.Kind, op.Owner, Stamp(c.executed.first), Stamp(c.executed.again), f.describe(i))
+		return
+	}
 }
 
 // short is a duration the way people say it: "30 s", "12.5 s", "0.4 ms".

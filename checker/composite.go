@@ -10,6 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -88,7 +89,7 @@ func (e *ensemble) place(name string) int {
 
 // judge asks porcupine about the history of all locks of the ensemble.
 func (e *ensemble) judge(ctx context.Context, f *facts) opinion {
-	o := opinion{lock: e.locks[0].name, by: []string{byPorcupine}, status: Undecided}
+	o := opinion{lock: e.locks[0].name, violations: f.found(contract.Object), by: []string{byPorcupine}, status: Undecided}
 	var ops []porcupine.Operation
 	var edges []edge
 	for _, l := range e.locks {
@@ -202,7 +203,7 @@ func (e *ensemble) explain(ctx context.Context, f *facts, ops []porcupine.Operat
 	}
 	first := answers[high-1]
 	in := first.Input.(*porcupineStep)
-	v := Violation{Rule: Linearizable, Lock: in.op.Lock, From: time.Duration(first.Call), To: time.Duration(first.Return)}
+	v := Violation{Rule: contract.Linearizable, Lock: in.op.Lock, From: time.Duration(first.Call), To: time.Duration(first.Return)}
 	a := &act{at: v.To, op: &in.op}
 	if in.event != nil {
 		v.Lock = in.event.Lock
@@ -213,22 +214,22 @@ func (e *ensemble) explain(ctx context.Context, f *facts, ops []porcupine.Operat
 		v.Text = fmt.Sprintf("%s: %s by %s (operation %d) answered %s", v.Lock, in.op.Kind, in.op.Owner, in.op.ID, in.op.Outcome)
 	}
 	v.Text += fmt.Sprintf(", which fits no order of the %s before it", count(high-1, "answer"))
-	class := Unexplained
+	class := contract.Unexplained
 	if err := e.refusal(f, until(high-1), in); err != nil {
 		v.Text += ": " + err.Error()
 		var illegal *model.Illegal
 		var members *model.MemberError
 		switch {
 		case errors.As(err, &illegal):
-			v.Rule, class = string(illegal.Rule), classOf(illegal.Rule)
+			v.Rule, class = illegal.Rule, classOf(illegal.Rule)
 		case errors.As(err, &members):
-			v.Rule = string(members.Rule)
+			v.Rule = members.Rule
 		}
-		switch model.Rule(v.Rule) {
-		case model.EnoughMembers:
-			class = GrantedTwice
-		case model.HolderHasEnough:
-			class = ForeignRelease
+		switch v.Rule {
+		case contract.EnoughMembers:
+			class = contract.GrantedTwice
+		case contract.HolderHasEnough:
+			class = contract.ForeignRelease
 		}
 	}
 	v.Cause = objectCause(f, e.locks[0], a, class)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -32,7 +33,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		write func(s *script)
-		rule  model.Rule // "": it holds
+		rule  contract.Rule // "": it holds
 		op    int64
 		says  string
 	}{
@@ -52,18 +53,18 @@ func TestGroupsFromElsewhere(t *testing.T) {
 		{"granted though a member is another's", func(s *script) {
 			take(s, "b", "x:1", 0)
 			take(s, "all", "y:1", 1)
-		}, model.EnoughMembers, 2, "all: lock by y:1 (operation 2) answered acquired, which fits no order of the 1 answer before it: " +
+		}, contract.EnoughMembers, 2, "all: lock by y:1 (operation 2) answered acquired, which fits no order of the 1 answer before it: " +
 			"lock by y:1 answered acquired, but it holds 0 members and others hold 1, and a hold needs 3"},
 		{"a member granted though the group is another's", func(s *script) {
 			take(s, "all", "y:1", 0)
 			busy(s, "all", "x:1", 1)
 			take(s, "a", "x:1", 2)
-		}, model.OneHolder, 3, "the lock is held by y:1"},
+		}, contract.OneHolder, 3, "the lock is held by y:1"},
 		{"busy though all are free", func(s *script) {
 			take(s, "all", "x:1", 0)
 			give(s, "all", "x:1", 1, history.Released)
 			busy(s, "all", "y:1", 2)
-		}, model.BusyFewMembers, 3, "others hold 0"},
+		}, contract.BusyFewMembers, 3, "others hold 0"},
 		{"most is enough", func(s *script) {
 			take(s, "r1", "x:1", 0)
 			take(s, "most", "y:1", 1)
@@ -73,7 +74,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 			take(s, "r1", "x:1", 0)
 			take(s, "r3", "x:1", 1)
 			take(s, "most", "y:1", 2)
-		}, model.EnoughMembers, 3, "others hold 2, and a hold needs 2"},
+		}, contract.EnoughMembers, 3, "others hold 2, and a hold needs 2"},
 		{"one member lost is no matter", func(s *script) {
 			take(s, "most", "x:1", 0)
 			lose(s, "r2", 1)
@@ -83,7 +84,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 			take(s, "all", "x:1", 0)
 			lose(s, "a", 1)
 			give(s, "all", "x:1", 2, history.Released)
-		}, model.HolderHasEnough, 2, "it holds 2 members and others hold 0, and a hold needs 3"},
+		}, contract.HolderHasEnough, 2, "it holds 2 members and others hold 0, and a hold needs 3"},
 		{"members lost let another in", func(s *script) {
 			take(s, "most", "x:1", 0)
 			lose(s, "r1", 1)
@@ -95,7 +96,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 			lose(s, "r1", 1)
 			lose(s, "r2", 2)
 			give(s, "most", "x:1", 3, history.Released)
-		}, model.HolderHasEnough, 2, "it holds 1 members"},
+		}, contract.HolderHasEnough, 2, "it holds 1 members"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript()
@@ -103,7 +104,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 			h := blind(s.done())
 			h.Header.Groups = []history.Group{multi, red}
 			v := Judge(context.Background(), h, Options{Model: model.Reentrant})
-			r := v.Result(Object)
+			r := v.Result(contract.Object)
 			if tt.rule == "" {
 				if r.Status != Holds || r.By != "porcupine" || len(v.Refused) > 0 {
 					t.Errorf("%s by %s: %s %v", r.Status, r.By, r.Summary, v.Refused)
@@ -113,7 +114,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 			if r.Status != Broken || len(r.Violations) != 1 {
 				t.Fatalf("%s: %s %v", r.Status, r.Summary, v.Refused)
 			}
-			if got := r.Violations[0]; got.Rule != string(tt.rule) || !slices.Equal(got.Ops, []int64{tt.op}) || !strings.Contains(got.Text, tt.says) {
+			if got := r.Violations[0]; got.Rule != tt.rule || !slices.Equal(got.Ops, []int64{tt.op}) || !strings.Contains(got.Text, tt.says) {
 				t.Errorf("operation %v, %q: %s", got.Ops, got.Rule, got.Text)
 			}
 		})
@@ -139,12 +140,12 @@ func TestGroupsThatShareMembersAreJudgedTogether(t *testing.T) {
 		t.Fatalf("%+v", of)
 	}
 	// all has b and d, so that nobody else can have had first, others or d.
-	r := Judge(context.Background(), h, Options{Model: model.Reentrant}).Result(Object)
+	r := Judge(context.Background(), h, Options{Model: model.Reentrant}).Result(contract.Object)
 	if r.Status != Broken || !slices.Equal(r.Violations[0].Ops, []int64{2}) || r.Violations[0].Lock != "first" {
 		t.Errorf("%s: %s", r.Status, r.Summary)
 	}
 	h.Header.Groups = append(h.Header.Groups, history.Group{Name: "many", Kind: history.Red, Members: []string{"a", "1", "2", "3", "4", "5"}})
-	if r := Judge(context.Background(), h, Options{Model: model.Reentrant}).Result(Object); r.Status != Undecided || !strings.Contains(r.Summary, "8 in all, not 9") {
+	if r := Judge(context.Background(), h, Options{Model: model.Reentrant}).Result(contract.Object); r.Status != Undecided || !strings.Contains(r.Summary, "8 in all, not 9") {
 		t.Errorf("%s: %s", r.Status, r.Summary)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // How much evidence is worth: of 120 histories with one wrong answer (3,000 operations, 4 clients,
@@ -59,7 +61,7 @@ func TestTrafficIsLegal(t *testing.T) {
 		for _, tr := range []traffic{{server: true}, {windows: true}, {}, {waits: true}, {waits: true, windows: true}, {waits: true, server: true}} {
 			tr.seed, tr.ops, tr.clients, tr.unknown = seed, 2000, 6, 0.04
 			v := Judge(context.Background(), tr.make(), Options{})
-			if r := v.Result(Object); r.Status != Holds || len(v.Refused) > 0 {
+			if r := v.Result(contract.Object); r.Status != Holds || len(v.Refused) > 0 {
 				t.Fatalf("%+v: %s: %s %v", tr, r.Status, r.Summary, v.Refused)
 			}
 		}

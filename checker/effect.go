@@ -4,16 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
-
-// NoLostUpdate is the rule of effect.
-const NoLostUpdate = "nobody writes between the read and the write of a critical section"
 
 // judgeEffect looks for lost updates: a write that was computed from a read, after which another
 // owner wrote. The resource of a lock is the one that has its name.
 func judgeEffect(_ context.Context, f *facts) Result {
-	var found violations
+	found := f.found(contract.Effect)
 	writes := 0
 	for _, l := range f.locks {
 		read := map[string]*history.Op{} // what each owner read last and has not yet written back
@@ -54,16 +52,16 @@ func judgeEffect(_ context.Context, f *facts) Result {
 
 func (f *facts) lostUpdate(l *lockFacts, read, lost, write *history.Op) Violation {
 	v := Violation{
-		Rule: NoLostUpdate, Lock: l.name, From: tookOrCall(read), To: tookOrCall(write),
+		Rule: contract.NoLostUpdate, Lock: l.name, From: tookOrCall(read), To: tookOrCall(write),
 		Text: fmt.Sprintf("%s read %d at %s and wrote %d at %s; the %d that %s wrote at %s in between is lost",
 			write.Owner, read.Value, Stamp(tookOrCall(read)), write.Value, Stamp(tookOrCall(write)),
 			lost.Value, lost.Owner, Stamp(tookOrCall(lost))),
 		Ops:    []int64{write.ID, lost.ID, read.ID},
 		Owners: []string{lost.Owner, write.Owner},
-		Cause:  Cause{Class: Unexplained, Text: "the two did not hold the lock at once: the write came late or without the lock"},
+		Cause:  Cause{Class: contract.Unexplained, Text: "the two did not hold the lock at once: the write came late or without the lock"},
 	}
 	if write.Aside {
-		v.Cause = Cause{Class: LateWrite, Assumption: true, Text: fmt.Sprintf("the write that %s sent at %s was under way until %s",
+		v.Cause = Cause{Class: contract.LateWrite, Text: fmt.Sprintf("the write that %s sent at %s was under way until %s",
 			write.Owner, Stamp(write.Call), Stamp(tookOrCall(write)))}
 	}
 	if o, ok := l.between(lost.Owner, write.Owner, v.From, v.To); ok {

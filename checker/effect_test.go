@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -75,7 +76,7 @@ func TestEffect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript()
 			tt.write(s)
-			r := verdict(t, s).Result(Effect)
+			r := verdict(t, s).Result(contract.Effect)
 			var lost []int64
 			for _, v := range r.Violations {
 				lost = append(lost, v.Ops[1])

@@ -7,15 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// OneBeliever is the rule of exclusion.
-const OneBeliever = "no two owners believe at once that they hold a lock"
-
 // judgeExclusion looks for two owners who believed at once that they held the same lock.
 func judgeExclusion(_ context.Context, f *facts) Result {
-	var found violations
+	found := f.found(contract.Exclusion)
 	total, holds := 0.0, 0
 	for _, l := range f.locks {
 		holds += len(l.beliefs)
@@ -24,6 +22,7 @@ func judgeExclusion(_ context.Context, f *facts) Result {
 			found.add(func() Violation { return f.overlapped(l, o) })
 		}
 		found.all += l.overlaps.all - len(l.overlaps.first)
+		f.tellings(l, &found)
 	}
 	if holds == 0 {
 		return conclude("beliefs", "nobody ever held a lock, so nobody overlapped", "", found)
@@ -33,6 +32,9 @@ func judgeExclusion(_ context.Context, f *facts) Result {
 		fmt.Sprintf("%s of two holders of one lock, %s in all", count(found.all, "overlap"), short(time.Duration(min(total, math.MaxInt64/2)))),
 		found)
 }
+
+// maxOverlaps bounds how many overlaps of one lock are looked at.
+const maxOverlaps = 256
 
 // An overlap is the time that two beliefs of different owners in one lock have in common.
 type overlap struct {
@@ -74,11 +76,11 @@ func overlapsOf(l *lockFacts) overlaps {
 		forward(b.from)
 		found.all += len(ends)
 		ends.push(end{at: int64(b.to)})
-		if len(found.first) == maxViolations {
+		if len(found.first) == maxOverlaps {
 			continue
 		}
 		lasting = slices.DeleteFunc(lasting, func(a *belief) bool { return a.to <= b.from })
-		for _, a := range lasting[:min(len(lasting), maxViolations-len(found.first))] {
+		for _, a := range lasting[:min(len(lasting), maxOverlaps-len(found.first))] {
 			found.first = append(found.first, overlap{a, b, b.from, min(a.to, b.to)})
 		}
 		lasting = append(lasting, b)
@@ -109,14 +111,35 @@ func (l *lockFacts) between(one, other string, from, to time.Duration) (overlap,
 
 func (f *facts) overlapped(l *lockFacts, o overlap) Violation {
 	v := Violation{
-		Rule: OneBeliever, Lock: l.name, From: o.from, To: o.to,
+		Rule: contract.OneBeliever, Lock: l.name, From: o.from, To: o.to,
 		Text: fmt.Sprintf("%s and %s both believed that they held %s from %s to %s, for %s",
 			o.first.owner, o.second.owner, l.name, Stamp(o.from), Stamp(o.to), short(o.to-o.from)),
 		Ops:    []int64{o.second.acquire.ID, o.first.acquire.ID},
 		Owners: []string{o.first.owner, o.second.owner},
 		Cause:  f.lostFirst(l, o.first, o.second),
 	}
+	f.unaware(l, o, &v.Cause)
 	return v
+}
+
+// unaware says of a lock that tells its holders of a loss whether the process of the first holder ran while
+// both believed: only a process that does not run cannot be told in time that its lease is over.
+func (f *facts) unaware(l *lockFacts, o overlap, c *Cause) {
+	switch c.Class {
+	case contract.LeaseExpired, contract.LeaseOutlived, contract.PausedHolder, contract.CutOff, contract.ServerAway, contract.LostMessage:
+	default:
+		return
+	}
+	if !f.h.Can(string(contract.TellsLoss)) {
+		return
+	}
+	stopped := f.obstacles(o.first.client, l.name, o.from, o.to, f.latency(), []history.Effect{history.ProcessStopped})
+	if len(stopped) > 0 && opportunity(o.from, o.to, stopped) <= f.latency() {
+		c.Class, c.Faults, c.Effects = contract.PausedHolder, faultsOf(stopped), []history.Effect{history.ProcessStopped}
+		return
+	}
+	c.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e history.Effect) bool { return e == history.ProcessStopped })
+	c.Text += fmt.Sprintf("; the process of %s ran, and was not told", o.first.client)
 }
 
 // lostFirst says why the server no longer had the hold of the one of two who was granted it first. Where
@@ -138,8 +161,8 @@ func (f *facts) lostFirst(l *lockFacts, a, b *belief) Cause {
 		sure = sure || a.grantedAt() < b.acquire.Call
 	}
 	c := f.lostHold(l, a.owner, at)
-	if !sure && !c.Assumption {
-		if other := f.lostHold(l, b.owner, at); other.Assumption {
+	if !sure && !f.excuses(c) {
+		if other := f.lostHold(l, b.owner, at); f.excuses(other) {
 			return other
 		}
 	}

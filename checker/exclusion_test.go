@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -127,7 +128,7 @@ func TestExclusion(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript()
 			tt.write(s)
-			r := verdict(t, s).Result(Exclusion)
+			r := verdict(t, s).Result(contract.Exclusion)
 			var got []span
 			for _, v := range r.Violations {
 				got = append(got, span{v.From, v.To})
@@ -154,78 +155,83 @@ func TestExclusionCauses(t *testing.T) {
 	tests := []struct {
 		name       string
 		script     *script
-		class      Class
+		class      contract.Class
 		assumption bool
 		text       string
 		faults     []int
 	}{
 		{"watchdog paused", overlap(0, func(s *script) {
-			s.fault(pauseWatchdog, "c1", at(12), at(45))
+			s.fault("pause-watchdog", "c1", at(12), at(45))
 			s.renew("c1:1", at(9), history.Renewed)
 			expire(s, 39.001)
-		}), PausedHolder, true, "the key of order:42 expired at 39.001 s: its lease of 30 s was last renewed at 9.001 s, because the watchdog of c1 was paused from 12.000 s to 45.000 s", []int{0}},
+		}), contract.PausedHolder, true, "the key of order:42 expired at 39.001 s: its lease of 30 s was last renewed at 9.001 s, because the watchdog of c1 was paused from 12.000 s to 45.000 s", []int{0}},
 		{"another's watchdog paused", overlap(0, func(s *script) {
-			s.fault(pauseWatchdog, "c2", at(5), at(45))
+			s.fault("pause-watchdog", "c2", at(5), at(45))
 			expire(s, 30.001)
-		}), LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, and no fault explains why", nil},
+		}), contract.LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, and no fault explains why", nil},
 		{"another lock's key expired from outside", overlap(0, func(s *script) {
-			s.fault(expireKey, "", at(5), 0).Lock = "order:43"
+			s.fault("expire-key", "", at(5), 0).Lock = "order:43"
 			expire(s, 30.001)
-		}), LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, and no fault explains why", nil},
+		}), contract.LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, and no fault explains why", nil},
 		{"cut off", overlap(0, func(s *script) {
-			s.fault(partition, "c1", at(5), 0).Step = "requests"
+			s.fault("partition", "c1", at(5), 0).Step = "requests"
 			expire(s, 30.001)
-		}), CutOff, true, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, because nothing that c1 sent reached the server from 5.000 s on", []int{0}},
-		{"a message lost", overlap(0, func(s *script) {
-			s.fault("drop", "c1", at(10), 0)
+		}), contract.CutOff, true, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, because nothing that c1 sent reached the server from 5.000 s on", []int{0}},
+		{"a message lost, and enough time left", overlap(0, func(s *script) {
+			s.fault("drop-message", "c1", at(10), 0)
 			expire(s, 30.001)
-		}), LostMessage, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, after the fault drop struck c1 at 10.000 s", []int{0}},
+		}), contract.LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, though its client had 14.9 s of opportunity besides the time that faults took: the fault drop-message struck c1 at 10.000 s", []int{0}},
+		{"two messages lost", overlap(0, func(s *script) {
+			s.fault("drop-message", "c1", at(6), 0)
+			s.fault("drop-message", "c1", at(20), 0)
+			expire(s, 30.001)
+		}), contract.LostMessage, true, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, after the fault drop-message struck c1 at 6.000 s and the fault drop-message struck c1 at 20.000 s", []int{0, 1}},
 		{"an explicit lease outlived", overlap(20*sec, func(s *script) { expire(s, 20.001) }),
-			LeaseExpired, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and the work took longer", nil},
+			contract.LeaseOutlived, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and the work took longer", nil},
 		{"an explicit lease outlived in a pause", overlap(20*sec, func(s *script) {
 			s.fault("pause-client", "c1", at(5), at(45))
 			expire(s, 20.001)
-		}), PausedHolder, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and c1 was paused from 5.000 s to 45.000 s", []int{0}},
+		}), contract.PausedHolder, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and c1 was paused from 5.000 s to 45.000 s", []int{0}},
 		{"expired from outside", overlap(0, func(s *script) {
-			s.fault(expireKey, "", at(7), 0).Lock = job
+			s.fault("expire-key", "", at(7), 0).Lock = job
 			expire(s, 7)
-		}), KeyLost, true, "the key of order:42 was expired from outside at 7.000 s, while c1:1 held it", []int{0}},
+		}), contract.KeyLost, true, "the key of order:42 was expired from outside at 7.000 s, while c1:1 held it", []int{0}},
 		{"its TTL cut from outside", overlap(0, func(s *script) {
 			s.event(history.ForceTTL, at(5)).Deadline = at(7)
 			expire(s, 7)
-		}), KeyLost, true, "the key of order:42 was expired from outside at 7.000 s, while c1:1 held it", nil},
+		}), contract.KeyLost, true, "the key of order:42 was expired from outside at 7.000 s, while c1:1 held it", nil},
 		{"deleted from outside", overlap(0, func(s *script) { s.event(history.Delete, at(7)) }),
-			KeyLost, true, "the key of order:42 was deleted from outside at 7.000 s, while c1:1 held it", nil},
+			contract.KeyLost, true, "the key of order:42 was deleted from outside at 7.000 s, while c1:1 held it", nil},
 		{"lost in a failover", overlap(0, func(s *script) {
 			s.event(history.Failover, at(7)).Lock = ""
 			s.event(history.Delete, at(7))
-		}), ServerLost, true, "the server lost the key of order:42 in the failover at 7.000 s", nil},
+		}), contract.ServerLost, true, "the server lost the key of order:42 in the failover at 7.000 s", nil},
 		{"forgotten by a replica that is behind", overlap(0, func(s *script) {
 			s.event(history.Failover, at(7)).Lock = ""
 			back := s.event(history.Restore, at(7))
 			back.Owner, back.Count, back.Deadline = "c3:1", 1, at(20)
 			expire(s, 20)
-		}), ServerLost, true, "the server forgot the hold of c1:1 on order:42 in the failover at 7.000 s, and took it for held by c3:1 again", nil},
+		}), contract.ServerLost, true, "the server forgot the hold of c1:1 on order:42 in the failover at 7.000 s, and took it for held by c3:1 again", nil},
 		{"the server's clock jumped", overlap(0, func(s *script) {
 			e := s.event(history.ClockJump, at(7))
 			e.Lock, e.By = "", 20*sec
 			expire(s, 10.001)
-		}), ClockJumped, true, "the key of order:42 expired at 10.001 s: its lease of 30 s began at 0.001 s and was never renewed, and the server's clock jumped by 20 s at 7.000 s", nil},
+		}), contract.ClockJumped, true, "the key of order:42 expired at 10.001 s: its lease of 30 s began at 0.001 s and was never renewed, and the server's clock jumped by 20 s at 7.000 s", nil},
 		{"forced", overlap(0, func(s *script) { s.op("c3:1", history.ForceUnlock, at(7), at(7.002), history.Released) }),
-			Forced, true, "the lock order:42 was forced free by c3:1 at 7.001 s, while c1:1 held it", nil},
+			contract.Forced, true, "the lock order:42 was forced free by c3:1 at 7.001 s, while c1:1 held it", nil},
 		{"freed by another's unlock", overlap(0, func(s *script) { s.unlock("c3:1", at(7), history.Released) }),
-			ForeignRelease, false, "the unlock of c3:1, which did not hold order:42, ended the hold of c1:1 at 7.001 s", nil},
+			contract.ForeignRelease, false, "the unlock of c3:1, which did not hold order:42, ended the hold of c1:1 at 7.001 s", nil},
 		{"granted under the holder", overlap(0, func(s *script) { s.renewals("c1:1", 0, at(39)) }),
-			GrantedTwice, false, "the server gave order:42 away at 39.999 s while c1:1 held it", nil},
+			contract.GrantedTwice, false, "the server gave order:42 away at 39.999 s while c1:1 held it", nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := verdict(t, tt.script).Result(Exclusion)
+			r := verdict(t, tt.script).Result(contract.Exclusion)
 			if len(r.Violations) != 1 {
 				t.Fatalf("%s: %s", r.Status, r.Summary)
 			}
 			c := r.Violations[0].Cause
-			if c.Class != tt.class || c.Assumption != tt.assumption || c.Text != tt.text || !slices.Equal(c.Faults, tt.faults) {
+			if c.Class != tt.class || (r.Violations[0].Ruling.Kind != Defect) != tt.assumption || c.Text != tt.text || !slices.Equal(c.Faults, tt.faults) {
 				t.Errorf("cause %+v\nwant  %s, assumption %v, faults %v: %s", c, tt.class, tt.assumption, tt.faults, tt.text)
 			}
 		})
@@ -244,8 +250,8 @@ func TestExclusionBrokenByADelayedCopy(t *testing.T) {
 	s.take("c1:1", at(2), at(2.1), 0)
 	s.take("c2:1", at(4), at(4.1), 0)
 	s.unlock("c1:1", at(5), history.NotHeld)
-	r := verdict(t, s).Result(Exclusion)
-	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != DoubleExecution || r.Violations[0].Cause.Assumption {
+	r := verdict(t, s).Result(contract.Exclusion)
+	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != contract.DoubleExecution || r.Violations[0].Ruling.Kind != Defect {
 		t.Errorf("%+v", r)
 	}
 }
@@ -254,14 +260,14 @@ func TestExclusionBrokenByADelayedCopy(t *testing.T) {
 // gives it back with its first unlock.
 func TestExclusionBrokenByAnEarlierLoss(t *testing.T) {
 	s := newScript()
-	s.fault(expireKey, "", at(5), 0).Lock = job
+	s.fault("expire-key", "", at(5), 0).Lock = job
 	s.take("c1:1", at(0), at(0.002), 0)
 	s.event(history.Expire, at(5))
 	s.take("c1:1", at(8), at(8.002), 0)
 	s.op("c1:1", history.Unlock, at(9), at(9.1), history.Released).Executed = at(9.01)
 	s.take("c2:1", at(8.5), at(9.05), 0)
-	r := verdict(t, s).Result(Exclusion)
-	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != KeyLost || !r.Violations[0].Cause.Assumption {
+	r := verdict(t, s).Result(contract.Exclusion)
+	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != contract.KeyLost || r.Violations[0].Ruling.Kind == Defect {
 		t.Errorf("%+v", r)
 	}
 }
@@ -272,14 +278,14 @@ func TestExclusionWhereALeaseMayHaveEndedBeforeReentry(t *testing.T) {
 		name         string
 		lease, again time.Duration // again: when the second acquire returned
 		pause        bool
-		class        Class
+		class        contract.Class
 		excuse       bool
 	}{
-		{"it may", at(3), at(5), false, LeaseExpired, true},
-		{"it may, since the server stopped", at(3), at(5), true, PausedHolder, true},
-		{"it may, and a watchdog should have renewed it", 0, at(32), false, LeaseExpired, false},
-		{"it cannot", at(3), at(2.9), false, Unexplained, false},
-		{"it cannot, though the server stopped", at(30), at(5), true, Unexplained, false},
+		{"it may", at(3), at(5), false, contract.LeaseOutlived, true},
+		{"it may, since the server stopped", at(3), at(5), true, contract.ServerAway, true},
+		{"it may, and a watchdog should have renewed it", 0, at(32), false, contract.LeaseExpired, false},
+		{"it cannot", at(3), at(2.9), false, contract.Unexplained, false},
+		{"it cannot, though the server stopped", at(30), at(5), true, contract.Unexplained, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript()
@@ -291,8 +297,8 @@ func TestExclusionWhereALeaseMayHaveEndedBeforeReentry(t *testing.T) {
 			s.take("c1:1", at(0.003), tt.again, tt.lease)
 			s.op("c1:1", history.Unlock, tt.again+at(0.1), tt.again+at(0.3), history.Released)
 			s.take("c2:1", tt.again+at(0.05), tt.again+at(0.2), tt.lease)
-			r := Judge(t.Context(), blind(s.done()), Options{}).Result(Exclusion)
-			if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.class || r.Violations[0].Cause.Assumption != tt.excuse {
+			r := Judge(t.Context(), blind(s.done()), Options{}).Result(contract.Exclusion)
+			if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.class || r.Violations[0].Ruling.Kind != Defect != tt.excuse {
 				t.Errorf("%s: %s, want %s, %v: %+v", r.Status, r.Summary, tt.class, tt.excuse, r.Violations)
 			}
 		})
@@ -303,12 +309,12 @@ func TestExclusionWhereALeaseMayHaveEndedBeforeReentry(t *testing.T) {
 // heard of its own first.
 func TestExclusionBrokenByALossBeforeTheAnswer(t *testing.T) {
 	s := newScript()
-	s.fault(expireKey, "", at(2), 0).Lock = job
+	s.fault("expire-key", "", at(2), 0).Lock = job
 	s.take("c2:1", at(0), at(4), 0).Executed = at(1)
 	s.event(history.Expire, at(2))
 	s.take("c1:1", at(0), at(3), 0).Executed = at(2.5)
-	r := verdict(t, s).Result(Exclusion)
-	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != KeyLost || !r.Violations[0].Cause.Assumption {
+	r := verdict(t, s).Result(contract.Exclusion)
+	if len(r.Violations) != 1 || r.Violations[0].Cause.Class != contract.KeyLost || r.Violations[0].Ruling.Kind == Defect {
 		t.Errorf("%+v", r)
 	}
 }
@@ -338,36 +344,36 @@ func TestExclusionWhereNobodySawTheGrants(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		script *script
-		class  Class
+		class  contract.Class
 		excuse bool
 	}{
-		{"the key was deleted after the first grant", late(1, [2]int64{1, 2}, gone), KeyLost, true},
-		{"the key was deleted before both grants", late(6.5, [2]int64{1, 2}, gone), GrantedTwice, false},
-		{"it is not known which grant was the first", late(1, [2]int64{}, gone), KeyLost, true},
-		{"the one who was granted it later has no excuse", late(1, [2]int64{2, 1}, gone), GrantedTwice, false},
+		{"the key was deleted after the first grant", late(1, [2]int64{1, 2}, gone), contract.KeyLost, true},
+		{"the key was deleted before both grants", late(6.5, [2]int64{1, 2}, gone), contract.GrantedTwice, false},
+		{"it is not known which grant was the first", late(1, [2]int64{}, gone), contract.KeyLost, true},
+		{"the one who was granted it later has no excuse", late(1, [2]int64{2, 1}, gone), contract.GrantedTwice, false},
 		{"the one who was granted it later has a lesser token, from a replica", late(1, [2]int64{2, 1}, func(s *script) {
 			s.event(history.Failover, at(6)).Lock = ""
 			s.event(history.Delete, at(6))
-		}), ServerLost, true},
+		}), contract.ServerLost, true},
 		{"the server failed over before both, and tokens tell", late(6.5, [2]int64{2, 1}, func(s *script) {
 			s.event(history.Failover, at(6)).Lock = ""
 			s.event(history.Delete, at(6))
-		}), GrantedTwice, false},
+		}), contract.GrantedTwice, false},
 		{"its answer came when its lease may be over, for it was paused", late(-28, [2]int64{1, 2}, func(s *script) {
 			s.fault("pause-client", "c1", at(0.1), at(8.9))
-		}), PausedHolder, true},
-		{"its answer came when its lease may be over, and nothing held it up", late(-28, [2]int64{1, 2}, nil), LeaseExpired, false},
+		}), contract.PausedHolder, true},
+		{"its answer came when its lease may be over, and nothing held it up", late(-28, [2]int64{1, 2}, nil), contract.LeaseExpired, false},
 		{"its answer came in time, and it was paused", late(1, [2]int64{1, 2}, func(s *script) {
 			s.fault("pause-client", "c1", at(1.1), at(8.9))
-		}), GrantedTwice, false},
+		}), contract.GrantedTwice, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := verdict(t, tt.script).Result(Exclusion)
+			r := verdict(t, tt.script).Result(contract.Exclusion)
 			if len(r.Violations) != 1 {
 				t.Fatalf("%s: %s", r.Status, r.Summary)
 			}
-			if c := r.Violations[0].Cause; c.Class != tt.class || c.Assumption != tt.excuse {
-				t.Errorf("%s, assumption %v: %s\nwant %s, assumption %v", c.Class, c.Assumption, c.Text, tt.class, tt.excuse)
+			if v := r.Violations[0]; v.Cause.Class != tt.class || (v.Ruling.Kind != Defect) != tt.excuse {
+				t.Errorf("%s, %s: %s\nwant %s, excused %v", v.Cause.Class, v.Ruling.Kind, v.Cause.Text, tt.class, tt.excuse)
 			}
 		})
 	}

@@ -3,6 +3,8 @@ package checker
 import (
 	"fmt"
 	"strings"
+
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // explain is the paragraph of a verdict: the overlap first, since that is what users suffer, and
@@ -13,19 +15,19 @@ func explain(f *facts, v *Verdict) string {
 		says = append(says, capital(f.disagreement)+".")
 	}
 	n := narrator{told: map[string]bool{}}
-	for _, g := range []Guarantee{Exclusion, Effect, Object, Fencing, Watchdog, Liveness} {
+	for _, g := range []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Object, contract.Fencing, contract.Watchdog, contract.Liveness} {
 		r := v.Result(g)
-		overlapped := v.Result(Exclusion).Status == Broken
+		overlapped := v.Result(contract.Exclusion).Status == Broken
 		switch {
 		case r.Status == Undecided:
 			says = append(says, fmt.Sprintf("Whether %s held is undecided: %s.", g, r.Summary))
-		case r.Status == Broken && g == Effect && overlapped:
+		case r.Status == Broken && g == contract.Effect && overlapped:
 			says = append(says, fmt.Sprintf("It did harm: %s.", r.Summary))
 		case r.Status == Broken:
 			says = append(says, n.broke(r))
-		case r.Status == Holds && g == Effect && overlapped:
+		case r.Status == Holds && g == contract.Effect && overlapped:
 			says = append(says, "By luck no update was lost.")
-		case r.Status == Holds && g == Object && overlapped:
+		case r.Status == Holds && g == contract.Object && overlapped:
 			says = append(says, "All the while the lock itself answered correctly.")
 		}
 	}
@@ -63,6 +65,9 @@ type narrator struct{ told map[string]bool }
 // be written in capitals, so that no sentence begins with the text of a violation.
 func (n *narrator) broke(r Result) string {
 	first := r.Violations[0]
+	if defects := r.Defects(); len(defects) > 0 {
+		first = defects[0]
+	}
 	text := fmt.Sprintf("%s broke: %s", capital(string(r.Guarantee)), first.Text)
 	if more := len(r.Violations) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
@@ -74,14 +79,16 @@ func (n *narrator) broke(r Result) string {
 	} else {
 		text += ", for the same reason"
 	}
-	switch {
-	case c.Known != "":
-		text += ". That is a known weakness of this lock: " + c.Known
-	case !c.Assumption:
+	switch first.Ruling.Kind {
+	case KnownLimitation:
+		text += ". It is known that this lock does not promise that: " + first.Ruling.Source
+	case Defect:
 		text += ". That is a defect of this lock"
-	case !n.told["assumption"]:
-		n.told["assumption"] = true
-		text += ". Every lease lock assumes that this does not happen, so that it is no defect of this one"
+	case FailedAssumption:
+		if !n.told["assumption"] {
+			n.told["assumption"] = true
+			text += ". Every lease lock assumes that this does not happen, so that it is no defect of this one"
+		}
 	}
 	return text + "."
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
-	"github.com/holdfast-sim/holdfast/model"
 )
 
 // facts is what all guarantees are judged from, collected once and never changed after.
@@ -19,6 +18,9 @@ type facts struct {
 	died    map[string]time.Duration
 	gone    map[string]time.Duration // when the server had nothing of a client that died any more
 	ended   map[string]time.Duration // clients that died, or whose programs ended
+	log     *served
+	byID    map[int64]int       // operation -> position in h.Ops
+	servers map[string][]string // of locks, as far as they are known
 
 	// disagreement is set when two checkers that know the same give different answers: a
 	// harness error.
@@ -161,7 +163,8 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 }
 
 func collect(h *history.History, o Options) *facts {
-	f := &facts{h: h, options: o, end: endOf(h), died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
+	h = withEffects(h)
+	f := &facts{h: h, options: o, end: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h), died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
 	locks := map[string]*lockFacts{}
 	lock := func(name string) *lockFacts {
 		l := locks[name]
@@ -174,6 +177,7 @@ func collect(h *history.History, o Options) *facts {
 	}
 	for i := range h.Ops {
 		op := &h.Ops[i]
+		f.byID[op.ID] = i
 		if l := lock(op.Lock); op.Kind.OnLock() {
 			l.ops = append(l.ops, op)
 		} else {
@@ -199,7 +203,6 @@ func collect(h *history.History, o Options) *facts {
 	}
 	sort.Slice(f.locks, func(i, j int) bool { return f.locks[i].name < f.locks[j].name })
 
-	log := indexServed(h)
 	for _, l := range f.locks {
 		l.environment = slices.Clone(l.events)
 		for i := range h.Events {
@@ -210,7 +213,7 @@ func collect(h *history.History, o Options) *facts {
 		slices.SortStableFunc(l.environment, func(a, b *history.Event) int { return cmpTime(a.At, b.At) })
 		slices.SortStableFunc(l.ops, byCallOf)
 		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
-		l.acts = actsOf(f, l, log)
+		l.acts = actsOf(f, l, f.log)
 		l.tenures = tenuresOf(f, l)
 		l.beliefs = beliefsOf(f, l)
 		l.index()
@@ -218,6 +221,21 @@ func collect(h *history.History, o Options) *facts {
 		l.overlaps = overlapsOf(l)
 	}
 	return f
+}
+
+// withEffects is a history whose faults name their effects.
+func withEffects(h *history.History) *history.History {
+	if !slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Effects == nil }) {
+		return h
+	}
+	all := *h
+	all.Faults = slices.Clone(h.Faults)
+	for i := range all.Faults {
+		if f := &all.Faults[i]; f.Effects == nil {
+			f.Effects = history.EffectsOf(f.Kind, f.Step)
+		}
+	}
+	return &all
 }
 
 // index sorts facts by their owners.
@@ -406,20 +424,6 @@ func sameKey(a, b *history.KeyState) bool {
 		return a == b
 	}
 	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)
-}
-
-// outside reports whether an expiry was an act from outside the lock: a fault that expired the
-// key, rather than its lease that ended.
-func (f *facts) outside(e *history.Event) bool {
-	if e.Kind != history.Expire {
-		return e.Kind == history.Delete
-	}
-	for _, fault := range f.h.Faults {
-		if fault.Kind == expireKey && fault.Lock == e.Lock && fault.From <= e.At && e.At <= fault.From+model.Granularity {
-			return true
-		}
-	}
-	return false
 }
 
 // latency is the slowest one-way message without faults, on a machine that was as busy as it was.

@@ -5,69 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
-// Kinds of faults, as plans name them, that a checker has to tell apart. A kind that is not here
-// is told in the story by its name and can be blamed when it struck the client at the time.
-const (
-	pauseWatchdog = "pause-watchdog"
-	pauseClient   = "pause-client"
-	pauseHarness  = "pause-harness" // of the process in which all clients are
-	killClient    = "kill-client"
-	partition     = "partition"
-	expireKey     = "expire-key"
-	deleteKey     = "delete-key"
-	overwriteKey  = "overwrite-key"
-	restart       = "restart"
-	slowServer    = "slow-server"
-	delayMessage  = "delay-message"
-	closing       = "close-connection"
-	killing       = "kill-connection" // as the one before, by the server
-	failover      = "failover"
-)
-
-// span is the time of a fault; one without an end lasted to the end of the run, or struck once.
-func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
-	switch {
-	case fault.To > 0:
-		return fault.From, fault.To
-	case strikesOnce(fault.Kind):
-		return fault.From, fault.From
-	}
-	return fault.From, f.end
-}
-
-// strikesOnce reports whether a fault of this kind is a single act.
-func strikesOnce(kind string) bool {
-	return !strings.HasPrefix(kind, "pause") && kind != partition && kind != restart
-}
-
-// pauses reports whether a fault of this kind stops a client's watchdog or the whole client.
-func pauses(kind string) bool { return strings.HasPrefix(kind, "pause") }
-
-// stopsRenewal reports whether a fault of this kind keeps a client from renewing.
-func stopsRenewal(kind string) bool { return pauses(kind) || kind == partition }
-
-// concernsCalls reports whether a fault of this kind concerns the calls of a client: all but the
-// pause of its watchdog alone.
-func concernsCalls(kind string) bool { return kind != pauseWatchdog }
-
-// hinders reports whether a fault of this kind keeps a client from calling, so that it cannot be
-// expected to be prompt.
-func hinders(kind string) bool {
-	return stopsRenewal(kind) && concernsCalls(kind) || kind == restart || kind == failover || kind == slowServer || kind == delayMessage
-}
-
-// breaksConnections reports whether a fault of this kind breaks connections, so that replies are lost and
-// requests are sent again.
-func breaksConnections(kind string) bool {
-	return kind == closing || kind == killing || kind == restart || kind == failover
-}
-
-func anyKind(string) bool { return true }
+// How faults are told. What they mean for a verdict is in environment.go.
 
 // missed words the faults of the plan that never struck.
 func missed(h *history.History) []string {
@@ -84,25 +27,6 @@ func missed(h *history.History) []string {
 	return texts
 }
 
-// strikes lists the faults on a client that were there at some time in [from, to], by index into
-// History.Faults. A fault that names no client strikes all, or all that use the lock it names.
-func (f *facts) strikes(client, lock string, from, to time.Duration, kind func(string) bool) []int {
-	var found []int
-	for i := range f.h.Faults {
-		fault := &f.h.Faults[i]
-		if fault.Missed {
-			continue
-		}
-		if fault.Client != client && (fault.Client != "" || fault.Lock != "" && fault.Lock != lock) {
-			continue
-		}
-		if begin, end := f.span(fault); kind(fault.Kind) && begin <= to && end >= from {
-			found = append(found, i)
-		}
-	}
-	return found
-}
-
 // describe is a fault as a clause: "the watchdog of c1 was paused from 5.000 s on".
 func (f *facts) describe(i int) string {
 	fault := &f.h.Faults[i]
@@ -117,33 +41,76 @@ func (f *facts) describe(i int) string {
 	return faultText(fault) + when
 }
 
-// faultText says what a fault does, without its time.
-func faultText(fault *history.Fault) string {
-	switch fault.Kind {
-	case pauseWatchdog:
-		return fmt.Sprintf("the watchdog of %s was paused", fault.Client)
-	case partition:
-		switch fault.Step {
-		case "requests":
-			return fmt.Sprintf("nothing that %s sent reached the server", fault.Client)
-		case "replies":
-			return fmt.Sprintf("nothing that the server sent reached %s", fault.Client)
+// A telling is how a fault with an effect is told: once it was, as it begins, and as it ends. Empty: as
+// it was.
+type telling struct {
+	effects           []history.Effect
+	was, begins, ends func(f *history.Fault) string
+}
+
+func clientText(format string) func(*history.Fault) string {
+	return func(f *history.Fault) string { return fmt.Sprintf(format, f.Client) }
+}
+
+func keyText(format string) func(*history.Fault) string {
+	return func(f *history.Fault) string { return fmt.Sprintf(format, cmp.Or(f.Lock, "every lock")) }
+}
+
+func plainText(text string) func(*history.Fault) string {
+	return func(*history.Fault) string { return text }
+}
+
+// tellings are tried in order: a fault is told by the first all of whose effects it has.
+var tellings = []telling{
+	{effects: []history.Effect{history.ProcessStopped}, was: func(f *history.Fault) string { return cmp.Or(f.Client, "every client") + " was paused" }},
+	{effects: []history.Effect{history.TimersStopped}, was: clientText("the watchdog of %s was paused"), begins: clientText("the watchdog of %s stops"),
+		ends: clientText("the watchdog of %s works again")},
+	{effects: []history.Effect{history.RequestsHeld, history.RepliesHeld}, was: clientText("%s was cut off from the server"),
+		begins: clientText("%s is cut off from the server"), ends: clientText("%s can talk to the server again")},
+	{effects: []history.Effect{history.RequestsHeld}, was: clientText("nothing that %s sent reached the server"),
+		begins: clientText("nothing that %s sends reaches the server any more"), ends: clientText("%s can talk to the server again")},
+	{effects: []history.Effect{history.RepliesHeld}, was: clientText("nothing that the server sent reached %s"),
+		begins: clientText("nothing that the server sends reaches %s any more"), ends: clientText("%s can talk to the server again")},
+	{effects: []history.Effect{history.ProcessDied}, was: clientText("%s died")},
+	{effects: []history.Effect{history.KeyExpired}, was: keyText("the key of %s was expired from outside"), begins: keyText("the key of %s is expired from outside")},
+	{effects: []history.Effect{history.KeyDeleted}, was: keyText("the key of %s was deleted from outside")},
+	{effects: []history.Effect{history.KeyOverwritten}, was: keyText("the key of %s was overwritten from outside")},
+	{effects: []history.Effect{history.ServerDown}, was: plainText("the server was down")},
+	{effects: []history.Effect{history.ServerForgot}, was: plainText("the server failed over to a replica")},
+}
+
+func tellingOf(fault *history.Fault) (telling, bool) {
+	if fault.On != "" && fault.Hits > 0 && !fault.Lasts() && !fault.Has(touches...) {
+		return telling{}, false
+	}
+	for _, t := range tellings {
+		if !slices.ContainsFunc(t.effects, func(e history.Effect) bool { return !fault.Has(e) }) {
+			return t, true
 		}
-		return fmt.Sprintf("%s was cut off from the server", fault.Client)
-	case pauseClient:
-		return fmt.Sprintf("%s was paused", fault.Client)
-	case killClient:
-		return fmt.Sprintf("%s died", fault.Client)
-	case expireKey:
-		return fmt.Sprintf("the key of %s was expired from outside", fault.Lock)
-	case deleteKey:
-		return fmt.Sprintf("the key of %s was deleted from outside", cmp.Or(fault.Lock, "every lock"))
-	case overwriteKey:
-		return fmt.Sprintf("the key of %s was overwritten from outside", fault.Lock)
-	case restart:
-		return "the server was down"
-	case failover:
-		return "the server failed over to a replica"
+	}
+	return telling{}, false
+}
+
+// beginning tells a fault as it begins.
+func beginning(fault *history.Fault) string {
+	if t, ok := tellingOf(fault); ok && t.begins != nil {
+		return t.begins(fault)
+	}
+	return faultText(fault)
+}
+
+// ending tells a fault as it ends.
+func ending(fault *history.Fault) string {
+	if t, ok := tellingOf(fault); ok && t.ends != nil {
+		return t.ends(fault)
+	}
+	return "it is over: " + faultText(fault)
+}
+
+// faultText says what a fault did, without its time.
+func faultText(fault *history.Fault) string {
+	if t, ok := tellingOf(fault); ok {
+		return t.was(fault)
 	}
 	if fault.On != "" && fault.Hits > 0 {
 		return fmt.Sprintf("the fault %s struck (%s%s)", fault.Kind, fault.On, of(fault.Client))
@@ -156,17 +123,6 @@ func faultText(fault *history.Fault) string {
 		return fmt.Sprintf("the fault %s struck", fault.Kind)
 	}
 	return fmt.Sprintf("the fault %s struck %s", fault.Kind, target)
-}
-
-// onMessages lists the faults that struck messages of a client.
-func (f *facts) onMessages(client, lock string, from, to time.Duration) []int {
-	return slices.DeleteFunc(f.strikes(client, lock, from, to, anyKind), func(i int) bool { return !f.onMessage(i) })
-}
-
-// onMessage reports whether a fault struck messages.
-func (f *facts) onMessage(i int) bool {
-	on := f.h.Faults[i].On
-	return strings.HasPrefix(on, "request") || strings.HasPrefix(on, "reply") || strings.HasPrefix(on, "between")
 }
 
 func of(client string) string {
@@ -182,4 +138,19 @@ func (f *facts) describeAll(faults []int) string {
 		texts[i] = f.describe(n)
 	}
 	return strings.Join(texts, " and ")
+}
+
+// outside reports whether an expiry was an act from outside the lock: a fault that expired the
+// key, rather than its lease that ended.
+func (f *facts) outside(e *history.Event) bool {
+	if e.Kind != history.Expire {
+		return e.Kind == history.Delete
+	}
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		if fault.Has(history.KeyExpired) && fault.Lock == e.Lock && fault.From <= e.At && e.At <= fault.From+model.Granularity {
+			return true
+		}
+	}
+	return false
 }

@@ -7,17 +7,13 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
 // The rules of fencing.
-const (
-	TokenGiven     = "every grant carries a fencing token"
-	TokensIncrease = "tokens strictly increase from grant to grant"
-	StaleRefused   = "the resource refuses a token smaller than one it has seen"
-	FreshAccepted  = "the resource accepts a token as large as any it has seen"
-)
+const ()
 
 // judgeFencing checks the tokens in the order of the grants on the server, and those presented to
 // the resource in the order of their arrival there.
@@ -25,7 +21,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 	if !f.h.Can("fencing") && f.options.Model != model.Fenced {
 		return notClaimed("the lock hands out no fencing tokens")
 	}
-	var found violations
+	found := f.found(contract.Fencing)
 	grants := 0
 	for _, l := range f.locks {
 		var last *history.Op
@@ -39,7 +35,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 			switch {
 			case op.Token == 0:
 				found.addAt(tookOrCall(op), func() Violation {
-					return tokenViolation(l, TokenGiven, op, nil, fmt.Sprintf("%s got %s at %s without a token", op.Owner, l.name, Stamp(tookOrCall(op))))
+					return tokenViolation(l, contract.TokenGiven, op, nil, fmt.Sprintf("%s got %s at %s without a token", op.Owner, l.name, Stamp(tookOrCall(op))))
 				})
 				continue
 			case last == nil || op.Token > last.Token:
@@ -48,7 +44,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 				continue // the two overlapped, so that nobody knows which grant was first
 			default:
 				found.addAt(tookOrCall(last), func() Violation {
-					v := tokenViolation(l, TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
+					v := tokenViolation(l, contract.TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
 						op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), last.Owner, last.Token))
 					if c, ok := f.wentBack(l, v.From, v.To); ok {
 						v.Cause = c
@@ -72,11 +68,11 @@ func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 		if e.Kind == history.Restart && from <= e.At && e.At <= to && slices.ContainsFunc(l.events, func(gone *history.Event) bool {
 			return gone.Kind == history.Delete && gone.At == e.At
 		}) {
-			return Cause{Class: ServerLost, Assumption: true,
+			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
 				Text: fmt.Sprintf("in the restart at %s the server lost the counter of tokens", Stamp(e.At))}, true
 		}
 		if e.Kind == history.Failover && from <= e.At && e.At <= to {
-			return Cause{Class: ServerLost, Assumption: true,
+			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
 				Text: fmt.Sprintf("in the failover at %s the counter of tokens went back to what the replica knew", Stamp(e.At))}, true
 		}
 	}
@@ -105,12 +101,12 @@ func presented(l *lockFacts, found *violations) {
 		switch {
 		case stale && op.Outcome != history.Rejected:
 			found.addAt(tookOrCall(highest), func() Violation {
-				return tokenViolation(l, StaleRefused, op, highest, fmt.Sprintf("%s wrote to %s with token %d at %s, after %s with token %d",
+				return tokenViolation(l, contract.StaleRefused, op, highest, fmt.Sprintf("%s wrote to %s with token %d at %s, after %s with token %d",
 					op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), highest.Owner, highest.Token))
 			})
 		case !stale && op.Outcome == history.Rejected:
 			found.addAt(tookOrCall(cmp.Or(highest, op)), func() Violation {
-				return tokenViolation(l, FreshAccepted, op, highest, fmt.Sprintf("the write of %s to %s with token %d at %s was refused, though no larger token had come",
+				return tokenViolation(l, contract.FreshAccepted, op, highest, fmt.Sprintf("the write of %s to %s with token %d at %s was refused, though no larger token had come",
 					op.Owner, l.name, op.Token, Stamp(tookOrCall(op))))
 			})
 		}
@@ -120,10 +116,10 @@ func presented(l *lockFacts, found *violations) {
 	}
 }
 
-func tokenViolation(l *lockFacts, rule string, op, before *history.Op, text string) Violation {
+func tokenViolation(l *lockFacts, rule contract.Rule, op, before *history.Op, text string) Violation {
 	at := tookOrCall(op)
 	v := Violation{Rule: rule, Text: text, Lock: l.name, From: at, To: at, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-		Cause: Cause{Class: Unexplained, Text: "tokens are the lock's own affair: no fault excuses them"}}
+		Cause: Cause{Class: contract.Unexplained, Text: "tokens are the lock's own affair: no fault excuses them"}}
 	if before != nil {
 		v.From = tookOrCall(before)
 		v.Ops, v.Owners = append(v.Ops, before.ID), []string{before.Owner, op.Owner}

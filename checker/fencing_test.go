@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -20,12 +21,12 @@ func TestFencing(t *testing.T) {
 	tests := []struct {
 		name  string
 		write func(s *script)
-		rules []string
+		rules []contract.Rule
 	}{
 		{"increasing", func(s *script) { grant(s, "c1:1", 0, 1); grant(s, "c2:1", 1, 2); grant(s, "c1:1", 2, 7) }, nil},
-		{"repeated", func(s *script) { grant(s, "c1:1", 0, 1); grant(s, "c2:1", 1, 1) }, []string{TokensIncrease}},
-		{"reset", func(s *script) { grant(s, "c1:1", 0, 5); grant(s, "c2:1", 1, 1); grant(s, "c2:1", 2, 2) }, []string{TokensIncrease}},
-		{"none", func(s *script) { grant(s, "c1:1", 0, 0) }, []string{TokenGiven}},
+		{"repeated", func(s *script) { grant(s, "c1:1", 0, 1); grant(s, "c2:1", 1, 1) }, []contract.Rule{contract.TokensIncrease}},
+		{"reset", func(s *script) { grant(s, "c1:1", 0, 5); grant(s, "c2:1", 1, 1); grant(s, "c2:1", 2, 2) }, []contract.Rule{contract.TokensIncrease}},
+		{"none", func(s *script) { grant(s, "c1:1", 0, 0) }, []contract.Rule{contract.TokenGiven}},
 		{"re-entry keeps its token", func(s *script) {
 			s.take("c1:1", at(0), at(0.1), 0).Token = 1
 			s.take("c1:1", at(1), at(1.1), 0).Token = 1
@@ -33,7 +34,7 @@ func TestFencing(t *testing.T) {
 		{"re-entry takes a smaller token", func(s *script) {
 			s.take("c1:1", at(0), at(0.1), 0).Token = 2
 			s.take("c1:1", at(1), at(1.1), 0).Token = 1
-		}, []string{TokensIncrease}},
+		}, []contract.Rule{contract.TokensIncrease}},
 		{"each lock has its own tokens", func(s *script) {
 			grant(s, "c1:1", 0, 9)
 			s.lock = "order:43"
@@ -48,11 +49,11 @@ func TestFencing(t *testing.T) {
 		{"the resource takes the stale", func(s *script) {
 			present(s, "c2:1", 2, 2, history.OK)
 			present(s, "c1:1", 3, 1, history.OK)
-		}, []string{StaleRefused}},
+		}, []contract.Rule{contract.StaleRefused}},
 		{"the resource refuses the fresh", func(s *script) {
 			present(s, "c1:1", 1, 1, history.OK)
 			present(s, "c2:1", 2, 2, history.Rejected)
-		}, []string{FreshAccepted}},
+		}, []contract.Rule{contract.FreshAccepted}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -60,14 +61,14 @@ func TestFencing(t *testing.T) {
 			s.h.Header.Abilities = append(s.h.Header.Abilities, "fencing")
 			tt.write(s)
 			v := verdict(t, s)
-			if got := rules(v, Fencing); !slices.Equal(got, tt.rules) || v.Result(Fencing).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
-				t.Errorf("%s: broke %q, want %q", v.Result(Fencing).Status, got, tt.rules)
+			if got := rules(v, contract.Fencing); !slices.Equal(got, tt.rules) || v.Result(contract.Fencing).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
+				t.Errorf("%s: broke %q, want %q", v.Result(contract.Fencing).Status, got, tt.rules)
 			}
 			s.h.Header.Abilities = nil
-			if r := verdict(t, s).Result(Fencing); r.Status != NotClaimed {
+			if r := verdict(t, s).Result(contract.Fencing); r.Status != NotClaimed {
 				t.Errorf("a lock without tokens: %s", r.Status)
 			}
-			if r := Judge(t.Context(), s.done(), Options{Model: model.Fenced}).Result(Fencing); (r.Status == Broken) != (len(tt.rules) > 0) {
+			if r := Judge(t.Context(), s.done(), Options{Model: model.Fenced}).Result(contract.Fencing); (r.Status == Broken) != (len(tt.rules) > 0) {
 				t.Errorf("judged as a fenced lock: %s", r.Status)
 			}
 		})
@@ -83,8 +84,8 @@ func TestATokenRepeatedAfterAFailover(t *testing.T) {
 	s.event(history.Failover, at(2)).Lock = ""
 	s.take("c2:1", at(3), at(3.1), 0).Token = 1
 	s.unlock("c2:1", at(4), history.Released)
-	v := verdict(t, s).Result(Fencing).Violations
-	if len(v) != 1 || v[0].Cause.Class != ServerLost || !v[0].Cause.Assumption {
+	v := verdict(t, s).Result(contract.Fencing).Violations
+	if len(v) != 1 || v[0].Cause.Class != contract.ServerLost || v[0].Ruling.Kind == Defect {
 		t.Errorf("%+v", v)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -35,13 +36,13 @@ func TestForeignHistories(t *testing.T) {
 		name, text string
 		kind       model.Kind
 		object     Status
-		rule       model.Rule
+		rule       contract.Rule
 	}{
 		{"a reentrant lock is reentrant", reentrant, model.Reentrant, Holds, ""},
-		{"a mutex is not", reentrant, model.Mutex, Broken, model.NoReentry},
-		{"granted twice", twice, model.Mutex, Broken, model.OneHolder},
+		{"a mutex is not", reentrant, model.Mutex, Broken, contract.NoReentry},
+		{"granted twice", twice, model.Mutex, Broken, contract.OneHolder},
 		{"granted after a release without an answer", lost, model.Mutex, Holds, ""},
-		{"one token for two grants", tokens, model.Fenced, Broken, model.TokensIncrease},
+		{"one token for two grants", tokens, model.Fenced, Broken, contract.TokensIncrease},
 		{"one token for two grants, which a mutex may give", tokens, model.Mutex, Holds, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,14 +51,14 @@ func TestForeignHistories(t *testing.T) {
 				t.Fatal(err)
 			}
 			v := Judge(context.Background(), h, Options{Model: tt.kind})
-			r := v.Result(Object)
+			r := v.Result(contract.Object)
 			if len(v.Refused) > 0 || r.Status != tt.object {
 				t.Fatalf("%s: %s %v", r.Status, r.Summary, v.Refused)
 			}
-			if r.Status == Broken && r.Violations[0].Rule != string(tt.rule) {
+			if r.Status == Broken && r.Violations[0].Rule != tt.rule {
 				t.Errorf("broke %q: %s", r.Violations[0].Rule, r.Violations[0].Text)
 			}
-			if l := v.Result(Liveness); l.Status != NotClaimed {
+			if l := v.Result(contract.Liveness); l.Status != NotClaimed {
 				t.Errorf("liveness: %s: %s", l.Status, l.Summary)
 			}
 		})

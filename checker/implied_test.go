@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -45,7 +46,7 @@ func TestImpliedEndsAcceptWhatWas(t *testing.T) {
 				ended += before - len(h.Events)
 				h.Header.Expiry = history.Implied
 				v := Judge(context.Background(), h, Options{Budget: time.Minute})
-				if r := v.Result(Object); r.Status != Holds && len(h.Ops) > 0 || len(v.Refused) > 0 {
+				if r := v.Result(contract.Object); r.Status != Holds && len(h.Ops) > 0 || len(v.Refused) > 0 {
 					t.Fatalf("watched %v: %s: %s %v\n%s", watched, r.Status, r.Summary, v.Refused, testCase(h))
 				}
 			}
@@ -104,7 +105,7 @@ func TestImpliedEnds(t *testing.T) {
 			h.Ops[i].Return = max(h.Ops[i].Return, 1)
 		}
 		v := Judge(context.Background(), h, Options{})
-		if r := v.Result(Object); r.Status != tt.want || len(v.Refused) > 0 {
+		if r := v.Result(contract.Object); r.Status != tt.want || len(v.Refused) > 0 {
 			t.Errorf("%s: %s: %s %v", tt.name, r.Status, r.Summary, v.Refused)
 		}
 	}
@@ -116,16 +117,16 @@ func TestImpliedEndsAreCauses(t *testing.T) {
 		{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.Lock, Lease: 100 * ms, Watchdog: true, Call: 1, Return: 1 * ms, Outcome: history.Acquired},
 		{ID: 2, Client: "b", Owner: "b", Lock: job, Kind: history.Lock, Lease: 100 * ms, Watchdog: true, Call: 2 * ms, Return: 250 * ms, Outcome: history.Acquired},
 		{ID: 3, Client: "a", Owner: "a", Lock: job, Kind: history.Unlock, Call: 300 * ms, Return: 301 * ms, Outcome: history.NotHeld},
-	}, Faults: []history.Fault{{Kind: partition, Client: "a", From: 20 * ms, To: 290 * ms}}}
+	}, Faults: []history.Fault{{Kind: "partition", Client: "a", From: 20 * ms, To: 290 * ms}}}
 	v := Judge(context.Background(), h, Options{})
-	r := v.Result(Exclusion)
-	if r.Status != Broken || len(r.Violations) != 1 || r.Violations[0].Cause.Class != CutOff || !r.Violations[0].Cause.Assumption {
+	r := v.Result(contract.Exclusion)
+	if r.Status != Broken || len(r.Violations) != 1 || r.Violations[0].Cause.Class != contract.CutOff || r.Violations[0].Ruling.Kind == Defect {
 		t.Errorf("%+v", r)
 	}
-	if r := v.Result(Object); r.Status != Holds {
+	if r := v.Result(contract.Object); r.Status != Holds {
 		t.Error(r.Summary)
 	}
-	if r := v.Result(Watchdog); r.Status != NotClaimed {
+	if r := v.Result(contract.Watchdog); r.Status != NotClaimed {
 		t.Error(r.Summary)
 	}
 }
@@ -136,21 +137,21 @@ func TestADeletionBeforeTheGrantWasHeardIsACause(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		events []history.Event
-		want   Class
+		want   contract.Class
 	}{
-		{"at some time", []history.Event{{Kind: history.Delete, Lock: job, Since: 4 * ms, At: 6 * ms}}, KeyLost},
-		{"at one time", []history.Event{{Kind: history.Delete, Lock: job, At: 6 * ms}}, KeyLost},
-		{"by the server", []history.Event{{Kind: history.Restart, At: 6 * ms}, {Kind: history.Delete, Lock: job, At: 6 * ms}}, ServerLost},
-		{"before the call", []history.Event{{Kind: history.Delete, Lock: job, Since: 1 * ms, At: 2 * ms}}, GrantedTwice},
-		{"after the grant", []history.Event{{Kind: history.Delete, Lock: job, Since: 14 * ms, At: 15 * ms}}, GrantedTwice},
+		{"at some time", []history.Event{{Kind: history.Delete, Lock: job, Since: 4 * ms, At: 6 * ms}}, contract.KeyLost},
+		{"at one time", []history.Event{{Kind: history.Delete, Lock: job, At: 6 * ms}}, contract.KeyLost},
+		{"by the server", []history.Event{{Kind: history.Restart, At: 6 * ms}, {Kind: history.Delete, Lock: job, At: 6 * ms}}, contract.ServerLost},
+		{"before the call", []history.Event{{Kind: history.Delete, Lock: job, Since: 1 * ms, At: 2 * ms}}, contract.GrantedTwice},
+		{"after the grant", []history.Event{{Kind: history.Delete, Lock: job, Since: 14 * ms, At: 15 * ms}}, contract.GrantedTwice},
 	} {
 		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied}, Ops: []history.Op{
 			{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 3 * ms, Return: 9 * ms, Outcome: history.Acquired},
 			{ID: 2, Client: "b", Owner: "b", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 7 * ms, Return: 12 * ms, Outcome: history.Acquired},
 			{ID: 3, Client: "a", Owner: "a", Lock: job, Kind: history.Unlock, Call: 20 * ms, Return: 21 * ms, Outcome: history.NotHeld},
 		}, Events: tt.events}
-		r := Judge(context.Background(), h, Options{}).Result(Exclusion)
-		if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.want || r.Violations[0].Cause.Assumption != (tt.want != GrantedTwice) {
+		r := Judge(context.Background(), h, Options{}).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.want || r.Violations[0].Ruling.Kind != Defect != (tt.want != contract.GrantedTwice) {
 			t.Errorf("%s: %+v", tt.name, r.Violations)
 		}
 	}
@@ -169,14 +170,14 @@ func TestTokensBeginAnewWithTheServer(t *testing.T) {
 		if restarted {
 			h.Events = []history.Event{{Kind: history.Restart, At: 6 * ms}, {Kind: history.Delete, Lock: job, At: 6 * ms}}
 		}
-		whole := Judge(context.Background(), h, Options{}).Result(Fencing)
-		if whole.Status != Broken || whole.Violations[0].Cause.Assumption != restarted {
+		whole := Judge(context.Background(), h, Options{}).Result(contract.Fencing)
+		if whole.Status != Broken || whole.Violations[0].Ruling.Kind != Defect != restarted {
 			t.Errorf("restarted %v: %+v", restarted, whole)
 		}
 		for _, least := range []int{1, 100} {
 			v, s := stream(h, least)
 			if _, windows := s.Judged(); (v.Code() == ExitExpected) != restarted || (windows > 1) != (least == 1) {
-				t.Errorf("restarted %v, %d windows: exit code %d: %+v", restarted, windows, v.Code(), v.Result(Fencing))
+				t.Errorf("restarted %v, %d windows: exit code %d: %+v", restarted, windows, v.Code(), v.Result(contract.Fencing))
 			}
 		}
 	}
@@ -193,7 +194,7 @@ func TestALeaseThatEndedIsNoOrphan(t *testing.T) {
 			{ID: 2, Client: "a", Owner: "a", Lock: job, Kind: history.Unlock, Lease: 100 * ms, Watchdog: true, Call: 300 * ms, Return: 301 * ms, Outcome: tt.out},
 			{ID: 3, Client: "b", Owner: "b", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 5000 * ms, Return: 5001 * ms, Outcome: history.Acquired},
 		}, End: &history.End{At: 6000 * ms}}
-		if r := Judge(context.Background(), h, Options{}).Result(Liveness); r.Status != tt.want {
+		if r := Judge(context.Background(), h, Options{}).Result(contract.Liveness); r.Status != tt.want {
 			t.Errorf("%s: %s: %s", tt.out, r.Status, r.Summary)
 		}
 	}
@@ -210,7 +211,7 @@ func TestTokenOfAHoldThatIsGivenUpForLost(t *testing.T) {
 			{ID: 1, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 1 * ms, Return: 2 * ms, Outcome: history.Acquired, Token: 5},
 			{ID: 2, Client: "a", Owner: "a", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 40 * ms, Return: 60 * ms, Outcome: history.Acquired, Token: 5},
 		}, Events: []history.Event{{Kind: history.Lost, At: tt.told, Client: "a", Owner: "a", Lock: job}}, End: &history.End{At: 70 * ms}}
-		if r := Judge(context.Background(), h, Options{}).Result(Fencing); r.Status != tt.want {
+		if r := Judge(context.Background(), h, Options{}).Result(contract.Fencing); r.Status != tt.want {
 			t.Errorf("told at %v: %s: %s", tt.told, r.Status, r.Summary)
 		}
 	}
@@ -226,7 +227,7 @@ func TestALeaseOfTheDeadEnds(t *testing.T) {
 			h.Ops = append(h.Ops, history.Op{ID: 2, Client: "b", Owner: "b", Lock: job, Kind: history.TryLock, Lease: 100 * ms, Call: 5000 * ms, Return: 5001 * ms, Outcome: history.Busy})
 		}
 		v := Judge(context.Background(), h, Options{})
-		if l, o := v.Result(Liveness), v.Result(Object); l.Status != Holds || (o.Status == Broken) != busy {
+		if l, o := v.Result(contract.Liveness), v.Result(contract.Object); l.Status != Holds || (o.Status == Broken) != busy {
 			t.Errorf("busy %v: liveness %s: %s; object %s: %s", busy, l.Status, l.Summary, o.Status, o.Summary)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -15,11 +16,8 @@ type Options struct {
 	// Expect is what the scenario expects; nil: nothing in particular.
 	Expect Expectation
 
-	// Unpredicted says that nobody has foretold how this lock fares in the scenario: it is held to what
-	// it claims. Expect is then what breaks for every lock; that may break or hold. Besides, a guarantee
-	// may break by the failure of something that every lease lock assumes ([Cause].Assumption), unless
-	// the lock claims to tell its holders in time ("lost"), and faults that strike what it does not do
-	// may miss.
+	// Unpredicted says that nobody has foretold how this lock fares in the run: it is held to what it
+	// claims. A guarantee may then break, but by nothing that the lock answers for. Faults may miss.
 	Unpredicted bool
 
 	// Model is the lock that object is judged against; the zero value is what the history's subject
@@ -34,11 +32,6 @@ type Options struct {
 	// lock. 0 means [DefaultMemory].
 	Memory int64
 
-	// Known says where it is documented that a call of the lock under test takes effect twice if one of those
-	// faults breaks its connection and it is sent again; "" if it is nowhere. Nil: nothing is known. A [Stream]
-	// expects what is known.
-	Known func(call history.Op, faults []history.Fault) string
-
 	// Sparing asks porcupine only about what another checker refuses.
 	Sparing bool
 }
@@ -51,14 +44,14 @@ const DefaultMemory = 256 << 20
 const DefaultBudget = 5 * time.Second
 
 // judges is the registry: who answers for each guarantee. Their order is that of [Guarantees].
-func judges() map[Guarantee]func(context.Context, *facts) Result {
-	return map[Guarantee]func(context.Context, *facts) Result{
-		Object:    judgeObject,
-		Exclusion: judgeExclusion,
-		Effect:    judgeEffect,
-		Fencing:   judgeFencing,
-		Watchdog:  judgeWatchdog,
-		Liveness:  judgeLiveness,
+func judges() map[contract.Guarantee]func(context.Context, *facts) Result {
+	return map[contract.Guarantee]func(context.Context, *facts) Result{
+		contract.Object:    judgeObject,
+		contract.Exclusion: judgeExclusion,
+		contract.Effect:    judgeEffect,
+		contract.Fencing:   judgeFencing,
+		contract.Watchdog:  judgeWatchdog,
+		contract.Liveness:  judgeLiveness,
 	}
 }
 
@@ -87,7 +80,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 	}
 
 	if len(v.Refused) > 0 {
-		for _, g := range Guarantees() {
+		for _, g := range contract.Guarantees() {
 			v.Results = append(v.Results, Result{Guarantee: g, Status: Undecided, Expected: o.Expect[g],
 				Summary: "not judged, because the history was refused"})
 		}
@@ -101,22 +94,19 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		v.Refused = append(v.Refused, f.disagreement)
 	}
 	if o.Unpredicted {
-		v.excuse(h)
+		v.unpredicted()
 	}
 	v.Story = tell(f, v.Results)
 	v.Explanation = explain(f, v)
 	return v
 }
 
-// excuse expects what broke, where that may be, and nothing of what did not.
-func (v *Verdict) excuse(h *history.History) {
+// unpredicted expects what broke, and nothing of what did not.
+func (v *Verdict) unpredicted() {
 	v.Missed = nil
 	for i := range v.Results {
 		r := &v.Results[i]
-		switch {
-		case r.Status != Broken:
-			r.Expected = ""
-		case r.Assumed() && !h.Can("lost"):
+		if r.Expected = ""; r.Status == Broken {
 			r.Expected = Broken
 		}
 	}
@@ -148,7 +138,7 @@ func (o Options) withDefaults(h *history.History) Options {
 func results(ctx context.Context, f *facts) []Result {
 	var list []Result
 	all := judges()
-	for _, g := range Guarantees() {
+	for _, g := range contract.Guarantees() {
 		r := all[g](ctx, f)
 		r.Guarantee, r.Expected = g, f.options.Expect[g]
 		list = append(list, r)
@@ -160,17 +150,26 @@ func results(ctx context.Context, f *facts) []Result {
 // story, a lock that is broken throughout would fill the disk. The summary has the whole number.
 const maxViolations = 16
 
+// maxRuled bounds how many violations of one guarantee are ruled on while none is a defect.
+const maxRuled = 4096
+
 // violations are those of one guarantee, of which only the first are kept, and only those made
-// into words.
+// into words. A defect is kept, though what came before it was none.
 type violations struct {
-	first []Violation
-	all   int
+	f      *facts
+	g      contract.Guarantee
+	first  []Violation
+	all    int
+	defect bool // among the first
 }
+
+// found is none yet of a guarantee.
+func (f *facts) found(g contract.Guarantee) violations { return violations{f: f, g: g} }
 
 // add counts one more violation.
 func (v *violations) add(what func() Violation) {
-	if v.all++; len(v.first) < maxViolations {
-		v.first = append(v.first, what())
+	if v.all++; len(v.first) < maxViolations || !v.defect && v.all <= maxRuled {
+		v.keep(len(v.first), what())
 	}
 }
 
@@ -181,9 +180,30 @@ func (v *violations) addAt(from time.Duration, what func() Violation) {
 	for i > 0 && v.first[i-1].From > from {
 		i--
 	}
-	if i < maxViolations {
-		v.first = slices.Insert(v.first[:min(len(v.first), maxViolations-1)], i, what())
+	if i < maxViolations || !v.defect && v.all <= maxRuled {
+		v.keep(i, what())
 	}
+}
+
+// keep puts a violation into its place. Where there is no place left the last one goes, unless that is the only
+// defect.
+func (v *violations) keep(i int, x Violation) {
+	v.f.complete(v.g, &x)
+	if len(v.first) < maxViolations {
+		v.first = slices.Insert(v.first, i, x)
+	} else {
+		last := v.first[maxViolations-1]
+		alone := last.Ruling.Kind == Defect && !slices.ContainsFunc(v.first[:maxViolations-1], func(y Violation) bool { return y.Ruling.Kind == Defect })
+		switch {
+		case alone && x.Ruling.Kind != Defect:
+			return
+		case i < maxViolations:
+			v.first = slices.Insert(v.first[:maxViolations-1], i, x)
+		case x.Ruling.Kind == Defect && !v.defect:
+			v.first[maxViolations-1] = x
+		}
+	}
+	v.defect = v.defect || x.Ruling.Kind == Defect
 }
 
 // conclude makes a result of the violations found: Broken if there are any.

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
 // A client library sends a call again whose connection broke, and a lock that does not know a copy for one does it
-// twice. Where nobody saw the server that shows only later, in an answer that cannot be explained. If it is
-// documented of a lock it is a known weakness; but it explains no more than it can: the history is judged again with
+// twice. Where nobody saw the server that shows only later, in an answer that cannot be explained. A lock that
+// does not claim to be idempotent may do so; but that explains no more than it can: the history is judged again with
 // calls that may have taken effect twice, and so on until nothing else is wrong, or something is that no such
-// call explains. Without that one weakness would hide all that comes after.
+// call explains. Without that one such call would hide all that comes after.
 
 // copied is a call whose connection broke while it was under way.
 type copied struct {
@@ -34,7 +35,7 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 				break
 			}
 			changes := op.Kind.Acquires() || op.Kind == history.Unlock || op.Kind == history.ForceUnlock
-			if faults := f.strikes(op.Client, l.name, op.Call, op.Return, breaksConnections); changes && len(faults) > 0 {
+			if faults := f.struckBy(op.Client, l.name, op.Call, op.Return, []history.Effect{history.ConnectionBroken}); changes && len(faults) > 0 {
 				calls = append(calls, copied{op, faults})
 			}
 		}
@@ -44,9 +45,9 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 	}
 	first := calls[0]
 	for _, c := range calls {
-		if where := f.known(c); where != "" {
-			if v.copied = append(v.copied, c); v.Cause.Known == "" {
-				first, v.Cause.Known = c, where
+		if !f.claims(contract.Idempotent, &Cause{executed: executions{call: c.op.Kind, first: c.op.Call, again: c.op.Return}}) {
+			if v.copied = append(v.copied, c); len(v.copied) == 1 {
+				first = c
 			}
 		}
 	}
@@ -54,33 +55,23 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 	if !slices.Contains(v.Ops, op.ID) {
 		v.Ops = append(v.Ops, op.ID)
 	}
-	v.Cause = Cause{Class: DoubleExecution, Known: v.Cause.Known, Faults: first.faults,
+	v.Cause = Cause{Class: contract.MaybeTwice, Faults: first.faults, Effects: f.effectsOf(first.faults), executed: executions{call: op.Kind, first: op.Call, again: op.Return},
 		Text: fmt.Sprintf("the %s of %s was under way from %s to %s, when %s: if it had taken effect already, and was sent again, it took effect twice",
 			op.Kind, op.Owner, Stamp(op.Call), Stamp(op.Return), f.describeAll(first.faults))}
 	return true
 }
 
-// known is where it is documented that a call takes effect twice.
-func (f *facts) known(c copied) string {
-	if f.options.Known == nil {
-		return ""
-	}
-	faults := make([]history.Fault, len(c.faults))
-	for i, n := range c.faults {
-		faults[i] = f.h.Faults[n]
-	}
-	return f.options.Known(*c.op, faults)
-}
-
-// weigh goes on where the violation of object that a window shows is a known weakness. What it adds
-// to the result are the violations that are left.
+// weigh goes on where the violation of object that a window shows may come of a call that was sent again. What
+// it adds to the result are the violations that are left.
 func (f *facts) weigh(ctx context.Context, r Result) Result {
 	left := r
 	w := weighing{f: f, h: f.h, copies: map[int64]int{}}
-	for left.Status == Broken && len(left.Violations) == 1 && left.Violations[0].Cause.Known != "" {
+	for left.Status == Broken && len(left.Violations) == 1 && len(left.Violations[0].copied) > 0 {
 		more, explained := w.explain(ctx, &left.Violations[0])
 		if !explained {
-			r.Violations[len(r.Violations)-1].Cause.Known = ""
+			last := &r.Violations[len(r.Violations)-1]
+			last.Cause.Class, last.Cause.Effects = contract.Unexplained, nil
+			last.Ruling = f.ruling(contract.Object, last)
 			break
 		}
 		if left = more; left.Status == Broken {
@@ -95,6 +86,13 @@ func (f *facts) weigh(ctx context.Context, r Result) Result {
 	return r
 }
 
+func rankOf(v Violation) int {
+	if v.Ruling.Kind == Defect {
+		return 0
+	}
+	return 1
+}
+
 // weighing is a history in which some calls may have taken effect more than once.
 type weighing struct {
 	f      *facts
@@ -107,7 +105,8 @@ type weighing struct {
 // sooner the search comes to its end.
 func (w *weighing) explain(ctx context.Context, v *Violation) (best Result, explained bool) {
 	judged := func(h *history.History) (Result, bool) {
-		r := judgeObject(ctx, collect(h, w.f.options))
+		f := collect(h, w.f.options)
+		r := judgeObject(ctx, f)
 		return r, r.Status == Holds || r.Status == Broken && r.Violations[0].To > v.To
 	}
 	found := copied{}
@@ -137,13 +136,6 @@ func (w *weighing) explain(ctx context.Context, v *Violation) (best Result, expl
 	w.h = all
 	best, _ = judged(all)
 	return best, true
-}
-
-func rankOf(v Violation) int {
-	if v.Cause.Known != "" {
-		return 1
-	}
-	return 0
 }
 
 // twice is a history in which a call may have taken effect once more, at any time until it returned. An unlock

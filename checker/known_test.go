@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
 // What a lock is known to get wrong, a call that was sent again, is expected where that explains what is seen; nothing
 // else is, before it or after.
-func TestKnownWeaknessIsExpectedAndHidesNothing(t *testing.T) {
+func TestAKnownLimitationIsExpectedAndHidesNothing(t *testing.T) {
 	const take, unlock = history.TryLock, history.Unlock
 	op := func(id int64, owner string, kind history.Kind, call, ret int, out history.Outcome) history.Op {
 		o := history.Op{ID: id, Client: owner, Owner: owner, Lock: job, Kind: kind, Call: at(float64(call) / 1000), Return: at(float64(ret) / 1000), Outcome: out}
@@ -22,13 +23,14 @@ func TestKnownWeaknessIsExpectedAndHidesNothing(t *testing.T) {
 	cut := func(client string, when int) history.Fault {
 		return history.Fault{Kind: "close-connection", Client: client, From: at(float64(when) / 1000), To: at(float64(when) / 1000), Hits: 1}
 	}
-	acquire := func(call history.Op, faults []history.Fault) string { // of a lock that takes an acquire that is sent again for another
-		if call.Kind.Acquires() && len(faults) > 0 {
-			return "the manual"
-		}
-		return ""
+	const manual = "the manual"
+	type promise struct {
+		once     []history.Kind // what it says takes effect once
+		mentions []history.Kind // what it says may take effect twice
 	}
-	everything := func(history.Op, []history.Fault) string { return "the manual" }
+	lockCalls, unlocks := []history.Kind{history.Lock, take}, []history.Kind{unlock, history.ForceUnlock}
+	acquire := &promise{once: unlocks, mentions: lockCalls}
+	everything := &promise{mentions: append(slices.Clone(unlocks), lockCalls...)}
 	twice := []history.Op{
 		op(1, "a", take, 10, 20, history.Acquired),
 		op(2, "a", unlock, 30, 31, history.Decremented),
@@ -38,14 +40,14 @@ func TestKnownWeaknessIsExpectedAndHidesNothing(t *testing.T) {
 		name   string
 		ops    []history.Op
 		faults []history.Fault
-		known  func(history.Op, []history.Fault) string
-		says   string // the summary of object; empty: it is a defect
+		known  *promise // nil: the history does not say what the lock claims
+		says   string   // the summary of object; empty: it is a defect
 	}{
-		{"counted twice", twice, []history.Fault{cut("a", 15)}, acquire, "each by a known weakness of this lock (the manual)"},
+		{"counted twice", twice, []history.Fault{cut("a", 15)}, acquire, "each by a known limitation of this lock (the manual)"},
 		{"what it holds yet ends", with(op(3, "b", take, 40, 41, history.Busy), op(4, "b", take, 1050, 1051, history.Acquired), op(5, "b", unlock, 1052, 1053, history.Released)),
-			[]history.Fault{cut("a", 15)}, acquire, "each by a known weakness"},
+			[]history.Fault{cut("a", 15)}, acquire, "each by a known limitation"},
 		{"twice of two owners", with(op(3, "a", unlock, 33, 34, history.Released), op(4, "b", take, 40, 50, history.Acquired), op(5, "b", unlock, 60, 61, history.Decremented),
-			op(6, "b", unlock, 62, 63, history.Released)), []history.Fault{cut("a", 15), cut("b", 45)}, acquire, "2 violations in 1 of 1 window, each by a known weakness"},
+			op(6, "b", unlock, 62, 63, history.Released)), []history.Fault{cut("a", 15), cut("b", 45)}, acquire, "2 violations in 1 of 1 window, each by a known limitation"},
 		{"nobody knows of it", twice, []history.Fault{cut("a", 15)}, nil, ""},
 		{"no connection broke", twice, nil, acquire, ""},
 		{"another's did", twice, []history.Fault{cut("b", 15)}, acquire, ""},
@@ -54,9 +56,9 @@ func TestKnownWeaknessIsExpectedAndHidesNothing(t *testing.T) {
 		{"an earlier hold's", []history.Op{op(1, "a", take, 10, 20, history.Acquired), op(2, "a", unlock, 22, 23, history.Released),
 			op(3, "a", take, 24, 25, history.Acquired), op(4, "a", unlock, 30, 31, history.Decremented)}, []history.Fault{cut("a", 15)}, acquire, ""},
 		{"thrice with one fault", with(op(3, "a", unlock, 33, 34, history.Decremented)), []history.Fault{cut("a", 15)}, acquire, ""},
-		{"thrice with two", with(op(3, "a", unlock, 33, 34, history.Decremented)), []history.Fault{cut("a", 12), cut("a", 15)}, acquire, "each by a known weakness"},
+		{"thrice with two", with(op(3, "a", unlock, 33, 34, history.Decremented)), []history.Fault{cut("a", 12), cut("a", 15)}, acquire, "each by a known limitation"},
 		{"another's unlock was, of two that may have been", []history.Op{op(1, "a", take, 10, 11, history.Acquired), op(2, "a", unlock, 12, 30, history.NotHeld),
-			op(3, "b", take, 13, 25, history.Acquired), op(4, "b", unlock, 33, 34, history.Released)}, []history.Fault{cut("", 15)}, everything, "each by a known weakness"},
+			op(3, "b", take, 13, 25, history.Acquired), op(4, "b", unlock, 33, 34, history.Released)}, []history.Fault{cut("", 15)}, everything, "each by a known limitation"},
 		{"only what is known is", []history.Op{op(1, "a", take, 10, 11, history.Acquired), op(2, "a", unlock, 12, 30, history.NotHeld),
 			op(3, "b", take, 13, 25, history.Acquired), op(4, "b", unlock, 33, 34, history.Released)}, []history.Fault{cut("", 15)}, acquire, ""},
 		{"given to another meanwhile", with(op(3, "b", take, 40, 41, history.Acquired)), []history.Fault{cut("a", 15)}, acquire, ""},
@@ -68,13 +70,18 @@ func TestKnownWeaknessIsExpectedAndHidesNothing(t *testing.T) {
 				tt.faults[i].Index = i
 			}
 			h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied}, Ops: tt.ops, Faults: tt.faults, End: &history.End{At: 2 * sec}}
-			v, part, window := JudgeInWindows(h, Options{Known: tt.known})
-			r := v.Result(Object)
+			if tt.known != nil {
+				h.Header.Abilities = []string{"reentrant", "idempotent"}
+				h.Header.Idempotent = []history.Idempotence{{Calls: tt.known.once}}
+				h.Header.Limitations = []history.Limitation{{Claim: "idempotent", Calls: tt.known.mentions, Source: manual}}
+			}
+			v, part, window := JudgeInWindows(h, Options{})
+			r := v.Result(contract.Object)
 			if r.Status != Broken || part == nil || window == nil {
 				t.Fatalf("%s: %s", r.Status, r.Summary)
 			}
 			if expected := tt.says != ""; (r.Expected == Broken) != expected || !strings.Contains(r.Summary, tt.says) ||
-				strings.Contains(v.Explanation, "known weakness of this lock: the manual") != expected || strings.Contains(v.Explanation, "defect of this lock") == expected {
+				strings.Contains(v.Explanation, "It is known that this lock does not promise that: the manual") != expected || strings.Contains(v.Explanation, "defect of this lock") == expected {
 				t.Errorf("expected %q: %s\n%s", r.Expected, r.Summary, v.Explanation)
 			}
 		})

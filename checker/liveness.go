@@ -6,19 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// The rules of liveness.
 const (
-	FreeIsTaken     = "a free lock that somebody waits for is taken promptly"
-	WaitsItsTime    = "tryLock does not give up before its time"
-	ReturnsInTime   = "tryLock returns soon after its time"
-	DeadHoldEnds    = "the hold of a dead client ends with its lease"
-	UnlockEndsHold  = "a hold ends with its owner's last unlock"
-	CallsReturn     = "every call of a live client returns"
-	KeysHaveAnEnd   = "no key is left without a time to live"
 	earlyTolerance  = model.Granularity // clients count waits in whole milliseconds
 	promptTolerance = time.Second       // see prompt
 )
@@ -38,7 +31,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 	if f.h.Header.LatencyMax == 0 {
 		return notClaimed("the history does not say how slow a message may be, so that nothing can be called late")
 	}
-	var found violations
+	found := f.found(contract.Liveness)
 	waits := 0
 	for _, l := range f.locks {
 		for _, op := range l.ops {
@@ -121,19 +114,43 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 			continue
 		}
 		found.addAt(from, func() Violation {
-			c := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
-			if faults := f.strikes(first.Client, l.name, g.from-f.prompt(), from+f.prompt(), concernsCalls); len(faults) > 0 {
-				c = Cause{Class: LostMessage, Faults: faults, Text: "at that time " + f.describeAll(faults)}
-			} else if faults := f.onMessages(first.Client, l.name, first.Call, from); len(faults) > 0 {
-				c = Cause{Class: LostMessage, Faults: faults, Text: "while it waited " + f.describeAll(faults)}
-			}
+			c := f.untaken(l, g.after, first, from, to)
 			return Violation{
-				Rule: FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
+				Rule: contract.FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
 				Text: fmt.Sprintf("%s was free from %s, and %s waited for it until %s, for %s",
 					l.name, Stamp(g.from), first.Owner, Stamp(to), short(to-from)),
 			}
 		})
 	}
+}
+
+// untaken says why a waiter did not take a lock that was free from a time on, until another. A waiter is woken
+// by a message. If that did not get through, or if nobody sent one, it waits for the lease that it was told of.
+func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to time.Duration) Cause {
+	seen := from
+	if before != nil {
+		seen = max(from, f.told(l, op, from), f.seenDeadline(before))
+	}
+	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
+	if faults := faultsOf(all); len(faults) > 0 && to <= enough(seen, f.prompt(), all) {
+		return f.blame("while it waited "+f.describeAll(faults), faults)
+	}
+	if before != nil && before.endEvent != nil && to <= seen+f.prompt() {
+		return Cause{Class: contract.Unannounced,
+			Text: fmt.Sprintf("nobody publishes that a key is gone, and %s had been told of a lease until %s", op.Owner, Stamp(seen))}
+	}
+	return Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it", Faults: faultsOf(all)}
+}
+
+// told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none.
+func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Duration {
+	var seen time.Duration
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.At <= by && s.After != nil {
+			seen = s.After.Deadline
+		}
+	}
+	return seen
 }
 
 // callsFor reports whether somebody waits for the lock by an operation. Nobody does by a copy of a
@@ -157,13 +174,16 @@ func (f *facts) seenDeadline(t *tenure) time.Duration {
 // unhindered is the moment in [from, to] after which no fault hindered a client any more: what it
 // is expected to do at once is counted from there.
 func (f *facts) unhindered(client string, from, to time.Duration) time.Duration {
-	for _, i := range f.strikes(client, "", from, to, hinders) {
+	for _, i := range f.struckBy(client, "", from, to, delays) {
 		if _, end := f.span(&f.h.Faults[i]); end >= from {
 			from = end
 		}
 	}
 	return min(from, to)
 }
+
+// delays are the effects during which a client cannot be expected to be prompt.
+var delays = []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown, history.ServerSlow, history.MessageLate, history.ServerForgot}
 
 // patience checks that tryLock keeps its own time.
 func (f *facts) patience(l *lockFacts, found *violations) {
@@ -172,16 +192,12 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 			continue
 		}
 		took := op.Return - op.Call
-		rule, how := "", ""
+		rule, how := contract.ReturnsInTime, "returned"
 		switch {
 		case op.Outcome == history.Busy && took < op.Wait-earlyTolerance:
-			rule, how = WaitsItsTime, "gave up"
-		case took > op.Wait+f.overdue():
-			rule, how = ReturnsInTime, "returned"
+			rule, how = contract.WaitsItsTime, "gave up"
+		case f.hadTime(l, op, op.Return, op.Wait+f.overdue()):
 		default:
-			continue
-		}
-		if len(f.strikes(op.Client, l.name, op.Call, op.Return, concernsCalls)) > 0 {
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
@@ -189,10 +205,15 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 				Rule: rule, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text: fmt.Sprintf("tryLock of %s on %s with a wait of %s %s %s after %s",
 					op.Owner, l.name, short(op.Wait), how, op.Outcome, short(took)),
-				Cause: Cause{Class: Unexplained, Text: "no fault on the client explains it"},
+				Cause: Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"},
 			}
 		})
 	}
+}
+
+// hadTime reports whether by some moment the client of a call has had more opportunity than the call may take.
+func (f *facts) hadTime(l *lockFacts, op *history.Op, by, most time.Duration) bool {
+	return by-op.Call > most && opportunity(op.Call, by, f.obstacles(op.Client, l.name, op.Call, by, f.answerTime(), hinders)) > most
 }
 
 // deadHolds checks that nobody keeps the lock of a dead client alive. Where nobody saw leases end, a hold seems to
@@ -220,10 +241,10 @@ func (f *facts) deadHolds(l *lockFacts, found *violations) {
 		}
 		found.addAt(died, func() Violation {
 			return Violation{
-				Rule: DeadHoldEnds, Lock: l.name, From: died, To: t.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
+				Rule: contract.DeadHoldEnds, Lock: l.name, From: died, To: t.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
 				Text: fmt.Sprintf("%s died at %s with a lease of %s on %s, which it held until %s",
 					t.client, Stamp(died), short(lease), l.name, Stamp(t.to)),
-				Cause: Cause{Class: Unexplained, Text: "something went on renewing it"},
+				Cause: Cause{Class: contract.Unexplained, Text: "something went on renewing it"},
 			}
 		})
 	}
@@ -249,11 +270,11 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		}
 		found.addAt(b.unlock.Return, func() Violation {
 			return Violation{
-				Rule: UnlockEndsHold, Lock: l.name, From: b.unlock.Return, To: t.to,
+				Rule: contract.UnlockEndsHold, Lock: l.name, From: b.unlock.Return, To: t.to,
 				Ops: []int64{b.unlock.ID, t.grant.ID}, Owners: []string{t.owner},
 				Text: fmt.Sprintf("%s gave %s back at %s (%s), but the server held it for %s until %s",
 					t.owner, l.name, Stamp(b.unlock.Return), b.unlock.Outcome, t.owner, Stamp(t.to)),
-				Cause: f.orphaned(t),
+				Cause: f.orphaned(l, t),
 			}
 		})
 	}
@@ -264,26 +285,31 @@ func (l *lockFacts) calls(owner string, from, to time.Duration) bool {
 	return slices.ContainsFunc(l.owner(owner).called(from, to), func(op *history.Op) bool { return op.Kind.Acquires() })
 }
 
-func (f *facts) orphaned(t *tenure) Cause {
+func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 	if t.restored {
-		return Cause{Class: ServerLost, Assumption: true,
+		return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
 			Text: fmt.Sprintf("a replica had brought back at %s a hold that %s had given back", Stamp(t.from), t.owner)}
 	}
 	for _, s := range t.sets {
-		if s.op != nil && s.op.Kind.Acquires() && s.op.Uncertain() {
-			c := Cause{Class: LostMessage, Text: fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID)}
-			c.Faults = f.strikes(t.client, t.grant.Lock, s.op.Call, max(s.op.Return, s.at), anyKind)
-			return c
+		if s.op != nil && s.op.Kind.Acquires() && s.op.Repeats > 0 {
+			return f.twice(l, s.op, max(s.op.Return, s.at), fmt.Sprintf("the %s of %s (operation %d) took effect more than once", s.op.Kind, s.op.Owner, s.op.ID))
 		}
 	}
 	for _, s := range t.sets {
-		if s.op != nil && s.op.Repeats > 0 {
-			c := Cause{Class: DoubleExecution, Text: fmt.Sprintf("the %s of %s (operation %d) took effect more than once", s.op.Kind, s.op.Owner, s.op.ID)}
-			c.Faults = f.strikes(t.client, t.grant.Lock, s.op.Call, max(s.op.Return, s.at), anyKind)
-			return c
+		if s.op != nil && s.op.Kind.Acquires() && (s.op.Uncertain() || s.op.Outcome == history.Failed) {
+			return f.untold(l, s.op, max(s.op.Return, s.at), fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID))
 		}
 	}
-	return Cause{Class: Unexplained, Text: "the lock counted more holds than its owner had"}
+	if op := t.belief.unlock; op != nil && (op.Uncertain() || op.Outcome == history.Failed || t.belief.failed) {
+		return f.untold(l, op, max(op.Return, t.to), fmt.Sprintf("the %s of %s (operation %d) ended %s", op.Kind, op.Owner, op.ID, op.Outcome))
+	}
+	return Cause{Class: contract.Unexplained, Text: "the lock counted more holds than its owner had"}
+}
+
+// untold is the cause that a call had an effect, or none, of which its caller does not know.
+func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text string) Cause {
+	faults := f.struckBy(op.Client, l.name, op.Call, until, resends)
+	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, first: op.Call, again: until}}
 }
 
 // atTheEnd checks what is left when the run is over. A history without an end, of a run that was
@@ -292,7 +318,10 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 	if f.h.End == nil || f.h.End.Error != "" {
 		return
 	}
-	held := false // by somebody alive who has not given it back: whoever waits for that waits rightly
+	held := false // whoever waits for who holds it waits rightly: whether that one should is another question
+	for _, t := range l.tenures {
+		held = held || t.open
+	}
 	for _, b := range l.beliefs {
 		held = held || b.open
 	}
@@ -303,15 +332,15 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside {
 			continue
 		}
-		if f.end-f.unhindered(op.Client, op.Call, f.end) <= f.prompt()+op.Wait {
+		if !f.hadTime(l, op, f.end, f.prompt()+op.Wait) {
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
 			return Violation{
-				Rule: CallsReturn, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Rule: contract.CallsReturn, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text: fmt.Sprintf("%s of %s on %s, called at %s, had not returned when the run ended at %s",
 					op.Kind, op.Owner, l.name, Stamp(op.Call), Stamp(f.end)),
-				Cause: Cause{Class: Unexplained, Text: "its client lived and was connected"},
+				Cause: Cause{Class: contract.Unexplained, Text: "its client lived and was connected"},
 			}
 		})
 	}
@@ -319,9 +348,9 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		if e.Kind == history.Leftover && e.Deadline == 0 {
 			found.addAt(e.At, func() Violation {
 				return Violation{
-					Rule: KeysHaveAnEnd, Lock: l.name, From: e.At, To: e.At,
+					Rule: contract.KeysHaveAnEnd, Lock: l.name, From: e.At, To: e.At,
 					Text:  fmt.Sprintf("the key of %s was left behind without a time to live", l.name),
-					Cause: Cause{Class: Unexplained, Text: "nothing will ever remove it"},
+					Cause: Cause{Class: contract.Unexplained, Text: "nothing will ever remove it"},
 				}
 			})
 		}

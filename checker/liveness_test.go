@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -11,7 +12,7 @@ func TestLiveness(t *testing.T) {
 	tests := []struct {
 		name  string
 		write func(s *script)
-		rules []string
+		rules []contract.Rule
 	}{
 		{"a released lock is taken at once", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
@@ -26,11 +27,11 @@ func TestLiveness(t *testing.T) {
 			s.take("c2:1", at(1), at(30.01), 0)
 			s.unlock("c1:1", at(5), history.Released)
 			s.unlock("c2:1", at(31), history.Released)
-		}, []string{FreeIsTaken}},
+		}, []contract.Rule{contract.FreeIsTaken}},
 		{"a free lock that nobody ever takes", func(s *script) {
 			op := s.take("c2:1", at(100), at(101), 0)
 			op.Return, op.Outcome, op.Evidence, op.Answer, op.Executed = 0, "", history.Sent, "", 0
-		}, []string{FreeIsTaken, CallsReturn}},
+		}, []contract.Rule{contract.FreeIsTaken, contract.CallsReturn}},
 		{"nobody waits for a copy of a call that has returned", func(s *script) {
 			op := s.take("c2:1", at(1), at(30), 0)
 			op.Return, op.Outcome, op.Aside = 0, "", true
@@ -52,28 +53,28 @@ func TestLiveness(t *testing.T) {
 			s.take("c2:1", at(1), at(40), 0)
 			s.event(history.Delete, at(5))
 			s.unlock("c2:1", at(41), history.Released)
-		}, []string{FreeIsTaken}},
+		}, []contract.Rule{contract.FreeIsTaken}},
 		{"a waiter that is cut off is excused, and has a moment after", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.take("c2:1", at(1), at(20.5), 0)
 			s.unlock("c1:1", at(5), history.Released)
-			s.fault(partition, "c2", at(4), at(20)).Step = "both"
+			s.fault("partition", "c2", at(4), at(20)).Step = "both"
 			s.unlock("c2:1", at(31), history.Released)
 		}, nil},
 		{"a waiter that was cut off long ago is not", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.take("c2:1", at(1), at(20.5), 0)
 			s.unlock("c1:1", at(5), history.Released)
-			s.fault(partition, "c2", at(4), at(6)).Step = "both"
+			s.fault("partition", "c2", at(4), at(6)).Step = "both"
 			s.unlock("c2:1", at(31), history.Released)
-		}, []string{FreeIsTaken}},
+		}, []contract.Rule{contract.FreeIsTaken}},
 		{"a waiter whose watchdog is paused can take a lock all the same", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.take("c2:1", at(1), at(20.5), 0)
 			s.unlock("c1:1", at(5), history.Released)
-			s.fault(pauseWatchdog, "c2", at(4), 0)
+			s.fault("pause-watchdog", "c2", at(4), 0)
 			s.unlock("c2:1", at(31), history.Released)
-		}, []string{FreeIsTaken}},
+		}, []contract.Rule{contract.FreeIsTaken}},
 		{"the dead wait for nothing", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.take("c2:1", at(1), at(2), 0)
@@ -90,31 +91,31 @@ func TestLiveness(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c2:1", history.TryLock, at(1), at(3.9), history.Busy).Wait = 3 * sec
 			s.unlock("c1:1", at(5), history.Released)
-		}, []string{WaitsItsTime}},
+		}, []contract.Rule{contract.WaitsItsTime}},
 		{"tryLock gives up long after its wait", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c2:1", history.TryLock, at(1), at(5.1), history.Busy).Wait = 3 * sec
 			s.unlock("c1:1", at(6), history.Released)
-		}, []string{ReturnsInTime}},
+		}, []contract.Rule{contract.ReturnsInTime}},
 		{"tryLock is granted long after its wait", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.unlock("c1:1", at(10), history.Released)
 			op := s.op("c2:1", history.TryLock, at(1), at(10.1), history.Acquired)
 			op.Wait, op.Lease = 3*sec, dog
 			s.unlock("c2:1", at(11), history.Released)
-		}, []string{ReturnsInTime}},
+		}, []contract.Rule{contract.ReturnsInTime}},
 		{"tryLock comes late because its client was cut off", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c2:1", history.TryLock, at(1), at(8), history.Busy).Wait = 3 * sec
-			s.fault(partition, "c2", at(2), at(7)).Step = "both"
+			s.fault("partition", "c2", at(2), at(7)).Step = "both"
 			s.unlock("c1:1", at(9), history.Released)
 		}, nil},
-		{"tryLock gives up early because its client was cut off", func(s *script) {
+		{"tryLock gives up early, for which no fault is a reason", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c2:1", history.TryLock, at(1), at(3), history.Busy).Wait = 3 * sec
-			s.fault(partition, "c2", at(2), at(7)).Step = "replies"
+			s.fault("partition", "c2", at(2), at(7)).Step = "replies"
 			s.unlock("c1:1", at(9), history.Released)
-		}, nil},
+		}, []contract.Rule{contract.WaitsItsTime}},
 		{"the hold of a dead client ends with its lease", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.died("c1", at(5))
@@ -125,12 +126,12 @@ func TestLiveness(t *testing.T) {
 			s.died("c1", at(5))
 			s.renewals("c1:1", 0, at(60))
 			s.event(history.Expire, at(80.001))
-		}, []string{DeadHoldEnds}},
+		}, []contract.Rule{contract.DeadHoldEnds}},
 		{"one unlock too few on the server: held for nobody", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0).Repeats = 1
 			s.unlock("c1:1", at(5), history.Decremented)
 			s.event(history.Expire, at(35.001))
-		}, []string{UnlockEndsHold}},
+		}, []contract.Rule{contract.UnlockEndsHold}},
 		{"an unlock that was lost leaves the hold to its lease", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Unknown)
@@ -143,17 +144,17 @@ func TestLiveness(t *testing.T) {
 			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
 			s.renewals("c1:1", 0, at(60))
 			s.event(history.Expire, at(80.001))
-		}, []string{UnlockEndsHold}},
+		}, []contract.Rule{contract.UnlockEndsHold}},
 		{"a call that never returns", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Released)
 			op.Return, op.Outcome = 0, ""
-		}, []string{CallsReturn}},
+		}, []contract.Rule{contract.CallsReturn}},
 		{"a call that cannot return, since its client is cut off", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Released)
 			op.Return, op.Outcome = 0, ""
-			s.fault(partition, "c1", at(5), 0).Step = "replies"
+			s.fault("partition", "c1", at(5), 0).Step = "replies"
 		}, nil},
 		{"whoever waits for a lock that is rightly held waits rightly", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
@@ -164,7 +165,7 @@ func TestLiveness(t *testing.T) {
 		{"a key without a time to live is left behind", func(s *script) {
 			s.take("c1:1", at(100), at(100.002), 0)
 			s.event(history.Leftover, at(120))
-		}, []string{KeysHaveAnEnd}},
+		}, []contract.Rule{contract.KeysHaveAnEnd}},
 		{"a key with a time to live is left behind", func(s *script) {
 			s.take("c1:1", at(100), at(100.002), 0)
 			s.event(history.Leftover, at(120)).Deadline = at(130.001)
@@ -181,14 +182,14 @@ func TestLiveness(t *testing.T) {
 			s := newScript()
 			tt.write(s)
 			v := verdict(t, s)
-			if got := rules(v, Liveness); !slices.Equal(got, tt.rules) || v.Result(Liveness).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
-				t.Errorf("%s: broke %q, want %q", v.Result(Liveness).Status, got, tt.rules)
-				for _, x := range v.Result(Liveness).Violations {
+			if got := rules(v, contract.Liveness); !slices.Equal(got, tt.rules) || v.Result(contract.Liveness).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
+				t.Errorf("%s: broke %q, want %q", v.Result(contract.Liveness).Status, got, tt.rules)
+				for _, x := range v.Result(contract.Liveness).Violations {
 					t.Log(x.Text)
 				}
 			}
-			for _, x := range v.Result(Liveness).Violations {
-				if x.Cause.Class == "" || x.Cause.Text == "" || x.Lock == "" || x.From > x.To || (len(x.Ops) == 0 && x.Rule != KeysHaveAnEnd) {
+			for _, x := range v.Result(contract.Liveness).Violations {
+				if x.Cause.Class == "" || x.Cause.Text == "" || x.Lock == "" || x.From > x.To || (len(x.Ops) == 0 && x.Rule != contract.KeysHaveAnEnd) {
 					t.Errorf("not explained: %+v", x)
 				}
 			}
@@ -208,8 +209,8 @@ func TestAHoldThatWasBroughtBackOutlivesItsOwnersUnlock(t *testing.T) {
 	s.unlock("c1:1", at(5), history.Decremented)
 	s.event(history.Expire, at(35.001))
 	v := verdict(t, s)
-	want(t, v, Liveness)
-	if c := v.Result(Liveness).Violations[0].Cause; c.Class != ServerLost || !c.Assumption {
-		t.Errorf("%+v", c)
+	want(t, v, contract.Liveness)
+	if x := v.Result(contract.Liveness).Violations[0]; x.Cause.Class != contract.ServerLost || x.Ruling.Kind != FailedAssumption {
+		t.Errorf("%+v", x)
 	}
 }

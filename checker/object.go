@@ -4,16 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/anishathalye/porcupine"
 )
-
-// Linearizable is the rule that a searching checker reports as broken: it proves that no order
-// exists, and cannot name an operation.
-const Linearizable = "the history of a lock has an order that the sequential lock allows"
 
 // opinion is what the checkers of object say of one lock.
 type opinion struct {
@@ -30,7 +27,7 @@ type opinion struct {
 func judgeObject(ctx context.Context, f *facts) Result {
 	r := Result{Status: Holds}
 	var speakers, notes []string
-	var all violations
+	var all violations // of all locks
 	ops, locks := 0, 0
 	for i, o := range judgeLocks(ctx, f) {
 		l := f.locks[i]
@@ -54,7 +51,7 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		return notClaimed("no lock was used")
 	}
 	r.By = strings.Join(speakers, ", ")
-	r.Violations = all.first[:min(len(all.first), maxViolations)]
+	r.Violations = someOf(all.first)
 	switch r.Status {
 	case Holds:
 		r.Summary = fmt.Sprintf("%s on %s fit the sequential lock", count(ops, "operation"), count(locks, "lock"))
@@ -67,6 +64,19 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		r.Summary += "; " + strings.Join(notes, "; ")
 	}
 	return r
+}
+
+// someOf are as many violations as are kept, a defect among them if there is one.
+func someOf(all []Violation) []Violation {
+	if len(all) <= maxViolations {
+		return all
+	}
+	some := slices.Clone(all[:maxViolations])
+	defect := func(v Violation) bool { return v.Ruling.Kind == Defect }
+	if i := slices.IndexFunc(all, defect); i >= maxViolations {
+		some[maxViolations-1] = all[i]
+	}
+	return some
 }
 
 // judgeLocks judges every lock, as many at once as there are processors: each search has a budget

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
-	"github.com/holdfast-sim/holdfast/model"
 )
 
 // key is a lock's key with one owner, or none.
@@ -33,8 +33,8 @@ func TestObject(t *testing.T) {
 	tests := []struct {
 		name  string
 		write func(s *script)
-		rules []string // broken, in order; none: holds
-		sees  Status   // of the same history with the clients' side only
+		rules []contract.Rule // broken, in order; none: holds
+		sees  Status          // of the same history with the clients' side only
 	}{
 		{"lock, re-entry, unlock twice", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
@@ -58,26 +58,26 @@ func TestObject(t *testing.T) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.unlock("c1:1", at(2), history.Released)
 			s.op("c2:1", history.TryLock, at(3), at(4), history.Busy)
-		}, []string{string(model.BusyWhileHeld)}, Broken},
+		}, []contract.Rule{contract.BusyWhileHeld}, Broken},
 		{"granted to two", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.take("c2:1", at(2), at(3), 0)
-		}, []string{string(model.OneHolder)}, Broken},
+		}, []contract.Rule{contract.OneHolder}, Broken},
 		{"freed by one who did not hold it, then taken", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.unlock("c2:1", at(2), history.Released)
 			s.take("c3:1", at(3), at(4), 0)
-		}, []string{string(model.HolderReleases)}, Broken},
+		}, []contract.Rule{contract.HolderReleases}, Broken},
 		{"one unlock gives back two holds", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.take("c1:1", at(2), at(3), 0)
 			s.unlock("c1:1", at(4), history.Released)
-		}, []string{string(model.OneHoldAnUnlock)}, Broken},
+		}, []contract.Rule{contract.OneHoldAnUnlock}, Broken},
 		{"the holder is refused, and goes on", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.unlock("c1:1", at(2), history.NotHeld)
 			s.unlock("c1:1", at(3), history.Released)
-		}, []string{string(model.HolderNotRefused)}, Broken},
+		}, []contract.Rule{contract.HolderNotRefused}, Broken},
 		{"expires with its lease", func(s *script) {
 			s.take("c1:1", at(0), at(1), 5*sec) // executed at 0.999
 			s.event(history.Expire, at(5.999))
@@ -87,15 +87,15 @@ func TestObject(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 5*sec)
 			s.take("c1:1", at(3), at(3.002), 5*sec)
 			s.event(history.Expire, at(5.001))
-		}, []string{string(model.NotBeforeLease)}, Broken},
+		}, []contract.Rule{contract.NotBeforeLease}, Broken},
 		{"outlives its lease: no PEXPIRE at all", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 5*sec)
 			s.op("c2:1", history.TryLock, at(7), at(8), history.Busy)
-		}, []string{string(model.NotAfterLease)}, Broken},
+		}, []contract.Rule{contract.NotAfterLease}, Broken},
 		{"left over after its lease", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 5*sec)
 			s.event(history.Leftover, at(100))
-		}, []string{string(model.NotAfterLease)}, Broken},
+		}, []contract.Rule{contract.NotAfterLease}, Broken},
 		{"deleted from outside", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.event(history.Delete, at(2))
@@ -111,14 +111,14 @@ func TestObject(t *testing.T) {
 		}, nil, Holds},
 		{"expired from outside", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
-			s.fault(expireKey, "", at(2), 0).Lock = job
+			s.fault("expire-key", "", at(2), 0).Lock = job
 			s.event(history.Expire, at(2))
 			s.take("c2:1", at(3), at(4), 0)
 		}, nil, Holds},
 		{"another's lease is renewed", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.renew("c2:1", at(2), history.Renewed)
-		}, []string{string(model.HolderRenews)}, Broken},
+		}, []contract.Rule{contract.HolderRenews}, Broken},
 		{"the server's order decides among calls that overlap", func(s *script) {
 			// c1 |-----lock-----|   executed at 2: after the unlock of c2
 			// c2 lock |-unlock-|    executed at 1.5
@@ -130,10 +130,10 @@ func TestObject(t *testing.T) {
 			s.take("c2:1", at(0), at(0.5), 0)
 			s.take("c1:1", at(1), at(3), 0).Executed = at(1.5)
 			s.op("c2:1", history.Unlock, at(1), at(4), history.Released).Executed = at(2)
-		}, []string{string(model.OneHolder), string(model.HolderReleases)}, Holds},
+		}, []contract.Rule{contract.OneHolder, contract.HolderReleases}, Holds},
 		{"takes effect after its return", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0).Executed = at(2)
-		}, []string{WithinCall}, Holds},
+		}, []contract.Rule{contract.WithinCall}, Holds},
 		{"takes effect after its caller gave up: allowed, since it did not know", func(s *script) {
 			op := s.take("c1:1", at(0), at(1), 0)
 			op.Outcome, op.Error, op.Executed = history.Unknown, "i/o timeout", at(2)
@@ -157,19 +157,19 @@ func TestObject(t *testing.T) {
 			op := s.unlock("c1:1", at(2), history.Unknown)
 			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
 			s.take("c2:1", at(3), at(4), 0)
-		}, []string{string(model.OneHolder)}, Holds},
+		}, []contract.Rule{contract.OneHolder}, Holds},
 		{"told not held by the second copy, released by the first", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.unlock("c1:1", at(2), history.NotHeld).Answer = history.Released
-		}, []string{ToldTheTruth}, Broken},
+		}, []contract.Rule{contract.ToldTheTruth}, Broken},
 		{"failed, but took effect", func(s *script) {
 			op := s.take("c1:1", at(0), at(1), 0)
 			op.Outcome = history.Failed
-		}, []string{FailedIsVoid}, Holds},
+		}, []contract.Rule{contract.FailedIsVoid}, Holds},
 		{"acquired without asking the server", func(s *script) {
 			op := s.take("c1:1", at(0), at(1), 0)
 			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""
-		}, []string{AnswerHasRoot}, Holds},
+		}, []contract.Rule{contract.AnswerHasRoot}, Holds},
 		{"busy without asking the server, which was true", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			op := s.op("c2:1", history.TryLock, at(2), at(4), history.Busy)
@@ -181,7 +181,7 @@ func TestObject(t *testing.T) {
 			s.unlock("c1:1", at(2), history.Released)
 			op := s.op("c2:1", history.TryLock, at(3), at(4), history.Busy)
 			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""
-		}, []string{string(model.BusyWhileHeld)}, Broken},
+		}, []contract.Rule{contract.BusyWhileHeld}, Broken},
 		{"unlock refused by the client after the hold was told lost", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.event(history.Lost, at(29)).Owner = "c1:1"
@@ -192,14 +192,14 @@ func TestObject(t *testing.T) {
 		{"one call counts twice, by its own report", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0).Repeats = 1
 			s.unlock("c1:1", at(2), history.Decremented)
-		}, []string{AtMostOnce}, Broken},
+		}, []contract.Rule{contract.AtMostOnce}, Broken},
 		{"one call counts twice, in the server log", func(s *script) {
 			op := s.take("c1:1", at(0), at(4), 0)
 			op.Executed, op.Repeats = at(1), 1
 			s.served(op, at(1), key("", 0, 0), key("c1:1", 1, at(31)))
 			s.served(op, at(3), key("c1:1", 1, at(31)), key("c1:1", 2, at(33)))
 			s.event(history.Expire, at(33))
-		}, []string{AtMostOnce}, Holds},
+		}, []contract.Rule{contract.AtMostOnce}, Holds},
 		{"a copy takes the lock at the instant at which another is refused", func(s *script) {
 			op := s.take("c1:1", at(0), at(4), sec)
 			op.Executed, op.Repeats = at(1), 1
@@ -209,14 +209,14 @@ func TestObject(t *testing.T) {
 			busy := s.op("c2:1", history.TryLock, at(2.5), at(3)+lat, history.Busy)
 			s.served(busy, at(3), key("c1:1", 1, at(4)), key("c1:1", 1, at(4)))
 			s.event(history.Expire, at(4))
-		}, []string{AtMostOnce}, Broken},
+		}, []contract.Rule{contract.AtMostOnce}, Broken},
 		{"two copies at one instant", func(s *script) {
 			op := s.take("c1:1", at(0), at(4), 0)
 			op.Executed, op.Repeats = at(3), 1
 			s.served(op, at(3), key("", 0, 0), key("c1:1", 1, at(33)))
 			s.served(op, at(3), key("c1:1", 1, at(33)), key("c1:1", 2, at(33)))
 			s.unlock("c1:1", at(5), history.Decremented)
-		}, []string{AtMostOnce}, Broken},
+		}, []contract.Rule{contract.AtMostOnce}, Broken},
 		{"a delayed copy of an unlock frees the next hold", func(s *script) {
 			s.take("c1:1", at(0), at(0.1), 0)
 			op := s.unlock("c1:1", at(1), history.Released)
@@ -226,7 +226,7 @@ func TestObject(t *testing.T) {
 			s.h.Served = append(s.h.Served, history.Served{At: at(3), Sent: at(1), Client: "c1", Op: op.ID, Lock: job,
 				Before: key("c1:1", 1, at(32)), After: key("", 0, 0)})
 			s.take("c2:1", at(4), at(4.1), 0)
-		}, []string{AtMostOnce}, Broken},
+		}, []contract.Rule{contract.AtMostOnce}, Broken},
 		{"the key expires with the lease that was asked for", func(s *script) {
 			op := s.take("c1:1", at(0), at(1), 5*sec)
 			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 1, op.Executed+5*sec))
@@ -236,18 +236,18 @@ func TestObject(t *testing.T) {
 			op := s.take("c1:1", at(0), at(1), 5*sec)
 			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 1, op.Executed+4*sec))
 			s.unlock("c1:1", at(2), history.Released)
-		}, []string{LeaseIsSet}, Holds},
+		}, []contract.Rule{contract.LeaseIsSet}, Holds},
 		{"the key counts two holds for one", func(s *script) {
 			op := s.take("c1:1", at(0), at(1), 5*sec)
 			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 2, op.Executed+5*sec))
-		}, []string{KeyFits}, Holds},
+		}, []contract.Rule{contract.KeyFits}, Holds},
 		{"the key has two owners", func(s *script) {
 			s.take("c2:1", at(0), at(0.1), 5*sec)
 			op := s.take("c1:1", at(1), at(2), 5*sec)
 			both := key("c2:1", 1, op.Executed+5*sec)
 			both.Holdings = append(both.Holdings, history.Holding{Owner: "c1:1", Count: 1})
 			s.served(op, op.Executed, key("c2:1", 1, at(5)), both)
-		}, []string{string(model.OneHolder)}, Broken},
+		}, []contract.Rule{contract.OneHolder}, Broken},
 		{"a key that names nobody of the history is not looked at", func(s *script) {
 			op := s.take("c1:1", at(0), at(1), 5*sec)
 			s.served(op, op.Executed, key("", 0, 0), key("3f9c", 1, op.Executed+4*sec))
@@ -264,11 +264,11 @@ func TestObject(t *testing.T) {
 			s := newScript()
 			tt.write(s)
 			v := Judge(context.Background(), s.done(), Options{})
-			r := v.Result(Object)
+			r := v.Result(contract.Object)
 			if len(v.Refused) > 0 {
 				t.Fatalf("refused: %v", v.Refused)
 			}
-			if got := rules(v, Object); !slices.Equal(got, tt.rules) || (r.Status == Broken) != (len(tt.rules) > 0) || r.Status == Undecided {
+			if got := rules(v, contract.Object); !slices.Equal(got, tt.rules) || (r.Status == Broken) != (len(tt.rules) > 0) || r.Status == Undecided {
 				t.Errorf("%s: %s; broke %q, want %q", r.Status, r.Summary, got, tt.rules)
 			}
 			if !strings.Contains(r.By, "witness replay") || !strings.Contains(r.By, "porcupine") {
@@ -277,7 +277,7 @@ func TestObject(t *testing.T) {
 			if (tt.sees == Broken || r.Status == Holds) && strings.Contains(r.Summary, unseenByClients) {
 				t.Errorf("clients can tell, but: %s", r.Summary)
 			}
-			if b := Judge(context.Background(), blind(s.done()), Options{}).Result(Object); b.Status != tt.sees || !strings.HasSuffix(b.By, " checker, porcupine") {
+			if b := Judge(context.Background(), blind(s.done()), Options{}).Result(contract.Object); b.Status != tt.sees || !strings.HasSuffix(b.By, " checker, porcupine") {
 				t.Errorf("without evidence: %s by %s, want %s", b.Status, b.By, tt.sees)
 			}
 		})
@@ -291,7 +291,7 @@ func TestObjectSaysWhatOnlyTheServerLogShows(t *testing.T) {
 	s.take("c2:1", at(0), at(0.5), 0)
 	s.take("c1:1", at(1), at(3), 0).Executed = at(1.5)
 	s.op("c2:1", history.Unlock, at(1), at(4), history.Released).Executed = at(2)
-	if r := verdict(t, s).Result(Object); r.Status != Broken || !strings.Contains(r.Summary, unseenByClients) {
+	if r := verdict(t, s).Result(contract.Object); r.Status != Broken || !strings.Contains(r.Summary, unseenByClients) {
 		t.Errorf("%s: %s", r.Status, r.Summary)
 	}
 }
@@ -313,7 +313,7 @@ func TestObjectClosesWindows(t *testing.T) {
 		gone   time.Duration
 		status Status
 	}{{at(2.5), Broken}, {at(4.5), Holds}, {0, Holds}} {
-		r := Judge(context.Background(), until(tt.gone), Options{}).Result(Object)
+		r := Judge(context.Background(), until(tt.gone), Options{}).Result(contract.Object)
 		if r.Status != tt.status || r.By != "frontier checker, porcupine" {
 			t.Errorf("gone at %s: %s by %s: %s", Stamp(tt.gone), r.Status, r.By, r.Summary)
 		}
@@ -324,9 +324,9 @@ func TestObjectCauses(t *testing.T) {
 	s := newScript()
 	s.take("c1:1", at(0), at(1), 0)
 	s.unlock("c2:1", at(2), history.Released)
-	s.fault(partition, "c2", at(1.5), at(3))
-	x := verdict(t, s).Result(Object).Violations[0]
-	if x.Cause.Class != ForeignRelease || x.Cause.Assumption || !slices.Equal(x.Cause.Faults, []int{0}) {
+	s.fault("partition", "c2", at(1.5), at(3))
+	x := verdict(t, s).Result(contract.Object).Violations[0]
+	if x.Cause.Class != contract.ForeignRelease || x.Ruling.Kind != Defect || !slices.Equal(x.Cause.Faults, []int{0}) {
 		t.Errorf("cause %+v", x.Cause)
 	}
 	if want := "order:42: unlock by c2:1 answered released, but the lock is held by c1:1"; x.Text != want {
@@ -344,7 +344,7 @@ func TestObjectIsUndecidedWhenNobodyCanTell(t *testing.T) {
 	}
 	s.op("c1:1", history.Unlock, at(3), at(4), history.Unknown)
 	s.take("c2:1", at(5), at(6), 0) // so that somebody has to think about the unlock
-	r := Judge(context.Background(), blind(s.done()), Options{}).Result(Object)
+	r := Judge(context.Background(), blind(s.done()), Options{}).Result(contract.Object)
 	if r.Status != Undecided || r.AsExpected() || !strings.Contains(r.Summary, "under way at once") {
 		t.Errorf("%s: %s", r.Status, r.Summary)
 	}
@@ -353,7 +353,7 @@ func TestObjectIsUndecidedWhenNobodyCanTell(t *testing.T) {
 	s = baseline()
 	s.op("c9:1", history.TryLock, at(50), at(51), history.Unknown)
 	s.unlock("c9:1", at(52), history.Released)
-	if r := Judge(canceled, blind(s.done()), Options{}).Result(Object); r.Status != Undecided || !strings.Contains(r.Summary, "cancelled") {
+	if r := Judge(canceled, blind(s.done()), Options{}).Result(contract.Object); r.Status != Undecided || !strings.Contains(r.Summary, "cancelled") {
 		t.Errorf("after cancellation: %s: %s", r.Status, r.Summary)
 	}
 }
@@ -369,7 +369,7 @@ func TestBudgets(t *testing.T) {
 		{Options{Memory: 1, Budget: time.Hour}, "its memory budget was spent"},
 		{Options{Budget: 1}, "its time budget was spent"},
 	} {
-		if r := Judge(context.Background(), h, tt.o).Result(Object); r.Status != Undecided || !strings.Contains(r.Summary, tt.why) {
+		if r := Judge(context.Background(), h, tt.o).Result(contract.Object); r.Status != Undecided || !strings.Contains(r.Summary, tt.why) {
 			t.Errorf("want %q: %s: %s", tt.why, r.Status, r.Summary)
 		}
 	}
@@ -415,7 +415,7 @@ func TestBlackBoxExplains(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript()
 			tt.write(s)
-			r := Judge(context.Background(), blind(s.done()), Options{}).Result(Object)
+			r := Judge(context.Background(), blind(s.done()), Options{}).Result(contract.Object)
 			if r.Status != Broken || len(r.Violations) != 1 {
 				t.Fatalf("%s: %s", r.Status, r.Summary)
 			}
@@ -433,7 +433,7 @@ func TestViolationIsCutOut(t *testing.T) {
 	h := traffic{seed: 1, ops: 30000, clients: 8, unknown: 0.01, windows: true}.make()
 	id := flipAt(h, 20000, true)
 	v := Judge(context.Background(), h, Options{})
-	r := v.Result(Object)
+	r := v.Result(contract.Object)
 	if len(v.Refused) > 0 || r.Status != Broken || r.By != "frontier checker, porcupine on the part that shows the violation" {
 		t.Fatalf("%s by %s: %s %v", r.Status, r.By, r.Summary, v.Refused)
 	}
@@ -463,13 +463,13 @@ func TestAnOwnersOwnAnswersConvictTheLock(t *testing.T) {
 	h := traffic{seed: 0, ops: 10_000, clients: 32, unknown: 0.01, waits: true}.make()
 	id := flipAt(h, len(h.Ops)/2, false)
 	lied := h.Ops[id-1]
-	r := Judge(context.Background(), h, Options{Budget: time.Hour}).Result(Object)
+	r := Judge(context.Background(), h, Options{Budget: time.Hour}).Result(contract.Object)
 	if r.Status != Broken || r.By != "frontier checker, porcupine on the part that shows the violation" || len(r.Violations) != 1 {
 		t.Fatalf("%s by %s: %s", r.Status, r.By, r.Summary)
 	}
 	v := r.Violations[0]
 	want := fmt.Sprintf("unlock by %s answered notHeld, but the lock is held by %s, in every order that fits the ", lied.Owner, lied.Owner)
-	if v.Ops[0] != id || v.Rule == Linearizable || !strings.Contains(v.Text, want) || !strings.Contains(v.Text, " answers of "+lied.Owner+" before it") {
+	if v.Ops[0] != id || v.Rule == contract.Linearizable || !strings.Contains(v.Text, want) || !strings.Contains(v.Text, " answers of "+lied.Owner+" before it") {
 		t.Errorf("operation %d: %s: %s", v.Ops[0], v.Rule, v.Text)
 	}
 }
@@ -493,7 +493,7 @@ func TestObjectWhereTheLockSetsATimeToLiveAtTheInstantOfACall(t *testing.T) {
 		s.h.Served = append(s.h.Served, history.Served{At: at(5), Client: "c1", Owner: "c1:1", Lock: job,
 			Before: key("c1:1", 1, at(30)), After: key("c1:1", 1, at(35))})
 		s.unlock("c1:1", at(6), history.Released)
-		if r := verdict(t, s).Result(Object); r.Status != tt.want {
+		if r := verdict(t, s).Result(contract.Object); r.Status != tt.want {
 			t.Errorf("%s: %s, %s", tt.name, r.Status, r.Summary)
 		}
 	}
@@ -508,7 +508,7 @@ func TestObjectWhereSeveralThingsStrikeAtOneInstant(t *testing.T) {
 	over.Owner, over.Count = history.AnotherProgram, 1
 	s.h.Served = append(s.h.Served, history.Served{At: at(5), Lock: job, Before: key("c1:1", 1, at(30)), After: key("c1:1", 1, at(20))})
 	s.op("c2:1", history.RemainingTTL, at(6)-lat, at(6)+lat, history.OK).Value = -1
-	if r := verdict(t, s).Result(Object); r.Status != Holds {
+	if r := verdict(t, s).Result(contract.Object); r.Status != Holds {
 		t.Errorf("%s, %s", r.Status, r.Summary)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -172,7 +173,7 @@ func judgeObjectOf(t *rapid.T, h *history.History) Result {
 	if len(v.Refused) > 0 {
 		t.Fatalf("refused: %v", v.Refused)
 	}
-	return v.Result(Object)
+	return v.Result(contract.Object)
 }
 
 // What an atomic lock did is legal for everybody who looks: by the server's order, and by what

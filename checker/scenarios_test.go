@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -47,14 +48,14 @@ func lostLease() *script {
 
 func watchdogDeath() *script {
 	s := lostLease()
-	s.fault(pauseWatchdog, "c1", at(5), 0)
+	s.fault("pause-watchdog", "c1", at(5), 0)
 	return s
 }
 
 func watchdogPauseShort() *script {
 	s := newScript()
 	s.take("c1:1", at(0.410), at(0.413), 0)
-	s.fault(pauseWatchdog, "c1", at(5), at(20))
+	s.fault("pause-watchdog", "c1", at(5), at(20))
 	s.renew("c1:1", at(20), history.Renewed)
 	s.renew("c1:1", at(30), history.Renewed)
 	s.unlock("c1:1", at(35), history.Released)
@@ -65,7 +66,7 @@ func watchdogPauseShort() *script {
 
 func partitionHolder() *script {
 	s := lostLease()
-	s.fault(partition, "c1", at(5), at(40)).Step = "both"
+	s.fault("partition", "c1", at(5), at(40)).Step = "both"
 	return s
 }
 
@@ -74,7 +75,7 @@ func keyExpiry() *script {
 	s.take("c1:1", at(0), at(0.002), 0) // its lease would last until 30.001
 	s.take("c2:1", at(1), at(30.005), 0)
 	s.read("c1:1", at(0.5), 0)
-	s.fault(expireKey, "", at(4), 0).Lock = job
+	s.fault("expire-key", "", at(4), 0).Lock = job
 	s.event(history.Expire, at(4))
 	s.renew("c1:1", at(10), history.NotHeld)
 	s.read("c2:1", at(30.5), 0)
@@ -112,16 +113,16 @@ func TestCatalogueVerdicts(t *testing.T) {
 	tests := []struct {
 		name       string
 		script     *script
-		broken     []Guarantee
-		class      Class // of the first violation of exclusion, or of watchdog
+		broken     []contract.Guarantee
+		class      contract.Class // of the first violation of exclusion, or of watchdog
 		assumption bool
 	}{
 		{"baseline", baseline(), nil, "", false},
-		{"watchdog-death", watchdogDeath(), []Guarantee{Exclusion, Effect, Watchdog}, PausedHolder, true},
-		{"watchdog-pause-short", watchdogPauseShort(), []Guarantee{Watchdog}, PausedHolder, true},
-		{"partition-holder", partitionHolder(), []Guarantee{Exclusion, Effect, Watchdog}, CutOff, true},
-		{"key-expiry", keyExpiry(), []Guarantee{Exclusion, Effect}, KeyLost, true},
-		{"old-owner-unlock", oldOwnerUnlock(), []Guarantee{Exclusion, Effect}, LeaseExpired, true},
+		{"watchdog-death", watchdogDeath(), []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Watchdog}, contract.PausedHolder, true},
+		{"watchdog-pause-short", watchdogPauseShort(), []contract.Guarantee{contract.Watchdog}, contract.PausedHolder, true},
+		{"partition-holder", partitionHolder(), []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Watchdog}, contract.CutOff, true},
+		{"key-expiry", keyExpiry(), []contract.Guarantee{contract.Exclusion, contract.Effect}, contract.KeyLost, true},
+		{"old-owner-unlock", oldOwnerUnlock(), []contract.Guarantee{contract.Exclusion, contract.Effect}, contract.LeaseOutlived, true},
 		{"non-owner-unlock", nonOwnerUnlock(), nil, "", false},
 	}
 	for _, tt := range tests {
@@ -133,8 +134,8 @@ func TestCatalogueVerdicts(t *testing.T) {
 			want(t, b, tt.broken...)
 			for _, g := range tt.broken {
 				for _, x := range v.Result(g).Violations {
-					if x.Cause.Class != tt.class || x.Cause.Assumption != tt.assumption {
-						t.Errorf("%s: cause %q, assumption %v: %s", g, x.Cause.Class, x.Cause.Assumption, x.Cause.Text)
+					if x.Cause.Class != tt.class || x.Ruling.Kind != Defect != tt.assumption {
+						t.Errorf("%s: cause %q, assumption %v: %s", g, x.Cause.Class, x.Ruling.Kind != Defect, x.Cause.Text)
 					}
 				}
 			}

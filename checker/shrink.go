@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -16,12 +17,12 @@ import (
 //
 // It removes halves, quarters and so on down to single ones, first whole locks and owners, then
 // operations in order of time (delta debugging: Zeller and Hildebrandt, 2002).
-func Shrink(ctx context.Context, h *history.History, g Guarantee, o Options) (smallest *history.History, ok bool) {
+func Shrink(ctx context.Context, h *history.History, g contract.Guarantee, o Options) (smallest *history.History, ok bool) {
 	rule, broken := firstRule(ctx, h, g, o)
 	if !broken {
 		return nil, false
 	}
-	s := &shrinker{ctx: ctx, h: h, rule: rule, judge: func(h *history.History) (string, bool) { return firstRule(ctx, h, g, o) }}
+	s := &shrinker{ctx: ctx, h: h, rule: rule, judge: func(h *history.History) (contract.Rule, bool) { return firstRule(ctx, h, g, o) }}
 	s.faults()
 	s.groups(func(op *history.Op) string { return op.Lock })
 	s.groups(func(op *history.Op) string { return op.Owner })
@@ -37,7 +38,7 @@ func Shrink(ctx context.Context, h *history.History, g Guarantee, o Options) (sm
 }
 
 // firstRule is the rule that the first violation of a guarantee breaks.
-func firstRule(ctx context.Context, h *history.History, g Guarantee, o Options) (string, bool) {
+func firstRule(ctx context.Context, h *history.History, g contract.Guarantee, o Options) (contract.Rule, bool) {
 	v := Judge(ctx, h, o)
 	r := v.Result(g)
 	if len(v.Refused) > 0 || r.Status != Broken || len(r.Violations) == 0 {
@@ -49,8 +50,8 @@ func firstRule(ctx context.Context, h *history.History, g Guarantee, o Options) 
 type shrinker struct {
 	ctx   context.Context
 	h     *history.History // the smallest so far
-	rule  string
-	judge func(*history.History) (string, bool)
+	rule  contract.Rule
+	judge func(*history.History) (contract.Rule, bool)
 }
 
 // try takes a smaller history if it breaks by the same rule.

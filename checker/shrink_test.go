@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -13,36 +14,36 @@ import (
 func TestShrink(t *testing.T) {
 	h := traffic{seed: 4, ops: 1500, clients: 6}.make()
 	flipAt(h, 800, true)
-	h.Faults = []history.Fault{{Kind: partition, Client: "c1", From: sec, To: 2 * sec}}
+	h.Faults = []history.Fault{{Kind: "partition", Client: "c1", From: sec, To: 2 * sec}}
 	before := slices.Clone(h.Ops)
-	small, ok := Shrink(context.Background(), h, Object, Options{})
+	small, ok := Shrink(context.Background(), h, contract.Object, Options{})
 	if !ok {
 		t.Fatal("nothing is broken")
 	}
 	if len(small.Ops) > 3 || len(small.Faults) > 0 {
 		t.Errorf("%d operations, %d faults left: %+v", len(small.Ops), len(small.Faults), small.Ops)
 	}
-	rule, _ := firstRule(context.Background(), h, Object, Options{})
-	if again, broken := firstRule(context.Background(), small, Object, Options{}); !broken || again != rule {
+	rule, _ := firstRule(context.Background(), h, contract.Object, Options{})
+	if again, broken := firstRule(context.Background(), small, contract.Object, Options{}); !broken || again != rule {
 		t.Errorf("broke %q, now %q", rule, again)
 	}
 	for i := range small.Ops {
 		c := *small
 		c.Ops = slices.Delete(slices.Clone(small.Ops), i, i+1)
-		if again, broken := firstRule(context.Background(), &c, Object, Options{}); broken && again == rule {
+		if again, broken := firstRule(context.Background(), &c, contract.Object, Options{}); broken && again == rule {
 			t.Errorf("operation %d could be left out", small.Ops[i].ID)
 		}
 	}
 	if !reflect.DeepEqual(h.Ops, before) {
 		t.Error("the history was changed")
 	}
-	if again, _ := Shrink(context.Background(), h, Object, Options{}); !reflect.DeepEqual(again, small) {
+	if again, _ := Shrink(context.Background(), h, contract.Object, Options{}); !reflect.DeepEqual(again, small) {
 		t.Error("shrunk to another history the second time")
 	}
 }
 
 func TestShrinkOfWhatIsNotBroken(t *testing.T) {
-	if _, ok := Shrink(context.Background(), baseline().done(), Object, Options{}); ok {
+	if _, ok := Shrink(context.Background(), baseline().done(), contract.Object, Options{}); ok {
 		t.Error("shrunk")
 	}
 }
@@ -57,7 +58,7 @@ func TestShrinkExclusion(t *testing.T) {
 	s.take("c1:1", at(30), at(31), 5*sec)
 	s.event(history.Expire, at(36))
 	s.take("c2:1", at(37), at(38), 5*sec)
-	small, ok := Shrink(context.Background(), blind(s.done()), Exclusion, Options{})
+	small, ok := Shrink(context.Background(), blind(s.done()), contract.Exclusion, Options{})
 	if !ok || len(small.Ops) != 2 {
 		t.Errorf("%v %+v", ok, small)
 	}

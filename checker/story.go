@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -104,34 +105,6 @@ func (t *teller) faults() {
 			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", ending(fault))
 		}
 	}
-}
-
-func beginning(fault *history.Fault) string {
-	switch fault.Kind {
-	case pauseWatchdog:
-		return fmt.Sprintf("the watchdog of %s stops", fault.Client)
-	case partition:
-		switch fault.Step {
-		case "requests":
-			return fmt.Sprintf("nothing that %s sends reaches the server any more", fault.Client)
-		case "replies":
-			return fmt.Sprintf("nothing that the server sends reaches %s any more", fault.Client)
-		}
-		return fmt.Sprintf("%s is cut off from the server", fault.Client)
-	case expireKey:
-		return fmt.Sprintf("the key of %s is expired from outside", fault.Lock)
-	}
-	return faultText(fault)
-}
-
-func ending(fault *history.Fault) string {
-	switch fault.Kind {
-	case pauseWatchdog:
-		return fmt.Sprintf("the watchdog of %s works again", fault.Client)
-	case partition:
-		return fmt.Sprintf("%s can talk to the server again", fault.Client)
-	}
-	return "it is over: " + faultText(fault)
 }
 
 // holds tells what the server did with a lock: grants, releases, expiries.
@@ -275,12 +248,12 @@ func (t *teller) verdict(r Result) {
 			score = scoreBreaking
 		}
 		switch v.Rule {
-		case OneBeliever:
+		case contract.OneBeliever:
 			t.add(v.From, "verdict", Breaking, score, v.Lock, v.Owners, "%s and %s now both believe they hold %s", v.Owners[0], v.Owners[1], v.Lock)
 			if v.To < t.f.end {
 				t.add(v.To, "verdict", Breaking, score, v.Lock, v.Owners, "the overlap of %s and %s ends after %s", v.Owners[0], v.Owners[1], short(v.To-v.From))
 			}
-		case RenewedInTime:
+		case contract.RenewedInTime:
 			due := v.From + t.f.renewEvery()
 			t.add(due, "verdict", Breaking, score, v.Lock, v.Owners, "the renewal of %s's lease on %s is due and does not come", v.Owners[0], v.Lock)
 		default:

@@ -43,8 +43,8 @@ func TestStoryHasWordsForEverything(t *testing.T) {
 	s.take("c1:1", at(0), at(0.002), 0)
 	s.op("c2:1", history.TryLock, at(1), at(1.002), history.Busy)
 	s.fault("kill", "c9", at(1.5), 0)
-	s.fault(partition, "c1", at(2), at(3)).Step = "requests"
-	s.fault(partition, "c1", at(3), at(4)).Step = "replies"
+	s.fault("partition", "c1", at(2), at(3)).Step = "requests"
+	s.fault("partition", "c1", at(3), at(4)).Step = "replies"
 	s.event(history.ForceTTL, at(5)).Deadline = at(30)
 	s.op("c3:1", history.ForceUnlock, at(6), at(6.002), history.Released)
 	s.renew("c1:1", at(10), history.NotHeld)
@@ -95,7 +95,7 @@ func TestExplanationWhenNothingBroke(t *testing.T) {
 	if v := verdict(t, s); v.Explanation != want {
 		t.Errorf("got %q, want %q", v.Explanation, want)
 	}
-	s.fault(partition, "c2", at(50), at(60)).Step = "both"
+	s.fault("partition", "c2", at(50), at(60)).Step = "both"
 	want += " The lock withstood that c2 was cut off from the server from 50.000 s to 60.000 s."
 	if v := verdict(t, s); v.Explanation != want {
 		t.Errorf("got %q, want %q", v.Explanation, want)

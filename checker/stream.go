@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -75,7 +76,7 @@ func newStream(h history.Header, o Options, least int) *Stream {
 	h.Version = history.Version
 	o.Sparing = true
 	s := &Stream{header: h, options: o.withDefaults(&history.History{Header: h}), least: least, locks: map[string]*streamLock{}, faults: map[int]history.Fault{}, work: make(chan work, 16)}
-	s.sum.results = map[Guarantee]*tallied{}
+	s.sum.results = map[contract.Guarantee]*tallied{}
 	s.judging.Go(func() {
 		for w := range s.work {
 			s.sum.judge(w, s.options)
@@ -290,7 +291,7 @@ func (s *Stream) forget() {
 	}
 	for i, f := range s.faults {
 		// What was done once may have been the cause of what comes a moment later.
-		if end := max(f.To, f.From); end+time.Minute < from && (f.To > 0 || strikesOnce(f.Kind)) {
+		if end := max(f.To, f.From); end+time.Minute < from && (f.To > 0 || !f.Lasts()) {
 			delete(s.faults, i)
 		}
 	}

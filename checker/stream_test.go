@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -28,11 +29,11 @@ func TestStreamSaysWhatTheWholeSays(t *testing.T) {
 			for range n % 3 {
 				lie(r, h)
 			}
-			whole := Judge(context.Background(), h, Options{Budget: time.Minute}).Result(Object)
+			whole := Judge(context.Background(), h, Options{Budget: time.Minute}).Result(contract.Object)
 			v, s := stream(h, 4)
 			_, w := s.Judged()
 			windows += w
-			if got := v.Result(Object); got.Status != whole.Status {
+			if got := v.Result(contract.Object); got.Status != whole.Status {
 				t.Fatalf("history %d: %s in windows (%s), but %s as a whole (%s)", n, got.Status, got.Summary, whole.Status, whole.Summary)
 			}
 			if whole.Status == Broken {
@@ -65,11 +66,11 @@ func TestStreamSaysWhatTheWholeSays(t *testing.T) {
 			if n%3 > 0 {
 				lie(r, whole)
 			}
-			want := Judge(context.Background(), whole, Options{Budget: time.Minute}).Result(Object)
+			want := Judge(context.Background(), whole, Options{Budget: time.Minute}).Result(contract.Object)
 			v, s := stream(whole, 2)
 			_, w := s.Judged()
 			windows += w
-			if got := v.Result(Object); got.Status != want.Status {
+			if got := v.Result(contract.Object); got.Status != want.Status {
 				t.Fatalf("history %d: %s in windows (%s), but %s as a whole (%s)\n%s", n, got.Status, got.Summary, want.Status, want.Summary, testCase(whole))
 			}
 			if want.Status == Broken {

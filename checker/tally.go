@@ -3,17 +3,17 @@ package checker
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
 // tally adds up the verdicts on windows.
 type tally struct {
-	results map[Guarantee]*tallied
+	results map[contract.Guarantee]*tallied
 	ops     atomic.Int64 // on locks and resources
 	windows atomic.Int64
 	holds   int
@@ -57,7 +57,7 @@ func (t *tally) judge(w work, o Options) {
 	bad, defect := false, false
 	var object Result // if it is broken
 	for _, r := range results(context.Background(), f) {
-		if r.Guarantee == Fencing && r.Status == Holds {
+		if r.Guarantee == contract.Fencing && r.Status == Holds {
 			r = f.tokensGoOn(r, w.before)
 		}
 		one := t.results[r.Guarantee]
@@ -69,7 +69,7 @@ func (t *tally) judge(w work, o Options) {
 			one.why = r.Summary
 			continue
 		}
-		if r.Guarantee == Object && r.Status == Broken {
+		if r.Guarantee == contract.Object && r.Status == Broken {
 			r = f.weigh(context.Background(), r)
 			object = r
 		}
@@ -87,21 +87,20 @@ func (t *tally) judge(w work, o Options) {
 			one.broken++
 			for _, v := range r.Violations {
 				one.found++
-				excused := true
-				switch {
-				case f.excused(v):
-					one.assumed++
-				case v.Cause.Known != "":
-					one.known = appendNew(one.known, v.Cause.Known)
-				default:
+				switch v.Ruling.Kind {
+				case Defect:
 					one.defects++
-					excused, defect = false, true
+					defect = true
+				case KnownLimitation:
+					one.known = appendNew(one.known, v.Ruling.Source)
+				default:
+					one.assumed++
 				}
 				v.Cause.Faults = nil // they are indexes into the window's
 				// Those that count most come first, and are kept.
 				if len(one.violations) < maxViolations {
 					one.violations = append(one.violations, v)
-				} else if i := len(one.violations) - 1; !excused && (one.violations[i].Cause.Assumption || one.violations[i].Cause.Known != "") {
+				} else if i := len(one.violations) - 1; v.Ruling.Kind == Defect && one.violations[i].Ruling.Kind != Defect {
 					one.violations[i] = v
 				}
 			}
@@ -130,28 +129,12 @@ func (t *tally) judge(w work, o Options) {
 		o.Sparing = false
 		t.h, t.v, t.defect = w.h, Judge(context.Background(), w.h, o), defect
 		for i := range t.v.Results {
-			if r := &t.v.Results[i]; r.Guarantee == Object && r.Status == Broken && len(object.Violations) > len(r.Violations) {
+			if r := &t.v.Results[i]; r.Guarantee == contract.Object && r.Status == Broken && len(object.Violations) > len(r.Violations) {
 				r.Violations = object.Violations
 				t.v.Story, t.v.Explanation = tell(f, t.v.Results), explain(f, t.v)
 			}
 		}
 	}
-}
-
-// excused reports whether a violation is one that its fault brings about for every lease lock, or
-// every one like this: a lock that claims to tell its holders in time is excused only by what it cannot
-// know of.
-func (f *facts) excused(v Violation) bool {
-	switch {
-	case !v.Cause.Assumption || !f.h.Can("lost"):
-		return v.Cause.Assumption
-	case v.Cause.Class == PausedHolder:
-		return slices.ContainsFunc(v.Cause.Faults, func(i int) bool {
-			kind := f.h.Faults[i].Kind
-			return kind == pauseClient || kind == pauseHarness
-		})
-	}
-	return v.Cause.Class != CutOff && v.Cause.Class != LeaseExpired
 }
 
 // tokensGoOn holds a window's tokens against the latest one of the windows before.
@@ -162,10 +145,11 @@ func (f *facts) tokensGoOn(r Result, before *history.Op) Result {
 	for _, l := range f.locks {
 		for _, op := range l.ops {
 			if op.Outcome == history.Acquired && op.Token > 0 && op.Token <= before.Token && op.Call > before.Return {
-				r.Status = Broken
-				r.Violations = append(r.Violations, tokenViolation(l, TokensIncrease, op, before,
+				v := tokenViolation(l, contract.TokensIncrease, op, before,
 					fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d", op.Owner, l.name, op.Token,
-						Stamp(op.Return), before.Owner, before.Token)))
+						Stamp(op.Return), before.Owner, before.Token))
+				f.complete(contract.Fencing, &v)
+				r.Status, r.Violations = Broken, append(r.Violations, v)
 				r.Summary = r.Violations[0].Text
 				return r
 			}
@@ -181,15 +165,15 @@ func (t *tally) verdict(h history.Header, end history.End, locks int) *Verdict {
 		Version: VerdictVersion, Scenario: h.Scenario, Subject: h.Subject, World: h.World, Seed: h.Seed, Story: []Moment{},
 		Refused: t.refused, Ops: ops, Virtual: end.At, Messages: end.Messages, Trace: end.Trace, Error: end.Error,
 	}
-	held := map[Guarantee]string{
-		Object:    fmt.Sprintf("%s on %s fit the sequential lock", count(t.onLock, "operation"), count(locks, "lock")),
-		Exclusion: fmt.Sprintf("%s, never two at once on one lock", count(t.holds, "hold")),
-		Effect:    fmt.Sprintf("%s, none lost", count(t.writes, "update")),
-		Fencing:   fmt.Sprintf("%s with increasing tokens", count(t.grants, "grant")),
-		Watchdog:  "all leases were renewed in their time",
-		Liveness:  fmt.Sprintf("%s, none was late and nothing was left behind", count(t.calls, "acquiring call")),
+	held := map[contract.Guarantee]string{
+		contract.Object:    fmt.Sprintf("%s on %s fit the sequential lock", count(t.onLock, "operation"), count(locks, "lock")),
+		contract.Exclusion: fmt.Sprintf("%s, never two at once on one lock", count(t.holds, "hold")),
+		contract.Effect:    fmt.Sprintf("%s, none lost", count(t.writes, "update")),
+		contract.Fencing:   fmt.Sprintf("%s with increasing tokens", count(t.grants, "grant")),
+		contract.Watchdog:  "all leases were renewed in their time",
+		contract.Liveness:  fmt.Sprintf("%s, none was late and nothing was left behind", count(t.calls, "acquiring call")),
 	}
-	for _, g := range Guarantees() {
+	for _, g := range contract.Guarantees() {
 		r := Result{Guarantee: g, Status: NotClaimed, Summary: "nothing happened"}
 		if one := t.results[g]; one != nil {
 			r = one.result(g, held[g], windows)
@@ -202,7 +186,7 @@ func (t *tally) verdict(h history.Header, end history.End, locks int) *Verdict {
 	return v
 }
 
-func (one *tallied) result(g Guarantee, held string, windows int) Result {
+func (one *tallied) result(g contract.Guarantee, held string, windows int) Result {
 	r := Result{Guarantee: g, Status: Holds, Summary: held, By: strings.Join(one.by, ", ")}
 	switch {
 	case one.claimed == 0:
@@ -213,9 +197,9 @@ func (one *tallied) result(g Guarantee, held string, windows int) Result {
 		if one.defects == 0 && one.undecided == 0 {
 			how := "what breaks it for every lease lock"
 			if one.assumed == 0 {
-				how = "a known weakness of this lock"
+				how = "a known limitation of this lock"
 			} else if len(one.known) > 0 {
-				how += ", or a known weakness of this one"
+				how += ", or a known limitation of this one"
 			}
 			if len(one.known) > 0 {
 				how += fmt.Sprintf(" (%s)", strings.Join(one.known, "; "))

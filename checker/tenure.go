@@ -15,10 +15,10 @@ type tenure struct {
 	client   string
 	from, to time.Duration // to: the end of the history when open
 	open     bool
-	grant    *history.Op   // the acquire that began it
-	belief   *belief       // of its owner in it; nil when the owner never learned that it held the lock
-	watchdog bool          // some hold in it has no explicit lease
-	guarded  time.Duration // when the first such began
+	grant    *history.Op // the acquire that began it
+	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
+	watchdog bool        // some hold in it has no explicit lease
+	guards   []guard     // when the lock had to renew its lease, in order
 	lease    time.Duration
 
 	// sets are the moments at which the deadline was set, in order, the grant first.
@@ -31,6 +31,34 @@ type tenure struct {
 	endEvent *history.Event
 	restored bool // a replica brought it back: grant is that of an earlier tenure of its owner
 	outside  bool // the key was taken away, rather than released or expired with its lease
+}
+
+// A guard is a time in which a hold's lease is to be renewed: some hold in it has no explicit lease.
+type guard struct {
+	from, to time.Duration // to: model.Never as long as the tenure lasts
+}
+
+// guard begins or ends the time in which the lease is to be renewed.
+func (t *tenure) guard(on bool, at time.Duration) {
+	n := len(t.guards)
+	open := n > 0 && t.guards[n-1].to == model.Never
+	switch {
+	case on && !open:
+		t.watchdog = true
+		t.guards = append(t.guards, guard{at, model.Never})
+	case !on && open:
+		t.guards[n-1].to = at
+	}
+}
+
+// asked reports whether the deadline was last set to a lease that somebody asked for.
+func (t *tenure) asked() bool {
+	for i := len(t.sets) - 1; i >= 0; i-- {
+		if op := t.sets[i].op; op != nil {
+			return op.Lease > 0 && !op.Watchdog
+		}
+	}
+	return !t.watchdog
 }
 
 // A deadlineSet is one moment at which a tenure's deadline was set.
@@ -131,13 +159,14 @@ func (r *tenureReplay) operation(a *act) {
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}
-		if a.op.Watchdog && !t.watchdog {
-			t.watchdog, t.guarded = true, a.at
+		if a.op.Watchdog {
+			t.guard(true, a.at)
 		}
 		r.set(t, a)
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
+			t.guard(a.op.Watchdog, a.at)
 		}
 	case history.Renewed:
 		if t != nil {

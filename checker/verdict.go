@@ -4,18 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"time"
-)
 
-// Guarantee names one question that a run is judged by; see doc.go for what each asks.
-type Guarantee string
-
-const (
-	Object    Guarantee = "object"
-	Exclusion Guarantee = "exclusion"
-	Effect    Guarantee = "effect"
-	Fencing   Guarantee = "fencing"
-	Watchdog  Guarantee = "watchdog"
-	Liveness  Guarantee = "liveness"
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // Status is the answer for one guarantee. The zero value is invalid and counts as a failure, so
@@ -36,72 +27,83 @@ func (s Status) Valid() bool {
 
 // Result is the judgement of one guarantee.
 type Result struct {
-	Guarantee  Guarantee   `json:"guarantee"`
-	Status     Status      `json:"status"`
-	Expected   Status      `json:"expected,omitzero"` // empty: the scenario expects nothing
-	By         string      `json:"by,omitzero"`       // which checker decided, e.g. "witness replay"
-	Summary    string      `json:"summary"`           // one sentence for people, whatever the status
-	Violations []Violation `json:"violations,omitempty"`
+	Guarantee  contract.Guarantee `json:"guarantee"`
+	Status     Status             `json:"status"`
+	Expected   Status             `json:"expected,omitzero"` // empty: the scenario expects nothing
+	By         string             `json:"by,omitzero"`       // which checker decided, e.g. "witness replay"
+	Summary    string             `json:"summary"`           // one sentence for people, whatever the status
+	Violations []Violation        `json:"violations,omitempty"`
 }
 
-// AsExpected reports whether the result is what the scenario expects. Without an expectation,
-// anything but Broken will do; an invalid result never does.
+// AsExpected reports whether the result is what the scenario expects: that a guarantee breaks, but by
+// nothing that the lock answers for. Without an expectation, anything but Broken and Undecided will
+// do; an invalid result never does.
 func (r Result) AsExpected() bool {
 	if r.Expected == "" {
 		return r.Status == Holds || r.Status == NotClaimed
 	}
-	return r.Status == r.Expected
+	return r.Status == r.Expected && len(r.Defects()) == 0
 }
 
-// Assumed reports whether every violation came from the failure of something that every lease lock
-// assumes, so that none is a defect of this one.
-func (r Result) Assumed() bool {
-	return !slices.ContainsFunc(r.Violations, func(v Violation) bool { return !v.Cause.Assumption })
+// Defects are the violations that the lock answers for.
+func (r Result) Defects() []Violation {
+	return slices.DeleteFunc(slices.Clone(r.Violations), func(v Violation) bool { return v.Ruling.Kind != Defect })
 }
 
 // Violation is one break of a guarantee, explained.
 type Violation struct {
-	Rule   string        `json:"rule"` // the rule that was broken, a stable sentence without times or names
+	Rule   contract.Rule `json:"rule"`
 	Text   string        `json:"text"` // what happened, with names and times
 	Lock   string        `json:"lock,omitzero"`
 	From   time.Duration `json:"from"` // the window that shows it; From == To for an instant
 	To     time.Duration `json:"to"`
 	Ops    []int64       `json:"ops,omitempty"`    // operations involved, the first inexplicable one first
 	Owners []string      `json:"owners,omitempty"` // for an overlap: who held first, who came in
+	Call   history.Kind  `json:"call,omitzero"`    // the kind of the first operation involved
 	Cause  Cause         `json:"cause"`
+	Ruling Ruling        `json:"ruling,omitzero"` // who answers for it; none in verdicts of version 1
 
 	copied []copied // calls that may have been sent again, and are known to take effect twice then
 }
 
-// Class is the kind of cause of a violation, so that many failures can be counted by it.
-type Class string
-
-const (
-	LeaseExpired    Class = "lease expired"     // the lease ran out under a holder that was not paused
-	PausedHolder    Class = "paused holder"     // the holder, or its watchdog, was paused past its lease
-	CutOff          Class = "cut off"           // the holder was partitioned past its lease
-	KeyLost         Class = "key lost"          // the key was expired, deleted or overwritten from outside
-	Forced          Class = "forced"            // somebody forced the lock free
-	ServerLost      Class = "server lost state" // restart or failover
-	ClockJumped     Class = "clock jump"
-	LostMessage     Class = "lost message"
-	DoubleExecution Class = "double execution"   // one call took effect more than once
-	ForeignRelease  Class = "foreign release"    // freed by one who did not hold it
-	GrantedTwice    Class = "granted while held" // the server gave the lock away under a holder
-	LateWrite       Class = "late write"         // a write took effect after its owner had gone on
-	Unexplained     Class = "unexplained"
-)
+// Sort tells violations of one sort from those of others, whatever their times and names.
+func (v Violation) Sort(g contract.Guarantee) string {
+	return fmt.Sprintf("%s: %s (%s, %s)", g, v.Rule, v.Cause.Class, v.Call)
+}
 
 // Cause says why, as far as faults and the server log show it.
 type Cause struct {
-	Class Class `json:"class"`
-	// Assumption: the cause is the failure of something every lease lock assumes (a pause longer
-	// than the lease, a forced release, ...). Otherwise it is a defect of this lock.
-	Assumption bool `json:"assumption"`
-	// Known is where it is documented that this lock gets it wrong; empty: nowhere. See [Options].Known.
-	Known  string `json:"known,omitzero"`
-	Text   string `json:"text"`             // e.g. "the key expired at 30.412 s: last renewal at 0.412 s, watchdog of c1 paused from 5.000 s"
-	Faults []int  `json:"faults,omitempty"` // indexes of History.Faults to blame
+	Class contract.Class `json:"class"`
+	// Effects are what the world did that led to it, as faults or events show.
+	Effects []history.Effect `json:"effects,omitempty"`
+	Text    string           `json:"text"`             // e.g. "the key expired at 30.412 s: last renewal at 0.412 s, watchdog of c1 paused from 5.000 s"
+	Faults  []int            `json:"faults,omitempty"` // indexes of History.Faults to blame
+
+	executed executions // of the call in question; not kept once it is ruled
+}
+
+// executions is what a ruling asks of a call that took effect more than once, or otherwise than its caller
+// was told.
+type executions struct {
+	call         history.Kind
+	first, again time.Duration // when it took effect first, and when again
+	learned      bool          // its client had an answer to it before it took effect again
+}
+
+// A RulingKind says who answers for a violation.
+type RulingKind string
+
+const (
+	Defect           RulingKind = "defect"            // the lock does
+	FailedAssumption RulingKind = "failed assumption" // the world did what no such lock can stand
+	KnownLimitation  RulingKind = "known limitation"  // the lock is documented not to promise that
+)
+
+// Ruling is who answers for a violation, and by what. The zero value is none: of an older version.
+type Ruling struct {
+	Kind   RulingKind `json:"kind"`
+	Row    string     `json:"row,omitzero"`    // the exemption that applies, as contract.Exemptions names it
+	Source string     `json:"source,omitzero"` // where that, or the limitation, is documented
 }
 
 // Moment is one line of the story: what a person needs to see, in order of time.
@@ -122,8 +124,8 @@ const (
 	Breaking Weight = "breaking" // here a guarantee broke
 )
 
-// VerdictVersion is the version of verdict.json.
-const VerdictVersion = 1
+// VerdictVersion is the version of verdict.json. Version 1 had no rulings.
+const VerdictVersion = 2
 
 // Verdict is everything the checkers say of one run. It is data: reports only render it.
 type Verdict struct {
@@ -145,17 +147,12 @@ type Verdict struct {
 	Trace       string        `json:"trace,omitzero"`
 }
 
-// Guarantees lists all guarantees in the order in which they are reported.
-func Guarantees() []Guarantee {
-	return []Guarantee{Object, Exclusion, Effect, Fencing, Watchdog, Liveness}
-}
-
 // Expectation is what a scenario expects of each guarantee; a missing entry expects Holds (or
 // NotClaimed).
-type Expectation map[Guarantee]Status
+type Expectation map[contract.Guarantee]Status
 
 // Result returns the result for g, or one that is invalid when g was never judged.
-func (v *Verdict) Result(g Guarantee) Result {
+func (v *Verdict) Result(g contract.Guarantee) Result {
 	for _, r := range v.Results {
 		if r.Guarantee == g {
 			return r
@@ -182,7 +179,7 @@ func (v *Verdict) Code() int {
 	if len(v.Missed) > 0 && v.Scenario != "" {
 		code = ExitUnexpected // the story is another than the one that was told
 	}
-	for _, g := range Guarantees() {
+	for _, g := range contract.Guarantees() {
 		r := v.Result(g)
 		switch {
 		case r.AsExpected():

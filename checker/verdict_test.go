@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
 func TestVerdictSurvivesJSON(t *testing.T) {
-	v := Judge(context.Background(), watchdogDeath().done(), Options{Expect: Expectation{Exclusion: Broken}})
+	v := Judge(context.Background(), watchdogDeath().done(), Options{Expect: Expectation{contract.Exclusion: Broken}})
 	text, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
@@ -43,28 +44,28 @@ func TestStatusThatNobodySetIsAFailure(t *testing.T) {
 		t.Errorf("a verdict without results exits %d", v.Code())
 	}
 	// One guarantee that was never judged spoils the others.
-	for _, g := range Guarantees()[1:] {
+	for _, g := range contract.Guarantees()[1:] {
 		v.Results = append(v.Results, Result{Guarantee: g, Status: Holds})
 	}
 	if v.Code() != ExitUnexpected {
-		t.Errorf("a verdict that lacks %s exits %d", Guarantees()[0], v.Code())
+		t.Errorf("a verdict that lacks %s exits %d", contract.Guarantees()[0], v.Code())
 	}
 }
 
 func TestEveryGuaranteeHasItsJudge(t *testing.T) {
 	all := judges()
-	for _, g := range Guarantees() {
+	for _, g := range contract.Guarantees() {
 		if all[g] == nil {
 			t.Errorf("nobody judges %s", g)
 		}
 	}
-	if len(all) != len(Guarantees()) {
-		t.Errorf("%d judges for %d guarantees", len(all), len(Guarantees()))
+	if len(all) != len(contract.Guarantees()) {
+		t.Errorf("%d judges for %d guarantees", len(all), len(contract.Guarantees()))
 	}
 }
 
 func TestExpectations(t *testing.T) {
-	expect := Expectation{Exclusion: Broken, Effect: Broken, Watchdog: Broken}
+	expect := Expectation{contract.Exclusion: Broken, contract.Effect: Broken, contract.Watchdog: Broken}
 	for _, tt := range []struct {
 		name   string
 		script *script
@@ -111,7 +112,7 @@ func TestHistoriesThatAreRefused(t *testing.T) {
 		if v.Code() != ExitHarness || v.Explanation == "" {
 			t.Errorf("%s: exit code %d, %q", tt.name, v.Code(), v.Explanation)
 		}
-		for _, g := range Guarantees() {
+		for _, g := range contract.Guarantees() {
 			if v.Result(g).Status != Undecided {
 				t.Errorf("%s: %s is %s", tt.name, g, v.Result(g).Status)
 			}
@@ -130,7 +131,7 @@ func TestStoryIsShortAndKeepsWhatMatters(t *testing.T) {
 		s.unlock(owner, at(from+1), history.Released)
 	}
 	v := verdict(t, s)
-	want(t, v, Exclusion, Effect, Watchdog)
+	want(t, v, contract.Exclusion, contract.Effect, contract.Watchdog)
 	if len(v.Story) != maxMoments {
 		t.Errorf("%d moments", len(v.Story))
 	}

@@ -8,17 +8,12 @@ import (
 	"sort"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
 // The rules of watchdog.
-const (
-	RenewedInTime   = "while a holder without an explicit lease lives, its lease is renewed in time"
-	NoRenewalAfter  = "a hold that has ended for its owner is not renewed"
-	NoRenewalOnceNo = "after a renewal was refused there is no other"
-	NoRenewalByDead = "a dead client renews nothing"
-	NoRenewalAsked  = "a hold with an explicit lease is not renewed"
-)
+const ()
 
 // renewalSlack is how much later than promised a renewal may take effect: a tenth of the period,
 // since timers of a busy process are late and a round of many renewals takes its time, and two
@@ -46,7 +41,7 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 	if f.renewEvery() == 0 {
 		return notClaimed("the lock does not say how often its watchdog renews")
 	}
-	var found violations
+	found := f.found(contract.Watchdog)
 	guarded, renewals := 0, 0
 	for _, l := range f.locks {
 		for _, t := range l.tenures {
@@ -76,13 +71,6 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	if b == nil {
 		return
 	}
-	last, until := t.guarded, min(t.to, b.to)
-	if b.from > t.from+2*f.latency() {
-		last = max(last, b.from) // it learned late: the reply was lost or slow
-	}
-	if at, dead := f.died[t.client]; dead {
-		until = min(until, at)
-	}
 	most := f.renewEvery() + f.renewalSlack()
 
 	check := func(from, to time.Duration) {
@@ -91,7 +79,7 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 		}
 		found.addAt(from, func() Violation {
 			v := Violation{
-				Rule: RenewedInTime, Lock: l.name, From: from, To: to,
+				Rule: contract.RenewedInTime, Lock: l.name, From: from, To: to,
 				Text: fmt.Sprintf("the lease of %s on %s, to be renewed every %s, was not renewed from %s to %s, for %s",
 					t.owner, l.name, short(f.renewEvery()), Stamp(from), Stamp(to), short(to-from)),
 				Ops: []int64{t.grant.ID}, Owners: []string{t.owner}, Cause: f.unrenewed(l, t, from, to),
@@ -100,14 +88,23 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			return v
 		})
 	}
-	for _, s := range t.sets {
-		if s.op == nil || s.at < last || s.at > until {
-			continue
+	for _, g := range t.guards {
+		last, until := g.from, min(t.to, b.to, g.to)
+		if b.from > t.from+2*f.latency() {
+			last = max(last, b.from) // it learned late: the reply was lost or slow
 		}
-		check(last, s.at)
-		last = s.at
+		if at, dead := f.died[t.client]; dead {
+			until = min(until, at)
+		}
+		for _, s := range t.sets {
+			if s.op == nil || s.at < last || s.at > until {
+				continue
+			}
+			check(last, s.at)
+			last = s.at
+		}
+		check(last, until)
 	}
-	check(last, until)
 }
 
 // haste is how much later than it was begun a renewal may be seen to be sent: in real time a
@@ -161,7 +158,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		return !a.end && !a.lost && (b.end || b.lost) // at one instant a renewal was sent before anything was known
 	})
 
-	stray := func(op *history.Op, rule string, since time.Duration, text string) {
+	stray := func(op *history.Op, rule contract.Rule, since time.Duration, text string) {
 		if since < op.Call && op.Call-since <= f.haste() {
 			return
 		}
@@ -169,7 +166,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			return Violation{Rule: rule, Lock: l.name, From: since, To: op.Call,
 				Ops: []int64{op.ID}, Owners: []string{owner},
 				Text:  fmt.Sprintf("%s, but a renewal of its lease on %s was sent at %s", text, l.name, Stamp(op.Call)),
-				Cause: Cause{Class: Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}}
+				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}}
 		})
 	}
 	holds, acquiring, watchdog := 0, false, false // watchdog: some hold has no explicit lease
@@ -196,6 +193,8 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		case op.Kind == history.Unlock && s.end:
 			if holds--; holds <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
 				holds, ended = 0, s
+			} else if op.Outcome == history.Decremented && op.Lease > 0 {
+				watchdog = op.Watchdog
 			}
 		case op.Kind == history.ForceUnlock && s.end:
 			holds, ended = 0, s
@@ -207,15 +206,15 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			dead, died := f.died[op.Client]
 			switch {
 			case died && op.Call > dead:
-				stray(op, NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
+				stray(op, contract.NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
 			case holds > 0 && refused != nil:
-				stray(op, NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
+				stray(op, contract.NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
 			case holds > 0 && !watchdog && !acquiring:
-				stray(op, NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
+				stray(op, contract.NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
 			case holds == 0 && !acquiring && ended != nil && ended.lost:
-				stray(op, NoRenewalAfter, ended.at, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
+				stray(op, contract.NoRenewalAfter, ended.at, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
 			case holds == 0 && !acquiring && ended != nil:
-				stray(op, NoRenewalAfter, ended.at, fmt.Sprintf("the %s of %s returned %s at %s", ended.op.Kind, owner, ended.op.Outcome, Stamp(ended.at)))
+				stray(op, contract.NoRenewalAfter, ended.at, fmt.Sprintf("the %s of %s returned %s at %s", ended.op.Kind, owner, ended.op.Outcome, Stamp(ended.at)))
 			}
 		}
 	}

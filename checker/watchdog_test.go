@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -11,7 +12,7 @@ func TestWatchdog(t *testing.T) {
 	tests := []struct {
 		name  string
 		write func(s *script)
-		rules []string
+		rules []contract.Rule
 	}{
 		{"renewed on every third", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
@@ -35,18 +36,18 @@ func TestWatchdog(t *testing.T) {
 			s.renew("c1:1", at(10), history.Renewed)
 			s.renew("c1:1", at(30), history.Renewed)
 			s.unlock("c1:1", at(31), history.Released)
-		}, []string{RenewedInTime}},
+		}, []contract.Rule{contract.RenewedInTime}},
 		{"the last renewal missing", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.renew("c1:1", at(10), history.Renewed)
 			s.unlock("c1:1", at(25), history.Released)
-		}, []string{RenewedInTime}},
+		}, []contract.Rule{contract.RenewedInTime}},
 		{"a renewal whose request was lost is missing", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.renew("c1:1", at(10), history.Unknown)
 			op.Evidence, op.Return, op.Outcome = history.NotSent, 0, ""
 			s.unlock("c1:1", at(15), history.Released)
-		}, []string{RenewedInTime}},
+		}, []contract.Rule{contract.RenewedInTime}},
 		{"a renewal whose reply was lost is none the less one", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.renew("c1:1", at(10), history.Renewed)
@@ -55,7 +56,7 @@ func TestWatchdog(t *testing.T) {
 		}, nil},
 		{"held to the end of the run without renewal", func(s *script) {
 			s.take("c1:1", at(100), at(100.002), 0)
-		}, []string{RenewedInTime}},
+		}, []contract.Rule{contract.RenewedInTime}},
 		{"an explicit lease is nobody's to renew", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.unlock("c1:1", at(20), history.Released)
@@ -64,7 +65,7 @@ func TestWatchdog(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.renew("c1:1", at(10), history.Renewed)
 			s.unlock("c1:1", at(20), history.Released)
-		}, []string{NoRenewalAsked}},
+		}, []contract.Rule{contract.NoRenewalAsked}},
 		{"an explicit lease within a hold that has none", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.take("c1:1", at(1), at(1.002), 25*sec)
@@ -103,7 +104,7 @@ func TestWatchdog(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.unlock("c1:1", at(5), history.Released)
 			s.renew("c1:1", at(10), history.NotHeld)
-		}, []string{NoRenewalAfter}},
+		}, []contract.Rule{contract.NoRenewalAfter}},
 		{"renewal on its way while the unlock returns", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c1:1", history.Renew, at(4.9), at(5.1), history.NotHeld)
@@ -124,7 +125,7 @@ func TestWatchdog(t *testing.T) {
 			op := s.unlock("c1:1", at(5), history.Unknown)
 			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
 			s.renew("c1:1", at(10), history.Renewed)
-		}, []string{NoRenewalAfter}},
+		}, []contract.Rule{contract.NoRenewalAfter}},
 		{"renewal between the inner and the outer unlock", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.take("c1:1", at(1), at(1.002), 0)
@@ -143,7 +144,7 @@ func TestWatchdog(t *testing.T) {
 			op := s.take("c1:1", at(0), at(0.002), 0)
 			op.Outcome = history.Unknown
 			s.renew("c1:1", at(10), history.Renewed)
-		}, []string{NoRenewalAfter}},
+		}, []contract.Rule{contract.NoRenewalAfter}},
 		{"renewal after one for an earlier hold was refused", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c1:1", history.Unlock, at(9.99), at(10.002), history.Released)
@@ -159,7 +160,7 @@ func TestWatchdog(t *testing.T) {
 			s.renew("c1:1", at(10), history.NotHeld)
 			s.renew("c1:1", at(20), history.NotHeld)
 			s.unlock("c1:1", at(25), history.NotHeld)
-		}, []string{NoRenewalOnceNo}},
+		}, []contract.Rule{contract.NoRenewalOnceNo}},
 		{"renewal after a refusal that never arrived", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.event(history.Delete, at(5))
@@ -172,38 +173,38 @@ func TestWatchdog(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.event(history.Lost, at(5)).Owner = "c1:1"
 			s.renew("c1:1", at(10), history.Renewed)
-		}, []string{NoRenewalAfter}},
+		}, []contract.Rule{contract.NoRenewalAfter}},
 		{"renewal by the dead", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.died("c1", at(5))
 			s.renew("c1:1", at(10), history.Renewed)
 			s.event(history.Expire, at(40.001))
-		}, []string{NoRenewalByDead}},
+		}, []contract.Rule{contract.NoRenewalByDead}},
 		{"a pause excuses nothing", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
-			s.fault(pauseWatchdog, "c1", at(5), at(14))
+			s.fault("pause-watchdog", "c1", at(5), at(14))
 			s.renew("c1:1", at(14), history.Renewed)
 			s.unlock("c1:1", at(15), history.Released)
-		}, []string{RenewedInTime}},
+		}, []contract.Rule{contract.RenewedInTime}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newScript()
 			tt.write(s)
 			v := verdict(t, s)
-			if got := rules(v, Watchdog); !slices.Equal(got, tt.rules) || v.Result(Watchdog).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
-				t.Errorf("%s: broke %q, want %q", v.Result(Watchdog).Status, got, tt.rules)
+			if got := rules(v, contract.Watchdog); !slices.Equal(got, tt.rules) || v.Result(contract.Watchdog).Status != map[bool]Status{true: Holds, false: Broken}[len(tt.rules) == 0] {
+				t.Errorf("%s: broke %q, want %q", v.Result(contract.Watchdog).Status, got, tt.rules)
 			}
 			s.h.Header.RenewEvery = 0 // then it is a third of the timeout
-			if got := rules(verdict(t, s), Watchdog); !slices.Equal(got, tt.rules) {
+			if got := rules(verdict(t, s), contract.Watchdog); !slices.Equal(got, tt.rules) {
 				t.Errorf("with the period left out: broke %q, want %q", got, tt.rules)
 			}
 			s.h.Header.WatchdogTimeout = 0
-			if r := verdict(t, s).Result(Watchdog); r.Status != NotClaimed {
+			if r := verdict(t, s).Result(contract.Watchdog); r.Status != NotClaimed {
 				t.Errorf("a watchdog that promises nothing: %s", r.Status)
 			}
 			s.h.Header.Abilities = nil
-			if r := verdict(t, s).Result(Watchdog); r.Status != NotClaimed {
+			if r := verdict(t, s).Result(contract.Watchdog); r.Status != NotClaimed {
 				t.Errorf("a lock without a watchdog: %s", r.Status)
 			}
 		})

@@ -6,21 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
 // Rules of object that are not the model's: they are about one call, or about what the server log
 // shows of the key.
-const (
-	AtMostOnce    = "a call takes effect at most once"
-	WithinCall    = "a call takes effect between its call and its return"
-	ToldTheTruth  = "a caller is told what its call did"
-	FailedIsVoid  = "a call that failed had no effect"
-	AnswerHasRoot = "an answer comes from the server"
-	KeyFits       = "the key is what the answers say"
-	LeaseIsSet    = "a call sets the key's time to live to its lease"
-)
+const ()
 
 // witnessed reports whether the server's word is known for every operation on the lock, so that
 // the order of the server can be replayed. What was sent and never seen in a server log did not
@@ -41,7 +34,7 @@ func witnessed(f *facts, l *lockFacts) bool {
 // beyond reports whether some violation lies in what only the server log shows: a checker that
 // knows only what clients were told may call such a history legal.
 func replay(f *facts, l *lockFacts) (found violations, beyond bool) {
-	w := &witness{f: f, l: l, past: []epoch{{}}}
+	w := &witness{f: f, l: l, found: f.found(contract.Object), past: []epoch{{}}}
 	for i := range l.acts {
 		a := &l.acts[i]
 		if a.event != nil {
@@ -75,7 +68,7 @@ func (w *witness) become(s model.State, at time.Duration) {
 	w.past = append(w.past, epoch{at, s})
 }
 
-func (w *witness) broken(rule, text string, a *act, class Class) {
+func (w *witness) broken(rule contract.Rule, text string, a *act, class contract.Class) {
 	w.found.add(func() Violation {
 		v := Violation{Rule: rule, Text: text, Lock: w.l.name, From: a.at, To: a.at}
 		if a.op != nil {
@@ -92,23 +85,23 @@ func (w *witness) illegal(err error, a *act) {
 	if !errors.As(err, &e) {
 		panic(fmt.Sprintf("checker: package model returned an error of type %T", err))
 	}
-	w.broken(string(e.Rule), fmt.Sprintf("%s: %s", w.l.name, e), a, classOf(e.Rule))
+	w.broken(e.Rule, fmt.Sprintf("%s: %s", w.l.name, e), a, classOf(e.Rule))
 }
 
 // call checks what an operation must keep whatever the lock's state is, and reports whether it is
 // to be replayed.
 func (w *witness) call(a *act) bool {
 	op := a.op
-	broken := func(rule string, class Class, format string, args ...any) {
+	broken := func(rule contract.Rule, class contract.Class, format string, args ...any) {
 		w.beyond = true
 		w.broken(rule, fmt.Sprintf("%s: %s by %s (operation %d) ", w.l.name, op.Kind, op.Owner, op.ID)+fmt.Sprintf(format, args...), a, class)
 	}
-	told := Unexplained
+	told := contract.Unexplained
 	if op.Repeats > 0 { // what it was told may be the answer to another copy
-		told = DoubleExecution
+		told = contract.DoubleExecution
 	}
 	if a.again {
-		broken(AtMostOnce, DoubleExecution, "took effect once more at %s, having taken effect at %s", Stamp(a.at), Stamp(op.Executed))
+		broken(contract.AtMostOnce, contract.DoubleExecution, "took effect once more at %s, having taken effect at %s", Stamp(a.at), Stamp(op.Executed))
 		w.repeat(a)
 		return false
 	}
@@ -117,16 +110,16 @@ func (w *witness) call(a *act) bool {
 	}
 	switch {
 	case op.Outcome == history.Failed && changes(op.Answer):
-		broken(FailedIsVoid, told, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
+		broken(contract.FailedIsVoid, told, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
 	case op.Outcome == history.Failed:
 		return false
 	case op.Uncertain() && op.Answer == history.OK:
 		return false // a question, and nobody knows what the answer said
 	case op.Uncertain():
 	case op.Executed > op.Return:
-		broken(WithinCall, told, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))
+		broken(contract.WithinCall, told, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))
 	case op.Outcome != op.Answer:
-		broken(ToldTheTruth, told, "was told %s, but what the server did at %s was: %s", op.Outcome, Stamp(op.Executed), op.Answer)
+		broken(contract.ToldTheTruth, told, "was told %s, but what the server did at %s was: %s", op.Outcome, Stamp(op.Executed), op.Answer)
 	}
 	return true
 }
@@ -166,11 +159,11 @@ func (w *witness) misfit(s model.State, a *act) model.State {
 	key, op := shown(*a.after), a.op
 	what := fmt.Sprintf("%s: after the %s of %s (operation %d) at %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at))
 	if len(a.after.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count {
-		w.broken(LeaseIsSet, fmt.Sprintf("%s the key expires %s, but the lease ends %s", what, until(key.Latest), until(s.Latest)), a, Unexplained)
+		w.broken(contract.LeaseIsSet, fmt.Sprintf("%s the key expires %s, but the lease ends %s", what, until(key.Latest), until(s.Latest)), a, contract.Unexplained)
 	} else if len(a.after.Holdings) > 1 {
-		w.broken(KeyFits, fmt.Sprintf("%s the key has %d owners, but the lock is %s", what, len(a.after.Holdings), s), a, Unexplained)
+		w.broken(contract.KeyFits, fmt.Sprintf("%s the key has %d owners, but the lock is %s", what, len(a.after.Holdings), s), a, contract.Unexplained)
 	} else {
-		w.broken(KeyFits, fmt.Sprintf("%s the key says %s, but the lock is %s", what, key, s), a, Unexplained)
+		w.broken(contract.KeyFits, fmt.Sprintf("%s the key says %s, but the lock is %s", what, key, s), a, contract.Unexplained)
 	}
 	return key
 }
@@ -258,8 +251,8 @@ func (w *witness) unseen(op *history.Op) {
 	a := &act{at: op.Return, op: op}
 	if changes(op.Outcome) {
 		w.beyond = true
-		w.broken(AnswerHasRoot, fmt.Sprintf("%s: %s by %s (operation %d) returned %s at %s, but the server never executed it",
-			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return)), a, Unexplained)
+		w.broken(contract.AnswerHasRoot, fmt.Sprintf("%s: %s by %s (operation %d) returned %s at %s, but the server never executed it",
+			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return)), a, contract.Unexplained)
 		return
 	}
 	if w.l.toldLost(op) {

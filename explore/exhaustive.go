@@ -56,11 +56,11 @@ func doExhaustive(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
 		case slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Missed }):
 			elsewhere++ // a run of another shard
 		default:
-			r := Run{Plan: o.plan(&p), History: h, Verdict: checker.Judge(context.Background(), h, checker.Options{})}
+			r := Run{Plan: o.plan(&p), History: h, Verdict: checker.Judge(context.Background(), h, checker.Options{Unpredicted: true})}
 			if len(r.Verdict.Refused) > 0 {
 				err = fmt.Errorf("the history was refused: %s", r.Verdict.Refused[0])
 			}
-			r.Accusations = Accuse(h, r.Verdict, s)
+			r.Accusations = Accuse(r.Verdict)
 			t.add(r, err, 1)
 			o.places(places)
 		}

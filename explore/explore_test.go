@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
@@ -193,8 +194,8 @@ func TestASearchEndsByCountByTimeOrByTheFirstFailure(t *testing.T) {
 }
 
 func TestSumKeepsTheFirstRunOfEachCauseWhateverTheOrder(t *testing.T) {
-	a := explore.Accusation{Guarantee: checker.Object, Rule: "one"}
-	b := explore.Accusation{Guarantee: checker.Effect, Rule: "two"}
+	a := explore.Accusation{Guarantee: contract.Object, Rule: "one"}
+	b := explore.Accusation{Guarantee: contract.Effect, Rule: "two"}
 	reports := []explore.Report{
 		{Runs: 25, Accused: 3, Found: []explore.Found{{Accusation: a, Runs: 2, Seed: 30}, {Accusation: b, Runs: 1, Seed: 31}}},
 		{Runs: 25, Accused: 1, Found: []explore.Found{{Accusation: a, Runs: 1, Seed: 3}}},
@@ -234,53 +235,53 @@ func TestDrawnPlansHaveOneTrace(t *testing.T) {
 func TestAccuse(t *testing.T) {
 	latch, classic, hardened := find(t, "rlock-latch"), find(t, "rlock-classic"), find(t, "rlock-hardened")
 	blamed := checker.Cause{Faults: []int{0}}
-	twice := checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce, Cause: blamed}
+	twice := checker.Violation{Ops: []int64{1}, Rule: contract.AtMostOnce, Cause: blamed}
 	refused := func(op int64) checker.Violation { // an unlock that was told so 10 s (2) or 30 s (3) after it was done
-		return checker.Violation{Ops: []int64{op}, Rule: checker.ToldTheTruth, Cause: blamed}
+		return checker.Violation{Ops: []int64{op}, Rule: contract.ToldTheTruth, Cause: blamed}
 	}
 	heard := func(to time.Duration) checker.Violation { // of a lock that was free for that long
-		return checker.Violation{Ops: []int64{4}, Rule: checker.FreeIsTaken, From: time.Hour, To: to}
+		return checker.Violation{Ops: []int64{4}, Rule: contract.FreeIsTaken, From: time.Hour, To: to}
 	}
 	for _, c := range []struct {
 		name    string
 		lock    subjects.Subject
-		g       checker.Guarantee
+		g       contract.Guarantee
 		x       checker.Violation
 		fault   history.Fault
 		accused bool
 	}{
-		{"object, no fault", latch, checker.Object, checker.Violation{}, history.Fault{Missed: true}, true},
-		{"an assumption failed", latch, checker.Exclusion, checker.Violation{Cause: checker.Cause{Assumption: true}}, history.Fault{Missed: true}, false},
-		{"exclusion, a lost message, a lock that does not tell", latch, checker.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, false},
-		{"exclusion, a lost message, a lock that tells", hardened, checker.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
-		{"exclusion, a deleted key, and that is not the cause", hardened, checker.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", From: 30 * time.Second}, true},
-		{"exclusion, another lock's key deleted", latch, checker.Exclusion, checker.Violation{Lock: "a", From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", Lock: "b", From: 30 * time.Second}, true},
-		{"exclusion, a message lost long ago", latch, checker.Exclusion, checker.Violation{From: time.Hour, To: time.Hour}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
-		{"exclusion, a message lost later", latch, checker.Exclusion, checker.Violation{From: time.Second, To: time.Second}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
-		{"exclusion, one of the two stopped", latch, checker.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c1", From: 30 * time.Second}, false},
-		{"exclusion, somebody else stopped", latch, checker.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c3", From: 30 * time.Second}, true},
-		{"object, a lost message", hardened, checker.Object, checker.Violation{}, history.Fault{Kind: "drop-message"}, true},
-		{"object, a server that forgets", hardened, checker.Object, checker.Violation{}, history.Fault{Kind: "restart", From: time.Second}, false},
-		{"liveness, a lost message", hardened, checker.Liveness, checker.Violation{}, history.Fault{Kind: "drop-message"}, false},
-		{"taken twice, a weakness", latch, checker.Object, twice, history.Fault{Kind: "drop-message"}, false},
-		{"taken twice, by a fault that has no copy sent", latch, checker.Object, twice, history.Fault{Kind: "pause-watchdog"}, true},
-		{"taken twice without a fault", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce}, history.Fault{Kind: "drop-message"}, true},
-		{"taken twice, no weakness", hardened, checker.Object, twice, history.Fault{Kind: "drop-message"}, true},
-		{"failed, and a late copy ran, a weakness", latch, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, false},
-		{"failed, and a late copy ran, no weakness", hardened, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, true},
-		{"taken twice, after the server's clock jumped", hardened, checker.Object, checker.Violation{Ops: []int64{1}, Rule: checker.AtMostOnce, Cause: checker.Cause{Class: checker.DoubleExecution, Faults: []int{0}}}, history.Fault{Kind: "clock-jump"}, false},
-		{"not heard of since a message was lost long ago, until the lease that was seen is over", latch, checker.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, false},
-		{"not heard of for longer", latch, checker.Liveness, heard(time.Hour + 40*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, true},
-		{"not heard of, and what was lost long ago was no message", latch, checker.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply acquire", Hits: 1}, true},
-		{"unlocked twice, the second time after the latch was removed", latch, checker.Object, checker.Violation{Ops: []int64{2}, From: 12 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice, the second time when the latch was being removed", latch, checker.Object, checker.Violation{Ops: []int64{5}, From: 3 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice before the first was answered", latch, checker.Object, checker.Violation{Ops: []int64{5}, From: 1500 * time.Millisecond, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
-		{"unlocked twice, the second time when a copy's answer had come and the first's had not", latch, checker.Object, checker.Violation{Ops: []int64{6}, From: 12 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice, by copies of a request that had been refused", latch, checker.Object, checker.Violation{Ops: []int64{7}, From: 13 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice by one call", latch, checker.Object, checker.Violation{Ops: []int64{2}, From: 10 * time.Second, Rule: checker.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
-		{"refused by a copy while the latch lives", latch, checker.Object, refused(2), history.Fault{Kind: "partition"}, true},
-		{"refused by a copy after the latch", latch, checker.Object, refused(3), history.Fault{Kind: "partition"}, false},
-		{"refused by a copy without a latch", classic, checker.Object, refused(2), history.Fault{Kind: "partition"}, false},
+		{"object, no fault", latch, contract.Object, checker.Violation{}, history.Fault{Missed: true}, true},
+		{"an assumption failed", latch, contract.Exclusion, checker.Violation{Cause: checker.Cause{Assumption: true}}, history.Fault{Missed: true}, false},
+		{"exclusion, a lost message, a lock that does not tell", latch, contract.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, false},
+		{"exclusion, a lost message, a lock that tells", hardened, contract.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
+		{"exclusion, a deleted key, and that is not the cause", hardened, contract.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", From: 30 * time.Second}, true},
+		{"exclusion, another lock's key deleted", latch, contract.Exclusion, checker.Violation{Lock: "a", From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", Lock: "b", From: 30 * time.Second}, true},
+		{"exclusion, a message lost long ago", latch, contract.Exclusion, checker.Violation{From: time.Hour, To: time.Hour}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
+		{"exclusion, a message lost later", latch, contract.Exclusion, checker.Violation{From: time.Second, To: time.Second}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
+		{"exclusion, one of the two stopped", latch, contract.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c1", From: 30 * time.Second}, false},
+		{"exclusion, somebody else stopped", latch, contract.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c3", From: 30 * time.Second}, true},
+		{"object, a lost message", hardened, contract.Object, checker.Violation{}, history.Fault{Kind: "drop-message"}, true},
+		{"object, a server that forgets", hardened, contract.Object, checker.Violation{}, history.Fault{Kind: "restart", From: time.Second}, false},
+		{"liveness, a lost message", hardened, contract.Liveness, checker.Violation{}, history.Fault{Kind: "drop-message"}, false},
+		{"taken twice, a weakness", latch, contract.Object, twice, history.Fault{Kind: "drop-message"}, false},
+		{"taken twice, by a fault that has no copy sent", latch, contract.Object, twice, history.Fault{Kind: "pause-watchdog"}, true},
+		{"taken twice without a fault", latch, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.AtMostOnce}, history.Fault{Kind: "drop-message"}, true},
+		{"taken twice, no weakness", hardened, contract.Object, twice, history.Fault{Kind: "drop-message"}, true},
+		{"failed, and a late copy ran, a weakness", latch, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, false},
+		{"failed, and a late copy ran, no weakness", hardened, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, true},
+		{"taken twice, after the server's clock jumped", hardened, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.AtMostOnce, Cause: checker.Cause{Class: contract.DoubleExecution, Faults: []int{0}}}, history.Fault{Kind: "clock-jump"}, false},
+		{"not heard of since a message was lost long ago, until the lease that was seen is over", latch, contract.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, false},
+		{"not heard of for longer", latch, contract.Liveness, heard(time.Hour + 40*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, true},
+		{"not heard of, and what was lost long ago was no message", latch, contract.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply acquire", Hits: 1}, true},
+		{"unlocked twice, the second time after the latch was removed", latch, contract.Object, checker.Violation{Ops: []int64{2}, From: 12 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
+		{"unlocked twice, the second time when the latch was being removed", latch, contract.Object, checker.Violation{Ops: []int64{5}, From: 3 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
+		{"unlocked twice before the first was answered", latch, contract.Object, checker.Violation{Ops: []int64{5}, From: 1500 * time.Millisecond, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
+		{"unlocked twice, the second time when a copy's answer had come and the first's had not", latch, contract.Object, checker.Violation{Ops: []int64{6}, From: 12 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
+		{"unlocked twice, by copies of a request that had been refused", latch, contract.Object, checker.Violation{Ops: []int64{7}, From: 13 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
+		{"unlocked twice by one call", latch, contract.Object, checker.Violation{Ops: []int64{2}, From: 10 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
+		{"refused by a copy while the latch lives", latch, contract.Object, refused(2), history.Fault{Kind: "partition"}, true},
+		{"refused by a copy after the latch", latch, contract.Object, refused(3), history.Fault{Kind: "partition"}, false},
+		{"refused by a copy without a latch", classic, contract.Object, refused(2), history.Fault{Kind: "partition"}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := &history.History{Faults: []history.Fault{c.fault}, Ops: []history.Op{{ID: 1, Kind: history.Lock, Client: "c1", Owner: "c1:1"},
@@ -300,11 +301,11 @@ func TestAccuse(t *testing.T) {
 // Whoever lost its hold unnoticed, by what a fault did, overlaps with one after the other.
 func TestAccuseOfWhatBeganWithAFault(t *testing.T) {
 	overlap := func(from time.Duration, cause string) checker.Violation {
-		return checker.Violation{Rule: checker.OneBeliever, From: from, To: from + time.Second, Cause: checker.Cause{Text: cause}}
+		return checker.Violation{Rule: contract.OneBeliever, From: from, To: from + time.Second, Cause: checker.Cause{Text: cause}}
 	}
 	h := &history.History{Faults: []history.Fault{{Kind: "duplicate-message", From: 30 * time.Second}}}
 	for cause, accused := range map[string]int{"the same": 0, "another": 1} {
-		v := &checker.Verdict{Results: []checker.Result{{Guarantee: checker.Exclusion, Status: checker.Broken,
+		v := &checker.Verdict{Results: []checker.Result{{Guarantee: contract.Exclusion, Status: checker.Broken,
 			Violations: []checker.Violation{overlap(time.Minute, "the same"), overlap(2*time.Minute, cause)}}}}
 		if got := explore.Accuse(h, v, find(t, "rlock-latch")); len(got) != accused {
 			t.Errorf("the cause is %s: accused %v", cause, got)
@@ -332,7 +333,7 @@ func TestAccuseOfWhatWasCountedTwice(t *testing.T) {
 		{"rlock-latch", checker.Violation{Lock: "d", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
 		{"rlock-hardened", checker.Violation{Lock: "c", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
 	} {
-		v := &checker.Verdict{Results: []checker.Result{{Guarantee: checker.Exclusion, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
+		v := &checker.Verdict{Results: []checker.Result{{Guarantee: contract.Exclusion, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
 		if got := explore.Accuse(h, v, find(t, c.lock)); len(got) != c.accused {
 			t.Errorf("%s, %+v: accused %v", c.lock, c.x, got)
 		}

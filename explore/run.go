@@ -19,8 +19,8 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
 	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
 	scope.MixedLeases = scope.MixedLeases && s.Can("keeps-longest")
-	if s.Remembers > 0 && (scope.Latest == 0 || scope.Latest > s.Remembers/2) {
-		scope.Latest = s.Remembers / 2 // go-redis sends again for some seconds, besides
+	if most := s.Remembers() / 2; most > 0 && (scope.Latest == 0 || scope.Latest > most) {
+		scope.Latest = most // go-redis sends again for some seconds, besides
 	}
 	scope.Faults = slices.DeleteFunc(slices.Clone(scope.Faults), func(f string) bool {
 		return f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && !s.Can("watchdog")
@@ -43,11 +43,11 @@ func One(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, seed uint64) (Run,
 	if r.History, err = sim.Run(b, p, s, sim.Options{Seed: seed}); err != nil {
 		return r, err
 	}
-	r.Verdict = checker.Judge(context.Background(), r.History, checker.Options{})
+	r.Verdict = checker.Judge(context.Background(), r.History, checker.Options{Unpredicted: true})
 	if len(r.Verdict.Refused) > 0 {
 		return r, fmt.Errorf("the history was refused: %s", r.Verdict.Refused[0])
 	}
-	r.Accusations = Accuse(r.History, r.Verdict, s)
+	r.Accusations = Accuse(r.Verdict)
 	return r, nil
 }
 

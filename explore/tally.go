@@ -63,22 +63,10 @@ func (t *tally) add(r Run, err error, seed uint64) {
 		t.r.Found = addFound(t.r.Found, Found{a, 1, seed, r.Plan})
 	}
 	if len(t.r.Samples) < samples || len(t.r.Found) > known {
-		s := reports.Summarize(r.History, r.excused(), false)
+		s := reports.Summarize(r.History, r.Verdict, false)
 		s.Wall = wall
 		t.r.Samples = append(t.r.Samples, s)
 	}
-}
-
-// excused is the verdict as one that expects what is not the lock's fault.
-func (r Run) excused() *checker.Verdict {
-	v := *r.Verdict
-	v.Results = slices.Clone(v.Results)
-	for i, one := range v.Results {
-		if one.Status == checker.Broken && !slices.ContainsFunc(r.Accusations, func(a Accusation) bool { return a.Guarantee == one.Guarantee }) {
-			v.Results[i].Expected = checker.Broken
-		}
-	}
-	return &v
 }
 
 func (t *tally) report() Report {

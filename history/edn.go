@@ -190,7 +190,7 @@ func (j *jepsen) fault(process, f string, m map[string]any) {
 		return
 	}
 	j.faults[key] = len(j.h.Faults)
-	j.h.Faults = append(j.h.Faults, Fault{Index: len(j.h.Faults), Kind: f, Client: process, From: j.at, Step: word(m["value"])})
+	j.h.Faults = append(j.h.Faults, Fault{Index: len(j.h.Faults), Kind: f, Effects: EffectsOf(f, word(m["value"])), Client: process, From: j.at, Step: word(m["value"])})
 }
 
 // word is a keyword, symbol or string, or the first word of a vector or list that begins with one.

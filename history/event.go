@@ -43,17 +43,20 @@ type Event struct {
 
 // Fault is one fault as it struck: from its plan entry, with the times that came true.
 type Fault struct {
-	Index  int           `json:"index"` // position in the plan's list of faults
-	Kind   string        `json:"kind"`  // as in the plan, for example "pause-watchdog"
-	Client string        `json:"client,omitzero"`
-	Lock   string        `json:"lock,omitzero"`
-	From   time.Duration `json:"from"`
-	To     time.Duration `json:"to,omitzero"`     // 0: it struck once, or lasted to the end of the run
-	Step   string        `json:"step,omitzero"`   // what of it the plan left to choose: a direction, ...
-	Hits   int           `json:"hits,omitzero"`   // how many messages, callbacks or keys it touched
-	On     string        `json:"on,omitzero"`     // the step of the protocol that it struck, for example "reply acquire"; empty: it struck at a time
-	Op     int64         `json:"op,omitzero"`     // the call that the step belonged to
-	Missed bool          `json:"missed,omitzero"` // it never struck: its trigger never matched, or its time never came
+	Index int    `json:"index"` // position in the plan's list of faults
+	Kind  string `json:"kind"`  // as in the plan, for example "pause-watchdog"
+	// Effects are what it does to the world. In a record without them they are those of [EffectsOf].
+	Effects []Effect      `json:"effects,omitempty"`
+	Client  string        `json:"client,omitzero"`
+	Lock    string        `json:"lock,omitzero"`
+	Server  string        `json:"server,omitzero"` // empty: the first, or all
+	From    time.Duration `json:"from"`
+	To      time.Duration `json:"to,omitzero"`     // 0: it struck once, or lasted to the end of the run
+	Step    string        `json:"step,omitzero"`   // what of it the plan left to choose: a direction, ...
+	Hits    int           `json:"hits,omitzero"`   // how many messages, callbacks or keys it touched
+	On      string        `json:"on,omitzero"`     // the step of the protocol that it struck, for example "reply acquire"; empty: it struck at a time
+	Op      int64         `json:"op,omitzero"`     // the call that the step belonged to
+	Missed  bool          `json:"missed,omitzero"` // it never struck: its trigger never matched, or its time never came
 }
 
 // Holding is one owner's entry in a lock's key.
@@ -119,6 +122,13 @@ type Header struct {
 	// "inspect", "lost", "keeps-longest", "mutex" (none of these). A guarantee about an ability that is missing is "not claimed".
 	Abilities []string `json:"abilities,omitempty"`
 
+	// Idempotent says of which calls a request that is sent again takes effect once, and gets the first
+	// answer; none if "idempotent" is no ability.
+	Idempotent []Idempotence `json:"idempotent,omitempty"`
+
+	// Limitations are what the lock is documented not to promise.
+	Limitations []Limitation `json:"limitations,omitempty"`
+
 	// Groups are the locks that are made of others.
 	Groups []Group `json:"groups,omitempty"`
 
@@ -127,11 +137,28 @@ type Header struct {
 
 	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"` // the lease that a watchdog renews
 	RenewEvery      time.Duration `json:"renewEvery,omitzero"`      // how often it promises to
+	RenewRetry      time.Duration `json:"renewRetry,omitzero"`      // how soon it tries a renewal again that failed; 0: after renewEvery
+	AnswerTimeout   time.Duration `json:"answerTimeout,omitzero"`   // how long its client waits for an answer before it sends a request again, or gives up
 	LatencyMax      time.Duration `json:"latencyMax,omitzero"`      // the slowest one-way message without faults
 
 	// Timescale is how much real time one second of the history took; 0: time was virtual, or it is
 	// not known.
 	Timescale float64 `json:"timescale,omitzero"`
+}
+
+// Idempotence says of calls that a request that is sent again takes effect once.
+type Idempotence struct {
+	Calls         []Kind        `json:"calls"`
+	For           time.Duration `json:"for,omitzero"`           // after the first effect; 0: always
+	UntilAnswered bool          `json:"untilAnswered,omitzero"` // and no longer than until the client got the answer
+}
+
+// Limitation is something that a lock is documented not to promise although others do.
+type Limitation struct {
+	Claim  string `json:"claim,omitzero"` // that the lock does not make, as Abilities have it; empty: Rule says what
+	Rule   string `json:"rule,omitzero"`  // that the lock breaks; empty: whatever the claim excuses
+	Calls  []Kind `json:"calls,omitempty"`
+	Source string `json:"source"`
 }
 
 // A Group is a lock that is made of others, its members, of which each is a lock of its own.

@@ -244,6 +244,9 @@ func (l *loader) op(op Op, line int) string {
 
 // fault adds a fault, or the end of one whose beginning is there.
 func (l *loader) fault(f Fault) {
+	if f.Effects == nil {
+		f.Effects = EffectsOf(f.Kind, f.Step)
+	}
 	if i, known := l.begun[f.Index]; known && f.To > 0 {
 		if b := l.h.Faults[i]; b.Kind == f.Kind && b.From == f.From && b.Client == f.Client && b.Lock == f.Lock {
 			l.h.Faults[i] = f

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/locktest"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -174,7 +174,7 @@ func TestBrokenLocksAreRefused(t *testing.T) {
 				}
 			}
 			f := found[l.CaughtBy]
-			for _, g := range checker.Guarantees() {
+			for _, g := range contract.Guarantees() {
 				f = cmp.Or(f, found[string(g)])
 			}
 			f = cmp.Or(f, found[refused])

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -45,7 +46,7 @@ type asked struct {
 
 // ask runs a trial if need be, and says how it stands with a guarantee. Files go into the folder that
 // out returns; again is how to run it once more.
-func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func() string, again string) asked {
+func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, out func() string, again string) asked {
 	if t.why != "" {
 		return asked{skip: t.why}
 	}
@@ -56,7 +57,7 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func()
 	}
 	r := t.verdict.Result(g)
 	reason, known := s.known[t.name+"/"+string(g)]
-	broken := s.broke(t, t.history, t.verdict, g)
+	broken := s.broke(t, t.verdict, g)
 	switch {
 	case r.Status == checker.NotClaimed:
 		return asked{skip: r.Summary}
@@ -75,8 +76,8 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g checker.Guarantee, out func()
 }
 
 // tell makes a failure of a violation.
-func (s *suite) tell(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *fault, out, again string) *Failure {
-	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: v.rule, Plan: t.plan}
+func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault, out, again string) *Failure {
+	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: string(v.rule), Plan: t.plan}
 	var text strings.Builder
 	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again})
 	if !s.told[g] {
@@ -115,7 +116,7 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 }
 
 // shrink looks for the smallest plan that breaks the same rule for the same cause.
-func (s *suite) shrink(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *fault) (*plan.Plan, int) {
+func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault) (*plan.Plan, int) {
 	tried, begun := 0, time.Now()
 	smallest, _ := plan.Shrink(t.plan, func(p *plan.Plan) bool {
 		if tried >= tries || time.Since(begun) > patience || p.Check(simfault.Needs()) != nil {
@@ -126,11 +127,11 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g checker.Guarantee, v *faul
 		if why != "" {
 			return false
 		}
-		h, verdict, err := s.judged(b, t, p)
+		_, verdict, err := s.judged(b, t, p)
 		if err != nil {
 			return false
 		}
-		got := s.broke(t, h, verdict, g)
+		got := s.broke(t, verdict, g)
 		return got != nil && *got == *v
 	})
 	if smallest != t.plan {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 )
 
@@ -24,7 +24,7 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 	if err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		t.Run(string(g), func(t *testing.T) {
 			for _, c := range s.cases {
 				t.Run(c.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func test(b *bubble.Bubbles, newLock NewLock, o *options) error {
 		return fmt.Errorf("locktest: %w", err)
 	}
 	var failures []error
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		for _, c := range s.cases {
 			a := s.ask(b, c, g, func() string { return o.out }, fmt.Sprintf("locktest.Test(newLock, locktest.Only(%q))", c.name))
 			if a.failure != nil {

@@ -8,14 +8,13 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-sim/holdfast/checker"
-	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
@@ -30,19 +29,18 @@ type suite struct {
 	*options
 	subject subjects.Subject
 	cases   []*trial
-	dials   bool                       // the lock uses another client library than go-redis
-	told    map[checker.Guarantee]bool // whose smallest plan has been looked for
+	dials   bool                        // the lock uses another client library than go-redis
+	told    map[contract.Guarantee]bool // whose smallest plan has been looked for
 	// accepted are the mistakes that are known to show in scenarios, with the reasons; see accept.
-	accepted map[checker.Guarantee]map[mistake]string
+	accepted map[contract.Guarantee]map[mistake]string
 }
 
 // trial is one plan, which is run when somebody first asks for it.
 type trial struct {
 	name  string
 	plan  *plan.Plan
-	why   string          // it is not run
-	judge checker.Options // what it is held to
-	named bool            // a scenario: held to what it says of every lock, and to what the lock claims
+	why   string // it is not run
+	named bool   // a scenario
 
 	ran     bool
 	history *history.History
@@ -60,17 +58,13 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 	if err := o.environ(); err != nil {
 		return nil, err
 	}
-	s := &suite{options: o, subject: subjectOf(newLock, o), told: map[checker.Guarantee]bool{}, accepted: map[checker.Guarantee]map[mistake]string{}}
+	s := &suite{options: o, subject: subjectOf(newLock, o), told: map[contract.Guarantee]bool{}, accepted: map[contract.Guarantee]map[mistake]string{}}
 	if err := s.probe(b, newLock); err != nil {
 		return nil, err
 	}
 	for _, sc := range scenarios.Stories() {
 		p, why := sc.For(o.seed, s.subject.Can)
-		judge := checker.Options{Unpredicted: true, Expect: checker.Expectation{}}
-		for _, g := range sc.Always() {
-			judge.Expect[checker.Guarantee(g)] = checker.Broken
-		}
-		s.add(&trial{name: sc.Name, plan: p, why: why, judge: judge, named: true})
+		s.add(&trial{name: sc.Name, plan: p, why: why, named: true})
 	}
 	faults := drawnFaults
 	if !s.subject.Can("watchdog") {
@@ -217,7 +211,7 @@ func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.Hist
 	if err != nil {
 		return h, nil, err
 	}
-	v := checker.Judge(context.Background(), h, t.judge)
+	v := checker.Judge(context.Background(), h, checker.Options{Unpredicted: true})
 	if len(v.Refused) > 0 {
 		return h, v, errors.New(v.Refused[0])
 	}
@@ -226,48 +220,37 @@ func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.Hist
 
 // fault is what a lock has to answer for.
 type fault struct {
-	rule  string
-	class checker.Class
+	rule  contract.Rule
+	class contract.Class
 	known string // why it is accepted; empty: it is not
 }
 
-// broke returns what a verdict says of a guarantee that the lock has to answer for, or nil. In plans that
-// are no scenarios that is what simrun explore would report, and first of all what nobody accepted.
-func (s *suite) broke(t *trial, h *history.History, v *checker.Verdict, g checker.Guarantee) *fault {
-	if !t.named {
-		var first *fault
-		for _, a := range explore.Accuse(h, v, s.subject) {
-			if a.Guarantee != g {
-				continue
-			}
-			f := fault{rule: a.Rule, class: a.Class}
-			if len(t.plan.Faults) > 0 {
-				f.known = s.accepted[g][mistake{a.Rule, a.Call}]
-			}
-			if f.known == "" {
-				return &f
-			}
-			first = cmp.Or(first, &f)
+// broke returns what a verdict says of a guarantee that the lock has to answer for, or nil; first of all what nobody
+// accepted.
+func (s *suite) broke(t *trial, v *checker.Verdict, g contract.Guarantee) *fault {
+	var first *fault
+	for _, x := range v.Result(g).Defects() {
+		f := fault{rule: x.Rule, class: x.Cause.Class}
+		if !t.named && len(t.plan.Faults) > 0 {
+			f.known = s.accepted[g][mistake{x.Rule, x.Call}]
 		}
-		return first
+		if f.known == "" {
+			return &f
+		}
+		first = cmp.Or(first, &f)
 	}
-	r := v.Result(g)
-	if r.Status != checker.Broken || r.AsExpected() {
-		return nil
-	}
-	i := max(0, slices.IndexFunc(r.Violations, func(v checker.Violation) bool { return !v.Cause.Assumption }))
-	return &fault{rule: r.Violations[i].Rule, class: r.Violations[i].Cause.Class}
+	return first
 }
 
 // mistake is what a lock gets wrong.
 type mistake struct {
-	rule string
+	rule contract.Rule
 	call history.Kind
 }
 
 // accept runs the scenarios in which a guarantee is known to break: the rule that a call breaks there is no
 // news in a plan that is drawn with faults.
-func (s *suite) accept(b *bubble.Bubbles, g checker.Guarantee) {
+func (s *suite) accept(b *bubble.Bubbles, g contract.Guarantee) {
 	if s.accepted[g] != nil {
 		return
 	}
@@ -279,7 +262,7 @@ func (s *suite) accept(b *bubble.Bubbles, g checker.Guarantee) {
 		}
 		if s.run(b, t); t.err == nil {
 			for _, v := range t.verdict.Result(g).Violations {
-				s.accepted[g][mistake{v.Rule, explore.CallOf(t.history, v)}] = cmp.Or(reason, t.name)
+				s.accepted[g][mistake{v.Rule, v.Call}] = cmp.Or(reason, t.name)
 			}
 		}
 	}

@@ -3,12 +3,9 @@ package model
 import (
 	"fmt"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
-
-// Rule is one rule of a specification: a stable sentence without names or times, so that many
-// failures can be counted by it.
-type Rule string
 
 // Illegal says that something happened that the lock in its state does not allow. It is the only
 // error type this package returns; recognise it with [errors.As].
@@ -16,7 +13,7 @@ type Rule string
 // A searching checker meets it at every wrong turn and drops it, so that the words are made only
 // when somebody asks for them.
 type Illegal struct {
-	Rule  Rule
+	Rule  contract.Rule
 	State State
 	Op    history.Op    // with the answer that was refused; zero for an event
 	Event history.Event // zero for an operation
@@ -29,20 +26,20 @@ func (e *Illegal) Error() string {
 	case e.Event.Kind == history.Leftover:
 		return fmt.Sprintf("the key was still there at %s, but the lease of %s had ended by %s",
 			stamp(e.Event.At), s.Owner, stamp(s.Latest))
-	case e.Rule == ExpiryOfAHold:
+	case e.Rule == contract.ExpiryOfAHold:
 		return fmt.Sprintf("the key expired at %s, but the lock is free", stamp(e.Event.At))
-	case e.Rule == NotBeforeLease:
+	case e.Rule == contract.NotBeforeLease:
 		return fmt.Sprintf("the key expired at %s, but the lease of %s lasts %s",
 			stamp(e.Event.At), s.Owner, until(s.Earliest))
-	case e.Rule == NotAfterLease:
+	case e.Rule == contract.NotAfterLease:
 		from, _ := when(op)
 		return fmt.Sprintf("%s by %s answered %s at %s, but the lease of %s had ended by %s and nothing removed the key",
 			op.Kind, op.Owner, told(op), stamp(from), s.Owner, stamp(s.Latest))
 	}
 	switch e.Rule {
-	case TokenGiven:
+	case contract.TokenGiven:
 		return fmt.Sprintf("%s by %s answered %s without a token", op.Kind, op.Owner, told(op))
-	case TokensIncrease:
+	case contract.TokensIncrease:
 		return fmt.Sprintf("%s by %s answered %s with token %d, but token %d had been granted", op.Kind, op.Owner, told(op), op.Token, s.Token)
 	}
 	return fmt.Sprintf("%s by %s answered %s, but the lock is %s", op.Kind, op.Owner, told(op), s)

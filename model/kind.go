@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -45,11 +46,7 @@ func (k Kind) Leases() bool { return k == Lease || k == Fenced || k == Exclusive
 func (k Kind) Reenters() bool { return k != Mutex && k != Exclusive }
 
 // The rules that only some kinds have.
-const (
-	NoReentry      Rule = "a lock that is held is granted to nobody, its holder included"
-	TokenGiven     Rule = "every grant carries a token"
-	TokensIncrease Rule = "the token of a grant is greater than that of every grant before"
-)
+const ()
 
 // Step is the operation step of a lock of kind k; see the function [Step], which is that of
 // [Lease] and of the zero Kind.
@@ -65,9 +62,9 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		switch {
 		case op.Uncertain():
 		case op.Outcome == history.Acquired:
-			return s, &Illegal{Rule: NoReentry, State: s, Op: op}
+			return s, &Illegal{Rule: contract.NoReentry, State: s, Op: op}
 		case past(from, s.Latest): // busy shows it held
-			return s, &Illegal{Rule: NotAfterLease, State: s, Op: op}
+			return s, &Illegal{Rule: contract.NotAfterLease, State: s, Op: op}
 		}
 		return s, nil
 	}
@@ -110,9 +107,9 @@ func fenced(s State, op history.Op) (State, error) {
 	case op.Uncertain():
 		next.Token = least // the least it can have got leaves most open
 	case op.Token == 0:
-		return s, &Illegal{Rule: TokenGiven, State: s, Op: op}
+		return s, &Illegal{Rule: contract.TokenGiven, State: s, Op: op}
 	case op.Token < least:
-		return s, &Illegal{Rule: TokensIncrease, State: s, Op: op}
+		return s, &Illegal{Rule: contract.TokensIncrease, State: s, Op: op}
 	default:
 		next.Token = op.Token
 	}

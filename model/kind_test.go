@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -26,25 +27,25 @@ func TestKinds(t *testing.T) {
 		from State
 		op   history.Op
 		to   State
-		rule Rule
+		rule contract.Rule
 	}{
 		{"a mutex is granted", Mutex, free, op(history.Lock, a, history.Acquired), forever(a, 1), ""},
-		{"a mutex is granted to its holder", Mutex, forever(a, 1), op(history.Lock, a, history.Acquired), State{}, NoReentry},
+		{"a mutex is granted to its holder", Mutex, forever(a, 1), op(history.Lock, a, history.Acquired), State{}, contract.NoReentry},
 		{"a mutex is busy for its holder", Mutex, forever(a, 1), op(history.TryLock, a, history.Busy), forever(a, 1), ""},
-		{"a mutex is granted to another", Mutex, forever(b, 1), op(history.Lock, a, history.Acquired), State{}, OneHolder},
+		{"a mutex is granted to another", Mutex, forever(b, 1), op(history.Lock, a, history.Acquired), State{}, contract.OneHolder},
 		{"a mutex's holder tries, and nobody hears", Mutex, forever(a, 1), op(history.Lock, a, history.Unknown), forever(a, 1), ""},
-		{"a lock that is not reentrant is granted to its holder", Exclusive, forever(a, 1), op(history.Lock, a, history.Acquired), State{}, NoReentry},
+		{"a lock that is not reentrant is granted to its holder", Exclusive, forever(a, 1), op(history.Lock, a, history.Acquired), State{}, contract.NoReentry},
 		{"a lock that is not reentrant is busy for its holder", Exclusive, forever(a, 1), op(history.TryLock, a, history.Busy), forever(a, 1), ""},
 		{"a mutex is freed", Mutex, forever(a, 1), op(history.Unlock, a, history.Released), free, ""},
 		{"a reentrant lock is granted again", Reentrant, forever(a, 1), op(history.Lock, a, history.Acquired), forever(a, 2), ""},
-		{"a reentrant lock is busy for its holder", Reentrant, forever(a, 1), op(history.TryLock, a, history.Busy), State{}, OwnerReenters},
+		{"a reentrant lock is busy for its holder", Reentrant, forever(a, 1), op(history.TryLock, a, history.Busy), State{}, contract.OwnerReenters},
 		{"a lease lock has a deadline", Lease, free, op(history.Lock, a, history.Acquired), held(a, 1, 40*sec), ""},
 		{"a fenced grant has a larger token", Fenced, with(free, 4), token(op(history.Lock, a, history.Acquired), 6), with(held(a, 1, 40*sec), 6), ""},
-		{"a fenced grant has the same token", Fenced, with(free, 4), token(op(history.Lock, a, history.Acquired), 4), State{}, TokensIncrease},
-		{"a fenced grant has no token", Fenced, with(free, 4), op(history.Lock, a, history.Acquired), State{}, TokenGiven},
+		{"a fenced grant has the same token", Fenced, with(free, 4), token(op(history.Lock, a, history.Acquired), 4), State{}, contract.TokensIncrease},
+		{"a fenced grant has no token", Fenced, with(free, 4), op(history.Lock, a, history.Acquired), State{}, contract.TokenGiven},
 		{"a fenced re-entry keeps its token", Fenced, with(held(a, 1, 20*sec), 4), token(op(history.Lock, a, history.Acquired), 4), with(held(a, 2, 40*sec), 4), ""},
 		{"a fenced re-entry has a new token", Fenced, with(held(a, 1, 20*sec), 4), token(op(history.Lock, a, history.Acquired), 5), with(held(a, 2, 40*sec), 5), ""},
-		{"a fenced re-entry has an old token", Fenced, with(held(a, 1, 20*sec), 4), token(op(history.Lock, a, history.Acquired), 3), State{}, TokensIncrease},
+		{"a fenced re-entry has an old token", Fenced, with(held(a, 1, 20*sec), 4), token(op(history.Lock, a, history.Acquired), 3), State{}, contract.TokensIncrease},
 		{"tokens outlive holds", Fenced, with(held(a, 1, 20*sec), 4), op(history.Unlock, a, history.Released), with(free, 4), ""},
 		{"an unknown grant takes a token", Fenced, with(free, 4), op(history.Lock, a, history.Unknown), with(held(a, 1, 40*sec), 5), ""},
 		{"an unknown attempt on a held lock takes none", Fenced, with(held(b, 1, 40*sec), 4), op(history.Lock, a, history.Unknown), with(held(b, 1, 40*sec), 4), ""},

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -43,23 +44,6 @@ func (s State) String() string {
 	return fmt.Sprintf("held%s by %s", times, s.Owner)
 }
 
-// The rules of the reentrant lease lock.
-const (
-	OneHolder        Rule = "a lock that one owner holds is granted to no other"
-	BusyWhileHeld    Rule = "busy is said only while another owner holds the lock"
-	OwnerReenters    Rule = "an owner is not refused the lock it holds"
-	HolderReleases   Rule = "only the holder's unlock frees the lock"
-	OneHoldAnUnlock  Rule = "one unlock gives back one hold"
-	HolderNotRefused Rule = "the holder's unlock is not refused"
-	ForceTellsTruth  Rule = "a forced unlock answers whether it freed the lock"
-	HolderRenews     Rule = "only the holder's lease is renewed"
-	RenewalNotDenied Rule = "the holder's renewal is not refused"
-	QueryTellsTruth  Rule = "a query answers what the lock is"
-	NotBeforeLease   Rule = "a hold lasts at least as long as its lease"
-	NotAfterLease    Rule = "a hold lasts no longer than its lease"
-	ExpiryOfAHold    Rule = "only a held lock expires"
-)
-
 // Step returns the state after op with op.Outcome as its answer, or an [Illegal] error when the
 // lock in state s cannot answer so. An operation that the client does not know the end of
 // (pending or Unknown) is taken to have happened, with whatever answer the state gives; one that
@@ -86,14 +70,14 @@ func Step(s State, op history.Op) (State, error) {
 	// the answer of an uncertain call, which tells only when the server's time is known.
 	seen := !uncertain || op.Evidence == history.Executed
 	if from, _ := when(op); seen && showsHeld(op) && !s.Free() && past(from, s.Latest) {
-		return s, &Illegal{Rule: NotAfterLease, State: s, Op: op}
+		return s, &Illegal{Rule: contract.NotAfterLease, State: s, Op: op}
 	}
 	return next, nil
 }
 
 func step(s State, op history.Op) (State, error) {
 	mine := s.Owner == op.Owner
-	lie := func(r Rule) (State, error) {
+	lie := func(r contract.Rule) (State, error) {
 		return s, &Illegal{Rule: r, State: s, Op: op}
 	}
 	switch op.Kind {
@@ -102,24 +86,24 @@ func step(s State, op history.Op) (State, error) {
 		case op.Outcome == history.Acquired && (s.Free() || mine):
 			return leased(State{Owner: op.Owner, Count: s.Count + 1}, op), nil
 		case op.Outcome == history.Acquired:
-			return lie(OneHolder)
+			return lie(contract.OneHolder)
 		case mine:
-			return lie(OwnerReenters)
+			return lie(contract.OwnerReenters)
 		case s.Free():
-			return lie(BusyWhileHeld)
+			return lie(contract.BusyWhileHeld)
 		}
 		return s, nil
 
 	case history.Unlock:
 		switch {
 		case op.Outcome == history.NotHeld && mine:
-			return lie(HolderNotRefused)
+			return lie(contract.HolderNotRefused)
 		case op.Outcome == history.NotHeld:
 			return s, nil
 		case !mine:
-			return lie(HolderReleases)
+			return lie(contract.HolderReleases)
 		case (op.Outcome == history.Released) != (s.Count == 1):
-			return lie(OneHoldAnUnlock)
+			return lie(contract.OneHoldAnUnlock)
 		case op.Outcome == history.Released:
 			return State{}, nil
 		}
@@ -131,7 +115,7 @@ func step(s State, op history.Op) (State, error) {
 
 	case history.ForceUnlock:
 		if (op.Outcome == history.Released) == s.Free() {
-			return lie(ForceTellsTruth)
+			return lie(contract.ForceTellsTruth)
 		}
 		return State{}, nil
 
@@ -140,14 +124,14 @@ func step(s State, op history.Op) (State, error) {
 		case op.Outcome == history.Renewed && mine:
 			return leased(s, op), nil
 		case op.Outcome == history.Renewed:
-			return lie(HolderRenews)
+			return lie(contract.HolderRenews)
 		case mine:
-			return lie(RenewalNotDenied)
+			return lie(contract.RenewalNotDenied)
 		}
 		return s, nil
 	}
 	if !truthful(s, op) {
-		return lie(QueryTellsTruth)
+		return lie(contract.QueryTellsTruth)
 	}
 	return s, nil
 }
@@ -161,9 +145,9 @@ func Environment(s State, e history.Event) (State, error) {
 	case history.Expire:
 		switch {
 		case s.Free():
-			return s, &Illegal{Rule: ExpiryOfAHold, State: s, Event: e}
+			return s, &Illegal{Rule: contract.ExpiryOfAHold, State: s, Event: e}
 		case past(s.Earliest, e.At+e.Within):
-			return s, &Illegal{Rule: NotBeforeLease, State: s, Event: e}
+			return s, &Illegal{Rule: contract.NotBeforeLease, State: s, Event: e}
 		}
 		return State{}, nil
 	case history.Delete:
@@ -188,7 +172,7 @@ func Environment(s State, e history.Event) (State, error) {
 		s.Earliest, s.Latest = later(s.Earliest, -e.By), later(s.Latest, -e.By)
 	case history.Leftover:
 		if !s.Free() && past(e.At-e.Within, s.Latest) {
-			return s, &Illegal{Rule: NotAfterLease, State: s, Event: e}
+			return s, &Illegal{Rule: contract.NotAfterLease, State: s, Event: e}
 		}
 	}
 	return s, nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -40,58 +41,58 @@ func TestStep(t *testing.T) {
 		from State
 		op   history.Op
 		to   State
-		rule Rule // broken by the answer; empty: legal
+		rule contract.Rule // broken by the answer; empty: legal
 	}{
 		{"free lock is granted", free, op(history.Lock, a, history.Acquired), held(a, 1, 40*sec), ""},
 		{"own lock is granted again, its lease starts anew", held(a, 1, 20*sec), op(history.TryLock, a, history.Acquired), held(a, 2, 40*sec), ""},
 		{"a re-entry may shorten the lease", held(a, 1, 99*sec), op(history.TryLock, a, history.Acquired), held(a, 2, 40*sec), ""},
-		{"held lock is granted to another", held(b, 1, 20*sec), op(history.Lock, a, history.Acquired), State{}, OneHolder},
+		{"held lock is granted to another", held(b, 1, 20*sec), op(history.Lock, a, history.Acquired), State{}, contract.OneHolder},
 		{"held lock is busy for another", held(b, 1, 20*sec), op(history.TryLock, a, history.Busy), held(b, 1, 20*sec), ""},
-		{"free lock is busy", free, op(history.TryLock, a, history.Busy), State{}, BusyWhileHeld},
-		{"own lock is busy", held(a, 1, 20*sec), op(history.TryLock, a, history.Busy), State{}, OwnerReenters},
-		{"own lock is granted after its deadline", held(a, 1, 9*sec), op(history.Lock, a, history.Acquired), State{}, NotAfterLease},
-		{"busy after the deadline of the holder", held(b, 1, 9*sec), op(history.TryLock, a, history.Busy), State{}, NotAfterLease},
+		{"free lock is busy", free, op(history.TryLock, a, history.Busy), State{}, contract.BusyWhileHeld},
+		{"own lock is busy", held(a, 1, 20*sec), op(history.TryLock, a, history.Busy), State{}, contract.OwnerReenters},
+		{"own lock is granted after its deadline", held(a, 1, 9*sec), op(history.Lock, a, history.Acquired), State{}, contract.NotAfterLease},
+		{"busy after the deadline of the holder", held(b, 1, 9*sec), op(history.TryLock, a, history.Busy), State{}, contract.NotAfterLease},
 
 		{"last hold is released", held(a, 1, 20*sec), op(history.Unlock, a, history.Released), free, ""},
 		{"one of two holds is given back", held(a, 2, 20*sec), op(history.Unlock, a, history.Decremented), held(a, 1, 40*sec), ""},
-		{"two holds are released by one unlock", held(a, 2, 20*sec), op(history.Unlock, a, history.Released), State{}, OneHoldAnUnlock},
-		{"the last hold is only decremented", held(a, 1, 20*sec), op(history.Unlock, a, history.Decremented), State{}, OneHoldAnUnlock},
-		{"another's lock is released", held(b, 1, 20*sec), op(history.Unlock, a, history.Released), State{}, HolderReleases},
-		{"another's lock is decremented", held(b, 2, 20*sec), op(history.Unlock, a, history.Decremented), State{}, HolderReleases},
-		{"a free lock is released", free, op(history.Unlock, a, history.Released), State{}, HolderReleases},
+		{"two holds are released by one unlock", held(a, 2, 20*sec), op(history.Unlock, a, history.Released), State{}, contract.OneHoldAnUnlock},
+		{"the last hold is only decremented", held(a, 1, 20*sec), op(history.Unlock, a, history.Decremented), State{}, contract.OneHoldAnUnlock},
+		{"another's lock is released", held(b, 1, 20*sec), op(history.Unlock, a, history.Released), State{}, contract.HolderReleases},
+		{"another's lock is decremented", held(b, 2, 20*sec), op(history.Unlock, a, history.Decremented), State{}, contract.HolderReleases},
+		{"a free lock is released", free, op(history.Unlock, a, history.Released), State{}, contract.HolderReleases},
 		{"unlock of another's lock is refused", held(b, 1, 20*sec), op(history.Unlock, a, history.NotHeld), held(b, 1, 20*sec), ""},
 		{"unlock of a free lock is refused", free, op(history.Unlock, a, history.NotHeld), free, ""},
-		{"the holder's unlock is refused", held(a, 1, 20*sec), op(history.Unlock, a, history.NotHeld), State{}, HolderNotRefused},
-		{"released after the deadline", held(a, 1, 9*sec), op(history.Unlock, a, history.Released), State{}, NotAfterLease},
+		{"the holder's unlock is refused", held(a, 1, 20*sec), op(history.Unlock, a, history.NotHeld), State{}, contract.HolderNotRefused},
+		{"released after the deadline", held(a, 1, 9*sec), op(history.Unlock, a, history.Released), State{}, contract.NotAfterLease},
 
 		{"force frees another's lock", held(b, 3, 20*sec), op(history.ForceUnlock, a, history.Released), free, ""},
 		{"force of a free lock says so", free, op(history.ForceUnlock, a, history.NotHeld), free, ""},
-		{"force of a free lock says it freed it", free, op(history.ForceUnlock, a, history.Released), State{}, ForceTellsTruth},
-		{"force of a held lock says it was free", held(b, 1, 20*sec), op(history.ForceUnlock, a, history.NotHeld), State{}, ForceTellsTruth},
+		{"force of a free lock says it freed it", free, op(history.ForceUnlock, a, history.Released), State{}, contract.ForceTellsTruth},
+		{"force of a held lock says it was free", held(b, 1, 20*sec), op(history.ForceUnlock, a, history.NotHeld), State{}, contract.ForceTellsTruth},
 
 		{"the holder renews", held(a, 2, 20*sec), op(history.Renew, a, history.Renewed), held(a, 2, 40*sec), ""},
-		{"another renews", held(b, 1, 20*sec), op(history.Renew, a, history.Renewed), State{}, HolderRenews},
-		{"a free lock is renewed", free, op(history.Renew, a, history.Renewed), State{}, HolderRenews},
+		{"another renews", held(b, 1, 20*sec), op(history.Renew, a, history.Renewed), State{}, contract.HolderRenews},
+		{"a free lock is renewed", free, op(history.Renew, a, history.Renewed), State{}, contract.HolderRenews},
 		{"another's renewal is refused", held(b, 1, 20*sec), op(history.Renew, a, history.NotHeld), held(b, 1, 20*sec), ""},
-		{"the holder's renewal is refused", held(a, 1, 20*sec), op(history.Renew, a, history.NotHeld), State{}, RenewalNotDenied},
-		{"renewed after the deadline", held(a, 1, 9*sec), op(history.Renew, a, history.Renewed), State{}, NotAfterLease},
+		{"the holder's renewal is refused", held(a, 1, 20*sec), op(history.Renew, a, history.NotHeld), State{}, contract.RenewalNotDenied},
+		{"renewed after the deadline", held(a, 1, 9*sec), op(history.Renew, a, history.Renewed), State{}, contract.NotAfterLease},
 
 		{"isLocked: yes", held(b, 1, 20*sec), query(history.IsLocked, a, 1), held(b, 1, 20*sec), ""},
-		{"isLocked: no, though held", held(b, 1, 20*sec), query(history.IsLocked, a, 0), State{}, QueryTellsTruth},
-		{"isLocked: yes, though free", free, query(history.IsLocked, a, 1), State{}, QueryTellsTruth},
-		{"isLocked: yes, after the deadline", held(b, 1, 9*sec), query(history.IsLocked, a, 1), State{}, NotAfterLease},
+		{"isLocked: no, though held", held(b, 1, 20*sec), query(history.IsLocked, a, 0), State{}, contract.QueryTellsTruth},
+		{"isLocked: yes, though free", free, query(history.IsLocked, a, 1), State{}, contract.QueryTellsTruth},
+		{"isLocked: yes, after the deadline", held(b, 1, 9*sec), query(history.IsLocked, a, 1), State{}, contract.NotAfterLease},
 		{"isHeldBy: yes", held(a, 1, 20*sec), query(history.IsHeldBy, a, 1), held(a, 1, 20*sec), ""},
-		{"isHeldBy: yes, though another holds", held(b, 1, 20*sec), query(history.IsHeldBy, a, 1), State{}, QueryTellsTruth},
+		{"isHeldBy: yes, though another holds", held(b, 1, 20*sec), query(history.IsHeldBy, a, 1), State{}, contract.QueryTellsTruth},
 		{"holdCount", held(a, 3, 20*sec), query(history.HoldCount, a, 3), held(a, 3, 20*sec), ""},
 		{"holdCount of another's lock", held(b, 3, 20*sec), query(history.HoldCount, a, 0), held(b, 3, 20*sec), ""},
-		{"holdCount, one off", held(a, 3, 20*sec), query(history.HoldCount, a, 2), State{}, QueryTellsTruth},
+		{"holdCount, one off", held(a, 3, 20*sec), query(history.HoldCount, a, 2), State{}, contract.QueryTellsTruth},
 		{"remainingTTL", held(b, 1, 20*sec), query(history.RemainingTTL, a, int64(10*sec)), held(b, 1, 20*sec), ""},
-		{"remainingTTL, too long", held(b, 1, 20*sec), query(history.RemainingTTL, a, int64(11*sec)), State{}, QueryTellsTruth},
-		{"remainingTTL, too short", held(b, 1, 20*sec), query(history.RemainingTTL, a, int64(9*sec)), State{}, QueryTellsTruth},
+		{"remainingTTL, too long", held(b, 1, 20*sec), query(history.RemainingTTL, a, int64(11*sec)), State{}, contract.QueryTellsTruth},
+		{"remainingTTL, too short", held(b, 1, 20*sec), query(history.RemainingTTL, a, int64(9*sec)), State{}, contract.QueryTellsTruth},
 		{"remainingTTL: no key", free, query(history.RemainingTTL, a, -2), free, ""},
-		{"remainingTTL: no key, though held", held(b, 1, 20*sec), query(history.RemainingTTL, a, -2), State{}, QueryTellsTruth},
+		{"remainingTTL: no key, though held", held(b, 1, 20*sec), query(history.RemainingTTL, a, -2), State{}, contract.QueryTellsTruth},
 		{"remainingTTL: no expiry", held(b, 1, Never), query(history.RemainingTTL, a, -1), held(b, 1, Never), ""},
-		{"remainingTTL: no expiry, though leased", held(b, 1, 20*sec), query(history.RemainingTTL, a, -1), State{}, QueryTellsTruth},
+		{"remainingTTL: no expiry, though leased", held(b, 1, 20*sec), query(history.RemainingTTL, a, -1), State{}, contract.QueryTellsTruth},
 
 		{"a failed call changes nothing", held(b, 1, 9*sec), op(history.Lock, a, history.Failed), held(b, 1, 9*sec), ""},
 		{"nor does it on a free lock", free, op(history.Lock, a, history.Failed), free, ""},
@@ -111,7 +112,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, got State, err error, want State, rule Rule) {
+func check(t *testing.T, got State, err error, want State, rule contract.Rule) {
 	t.Helper()
 	var e *Illegal
 	switch {
@@ -156,15 +157,15 @@ func TestEnvironment(t *testing.T) {
 		from  State
 		event history.Event
 		to    State
-		rule  Rule
+		rule  contract.Rule
 	}{
 		{"expires at its deadline", held(a, 1, 20*sec), expire(20 * sec), free, ""},
 		{"expires within the granularity of deadlines", held(a, 1, 20*sec), expire(20*sec - Granularity), free, ""},
-		{"expires before its deadline", held(a, 2, 20*sec), expire(19 * sec), State{}, NotBeforeLease},
+		{"expires before its deadline", held(a, 2, 20*sec), expire(19 * sec), State{}, contract.NotBeforeLease},
 		{"expires when it may have to", loose, expire(18 * sec), free, ""},
-		{"expires before it may", loose, expire(17 * sec), State{}, NotBeforeLease},
-		{"expires though it has no deadline", held(a, 1, Never), expire(99 * sec), State{}, NotBeforeLease},
-		{"expires though free", free, expire(20 * sec), State{}, ExpiryOfAHold},
+		{"expires before it may", loose, expire(17 * sec), State{}, contract.NotBeforeLease},
+		{"expires though it has no deadline", held(a, 1, Never), expire(99 * sec), State{}, contract.NotBeforeLease},
+		{"expires though free", free, expire(20 * sec), State{}, contract.ExpiryOfAHold},
 		{"deleted before its deadline", held(a, 2, 20*sec), history.Event{Kind: history.Delete, At: sec}, free, ""},
 		{"deleted though free", free, history.Event{Kind: history.Delete, At: sec}, free, ""},
 		{"TTL forced", held(a, 2, 20*sec), history.Event{Kind: history.ForceTTL, At: sec, Deadline: 2 * sec}, held(a, 2, 2*sec), ""},
@@ -176,7 +177,7 @@ func TestEnvironment(t *testing.T) {
 		{"a clock jump leaves what has no deadline", held(a, 1, Never), history.Event{Kind: history.ClockJump, At: sec, By: 5 * sec}, held(a, 1, Never), ""},
 		{"a clock jump leaves a free lock free", free, history.Event{Kind: history.ClockJump, At: sec, By: 5 * sec}, free, ""},
 		{"left over before its deadline", held(a, 1, 20*sec), history.Event{Kind: history.Leftover, At: 19 * sec}, held(a, 1, 20*sec), ""},
-		{"left over after its deadline", held(a, 1, 20*sec), history.Event{Kind: history.Leftover, At: 21 * sec}, State{}, NotAfterLease},
+		{"left over after its deadline", held(a, 1, 20*sec), history.Event{Kind: history.Leftover, At: 21 * sec}, State{}, contract.NotAfterLease},
 		{"the death of a client is no matter of the lock", held(a, 1, 20*sec), history.Event{Kind: history.Died, At: sec}, held(a, 1, 20*sec), ""},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -26,18 +27,10 @@ func RedLock(n int) Quorum { return Quorum{Members: n, Needed: n/2 + 1} }
 // QuorumState is the state of each member; the zero value is a free lock. States compare with ==.
 type QuorumState [MaxMembers]State
 
-// The rules of locks of several members.
-const (
-	EnoughMembers   Rule = "a grant needs enough members that are free or its owner's"
-	BusyFewMembers  Rule = "busy is said only while others hold too many members"
-	HolderHasEnough Rule = "only who holds enough members gives the lock back"
-	NotHeldIsTrue   Rule = "who holds enough members is not told that it holds none"
-)
-
 // MemberError says that an answer of a [Quorum] lock is not legal. It is the only error type that
 // its steps return, besides an [Illegal] of a member.
 type MemberError struct {
-	Rule   Rule
+	Rule   contract.Rule
 	Op     history.Op
 	Has    int // members that the owner holds
 	Others int // members that others hold
@@ -72,29 +65,29 @@ func (q Quorum) Step(s QuorumState, op history.Op) (QuorumState, error) {
 	if op.Uncertain() {
 		op.Outcome, op.Return = q.answer(op, has, can, last), 0
 	}
-	refuse := func(r Rule) (QuorumState, error) {
+	refuse := func(r contract.Rule) (QuorumState, error) {
 		return s, &MemberError{Rule: r, Op: op, Has: has, Others: others, Needed: q.Needed}
 	}
 	switch op.Outcome {
 	case history.Busy:
 		if can {
-			return refuse(BusyFewMembers)
+			return refuse(contract.BusyFewMembers)
 		}
 		return s, nil
 	case history.NotHeld:
 		if has >= q.Needed {
-			return refuse(NotHeldIsTrue)
+			return refuse(contract.NotHeldIsTrue)
 		}
 	case history.Acquired:
 		if !can {
-			return refuse(EnoughMembers)
+			return refuse(contract.EnoughMembers)
 		}
 	default:
 		switch {
 		case has < q.Needed:
-			return refuse(HolderHasEnough)
+			return refuse(contract.HolderHasEnough)
 		case (op.Outcome == history.Released) != last:
-			return refuse(OneHoldAnUnlock)
+			return refuse(contract.OneHoldAnUnlock)
 		}
 	}
 	for i := range s[:q.Members] {

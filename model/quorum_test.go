@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -39,23 +40,23 @@ func TestQuorum(t *testing.T) {
 		from QuorumState
 		op   history.Op
 		to   QuorumState
-		rule Rule
+		rule contract.Rule
 	}{
 		{"all members free", three, members(), call(history.Lock, a, history.Acquired), members(a, a, a), ""},
-		{"all or none: one is another's", three, members("", b), call(history.Lock, a, history.Acquired), QuorumState{}, EnoughMembers},
+		{"all or none: one is another's", three, members("", b), call(history.Lock, a, history.Acquired), QuorumState{}, contract.EnoughMembers},
 		{"all or none: busy leaves nothing behind", three, members("", b), call(history.TryLock, a, history.Busy), members("", b), ""},
-		{"busy though all are free", three, members(), call(history.TryLock, a, history.Busy), QuorumState{}, BusyFewMembers},
-		{"busy for its holder", three, members(a, a, a), call(history.TryLock, a, history.Busy), QuorumState{}, BusyFewMembers},
+		{"busy though all are free", three, members(), call(history.TryLock, a, history.Busy), QuorumState{}, contract.BusyFewMembers},
+		{"busy for its holder", three, members(a, a, a), call(history.TryLock, a, history.Busy), QuorumState{}, contract.BusyFewMembers},
 		{"taken again", three, members(a, a, a), call(history.Lock, a, history.Acquired), twice(members(a, a, a)), ""},
 		{"given back once", three, twice(members(a, a, a)), call(history.Unlock, a, history.Decremented), members(a, a, a), ""},
 		{"given back", three, members(a, a, a), call(history.Unlock, a, history.Released), members(), ""},
-		{"given back whole, but it was taken twice", three, twice(members(a, a, a)), call(history.Unlock, a, history.Released), QuorumState{}, OneHoldAnUnlock},
-		{"given back by another", three, members(a, a, a), call(history.Unlock, b, history.Released), QuorumState{}, HolderHasEnough},
-		{"given back with a member lost", three, members(a, "", a), call(history.Unlock, a, history.Released), QuorumState{}, HolderHasEnough},
+		{"given back whole, but it was taken twice", three, twice(members(a, a, a)), call(history.Unlock, a, history.Released), QuorumState{}, contract.OneHoldAnUnlock},
+		{"given back by another", three, members(a, a, a), call(history.Unlock, b, history.Released), QuorumState{}, contract.HolderHasEnough},
+		{"given back with a member lost", three, members(a, "", a), call(history.Unlock, a, history.Released), QuorumState{}, contract.HolderHasEnough},
 		{"refused with a member lost, the others freed", three, members(a, "", a), call(history.Unlock, a, history.NotHeld), members(), ""},
-		{"refused, though held", three, members(a, a, a), call(history.Unlock, a, history.NotHeld), QuorumState{}, NotHeldIsTrue},
+		{"refused, though held", three, members(a, a, a), call(history.Unlock, a, history.NotHeld), QuorumState{}, contract.NotHeldIsTrue},
 		{"a quorum with two members another's", five, members(b, b), call(history.Lock, a, history.Acquired), members(b, b, a, a, a), ""},
-		{"no quorum with three", five, members(b, b, b), call(history.Lock, a, history.Acquired), QuorumState{}, EnoughMembers},
+		{"no quorum with three", five, members(b, b, b), call(history.Lock, a, history.Acquired), QuorumState{}, contract.EnoughMembers},
 		{"no quorum, busy", five, members(b, b, b), call(history.TryLock, a, history.Busy), members(b, b, b), ""},
 		{"split vote, busy for both", five, members(a, a, b, b, "x"), call(history.TryLock, a, history.Busy), members(a, a, b, b, "x"), ""},
 		{"a quorum is given back", five, members(b, b, a, a, a), call(history.Unlock, a, history.Released), members(b, b), ""},

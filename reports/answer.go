@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // Tone is what an answer or a result means for the reader. It chooses colours and marks.
@@ -34,7 +35,7 @@ func answer(v *checker.Verdict) Answer {
 		return Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions"}
 	}
 	var broken, surprising, undecided clauses
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		r := v.Result(g)
 		switch {
 		case r.AsExpected() && r.Status == checker.Broken:
@@ -152,19 +153,19 @@ func summary(r checker.Result) string {
 }
 
 // question is what a guarantee asks, for somebody who has never heard of it.
-func question(g checker.Guarantee) string {
+func question(g contract.Guarantee) string {
 	switch g {
-	case checker.Object:
+	case contract.Object:
 		return "Did every answer of the lock fit a correct lock with leases?"
-	case checker.Exclusion:
+	case contract.Exclusion:
 		return "Did two owners ever believe at once that they held the lock?"
-	case checker.Effect:
+	case contract.Effect:
 		return "Did the critical section protect the data?"
-	case checker.Fencing:
+	case contract.Fencing:
 		return "Did tokens increase, and were stale writers refused?"
-	case checker.Watchdog:
+	case contract.Watchdog:
 		return "Was a living holder's lease renewed in time, and never after its end?"
-	case checker.Liveness:
+	case contract.Liveness:
 		return "Did waiters get the free lock promptly, and did everything end?"
 	}
 	return ""

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // verdictOf makes a verdict in which all guarantees hold as expected, but for the given ones.
 func verdictOf(changed ...checker.Result) *checker.Verdict {
 	v := &checker.Verdict{Version: checker.VerdictVersion, Subject: "lock", World: "sim"}
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		r := checker.Result{Guarantee: g, Status: checker.Holds, Expected: checker.Holds, Summary: "It held."}
 		for _, c := range changed {
 			if c.Guarantee == g {
@@ -22,7 +23,7 @@ func verdictOf(changed ...checker.Result) *checker.Verdict {
 }
 
 func TestAnswerFollowsExitCode(t *testing.T) {
-	result := func(g checker.Guarantee, s, expected checker.Status) checker.Result {
+	result := func(g contract.Guarantee, s, expected checker.Status) checker.Result {
 		return checker.Result{Guarantee: g, Status: s, Expected: expected}
 	}
 	failed := verdictOf()
@@ -36,20 +37,20 @@ func TestAnswerFollowsExitCode(t *testing.T) {
 		want Answer
 	}{
 		{"all hold", verdictOf(), 0, Answer{Good, "HOLDS", "every guarantee that the lock claims held"}},
-		{"not claimed", verdictOf(result(checker.Fencing, checker.NotClaimed, "")), 0, Answer{Good, "HOLDS", "every guarantee that the lock claims held"}},
-		{"one broken as expected", verdictOf(result(checker.Exclusion, checker.Broken, checker.Broken)), 0,
+		{"not claimed", verdictOf(result(contract.Fencing, checker.NotClaimed, "")), 0, Answer{Good, "HOLDS", "every guarantee that the lock claims held"}},
+		{"one broken as expected", verdictOf(result(contract.Exclusion, checker.Broken, checker.Broken)), 0,
 			Answer{Reproduced, "REPRODUCED", "exclusion is broken, as this scenario expects"}},
-		{"two broken as expected", verdictOf(result(checker.Exclusion, checker.Broken, checker.Broken), result(checker.Watchdog, checker.Broken, checker.Broken)), 0,
+		{"two broken as expected", verdictOf(result(contract.Exclusion, checker.Broken, checker.Broken), result(contract.Watchdog, checker.Broken, checker.Broken)), 0,
 			Answer{Reproduced, "REPRODUCED", "exclusion and watchdog are broken, as this scenario expects"}},
-		{"broken", verdictOf(result(checker.Object, checker.Broken, checker.Holds)), 1,
+		{"broken", verdictOf(result(contract.Object, checker.Broken, checker.Holds)), 1,
 			Answer{Bad, "UNEXPECTED", "object is broken (expected: holds)"}},
-		{"holds where a break was expected", verdictOf(result(checker.Exclusion, checker.Holds, checker.Broken), result(checker.Object, checker.Broken, "")), 1,
+		{"holds where a break was expected", verdictOf(result(contract.Exclusion, checker.Holds, checker.Broken), result(contract.Object, checker.Broken, "")), 1,
 			Answer{Bad, "UNEXPECTED", "object is broken; exclusion holds (expected: broken)"}},
-		{"never judged", verdictOf(result(checker.Object, "", checker.Holds), result(checker.Liveness, "", "")), 1,
+		{"never judged", verdictOf(result(contract.Object, "", checker.Holds), result(contract.Liveness, "", "")), 1,
 			Answer{Bad, "UNEXPECTED", "object and liveness were never judged"}},
-		{"undecided", verdictOf(result(checker.Object, checker.Undecided, checker.Holds)), 2,
+		{"undecided", verdictOf(result(contract.Object, checker.Undecided, checker.Holds)), 2,
 			Answer{Unsure, "UNDECIDED", "object could not be decided within the checkers' budget"}},
-		{"undecided and broken", verdictOf(result(checker.Object, checker.Undecided, checker.Holds), result(checker.Effect, checker.Broken, checker.Holds)), 1,
+		{"undecided and broken", verdictOf(result(contract.Object, checker.Undecided, checker.Holds), result(contract.Effect, checker.Broken, checker.Holds)), 1,
 			Answer{Bad, "UNEXPECTED", "effect is broken (expected: holds)"}},
 		{"harness error", failed, 255, Answer{Bad, "HARNESS ERROR", `the worker died\x1b[2J`}},
 		{"refused", refused, 255, Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions"}},
@@ -81,7 +82,7 @@ func TestToneOfResult(t *testing.T) {
 		{checker.NotClaimed, "", Quiet, ""},
 		{"", "", Bad, ""},
 	} {
-		r := checker.Result{Guarantee: checker.Object, Status: c.status, Expected: c.expected}
+		r := checker.Result{Guarantee: contract.Object, Status: c.status, Expected: c.expected}
 		if got := tone(r); got != c.want {
 			t.Errorf("%q, expected %q: tone %q, want %q", c.status, c.expected, got, c.want)
 		}
@@ -92,7 +93,7 @@ func TestToneOfResult(t *testing.T) {
 }
 
 func TestEveryGuaranteeHasItsQuestion(t *testing.T) {
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		if question(g) == "" {
 			t.Errorf("%s asks nothing", g)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // Batch is many runs, in the order in which they were asked for.
@@ -114,20 +115,21 @@ func batchAnswer(b Batch) Answer {
 
 // causeGroup is all violations that have one class of cause.
 type causeGroup struct {
-	Class      checker.Class
-	Assumption bool
-	Expected   bool
-	Runs       int
-	Broke      map[checker.Guarantee]int // in how many runs
-	Example    *Summary                  // the first run
-	Violation  checker.Violation
+	Class     contract.Class
+	Ruling    checker.Ruling
+	Expected  bool
+	Runs      int
+	Broke     map[contract.Guarantee]int // in how many runs
+	Example   *Summary                   // the first run
+	Violation checker.Violation
 }
 
 // causes groups what broke by its cause, what nobody expected first, then the most frequent.
 func (b Batch) causes() []*causeGroup {
 	type key struct {
-		class                checker.Class
-		assumption, expected bool
+		class    contract.Class
+		ruling   checker.Ruling
+		expected bool
 	}
 	var cs []*causeGroup
 	index := make(map[key]*causeGroup)
@@ -139,10 +141,13 @@ func (b Batch) causes() []*causeGroup {
 				continue
 			}
 			x := r.Violations[0]
-			k := key{x.Cause.Class, x.Cause.Assumption, r.AsExpected()}
+			if defects := r.Defects(); len(defects) > 0 {
+				x = defects[0]
+			}
+			k := key{x.Cause.Class, x.Ruling, r.AsExpected()}
 			c := index[k]
 			if c == nil {
-				c = &causeGroup{Class: k.class, Assumption: k.assumption, Expected: k.expected, Broke: make(map[checker.Guarantee]int), Example: s, Violation: x}
+				c = &causeGroup{Class: k.class, Ruling: k.ruling, Expected: k.expected, Broke: make(map[contract.Guarantee]int), Example: s, Violation: x}
 				index[k] = c
 				cs = append(cs, c)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -38,13 +39,13 @@ func TestSummaryKeepsWhatAFailureNeedsAndLittleElse(t *testing.T) {
 	h, v := watchdogDeath()
 	v.Results[1].Violations = append(v.Results[1].Violations, checker.Violation{From: sec(1), To: sec(3)})
 	s := Summarize(h, v, false)
-	if len(s.Verdict.Story) != 0 || s.Verdict.Explanation != "" || len(s.Verdict.Result(checker.Exclusion).Violations) != 1 {
+	if len(s.Verdict.Story) != 0 || s.Verdict.Explanation != "" || len(s.Verdict.Result(contract.Exclusion).Violations) != 1 {
 		t.Errorf("kept of an expected run: %+v", s.Verdict)
 	}
 	if !slices.Equal(s.Overlaps, []time.Duration{sec(45.400) - sec(30.418), sec(2)}) {
 		t.Errorf("overlaps %v", s.Overlaps)
 	}
-	if len(v.Story) == 0 || len(v.Result(checker.Exclusion).Violations) != 2 {
+	if len(v.Story) == 0 || len(v.Result(contract.Exclusion).Violations) != 2 {
 		t.Error("the verdict itself was changed")
 	}
 	if whole := Summarize(h, v, true); whole.Verdict != v {
@@ -156,7 +157,7 @@ func TestCausesAreCounted(t *testing.T) {
 		h, v := watchdogDeath()
 		v.Seed = uint64(i)
 		if i == 3 {
-			v.Results[1].Violations[0].Cause = checker.Cause{Class: checker.DoubleExecution}
+			v.Results[1].Violations[0].Cause = checker.Cause{Class: contract.DoubleExecution}
 			v.Results[1].Expected = ""
 		}
 		b.Runs = append(b.Runs, Summarize(h, v, false))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // BatchHTML writes one page about many runs: which guarantee held in which scenario for which lock,
@@ -35,7 +36,7 @@ type batchPage struct {
 	Note       string
 	Answer     Answer
 	Facts      []fact
-	Guarantees []checker.Guarantee
+	Guarantees []contract.Guarantee
 	Subjects   []string
 	Rows       []matrixRow
 	Strays     []strayView
@@ -89,7 +90,7 @@ type coverageRow struct {
 const straysShown = 50
 
 func newBatchPage(b Batch) *batchPage {
-	p := &batchPage{Answer: batchAnswer(b), Guarantees: checker.Guarantees(), Command: visible(b.Command), Note: visible(b.Note)}
+	p := &batchPage{Answer: batchAnswer(b), Guarantees: contract.Guarantees(), Command: visible(b.Command), Note: visible(b.Note)}
 	gs := b.groups()
 	var scenarios, subjects []string
 	for _, g := range gs {
@@ -109,7 +110,7 @@ func newBatchPage(b Batch) *batchPage {
 		row := matrixRow{Scenario: junitName(scenario)}
 		for _, subject := range subjects {
 			i := slices.IndexFunc(gs, func(g *group) bool { return g.Scenario == scenario && g.Subject == subject })
-			for n, guarantee := range checker.Guarantees() {
+			for n, guarantee := range contract.Guarantees() {
 				cell := matrixCell{Empty: true}
 				if i >= 0 {
 					cell = gs[i].cell(guarantee)
@@ -168,7 +169,7 @@ func (b Batch) facts() []fact {
 }
 
 // cell sums up one guarantee over the runs of a group; the worst decides its look.
-func (g *group) cell(guarantee checker.Guarantee) matrixCell {
+func (g *group) cell(guarantee contract.Guarantee) matrixCell {
 	rank := []Tone{Quiet, Good, Reproduced, Unsure, Bad}
 	var c matrixCell
 	broken, example, status := 0, (*Summary)(nil), ""
@@ -201,19 +202,13 @@ func (g *group) cell(guarantee checker.Guarantee) matrixCell {
 }
 
 func (c *causeGroup) view(runs int) causeView {
-	v := causeView{Class: visible(string(c.Class)), Kind: "a defect of the lock", Expected: "not expected", Tone: Bad,
+	v := causeView{Class: visible(string(c.Class)), Kind: unbroken(visible(c.Ruling.String())), Expected: "not expected", Tone: Bad,
 		Runs: c.Runs, Share: (100*c.Runs + runs - 1) / runs, Text: unbroken(visible(c.Violation.Text)), Cause: unbroken(visible(c.Violation.Cause.Text)),
 		Where: runName(c.Example), Command: visible(c.Example.Command), Href: c.Example.Report}
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		if n := c.Broke[g]; n > 0 {
 			v.Broke = append(v.Broke, fact{string(g), thousands(n)})
 		}
-	}
-	switch {
-	case c.Class == "" || c.Class == checker.Unexplained:
-		v.Class, v.Kind = "unexplained", "no cause was found"
-	case c.Assumption:
-		v.Kind = "an assumption of every lease lock failed"
 	}
 	if c.Expected {
 		v.Expected, v.Tone = "as its scenario expects", Reproduced

@@ -6,7 +6,7 @@ import (
 	"html/template"
 	"io"
 
-	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // Side is one of two runs, or of two judgements of one, that are looked at together.
@@ -24,7 +24,7 @@ func Compare(w io.Writer, a, b Side) error {
 		return err
 	}
 	p := comparison{Style: assets.ManyStyle, Sides: []sideView{newSide(a), newSide(b)}}
-	for i, g := range checker.Guarantees() {
+	for i, g := range contract.Guarantees() {
 		row := comparisonRow{Results: []resultView{p.Sides[0].results[i], p.Sides[1].results[i]}}
 		x, y := a.Verdict.Result(g), b.Verdict.Result(g)
 		row.Differs = x.Status != y.Status || x.Expected != y.Expected || len(x.Violations) != len(y.Violations)

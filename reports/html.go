@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -224,7 +225,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 			p.Explanation = append(p.Explanation, unbroken(visible(par)))
 		}
 	}
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		p.Results = append(p.Results, viewResult(v.Result(g)))
 	}
 	shareCauses(p.Results)
@@ -271,20 +272,12 @@ func viewResult(r checker.Result) resultView {
 			rv.Left = len(r.Violations) - violationsShown
 			break
 		}
-		vv := violationView{Rule: visible(x.Rule), Text: unbroken(visible(x.Text)), From: x.From, To: x.To,
+		vv := violationView{Rule: visible(string(x.Rule)), Text: unbroken(visible(x.Text)), From: x.From, To: x.To,
 			Span: checker.Stamp(x.From), Class: visible(string(x.Cause.Class)), Cause: unbroken(visible(x.Cause.Text))}
 		if x.To > x.From {
 			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
 		}
-		vv.Kind = "a defect of this lock"
-		switch {
-		case x.Cause.Known != "":
-			vv.Kind = "a known weakness of this lock: " + visible(x.Cause.Known)
-		case x.Cause.Class == "" || x.Cause.Class == checker.Unexplained:
-			vv.Kind = ""
-		case x.Cause.Assumption:
-			vv.Kind = "an assumption of every lease lock failed"
-		}
+		vv.Kind = unbroken(visible(x.Ruling.String()))
 		rv.Violations = append(rv.Violations, vv)
 	}
 	return rv

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -135,7 +136,7 @@ func TestHTMLSizes(t *testing.T) {
 func TestHTMLOfALongRunShowsTheOperationsAroundTheViolation(t *testing.T) {
 	h, v := quiet(10_000)
 	at := h.Ops[7000].Call
-	v.Results[1] = checker.Result{Guarantee: checker.Exclusion, Status: checker.Broken, Violations: []checker.Violation{{From: at, To: at + time.Second}}}
+	v.Results[1] = checker.Result{Guarantee: contract.Exclusion, Status: checker.Broken, Violations: []checker.Violation{{From: at, To: at + time.Second}}}
 	page := pageOf(t, h, v, HTMLOptions{})
 	if n := strings.Count(page, `<tr id="op-`); n != opsShown {
 		t.Errorf("%d operations shown", n)

@@ -15,6 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // sampleBatch has a run of every fate.
@@ -28,7 +29,7 @@ func sampleBatch() Batch {
 	_, odd := busy()
 	undecided := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "baseline", Subject: "rlock-classic", World: "sim", Seed: 2}
 	silent := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "baseline", Subject: "rlock-classic", World: "sim", Seed: 3}
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		undecided.Results = append(undecided.Results, checker.Result{Guarantee: g, Status: checker.Holds, Summary: "It held."})
 		silent.Results = append(silent.Results, checker.Result{Guarantee: g, Status: checker.NotClaimed, Summary: "Nothing is claimed."})
 	}

@@ -10,6 +10,7 @@ import (
 	"text/template"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // Markdown writes a summary for a place where Markdown is shown, such as GitHub's job summary: for
@@ -98,7 +99,7 @@ func newMarkdownRun(s *Summary) markdownRun {
 	v := s.Verdict
 	r := markdownRun{Title: fmt.Sprintf("%s, %s, seed %d", junitName(v.Scenario), junitName(v.Subject), v.Seed),
 		Command: s.Command, Explanation: strings.Join(strings.Fields(v.Explanation), " "), Answer: answer(v)}
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		if len(v.Results) == 0 {
 			break // it never came to that
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -202,7 +203,7 @@ func windows(v *checker.Verdict) []window {
 			w := window{
 				Guarantee: string(r.Guarantee), From: x.From, To: max(x.From, x.To),
 				Label: string(r.Guarantee), Text: visible(x.Text),
-				Through: r.Guarantee == checker.Exclusion,
+				Through: r.Guarantee == contract.Exclusion,
 			}
 			if w.To > w.From {
 				w.Label += " broken for " + length(w.To-w.From)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -65,7 +66,7 @@ func TestPictureAgreesWithCheckers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, v := sample()
 			var want [][2]time.Duration
-			for _, x := range checker.Judge(context.Background(), h, checker.Options{}).Result(checker.Exclusion).Violations {
+			for _, x := range checker.Judge(context.Background(), h, checker.Options{}).Result(contract.Exclusion).Violations {
 				want = append(want, [2]time.Duration{x.From, x.To})
 			}
 			var got [][2]time.Duration

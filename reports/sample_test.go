@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -87,32 +88,32 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 	serve(60.431, "c2", history.StepRenew, 0, "EVALSHA 7a… 1 order:42 30000 c2:1", "1", held("c2:1", 1, 80.425), held("c2:1", 1, 90.431))
 	serve(60.503, "c2", history.StepRelease, 8, "EVALSHA 9c… 2 order:42 redisson_lock__channel:{order:42} 0 30000 c2:1", "1", held("c2:1", 1, 90.431), free)
 
-	death := checker.Cause{Class: checker.PausedHolder, Assumption: true, Faults: []int{0},
+	death := checker.Cause{Class: contract.PausedHolder, Assumption: true, Faults: []int{0},
 		Text: "the key expired at 30.410 s: last renewal at 0.410 s, the watchdog of c1 was paused from 5.000 s on"}
 	v := &checker.Verdict{
 		Version: checker.VerdictVersion, Scenario: "watchdog-death", Subject: "rlock-latch", World: "sim", Seed: 1,
 		Ops: 11, Messages: 46, Virtual: sec(75.400), Trace: "9f2c61d0a7b3e845",
 		Explanation: "c1:1 took order:42 at 0.410 s for 30 s and relied on its watchdog to renew the lease. The watchdog was paused at 5.000 s and never renewed it, so the key expired at 30.410 s while c1:1 worked on, and nobody told it. c2:1, which had waited since 2.001 s, got the lock 5 ms later. For 14.982 s both believed that order:42 was theirs, both wrote, and one of the two updates was lost. The unlock of c1:1 was refused, as it should be: the lock as an object did nothing wrong.",
 		Results: []checker.Result{
-			{Guarantee: checker.Object, Status: checker.Holds, Expected: checker.Holds, By: "witness replay",
+			{Guarantee: contract.Object, Status: checker.Holds, Expected: checker.Holds, By: "witness replay",
 				Summary: "Every answer of 4 calls on order:42 fits the sequential lease lock in the server's order."},
-			{Guarantee: checker.Exclusion, Status: checker.Broken, Expected: checker.Broken, By: "beliefs",
+			{Guarantee: contract.Exclusion, Status: checker.Broken, Expected: checker.Broken, By: "beliefs",
 				Summary: "c1:1 and c2:1 both believed to hold order:42 for 14.982 s.",
 				Violations: []checker.Violation{{
 					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"},
 					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death}}},
-			{Guarantee: checker.Effect, Status: checker.Broken, Expected: checker.Broken, By: "lost updates",
+			{Guarantee: contract.Effect, Status: checker.Broken, Expected: checker.Broken, By: "lost updates",
 				Summary: "One of 2 updates was lost.",
 				Violations: []checker.Violation{{
 					Rule: "no update of the protected resource is lost", Lock: lockName, From: sec(40.001), To: sec(45.301), Ops: []int64{6, 5}, Owners: []string{"c1:1", "c2:1"},
 					Text: "c1:1 wrote 1 at 45.300 s over the 1 that c2:1 wrote at 40.000 s: it had read 0 before", Cause: death}}},
-			{Guarantee: checker.Fencing, Status: checker.NotClaimed, Expected: checker.NotClaimed, Summary: "The lock grants no fencing tokens."},
-			{Guarantee: checker.Watchdog, Status: checker.Broken, Expected: checker.Broken, By: "renewal gaps",
+			{Guarantee: contract.Fencing, Status: checker.NotClaimed, Expected: checker.NotClaimed, Summary: "The lock grants no fencing tokens."},
+			{Guarantee: contract.Watchdog, Status: checker.Broken, Expected: checker.Broken, By: "renewal gaps",
 				Summary: "The lease of c1:1 was not renewed for 30.000 s; every 10.000 s is promised.",
 				Violations: []checker.Violation{{
 					Rule: "a living holder's lease is renewed in time", Lock: lockName, From: sec(10.420), To: sec(30.410), Ops: []int64{1}, Owners: []string{"c1:1"},
 					Text: "no renewal for c1:1 came after 0.410 s; the first was due at 10.410 s", Cause: death}}},
-			{Guarantee: checker.Liveness, Status: checker.Holds, Expected: checker.Holds, By: "waits",
+			{Guarantee: contract.Liveness, Status: checker.Holds, Expected: checker.Holds, By: "waits",
 				Summary: "The one waiter got the lock 5.000 ms after it was free, and no key was left over."},
 		},
 		Story: []checker.Moment{
@@ -155,7 +156,7 @@ func quiet(n int) (*history.History, *checker.Verdict) {
 	slices.SortStableFunc(h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	h.End = &history.End{At: sec(at), Messages: 4 * n, Trace: "00c0ffee"}
 	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "baseline", Subject: "rlock-latch", World: "sim", Seed: 7, Ops: n, Messages: 4 * n, Virtual: sec(at), Trace: "00c0ffee"}
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		v.Results = append(v.Results, checker.Result{Guarantee: g, Status: checker.Holds, Summary: "It held."})
 	}
 	return h, v
@@ -180,7 +181,7 @@ func hostile() (*history.History, *checker.Verdict) {
 	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "<h1>no</h1>", Subject: "rlock-latch", World: "sim", Ops: 2, Virtual: sec(5),
 		Explanation: "owner " + owner[:40] + " took </script><script>pwned=1</script>",
 		Story:       []checker.Moment{{At: sec(1), Who: owner, Text: "takes " + lock, Weight: checker.Plain}},
-		Results: []checker.Result{{Guarantee: checker.Object, Status: checker.Broken, Summary: "<script>pwned=1</script> \x1b[2J",
+		Results: []checker.Result{{Guarantee: contract.Object, Status: checker.Broken, Summary: "<script>pwned=1</script> \x1b[2J",
 			Violations: []checker.Violation{{Rule: "<b>", Text: "</script><script>pwned=1</script>", From: sec(2), To: sec(3), Lock: lock, Cause: checker.Cause{Class: "<i>", Text: "\u202eevil"}}}}},
 	}
 	return h, v
@@ -228,14 +229,14 @@ func busy() (*history.History, *checker.Verdict) {
 	slices.SortStableFunc(h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	slices.SortStableFunc(h.Served, func(a, b history.Served) int { return cmp.Compare(a.At, b.At) })
 	v.Ops = len(h.Ops)
-	v.Results[1] = checker.Result{Guarantee: checker.Exclusion, Status: checker.Broken, Expected: checker.Holds, By: "beliefs", Summary: "c6:1 and c7:9 both believed to hold stock:{7} for 1.050 s.",
+	v.Results[1] = checker.Result{Guarantee: contract.Exclusion, Status: checker.Broken, Expected: checker.Holds, By: "beliefs", Summary: "c6:1 and c7:9 both believed to hold stock:{7} for 1.050 s.",
 		Violations: []checker.Violation{{Rule: "at most one owner believes to hold a lock", Text: "c6:1 believed to hold stock:{7} from 0.240 s to 5.600 s, c7:9 from 4.550 s to 6.900 s",
 			Lock: stock, From: sec(4.55), To: sec(5.6), Owners: []string{"c6:1", "c7:9"},
-			Cause: checker.Cause{Class: checker.KeyLost, Assumption: true, Text: "the key was deleted from outside at 4.400 s", Faults: []int{1}}}}}
-	v.Results[4] = checker.Result{Guarantee: checker.Watchdog, Status: checker.Undecided, Summary: "The budget was spent."}
-	v.Results[5] = checker.Result{Guarantee: checker.Liveness, Status: checker.Broken, Expected: checker.Holds, By: "waits", Summary: "c8:1 never got the free lock.",
+			Cause: checker.Cause{Class: contract.KeyLost, Assumption: true, Text: "the key was deleted from outside at 4.400 s", Faults: []int{1}}}}}
+	v.Results[4] = checker.Result{Guarantee: contract.Watchdog, Status: checker.Undecided, Summary: "The budget was spent."}
+	v.Results[5] = checker.Result{Guarantee: contract.Liveness, Status: checker.Broken, Expected: checker.Holds, By: "waits", Summary: "c8:1 never got the free lock.",
 		Violations: []checker.Violation{{Rule: "a free lock is granted promptly", Text: "stock:{7} was free from 6.920 s on", Lock: stock, From: sec(6.95), To: sec(7.5),
-			Cause: checker.Cause{Class: checker.Unexplained, Text: "no fault explains it"}}}}
+			Cause: checker.Cause{Class: contract.Unexplained, Text: "no fault explains it"}}}}
 	v.Story = []checker.Moment{
 		{At: sec(2.2), Who: "fault", Text: "replies to c6 are lost", Weight: checker.Faulty}, {At: sec(2.6), Who: "fault", Text: "replies to c6 arrive again", Weight: checker.Faulty},
 		{At: sec(4.4), Who: "fault", Text: "the key of stock:{7} is deleted from outside", Weight: checker.Key},

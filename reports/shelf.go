@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // Shelved is one stored run.
@@ -129,7 +130,7 @@ func newShelfRow(s Shelved) shelfRow {
 		return r
 	}
 	r.Scenario, r.Subject, r.Seed, r.Answer = junitName(s.Verdict.Scenario), name(s.Verdict.Subject), fmt.Sprint(s.Verdict.Seed), answer(s.Verdict)
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		x := s.Verdict.Result(g)
 		r.Guarantees = append(r.Guarantees, shelfMark{tone(x), marks[tone(x)], string(g) + ": " + statusWord(x)})
 	}

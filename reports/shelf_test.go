@@ -12,13 +12,14 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 func TestComparisonShowsWhereTwoRunsDiffer(t *testing.T) {
 	h, v := watchdogDeath()
 	better := *v
 	better.Results = append([]checker.Result(nil), v.Results...)
-	better.Results[4] = checker.Result{Guarantee: checker.Watchdog, Status: checker.Holds, Summary: "It held."}
+	better.Results[4] = checker.Result{Guarantee: contract.Watchdog, Status: checker.Holds, Summary: "It held."}
 	left := Side{Run: Run{History: h, Verdict: v, Command: "simrun x"}, Title: "before", Href: "/a"}
 	for _, tt := range []struct {
 		right Side
@@ -143,7 +144,7 @@ func TestPorcupinesPageInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	tb := newTab(t, b)
-	tb.do(chromedp.Navigate("file://"+file+"#t="+seconds(v.Result(checker.Exclusion).Violations[0].From)+"s"), chromedp.WaitVisible(chromedp.CSS("#canvas svg")))
+	tb.do(chromedp.Navigate("file://"+file+"#t="+seconds(v.Result(contract.Exclusion).Violations[0].From)+"s"), chromedp.WaitVisible(chromedp.CSS("#canvas svg")))
 	tb.wait(`document.querySelectorAll(".selected").length === 1`)
 	tb.do(chromedp.Evaluate[chromedp.Void](`for (const r of document.querySelectorAll(".target-rect")) for (const e of ["mouseover", "mousemove", "click", "click"]) r.dispatchEvent(new MouseEvent(e))`))
 	tb.wait(`new Promise(done => setTimeout(() => done(true), 50))`)

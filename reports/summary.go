@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -28,7 +29,7 @@ type Summary struct {
 // Summarize makes a summary. The history may be nil; whole keeps the verdict as it is.
 func Summarize(h *history.History, v *checker.Verdict, whole bool) Summary {
 	s := Summary{Verdict: v}
-	for _, x := range v.Result(checker.Exclusion).Violations {
+	for _, x := range v.Result(contract.Exclusion).Violations {
 		s.Overlaps = append(s.Overlaps, x.To-x.From)
 	}
 	if h != nil {

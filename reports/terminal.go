@@ -11,6 +11,7 @@ import (
 	"github.com/fatih/color"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -125,7 +126,7 @@ var marks = map[Tone]string{Good: "✓", Reproduced: "✗", Bad: "!", Unsure: "?
 
 func (t *terminal) results() {
 	const indent = 27
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		if len(t.v.Refused) > 0 {
 			break // nothing was judged
 		}

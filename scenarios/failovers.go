@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -23,7 +24,7 @@ var failoverAsync = Scenario{
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 1, 500*time.Millisecond)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }
 
 var failoverWait = Scenario{
@@ -45,7 +46,7 @@ var failoverWait = Scenario{
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 2, 100*time.Millisecond)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }
 
 var failoverOldHolder = Scenario{
@@ -66,12 +67,7 @@ var failoverOldHolder = Scenario{
 			client("c3", 10*time.Second, lock(), work(20*time.Second), unlock()),
 		), 1, 5*time.Second)
 	},
-	Breaks: func(subject string) []string {
-		if subject == "rlock-hardened" {
-			return []string{fencing}
-		}
-		return []string{exclusion, effect}
-	},
+	Breaks: either(contract.TellsLoss, []contract.Guarantee{fencing}, []contract.Guarantee{exclusion, effect}),
 }
 
 func replicated(p *plan.Plan, replicas int, lag time.Duration) *plan.Plan {

@@ -57,11 +57,3 @@ var reasons = map[string]string{
 	plan.NeedsMulti:     "the story is about a lock of several, of which all must be held, and there is none",
 	plan.NeedsRed:       "the story is about a quorum of several servers, and the lock knows one server",
 }
-
-// Always lists the guarantees that the story breaks for every generation of the reference lock that
-// claims them: no lock is known to keep them. Only the hardened one claims fencing.
-func (s Scenario) Always() []string {
-	return slices.DeleteFunc(slices.Clone(s.Breaks("rlock-hardened")), func(g string) bool {
-		return g != "fencing" && !slices.Contains(s.Breaks("rlock-latch"), g)
-	})
-}

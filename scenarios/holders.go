@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -22,7 +23,7 @@ var watchdogDeath = Scenario{
 			client("c2", 2*time.Second, lock(), work(20*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{watchdog}, []string{exclusion, effect}),
+	Breaks: breaks([]contract.Guarantee{watchdog}, []contract.Guarantee{exclusion, effect}),
 }
 
 var watchdogPauseShort = Scenario{
@@ -39,7 +40,7 @@ var watchdogPauseShort = Scenario{
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{watchdog}, nil),
+	Breaks: breaks([]contract.Guarantee{watchdog}, nil),
 }
 
 var partitionHolder = Scenario{
@@ -56,7 +57,7 @@ var partitionHolder = Scenario{
 			client("c2", 2*time.Second, lock(), work(40*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{watchdog}, []string{exclusion, effect}),
+	Breaks: breaks([]contract.Guarantee{watchdog}, []contract.Guarantee{exclusion, effect}),
 }
 
 var keyExpiry = Scenario{
@@ -75,7 +76,7 @@ var keyExpiry = Scenario{
 			client("c3", 6*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }
 
 var nonOwnerUnlock = Scenario{
@@ -111,7 +112,7 @@ var oldOwnerUnlock = Scenario{
 			client("c3", 3*time.Second, lock(), work(time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{exclusion, effect}),
+	Breaks: breaks(nil, []contract.Guarantee{exclusion, effect}),
 }
 
 func at(seconds float64) plan.Duration { return plan.Duration(seconds * float64(time.Second)) }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -22,7 +23,7 @@ var keyDeleted = Scenario{
 			client("c2", 6*time.Second, lock(), work(10*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }
 
 var forceUnlockScenario = Scenario{
@@ -40,7 +41,7 @@ var forceUnlockScenario = Scenario{
 			client("c2", 6*time.Second, lock(), work(20*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{exclusion, effect}),
+	Breaks: breaks(nil, []contract.Guarantee{exclusion, effect}),
 }
 
 var batchPoison = Scenario{
@@ -77,7 +78,7 @@ var leaseMixing = Scenario{
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{exclusion, effect}),
+	Breaks: breaks(nil, []contract.Guarantee{exclusion, effect}),
 }
 
 var explicitLease = Scenario{
@@ -93,7 +94,7 @@ var explicitLease = Scenario{
 			client("c2", 2*time.Second, lock(), work(15*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{exclusion, effect}),
+	Breaks: breaks(nil, []contract.Guarantee{exclusion, effect}),
 }
 
 var fenceReset = Scenario{
@@ -128,5 +129,5 @@ var clockJumpScenario = Scenario{
 			client("c2", 6*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }

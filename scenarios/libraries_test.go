@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -15,7 +16,7 @@ import (
 
 // defects are what other people's locks are found guilty of, by scenario: an unlock whose reply was
 // lost is sent again, and told that the lock is not held, as it was with Redisson before 3.24.
-var defects = map[string][]checker.Guarantee{"lost-unlock-reply": {checker.Object}}
+var defects = map[string][]contract.Guarantee{"lost-unlock-reply": {contract.Object}}
 
 func TestLibrariesAreHeldToWhatTheyClaim(t *testing.T) {
 	for _, s := range subjects.Libraries() {
@@ -34,7 +35,7 @@ func TestLibrariesAreHeldToWhatTheyClaim(t *testing.T) {
 					}
 					o := checker.Options{Unpredicted: true, Expect: checker.Expectation{}}
 					for _, g := range sc.Always() {
-						o.Expect[checker.Guarantee(g)] = checker.Broken
+						o.Expect[contract.Guarantee(g)] = checker.Broken
 					}
 					v := checker.Judge(context.Background(), h, o)
 					if len(v.Refused) > 0 {

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -24,7 +25,7 @@ var lostAcquireReply = Scenario{
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{object, liveness}),
+	Breaks: breaks(nil, []contract.Guarantee{object, liveness}),
 }
 
 var lostUnlockReply = Scenario{
@@ -41,7 +42,7 @@ var lostUnlockReply = Scenario{
 			client("c2", 2*time.Second, lock(), work(20*time.Second), unlock()),
 		)
 	},
-	Breaks: unlatched(object),
+	Breaks: either(contract.Idempotent, nil, []contract.Guarantee{object}),
 }
 
 var lostUnlockReplyReentrant = Scenario{
@@ -62,11 +63,11 @@ var lostUnlockReplyReentrant = Scenario{
 			client("c2", 2*time.Second, lock(), work(30*time.Second), unlock()),
 		)
 	},
-	Breaks: func(subject string) []string {
-		if subject == "rlock-hardened" {
-			return []string{watchdog}
+	Breaks: func(can func(string) bool) []contract.Guarantee {
+		if can(string(contract.TakesBack)) { // it renews nothing while it does not know what there is to take back
+			return []contract.Guarantee{watchdog}
 		}
-		return unlatched(object)(subject)
+		return either(contract.Idempotent, nil, []contract.Guarantee{object})(can)
 	},
 }
 
@@ -85,7 +86,7 @@ var delayedDuplicateUnlock = Scenario{
 			client("c2", 11*time.Second, lock(), work(25*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{object, exclusion, effect}),
+	Breaks: breaks(nil, []contract.Guarantee{object, exclusion, effect}),
 }
 
 var lostUnlockMessage = Scenario{
@@ -102,7 +103,7 @@ var lostUnlockMessage = Scenario{
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{liveness}, nil),
+	Breaks: breaks([]contract.Guarantee{liveness}, nil),
 }
 
 var subscribeRace = Scenario{
@@ -160,7 +161,7 @@ var sameOwnerRetry = Scenario{
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{liveness}),
+	Breaks: breaks(nil, []contract.Guarantee{liveness}),
 }
 
 var ghostAcquire = Scenario{
@@ -198,7 +199,7 @@ var slowServerScenario = Scenario{
 			client("c3", 24200*time.Millisecond, plan.Step{Do: plan.IsLocked, Lock: order}),
 		)
 	},
-	Breaks: breaks(nil, []string{object, liveness}),
+	Breaks: breaks(nil, []contract.Guarantee{object, liveness}),
 }
 
 // impatient has a client's Redis client send nothing again.

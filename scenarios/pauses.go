@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -24,7 +25,7 @@ var gcPause = Scenario{
 			client("c2", 2*time.Second, lock(), work(25*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{exclusion, effect, watchdog}, nil),
+	Breaks: breaks([]contract.Guarantee{exclusion, effect, watchdog}, nil),
 }
 
 var gcPauseFenced = Scenario{
@@ -43,7 +44,7 @@ var gcPauseFenced = Scenario{
 			client("c2", 2*time.Second, lock(), fenced(work(15*time.Second)), sleep(10*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{exclusion, watchdog}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion, watchdog}, []contract.Guarantee{effect}),
 }
 
 var delayedWrite = Scenario{
@@ -62,7 +63,7 @@ var delayedWrite = Scenario{
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{effect}, nil),
+	Breaks: breaks([]contract.Guarantee{effect}, nil),
 }
 
 var holderCrash = Scenario{

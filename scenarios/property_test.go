@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -23,7 +24,7 @@ import (
 // explored runs drawn plans, and fails where complaints finds something wrong with a violation.
 // Failures carry no times or ids, for rapid compares them when it shrinks; the plan that fails is
 // logged.
-func explored(t *testing.T, scope scenarios.Scope, complaint func(s subjects.Subject, g checker.Guarantee, v checker.Violation) string) {
+func explored(t *testing.T, scope scenarios.Scope, complaint func(s subjects.Subject, g contract.Guarantee, v checker.Violation) string) {
 	for _, s := range subjects.All() {
 		t.Run(s.Name, func(t *testing.T) {
 			rapid.Check(t, func(rt *rapid.T) {
@@ -50,7 +51,7 @@ func oneLine(rt *rapid.T, p *plan.Plan) []byte {
 }
 
 // complaints runs and judges a plan, and lists what is wrong, each thing once.
-func complaints(t *testing.T, p *plan.Plan, s subjects.Subject, seed uint64, complaint func(subjects.Subject, checker.Guarantee, checker.Violation) string) []string {
+func complaints(t *testing.T, p *plan.Plan, s subjects.Subject, seed uint64, complaint func(subjects.Subject, contract.Guarantee, checker.Violation) string) []string {
 	h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: seed})
 	if err != nil {
 		return []string{fmt.Sprintf("harness: %T", err)}
@@ -75,7 +76,7 @@ func complaints(t *testing.T, p *plan.Plan, s subjects.Subject, seed uint64, com
 }
 
 func TestWithoutFaultsEveryGuaranteeHolds(t *testing.T) {
-	explored(t, scenarios.Scope{}, func(_ subjects.Subject, _ checker.Guarantee, v checker.Violation) string {
+	explored(t, scenarios.Scope{}, func(_ subjects.Subject, _ contract.Guarantee, v checker.Violation) string {
 		return "broken without a fault"
 	})
 }
@@ -85,19 +86,19 @@ var theThree = []string{"pause-watchdog", "partition", "expire-key"}
 
 func TestWithFaultsObjectHoldsAndBreaksOfExclusionHaveACause(t *testing.T) {
 	explored(t, scenarios.Scope{Faults: theThree, ShortLeases: true},
-		func(s subjects.Subject, g checker.Guarantee, v checker.Violation) string {
+		func(s subjects.Subject, g contract.Guarantee, v checker.Violation) string {
 			blamed := len(v.Cause.Faults) > 0
 			switch g {
-			case checker.Object:
+			case contract.Object:
 				// Copies that go-redis sends again take effect twice in the faithful generations, or are
 				// refused although the first was not.
-				again := v.Cause.Class == checker.DoubleExecution || v.Rule == checker.ToldTheTruth
+				again := v.Cause.Class == contract.DoubleExecution || v.Rule == contract.ToldTheTruth
 				if s.Name != "rlock-hardened" && again && blamed {
 					return ""
 				}
 				return "broken"
-			case checker.Exclusion, checker.Effect:
-				if blamed || v.Cause.Class == checker.LeaseExpired {
+			case contract.Exclusion, contract.Effect:
+				if blamed || v.Cause.Class == contract.LeaseExpired {
 					return ""
 				}
 				return "nothing to blame"

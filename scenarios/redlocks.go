@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -51,7 +52,7 @@ var redlockPause = Scenario{
 			client("c2", 2*time.Second, lockAll(), work2(several, 25*time.Second), unlockAll()),
 		)
 	},
-	Breaks: breaks([]string{exclusion, effect, watchdog}, nil),
+	Breaks: breaks([]contract.Guarantee{exclusion, effect, watchdog}, nil),
 }
 
 var redlockClockJump = Scenario{
@@ -67,7 +68,7 @@ var redlockClockJump = Scenario{
 			client("c2", 6*time.Second, lockAll(), work2(several, 10*time.Second), unlockAll()),
 		)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }
 
 var redlockRestart = Scenario{
@@ -83,7 +84,7 @@ var redlockRestart = Scenario{
 			client("c2", 7*time.Second, lockAll(), work2(several, 10*time.Second), unlockAll()),
 		)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }
 
 var redlockMinorityDown = Scenario{

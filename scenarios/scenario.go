@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -21,9 +22,9 @@ type Scenario struct {
 	// Plan makes the run. Equal seeds give equal plans; most stories ignore the seed, which then
 	// decides only latencies and the small waits of programs.
 	Plan func(seed uint64) *plan.Plan
-	// Breaks names the guarantees that the story is expected to break for a subject. The others
-	// are expected to hold, or not to be claimed.
-	Breaks func(subject string) []string
+	// Breaks names the guarantees that the story is expected to break for a lock of ours with the claims
+	// that can reports. The others are expected to hold, or not to be claimed.
+	Breaks func(can func(claim string) bool) []contract.Guarantee
 }
 
 // All is the registry, in the order of the catalogue.
@@ -116,35 +117,30 @@ func Names() []string {
 }
 
 const (
-	object    = "object"
-	exclusion = "exclusion"
-	effect    = "effect"
-	fencing   = "fencing"
-	watchdog  = "watchdog"
-	liveness  = "liveness"
+	object    = contract.Object
+	exclusion = contract.Exclusion
+	effect    = contract.Effect
+	fencing   = contract.Fencing
+	watchdog  = contract.Watchdog
+	liveness  = contract.Liveness
 )
 
 // nothing is expected to break.
-func nothing(string) []string { return nil }
+func nothing(func(string) bool) []contract.Guarantee { return nil }
 
-// breaks builds an expectation: what breaks for all subjects, and what only for those that do not
-// tell their holder of a loss.
-func breaks(all []string, faithful []string) func(string) []string {
-	return func(subject string) []string {
-		if subject == "rlock-hardened" {
-			return all
-		}
-		return append(slices.Clone(all), faithful...)
-	}
+// breaks builds an expectation: what breaks for all locks, and what only for those that do not tell their
+// holder of a loss.
+func breaks(all []contract.Guarantee, silent []contract.Guarantee) func(func(string) bool) []contract.Guarantee {
+	return either(contract.TellsLoss, all, append(slices.Clone(all), silent...))
 }
 
-// unlatched builds an expectation: what breaks only for those that unlock without a latch.
-func unlatched(what ...string) func(string) []string {
-	return func(subject string) []string {
-		if subject == "rlock-classic" || subject == "rlock-combined" {
-			return what
+// either builds an expectation: what breaks for locks that make a claim, and what for the others.
+func either(claim contract.Claim, with, without []contract.Guarantee) func(func(string) bool) []contract.Guarantee {
+	return func(can func(string) bool) []contract.Guarantee {
+		if can(string(claim)) {
+			return with
 		}
-		return nil
+		return without
 	}
 }
 

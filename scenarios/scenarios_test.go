@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
@@ -32,11 +33,11 @@ func judged(t *testing.T, p *plan.Plan, s subjects.Subject, seed uint64) (*histo
 }
 
 // expected is the status that a scenario expects of a guarantee.
-func expected(sc scenarios.Scenario, s subjects.Subject, g checker.Guarantee) checker.Status {
+func expected(sc scenarios.Scenario, s subjects.Subject, g contract.Guarantee) checker.Status {
 	switch {
 	case slices.Contains(sc.Breaks(s.Name), string(g)):
 		return checker.Broken
-	case g == checker.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == checker.Watchdog && !s.Can("watchdog"):
+	case g == contract.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == contract.Watchdog && !s.Can("watchdog"):
 		return checker.NotClaimed
 	}
 	return checker.Holds
@@ -52,7 +53,7 @@ func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
 			t.Run(sc.Name+"/"+s.Name, func(t *testing.T) {
 				for seed := uint64(1); seed <= seeds; seed++ {
 					_, v := judged(t, sc.Plan(seed), s, seed)
-					for _, g := range checker.Guarantees() {
+					for _, g := range contract.Guarantees() {
 						r := v.Result(g)
 						if want := expected(sc, s, g); r.Status != want {
 							t.Errorf("seed %d: %s is %q, expected %q: %s", seed, g, r.Status, want, r.Summary)
@@ -61,7 +62,7 @@ func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
 							}
 						}
 						for _, violation := range r.Violations {
-							if violation.Cause.Class == checker.Unexplained {
+							if violation.Cause.Class == contract.Unexplained {
 								t.Errorf("seed %d: %s: unexplained: %s", seed, g, violation.Text)
 							}
 						}
@@ -74,7 +75,7 @@ func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
 
 func TestScenariosAreComplete(t *testing.T) {
 	var known []string
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		known = append(known, string(g))
 	}
 	seen := map[string]bool{}

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -71,7 +72,7 @@ var restartEmpty = Scenario{
 			client("c2", 7*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
 }
 
 var redisDown = Scenario{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
@@ -14,7 +15,7 @@ import (
 
 // sweeps makes such a scenario. by is how much later a message is; long, for clients that send
 // nothing again.
-func sweeps(kind, title, does, ends string, by, long time.Duration, breaks func(string) []string) Scenario {
+func sweeps(kind, title, does, ends string, by, long time.Duration, breaks func(func(string) bool) []contract.Guarantee) Scenario {
 	name := "sweep-" + kind
 	return Scenario{
 		Name:  name,
@@ -145,14 +146,14 @@ var (
 	sweepDrop = sweeps("drop-message", "a message is lost", "the message is lost",
 		"and comes again only if its sender sends it again, as in lost-acquire-reply, lost-unlock-reply, "+
 			"lost-unlock-reply-reentrant and lost-unlock-message. A subscription that is lost leaves its waiter deaf, and a renewal "+
-			"that is lost is sent again after 5 s.", 0, 0, breaks([]string{watchdog, liveness}, []string{object}))
+			"that is lost is sent again after 5 s.", 0, 0, breaks([]contract.Guarantee{watchdog, liveness}, []contract.Guarantee{object}))
 	sweepDelay = sweeps("delay-message", "a message is late", "the message comes 2 s late",
 		"and 7 s late, when it has been given up, to the client that sends nothing again. A renewal that is late is all that any guarantee minds.",
-		2*time.Second, 7*time.Second, breaks([]string{watchdog}, nil))
+		2*time.Second, 7*time.Second, breaks([]contract.Guarantee{watchdog}, nil))
 	sweepDuplicate = sweeps("duplicate-message", "a message comes twice", "the request comes once more",
 		"2 s later. The faithful generations count a second hold for the acquire whose copy comes "+
 			"when its first hold has been given back, which ends with its lease.", 2*time.Second, 2*time.Second,
-		breaks(nil, []string{object, liveness}))
+		breaks(nil, []contract.Guarantee{object, liveness}))
 	sweepReorder = sweeps("reorder-message", "a message is overtaken", "the message waits until another of its client has passed it",
 		"a question that another thread asks on another connection. Nothing in the protocol relies on an order between "+
 			"connections.", 2*time.Second, 2*time.Second, nothing)
@@ -160,5 +161,5 @@ var (
 		"or, for the client that sends nothing again, with BUSY.", 0, 0, nothing)
 	sweepSlow = sweeps("slow-server", "the server is slow", "the server gets to the request 2 s late",
 		"and 7 s late, when it has been given up, for the client that sends nothing again. As with messages that are late, only the renewal is minded.",
-		2*time.Second, 7*time.Second, breaks([]string{watchdog}, nil))
+		2*time.Second, 7*time.Second, breaks([]contract.Guarantee{watchdog}, nil))
 )

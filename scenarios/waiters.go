@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -103,7 +104,7 @@ var sharedHandle = Scenario{
 			client("c2", 2*time.Second, lock(), work(time.Second), unlock()),
 		)
 	},
-	Breaks: breaks(nil, []string{exclusion, effect}),
+	Breaks: breaks(nil, []contract.Guarantee{exclusion, effect}),
 }
 
 // cancelled has the context of a step's call end after a while.

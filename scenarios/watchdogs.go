@@ -3,6 +3,7 @@ package scenarios
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -56,5 +57,5 @@ var renewalError = Scenario{
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{watchdog}, nil),
+	Breaks: breaks([]contract.Guarantee{watchdog}, nil),
 }

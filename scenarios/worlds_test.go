@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -78,12 +79,12 @@ var timescales = []float64{1. / 10, 1. / 10, 1. / 5, 1. / 2, 1}
 func agrees(t *testing.T, ground func(timescale float64) world.Ground, name, subjectName string) {
 	scenario, _ := scenarios.Find(name)
 	subject, _ := subjects.Find(subjectName)
-	judge := func(b *bubble.Bubbles, g world.Ground) (found map[checker.Guarantee]string, late time.Duration) {
+	judge := func(b *bubble.Bubbles, g world.Ground) (found map[contract.Guarantee]string, late time.Duration) {
 		h, err := sim.Run(b, scenario.Plan(1), subject, sim.Options{Seed: 1, Scenario: name, Ground: g})
 		if err != nil {
 			t.Fatalf("%s: %v", g.Name, err)
 		}
-		found = map[checker.Guarantee]string{}
+		found = map[contract.Guarantee]string{}
 		for _, r := range checker.Judge(context.Background(), h, checker.Options{}).Results {
 			found[r.Guarantee] = fmt.Sprint(r.Status)
 			for _, v := range r.Violations {

@@ -170,6 +170,10 @@ func (r *run) run(o Options) {
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
 		Plan: r.plan.JSON(), Abilities: r.abilities(), Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: cmp.Or(r.subject.RenewEvery, watchdog/3), LatencyMax: time.Duration(r.timings.LatencyMax),
+		AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
+	}
+	if part := r.subject.RetriesAfter; part > 1 {
+		header.RenewRetry = header.RenewEvery / time.Duration(part)
 	}
 	if o.Ground.Live {
 		header.Clock, header.Timescale = "monotonic", o.Ground.Timescale

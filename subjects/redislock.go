@@ -22,7 +22,7 @@ var redislockClaims = []Claim{
 func redislockDefault() Subject {
 	return Subject{
 		Name: "redislock", About: "bsm/redislock without options: it tries once, and nobody refreshes",
-		Module: "github.com/bsm/redislock", Claims: redislockClaims, Abilities: []string{"mutex"}, Weaknesses: ofValues(),
+		Module: "github.com/bsm/redislock", Claims: redislockClaims, Abilities: []string{"mutex"}, Limitations: ofValues(),
 		Open: func(e Env) (Client, error) { return &redislockClient{env: e, c: redislock.New(e.Redis)}, nil },
 	}
 }

@@ -34,7 +34,7 @@ func redsyncDefault() Subject {
 	return Subject{
 		Name: "redsync", About: "go-redsync/redsync with its defaults: a lease of 8 s, 32 tries",
 		Module: "github.com/go-redsync/redsync/v4", Claims: redsyncClaims,
-		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry, Weaknesses: ofValues(),
+		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry, Limitations: ofValues(),
 		Open: func(e Env) (Client, error) {
 			return &redsyncClient{env: e, pool: goredis.NewPool(e.Redis)}, nil
 		},

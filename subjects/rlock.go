@@ -3,80 +3,53 @@ package subjects
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/lockimpl"
 )
 
 // rlock is the reference lock in one of its generations.
 func rlock(g lockimpl.Generation, about string) Subject {
-	abilities := []string{"reentrant", "watchdog", "force", "inspect"}
-	if g == lockimpl.Hardened {
-		abilities = append(abilities, "fencing", "lost", "keeps-longest")
-	}
-	return Subject{
-		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"}, Weaknesses: weaknesses(g), Remembers: remembers(g),
-		Open: func(e Env) (Client, error) {
-			o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
-			if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
-				o.ResponseTimeout, o.RetryDelay = e.scaled(lockimpl.DefaultResponseTimeout), e.scaled(lockimpl.DefaultRetryDelay)
-				o.SubscribeTimeout, o.SubscriptionLinger = e.scaled(lockimpl.DefaultSubscribeTimeout), e.scaled(lockimpl.DefaultSubscriptionLinger)
-			}
-			c, err := lockimpl.New(e.Redis, o)
-			if err != nil {
-				return nil, err
-			}
-			return rlockClient{c}, nil
-		},
-	}
-}
-
-// remembers is the default of lockimpl's options for a generation that remembers its requests.
-func remembers(g lockimpl.Generation) time.Duration {
-	if g == lockimpl.Hardened {
-		return 20 * time.Second
-	}
-	return 0
-}
-
-// weaknesses are those of docs/lock.md, which package checker sees.
-func weaknesses(g lockimpl.Generation) []Weakness {
-	const jumped = "docs/lock.md: what a server forgets when its clock jumps"
-	jumps := []string{"clock-jump"}
-	if g == lockimpl.Hardened {
-		return []Weakness{{Guarantee: "object", Rule: once, Class: "double execution", Faults: jumps, Source: jumped}}
-	}
+	s := Subject{Name: "rlock-" + string(g), About: about, Abilities: []string{"reentrant", "watchdog", "force", "inspect"}, Groups: []string{"multi", "red"},
+		Open: opened(g)}
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
-	all := []Weakness{
-		{Guarantee: "object", Rule: once, Call: history.Lock, Faults: copies, Source: again},
-		{Guarantee: "object", Rule: once, Call: history.TryLock, Faults: copies, Source: again},
-		{Guarantee: "object", Rule: told, Call: history.TryLock, Faults: copies, Source: again},
-		{Guarantee: "object", Rule: failed, Call: history.Lock, Faults: copies, Source: again},
-		{Guarantee: "object", Rule: failed, Call: history.TryLock, Faults: copies, Source: again},
-		{Guarantee: "liveness", Rule: left, Class: "double execution", Call: history.Unlock, Faults: copies, Source: again},
-		{Guarantee: "liveness", Rule: left, Class: "lost message", Call: history.Unlock, Faults: copies, Source: "docs/lock.md: call that failed, outcome unknown"},
-		{Guarantee: "object", Rule: within, Call: history.Unlock, Faults: delays, Source: "docs/lock.md: delayed copy of an unlock"},
-		{Guarantee: "object", Rule: once, Call: history.ForceUnlock, Faults: copies, Source: force},
-		{Guarantee: "object", Rule: told, Call: history.ForceUnlock, Faults: copies, Source: force},
-		{Guarantee: "object", Rule: within, Call: history.ForceUnlock, Faults: delays, Source: force},
+	switch g {
+	case lockimpl.Hardened:
+		s.Abilities = append(s.Abilities, "fencing", "lost", "keeps-longest", "takes-back", "idempotent")
+		s.RetriesAfter = 5
+		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(acquires, unlocks, forces), For: latchLife}}
+		return s
+	case lockimpl.Latch:
+		s.Abilities = append(s.Abilities, "idempotent")
+		s.Idempotent = []history.Idempotence{{Calls: unlocks, For: latchLife, UntilAnswered: true}}
+		s.Limitations = []history.Limitation{notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", unlocks)}
+	default:
+		s.Limitations = []history.Limitation{notIdempotent("Redisson #4871", unlocks)}
 	}
-	if g == lockimpl.Latch {
-		return append(all,
-			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: delays, Returned: true, Source: "scenario delayed-duplicate-unlock"},
-			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: delays, Returned: true, Source: "scenario delayed-duplicate-unlock"},
-			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: jumps, Source: jumped},
-			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: jumps, Source: jumped},
-			Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: copies, After: latchLife, Source: "docs/lock.md: a latch lives for 20 s"},
-			Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, After: latchLife, Source: "docs/lock.md: a latch lives for 20 s"})
-	}
-	return append(all,
-		Weakness{Guarantee: "object", Rule: once, Call: history.Unlock, Faults: copies, Source: "Redisson #4871"},
-		Weakness{Guarantee: "object", Rule: told, Call: history.Unlock, Faults: copies, Source: "Redisson #4871"})
+	s.Limitations = append(s.Limitations, notIdempotent(again, acquires), notIdempotent(force, forces),
+		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"),
+		without(contract.TellsLoss, "docs/lock.md: holder is told of a loss"))
+	return s
 }
 
-// latchLife is how long the default options keep the answer to an unlock.
-const latchLife = 20 * time.Second
+// opened opens a client of a generation.
+func opened(g lockimpl.Generation) func(Env) (Client, error) {
+	return func(e Env) (Client, error) {
+		o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
+		if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
+			o.ResponseTimeout, o.RetryDelay = e.scaled(lockimpl.DefaultResponseTimeout), e.scaled(lockimpl.DefaultRetryDelay)
+			o.SubscribeTimeout, o.SubscriptionLinger = e.scaled(lockimpl.DefaultSubscribeTimeout), e.scaled(lockimpl.DefaultSubscriptionLinger)
+		}
+		c, err := lockimpl.New(e.Redis, o)
+		if err != nil {
+			return nil, err
+		}
+		return rlockClient{c}, nil
+	}
+}
 
 type rlockClient struct{ c *lockimpl.Client }
 

@@ -17,9 +17,8 @@ import (
 type Subject struct {
 	Name  string
 	About string // one line for "simrun list"
-	// Abilities are what it claims, as history.Header has them: "reentrant", "watchdog",
-	// "fencing", "force", "inspect", "lost", "keeps-longest" (a re-entry does not shorten the lease);
-	// "mutex" for a lock that claims none of them.
+	// Abilities are what it claims, as history.Header has them and contract.Promises explains;
+	// "mutex" for a lock that claims nothing else.
 	Abilities []string
 	// Groups are the kinds of locks that it makes of several, as plans name them ("multi", "red"): its
 	// clients are [MultiLocker].
@@ -34,11 +33,12 @@ type Subject struct {
 	// External says that it lives in processes of its own, so that it runs only in a world of real
 	// time whose servers it can dial.
 	External bool
-	// Remembers is how long after its first copy another copy of a request is known to be one; 0: as
-	// long as need be, or not at all.
-	Remembers time.Duration
-	// Weaknesses are what it does not claim although the abilities would have one think so.
-	Weaknesses []Weakness
+	// RetriesAfter is the part of its period after which its watchdog tries again what failed: 5 is a fifth; 0: a whole one.
+	RetriesAfter int
+	// Idempotent says of which calls a request that is sent again takes effect once.
+	Idempotent []history.Idempotence
+	// Limitations are what it is documented not to promise.
+	Limitations []history.Limitation
 	// Open makes one client process's lock client.
 	Open func(Env) (Client, error)
 }
@@ -49,6 +49,18 @@ type Claim struct{ Guarantee, Text, Source string }
 // Can reports whether the subject claims an ability, or makes a group of that kind.
 func (s Subject) Can(ability string) bool {
 	return slices.Contains(s.Abilities, ability) || slices.Contains(s.Groups, ability)
+}
+
+// Remembers is how long after its first copy another copy of a request takes no effect; 0: as long as need be, or
+// not at all.
+func (s Subject) Remembers() time.Duration {
+	var least time.Duration
+	for _, i := range s.Idempotent {
+		if i.For > 0 && !i.UntilAnswered && (least == 0 || i.For < least) {
+			least = i.For
+		}
+	}
+	return least
 }
 
 // Env is what the world gives to one client process.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 )
@@ -134,8 +135,8 @@ func whyNot(v *checker.Verdict) string {
 	case len(v.Refused) > 0:
 		return v.Refused[0]
 	}
-	var strays []checker.Guarantee
-	for _, g := range checker.Guarantees() {
+	var strays []contract.Guarantee
+	for _, g := range contract.Guarantees() {
 		if !v.Result(g).AsExpected() {
 			strays = append(strays, g)
 		}
@@ -246,7 +247,7 @@ func outcomes(codes map[int]int) string {
 }
 
 // tally counts how often each guarantee broke.
-type tally map[checker.Guarantee]int
+type tally map[contract.Guarantee]int
 
 func (t tally) add(v *checker.Verdict) {
 	for _, r := range v.Results {
@@ -259,7 +260,7 @@ func (t tally) add(v *checker.Verdict) {
 // String says which guarantees broke how often.
 func (t tally) String() string {
 	var parts []string
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		if n := t[g]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%s broken in %d", g, n))
 		}

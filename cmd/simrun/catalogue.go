@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -43,14 +43,14 @@ func catalogue(w io.Writer) {
 		fmt.Fprintf(w, "* **%c** is %s: %s\n", 'A'+i, s.Name, s.About)
 	}
 	fmt.Fprint(w, "\nA letter in the table: there the guarantee is expected to break.\n\n| scenario |")
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		fmt.Fprintf(w, " %s |", g)
 	}
-	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(checker.Guarantees())))
+	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(contract.Guarantees())))
 	for _, s := range scenarios.All() {
 		fmt.Fprintf(w, "| [%s](#%s) |", s.Name, s.Name)
-		for _, g := range checker.Guarantees() {
-			fmt.Fprintf(w, " %s |", letters(s, string(g)))
+		for _, g := range contract.Guarantees() {
+			fmt.Fprintf(w, " %s |", letters(s, g))
 		}
 		fmt.Fprintln(w)
 	}
@@ -92,10 +92,10 @@ func catalogue(w io.Writer) {
 }
 
 // letters names the subjects for which a guarantee is expected to break.
-func letters(s scenarios.Scenario, guarantee string) string {
+func letters(s scenarios.Scenario, guarantee contract.Guarantee) string {
 	var text []byte
 	for i, subject := range subjects.All() {
-		if slices.Contains(s.Breaks(subject.Name), guarantee) {
+		if slices.Contains(s.Breaks(subject.Can), guarantee) {
 			text = append(text, byte('A'+i))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -65,12 +66,21 @@ func list(args []string, stdout, stderr io.Writer) int {
 	return checker.ExitExpected
 }
 
+// words are the names of guarantees.
+func words(all []contract.Guarantee) []string {
+	var names []string
+	for _, g := range all {
+		names = append(names, string(g))
+	}
+	return names
+}
+
 // expectations says what breaks for whom, subjects that agree together.
 func expectations(s scenarios.Scenario) string {
 	var groups []string
 	who := map[string][]string{}
 	for _, subject := range subjects.All() {
-		what := strings.Join(s.Breaks(subject.Name), ", ")
+		what := strings.Join(words(s.Breaks(subject.Can)), ", ")
 		if what == "" {
 			what = "nothing"
 		}

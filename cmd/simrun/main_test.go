@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 )
@@ -150,7 +151,7 @@ func TestARunLeavesItsFiles(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(b, &v)
 	}
-	if err != nil || v.Result(checker.Exclusion).Status != checker.Broken || v.Trace != h.End.Trace {
+	if err != nil || v.Result(contract.Exclusion).Status != checker.Broken || v.Trace != h.End.Trace {
 		t.Errorf("verdict.json: %v, %+v", err, v)
 	}
 	// What is on disk is what was judged: judging it again says the same.

@@ -88,9 +88,9 @@ func libraryPage(w io.Writer) error {
 			}
 			fmt.Fprintf(w, " %s |", cell(sc, run))
 			for _, r := range brokenIn(run.Verdict) {
-				if answersFor(sc, r) {
+				if len(r.Defects()) > 0 {
 					guilty = append(guilty, fmt.Sprintf("* **%s** in %s, %s: %s.\n\n      go run ./cmd/simrun -scenario %s -subject %s -seed 1\n",
-						r.Guarantee, sc.Name, s.Name, strings.TrimSuffix(r.Violations[0].Text, "."), sc.Name, s.Name))
+						r.Guarantee, sc.Name, s.Name, strings.TrimSuffix(r.Defects()[0].Text, "."), sc.Name, s.Name))
 				}
 			}
 		}
@@ -111,17 +111,12 @@ func brokenIn(v *checker.Verdict) []checker.Result {
 	return slices.DeleteFunc(slices.Clone(v.Results), func(r checker.Result) bool { return r.Status != checker.Broken })
 }
 
-// answersFor reports whether a lock, be it ours or another's, has to answer for what broke.
-func answersFor(sc scenarios.Scenario, r checker.Result) bool {
-	return !slices.Contains(sc.Always(), string(r.Guarantee)) && !r.Assumed()
-}
-
 // cell says what became of a run.
 func cell(sc scenarios.Scenario, run reports.Summary) string {
 	var words []string
 	for _, r := range brokenIn(run.Verdict) {
 		mark := "*"
-		if answersFor(sc, r) {
+		if len(r.Defects()) > 0 {
 			mark = "**"
 		}
 		words = append(words, mark+string(r.Guarantee)+mark)

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
@@ -132,7 +133,7 @@ func tellMutants(locks []broken.Lock, results [][]caught, stdout, stderr io.Writ
 	fmt.Fprintf(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
 	for i, l := range locks {
 		var took []int
-		by := map[checker.Guarantee]int{}
+		by := map[contract.Guarantee]int{}
 		for n, c := range results[i] {
 			if c.error != "" {
 				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "mutants: %s, hunt %d: %s", l.Name, n+1, c.error))
@@ -163,14 +164,14 @@ func tellMutants(locks []broken.Lock, results [][]caught, stdout, stderr io.Writ
 }
 
 // tallied words which guarantees caught a lock, the most frequent first.
-func tallied(by map[checker.Guarantee]int) string {
-	var order []checker.Guarantee
-	for _, g := range checker.Guarantees() {
+func tallied(by map[contract.Guarantee]int) string {
+	var order []contract.Guarantee
+	for _, g := range contract.Guarantees() {
 		if by[g] > 0 {
 			order = append(order, g)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b checker.Guarantee) int { return cmp.Compare(by[b], by[a]) })
+	slices.SortStableFunc(order, func(a, b contract.Guarantee) int { return cmp.Compare(by[b], by[a]) })
 	text := ""
 	for i, g := range order {
 		if i > 0 {

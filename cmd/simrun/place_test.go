@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
@@ -139,11 +140,11 @@ func TestASubjectInAProcessOfItsOwn(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &v); err != nil {
 		t.Fatalf("%v\n%s%s", err, stdout, stderr)
 	}
-	status := map[checker.Guarantee]checker.Status{}
+	status := map[contract.Guarantee]checker.Status{}
 	for _, r := range v.Results {
 		status[r.Guarantee] = r.Status
 	}
-	if status[checker.Object] != checker.Holds || status[checker.Exclusion] != checker.Broken {
-		t.Errorf("object %v, exclusion %v\n%s%s", status[checker.Object], status[checker.Exclusion], stdout, stderr)
+	if status[contract.Object] != checker.Holds || status[contract.Exclusion] != checker.Broken {
+		t.Errorf("object %v, exclusion %v\n%s%s", status[contract.Object], status[contract.Exclusion], stdout, stderr)
 	}
 }

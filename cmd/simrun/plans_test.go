@@ -10,6 +10,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
@@ -81,7 +82,7 @@ func TestTheExamplePlansRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				v := checker.Judge(context.Background(), h, checker.Options{})
-				if len(v.Missed) > 0 || len(v.Refused) > 0 || v.Result(checker.Object).Status == checker.Undecided {
+				if len(v.Missed) > 0 || len(v.Refused) > 0 || v.Result(contract.Object).Status == checker.Undecided {
 					t.Errorf("%s: %v %v", s.Name, v.Missed, v.Refused)
 				}
 			}

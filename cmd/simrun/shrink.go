@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
@@ -51,9 +52,9 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "shrink: %v", flagError(f, err))
 	case len(paths) != 1:
 		return fail(stderr, checker.ExitUsage, "shrink: say which plan or run: simrun shrink PLAN|RUN")
-	case guarantee != "" && !slices.Contains(checker.Guarantees(), checker.Guarantee(guarantee)):
+	case guarantee != "" && !slices.Contains(contract.Guarantees(), contract.Guarantee(guarantee)):
 		var names []string
-		for _, g := range checker.Guarantees() {
+		for _, g := range contract.Guarantees() {
 			names = append(names, string(g))
 		}
 		return fail(stderr, checker.ExitUsage, "shrink: -guarantee: %v", unknown("guarantee", guarantee, names))
@@ -64,7 +65,7 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 	if err := writable(o.out); err != nil {
 		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
 	}
-	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: checker.Guarantee(guarantee),
+	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: contract.Guarantee(guarantee),
 		Command: o.command("", o.subject, o.seed)}
 	if o.out != nowhere {
 		o.planFile = o.shrunk(".json")
@@ -226,7 +227,7 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return h, checker.Judge(context.Background(), h, checker.Options{}), nil
+		return h, checker.Judge(context.Background(), h, checker.Options{Unpredicted: true}), nil
 	}
 	small := &reports.Run{Command: j.Smallest}
 	var page bytes.Buffer

@@ -202,7 +202,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 	var judge *checker.Stream // nil: nobody judges
 	add := func(any) {}
 	if o.judge {
-		judge = checker.NewStream(header, checker.Options{Known: known(o.Subject)})
+		judge = checker.NewStream(header, checker.Options{})
 		add = judge.Add
 		o.Crowded, o.Begun = judge.Crowded, func(f history.Fault) { judge.Add(f) }
 	}

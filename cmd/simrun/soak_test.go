@@ -24,6 +24,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
@@ -246,7 +247,7 @@ func TestSoakAndCheckSayTheSame(t *testing.T) {
 		t.Fatalf("the soak: exit code %d; check: exit code %d, %v\n%s", said, code, err, stderr)
 	}
 	decided := true
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		a, b := soaked.Result(g), checked.Result(g)
 		if a.Status == checker.Undecided || b.Status == checker.Undecided {
 			decided = false

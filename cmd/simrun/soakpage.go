@@ -6,20 +6,13 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
-	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/soak"
-	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // isSoak reports whether a history is a soak's, which is judged in windows and has a page of its own.
 func isSoak(h *history.History) bool { return h != nil && h.Header.Scenario == soak.Scenario }
-
-// known says where weaknesses of a lock are documented, which a soak does not hold against it.
-func known(s subjects.Subject) func(history.Op, []history.Fault) string {
-	return func(call history.Op, faults []history.Fault) string { return explore.Known(call, faults, s) }
-}
 
 // soaked makes of a soak's stored run what its page shows: the part in which it broke first, if it did, and
 // what the history tells of the whole. It is judged for that; a verdict that it has stays.

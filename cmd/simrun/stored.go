@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/soak"
-	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // The files that a run leaves, besides its reports.
@@ -62,8 +61,8 @@ func loadVerdict(files fs.FS, dir string) (*checker.Verdict, error) {
 	if err := json.Unmarshal(b, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", verdictFile, err)
 	}
-	if v.Version != checker.VerdictVersion {
-		return nil, fmt.Errorf("%s: version %d, but this program reads version %d", verdictFile, v.Version, checker.VerdictVersion)
+	if v.Version < 1 || v.Version > checker.VerdictVersion {
+		return nil, fmt.Errorf("%s: version %d, but this program reads versions 1 to %d", verdictFile, v.Version, checker.VerdictVersion)
 	}
 	return v, nil
 }
@@ -101,10 +100,7 @@ func judging(h *history.History) checker.Options {
 	if s, ok := scenarios.Find(h.Header.Scenario); ok {
 		return judgingOf(s, h.Header.Subject)
 	}
-	if s, ok := subjects.Find(h.Header.Subject); ok && isSoak(h) {
-		return checker.Options{Known: known(s)}
-	}
-	return checker.Options{}
+	return checker.Options{Unpredicted: true}
 }
 
 // judge judges a stored history: what simrun soak recorded as that does, so that both say the same. shown

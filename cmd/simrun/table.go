@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 )
@@ -24,20 +25,20 @@ func matrix(w io.Writer, runs []reports.Summary) {
 		if !slices.Contains(columns, v.Subject) {
 			columns = append(columns, v.Subject)
 		}
-		for _, g := range checker.Guarantees() {
+		for _, g := range contract.Guarantees() {
 			key, one := [3]string{v.Scenario, v.Subject, string(g)}, v.Result(g)
 			broke[key] = broke[key] || one.Status == checker.Broken
 			stray[key] = stray[key] || !one.AsExpected()
 		}
 	}
 	fmt.Fprintf(w, "\n%-28s", "broken")
-	for _, g := range checker.Guarantees() {
+	for _, g := range contract.Guarantees() {
 		fmt.Fprintf(w, " %-10s", g)
 	}
 	fmt.Fprintln(w)
 	for _, row := range rows {
 		line := fmt.Sprintf("%-28s", row)
-		for _, g := range checker.Guarantees() {
+		for _, g := range contract.Guarantees() {
 			cell := ""
 			for i, column := range columns {
 				key := [3]string{row, column, string(g)}

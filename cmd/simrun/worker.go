@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
@@ -45,10 +46,10 @@ type job struct {
 	Whole    bool       `json:"whole,omitzero"` // the whole verdict is wanted, with its story
 	Command  string     `json:"command"`
 
-	Shrink    bool              `json:"shrink,omitzero"`    // the smallest plan is wanted, not a run
-	Smallest  string            `json:"smallest,omitzero"`  // the command that will run it; empty: no page is wanted
-	Guarantee checker.Guarantee `json:"guarantee,omitzero"` // that must stay broken; default the first that is
-	Cause     string            `json:"cause,omitzero"`     // of the accusation that must stay, instead of Guarantee
+	Shrink    bool               `json:"shrink,omitzero"`    // the smallest plan is wanted, not a run
+	Smallest  string             `json:"smallest,omitzero"`  // the command that will run it; empty: no page is wanted
+	Guarantee contract.Guarantee `json:"guarantee,omitzero"` // that must stay broken; default the first that is
+	Cause     string             `json:"cause,omitzero"`     // of the accusation that must stay, instead of Guarantee
 
 	Shard *explore.Shard `json:"shard,omitempty"` // a part of a search, not a run
 	Hunt  *explore.Shard `json:"hunt,omitempty"`  // the same, but it ends at the first accusation
@@ -74,11 +75,11 @@ type result struct {
 	Warnings []string        `json:"warnings,omitempty"`
 
 	// Of shrinking: the smallest plan, how many were tried, and what it breaks, and why.
-	Plan  *plan.Plan        `json:"plan,omitempty"`
-	Page  []byte            `json:"page,omitempty"` // the report of the whole run, with the smallest beside it
-	Tried int               `json:"tried,omitzero"`
-	Broke checker.Guarantee `json:"broke,omitzero"`
-	Class checker.Class     `json:"class,omitzero"`
+	Plan  *plan.Plan         `json:"plan,omitempty"`
+	Page  []byte             `json:"page,omitempty"` // the report of the whole run, with the smallest beside it
+	Tried int                `json:"tried,omitzero"`
+	Broke contract.Guarantee `json:"broke,omitzero"`
+	Class contract.Class     `json:"class,omitzero"`
 
 	Report *explore.Report `json:"report,omitempty"` // of a shard
 }
@@ -147,7 +148,7 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	res.Seed = seed
 	begun := time.Now()
 	defer func() { res.Summary.Wall = time.Since(begun) }()
-	p, judging, name := j.Plan, checker.Options{}, j.name()
+	p, judging, name := j.Plan, checker.Options{Unpredicted: true}, j.name()
 	if p == nil {
 		scenario, _ := scenarios.Find(j.Scenario)
 		p, _ = scenario.For(seed, subject.Can)
@@ -194,13 +195,13 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 // judgingOf says what a run is to be held to: what its scenario foretells of our own locks, and of
 // others what they claim.
 func judgingOf(s scenarios.Scenario, subject string) checker.Options {
-	o := checker.Options{Expect: checker.Expectation{}, Unpredicted: !predicted(subject)}
-	broken := s.Breaks(subject)
-	if o.Unpredicted {
-		broken = s.Always()
+	found, own := subjects.Find(subject)
+	if !own || !predicted(subject) {
+		return checker.Options{Unpredicted: true}
 	}
-	for _, g := range broken {
-		o.Expect[checker.Guarantee(g)] = checker.Broken
+	o := checker.Options{Expect: checker.Expectation{}}
+	for _, g := range s.Breaks(found.Can) {
+		o.Expect[g] = checker.Broken
 	}
 	return o
 }

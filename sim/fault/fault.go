@@ -14,12 +14,20 @@ type Kind struct {
 	Name  string
 	About string
 	Needs plan.FaultNeeds
+	// Effects are what such a fault does to the world. The history has them, and whoever judges it
+	// asks for them and never for the kind's name.
+	Effects func(f plan.Fault) []history.Effect
 	// Begin has the fault strike. It fills in what the history is to know of it.
 	Begin func(t Target, f plan.Fault, record *history.Fault)
 	// End ends a fault that lasts.
 	End func(t Target, f plan.Fault, record *history.Fault)
 	// Strike strikes one message that is about to arrive.
 	Strike func(t Target, f plan.Fault, m Message) Fate
+}
+
+// always are the effects of a kind that does not depend on how the plan asks for it.
+func always(effects ...history.Effect) func(plan.Fault) []history.Effect {
+	return func(plan.Fault) []history.Effect { return effects }
 }
 
 // Message is a message on its way, the world's own.

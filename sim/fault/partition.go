@@ -10,6 +10,17 @@ var partition = Kind{
 	Name:  "partition",
 	About: "nothing the client sends arrives, nothing it is sent, or both; delivered after healing",
 	Needs: plan.FaultNeeds{Client: plan.Must, Lasts: true, Direction: true},
+	Effects: func(f plan.Fault) []history.Effect {
+		var effects []history.Effect
+		requests, replies := directions(f)
+		if requests {
+			effects = append(effects, history.RequestsHeld)
+		}
+		if replies {
+			effects = append(effects, history.RepliesHeld)
+		}
+		return effects
+	},
 	Begin: func(t Target, f plan.Fault, record *history.Fault) {
 		requests, replies := directions(f)
 		record.Step = f.Direction

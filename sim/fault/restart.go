@@ -11,6 +11,13 @@ var restart = Kind{
 	Name:  "restart",
 	About: "the server is down for a while, and comes back without its data, or with it",
 	Needs: plan.FaultNeeds{Lasts: true, Data: true},
+	Effects: func(f plan.Fault) []history.Effect {
+		effects := []history.Effect{history.ServerDown, history.ConnectionBroken}
+		if f.Data != "all" {
+			effects = append(effects, history.ServerForgot)
+		}
+		return effects
+	},
 	Begin: func(t Target, f plan.Fault, record *history.Fault) {
 		record.Step = f.Data
 		record.Hits = 1 + t.StopServer(f.Server, f.Data == "all") // itself, and its connections

@@ -7,9 +7,10 @@ import (
 
 // stopReplication is a replica that has lost its master, or cannot keep up.
 var stopReplication = Kind{
-	Name:  "stop-replication",
-	About: "a replica receives nothing more",
-	Needs: plan.FaultNeeds{Lasts: true, Replica: true},
+	Name:    "stop-replication",
+	About:   "a replica receives nothing more",
+	Needs:   plan.FaultNeeds{Lasts: true, Replica: true},
+	Effects: always(history.ReplicationStopped),
 	Begin: func(t Target, f plan.Fault, record *history.Fault) {
 		t.StopReplication(f.Server, max(f.Replica, 1))
 		record.Hits = 1

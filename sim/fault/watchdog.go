@@ -7,10 +7,11 @@ import (
 
 // pauseWatchdog is a watchdog thread that gets no CPU, or is stuck: the rest of the process goes on.
 var pauseWatchdog = Kind{
-	Name:  "pause-watchdog",
-	About: "the client's renewal timers do not run, while its programs go on",
-	Needs: plan.FaultNeeds{Client: plan.Must, Lasts: true},
-	Begin: func(t Target, f plan.Fault, _ *history.Fault) { t.PauseWatchdog(f.Client) },
+	Name:    "pause-watchdog",
+	About:   "the client's renewal timers do not run, while its programs go on",
+	Needs:   plan.FaultNeeds{Client: plan.Must, Lasts: true},
+	Effects: always(history.TimersStopped),
+	Begin:   func(t Target, f plan.Fault, _ *history.Fault) { t.PauseWatchdog(f.Client) },
 	End: func(t Target, f plan.Fault, record *history.Fault) {
 		record.Hits = t.ResumeWatchdog(f.Client)
 	},

@@ -96,6 +96,7 @@ type strike struct {
 
 // lasts records the fault around what it does. Whoever judges is told first.
 func (s *strike) lasts(do func()) {
+	s.fault.Effects = history.EffectsOf(s.fault.Kind, s.fault.Step)
 	s.fault.From = s.run.rec.now()
 	s.run.rec.put(func(now time.Duration) any { // for whoever reads what a run that was killed left
 		s.fault.From = now

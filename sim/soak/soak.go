@@ -65,8 +65,12 @@ func (c Config) Header(versions map[string]string) history.Header {
 	return history.Header{
 		Version: history.Version, Clock: "monotonic", World: "redis", Scenario: Scenario, Subject: c.Subject.Name, Seed: c.Seed,
 		Versions: versions, Abilities: c.Subject.Abilities, Expiry: history.Implied, WatchdogTimeout: c.Watchdog, LatencyMax: LatencyMax,
+		AnswerTimeout: answerTimeout, Idempotent: c.Subject.Idempotent, Limitations: c.Subject.Limitations,
 	}
 }
+
+// answerTimeout is how long a client waits for an answer: it sits out what its own faults do to the server.
+const answerTimeout = 10 * time.Second
 
 // lock is the name of the lock of that number in the history; key is its name in Redis.
 func lock(n int) string           { return fmt.Sprintf("lock-%d", n+1) }
@@ -105,7 +109,7 @@ type resource struct {
 // is left, as far as the server can be reached.
 func Run(ctx context.Context, c Config) (*Result, error) {
 	o := c.Server.Options()
-	o.MaxRetries, o.ReadTimeout, o.PoolSize = 5, 10*time.Second, 8 // it sits out what its own faults do to the server
+	o.MaxRetries, o.ReadTimeout, o.PoolSize = 5, answerTimeout, 8
 	r := &run{
 		Config: c, resources: make([]resource, c.Locks), slots: make([]atomic.Pointer[client], c.Clients),
 		stats: newStats(), over: make(chan struct{}), rec: newRecorder(c.Out),
@@ -219,7 +223,7 @@ func (r *run) stalls() {
 			return
 		}
 		if now := r.rec.now(); now-begun > every+stalled {
-			f := history.Fault{Index: r.stats.fault(stall), Kind: stall, From: begun, To: now}
+			f := history.Fault{Index: r.stats.fault(stall), Kind: stall, Effects: history.EffectsOf(stall, ""), From: begun, To: now}
 			r.rec.put(func(time.Duration) any { return f })
 		}
 	}

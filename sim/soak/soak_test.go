@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -136,7 +137,7 @@ func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
 				t.Errorf("exit code %d, and %d when it is judged again", a, b)
 			}
 			whole := checker.Judge(context.Background(), h, checker.Options{Budget: time.Minute})
-			for _, g := range checker.Guarantees() {
+			for _, g := range contract.Guarantees() {
 				if a, b, c := v.Result(g), whole.Result(g), again.Result(g); a.Status != b.Status || a.Status != c.Status || a.Expected != c.Expected {
 					t.Errorf("%s: %s in windows, %s as a whole, %s again: %s", g, a.Status, b.Status, c.Status, b.Summary)
 				}
@@ -158,7 +159,7 @@ func TestBrokenLocksAreFound(t *testing.T) {
 			c.Faults = nil
 			for c.Seed = 1; c.Seed < 20; c.Seed++ { // it finds what chance lets it meet
 				v, _, _ := judged(t, c)
-				if r := v.Result(checker.Guarantee(lock.CaughtBy)); r.Status == checker.Broken {
+				if r := v.Result(contract.Guarantee(lock.CaughtBy)); r.Status == checker.Broken {
 					if v.Code() != checker.ExitUnexpected {
 						t.Errorf("exit code %d: %s", v.Code(), r.Summary)
 					}

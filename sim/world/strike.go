@@ -40,7 +40,8 @@ func (w *World) schedule(faults []plan.Fault) {
 			continue
 		}
 		s := &struckFault{index: i, kind: kind, fault: f, record: &history.Fault{
-			Index: i, Kind: kind.Name, Client: f.Client, Lock: f.Lock, From: f.From.Duration(), On: on(f.Trigger())}}
+			Index: i, Kind: kind.Name, Effects: kind.Effects(f), Client: f.Client, Lock: f.Lock, Server: f.Server,
+			From: f.From.Duration(), On: on(f.Trigger())}}
 		w.planned = append(w.planned, s)
 		if f.When == nil && !kind.Needs.Messages {
 			w.at(strike{at: f.From.Duration(), fault: s})
@@ -195,8 +196,8 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 		w.struckSome()
 	}
 	fate := t.kind.Strike(w, t.fault, m)
-	if fate == fault.Later {
-		t.record.To = w.Now() + t.fault.By.Duration() // when it arrives
+	if fate == fault.Later || t.record.Has(history.MessageCopied) {
+		t.record.To = w.Now() + t.fault.By.Duration() // when it arrives, or its copy
 	}
 	if fate != fault.Arrives || !t.kind.Needs.Error {
 		t.record.Hits++ // an error is not answered to a command that the server does not refuse

@@ -148,6 +148,10 @@ func (w *World) Notify() {
 // processors.
 const poolSize = 10
 
+// AnswerTimeout is how long a Redis client waits for an answer until it sends a request again: go-redis's
+// ReadTimeout by default, and the backoff that it is given here.
+const AnswerTimeout = 5*time.Second + 100*time.Millisecond
+
 // Crowded reports whether commands of a client may have waited for one another's connections.
 func (w *World) Crowded() bool { return w.crowded.Load() }
 

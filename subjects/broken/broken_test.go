@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -113,7 +114,7 @@ func TestEachBrokenLockIsCaught(t *testing.T) {
 	for _, l := range broken.All() {
 		t.Run(l.Name, func(t *testing.T) {
 			sound, _ := subjects.Find(l.Sound)
-			g := checker.Guarantee(l.CaughtBy)
+			g := contract.Guarantee(l.CaughtBy)
 			everMade := false
 			for i, p := range plans {
 				v, made := judge(t, p, l.Subject)

@@ -1,0 +1,190 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// What the world did to whoever uses a lock, as spans of time. A deadline is counted in opportunity:
+// the time in which the client's process and its timers ran, its link delivered both ways, and the
+// server served.
+
+// An obstacle is a time in which a client could not act, by a fault.
+type obstacle struct {
+	from, to time.Duration
+	fault    int // index in History.Faults
+}
+
+// What keeps a client from acting, and what keeps its watchdog from it besides.
+var (
+	hinders = []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown, history.ServerSlow,
+		history.RequestRefused, history.MessageLost, history.MessageLate, history.ConnectionBroken}
+	hindersTimers = append([]history.Effect{history.TimersStopped}, hinders...)
+	// resends are the effects by which a request may reach the server more than once, or late.
+	resends = append([]history.Effect{history.MessageCopied}, hinders...)
+)
+
+// obstacles lists what kept a client from acting on a lock in [from, to]. Each lasts for a while after
+// its fault is over: the client waits for an answer that does not come, and tries again.
+func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery time.Duration, some []history.Effect) []obstacle {
+	var found []obstacle
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		if fault.Missed || !fault.Has(some...) || !f.strikes(fault, client, lock) {
+			continue
+		}
+		begin, end := f.span(fault)
+		if end += recovery; begin < to && from < end {
+			found = append(found, obstacle{max(begin, from), min(end, to), i})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b obstacle) int { return cmpTime(a.from, b.from) })
+	return found
+}
+
+// opportunity is how much of [from, to] lies outside of obstacles, which are in order.
+func opportunity(from, to time.Duration, all []obstacle) time.Duration {
+	left := max(0, to-from)
+	for _, o := range all {
+		from = max(from, o.from)
+		if end := min(o.to, to); end > from {
+			left -= end - from
+			from = end
+		}
+	}
+	return left
+}
+
+// enough is the moment from which on a client has had so much opportunity after a time.
+func enough(from, need time.Duration, all []obstacle) time.Duration {
+	for _, o := range all {
+		if o.to <= from {
+			continue
+		}
+		if o.from > from {
+			if need <= o.from-from {
+				break
+			}
+			need -= o.from - from
+		}
+		from = max(from, o.to)
+	}
+	return from + need
+}
+
+// answerTime is how long a client waits for an answer before it sends a request again, or gives up.
+func (f *facts) answerTime() time.Duration {
+	if d := f.h.Header.AnswerTimeout; d > 0 {
+		return d
+	}
+	return defaultAnswerTime
+}
+
+// defaultAnswerTime is go-redis's timeout for an answer, and what it waits before it sends again.
+const defaultAnswerTime = 5*time.Second + 100*time.Millisecond
+
+// retry is how long after an obstacle the watchdog may come: the client notices that its request was in
+// vain, and tries again when the lock says that it does.
+func (f *facts) retry() time.Duration {
+	again := f.h.Header.RenewRetry
+	if again == 0 {
+		again = f.renewEvery()
+	}
+	return f.answerTime() + again
+}
+
+// span is the time of a fault; one without an end lasted to the end of the run, or struck once.
+func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
+	switch {
+	case fault.To > 0:
+		return fault.From, fault.To
+	case !fault.Lasts():
+		return fault.From, fault.From
+	}
+	return fault.From, f.end
+}
+
+// strikes reports whether a fault touched a client's use of a lock. A fault that names no client touches
+// all, or all that use the lock it names; one that names a server, the locks that are there.
+func (f *facts) strikes(fault *history.Fault, client, lock string) bool {
+	if fault.Client != "" {
+		return fault.Client == client && f.reaches(fault, lock)
+	}
+	return (fault.Lock == "" || lock == "" || fault.Lock == lock) && f.reaches(fault, lock)
+}
+
+// reaches reports whether a lock is on the server that a fault struck, as far as that is known.
+func (f *facts) reaches(fault *history.Fault, lock string) bool {
+	servers := f.servers[lock]
+	return fault.Server == "" || lock == "" || len(servers) == 0 || slices.Contains(servers, fault.Server)
+}
+
+// struckBy lists the faults with one of some effects that touched a client's use of a lock at some time in
+// [from, to], by index into History.Faults.
+func (f *facts) struckBy(client, lock string, from, to time.Duration, some []history.Effect) []int {
+	var found []int
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		if begin, end := f.span(fault); !fault.Missed && fault.Has(some...) && f.strikes(fault, client, lock) && begin <= to && end >= from {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// effectsOf are the effects of faults, each once.
+func (f *facts) effectsOf(faults []int) []history.Effect {
+	var all []history.Effect
+	for _, i := range faults {
+		for _, e := range f.h.Faults[i].Effects {
+			if !slices.Contains(all, e) {
+				all = append(all, e)
+			}
+		}
+	}
+	return all
+}
+
+// blame makes a cause of faults that hindered somebody: its class is that of the strongest of them.
+func (f *facts) blame(text string, faults []int) Cause {
+	c := Cause{Class: contract.LostMessage, Text: text, Faults: faults, Effects: f.effectsOf(faults)}
+	has := func(some ...history.Effect) bool {
+		return slices.ContainsFunc(c.Effects, func(e history.Effect) bool { return slices.Contains(some, e) })
+	}
+	switch {
+	case has(history.ProcessStopped, history.TimersStopped):
+		c.Class = contract.PausedHolder
+	case has(history.RequestsHeld, history.RepliesHeld):
+		c.Class = contract.CutOff
+	case has(history.ServerDown, history.ServerSlow, history.RequestRefused):
+		c.Class = contract.ServerAway
+	}
+	return c
+}
+
+// faultsOf are the faults of obstacles.
+func faultsOf(all []obstacle) []int {
+	var faults []int
+	for _, o := range all {
+		if !slices.Contains(faults, o.fault) {
+			faults = append(faults, o.fault)
+		}
+	}
+	slices.Sort(faults)
+	return faults
+}
+
+// serversOf tells on which servers the keys of each lock are, as far as the server log shows it.
+func serversOf(h *history.History) map[string][]string {
+	servers := map[string][]string{}
+	for i := range h.Served {
+		s := &h.Served[i]
+		if s.Lock != "" && s.Server != "" && !slices.Contains(servers[s.Lock], s.Server) {
+			servers[s.Lock] = append(servers[s.Lock], s.Server)
+		}
+	}
+	return servers
+}

@@ -1,0 +1,103 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// ruling says who answers for a violation: by the table of exemptions, by what the lock claims, and by
+// what it is documented not to promise. This is the one place that decides it; what reads a verdict
+// decides nothing.
+func (f *facts) ruling(g contract.Guarantee, v *Violation) Ruling {
+	for _, e := range contract.Exemptions() {
+		if !e.Applies(g, v.Rule, v.Cause.Class, v.Cause.Effects) {
+			continue
+		}
+		if e.Unless == "" {
+			return Ruling{Kind: FailedAssumption, Row: e.Name, Source: e.Source}
+		}
+		if f.claims(e.Unless, &v.Cause) {
+			continue
+		}
+		if source := f.documented(e.Unless, v.Cause.executed.call); source != "" {
+			return Ruling{Kind: KnownLimitation, Row: e.Name, Source: source}
+		}
+		return Ruling{Kind: FailedAssumption, Row: e.Name, Source: e.Source}
+	}
+	for _, l := range f.h.Header.Limitations {
+		if l.Rule != "" && l.Rule == string(v.Rule) && concerns(l, v.Call) {
+			return Ruling{Kind: KnownLimitation, Source: l.Source}
+		}
+	}
+	return Ruling{Kind: Defect}
+}
+
+// String says who answers, as an apposition.
+func (r Ruling) String() string {
+	switch r.Kind {
+	case Defect:
+		return "a defect of this lock"
+	case FailedAssumption:
+		return fmt.Sprintf("an assumption of such locks failed: %s (%s)", r.Row, r.Source)
+	case KnownLimitation:
+		return "a known limitation of this lock: " + r.Source
+	}
+	return "no ruling: the verdict is of an older version"
+}
+
+// claims reports whether the lock makes a claim that covers a cause. Where a history does not say what its lock
+// claims, a call takes effect once: no object promises less unless it says so.
+func (f *facts) claims(claim contract.Claim, c *Cause) bool {
+	if claim == contract.Idempotent && len(f.h.Header.Abilities) == 0 {
+		return true
+	}
+	if claim != contract.Idempotent {
+		return f.h.Can(string(claim))
+	}
+	e := c.executed
+	return slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool {
+		return slices.Contains(i.Calls, e.call) && (i.For == 0 || e.again-e.first <= i.For) && !(i.UntilAnswered && e.learned)
+	})
+}
+
+// documented says where it is documented that the lock does not make a claim for a call; "": nowhere.
+func (f *facts) documented(claim contract.Claim, call history.Kind) string {
+	for _, l := range f.h.Header.Limitations {
+		if l.Claim == string(claim) && concerns(l, call) {
+			return l.Source
+		}
+	}
+	return ""
+}
+
+// concerns reports whether a limitation is about a call.
+func concerns(l history.Limitation, call history.Kind) bool {
+	return len(l.Calls) == 0 || call == "" || slices.Contains(l.Calls, call)
+}
+
+// complete adds to a violation the call that shows it, and who answers for it.
+func (f *facts) complete(g contract.Guarantee, v *Violation) {
+	if len(v.Ops) > 0 && v.Call == "" {
+		if op := f.op(v.Ops[0]); op != nil {
+			v.Call = op.Kind
+		}
+	}
+	v.Ruling = f.ruling(g, v)
+	v.Cause.executed = executions{}
+}
+
+// excuses reports whether a cause of an overlap is one for which the lock does not answer.
+func (f *facts) excuses(c Cause) bool {
+	return f.ruling(contract.Exclusion, &Violation{Rule: contract.OneBeliever, Cause: c}).Kind != Defect
+}
+
+// op finds an operation by its id.
+func (f *facts) op(id int64) *history.Op {
+	if i, known := f.byID[id]; known {
+		return &f.h.Ops[i]
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// tellings asks of a lock that claims to tell its holders of a loss whether it does so in time: a holder
+// knows by its own clock when the last lease that it is sure of ends, and learns otherwise by its next
+// renewal.
+func (f *facts) tellings(l *lockFacts, found *violations) {
+	if !f.h.Can(string(contract.TellsLoss)) || f.implied() || len(f.h.Served) == 0 {
+		return
+	}
+	for _, t := range l.tenures {
+		b := t.belief
+		if b == nil || t.open || t.to >= b.to || t.restored || t.endOp != nil && t.endOp == b.unlock || t.endOp != nil && t.endOp.Owner == t.owner {
+			continue
+		}
+		if again := l.owner(t.owner).tenure(b.to); again != nil && again.from > t.to {
+			continue // it was let in again, so that its belief is about that hold
+		}
+		by, why := f.canKnow(l, t)
+		if b.to <= by {
+			continue
+		}
+		found.addAt(t.to, func() Violation {
+			return Violation{
+				Rule: contract.ToldInTime, Lock: l.name, From: t.to, To: b.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
+				Text: fmt.Sprintf("the server no longer held %s for %s from %s on, which could know it by %s (%s), and was not told until %s",
+					l.name, t.owner, Stamp(t.to), Stamp(by), why, Stamp(b.to)),
+				Cause: Cause{Class: contract.Unexplained, Text: "no fault that touched its client explains it"},
+			}
+		})
+	}
+}
+
+// canKnow is when a holder whose hold the server ended can know that at the latest, and by what.
+func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) {
+	stopped := f.obstacles(t.client, l.name, t.from, f.end, f.latency(), []history.Effect{history.ProcessStopped})
+	own := t.last() + t.lease // of the last setting; the reply that told of it came later
+	for i := range f.h.Events {
+		if e := &f.h.Events[i]; e.Kind == history.ClockJump && t.from <= e.At && e.At <= t.to {
+			own = max(own, t.to+t.lease)
+		}
+	}
+	if t.endEvent != nil && !t.outside || t.asked() {
+		return enough(max(own, t.to), 2*f.latency()+granularity, stopped), "by its own clock"
+	}
+	all := f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers)
+	asked := enough(t.to, f.renewEvery()+f.renewalSlack()+2*f.latency(), all)
+	if clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped); clock < asked {
+		return clock, "by its own clock"
+	}
+	return asked, "by its next renewal"
+}
+
+const granularity = 2 * time.Millisecond

@@ -1,0 +1,49 @@
+package contract
+
+// Claim is a promise that a lock makes, as history.Header.Abilities has it. What a lock does not
+// claim is not held against it.
+type Claim string
+
+const (
+	Reentrant    Claim = "reentrant"
+	Renews       Claim = "watchdog"
+	Fences       Claim = "fencing"
+	Forces       Claim = "force"
+	Inspects     Claim = "inspect"
+	TellsLoss    Claim = "lost"
+	KeepsLongest Claim = "keeps-longest"
+	TakesBack    Claim = "takes-back"
+	Idempotent   Claim = "idempotent"
+	Mutex        Claim = "mutex"
+	Multi        Claim = "multi"
+	Red          Claim = "red"
+)
+
+// A Promise describes a claim.
+type Promise struct {
+	Claim Claim
+	Means string // what the lock promises, as a sentence
+	Asked string // which guarantees ask for it, and with which numbers of the header
+}
+
+// Promises lists all claims.
+func Promises() []Promise {
+	return []Promise{
+		{Reentrant, "An owner that holds the lock gets it again, and gives it back as often.",
+			"object, by the re-entrant model; without the claim, by the model of a mutex"},
+		{Renews, "The lock renews the lease of a hold for which none was asked.",
+			"watchdog; `renewEvery` is the period, `renewRetry` how soon a renewal that failed is tried again"},
+		{Fences, "Each grant comes with a token that is larger than all before.", "fencing"},
+		{Forces, "Anybody can force the lock free.", "object; plans with forceUnlock"},
+		{Inspects, "The lock answers questions about its state.", "object; plans with questions"},
+		{TellsLoss, "The lock tells a holder that its hold is over before another can be let in.",
+			"exclusion, effect and object; it takes the exemptions of leases that ended away"},
+		{KeepsLongest, "A re-entry does not shorten the lease of the hold.", "object, by the leases that the history expects"},
+		{TakesBack, "The lock gives back what a call took whose caller was not told.", "liveness"},
+		{Idempotent, "A request that is sent again takes effect once, and gets the first answer.",
+			"object, for the calls and the time that `idempotent` of the header names"},
+		{Mutex, "None of the above: the lock excludes.", "all guarantees, as far as they apply"},
+		{Multi, "The lock can be made of several, of which all must be held.", "plans with groups"},
+		{Red, "The lock can be made of several, of which a majority must be held.", "plans with groups"},
+	}
+}

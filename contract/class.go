@@ -1,0 +1,26 @@
+package contract
+
+// Class is the kind of cause of a violation.
+type Class string
+
+const (
+	LeaseExpired    Class = "lease expired"     // the lease ran out, and nothing kept its holder from acting
+	LeaseOutlived   Class = "lease outlived"    // the lease that was asked for ended before the work did
+	PausedHolder    Class = "paused holder"     // the holder, or its watchdog, was paused past its lease
+	CutOff          Class = "cut off"           // the holder was partitioned past its lease
+	KeyLost         Class = "key lost"          // the key was expired, deleted or overwritten from outside
+	Forced          Class = "forced"            // somebody forced the lock free
+	ServerLost      Class = "server lost state" // restart or failover
+	ServerAway      Class = "server away"       // the server was down, slow, or refused to serve
+	ClockJumped     Class = "clock jump"
+	LostMessage     Class = "lost message"              // a message was lost, late, or refused
+	Unannounced     Class = "unannounced"               // the lock became free, and nobody publishes that
+	DoubleExecution Class = "double execution"          // one call took effect more than once
+	MaybeTwice      Class = "possible double execution" // a call may have been sent again; nobody saw the server
+	RefusedCopy     Class = "refused copy"              // the server refused one copy of a request and executed another
+	Untold          Class = "untold"                    // a call took effect, and its caller was not told
+	ForeignRelease  Class = "foreign release"           // freed by one who did not hold it
+	GrantedTwice    Class = "granted while held"        // the server gave the lock away under a holder
+	LateWrite       Class = "late write"                // a write took effect after its owner had gone on
+	Unexplained     Class = "unexplained"
+)

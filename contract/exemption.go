@@ -1,0 +1,93 @@
+package contract
+
+import (
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// An Exemption is a reason for which a lock does not answer for a violation. It applies to a violation
+// of its guarantees and rules whose cause has one of its classes and one of its effects. The cause is
+// found from the history; it names an effect only if that effect touched what Touched says.
+type Exemption struct {
+	Name       string
+	Guarantees []Guarantee
+	Rules      []Rule           // empty: every rule of these guarantees
+	Classes    []Class          // of the cause
+	Effects    []history.Effect // of the cause, one of them; empty: the programs did it by themselves
+	Touched    string           // what an effect must have touched, and when
+	Unless     Claim            // a lock that makes this claim answers nevertheless; empty: none does
+	Source     string           // who says that no such lock can stand it
+}
+
+// Applies reports whether the exemption is for such a violation, whatever the lock claims.
+func (e Exemption) Applies(g Guarantee, r Rule, c Class, effects []history.Effect) bool {
+	return slices.Contains(e.Guarantees, g) && (len(e.Rules) == 0 || slices.Contains(e.Rules, r)) && slices.Contains(e.Classes, c) &&
+		(len(e.Effects) == 0 || slices.ContainsFunc(effects, func(x history.Effect) bool { return slices.Contains(e.Effects, x) }))
+}
+
+// What several rows have in common.
+var (
+	hindrances = []history.Effect{history.RequestsHeld, history.RepliesHeld, history.ServerDown, history.ServerSlow, history.RequestRefused,
+		history.MessageLost, history.MessageLate, history.ConnectionBroken}
+	resending = append([]history.Effect{history.MessageCopied, history.ProcessStopped}, hindrances...)
+	mutual    = []Guarantee{Exclusion, Effect}
+)
+
+// Exemptions is the table, in the order in which rows are tried.
+func Exemptions() []Exemption {
+	const (
+		kleppmann = "M. Kleppmann, How to do distributed locking, 2016"
+		distlock  = "redis.io, Distributed Locks with Redis"
+		redisson  = "Redisson's documentation of RLock: the lease, and lockWatchdogTimeout"
+		goredis   = "go-redis, Options.MaxRetries: a command is sent again after a network error"
+		pubsub    = "redis.io, Redis Pub/Sub: at most once"
+		failover  = "redis.io, Redis replication: asynchronous"
+	)
+	return []Exemption{
+		{Name: "lease-outlived", Guarantees: mutual, Classes: []Class{LeaseOutlived},
+			Touched: "the holder asked for a lease, and went on working when that was over", Unless: TellsLoss, Source: redisson},
+		{Name: "holder-stopped", Guarantees: mutual, Classes: []Class{PausedHolder}, Effects: []history.Effect{history.ProcessStopped},
+			Touched: "the process of the first holder, which did not run when its lease ended nor while another held the lock", Source: kleppmann},
+		{Name: "holder-not-renewed", Guarantees: mutual, Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage},
+			Effects: append([]history.Effect{history.ProcessStopped, history.TimersStopped}, hindrances...),
+			Touched: "the client of the first holder, between two renewals, for so long that it had no opportunity to renew in time",
+			Unless:  TellsLoss, Source: kleppmann},
+		{Name: "key-touched", Guarantees: mutual, Classes: []Class{KeyLost},
+			Effects: []history.Effect{history.KeyExpired, history.KeyDeleted, history.KeyOverwritten},
+			Touched: "the key of the lock, while the first holder held it", Source: redisson},
+		{Name: "forced-free", Guarantees: mutual, Classes: []Class{Forced}, Effects: []history.Effect{history.ForcedFree},
+			Touched: "the lock, while the first holder held it", Source: "Redisson's documentation of forceUnlock"},
+		{Name: "server-forgot", Guarantees: []Guarantee{Exclusion, Effect, Fencing, Liveness}, Classes: []Class{ServerLost},
+			Effects: []history.Effect{history.ServerForgot}, Touched: "the server of the lock, while the first holder held it, or between two tokens", Source: failover},
+		{Name: "clock-moved", Guarantees: []Guarantee{Exclusion, Effect, Object}, Classes: []Class{ClockJumped}, Effects: []history.Effect{history.ClockMoved},
+			Touched: "the server of the lock, while the first holder held it, or between two effects of one call", Source: distlock},
+		{Name: "memory-lost", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid}, Classes: []Class{ServerLost},
+			Effects: []history.Effect{history.ServerForgot},
+			Touched: "the server of the lock, between two effects of one call", Source: failover},
+		{Name: "refused-copy", Guarantees: []Guarantee{Object}, Rules: []Rule{FailedIsVoid, ToldTheTruth, WithinCall}, Classes: []Class{RefusedCopy},
+			Effects: []history.Effect{history.RequestRefused},
+			Touched: "one copy of the request, which the server refused; it executed another", Source: "docs/lock.md: a server remembers nothing of what it refuses"},
+		{Name: "sent-again", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid},
+			Classes: []Class{DoubleExecution, LostMessage}, Effects: resending,
+			Touched: "the client of the call, between the call and its last effect", Unless: Idempotent, Source: goredis},
+		{Name: "perhaps-sent-again", Guarantees: []Guarantee{Object}, Classes: []Class{MaybeTwice}, Effects: []history.Effect{history.ConnectionBroken},
+			Touched: "the client of a call, while it was under way, and a second effect of the call explains what is seen", Unless: Idempotent, Source: goredis},
+		{Name: "held-twice", Guarantees: []Guarantee{Exclusion, Effect, Watchdog, Liveness, Fencing}, Classes: []Class{DoubleExecution}, Effects: resending,
+			Touched: "the client of a call on that lock that took effect more than once", Unless: Idempotent, Source: goredis},
+		{Name: "not-told", Guarantees: []Guarantee{Liveness}, Rules: []Rule{UnlockEndsHold, GhostIsGone}, Classes: []Class{Untold}, Effects: resending,
+			Touched: "the client of a call that took the lock, between the call and its return", Unless: TakesBack, Source: distlock},
+		{Name: "late-write", Guarantees: []Guarantee{Effect}, Classes: []Class{LateWrite},
+			Touched: "the write, which its owner did not wait for", Source: kleppmann},
+		{Name: "no-opportunity", Guarantees: []Guarantee{Watchdog}, Rules: []Rule{RenewedInTime}, Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage},
+			Effects: append([]history.Effect{history.ProcessStopped, history.TimersStopped}, hindrances...),
+			Touched: "the client of the holder, between two renewals, for so long that it had no opportunity to renew in time", Source: redisson},
+		{Name: "waiter-hindered", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken},
+			Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage}, Effects: append([]history.Effect{history.ProcessStopped}, hindrances...),
+			Touched: "the client of the waiter, for so long that it had no opportunity to act in time", Source: pubsub},
+		{Name: "unannounced", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken}, Classes: []Class{Unannounced},
+			Touched: "the waiter, which waits for the lease that it was told of, though the lock became free before", Source: redisson},
+		{Name: "key-kept", Guarantees: []Guarantee{Liveness}, Rules: []Rule{CallsReturn}, Classes: []Class{KeyLost}, Effects: []history.Effect{history.KeyOverwritten},
+			Touched: "the key of the lock, which another program holds", Source: redisson},
+	}
+}

@@ -1,0 +1,110 @@
+package contract
+
+// Rule is one rule of a guarantee: a stable sentence without names or times, so that many
+// violations can be counted by it.
+type Rule string
+
+// The rules of object that package model has: what a reentrant lock with leases may answer.
+const (
+	OneHolder        Rule = "a lock that one owner holds is granted to no other"
+	BusyWhileHeld    Rule = "busy is said only while another owner holds the lock"
+	OwnerReenters    Rule = "an owner is not refused the lock it holds"
+	HolderReleases   Rule = "only the holder's unlock frees the lock"
+	OneHoldAnUnlock  Rule = "one unlock gives back one hold"
+	HolderNotRefused Rule = "the holder's unlock is not refused"
+	ForceTellsTruth  Rule = "a forced unlock answers whether it freed the lock"
+	HolderRenews     Rule = "only the holder's lease is renewed"
+	RenewalNotDenied Rule = "the holder's renewal is not refused"
+	QueryTellsTruth  Rule = "a query answers what the lock is"
+	NotBeforeLease   Rule = "a hold lasts at least as long as its lease"
+	NotAfterLease    Rule = "a hold lasts no longer than its lease"
+	ExpiryOfAHold    Rule = "only a held lock expires"
+	NoReentry        Rule = "a lock that is held is granted to nobody, its holder included"
+)
+
+// The rules of object that the model of a lock of several members has.
+const (
+	EnoughMembers   Rule = "a grant needs enough members that are free or its owner's"
+	BusyFewMembers  Rule = "busy is said only while others hold too many members"
+	HolderHasEnough Rule = "only who holds enough members gives the lock back"
+	NotHeldIsTrue   Rule = "who holds enough members is not told that it holds none"
+)
+
+// The rules of object that are about one call, or about what the server log shows of the key.
+const (
+	AtMostOnce    Rule = "a call takes effect at most once"
+	WithinCall    Rule = "a call takes effect between its call and its return"
+	ToldTheTruth  Rule = "a caller is told what its call did"
+	FailedIsVoid  Rule = "a call that failed had no effect"
+	FailsForCause Rule = "a call fails only if something kept it from its work"
+	AnswerHasRoot Rule = "an answer comes from the server"
+	KeyFits       Rule = "the key is what the answers say"
+	LeaseIsSet    Rule = "a call sets the key's time to live to its lease"
+	Linearizable  Rule = "the history of a lock has an order that the sequential lock allows"
+	NotToldEarly  Rule = "nobody is told of a loss while the lock is its own and it can know that"
+)
+
+// The rules of the other guarantees.
+const (
+	OneBeliever Rule = "no two owners believe at once that they hold a lock"
+	ToldInTime  Rule = "a holder is told that its hold is over when it can know"
+
+	NoLostUpdate Rule = "nobody writes between the read and the write of a critical section"
+
+	TokenGiven     Rule = "every grant carries a token"
+	TokensIncrease Rule = "the token of a grant is greater than that of every grant before"
+	StaleRefused   Rule = "the resource refuses a stale token"
+	FreshAccepted  Rule = "the resource refuses no token but stale ones"
+
+	RenewedInTime   Rule = "while a holder without an explicit lease lives, its lease is renewed in time"
+	NoRenewalAfter  Rule = "a hold that has ended for its owner is not renewed"
+	NoRenewalOnceNo Rule = "after a renewal was refused there is no other"
+	NoRenewalByDead Rule = "a dead client renews nothing"
+	NoRenewalAsked  Rule = "a hold with an explicit lease is not renewed"
+
+	FreeIsTaken    Rule = "a free lock that somebody waits for is taken promptly"
+	WaitsItsTime   Rule = "tryLock does not give up before its time"
+	ReturnsInTime  Rule = "tryLock returns soon after its time"
+	DeadHoldEnds   Rule = "the hold of a dead client ends with its lease"
+	UnlockEndsHold Rule = "a hold ends with its owner's last unlock"
+	GhostIsGone    Rule = "what a call took whose caller was not told is given back"
+	CallsReturn    Rule = "every call of a live client returns"
+	KeysHaveAnEnd  Rule = "no key is left without a time to live"
+	WaitsQuietly   Rule = "a waiter asks the server seldom"
+)
+
+// A RuleOf says which guarantee a rule is of, and what it cannot see.
+type RuleOf struct {
+	Rule      Rule
+	Guarantee Guarantee
+	Blind     string // what it cannot see; empty: nothing that is known
+}
+
+// Rules lists all rules.
+func Rules() []RuleOf {
+	const twice = "two violations of one cause on one lock may be told as one"
+	return []RuleOf{
+		{OneHolder, Object, twice}, {BusyWhileHeld, Object, ""}, {OwnerReenters, Object, ""}, {HolderReleases, Object, ""},
+		{OneHoldAnUnlock, Object, ""}, {HolderNotRefused, Object, ""}, {ForceTellsTruth, Object, ""}, {HolderRenews, Object, ""},
+		{RenewalNotDenied, Object, ""}, {QueryTellsTruth, Object, ""},
+		{NotBeforeLease, Object, "an end within 2 ms of the lease's"}, {NotAfterLease, Object, "an end within 2 ms of the lease's"},
+		{ExpiryOfAHold, Object, ""}, {NoReentry, Object, ""},
+		{EnoughMembers, Object, ""}, {BusyFewMembers, Object, ""}, {HolderHasEnough, Object, ""}, {NotHeldIsTrue, Object, ""},
+		{AtMostOnce, Object, "a second effect that leaves the key as it was"}, {WithinCall, Object, ""}, {ToldTheTruth, Object, ""},
+		{FailedIsVoid, Object, ""}, {FailsForCause, Object, "histories without faults of their own"}, {AnswerHasRoot, Object, "histories without a server log"},
+		{KeyFits, Object, "histories without a server log"}, {LeaseIsSet, Object, "histories without a server log"},
+		{Linearizable, Object, "which operation is wrong"},
+		{NotToldEarly, Object, "histories whose leases end unseen"},
+		{OneBeliever, Exclusion, ""}, {ToldInTime, Exclusion, "histories whose leases end unseen"},
+		{NoLostUpdate, Effect, ""},
+		{TokenGiven, Fencing, ""}, {TokensIncrease, Fencing, ""}, {StaleRefused, Fencing, ""}, {FreshAccepted, Fencing, ""},
+		{RenewedInTime, Watchdog, "histories whose renewals are unseen"}, {NoRenewalAfter, Watchdog, "histories whose renewals are unseen"},
+		{NoRenewalOnceNo, Watchdog, "histories whose renewals are unseen"}, {NoRenewalByDead, Watchdog, "histories whose renewals are unseen"},
+		{NoRenewalAsked, Watchdog, "histories whose renewals are unseen"},
+		{FreeIsTaken, Liveness, "delays below a second and two round trips"}, {WaitsItsTime, Liveness, ""},
+		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
+		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
+		{CallsReturn, Liveness, "runs that did not come to their end"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
+		{WaitsQuietly, Liveness, "histories without a server log"},
+	}
+}

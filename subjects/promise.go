@@ -1,0 +1,41 @@
+package subjects
+
+import (
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// What locks promise of requests that are sent again, and what they are documented not to promise.
+
+var (
+	acquires = []history.Kind{history.Lock, history.TryLock}
+	unlocks  = []history.Kind{history.Unlock}
+	forces   = []history.Kind{history.ForceUnlock}
+)
+
+// notIdempotent is the limitation that a call that is sent again is a new one.
+func notIdempotent(source string, calls []history.Kind) history.Limitation {
+	return history.Limitation{Claim: string(contract.Idempotent), Calls: calls, Source: source}
+}
+
+// without is the limitation that a lock does not make a claim.
+func without(claim contract.Claim, source string) history.Limitation {
+	return history.Limitation{Claim: string(claim), Source: source}
+}
+
+// ofValues are the limitations of a lock whose key has a value by which its holder is known: nothing
+// tells a copy of a request from another request, and who did not learn of a grant has no value.
+func ofValues() []history.Limitation {
+	return []history.Limitation{
+		notIdempotent("docs/matrix.md: lost-unlock-reply", unlocks),
+		notIdempotent("docs/explore.md: a lock of a value remembers no requests", acquires),
+		without(contract.TakesBack, "docs/explore.md: a lock of a value remembers no requests"),
+		{Rule: string(contract.HolderNotRefused), Calls: unlocks, Source: "docs/explore.md: who does not learn of a grant or a release cannot unlock"},
+	}
+}
+
+// latchLife is how long the default options keep the answer to an unlock, and the least for which
+// generation hardened remembers a request.
+const latchLife = 20 * time.Second
