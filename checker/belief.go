@@ -94,7 +94,9 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 				count++
 				b.watchdog = b.watchdog || s.op.Watchdog
 			case s.call:
-				if count <= 1 || s.op.Kind == history.ForceUnlock {
+				// Its owner works under it no more, also if the last hold turns out to be one that it took for
+				// another's inner one.
+				if out := s.op.Outcome; count <= 1 || s.op.Kind == history.ForceUnlock || out == history.Released || out == history.NotHeld {
 					end(s.at, s.op, nil)
 				}
 			case b == nil:
@@ -105,7 +107,6 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 				count--
 				b.failed = true
 			default:
-				// Refused: it never held. Released: more was given back than it asked for.
 				// Unknown: it cannot know what it holds, and was not seen again.
 				end(s.at, s.op, nil)
 			}

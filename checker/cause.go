@@ -77,18 +77,13 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 	}
 	text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
 		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(t.grant.Return))
-	return f.over(l, t, t.watchdog, text, call, at), true
-}
-
-// over says why a lease may have ended of which it is not known exactly when it began.
-func (f *facts) over(l *lockFacts, t *tenure, watchdog bool, text string, from, to time.Duration) Cause {
-	if late := f.struckBy(t.client, l.name, from, to, hinders); len(late) > 0 {
-		return f.blame(text+", because "+f.describeAll(late), late)
+	if late := f.struckBy(t.client, l.name, call, at, hinders); len(late) > 0 {
+		return f.blame(text+", because "+f.describeAll(late), late), true
 	}
-	if !watchdog {
-		return Cause{Class: contract.LeaseOutlived, Text: text}
+	if !t.watchdog {
+		return Cause{Class: contract.LeaseOutlived, Text: text}, true
 	}
-	return Cause{Class: contract.LeaseExpired, Text: text}
+	return Cause{Class: contract.LeaseExpired, Text: text}, true
 }
 
 // serverLost says that the server lost a lock's key in [from, to], and in what; nil: it did not.
@@ -201,22 +196,28 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
+	case op.Owner == t.owner && f.sentBefore(op, t):
+		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
 	case op.Owner != t.owner:
 		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
-	if before := l.owner(t.owner).tenure(t.from - 1); before != nil && t.belief != nil && t.belief.from < before.to {
-		return f.lostHold(l, t.owner, before.to) // what it believed to be one hold of several was the only one
-	}
-	if c, over := f.onlyHold(l, t); over {
-		return c
-	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// sentBefore reports whether the command that ended a hold was sent before the hold began.
+func (f *facts) sentBefore(op *history.Op, t *tenure) bool {
+	i, found := f.log.execution(op, t.to)
+	return found && f.h.Served[i].Sent < t.from
 }
 
 // twice is the cause that a call took effect again, at a time.
 func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text string) Cause {
-	faults := f.struckBy(op.Client, l.name, op.Call, again, resends)
+	sent := op.Call
+	if i, found := f.log.execution(op, again); found {
+		sent = min(sent, f.h.Served[i].Sent)
+	}
+	faults := f.struckBy(op.Client, l.name, sent, again, resends)
 	return Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
 		executed: executions{call: op.Kind, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
 }
@@ -246,21 +247,6 @@ func refused(s *history.Served) bool {
 		}
 	}
 	return false
-}
-
-// onlyHold says that an owner's lease may have ended before it locked once more, though nobody saw it end: what
-// it believed to be one hold of several was the only one.
-func (f *facts) onlyHold(l *lockFacts, t *tenure) (Cause, bool) {
-	for i, again := range t.sets[1:] {
-		before := t.sets[i].op
-		if !f.implied() || before == nil || again.op == nil || !again.op.Kind.Acquires() || before.Lease == 0 || again.at < before.Call+before.Lease-impliedSlack {
-			continue
-		}
-		text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and may have ended before %s was let in again at some time until %s",
-			t.owner, l.name, short(before.Lease), Stamp(before.Call), t.owner, Stamp(again.at))
-		return f.over(l, t, before.Watchdog, text, before.Call, again.at), true
-	}
-	return Cause{}, false
 }
 
 // objectCause is the cause of a violation of object. There the lock itself answered wrongly, so that few

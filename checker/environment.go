@@ -107,13 +107,14 @@ func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
 	return fault.From, f.end
 }
 
-// strikes reports whether a fault touched a client's use of a lock. A fault that names no client touches
-// all, or all that use the lock it names; one that names a server, the locks that are there.
+// strikes reports whether a fault touched a client's use of a lock. A fault that names no client touches all,
+// one that names a server the locks that are there, and one on keys the lock that it names. A message that
+// names one lock may be about others, too.
 func (f *facts) strikes(fault *history.Fault, client, lock string) bool {
-	if fault.Client != "" {
-		return fault.Client == client && f.reaches(fault, lock)
+	if fault.Client != "" && fault.Client != client || !f.reaches(fault, lock) {
+		return false
 	}
-	return (fault.Lock == "" || lock == "" || fault.Lock == lock) && f.reaches(fault, lock)
+	return fault.Lock == "" || lock == "" || fault.Lock == lock || !fault.Has(touches...) && !fault.Has(history.ForcedFree)
 }
 
 // reaches reports whether a lock is on the server that a fault struck, as far as that is known.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -132,7 +133,12 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 		seen = max(from, f.told(l, op, from), f.seenDeadline(before))
 	}
 	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
-	if faults := faultsOf(all); len(faults) > 0 && to <= enough(seen, f.prompt(), all) {
+	deaf := f.deafened(op.Client, to)
+	late := enough(seen, f.prompt(), all)
+	if len(deaf) > 0 {
+		late = max(late, op.Call+subscribeTime+f.prompt())
+	}
+	if faults := appendNew(faultsOf(all), deaf...); len(faults) > 0 && to <= late {
 		return f.blame("while it waited "+f.describeAll(faults), faults)
 	}
 	if before != nil && before.endEvent != nil && to <= seen+f.prompt() {
@@ -140,6 +146,24 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 			Text: fmt.Sprintf("nobody publishes that a key is gone, and %s had been told of a lease until %s", op.Owner, Stamp(seen))}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it", Faults: faultsOf(all)}
+}
+
+// subscribeTime is how long a waiter waits for its subscription to be confirmed: Redisson's 7.5 s.
+const subscribeTime = 7500 * time.Millisecond
+
+// deafened lists the faults by which a client's subscription went silent by a time: what is lost on that
+// connection takes with it all that would follow.
+func (f *facts) deafened(client string, by time.Duration) []int {
+	var found []int
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		onSubscription := strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
+		if !fault.Missed && fault.Has(history.MessageLost) && !fault.Has(history.ConnectionBroken) && onSubscription && fault.From <= by &&
+			(fault.Client == "" || fault.Client == client) {
+			found = append(found, i)
+		}
+	}
+	return found
 }
 
 // told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none.

@@ -172,7 +172,7 @@ func worseStatus(a, b Status) Status {
 	return a
 }
 
-func appendNew(list []string, items ...string) []string {
+func appendNew[T comparable](list []T, items ...T) []T {
 next:
 	for _, item := range items {
 		for _, known := range list {

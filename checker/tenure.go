@@ -55,7 +55,7 @@ func (t *tenure) guard(on bool, at time.Duration) {
 func (t *tenure) asked() bool {
 	for i := len(t.sets) - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
-			return op.Lease > 0 && !op.Watchdog
+			return op.Lease > 0 && !op.Watchdog && op.Kind != history.Renew
 		}
 	}
 	return !t.watchdog
@@ -166,7 +166,7 @@ func (r *tenureReplay) operation(a *act) {
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
-			t.guard(a.op.Watchdog, a.at)
+			t.guard(a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout, a.at)
 		}
 	case history.Renewed:
 		if t != nil {

@@ -169,7 +169,8 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}}
 		})
 	}
-	holds, acquiring, watchdog := 0, false, false // watchdog: some hold has no explicit lease
+	// watchdog: some hold has no explicit lease. While a call is under way a refusal may be its doing.
+	holds, acquiring, releasing, watchdog := 0, false, false, false
 	var ended *step                               // what ended the last hold
 	var refused *history.Op                       // the renewal that was refused
 	var granted time.Duration                     // when its owner learned of the last grant
@@ -190,16 +191,19 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			} else if holds == 0 {
 				ended = s
 			}
+		case op.Kind == history.Unlock && !s.end:
+			releasing = true
 		case op.Kind == history.Unlock && s.end:
+			releasing = false
 			if holds--; holds <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
 				holds, ended = 0, s
 			} else if op.Outcome == history.Decremented && op.Lease > 0 {
-				watchdog = op.Watchdog
+				watchdog = op.Watchdog || op.Lease == f.h.Header.WatchdogTimeout
 			}
 		case op.Kind == history.ForceUnlock && s.end:
 			holds, ended = 0, s
 		case op.Kind == history.Renew && s.end && op.Outcome == history.NotHeld:
-			if op.Call >= granted { // or it was sent for a hold that was given back, and the lock taken again
+			if op.Call >= granted && !releasing && !acquiring { // or it was sent for a hold that was given back, and the lock taken again
 				refused = op
 			}
 		case op.Kind == history.Renew && !s.end:

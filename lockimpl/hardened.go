@@ -162,7 +162,7 @@ func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) err
 		h.unsettled = false
 		hs.pop(h, 0)
 	default:
-		h.ends = ends
+		h.endAt(ends)
 		hs.popOne(h)
 	}
 	return nil
@@ -220,7 +220,7 @@ func (p *hardened) reconcile(ctx context.Context, l *RLock, h *hold) error {
 	defer hs.mu.Unlock()
 	h.request = request
 	if remain > 0 {
-		h.ends = safe(called, v.inner)
+		h.endAt(safe(called, v.inner))
 	} else {
 		hs.lose(h)
 	}

@@ -82,14 +82,27 @@ func (hs *holds) push(h *hold, co callOptions, ends time.Time) {
 	h.past = nil
 	h.levels = append(h.levels, level{co.lease, co.watched})
 	h.mark++
-	h.ends = ends
+	h.endAt(ends)
 	hs.count(before, h.watched())
 }
 
-// pop forgets all holds but the outermost n.
+// endAt notes when the lease ends as the client may count on it, which whoever is to be told of a loss
+// must learn: that may be sooner than before.
+func (h *hold) endAt(ends time.Time) {
+	h.ends = ends
+	if h.watch != nil {
+		h.watch.timer.Reset(time.Until(ends))
+	}
+}
+
+// pop forgets all holds but the outermost n. Who watches for a loss watches these holds, and no later ones.
 func (hs *holds) pop(h *hold, n int) {
 	before := h.watched()
 	h.levels = h.levels[:max(0, min(n, len(h.levels)))]
+	if len(h.levels) == 0 && h.watch != nil {
+		h.watch.end(nil)
+		h.watch = nil
+	}
 	hs.count(before, h.watched())
 	hs.tidy(h)
 }
@@ -97,10 +110,6 @@ func (hs *holds) pop(h *hold, n int) {
 // tidy forgets a hold of which there is nothing to know.
 func (hs *holds) tidy(h *hold) {
 	if len(h.levels) == 0 && !h.unsettled && !h.busy {
-		if h.watch != nil {
-			h.watch.end(nil)
-			h.watch = nil
-		}
 		if hs.m[h.key] == h {
 			delete(hs.m, h.key)
 		}
@@ -201,7 +210,7 @@ func (hs *holds) unlocked(key holdKey, mark uint64, free bool) {
 	case free && h.mark == mark:
 		hs.pop(h, 0)
 	default:
-		h.ends = time.Now().Add(hs.client.opts.WatchdogTimeout)
+		h.endAt(time.Now().Add(hs.client.opts.WatchdogTimeout))
 		hs.popOne(h)
 	}
 }

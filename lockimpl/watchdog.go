@@ -163,7 +163,7 @@ func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) {
 		}
 		switch {
 		case answer == 1:
-			h.ends = ends
+			h.endAt(ends)
 		case answer == 0 && !h.busy:
 			hs.lose(h)
 			h.unsettled = false

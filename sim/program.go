@@ -34,7 +34,8 @@ type held struct {
 	leases []lease // one a hold, the last one's on top
 	token  int64
 	lost   <-chan struct{}
-	told   bool // lost is closed, and recorded
+	told   bool          // lost is closed, and recorded
+	over   chan struct{} // closed when the thread no longer believes that it holds the lock
 }
 
 type lease struct {
@@ -150,10 +151,11 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	defer t.mu.Unlock()
 	h := t.held[s.Lock]
 	if h == nil {
-		h = &held{}
+		h = &held{over: make(chan struct{})}
 		t.held[s.Lock] = h
 		if loser, ok := lock.(subjects.Loser); ok {
 			h.lost = loser.Lost(t.owner)
+			go t.listen(h)
 		}
 	}
 	h.leases, h.token = append(h.leases, l), a.Token
@@ -166,6 +168,16 @@ func (t *thread) context(s plan.Step, id int64) (context.Context, context.Cancel
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, t.run.world.Real(s.Cancel.Duration()))
+}
+
+// listen has the world look when the lock tells of the loss of a hold, also while the thread does nothing under it.
+func (t *thread) listen(h *held) {
+	select {
+	case <-h.lost:
+		t.run.world.Notify()
+	case <-h.over:
+	case <-t.run.ctx.Done():
+	}
 }
 
 // losses records the losses that the lock has told the thread of. It is called when all is at rest,
@@ -202,7 +214,7 @@ func (t *thread) release(s plan.Step) {
 		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
 			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
 		} else {
-			delete(t.held, lock)
+			t.drop(lock)
 		}
 		t.mu.Unlock()
 	}
@@ -220,7 +232,15 @@ func (t *thread) release(s plan.Step) {
 func (t *thread) forget(lock string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.held, lock)
+	t.drop(lock)
+}
+
+// drop is forget while t.mu is held.
+func (t *thread) drop(lock string) {
+	if h := t.held[lock]; h != nil {
+		close(h.over)
+		delete(t.held, lock)
+	}
 }
 
 func (t *thread) force(lock string) { t.forcing(lock)() }

@@ -139,6 +139,9 @@ func stepOf(kind history.Kind) history.Step {
 // arriving notes the keys as they are before command m.
 func (w *World) arriving(m *network.Message) {
 	n := noteOf(m)
+	if n.call == 0 && n.step == history.StepRenew { // by now more may be known of what its script does
+		n.step = w.step(m.Args, 0, true)
+	}
 	d := &delivery{message: m, note: n}
 	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.start), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
 		Step: n.step, Op: n.call, Text: commandText(m.Args)}
