@@ -64,7 +64,7 @@ func TestThePlanCorpusBreaksWhatItBroke(t *testing.T) {
 				if !slices.Equal(got, want) {
 					t.Errorf("broken: %v, expected %v\n%s", got, want, v.Explanation)
 				}
-				for _, a := range explore.Accuse(h, v, subject) {
+				for _, a := range explore.Accuse(v) {
 					t.Errorf("accused: %s: %s", a.Cause(), a.Text)
 				}
 			})

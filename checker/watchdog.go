@@ -171,9 +171,9 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	}
 	// watchdog: some hold has no explicit lease. While a call is under way a refusal may be its doing.
 	holds, acquiring, releasing, watchdog := 0, false, false, false
-	var ended *step                               // what ended the last hold
-	var refused *history.Op                       // the renewal that was refused
-	var granted time.Duration                     // when its owner learned of the last grant
+	var ended *step           // what ended the last hold
+	var refused *history.Op   // the renewal that was refused
+	var granted time.Duration // when its owner learned of the last grant
 	for i := range steps {
 		s := &steps[i]
 		op := s.op

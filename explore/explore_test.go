@@ -16,10 +16,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
-	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -232,114 +230,8 @@ func TestDrawnPlansHaveOneTrace(t *testing.T) {
 }
 
 // Both sides: what is held against a lock, and what excuses it.
-func TestAccuse(t *testing.T) {
-	latch, classic, hardened := find(t, "rlock-latch"), find(t, "rlock-classic"), find(t, "rlock-hardened")
-	blamed := checker.Cause{Faults: []int{0}}
-	twice := checker.Violation{Ops: []int64{1}, Rule: contract.AtMostOnce, Cause: blamed}
-	refused := func(op int64) checker.Violation { // an unlock that was told so 10 s (2) or 30 s (3) after it was done
-		return checker.Violation{Ops: []int64{op}, Rule: contract.ToldTheTruth, Cause: blamed}
-	}
-	heard := func(to time.Duration) checker.Violation { // of a lock that was free for that long
-		return checker.Violation{Ops: []int64{4}, Rule: contract.FreeIsTaken, From: time.Hour, To: to}
-	}
-	for _, c := range []struct {
-		name    string
-		lock    subjects.Subject
-		g       contract.Guarantee
-		x       checker.Violation
-		fault   history.Fault
-		accused bool
-	}{
-		{"object, no fault", latch, contract.Object, checker.Violation{}, history.Fault{Missed: true}, true},
-		{"an assumption failed", latch, contract.Exclusion, checker.Violation{Cause: checker.Cause{Assumption: true}}, history.Fault{Missed: true}, false},
-		{"exclusion, a lost message, a lock that does not tell", latch, contract.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, false},
-		{"exclusion, a lost message, a lock that tells", hardened, contract.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
-		{"exclusion, a deleted key, and that is not the cause", hardened, contract.Exclusion, checker.Violation{From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", From: 30 * time.Second}, true},
-		{"exclusion, another lock's key deleted", latch, contract.Exclusion, checker.Violation{Lock: "a", From: time.Minute, To: time.Minute}, history.Fault{Kind: "delete-key", Lock: "b", From: 30 * time.Second}, true},
-		{"exclusion, a message lost long ago", latch, contract.Exclusion, checker.Violation{From: time.Hour, To: time.Hour}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
-		{"exclusion, a message lost later", latch, contract.Exclusion, checker.Violation{From: time.Second, To: time.Second}, history.Fault{Kind: "drop-message", From: 30 * time.Second}, true},
-		{"exclusion, one of the two stopped", latch, contract.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c1", From: 30 * time.Second}, false},
-		{"exclusion, somebody else stopped", latch, contract.Exclusion, checker.Violation{Owners: []string{"c1:1", "c2:1"}, From: time.Minute, To: time.Minute}, history.Fault{Kind: "pause-client", Client: "c3", From: 30 * time.Second}, true},
-		{"object, a lost message", hardened, contract.Object, checker.Violation{}, history.Fault{Kind: "drop-message"}, true},
-		{"object, a server that forgets", hardened, contract.Object, checker.Violation{}, history.Fault{Kind: "restart", From: time.Second}, false},
-		{"liveness, a lost message", hardened, contract.Liveness, checker.Violation{}, history.Fault{Kind: "drop-message"}, false},
-		{"taken twice, a weakness", latch, contract.Object, twice, history.Fault{Kind: "drop-message"}, false},
-		{"taken twice, by a fault that has no copy sent", latch, contract.Object, twice, history.Fault{Kind: "pause-watchdog"}, true},
-		{"taken twice without a fault", latch, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.AtMostOnce}, history.Fault{Kind: "drop-message"}, true},
-		{"taken twice, no weakness", hardened, contract.Object, twice, history.Fault{Kind: "drop-message"}, true},
-		{"failed, and a late copy ran, a weakness", latch, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, false},
-		{"failed, and a late copy ran, no weakness", hardened, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.FailedIsVoid, Cause: blamed}, history.Fault{Kind: "duplicate-message"}, true},
-		{"taken twice, after the server's clock jumped", hardened, contract.Object, checker.Violation{Ops: []int64{1}, Rule: contract.AtMostOnce, Cause: checker.Cause{Class: contract.DoubleExecution, Faults: []int{0}}}, history.Fault{Kind: "clock-jump"}, false},
-		{"not heard of since a message was lost long ago, until the lease that was seen is over", latch, contract.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, false},
-		{"not heard of for longer", latch, contract.Liveness, heard(time.Hour + 40*time.Second), history.Fault{Kind: "drop-message", On: "reply publish", Hits: 1}, true},
-		{"not heard of, and what was lost long ago was no message", latch, contract.Liveness, heard(time.Hour + 20*time.Second), history.Fault{Kind: "drop-message", On: "reply acquire", Hits: 1}, true},
-		{"unlocked twice, the second time after the latch was removed", latch, contract.Object, checker.Violation{Ops: []int64{2}, From: 12 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice, the second time when the latch was being removed", latch, contract.Object, checker.Violation{Ops: []int64{5}, From: 3 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice before the first was answered", latch, contract.Object, checker.Violation{Ops: []int64{5}, From: 1500 * time.Millisecond, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
-		{"unlocked twice, the second time when a copy's answer had come and the first's had not", latch, contract.Object, checker.Violation{Ops: []int64{6}, From: 12 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice, by copies of a request that had been refused", latch, contract.Object, checker.Violation{Ops: []int64{7}, From: 13 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, false},
-		{"unlocked twice by one call", latch, contract.Object, checker.Violation{Ops: []int64{2}, From: 10 * time.Second, Rule: contract.AtMostOnce, Cause: blamed}, history.Fault{Kind: "delay-message"}, true},
-		{"refused by a copy while the latch lives", latch, contract.Object, refused(2), history.Fault{Kind: "partition"}, true},
-		{"refused by a copy after the latch", latch, contract.Object, refused(3), history.Fault{Kind: "partition"}, false},
-		{"refused by a copy without a latch", classic, contract.Object, refused(2), history.Fault{Kind: "partition"}, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			h := &history.History{Faults: []history.Fault{c.fault}, Ops: []history.Op{{ID: 1, Kind: history.Lock, Client: "c1", Owner: "c1:1"},
-				{ID: 2, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second},
-				{ID: 3, Kind: history.Unlock, Executed: time.Second, Return: 31 * time.Second}, {ID: 4, Kind: history.Lock, Client: "c1"},
-				{ID: 5, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second}, {ID: 6, Kind: history.Unlock, Executed: time.Second, Return: 11 * time.Second},
-				{ID: 7, Kind: history.Unlock, Executed: 12 * time.Second, Return: time.Second}},
-				Served: []history.Served{{Op: 5, At: time.Second, Got: 2 * time.Second}, {Op: 6, At: time.Second, Got: time.Minute}, {Op: 4, At: time.Hour - time.Second, After: &history.KeyState{Deadline: time.Hour + 29*time.Second}}}}
-			v := &checker.Verdict{Results: []checker.Result{{Guarantee: c.g, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
-			if got := explore.Accuse(h, v, c.lock); (len(got) > 0) != c.accused {
-				t.Errorf("accused: %v", got)
-			}
-		})
-	}
-}
-
 // Whoever lost its hold unnoticed, by what a fault did, overlaps with one after the other.
-func TestAccuseOfWhatBeganWithAFault(t *testing.T) {
-	overlap := func(from time.Duration, cause string) checker.Violation {
-		return checker.Violation{Rule: contract.OneBeliever, From: from, To: from + time.Second, Cause: checker.Cause{Text: cause}}
-	}
-	h := &history.History{Faults: []history.Fault{{Kind: "duplicate-message", From: 30 * time.Second}}}
-	for cause, accused := range map[string]int{"the same": 0, "another": 1} {
-		v := &checker.Verdict{Results: []checker.Result{{Guarantee: contract.Exclusion, Status: checker.Broken,
-			Violations: []checker.Violation{overlap(time.Minute, "the same"), overlap(2*time.Minute, cause)}}}}
-		if got := explore.Accuse(h, v, find(t, "rlock-latch")); len(got) != accused {
-			t.Errorf("the cause is %s: accused %v", cause, got)
-		}
-	}
-}
-
 // A hold that was counted twice, of a lock that is known for it, lasts, and so does what comes of it.
-func TestAccuseOfWhatWasCountedTwice(t *testing.T) {
-	h := &history.History{Ops: []history.Op{
-		{ID: 1, Kind: history.TryLock, Owner: "c1:1", Lock: "a", Repeats: 1},
-		{ID: 2, Kind: history.Lock, Owner: "c1:1", Lock: "c", Outcome: history.Unknown, Answer: history.Acquired}, // nobody was told
-		{ID: 3, Kind: history.Lock, Owner: "c1:1", Lock: "d", Outcome: history.Unknown, Answer: history.Busy},
-	}}
-	for _, c := range []struct {
-		lock    string
-		x       checker.Violation
-		accused int
-	}{
-		{"rlock-latch", checker.Violation{Lock: "a", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 0},
-		{"rlock-latch", checker.Violation{Lock: "b", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
-		{"rlock-latch", checker.Violation{Lock: "a", Owners: []string{"c2:1", "c3:1"}, From: time.Hour}, 1},
-		{"rlock-hardened", checker.Violation{Lock: "a", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
-		{"rlock-latch", checker.Violation{Lock: "c", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 0},
-		{"rlock-latch", checker.Violation{Lock: "d", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
-		{"rlock-hardened", checker.Violation{Lock: "c", Owners: []string{"c1:1", "c2:1"}, From: time.Hour}, 1},
-	} {
-		v := &checker.Verdict{Results: []checker.Result{{Guarantee: contract.Exclusion, Status: checker.Broken, Violations: []checker.Violation{c.x}}}}
-		if got := explore.Accuse(h, v, find(t, c.lock)); len(got) != c.accused {
-			t.Errorf("%s, %+v: accused %v", c.lock, c.x, got)
-		}
-	}
-}
-
 // FuzzSoundLocks hunts with Go's own fuzzer: go test ./explore -fuzz SoundLocks.
 func FuzzSoundLocks(f *testing.F) {
 	f.Add([]byte("order:42"))

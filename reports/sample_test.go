@@ -88,7 +88,7 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 	serve(60.431, "c2", history.StepRenew, 0, "EVALSHA 7a… 1 order:42 30000 c2:1", "1", held("c2:1", 1, 80.425), held("c2:1", 1, 90.431))
 	serve(60.503, "c2", history.StepRelease, 8, "EVALSHA 9c… 2 order:42 redisson_lock__channel:{order:42} 0 30000 c2:1", "1", held("c2:1", 1, 90.431), free)
 
-	death := checker.Cause{Class: contract.PausedHolder, Assumption: true, Faults: []int{0},
+	death := checker.Cause{Class: contract.PausedHolder, Effects: []history.Effect{history.TimersStopped}, Faults: []int{0},
 		Text: "the key expired at 30.410 s: last renewal at 0.410 s, the watchdog of c1 was paused from 5.000 s on"}
 	v := &checker.Verdict{
 		Version: checker.VerdictVersion, Scenario: "watchdog-death", Subject: "rlock-latch", World: "sim", Seed: 1,
@@ -101,18 +101,18 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 				Summary: "c1:1 and c2:1 both believed to hold order:42 for 14.982 s.",
 				Violations: []checker.Violation{{
 					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"},
-					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death}}},
+					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death, Ruling: assumed}}},
 			{Guarantee: contract.Effect, Status: checker.Broken, Expected: checker.Broken, By: "lost updates",
 				Summary: "One of 2 updates was lost.",
 				Violations: []checker.Violation{{
 					Rule: "no update of the protected resource is lost", Lock: lockName, From: sec(40.001), To: sec(45.301), Ops: []int64{6, 5}, Owners: []string{"c1:1", "c2:1"},
-					Text: "c1:1 wrote 1 at 45.300 s over the 1 that c2:1 wrote at 40.000 s: it had read 0 before", Cause: death}}},
+					Text: "c1:1 wrote 1 at 45.300 s over the 1 that c2:1 wrote at 40.000 s: it had read 0 before", Cause: death, Ruling: assumed}}},
 			{Guarantee: contract.Fencing, Status: checker.NotClaimed, Expected: checker.NotClaimed, Summary: "The lock grants no fencing tokens."},
 			{Guarantee: contract.Watchdog, Status: checker.Broken, Expected: checker.Broken, By: "renewal gaps",
 				Summary: "The lease of c1:1 was not renewed for 30.000 s; every 10.000 s is promised.",
 				Violations: []checker.Violation{{
 					Rule: "a living holder's lease is renewed in time", Lock: lockName, From: sec(10.420), To: sec(30.410), Ops: []int64{1}, Owners: []string{"c1:1"},
-					Text: "no renewal for c1:1 came after 0.410 s; the first was due at 10.410 s", Cause: death}}},
+					Text: "no renewal for c1:1 came after 0.410 s; the first was due at 10.410 s", Cause: death, Ruling: assumed}}},
 			{Guarantee: contract.Liveness, Status: checker.Holds, Expected: checker.Holds, By: "waits",
 				Summary: "The one waiter got the lock 5.000 ms after it was free, and no key was left over."},
 		},
@@ -232,11 +232,12 @@ func busy() (*history.History, *checker.Verdict) {
 	v.Results[1] = checker.Result{Guarantee: contract.Exclusion, Status: checker.Broken, Expected: checker.Holds, By: "beliefs", Summary: "c6:1 and c7:9 both believed to hold stock:{7} for 1.050 s.",
 		Violations: []checker.Violation{{Rule: "at most one owner believes to hold a lock", Text: "c6:1 believed to hold stock:{7} from 0.240 s to 5.600 s, c7:9 from 4.550 s to 6.900 s",
 			Lock: stock, From: sec(4.55), To: sec(5.6), Owners: []string{"c6:1", "c7:9"},
-			Cause: checker.Cause{Class: contract.KeyLost, Assumption: true, Text: "the key was deleted from outside at 4.400 s", Faults: []int{1}}}}}
+			Cause:  checker.Cause{Class: contract.KeyLost, Effects: []history.Effect{history.KeyDeleted}, Text: "the key was deleted from outside at 4.400 s", Faults: []int{1}},
+			Ruling: assumed}}}
 	v.Results[4] = checker.Result{Guarantee: contract.Watchdog, Status: checker.Undecided, Summary: "The budget was spent."}
 	v.Results[5] = checker.Result{Guarantee: contract.Liveness, Status: checker.Broken, Expected: checker.Holds, By: "waits", Summary: "c8:1 never got the free lock.",
 		Violations: []checker.Violation{{Rule: "a free lock is granted promptly", Text: "stock:{7} was free from 6.920 s on", Lock: stock, From: sec(6.95), To: sec(7.5),
-			Cause: checker.Cause{Class: contract.Unexplained, Text: "no fault explains it"}}}}
+			Cause: checker.Cause{Class: contract.Unexplained, Text: "no fault explains it"}, Ruling: checker.Ruling{Kind: checker.Defect}}}}
 	v.Story = []checker.Moment{
 		{At: sec(2.2), Who: "fault", Text: "replies to c6 are lost", Weight: checker.Faulty}, {At: sec(2.6), Who: "fault", Text: "replies to c6 arrive again", Weight: checker.Faulty},
 		{At: sec(4.4), Who: "fault", Text: "the key of stock:{7} is deleted from outside", Weight: checker.Key},
@@ -244,3 +245,6 @@ func busy() (*history.History, *checker.Verdict) {
 	}
 	return h, v
 }
+
+// assumed is the ruling on what faults brought about.
+var assumed = checker.Ruling{Kind: checker.FailedAssumption, Row: "holder-not-renewed", Source: "the sample"}

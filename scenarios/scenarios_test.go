@@ -35,7 +35,7 @@ func judged(t *testing.T, p *plan.Plan, s subjects.Subject, seed uint64) (*histo
 // expected is the status that a scenario expects of a guarantee.
 func expected(sc scenarios.Scenario, s subjects.Subject, g contract.Guarantee) checker.Status {
 	switch {
-	case slices.Contains(sc.Breaks(s.Name), string(g)):
+	case slices.Contains(sc.Breaks(s.Can), g):
 		return checker.Broken
 	case g == contract.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == contract.Watchdog && !s.Can("watchdog"):
 		return checker.NotClaimed
@@ -74,9 +74,9 @@ func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
 }
 
 func TestScenariosAreComplete(t *testing.T) {
-	var known []string
+	var known []contract.Guarantee
 	for _, g := range contract.Guarantees() {
-		known = append(known, string(g))
+		known = append(known, g)
 	}
 	seen := map[string]bool{}
 	for _, sc := range scenarios.All() {
@@ -93,7 +93,7 @@ func TestScenariosAreComplete(t *testing.T) {
 			t.Errorf("%s: a story says who, what and when, in sentences: %q", sc.Name, sc.Story)
 		}
 		for _, s := range subjects.All() {
-			broken := sc.Breaks(s.Name)
+			broken := sc.Breaks(s.Can)
 			for i, g := range broken {
 				if !slices.Contains(known, g) || slices.Contains(broken[:i], g) {
 					t.Errorf("%s/%s breaks %q, which is no guarantee, or named twice", sc.Name, s.Name, g)
