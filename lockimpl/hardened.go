@@ -327,7 +327,13 @@ func (p *hardened) renew(batches [][]renewal) error {
 		var refused redis.Error
 		switch {
 		case err == nil:
-			c.holds.renewed(batch, cmds[i].Val(), safe(called, c.opts.WatchdogTimeout))
+			for _, h := range c.holds.renewed(batch, cmds[i].Val(), safe(called, c.opts.WatchdogTimeout)) {
+				c.work.Add(1) // not 0 before: the round holds one
+				go func() {
+					defer c.work.Done()
+					p.settle(c.Lock(h.key.lock), h, c.opts.WatchdogTimeout)
+				}()
+			}
 		case errors.As(err, &refused) && len(batch) > 1:
 			// Whatever one of them has done to deserve it, the others have not.
 			for j := range batch {

@@ -152,8 +152,9 @@ func (hs *holds) due(round uint64) []renewal {
 // renewed notes the answers of a renewal: each hold's lease now ends at ends, unless it is not
 // held. A hold acquired since the command was sent is none of the answer's business; and that an
 // owner does not hold the lock means nothing while a request of it is under way, which may be its
-// unlock.
-func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) {
+// unlock. It returns the holds whose owner has made a request, as the server has it, that the client knows
+// nothing of: a copy of one that the server had refused. Until that is settled nothing renews them.
+func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) (unknown []*hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	for i, answer := range answers {
@@ -168,6 +169,10 @@ func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) {
 			hs.lose(h)
 			h.unsettled = false
 			hs.tidy(h)
+		case answer == 2 && !h.busy:
+			h.unsettled = true
+			unknown = append(unknown, h)
 		}
 	}
+	return unknown
 }
