@@ -49,7 +49,8 @@ type session struct {
 
 // A kill is what the environment did to whoever held the lock.
 type kill struct {
-	at      int64
+	at      int64 // its moment
+	time    int64 // for the deadline of its victim, the latest time at which it can have come
 	expires bool
 	victims int
 }
@@ -101,7 +102,7 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 			if a.call < a.ret {
 				return Undecided, false
 			}
-			v.kills = append(v.kills, kill{at: a.call, expires: a.verb == expires})
+			v.kills = append(v.kills, kill{at: a.call, time: a.late, expires: a.verb == expires})
 		case forces, lapses, restores, setsTTL, jumps, findsTTL, isLeft:
 			return Undecided, false
 		default:
@@ -186,7 +187,7 @@ func (v *intervals) replay(a *action) {
 				v.end(h, at, at, true)
 				from = max(from, at)
 			case findsBusy:
-				if v.machine.reentrant {
+				if v.machine.reentrant || after(a.from, h.late) { // otherwise its own hold is reason enough
 					v.end(h, at, at, true)
 					from = max(from, at)
 				}
@@ -290,7 +291,7 @@ func (v *intervals) end(h *holder, c, d int64, killed bool) {
 	if killed {
 		k := &v.kills[h.kill]
 		k.victims++
-		if k.expires && after(h.early, k.at) {
+		if k.expires && after(h.early, k.time) {
 			v.broken = true
 		}
 	}

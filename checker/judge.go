@@ -97,9 +97,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 
 	f := collect(h, o)
 	v.Results = results(ctx, f)
-	if f.disagreement != "" {
-		v.Refused = append(v.Refused, f.disagreement)
-	}
+	v.Disagreement = f.disagreement
 	if o.Unpredicted {
 		v.excuse(h)
 	}

@@ -75,8 +75,8 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		before := last[a.owner]
 		if p.before[i] = before; before >= 0 && actions[before].ret >= a.call {
 			p.touches[i] = before
-			if actions[before].verb == acquires && !a.verb.reads() {
-				p.calm = false // a whole hold may be under way at once
+			if a.verb != findsBusy && a.verb != findsNotMine {
+				p.calm = false // that it came in passing must not put it before the one that it follows
 			}
 		}
 		if a.certain {
