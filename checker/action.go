@@ -130,6 +130,9 @@ func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 			return a, false // nobody heard what a query said
 		}
 		a.call, a.ret = int64(op.Executed), int64(op.Executed)
+		if a.token == 0 {
+			a.token = model.UnheardToken
+		}
 	case op.Uncertain():
 		a.certain, a.ret, last = false, open, open
 		if op.Evidence == history.Sent && op.Until > 0 {

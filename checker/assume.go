@@ -29,6 +29,8 @@ func assumptions(h *history.History) []string {
 			refuse("operation %d: another operation has the same id", op.ID)
 		case !op.Kind.Valid():
 			refuse("operation %d: unknown operation %q", op.ID, op.Kind)
+		case op.Token < 0:
+			refuse("operation %d: token %d, less than 0", op.ID, op.Token)
 		case max(op.Call, op.Return, op.Executed, op.Until) > history.MaxTime || max(op.Lease, op.Within) > history.MaxSpan:
 			refuse("operation %d: a time beyond %d ns, or a lease beyond %d ns", op.ID, history.MaxTime, history.MaxSpan)
 		case op.Owner == "" || op.Lock == "":

@@ -209,7 +209,9 @@ func classOf(r model.Rule) Class {
 func closed(p *history.Op) history.Op {
 	op := *p
 	if op.Uncertain() && op.Evidence == history.Executed {
-		op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
+		if op.Outcome, op.Return = op.Answer, max(op.Executed, 1); op.Token == 0 {
+			op.Token = model.UnheardToken
+		}
 	}
 	return op
 }

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -30,17 +31,23 @@ func (f *facts) implied() bool {
 func (f *facts) imply(l *lockFacts, actions []action) []action {
 	const slack = int64(impliedSlack)
 	next := map[int32]int64{} // owner -> when its next call that sets or shows the end of a hold returned
+	watched := slices.ContainsFunc(l.ops, func(op *history.Op) bool { return op.Watchdog })
 	for i := len(actions) - 1; i >= 0; i-- {
 		a := &actions[i]
 		if a.owner == 0 {
 			if (a.verb == restores || a.verb == setsTTL) && a.late != open {
 				a.set = int32(i + 1)
-				actions = append(actions, f.lapseOf(l, a, a.early-slack, a.late+slack))
+				end := f.lapseOf(l, a, a.early-slack, a.late+slack)
+				if watched {
+					a.late = open
+					end.certain, end.ret = false, max(int64(f.end), end.call)
+				}
+				actions = append(actions, end)
 			}
 			continue
 		}
 		op := l.ops[a.index]
-		sets := op.Lease > 0 && (a.verb == acquires || a.verb == decrements && a.sets || a.verb == releases && !a.certain)
+		sets := op.Lease > 0 && (a.verb == acquires || a.verb == decrements && a.sets || a.verb == releases && !a.certain || a.verb == renews)
 		if sets {
 			if a.late != open {
 				a.late += slack
@@ -53,7 +60,7 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 			followed, known := next[a.owner]
 			known = known && a.certain && !a.beside // what is not may take effect after that
 			if op.Watchdog {
-				a.early, a.late, end.ret = open, open, open
+				a.late, end.ret = open, open // renewed, for all that is known
 				switch {
 				case dead:
 					end.ret = int64(gone+op.Lease) + slack

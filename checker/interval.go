@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // The interval checker decides histories in which no unknown outcome matters by intervals alone,
@@ -44,6 +46,7 @@ type session struct {
 	a, b, c, d  int64
 	owner       int32
 	setter      int32 // its last, or -1
+	endless     bool  // it began without a deadline
 	first, last int64 // tokens
 }
 
@@ -158,6 +161,10 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 // replay takes one more answer of an owner.
 func (v *intervals) replay(a *action) {
 	h := &v.holders[a.owner]
+	if v.machine.fenced && a.verb == acquires && a.token == model.UnheardToken {
+		v.beyond = true
+		return
+	}
 	if a.call < h.ended || a.call == h.ended && (a.beside || h.beside) {
 		v.beyond = true // a renewal beside a call: which came first is anybody's guess
 		return
@@ -276,15 +283,20 @@ func (v *intervals) begin(h *holder, a *action, from int64) {
 	v.set(h, a)
 }
 
+// set notes a deadline. A session has no setters as long as none of them set an end.
 func (v *intervals) set(h *holder, a *action) {
-	if h.early, h.late = a.early, a.late; a.late != open {
-		s := &v.sessions[h.session]
-		v.setters = append(v.setters, setter{a.call, a.late, s.setter})
-		s.setter = int32(len(v.setters) - 1)
-	} else if s := &v.sessions[h.session]; s.setter >= 0 {
-		v.setters = append(v.setters, setter{a.call, open, s.setter})
+	h.early, h.late = a.early, a.late
+	s := &v.sessions[h.session]
+	if a.late == open && s.setter < 0 {
+		s.endless = true
+		return
+	}
+	if s.setter < 0 && s.endless {
+		v.setters = append(v.setters, setter{s.a, open, -1})
 		s.setter = int32(len(v.setters) - 1)
 	}
+	v.setters = append(v.setters, setter{a.call, a.late, s.setter})
+	s.setter = int32(len(v.setters) - 1)
 }
 
 func (v *intervals) end(h *holder, c, d int64, killed bool) {

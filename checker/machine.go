@@ -39,7 +39,7 @@ func (m machine) step(s state, a *action) (state, bool) {
 			if held {
 				least = s.token
 			}
-			if next.token = least; a.certain {
+			if next.token = least; a.certain && a.token != model.UnheardToken {
 				next.token, ok = a.token, a.token != 0 && a.token >= least
 			}
 		}

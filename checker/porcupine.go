@@ -155,7 +155,9 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 			op.Uncertain() && op.Answer == history.OK: // a query, of which nobody heard what it said
 			continue
 		case op.Uncertain() && op.Evidence == history.Executed:
-			op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
+			if op.Outcome, op.Return = op.Answer, max(op.Executed, 1); op.Token == 0 {
+				op.Token = model.UnheardToken
+			}
 			from, to = momentOf(op.Executed), momentOf(op.Executed)
 		case op.Uncertain() && op.Evidence == history.Sent && w == asExecuted && len(f.h.Served) > 0:
 			continue // the server log would show it

@@ -62,7 +62,7 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		}
 		if a.certain {
 			if a.call <= ends[a.owner] && (a.beside || last[a.owner] < 0 || ends[a.owner] != actions[last[a.owner]].ret) {
-				p.crowded[a.owner] = true
+				p.crowded[a.owner], p.calm = true, false // a renewal must come before the release that it overlaps
 			}
 			ends[a.owner] = max(ends[a.owner], a.ret)
 		}

@@ -22,10 +22,13 @@ const (
 	LeaseIsSet    = "a call sets the key's time to live to its lease"
 )
 
-// witnessed reports whether the server's word is known for every operation on the lock, so that
-// the order of the server can be replayed. What was sent and never seen in a server log did not
+// witnessed reports whether the server's word is known for every operation on the lock, and for the ends of
+// leases, so that the order of the server can be replayed. What was sent and never seen in a server log did not
 // take effect in this history; without such a log nobody knows.
 func witnessed(f *facts, l *lockFacts) bool {
+	if f.implied() {
+		return false
+	}
 	for _, op := range l.ops {
 		if op.Evidence == history.NoEvidence || op.Evidence == history.Sent && op.Uncertain() && len(f.h.Served) == 0 {
 			return false
@@ -142,6 +145,9 @@ func (w *witness) call(a *act) bool {
 
 func (w *witness) operation(a *act) {
 	op := *a.op
+	if op.Uncertain() && op.Token == 0 {
+		op.Token = model.UnheardToken
+	}
 	op.Outcome = answer(a.op)
 	if op.Pending() {
 		op.Return = max(w.f.end, op.Executed, 1) // whoever reads the answer of the server is certain of it

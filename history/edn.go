@@ -167,7 +167,7 @@ func (j *jepsen) complete(process, kind, f string, m map[string]any) string {
 	case kind == "fail":
 		op.Outcome, op.Error = Failed, why
 	case op.Kind.Acquires():
-		op.Outcome, op.Token = Acquired, tokenOf(m["value"])
+		op.Outcome, op.Token = Acquired, max(tokenOf(m["value"]), 0)
 		if op.Token != 0 && !j.h.Can("fencing") {
 			j.h.Header.Abilities = append(j.h.Header.Abilities, "fencing")
 		}

@@ -105,6 +105,8 @@ func (o Op) check() string {
 	switch {
 	case !o.Kind.Valid():
 		return fmt.Sprintf("op %d: unknown operation %q", o.ID, o.Kind)
+	case o.Token < 0:
+		return fmt.Sprintf("op %d: token %d; it must be more than 0, or 0 where there is none", o.ID, o.Token)
 	case o.Owner == "" || o.Lock == "":
 		return fmt.Sprintf("op %d: %s without an owner or a lock", o.ID, o.Kind)
 	case o.Return != 0 && o.Return < o.Call:
