@@ -562,17 +562,40 @@ func (s *simulation) inWindows() string {
 
 // TestHonestHistories is FuzzHonest without a fuzzer, for numbers.
 func TestHonestHistories(t *testing.T) {
+	many(t, func(s *simulation) string { return s.judged(true) })
+}
+
+// TestCorruptedHistories is FuzzCheckers without a fuzzer.
+func TestCorruptedHistories(t *testing.T) {
+	many(t, func(s *simulation) string {
+		if s.corrupt(); len(assumptions(s.h)) > 0 {
+			return ""
+		}
+		return s.judged(false)
+	})
+}
+
+// TestWindowsOfHistories is FuzzWindows without a fuzzer.
+func TestWindowsOfHistories(t *testing.T) {
+	many(t, func(s *simulation) string {
+		if s.n(2) == 0 {
+			s.corrupt()
+		}
+		if len(assumptions(s.h)) > 0 {
+			return ""
+		}
+		return s.inWindows()
+	})
+}
+
+func many(t *testing.T, wrong func(*simulation) string) {
 	var next, bad atomic.Int64
 	var workers sync.WaitGroup
 	for range 2 {
 		workers.Go(func() {
 			for n := next.Add(1); n <= int64(*honestRuns) && bad.Load() == 0; n = next.Add(1) {
 				s := simulate(diceOfSeed(uint64(n)))
-				what := s.judged(true)
-				if what == "" && n%10 == 0 {
-					what = s.inWindows()
-				}
-				if what != "" && bad.Add(1) == 1 {
+				if what := wrong(s); what != "" && bad.Add(1) == 1 {
 					t.Errorf("%d, %s: %s\n%s", n, s.kind, what, testCase(s.h))
 				}
 			}

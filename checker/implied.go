@@ -100,8 +100,8 @@ func (f *facts) lapseOf(l *lockFacts, a *action, from, to int64) action {
 			}
 		}
 	}
-	return action{verb: lapses, set: a.set, index: a.index, call: max(from, a.call), from: max(from, a.call), ret: to,
-		early: open, late: open, certain: true}
+	from = max(from, a.call)
+	return action{verb: lapses, set: a.set, index: a.index, call: from, from: from, ret: max(from, to), early: open, late: open, certain: true}
 }
 
 // lapse closes, before another owner's grant, the tenures whose leases can have ended by then: in

@@ -39,6 +39,10 @@ type Options struct {
 	// expects what is known.
 	Known func(call history.Op, faults []history.Fault) string
 
+	// Also is one more opinion of object, somebody else's: Holds, Broken, or anything else for none. If it is not
+	// that of the checkers here, they disagree. It may be called for parts of a history, and concurrently. Nil: there is none.
+	Also func(h *history.History) Status
+
 	// Sparing asks porcupine only about what another checker refuses.
 	Sparing bool
 }

@@ -53,6 +53,12 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	if locks == 0 {
 		return notClaimed("no lock was used")
 	}
+	if also := f.options.Also; also != nil && f.disagreement == "" {
+		if s := also(f.h); s != r.Status && (s == Holds || s == Broken) && (r.Status == Holds || r.Status == Broken) {
+			f.disagreement = fmt.Sprintf("the checkers disagree: the history %s for %s, and %s for one more checker", r.Status, strings.Join(speakers, ", "), s)
+			r.Status, all = Undecided, violations{}
+		}
+	}
 	r.By = strings.Join(speakers, ", ")
 	r.Violations = all.first[:min(len(all.first), maxViolations)]
 	switch r.Status {

@@ -17,11 +17,30 @@ import (
 // It removes halves, quarters and so on down to single ones, first whole locks and owners, then
 // operations in order of time (delta debugging: Zeller and Hildebrandt, 2002).
 func Shrink(ctx context.Context, h *history.History, g Guarantee, o Options) (smallest *history.History, ok bool) {
-	rule, broken := firstRule(ctx, h, g, o)
+	return shrink(ctx, h, func(h *history.History) (string, bool) { return firstRule(ctx, h, g, o) })
+}
+
+// ShrinkDisagreement is [Shrink] for a history on which the checkers disagree: on what is left they still do, and
+// any one operation less and they agree. It is what a bug report needs. ok is false when they agree on h.
+func ShrinkDisagreement(ctx context.Context, h *history.History, o Options) (smallest *history.History, ok bool) {
+	o = o.withDefaults(h)
+	return shrink(ctx, h, func(h *history.History) (string, bool) {
+		if len(assumptions(h)) > 0 {
+			return "", false
+		}
+		f := collect(h, o)
+		judgeObject(ctx, f)
+		return "", f.disagreement != ""
+	})
+}
+
+// shrink removes what it can as long as judge says the same.
+func shrink(ctx context.Context, h *history.History, judge func(*history.History) (string, bool)) (smallest *history.History, ok bool) {
+	rule, broken := judge(h)
 	if !broken {
 		return nil, false
 	}
-	s := &shrinker{ctx: ctx, h: h, rule: rule, judge: func(h *history.History) (string, bool) { return firstRule(ctx, h, g, o) }}
+	s := &shrinker{ctx: ctx, h: h, rule: rule, judge: judge}
 	s.faults()
 	s.groups(func(op *history.Op) string { return op.Lock })
 	s.groups(func(op *history.Op) string { return op.Owner })
