@@ -160,7 +160,9 @@ func tie(ops []porcupine.Operation) {
 			return
 		}
 		used.set(bit)
-		until[bit] = ops[p.second].Return
+		if until[bit] = ops[p.second].Return; ops[p.second].Input.(*porcupineStep).later {
+			until[bit] = math.MaxInt64 // it may be left out before the first takes effect
+		}
 		ops[p.first].Input.(*porcupineStep).gives.set(bit)
 		ops[p.second].Input.(*porcupineStep).needs.set(bit)
 	}

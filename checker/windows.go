@@ -55,6 +55,9 @@ func (s *Stream) replay(h *history.History) {
 			if !op.Pending() && op.Return > op.Call {
 				note(op.Return, opReturned, i)
 			}
+			if op.Pending() && op.Evidence == history.Executed {
+				note(op.Executed, opReturned, i) // what the server did is known, though nobody heard of it
+			}
 			if closes(op) {
 				note(max(op.Call, op.Return, op.Until), opClosed, i)
 			}
