@@ -33,6 +33,7 @@ type momentKind int
 
 const (
 	faultBegan momentKind = iota
+	eventBegan            // it came at some time from now on
 	eventCame
 	faultOver
 	opCalled
@@ -64,6 +65,9 @@ func (s *Stream) replay(h *history.History) {
 		}
 	}
 	for i := range h.Events {
+		if e := &h.Events[i]; e.Lock != "" && e.Since > 0 && e.Since < e.At {
+			note(e.Since, eventBegan, i)
+		}
 		note(h.Events[i].At, eventCame, i)
 	}
 	for i := range h.Faults {
@@ -102,7 +106,12 @@ func (s *Stream) replay(h *history.History) {
 			add(op)
 		case opClosed, opAtOnce:
 			add(h.Ops[m.index])
+		case eventBegan: // no window ends before it is known what became of the lock
+			s.lock(h.Events[m.index].Lock).struck[^m.index] = true
 		case eventCame:
+			if lock := h.Events[m.index].Lock; lock != "" {
+				delete(s.lock(lock).struck, ^m.index)
+			}
 			add(h.Events[m.index])
 		case faultBegan:
 			f := h.Faults[m.index]
