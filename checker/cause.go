@@ -196,7 +196,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		return Cause{Class: ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
-	if before := l.owner(t.owner).tenure(t.from - 1); before != nil && t.belief != nil && t.belief.from < before.to {
+	if before := l.owner(t.owner).tenure(t.from - 1); before != nil && before.to < t.from && t.belief != nil && t.belief.from < before.to {
 		return f.lostHold(l, t.owner, before.to) // what it believed to be one hold of several was the only one
 	}
 	if c, over := f.onlyHold(l, t); over {

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -30,7 +31,8 @@ func ShrinkDisagreement(ctx context.Context, h *history.History, o Options) (sma
 		}
 		f := collect(h, o)
 		judgeObject(ctx, f)
-		return "", f.disagreement != ""
+		who, _, _ := strings.Cut(f.disagreement, " (") // without what broke, which may be told of another operation
+		return who, who != ""
 	})
 }
 
