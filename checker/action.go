@@ -11,13 +11,14 @@ import (
 // An action is one operation or event of one lock, reduced to what the searching checkers ask:
 // 1,000,000 operations must fit where their records would not.
 type action struct {
-	call, ret   int64 // it takes effect in [call, ret]; ret is open for ever when there is no limit
+	call, ret   int64 // the moments between which it takes effect; ret is open for ever when there is no limit
 	early, late int64 // the deadline that it sets lies in [early, late]
 	from        int64 // the earliest moment at which its answer can have been true
 	value       int64 // holdCount: the count; remainingTTL: nanoseconds; clockJump: by how much
 	token       int64
 	owner       int32 // 1, 2, ...; 0: the environment
 	index       int32 // in lockFacts.ops, or in its events as ^index
+	set         int32 // its setting of a deadline that may lapse, or the one that lapses; 0: none
 	verb        verb
 	certain     bool // it took effect; otherwise it did or it did not
 	shows       bool // its answer shows that somebody held the lock
@@ -64,10 +65,11 @@ func (v verb) counts() bool {
 	return false
 }
 
-// actionsOf reduces one lock's history, in order of calls. Unknown outcomes are closed by the
+// actionsOf reduces one lock's history, in order of calls. With w it says how much is to be known of when each
+// took effect. Unknown outcomes are closed by the
 // evidence, as for porcupine (see [porcupineHistory], which is written apart so that the two can
 // be held against each other). names lists the owners by their numbers.
-func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
+func actionsOf(f *facts, l *lockFacts, w window) (actions []action, names []string) {
 	kind := f.options.Model
 	numbers := make(map[string]int32, 64)
 	names = []string{""}
@@ -91,8 +93,11 @@ func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
 	}
 	for i, op := range l.ops {
 		a, ok := opAction(op, kind)
-		if !ok || l.toldLost(op) {
-			continue
+		if !ok || l.toldLost(op) || w == asExecuted && !a.certain && op.Evidence == history.Sent && len(f.h.Served) > 0 {
+			continue // the last would be in the server log
+		}
+		if w == asExecuted && op.Evidence == history.Executed {
+			a.call, a.ret = int64(op.Executed), int64(op.Executed)
 		}
 		environment(time.Duration(a.call))
 		a.owner, a.index = number(op.Owner), int32(i)
@@ -100,8 +105,10 @@ func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
 	}
 	environment(open)
 	if f.implied() {
+		sortByCall(actions)
 		actions = f.imply(l, actions)
 	}
+	f.toMoments(actions)
 	sortByCall(actions)
 	return actions, names
 }
@@ -109,7 +116,7 @@ func actionsOf(f *facts, l *lockFacts) (actions []action, names []string) {
 // opAction reduces an operation; ok is false when it cannot have taken effect.
 func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 	a = action{call: int64(op.Call), ret: int64(op.Return), certain: true, value: op.Value, token: op.Token}
-	a.beside = op.Aside
+	a.beside = beside(op)
 	out := op.Outcome
 	first, last := int64(op.Call), int64(op.Return) // when it took effect, for the deadline
 	if op.Evidence == history.Executed {
@@ -123,7 +130,9 @@ func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 			return a, false // nobody heard what a query said
 		}
 		a.call, a.ret = int64(op.Executed), int64(op.Executed)
-		a.beside = op.Aside || op.Return > 0 && op.Executed > op.Return
+		if a.token == 0 {
+			a.token = model.UnheardToken
+		}
 	case op.Uncertain():
 		a.certain, a.ret, last = false, open, open
 		if op.Evidence == history.Sent && op.Until > 0 {
@@ -159,7 +168,6 @@ func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 			a.verb = findsFree
 		}
 	case history.Renew:
-		a.beside = true
 		if a.verb = renews; a.certain && out == history.NotHeld {
 			a.verb = findsNotMine
 		}
@@ -233,10 +241,13 @@ func eventAction(f *facts, e *history.Event, kind model.Kind, number func(owner 
 	return a, kind.Leases() || a.verb == deletes || a.verb == restores
 }
 
-// plus adds, and lets open be open.
+// plus adds, lets open be open, and does not overflow.
 func plus(t, d int64) int64 {
-	if t == open || d > 0 && t > open-d {
+	switch {
+	case t == open || d > 0 && t > open-d:
 		return open
+	case d < 0 && t < math.MinInt64-d:
+		return math.MinInt64
 	}
 	return t + d
 }

@@ -29,6 +29,10 @@ func assumptions(h *history.History) []string {
 			refuse("operation %d: another operation has the same id", op.ID)
 		case !op.Kind.Valid():
 			refuse("operation %d: unknown operation %q", op.ID, op.Kind)
+		case op.Token < 0:
+			refuse("operation %d: token %d, less than 0", op.ID, op.Token)
+		case max(op.Call, op.Return, op.Executed, op.Until) > history.MaxTime || max(op.Lease, op.Within) > history.MaxSpan:
+			refuse("operation %d: a time beyond %d ns, or a lease beyond %d ns", op.ID, history.MaxTime, history.MaxSpan)
 		case op.Owner == "" || op.Lock == "":
 			refuse("operation %d: %s without an owner or a lock", op.ID, op.Kind)
 		case op.Return != 0 && op.Return < op.Call:
@@ -37,7 +41,7 @@ func assumptions(h *history.History) []string {
 			refuse("operation %d: %s cannot end %q", op.ID, op.Kind, op.Outcome)
 		case op.Evidence == history.Executed && op.Executed < op.Call:
 			refuse("operation %d: executed at %s, before it was called at %s", op.ID, Stamp(op.Executed), Stamp(op.Call))
-		case op.Evidence == history.Executed && op.Kind.OnLock() && !op.Kind.Allows(op.Answer):
+		case op.Evidence == history.Executed && op.Kind.OnLock() && (op.Answer == history.Unknown || !op.Kind.Allows(op.Answer)):
 			refuse("operation %d: the server cannot answer %s with %q", op.ID, op.Kind, op.Answer)
 		}
 		if op.Kind != history.Renew && !op.Aside { // a watchdog works while its owner does

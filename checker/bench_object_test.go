@@ -84,7 +84,7 @@ func watch(before float64, most *float64) (stop func()) {
 }
 
 func ours(f *facts, l *lockFacts) string {
-	actions, names := actionsOf(f, l)
+	actions, names := actionsOf(f, l, asCalled)
 	m := machineOf(f.options.Model)
 	if status, ok := byIntervals(actions, len(names), m); ok {
 		return byInterval + ": " + string(status)
@@ -93,7 +93,7 @@ func ours(f *facts, l *lockFacts) string {
 }
 
 func searchOnly(f *facts, l *lockFacts) string {
-	actions, names := actionsOf(f, l)
+	actions, names := actionsOf(f, l, asCalled)
 	s, ok := newSearch(context.Background(), actions, len(names), machineOf(f.options.Model), f.options)
 	if !ok {
 		return "too many at once"

@@ -23,12 +23,12 @@ const (
 	byPorcupine = "porcupine"
 )
 
-// blackBox judges a lock by what its clients were told: by intervals where they decide, or else
-// by search. What they refuse the search explains, and porcupine looks at a second time: at the
-// whole when it is small, or else at the part that shows the violation.
-func blackBox(ctx context.Context, f *facts, l *lockFacts) opinion {
+// blackBox judges a lock by what its clients were told, and by the server's times if w says so: by
+// intervals where they decide, or else by search. What they refuse the search explains, and porcupine looks at a
+// second time: at the whole when it is small, or else at the part that shows the violation.
+func blackBox(ctx context.Context, f *facts, l *lockFacts, w window) opinion {
 	o := opinion{lock: l.name, violations: f.found(contract.Object)}
-	actions, names := actionsOf(f, l)
+	actions, names := actionsOf(f, l, w)
 	m := machineOf(f.options.Model)
 	// porcupine does not know of ends that are inferred.
 	inferred := slices.ContainsFunc(actions, func(a action) bool { return a.verb == lapses })
@@ -59,14 +59,14 @@ func blackBox(ctx context.Context, f *facts, l *lockFacts) opinion {
 				return o
 			}
 			if !small {
-				return o.again(l, s.window(ctx, f, l, r, names), "the part that shows the violation", touch(actions))
+				return o.again(l, s.window(ctx, f, l, r, names), "the part that shows the violation")
 			}
 		}
 	}
 	if !small || o.status == Holds && f.options.Sparing {
 		return o
 	}
-	return o.again(l, askPorcupine(ctx, f, l, asCalled), "", touch(actions))
+	return o.again(l, askPorcupine(ctx, f, l, w), "")
 }
 
 // unexplained is the opinion when the search came to no answer: what the intervals refused stays
@@ -87,9 +87,8 @@ func (o opinion) unexplained(l *lockFacts, why string) opinion {
 	return o
 }
 
-// again adds porcupine's opinion of the whole, or of a part. porcupine knows no owners: where
-// two calls of one touch it lets them change places, and may accept what is broken.
-func (o opinion) again(l *lockFacts, second porcupine.CheckResult, of string, touching bool) opinion {
+// again adds porcupine's opinion of the whole, or of a part.
+func (o opinion) again(l *lockFacts, second porcupine.CheckResult, of string) opinion {
 	agrees := o.status == Holds && second == porcupine.Ok || o.status == Broken && second == porcupine.Illegal
 	if of != "" {
 		of = " on " + of
@@ -99,37 +98,22 @@ func (o opinion) again(l *lockFacts, second porcupine.CheckResult, of string, to
 		o.note = "porcupine came to no answer within its budget"
 	case agrees:
 		o.by = append(o.by, byPorcupine+of)
-	case o.status == Broken && touching:
 	default:
-		o.disagree = fmt.Sprintf("the checkers disagree on %s: the %s says that it %s, porcupine%s that it does not", l.name, o.by[0], o.status, of)
+		says := map[Status]string{Holds: "accepts", Broken: "refuses"}
+		o.disagree = fmt.Sprintf("the checkers disagree on %s: the %s %s it, porcupine%s does not", l.name, o.by[0], says[o.status], of)
 		o.status = Undecided
 	}
 	return o
-}
-
-// touch reports whether some owner's call began in the instant in which its call before ended.
-func touch(actions []action) bool {
-	ends := map[int32]int64{}
-	for _, a := range actions {
-		if !a.certain || a.beside || a.owner == 0 {
-			continue
-		}
-		if end, known := ends[a.owner]; known && end == a.call {
-			return true
-		}
-		ends[a.owner] = a.ret
-	}
-	return false
 }
 
 // explain tells a violation that the search found: the first answer that no order explains.
 func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violation {
 	i := s.c.marks[r.stuck.at].action()
 	a := &s.c.actions[i]
-	v := Violation{Rule: contract.Linearizable, Lock: l.name, From: time.Duration(s.timeOf(r.cut.at)), To: time.Duration(a.ret)}
+	v := Violation{Rule: contract.Linearizable, Lock: l.name, From: timeOf(s.momentOf(r.cut.at)), To: timeOf(a.ret)}
 	whose := ""
 	if r.alone {
-		v.From, whose = time.Duration(a.call), " of "+names[a.owner]
+		v.From, whose = timeOf(a.call), " of "+names[a.owner]
 	}
 	before := 0
 	for j := range s.c.actions {
@@ -140,7 +124,7 @@ func (s *search) explain(f *facts, l *lockFacts, r found, names []string) Violat
 	class, what := contract.Unexplained, ""
 	var err error
 	lock := s.model(r.stuck.states[0], names)
-	at := &act{at: time.Duration(a.ret)}
+	at := &act{at: timeOf(a.ret)}
 	if a.index >= 0 {
 		op := closed(l.ops[a.index])
 		at.op = l.ops[a.index]
@@ -227,7 +211,9 @@ func classOf(r contract.Rule) contract.Class {
 func closed(p *history.Op) history.Op {
 	op := *p
 	if op.Uncertain() && op.Evidence == history.Executed {
-		op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
+		if op.Outcome, op.Return = op.Answer, max(op.Executed, 1); op.Token == 0 {
+			op.Token = model.UnheardToken
+		}
 	}
 	return op
 }
@@ -240,7 +226,7 @@ func (s *search) model(st state, names []string) model.State {
 	return lock
 }
 
-func (s *search) timeOf(mark int) int64 {
+func (s *search) momentOf(mark int) int64 {
 	m := s.c.marks[mark]
 	if a := &s.c.actions[m.action()]; m.begins() {
 		return a.call
@@ -258,13 +244,16 @@ func (s *search) window(ctx context.Context, f *facts, l *lockFacts, r found, na
 	steps := []edge{}
 	owner := s.c.actions[s.c.marks[r.stuck.at].action()].owner
 	refused := func(a *action) bool { return a.verb == findsBusy && s.machine.reentrant }
+	silent := func(a *action) bool { // of what one owner's calls show by themselves
+		return r.alone && (a.owner != owner || !a.verb.counts() && !refused(a))
+	}
 	for i := range s.c.actions {
 		a := &s.c.actions[i]
 		begins, ends := int(s.c.begins[i]), int(s.c.ends[i])
 		if a.ret == open {
 			ends = len(s.c.marks)
 		}
-		if begins > r.stuck.at || ends < r.cut.at || r.alone && (a.owner != owner || !a.verb.counts() && !refused(a)) {
+		if begins > r.stuck.at || ends < r.cut.at || silent(a) {
 			continue
 		}
 		if begins < r.cut.at {
@@ -273,7 +262,14 @@ func (s *search) window(ctx context.Context, f *facts, l *lockFacts, r found, na
 			}
 			begins = r.cut.at - 1
 		}
-		in := &porcupineStep{maybe: !a.certain && a.ret != open}
+		in := &porcupineStep{id: s.idOf(l, int32(i)), maybe: !a.certain && a.ret != open}
+		before := s.c.order.touches[i]
+		for before >= 0 && silent(&s.c.actions[before]) {
+			before = s.c.order.touches[before]
+		}
+		if before >= 0 {
+			in.after = []int64{s.idOf(l, before)}
+		}
 		if a.index >= 0 {
 			if in.op = closed(l.ops[a.index]); r.alone && refused(a) {
 				in.op.Kind, in.op.Outcome = history.Unlock, history.NotHeld // nobody else is there to refuse it for
@@ -286,7 +282,7 @@ func (s *search) window(ctx context.Context, f *facts, l *lockFacts, r found, na
 			in.event = &e
 		}
 		if ends > r.stuck.at {
-			in.maybe, ends = true, len(s.c.marks)
+			in.later, ends = true, len(s.c.marks)
 		}
 		ops = append(ops, porcupine.Operation{ClientId: int(a.owner), Input: in, Call: int64(begins), Return: int64(ends)})
 		steps = append(steps, edge{time.Duration(begins), 1}, edge{time.Duration(ends), -1})
@@ -295,6 +291,15 @@ func (s *search) window(ctx context.Context, f *facts, l *lockFacts, r found, na
 		return porcupine.Unknown
 	}
 	return runPorcupine(ctx, f, s.model(r.cut.cfg.state, names), ops)
+}
+
+// idOf is what a porcupineStep calls an action.
+func (s *search) idOf(l *lockFacts, action int32) int64 {
+	if i := s.c.actions[action].index; i >= 0 {
+		return l.ops[i].ID
+	} else {
+		return int64(i)
+	}
 }
 
 // settled reports whether a cut took a token as spent.

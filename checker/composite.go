@@ -184,7 +184,7 @@ func (e *ensemble) explain(ctx context.Context, f *facts, ops []porcupine.Operat
 		var part []porcupine.Operation
 		for _, op := range ops {
 			if in := *op.Input.(*porcupineStep); !told[op.Input] && op.Return != math.MaxInt64 {
-				in.maybe, op.Input, op.Return = true, &in, math.MaxInt64
+				in.later, op.Input, op.Return = true, &in, math.MaxInt64
 			}
 			if n < len(answers) && op.Call > answers[n].Return {
 				continue
@@ -239,7 +239,7 @@ func (e *ensemble) explain(ctx context.Context, f *facts, ops []porcupine.Operat
 // refusal is what the model says to an answer after some order of what was before it, if nothing
 // that may or may not have happened is needed for one.
 func (e *ensemble) refusal(f *facts, before []porcupine.Operation, in *porcupineStep) error {
-	before = slices.DeleteFunc(before, func(op porcupine.Operation) bool { return op.Input.(*porcupineStep).maybe })
+	before = slices.DeleteFunc(before, func(op porcupine.Operation) bool { in := op.Input.(*porcupineStep); return in.maybe || in.later })
 	m := stepModel(model.QuorumState{}, e.apply, before)
 	result, info := porcupine.CheckOperationsVerbose(m, before, f.options.Budget)
 	if result != porcupine.Ok {

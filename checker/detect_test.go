@@ -38,7 +38,7 @@ func TestDetection(t *testing.T) {
 					}
 					continue
 				}
-				actions, names := actionsOf(f, l)
+				actions, names := actionsOf(f, l, asCalled)
 				s, _ := newSearch(context.Background(), actions, len(names), machineOf(""), o)
 				switch s.run().status {
 				case Broken:

@@ -26,9 +26,21 @@
 //     a violation (porcupine.go); alone on locks that the history says are made of others
 //     (composite.go).
 //
+// What happens at one instant (instant.go) is ordered by one rule, the same for all of them:
+//
+//   - Where the server log has an order, that is the order.
+//   - An owner's calls come in the order in which they stand in the history.
+//   - On a virtual clock what the environment did comes before all else of its instant: there a fault strikes before the
+//     message that arrives. An event whose time is not exact has no such order at its last instant.
+//   - Otherwise every order is possible. Calls last from their first instant to their last one, both included: what
+//     touches overlaps. A lock is accused only if it is wrong in every order. (Where the order of the
+//     server's times is in doubt, the replay hands over to the searching checkers.)
+//
 // The searching ones see operations reduced to actions (action.go) of a machine that does what
 // package model says (machine.go). That all agree is tested on random histories: go test
-// ./checker -run Agree -agree 300000.
+// ./checker -run Agree -agree 300000, go test ./checker -run Histories -honest 1000000, and go test ./checker -fuzz
+// with FuzzHonest, FuzzCheckers or FuzzWindows. If they ever do not, the verdict says so, and [ShrinkDisagreement]
+// finds the smallest history that shows it.
 //
 // It must not know worlds, plans, or subjects: a history is all it gets, and two equal histories
 // get equal verdicts. Only the budgets of the searching checkers are in wall time, and what they

@@ -78,14 +78,14 @@ func TestExclusion(t *testing.T) {
 		{"an inner unlock that ends unknown: whoever is seen again works under the outer hold", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.take("c1:1", at(1.1), at(1.2), 0)
-			s.unlock("c1:1", at(2), history.Unknown)
+			s.unlock("c1:1", at(2), history.Unknown).Answer = history.Decremented
 			s.take("c2:1", at(2), at(3), 0)
 			s.unlock("c1:1", at(4), history.NotHeld)
 		}, []span{{at(3), at(4)}}},
 		{"an inner unlock that ends unknown: whoever is seen no more has given up", func(s *script) {
 			s.take("c1:1", at(0), at(1), 0)
 			s.take("c1:1", at(1.1), at(1.2), 0)
-			s.unlock("c1:1", at(2), history.Unknown)
+			s.unlock("c1:1", at(2), history.Unknown).Answer = history.Decremented
 			s.take("c2:1", at(2), at(3), 0)
 		}, nil},
 		{"belief ends when the lock says it is lost", func(s *script) {

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -25,30 +26,41 @@ func (f *facts) implied() bool {
 	return f.h.Header.Expiry == history.Implied && f.options.Model.Leases()
 }
 
-// imply adds to a lock's actions, which are in order of calls, the ends that leases may have had.
+// imply adds to a lock's actions, which are in order of calls, the ends that leases may have had. A setting is told
+// from every other by a number: two may be of one owner and end at one time.
 func (f *facts) imply(l *lockFacts, actions []action) []action {
 	const slack = int64(impliedSlack)
 	next := map[int32]int64{} // owner -> when its next call that sets or shows the end of a hold returned
+	watched := slices.ContainsFunc(l.ops, func(op *history.Op) bool { return op.Watchdog })
 	for i := len(actions) - 1; i >= 0; i-- {
 		a := &actions[i]
 		if a.owner == 0 {
+			if (a.verb == restores || a.verb == setsTTL) && a.late != open {
+				a.set = int32(i + 1)
+				end := f.lapseOf(l, a, a.early-slack, a.late+slack)
+				if watched {
+					a.late = open
+					end.certain, end.ret = false, max(int64(f.end), end.call)
+				}
+				actions = append(actions, end)
+			}
 			continue
 		}
 		op := l.ops[a.index]
-		sets := op.Lease > 0 && (a.verb == acquires || a.verb == decrements && a.sets || a.verb == releases && !a.certain)
+		sets := op.Lease > 0 && (a.verb == acquires || a.verb == decrements && a.sets || a.verb == releases && !a.certain || a.verb == renews)
 		if sets {
 			if a.late != open {
 				a.late += slack
 			} else if a.ret != open {
 				a.late = plus(a.ret, int64(op.Lease)+slack)
 			}
-			end := action{verb: lapses, value: int64(a.owner), early: a.early, index: a.index, late: open,
-				call: a.early - slack, ret: a.late, certain: true}
+			a.set = int32(i + 1)
+			end := f.lapseOf(l, a, a.early-slack, a.late)
 			gone, dead := f.gone[op.Client]
 			followed, known := next[a.owner]
-			known = known && a.certain // what is not may take effect after that
+			known = known && a.certain && !a.beside // what is not may take effect after that
 			if op.Watchdog {
-				a.early, a.late, end.early, end.ret = open, open, open, open
+				a.late, end.ret = open, open // renewed, for all that is known
 				switch {
 				case dead:
 					end.ret = int64(gone+op.Lease) + slack
@@ -60,13 +72,12 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 				end.certain, end.ret = false, max(int64(f.end), end.call)
 			}
 			end.ret = max(end.ret, end.call)
-			end.from = end.call
 			if !known || followed >= end.call {
 				actions = append(actions, end)
 				a = &actions[i] // it may have moved
 			}
 		}
-		if a.certain {
+		if a.certain && !a.beside {
 			switch a.verb {
 			case acquires, releases, findsNotMine:
 				next[a.owner] = a.ret
@@ -78,6 +89,19 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 		}
 	}
 	return actions
+}
+
+// lapseOf is the end of the lease that a sets, at some time between two; a clock that jumped meanwhile moved both.
+func (f *facts) lapseOf(l *lockFacts, a *action, from, to int64) action {
+	for _, e := range l.environment {
+		if e.Kind == history.ClockJump && int64(e.At) >= a.call && (to == open || int64(e.At) <= to) {
+			if from -= max(int64(e.By), 0); to != open {
+				to -= min(int64(e.By), 0)
+			}
+		}
+	}
+	from = max(from, a.call)
+	return action{verb: lapses, set: a.set, index: a.index, call: from, from: from, ret: max(from, to), early: open, late: open, certain: true}
 }
 
 // lapse closes, before another owner's grant, the tenures whose leases can have ended by then: in

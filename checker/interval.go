@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // The interval checker decides histories in which no unknown outcome matters by intervals alone,
@@ -44,12 +46,14 @@ type session struct {
 	a, b, c, d  int64
 	owner       int32
 	setter      int32 // its last, or -1
+	endless     bool  // it began without a deadline
 	first, last int64 // tokens
 }
 
 // A kill is what the environment did to whoever held the lock.
 type kill struct {
-	at      int64
+	at      int64 // its moment
+	time    int64 // for the deadline of its victim, the latest time at which it can have come
 	expires bool
 	victims int
 }
@@ -101,7 +105,7 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 			if a.call < a.ret {
 				return Undecided, false
 			}
-			v.kills = append(v.kills, kill{at: a.call, expires: a.verb == expires})
+			v.kills = append(v.kills, kill{at: a.call, time: a.late, expires: a.verb == expires})
 		case forces, lapses, restores, setsTTL, jumps, findsTTL, isLeft:
 			return Undecided, false
 		default:
@@ -157,6 +161,10 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 // replay takes one more answer of an owner.
 func (v *intervals) replay(a *action) {
 	h := &v.holders[a.owner]
+	if v.machine.fenced && a.verb == acquires && a.token == model.UnheardToken {
+		v.beyond = true
+		return
+	}
 	if a.call < h.ended || a.call == h.ended && (a.beside || h.beside) {
 		v.beyond = true // a renewal beside a call: which came first is anybody's guess
 		return
@@ -186,7 +194,7 @@ func (v *intervals) replay(a *action) {
 				v.end(h, at, at, true)
 				from = max(from, at)
 			case findsBusy:
-				if v.machine.reentrant {
+				if v.machine.reentrant || after(a.from, h.late) { // otherwise its own hold is reason enough
 					v.end(h, at, at, true)
 					from = max(from, at)
 				}
@@ -275,22 +283,27 @@ func (v *intervals) begin(h *holder, a *action, from int64) {
 	v.set(h, a)
 }
 
+// set notes a deadline. A session has no setters as long as none of them set an end.
 func (v *intervals) set(h *holder, a *action) {
-	if h.early, h.late = a.early, a.late; a.late != open {
-		s := &v.sessions[h.session]
-		v.setters = append(v.setters, setter{a.call, a.late, s.setter})
-		s.setter = int32(len(v.setters) - 1)
-	} else if s := &v.sessions[h.session]; s.setter >= 0 {
-		v.setters = append(v.setters, setter{a.call, open, s.setter})
+	h.early, h.late = a.early, a.late
+	s := &v.sessions[h.session]
+	if a.late == open && s.setter < 0 {
+		s.endless = true
+		return
+	}
+	if s.setter < 0 && s.endless {
+		v.setters = append(v.setters, setter{s.a, open, -1})
 		s.setter = int32(len(v.setters) - 1)
 	}
+	v.setters = append(v.setters, setter{a.call, a.late, s.setter})
+	s.setter = int32(len(v.setters) - 1)
 }
 
 func (v *intervals) end(h *holder, c, d int64, killed bool) {
 	if killed {
 		k := &v.kills[h.kill]
 		k.victims++
-		if k.expires && after(h.early, k.at) {
+		if k.expires && after(h.early, k.time) {
 			v.broken = true
 		}
 	}

@@ -32,6 +32,10 @@ type Options struct {
 	// lock. 0 means [DefaultMemory].
 	Memory int64
 
+	// Also is one more opinion of object, somebody else's: Holds, Broken, or anything else for none. If it is not
+	// that of the checkers here, they disagree. It may be called for parts of a history, and concurrently. Nil: there is none.
+	Also func(h *history.History) Status
+
 	// Sparing asks porcupine only about what another checker refuses.
 	Sparing bool
 }
@@ -90,9 +94,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 
 	f := collect(h, o)
 	v.Results = results(ctx, f)
-	if f.disagreement != "" {
-		v.Refused = append(v.Refused, f.disagreement)
-	}
+	v.Disagreement = f.disagreement
 	if o.Unpredicted {
 		v.unpredicted()
 	}

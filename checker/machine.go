@@ -17,6 +17,7 @@ func machineOf(kind model.Kind) machine {
 // state is model.State with a numbered owner; 0 is nobody.
 type state struct {
 	owner, count int32
+	set          int32 // action.set of who set the deadline
 	early, late  int64
 	token        int64
 }
@@ -32,13 +33,13 @@ func (m machine) step(s state, a *action) (state, bool) {
 		if held && (!mine || !m.reentrant) {
 			return s, !a.certain
 		}
-		next.owner, next.count, next.early, next.late = a.owner, s.count+1, a.early, a.late
+		next = state{owner: a.owner, count: s.count + 1, set: a.set, early: a.early, late: a.late, token: s.token}
 		if m.fenced {
 			least := s.token + 1
 			if held {
 				least = s.token
 			}
-			if next.token = least; a.certain {
+			if next.token = least; a.certain && a.token != model.UnheardToken {
 				next.token, ok = a.token, a.token != 0 && a.token >= least
 			}
 		}
@@ -53,7 +54,7 @@ func (m machine) step(s state, a *action) (state, bool) {
 		default:
 			next.count--
 			if a.sets {
-				next.early, next.late = a.early, a.late
+				next.early, next.late, next.set = a.early, a.late, a.set
 			}
 		}
 	case forces:
@@ -65,23 +66,23 @@ func (m machine) step(s state, a *action) (state, bool) {
 		if !mine {
 			return s, !a.certain
 		}
-		next.early, next.late = a.early, a.late
+		next.early, next.late, next.set = a.early, a.late, a.set
 	case expires:
 		if !held || after(s.early, a.late) {
 			return s, false
 		}
 		next = state{token: s.token}
 	case lapses:
-		if s.owner == int32(a.value) && s.early == a.early {
+		if held && s.set == a.set {
 			next = state{token: s.token}
 		}
 	case deletes:
 		next = state{token: s.token}
 	case restores:
-		next = state{owner: int32(a.token), count: int32(a.value), early: a.early, late: a.late, token: s.token}
+		next = state{owner: int32(a.token), count: int32(a.value), set: a.set, early: a.early, late: a.late, token: s.token}
 	case setsTTL:
 		if held {
-			next.early, next.late = a.early, a.late
+			next.early, next.late, next.set = a.early, a.late, a.set
 		}
 	case jumps:
 		if held {

@@ -33,9 +33,15 @@ const (
 
 // porcupineStep is what porcupine calls an input: an operation or an event.
 type porcupineStep struct {
-	op    history.Op
-	event *history.Event
-	maybe bool // op took effect within its interval, or never
+	id     int64
+	op     history.Op
+	source *history.Op // op as recorded; nil for an event
+	event  *history.Event
+	maybe  bool    // op took effect within its interval, or never
+	later  bool    // it did, or does so after all that is asked about
+	after  []int64 // the steps that it follows though time does not say so, see [follow]
+
+	needs, gives slots // see [tie]
 }
 
 func (in *porcupineStep) apply(kind model.Kind, s model.State) (model.State, error) {
@@ -50,35 +56,65 @@ func porcupineModel(kind model.Kind, init model.State, ops []porcupine.Operation
 	return stepModel(init, func(in *porcupineStep, s model.State) (model.State, error) { return in.apply(kind, s) }, ops)
 }
 
-// stepModel is a specification with states of type S, as porcupine wants it for a history.
+// ordered is a state, and which of the steps at one moment that others follow have taken effect.
+type ordered[S comparable] struct {
+	state S
+	done  slots
+}
+
+// stepModel is a specification with states of type S, as porcupine wants it for a history. Steps are taken in the
+// order of [tie].
 func stepModel[S comparable](init S, apply func(*porcupineStep, S) (S, error), ops []porcupine.Operation) porcupine.Model {
+	type state = ordered[S]
+	tie(ops)
+	next := func(in *porcupineStep, s state) (after state, ok bool) {
+		after = s
+		after.done = s.done.without(in.needs).or(in.gives)
+		var err error
+		after.state, err = apply(in, s.state)
+		return after, err == nil
+	}
+	ready := func(in *porcupineStep, s state) bool { return in.needs.without(s.done).empty() }
 	describe := func(input, _ any) string { return input.(*porcupineStep).String() }
-	state := func(s any) string { return fmt.Sprint(s) }
-	maybe := func(op porcupine.Operation) bool { return op.Input.(*porcupineStep).maybe }
+	words := func(s any) string { return fmt.Sprint(s.(state).state) }
+	maybe := func(op porcupine.Operation) bool { in := op.Input.(*porcupineStep); return in.maybe || in.later }
 	if !slices.ContainsFunc(ops, maybe) {
 		return porcupine.Model{
-			Init: func() any { return init },
-			Step: func(state, input, _ any) (bool, any) {
-				s, err := apply(input.(*porcupineStep), state.(S))
-				return err == nil, s
+			Init: func() any { return state{state: init} },
+			Step: func(from, input, _ any) (bool, any) {
+				in, s := input.(*porcupineStep), from.(state)
+				if !ready(in, s) {
+					return false, s
+				}
+				after, ok := next(in, s)
+				return ok, after
 			},
-			DescribeOperation: describe, DescribeState: state,
+			DescribeOperation: describe, DescribeState: words,
 		}
 	}
 	branching := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{init} },
-		Step: func(state, input, _ any) []any {
-			in := input.(*porcupineStep)
-			var next []any
-			if s, err := apply(in, state.(S)); err == nil {
-				next = append(next, s)
+		Init: func() []any { return []any{state{state: init}} },
+		Step: func(from, input, _ any) []any {
+			in, s := input.(*porcupineStep), from.(state)
+			if in.later && !ready(in, s) {
+				return []any{s}
+			} else if !ready(in, s) {
+				return nil
 			}
-			if in.maybe {
-				next = append(next, state)
+			var all []any
+			after, ok := next(in, s)
+			if ok {
+				all = append(all, after)
 			}
-			return next
+			if in.later {
+				all = append(all, s)
+			} else if in.maybe {
+				after.state = s.state
+				all = append(all, after)
+			}
+			return all
 		},
-		DescribeOperation: describe, DescribeState: state,
+		DescribeOperation: describe, DescribeState: words,
 	}
 	return branching.ToModel()
 }
@@ -113,27 +149,30 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 	var ops []porcupine.Operation
 	for _, p := range l.ops {
 		op := *p
-		from, to, maybe := op.Call, op.Return, false
+		from, to, maybe := momentOf(op.Call), momentOf(op.Return), false
 		switch {
 		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent, l.toldLost(p),
 			op.Uncertain() && op.Answer == history.OK: // a query, of which nobody heard what it said
 			continue
 		case op.Uncertain() && op.Evidence == history.Executed:
-			op.Outcome, op.Return = op.Answer, max(op.Executed, 1)
-			from, to = op.Executed, op.Executed
+			if op.Outcome, op.Return = op.Answer, max(op.Executed, 1); op.Token == 0 {
+				op.Token = model.UnheardToken
+			}
+			from, to = momentOf(op.Executed), momentOf(op.Executed)
 		case op.Uncertain() && op.Evidence == history.Sent && w == asExecuted && len(f.h.Served) > 0:
 			continue // the server log would show it
 		case op.Uncertain() && op.Evidence == history.Sent && op.Until > 0:
-			to, maybe = max(op.Until, op.Call), true
+			to, maybe = momentOf(max(op.Until, op.Call)), true
 		case op.Uncertain():
 			to = math.MaxInt64
 		case w == asExecuted && op.Evidence == history.Executed:
-			from, to = op.Executed, op.Executed
+			from, to = momentOf(op.Executed), momentOf(op.Executed)
 		}
-		ops = append(ops, porcupine.Operation{ClientId: number(op.Owner), Input: &porcupineStep{op: op, maybe: maybe}, Call: int64(from), Return: int64(to)})
+		in := &porcupineStep{id: op.ID, op: op, source: p, maybe: maybe}
+		ops = append(ops, porcupine.Operation{ClientId: number(op.Owner), Input: in, Call: from, Return: to})
 	}
-	for i := range l.acts {
-		if e := l.acts[i].event; e != nil && porcupineNeeds(e) {
+	for i, e := range l.environment {
+		if porcupineNeeds(e) {
 			event := *e
 			if f.outside(e) {
 				event.Kind = history.Delete
@@ -142,9 +181,11 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 			if e.Since > 0 {
 				from = e.Since
 			}
-			ops = append(ops, porcupine.Operation{ClientId: number(""), Input: &porcupineStep{event: &event}, Call: int64(from), Return: int64(e.At)})
+			call, ret := f.struck(from, e.At)
+			ops = append(ops, porcupine.Operation{ClientId: number(""), Input: &porcupineStep{id: int64(^i), event: &event}, Call: call, Return: ret})
 		}
 	}
+	follow(l, ops, w)
 	return ops
 }
 

@@ -62,7 +62,7 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		}
 		if a.certain {
 			if a.call <= ends[a.owner] && (a.beside || last[a.owner] < 0 || ends[a.owner] != actions[last[a.owner]].ret) {
-				p.crowded[a.owner] = true
+				p.crowded[a.owner], p.calm = true, false // a renewal must come before the release that it overlaps
 			}
 			ends[a.owner] = max(ends[a.owner], a.ret)
 		}
@@ -75,8 +75,8 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		before := last[a.owner]
 		if p.before[i] = before; before >= 0 && actions[before].ret >= a.call {
 			p.touches[i] = before
-			if actions[before].verb == acquires && !a.verb.reads() {
-				p.calm = false // a whole hold may be under way at once
+			if a.verb != findsBusy && a.verb != findsNotMine {
+				p.calm = false // that it came in passing must not put it before the one that it follows
 			}
 		}
 		if a.certain {

@@ -13,21 +13,36 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// atomicLock is a reentrant lease lock that is right because it does one thing at a time. It is
+// atomicLock is a lease lock that is right because it does one thing at a time. It is
 // written apart from package model, so that the two can be held against each other.
 type atomicLock struct {
 	holds    map[string]int64 // of the one owner; empty: free
 	deadline time.Duration
+	token    int64 // of the last grant
+	once     bool  // it is not reentrant
+}
+
+// never is the deadline of what was taken without a lease.
+const never = time.Duration(1) << 62
+
+func (a *atomicLock) expiresIn(lease, now time.Duration) {
+	if a.deadline = now + lease; lease == 0 {
+		a.deadline = never
+	}
 }
 
 func (a *atomicLock) do(op *history.Op, now time.Duration) (history.Outcome, int64) {
 	n, free := a.holds[op.Owner], len(a.holds) == 0
 	switch op.Kind {
 	case history.Lock, history.TryLock:
-		if !free && n == 0 {
+		if !free && (n == 0 || a.once) {
 			return history.Busy, 0
 		}
-		a.holds, a.deadline = map[string]int64{op.Owner: n + 1}, now+op.Lease
+		a.holds = map[string]int64{op.Owner: n + 1}
+		a.expiresIn(op.Lease, now)
+		if n == 0 {
+			a.token++
+		}
 		return history.Acquired, 0
 	case history.Unlock:
 		switch n {
@@ -37,7 +52,9 @@ func (a *atomicLock) do(op *history.Op, now time.Duration) (history.Outcome, int
 			a.holds = nil
 			return history.Released, 0
 		}
-		a.holds[op.Owner], a.deadline = n-1, now+op.Lease
+		if a.holds[op.Owner] = n - 1; op.Lease > 0 {
+			a.deadline = now + op.Lease
+		}
 		return history.Decremented, 0
 	case history.ForceUnlock:
 		a.holds = nil
@@ -49,7 +66,7 @@ func (a *atomicLock) do(op *history.Op, now time.Duration) (history.Outcome, int
 		if n == 0 {
 			return history.NotHeld, 0
 		}
-		a.deadline = now + op.Lease
+		a.expiresIn(op.Lease, now)
 		return history.Renewed, 0
 	case history.IsLocked:
 		if free {
@@ -63,6 +80,8 @@ func (a *atomicLock) do(op *history.Op, now time.Duration) (history.Outcome, int
 	case history.RemainingTTL:
 		if free {
 			return history.OK, -2
+		} else if a.deadline == never {
+			return history.OK, -1
 		}
 		return history.OK, int64(a.deadline - now)
 	}

@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -18,11 +19,31 @@ import (
 // It removes halves, quarters and so on down to single ones, first whole locks and owners, then
 // operations in order of time (delta debugging: Zeller and Hildebrandt, 2002).
 func Shrink(ctx context.Context, h *history.History, g contract.Guarantee, o Options) (smallest *history.History, ok bool) {
-	rule, broken := firstRule(ctx, h, g, o)
+	return shrink(ctx, h, func(h *history.History) (contract.Rule, bool) { return firstRule(ctx, h, g, o) })
+}
+
+// ShrinkDisagreement is [Shrink] for a history on which the checkers disagree: on what is left they still do, and
+// any one operation less and they agree. It is what a bug report needs. ok is false when they agree on h.
+func ShrinkDisagreement(ctx context.Context, h *history.History, o Options) (smallest *history.History, ok bool) {
+	o = o.withDefaults(h)
+	return shrink(ctx, h, func(h *history.History) (contract.Rule, bool) {
+		if len(assumptions(h)) > 0 {
+			return "", false
+		}
+		f := collect(h, o)
+		judgeObject(ctx, f)
+		who, _, _ := strings.Cut(f.disagreement, " (") // without what broke, which may be told of another operation
+		return contract.Rule(who), who != ""
+	})
+}
+
+// shrink removes what it can as long as judge says the same.
+func shrink(ctx context.Context, h *history.History, judge func(*history.History) (contract.Rule, bool)) (smallest *history.History, ok bool) {
+	rule, broken := judge(h)
 	if !broken {
 		return nil, false
 	}
-	s := &shrinker{ctx: ctx, h: h, rule: rule, judge: func(h *history.History) (contract.Rule, bool) { return firstRule(ctx, h, g, o) }}
+	s := &shrinker{ctx: ctx, h: h, rule: rule, judge: judge}
 	s.faults()
 	s.groups(func(op *history.Op) string { return op.Lock })
 	s.groups(func(op *history.Op) string { return op.Owner })

@@ -92,13 +92,20 @@ func newStream(h history.Header, o Options, least int) *Stream {
 func (s *Stream) Add(record any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if l := s.take(record); l != nil {
+		s.cut(l, false)
+		s.tell(l)
+	}
+}
+
+// take is Add, but ends no window; it returns the lock that the record is an operation on.
+func (s *Stream) take(record any) *streamLock {
 	switch r := record.(type) {
 	case history.Op:
 		s.now = max(s.now, r.Call, r.Return)
 		l := s.lock(r.Lock)
 		l.add(r)
-		s.cut(l, false)
-		s.tell(l)
+		return l
 	case history.Event:
 		s.now = max(s.now, r.At)
 		s.event(r)
@@ -113,6 +120,7 @@ func (s *Stream) Add(record any) {
 			delete(l.struck, r.Index)
 		}
 	}
+	return nil
 }
 
 // Crowded reports whether a lock's window has grown so long that owners that do not hold the lock
@@ -175,7 +183,7 @@ func (s *Stream) event(e history.Event) {
 	case history.Lost:
 		delete(l.claims, e.Owner)
 		l.doubt = max(l.doubt, e.At)
-	case history.Delete, history.Expire, history.ForceTTL:
+	case history.Delete, history.Expire, history.ForceTTL, history.Restore:
 		l.doubt = max(l.doubt, e.At)
 	}
 	s.tell(l)

@@ -22,6 +22,7 @@ type tally struct {
 	writes  int
 	onLock  int
 	refused []string
+	differ  string           // on what checkers disagreed first
 	h       *history.History // see Stream.Broken
 	v       *Verdict
 	defect  bool // of h
@@ -106,8 +107,8 @@ func (t *tally) judge(w work, o Options) {
 			}
 		}
 	}
-	if f.disagreement != "" {
-		t.refused = appendNew(t.refused, f.disagreement)
+	if t.differ == "" {
+		t.differ = f.disagreement
 	}
 	for _, l := range f.locks {
 		t.holds += len(l.beliefs)
@@ -163,7 +164,7 @@ func (t *tally) verdict(h history.Header, end history.End, locks int) *Verdict {
 	ops, windows := t.judged()
 	v := &Verdict{
 		Version: VerdictVersion, Scenario: h.Scenario, Subject: h.Subject, World: h.World, Seed: h.Seed, Story: []Moment{},
-		Refused: t.refused, Ops: ops, Virtual: end.At, Messages: end.Messages, Trace: end.Trace, Error: end.Error,
+		Refused: t.refused, Disagreement: t.differ, Ops: ops, Virtual: end.At, Messages: end.Messages, Trace: end.Trace, Error: end.Error,
 	}
 	held := map[contract.Guarantee]string{
 		contract.Object:    fmt.Sprintf("%s on %s fit the sequential lock", count(t.onLock, "operation"), count(locks, "lock")),

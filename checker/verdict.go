@@ -137,14 +137,16 @@ type Verdict struct {
 	Results  []Result `json:"results"` // one per guarantee, in the order of [Guarantees]
 	Story    []Moment `json:"story"`
 	// Explanation is the story in one paragraph, for somebody who has never seen the tool.
-	Explanation string        `json:"explanation,omitzero"`
-	Refused     []string      `json:"refused,omitempty"` // assumptions of the checkers that the history does not meet
-	Missed      []string      `json:"missed,omitempty"`  // faults of the plan that never struck: the run was not the one that was asked for
-	Error       string        `json:"error,omitzero"`    // harness error that ended the run early
-	Ops         int           `json:"ops"`
-	Messages    int           `json:"messages,omitzero"`
-	Virtual     time.Duration `json:"virtual"` // length of the run on its own clock, ns
-	Trace       string        `json:"trace,omitzero"`
+	Explanation string   `json:"explanation,omitzero"`
+	Refused     []string `json:"refused,omitempty"` // assumptions of the checkers that the history does not meet
+	// Disagreement says that two checkers which know the same judge differently: one of them is wrong.
+	Disagreement string        `json:"disagreement,omitzero"`
+	Missed       []string      `json:"missed,omitempty"` // faults of the plan that never struck: the run was not the one that was asked for
+	Error        string        `json:"error,omitzero"`   // harness error that ended the run early
+	Ops          int           `json:"ops"`
+	Messages     int           `json:"messages,omitzero"`
+	Virtual      time.Duration `json:"virtual"` // length of the run on its own clock, ns
+	Trace        string        `json:"trace,omitzero"`
 }
 
 // Expectation is what a scenario expects of each guarantee; a missing entry expects Holds (or
@@ -166,6 +168,7 @@ const (
 	ExitExpected   = 0
 	ExitUnexpected = 1
 	ExitUndecided  = 2
+	ExitDisagree   = 3 // two checkers judge differently: a bug of the harness
 	ExitUsage      = 254
 	ExitHarness    = 255
 )
@@ -174,6 +177,9 @@ const (
 func (v *Verdict) Code() int {
 	if v.Error != "" || len(v.Refused) > 0 {
 		return ExitHarness
+	}
+	if v.Disagreement != "" {
+		return ExitDisagree
 	}
 	code := ExitExpected
 	if len(v.Missed) > 0 && v.Scenario != "" {
@@ -192,9 +198,18 @@ func (v *Verdict) Code() int {
 	return code
 }
 
-// Worst returns the worse of two exit codes in the order 255, 1, 2, 0 (254 never mixes).
+// Trouble says why the verdict is none: what the history does not meet, or on what the checkers disagree.
+// It is empty for a verdict that can be relied on.
+func (v *Verdict) Trouble() string {
+	if len(v.Refused) > 0 {
+		return v.Refused[0]
+	}
+	return v.Disagreement
+}
+
+// Worst returns the worse of two exit codes in the order 255, 3, 1, 2, 0 (254 never mixes).
 func Worst(a, b int) int {
-	rank := map[int]int{ExitExpected: 0, ExitUndecided: 1, ExitUnexpected: 2, ExitHarness: 3, ExitUsage: 4}
+	rank := map[int]int{ExitExpected: 0, ExitUndecided: 1, ExitUnexpected: 2, ExitDisagree: 3, ExitHarness: 4, ExitUsage: 5}
 	if rank[b] > rank[a] {
 		return b
 	}

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,18 +27,19 @@ type moment struct {
 	index int
 }
 
-// The kinds are in the order in which those of one instant are added: what begins before what ends,
-// so that no window ends between the two.
+// Of one instant the environment's come first; then those of each operation, in the order of the operations, which
+// is that of each owner's program, and of the kinds.
 type momentKind int
 
 const (
-	opCalled momentKind = iota
-	faultBegan
+	faultBegan momentKind = iota
+	eventBegan            // it came at some time from now on
 	eventCame
+	faultOver
+	opCalled
 	opAtOnce // it took no time
 	opReturned
 	opClosed // it can no longer take effect
-	faultOver
 )
 
 // replay adds the records of a history in the order in which they became known.
@@ -45,13 +47,17 @@ func (s *Stream) replay(h *history.History) {
 	moments := make([]moment, 0, 2*len(h.Ops)+len(h.Events)+2*len(h.Faults))
 	note := func(at time.Duration, what momentKind, index int) { moments = append(moments, moment{at, what, index}) }
 	for i := range h.Ops {
-		switch op := &h.Ops[i]; {
+		op := &h.Ops[i]
+		note(op.Call, opCalled, i) // calls of one instant stay in their order
+		switch {
 		case op.Evidence == history.NotSent, op.Return == op.Call && !closes(op):
 			note(max(op.Call, op.Return), opAtOnce, i)
 		default:
-			note(op.Call, opCalled, i)
 			if !op.Pending() && op.Return > op.Call {
 				note(op.Return, opReturned, i)
+			}
+			if op.Pending() && op.Evidence == history.Executed {
+				note(op.Executed, opReturned, i) // what the server did is known, though nobody heard of it
 			}
 			if closes(op) {
 				note(max(op.Call, op.Return, op.Until), opClosed, i)
@@ -59,6 +65,9 @@ func (s *Stream) replay(h *history.History) {
 		}
 	}
 	for i := range h.Events {
+		if e := &h.Events[i]; e.Lock != "" && e.Since > 0 && e.Since < e.At {
+			note(e.Since, eventBegan, i)
+		}
 		note(h.Events[i].At, eventCame, i)
 	}
 	for i := range h.Faults {
@@ -68,32 +77,55 @@ func (s *Stream) replay(h *history.History) {
 		}
 	}
 	slices.SortStableFunc(moments, func(a, b moment) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.what, b.what))
+		ops := cmp.Compare(min(a.what, opCalled), min(b.what, opCalled))
+		return cmp.Or(cmp.Compare(a.at, b.at), ops, cmp.Compare(a.index, b.index), cmp.Compare(a.what, b.what))
 	})
-	for _, m := range moments {
+	called := map[*streamLock]bool{}
+	add := func(record any) {
+		if l := s.take(record); l != nil {
+			called[l] = true
+		}
+	}
+	for i, m := range moments {
+		if i > 0 && moments[i-1].at < m.at { // no window ends within an instant, of which the order may be another
+			for _, l := range s.inOrder(called) {
+				s.cut(l, false)
+			}
+			clear(called)
+		}
 		switch m.what {
 		case opCalled:
 			op := h.Ops[m.index]
 			op.Return, op.Outcome, op.Value, op.Token, op.Error, op.Evidence, op.Until = 0, "", 0, 0, "", "", 0
-			s.Add(op)
+			add(op)
 		case opReturned:
 			op := h.Ops[m.index]
 			if closes(&op) {
 				op.Evidence, op.Until = "", 0
 			}
-			s.Add(op)
+			add(op)
 		case opClosed, opAtOnce:
-			s.Add(h.Ops[m.index])
+			add(h.Ops[m.index])
+		case eventBegan: // no window ends before it is known what became of the lock
+			s.lock(h.Events[m.index].Lock).struck[^m.index] = true
 		case eventCame:
-			s.Add(h.Events[m.index])
+			if lock := h.Events[m.index].Lock; lock != "" {
+				delete(s.lock(lock).struck, ^m.index)
+			}
+			add(h.Events[m.index])
 		case faultBegan:
 			f := h.Faults[m.index]
 			f.To = 0
-			s.Add(f)
+			add(f)
 		case faultOver:
-			s.Add(h.Faults[m.index])
+			add(h.Faults[m.index])
 		}
 	}
+}
+
+// inOrder lists locks by their names.
+func (s *Stream) inOrder(locks map[*streamLock]bool) []*streamLock {
+	return slices.SortedFunc(maps.Keys(locks), func(a, b *streamLock) int { return cmp.Compare(a.name, b.name) })
 }
 
 // closes reports whether it became known later that an operation can no longer take effect.

@@ -11,14 +11,13 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// Rules of object that are not the model's: they are about one call, or about what the server log
-// shows of the key.
-const ()
-
-// witnessed reports whether the server's word is known for every operation on the lock, so that
-// the order of the server can be replayed. What was sent and never seen in a server log did not
+// witnessed reports whether the server's word is known for every operation on the lock, and for the ends of
+// leases, so that the order of the server can be replayed. What was sent and never seen in a server log did not
 // take effect in this history; without such a log nobody knows.
 func witnessed(f *facts, l *lockFacts) bool {
+	if f.implied() {
+		return false
+	}
 	for _, op := range l.ops {
 		if op.Evidence == history.NoEvidence || op.Evidence == history.Sent && op.Uncertain() && len(f.h.Served) == 0 {
 			return false
@@ -34,18 +33,20 @@ func witnessed(f *facts, l *lockFacts) bool {
 // beyond reports whether some violation lies in what only the server log shows: a checker that
 // knows only what clients were told may call such a history legal.
 func replay(f *facts, l *lockFacts) (found violations, beyond bool) {
-	w := &witness{f: f, l: l, found: f.found(contract.Object), past: []epoch{{}}}
+	w := &witness{f: f, l: l, found: f.found(contract.Object), past: []epoch{{}}, took: map[*history.Op]span{}}
 	for i := range l.acts {
 		a := &l.acts[i]
 		if a.event != nil {
 			w.environment(a)
 		} else if w.call(a) {
+			before := len(w.past) - 1
 			w.operation(a)
+			if !beside(a.op) {
+				w.took[a.op] = span{before, len(w.past) - 1}
+			}
 		}
 	}
-	for _, op := range l.ops {
-		w.unseen(op)
-	}
+	w.unseenAll()
 	return w.found, w.beyond
 }
 
@@ -54,18 +55,25 @@ type witness struct {
 	l      *lockFacts
 	state  model.State
 	past   []epoch // the states so far, with their beginnings
+	took   map[*history.Op]span
 	found  violations
 	beyond bool
 }
 
 type epoch struct {
-	from  time.Duration
+	from  int64 // a moment
 	state model.State
 }
 
-func (w *witness) become(s model.State, at time.Duration) {
-	w.state = s
-	w.past = append(w.past, epoch{at, s})
+// A span is a first and a last epoch.
+type span struct{ first, last int }
+
+func (w *witness) become(s model.State, a *act) {
+	from := momentOf(a.at)
+	if w.state = s; a.event != nil {
+		_, from = w.f.struck(a.at, a.at)
+	}
+	w.past = append(w.past, epoch{from, s})
 }
 
 func (w *witness) broken(rule contract.Rule, text string, a *act, class contract.Class) {
@@ -126,9 +134,12 @@ func (w *witness) call(a *act) bool {
 
 func (w *witness) operation(a *act) {
 	op := *a.op
+	if op.Uncertain() && op.Token == 0 {
+		op.Token = model.UnheardToken
+	}
 	op.Outcome = answer(a.op)
 	if op.Pending() {
-		op.Return = w.f.end // whoever reads the answer of the server is certain of it
+		op.Return = max(w.f.end, op.Executed, 1) // whoever reads the answer of the server is certain of it
 	}
 	next, err := w.f.options.Model.Step(w.state, op)
 	if err != nil {
@@ -139,7 +150,7 @@ func (w *witness) operation(a *act) {
 		next = w.misfit(next, a)
 	}
 	if next != w.state {
-		w.become(next, a.at)
+		w.become(next, a)
 	}
 }
 
@@ -188,7 +199,7 @@ func (w *witness) environment(a *act) {
 		}
 	}
 	if next != w.state {
-		w.become(next, a.at)
+		w.become(next, a)
 	}
 }
 
@@ -219,13 +230,13 @@ func (w *witness) resume(a *act) model.State {
 // repeat is the effect of one more execution.
 func (w *witness) repeat(a *act) {
 	if a.after != nil {
-		w.become(shown(*a.after), a.at)
+		w.become(shown(*a.after), a)
 		return
 	}
 	op := *a.op
 	op.Outcome, op.Return, op.Evidence, op.Executed = history.Unknown, 0, history.Executed, a.at
 	if next, err := w.f.options.Model.Step(w.state, op); err == nil {
-		w.become(next, a.at)
+		w.become(next, a)
 	}
 }
 
@@ -242,38 +253,78 @@ func shown(k history.KeyState) model.State {
 	return s
 }
 
-// unseen checks an answer that the server never gave: the lock's client knew it by itself, as a
-// waiter does whose time is over. It is legal if it was true at some moment of the call.
-func (w *witness) unseen(op *history.Op) {
-	if op.Evidence == history.Executed || op.Uncertain() || op.Outcome == history.Failed {
+// unseenAll checks the answers that the server never gave. An owner's answers come in the order of its calls, also
+// where they share an instant.
+func (w *witness) unseenAll() {
+	if len(w.took) == len(w.l.ops) {
 		return
+	}
+	most := make([]int, len(w.l.ops)) // the last epoch that the owner's next executed call lets an answer see
+	last := map[string]int{}
+	for i := len(w.l.ops) - 1; i >= 0; i-- {
+		op := w.l.ops[i]
+		var known bool
+		if most[i], known = last[op.Owner]; !known || beside(op) {
+			most[i] = len(w.past) - 1
+		}
+		if t, ok := w.took[op]; ok {
+			last[op.Owner] = t.first
+		}
+	}
+	first := map[string]int{}
+	for i, op := range w.l.ops {
+		if t, ok := w.took[op]; ok {
+			first[op.Owner] = t.last
+			continue
+		}
+		least := first[op.Owner]
+		if beside(op) {
+			least = 0
+		}
+		if at := w.unseen(op, span{least, most[i]}); !beside(op) {
+			first[op.Owner] = max(least, at)
+		}
+	}
+}
+
+// unseen checks an answer that the server never gave: the lock's client knew it by itself, as a
+// waiter does whose time is over. It is legal if it was true at some moment of the call. It returns the first epoch
+// within bounds in which it was.
+func (w *witness) unseen(op *history.Op, bounds span) int {
+	if op.Evidence == history.Executed || op.Uncertain() || op.Outcome == history.Failed {
+		return 0
 	}
 	a := &act{at: op.Return, op: op}
 	if changes(op.Outcome) {
 		w.beyond = true
 		w.broken(contract.AnswerHasRoot, fmt.Sprintf("%s: %s by %s (operation %d) returned %s at %s, but the server never executed it",
 			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return)), a, contract.Unexplained)
-		return
+		return 0
 	}
 	if w.l.toldLost(op) {
-		return
+		return 0
 	}
 	var first error
 	// The states of the call: from the last that began before it on.
-	begin, _ := slices.BinarySearchFunc(w.past, op.Call, func(e epoch, at time.Duration) int { return cmpTime(e.from, at) })
-	for _, e := range w.past[max(0, begin-1):] {
-		if e.from > op.Return {
+	begin, _ := slices.BinarySearchFunc(w.past, momentOf(op.Call), func(e epoch, at int64) int { return cmpInt(e.from, at) })
+	begin = max(0, begin-1)
+	for i, e := range w.past[begin:] {
+		if e.from > momentOf(op.Return) {
 			break
 		}
 		_, err := w.f.options.Model.Step(e.state, *op)
-		if err == nil {
-			return
+		if err == nil && bounds.first <= begin+i && begin+i <= bounds.last {
+			return begin + i
 		}
 		if first == nil {
 			first = err
 		}
 	}
+	if first == nil {
+		first = &model.Illegal{Rule: contract.QueryTellsTruth, State: w.past[bounds.last].state, Op: *op}
+	}
 	w.illegal(first, a)
+	return 0
 }
 
 // toldLost reports whether op is an unlock that the lock's client refused by itself, without the

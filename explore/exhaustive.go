@@ -57,7 +57,9 @@ func doExhaustive(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
 			elsewhere++ // a run of another shard
 		default:
 			r := Run{Plan: o.plan(&p), History: h, Verdict: checker.Judge(context.Background(), h, checker.Options{Unpredicted: true})}
-			if len(r.Verdict.Refused) > 0 {
+			if d := r.Verdict.Disagreement; d != "" {
+				err = &Disagreement{d, r.History}
+			} else if len(r.Verdict.Refused) > 0 {
 				err = fmt.Errorf("the history was refused: %s", r.Verdict.Refused[0])
 			}
 			r.Accusations = Accuse(r.Verdict)

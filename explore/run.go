@@ -44,12 +44,23 @@ func One(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, seed uint64) (Run,
 		return r, err
 	}
 	r.Verdict = checker.Judge(context.Background(), r.History, checker.Options{Unpredicted: true})
-	if len(r.Verdict.Refused) > 0 {
-		return r, fmt.Errorf("the history was refused: %s", r.Verdict.Refused[0])
+	switch v := r.Verdict; {
+	case len(v.Refused) > 0:
+		return r, fmt.Errorf("the history was refused: %s", v.Refused[0])
+	case v.Disagreement != "":
+		return r, &Disagreement{v.Disagreement, r.History}
 	}
 	r.Accusations = Accuse(r.Verdict)
 	return r, nil
 }
+
+// Disagreement is the error of a run on which the checkers disagree.
+type Disagreement struct {
+	Text    string
+	History *history.History
+}
+
+func (d *Disagreement) Error() string { return d.Text }
 
 // Accuses reports whether the lock was found to be to blame for a cause.
 func (r Run) Accuses(cause string) bool {

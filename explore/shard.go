@@ -1,12 +1,16 @@
 package explore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
@@ -102,4 +106,23 @@ type Failure struct {
 	Seed  uint64     `json:"seed"`
 	Plan  *plan.Plan `json:"plan,omitempty"`
 	Error string     `json:"error"`
+
+	// Disagree says that the checkers did. Smallest is then the smallest history on which they do, as lines of JSON.
+	Disagree bool   `json:"disagree,omitzero"`
+	Smallest []byte `json:"smallest,omitempty"`
+}
+
+// failureOf tells a run in which the harness failed.
+func failureOf(seed uint64, p *plan.Plan, err error) *Failure {
+	f := &Failure{Seed: seed, Plan: p, Error: err.Error()}
+	var d *Disagreement
+	if f.Disagree = errors.As(err, &d); f.Disagree {
+		if small, ok := checker.ShrinkDisagreement(context.Background(), d.History, checker.Options{}); ok {
+			var b bytes.Buffer
+			if history.Save(&b, small) == nil {
+				f.Smallest = b.Bytes()
+			}
+		}
+	}
+	return f
 }

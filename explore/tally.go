@@ -34,7 +34,7 @@ func (t *tally) add(r Run, err error, seed uint64) {
 	if err != nil {
 		t.r.Failed++
 		if t.r.Failure == nil {
-			t.r.Failure = &Failure{Seed: seed, Plan: r.Plan, Error: err.Error()}
+			t.r.Failure = failureOf(seed, r.Plan, err)
 		}
 		return
 	}

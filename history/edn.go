@@ -28,7 +28,9 @@ import (
 //   - Operations of processes that are no numbers, such as :nemesis, become faults, from one of
 //     their records to the next with the same :f.
 //
-// Without :time, the order of the records is taken for the time.
+// The order of the records is the order of what happened: a machine's clock may run backwards a little, or stand
+// still. :time says how long things took. A record that would not be later than the one before it is put a
+// nanosecond after that one; so is each one without :time.
 func LoadEDN(r io.Reader) (*History, error) { return Limit(0).LoadEDN(r) }
 
 // LoadEDN is the function [LoadEDN] within the limit.
@@ -91,15 +93,14 @@ func (j *jepsen) record(form []byte, line int) string {
 	at := time.Duration(j.records)
 	if t, ok := m["time"]; ok {
 		n, ok := t.(int64)
-		if !ok || n < 0 {
-			return fmt.Sprintf(":time is %v; it must be a number of nanoseconds", t)
+		if !ok || n < 0 || n > int64(MaxTime) {
+			return fmt.Sprintf(":time is %v; it must be a number of nanoseconds, 0 to %d", t, MaxTime)
 		}
 		at = time.Duration(n)
 	}
-	if at < j.at {
-		return fmt.Sprintf("time runs backwards: %d ns comes after %d ns", at, j.at)
+	if j.at = max(at, j.at+1); j.at > MaxTime {
+		return fmt.Sprintf("it comes after %d ns, the latest time that there is", MaxTime)
 	}
-	j.at = at
 
 	kind, f := word(m["type"]), word(m["f"])
 	if !slices.Contains([]string{"invoke", "ok", "fail", "info"}, kind) {
@@ -152,7 +153,7 @@ func (j *jepsen) complete(process, kind, f string, m map[string]any) string {
 		return ""
 	}
 	delete(j.pending, process)
-	op.Return = max(j.at, 1)
+	op.Return = j.at
 	why := word(m["error"])
 	if why == "" {
 		why = word(m["value"])
@@ -166,7 +167,7 @@ func (j *jepsen) complete(process, kind, f string, m map[string]any) string {
 	case kind == "fail":
 		op.Outcome, op.Error = Failed, why
 	case op.Kind.Acquires():
-		op.Outcome, op.Token = Acquired, tokenOf(m["value"])
+		op.Outcome, op.Token = Acquired, max(tokenOf(m["value"]), 0)
 		if op.Token != 0 && !j.h.Can("fencing") {
 			j.h.Header.Abilities = append(j.h.Header.Abilities, "fencing")
 		}

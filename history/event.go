@@ -110,7 +110,7 @@ type Served struct {
 // Header is the first record: everything that is needed to run again and to judge.
 type Header struct {
 	Version  int               `json:"version"`
-	Clock    string            `json:"clock"` // "virtual" or "monotonic"
+	Clock    string            `json:"clock"` // [Virtual], or "monotonic"
 	World    string            `json:"world"`
 	Scenario string            `json:"scenario,omitzero"`
 	Subject  string            `json:"subject"`
@@ -204,6 +204,17 @@ func (h *Header) check() string {
 	}
 	return ""
 }
+
+// Virtual is the Header.Clock of a simulation: one thing happens at one instant, except that what the environment
+// does comes before what arrives at the server. On any other clock what shares an instant came in any order.
+const Virtual = "virtual"
+
+// MaxTime is the latest time, and MaxSpan the longest lease, wait or jump of a clock, in a history: about 73 years and
+// 36 years. Sums of them do not overflow.
+const (
+	MaxTime = time.Duration(1) << 61
+	MaxSpan = time.Duration(1) << 60
+)
 
 // Implied is the Header.Expiry of a history of which nobody saw the server: a lease ends, without an
 // event, once it can have, and a lease that a watchdog renews may end whenever its last known

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 // A record is one line of JSON with the field "record" first, naming the type of the rest.
@@ -98,13 +99,16 @@ func strict(line []byte, v any) string {
 
 // check says what is wrong with the operation on its own, or "".
 func (o Op) check() string {
+	if what := o.bounds(); what != "" {
+		return what
+	}
 	switch {
 	case !o.Kind.Valid():
 		return fmt.Sprintf("op %d: unknown operation %q", o.ID, o.Kind)
+	case o.Token < 0:
+		return fmt.Sprintf("op %d: token %d; it must be more than 0, or 0 where there is none", o.ID, o.Token)
 	case o.Owner == "" || o.Lock == "":
 		return fmt.Sprintf("op %d: %s without an owner or a lock", o.ID, o.Kind)
-	case o.Call < 0:
-		return fmt.Sprintf("op %d: negative call time", o.ID)
 	case o.Return != 0 && o.Return < o.Call:
 		return fmt.Sprintf("op %d: returns at %d, before its call at %d", o.ID, o.Return, o.Call)
 	case o.Return != 0 && !o.Kind.Allows(o.Outcome):
@@ -115,8 +119,58 @@ func (o Op) check() string {
 		return fmt.Sprintf("op %d: unknown evidence %q", o.ID, o.Evidence)
 	case o.Evidence == Executed && o.Executed < o.Call:
 		return fmt.Sprintf("op %d: executed at %d, before its call at %d", o.ID, o.Executed, o.Call)
+	case o.Evidence == Executed && o.Kind.OnLock() && o.Answer == Unknown:
+		return fmt.Sprintf("op %d: executed with the answer %q; a server knows what it answered, otherwise the evidence is %q", o.ID, o.Answer, Sent)
 	case o.Evidence == Executed && o.Kind.OnLock() && !o.Kind.Allows(o.Answer):
 		return fmt.Sprintf("op %d: the server cannot answer %s with %q", o.ID, o.Kind, o.Answer)
 	}
 	return ""
 }
+
+// A quantity is a number of a record, by its name in the file.
+type quantity struct {
+	name string
+	d    time.Duration
+}
+
+// beyond says which of some times is not within 0 and [MaxTime], and which span not within 0 and [MaxSpan], or "".
+func beyond(times, spans []quantity) string {
+	for _, q := range times {
+		if q.d < 0 || q.d > MaxTime {
+			return fmt.Sprintf("%s %d; a time must be 0 to %d ns (73 years)", q.name, q.d, MaxTime)
+		}
+	}
+	for _, q := range spans {
+		if q.d < 0 || q.d > MaxSpan {
+			return fmt.Sprintf("%s %d; it must be 0 to %d ns (36 years), and 0 where there is no end", q.name, q.d, MaxSpan)
+		}
+	}
+	return ""
+}
+
+func (o Op) bounds() string {
+	what := beyond([]quantity{{"call", o.Call}, {"return", o.Return}, {"executed", o.Executed}, {"until", o.Until}},
+		[]quantity{{"lease", o.Lease}, {"wait", o.Wait}, {"within", o.Within}})
+	if what != "" {
+		what = fmt.Sprintf("op %d: %s", o.ID, what)
+	}
+	return what
+}
+
+// check says what is wrong with the event on its own, or "".
+func (e Event) check() string {
+	what := beyond([]quantity{{"at", e.At}, {"since", e.Since}, {"deadline", e.Deadline}}, []quantity{{"within", e.Within}, {"by", max(e.By, -e.By)}})
+	switch {
+	case what != "":
+	case e.Since > e.At:
+		what = fmt.Sprintf("it came since %d, which is after %d", e.Since, e.At)
+	case e.Count < 0 || e.Count > maxHolds:
+		what = fmt.Sprintf("count %d; it must be 0 to %d", e.Count, maxHolds)
+	default:
+		return ""
+	}
+	return fmt.Sprintf("event %s: %s", e.Kind, what)
+}
+
+// maxHolds is how often a hold that is brought back can have been taken.
+const maxHolds = 1<<31 - 1

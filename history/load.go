@@ -45,6 +45,9 @@ func (n Limit) Load(readers ...io.Reader) (*History, error) {
 	if err := l.tokens(); err != nil {
 		return nil, err
 	}
+	if err := l.end(); err != nil {
+		return nil, err
+	}
 	l.h.Ops = inOrder(l.h.Ops)
 	return l.h, truncated
 }
@@ -73,6 +76,7 @@ type loader struct {
 	first   bool              // the reader must begin with a header
 	index   map[int64]int     // op id -> position in h.Ops
 	lines   []int32           // of the first record of each op
+	ended   int               // the line of the end
 	served  int64             // time of the last server log entry of this reader
 	strings map[string]string // every name is kept once
 	begun   map[int]int       // index of a fault without an end -> position in h.Faults
@@ -143,6 +147,9 @@ func (l *loader) line(line []byte, n int) string {
 			return fmt.Sprintf("history version %d, but this program reads version %d", v.Version, Version)
 		}
 		l.h.Header = v.Header
+		if what := beyond(nil, []quantity{{"watchdogTimeout", v.WatchdogTimeout}, {"renewEvery", v.RenewEvery}, {"latencyMax", v.LatencyMax}}); what != "" {
+			return what
+		}
 		return v.Header.check()
 	case opRecord:
 		var v struct {
@@ -161,11 +168,8 @@ func (l *loader) line(line []byte, n int) string {
 		if what := strict(line, &v); what != "" {
 			return what
 		}
-		switch {
-		case v.At < 0 || v.Since < 0:
-			return "an event at a negative time"
-		case v.Since > v.At:
-			return fmt.Sprintf("an event that came since %d, which is after %d", v.Since, v.At)
+		if what := v.Event.check(); what != "" {
+			return what
 		}
 		l.h.Events = append(l.h.Events, v.Event)
 	case faultRecord:
@@ -176,6 +180,9 @@ func (l *loader) line(line []byte, n int) string {
 		if what := strict(line, &v); what != "" {
 			return what
 		}
+		if what := beyond([]quantity{{"from", max(v.From, 0)}, {"to", max(v.To, 0)}}, nil); what != "" {
+			return fmt.Sprintf("fault %d: %s", v.Index, what)
+		}
 		l.fault(v.Fault)
 	case servedRecord:
 		var v struct {
@@ -184,6 +191,9 @@ func (l *loader) line(line []byte, n int) string {
 		}
 		if what := strict(line, &v); what != "" {
 			return what
+		}
+		if what := beyond([]quantity{{"at", max(v.At, 0)}}, nil); what != "" {
+			return "served: " + what
 		}
 		if int64(v.At) < l.served {
 			return fmt.Sprintf("the server log runs backwards: %d ns comes after %d ns", v.At, l.served)
@@ -198,7 +208,10 @@ func (l *loader) line(line []byte, n int) string {
 		if what := strict(line, &v); what != "" {
 			return what
 		}
-		l.h.End = &v.End
+		if what := beyond([]quantity{{"at", v.At}}, []quantity{{"late", v.Late}}); what != "" {
+			return "end: " + what
+		}
+		l.h.End, l.ended = &v.End, n
 	default:
 		return fmt.Sprintf("unknown record %q; it must be header, op, event, fault, served or end", record)
 	}
@@ -295,6 +308,20 @@ func (l *loader) calls() error {
 		}
 		if what != "" {
 			return &LineError{int(l.lines[i]), what}
+		}
+	}
+	return nil
+}
+
+// end looks for a call after the end.
+func (l *loader) end() error {
+	end := l.h.End
+	if end == nil {
+		return nil
+	}
+	for i := range l.h.Ops {
+		if op := &l.h.Ops[i]; op.Call > end.At {
+			return &LineError{l.ended, fmt.Sprintf("the end at %d ns comes before op %d, which was called at %d ns; no call is later than the end", end.At, op.ID, op.Call)}
 		}
 	}
 	return nil

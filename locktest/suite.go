@@ -212,8 +212,8 @@ func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.Hist
 		return h, nil, err
 	}
 	v := checker.Judge(context.Background(), h, checker.Options{Unpredicted: true})
-	if len(v.Refused) > 0 {
-		return h, v, errors.New(v.Refused[0])
+	if why := v.Trouble(); why != "" {
+		return h, v, errors.New(why)
 	}
 	return h, v, nil
 }

@@ -86,6 +86,9 @@ func (k Kind) Environment(s State, e history.Event) (State, error) {
 	return next, err
 }
 
+// UnheardToken is the token of a grant that the server is known to have given, and that nobody was told.
+const UnheardToken = -1
+
 // fenced steps a lease lock, and then its token. A re-entry may keep the token of its hold or get
 // a new one (Hazelcast and Redisson differ); a token may be skipped, since a call whose answer
 // was lost may have taken it.
@@ -104,7 +107,7 @@ func fenced(s State, op history.Op) (State, error) {
 		least = s.Token
 	}
 	switch {
-	case op.Uncertain():
+	case op.Uncertain(), op.Token == UnheardToken:
 		next.Token = least // the least it can have got leaves most open
 	case op.Token == 0:
 		return s, &Illegal{Rule: contract.TokenGiven, State: s, Op: op}

@@ -33,6 +33,8 @@ func answer(v *checker.Verdict) Answer {
 		return Answer{Bad, "HARNESS ERROR", visible(v.Error)}
 	case len(v.Refused) > 0:
 		return Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions"}
+	case v.Disagreement != "":
+		return Answer{Bad, "THE CHECKERS DISAGREE", "one of them is wrong, which is a bug of the harness, not of the lock"}
 	}
 	var broken, surprising, undecided clauses
 	for _, g := range contract.Guarantees() {

@@ -73,6 +73,7 @@ var outcomes = []struct {
 	says string
 }{
 	{checker.ExitHarness, Bad, "failed in the harness"},
+	{checker.ExitDisagree, Bad, "on which the checkers disagree"},
 	{checker.ExitUnexpected, Bad, "unexpected"},
 	{checker.ExitUndecided, Unsure, "undecided"},
 	{checker.ExitExpected, Good, "as expected"},

@@ -48,7 +48,7 @@ func junitCase(s *Summary) junit.Testcase {
 	}
 	a := answer(v)
 	switch v.Code() {
-	case checker.ExitHarness:
+	case checker.ExitHarness, checker.ExitDisagree:
 		c.Error = &junit.Result{Type: "harness", Message: a.Text, Data: junitText(s)}
 	case checker.ExitUnexpected:
 		c.Failure = &junit.Result{Type: "violation", Message: a.Text, Data: junitText(s)}
@@ -76,6 +76,9 @@ func junitText(s *Summary) string {
 	var b strings.Builder
 	for _, r := range s.Verdict.Refused {
 		fmt.Fprintln(&b, visible(r))
+	}
+	if d := s.Verdict.Disagreement; d != "" {
+		fmt.Fprintln(&b, visible(d))
 	}
 	if s.Verdict.Explanation != "" {
 		fmt.Fprintln(&b, visibleLines(s.Verdict.Explanation))

@@ -132,8 +132,8 @@ func whyNot(v *checker.Verdict) string {
 	switch {
 	case v.Error != "":
 		return v.Error
-	case len(v.Refused) > 0:
-		return v.Refused[0]
+	case v.Trouble() != "":
+		return v.Trouble()
 	}
 	var strays []contract.Guarantee
 	for _, g := range contract.Guarantees() {
@@ -237,7 +237,7 @@ func outcomes(codes map[int]int) string {
 		text string
 	}{
 		{checker.ExitExpected, "as expected"}, {checker.ExitUnexpected, "UNEXPECTED"},
-		{checker.ExitUndecided, "undecided"}, {checker.ExitHarness, "FAILED"},
+		{checker.ExitUndecided, "undecided"}, {checker.ExitDisagree, "DISAGREED ON"}, {checker.ExitHarness, "FAILED"},
 	} {
 		if n := codes[c.code]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, c.text))

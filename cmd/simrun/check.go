@@ -22,7 +22,7 @@ import (
 const mostRecords = 5_000_000
 
 // check judges histories, whoever recorded them: ours, and those that docs/history.md or Jepsen's
-// EDN describe. Nothing is run, and nothing is written but what flags ask for.
+// EDN describe. Nothing is run, and nothing is written but what flags ask for, and a history on which the checkers disagree.
 func check(args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("simrun check", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -67,7 +67,7 @@ func check(args []string, stdout, stderr io.Writer) int {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}
 		o := judging(h)
-		o.Model, o.Budget = kind, *budget
+		o.Model, o.Budget, o.Also = kind, *budget, opinion
 		v, shown := judge(context.Background(), h, o)
 		if len(v.Refused) > 0 && v.Error == "" {
 			return fail(stderr, checker.ExitUsage, "check: %s: %s", path, v.Refused[0])
@@ -82,7 +82,11 @@ func check(args []string, stdout, stderr io.Writer) int {
 			s := showOn(stdout, *verbose)
 			_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose, History: shown, Command: command})
 		}
-		if *shrink != "" {
+		if v.Disagreement != "" {
+			name := "disagreement-" + strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".jsonl"
+			fail(stderr, code, "check: %s: %s%s", path, v.Disagreement, leaveDisagreement(&folder{dir: "."}, name, shown, o))
+		}
+		if *shrink != "" && v.Disagreement == "" {
 			if err := shrunk(*shrink, shown, v, o); err != nil {
 				return fail(stderr, checker.ExitUsage, "check: -shrink %s: %v", *shrink, err)
 			}

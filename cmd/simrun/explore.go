@@ -221,8 +221,12 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 		code = checker.Worst(code, checker.ExitUnexpected)
 	}
 	if t.Failure != nil {
-		fail(stderr, checker.ExitHarness, "explore: seed %d: %s%s", t.Failure.Seed, t.Failure.Error, h.keepFailure(dir, t.Failure))
-		code = checker.Worst(code, checker.ExitHarness)
+		failed := checker.ExitHarness
+		if t.Failure.Disagree {
+			failed = checker.ExitDisagree
+		}
+		fail(stderr, failed, "explore: seed %d: %s%s", t.Failure.Seed, t.Failure.Error, h.keepFailure(dir, t.Failure))
+		code = checker.Worst(code, failed)
 	}
 	if t.Undecided > 0 {
 		code = checker.Worst(code, checker.ExitUndecided)

@@ -108,7 +108,14 @@ func (h hunt) keepFailure(dir string, f *explore.Failure) string {
 	if err := (&folder{dir: dir}).write(name, append(f.Plan.JSON(), '\n')); err != nil {
 		return ""
 	}
-	return "; its plan is in " + filepath.Join(dir, name)
+	kept := "; its plan is in " + filepath.Join(dir, name)
+	if len(f.Smallest) > 0 {
+		name = fmt.Sprintf("disagreement-%d.jsonl", f.Seed)
+		if err := (&folder{dir: dir}).write(name, f.Smallest); err == nil {
+			kept += ", the smallest history that shows it in " + filepath.Join(dir, name)
+		}
+	}
+	return kept
 }
 
 // coverage prints how faults struck, and which states of the lock were visited.

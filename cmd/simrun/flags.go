@@ -229,7 +229,8 @@ Each run leaves behind, in OUT/<scenario>/<UTC time>-<seed>/ (and "latest" besid
 Several runs leave one page about all of them in OUT/batch/<UTC time>/, and the runs worth a look.
 
 Exit codes: 0 every verdict was the expected one; 1 one was not; 2 undecided (a checker ran out of
-its budget); 254 bad usage; 255 the harness itself failed. Over several runs the worst wins.
+its budget); 3 the checkers disagree; 254 bad usage; 255 the harness itself failed. Over several
+runs the worst wins.
 `)
 }
 

@@ -159,7 +159,11 @@ func single(o order, j job, stdout, stderr io.Writer) int {
 			fail(stderr, code, "warning: %s", w)
 		}
 		if r.Error != "" {
-			fail(stderr, code, "%s%s", r.Error, saved(j, r))
+			where := ""
+			if code == checker.ExitHarness {
+				where = saved(j, r)
+			}
+			fail(stderr, code, "%s%s", r.Error, where)
 			if o.verbose {
 				fmt.Fprint(stderr, r.Stack)
 			}

@@ -179,8 +179,12 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 		}
 		return res.failed(j, runErr)
 	}
+	judging.Also = opinion
 	v := checker.Judge(context.Background(), h, judging)
 	res.judged(j, h, v)
+	if v.Disagreement != "" {
+		res.Error += leaveDisagreement(store, disagreementFile, h, judging)
+	}
 	if h.End.Late > sim.Punctual {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("the machine was as much as %v late, in the plan's time, so that this may be another story: "+
 			"give it less to do, or a longer -timescale", h.End.Late.Round(time.Millisecond)))
@@ -237,9 +241,7 @@ func (j job) name() string {
 func (r *result) judged(j job, h *history.History, v *checker.Verdict) {
 	r.Code = v.Code()
 	r.Summary = reports.Summarize(h, v, j.Whole)
-	if len(v.Refused) > 0 {
-		r.Error = v.Refused[0]
-	}
+	r.Error = v.Trouble()
 }
 
 // report writes the run's reports and the summary. What cannot be rendered or written is a
