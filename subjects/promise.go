@@ -25,13 +25,10 @@ func without(claim contract.Claim, source string) history.Limitation {
 	return history.Limitation{Claim: string(claim), Source: source}
 }
 
-// ofValues are the limitations of a lock whose key has a value by which its holder is known: nothing
-// tells a copy of a request from another request, and who did not learn of a grant has no value.
+// ofValues are the limitations of a lock whose key has a value by which its holder is known: who did not learn of a
+// grant has no value to give back.
 func ofValues() []history.Limitation {
 	return []history.Limitation{
-		notIdempotent("docs/matrix.md: lost-unlock-reply", unlocks),
-		notIdempotent("docs/explore.md: a lock of a value remembers no requests", acquires),
-		without(contract.TakesBack, "docs/explore.md: a lock of a value remembers no requests"),
 		{Rule: string(contract.HolderNotRefused), Calls: unlocks, Source: "docs/explore.md: who does not learn of a grant or a release cannot unlock"},
 	}
 }
