@@ -175,28 +175,33 @@ func (r *RedLock) each(ctx context.Context, lease time.Duration, f func(ctx cont
 // Unlock takes back one of owner's holds on every server, and returns on how many it did. Fewer
 // than a quorum is an error, which joins those of the servers.
 func (r *RedLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err error) {
+	results, err := r.UnlockMembers(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	if unlocked, err = tookBack(results); unlocked >= r.quorum {
+		err = nil
+	}
+	return unlocked, err
+}
+
+// UnlockMembers is [RedLock.Unlock], but returns what it did on each server, in the order in which
+// [NewRedLock] was given their locks. The error says that nothing was tried.
+func (r *RedLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, error) {
 	if owner == "" {
-		return 0, r.members[0].wrap("Unlock", owner, ErrBadOwner)
+		return nil, r.members[0].wrap("Unlock", owner, ErrBadOwner)
 	}
 	end, err := beginAll(r.members)
 	if err != nil {
-		return 0, r.members[0].wrap("Unlock", owner, err)
+		return nil, r.members[0].wrap("Unlock", owner, err)
 	}
 	defer end()
-	errs := make([]error, len(r.members))
+	results := make([]Unlocked, len(r.members))
 	r.each(ctx, r.members[0].client.opts.WatchdogTimeout, func(ctx context.Context, i int, l *RLock) {
-		_, err := l.proto.unlock(ctx, l, owner)
-		errs[i] = l.wrap("Unlock", owner, err)
+		released, err := l.proto.unlock(ctx, l, owner)
+		results[i] = Unlocked{released, l.wrap("Unlock", owner, err)}
 	})
-	for _, err := range errs {
-		if err == nil {
-			unlocked++
-		}
-	}
-	if unlocked < r.quorum {
-		return unlocked, errors.Join(errs...)
-	}
-	return unlocked, nil
+	return results, nil
 }
 
 // Until returns until when owner may count on holding a quorum, the zero time if it holds none.
