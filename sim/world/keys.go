@@ -16,7 +16,8 @@ import (
 type lock struct {
 	name   string
 	parts  []part
-	quorum int // on how many of its parts an owner must be
+	quorum int  // on how many of its parts an owner must be
+	shared bool // a part of it is a part of another lock
 	state  history.KeyState
 }
 
@@ -44,6 +45,11 @@ func (w *World) locksOf(p *plan.Plan) {
 				part.server.keys = append(part.server.keys, part.key)
 			}
 		}
+		for _, other := range w.locks {
+			if slices.ContainsFunc(l.parts, func(p part) bool { return slices.Contains(other.parts, p) }) {
+				l.shared, other.shared = true, true
+			}
+		}
 		w.locks = append(w.locks, l)
 	}
 }
@@ -61,6 +67,10 @@ func (w *World) of(s *server, key string) []*lock {
 
 // simple reports whether the lock is one key.
 func (l *lock) simple() bool { return len(l.parts) == 1 && l.parts[0].key == l.name }
+
+// alone reports whether the lock is one key that no other lock has: the lease that a call asks for is then
+// the time to live that comes of it.
+func (l *lock) alone() bool { return l.simple() && !l.shared }
 
 // whole is the lock's state, as its keys have it.
 func (l *lock) whole() history.KeyState {
@@ -206,11 +216,21 @@ func (w *World) changed(s *server, key string, after history.KeyState, tell func
 }
 
 // Keys returns the state of the locks that are still held, by owners of theirs, in the order of the
-// plan.
+// plan, and of members that are held though no lock is that they are part of: "key@server".
 func (w *World) Keys() (locks []string, states []history.KeyState) {
+	held := func(s history.KeyState) bool {
+		return len(s.Holdings) > 0 && s.Holdings[0].Owner != history.AnotherProgram
+	}
 	for _, l := range w.locks {
-		if len(l.state.Holdings) > 0 && l.state.Holdings[0].Owner != history.AnotherProgram {
+		if held(l.state) {
 			locks, states = append(locks, l.name), append(states, l.state)
+		}
+	}
+	for _, s := range w.servers {
+		for _, key := range s.keys {
+			if held(s.state[key]) && !slices.ContainsFunc(w.of(s, key), func(l *lock) bool { return held(l.state) }) {
+				locks, states = append(locks, key+"@"+s.name), append(states, s.state[key])
+			}
 		}
 	}
 	return locks, states

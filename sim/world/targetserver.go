@@ -48,7 +48,7 @@ func (w *World) StartServer(server string) {
 // comes next finds them gone.
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
-	now := w.Now()
+	now, before := w.Now(), w.snapshotStates(s)
 	w.check(s.jump(by, s.keys))
 	var expired []string
 	for _, key := range s.keys {
@@ -68,7 +68,7 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 				Note: "the clock of " + s.name + " jumped"})
 		})
 	}
-	w.do(s, "TIME")
+	w.doSince(before, s, "TIME")
 	for _, key := range expired {
 		w.expire(s, key, now)
 	}
