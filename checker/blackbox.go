@@ -20,6 +20,7 @@ const (
 	byInterval  = "interval checker"
 	byFrontier  = "frontier checker"
 	byPorcupine = "porcupine"
+	byMembers   = "members of groups"
 )
 
 // blackBox judges a lock by what its clients were told: by intervals where they decide, or else

@@ -34,6 +34,9 @@ type compound struct {
 func ensemblesOf(f *facts) map[string]*ensemble {
 	of := map[string]*ensemble{}
 	for _, g := range f.h.Header.Groups {
+		if g.Seen() {
+			continue // judged as one lock, and by its members in the server log: see group.go
+		}
 		e := &ensemble{groups: map[string]compound{}, kind: f.options.Model}
 		c := compound{quorum: model.MultiLock(len(g.Members))}
 		if g.Kind == history.Red {

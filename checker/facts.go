@@ -19,6 +19,7 @@ type facts struct {
 	died    map[string]time.Duration
 	gone    map[string]time.Duration // when the server had nothing of a client that died any more
 	ended   map[string]time.Duration // clients that died, or whose programs ended
+	view    *memberView              // of locks that are made of others; nil if there are none
 
 	// disagreement is set when two checkers that know the same give different answers: a
 	// harness error.
@@ -217,6 +218,7 @@ func collect(h *history.History, o Options) *facts {
 		match(l)
 		l.overlaps = overlapsOf(l)
 	}
+	f.view = viewOf(f)
 	return f
 }
 
@@ -274,6 +276,7 @@ type served struct {
 	byOp   map[int64][]int
 	at     map[servedKey]int // of commands that belong to no call, or, by owner, to any; of renewals, by client
 	owners map[string]bool   // all owners of the history
+	groups map[string]history.Group
 }
 
 type servedKey struct {
@@ -284,14 +287,17 @@ type servedKey struct {
 }
 
 func indexServed(h *history.History) *served {
-	s := &served{log: h.Served, byOp: map[int64][]int{}, at: map[servedKey]int{}, owners: map[string]bool{}}
+	s := &served{log: h.Served, byOp: map[int64][]int{}, at: map[servedKey]int{}, owners: map[string]bool{}, groups: map[string]history.Group{}}
+	for _, g := range h.Header.Groups {
+		s.groups[g.Name] = g
+	}
 	for i := range h.Ops {
 		s.owners[h.Ops[i].Owner] = true
 	}
 	for i := range h.Served {
 		e := &h.Served[i]
 		switch {
-		case e.Lock == "" || e.After == nil:
+		case e.Lock == "" || e.Before == nil || e.After == nil:
 		case e.Op != 0:
 			s.byOp[e.Op] = append(s.byOp[e.Op], i)
 			s.at[servedKey{at: e.At, lock: e.Lock, by: e.Owner}] = i
@@ -322,6 +328,23 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 		i, found = s.at[servedKey{at: at, lock: op.Lock, from: op.Client}]
 	}
 	return i, found
+}
+
+// repeats lists the commands of an operation on a lock with which it may have taken effect again. Of a group
+// they are the last that counted on a member: what came before took the other members.
+func (s *served) repeats(op *history.Op, lock string) []int {
+	g, isGroup := s.groups[lock]
+	var found []int
+	for _, i := range s.byOp[op.ID] {
+		e := &s.log[i]
+		if !isGroup && e.Lock == lock || isGroup && g.Has(e.Server, e.Lock) && countIn(*e.Before, op.Owner) != countIn(*e.After, op.Owner) {
+			found = append(found, i)
+		}
+	}
+	if isGroup {
+		found = found[max(0, len(found)-op.Repeats):]
+	}
+	return found
 }
 
 // setting finds the command, if it was one, with which a lock set a time to live without being called.
@@ -375,11 +398,15 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		// More executions: where the server log shows them, or else at once. What is told of by an
 		// operation of its own is none of them.
 		repeats := 0
-		for _, i := range log.byOp[op.ID] {
+		for _, i := range log.repeats(op, l.name) {
 			e := &log.log[i]
 			own := e.At < at || e.At == at && (a.seq < 0 || i <= a.seq) // in real time the log has it a little sooner
-			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: e.Lock, by: op.Owner}] && e.Lock == l.name && !sameKey(e.Before, e.After) {
-				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: log.key(i)})
+			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: l.name, by: op.Owner}] && !sameKey(e.Before, e.After) {
+				again := act{at: e.At, seq: i, op: op, again: true}
+				if e.Lock == l.name {
+					again.after = log.key(i)
+				}
+				acts = append(acts, again)
 				repeats++
 			}
 		}

@@ -53,6 +53,10 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	if locks == 0 {
 		return notClaimed("no lock was used")
 	}
+	known := all.all
+	if f.groupRules(Object, &all); all.all > known {
+		r.Status, speakers = Broken, appendNew(speakers, byMembers)
+	}
 	r.By = strings.Join(speakers, ", ")
 	r.Violations = all.first[:min(len(all.first), maxViolations)]
 	switch r.Status {

@@ -162,7 +162,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	})
 
 	stray := func(op *history.Op, rule string, since time.Duration, text string) {
-		if since < op.Call && op.Call-since <= f.haste() {
+		if since < op.Call && op.Call-since <= f.haste() || f.sharedHold(l, owner, op.Call, op.Call) {
 			return
 		}
 		found.addAt(since, func() Violation {

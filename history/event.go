@@ -149,6 +149,16 @@ type Group struct {
 // Seen reports whether the server log shows the group's members.
 func (g Group) Seen() bool { return len(g.Servers) > 0 }
 
+// Has reports whether a key on a server is one of the group's members. Without [Group.Servers] none is.
+func (g Group) Has(server, key string) bool {
+	for i, s := range g.Servers {
+		if s == server && g.Members[i] == key {
+			return true
+		}
+	}
+	return false
+}
+
 // on is the server of member i, "" if it is not known.
 func (g Group) on(i int) string {
 	if !g.Seen() {

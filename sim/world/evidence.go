@@ -68,10 +68,10 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 
 // measure notes the lease that a call has given to a group, which is not that of each member: they
 // are set one after the other. Of a lock that shares a key with a group, it depends on what its owner holds of
-// that.
+// that. What a copy sets is no part of it.
 func (w *World) measure(call int64, l *lock) {
 	w.rec.Amend(call, func(op *history.Op) {
-		if effective(op.Answer) && countOf(l.state, op.Owner) > 0 && l.state.Deadline > op.Executed {
+		if op.Pending() && op.Repeats == 0 && effective(op.Answer) && countOf(l.state, op.Owner) > 0 && l.state.Deadline > op.Executed {
 			if op.Asked == 0 {
 				op.Asked = op.Lease
 			}
@@ -127,6 +127,14 @@ func (w *World) unbidden(t touch, before history.KeyState, now time.Duration) {
 	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.since, r.Sent), Evidence: history.Executed, Executed: now, Within: w.within}
 	was, is := total(before), total(l.state)
 	switch {
+	case is < was && r.Step == history.StepForce:
+		// Somebody forced free another lock, with which this one shares a key.
+		e := history.Event{At: now, Within: w.within, Kind: history.Delete, Lock: l.name, Note: "forced free by " + r.Owner}
+		if is > 0 {
+			e.Kind, e.Owner, e.Count, e.Deadline = history.Restore, l.state.Holdings[0].Owner, l.state.Holdings[0].Count, l.state.Deadline
+		}
+		w.rec.Event(e)
+		return
 	case is < was:
 		op.Aside = true
 		op.Kind, op.Answer = history.Unlock, history.Decremented

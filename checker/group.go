@@ -1,0 +1,406 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// The rules of locks that are made of others. They are judged where the server log shows the members
+// ([history.Group].Servers): from each member's states and the changes that a call made to them.
+const (
+	// GrantHasMembers is broken by a grant whose owner holds fewer members than a hold needs, though nothing
+	// took one away from it. (object)
+	GrantHasMembers = "who is granted a group holds enough of its members"
+	// ReentryCounts is broken by a grant that did not count one hold more on enough members. (object)
+	ReentryCounts = "a grant of a group counts on enough of its members"
+	// ValidityLeft is broken by a grant that is returned when the leases of too many members are over, counted
+	// from when the requests were sent: Redlock's validity (redis.io, "Distributed Locks with Redis"). (object)
+	ValidityLeft = "a grant of a group is returned while enough members' leases last"
+	// MemberLease is broken by a member whose lease is not the one that was asked for: longer is allowed only
+	// in a re-entry of a lock that keeps the longest. (object)
+	MemberLease = "each member of a group gets the lease that was asked for"
+	// RefusedWhileTaken is broken by a tryLock that fails while all along enough members were free or its own. (object)
+	RefusedWhileTaken = "a group is refused only while others hold too many of its members"
+	// AllOrNone is broken by an attempt that was not granted and leaves a hold on a member. (liveness)
+	AllOrNone = "who is not granted a group keeps none of its members"
+	// EveryMemberReleased is broken by an unlock that leaves a member's hold as it was, whatever became of
+	// the other members. (liveness)
+	EveryMemberReleased = "an unlock of a group gives back each member that its owner holds"
+	// SharedMember is broken by owners who believe at once in two locks that need a member in common. (exclusion)
+	SharedMember = "no two owners believe at once in locks that need the same member"
+)
+
+// afterTrouble is how long after a fault a call may still suffer from it: a client's time-outs and
+// connections, which are renewed one after the other.
+const afterTrouble = 5 * time.Second
+
+// groupRules judges what a guarantee asks of locks that are made of others.
+func (f *facts) groupRules(g Guarantee, found *violations) {
+	v := f.view
+	if v == nil {
+		return
+	}
+	for _, l := range f.locks {
+		c := v.locks[l.name]
+		if c == nil {
+			continue
+		}
+		if g == Exclusion {
+			f.sharedMembers(l, c, found)
+		}
+		if !c.group {
+			continue
+		}
+		for _, op := range l.ops {
+			if op.Aside || op.Pending() {
+				continue
+			}
+			switch acquires := op.Kind.Acquires(); {
+			case g == Object && acquires && op.Outcome == history.Acquired:
+				f.granted(l, c, op, found)
+			case g == Object && op.Kind == history.TryLock:
+				f.refused(l, c, op, found)
+			case g == Liveness && acquires && op.Outcome != history.Acquired:
+				f.patientGroup(l, c, op, found)
+				f.keptNone(l, c, op, found)
+			case g == Liveness && op.Kind == history.Unlock:
+				f.gaveEach(l, c, op, found)
+			}
+		}
+	}
+}
+
+// trouble lists the faults that a client may have felt in [from, to], whatever lock they name.
+func (f *facts) trouble(client string, from, to time.Duration) (found []int) {
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		if begin, end := f.span(fault); !fault.Missed && concernsCalls(fault.Kind) && (fault.Client == "" || fault.Client == client) && begin <= to && end+afterTrouble >= from {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// exact is how exactly deadlines of members are known.
+func (f *facts) exact() time.Duration {
+	if f.h.Header.Timescale == 0 {
+		return model.Granularity
+	}
+	return model.Granularity + f.latency()
+}
+
+// groupPrompt is [facts.prompt] of a group, whose members may be taken one after the other.
+func (f *facts) groupPrompt(c *composition) time.Duration {
+	return f.prompt() + time.Duration(4*len(c.members))*f.latency()
+}
+
+func (f *facts) groupViolation(found *violations, l *lockFacts, op *history.Op, rule string, to time.Duration, c Cause, format string, args ...any) {
+	found.addAt(op.Call, func() Violation {
+		return Violation{Rule: rule, Lock: l.name, From: op.Call, To: max(to, op.Call), Ops: []int64{op.ID}, Owners: []string{op.Owner}, Cause: c,
+			Text: fmt.Sprintf("%s of %s on %s, returned %s at %s: ", op.Kind, op.Owner, l.name, op.Outcome, Stamp(op.Return)) + fmt.Sprintf(format, args...)}
+	})
+}
+
+// groupCause names what faults may have had to do with it.
+func (f *facts) groupCause(client string, from, to time.Duration, otherwise string) Cause {
+	if faults := f.trouble(client, from, to); len(faults) > 0 {
+		return Cause{Class: LostMessage, Faults: faults, Text: "at that time " + f.describeAll(faults)}
+	}
+	return Cause{Class: Unexplained, Text: otherwise}
+}
+
+// granted checks a grant: the members that it counts on, their leases, and what is left of them.
+func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	asked := op.Asked
+	if asked == 0 {
+		asked = op.Lease
+	}
+	counted, holds, valid := 0, 0, 0
+	for _, key := range c.members {
+		m := f.view.members[key]
+		changes := m.changes(f, op, op.Call, op.Return)
+		if took, ok := kept(changes); ok {
+			counted++
+			f.memberLease(l, op, key, took, asked, found)
+		}
+		lasts, has := false, false
+		for _, ch := range changes {
+			left := open - ch.row.Sent
+			if ch.row.After.Deadline > 0 {
+				left = ch.row.After.Deadline - ch.row.At
+			}
+			has = ch.left > 0
+			lasts = has && (lasts || ch.row.Sent+left+f.exact() >= op.Return)
+		}
+		if m != nil && len(changes) == 0 { // held already, and not touched
+			s := m.at(op.Return)
+			has = countIn(s.KeyState, op.Owner) > 0
+			lasts = has && (s.Deadline == 0 || s.Deadline+f.exact() >= op.Return)
+		}
+		if has {
+			holds++
+		}
+		if lasts {
+			valid++
+		}
+	}
+	cause := Cause{Class: Unexplained, Text: "the lock granted it all the same"}
+	switch {
+	case len(f.h.Served) == 0:
+	case holds < c.needed:
+		f.groupViolation(found, l, op, GrantHasMembers, op.Return, cause, "its commands had got it %d of %d members, of which a hold needs %d", holds, len(c.members), c.needed)
+	case counted < c.needed:
+		f.groupViolation(found, l, op, ReentryCounts, op.Return, cause, "it counted one hold more on %d of %d members, of which a hold needs %d", counted, len(c.members), c.needed)
+	case valid < c.needed:
+		if paused := f.strikes(op.Client, l.name, op.Call, op.Return, pauses); len(paused) > 0 {
+			cause = Cause{Class: PausedHolder, Assumption: true, Faults: paused, Text: "at that time " + f.describeAll(paused)}
+		}
+		f.groupViolation(found, l, op, ValidityLeft, op.Return, cause, "counted from the requests, the leases of %d of %d members lasted, of which a hold needs %d", valid, len(c.members), c.needed)
+	}
+}
+
+// memberLease checks the lease that a call has set on a member.
+func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took change, asked time.Duration, found *violations) {
+	if asked == 0 || took.left == 0 {
+		return
+	}
+	set := took.row.After.Deadline - took.row.At
+	again := took.left > took.holds
+	endless := took.row.After.Deadline == 0
+	if longer := endless || set > asked+f.exact(); longer && !(again && f.h.Can("keeps-longest") && !endless) || !endless && set < asked-f.exact() {
+		lease := short(set)
+		if endless {
+			lease = "no end"
+		}
+		f.groupViolation(found, l, op, MemberLease, took.row.At, Cause{Class: Unexplained, Text: "the lock set it so by itself"},
+			"it asked for a lease of %s, and its member %s got %s", short(asked), key, lease)
+	}
+}
+
+func (k memberKey) String() string {
+	if k.server == "" {
+		return k.key
+	}
+	return k.key + " on " + k.server
+}
+
+// cancelled reports whether a call failed since its caller gave it up, as far as its error says so.
+func cancelled(op *history.Op) bool { return strings.Contains(op.Error, "context ") }
+
+// inTrouble reports whether there is anything that excuses a call that fails: a fault, its caller, or a
+// lease so short that it may be over before the answer is there.
+func (f *facts) inTrouble(c *composition, op *history.Op) bool {
+	lease := op.Asked
+	if lease == 0 {
+		lease = op.Lease
+	}
+	return cancelled(op) || len(f.trouble(op.Client, op.Call, op.Return)) > 0 || lease > 0 && lease < f.groupPrompt(c)
+}
+
+// refused looks for a tryLock that failed for no reason.
+func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	if op.Evidence == history.NotSent || f.inTrouble(c, op) {
+		return
+	}
+	for _, key := range c.members {
+		if len(f.view.members[key].busy(op.Owner, op.Call, op.Return)) > 0 {
+			return // splitting hairs about which of them were needed would excuse nothing
+		}
+	}
+	f.groupViolation(found, l, op, RefusedWhileTaken, op.Return, Cause{Class: Unexplained, Text: "no fault explains why it failed"},
+		"nobody else held any of its members")
+}
+
+// patientGroup checks the time that a tryLock took that was refused. It may leave out an attempt that would
+// begin just before its time.
+func (f *facts) patientGroup(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	if op.Kind != history.TryLock || f.inTrouble(c, op) || op.Evidence == history.NotSent {
+		return
+	}
+	switch took := op.Return - op.Call; {
+	case took < op.Wait-promptTolerance:
+		f.groupViolation(found, l, op, WaitsItsTime, op.Return, Cause{Class: Unexplained, Text: "no fault on the client explains it"}, "it gave up after %s of %s", short(took), short(op.Wait))
+	case took > op.Wait+f.groupPrompt(c)+4*f.latency():
+		f.groupViolation(found, l, op, ReturnsInTime, op.Return, Cause{Class: Unexplained, Text: "no fault on the client explains it"}, "it took %s, with a wait of %s", short(took), short(op.Wait))
+	}
+}
+
+// keptNone looks for members that an attempt has taken, and not given back soon after it failed. Where a
+// fault, or the end of its context, kept it from that, the lease has to end them.
+func (f *facts) keptNone(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	limit := op.Return + f.groupPrompt(c)
+	for _, key := range c.members {
+		m := f.view.members[key]
+		took, ok := kept(m.changes(f, op, op.Call, limit))
+		if !ok {
+			continue
+		}
+		f.leftHeld(l, op, key, m, took.row.At, took.left, limit, AllOrNone, found)
+	}
+}
+
+// gaveEach looks for members that an unlock leaves as they were.
+func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	limit := op.Return + f.groupPrompt(c)
+	for _, key := range c.members {
+		m := f.view.members[key]
+		if m == nil || gaveBack(m.changes(f, op, op.Call, limit)) {
+			continue
+		}
+		if holds := countIn(m.at(op.Call).KeyState, op.Owner); holds > 0 {
+			f.leftHeld(l, op, key, m, op.Call, holds, limit, EveryMemberReleased, found)
+		}
+	}
+}
+
+// leftHeld tells of a member's holds that an owner has from a time on, and should not have after limit, unless
+// the hold became one of another call's.
+func (f *facts) leftHeld(l *lockFacts, op *history.Op, key memberKey, m *member, from time.Duration, holds int64, limit time.Duration, rule string, found *violations) {
+	until := m.until(op.Owner, from, holds)
+	if until <= limit || f.callsAgain(l, op, until) {
+		return
+	}
+	asWell := limit // that is not judged, for the run ended
+	cause := f.groupCause(op.Client, op.Call, limit, "nothing kept the lock from giving it back")
+	if cause.Class != Unexplained || cancelled(op) || f.unheard(op) {
+		if s := m.at(limit); s.Deadline > 0 {
+			asWell = s.Deadline
+		}
+		if until <= asWell+f.exact() {
+			return // its lease ended it
+		}
+	}
+	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
+}
+
+// unheard reports whether a call did not learn what became of one of its commands.
+func (f *facts) unheard(op *history.Op) bool {
+	return slices.ContainsFunc(f.view.commands[op.ID], func(i int) bool { r := &f.h.Served[i]; return r.Got == 0 || r.Got > op.Return })
+}
+
+// callsAgain reports whether an owner took a lock again that has members of a lock in common with it, after a
+// call and before a time: what the call left is then part of that.
+func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) bool {
+	for _, other := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
+		if slices.ContainsFunc(other.owner(op.Owner).called(op.Return, before), func(o *history.Op) bool { return o.Kind.Acquires() && !o.Aside }) {
+			return true
+		}
+	}
+	return false
+}
+
+// sharedHold reports whether an owner has or asks for a hold in [from, to] of another lock that a lock shares
+// members with: what it does to those is then not done to this one alone.
+func (f *facts) sharedHold(l *lockFacts, owner string, from, to time.Duration) bool {
+	if f.view == nil {
+		return false
+	}
+	return slices.ContainsFunc(f.view.sharing[l.name], func(other *lockFacts) bool {
+		o := other.owner(owner)
+		return len(o.lasting(from, to)) > 0 || slices.ContainsFunc(o.ops, func(op *history.Op) bool {
+			return !op.Aside && op.Kind != history.Renew && op.Call <= to && (op.Pending() || op.Return >= from)
+		})
+	})
+}
+
+// heldThrough reports whether somebody believes until the end in a lock that shares members with a lock.
+func (f *facts) heldThrough(l *lockFacts) bool {
+	return f.view != nil && slices.ContainsFunc(f.view.sharing[l.name], func(other *lockFacts) bool {
+		return slices.ContainsFunc(other.beliefs, func(b *belief) bool { return b.open })
+	})
+}
+
+// sharedMembers looks for two who believed at once in locks that exclude each other. Each pair of locks is
+// looked at once, from that which is first by name.
+func (f *facts) sharedMembers(l *lockFacts, c *composition, found *violations) {
+	for _, other := range f.view.sharing[l.name] {
+		if d := f.view.locks[other.name]; other.name < l.name || !c.exclude(d) {
+			continue
+		}
+		rest := other.beliefs
+		for _, a := range l.beliefs {
+			for len(rest) > 0 && rest[0].to <= a.from && !slices.ContainsFunc(rest[:1], func(b *belief) bool { return b.open }) {
+				rest = rest[1:]
+			}
+			for _, b := range rest {
+				if b.from >= a.to {
+					break
+				}
+				if from, to := max(a.from, b.from), min(a.to, b.to); a.owner != b.owner && from < to {
+					f.believedBoth(l, a, other, b, from, to, found)
+				}
+			}
+		}
+	}
+}
+
+func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belief, from, to time.Duration, found *violations) {
+	if b.grantedAt() < a.grantedAt() {
+		l, a, other, b = other, b, l, a
+	}
+	found.addAt(from, func() Violation {
+		return Violation{
+			Rule: SharedMember, Lock: l.name, From: from, To: to, Ops: []int64{b.acquire.ID, a.acquire.ID}, Owners: []string{a.owner, b.owner},
+			Text: fmt.Sprintf("%s believed that it held %s, and %s that it held %s, which need the same member, from %s to %s, for %s",
+				a.owner, l.name, b.owner, other.name, Stamp(from), Stamp(to), short(to-from)),
+			Cause: f.lostHold(l, a.owner, b.grantedAt()),
+		}
+	})
+}
+
+// couldHave looks for a time of some length in which a waiter could have had a group and did not: when others
+// held so few of its members that it could have taken enough, for longer than an attempt takes.
+func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, to time.Duration) {
+	end := f.end
+	if !op.Pending() {
+		end = op.Return
+	}
+	if op.Kind == history.TryLock {
+		end = min(end, op.Call+op.Wait)
+	}
+	if at, dead := f.died[op.Client]; dead {
+		end = min(end, at)
+	}
+	if end <= op.Call {
+		return 0, 0
+	}
+	for _, free := range f.view.had(c, op.Owner, op.Call, end) {
+		begin, most := f.unhindered(op.Client, free[0], free[1]), f.groupPrompt(c)
+		if begin > free[0] || len(f.trouble(op.Client, begin, begin)) > 0 {
+			most += afterTrouble
+		}
+		if free[1]-begin > max(most, to-from) {
+			from, to = begin, free[1]
+		}
+	}
+	return from, to
+}
+
+// idleGroup is idle for a group: it is free for a waiter only if enough members are free or its own.
+func (f *facts) idleGroup(l *lockFacts, c *composition, found *violations) {
+	for _, op := range l.ops {
+		if !callsFor(op) {
+			continue
+		}
+		from, to := f.couldHave(l, c, op)
+		if to == 0 {
+			continue
+		}
+		found.addAt(from, func() Violation {
+			cause := Cause{Class: Unexplained, Text: "no fault explains why nobody took it"}
+			if faults := f.strikes(op.Client, l.name, op.Call, from+f.prompt(), concernsCalls); len(faults) > 0 {
+				cause = Cause{Class: LostMessage, Faults: faults, Text: "while it waited " + f.describeAll(faults)}
+			}
+			return Violation{
+				Rule: FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{op.ID}, Owners: []string{op.Owner}, Cause: cause,
+				Text: fmt.Sprintf("%s waited for %s from %s to %s, for %s, while enough of its members were free or its own",
+					op.Owner, l.name, Stamp(from), Stamp(to), short(to-from)),
+			}
+		})
+	}
+}
