@@ -117,7 +117,7 @@ func TestSoundGroupsAreNotAccused(t *testing.T) {
 			for i := range *groupPlans {
 				seed := *groupsFrom + uint64(i)
 				scope := scenarios.Whole()
-				scope.Cancels, scope.MixedLeases = i%4 == 3, i%8 > 5
+				scope.Cancels = i%4 == 3
 				if i%2 == 0 {
 					scope.Faults = nil
 				}

@@ -177,7 +177,7 @@ func tookBack(results []Unlocked) (unlocked int, err error) {
 			unlocked++
 		}
 	}
-	return unlocked, errors.Join(failed...)
+	return unlocked, joinMembers(failed...)
 }
 
 // UnlockMembers is [MultiLock.Unlock], but returns what it did to each lock, in the order of their

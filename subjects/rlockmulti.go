@@ -18,7 +18,7 @@ func (c rlockClient) All(locks []Lock) (Lock, error) {
 		return nil, err
 	}
 	m, err := lockimpl.NewMultiLock(members...)
-	return several{m, members, len(members)}, err
+	return several{m, members, len(members), false}, err
 }
 
 // Quorum implements [MultiLocker] with lockimpl's RedLock.
@@ -28,7 +28,7 @@ func (c rlockClient) Quorum(locks []Lock) (Lock, error) {
 		return nil, err
 	}
 	r, err := lockimpl.NewRedLock(members...)
-	return several{r, members, len(members)/2 + 1}, err
+	return several{r, members, len(members)/2 + 1, true}, err
 }
 
 func rlocks(locks []Lock) ([]*lockimpl.RLock, error) {
@@ -52,6 +52,7 @@ type several struct {
 	}
 	members []*lockimpl.RLock
 	quorum  int
+	red     bool
 }
 
 func (s several) Acquire(ctx context.Context, owner string, r Request) Answer {
@@ -70,8 +71,8 @@ func (s several) Acquire(ctx context.Context, owner string, r Request) Answer {
 		got, err = s.l.TryLock(ctx, o, opts...)
 	}
 	switch {
-	case errors.Is(err, lockimpl.ErrElapsed), !got && s.quorum < len(s.members):
-		// It may have been held by them all for a while, until that was given back.
+	case errors.Is(err, lockimpl.ErrElapsed), s.red && (!got || err != nil):
+		// Enough members may have held it for a while, of which some answered too late, until that was given back.
 		return Answer{Outcome: history.Unknown, Err: cmp.Or(err, errNotAll)}
 	case err != nil:
 		return failure(err)

@@ -80,6 +80,27 @@ func (w *World) measure(call int64, l *lock) {
 	})
 }
 
+// inherited notes of a call on a group that was granted, and made no difference to who held it, that what an
+// earlier call of its owner had left became this one's: it was given back, and taken anew, at one moment.
+func (w *World) inherited(op history.Op) {
+	i := slices.IndexFunc(w.locks, func(l *lock) bool { return l.name == op.Lock && !l.simple() })
+	if i < 0 || !op.Kind.Acquires() || op.Outcome != history.Acquired || w.log.closed {
+		return
+	}
+	l := w.locks[i]
+	p, known := l.under[op.Owner], w.rec.Op(op.ID)
+	if p.call != op.ID || effective(known.Answer) || countOf(l.state, op.Owner) == 0 {
+		return
+	}
+	before := p.at - 1
+	w.rec.Add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.Unlock, Aside: true, Call: before, Return: before, Outcome: history.Released,
+		Evidence: history.Executed, Executed: before, Within: w.within, Answer: history.Released})
+	w.rec.Amend(op.ID, func(op *history.Op) {
+		op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, p.at, w.within, history.Acquired
+		op.Asked, op.Lease = op.Lease, max(l.state.Deadline-p.at, 0)
+	})
+}
+
 // effective reports whether an answer says that something was changed.
 func effective(o history.Outcome) bool {
 	return o == history.Acquired || o == history.Decremented || o == history.Released || o == history.Renewed

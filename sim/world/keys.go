@@ -19,6 +19,13 @@ type lock struct {
 	quorum int  // on how many of its parts an owner must be
 	shared bool // a part of it is a part of another lock
 	state  history.KeyState
+	under  map[string]progress // of a group: what calls have done to its parts so far, by owner
+}
+
+// progress is a call on a group that has changed a part, and when it last did.
+type progress struct {
+	call int64
+	at   time.Duration
 }
 
 type part struct {
@@ -29,7 +36,7 @@ type part struct {
 // locksOf lists the locks of a plan, and tells the servers their keys.
 func (w *World) locksOf(p *plan.Plan) {
 	for _, name := range p.Locks() {
-		l := &lock{name: name, quorum: 1}
+		l := &lock{name: name, quorum: 1, under: map[string]progress{}}
 		if g, ok := p.Group(name); ok {
 			for _, m := range g.Members {
 				l.parts = append(l.parts, part{w.server(m.Server), m.Lock})
@@ -195,10 +202,16 @@ func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) 
 
 // expire lets a key expire, now that its deadline has come.
 func (w *World) expire(s *server, key string, at time.Duration) {
-	w.changed(s, key, w.look(s, key), func(l *lock, _, after history.KeyState) {
-		if len(after.Holdings) == 0 {
-			w.rec.Event(history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name})
+	w.changed(s, key, w.look(s, key), func(l *lock, before, after history.KeyState) {
+		e := history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name}
+		switch {
+		case len(after.Holdings) == 0:
+		case slices.Equal(before.Holdings, after.Holdings):
+			e.Kind, e.Deadline = history.ForceTTL, after.Deadline
+		default: // it is held still, but less often
+			e.Kind, e.Owner, e.Count, e.Deadline = history.Restore, after.Holdings[0].Owner, after.Holdings[0].Count, after.Deadline
 		}
+		w.rec.Event(e)
 	})
 	s.written()
 }
@@ -209,10 +222,25 @@ func (w *World) changed(s *server, key string, after history.KeyState, tell func
 	for _, l := range w.of(s, key) {
 		before := l.state
 		l.state = l.whole()
-		if !w.log.closed && !same(before, l.state) {
+		if !w.log.closed && !same(before, l.state) && !w.completes(l, before) {
 			tell(l, before, l.state)
 		}
 	}
+}
+
+// completes reports whether what befell a key completes an unlock of a group that is under way: it had given
+// back some members, and the end of another one's lease does the rest.
+func (w *World) completes(l *lock, before history.KeyState) bool {
+	for _, h := range before.Holdings {
+		owner, p := h.Owner, l.under[h.Owner]
+		if p.call == 0 {
+			continue
+		}
+		if op := w.rec.Op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && countOf(l.state, owner) < countOf(before, owner) {
+			return w.testify(p.call, l, before, w.Now())
+		}
+	}
+	return false
 }
 
 // Keys returns the state of the locks that are still held, by owners of theirs, in the order of the
