@@ -10,7 +10,6 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
@@ -38,10 +37,7 @@ func ensemblesOf(f *facts) map[string]*ensemble {
 			continue // judged as one lock, and by its members in the server log: see group.go
 		}
 		e := &ensemble{groups: map[string]compound{}, kind: f.options.Model}
-		c := compound{quorum: model.MultiLock(len(g.Members))}
-		if g.Kind == history.Red {
-			c.quorum = model.RedLock(len(g.Members))
-		}
+		c := compound{quorum: model.Quorum{Members: len(g.Members), Needed: neededOf(g)}}
 		for _, name := range g.Members {
 			if other := of[name]; other != nil && other != e {
 				e = other.joined(e, of)

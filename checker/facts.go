@@ -331,18 +331,52 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 }
 
 // repeats lists the commands of an operation on a lock with which it may have taken effect again. Of a group
-// they are the last that counted on a member: what came before took the other members.
+// they are those by which its owner had the whole more or less often than before.
 func (s *served) repeats(op *history.Op, lock string) []int {
-	g, isGroup := s.groups[lock]
 	var found []int
+	g, isGroup := s.groups[lock]
+	switch {
+	case op.Repeats == 0:
+		return nil
+	case isGroup:
+		return s.changesOf(g, op)
+	}
 	for _, i := range s.byOp[op.ID] {
-		e := &s.log[i]
-		if !isGroup && e.Lock == lock || isGroup && g.Has(e.Server, e.Lock) && countIn(*e.Before, op.Owner) != countIn(*e.After, op.Owner) {
+		if s.log[i].Lock == lock {
 			found = append(found, i)
 		}
 	}
-	if isGroup {
-		found = found[max(0, len(found)-op.Repeats):]
+	return found
+}
+
+// changesOf lists the commands of an operation on a group that changed how often its owner had the whole.
+func (s *served) changesOf(g history.Group, op *history.Op) []int {
+	var found []int
+	members, needed := map[memberKey]*history.KeyState{}, neededOf(g)
+	whole := func(at time.Duration) int64 {
+		counts := make([]int64, 0, len(g.Members))
+		for i, name := range g.Members {
+			n := int64(0)
+			if k := members[memberKey{g.Servers[i], name}]; k != nil && (k.Deadline == 0 || k.Deadline > at) {
+				n = countIn(*k, op.Owner)
+			}
+			counts = append(counts, n)
+		}
+		slices.Sort(counts)
+		return counts[len(counts)-needed]
+	}
+	for i := range s.log {
+		r := &s.log[i]
+		if !g.Has(r.Server, r.Lock) || r.Before == nil || r.After == nil {
+			continue
+		}
+		key := memberKey{r.Server, r.Lock}
+		members[key] = r.Before
+		before := whole(r.At)
+		members[key] = r.After
+		if r.Op == op.ID && before != whole(r.At) {
+			found = append(found, i)
+		}
 	}
 	return found
 }

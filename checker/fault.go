@@ -93,7 +93,7 @@ func (f *facts) strikes(client, lock string, from, to time.Duration, kind func(s
 		if fault.Missed {
 			continue
 		}
-		if fault.Client != client && (fault.Client != "" || fault.Lock != "" && fault.Lock != lock) {
+		if fault.Client != client && (fault.Client != "" || fault.Lock != "" && fault.Lock != lock && !f.shareMember(fault.Lock, lock)) {
 			continue
 		}
 		if begin, end := f.span(fault); kind(fault.Kind) && begin <= to && end >= from {

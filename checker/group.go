@@ -262,17 +262,17 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 // the hold became one of another call's.
 func (f *facts) leftHeld(l *lockFacts, op *history.Op, key memberKey, m *member, from time.Duration, holds int64, limit time.Duration, rule string, found *violations) {
 	until := m.until(op.Owner, from, holds)
-	if until <= limit || f.callsAgain(l, op, until) {
+	if until <= limit || f.callsAgain(l, op, limit) {
 		return
 	}
-	asWell := limit // that is not judged, for the run ended
 	cause := f.groupCause(op.Client, op.Call, limit, "nothing kept the lock from giving it back")
 	if cause.Class != Unexplained || cancelled(op) || f.unheard(op) {
+		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
-			asWell = s.Deadline
+			ends = s.Deadline
 		}
-		if until <= asWell+f.exact() {
-			return // its lease ended it
+		if until <= ends+f.exact() || f.callsAgain(l, op, ends) {
+			return // its lease ends it
 		}
 	}
 	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))

@@ -56,10 +56,7 @@ func viewOf(f *facts) *memberView {
 		if !g.Seen() {
 			continue
 		}
-		c := &composition{name: g.Name, needed: model.MultiLock(len(g.Members)).Needed, group: true}
-		if g.Kind == history.Red {
-			c.needed = model.RedLock(len(g.Members)).Needed
-		}
+		c := &composition{name: g.Name, needed: neededOf(g), group: true}
 		for i, key := range g.Members {
 			c.members = append(c.members, memberKey{g.Servers[i], key})
 		}
@@ -97,6 +94,19 @@ func viewOf(f *facts) *memberView {
 		}
 	}
 	return v
+}
+
+// neededOf is how many members make a hold of a group.
+func neededOf(g history.Group) int {
+	if g.Kind == history.Red {
+		return model.RedLock(len(g.Members)).Needed
+	}
+	return model.MultiLock(len(g.Members)).Needed
+}
+
+// shareMember reports whether two locks have a member in common: what strikes one may strike the other.
+func (f *facts) shareMember(one, other string) bool {
+	return f.view != nil && slices.ContainsFunc(f.view.sharing[one], func(l *lockFacts) bool { return l.name == other })
 }
 
 // common is how many members two locks share.

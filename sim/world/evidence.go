@@ -80,24 +80,32 @@ func (w *World) measure(call int64, l *lock) {
 	})
 }
 
-// inherited notes of a call on a group that was granted, and made no difference to who held it, that what an
-// earlier call of its owner had left became this one's: it was given back, and taken anew, at one moment.
-func (w *World) inherited(op history.Op) {
+// granted notes what a call on a group did that was granted, though no command of it changed who held the
+// whole. Either what an earlier call of its owner had left became this one's: that was given back, and the
+// group taken anew, at one moment. Or a member that it had taken was taken away before it had the last: it held
+// the group for a moment only.
+func (w *World) granted(op history.Op) {
 	i := slices.IndexFunc(w.locks, func(l *lock) bool { return l.name == op.Lock && !l.simple() })
 	if i < 0 || !op.Kind.Acquires() || op.Outcome != history.Acquired || w.log.closed {
 		return
 	}
 	l := w.locks[i]
 	p, known := l.under[op.Owner], w.rec.Op(op.ID)
-	if p.call != op.ID || effective(known.Answer) || countOf(l.state, op.Owner) == 0 {
+	if p.call != op.ID || !l.enough(p) || effective(known.Answer) {
 		return
 	}
-	before := p.at - 1
-	w.rec.Add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.Unlock, Aside: true, Call: before, Return: before, Outcome: history.Released,
-		Evidence: history.Executed, Executed: before, Within: w.within, Answer: history.Released})
+	if countOf(l.state, op.Owner) > 0 {
+		before := p.at - 1
+		w.rec.Add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.Unlock, Aside: true, Call: before, Return: before, Outcome: history.Released,
+			Evidence: history.Executed, Executed: before, Within: w.within, Answer: history.Released})
+	} else {
+		w.rec.Event(history.Event{At: p.at + 1, Within: w.within, Kind: history.Delete, Lock: op.Lock, Note: "a member was taken away while others were acquired"})
+	}
 	w.rec.Amend(op.ID, func(op *history.Op) {
-		op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, p.at, w.within, history.Acquired
-		op.Asked, op.Lease = op.Lease, max(l.state.Deadline-p.at, 0)
+		op.Evidence, op.Executed, op.Within, op.Answer, op.Asked = history.Executed, p.at, w.within, history.Acquired, op.Lease
+		if l.state.Deadline > p.at {
+			op.Lease = l.state.Deadline - p.at
+		}
 	})
 }
 

@@ -22,10 +22,34 @@ type lock struct {
 	under  map[string]progress // of a group: what calls have done to its parts so far, by owner
 }
 
-// progress is a call on a group that has changed a part, and when it last did.
+// progress is a call on a group that has changed parts: when it last did, and how many holds it has taken of
+// each.
 type progress struct {
 	call int64
 	at   time.Duration
+	took map[part]int64
+}
+
+// goesOn notes what a command of a call on a group did to one of its parts.
+func (l *lock) goesOn(op history.Op, s *server, r *row, now time.Duration) {
+	p := l.under[op.Owner]
+	if p.call != op.ID {
+		p = progress{call: op.ID, took: map[part]int64{}}
+	}
+	p.at = now
+	p.took[part{s, r.Lock}] += countOf(*r.After, op.Owner) - countOf(*r.Before, op.Owner)
+	l.under[op.Owner] = p
+}
+
+// enough reports whether a call has taken as many parts as make a hold.
+func (l *lock) enough(p progress) bool {
+	n := 0
+	for _, holds := range p.took {
+		if holds > 0 {
+			n++
+		}
+	}
+	return n >= l.quorum
 }
 
 type part struct {

@@ -205,6 +205,9 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 			if i < 0 {
 				i, touched = len(touched), append(touched, touch{l, r, nil})
 			}
+			if call != 0 && op.Lock == l.name && !l.simple() && r.changed() {
+				l.goesOn(op, s, r, now)
+			}
 			t := &touched[i]
 			if !t.changed() && r.changed() {
 				t.row = r
@@ -216,9 +219,6 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 	for _, t := range touched {
 		l, r, was := t.lock, t.row, t.lock.state
 		l.state = l.whole()
-		if call != 0 && op.Lock == l.name && !l.simple() && r.changed() {
-			l.under[op.Owner] = progress{call, now}
-		}
 		switch untouched := r.refused && !r.changed(); {
 		case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
 			w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
