@@ -25,7 +25,7 @@ func judgeExclusion(_ context.Context, f *facts) Result {
 		}
 		found.all += l.overlaps.all - len(l.overlaps.first)
 	}
-	f.groupRules(Exclusion, &found)
+	total += f.groupRules(Exclusion, &found)
 	if holds == 0 {
 		return conclude("beliefs", "nobody ever held a lock, so nobody overlapped", "", found)
 	}

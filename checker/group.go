@@ -39,11 +39,12 @@ const (
 // connections, which are renewed one after the other.
 const afterTrouble = 5 * time.Second
 
-// groupRules judges what a guarantee asks of locks that are made of others.
-func (f *facts) groupRules(g Guarantee, found *violations) {
+// groupRules judges what a guarantee asks of locks that are made of others. Of exclusion it returns for how long
+// owners overlapped, nanoseconds in all.
+func (f *facts) groupRules(g Guarantee, found *violations) (overlapped float64) {
 	v := f.view
 	if v == nil {
-		return
+		return 0
 	}
 	for _, l := range f.locks {
 		c := v.locks[l.name]
@@ -51,7 +52,7 @@ func (f *facts) groupRules(g Guarantee, found *violations) {
 			continue
 		}
 		if g == Exclusion {
-			f.sharedMembers(l, c, found)
+			overlapped += f.sharedMembers(l, c, found)
 		}
 		if !c.group {
 			continue
@@ -73,6 +74,7 @@ func (f *facts) groupRules(g Guarantee, found *violations) {
 			}
 		}
 	}
+	return overlapped
 }
 
 // trouble lists the faults that a client may have felt in [from, to], whatever lock they name.
@@ -317,14 +319,14 @@ func (f *facts) heldThrough(l *lockFacts) bool {
 
 // sharedMembers looks for two who believed at once in locks that exclude each other. Each pair of locks is
 // looked at once, from that which is first by name.
-func (f *facts) sharedMembers(l *lockFacts, c *composition, found *violations) {
+func (f *facts) sharedMembers(l *lockFacts, c *composition, found *violations) (overlapped float64) {
 	for _, other := range f.view.sharing[l.name] {
 		if d := f.view.locks[other.name]; other.name < l.name || !c.exclude(d) {
 			continue
 		}
 		rest := other.beliefs
 		for _, a := range l.beliefs {
-			for len(rest) > 0 && rest[0].to <= a.from && !slices.ContainsFunc(rest[:1], func(b *belief) bool { return b.open }) {
+			for len(rest) > 0 && rest[0].to <= a.from { // those of l begin later and later
 				rest = rest[1:]
 			}
 			for _, b := range rest {
@@ -333,10 +335,12 @@ func (f *facts) sharedMembers(l *lockFacts, c *composition, found *violations) {
 				}
 				if from, to := max(a.from, b.from), min(a.to, b.to); a.owner != b.owner && from < to {
 					f.believedBoth(l, a, other, b, from, to, found)
+					overlapped += float64(to - from)
 				}
 			}
 		}
 	}
+	return overlapped
 }
 
 func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belief, from, to time.Duration, found *violations) {
