@@ -99,7 +99,9 @@ func grouped(p *plan.Plan, seed uint64) *plan.Plan {
 			f.Lock = pick()
 		}
 		if f.When != nil && f.When.Lock != "" {
-			f.When.Lock = pick()
+			if f.When.Lock = f.Lock; f.Lock == "" {
+				f.When.Lock = pick()
+			}
 		}
 		if f.Server == "" && len(p.Servers) > 1 && r.IntN(2) == 0 && p.Check(fault.Needs()) == nil {
 			if f.Server = server(); p.Check(fault.Needs()) != nil {

@@ -126,11 +126,15 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 	for _, key := range c.members {
 		m := f.view.members[key]
 		changes := m.changes(f, op, op.Call, op.Return)
-		if took, ok := kept(changes); ok {
+		took, counts := kept(changes)
+		if counts {
 			counted++
 			f.memberLease(l, op, key, took, asked, found)
 		}
 		lasts, has := false, false
+		if len(changes) > 0 && counts && changes[len(changes)-1].left == 0 { // it was taken away from outside
+			changes = changes[:1+slices.Index(changes, took)]
+		}
 		for _, ch := range changes {
 			left := open - ch.row.Sent
 			if ch.row.After.Deadline > 0 {
@@ -201,7 +205,17 @@ func (f *facts) inTrouble(c *composition, op *history.Op) bool {
 	if lease == 0 {
 		lease = op.Lease
 	}
-	return cancelled(op) || len(f.trouble(op.Client, op.Call, op.Return)) > 0 || lease > 0 && lease < f.groupPrompt(c)
+	return cancelled(op) || f.leftover(op) || len(f.trouble(op.Client, op.Call, op.Return)) > 0 || lease > 0 && lease < f.groupPrompt(c)
+}
+
+// leftover reports whether an owner may have holds that it does not know of, of a call that failed before. The
+// call that finds them may fail, while it gives them back.
+func (f *facts) leftover(op *history.Op) bool {
+	return slices.ContainsFunc(f.locks, func(l *lockFacts) bool {
+		return slices.ContainsFunc(l.owner(op.Owner).called(0, op.Call), func(o *history.Op) bool {
+			return !o.Aside && o.ID != op.ID && (o.Outcome == history.Unknown || o.Outcome == history.Failed && cancelled(o))
+		})
+	})
 }
 
 // refused looks for a tryLock that failed for no reason.
@@ -297,7 +311,8 @@ func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) b
 }
 
 // sharedHold reports whether an owner has or asks for a hold in [from, to] of another lock that a lock shares
-// members with: what it does to those is then not done to this one alone.
+// members with: what it does to those is then not done to this one alone. So it may be after that, too: where the
+// group has lost a member, another one may keep a hold of which its owner was told that it is over.
 func (f *facts) sharedHold(l *lockFacts, owner string, from, to time.Duration) bool {
 	if f.view == nil {
 		return false
@@ -374,8 +389,12 @@ func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, t
 		return 0, 0
 	}
 	for _, free := range f.view.had(c, op.Owner, op.Call, end) {
-		begin, most := f.unhindered(op.Client, free[0], free[1]), f.groupPrompt(c)
-		if begin > free[0] || len(f.trouble(op.Client, begin, begin)) > 0 {
+		known := free[0]
+		for _, key := range c.members {
+			known = max(known, f.view.members[key].saw(f, op, free[0]))
+		}
+		begin, most := f.unhindered(op.Client, known, max(known, free[1])), f.groupPrompt(c)
+		if begin > known || len(f.trouble(op.Client, begin, begin)) > 0 {
 			most += afterTrouble
 		}
 		if free[1]-begin > max(most, to-from) {

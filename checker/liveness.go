@@ -249,7 +249,7 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease
 		}
-		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) || f.sharedHold(l, t.owner, b.unlock.Call, t.to) {
+		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) || f.sharedHold(l, t.owner, t.from, t.to) {
 			continue // or another acquire of the owner made the hold its own again
 		}
 		found.addAt(b.unlock.Return, func() Violation {

@@ -43,7 +43,8 @@ type memberState struct {
 	history.KeyState
 	// told is when a waiter can know that the key is free: later than from when nobody told it, so that it
 	// has only the latest time to live that it can have seen.
-	told time.Duration
+	told   time.Duration
+	silent bool // nobody published that it began: a lease ended, or a fault took the key away
 }
 
 // viewOf is the member view of a history, nil if it has no groups that the server log shows.
@@ -136,7 +137,7 @@ func statesOf(f *facts, rows []int) []memberState {
 	next := func(at time.Duration, s history.KeyState, silent bool) {
 		now.to = max(at, now.from)
 		states = append(states, now)
-		now = memberState{from: now.to, KeyState: s, told: now.to}
+		now = memberState{from: now.to, KeyState: s, told: now.to, silent: silent}
 		if silent && len(s.Holdings) == 0 {
 			now.told = max(now.to, seen)
 		}
@@ -252,6 +253,23 @@ func (v *memberView) had(c *composition, owner string, from, to time.Duration) (
 	return free
 }
 
+// saw is the time to live of others' holds that a call was told last of a key before a time, if the key became free
+// then and nobody published that. It has no reason to ask again before that.
+func (m *member) saw(f *facts, op *history.Op, free time.Duration) time.Duration {
+	if m == nil {
+		return 0
+	}
+	if s := m.at(free); len(s.Holdings) > 0 || !s.silent {
+		return 0
+	}
+	for _, i := range slices.Backward(m.rows) {
+		if r := &f.h.Served[i]; r.Op == op.ID && r.At <= free {
+			return r.After.Deadline
+		}
+	}
+	return 0
+}
+
 // A change is what one command for an owner did to the owner's holds of a key.
 type change struct {
 	row   *history.Served
@@ -271,7 +289,8 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 		if r.At > to {
 			break
 		}
-		if r.Op == op.ID || r.Op == 0 && r.Owner == op.Owner && r.Step != history.StepAdmin {
+		// A command of an earlier call that is still under way may say the same, and be this one's as well.
+		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || r.At <= op.Return) {
 			was, is := countIn(*r.Before, op.Owner), countIn(*r.After, op.Owner)
 			all = append(all, change{r, is - was, is})
 		}

@@ -73,7 +73,7 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 // obligation ends with the owner's belief, or when somebody took the key away.
 func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	b := t.belief
-	if b == nil {
+	if b == nil || f.sharedHold(l, t.owner, t.from, t.to) {
 		return
 	}
 	last, until := t.guarded, min(t.to, b.to)
@@ -162,7 +162,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	})
 
 	stray := func(op *history.Op, rule string, since time.Duration, text string) {
-		if since < op.Call && op.Call-since <= f.haste() || f.sharedHold(l, owner, op.Call, op.Call) {
+		if since < op.Call && op.Call-since <= f.haste() || f.sharedHold(l, owner, 0, op.Call) {
 			return
 		}
 		found.addAt(since, func() Violation {

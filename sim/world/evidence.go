@@ -69,9 +69,9 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 // measure notes the lease that a call has given to a group, which is not that of each member: they
 // are set one after the other. Of a lock that shares a key with a group, it depends on what its owner holds of
 // that. What a copy sets is no part of it.
-func (w *World) measure(call int64, l *lock) {
+func (w *World) measure(call int64, l *lock, now time.Duration) {
 	w.rec.Amend(call, func(op *history.Op) {
-		if op.Pending() && op.Repeats == 0 && effective(op.Answer) && countOf(l.state, op.Owner) > 0 && l.state.Deadline > op.Executed {
+		if (op.Pending() || op.Executed == now) && op.Repeats == 0 && effective(op.Answer) && countOf(l.state, op.Owner) > 0 && l.state.Deadline > op.Executed {
 			if op.Asked == 0 {
 				op.Asked = op.Lease
 			}

@@ -225,7 +225,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 		case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
 		case call != 0 && op.Lock == l.name && w.testify(call, l, was, now):
 			if r.executed, r.within = now, w.within; !l.alone() {
-				w.measure(call, l)
+				w.measure(call, l, now)
 			}
 		case call == 0 && l.simple() || !same(was, l.state):
 			w.unbidden(t, was, now)
