@@ -289,9 +289,10 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 		if r.At > to {
 			break
 		}
+		was, is := countIn(*r.Before, op.Owner), countIn(*r.After, op.Owner)
 		// A command of an earlier call that is still under way may say the same, and be this one's as well.
-		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || r.At <= op.Return) {
-			was, is := countIn(*r.Before, op.Owner), countIn(*r.After, op.Owner)
+		same := r.At <= op.Return && (op.Kind.Acquires() && is > was || op.Kind == history.Unlock && is < was)
+		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || same) {
 			all = append(all, change{r, is - was, is})
 		}
 	}
