@@ -198,14 +198,18 @@ func (k memberKey) String() string {
 // cancelled reports whether a call failed since its caller gave it up, as far as its error says so.
 func cancelled(op *history.Op) bool { return strings.Contains(op.Error, "context ") }
 
-// inTrouble reports whether there is anything that excuses a call that fails: a fault, its caller, or a
-// lease so short that it may be over before the answer is there.
+// inTrouble reports whether there is anything that excuses a call that fails: a fault, its caller, a
+// key that is no lock any more, or a lease so short that it may be over before the answer is there.
 func (f *facts) inTrouble(c *composition, op *history.Op) bool {
 	lease := op.Asked
 	if lease == 0 {
 		lease = op.Lease
 	}
-	return cancelled(op) || f.leftover(op) || len(f.trouble(op.Client, op.Call, op.Return)) > 0 || lease > 0 && lease < f.groupPrompt(c)
+	spoilt := slices.ContainsFunc(c.members, func(key memberKey) bool {
+		m := f.view.members[key]
+		return m != nil && countIn(m.at(op.Return).KeyState, history.AnotherProgram) > 0
+	})
+	return spoilt || cancelled(op) || f.leftover(op) || len(f.trouble(op.Client, op.Call, op.Return)) > 0 || lease > 0 && lease < f.groupPrompt(c)
 }
 
 // leftover reports whether an owner may have holds that it does not know of, of a call that failed before. The
