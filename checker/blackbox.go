@@ -21,6 +21,7 @@ const (
 	byInterval  = "interval checker"
 	byFrontier  = "frontier checker"
 	byPorcupine = "porcupine"
+	byMembers   = "members of groups"
 )
 
 // blackBox judges a lock by what its clients were told, and by the server's times if w says so: by

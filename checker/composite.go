@@ -11,7 +11,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-sim/holdfast/contract"
-	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
@@ -35,11 +34,11 @@ type compound struct {
 func ensemblesOf(f *facts) map[string]*ensemble {
 	of := map[string]*ensemble{}
 	for _, g := range f.h.Header.Groups {
-		e := &ensemble{groups: map[string]compound{}, kind: f.options.Model}
-		c := compound{quorum: model.MultiLock(len(g.Members))}
-		if g.Kind == history.Red {
-			c.quorum = model.RedLock(len(g.Members))
+		if g.Seen() {
+			continue // judged as one lock, and by its members in the server log: see group.go
 		}
+		e := &ensemble{groups: map[string]compound{}, kind: f.options.Model}
+		c := compound{quorum: model.Quorum{Members: len(g.Members), Needed: neededOf(g)}}
 		for _, name := range g.Members {
 			if other := of[name]; other != nil && other != e {
 				e = other.joined(e, of)

@@ -24,6 +24,7 @@ func judgeExclusion(_ context.Context, f *facts) Result {
 		found.all += l.overlaps.all - len(l.overlaps.first)
 		f.tellings(l, &found)
 	}
+	total += f.groupRules(contract.Exclusion, &found)
 	if holds == 0 {
 		return conclude("beliefs", "nobody ever held a lock, so nobody overlapped", "", found)
 	}

@@ -21,6 +21,7 @@ type facts struct {
 	log     *served
 	byID    map[int64]int       // operation -> position in h.Ops
 	servers map[string][]string // of locks, as far as they are known
+	view    *memberView         // of locks that are made of others; nil if there are none
 
 	// disagreement is set when two checkers that know the same give different answers: a
 	// harness error.
@@ -220,6 +221,7 @@ func collect(h *history.History, o Options) *facts {
 		match(l)
 		l.overlaps = overlapsOf(l)
 	}
+	f.view = viewOf(f)
 	return f
 }
 
@@ -292,6 +294,7 @@ type served struct {
 	byOp   map[int64][]int
 	at     map[servedKey]int // of commands that belong to no call, or, by owner, to any; of renewals, by client
 	owners map[string]bool   // all owners of the history
+	groups map[string]history.Group
 }
 
 type servedKey struct {
@@ -302,14 +305,17 @@ type servedKey struct {
 }
 
 func indexServed(h *history.History) *served {
-	s := &served{log: h.Served, byOp: map[int64][]int{}, at: map[servedKey]int{}, owners: map[string]bool{}}
+	s := &served{log: h.Served, byOp: map[int64][]int{}, at: map[servedKey]int{}, owners: map[string]bool{}, groups: map[string]history.Group{}}
+	for _, g := range h.Header.Groups {
+		s.groups[g.Name] = g
+	}
 	for i := range h.Ops {
 		s.owners[h.Ops[i].Owner] = true
 	}
 	for i := range h.Served {
 		e := &h.Served[i]
 		switch {
-		case e.Lock == "" || e.After == nil:
+		case e.Lock == "" || e.Before == nil || e.After == nil:
 		case e.Op != 0:
 			s.byOp[e.Op] = append(s.byOp[e.Op], i)
 			s.at[servedKey{at: e.At, lock: e.Lock, by: e.Owner}] = i
@@ -340,6 +346,57 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 		i, found = s.at[servedKey{at: at, lock: op.Lock, from: op.Client}]
 	}
 	return i, found
+}
+
+// repeats lists the commands of an operation on a lock with which it may have taken effect again. Of a group
+// they are those by which its owner had the whole more or less often than before.
+func (s *served) repeats(op *history.Op, lock string) []int {
+	var found []int
+	g, isGroup := s.groups[lock]
+	switch {
+	case op.Repeats == 0:
+		return nil
+	case isGroup:
+		return s.changesOf(g, op)
+	}
+	for _, i := range s.byOp[op.ID] {
+		if s.log[i].Lock == lock {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// changesOf lists the commands of an operation on a group that changed how often its owner had the whole.
+func (s *served) changesOf(g history.Group, op *history.Op) []int {
+	var found []int
+	members, needed := map[memberKey]*history.KeyState{}, neededOf(g)
+	whole := func(at time.Duration) int64 {
+		counts := make([]int64, 0, len(g.Members))
+		for i, name := range g.Members {
+			n := int64(0)
+			if k := members[memberKey{g.Servers[i], name}]; k != nil && (k.Deadline == 0 || k.Deadline > at) {
+				n = countIn(*k, op.Owner)
+			}
+			counts = append(counts, n)
+		}
+		slices.Sort(counts)
+		return counts[len(counts)-needed]
+	}
+	for i := range s.log {
+		r := &s.log[i]
+		if !g.Has(r.Server, r.Lock) || r.Before == nil || r.After == nil {
+			continue
+		}
+		key := memberKey{r.Server, r.Lock}
+		members[key] = r.Before
+		before := whole(r.At)
+		members[key] = r.After
+		if r.Op == op.ID && before != whole(r.At) {
+			found = append(found, i)
+		}
+	}
+	return found
 }
 
 // setting finds the command, if it was one, with which a lock set a time to live without being called.
@@ -393,11 +450,15 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		// More executions: where the server log shows them, or else at once. What is told of by an
 		// operation of its own is none of them.
 		repeats := 0
-		for _, i := range log.byOp[op.ID] {
+		for _, i := range log.repeats(op, l.name) {
 			e := &log.log[i]
 			own := e.At < at || e.At == at && (a.seq < 0 || i <= a.seq) // in real time the log has it a little sooner
-			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: e.Lock, by: op.Owner}] && e.Lock == l.name && !sameKey(e.Before, e.After) {
-				acts = append(acts, act{at: e.At, seq: i, op: op, again: true, after: log.key(i)})
+			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: l.name, by: op.Owner}] && !sameKey(e.Before, e.After) {
+				again := act{at: e.At, seq: i, op: op, again: true}
+				if e.Lock == l.name {
+					again.after = log.key(i)
+				}
+				acts = append(acts, again)
 				repeats++
 			}
 		}

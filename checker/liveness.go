@@ -46,6 +46,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.orphans(l, &found)
 		f.atTheEnd(l, &found)
 	}
+	f.groupRules(contract.Liveness, &found)
 	return conclude("times of grants and returns",
 		fmt.Sprintf("%s, none was late and nothing was left behind", count(waits, "acquiring call")),
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(waits, "acquiring call")), found)
@@ -53,6 +54,10 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 
 // idle looks for times in which the lock was free on the server and somebody waited for it.
 func (f *facts) idle(l *lockFacts, found *violations) {
+	if f.view != nil && f.view.locks[l.name] != nil && f.view.locks[l.name].group {
+		f.idleGroup(l, f.view.locks[l.name], found)
+		return
+	}
 	type gap struct {
 		from, to time.Duration
 		after    *tenure // that freed it, nil at first
@@ -289,7 +294,7 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease
 		}
-		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) {
+		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) || f.sharedHold(l, t.owner, t.from, t.to) {
 			continue // or another acquire of the owner made the hold its own again
 		}
 		found.addAt(b.unlock.Return, func() Violation {
@@ -342,7 +347,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 	if f.h.End == nil || f.h.End.Error != "" {
 		return
 	}
-	held := false // whoever waits for who holds it waits rightly: whether that one should is another question
+	held := f.heldThrough(l) // whoever waits for who holds it waits rightly: whether that one should is another question
 	for _, t := range l.tenures {
 		held = held || t.open
 	}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // opinion is what the checkers of object say of one lock.
@@ -27,7 +29,7 @@ type opinion struct {
 func judgeObject(ctx context.Context, f *facts) Result {
 	r := Result{Status: Holds}
 	var speakers, notes []string
-	var all violations // of all locks
+	all := f.found(contract.Object) // of all locks
 	ops, locks := 0, 0
 	for i, o := range judgeLocks(ctx, f) {
 		l := f.locks[i]
@@ -53,8 +55,12 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	if also := f.options.Also; also != nil && f.disagreement == "" {
 		if s := also(f.h); s != r.Status && (s == Holds || s == Broken) && (r.Status == Holds || r.Status == Broken) {
 			f.disagreement = fmt.Sprintf("the checkers disagree: the history %s for %s, and %s for one more checker", r.Status, strings.Join(speakers, ", "), s)
-			r.Status, all = Undecided, violations{}
+			r.Status, all = Undecided, f.found(contract.Object)
 		}
+	}
+	known := all.all
+	if f.groupRules(contract.Object, &all); all.all > known {
+		r.Status, speakers = Broken, appendNew(speakers, byMembers)
 	}
 	r.By = strings.Join(speakers, ", ")
 	r.Violations = someOf(all.first)

@@ -68,7 +68,7 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 // obligation ends with the owner's belief, or when somebody took the key away.
 func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	b := t.belief
-	if b == nil {
+	if b == nil || f.sharedHold(l, t.owner, t.from, t.to) {
 		return
 	}
 	most := f.renewEvery() + f.renewalSlack()
@@ -159,7 +159,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	})
 
 	stray := func(op *history.Op, rule contract.Rule, since time.Duration, text string) {
-		if since < op.Call && op.Call-since <= f.haste() {
+		if since < op.Call && op.Call-since <= f.haste() || f.sharedHold(l, owner, 0, op.Call) {
 			return
 		}
 		found.addAt(since, func() Violation {

@@ -85,6 +85,8 @@ func Exemptions() []Exemption {
 		{Name: "waiter-hindered", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken},
 			Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage}, Effects: append([]history.Effect{history.ProcessStopped}, hindrances...),
 			Touched: "the client of the waiter, for so long that it had no opportunity to act in time", Source: pubsub},
+		{Name: "paused-in-acquire", Guarantees: []Guarantee{Object}, Rules: []Rule{ValidityLeft}, Classes: []Class{PausedHolder}, Effects: []history.Effect{history.ProcessStopped},
+			Touched: "the process of the caller, between the last answer that it counts on and the return of its call", Source: kleppmann},
 		{Name: "unannounced", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken}, Classes: []Class{Unannounced},
 			Touched: "the waiter, which waits for the lease that it was told of, though the lock became free before", Source: redisson},
 		{Name: "key-kept", Guarantees: []Guarantee{Liveness}, Rules: []Rule{CallsReturn}, Classes: []Class{KeyLost}, Effects: []history.Effect{history.KeyOverwritten},

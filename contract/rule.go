@@ -30,6 +30,30 @@ const (
 	NotHeldIsTrue   Rule = "who holds enough members is not told that it holds none"
 )
 
+// The rules of locks that are made of others. They are judged where the server log shows the members.
+const (
+	// GrantHasMembers is broken by a grant whose owner holds fewer members than a hold needs, though nothing
+	// took one away from it. (object)
+	GrantHasMembers Rule = "who is granted a group holds enough of its members"
+	// ReentryCounts is broken by a grant that did not count one hold more on enough members. (object)
+	ReentryCounts Rule = "a grant of a group counts on enough of its members"
+	// ValidityLeft is broken by a grant that is returned when the leases of too many members are over, counted
+	// from when the requests were sent: Redlock's validity (redis.io, "Distributed Locks with Redis"). (object)
+	ValidityLeft Rule = "a grant of a group is returned while enough members' leases last"
+	// MemberLease is broken by a member whose lease is not the one that was asked for: longer is allowed only
+	// in a re-entry of a lock that keeps the longest. (object)
+	MemberLease Rule = "each member of a group gets the lease that was asked for"
+	// RefusedWhileTaken is broken by a tryLock that fails while all along enough members were free or its own. (object)
+	RefusedWhileTaken Rule = "a group is refused only while others hold too many of its members"
+	// AllOrNone is broken by an attempt that was not granted and leaves a hold on a member. (liveness)
+	AllOrNone Rule = "who is not granted a group keeps none of its members"
+	// EveryMemberReleased is broken by an unlock that leaves a member's hold as it was, whatever became of
+	// the other members. (liveness)
+	EveryMemberReleased Rule = "an unlock of a group gives back each member that its owner holds"
+	// SharedMember is broken by owners who believe at once in two locks that need a member in common. (exclusion)
+	SharedMember Rule = "no two owners believe at once in locks that need the same member"
+)
+
 // The rules of object that are about one call, or about what the server log shows of the key.
 const (
 	AtMostOnce    Rule = "a call takes effect at most once"
@@ -106,5 +130,13 @@ func Rules() []RuleOf {
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
 		{CallsReturn, Liveness, "runs that did not come to their end"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
 		{WaitsQuietly, Liveness, "histories without a server log"},
+		{GrantHasMembers, Object, "histories without a server log"},
+		{ReentryCounts, Object, "histories without a server log"},
+		{ValidityLeft, Object, "histories without a server log"},
+		{MemberLease, Object, "histories without a server log"},
+		{RefusedWhileTaken, Object, "histories without a server log"},
+		{AllOrNone, Liveness, "histories without a server log"},
+		{EveryMemberReleased, Liveness, "histories without a server log"},
+		{SharedMember, Exclusion, "histories without a server log"},
 	}
 }

@@ -58,6 +58,7 @@ func appendOp(b []byte, o *Op) []byte {
 	b = addInt(b, `,"wait":`, o.Wait)
 	b = addInt(b, `,"lease":`, o.Lease)
 	b = addTrue(b, `,"watchdog":true`, o.Watchdog)
+	b = addInt(b, `,"asked":`, o.Asked)
 	b = addTrue(b, `,"aside":true`, o.Aside)
 	b = strconv.AppendInt(append(b, `,"call":`...), int64(o.Call), 10)
 	b = addInt(b, `,"return":`, o.Return)

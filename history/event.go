@@ -3,6 +3,7 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -162,10 +163,35 @@ type Limitation struct {
 }
 
 // A Group is a lock that is made of others, its members, of which each is a lock of its own.
+//
+// With Servers, the members are keys of the server log: its rows show what became of each, and operations
+// on the group carry evidence of the whole. Without, members are locks of the history by their names.
 type Group struct {
 	Name    string   `json:"name"`
 	Kind    string   `json:"kind"` // [Multi] or [Red]
 	Members []string `json:"members"`
+	Servers []string `json:"servers,omitempty"` // of each member, as [Served].Server has it
+}
+
+// Seen reports whether the server log shows the group's members.
+func (g Group) Seen() bool { return len(g.Servers) > 0 }
+
+// Has reports whether a key on a server is one of the group's members. Without [Group.Servers] none is.
+func (g Group) Has(server, key string) bool {
+	for i, s := range g.Servers {
+		if s == server && g.Members[i] == key {
+			return true
+		}
+	}
+	return false
+}
+
+// on is the server of member i, "" if it is not known.
+func (g Group) on(i int) string {
+	if !g.Seen() {
+		return ""
+	}
+	return g.Servers[i]
 }
 
 // The kinds of groups.
@@ -181,23 +207,26 @@ const MaxMembers = 8
 func (h *Header) check() string {
 	names := map[string]bool{}
 	for _, g := range h.Groups {
-		members := map[string]bool{}
-		for _, m := range g.Members {
-			members[m] = true
+		if g.Seen() && len(g.Servers) != len(g.Members) {
+			return fmt.Sprintf("group %s: it must name a server for each member, or none", g.Name)
+		}
+		members := map[[2]string]bool{}
+		for i, m := range g.Members {
+			members[[2]string{m, g.on(i)}] = true
 		}
 		switch {
 		case g.Name == "" || names[g.Name]:
 			return fmt.Sprintf("group %q: each group has a name of its own", g.Name)
 		case g.Kind != Multi && g.Kind != Red:
 			return fmt.Sprintf("group %s: kind %q; it must be %s or %s", g.Name, g.Kind, Multi, Red)
-		case len(members) != len(g.Members) || len(members) == 0 || len(members) > MaxMembers || members[""]:
+		case len(members) != len(g.Members) || len(members) == 0 || !g.Seen() && len(members) > MaxMembers || slices.Contains(g.Members, ""):
 			return fmt.Sprintf("group %s: it must have 1 to %d members, all different", g.Name, MaxMembers)
 		}
 		names[g.Name] = true
 	}
 	for _, g := range h.Groups {
 		for _, m := range g.Members {
-			if names[m] {
+			if names[m] && !g.Seen() {
 				return fmt.Sprintf("group %s: its member %s is a group", g.Name, m)
 			}
 		}

@@ -77,6 +77,9 @@ type Op struct {
 	Wait     time.Duration `json:"wait,omitzero"`     // tryLock: the wait budget
 	Lease    time.Duration `json:"lease,omitzero"`    // the TTL this call sets when it takes effect
 	Watchdog bool          `json:"watchdog,omitzero"` // the lease is to be renewed by the lock
+	// Asked is the lease that was asked for, where Lease is the time to live that came of it: of a lock
+	// that is made of others, or shares a key with one.
+	Asked time.Duration `json:"asked,omitzero"`
 
 	// Aside says that it is no step of its owner's program: the lock did it by itself, as it does
 	// renewals, or the owner did not wait for it. It may overlap its owner's calls.

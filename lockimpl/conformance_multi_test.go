@@ -234,6 +234,39 @@ var multiProperties = []struct {
 	}},
 }
 
+// A refusal whose reply is lost is sent again, and refused again: of one member, too.
+func TestMultiLockIsRefusedOnceMore(t *testing.T) {
+	for _, names := range [][]string{{"x"}, {"x", "y"}} {
+		inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+			c := w.prime(w.client("a"))
+			m := multi(t, locksOf(c, names...)...)
+			must(t, m.Lock(ctx, c.Owner(2)))
+			w.fates("a", isLost)
+			is(t, false)(m.TryLock(ctx, c.Owner(1)))
+			is(t, true)(m.IsHeldBy(ctx, c.Owner(2)))
+		})
+	}
+}
+
+// What an unlock of several locks did to each tells a nested unlock from the last.
+func TestUnlockMembersTellsOfEach(t *testing.T) {
+	eachGeneration(t, func(t *testing.T, w *world) {
+		ws, c := servers(w, 2)
+		m := multi(t, c[0].Lock("x"), c[0].Lock("y"), c[1].Lock("z"))
+		must(t, m.Lock(ctx, "a:1"))
+		must(t, c[0].Lock("y").Lock(ctx, "a:1"))
+		ws[1].server.Del("z")
+		results, err := m.UnlockMembers(ctx, "a:1")
+		must(t, err)
+		if len(results) != 3 || !results[0].Released || results[1].Released || results[1].Err != nil || !errors.Is(results[2].Err, lockimpl.ErrNotHeld) {
+			t.Fatalf("%+v", results)
+		}
+		if _, err := m.UnlockMembers(ctx, ""); !errors.Is(err, lockimpl.ErrBadOwner) {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestMultiLockConformance(t *testing.T) {
 	for _, p := range multiProperties {
 		t.Run(p.name, func(t *testing.T) { eachGeneration(t, p.test) })

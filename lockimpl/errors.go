@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -50,9 +51,12 @@ func (e *Error) Unwrap() error { return e.Err }
 func OutcomeUnknown(err error) bool {
 	var again *resent
 	var answered redis.Error
+	var members *memberErrors
 	switch {
 	case err == nil:
 		return false
+	case errors.As(err, &members):
+		return slices.ContainsFunc(members.errs, OutcomeUnknown)
 	case errors.As(err, &again):
 		return true
 	case errors.As(err, &answered):
@@ -60,7 +64,7 @@ func OutcomeUnknown(err error) bool {
 	case errors.Is(err, errNotSent):
 		return false
 	}
-	for _, known := range []error{ErrNotHeld, ErrClosed, ErrLost, ErrSuperseded, ErrElapsed, ErrGeneration, ErrSubscribeTimeout,
+	for _, known := range []error{ErrNotHeld, ErrClosed, ErrLost, ErrSuperseded, ErrElapsed, ErrNoQuorum, ErrGeneration, ErrSubscribeTimeout,
 		ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait} {
 		if errors.Is(err, known) {
 			return false
@@ -68,6 +72,22 @@ func OutcomeUnknown(err error) bool {
 	}
 	return true
 }
+
+// memberErrors joins the errors of a lock's members, as [errors.Join] does. What became of one of them may be
+// unknown though that of another is not.
+type memberErrors struct{ errs []error }
+
+// joinMembers returns the errors that are not nil as one, nil if there is none.
+func joinMembers(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 0 {
+		return nil
+	}
+	return &memberErrors{errs}
+}
+
+func (e *memberErrors) Error() string   { return errors.Join(e.errs...).Error() }
+func (e *memberErrors) Unwrap() []error { return e.errs }
 
 // errNotSent marks a context's error that came before anything was sent, or while nothing was
 // under way.

@@ -132,7 +132,7 @@ func (m *MultiLock) attempt(ctx context.Context, owner Owner, co callOptions) (*
 		}
 		if err != nil || ttl != granted {
 			// With a context that lasts: giving back must not fail because taking did.
-			_, _ = unlockEach(context.WithoutCancel(ctx), m.members[:i], owner)
+			unlockEach(context.WithoutCancel(ctx), m.members[:i], owner)
 			return l, ttl, err
 		}
 	}
@@ -154,30 +154,56 @@ func (m *MultiLock) valid(locks []*RLock, owner Owner) bool {
 // others, and returns how many it took back; the error, if that is not all, joins an [*Error] for
 // each of the others ([ErrNotHeld] for those that were lost before).
 func (m *MultiLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err error) {
+	results, err := m.UnlockMembers(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	return tookBack(results)
+}
+
+// Unlocked is what an unlock of several locks did to one of them.
+type Unlocked struct {
+	Released bool  // owner holds the lock no more: the hold that was taken back was its last
+	Err      error // nil: one hold was taken back; otherwise an [*Error], as [RLock.Unlock] returns it
+}
+
+// tookBack counts the holds that were taken back, and joins the errors.
+func tookBack(results []Unlocked) (unlocked int, err error) {
+	var failed []error
+	for _, r := range results {
+		if r.Err != nil {
+			failed = append(failed, r.Err)
+		} else {
+			unlocked++
+		}
+	}
+	return unlocked, joinMembers(failed...)
+}
+
+// UnlockMembers is [MultiLock.Unlock], but returns what it did to each lock, in the order of their
+// names. The error says that nothing was tried.
+func (m *MultiLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, error) {
 	if owner == "" {
-		return 0, m.wrap("Unlock", owner, ErrBadOwner)
+		return nil, m.wrap("Unlock", owner, ErrBadOwner)
 	}
 	end, err := beginAll(m.members)
 	if err != nil {
-		return 0, m.wrap("Unlock", owner, err)
+		return nil, m.wrap("Unlock", owner, err)
 	}
 	defer end()
 	if m.one != nil {
 		return m.one.unlockAll(ctx, m.members, owner)
 	}
-	return unlockEach(ctx, m.members, owner)
+	return unlockEach(ctx, m.members, owner), nil
 }
 
-func unlockEach(ctx context.Context, locks []*RLock, owner Owner) (unlocked int, err error) {
-	var failed []error
-	for _, l := range locks {
-		if _, err := l.proto.unlock(ctx, l, owner); err != nil {
-			failed = append(failed, l.wrap("Unlock", owner, err))
-		} else {
-			unlocked++
-		}
+func unlockEach(ctx context.Context, locks []*RLock, owner Owner) []Unlocked {
+	results := make([]Unlocked, len(locks))
+	for i, l := range locks {
+		released, err := l.proto.unlock(ctx, l, owner)
+		results[i] = Unlocked{released, l.wrap("Unlock", owner, err)}
 	}
-	return unlocked, errors.Join(failed...)
+	return results
 }
 
 // IsHeldBy reports whether owner holds all of the locks.

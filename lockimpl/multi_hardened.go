@@ -2,7 +2,6 @@ package lockimpl
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 )
@@ -53,7 +52,11 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 			}
 			if over {
 				// The answer came when the leases were over.
-				_, _ = p.releaseAll(context.WithoutCancel(ctx), locks, held)
+				lasting := context.WithoutCancel(ctx)
+				p.releaseAll(lasting, locks, held)
+				for i, h := range held { // more than was just granted may be there
+					_ = p.reconcile(lasting, locks[i], h)
+				}
 				return nil, 0, ErrElapsed
 			}
 			return nil, granted, nil
@@ -70,10 +73,10 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 }
 
 // unlockAll is unlock for several locks of one client by one script.
-func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) (int, error) {
+func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) ([]Unlocked, error) {
 	held, err := p.enterAll(ctx, locks, owner)
 	if err != nil {
-		return 0, locks[0].wrap("Unlock", owner, err)
+		return nil, locks[0].wrap("Unlock", owner, err)
 	}
 	defer p.exitAll(held)
 	for i, h := range held {
@@ -82,10 +85,11 @@ func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) (
 			_ = p.reconcile(ctx, locks[i], h)
 		}
 	}
-	return p.releaseAll(ctx, locks, held)
+	return p.releaseAll(ctx, locks, held), nil
 }
 
-func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold) (unlocked int, err error) {
+// releaseAll takes back one hold of each lock, and returns what became of each.
+func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold) []Unlocked {
 	hs := p.client.holds
 	args := make([]any, 0, 5+5*len(locks))
 	args = append(args, evalsha, releaseMulti.digest, 3*len(locks))
@@ -100,17 +104,18 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 		args = append(args, (leases[i] + p.memory).Milliseconds(), leases[i].Milliseconds())
 	}
 	longest := slices.Max(leases)
-	var failed []error
+	results := make([]Unlocked, len(held))
 	cmd := newIntsCall(ctx, args...)
 	if err := p.client.run(ctx, releaseMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
 		p.unansweredAll(locks, held, longest, err)
 		for i, h := range held {
 			hs.unlockFailed(h)
-			failed = append(failed, locks[i].wrap("Unlock", held[i].key.owner, err))
+			results[i].Err = locks[i].wrap("Unlock", h.key.owner, err)
 		}
-		return 0, errors.Join(failed...)
+		return results
 	}
 	for i, remain := range cmd.Val() {
+		var err error
 		if remain == -2 {
 			p.client.overtaken(held[0].key.owner)
 			hs.unlockFailed(held[i])
@@ -118,13 +123,9 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 		} else {
 			err = hs.unlockedOne(held[i], request, remain, safe(called, leases[i]))
 		}
-		if err != nil {
-			failed = append(failed, locks[i].wrap("Unlock", held[i].key.owner, err))
-		} else {
-			unlocked++
-		}
+		results[i] = Unlocked{remain == 0, locks[i].wrap("Unlock", held[i].key.owner, err)}
 	}
-	return unlocked, errors.Join(failed...)
+	return results
 }
 
 // enterAll begins a request on each of locks, which are in the order of their names, so that two

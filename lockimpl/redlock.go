@@ -96,10 +96,14 @@ func (r *RedLock) take(ctx context.Context, owner Owner, co callOptions) (bool, 
 	if err != nil {
 		return false, err
 	}
+	var open error // what the attempts left open
 	for {
-		ok, err := r.attempt(ctx, owner, co)
+		ok, unanswered, err := r.attempt(ctx, owner, co)
 		if ok || err != nil && !co.bounded {
 			return ok, err
+		}
+		if OutcomeUnknown(unanswered) {
+			open = unanswered
 		}
 		delay := r.members[0].client.opts.voteDelay(random)
 		if co.bounded && time.Until(deadline) < delay {
@@ -110,10 +114,10 @@ func (r *RedLock) take(ctx context.Context, owner Owner, co callOptions) (bool, 
 		case <-timer.C:
 		case <-ctx.Done():
 			timer.Stop()
-			return false, notSent(ctx)
+			return false, joinMembers(open, notSent(ctx))
 		case <-r.members[0].client.closing.Done():
 			timer.Stop()
-			return false, ErrClosed
+			return false, joinMembers(open, ErrClosed)
 		}
 	}
 }
@@ -127,8 +131,9 @@ func (r *RedLock) newRandom() (*rand.Rand, error) {
 }
 
 // attempt asks all servers at once. Unless a quorum granted a lease that is not over yet, it gives
-// back what was granted; what may have been granted, the members' clients give back when they know.
-func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (bool, error) {
+// back what was granted; what may have been granted, the members' clients give back when they know. It also
+// returns the errors of members, which are an error of the whole if a quorum was out of reach by them.
+func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (ok bool, failed, err error) {
 	called := time.Now()
 	results := make([]memberResult, len(r.members))
 	r.each(ctx, co.lease, func(ctx context.Context, i int, l *RLock) {
@@ -143,17 +148,18 @@ func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (boo
 		}
 	}
 	if votes >= r.quorum && time.Now().Before(safe(called, co.lease)) {
-		return true, nil
+		return true, nil, nil
 	}
+	failed = joinMembers(failures...)
 	r.each(context.WithoutCancel(ctx), co.lease, func(ctx context.Context, i int, l *RLock) {
 		if results[i].err == nil && results[i].ttl == granted {
 			_, _ = l.proto.unlock(ctx, l, owner)
 		}
 	})
 	if len(r.members)-len(failures) < r.quorum {
-		return false, errors.Join(append(failures, ErrNoQuorum)...)
+		return false, failed, joinMembers(failed, ErrNoQuorum)
 	}
-	return false, nil
+	return false, failed, nil
 }
 
 type memberResult struct {
@@ -175,28 +181,33 @@ func (r *RedLock) each(ctx context.Context, lease time.Duration, f func(ctx cont
 // Unlock takes back one of owner's holds on every server, and returns on how many it did. Fewer
 // than a quorum is an error, which joins those of the servers.
 func (r *RedLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err error) {
+	results, err := r.UnlockMembers(ctx, owner)
+	if err != nil {
+		return 0, err
+	}
+	if unlocked, err = tookBack(results); unlocked >= r.quorum {
+		err = nil
+	}
+	return unlocked, err
+}
+
+// UnlockMembers is [RedLock.Unlock], but returns what it did on each server, in the order in which
+// [NewRedLock] was given their locks. The error says that nothing was tried.
+func (r *RedLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, error) {
 	if owner == "" {
-		return 0, r.members[0].wrap("Unlock", owner, ErrBadOwner)
+		return nil, r.members[0].wrap("Unlock", owner, ErrBadOwner)
 	}
 	end, err := beginAll(r.members)
 	if err != nil {
-		return 0, r.members[0].wrap("Unlock", owner, err)
+		return nil, r.members[0].wrap("Unlock", owner, err)
 	}
 	defer end()
-	errs := make([]error, len(r.members))
+	results := make([]Unlocked, len(r.members))
 	r.each(ctx, r.members[0].client.opts.WatchdogTimeout, func(ctx context.Context, i int, l *RLock) {
-		_, err := l.proto.unlock(ctx, l, owner)
-		errs[i] = l.wrap("Unlock", owner, err)
+		released, err := l.proto.unlock(ctx, l, owner)
+		results[i] = Unlocked{released, l.wrap("Unlock", owner, err)}
 	})
-	for _, err := range errs {
-		if err == nil {
-			unlocked++
-		}
-	}
-	if unlocked < r.quorum {
-		return unlocked, errors.Join(errs...)
-	}
-	return unlocked, nil
+	return results, nil
 }
 
 // Until returns until when owner may count on holding a quorum, the zero time if it holds none.

@@ -20,7 +20,7 @@ var multilockPartial = Scenario{
 		all := plan.Step{Do: plan.TryLock, Lock: several}
 		p := onServers(3, story("multilock-partial",
 			[]plan.Fault{{Kind: "partition", Client: "c1", Server: "s3", From: at(20), To: at(60)}},
-			client("c0", 0, plan.Step{Do: plan.TryLock, Lock: "only s2", Lease: at(15)}),
+			client("c0", 0, plan.Step{Do: plan.TryLock, Lock: "only s2", Lease: at(15)}, sleep(14*time.Second), plan.Step{Do: plan.Unlock, Lock: "only s2"}),
 			client("c1", 2*time.Second, all, sleep(20*time.Second), all, sleep(60*time.Second), all, work2(several, 2*time.Second), plan.Step{Do: plan.Unlock, Lock: several}),
 			client("c2", 5*time.Second, plan.Step{Do: plan.TryLock, Lock: "only s1"}, plan.Step{Do: plan.Unlock, Lock: "only s1"},
 				sleep(65*time.Second), plan.Step{Do: plan.TryLock, Lock: "only s1"}, plan.Step{Do: plan.Unlock, Lock: "only s1"}),

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,20 @@ func (t *thread) group(g plan.Group) (subjects.Lock, error) {
 		return multi.Quorum(members)
 	}
 	return multi.All(members)
+}
+
+// groupsOf describes the groups of a plan to those who read the history.
+func groupsOf(p *plan.Plan) []history.Group {
+	var all []history.Group
+	for _, g := range p.Groups {
+		seen := history.Group{Name: g.Name, Kind: string(g.Kind)}
+		for _, m := range g.Members {
+			seen.Members = append(seen.Members, m.Lock)
+			seen.Servers = append(seen.Servers, cmp.Or(m.Server, p.ServerNames()[0]))
+		}
+		all = append(all, seen)
+	}
+	return all
 }
 
 // unusable is a lock that could not be made; the run is over.

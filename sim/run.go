@@ -168,7 +168,7 @@ func (r *run) run(o Options) {
 	watchdog := time.Duration(r.timings.Watchdog)
 	header := history.Header{
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
-		Plan: r.plan.JSON(), Abilities: r.abilities(), Versions: versions(o.Ground),
+		Plan: r.plan.JSON(), Abilities: r.abilities(), Groups: groupsOf(r.plan), Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: cmp.Or(r.subject.RenewEvery, watchdog/3), LatencyMax: time.Duration(r.timings.LatencyMax),
 		AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}

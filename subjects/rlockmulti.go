@@ -18,7 +18,7 @@ func (c rlockClient) All(locks []Lock) (Lock, error) {
 		return nil, err
 	}
 	m, err := lockimpl.NewMultiLock(members...)
-	return several{m, members, len(members)}, err
+	return several{m, members, len(members), false}, err
 }
 
 // Quorum implements [MultiLocker] with lockimpl's RedLock.
@@ -28,7 +28,7 @@ func (c rlockClient) Quorum(locks []Lock) (Lock, error) {
 		return nil, err
 	}
 	r, err := lockimpl.NewRedLock(members...)
-	return several{r, members, len(members)/2 + 1}, err
+	return several{r, members, len(members)/2 + 1, true}, err
 }
 
 func rlocks(locks []Lock) ([]*lockimpl.RLock, error) {
@@ -48,10 +48,11 @@ type several struct {
 	l interface {
 		Lock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) error
 		TryLock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) (bool, error)
-		Unlock(ctx context.Context, owner lockimpl.Owner) (unlocked int, err error)
+		UnlockMembers(ctx context.Context, owner lockimpl.Owner) ([]lockimpl.Unlocked, error)
 	}
 	members []*lockimpl.RLock
 	quorum  int
+	red     bool
 }
 
 func (s several) Acquire(ctx context.Context, owner string, r Request) Answer {
@@ -70,8 +71,8 @@ func (s several) Acquire(ctx context.Context, owner string, r Request) Answer {
 		got, err = s.l.TryLock(ctx, o, opts...)
 	}
 	switch {
-	case errors.Is(err, lockimpl.ErrElapsed), !got && s.quorum < len(s.members):
-		// It may have been held by them all for a while, until that was given back.
+	case errors.Is(err, lockimpl.ErrElapsed), s.red && (!got || err != nil):
+		// Enough members may have held it for a while, of which some answered too late, until that was given back.
 		return Answer{Outcome: history.Unknown, Err: cmp.Or(err, errNotAll)}
 	case err != nil:
 		return failure(err)
@@ -85,15 +86,35 @@ func (s several) Acquire(ctx context.Context, owner string, r Request) Answer {
 // others' whole.
 var errNotAll = errors.New("too few members could be had")
 
-// Release is released when a hold was taken back on so many members that the rest is none, and not
-// held when one was lost before that was needed. When errors leave it open, it is not known.
+// Release answers for the whole, from what became of each member. The owner held the whole if it held
+// enough members, and holds it still if it does so still. Where some members were lost, or did not
+// answer, the answer may be open: a member may have been lost before the call or within it.
 func (s several) Release(ctx context.Context, owner string) Answer {
-	n, err := s.l.Unlock(ctx, lockimpl.Owner(owner))
+	results, err := s.l.UnlockMembers(ctx, lockimpl.Owner(owner))
+	if err != nil {
+		return failure(err)
+	}
+	var released, held, lost int // the rest did not answer
+	for _, r := range results {
+		switch {
+		case errors.Is(r.Err, lockimpl.ErrNotHeld), errors.Is(r.Err, lockimpl.ErrLost):
+			lost++
+		case r.Err != nil:
+		case r.Released:
+			released++
+		default:
+			held++
+		}
+		err = errors.Join(err, r.Err)
+	}
+	silent := len(results) - released - held - lost
 	switch {
-	case errors.Is(err, lockimpl.ErrNotHeld), errors.Is(err, lockimpl.ErrLost):
-		return Answer{Outcome: history.NotHeld, Err: err}
-	case n > len(s.members)-s.quorum:
+	case held >= s.quorum:
+		return Answer{Outcome: history.Decremented, Err: err}
+	case released+held >= s.quorum && held+silent < s.quorum:
 		return Answer{Outcome: history.Released, Err: err}
+	case lost == len(results):
+		return Answer{Outcome: history.NotHeld, Err: err}
 	}
 	return Answer{Outcome: history.Unknown, Err: err}
 }

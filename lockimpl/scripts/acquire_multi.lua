@@ -20,10 +20,10 @@ for i = 1, n do
   end
 end
 if #first > 1 then
-  if #first == n + 1 then
+  if #first == n + 1 and first[2] ~= 0 then
     return first
   end
-  return {-1} -- a refusal, remembered with the first lock only
+  return {-1} -- a refusal, remembered with the first lock only, as 0
 end
 local ttls = {}
 for i = 1, n do

@@ -12,8 +12,8 @@ import (
 // testify adds what the server did to what is known of a call, and reports whether that is what the
 // call was for: a lock may do more in a call's name, such as to give back what an earlier one may
 // have left.
-func (w *World) testify(call int64, before, after history.KeyState, now time.Duration) bool {
-	known := w.rec.Op(call)
+func (w *World) testify(call int64, l *lock, before history.KeyState, now time.Duration) bool {
+	known, after := w.rec.Op(call), l.state
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	switch {
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
@@ -23,6 +23,12 @@ func (w *World) testify(call int64, before, after history.KeyState, now time.Dur
 		// A caller that was told takes nothing anew: what comes after that is a copy.
 		w.log.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
 		return false
+	case !effect && known.Kind.Acquires() && countOf(before, known.Owner) > 0 && before.Deadline != after.Deadline && !l.simple():
+		if known.Pending() {
+			return true // one more member, or one that it held already: the whole's lease is measured
+		}
+		w.rec.Event(history.Event{At: now, Within: w.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
+		return true
 	case !effect && known.Kind.Acquires() && countOf(before, known.Owner) > 0 && before.Deadline != after.Deadline:
 		// A copy of a command that has taken the lock sets the lease anew.
 		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Renew, Lease: after.Deadline - now,
@@ -61,11 +67,44 @@ func (w *World) testify(call int64, before, after history.KeyState, now time.Dur
 }
 
 // measure notes the lease that a call has given to a group, which is not that of each member: they
-// are set one after the other.
-func (w *World) measure(call int64, l *lock) {
+// are set one after the other. Of a lock that shares a key with a group, it depends on what its owner holds of
+// that. What a copy sets is no part of it.
+func (w *World) measure(call int64, l *lock, now time.Duration) {
 	w.rec.Amend(call, func(op *history.Op) {
-		if effective(op.Answer) && countOf(l.state, op.Owner) > 0 && l.state.Deadline > op.Executed {
+		if (op.Pending() || op.Executed == now) && op.Repeats == 0 && effective(op.Answer) && countOf(l.state, op.Owner) > 0 && l.state.Deadline > op.Executed {
+			if op.Asked == 0 {
+				op.Asked = op.Lease
+			}
 			op.Lease = l.state.Deadline - op.Executed
+		}
+	})
+}
+
+// granted notes what a call on a group did that was granted, though no command of it changed who held the
+// whole. Either what an earlier call of its owner had left became this one's: that was given back, and the
+// group taken anew, at one moment. Or a member that it had taken was taken away before it had the last: it held
+// the group for a moment only.
+func (w *World) granted(op history.Op) {
+	i := slices.IndexFunc(w.locks, func(l *lock) bool { return l.name == op.Lock && !l.simple() })
+	if i < 0 || !op.Kind.Acquires() || op.Outcome != history.Acquired || w.log.closed {
+		return
+	}
+	l := w.locks[i]
+	p, known := l.under[op.Owner], w.rec.Op(op.ID)
+	if p.call != op.ID || !l.enough(p) || effective(known.Answer) {
+		return
+	}
+	if countOf(l.state, op.Owner) > 0 {
+		before := p.at - 1
+		w.rec.Add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.Unlock, Aside: true, Call: before, Return: before, Outcome: history.Released,
+			Evidence: history.Executed, Executed: before, Within: w.within, Answer: history.Released})
+	} else {
+		w.rec.Event(history.Event{At: p.at + 1, Within: w.within, Kind: history.Delete, Lock: op.Lock, Note: "a member was taken away while others were acquired"})
+	}
+	w.rec.Amend(op.ID, func(op *history.Op) {
+		op.Evidence, op.Executed, op.Within, op.Answer, op.Asked = history.Executed, p.at, w.within, history.Acquired, op.Lease
+		if l.state.Deadline > p.at {
+			op.Lease = l.state.Deadline - p.at
 		}
 	})
 }
@@ -112,10 +151,19 @@ func countOf(s history.KeyState, owner string) int64 {
 
 // unbidden records what a command did that belongs to no call: a renewal, or what a lock library
 // does behind its callers' backs.
-func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Duration) {
+func (w *World) unbidden(t touch, before history.KeyState, now time.Duration) {
+	l, r := t.lock, t.row
 	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.since, r.Sent), Evidence: history.Executed, Executed: now, Within: w.within}
 	was, is := total(before), total(l.state)
 	switch {
+	case is < was && r.Step == history.StepForce:
+		// Somebody forced free another lock, with which this one shares a key.
+		e := history.Event{At: now, Within: w.within, Kind: history.Delete, Lock: l.name, Note: "forced free by " + r.Owner}
+		if is > 0 {
+			e.Kind, e.Owner, e.Count, e.Deadline = history.Restore, l.state.Holdings[0].Owner, l.state.Holdings[0].Count, l.state.Deadline
+		}
+		w.rec.Event(e)
+		return
 	case is < was:
 		op.Aside = true
 		op.Kind, op.Answer = history.Unlock, history.Decremented
@@ -123,15 +171,15 @@ func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Dura
 			r.ops = append(r.ops, w.rec.Add(op))
 		}
 		if is > 0 {
-			op.Lease = l.state.Deadline - now
+			op.Lease = max(l.state.Deadline-now, 0)
 		} else {
 			op.Answer = history.Released
 		}
 	case is > was:
 		op.Aside = true
-		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, l.state.Deadline-now
+		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, max(l.state.Deadline-now, 0)
 	case r.Step == history.StepRenew:
-		w.renewals(l, before, r, op)
+		w.renewals(t, before, op)
 		return
 	case is > 0 && l.state.Deadline != before.Deadline && countOf(l.state, r.Owner) > 0:
 		// What settles an unanswered call may only set its owner's lease anew.
@@ -146,20 +194,20 @@ func (w *World) unbidden(l *lock, before history.KeyState, r *row, now time.Dura
 
 // renewals records what a renewal did for each owner it was for. If the lease was set anew, that was
 // for the one who holds the lock, or, should none of them hold it, for all.
-func (w *World) renewals(l *lock, before history.KeyState, r *row, op history.Op) {
+func (w *World) renewals(t touch, before history.KeyState, op history.Op) {
+	l, r, owners := t.lock, t.row, t.owners
 	set := l.state.Deadline != before.Deadline && total(l.state) > 0
-	owners := append([]string{r.Owner}, r.others...)
 	holds := func(owner string) bool { return countOf(before, owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
 	op.Kind, op.Lease, op.Watchdog = history.Renew, w.watchdog, true
 	if !l.simple() {
-		op.Lease = l.state.Deadline - op.Executed
+		op.Lease = max(l.state.Deadline-op.Executed, 0)
 	}
 	for _, op.Owner = range owners {
 		switch op.Answer = history.NotHeld; {
 		case set && (foreign || holds(op.Owner)):
 			op.Answer = history.Renewed
-		case holds(op.Owner):
+		case holds(op.Owner), !l.simple(): // of a group some members may be its own
 			continue // the lock found that it should not renew now, and will again
 		}
 		w.noted(r, op)

@@ -16,8 +16,40 @@ import (
 type lock struct {
 	name   string
 	parts  []part
-	quorum int // on how many of its parts an owner must be
+	quorum int  // on how many of its parts an owner must be
+	shared bool // a part of it is a part of another lock
 	state  history.KeyState
+	under  map[string]progress // of a group: what calls have done to its parts so far, by owner
+}
+
+// progress is a call on a group that has changed parts: when it last did, and how many holds it has taken of
+// each.
+type progress struct {
+	call int64
+	at   time.Duration
+	took map[part]int64
+}
+
+// goesOn notes what a command of a call on a group did to one of its parts.
+func (l *lock) goesOn(op history.Op, s *server, r *row, now time.Duration) {
+	p := l.under[op.Owner]
+	if p.call != op.ID {
+		p = progress{call: op.ID, took: map[part]int64{}}
+	}
+	p.at = now
+	p.took[part{s, r.Lock}] += countOf(*r.After, op.Owner) - countOf(*r.Before, op.Owner)
+	l.under[op.Owner] = p
+}
+
+// enough reports whether a call has taken as many parts as make a hold.
+func (l *lock) enough(p progress) bool {
+	n := 0
+	for _, holds := range p.took {
+		if holds > 0 {
+			n++
+		}
+	}
+	return n >= l.quorum
 }
 
 type part struct {
@@ -28,7 +60,7 @@ type part struct {
 // locksOf lists the locks of a plan, and tells the servers their keys.
 func (w *World) locksOf(p *plan.Plan) {
 	for _, name := range p.Locks() {
-		l := &lock{name: name, quorum: 1}
+		l := &lock{name: name, quorum: 1, under: map[string]progress{}}
 		if g, ok := p.Group(name); ok {
 			for _, m := range g.Members {
 				l.parts = append(l.parts, part{w.server(m.Server), m.Lock})
@@ -42,6 +74,11 @@ func (w *World) locksOf(p *plan.Plan) {
 		for _, part := range l.parts {
 			if !slices.Contains(part.server.keys, part.key) {
 				part.server.keys = append(part.server.keys, part.key)
+			}
+		}
+		for _, other := range w.locks {
+			if slices.ContainsFunc(l.parts, func(p part) bool { return slices.Contains(other.parts, p) }) {
+				l.shared, other.shared = true, true
 			}
 		}
 		w.locks = append(w.locks, l)
@@ -61,6 +98,10 @@ func (w *World) of(s *server, key string) []*lock {
 
 // simple reports whether the lock is one key.
 func (l *lock) simple() bool { return len(l.parts) == 1 && l.parts[0].key == l.name }
+
+// alone reports whether the lock is one key that no other lock has: the lease that a call asks for is then
+// the time to live that comes of it.
+func (l *lock) alone() bool { return l.simple() && !l.shared }
 
 // whole is the lock's state, as its keys have it.
 func (l *lock) whole() history.KeyState {
@@ -185,10 +226,16 @@ func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) 
 
 // expire lets a key expire, now that its deadline has come.
 func (w *World) expire(s *server, key string, at time.Duration) {
-	w.changed(s, key, w.look(s, key), func(l *lock, _, after history.KeyState) {
-		if len(after.Holdings) == 0 {
-			w.rec.Event(history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name})
+	w.changed(s, key, w.look(s, key), func(l *lock, before, after history.KeyState) {
+		e := history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name}
+		switch {
+		case len(after.Holdings) == 0:
+		case slices.Equal(before.Holdings, after.Holdings):
+			e.Kind, e.Deadline = history.ForceTTL, after.Deadline
+		default: // it is held still, but less often
+			e.Kind, e.Owner, e.Count, e.Deadline = history.Restore, after.Holdings[0].Owner, after.Holdings[0].Count, after.Deadline
 		}
+		w.rec.Event(e)
 	})
 	s.written()
 }
@@ -199,18 +246,43 @@ func (w *World) changed(s *server, key string, after history.KeyState, tell func
 	for _, l := range w.of(s, key) {
 		before := l.state
 		l.state = l.whole()
-		if !w.log.closed && !same(before, l.state) {
+		if !w.log.closed && !same(before, l.state) && !w.completes(l, before) {
 			tell(l, before, l.state)
 		}
 	}
 }
 
+// completes reports whether what befell a key completes an unlock of a group that is under way: it had given
+// back some members, and the end of another one's lease does the rest.
+func (w *World) completes(l *lock, before history.KeyState) bool {
+	for _, h := range before.Holdings {
+		owner, p := h.Owner, l.under[h.Owner]
+		if p.call == 0 {
+			continue
+		}
+		if op := w.rec.Op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && countOf(l.state, owner) < countOf(before, owner) {
+			return w.testify(p.call, l, before, w.Now())
+		}
+	}
+	return false
+}
+
 // Keys returns the state of the locks that are still held, by owners of theirs, in the order of the
-// plan.
+// plan, and of members that are held though no lock is that they are part of: "key@server".
 func (w *World) Keys() (locks []string, states []history.KeyState) {
+	held := func(s history.KeyState) bool {
+		return len(s.Holdings) > 0 && s.Holdings[0].Owner != history.AnotherProgram
+	}
 	for _, l := range w.locks {
-		if len(l.state.Holdings) > 0 && l.state.Holdings[0].Owner != history.AnotherProgram {
+		if held(l.state) {
 			locks, states = append(locks, l.name), append(states, l.state)
+		}
+	}
+	for _, s := range w.servers {
+		for _, key := range s.keys {
+			if held(s.state[key]) && !slices.ContainsFunc(w.of(s, key), func(l *lock) bool { return held(l.state) }) {
+				locks, states = append(locks, key+"@"+s.name), append(states, s.state[key])
+			}
 		}
 	}
 	return locks, states

@@ -183,40 +183,80 @@ func (w *World) arriving(m *network.Message) {
 	w.log.rows = append(w.log.rows, d.rows...)
 }
 
-// account looks at the keys after command d, and records what it did.
+// account looks at the keys after command d, and records what it did: of each lock once, however many
+// of its keys the command names.
 func (w *World) account(s *server, d *delivery, now time.Duration) {
+	call := d.note.call
+	var op history.Op
+	if call != 0 {
+		op = w.rec.Op(call)
+	}
+	var touched []touch
 	for _, r := range d.rows {
 		if r.Lock == "" {
 			continue
 		}
 		after := w.look(s, r.Lock)
-		call := d.note.call
 		if call != 0 {
-			op := w.rec.Op(call)
 			r.Owner = op.Owner
 			after = w.own(s, r.Lock, op, after)
 		}
 		s.state[r.Lock] = after
 		r.After = &after
-		untouched := r.refused && total(*r.Before) == total(after) && r.Before.Deadline == after.Deadline
 		for _, l := range w.of(s, r.Lock) {
-			was := l.state
-			l.state = l.whole()
-			switch {
-			case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
-				w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
-			case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
-			case call != 0 && w.rec.Op(call).Lock == l.name && w.testify(call, was, l.state, now):
-				if r.executed, r.within = now, w.within; !l.simple() {
-					w.measure(call, l)
-				}
-			case call == 0 && l.simple() || !same(was, l.state):
-				w.unbidden(l, was, r, now)
+			i := slices.IndexFunc(touched, func(t touch) bool { return t.lock == l })
+			if i < 0 {
+				i, touched = len(touched), append(touched, touch{l, r, nil})
 			}
+			if call != 0 && op.Lock == l.name && !l.simple() && r.changed() {
+				l.goesOn(op, s, r, now)
+			}
+			t := &touched[i]
+			if !t.changed() && r.changed() {
+				t.row = r
+			}
+			t.add(r.Owner)
+			t.add(r.others...)
+		}
+	}
+	for _, t := range touched {
+		l, r, was := t.lock, t.row, t.lock.state
+		l.state = l.whole()
+		switch untouched := r.refused && !r.changed(); {
+		case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
+			w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
+		case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
+		case call != 0 && op.Lock == l.name && w.testify(call, l, was, now):
+			if r.executed, r.within = now, w.within; !l.alone() {
+				w.measure(call, l, now)
+			}
+		case call == 0 && l.simple() || !same(was, l.state):
+			w.unbidden(t, was, now)
 		}
 	}
 	s.written()
 	w.flush(false)
+}
+
+// changed reports whether the command changed the row's key.
+func (r *row) changed() bool {
+	return total(*r.Before) != total(*r.After) || r.Before.Deadline != r.After.Deadline
+}
+
+// touch is a lock that a command names keys of, the first of whose rows that changed its key, or the first,
+// and on whose behalf it names them.
+type touch struct {
+	lock *lock
+	*row
+	owners []string
+}
+
+func (t *touch) add(owners ...string) {
+	for _, o := range owners {
+		if !slices.Contains(t.owners, o) {
+			t.owners = append(t.owners, o)
+		}
+	}
 }
 
 // step tells what part a command plays, by the call it belongs to and whether it names a lock's key.

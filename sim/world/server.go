@@ -84,8 +84,11 @@ func (w *World) server(name string) *server {
 }
 
 // do sends a command of the fault injector, awaits the answer, and writes it into the server log.
-func (w *World) do(s *server, args ...string) {
-	before := w.snapshotStates(s)
+func (w *World) do(s *server, args ...string) { w.doSince(w.snapshotStates(s), s, args...) }
+
+// doSince is do, after something that has changed keys: the log then shows the keys as they were before
+// that.
+func (w *World) doSince(before []history.KeyState, s *server, args ...string) {
 	reply, err := s.do(args...)
 	if err != nil {
 		w.Fail(fmt.Errorf("the fault injector's %s: %w", args[0], err))

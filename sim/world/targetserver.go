@@ -48,7 +48,7 @@ func (w *World) StartServer(server string) {
 // comes next finds them gone.
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
-	now := w.Now()
+	now, before := w.Now(), w.snapshotStates(s)
 	w.check(s.jump(by, s.keys))
 	var expired []string
 	for _, key := range s.keys {
@@ -68,7 +68,7 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 				Note: "the clock of " + s.name + " jumped"})
 		})
 	}
-	w.do(s, "TIME")
+	w.doSince(before, s, "TIME")
 	for _, key := range expired {
 		w.expire(s, key, now)
 	}
@@ -115,6 +115,9 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			strike(p.server, p.key)
 			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, _, is history.KeyState) {
 				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note}
+				if l.name != name && kind == history.Expire {
+					e.Kind = history.Delete // the fault names another lock: this one's lease has not ended
+				}
 				if len(is.Holdings) == 1 && is.Holdings[0].Owner == history.AnotherProgram {
 					e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
 				}

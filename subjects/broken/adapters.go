@@ -82,7 +82,7 @@ func inClients() []Lock {
 				return a
 			}
 		}),
-		wrong("unlock-all", "one unlock gives all holds back", "exclusion", func(m *mistake, _ string, _ *env) {
+		wrong("unlock-all", "one unlock gives all holds back", "object", func(m *mistake, _ string, _ *env) {
 			m.release = func(ctx context.Context, owner string) subjects.Answer {
 				a := m.Lock.Release(ctx, owner)
 				for a.Outcome == history.Decremented {

@@ -74,9 +74,9 @@ func basic() []Lock {
 // base is the lock that most mistakes are made in.
 const base = "rlock-latch"
 
-// Find returns the broken lock of that name.
+// Find returns the broken lock of that name, of [All] or of [Groups].
 func Find(name string) (Lock, bool) {
-	for _, l := range All() {
+	for _, l := range append(All(), Groups()...) {
 		if l.Name == name {
 			return l, true
 		}
@@ -90,7 +90,7 @@ func named(base, name, about string) subjects.Subject {
 		panic("no " + base)
 	}
 	s.Name, s.About = "broken-"+name, about
-	s.Groups = nil // mistakes are made in single locks
+	s.Groups = nil // mistakes are made in single locks, but for those of Groups
 	return s
 }
 
@@ -187,6 +187,16 @@ type checkedClient struct {
 	subjects.Client
 	shell *redis.Client
 	edit  *edit
+}
+
+// All implements [subjects.MultiLocker] for the mistakes of [Groups].
+func (c *checkedClient) All(locks []subjects.Lock) (subjects.Lock, error) {
+	return c.Client.(subjects.MultiLocker).All(locks)
+}
+
+// Quorum implements [subjects.MultiLocker].
+func (c *checkedClient) Quorum(locks []subjects.Lock) (subjects.Lock, error) {
+	return c.Client.(subjects.MultiLocker).Quorum(locks)
 }
 
 func (c *checkedClient) Close() error { return errors.Join(c.Client.Close(), c.shell.Close()) }

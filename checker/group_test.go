@@ -1,0 +1,288 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A groupScript writes a history of a group by hand, with the server log of its members: a on s1, b on s2, ...
+type groupScript struct {
+	*script
+	state map[memberKey]history.KeyState
+}
+
+func newGroupScript(kind string, members ...string) *groupScript {
+	s := &groupScript{newScript(), map[memberKey]history.KeyState{}}
+	s.lock = "all"
+	g := history.Group{Name: "all", Kind: kind, Members: members}
+	for i := range members {
+		g.Servers = append(g.Servers, "s"+string(rune('1'+i)))
+	}
+	s.h.Header.Groups = []history.Group{g}
+	return s
+}
+
+// set has the server log show a command of a call that leaves an owner so many holds of a member, until a time.
+func (s *groupScript) set(op *history.Op, key string, at time.Duration, holds int64, until time.Duration) {
+	k := memberKey{"s" + string(key[0]-'a'+'1'), key}
+	before, after := s.state[k], history.KeyState{}
+	if before.Deadline > 0 && before.Deadline <= at {
+		before = history.KeyState{} // its lease is over
+	}
+	if holds > 0 {
+		after = history.KeyState{Holdings: []history.Holding{{Owner: op.Owner, Count: holds}}, Deadline: until}
+	}
+	s.state[k] = after
+	step := history.StepAcquire
+	if op.Kind == history.Unlock {
+		step = history.StepRelease
+	}
+	s.h.Served = append(s.h.Served, history.Served{At: at, Sent: at - lat, Got: at + lat, Server: k.server, Client: op.Client, Conn: op.Client, Step: step,
+		Op: op.ID, Owner: op.Owner, Lock: key, Text: "eval", Before: &before, After: &after})
+}
+
+func TestGroupRules(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		kind  string
+		write func(s *groupScript)
+		rules []contract.Rule // that are broken, by the guarantees in their order
+	}{
+		{"taken, entered again and given back", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.02), 1, at(10.02))
+			s.set(op, "b", at(0.099), 1, at(10.099))
+			op.Lease, op.Asked = at(9.921), 10*sec
+			op = s.take("x:1", at(1), at(1.1), 10*sec)
+			s.set(op, "a", at(1.02), 2, at(11.02))
+			s.set(op, "b", at(1.099), 2, at(11.099))
+			op.Lease, op.Asked = at(9.921), 10*sec
+			op = s.op("x:1", history.Unlock, at(2), at(2.1), history.Decremented)
+			s.set(op, "a", at(2.02), 1, at(12.02))
+			s.set(op, "b", at(2.099), 1, at(12.099))
+			op.Lease = at(9.921)
+			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.set(op, "a", at(3.02), 0, 0)
+			s.set(op, "b", at(3.099), 0, 0)
+		}, nil},
+		{"granted without b", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.099), 1, at(10.099))
+		}, []contract.Rule{contract.GrantHasMembers}},
+		{"a quorum of three is two", history.Red, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "c", at(0.099), 1, at(10.099))
+		}, nil},
+		{"a quorum of three is not one", history.Red, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "c", at(0.099), 1, at(10.099))
+		}, []contract.Rule{contract.GrantHasMembers}},
+		{"a's lease is over when b's answer comes", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(2.5), 2*sec)
+			s.set(op, "a", at(0.1), 1, at(2.1))
+			s.set(op, "b", at(2.499), 1, at(4.499))
+		}, []contract.Rule{contract.ValidityLeft}},
+		{"and so it would be if its client was paused, of which no lock knows", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(2.5), 2*sec)
+			s.set(op, "a", at(0.1), 1, at(2.1))
+			s.set(op, "b", at(2.499), 1, at(4.499))
+			s.fault("pause-client", "x", at(0.2), at(2.4))
+		}, []contract.Rule{"assumed: " + contract.ValidityLeft}},
+		{"b has another lease", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "b", at(0.099), 1, at(30.099))
+		}, []contract.Rule{contract.MemberLease}},
+		{"entered again on a only", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "b", at(0.099), 1, at(10.099))
+			op = s.take("x:1", at(1), at(1.1), 10*sec)
+			s.set(op, "a", at(1.099), 2, at(11.099))
+		}, []contract.Rule{contract.ReentryCounts}},
+		{"refused, and a given back", history.Multi, func(s *groupScript) {
+			other := s.take("y:1", 0, at(0.1), 60*sec)
+			other.Lock = "b"
+			s.set(other, "b", at(0.099), 1, at(60.099))
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+			s.set(op, "a", at(1.09), 0, 0)
+		}, nil},
+		{"refused, and a kept", history.Multi, func(s *groupScript) {
+			other := s.take("y:1", 0, at(0.1), 60*sec)
+			other.Lock = "b"
+			s.set(other, "b", at(0.099), 1, at(60.099))
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+		}, []contract.Rule{contract.AllOrNone}},
+		{"a kept for no longer than its lease, since the giving back was lost", history.Multi, func(s *groupScript) {
+			other := s.take("y:1", 0, at(0.1), 60*sec)
+			other.Lock = "b"
+			s.set(other, "b", at(0.099), 1, at(60.099))
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+			s.fault("drop-message", "x", at(1.06), at(1.08))
+		}, nil},
+		{"refused for no reason", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+			s.set(op, "a", at(1.09), 0, 0)
+		}, []contract.Rule{contract.RefusedWhileTaken}},
+		{"b forgotten by an unlock", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "b", at(0.099), 1, at(10.099))
+			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.set(op, "a", at(3.02), 0, 0)
+		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"b forgotten, and taken again at once", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "b", at(0.099), 1, at(10.099))
+			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.set(op, "a", at(3.02), 0, 0)
+			op = s.take("x:1", at(3.2), at(3.3), 10*sec)
+			op.Lock = "b"
+			s.set(op, "b", at(3.25), 2, at(13.25))
+		}, nil},
+		{"believed in the group and in its member", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "b", at(0.099), 1, at(10.099))
+			op = s.take("y:1", at(12), at(12.1), 10*sec) // when the lease is over: the cause is for others to judge
+			op.Lock = "b"
+			s.set(op, "b", at(12.099), 1, at(22.099))
+		}, []contract.Rule{"assumed: " + contract.SharedMember}},
+		{"believed in a quorum and in one of its members", history.Red, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "c", at(0.099), 1, at(10.099))
+			op = s.take("y:1", at(2), at(2.1), 10*sec)
+			op.Lock = "b"
+			s.set(op, "b", at(2.099), 1, at(12.099))
+		}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			members := []string{"a", "b"}
+			if tt.kind == history.Red {
+				members = append(members, "c")
+			}
+			s := newGroupScript(tt.kind, members...)
+			tt.write(s)
+			h := s.done()
+			if why := assumptions(h); len(why) > 0 {
+				t.Fatal(why)
+			}
+			f := collect(h, Options{}.withDefaults(h))
+			for _, l := range f.locks { // tenures end with their leases here
+				for _, tn := range l.tenures {
+					if tn.open && tn.grant.Lease > 0 && tn.from+tn.grant.Lease < f.end {
+						tn.to, tn.open, tn.endEvent = tn.from+tn.grant.Lease, false, &history.Event{Kind: history.Expire, Lock: l.name, At: tn.from + tn.grant.Lease}
+					}
+				}
+			}
+			var rules []contract.Rule
+			for _, g := range []contract.Guarantee{contract.Object, contract.Exclusion, contract.Liveness} {
+				found := f.found(g)
+				f.groupRules(g, &found)
+				for _, v := range found.first {
+					if v.Ruling.Kind != Defect {
+						v.Rule = "assumed: " + v.Rule
+					}
+					rules = append(rules, v.Rule)
+				}
+			}
+			if !slices.Equal(rules, tt.rules) {
+				t.Errorf("broken: %q, expected %q", rules, tt.rules)
+			}
+		})
+	}
+}
+
+// Who waits for a group could have had it only while enough members were free or its own.
+func TestAGroupIsFreeForAWaiterIfEnoughMembersAre(t *testing.T) {
+	hold := func(s *groupScript, owner, key string, from, to float64) {
+		op := s.op(owner, history.Lock, at(from), at(from+0.1), history.Acquired)
+		op.Lock, op.Lease = key, 60*sec
+		s.set(op, key, at(from+0.05), 1, at(from+60))
+		op = s.op(owner, history.Unlock, at(to), at(to+0.1), history.Released)
+		op.Lock = key
+		s.set(op, key, at(to+0.05), 0, 0)
+	}
+	for _, tt := range []struct {
+		name     string
+		kind     string
+		holds    func(s *groupScript)
+		from, to float64 // when it could have been had for longest, 0, 0: never for long
+	}{
+		{"one after the other", history.Multi, func(s *groupScript) {
+			hold(s, "y:1", "a", 1, 10)
+			hold(s, "z:1", "b", 9, 40)
+		}, 0, 0}, // b is free at first, and a is not
+		{"a gap between two", history.Multi, func(s *groupScript) {
+			hold(s, "y:1", "a", 1, 10)
+			hold(s, "z:1", "b", 20, 40)
+		}, 10.05, 20.05},
+		{"its own does not count", history.Multi, func(s *groupScript) {
+			hold(s, "y:1", "a", 1, 10)
+			hold(s, "x:1", "b", 1.5, 1.6)
+			hold(s, "z:1", "b", 12, 40)
+		}, 10.05, 12.05},
+		{"of a quorum one may be another's", history.Red, func(s *groupScript) {
+			hold(s, "y:1", "a", 1, 45)
+			hold(s, "z:1", "b", 1.5, 10)
+			hold(s, "z:1", "c", 12, 40)
+		}, 10.05, 12.05},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newGroupScript(tt.kind, "a", "b", "c")
+			if tt.kind == history.Multi {
+				s.h.Header.Groups[0].Members, s.h.Header.Groups[0].Servers = []string{"a", "b"}, []string{"s1", "s2"}
+			}
+			tt.holds(s)
+			wait := s.op("x:1", history.Lock, at(2), at(40), history.Acquired)
+			s.set(wait, "b", at(40.1), 1, at(70.1))
+			slices.SortFunc(s.h.Served, func(a, b history.Served) int { return cmpTime(a.At, b.At) })
+			h := s.done()
+			f := collect(h, Options{})
+			i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.Lock == "all" })
+			from, to := f.couldHave(f.locks[slices.IndexFunc(f.locks, func(l *lockFacts) bool { return l.name == "all" })], f.view.locks["all"], &h.Ops[i])
+			if from != at(tt.from) || to != at(tt.to) {
+				t.Errorf("from %v to %v, expected from %v to %v", from, to, at(tt.from), at(tt.to))
+			}
+		})
+	}
+}
+
+func TestWhichLocksExcludeEachOther(t *testing.T) {
+	lock := func(needed int, keys ...string) *composition {
+		c := &composition{needed: needed}
+		for _, k := range keys {
+			c.members = append(c.members, memberKey{"s", k})
+		}
+		return c
+	}
+	for _, tt := range []struct {
+		one, other *composition
+		want       bool
+	}{
+		{lock(2, "a", "b"), lock(2, "b", "c"), true},
+		{lock(2, "a", "b"), lock(1, "b"), true},
+		{lock(1, "a"), lock(1, "b"), false},
+		{lock(2, "a", "b", "c"), lock(2, "a", "b", "c"), true},
+		{lock(2, "a", "b", "c"), lock(1, "c"), false},
+		{lock(2, "a", "b", "c"), lock(2, "b", "c"), true},
+		{lock(2, "a", "b", "c"), lock(2, "c", "d", "e"), false},
+		{lock(3, "a", "b", "c", "d", "e"), lock(2, "d", "e"), false},
+		{lock(3, "a", "b", "c", "d", "e"), lock(3, "c", "d", "e"), true},
+	} {
+		if got := tt.one.exclude(tt.other); got != tt.want || tt.other.exclude(tt.one) != got {
+			t.Errorf("%v and %v: %v", tt.one, tt.other, got)
+		}
+	}
+}

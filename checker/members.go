@@ -1,0 +1,322 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// A memberKey is a key on a server, of which a lock is made.
+type memberKey struct{ server, key string }
+
+// A composition is a lock as its members make it: an owner holds it while it holds enough of them. A lock
+// that is one key has one member.
+type composition struct {
+	name    string
+	members []memberKey
+	needed  int
+	group   bool
+}
+
+// memberView is who held which member when, as the server log shows it. It is collected once and never
+// changed after; a history without groups that the log shows has none.
+type memberView struct {
+	locks    map[string]*composition
+	members  map[memberKey]*member
+	sharing  map[string][]*lockFacts // locks that have a member in common with a lock, itself not included
+	commands map[int64][]int         // rows of the server log, by the call that they belong to
+}
+
+// member is the history of one key: what became of it from row to row, and its states, which follow each
+// other from the beginning of the run to its end.
+type member struct {
+	rows   []int // of the server log, in its order
+	states []memberState
+}
+
+// memberState is the state of a key in [from, to).
+type memberState struct {
+	from, to time.Duration
+	history.KeyState
+	// told is when a waiter can know that the key is free: later than from when nobody told it, so that it
+	// has only the latest time to live that it can have seen.
+	told   time.Duration
+	silent bool // nobody published that it began: a lease ended, or a fault took the key away
+}
+
+// viewOf is the member view of a history, nil if it has no groups that the server log shows.
+func viewOf(f *facts) *memberView {
+	if !slices.ContainsFunc(f.h.Header.Groups, history.Group.Seen) {
+		return nil
+	}
+	v := &memberView{locks: map[string]*composition{}, members: map[memberKey]*member{}, sharing: map[string][]*lockFacts{}, commands: map[int64][]int{}}
+	for _, g := range f.h.Header.Groups {
+		if !g.Seen() {
+			continue
+		}
+		c := &composition{name: g.Name, needed: neededOf(g), group: true}
+		for i, key := range g.Members {
+			c.members = append(c.members, memberKey{g.Servers[i], key})
+		}
+		v.locks[g.Name] = c
+	}
+	of := map[int64]string{} // the lock of an operation
+	for i := range f.h.Ops {
+		of[f.h.Ops[i].ID] = f.h.Ops[i].Lock
+	}
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Lock == "" || r.Before == nil || r.After == nil {
+			continue
+		}
+		key := memberKey{r.Server, r.Lock}
+		m := v.members[key]
+		if m == nil {
+			m = &member{}
+			v.members[key] = m
+		}
+		m.rows = append(m.rows, i)
+		v.commands[r.Op] = append(v.commands[r.Op], i)
+		if name := of[r.Op]; name == r.Lock && v.locks[name] == nil { // a lock of one key, which says where it is
+			v.locks[name] = &composition{name: name, members: []memberKey{key}, needed: 1}
+		}
+	}
+	for _, m := range v.members {
+		m.states = statesOf(f, m.rows)
+	}
+	for _, l := range f.locks {
+		for _, other := range f.locks {
+			if c, d := v.locks[l.name], v.locks[other.name]; l != other && c != nil && d != nil && c.common(d) > 0 {
+				v.sharing[l.name] = append(v.sharing[l.name], other)
+			}
+		}
+	}
+	return v
+}
+
+// neededOf is how many members make a hold of a group.
+func neededOf(g history.Group) int {
+	if g.Kind == history.Red {
+		return model.RedLock(len(g.Members)).Needed
+	}
+	return model.MultiLock(len(g.Members)).Needed
+}
+
+// shareMember reports whether two locks have a member in common: what strikes one may strike the other.
+func (f *facts) shareMember(one, other string) bool {
+	return f.view != nil && slices.ContainsFunc(f.view.sharing[one], func(l *lockFacts) bool { return l.name == other })
+}
+
+// common is how many members two locks share.
+func (c *composition) common(d *composition) int {
+	n := 0
+	for _, m := range c.members {
+		if slices.Contains(d.members, m) {
+			n++
+		}
+	}
+	return n
+}
+
+// exclude reports whether two locks can never be held by two owners at once: they would need more of the
+// members that they share than there are.
+func (c *composition) exclude(d *composition) bool {
+	shared := c.common(d)
+	return max(0, c.needed-(len(c.members)-shared))+max(0, d.needed-(len(d.members)-shared)) > shared
+}
+
+// statesOf follows a key through its rows. A lease that is over ends the hold at its deadline, and what
+// the log does not show between two rows ends at the second.
+func statesOf(f *facts, rows []int) []memberState {
+	var states []memberState
+	now := memberState{}
+	var seen time.Duration // the latest deadline that a waiter can have seen of the hold that lasts
+	next := func(at time.Duration, s history.KeyState, silent bool) {
+		now.to = max(at, now.from)
+		states = append(states, now)
+		now = memberState{from: now.to, KeyState: s, told: now.to, silent: silent}
+		if silent && len(s.Holdings) == 0 {
+			now.told = max(now.to, seen)
+		}
+		if len(s.Holdings) == 0 {
+			seen = 0
+		}
+		if s.Deadline == 0 && len(s.Holdings) > 0 {
+			seen = open
+		}
+		seen = max(seen, s.Deadline)
+	}
+	lapse := func(by time.Duration) {
+		if len(now.Holdings) > 0 && now.Deadline > 0 && now.Deadline <= by {
+			next(now.Deadline, history.KeyState{}, true)
+		}
+	}
+	for _, i := range rows {
+		r := &f.h.Served[i]
+		lapse(r.At)
+		if !slices.Equal(now.Holdings, r.Before.Holdings) || now.Deadline != r.Before.Deadline {
+			next(r.At, *r.Before, true)
+		}
+		if !sameKey(r.Before, r.After) {
+			next(r.At, *r.After, r.Step == history.StepAdmin)
+		}
+	}
+	lapse(f.end)
+	now.to = max(f.end, now.from)
+	return append(states, now)
+}
+
+// countIn is how many holds an owner has in a key's state.
+func countIn(s history.KeyState, owner string) int64 {
+	for _, h := range s.Holdings {
+		if h.Owner == owner {
+			return h.Count
+		}
+	}
+	return 0
+}
+
+// at is the state of the key at a time: after all that happened at it.
+func (m *member) at(when time.Duration) memberState {
+	n, _ := slices.BinarySearchFunc(m.states, when, func(s memberState, at time.Duration) int { return upTo(s.from, at) })
+	return m.states[max(n-1, 0)]
+}
+
+// until is when owner's holds of the key, count at a time, became fewer.
+func (m *member) until(owner string, when time.Duration, holds int64) time.Duration {
+	n, _ := slices.BinarySearchFunc(m.states, when, func(s memberState, at time.Duration) int { return upTo(s.from, at) })
+	for _, s := range m.states[max(n-1, 0):] {
+		if countIn(s.KeyState, owner) < holds {
+			return s.from
+		}
+	}
+	return m.states[len(m.states)-1].to
+}
+
+// busy lists when others than owner hold the key, within [from, to], as far as a waiter can know.
+func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Duration) {
+	if m == nil {
+		return nil
+	}
+	n, _ := slices.BinarySearchFunc(m.states, from, func(s memberState, at time.Duration) int { return upTo(s.from, at) })
+	for _, s := range m.states[max(n-1, 0):] {
+		if s.from > to {
+			break
+		}
+		until := s.to
+		switch {
+		case countIn(s.KeyState, owner) > 0:
+			continue
+		case len(s.Holdings) == 0:
+			until = min(s.to, s.told)
+		}
+		if until > from && until > s.from {
+			times = append(times, [2]time.Duration{max(s.from, from), min(until, to)})
+		}
+	}
+	return times
+}
+
+// had lists when owner could have had a lock within [from, to]: when others held so few of its members that
+// the rest was enough. The times follow each other and are not empty.
+func (v *memberView) had(c *composition, owner string, from, to time.Duration) (free [][2]time.Duration) {
+	type edge struct {
+		at   time.Duration
+		step int
+	}
+	var edges []edge
+	for _, key := range c.members {
+		for _, b := range v.members[key].busy(owner, from, to) {
+			edges = append(edges, edge{b[0], 1}, edge{b[1], -1})
+		}
+	}
+	// At one instant what begins is before what ends: a moment between two holders is none.
+	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmpTime(a.at, b.at), b.step-a.step) })
+	taken, begin := 0, from
+	for _, e := range edges {
+		was := len(c.members)-taken >= c.needed
+		taken += e.step
+		is := len(c.members)-taken >= c.needed
+		if was && !is && e.at > begin {
+			free = append(free, [2]time.Duration{begin, e.at})
+		}
+		if !was && is {
+			begin = e.at
+		}
+	}
+	if len(c.members)-taken >= c.needed && to > begin {
+		free = append(free, [2]time.Duration{begin, to})
+	}
+	return free
+}
+
+// saw is the time to live of others' holds that a call was told last of a key before a time, if the key became free
+// then and nobody published that. It has no reason to ask again before that.
+func (m *member) saw(f *facts, op *history.Op, free time.Duration) time.Duration {
+	if m == nil {
+		return 0
+	}
+	if s := m.at(free); len(s.Holdings) > 0 || !s.silent {
+		return 0
+	}
+	for _, i := range slices.Backward(m.rows) {
+		if r := &f.h.Served[i]; r.Op == op.ID && r.At <= free {
+			return r.After.Deadline
+		}
+	}
+	return 0
+}
+
+// A change is what one command for an owner did to the owner's holds of a key.
+type change struct {
+	row   *history.Served
+	holds int64 // how many more
+	left  int64 // how many there were then
+}
+
+// changes are those of one owner's commands on a key in [from, to], as the server executed them. What others
+// did to its holds, and what befell the key, is none of them.
+func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all []change) {
+	if m == nil {
+		return nil
+	}
+	first, _ := slices.BinarySearchFunc(m.rows, from, func(i int, at time.Duration) int { return cmpTime(f.h.Served[i].At, at) })
+	for _, i := range m.rows[first:] {
+		r := &f.h.Served[i]
+		if r.At > to {
+			break
+		}
+		was, is := countIn(*r.Before, op.Owner), countIn(*r.After, op.Owner)
+		// A command of an earlier call that is still under way may say the same, and be this one's as well.
+		same := r.At <= op.Return && (op.Kind.Acquires() && is > was || op.Kind == history.Unlock && is < was)
+		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || same) {
+			all = append(all, change{r, is - was, is})
+		}
+	}
+	return all
+}
+
+// kept is the last change that took a hold of which nothing later gave one back; ok is false if there is none.
+func kept(all []change) (last change, ok bool) {
+	sum := int64(0)
+	for i := len(all) - 1; i >= 0; i-- {
+		if sum += all[i].holds; all[i].holds > 0 && sum > 0 {
+			return all[i], true
+		}
+	}
+	return change{}, false
+}
+
+// gaveBack reports whether a hold was given back, after whatever was taken.
+func gaveBack(all []change) bool {
+	sum := int64(0)
+	for i := len(all) - 1; i >= 0; i-- {
+		if sum += all[i].holds; sum < 0 {
+			return true
+		}
+	}
+	return false
+}
