@@ -15,7 +15,8 @@ type facts struct {
 	h       *history.History
 	options Options
 	end     time.Duration
-	locks   []*lockFacts // by name
+	healed  time.Duration // from then on no fault acts; the end, if the history does not say
+	locks   []*lockFacts  // by name
 	died    map[string]time.Duration
 	gone    map[string]time.Duration // when the server had nothing of a client that died any more
 	ended   map[string]time.Duration // clients that died, or whose programs ended
@@ -161,7 +162,7 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 }
 
 func collect(h *history.History, o Options) *facts {
-	f := &facts{h: h, options: o, end: endOf(h), died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
+	f := &facts{h: h, options: o, end: endOf(h), healed: endOf(h), died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
 	locks := map[string]*lockFacts{}
 	lock := func(name string) *lockFacts {
 		l := locks[name]
@@ -185,6 +186,9 @@ func collect(h *history.History, o Options) *facts {
 		if e.Lock != "" {
 			l := lock(e.Lock)
 			l.events = append(l.events, e)
+		}
+		if e.Kind == history.Healed {
+			f.healed = min(f.healed, e.At)
 		}
 		when := e.At
 		if e.Since > 0 {

@@ -51,6 +51,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.deadHolds(l, &found)
 		f.orphans(l, &found)
 		f.atTheEnd(l, &found)
+		f.onceHealed(l, &found)
 	}
 	return conclude("times of grants and returns",
 		fmt.Sprintf("%s, none was late and nothing was left behind", count(waits, "acquiring call")),
@@ -300,7 +301,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		if held && op.Kind.Acquires() {
 			continue
 		}
-		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside {
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside || f.late(l, op) {
 			continue
 		}
 		if f.end-f.unhindered(op.Client, op.Call, f.end) <= f.prompt()+op.Wait {
