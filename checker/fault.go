@@ -29,15 +29,16 @@ const (
 	failover      = "failover"
 )
 
-// span is the time of a fault; one without an end lasted to the end of the run, or struck once.
+// span is the time of a fault; one without an end lasted until everything was healed, or struck once. Later than that none acts:
+// a message that was to be late arrives.
 func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
 	switch {
 	case fault.To > 0:
-		return fault.From, fault.To
+		return fault.From, max(fault.From, min(fault.To, f.healed))
 	case strikesOnce(fault.Kind):
 		return fault.From, fault.From
 	}
-	return fault.From, f.end
+	return fault.From, max(fault.From, f.healed)
 }
 
 // strikesOnce reports whether a fault of this kind is a single act.

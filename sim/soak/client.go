@@ -159,6 +159,27 @@ func (c *client) there() (bool, error) {
 	return list != "", err
 }
 
+// tryAll has a client that had no part in anything lock and unlock each lock, once every other has come to its end. It waits for
+// the leases that dead clients left, but no longer; whoever gives up is of no more use (see call).
+func (r *run) tryAll() {
+	c, err := r.open(history.Fresh)
+	if err != nil {
+		r.fail(fmt.Errorf("%s: %w", r.Subject.Name, err))
+		return
+	}
+	request := subjects.Request{Wait: 2*r.Watchdog + time.Second, Lease: r.Watchdog}
+	for n := range r.Locks {
+		if c.dead() || r.failed.Load() != nil {
+			break
+		}
+		one := held{Lock: c.locks.Lock(r.key(n)), name: lock(n), n: n}
+		if _, ok := c.acquire(one, history.TryLock, request); ok {
+			c.release(one, lease{})
+		}
+	}
+	c.end()
+}
+
 // session tries one lock, and gives it back.
 func (c *client) session() {
 	r, draw := c.run, c.draw
