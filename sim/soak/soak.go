@@ -146,8 +146,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	late := time.AfterFunc(grace, cancel)
 	defer late.Stop()
 	clients.Wait()
-	if late.Stop() && r.failed.Load() == nil {
-		late.Reset(grace + time.Duration(c.Locks)*freshTime)
+	if r.failed.Load() == nil {
 		r.tryAll()
 	}
 	err := r.clear()
