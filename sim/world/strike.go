@@ -132,6 +132,7 @@ func (w *World) endFaults() {
 // that were delayed arrive at once. Clients that were killed stay dead, and clocks stay as they are. It is to be called
 // between two calls of Run.
 func (w *World) HealAll() {
+	w.rec.Event(history.Event{At: w.Now(), Kind: history.Healed})
 	for _, s := range w.planned {
 		if s.begun && !s.over && !s.kind.Needs.Messages {
 			w.end(s)
@@ -146,7 +147,6 @@ func (w *World) HealAll() {
 			w.apart()
 		}
 	}
-	w.rec.Event(history.Event{At: w.Now(), Kind: history.Healed})
 }
 
 // open reports whether a fault that waits for its trigger counts what happens now.
