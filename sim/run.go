@@ -194,6 +194,9 @@ func (r *run) run(o Options) {
 	r.world.Begin()
 	r.start()
 	r.world.Run(r.until(r.busy))
+	if timed.Order != nil {
+		r.world.Run(r.quiet()) // what is under way belongs to what is ordered
+	}
 	if r.world.Failure() == nil {
 		r.world.HealAll()
 		r.world.Run(r.until(r.busy)) // what faults kept from going on

@@ -132,6 +132,9 @@ func (w *World) endFaults() {
 // that were delayed arrive at once. Clients that were killed stay dead, and clocks stay as they are. It is to be called
 // between two calls of Run.
 func (w *World) HealAll() {
+	if !w.ground.Live {
+		w.order = nil // orders are of what faults can strike
+	}
 	w.rec.Event(history.Event{At: w.Now(), Kind: history.Healed})
 	for _, s := range w.planned {
 		if s.begun && !s.over && !s.kind.Needs.Messages {
