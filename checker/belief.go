@@ -11,7 +11,7 @@ import (
 // A belief is the time during which an owner took the lock to be its own: from the return of the
 // acquiring call to the call of the unlock that gives back its last hold, or to the moment it
 // learned that the hold was over, or to the death of its client. Work done in that time is what a
-// lock is for.
+// lock is for. The fresh client does none, and has no beliefs: whoever else holds a lock to the end of its program is not harmed.
 type belief struct {
 	owner    string
 	client   string
@@ -54,6 +54,7 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 		}
 		switch {
 		case op.Aside: // its owner knows nothing of it
+		case f.fresh(op.Client, op.Call):
 		case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
 			add(op.Owner, step{at: op.Call, op: op, call: true})
 			if !op.Pending() {

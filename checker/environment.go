@@ -96,15 +96,16 @@ func (f *facts) retry() time.Duration {
 	return f.answerTime() + again
 }
 
-// span is the time of a fault; one without an end lasted to the end of the run, or struck once.
+// span is the time of a fault; one without an end lasted until everything was healed, or struck once. Later than
+// that none acts: a message that was to be late arrives.
 func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
 	switch {
 	case fault.To > 0:
-		return fault.From, fault.To
+		return fault.From, max(fault.From, min(fault.To, f.healed))
 	case !fault.Lasts():
 		return fault.From, fault.From
 	}
-	return fault.From, f.end
+	return fault.From, max(fault.From, f.healed)
 }
 
 // strikes reports whether a fault touched a client's use of a lock. A fault that names no client touches all,

@@ -14,7 +14,8 @@ type facts struct {
 	h       *history.History
 	options Options
 	end     time.Duration
-	locks   []*lockFacts // by name
+	healed  time.Duration // from then on no fault acts; the end, if the history does not say
+	locks   []*lockFacts  // by name
 	died    map[string]time.Duration
 	gone    map[string]time.Duration // when the server had nothing of a client that died any more
 	ended   map[string]time.Duration // clients that died, or whose programs ended
@@ -165,7 +166,8 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 
 func collect(h *history.History, o Options) *facts {
 	h = withEffects(h)
-	f := &facts{h: h, options: o, end: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h), died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
+	f := &facts{h: h, options: o, end: endOf(h), healed: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
+		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
 	locks := map[string]*lockFacts{}
 	lock := func(name string) *lockFacts {
 		l := locks[name]
@@ -190,6 +192,9 @@ func collect(h *history.History, o Options) *facts {
 		if e.Lock != "" {
 			l := lock(e.Lock)
 			l.events = append(l.events, e)
+		}
+		if e.Kind == history.Healed {
+			f.healed = min(f.healed, e.At)
 		}
 		when := e.At
 		if e.Since > 0 {

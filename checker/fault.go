@@ -35,7 +35,7 @@ func (f *facts) describe(i int) string {
 	switch {
 	case from == to:
 		when = " at " + Stamp(from)
-	case fault.To == 0 || to >= f.end:
+	case fault.To == 0 || to >= f.healed:
 		when = fmt.Sprintf(" from %s on", Stamp(from))
 	}
 	return faultText(fault) + when

@@ -45,6 +45,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.deadHolds(l, &found)
 		f.orphans(l, &found)
 		f.atTheEnd(l, &found)
+		f.onceHealed(l, &found)
 	}
 	f.groupRules(contract.Liveness, &found)
 	return conclude("times of grants and returns",
@@ -358,7 +359,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		if held && op.Kind.Acquires() {
 			continue
 		}
-		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside {
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside || f.late(l, op) {
 			continue
 		}
 		if !f.hadTime(l, op, f.end, f.prompt()+op.Wait) {

@@ -58,6 +58,7 @@ func tell(f *facts, results []Result) []Moment {
 		t.calls(l)
 		t.events(l)
 	}
+	t.healing(results)
 	for i := range f.h.Events {
 		if e := &f.h.Events[i]; e.Lock == "" {
 			t.environment(e)
@@ -101,10 +102,26 @@ func (t *teller) faults() {
 		fault := &t.f.h.Faults[i]
 		from, to := t.f.span(fault)
 		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", beginning(fault))
-		if to > from && to < t.f.end {
+		if to > from && to < t.f.healed {
 			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", ending(fault))
 		}
 	}
+}
+
+// healing tells that everything was healed, if what came then broke.
+func (t *teller) healing(results []Result) {
+	for _, r := range results {
+		if slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Rule == contract.HealedCallsReturn || v.Rule == contract.FreshGets }) {
+			t.add(t.f.healed, "fault", Faulty, scoreFault, "", nil, "everything is healed: no fault acts any more")
+			return
+		}
+	}
+}
+
+// leaves reports whether the story leaves out what a client did with a lock: the fresh one is told of only where it meets with
+// what is broken.
+func (t *teller) leaves(client, lock, owner string, at time.Duration) bool {
+	return t.f.fresh(client, at) && !t.scene[actor{lock, owner}]
 }
 
 // holds tells what the server did with a lock: grants, releases, expiries.
@@ -113,6 +130,9 @@ func (t *teller) holds(l *lockFacts) {
 	for _, h := range l.tenures { // by their beginnings
 		if h.owner == history.AnotherProgram {
 			continue // the end of the hold before is told, and the fault
+		}
+		if t.leaves(h.client, l.name, h.owner, h.from) {
+			continue
 		}
 		if h.restored {
 			t.add(h.from, "server", Key, scoreKey, l.name, []string{h.owner}, "has %s held by %s again, as the replica knew it", l.name, h.owner)
@@ -179,6 +199,9 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 func (t *teller) calls(l *lockFacts) {
 	refused := map[*belief]bool{} // renewals of a lost hold are refused many times
 	for _, op := range l.ops {
+		if t.leaves(op.Client, l.name, op.Owner, op.Call) {
+			continue
+		}
 		owners := []string{op.Owner}
 		switch {
 		case op.Kind == history.Unlock && op.Outcome == history.NotHeld:

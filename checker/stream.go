@@ -28,6 +28,7 @@ type Stream struct {
 	faults map[int]history.Fault // by Index: those that may matter to a window that has not ended
 	died   []history.Event
 	server []history.Event // its restarts
+	healed []history.Event // that everything was
 	now    time.Duration   // of the latest record
 
 	crowded sync.Map // lock -> *atomic.Bool, so that whoever asks waits for nobody
@@ -163,6 +164,9 @@ func (s *Stream) event(e history.Event) {
 		}
 		return
 	}
+	if e.Kind == history.Healed {
+		s.healed = append(s.healed, e)
+	}
 	if e.Kind == history.Restart || e.Kind == history.Failover {
 		s.server = append(s.server, e)
 	}
@@ -270,6 +274,7 @@ func (s *Stream) send(l *streamLock, end *history.End) {
 			h.Events = append(h.Events, e)
 		}
 	}
+	h.Events = append(h.Events, s.healed...)
 	for _, f := range s.faults {
 		if (f.To == 0 || f.To >= from) && (f.Client == "" || clients[f.Client]) && (f.Lock == "" || f.Lock == l.name) {
 			h.Faults = append(h.Faults, f)

@@ -94,7 +94,10 @@ const (
 	GhostIsGone    Rule = "what a call took whose caller was not told is given back"
 	CallsReturn    Rule = "every call of a live client returns"
 	KeysHaveAnEnd  Rule = "no key is left without a time to live"
-	WaitsQuietly   Rule = "a waiter asks the server seldom"
+	// The rules of the phase in which no fault acts any more; see history.Healed.
+	HealedCallsReturn Rule = "once everything is healed, every call returns"
+	FreshGets         Rule = "a fresh client can lock and unlock every lock that nobody holds"
+	WaitsQuietly      Rule = "a waiter asks the server seldom"
 )
 
 // A RuleOf says which guarantee a rule is of, and what it cannot see.
@@ -129,6 +132,7 @@ func Rules() []RuleOf {
 		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
 		{CallsReturn, Liveness, "runs that did not come to their end"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
+		{HealedCallsReturn, Liveness, "histories without a healed phase"}, {FreshGets, Liveness, "histories without a healed phase"},
 		{WaitsQuietly, Liveness, "histories without a server log"},
 		{GrantHasMembers, Object, "histories without a server log"},
 		{ReentryCounts, Object, "histories without a server log"},

@@ -22,7 +22,11 @@ const (
 	Restart   EventKind = "restart"   // the server restarted
 	Failover  EventKind = "failover"  // a replica became master
 	ClockJump EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server
+	Healed    EventKind = "healed"    // all faults are over, and none acts from now on; then [Fresh] comes
 )
+
+// Fresh is the client that comes once everything is healed: it locks and unlocks each lock, one after the other.
+const Fresh = "fresh"
 
 // AnotherProgram is the owner of a lock whose key was overwritten with something that is no lock.
 const AnotherProgram = "another program"

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -133,6 +134,9 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 		locks[l] = keySegments(h, l, p.End)
 	}
 	for _, o := range c.parts {
+		if passes(h, v, o) {
+			continue
+		}
 		p.Lanes = append(p.Lanes, ownerLane(h, c, o, locks[o.lock], p.End))
 	}
 	for _, l := range c.locks {
@@ -142,6 +146,20 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 	addFaults(h, p)
 	p.Height = layLanes(p.Lanes, top) + 8
 	return p
+}
+
+// passes reports whether an owner's lane is left out: the fresh client of the healed phase has one only where a violation is
+// about it.
+func passes(h *history.History, v *checker.Verdict, o part) bool {
+	if o.client != history.Fresh || !slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.Kind == history.Healed }) {
+		return false
+	}
+	for _, r := range v.Results {
+		if slices.ContainsFunc(r.Violations, func(x checker.Violation) bool { return x.Lock == o.lock && slices.Contains(x.Owners, o.owner) }) {
+			return false
+		}
+	}
+	return true
 }
 
 // layLanes puts the lanes below each other, low ones if there are many, and returns where they end.

@@ -124,11 +124,13 @@ type run struct {
 	subject subjects.Subject
 	seed    uint64
 	timings plan.Timings
+	latency time.Duration // of a message without faults, at most
 
 	world     *world.World
 	rec       *history.Recorder
 	clients   []openClient
 	processes []process // of the plan's clients
+	fresh     process   // see tryAll
 
 	threads   []*thread
 	locks     []string
@@ -179,6 +181,7 @@ func (r *run) run(o Options) {
 		header.Clock, header.Timescale = "monotonic", o.Ground.Timescale
 		header.LatencyMax = max(o.Ground.Latency, time.Duration(r.plan.Timings.LatencyMax))
 	}
+	r.latency = header.LatencyMax
 	r.rec = history.NewRecorder(header, r.world.Now, o.Sink)
 	r.world.Record(r.rec)
 	var stop context.CancelFunc
@@ -194,7 +197,17 @@ func (r *run) run(o Options) {
 	r.world.Operator = r.operate
 	r.world.Begin()
 	r.start()
-	r.world.Run(r.done())
+	r.world.Run(r.until(r.busy))
+	if timed.Order != nil {
+		r.world.Run(r.quiet()) // what is under way belongs to what is ordered
+	}
+	if r.world.Failure() == nil {
+		r.world.HealAll()
+		r.world.Run(r.until(r.busy)) // what faults kept from going on
+		r.world.Run(r.quiet())
+		r.tryAll()
+		r.world.Run(r.until(r.tries))
+	}
 	r.close()
 	r.failure = r.world.Failure()
 	var closing error
@@ -214,22 +227,33 @@ func (r *run) run(o Options) {
 	}
 }
 
-// open makes the clients of the plan.
+// open makes the clients of the plan, and the fresh one: to start a process takes no time of the story.
 func (r *run) open() error {
 	for _, c := range r.plan.Clients {
-		p := process{}
-		for _, server := range r.plan.ServerNames() {
-			rdb := r.world.Redis(c.Name, server, !c.NoRetry)
-			client, err := r.connect(c.Name, server, rdb)
-			r.clients = append(r.clients, openClient{client, rdb})
-			if err != nil {
-				return err
-			}
-			p[server] = openClient{client, rdb}
+		p, err := r.process(c.Name, !c.NoRetry)
+		if err != nil {
+			return err
 		}
 		r.processes = append(r.processes, p)
 	}
-	return nil
+	var err error
+	r.fresh, err = r.process(history.Fresh, true)
+	return err
+}
+
+// process makes a client.
+func (r *run) process(name string, retry bool) (process, error) {
+	p := process{}
+	for _, server := range r.plan.ServerNames() {
+		rdb := r.world.Redis(name, server, retry)
+		client, err := r.connect(name, server, rdb)
+		r.clients = append(r.clients, openClient{client, rdb})
+		if err != nil {
+			return nil, err
+		}
+		p[server] = openClient{client, rdb}
+	}
+	return p, nil
 }
 
 // abilities are what the subject claims of the plan's locks: of groups, no tokens.
@@ -274,21 +298,40 @@ func (r *run) start() {
 	}
 	for i, c := range r.plan.Clients {
 		for _, th := range c.Threads {
-			t := newThread(r, c.Name, r.processes[i], th)
-			r.world.OwnerNamed(t.owner, c.Name)
-			r.threads = append(r.threads, t)
-			r.started(c.Name)
-			go func() {
-				defer r.ended(c.Name)
-				defer func() {
-					if p := recover(); p != nil && !r.over.Load() {
-						r.world.Fail(&PanicError{During: fmt.Sprintf("%s %q by %s", t.doing.Do, t.doing.Lock, t.owner), Value: p, Stack: debug.Stack()})
-					}
-				}()
-				t.steps()
-			}()
+			r.launch(c.Name, r.processes[i], th)
 		}
 	}
+}
+
+// launch starts a thread.
+func (r *run) launch(client string, p process, th plan.Thread) {
+	t := newThread(r, client, p, th)
+	r.world.OwnerNamed(t.owner, client)
+	r.threads = append(r.threads, t)
+	r.started(client)
+	go func() {
+		defer r.ended(client)
+		defer func() {
+			if p := recover(); p != nil && !r.over.Load() {
+				r.world.Fail(&PanicError{During: fmt.Sprintf("%s %q by %s", t.doing.Do, t.doing.Lock, t.owner), Value: p, Stack: debug.Stack()})
+			}
+		}()
+		t.steps()
+	}()
+}
+
+// tryAll has the fresh client lock and unlock each lock of the plan, one after the other. Every lock that nobody holds is free
+// by now, so that it need not wait longer than many messages take.
+func (r *run) tryAll() {
+	if r.world.Failure() != nil {
+		return
+	}
+	wait := plan.Duration(time.Second + 100*r.latency)
+	var steps []plan.Step
+	for _, lock := range r.locks {
+		steps = append(steps, plan.Step{Do: plan.TryLock, Lock: lock, Wait: wait, Lease: r.timings.Watchdog}, plan.Step{Do: plan.Unlock, Lock: lock})
+	}
+	r.launch(history.Fresh, r.fresh, plan.Thread{ID: 1, Steps: steps})
 }
 
 // record calls f, which records something, unless the history is closed.
@@ -352,15 +395,13 @@ func (r *run) count(client string, threads int) {
 }
 
 // busy reports whether any program of a client that lives goes on.
-func (r *run) busy() bool {
+func (r *run) busy() bool { return r.goes(func(client string) bool { return !r.world.Dead(client) }) }
+
+// goes reports whether any program goes on of one of the clients that are meant.
+func (r *run) goes(meant func(client string) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, c := range r.running {
-		if c.threads > 0 && !r.world.Dead(c.client) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.running, func(c runs) bool { return c.threads > 0 && meant(c.client) })
 }
 
 // A PanicError is a panic of the lock under test, or of the harness, in a program's call.
@@ -372,32 +413,51 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return fmt.Sprintf("panic during %s: %v", e.During, e.Value) }
 
-// done returns the rule for when the run is over: when all programs have ended, all keys are gone,
-// and a watchdog that outlives them would have shown itself; or when keys outlast every lease that
-// they can rightly have; or at the limit of the plan.
-func (r *run) done() func(now time.Duration) (bool, time.Duration) {
-	limit := time.Duration(r.timings.Limit)
-	watchdog := time.Duration(r.timings.Watchdog)
-	var quiet, latest time.Duration // once the programs have ended
+// tries reports whether the fresh client goes on.
+func (r *run) tries() bool {
+	return r.goes(func(client string) bool { return client == history.Fresh })
+}
+
+// A run has two phases. In the first faults strike, until all programs have ended or the limit of the plan is over. Then everything
+// is healed, programs that faults kept from going on end, or are late; the leases that are left end; and a client that had no part
+// in any of it tries each lock. Each of these ends by a rule: see [world.World.Run].
+
+// until returns the rule for when nobody goes on any more, or the limit of the plan is over.
+func (r *run) until(goes func() bool) func(now time.Duration) (bool, time.Duration) {
+	latest := r.world.Now() + time.Duration(r.timings.Limit)
 	return func(now time.Duration) (bool, time.Duration) {
-		for _, t := range r.threads {
-			t.losses()
+		r.losses()
+		return !goes() || now >= latest, latest
+	}
+}
+
+// quiet returns the rule for when what programs left is gone: when no key is left, and a watchdog that outlives them would have
+// shown itself; or when keys outlast every lease that they can rightly have.
+func (r *run) quiet() func(now time.Duration) (bool, time.Duration) {
+	watchdog := time.Duration(r.timings.Watchdog)
+	longest := watchdog
+	for _, t := range r.threads {
+		for _, s := range t.plan.Steps {
+			longest = max(longest, time.Duration(s.Lease))
 		}
-		if r.busy() {
-			return now >= limit, limit
-		}
-		_, states := r.world.Keys()
-		if quiet == 0 {
-			quiet = now + watchdog/3 + time.Second
-			latest = quiet + watchdog
-			for _, s := range states {
-				latest = max(latest, s.Deadline+time.Second)
-			}
-		}
+	}
+	quiet := r.world.Now() + watchdog/3 + time.Second
+	_, until := r.world.Remaining()
+	latest := max(quiet+longest, until+time.Second)
+	return func(now time.Duration) (bool, time.Duration) {
+		r.losses()
 		if now < quiet {
 			return false, quiet
 		}
-		return len(states) == 0 || now >= latest, latest
+		left, _ := r.world.Remaining()
+		return !left || now >= latest, latest
+	}
+}
+
+// losses records the losses that programs were told of.
+func (r *run) losses() {
+	for _, t := range r.threads {
+		t.losses()
 	}
 }
 

@@ -3,6 +3,7 @@ package network
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -75,6 +76,34 @@ func (n *Network) Break(client string) (broken []*Link) {
 		if (client == "" || l.Client == client) && !l.broken {
 			l.snap()
 			broken = append(broken, l)
+		}
+	}
+	return broken
+}
+
+// Hasten ends what faults did to messages under way: what was delayed takes a latency from now, and connections that lost
+// data break, and are returned. Their ends have yet to be told. What partitions and pauses hold up it leaves alone.
+func (n *Network) Hasten(now time.Time) (broken []*Link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	soon := now.Add(n.latency.Max)
+	for _, l := range n.links {
+		if (l.hole[ToServer] || l.hole[ToClient]) && !l.broken {
+			l.snap()
+			broken = append(broken, l)
+		}
+		for dir, q := range l.queue {
+			if !slices.ContainsFunc(q, func(m *Message) bool { return m.Due.After(soon) }) {
+				continue
+			}
+			l.queue[dir], l.last[dir] = nil, now
+			for _, m := range q {
+				due := m.Due
+				if due.After(soon) {
+					due = now.Add(n.delay(l))
+				}
+				l.enqueue(m, due)
+			}
 		}
 	}
 	return broken

@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"strings"
+
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // MaxSteps bounds the steps of all programs of a plan together, so that a run ends and its history
@@ -48,6 +50,8 @@ func (p *Plan) Check(kinds map[string]FaultNeeds) error {
 		switch {
 		case c.Name == "" || strings.ContainsAny(c.Name, ":#@"):
 			return fmt.Errorf("plan: %s.name: %q must not be empty nor contain ':', '#' or '@'", at, c.Name)
+		case c.Name == history.Fresh:
+			return fmt.Errorf("plan: %s.name: %q is the client that comes once everything is healed; it must be another", at, c.Name)
 		case clients[c.Name]:
 			return fmt.Errorf("plan: %s.name: a second client named %q", at, c.Name)
 		case len(c.Threads) == 0:

@@ -4,7 +4,7 @@ package plan
 // [FaultNeeds].
 //
 // When it strikes: at From, or when When says, not before From. A fault that lasts ends at To, or
-// For after it struck, or with the run. A fault on messages strikes the one that When names, or all
+// For after it struck, or when everything is healed. A fault on messages strikes the one that When names, or all
 // from From to To.
 type Fault struct {
 	Kind      string   `json:"kind"`

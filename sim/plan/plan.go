@@ -39,7 +39,8 @@ type Timings struct {
 	// Priorities has messages arrive by the priorities of their connections, rather than evenly
 	// between LatencyMin and LatencyMax.
 	Priorities *Priorities `json:"priorities,omitempty"`
-	Limit      Duration    `json:"limit,omitzero"` // calls that have not returned by then never will; default 10 min
+	// Limit is when faults end at the latest; by default 10 min. Calls that have not returned so long after that never will.
+	Limit Duration `json:"limit,omitzero"`
 }
 
 // Priorities gives each connection a priority, drawn from the seed, which decides how long its

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -65,6 +66,7 @@ func TestEveryBadPlanIsOneLineWithItsPath(t *testing.T) {
 		{"$.clients[1].name:", func(p *plan.Plan) { p.Clients[1].Name = "" }},
 		{"$.clients[1].name:", func(p *plan.Plan) { p.Clients[1].Name = "c1" }},
 		{"$.clients[1].name:", func(p *plan.Plan) { p.Clients[1].Name = "c:1" }},
+		{"$.clients[1].name:", func(p *plan.Plan) { p.Clients[1].Name = history.Fresh }},
 		{"$.clients[1].name:", func(p *plan.Plan) { p.Clients[1].Name = "c#1" }},
 		{"$.clients[1].threads:", func(p *plan.Plan) { p.Clients[1].Threads = nil }},
 		{"$.clients[0].threads[1].id:", func(p *plan.Plan) { p.Clients[0].Threads[1].ID = 0 }},

@@ -51,7 +51,7 @@ func (r *run) slot(n int) {
 		if generation > 1 {
 			name += fmt.Sprintf("-%d", generation)
 		}
-		c, err := r.open(name)
+		c, err := r.open(r.expired, name)
 		if err != nil {
 			r.fail(fmt.Errorf("%s: %w", r.Subject.Name, err))
 			return
@@ -65,7 +65,7 @@ func (r *run) slot(n int) {
 	}
 }
 
-func (r *run) open(name string) (*client, error) {
+func (r *run) open(ctx context.Context, name string) (*client, error) {
 	c := &client{run: r, name: name, wire: newWire(&r.line), draw: r.source("client " + name)}
 	plain := r.Server.Options()
 	o := r.Server.Options()
@@ -82,7 +82,7 @@ func (r *run) open(name string) (*client, error) {
 		return err
 	}
 	c.redis = redis.NewClient(o)
-	c.ctx, c.cancel = context.WithCancel(r.expired)
+	c.ctx, c.cancel = context.WithCancel(ctx)
 	var err error
 	c.locks, err = r.Subject.Open(subjects.Env{Redis: c.redis, ID: name, WatchdogTimeout: r.Watchdog, Scheduler: scheduler{c}})
 	if err != nil {
@@ -157,6 +157,29 @@ func (c *client) there() (bool, error) {
 	}
 	list, err := c.run.admin.Do(context.Background(), args...).Text()
 	return list != "", err
+}
+
+// tryAll has a client that had no part in anything lock and unlock each lock, once every other has come to its end. It waits for
+// the leases that dead clients left, but no longer; whoever gives up is of no more use (see call).
+func (r *run) tryAll() {
+	ctx, cancel := context.WithTimeout(context.Background(), grace+time.Duration(r.Locks)*freshTime)
+	defer cancel()
+	c, err := r.open(ctx, history.Fresh)
+	if err != nil {
+		r.fail(fmt.Errorf("%s: %w", r.Subject.Name, err))
+		return
+	}
+	request := subjects.Request{Wait: 2*r.Watchdog + time.Second, Lease: r.Watchdog}
+	for n := range r.Locks {
+		if c.dead() || r.failed.Load() != nil {
+			break
+		}
+		one := held{Lock: c.locks.Lock(r.key(n)), name: lock(n), n: n}
+		if _, ok := c.acquire(one, history.TryLock, request); ok {
+			c.release(one, lease{})
+		}
+	}
+	c.end()
 }
 
 // session tries one lock, and gives it back.

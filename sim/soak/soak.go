@@ -79,6 +79,9 @@ func (c Config) key(n int) string { return c.Name + ":" + lock(n) }
 // grace is how much longer than its time a run may take until all calls have returned.
 const grace = 15 * time.Second
 
+// freshTime is how long the fresh client may take for a lock, on average.
+const freshTime = 10 * time.Millisecond
+
 // run is a run under way.
 type run struct {
 	Config
@@ -142,10 +145,14 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	case <-r.over: // something failed
 	}
 	r.stop()
-	others.Wait()
+	others.Wait() // the faults among them
+	r.rec.event(history.Event{Kind: history.Healed}, 0)
 	late := time.AfterFunc(grace, cancel)
 	defer late.Stop()
 	clients.Wait()
+	if r.failed.Load() == nil {
+		r.tryAll()
+	}
 	err := r.clear()
 	if failed := r.servers.home(context.WithoutCancel(ctx), c.Server.Own); err == nil {
 		err = failed

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -167,6 +168,48 @@ func TestBrokenLocksAreFound(t *testing.T) {
 				}
 			}
 			t.Errorf("%s is not found", lock.About)
+		})
+	}
+}
+
+// At its end no fault acts any more, and a client that had no part in it tries each lock: it gets those that dead clients held once
+// their leases have ended.
+func TestASoakEndsHealed(t *testing.T) {
+	for name, sound := range map[string]bool{"rlock-latch": true, "broken-lease-endless": false} {
+		t.Run(name, func(t *testing.T) {
+			lock, known := broken.Find(name)
+			if !known {
+				lock.Subject = subject(t, name)
+			}
+			c := config(server(t), lock.Subject)
+			c.Watchdog, c.Faults = 300*time.Millisecond, kinds("kill-client")
+			v, _, records := judged(t, c)
+			healed, tried := false, map[string][]history.Outcome{}
+			for _, r := range records {
+				switch r := r.(type) {
+				case history.Event:
+					healed = healed || r.Kind == history.Healed
+				case history.Fault:
+					if healed {
+						t.Errorf("healed, and then %+v", r)
+					}
+				case history.Op:
+					if r.Client == history.Fresh && !r.Pending() && !r.Aside {
+						if tried[r.Lock] = append(tried[r.Lock], r.Outcome); !healed {
+							t.Errorf("not healed, and %+v", r)
+						}
+					}
+				}
+			}
+			found := slices.ContainsFunc(v.Result(contract.Liveness).Violations, func(x checker.Violation) bool { return x.Rule == contract.FreshGets })
+			if found == sound {
+				t.Errorf("the fresh client gets every lock: %t", !found)
+			}
+			for n := range c.Locks {
+				if got := tried[fmt.Sprintf("lock-%d", n+1)]; sound && !slices.Equal(got, []history.Outcome{history.Acquired, history.Released}) {
+					t.Errorf("lock %d: %v", n+1, got)
+				}
+			}
 		})
 	}
 }

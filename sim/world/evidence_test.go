@@ -30,9 +30,9 @@ func TestACallWhoseReplyIsLostIsExecuted(t *testing.T) {
 }
 
 func TestACallThatIsNeverSentDidNotHappen(t *testing.T) {
-	// c1 cannot even connect before the end of the run.
-	p := newPlan([]plan.Fault{{Kind: "partition", Client: "c1", From: 0}}, client("c1", second, lock(), unlock()))
-	p.Timings.Limit = at(20 * second)
+	// c1 cannot even connect before it dies.
+	p := newPlan([]plan.Fault{{Kind: "partition", Client: "c1", From: 0}, {Kind: "kill-client", Client: "c1", From: at(20 * second)}},
+		client("c1", second, lock(), unlock()))
 	h := run(t, p, "rlock-latch")
 	for _, op := range calls(h, "c1:1", history.Lock) {
 		if op.Evidence != history.NotSent || op.Executed != 0 || op.Answer != "" {
@@ -44,13 +44,14 @@ func TestACallThatIsNeverSentDidNotHappen(t *testing.T) {
 	}
 }
 
-func TestACallThatIsHeldUpToTheEndWasSent(t *testing.T) {
+func TestACallWhoseRequestIsLostWasSent(t *testing.T) {
+	// c1 dies before it sends the request again.
 	steps := append(warm(), sleep(5*second), lock())
-	p := newPlan([]plan.Fault{{Kind: "partition", Client: "c1", Direction: "requests", From: at(3 * second)}}, client("c1", 0, steps...))
-	p.Timings.Limit = at(10 * second)
+	p := newPlan([]plan.Fault{{Kind: "drop-message", Client: "c1", From: at(3 * second), When: &plan.Trigger{Request: plan.MessageKind(history.StepAcquire)}},
+		{Kind: "kill-client", Client: "c1", From: at(6 * second)}}, client("c1", 0, steps...))
 	h := run(t, p, "rlock-latch")
 	locks := calls(h, "c1:1", history.Lock)
-	if op := locks[len(locks)-1]; op.Evidence != history.Sent || op.Executed != 0 {
+	if op := locks[len(locks)-1]; !op.Pending() || op.Evidence != history.Sent || op.Executed != 0 {
 		t.Errorf("%+v", op)
 	}
 }

@@ -267,6 +267,20 @@ func (w *World) completes(l *lock, before history.KeyState) bool {
 	return false
 }
 
+// Remaining reports whether a key of a lock is left that an owner has, and when the last of those ends that have an end.
+// Other than [World.Keys] it counts the keys of groups that nobody holds as a whole.
+func (w *World) Remaining() (left bool, until time.Duration) {
+	for _, s := range w.servers {
+		for _, key := range s.keys {
+			state := s.state[key]
+			if len(state.Holdings) > 0 && state.Holdings[0].Owner != history.AnotherProgram {
+				left, until = true, max(until, state.Deadline)
+			}
+		}
+	}
+	return left, until
+}
+
 // Keys returns the state of the locks that are still held, by owners of theirs, in the order of the
 // plan, and of members that are held though no lock is that they are part of: "key@server".
 func (w *World) Keys() (locks []string, states []history.KeyState) {

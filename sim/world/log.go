@@ -334,8 +334,8 @@ func (w *World) flush(all bool) {
 	w.log.rows = w.log.rows[n:]
 }
 
-// Finish hands what is still kept to the recorder: the rest of the server log, faults that last to
-// the end, and evidence on the calls given, whose outcome the server did not decide.
+// Finish hands what is still kept to the recorder: the rest of the server log, faults of a run that failed before it was
+// healed, and evidence on the calls given, whose outcome the server did not decide.
 func (w *World) Finish(calls []history.Op) {
 	w.flush(true)
 	w.endFaults()

@@ -111,7 +111,7 @@ func (w *World) end(s *struckFault) {
 	w.rec.Fault(*s.record)
 }
 
-// endFaults ends those that last to the end of the run, and records those that never struck.
+// endFaults ends those that last, and records those that never struck.
 func (w *World) endFaults() {
 	w.faults, w.watching = nil, nil
 	for _, s := range w.planned {
@@ -126,6 +126,30 @@ func (w *World) endFaults() {
 			w.rec.Fault(*s.record)
 		}
 		s.over = true
+	}
+}
+
+// HealAll ends what faults do: links and servers, paused clients and watchdogs go on, and no fault strikes any more. Messages
+// that were delayed arrive at once. Clients that were killed stay dead, and clocks stay as they are. It is to be called
+// between two calls of Run.
+func (w *World) HealAll() {
+	if !w.ground.Live {
+		w.order = nil // orders are of what faults can strike
+	}
+	w.rec.Event(history.Event{At: w.Now(), Kind: history.Healed})
+	for _, s := range w.planned {
+		if s.begun && !s.over && !s.kind.Needs.Messages {
+			w.end(s)
+			w.apart()
+		}
+	}
+	w.endFaults()
+	w.overtaking = nil
+	for _, s := range w.servers {
+		if broken := s.net.Hasten(w.start.Add(w.Now())); len(broken) > 0 {
+			s.net.Tell(broken, w.apart)
+			w.apart()
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package broken_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -138,6 +139,41 @@ func TestEachBrokenLockIsCaught(t *testing.T) {
 				t.Fatal("the mistake was never made: it does not match the lock's scripts any more")
 			}
 			t.Fatalf("%s is broken in no story", g)
+		})
+	}
+}
+
+// TestTheHealedPhaseFindsWhatNeverEnds has a client die while it holds a lock, and another wait.
+func TestTheHealedPhaseFindsWhatNeverEnds(t *testing.T) {
+	const l = "order:42"
+	p := &plan.Plan{Version: plan.Version, Name: "a holder dies, and another waits",
+		Clients: []plan.Client{
+			{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{{Do: plan.Lock, Lock: l}, {Do: plan.Work, Lock: l, For: plan.Duration(time.Minute)}}}}},
+			{Name: "c2", Threads: []plan.Thread{{ID: 1, Start: plan.Duration(time.Second), Steps: []plan.Step{{Do: plan.Lock, Lock: l}, {Do: plan.Unlock, Lock: l}}}}},
+		},
+		Faults: []plan.Fault{{Kind: "kill-client", Client: "c1", From: plan.Duration(5 * time.Second)}},
+	}
+	for name, rules := range map[string][]contract.Rule{
+		"rlock-latch":          nil,
+		"rlock-hardened":       nil,
+		"broken-lease-endless": {contract.FreshGets},                             // what c1 held stays
+		"broken-acquire-never": {contract.FreshGets, contract.HealedCallsReturn}, // the lock is free, and c2 waits on
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, ok := subjects.Find(name)
+			if l, found := broken.Find(name); found {
+				s, ok = l.Subject, true
+			}
+			if !ok {
+				t.Fatal("no such lock")
+			}
+			v, _ := judge(t, p, s)
+			for _, rule := range []contract.Rule{contract.FreshGets, contract.HealedCallsReturn} {
+				found := slices.ContainsFunc(v.Result(contract.Liveness).Violations, func(x checker.Violation) bool { return x.Rule == rule })
+				if found != slices.Contains(rules, rule) {
+					t.Errorf("%q broken: %t", rule, found)
+				}
+			}
 		})
 	}
 }

@@ -1,0 +1,147 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// fresh reports whether a client that did something at a time is the one that comes once everything is healed.
+func (f *facts) fresh(client string, at time.Duration) bool {
+	return client == history.Fresh && f.healed < f.end && at >= f.healed
+}
+
+// onceHealed judges what the lock did when no fault acted any more. No fault excuses anything here: what a lock may say for itself
+// is only that somebody rightly holds it, or that another program has overwritten its key.
+func (f *facts) onceHealed(l *lockFacts, found *violations) {
+	if f.healed >= f.end {
+		return
+	}
+	for _, op := range l.ops {
+		told := string(op.Outcome)
+		if op.Pending() {
+			told = "nothing"
+		}
+		if f.late(l, op) {
+			f.unhealed(op, contract.HealedCallsReturn, found, "was told nothing until "+Stamp(f.until(op)))
+		}
+		switch {
+		case !f.fresh(op.Client, op.Call) || op.Aside:
+		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call),
+			op.Kind == history.Unlock && op.Outcome != history.Released:
+			f.unhealed(op, contract.FreshGets, found, "was told "+told)
+		}
+	}
+	for _, t := range l.tenures {
+		if t.open && f.fresh(t.client, t.from) && !f.implied() && f.whole() {
+			f.unhealed(t.grant, contract.FreshGets, found, "was granted, and is held to the end")
+		}
+	}
+}
+
+// whole reports whether the history has its end: what is missing then never came.
+func (f *facts) whole() bool { return f.h.End != nil && f.h.End.Error == "" }
+
+// until is when an operation returned, or the end.
+func (f *facts) until(op *history.Op) time.Duration {
+	if op.Pending() {
+		return f.end
+	}
+	return op.Return
+}
+
+// unhealed adds the violation that an operation is in the healed phase.
+func (f *facts) unhealed(op *history.Op, rule contract.Rule, found *violations, how string) {
+	from := max(op.Call, f.healed)
+	found.addAt(from, func() Violation {
+		return Violation{Rule: rule, Lock: op.Lock, From: from, To: f.until(op), Ops: []int64{op.ID}, Owners: []string{op.Owner},
+			Text: fmt.Sprintf("everything was healed from %s on, but %s of %s on %s, called at %s, %s",
+				Stamp(f.healed), op.Kind, op.Owner, op.Lock, Stamp(op.Call), how),
+			Cause: Cause{Class: contract.Unexplained, Text: "no fault acted at that time, and nobody who lived kept the lock"}}
+	})
+}
+
+// late reports whether a call went on for too long once everything was healed: longer than the time that it was asked to wait, and
+// a lease in which it may have missed a message, and what a call takes. Of a lock without a limit only the time counts in which
+// the lock was free. Whose client died or ended was not late.
+func (f *facts) late(l *lockFacts, op *history.Op) bool {
+	_, gone := f.ended[op.Client]
+	if f.healed >= f.end || op.Aside || op.Kind == history.Renew || op.Pending() && (gone || !f.whole()) {
+		return false
+	}
+	from, until := max(op.Call+op.Wait, f.healed), f.until(op)
+	most := f.overdue() + f.longestLease(l)
+	if until-from <= most {
+		return false
+	}
+	return op.Kind != history.Lock || f.longestFree(l, from, until) > most && !f.kept(l, op, until)
+}
+
+// longestLease is the longest lease that was asked for on a lock, or that a watchdog renews.
+func (f *facts) longestLease(l *lockFacts) time.Duration {
+	longest := f.h.Header.WatchdogTimeout
+	for _, op := range l.ops {
+		longest = max(longest, op.Lease)
+	}
+	return longest
+}
+
+// longestFree is the longest time in [from, to] in which nobody held the lock on the server.
+func (f *facts) longestFree(l *lockFacts, from, to time.Duration) time.Duration {
+	longest, free := time.Duration(0), from
+	for _, t := range l.tenures { // by their beginnings
+		if t.from >= to {
+			break
+		}
+		longest, free = max(longest, t.from-free), max(free, t.to)
+	}
+	return max(longest, to-free)
+}
+
+// kept reports whether somebody rightly kept a lock from a call at a time: an owner that lived, believed to hold it, and did, or
+// another program. What the call met with on the server counts as well: a group cannot be had while another lock has one of
+// its keys.
+func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
+	if slices.ContainsFunc(l.tenures, func(t *tenure) bool { return t.owner != op.Owner && f.rightly(t, at) }) {
+		return true
+	}
+	for i := range f.h.Served {
+		s := &f.h.Served[i]
+		if s.Op != op.ID || s.Before == nil {
+			continue
+		}
+		for _, h := range s.Before.Holdings {
+			if h.Owner == history.AnotherProgram || h.Owner != op.Owner && f.has(h.Owner, s.Server, s.Lock, s.At) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rightly reports whether a hold stood at a time, and should have.
+func (f *facts) rightly(t *tenure, at time.Duration) bool {
+	if t.from > at || t.to < at {
+		return false
+	}
+	return t.owner == history.AnotherProgram ||
+		t.belief != nil && t.belief.from <= at && at <= t.belief.to && (t.watchdog || t.deadline == model.Never || t.deadline >= at)
+}
+
+// has reports whether an owner rightly held at a time a lock that it got with a key on a server.
+func (f *facts) has(owner, server, key string, at time.Duration) bool {
+	for _, l := range f.locks {
+		for _, t := range l.owner(owner).tenures {
+			if f.rightly(t, at) && slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+				return s.Op == t.grant.ID && s.Server == server && s.Lock == key
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}

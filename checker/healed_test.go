@@ -1,0 +1,216 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// tries has the fresh client ask for the lock, and be told; the release is there if it was granted.
+func (s *script) tries(call, ret time.Duration, out history.Outcome) *history.Op {
+	op := s.op("fresh:1", history.TryLock, call, ret, out)
+	op.Wait, op.Lease = sec, dog
+	if out == history.Acquired {
+		s.unlock("fresh:1", ret+ms, history.Released).Lease = 0
+	}
+	return &s.h.Ops[slices.IndexFunc(s.h.Ops, func(o history.Op) bool { return o.Owner == "fresh:1" })]
+}
+
+func TestOnceHealed(t *testing.T) {
+	tests := []struct {
+		name  string
+		write func(s *script)
+		rules []contract.Rule
+	}{
+		{"a fresh client gets a lock that was given back", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.tries(at(110), at(110.002), history.Acquired)
+		}, nil},
+		{"and one that another lost and does not know", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 5*sec)
+			s.event(history.Expire, at(5.001))
+			s.tries(at(110), at(110.002), history.Acquired)
+		}, nil},
+		{"a fresh client is refused a lock that is free", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.tries(at(110), at(111), history.Busy)
+		}, []contract.Rule{contract.FreshGets}},
+		{"its attempt fails", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.tries(at(110), at(110.1), history.Failed).Evidence = history.Sent
+		}, []contract.Rule{contract.FreshGets}},
+		{"before everything was healed, or by another client, that says nothing", func(s *script) {
+			s.tries(at(99), at(99.9), history.Failed).Evidence = history.Sent
+			op := s.op("c2:1", history.TryLock, at(110), at(110.1), history.Failed)
+			op.Evidence = history.Sent
+		}, nil},
+		{"it is refused what a dead client left, which no lease ends", func(s *script) {
+			s.take("c1:1", at(50), at(50.002), 0)
+			for n := range 7 {
+				s.renew("c1:1", at(60+10*float64(n)), history.Renewed)
+			}
+			s.died("c1", at(55))
+			s.tries(at(118), at(119), history.Busy)
+		}, []contract.Rule{contract.FreshGets, contract.DeadHoldEnds}},
+		{"it is refused what a client that lives holds, and its watchdog renews", func(s *script) {
+			s.take("c1:1", at(90), at(90.002), 0)
+			s.renew("c1:1", at(100), history.Renewed)
+			s.renew("c1:1", at(110), history.Renewed)
+			s.tries(at(117), at(118), history.Busy)
+		}, nil},
+		{"but not what it holds for longer than its lease", func(s *script) {
+			s.take("c1:1", at(50), at(50.002), 20*sec)
+			s.tries(at(117), at(118), history.Busy)
+		}, []contract.Rule{contract.FreshGets}},
+		{"it fails at a key that another program has overwritten", func(s *script) {
+			e := s.event(history.Restore, at(40))
+			e.Owner, e.Count = history.AnotherProgram, 1
+			op := s.tries(at(117), at(118), history.Failed)
+			op.Evidence = history.Sent
+		}, nil},
+		{"it is refused a group of which somebody rightly holds a key", func(s *script) {
+			grant := s.take("c1:1", at(90), at(90.002), 0)
+			grant.Lock = "a"
+			for n := range 2 {
+				s.renew("c1:1", at(100+10*float64(n)), history.Renewed).Lock = "a"
+			}
+			refused := s.tries(at(117), at(118), history.Busy)
+			held := &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: at(140)}
+			s.h.Served = []history.Served{
+				{At: at(90.001), Client: "c1", Op: s.h.Ops[0].ID, Owner: "c1:1", Lock: "a", Server: "s1", Before: &history.KeyState{}, After: held},
+				{At: at(117.001), Client: "fresh", Op: refused.ID, Owner: "fresh:1", Lock: "a", Server: "s1", Before: held, After: held},
+			}
+		}, nil},
+		{"but not a group because of an equal key on another server", func(s *script) {
+			grant := s.take("c1:1", at(90), at(90.002), 0)
+			grant.Lock = "a"
+			for n := range 2 {
+				s.renew("c1:1", at(100+10*float64(n)), history.Renewed).Lock = "a"
+			}
+			refused := s.tries(at(117), at(118), history.Busy)
+			held := &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: at(140)}
+			s.h.Served = []history.Served{
+				{At: at(90.001), Client: "c1", Op: s.h.Ops[0].ID, Owner: "c1:1", Lock: "a", Server: "s1", Before: &history.KeyState{}, After: held},
+				{At: at(117.001), Client: "fresh", Op: refused.ID, Owner: "fresh:1", Lock: "a", Server: "s2", Before: held, After: held},
+			}
+		}, []contract.Rule{contract.FreshGets}},
+		{"its unlock is refused", func(s *script) {
+			s.tries(at(110), at(110.002), history.Acquired)
+			last := &s.h.Ops[len(s.h.Ops)-1]
+			last.Outcome, last.Answer = history.NotHeld, history.NotHeld
+		}, []contract.Rule{contract.FreshGets, contract.FreshGets}}, // and the lock is held to the end
+		{"its unlock does not end the hold", func(s *script) {
+			s.tries(at(110), at(110.002), history.Acquired)
+			last := &s.h.Ops[len(s.h.Ops)-1]
+			last.Evidence, last.Executed, last.Answer = history.NotSent, 0, ""
+		}, []contract.Rule{contract.FreshGets}},
+
+		{"a call that faults kept up returns once everything is healed", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c1:1", history.Unlock, at(5), at(101), history.Released)
+			s.fault("partition", "c1", at(4), at(100))
+		}, nil},
+		{"a call that returns a lease and more too late", func(s *script) {
+			s.h.End.At = 200 * sec
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.op("c1:1", history.Unlock, at(5), at(132), history.Released)
+			op.Executed = at(6)
+			s.fault("partition", "c1", at(4), at(100))
+		}, []contract.Rule{contract.HealedCallsReturn}},
+		{"a call that never returns, although the run was long", func(s *script) {
+			s.h.End.At = 200 * sec
+			op := s.op("c1:1", history.Unlock, at(95), 0, "")
+			op.Evidence, op.Executed = history.NotSent, 0
+		}, []contract.Rule{contract.HealedCallsReturn}},
+		{"whose client died", func(s *script) {
+			s.h.End.At = 200 * sec
+			op := s.op("c1:1", history.Unlock, at(95), 0, "")
+			op.Evidence, op.Executed = history.NotSent, 0
+			s.died("c1", at(96))
+		}, nil},
+		{"a waiter that is not served although the lock is free", func(s *script) {
+			s.h.End.At = 200 * sec
+			op := s.op("c2:1", history.Lock, at(5), 0, "")
+			op.Evidence, op.Executed, op.Lease = history.Sent, 0, dog
+		}, []contract.Rule{contract.HealedCallsReturn, contract.FreeIsTaken}},
+		{"a waiter that is not served because another holds the lock to the end", func(s *script) {
+			s.h.End.At = 200 * sec
+			s.take("c1:1", at(90), at(90.002), 0)
+			for n := range 10 {
+				s.renew("c1:1", at(100+10*float64(n)), history.Renewed)
+			}
+			op := s.op("c2:1", history.Lock, at(95), 0, "")
+			op.Evidence, op.Executed, op.Lease = history.Sent, 0, dog
+		}, nil},
+		{"a tryLock may take the time that it was given", func(s *script) {
+			s.h.End.At = 300 * sec
+			s.take("c1:1", at(90), at(90.002), 0)
+			for n := range 20 {
+				s.renew("c1:1", at(100+10*float64(n)), history.Renewed)
+			}
+			s.op("c2:1", history.TryLock, at(95), at(195), history.Busy).Wait = 100 * sec
+		}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			s.event(history.Healed, at(100)).Lock = ""
+			tt.write(s)
+			v := verdict(t, s)
+			got, want := rules(v, contract.Liveness), slices.Sorted(slices.Values(tt.rules))
+			if slices.Sort(got); !slices.Equal(got, want) {
+				t.Errorf("broke %q, want %q", got, want)
+			}
+			for _, x := range v.Result(contract.Liveness).Violations {
+				if x.Cause.Class == "" || x.Cause.Text == "" || x.Lock == "" || x.From > x.To || len(x.Ops) == 0 || x.Ruling.Kind != Defect {
+					t.Errorf("not explained: %+v", x)
+				}
+			}
+			// A history that says nothing of healing, such as an older one, breaks none of these rules.
+			s.h.Events = slices.DeleteFunc(s.h.Events, func(e history.Event) bool { return e.Kind == history.Healed })
+			if got := rules(verdict(t, s), contract.Liveness); slices.Contains(got, contract.FreshGets) || slices.Contains(got, contract.HealedCallsReturn) {
+				t.Errorf("not healed, and broken: %v", got)
+			}
+		})
+	}
+}
+
+// What the fresh client gets harms nobody whose program ended while it held the lock.
+func TestTheFreshClientBelievesNothing(t *testing.T) {
+	s := newScript()
+	s.event(history.Healed, at(100)).Lock = ""
+	s.take("c1:1", at(0), at(0.002), 5*sec)
+	s.event(history.Expire, at(5.001))
+	s.tries(at(110), at(110.002), history.Acquired)
+	if r := verdict(t, s).Result(contract.Exclusion); r.Status != Holds {
+		t.Errorf("%s: %s", r.Status, r.Summary)
+	}
+	s.h.Events = s.h.Events[1:]
+	if r := verdict(t, s).Result(contract.Exclusion); r.Status != Broken {
+		t.Errorf("any other client would have been let in: %s", r.Status)
+	}
+}
+
+// The story leaves the fresh client out, unless it met with what is broken; then it says when everything was healed.
+func TestStoryOfTheFreshClient(t *testing.T) {
+	for out, told := range map[history.Outcome]bool{history.Acquired: false, history.Busy: true} {
+		s := newScript()
+		s.event(history.Healed, at(100)).Lock = ""
+		s.fault("pause-watchdog", "c1", at(1), at(100))
+		s.take("c1:1", at(0), at(0.002), 0)
+		s.unlock("c1:1", at(5), history.Released)
+		s.tries(at(110), at(111), out)
+		v := verdict(t, s)
+		fresh := slices.ContainsFunc(v.Story, func(m Moment) bool { return m.Who == "fresh:1" })
+		healed := slices.ContainsFunc(v.Story, func(m Moment) bool { return m.At == at(100) })
+		if fresh != told || healed != told {
+			t.Errorf("%s: the story tells of the fresh client: %t, of the healing: %t, want %t\n%+v", out, fresh, healed, told, v.Story)
+		}
+	}
+}
