@@ -80,6 +80,12 @@ func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 				Text: fmt.Sprintf("in the failover at %s the counter of tokens went back to what the replica knew", Stamp(e.At))}, true
 		}
 	}
+	for i, fault := range f.h.Faults {
+		if fault.Kind == "delete-key" && fault.Lock == "" && !fault.Missed && from <= fault.From && fault.From <= to {
+			return Cause{Class: ServerLost, Assumption: true, Faults: []int{i},
+				Text: fmt.Sprintf("somebody deleted all keys at %s, and with them the counter of tokens", Stamp(fault.From))}, true
+		}
+	}
 	return Cause{}, false
 }
 

@@ -23,7 +23,7 @@ var failoverAsync = Scenario{
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 1, 500*time.Millisecond)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: forgets(breaks([]string{exclusion}, []string{effect})),
 }
 
 var failoverWait = Scenario{
@@ -45,7 +45,7 @@ var failoverWait = Scenario{
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 2, 100*time.Millisecond)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: forgets(breaks([]string{exclusion}, []string{effect})),
 }
 
 var failoverOldHolder = Scenario{
@@ -67,7 +67,7 @@ var failoverOldHolder = Scenario{
 		), 1, 5*time.Second)
 	},
 	Breaks: func(subject string) []string {
-		if subject == "rlock-hardened" {
+		if hardened(subject) {
 			return []string{fencing}
 		}
 		return []string{exclusion, effect}

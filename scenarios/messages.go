@@ -63,7 +63,7 @@ var lostUnlockReplyReentrant = Scenario{
 		)
 	},
 	Breaks: func(subject string) []string {
-		if subject == "rlock-hardened" {
+		if hardened(subject) {
 			return []string{watchdog}
 		}
 		return unlatched(object)(subject)

@@ -124,6 +124,9 @@ const (
 	liveness  = "liveness"
 )
 
+// hardened reports whether a subject is of the hardened generation.
+func hardened(subject string) bool { return subject == "rlock-hardened" || subject == "rlock-fenced" }
+
 // nothing is expected to break.
 func nothing(string) []string { return nil }
 
@@ -131,7 +134,7 @@ func nothing(string) []string { return nil }
 // tell their holder of a loss.
 func breaks(all []string, faithful []string) func(string) []string {
 	return func(subject string) []string {
-		if subject == "rlock-hardened" {
+		if hardened(subject) {
 			return all
 		}
 		return append(slices.Clone(all), faithful...)
@@ -145,6 +148,16 @@ func unlatched(what ...string) func(string) []string {
 			return what
 		}
 		return nil
+	}
+}
+
+// forgets adds to an expectation that the server loses the counter of fenced tokens, which then begins again.
+func forgets(breaks func(string) []string) func(string) []string {
+	return func(subject string) []string {
+		if subject == "rlock-fenced" {
+			return append(slices.Clone(breaks(subject)), fencing)
+		}
+		return breaks(subject)
 	}
 }
 

@@ -71,7 +71,7 @@ var restartEmpty = Scenario{
 			client("c2", 7*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]string{exclusion}, []string{effect}),
+	Breaks: forgets(breaks([]string{exclusion}, []string{effect})),
 }
 
 var redisDown = Scenario{

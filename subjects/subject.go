@@ -137,13 +137,14 @@ type Loser interface {
 	Lost(owner string) <-chan struct{}
 }
 
-// All returns the generations of the reference lock, in the order of "simrun list".
+// All returns the generations of the reference lock, and its fenced kind, in the order of "simrun list".
 func All() []Subject {
 	return []Subject{
 		rlock(lockimpl.Classic, "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch"),
 		rlock(lockimpl.Combined, "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch"),
 		rlock(lockimpl.Latch, "Redisson 3.24 and later: a re-sent unlock gets the first answer"),
 		rlock(lockimpl.Hardened, "the one we would ship: idempotent, fenced, and it tells its holder of a loss in time"),
+		rlockFenced(),
 	}
 }
 
