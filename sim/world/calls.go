@@ -34,6 +34,7 @@ func WithCall(ctx context.Context, id int64) context.Context {
 }
 
 type calls struct {
+	asked  map[int64]bool    // calls that have begun a command
 	owners map[string]string // owner -> client
 	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
@@ -96,7 +97,17 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // goes on.
 func (h *callHook) turn(ctx context.Context, words []string) {
 	id, _ := ctx.Value(callKey{}).(int64)
+	h.w.mu.Lock()
+	h.w.calls.asked[id] = true
+	h.w.mu.Unlock()
 	<-h.w.lie(commandKey(h.client, h.server, words), h.client, id, 0).woke
+}
+
+// Asked reports whether a call of a client has begun a command, or may have. Programs may call it.
+func (w *World) Asked(client string, id int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls.asked[id] || w.outside.dialing[client] || len(w.outside.processes[client]) > 0
 }
 
 // stamped is a command that says when its client began it, and for which call.

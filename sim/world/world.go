@@ -97,7 +97,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 		w.servers = append(w.servers, s)
 	}
 	w.locksOf(p)
-	w.calls = calls{owners: map[string]string{}, scripts: map[string]history.Step{}}
+	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, undid: map[int64]bool{}, unknown: map[string]time.Duration{}}
 	w.schedule(p.Faults)
