@@ -15,8 +15,10 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	if g == lockimpl.Hardened {
 		abilities = append(abilities, "fencing", "lost", "keeps-longest")
 	}
+	resent, once := remembers(g)
 	return Subject{
-		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"}, Weaknesses: weaknesses(g), Remembers: remembers(g),
+		Name: "rlock-" + string(g), About: about, Abilities: abilities, Groups: []string{"multi", "red"}, Weaknesses: weaknesses(g),
+		Remembers: resent, RemembersOnce: once,
 		Open: func(e Env) (Client, error) {
 			o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
 			if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
@@ -32,12 +34,13 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	}
 }
 
-// remembers is the default of lockimpl's options for a generation that remembers its requests.
-func remembers(g lockimpl.Generation) time.Duration {
+// remembers is how long a generation that remembers its requests does so (docs/lock.md, Tuning): as long as go-redis
+// may send copies, which is over three minutes with its defaults; and at least.
+func remembers(g lockimpl.Generation) (resent, once time.Duration) {
 	if g == lockimpl.Hardened {
-		return 20 * time.Second
+		return 3 * time.Minute, 20 * time.Second
 	}
-	return 0
+	return 0, 0
 }
 
 // weaknesses are those of docs/lock.md, which package checker sees.

@@ -35,8 +35,8 @@ type Subject struct {
 	// time whose servers it can dial.
 	External bool
 	// Remembers is how long after its first copy another copy of a request is known to be one; 0: as
-	// long as need be, or not at all.
-	Remembers time.Duration
+	// long as need be, or not at all. RemembersOnce is the same where the Redis client sends nothing again.
+	Remembers, RemembersOnce time.Duration
 	// Weaknesses are what it does not claim although the abilities would have one think so.
 	Weaknesses []Weakness
 	// Open makes one client process's lock client.
