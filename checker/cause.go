@@ -219,7 +219,7 @@ func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text st
 	}
 	faults := f.struckBy(op.Client, l.name, sent, again, resends)
 	return Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
-		executed: executions{call: op.Kind, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
+		executed: executions{call: op.Kind, client: op.Client, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
 }
 
 // learned reports whether the client of a call had an answer to it before a time.
@@ -264,7 +264,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Effects = f.effectsOf(c.Faults)
 	}
 	e := &c.executed
-	e.call, e.first, e.again = a.op.Kind, tookOrCall(a.op), a.at
+	e.call, e.client, e.first, e.again = a.op.Kind, a.op.Client, tookOrCall(a.op), a.at
 	executed := f.executions(a.op)
 	if len(executed) > 0 {
 		e.first = min(e.first, f.h.Served[executed[0]].At)

@@ -72,8 +72,14 @@ func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 				Text: fmt.Sprintf("in the restart at %s the server lost the counter of tokens", Stamp(e.At))}, true
 		}
 		if e.Kind == history.Failover && from <= e.At && e.At <= to {
-			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
+			return Cause{Class: contract.ReplicaBehind, Effects: []history.Effect{history.ServerForgot},
 				Text: fmt.Sprintf("in the failover at %s the counter of tokens went back to what the replica knew", Stamp(e.At))}, true
+		}
+	}
+	for i, fault := range f.h.Faults {
+		if fault.Has(history.KeyDeleted) && fault.Lock == "" && !fault.Missed && from <= fault.From && fault.From <= to {
+			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: []int{i},
+				Text: fmt.Sprintf("somebody deleted all keys at %s, and with them the counter of tokens", Stamp(fault.From))}, true
 		}
 	}
 	return Cause{}, false

@@ -45,7 +45,7 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 	}
 	first := calls[0]
 	for _, c := range calls {
-		if !f.claims(contract.Idempotent, &Cause{executed: executions{call: c.op.Kind, first: c.op.Call, again: c.op.Return}}) {
+		if !f.claims(contract.Idempotent, &Cause{executed: executions{call: c.op.Kind, client: c.op.Client, first: c.op.Call, again: c.op.Return}}) {
 			if v.copied = append(v.copied, c); len(v.copied) == 1 {
 				first = c
 			}
@@ -55,7 +55,7 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 	if !slices.Contains(v.Ops, op.ID) {
 		v.Ops = append(v.Ops, op.ID)
 	}
-	v.Cause = Cause{Class: contract.MaybeTwice, Faults: first.faults, Effects: f.effectsOf(first.faults), executed: executions{call: op.Kind, first: op.Call, again: op.Return},
+	v.Cause = Cause{Class: contract.MaybeTwice, Faults: first.faults, Effects: f.effectsOf(first.faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: op.Return},
 		Text: fmt.Sprintf("the %s of %s was under way from %s to %s, when %s: if it had taken effect already, and was sent again, it took effect twice",
 			op.Kind, op.Owner, Stamp(op.Call), Stamp(op.Return), f.describeAll(first.faults))}
 	return true

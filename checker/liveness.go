@@ -339,7 +339,7 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 // untold is the cause that a call had an effect, or none, of which its caller does not know.
 func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text string) Cause {
 	faults := f.struckBy(op.Client, l.name, op.Call, until, resends)
-	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, first: op.Call, again: until}}
+	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: until}}
 }
 
 // atTheEnd checks what is left when the run is over. A history without an end, of a run that was

@@ -59,7 +59,11 @@ func (f *facts) claims(claim contract.Claim, c *Cause) bool {
 	}
 	e := c.executed
 	return slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool {
-		return slices.Contains(i.Calls, e.call) && (i.For == 0 || e.again-e.first <= i.For) && !(i.UntilAnswered && e.learned)
+		most := i.For
+		if i.ForOnce > 0 && slices.Contains(f.h.Header.NoRetry, e.client) {
+			most = i.ForOnce
+		}
+		return slices.Contains(i.Calls, e.call) && (most == 0 || e.again-e.first <= most) && !(i.UntilAnswered && e.learned)
 	})
 }
 

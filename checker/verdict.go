@@ -86,6 +86,7 @@ type Cause struct {
 // was told.
 type executions struct {
 	call         history.Kind
+	client       string
 	first, again time.Duration // when it took effect first, and when again
 	learned      bool          // its client had an answer to it before it took effect again
 }

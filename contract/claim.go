@@ -14,6 +14,7 @@ const (
 	KeepsLongest Claim = "keeps-longest"
 	TakesBack    Claim = "takes-back"
 	Idempotent   Claim = "idempotent"
+	TokensGoOn   Claim = "tokens-go-on"
 	Mutex        Claim = "mutex"
 	Multi        Claim = "multi"
 	Red          Claim = "red"
@@ -42,6 +43,7 @@ func Promises() []Promise {
 		{TakesBack, "The lock gives back what a call took whose caller was not told.", "liveness"},
 		{Idempotent, "A request that is sent again takes effect once, and gets the first answer.",
 			"object, for the calls and the time that `idempotent` of the header names"},
+		{TokensGoOn, "Tokens go on rising when the server has lost their counter.", "fencing; it takes the exemption of a server that forgot away"},
 		{Mutex, "None of the above: the lock excludes.", "all guarantees, as far as they apply"},
 		{Multi, "The lock can be made of several, of which all must be held.", "plans with groups"},
 		{Red, "The lock can be made of several, of which a majority must be held.", "plans with groups"},

@@ -12,6 +12,7 @@ const (
 	Forced          Class = "forced"            // somebody forced the lock free
 	ServerLost      Class = "server lost state" // restart or failover
 	ServerAway      Class = "server away"       // the server was down, slow, or refused to serve
+	ReplicaBehind   Class = "replica behind"    // a replica that took over had older data
 	ClockJumped     Class = "clock jump"
 	LostMessage     Class = "lost message"              // a message was lost, late, or refused
 	Unannounced     Class = "unannounced"               // the lock became free, and nobody publishes that

@@ -1,9 +1,11 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
@@ -18,14 +20,28 @@ import (
 func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
 	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
-	scope.MixedLeases = scope.MixedLeases && s.Can("keeps-longest")
-	if most := s.Remembers() / 2; most > 0 && (scope.Latest == 0 || scope.Latest > most) {
-		scope.Latest = most // go-redis sends again for some seconds, besides
-	}
+	scope.Groups = slices.DeleteFunc(slices.Clone(scope.Groups), func(kind string) bool { return !slices.Contains(s.Groups, kind) })
+	scope.Fenced = scope.Fenced && s.Can("fencing")
+	scope.Watchdog = scope.Watchdog && s.Can("watchdog")
+	resent, once := s.Remembers()
+	scope.Latest = within(scope.Latest, resent)
+	scope.LatestOnce = within(cmp.Or(scope.LatestOnce, scope.Latest), once)
 	scope.Faults = slices.DeleteFunc(slices.Clone(scope.Faults), func(f string) bool {
 		return f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && !s.Can("watchdog")
 	})
 	return scope
+}
+
+// within caps how late messages may be by how long a lock claims to know a copy of a request; 0: no limit. It is
+// half of that, since go-redis sends again for some time, besides.
+func within(latest, remembers time.Duration) time.Duration {
+	switch {
+	case remembers == 0:
+		return latest
+	case latest == 0:
+		return remembers / 2
+	}
+	return min(latest, remembers/2)
 }
 
 // Run is one run that was judged.

@@ -131,6 +131,9 @@ type Header struct {
 	// answer; none if "idempotent" is no ability.
 	Idempotent []Idempotence `json:"idempotent,omitempty"`
 
+	// NoRetry are the clients whose Redis client sends nothing again.
+	NoRetry []string `json:"noRetry,omitempty"`
+
 	// Limitations are what the lock is documented not to promise.
 	Limitations []Limitation `json:"limitations,omitempty"`
 
@@ -155,6 +158,7 @@ type Header struct {
 type Idempotence struct {
 	Calls         []Kind        `json:"calls"`
 	For           time.Duration `json:"for,omitzero"`           // after the first effect; 0: always
+	ForOnce       time.Duration `json:"forOnce,omitzero"`       // the same of a client that sends nothing again; 0: as For
 	UntilAnswered bool          `json:"untilAnswered,omitzero"` // and no longer than until the client got the answer
 }
 

@@ -24,7 +24,7 @@ var failoverAsync = Scenario{
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 1, 500*time.Millisecond)
 	},
-	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
+	Breaks: forgets(breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect})),
 }
 
 var failoverWait = Scenario{
@@ -46,7 +46,7 @@ var failoverWait = Scenario{
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 2, 100*time.Millisecond)
 	},
-	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
+	Breaks: forgets(breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect})),
 }
 
 var failoverOldHolder = Scenario{

@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
@@ -16,36 +17,48 @@ type Scope struct {
 	Faults      []string `json:"faults,omitempty"` // the kinds of faults that may strike, each of which may do so several times
 	Steps       bool     `json:"steps,omitzero"`   // faults strike at steps of the protocol, too, not only at times
 	ShortLeases bool     `json:"shortLeases,omitzero"`
-	MixedLeases bool     `json:"mixedLeases,omitzero"` // a re-entry may ask for another lease than the hold it is in
-	Cancels     bool     `json:"cancels,omitzero"`     // the contexts of calls may end while they are under way
-	Timings     bool     `json:"timings,omitzero"`     // the network may be slow, and the watchdog's lease short
+	Timings     bool     `json:"timings,omitzero"` // the network may be slow, and the watchdog's lease short
+	// Rare is what few programs do: calls are given up, re-entries ask for other leases than their hold has,
+	// many threads share a client, and many clients a lock.
+	Rare bool `json:"rare,omitzero"`
+
+	Groups   []string `json:"groups,omitempty"`  // kinds of locks that are made of others
+	Fenced   bool     `json:"fenced,omitzero"`   // resources may check tokens
+	Watchdog bool     `json:"watchdog,omitzero"` // a client may hold more locks than a watchdog renews at once
 
 	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
 	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
 
-	Clients  int `json:"clients,omitzero"`  // at most; 0: 3
+	Clients  int `json:"clients,omitzero"`  // at most; 0: 3, and, if Rare, 10 in some plans
 	Sections int `json:"sections,omitzero"` // of a thread, at most; 0: 3
 	Strikes  int `json:"strikes,omitzero"`  // faults, at most; 0: 3
 
-	Latest time.Duration `json:"latest,omitzero"` // how long messages may be held up; 0: as long as it is drawn
+	// Latest is how long messages may be held up; 0: some minutes. LatestOnce is the same for clients whose Redis
+	// client sends nothing again; 0: Latest.
+	Latest     time.Duration `json:"latest,omitzero"`
+	LatestOnce time.Duration `json:"latestOnce,omitzero"`
 }
 
-// Whole is the scope in which everything may be that a plan of single locks can have, but for
-// Cancels and MixedLeases, which ask more of a lock than most claim.
+// Whole is the scope in which everything may be that a drawn plan can have.
 func Whole() Scope {
-	return Scope{Faults: fault.Names(), Steps: true, ShortLeases: true, Timings: true}
+	return Scope{Faults: fault.Names(), Steps: true, ShortLeases: true, Timings: true, Rare: true,
+		Groups: []string{string(plan.Multi), string(plan.Red)}, Fenced: true, Watchdog: true}
 }
 
 // Bounds of drawn plans. They are small, since what two threads and two locks do not show is rare,
 // and since all the time of one thread's holds must fit into longLease.
 const (
 	drawnClients  = 3
+	drawnCrowd    = 10
 	drawnThreads  = 2
+	drawnLocals   = 5 // threads of one client, where many share it
 	drawnLocks    = 2
 	drawnSections = 3
 	drawnFaults   = 3
+	drawnBatch    = 101 // more locks than the reference lock's watchdog renews by one command
 	longLease     = 10 * time.Minute
 	lastStrike    = 90 * time.Second
+	latest        = 5 * time.Minute
 )
 
 // Draw draws a plan of well-written programs: they lock, try to lock, re-enter, work, ask, unlock
@@ -54,7 +67,9 @@ const (
 // rapid shrinks a failure to its story.
 //
 // What a plan leans to is drawn first (see mood), so that what is rare by itself, such as many who
-// come at one moment, or work that ends with its lease, is there throughout some of the plans.
+// come at one moment, or work that ends with its lease, is there throughout some of the plans. What a plan
+// leaves out is drawn there, too: some kinds of faults, and some of what programs do. What is left comes
+// more often, and nothing is hidden by what is not there. (Groce et al., Swarm Testing, 2012.)
 func Draw(t *rapid.T, s Scope) *plan.Plan {
 	d := &drawing{t: t, scope: s}
 	d.locks = d.upTo(1, drawnLocks, "locks")
@@ -63,17 +78,33 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	if s.Timings {
 		d.timings(&p.Timings)
 	}
-	for i := range d.upTo(1, orDefault(s.Clients, drawnClients), "clients") {
-		c := plan.Client{Name: fmt.Sprintf("c%d", i+1)}
-		if s.Steps {
-			c.NoRetry = d.oneIn(4, "no retry")
-		}
-		for j := range d.upTo(1, drawnThreads, "threads") {
+	for n := range d.locks {
+		d.units = append(d.units, lockName(n))
+	}
+	if d.mood.groups {
+		d.groups(p)
+	}
+	clients, threads, sections := orDefault(s.Clients, drawnClients), drawnThreads, orDefault(s.Sections, drawnSections)
+	switch {
+	case d.mood.crowd:
+		clients, threads, sections = orDefault(s.Clients, drawnCrowd), 1, min(sections, 2)
+	case d.mood.local:
+		threads, sections = drawnLocals, min(sections, 2)
+	}
+	for i := range d.upTo(1, clients, "clients") {
+		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
+		for j := range d.upTo(1, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1), Start: d.time(d.mood.start, "start")}
-			for range d.upTo(1, orDefault(s.Sections, drawnSections), "sections") {
+			for range d.upTo(1, sections, "sections") {
 				th.Steps = append(th.Steps, d.section(0, 0)...)
 			}
 			c.Threads = append(c.Threads, th)
+		}
+		if i == 0 && d.mood.batch {
+			c.Threads = append(c.Threads, d.batch(int64(len(c.Threads)+1)))
+		}
+		if d.mood.local {
+			threads = drawnThreads // the others are remote
 		}
 		p.Clients = append(p.Clients, c)
 	}
@@ -81,6 +112,23 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		d.faults(p)
 	}
 	return p
+}
+
+// lockName names a lock. All are in one Cluster slot, so that they are renewed together.
+func lockName(n int) string { return fmt.Sprintf("{lock}-%d", n+1) }
+
+// batch is a thread that holds so many locks at once that a watchdog needs several commands for them.
+func (d *drawing) batch(id int64) plan.Thread {
+	th := plan.Thread{ID: id, Start: d.time(d.mood.start, "start")}
+	locks := drawnBatch + d.upTo(0, 9, "more locks")
+	for n := range locks {
+		th.Steps = append(th.Steps, plan.Step{Do: plan.Lock, Lock: lockName(n)})
+	}
+	th.Steps = append(th.Steps, plan.Step{Do: plan.Sleep, For: plan.Duration(11*time.Second) + d.time(20*time.Second, "holds")})
+	for n := range locks {
+		th.Steps = append(th.Steps, plan.Step{Do: plan.Unlock, Lock: lockName(n)})
+	}
+	return th
 }
 
 func orDefault(n, def int) int {
@@ -93,11 +141,12 @@ func orDefault(n, def int) int {
 type drawing struct {
 	t     *rapid.T
 	scope Scope
-	locks int
+	locks int      // that stand by themselves
+	units []string // what programs take: those, then groups of them
 	mood  mood
 }
 
-// mood is what a plan leans to.
+// mood is what a plan leans to, and what it has of what others leave out.
 type mood struct {
 	start, work, pause time.Duration // at most: short ones make a crowd, long ones need renewals
 	edge               bool          // work and waits end about when leases do
@@ -105,6 +154,16 @@ type mood struct {
 	both               bool          // two locks are held at once, for long
 	robbed             bool          // one lock, renewed for long, whose key something takes away, so that the next comes in while the first still renews
 	busy               bool          // calls give up, or are given up, soon
+	mixed              bool          // re-entries ask for a lease of their own
+	crowd              bool          // many clients
+	local              bool          // a client has many threads
+	batch              bool          // a thread holds very many locks
+	groups             bool          // locks that are made of others
+	late               bool          // what is delayed is so for minutes
+
+	reenters, asks, rogue, fenced, noRetry bool
+
+	kinds []fault.Kind // that strike
 }
 
 func (d *drawing) lean() mood {
@@ -115,12 +174,39 @@ func (d *drawing) lean() mood {
 	case 2: // short sections, close together
 		m.start, m.work, m.pause = 2*time.Second, 3*time.Second, time.Second
 	}
+	m.kinds = d.swarm()
 	m.edge = d.scope.ShortLeases && d.oneIn(2, "edge")
 	m.deep = !d.scope.NoReentry && d.oneIn(3, "deep")
 	m.both = d.locks > 1 && d.oneIn(5, "both")
-	m.robbed = !m.both && len(d.kinds(ofKeys)) > 0 && d.oneIn(6, "robbed")
-	m.busy = d.scope.Cancels && d.oneIn(3, "busy")
+	m.robbed = !m.both && slices.ContainsFunc(m.kinds, func(k fault.Kind) bool { return ofKeys(k.Needs) }) && d.oneIn(6, "robbed")
+	m.busy = d.scope.Rare && d.oneIn(4, "busy")
+	m.mixed = d.scope.Rare && d.scope.ShortLeases && !d.scope.NoReentry && d.oneIn(4, "mixed")
+	m.crowd = d.scope.Rare && d.oneIn(12, "crowd")
+	m.local = d.scope.Rare && !m.crowd && d.oneIn(8, "local")
+	m.groups = len(d.scope.Groups) > 0 && !m.robbed && d.oneIn(6, "groups")
+	m.batch = d.scope.Watchdog && !m.crowd && !m.groups && d.oneIn(12, "batch") && d.oneIn(12, "so many")
+	m.late = d.oneIn(4, "late")
+	m.reenters = !d.scope.NoReentry && (m.deep || d.oneIn(2, "re-enters"))
+	m.asks = !d.scope.NoAsking && d.oneIn(2, "asks")
+	m.rogue = d.oneIn(2, "rogues")
+	m.fenced = d.scope.Fenced && d.oneIn(4, "fenced")
+	m.noRetry = d.scope.Steps && d.oneIn(2, "no retries")
 	return m
+}
+
+// swarm draws the kinds of faults that strike a plan: of those in scope about half, at least one.
+func (d *drawing) swarm() []fault.Kind {
+	var some, all []fault.Kind
+	for _, name := range d.scope.Faults {
+		kind, ok := fault.Find(name)
+		if !ok {
+			panic("scenarios: the scope names a fault that does not exist")
+		}
+		if all = append(all, kind); d.upTo(0, 1, name) == 0 {
+			some = append(some, kind)
+		}
+	}
+	return orAll(some, all)
 }
 
 func (d *drawing) timings(t *plan.Timings) {
@@ -153,14 +239,20 @@ func (d *drawing) about(t plan.Duration, what string) plan.Duration {
 	return max(t+plan.Duration(off), 0)
 }
 
-// section is one critical section of a lock not before the one given, with what is nested in it.
+// section is one critical section of a lock not before the one given, with what is nested in it. Of a lock
+// that is not reentrant, groups stand by themselves: they have members that the thread may hold.
 func (d *drawing) section(from, depth int) []plan.Step {
-	n := d.upTo(from, d.locks-1, "lock")
+	last := len(d.units) - 1
+	if d.scope.NoReentry && depth > 0 {
+		last = d.locks - 1
+	}
+	n := d.upTo(from, last, "lock")
 	if d.mood.both && depth == 0 || d.mood.robbed {
 		n = from
 	}
-	lock := fmt.Sprintf("{lock}-%d", n+1) // in one Cluster slot, so that they are renewed together
-	if depth == 0 && d.oneIn(10, "rogue") {
+	lock, group := d.units[n], n >= d.locks
+	nests := depth < 2 && n < last && !(d.scope.NoReentry && n+1 >= d.locks)
+	if depth == 0 && d.mood.rogue && d.oneIn(5, "rogue") {
 		return []plan.Step{{Do: plan.Unlock, Lock: lock, Regardless: true}}
 	}
 	lease := d.lease()
@@ -170,23 +262,23 @@ func (d *drawing) section(from, depth int) []plan.Step {
 		if d.mood.deep && depth < 2 {
 			part = 2
 		}
-		if d.mood.both && n+1 < d.locks {
+		if d.mood.both && nests {
 			part = 3
 		}
 		switch {
-		case part == 1 && !d.scope.NoAsking:
+		case part == 1 && d.mood.asks && !group:
 			steps = append(steps, d.ask(lock))
-		case part == 2 && depth < 2 && !d.scope.NoReentry:
+		case part == 2 && depth < 2 && d.mood.reenters:
 			inner := lease
-			if d.scope.MixedLeases && d.scope.ShortLeases && d.oneIn(4, "another lease") {
+			if d.mood.mixed && d.oneIn(2, "another lease") {
 				inner = d.lease()
 			}
 			steps = append(steps, d.acquire(lock, inner, true))
-			if !d.scope.NoAsking && d.oneIn(3, "asks inside") {
+			if d.mood.asks && !group && d.oneIn(3, "asks inside") {
 				steps = append(steps, d.ask(lock))
 			}
 			steps = append(steps, d.work(lock, inner), d.unlock(lock))
-		case part == 3 && depth < 2 && n+1 < d.locks:
+		case part == 3 && nests:
 			steps = append(steps, d.section(n+1, depth+1)...)
 		default:
 			steps = append(steps, d.work(lock, lease))
@@ -205,7 +297,7 @@ func (d *drawing) ask(lock string) plan.Step {
 }
 
 func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
-	s := plan.Step{Do: plan.Work, Lock: lock, For: d.time(d.mood.work, "work")}
+	s := plan.Step{Do: plan.Work, Lock: lock, For: d.time(d.mood.work, "work"), Fenced: d.mood.fenced}
 	if d.mood.both || d.mood.robbed {
 		s.For += plan.Duration(12 * time.Second) // beyond a renewal
 	}

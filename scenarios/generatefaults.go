@@ -14,15 +14,18 @@ import (
 // faults draws the faults of a plan whose programs are there.
 func (d *drawing) faults(p *plan.Plan) {
 	span := min(max(d.length(p), 2*time.Second), lastStrike)
+	if len(alone(p)) == 0 {
+		d.mood.kinds = slices.DeleteFunc(slices.Clone(d.mood.kinds), func(k fault.Kind) bool { return k.Name == forced })
+	}
+	if len(d.mood.kinds) == 0 {
+		return
+	}
 	least := 0
 	if d.mood.robbed {
 		least = 1
 	}
 	for i := range d.upTo(least, orDefault(d.scope.Strikes, drawnFaults), "faults") {
 		f := d.fault(p, span, i < least)
-		if kind, _ := fault.Find(f.Kind); kind.Needs.Replica && len(p.Servers) == 0 {
-			p.Servers = []plan.Server{{Name: "redis", Replicas: 1, Lag: d.time(2*time.Second, "lag")}}
-		}
 		p.Faults = append(p.Faults, f)
 	}
 }
@@ -47,14 +50,36 @@ func (d *drawing) length(p *plan.Plan) time.Duration {
 func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault {
 	kind := d.kind(robs)
 	f := plan.Fault{Kind: kind.Name}
+	if kind.Needs.Replica && len(p.Servers) == 0 {
+		p.Servers = []plan.Server{{Name: "redis"}}
+	}
+	ofServers := kind.Needs.Messages || kind.Name == "partition" || kind.Needs.Client == plan.Never && kind.Needs.Lock == plan.Never
+	if ofServers && len(p.Servers) > 1 {
+		if n := d.upTo(0, len(p.Servers), "struck server"); n > 0 { // 0: any, or the first
+			f.Server = p.Servers[n-1].Name
+		}
+	}
+	if kind.Needs.Replica {
+		at := slices.IndexFunc(p.Servers, func(s plan.Server) bool { return s.Name == f.Server })
+		if s := &p.Servers[max(at, 0)]; s.Replicas == 0 {
+			s.Replicas, s.Lag = 1, d.time(2*time.Second, "lag")
+		}
+	}
 	if d.takes(kind.Needs.Client) {
 		f.Client = p.Clients[d.upTo(1, len(p.Clients), "struck client")-1].Name
 	}
 	if d.takes(kind.Needs.Lock) {
-		f.Lock = rapid.SampledFrom(p.Locks()).Draw(d.t, "struck lock")
+		locks := p.Locks()
+		if kind.Name == forced {
+			locks = alone(p)
+		}
+		f.Lock = rapid.SampledFrom(locks).Draw(d.t, "struck lock")
 	}
 	if d.takes(kind.Needs.By) {
 		f.By = d.span("by")
+		if d.mood.late && (kind.Name == "delay-message" || kind.Name == "duplicate-message") {
+			f.By = moment + d.time(latest, "late by")
+		}
 	}
 	if d.scope.Steps && (robs || d.upTo(0, 2, "at a step") > 0) {
 		f.When = d.trigger(p, f, kind, robs)
@@ -70,7 +95,7 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 	case kind.Needs.Messages && d.oneIn(4, "several"):
 		f.Count = d.upTo(2, 4, "messages")
 	}
-	if most := plan.Duration(d.scope.Latest); most > 0 && (kind.Needs.Messages || kind.Name == "partition") {
+	if most := d.latest(p, f); most > 0 && (kind.Needs.Messages || kind.Name == "partition") {
 		f.By, f.For = min(f.By, most), min(f.For, most)
 		if f.To > 0 {
 			f.To = min(f.To, f.From+most)
@@ -91,10 +116,27 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 	return f
 }
 
+// forced is the fault for which an operator has no means against a group.
+const forced = "force-unlock"
+
+// alone are the locks of a plan that are not made of others.
+func alone(p *plan.Plan) []string {
+	return slices.DeleteFunc(p.Locks(), func(name string) bool { _, group := p.Group(name); return group })
+}
+
+// latest is how long a fault may hold up messages of whom it strikes; 0: for as long as it is drawn.
+func (d *drawing) latest(p *plan.Plan, f plan.Fault) plan.Duration {
+	once := slices.ContainsFunc(p.Clients, func(c plan.Client) bool { return c.NoRetry && (f.Client == "" || f.Client == c.Name) })
+	if once && d.scope.LatestOnce > 0 {
+		return plan.Duration(d.scope.LatestOnce)
+	}
+	return plan.Duration(d.scope.Latest)
+}
+
 // kind draws a kind of fault: any, or, more often than they are many, one that strikes messages or
 // a lock's key. Messages matter most where holds are counted.
 func (d *drawing) kind(robs bool) fault.Kind {
-	some := d.kinds(nil)
+	some := d.mood.kinds
 	switch class := d.upTo(0, 4, "class"); {
 	case robs, class == 2:
 		some = orAll(d.kinds(ofKeys), some)
@@ -107,19 +149,9 @@ func (d *drawing) kind(robs bool) fault.Kind {
 func ofMessages(n plan.FaultNeeds) bool { return n.Messages }
 func ofKeys(n plan.FaultNeeds) bool     { return !n.Messages && n.Lock != plan.Never }
 
-// kinds are the kinds of faults of the scope, all or those of a class.
+// kinds are the kinds of faults of a class that strike the plan.
 func (d *drawing) kinds(class func(plan.FaultNeeds) bool) []fault.Kind {
-	var some []fault.Kind
-	for _, name := range d.scope.Faults {
-		kind, ok := fault.Find(name)
-		if !ok {
-			panic("scenarios: the scope names a fault that does not exist")
-		}
-		if class == nil || class(kind.Needs) {
-			some = append(some, kind)
-		}
-	}
-	return some
+	return slices.DeleteFunc(slices.Clone(d.mood.kinds), func(k fault.Kind) bool { return !class(k.Needs) })
 }
 
 func orAll(some, all []fault.Kind) []fault.Kind {

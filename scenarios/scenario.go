@@ -144,6 +144,17 @@ func either(claim contract.Claim, with, without []contract.Guarantee) func(func(
 	}
 }
 
+// forgets adds to an expectation that the server loses the counter of tokens, which begins again unless the lock
+// claims that it does not.
+func forgets(breaks func(func(string) bool) []contract.Guarantee) func(func(string) bool) []contract.Guarantee {
+	return func(can func(string) bool) []contract.Guarantee {
+		if can(string(contract.Fences)) && !can(string(contract.TokensGoOn)) {
+			return append(slices.Clone(breaks(can)), fencing)
+		}
+		return breaks(can)
+	}
+}
+
 // story makes a plan of version and name.
 func story(s string, faults []plan.Fault, clients ...plan.Client) *plan.Plan {
 	return &plan.Plan{Version: plan.Version, Name: s, Clients: clients, Faults: faults}

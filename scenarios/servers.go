@@ -72,7 +72,7 @@ var restartEmpty = Scenario{
 			client("c2", 7*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
+	Breaks: forgets(breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect})),
 }
 
 var redisDown = Scenario{

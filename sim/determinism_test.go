@@ -84,8 +84,20 @@ func scenario(t *testing.T, name string) scenarios.Scenario {
 	return s
 }
 
+// drawnPlans is how many drawn plans are repeated: HOLDFAST_PLANS=500 is the full measurement.
+func drawnPlans(t *testing.T) uint64 {
+	if text := os.Getenv("HOLDFAST_PLANS"); text != "" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil {
+			t.Fatalf("HOLDFAST_PLANS=%q must be a number", text)
+		}
+		return n
+	}
+	return 60
+}
+
 // determined lists every scenario with seeds 1 to 5, for the lock that is run by default and the
-// one that differs from it most.
+// one that differs from it most; and drawn plans, for our own locks in turn.
 func determined(t *testing.T) []repeatable {
 	var all []repeatable
 	for _, sc := range append(scenarios.All(), crowd) {
@@ -98,6 +110,11 @@ func determined(t *testing.T) []repeatable {
 				all = append(all, repeatable{sc, subject(t, name), s})
 			}
 		}
+	}
+	locks := subjects.All()
+	for s := range drawnPlans(t) {
+		drawn := scenarios.Scenario{Name: "drawn", Plan: func(seed uint64) *plan.Plan { return scenarios.DrawnBy(seed, scenarios.Whole()) }}
+		all = append(all, repeatable{drawn, locks[s%uint64(len(locks))], s})
 	}
 	return all
 }

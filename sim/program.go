@@ -208,8 +208,10 @@ func (t *thread) release(s plan.Step) {
 	lock := s.Lock
 	op := history.Op{Lock: lock, Kind: history.Unlock, Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
 	h := t.held[lock]
+	var last lease
 	if h != nil {
 		t.mu.Lock()
+		last = h.leases[len(h.leases)-1]
 		h.leases = h.leases[:len(h.leases)-1]
 		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
 			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
@@ -218,13 +220,22 @@ func (t *thread) release(s plan.Step) {
 		}
 		t.mu.Unlock()
 	}
+	asked := true
 	a := t.call(op, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
-		return t.lock(lock).Release(ctx, t.owner)
+		a := t.lock(lock).Release(ctx, t.owner)
+		asked = t.run.world.Asked(t.client, id)
+		return a
 	})
-	if a.Outcome == history.NotHeld || a.Outcome == history.Released {
+	switch {
+	case a.Outcome == history.NotHeld || a.Outcome == history.Released:
 		t.forget(lock)
+	case a.Outcome == history.Failed && h != nil && !asked: // it was given up before anything was done
+		t.mu.Lock()
+		h.leases = append(h.leases, last)
+		t.held[lock] = h
+		t.mu.Unlock()
 	}
 }
 

@@ -174,6 +174,11 @@ func (r *run) run(o Options) {
 		WatchdogTimeout: watchdog, RenewEvery: cmp.Or(r.subject.RenewEvery, watchdog/3), LatencyMax: time.Duration(r.timings.LatencyMax),
 		AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
+	for _, c := range r.plan.Clients {
+		if c.NoRetry {
+			header.NoRetry = append(header.NoRetry, c.Name)
+		}
+	}
 	if part := r.subject.RetriesAfter; part > 1 {
 		header.RenewRetry = header.RenewEvery / time.Duration(part)
 	}

@@ -1,6 +1,7 @@
 package subjects
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net"
@@ -51,16 +52,21 @@ func (s Subject) Can(ability string) bool {
 	return slices.Contains(s.Abilities, ability) || slices.Contains(s.Groups, ability)
 }
 
-// Remembers is how long after its first copy another copy of a request takes no effect; 0: as long as need be, or
-// not at all.
-func (s Subject) Remembers() time.Duration {
-	var least time.Duration
+// Remembers is how long after its first effect another copy of a request takes none, and the same where the Redis
+// client sends nothing again; 0: as long as need be, or not at all.
+func (s Subject) Remembers() (resent, once time.Duration) {
+	least := func(a, b time.Duration) time.Duration {
+		if a == 0 || b > 0 && b < a {
+			return b
+		}
+		return a
+	}
 	for _, i := range s.Idempotent {
-		if i.For > 0 && !i.UntilAnswered && (least == 0 || i.For < least) {
-			least = i.For
+		if !i.UntilAnswered {
+			resent, once = least(resent, i.For), least(once, cmp.Or(i.ForOnce, i.For))
 		}
 	}
-	return least
+	return resent, once
 }
 
 // Env is what the world gives to one client process.
@@ -149,13 +155,14 @@ type Loser interface {
 	Lost(owner string) <-chan struct{}
 }
 
-// All returns the generations of the reference lock, in the order of "simrun list".
+// All returns the generations of the reference lock, and its fenced kind, in the order of "simrun list".
 func All() []Subject {
 	return []Subject{
 		rlock(lockimpl.Classic, "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch"),
 		rlock(lockimpl.Combined, "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch"),
 		rlock(lockimpl.Latch, "Redisson 3.24 and later: a re-sent unlock gets the first answer"),
 		rlock(lockimpl.Hardened, "the one we would ship: idempotent, fenced, and it tells its holder of a loss in time"),
+		rlockFenced(),
 	}
 }
 

@@ -29,8 +29,6 @@ type hunt struct {
 	length   time.Duration
 	first    bool
 	fresh    bool
-	cancels  bool
-	mixed    bool
 	strikes  int
 	clients  int
 	sections int
@@ -49,9 +47,7 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.DurationVar(&h.length, "for", 0, "stop after so `long`, such as 8h")
 	f.BoolVar(&h.first, "first", false, "stop at the first failure")
 	f.StringVar(&h.faults, "faults", "all", "`kinds` of faults that may strike, with commas between; all, or none")
-	f.BoolVar(&h.cancels, "cancels", false, "calls may be given up while they are under way")
-	f.BoolVar(&h.mixed, "mixed", false, "re-entries may ask for another lease than the hold they are in, of locks that keep the longest")
-	f.IntVar(&h.clients, "clients", 3, "at most so `many` clients")
+	f.IntVar(&h.clients, "clients", 0, "at most so `many` clients (default 3, and now and then 10)")
 	f.IntVar(&h.sections, "sections", 3, "at most so `many` critical sections of each thread, besides what is nested in them")
 	f.StringVar(&h.planFile, "plan", "", "`file` with the plan that -strategy exhaustive takes apart (default: two clients that lock and unlock)")
 	f.IntVar(&h.strikes, "strikes", 1, "at most so `many` faults, of -strategy exhaustive")
@@ -121,7 +117,7 @@ func parseHunt(args []string) (hunt, error) {
 		return h, fmt.Errorf("-runs %d: must not be negative", h.runs)
 	case h.length < 0:
 		return h, fmt.Errorf("-for %v: must not be negative", h.length)
-	case h.clients < 1 || h.clients > 50:
+	case h.clients < 0 || h.clients > 50:
 		return h, fmt.Errorf("-clients %d: from 1 to 50", h.clients)
 	case h.sections < 1 || h.sections > 50:
 		return h, fmt.Errorf("-sections %d: from 1 to 50", h.sections)
@@ -132,7 +128,7 @@ func parseHunt(args []string) (hunt, error) {
 		h.runs = 1000
 	}
 	scope := scenarios.Whole()
-	scope.Cancels, scope.MixedLeases, scope.Clients, scope.Sections = h.cancels, h.mixed, h.clients, h.sections
+	scope.Clients, scope.Sections = h.clients, h.sections
 	switch h.faults {
 	case everything:
 	case nowhere:

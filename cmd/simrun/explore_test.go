@@ -83,7 +83,7 @@ func TestExploreRefusesBadUsage(t *testing.T) {
 		{"explore -subject rlock-lach", "did you mean rlock-latch?"},
 		{"explore -runs -1", "must not be negative"},
 		{"explore -for tomorrow", "-for"},
-		{"explore -clients 0", "from 1 to 50"},
+		{"explore -clients -1", "from 1 to 50"},
 		{"explore 7", `stray argument "7"`},
 		{"explore -strategy exhaustive -strikes 9", "from 0 to 3"},
 		{"explore -plan x.json", "-plan is for -strategy exhaustive"},

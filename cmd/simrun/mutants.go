@@ -72,7 +72,6 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	workers := newLocal()
 	defer workers.dismiss()
 	scope := scenarios.Whole()
-	scope.MixedLeases = true
 	bar := newProgress(stderr, len(locks)*seeds)
 	results := make([][]caught, len(locks))
 	var mu sync.Mutex

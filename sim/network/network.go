@@ -36,15 +36,16 @@ const (
 
 // Message is one message on its way.
 type Message struct {
-	Link *Link
-	Dir  Direction
-	Kind Kind
-	Data []byte
-	Args []string  // of a command to the server, parsed from Data
-	Sent time.Time // when it was written
-	Due  time.Time // when it arrives, unless it is held up
-	Note any       // the world's own
-	Born int       // the world's own
+	Link  *Link
+	Dir   Direction
+	Kind  Kind
+	Data  []byte
+	Args  []string  // of a command to the server, parsed from Data
+	Stamp string    // that the client put on the command, see [Stamp]; "": none
+	Sent  time.Time // when it was written
+	Due   time.Time // when it arrives, unless it is held up
+	Note  any       // the world's own
+	Born  int       // the world's own
 }
 
 // Link is one connection.
@@ -238,7 +239,9 @@ func (n *Network) messages(l *Link, dir Direction, c chunk, now time.Time) []*Me
 			if size == 0 {
 				break
 			}
-			out = append(out, &Message{Link: l, Dir: dir, Kind: Data, Data: l.rest[:size:size], Args: args, Sent: now})
+			m := &Message{Link: l, Dir: dir, Kind: Data, Sent: now}
+			m.Stamp, m.Args, m.Data = unstamp(args, l.rest[:size:size])
+			out = append(out, m)
 			l.rest = l.rest[size:]
 		}
 	} else {

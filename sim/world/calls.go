@@ -21,10 +21,10 @@ import (
 )
 
 // Which call of a program does a command belong to? A program's calls carry their id in the
-// context, lock libraries hand the context on to go-redis, and a hook there sees it together with
-// the command. What goes over the wire is then known by its words: while a command is in process,
-// the same words from the same client are that command, or a copy of it that go-redis sends again.
-// A command without an id, such as a watchdog's renewal, belongs to no call.
+// context, and lock libraries hand the context on to go-redis. A hook there sees it together with the
+// command, and stamps the command with it (see [network.Stamp]), so that each copy that go-redis writes,
+// however late, says whose it is. A command whose context has no id, such as a watchdog's renewal,
+// belongs to no call.
 
 type callKey struct{}
 
@@ -34,10 +34,8 @@ func WithCall(ctx context.Context, id int64) context.Context {
 }
 
 type calls struct {
-	inFlight map[string][]int64       // by client, server and words
-	came     map[int64]time.Duration  // calls whose command is in flight: when that began
-	begun    map[string]time.Duration // commands of no call that are in process, by the same: when they began
-	owners   map[string]string        // owner -> client
+	asked  map[int64]bool    // calls that have begun a command
+	owners map[string]string // owner -> client
 	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
 	// call has given up, is not taken for a renewal.
@@ -73,127 +71,90 @@ func (h *callHook) DialHook(next redis.DialHook) redis.DialHook {
 func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		words := wireWords(cmd)
-		key := commandKey(h.client, h.server, words)
-		h.turn(key)
+		h.turn(ctx, words)
 		defer h.enter()()
-		defer h.note(ctx, key, words)()
-		return next(ctx, cmd)
+		return next(ctx, h.stamp(ctx, cmd, words))
 	}
 }
 
 func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		defer h.enter()()
+		all := make([]redis.Cmder, len(cmds))
 		for i, cmd := range cmds {
 			words := wireWords(cmd)
-			key := commandKey(h.client, h.server, words)
 			if i == 0 {
-				h.turn(key)
+				h.turn(ctx, words)
 			}
-			defer h.note(ctx, key, words)()
+			all[i] = h.stamp(ctx, cmd, words)
 		}
-		return next(ctx, cmds)
+		return next(ctx, all)
 	}
 }
 
 // turn waits until it is a command's turn; of those that come at once, the order of their words
-// decides. Those of a paused client wait until it goes on.
-func (h *callHook) turn(key string) { <-h.w.lie(key, h.client, 0).woke }
-
-// note records that a command is in process until the returned function is called.
-func (h *callHook) note(ctx context.Context, key string, words []string) (done func()) {
-	id, ok := ctx.Value(callKey{}).(int64)
-	if !ok {
-		h.w.mu.Lock()
-		defer h.w.mu.Unlock()
-		h.w.calls.begun[key] = h.w.Now()
-		return func() {
-			h.w.mu.Lock()
-			defer h.w.mu.Unlock()
-			delete(h.w.calls.begun, key)
-		}
-	}
-	step := stepOf(h.w.rec.Op(id).Kind)
-	c := &h.w.calls
+// decides, and of those that say the same that of their calls. Those of a paused client wait until it
+// goes on.
+func (h *callHook) turn(ctx context.Context, words []string) {
+	id, _ := ctx.Value(callKey{}).(int64)
 	h.w.mu.Lock()
-	if digest := scriptDigest(words); digest != "" && c.scripts[digest] == "" {
-		c.scripts[digest] = step
-	}
-	c.inFlight[key] = append(c.inFlight[key], id)
-	c.came[id] = h.w.Now()
+	h.w.calls.asked[id] = true
 	h.w.mu.Unlock()
-	return func() {
+	<-h.w.lie(commandKey(h.client, h.server, words), h.client, id, 0).woke
+}
+
+// Asked reports whether a call of a client has begun a command, or may have. Programs may call it.
+func (w *World) Asked(client string, id int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls.asked[id] || w.outside.dialing[client] || len(w.outside.processes[client]) > 0
+}
+
+// stamped is a command that says when its client began it, and for which call.
+type stamped struct {
+	redis.Cmder
+	args []any
+}
+
+func (s stamped) Args() []any { return s.args }
+
+// stamp stamps a command that begins now. It leaves MULTI alone, of which go-redis expects that it is no
+// other type; it names no lock.
+func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string) redis.Cmder {
+	if len(words) == 1 && strings.EqualFold(words[0], "multi") {
+		return cmd
+	}
+	id, ok := ctx.Value(callKey{}).(int64)
+	if digest := scriptDigest(words); ok && digest != "" {
 		h.w.mu.Lock()
-		defer h.w.mu.Unlock()
-		delete(c.came, id)
-		ids := c.inFlight[key]
-		for i, other := range ids {
-			if other == id {
-				c.inFlight[key] = append(ids[:i:i], ids[i+1:]...)
-				break
-			}
+		if c := &h.w.calls; c.scripts[digest] == "" {
+			c.scripts[digest] = stepOf(h.w.rec.Op(id).Kind)
 		}
-		if len(c.inFlight[key]) == 0 {
-			delete(c.inFlight, key)
-		}
+		h.w.mu.Unlock()
 	}
+	text := strconv.FormatInt(id, 10) + " " + strconv.FormatInt(int64(h.w.Now()), 10)
+	return stamped{cmd, append(slices.Clip(cmd.Args()), network.Stamp(text))}
 }
 
-// callOf returns the call that a command just written belongs to, or 0.
-func (w *World) callOf(l *network.Link, s *server, args []string) int64 {
+// callOf returns the call that a command just written belongs to, or 0, and, of one that belongs to
+// none, when its client began it, if that is known.
+func (w *World) callOf(s *server, m *network.Message) (call int64, began time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.outside.processes[l.Client]) > 0 {
-		return w.guess(l.Client, s, args)
-	}
-	key := commandKey(l.Client, s, args)
-	ids := w.calls.inFlight[key]
+	client := m.Link.Client
 	switch {
-	case len(ids) == 0 && w.outside.dialing[l.Client]:
-		return w.guess(l.Client, s, args)
-	case len(ids) == 0:
-		return 0
+	case len(w.outside.processes[client]) > 0, m.Stamp == "" && w.outside.dialing[client]:
+		return w.guess(client, s, m.Args), 0
+	case m.Stamp == "":
+		return 0, 0
 	}
-	id := ids[0]
-	if len(ids) > 1 {
-		id = w.writerOf(l, ids)
+	id, at, _ := strings.Cut(m.Stamp, " ")
+	call, _ = strconv.ParseInt(id, 10, 64)
+	if call == 0 {
+		ns, _ := strconv.ParseInt(at, 10, 64)
+		began = time.Duration(ns)
 	}
-	turn := slices.Index(ids, id)
-	w.calls.inFlight[key] = append(slices.Delete(slices.Clone(ids), turn, turn+1), id)
-	return id
-}
-
-// writerOf tells which of several calls that say the same at once, such as two queries, has just written
-// it. Each does, but who has to connect first is the later one. Whose copy it is that go-redis sends
-// again is a guess: they take turns.
-func (w *World) writerOf(l *network.Link, ids []int64) int64 {
-	unsent := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return w.log.sent[id] })
-	now := w.Now()
-	for _, id := range unsent {
-		if w.log.opened[l] == id || w.log.opened[l] == 0 && w.calls.came[id] == now {
-			return id
-		}
-	}
-	switch len(unsent) {
-	case 0:
-		unsent = ids
-	case 1:
-		return unsent[0]
-	}
-	for _, id := range unsent {
-		if stepOf(w.rec.Op(id).Kind) == history.StepQuery {
-			w.log.shared[id] = true
-		}
-	}
-	return unsent[0]
-}
-
-// beganAt is when a command of no call that was just written began: before it is written go-redis
-// may have to connect.
-func (w *World) beganAt(client string, s *server, args []string) time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.calls.begun[commandKey(client, s, args)]
+	return call, began
 }
 
 func commandKey(client string, s *server, words []string) string {

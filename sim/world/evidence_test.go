@@ -1,11 +1,18 @@
 package world_test
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // What the world knows of a call beyond what its client was told.
@@ -127,17 +134,28 @@ func TestARenewalForTwoOwnersOfOneLockIsTheHolders(t *testing.T) {
 	}
 }
 
-func TestOfEqualQuestionsAskedAgainNobodyKnowsWhichWasAnswered(t *testing.T) {
+// Two threads of a client ask the same at once, and go-redis asks again for both. Each call has its own answer:
+// what it was told fits the moment at which its command was executed.
+func TestOfEqualQuestionsAskedAgainEachIsAnsweredInItsCall(t *testing.T) {
 	ask := plan.Step{Do: plan.RemainingTTL, Lock: order}
-	for late, want := range map[time.Duration]history.Evidence{second / 2: history.Executed, 6 * second: history.Sent} {
+	for _, late := range []time.Duration{second / 2, 6 * second} {
 		one := client("c1", 0, lock(), sleep(second), ask, sleep(2*second), ask, sleep(20*second), ask)
 		one.Threads = append(one.Threads, plan.Thread{ID: 2, Start: plan.Duration(second), Steps: []plan.Step{ask, sleep(2500 * time.Millisecond), ask}})
 		dial := plan.Fault{Kind: "delay-message", Client: "c1", From: at(second / 2), To: at(3 * second), By: at(second / 2)} // both do
 		slow := plan.Fault{Kind: "delay-message", Client: "c1", From: at(3 * second), To: at(5 * second), By: at(late)}
 		h := run(t, newPlan([]plan.Fault{dial, slow}, one), "rlock-latch")
-		mine, other := calls(h, "c1:1", history.RemainingTTL), calls(h, "c1:2", history.RemainingTTL)
-		if mine[1].Evidence != want || other[1].Evidence != want || mine[2].Evidence != history.Executed {
-			t.Errorf("late by %v: %+v\n%+v\n%+v", late, mine[1], other[1], mine[2])
+		mine, other := calls(h, "c1:1", history.RemainingTTL)[1], calls(h, "c1:2", history.RemainingTTL)[1]
+		if mine.Call >= other.Return || other.Call >= mine.Return {
+			t.Fatalf("late by %v: not asked at once: %+v\n%+v", late, mine, other)
+		}
+		for _, op := range []history.Op{mine, other} {
+			i := slices.IndexFunc(h.Served, func(s history.Served) bool { return s.Op == op.ID && s.At == op.Executed })
+			if op.Evidence != history.Executed || i < 0 {
+				t.Fatalf("late by %v: %+v", late, op)
+			}
+			if left := h.Served[i].After.Deadline - op.Executed; (left - time.Duration(op.Value)).Abs() > time.Millisecond {
+				t.Errorf("late by %v: %+v was told of the lease at another moment: it was %v then", late, op, left)
+			}
 		}
 	}
 }
@@ -190,5 +208,57 @@ func TestOfAQuestionSentAgainTheCopyCountsThatWasAnswered(t *testing.T) {
 	}
 	if op.Evidence != history.Executed || op.Executed != copies[0].At {
 		t.Errorf("%+v, but answered was the copy of %v", op, copies[0].At)
+	}
+}
+
+// transactional is a lock that is taken in a transaction and given back by one command.
+type transactional struct{ rdb redis.UniversalClient }
+
+func (l transactional) Owner(int64) string             { return "me" }
+func (l transactional) Lock(name string) subjects.Lock { return transactionalLock{l.rdb, name} }
+func (l transactional) Close() error                   { return nil }
+
+type transactionalLock struct {
+	rdb  redis.UniversalClient
+	name string
+}
+
+func (l transactionalLock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
+	var got *redis.BoolCmd
+	if _, err := l.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		got = p.SetNX(ctx, l.name, owner, 0)
+		p.PExpire(ctx, l.name, r.Lease)
+		return nil
+	}); err != nil || !got.Val() {
+		return subjects.Answer{Outcome: history.Failed, Err: err}
+	}
+	return subjects.Answer{Outcome: history.Acquired}
+}
+
+func (l transactionalLock) Release(ctx context.Context, _ string) subjects.Answer {
+	if n, err := l.rdb.Del(ctx, l.name).Result(); err != nil || n != 1 {
+		return subjects.Answer{Outcome: history.Failed, Err: err}
+	}
+	return subjects.Answer{Outcome: history.Released}
+}
+
+// go-redis checks the type of a transaction's first command. Its commands belong to the call that it is for, as
+// others do.
+func TestTheCommandsOfATransactionBelongToItsCall(t *testing.T) {
+	s := subjects.Subject{Name: "transactional", Abilities: []string{"mutex"},
+		Open: func(e subjects.Env) (subjects.Client, error) { return transactional{e.Redis}, nil }}
+	p := newPlan(nil, client("c1", 0, plan.Step{Do: plan.TryLock, Lock: order, Lease: at(10 * second)}, sleep(second), unlock()))
+	h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, given := calls(h, "me", history.TryLock)[0], calls(h, "me", history.Unlock)[0]
+	if taken.Outcome != history.Acquired || given.Outcome != history.Released {
+		t.Errorf("%+v\n%+v", taken, given)
+	}
+	for _, r := range h.Served {
+		if r.Lock == order && r.Op != taken.ID && r.Op != given.ID {
+			t.Errorf("%+v belongs to no call", r)
+		}
 	}
 }

@@ -21,8 +21,6 @@ type serverLog struct {
 	sent    map[int64]bool           // calls that wrote a command
 	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
 	undid   map[int64]bool           // acquiring calls that have given back what they had taken
-	shared  map[int64]bool           // questions that were asked in the same words as others: which message is whose is not known
-	opened  map[*network.Link]int64  // calls that set up a connection, and have not used it yet
 	closed  bool                     // the history is closed
 }
 
@@ -85,16 +83,9 @@ func (w *World) settled(now time.Duration) {
 
 // written notes what is known of a command that was just written.
 func (w *World) written(s *server, m *network.Message) *note {
-	n := &note{server: s, call: w.callOf(m.Link, s, m.Args), locks: w.locksIn(s, m.Args[1:])}
-	if n.call == 0 {
-		n.began = w.beganAt(m.Link.Client, s, m.Args)
-	}
-	n.step = w.step(m.Args, n.call, w.names(s, m.Args))
-	switch delete(w.log.opened, m.Link); {
-	case n.call == 0:
-	case n.step == history.StepSession:
-		w.log.opened[m.Link] = n.call
-	default:
+	n := &note{server: s, locks: w.locksIn(s, m.Args[1:])}
+	n.call, n.began = w.callOf(s, m)
+	if n.step = w.step(m.Args, n.call, w.names(s, m.Args)); n.call != 0 && n.step != history.StepSession {
 		w.log.sent[n.call] = true
 	}
 	return n
@@ -340,10 +331,6 @@ func (w *World) Finish(calls []history.Op) {
 	w.flush(true)
 	w.endFaults()
 	for _, op := range calls {
-		if w.log.shared[op.ID] && op.Evidence == history.Executed {
-			w.rec.Amend(op.ID, func(op *history.Op) { op.Evidence, op.Executed, op.Within, op.Answer = history.Sent, 0, 0, "" })
-			continue
-		}
 		if op.Evidence != history.NoEvidence {
 			continue
 		}

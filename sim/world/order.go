@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -129,6 +130,7 @@ func (w *World) told() {
 // choice is a step, and how to take it.
 type choice struct {
 	Step
+	call int64 // breaks ties
 	take func()
 }
 
@@ -175,7 +177,7 @@ func (w *World) steps(now time.Duration) []choice {
 		if w.frozen[s.client] > 0 || w.dead[s.client] || s.at > now && !s.cut {
 			continue
 		}
-		all = append(all, choice{Step{Name: s.step(), Born: s.born, Epoch: o.epoch}, func() {
+		all = append(all, choice{Step{Name: s.step(), Born: s.born, Epoch: o.epoch}, s.call, func() {
 			w.touch(Touched{Client: s.client})
 			w.rouse(s)
 		}})
@@ -187,13 +189,13 @@ func (w *World) steps(now time.Duration) []choice {
 				continue
 			}
 			name := m.Link.Name + map[network.Direction]string{network.ToServer: ">", network.ToClient: "<"}[m.Dir]
-			all = append(all, choice{Step{Name: name, Born: m.Born, Epoch: o.epoch}, func() {
+			all = append(all, choice{Step{Name: name, Born: m.Born, Epoch: o.epoch}, 0, func() {
 				w.touch(w.touchedBy(s, m))
 				w.deliver(s, m)
 			}})
 		}
 	}
-	slices.SortFunc(all, func(a, b choice) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b choice) int { return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.call, b.call)) })
 	return all
 }
 

@@ -1,8 +1,10 @@
 package world
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,8 +14,9 @@ type sleeper struct {
 	at     time.Duration
 	name   string // breaks ties
 	client string
-	cut    bool // interrupted while its client was paused
-	born   int  // how many steps there were when it began
+	call   int64 // breaks ties between commands that say the same
+	cut    bool  // interrupted while its client was paused
+	born   int   // how many steps there were when it began
 	woke   chan struct{}
 }
 
@@ -26,7 +29,7 @@ func (w *World) Sleep(name, client string, jitter *rand.Rand, d time.Duration, i
 	if w.order == nil {
 		d += time.Duration(jitter.Int64N(int64(time.Millisecond)))
 	}
-	s := w.lie(name, client, d)
+	s := w.lie(name, client, 0, d)
 	select {
 	case <-s.woke:
 		return true
@@ -48,14 +51,14 @@ func (w *World) Sleep(name, client string, jitter *rand.Rand, d time.Duration, i
 // call it, and call it before they record what they were told.
 func (w *World) Pass(name, client string) {
 	if w.Stopped(client) {
-		<-w.lie(name, client, 0).woke
+		<-w.lie(name, client, 0, 0).woke
 	}
 }
 
 // lie makes a sleeper.
-func (w *World) lie(name, client string, d time.Duration) *sleeper {
+func (w *World) lie(name, client string, call int64, d time.Duration) *sleeper {
 	w.mu.Lock()
-	s := &sleeper{at: w.Now() + d, name: name, client: client, born: w.stepNumber(), woke: make(chan struct{})}
+	s := &sleeper{at: w.Now() + d, name: name, client: client, call: call, born: w.stepNumber(), woke: make(chan struct{})}
 	w.sleepers = append(w.sleepers, s)
 	w.mu.Unlock()
 	w.Notify()
@@ -74,7 +77,7 @@ func (w *World) nextSleeper() (first *sleeper, at time.Duration) {
 		if s.cut {
 			due = min(due, w.Now())
 		}
-		if first == nil || due < at || due == at && s.name < first.name {
+		if first == nil || due < at || due == at && cmp.Or(strings.Compare(s.name, first.name), cmp.Compare(s.call, first.call)) < 0 {
 			first, at = s, due
 		}
 	}

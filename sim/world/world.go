@@ -97,9 +97,9 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 		w.servers = append(w.servers, s)
 	}
 	w.locksOf(p)
-	w.calls = calls{inFlight: map[string][]int64{}, came: map[int64]time.Duration{}, begun: map[string]time.Duration{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
+	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
-	w.log = serverLog{sent: map[int64]bool{}, undid: map[int64]bool{}, shared: map[int64]bool{}, opened: map[*network.Link]int64{}, unknown: map[string]time.Duration{}}
+	w.log = serverLog{sent: map[int64]bool{}, undid: map[int64]bool{}, unknown: map[string]time.Duration{}}
 	w.schedule(p.Faults)
 	w.Begin()
 	return w, nil

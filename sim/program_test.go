@@ -1,0 +1,90 @@
+package sim_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// leases runs the steps of one program, and returns its calls.
+func leases(t *testing.T, s subjects.Subject, steps ...plan.Step) []history.Op {
+	t.Helper()
+	p := &plan.Plan{Version: plan.Version, Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}
+	h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ops []history.Op
+	for _, op := range h.Ops {
+		if op.Kind.Acquires() || op.Kind == history.Unlock {
+			ops = append(ops, op)
+		}
+	}
+	return ops
+}
+
+// idle is a lock whose first unlock is given up before it has sent anything.
+type idle struct {
+	subjects.Client
+	done *bool
+}
+
+func (c idle) Lock(name string) subjects.Lock { return idleLock{c.Client.Lock(name), c.done} }
+
+type idleLock struct {
+	subjects.Lock
+	done *bool
+}
+
+func (l idleLock) Release(ctx context.Context, owner string) subjects.Answer {
+	if !*l.done {
+		*l.done = true
+		return subjects.Answer{Outcome: history.Failed, Err: context.DeadlineExceeded}
+	}
+	return l.Lock.Release(ctx, owner)
+}
+
+func take(lease time.Duration) plan.Step {
+	return plan.Step{Do: plan.TryLock, Lock: "a", Lease: plan.Duration(lease)}
+}
+
+// Whose unlock was given up before it was sent still holds the lock, and a re-entry does not shorten the lease of
+// that hold.
+func TestAnUnlockThatWasNotSentLeavesItsHold(t *testing.T) {
+	const second = time.Second
+	s := subject(t, "rlock-hardened")
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		return idle{c, new(bool)}, err
+	}
+	unlock := plan.Step{Do: plan.Unlock, Lock: "a"}
+	ops := leases(t, s, take(20*second), unlock, take(second), unlock, unlock)
+	if len(ops) != 5 || ops[1].Outcome != history.Failed {
+		t.Fatalf("the first unlock did not fail: %+v", ops)
+	}
+	if again := ops[2]; again.Lease != 20*second || again.Watchdog {
+		t.Errorf("the re-entry: %+v", again)
+	}
+	if ops[3].Outcome != history.Decremented || ops[3].Lease != 20*second || ops[4].Outcome != history.Released {
+		t.Errorf("%+v\n%+v", ops[3], ops[4])
+	}
+}
+
+// A lock that keeps the longest lease keeps that of the hold. Of any other the lease of the re-entry replaces it, and
+// the unlock sets what the hold had.
+func TestAReentryWithAnotherLease(t *testing.T) {
+	const second = time.Second
+	for name, inside := range map[string]time.Duration{"rlock-hardened": 20 * second, "rlock-latch": 5 * second} {
+		ops := leases(t, subject(t, name), take(20*second), take(5*second), plan.Step{Do: plan.Unlock, Lock: "a"}, plan.Step{Do: plan.Unlock, Lock: "a"})
+		if len(ops) != 4 || ops[1].Lease != inside || ops[2].Outcome != history.Decremented || ops[2].Lease != 20*second {
+			t.Errorf("%s: %+v", name, ops)
+		}
+	}
+}
