@@ -17,8 +17,6 @@ func inMulti() []SourceMutant {
 			"			for i--; i > 0; i-- {\n				_, _ = unlockEach(context.WithoutCancel(ctx), m.members[i:i+1], owner)\n			}\n"),
 		source("multi-checks-last-validity", latch, all, "only the last grant's lease is looked at",
 			"multi.go", "!m.valid(m.members[:i+1], owner)", "!m.valid(m.members[i:i+1], owner)"),
-		source("multi-checks-no-validity", latch, all, "members whose leases are over meanwhile are taken for held",
-			"multi.go", "		if err == nil && ttl == granted && !m.valid(m.members[:i+1], owner) {\n			i++ // this one is to be given back, too\n			err = ErrElapsed\n		}\n", ""),
 		source("multi-validity-from-reply", latch, all, "the lease of a grant is counted from its answer",
 			"faithful.go", "	called := time.Now()\n	err := f.client.run(ctx, f.acquire, cmd, late)\n", "	err := f.client.run(ctx, f.acquire, cmd, late)\n	called := time.Now()\n"),
 		source("multi-unlock-stops-at-error", latch, each, "the unlock of several stops at the first error",
@@ -58,8 +56,6 @@ func inMulti() []SourceMutant {
 			"multi.go", "if held, err := l.IsHeldBy(ctx, owner); !held || err != nil {\n			return false, err", "if held, err := l.IsHeldBy(ctx, owner); held || err != nil {\n			return held, err"),
 		source("multi-context-of-last", hardened, context_, "the context of several holds ends with the last one's only",
 			"multi.go", "ctx, cancel = l.HoldContext(ctx, owner)", "ctx, cancel = l.HoldContext(parent, owner)"),
-		source("multi-members-unsorted", latch, all, "the members stay in the order in which they were given",
-			"multi.go", "	slices.SortStableFunc(m.members, func(a, b *RLock) int { return strings.Compare(a.name, b.name) })\n", ""),
 	}
 }
 
