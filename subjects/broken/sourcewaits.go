@@ -34,8 +34,6 @@ func inWakeUps() []SourceMutant {
 			"hub.go", "there may be few others now\n			ch.wakeOne()\n", "there may be few others now\n"),
 		source("staggered-by-seconds", hardened, woken, "wake-ups are put off by up to 3 s",
 			"hub.go", "staggerMax = 3 * time.Millisecond", "staggerMax = 3 * time.Second"),
-		source("nobody-in-vanguard", hardened, woken, "all wake-ups are put off, and called off by any message that the lock is taken",
-			"hub.go", "	if random%uint64(ch.processes) < vanguard {\n		ch.wakeOne()\n		return\n	}\n", ""),
 		source("taken-not-told", hardened, quiet, "nobody says that it took the lock, so that all who wait try",
 			"scripts/acquire_hardened.lua", "if processes > 4 then", "if processes < 4 then"),
 		source("taken-for-release", hardened, quiet, "a message that the lock is taken wakes a waiter like a release",
