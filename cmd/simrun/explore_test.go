@@ -76,6 +76,22 @@ func TestMutantsSaysWhichAreCaught(t *testing.T) {
 	}
 }
 
+// The test runs in a checkout, so that it can build the lock with a mistake, and hunt it.
+func TestMutantsHuntsMistakesInTheSource(t *testing.T) {
+	stdout, stderr, code := run(t, ".", "mutants", "-source", "-only", "lost-never", "-seeds", "2", "-runs", "25")
+	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "2/2") || !strings.Contains(stdout, "watchdog-death") {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+}
+
+func TestMutantsNeedsGoForTheSource(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	stdout, stderr, code := run(t, ".", "mutants", "-source")
+	if code != checker.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "install Go") {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
 func TestExploreRefusesBadUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"explore -strategy unifrom", "did you mean uniform?"},
@@ -89,6 +105,8 @@ func TestExploreRefusesBadUsage(t *testing.T) {
 		{"explore -plan x.json", "-plan is for -strategy exhaustive"},
 		{"mutants -only broken-acquire-nevr", "did you mean broken-acquire-never?"},
 		{"mutants -runs 0", "at least 1"},
+		{"mutants -source -only lost-nevr", "did you mean lost-never?"},
+		{"mutants -source", "no checkout of github.com/holdfast-sim/holdfast"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			stdout, stderr, code := run(t, t.TempDir(), strings.Fields(c.args)...)

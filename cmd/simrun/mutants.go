@@ -12,7 +12,6 @@ import (
 	"sync"
 
 	"github.com/holdfast-sim/holdfast/checker"
-	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
@@ -21,7 +20,7 @@ import (
 // mutants explores the locks that are broken on purpose, and says of each whether it is caught, by
 // which guarantee, and after how many runs. It is how the harness itself is measured.
 func mutants(args []string, stdout, stderr io.Writer) int {
-	runs, seeds, only, strategy := 1000, 10, "", "uniform"
+	runs, seeds, only, strategy, source := 1000, 10, "", "uniform", false
 	f := flag.NewFlagSet("simrun mutants", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
@@ -29,11 +28,18 @@ func mutants(args []string, stdout, stderr io.Writer) int {
 	f.IntVar(&seeds, "seeds", seeds, "how `many` times each is hunted, with other seeds")
 	f.StringVar(&only, "only", "", "`name` of the one to hunt")
 	f.StringVar(&strategy, "strategy", strategy, "`how` to search: "+strategyNames())
+	f.BoolVar(&source, "source", false, "mistakes in the reference lock's own source, each compiled: run it in a checkout, with Go installed")
 	err := f.Parse(args)
-	locks := broken.All()
+	locks, sources := broken.All(), broken.SourceMutants()
 	var names []string
 	for _, l := range locks {
 		names = append(names, l.Name)
+	}
+	if source {
+		names = nil
+		for _, m := range sources {
+			names = append(names, m.Name)
+		}
 	}
 	_, known := explore.FindStrategy(strategy)
 	switch {
@@ -49,22 +55,24 @@ func mutants(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds must be at least 1")
 	case !known:
 		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("strategy", strategy, []string{"uniform"}))
+	case only != "" && !slices.Contains(names, only):
+		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("broken lock", only, names))
 	case only != "":
-		l, ok := broken.Find(only)
-		if !ok {
-			return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("broken lock", only, names))
-		}
-		locks = []broken.Lock{l}
+		locks = slices.DeleteFunc(locks, func(l broken.Lock) bool { return l.Name != only })
+		sources = slices.DeleteFunc(sources, func(m broken.SourceMutant) bool { return m.Name != only })
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
+	if source {
+		return huntSources(ctx, sources, runs, seeds, strategy, stdout, stderr)
+	}
 	return huntAll(ctx, locks, runs, seeds, strategy, stdout, stderr)
 }
 
 // caught is what came out of hunting one lock with one seed.
 type caught struct {
-	runs  int // that it took, or that it survived
-	by    *explore.Accusation
+	runs  int    // that it took, or that it survived
+	by    string // what caught it; "": nothing did
 	error string
 }
 
@@ -105,7 +113,11 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	if ctx.Err() != nil {
 		return fail(stderr, checker.ExitHarness, "mutants: interrupted")
 	}
-	return tellMutants(locks, results, stdout, stderr)
+	var names []string
+	for _, l := range locks {
+		names = append(names, l.Name)
+	}
+	return tellMutants(names, results, stdout, stderr)
 }
 
 func caughtBy(r result, err error) caught {
@@ -117,7 +129,7 @@ func caughtBy(r result, err error) caught {
 	}
 	c := caught{runs: r.Report.Runs}
 	if len(r.Report.Found) > 0 {
-		c.by = &r.Report.Found[0].Accusation
+		c.by = string(r.Report.Found[0].Guarantee)
 	} else if r.Report.Failure != nil && r.Report.Failed == r.Report.Runs {
 		c.error = r.Report.Failure.Error
 	}
@@ -126,24 +138,24 @@ func caughtBy(r result, err error) caught {
 
 // tellMutants prints a line for each lock: in how many hunts it was caught, after how many runs in
 // the median and at worst, and by what.
-func tellMutants(locks []broken.Lock, results [][]caught, stdout, stderr io.Writer) int {
+func tellMutants(names []string, results [][]caught, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
 	survived, slow := 0, 0
 	fmt.Fprintf(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
-	for i, l := range locks {
+	for i, name := range names {
 		var took []int
-		by := map[contract.Guarantee]int{}
+		var by []string
 		for n, c := range results[i] {
 			if c.error != "" {
-				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "mutants: %s, hunt %d: %s", l.Name, n+1, c.error))
+				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "mutants: %s, hunt %d: %s", name, n+1, c.error))
 			}
-			if c.by != nil {
-				by[c.by.Guarantee]++
+			if c.by != "" {
+				by = append(by, c.by)
 				took = append(took, c.runs)
 			}
 		}
 		slices.Sort(took)
-		line := fmt.Sprintf("%-34s %d/%-5d", l.Name, len(took), len(results[i]))
+		line := fmt.Sprintf("%-34s %d/%-5d", name, len(took), len(results[i]))
 		if len(took) < len(results[i]) {
 			survived++
 			code = checker.Worst(code, checker.ExitUnexpected)
@@ -158,27 +170,28 @@ func tellMutants(locks []broken.Lock, results [][]caught, stdout, stderr io.Writ
 		}
 		fmt.Fprintln(stdout, line)
 	}
-	fmt.Fprintf(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median\n", len(locks), survived, slow)
+	fmt.Fprintf(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median\n", len(names), survived, slow)
 	return code
 }
 
-// tallied words which guarantees caught a lock, the most frequent first.
-func tallied(by map[contract.Guarantee]int) string {
-	var order []contract.Guarantee
-	for _, g := range contract.Guarantees() {
-		if by[g] > 0 {
-			order = append(order, g)
+// tallied words what caught a lock, the most frequent first.
+func tallied(by []string) string {
+	counts := map[string]int{}
+	var order []string
+	for _, what := range by {
+		if counts[what]++; counts[what] == 1 {
+			order = append(order, what)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b contract.Guarantee) int { return cmp.Compare(by[b], by[a]) })
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(counts[b], counts[a]) })
 	text := ""
-	for i, g := range order {
+	for i, what := range order {
 		if i > 0 {
 			text += ", "
 		}
-		text += string(g)
+		text += what
 		if len(order) > 1 {
-			text += fmt.Sprintf(" %d", by[g])
+			text += fmt.Sprintf(" %d", counts[what])
 		}
 	}
 	return text

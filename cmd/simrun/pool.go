@@ -76,6 +76,7 @@ func (c crew) run(ctx context.Context, jobs []job, each func(j job, r result)) {
 
 // worker is one worker process. The zero value is one that has yet to be started.
 type worker struct {
+	program string // "": this one
 	process *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
@@ -83,14 +84,19 @@ type worker struct {
 }
 
 func (w *worker) start() error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
+	program := w.program
+	if program == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		program = self
 	}
-	w.process = exec.Command(self, workerCommand)
+	w.process = exec.Command(program, workerCommand)
 	w.process.Env = workerEnvironment()
 	w.stderr.Reset()
 	w.process.Stderr = &w.stderr
+	var err error
 	if w.in, err = w.process.StdinPipe(); err != nil {
 		return err
 	}
