@@ -57,6 +57,7 @@ const (
 	drawnFaults   = 3
 	drawnBatch    = 101 // more locks than the reference lock's watchdog renews by one command
 	longLease     = 10 * time.Minute
+	drawnLimit    = 15 * time.Minute // beyond the longest lease
 	lastStrike    = 90 * time.Second
 	latest        = 5 * time.Minute
 )
@@ -74,7 +75,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	d := &drawing{t: t, scope: s}
 	d.locks = d.upTo(1, drawnLocks, "locks")
 	d.mood = d.lean()
-	p := &plan.Plan{Version: plan.Version, Name: "drawn", Timings: plan.Timings{Limit: plan.Duration(time.Hour)}}
+	p := &plan.Plan{Version: plan.Version, Name: "drawn", Timings: plan.Timings{Limit: plan.Duration(drawnLimit)}}
 	if s.Timings {
 		d.timings(&p.Timings)
 	}

@@ -234,7 +234,11 @@ func (t *thread) release(s plan.Step) {
 	case a.Outcome == history.Failed && h != nil && !asked: // it was given up before anything was done
 		t.mu.Lock()
 		h.leases = append(h.leases, last)
-		t.held[lock] = h
+		if t.held[lock] == nil {
+			h.over = make(chan struct{})
+			t.held[lock] = h
+			go t.listen(h)
+		}
 		t.mu.Unlock()
 	}
 }
