@@ -54,6 +54,7 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 		}
 		switch {
 		case op.Aside: // its owner knows nothing of it
+		case givenUp(op): // its owner goes on as before
 		case f.fresh(op.Client, op.Call):
 		case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
 			add(op.Owner, step{at: op.Call, op: op, call: true})
@@ -122,6 +123,11 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].from < all[j].from })
 	return all
+}
+
+// givenUp reports whether an unlock was given up before anything was sent: the hold is as it was, and its owner knows.
+func givenUp(op *history.Op) bool {
+	return op.Kind == history.Unlock && op.Outcome == history.Failed && op.Evidence == history.NotSent
 }
 
 // A sweep goes over beliefs by their beginnings and knows which of them last.

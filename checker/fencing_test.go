@@ -85,7 +85,7 @@ func TestATokenRepeatedAfterAFailover(t *testing.T) {
 	s.take("c2:1", at(3), at(3.1), 0).Token = 1
 	s.unlock("c2:1", at(4), history.Released)
 	v := verdict(t, s).Result(contract.Fencing).Violations
-	if len(v) != 1 || v[0].Cause.Class != contract.ServerLost || v[0].Ruling.Kind == Defect {
+	if len(v) != 1 || v[0].Cause.Class != contract.ReplicaBehind || v[0].Ruling.Kind == Defect {
 		t.Errorf("%+v", v)
 	}
 }

@@ -137,7 +137,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	}
 	var steps []step
 	for _, op := range l.owner(owner).ops {
-		if op.Aside && op.Kind != history.Renew || !op.Kind.Acquires() && op.Kind != history.Unlock && op.Kind != history.ForceUnlock && op.Kind != history.Renew {
+		if givenUp(op) || op.Aside && op.Kind != history.Renew || !op.Kind.Acquires() && op.Kind != history.Unlock && op.Kind != history.ForceUnlock && op.Kind != history.Renew {
 			continue
 		}
 		steps = append(steps, step{at: op.Call, op: op})

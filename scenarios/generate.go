@@ -72,7 +72,7 @@ const (
 // leaves out is drawn there, too: some kinds of faults, and some of what programs do. What is left comes
 // more often, and nothing is hidden by what is not there. (Groce et al., Swarm Testing, 2012.)
 func Draw(t *rapid.T, s Scope) *plan.Plan {
-	d := &drawing{t: t, scope: s}
+	d := &drawing{t: t, scope: s, keys: map[string][]string{}, red: map[string]bool{}}
 	d.locks = d.upTo(1, drawnLocks, "locks")
 	d.mood = d.lean()
 	p := &plan.Plan{Version: plan.Version, Name: "drawn", Timings: plan.Timings{Limit: plan.Duration(drawnLimit)}}
@@ -81,6 +81,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	}
 	for n := range d.locks {
 		d.units = append(d.units, lockName(n))
+		d.keys[lockName(n)] = []string{lockName(n)}
 	}
 	if d.mood.groups {
 		d.groups(p)
@@ -97,7 +98,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		for j := range d.upTo(1, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1), Start: d.time(d.mood.start, "start")}
 			for range d.upTo(1, sections, "sections") {
-				th.Steps = append(th.Steps, d.section(0, 0)...)
+				th.Steps = append(th.Steps, d.section(0, 0, nil)...)
 			}
 			c.Threads = append(c.Threads, th)
 		}
@@ -142,8 +143,10 @@ func orDefault(n, def int) int {
 type drawing struct {
 	t     *rapid.T
 	scope Scope
-	locks int      // that stand by themselves
-	units []string // what programs take: those, then groups of them
+	locks int                 // that stand by themselves
+	units []string            // what programs take: those, then groups of them
+	keys  map[string][]string // of each
+	red   map[string]bool     // groups of which a majority is enough
 	mood  mood
 }
 
@@ -242,17 +245,15 @@ func (d *drawing) about(t plan.Duration, what string) plan.Duration {
 
 // section is one critical section of a lock not before the one given, with what is nested in it. Of a lock
 // that is not reentrant, groups stand by themselves: they have members that the thread may hold.
-func (d *drawing) section(from, depth int) []plan.Step {
-	last := len(d.units) - 1
-	if d.scope.NoReentry && depth > 0 {
-		last = d.locks - 1
-	}
-	n := d.upTo(from, last, "lock")
-	if d.mood.both && depth == 0 || d.mood.robbed {
-		n = from
+func (d *drawing) section(from, depth int, held []string) []plan.Step {
+	free := d.apart(from, depth, held)
+	n := free[0]
+	if !(d.mood.both && depth == 0 || d.mood.robbed) {
+		n = free[d.upTo(0, len(free)-1, "lock")]
 	}
 	lock, group := d.units[n], n >= d.locks
-	nests := depth < 2 && n < last && !(d.scope.NoReentry && n+1 >= d.locks)
+	held = slices.Concat(held, d.keys[lock])
+	nests := depth < 2 && len(d.apart(n+1, depth+1, held)) > 0
 	if depth == 0 && d.mood.rogue && d.oneIn(5, "rogue") {
 		return []plan.Step{{Do: plan.Unlock, Lock: lock, Regardless: true}}
 	}
@@ -269,7 +270,7 @@ func (d *drawing) section(from, depth int) []plan.Step {
 		switch {
 		case part == 1 && d.mood.asks && !group:
 			steps = append(steps, d.ask(lock))
-		case part == 2 && depth < 2 && d.mood.reenters:
+		case part == 2 && depth < 2 && d.mood.reenters && !d.red[lock]:
 			inner := lease
 			if d.mood.mixed && d.oneIn(2, "another lease") {
 				inner = d.lease()
@@ -280,7 +281,7 @@ func (d *drawing) section(from, depth int) []plan.Step {
 			}
 			steps = append(steps, d.work(lock, inner), d.unlock(lock))
 		case part == 3 && nests:
-			steps = append(steps, d.section(n+1, depth+1)...)
+			steps = append(steps, d.section(n+1, depth+1, held)...)
 		default:
 			steps = append(steps, d.work(lock, lease))
 		}
@@ -290,6 +291,19 @@ func (d *drawing) section(from, depth int) []plan.Step {
 		steps = append(steps, plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
 	}
 	return steps
+}
+
+// apart lists the locks from a number on that have no key in common with what is held: of one owner's holds in
+// overlapping locks nobody could say which of them a key counts for.
+func (d *drawing) apart(from, depth int, held []string) []int {
+	var free []int
+	for n := from; n < len(d.units); n++ {
+		shares := slices.ContainsFunc(d.keys[d.units[n]], func(key string) bool { return slices.Contains(held, key) })
+		if !shares && !(d.scope.NoReentry && depth > 0 && n >= d.locks) {
+			free = append(free, n)
+		}
+	}
+	return free
 }
 
 func (d *drawing) ask(lock string) plan.Step {

@@ -48,5 +48,9 @@ func (d *drawing) groups(p *plan.Plan) {
 			}
 		}
 		p.Groups, d.units = append(p.Groups, g), append(d.units, g.Name)
+		d.red[g.Name] = kind == plan.Red
+		for _, m := range g.Members {
+			d.keys[g.Name] = append(d.keys[g.Name], m.Lock)
+		}
 	}
 }
