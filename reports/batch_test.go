@@ -92,7 +92,7 @@ func TestRateChartIsToScale(t *testing.T) {
 		}
 		return s
 	}
-	paused := []history.Fault{{Kind: "pause-client", From: sec(5)}}
+	paused := []history.Fault{{Effects: []history.Effect{history.ProcessStopped}, From: sec(5)}, {Kind: "partition", Missed: true}}
 	c, ok := newRateChart("x", []*Summary{run(paused, 0, 0.01), run(paused, 0.02, 10)})
 	if !ok || len(c.Bands) != 1 || c.Bands[0].X != 170 || c.Bands[0].W != 170 {
 		t.Errorf("bands %+v", c.Bands)
@@ -128,7 +128,7 @@ func TestBatchPageTellsEverything(t *testing.T) {
 		"exclusion of rlock-latch in watchdog-death: broken, as expected",     // a cell
 		`<a href="../watchdog-death/x/report.html"`,                           // its example
 		"object of rlock-classic in baseline: never judged; broken in 0 of 3", // the worst run decides
-		"paused holder", "an assumption of every lease lock failed", "key lost", // causes
+		"paused holder", "an assumption of such locks failed: holder-not-renewed (the sample)", "key lost", // causes
 		"the key was deleted from outside at 4.400 s",               // an example's
 		"1 from 10 s to 20 s",                                       // an overlap
 		"1 from 5 ms to 10 ms",                                      // a hand-off

@@ -49,7 +49,8 @@ func TestHTMLTellsEverything(t *testing.T) {
 		"got the lock 5 ms later",                  // the explanation
 		"30.418 s – 45.400 s, 14.982 s",            // the window
 		`href="#t=30.418s-45.4s"`,                  // and the way there
-		"an assumption of every lease lock failed", // not a defect
+		"an assumption of such locks failed: holder-not-renewed (the sample)", // not a defect
+		`title="the client of the first holder, between two renewals,`,
 		"same cause as exclusion",
 		"exclusion broken for 14.982 s",                  // in the static picture
 		"acquires order:42: two owners now believe",      // the story

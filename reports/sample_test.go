@@ -63,7 +63,7 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 			{At: sec(45.408), Kind: history.Finished, Client: "c1"},
 			{At: sec(60.507), Kind: history.Finished, Client: "c2"},
 		},
-		Faults: []history.Fault{{Index: 0, Kind: "pause-watchdog", Client: "c1", From: sec(5), Hits: 4}},
+		Faults: []history.Fault{{Index: 0, Kind: "pause-watchdog", Effects: []history.Effect{history.TimersStopped}, Client: "c1", From: sec(5), Hits: 4}},
 		End:    &history.End{At: sec(75.400), Messages: 46, Trace: "9f2c61d0a7b3e845"},
 	}
 	serve := func(at float64, client string, step history.Step, op int64, text, reply string, before, after *history.KeyState) {
@@ -182,7 +182,8 @@ func hostile() (*history.History, *checker.Verdict) {
 		Explanation: "owner " + owner[:40] + " took </script><script>pwned=1</script>",
 		Story:       []checker.Moment{{At: sec(1), Who: owner, Text: "takes " + lock, Weight: checker.Plain}},
 		Results: []checker.Result{{Guarantee: contract.Object, Status: checker.Broken, Summary: "<script>pwned=1</script> \x1b[2J",
-			Violations: []checker.Violation{{Rule: "<b>", Text: "</script><script>pwned=1</script>", From: sec(2), To: sec(3), Lock: lock, Cause: checker.Cause{Class: "<i>", Text: "\u202eevil"}}}}},
+			Violations: []checker.Violation{{Rule: "<b>", Text: "</script><script>pwned=1</script>", From: sec(2), To: sec(3), Lock: lock, Cause: checker.Cause{Class: "<i>", Text: "\u202eevil"},
+				Ruling: checker.Ruling{Kind: checker.KnownLimitation, Source: "<b>\u202e"}}}}},
 	}
 	return h, v
 }
