@@ -51,6 +51,10 @@ func TestSummaryKeepsWhatAFailureNeedsAndLittleElse(t *testing.T) {
 	if whole := Summarize(h, v, true); whole.Verdict != v {
 		t.Error("the whole verdict is not kept")
 	}
+	v.Results[1].Violations[1].Ruling = checker.Ruling{Kind: checker.Defect}
+	if s := Summarize(h, v, false); s.Verdict.Code() != v.Code() || s.Verdict.Code() != checker.ExitUnexpected {
+		t.Errorf("exit code %d of a summary whose second violation is a defect, %d of the verdict", s.Verdict.Code(), v.Code())
+	}
 	v.Results[0].Status = checker.Broken
 	if s := Summarize(h, v, false); len(s.Verdict.Story) == 0 || s.Verdict.Explanation == "" {
 		t.Error("the story of an unexpected run is lost")

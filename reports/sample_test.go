@@ -100,7 +100,7 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 			{Guarantee: contract.Exclusion, Status: checker.Broken, Expected: checker.Broken, By: "beliefs",
 				Summary: "c1:1 and c2:1 both believed to hold order:42 for 14.982 s.",
 				Violations: []checker.Violation{{
-					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"},
+					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"}, Call: history.Lock,
 					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death, Ruling: assumed}}},
 			{Guarantee: contract.Effect, Status: checker.Broken, Expected: checker.Broken, By: "lost updates",
 				Summary: "One of 2 updates was lost.",
