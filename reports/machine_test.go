@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // sampleBatch has a run of every fate.
@@ -24,6 +25,7 @@ func sampleBatch() Batch {
 		h, v := watchdogDeath()
 		s := Summarize(h, v, false)
 		s.Wall, s.Command = 3*time.Millisecond, "simrun -scenario watchdog-death -seed 1"
+		s.Faults = append(s.Faults, history.Fault{Kind: "expire-key", Missed: true})
 		return s
 	}
 	_, odd := busy()
