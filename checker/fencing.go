@@ -76,10 +76,12 @@ func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 				Text: fmt.Sprintf("in the failover at %s the counter of tokens went back to what the replica knew", Stamp(e.At))}, true
 		}
 	}
-	for i, fault := range f.h.Faults {
-		if fault.Has(history.KeyDeleted) && fault.Lock == "" && !fault.Missed && from <= fault.From && fault.From <= to {
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		flushed := fault.Has(history.ServerForgot) || fault.Has(history.KeyDeleted) && fault.Lock == ""
+		if flushed && !fault.Missed && from <= fault.From && fault.From <= to && f.reaches(fault, l.name) {
 			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: []int{i},
-				Text: fmt.Sprintf("somebody deleted all keys at %s, and with them the counter of tokens", Stamp(fault.From))}, true
+				Text: fmt.Sprintf("%s, and the counter of tokens was lost", f.describe(i))}, true
 		}
 	}
 	return Cause{}, false

@@ -213,7 +213,7 @@ func (f *facts) patientGroup(l *lockFacts, c *composition, op *history.Op, found
 		return
 	}
 	switch took := op.Return - op.Call; {
-	case took < op.Wait-promptTolerance:
+	case op.Outcome == history.Busy && took < op.Wait-promptTolerance:
 		f.groupViolation(found, l, op, contract.WaitsItsTime, op.Return, Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"}, "it gave up after %s of %s", short(took), short(op.Wait))
 	case took > op.Wait+f.groupPrompt(c)+4*f.latency():
 		f.groupViolation(found, l, op, contract.ReturnsInTime, op.Return, Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"}, "it took %s, with a wait of %s", short(took), short(op.Wait))

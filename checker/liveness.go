@@ -397,6 +397,9 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 // untold is the cause that a call had an effect, or none, of which its caller does not know.
 func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text string) Cause {
 	faults := f.struckBy(op.Client, l.name, op.Call, until, resends)
+	if len(faults) == 0 && cancelled(op) {
+		return Cause{Class: contract.Abandoned, Text: text + ": it gave the call up", executed: executions{call: op.Kind}}
+	}
 	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: until}}
 }
 

@@ -225,6 +225,10 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.UnlockEndsHold, false, ghost("")},
 			{contract.UnlockEndsHold, false, claiming(ghost("drop-message"), contract.TakesBack)},
 		},
+		"given-up": {
+			{contract.UnlockEndsHold, true, givenUpGhost()},
+			{contract.UnlockEndsHold, false, claiming(givenUpGhost(), contract.TakesBack)},
+		},
 		"held-twice": {
 			{contract.UnlockEndsHold, true, countedTwice("drop-message")},
 			{contract.UnlockEndsHold, false, countedTwice("")},
@@ -282,6 +286,13 @@ func ghost(fault string) *script {
 	if fault != "" {
 		s.fault(fault, "c1", at(1.5), 0)
 	}
+	return s
+}
+
+// givenUpGhost is a ghost whose caller gave the call up.
+func givenUpGhost() *script {
+	s := ghost("")
+	s.h.Ops[1].Error = "TryLock by c1:1: context deadline exceeded"
 	return s
 }
 

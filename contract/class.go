@@ -20,6 +20,7 @@ const (
 	MaybeTwice      Class = "possible double execution" // a call may have been sent again; nobody saw the server
 	RefusedCopy     Class = "refused copy"              // the server refused one copy of a request and executed another
 	Untold          Class = "untold"                    // a call took effect, and its caller was not told
+	Abandoned       Class = "abandoned"                 // the caller gave a call up that took effect
 	ForeignRelease  Class = "foreign release"           // freed by one who did not hold it
 	GrantedTwice    Class = "granted while held"        // the server gave the lock away under a holder
 	LateWrite       Class = "late write"                // a write took effect after its owner had gone on

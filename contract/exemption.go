@@ -81,6 +81,8 @@ func Exemptions() []Exemption {
 			Touched: "the client of a call on that lock that took effect more than once", Unless: Idempotent, Source: goredis},
 		{Name: "not-told", Guarantees: []Guarantee{Liveness}, Rules: []Rule{UnlockEndsHold, GhostIsGone}, Classes: []Class{Untold}, Effects: resending,
 			Touched: "the client of a call that took the lock, between the call and its return", Unless: TakesBack, Source: distlock},
+		{Name: "given-up", Guarantees: []Guarantee{Liveness}, Rules: []Rule{UnlockEndsHold}, Classes: []Class{Abandoned},
+			Touched: "the call, whose context ended while it was under way", Unless: TakesBack, Source: distlock},
 		{Name: "late-write", Guarantees: []Guarantee{Effect}, Classes: []Class{LateWrite},
 			Touched: "the write, which its owner did not wait for", Source: kleppmann},
 		{Name: "no-opportunity", Guarantees: []Guarantee{Watchdog}, Rules: []Rule{RenewedInTime}, Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage},
