@@ -24,23 +24,31 @@ type adapted struct {
 func adapt(s subjects.Subject) locktest.NewLock {
 	return func(e locktest.Env) (locktest.Client, error) {
 		c, err := s.Open(e)
-		return adaptedClient{c, s.Can("fencing")}, err
+		return adaptedClient{c, s}, err
 	}
 }
 
 type adaptedClient struct {
-	c      subjects.Client
-	fences bool
+	c subjects.Client
+	s subjects.Subject
 }
 
 func (c adaptedClient) Close() error { return c.c.Close() }
 func (c adaptedClient) Lock(name, owner string) locktest.Lock {
 	a := adapted{c.c.Lock(name), owner}
-	if c.fences {
+	switch {
+	case c.s.Can("fencing"): // a lock of generation hardened
 		return &fenced{adapted: a}
+	case c.s.Can("idempotent") && shown[c.s.Name] != "":
+		return latched{a}
 	}
 	return a
 }
+
+// latched claims that copies take no effect, as generation latch does of an unlock.
+type latched struct{ adapted }
+
+func (latched) Idempotent() time.Duration { return 20 * time.Second }
 
 // fenced remembers the token of its last hold.
 type fenced struct {
@@ -48,7 +56,9 @@ type fenced struct {
 	token int64
 }
 
-func (f *fenced) Token() int64 { return f.token }
+func (f *fenced) Token() int64              { return f.token }
+func (f *fenced) KeepsLongestLease()        {}
+func (f *fenced) Idempotent() time.Duration { return 20 * time.Second }
 
 func (f *fenced) Acquire(ctx context.Context, r locktest.Request) error {
 	a := f.l.Acquire(ctx, f.owner, r)
@@ -137,7 +147,7 @@ func failuresOf(t *testing.T, s subjects.Subject, options ...locktest.Option) ma
 }
 
 // shown names the scenario in which a lock's mistake shows that does not in those of [without]: the
-// sound lock breaks something else there, or the mistake is one of hardened's.
+// sound lock breaks something else there, the mistake is one of hardened's, or it takes an error that is rare.
 var shown = map[string]string{
 	"broken-latch-not-read":         "lost-unlock-reply",
 	"broken-latch-not-set":          "lost-unlock-reply",
@@ -146,6 +156,7 @@ var shown = map[string]string{
 	"broken-release-not-remembered": "lost-unlock-reply",
 	"broken-late-release-taken":     "delayed-duplicate-unlock",
 	"broken-reentry-shortens":       "lease-mixing",
+	"broken-error-is-acquired":      "batch-poison",
 }
 
 // subtle is the lock whose mistake no go test with its defaults shows: a copy of an acquire has to come

@@ -18,15 +18,13 @@
 // A lock is held to what it claims: the guarantees object, exclusion, effect and liveness are asked of
 // every lock, watchdog and fencing of those that say that they have one ([Watchdog], [Fencer]).
 //
-// In a scenario of the catalogue (docs/scenarios.md) a guarantee must hold, with two exceptions. It may
-// break where it does for all generations of the reference lock: no lock is known to keep it there. And
-// it may break where each violation comes from the failure of something that every lease lock assumes,
-// such as that no holder is paused for longer than its lease, or that nobody deletes keys; but not so if
-// the lock claims to tell its holders in time ([Loser]).
+// The judge gives each violation a ruling: a defect, a known limitation, or a failed assumption. A lock fails
+// its test by defects alone. contract.Exemptions is the table of what no such lock can stand: a holder
+// that is paused for longer than its lease, or a key that somebody deletes. A claim can take an exemption away:
+// a lock that tells its holders in time ([Loser]), or takes no request twice ([Idempotent]), answers for more.
 //
-// In plans drawn without faults everything must hold, but for what comes of work that outlasts a lease
-// that nobody extends. In plans drawn with faults a lock answers for what no fault excuses, by the same
-// rules by which simrun explore accuses.
+// That is so in the scenarios of the catalogue (docs/scenarios.md), and in plans that are drawn with and
+// without faults; simrun explore accuses by the same table.
 //
 // Plans that are kept as testdata/locktest/*.json, beside the test, are run too, and held to the same as
 // drawn ones: what was found once is looked for ever after. A weakness that is accepted is said with

@@ -69,6 +69,8 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, out func(
 		return asked{failure: s.tell(b, t, g, broken, out(), again)}
 	case r.Status == checker.Undecided:
 		return asked{failure: fmt.Errorf("%s in %s is undecided: %s", g, t.name, r.Summary)}
+	case known && r.Status == checker.Broken:
+		return asked{failure: fmt.Errorf("%s is said to break in %s (%s), and the lock does not answer for that: %s: take it off the list", g, t.name, reason, r.Violations[0].Ruling)}
 	case known:
 		return asked{failure: fmt.Errorf("%s is said to break in %s (%s), and %s: take it off the list", g, t.name, reason, r.Status)}
 	}

@@ -37,8 +37,8 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Watchdog],
-// [Fencer], [Loser], [ForceReleaser], [Inspector] and [LeaseKeeper], which it may implement, and
-// [MultiLocker] and [QuorumLocker], which its Client may.
+// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector] and [LeaseKeeper], which it may implement,
+// and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
 	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
 	// it is not known whether it was taken.
@@ -68,8 +68,16 @@ type Watchdog interface{ RenewEvery() time.Duration }
 type Fencer interface{ Token() int64 }
 
 // Loser is a lock that tells its holder that the hold is over, in time: the channel is that of the hold
-// acquired last. Such a lock is not excused by what every lease lock assumes.
+// acquired last. Such a lock is not excused when its holder goes on after the lease.
 type Loser interface{ Lost() <-chan struct{} }
+
+// Idempotent is a lock that takes a request for the one that it answered already, when a client or the
+// network sends it again: the copy takes no effect, and gets the first answer. Idempotent is how long after
+// the first effect that is so; 0: always. It is promised for acquiring, releasing and forcing free.
+//
+// go-redis sends a command again after a network error, unless MaxRetries is -1. A lock that is not
+// Idempotent does not answer for what comes of a second effect.
+type Idempotent interface{ Idempotent() time.Duration }
 
 // ForceReleaser is a lock that can be freed whoever holds it; ErrNotHeld says that nobody did.
 type ForceReleaser interface {

@@ -235,6 +235,12 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can("fencing", fencing)
 	_, lost := l.(Loser)
 	can("lost", lost)
+	i, idempotent := l.(Idempotent)
+	can("idempotent", idempotent)
+	s.Idempotent = nil
+	if idempotent {
+		s.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Lock, history.TryLock, history.Unlock, history.ForceUnlock}, For: i.Idempotent()}}
+	}
 	_, force := l.(ForceReleaser)
 	can("force", force)
 	_, inspect := l.(Inspector)

@@ -261,7 +261,7 @@ func (s *suite) accept(b *bubble.Bubbles, g contract.Guarantee) {
 			continue
 		}
 		if s.run(b, t); t.err == nil {
-			for _, v := range t.verdict.Result(g).Violations {
+			for _, v := range t.verdict.Result(g).Defects() {
 				s.accepted[g][mistake{v.Rule, v.Call}] = cmp.Or(reason, t.name)
 			}
 		}

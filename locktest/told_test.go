@@ -8,7 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/locktest"
 )
 
@@ -100,15 +102,40 @@ func TestAKeyThatIsNotTheName(t *testing.T) {
 	}
 }
 
+// claiming is redislock, which is said to be idempotent, and is not.
+func claiming(e locktest.Env) (locktest.Client, error) {
+	return locktest.Locks(func(name, _ string) locktest.Lock { return idempotent{&redisLock{env: e, name: name}} }), nil
+}
+
+type idempotent struct{ *redisLock }
+
+func (idempotent) Idempotent() time.Duration { return 0 }
+
+// A second effect is held against a lock that claims that there is none, and against no other.
+func TestALockAnswersForCopiesIfItClaimsTo(t *testing.T) {
+	only := locktest.Only("lost-unlock-reply")
+	if err := locktest.Inside(t, newRedislock, only); err != nil {
+		t.Errorf("without the claim: %v", err)
+	}
+	var f *locktest.Failure
+	if err := locktest.Inside(t, claiming, only); !errors.As(err, &f) || f.Guarantee != "object" || f.Rule != string(contract.ToldTheTruth) {
+		t.Errorf("with the claim: %v", err)
+	}
+}
+
 func TestWhatIsKnownMustBeSo(t *testing.T) {
 	only := locktest.Only("lost-unlock-reply", "baseline")
 	known := locktest.Known("lost-unlock-reply", "object", "known")
-	if err := locktest.Inside(t, newRedislock, only, known); err != nil {
+	if err := locktest.Inside(t, claiming, only, known); err != nil {
 		t.Error(err)
 	}
-	if err := locktest.Inside(t, newRedislock, only, known, locktest.Known("baseline", "exclusion", "no reason")); err == nil ||
-		!strings.Contains(err.Error(), "take it off the list") {
+	if err := locktest.Inside(t, claiming, only, known, locktest.Known("baseline", "exclusion", "no reason")); err == nil ||
+		!strings.Contains(err.Error(), "and holds: take it off the list") {
 		t.Errorf("what is said to break holds: %v", err)
+	}
+	if err := locktest.Inside(t, newRedislock, only, known); err == nil ||
+		!strings.Contains(err.Error(), "sent-again") || !strings.Contains(err.Error(), "take it off the list") {
+		t.Errorf("what is said to break is not the lock's fault: %v", err)
 	}
 }
 

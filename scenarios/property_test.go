@@ -98,10 +98,12 @@ func TestWithFaultsObjectHoldsAndBreaksOfExclusionHaveACause(t *testing.T) {
 				}
 				return "broken"
 			case contract.Exclusion, contract.Effect:
-				if blamed || v.Cause.Class == contract.LeaseExpired {
-					return ""
+				switch {
+				case v.Ruling.Kind == checker.Defect:
+					return "a defect"
+				case !blamed && v.Cause.Class != contract.LeaseOutlived:
+					return "nothing to blame"
 				}
-				return "nothing to blame"
 			}
 			return ""
 		})

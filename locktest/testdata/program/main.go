@@ -1,4 +1,4 @@
-// Program tries a lock outside of go test: redislock, which has one weakness.
+// Program tries a lock outside of go test: redislock, of which it claims more than redislock keeps.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/bsm/redislock"
 
@@ -37,6 +38,9 @@ func (l *lock) Release(ctx context.Context) error {
 	}
 	return err
 }
+
+// Idempotent claims that a command that is sent again takes effect once. It is not so.
+func (l *lock) Idempotent() time.Duration { return 0 }
 
 func main() {
 	err := locktest.Test(func(e locktest.Env) (locktest.Client, error) {
