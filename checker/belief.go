@@ -1,8 +1,10 @@
 package checker
 
 import (
+	"context"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -125,9 +127,11 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 	return all
 }
 
-// givenUp reports whether an unlock was given up before anything was sent: the hold is as it was, and its owner knows.
+// givenUp reports whether an unlock was given up before anything was sent, as its context had ended: the hold is as it
+// was, and its owner knows.
 func givenUp(op *history.Op) bool {
-	return op.Kind == history.Unlock && op.Outcome == history.Failed && op.Evidence == history.NotSent
+	return op.Kind == history.Unlock && op.Outcome == history.Failed && op.Evidence == history.NotSent &&
+		(strings.Contains(op.Error, context.DeadlineExceeded.Error()) || strings.Contains(op.Error, context.Canceled.Error()))
 }
 
 // A sweep goes over beliefs by their beginnings and knows which of them last.

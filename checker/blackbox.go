@@ -21,6 +21,7 @@ const (
 	byInterval  = "interval checker"
 	byFrontier  = "frontier checker"
 	byPorcupine = "porcupine"
+	byNotices   = "times of notices"
 	byMembers   = "members of groups"
 )
 

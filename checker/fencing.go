@@ -27,7 +27,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 		var last *history.Op
 		for i := range l.acts {
 			op := l.acts[i].op
-			if op == nil || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired ||
+			if op == nil || op.Aside || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired ||
 				op.Uncertain() || op.Outcome == history.Failed { // nobody was handed anything
 				continue
 			}

@@ -111,7 +111,8 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 	}
 	for i := range f.h.Served {
 		s := &f.h.Served[i]
-		if s.Op != op.ID || s.Before == nil {
+		during := s.Client == op.Client && s.At >= op.Call && s.At <= f.until(op) // what an earlier call left may have to be settled first
+		if s.Op != op.ID && !during || s.Before == nil {
 			continue
 		}
 		for _, h := range s.Before.Holdings {

@@ -44,6 +44,8 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.patience(l, &found)
 		f.deadHolds(l, &found)
 		f.orphans(l, &found)
+		f.ghosts(l, &found)
+		f.load(l, &found)
 		f.atTheEnd(l, &found)
 		f.onceHealed(l, &found)
 	}
@@ -309,6 +311,62 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		})
 	}
 }
+
+// ghosts looks for holds of calls whose callers were not told, of a lock that claims to take them back: as soon as its
+// client has had the opportunity to learn what became of the call, and to ask once more.
+func (f *facts) ghosts(l *lockFacts, found *violations) {
+	if !f.h.Can(string(contract.TakesBack)) || f.implied() || len(f.h.Served) == 0 {
+		return
+	}
+	for _, t := range l.tenures {
+		op := t.grant
+		_, gone := f.ended[t.client]
+		if t.belief != nil || t.restored || gone || op.Pending() || op.Aside || op.Outcome != history.Unknown && op.Outcome != history.Failed {
+			continue
+		}
+		begin := max(op.Return, t.from)
+		all := f.obstacles(t.client, l.name, op.Call, t.to, f.answerTime(), hindersTimers)
+		limit := enough(begin, 3*f.answerTime()+f.prompt(), all)
+		if t.to <= limit || l.calls(t.owner, op.Return, t.to) || f.sharedHold(l, t.owner, t.from, t.to) || f.healed < limit {
+			continue
+		}
+		found.addAt(begin, func() Violation {
+			return Violation{
+				Rule: contract.GhostIsGone, Lock: l.name, From: begin, To: t.to, Ops: []int64{op.ID}, Owners: []string{t.owner},
+				Text: fmt.Sprintf("%s of %s took %s at %s, and its caller was told %s at %s; the hold stood until %s",
+					op.Kind, t.owner, l.name, Stamp(t.from), op.Outcome, Stamp(op.Return), Stamp(t.to)),
+				Cause: Cause{Class: contract.Unexplained, Text: fmt.Sprintf("its client could have given it back by %s", Stamp(limit))},
+			}
+		})
+	}
+}
+
+// mostAttempts is how many commands on the lock's key a waiter may send a second: a lock that asks every 50 ms sends 20.
+const mostAttempts = 100
+
+// load looks for waiters that ask the server again and again.
+func (f *facts) load(l *lockFacts, found *violations) {
+	for _, op := range l.ops {
+		if !callsFor(op) || op.Pending() || op.Return-op.Call < sec1 {
+			continue
+		}
+		rows := f.log.byOp[op.ID]
+		if float64(len(rows)) <= mostAttempts*(op.Return-op.Call).Seconds() {
+			continue
+		}
+		found.addAt(op.Call, func() Violation {
+			return Violation{
+				Rule: contract.WaitsQuietly, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Text: fmt.Sprintf("%s of %s waited for %s for %s, and sent %d commands on its key meanwhile",
+					op.Kind, op.Owner, l.name, short(op.Return-op.Call), len(rows)),
+				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"},
+			}
+		})
+	}
+}
+
+// sec1 is the shortest wait whose load is judged.
+const sec1 = time.Second
 
 // calls reports whether an owner called to acquire the lock in [from, to].
 func (l *lockFacts) calls(owner string, from, to time.Duration) bool {

@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -212,5 +213,67 @@ func TestAHoldThatWasBroughtBackOutlivesItsOwnersUnlock(t *testing.T) {
 	want(t, v, contract.Liveness)
 	if x := v.Result(contract.Liveness).Violations[0]; x.Cause.Class != contract.ServerLost || x.Ruling.Kind != FailedAssumption {
 		t.Errorf("%+v", x)
+	}
+}
+
+// A waiter that asks a hundred times a second and more is a load; one that polls every 50 ms is none.
+func TestTheLoadOfAWaiter(t *testing.T) {
+	for _, tt := range []struct {
+		every time.Duration
+		rules []contract.Rule
+	}{
+		{50 * ms, nil},
+		{5 * ms, []contract.Rule{contract.WaitsQuietly}},
+	} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 0)
+		op := s.op("c2:1", history.TryLock, at(1), at(4), history.Busy)
+		op.Wait = 3 * sec
+		for when := op.Call + ms; when < op.Return; when += tt.every {
+			s.h.Served = append(s.h.Served, history.Served{At: when, Sent: when, Got: when, Client: "c2", Op: op.ID, Lock: job,
+				Before: key("c1:1", 1, 30*sec), After: key("c1:1", 1, 30*sec)})
+		}
+		s.unlock("c1:1", at(5), history.Released)
+		if got := rules(verdict(t, s), contract.Liveness); !slices.Equal(got, tt.rules) {
+			t.Errorf("every %v: broke %q, want %q", tt.every, got, tt.rules)
+		}
+	}
+}
+
+// What a call took whose caller was not told is given back by a lock that claims so, once its client can.
+func TestAGhostIsTakenBack(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		claims bool
+		until  float64
+		cut    bool
+		rules  []contract.Rule
+	}{
+		{"soon", true, 8, false, nil},
+		{"with its lease", true, 30.001, false, []contract.Rule{contract.GhostIsGone}},
+		{"with its lease, of a lock that does not claim it", false, 30.001, false, nil},
+		{"with its lease, as its client was cut off", true, 30.001, true, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newScript()
+			if tt.claims {
+				claiming(s, contract.TakesBack)
+			}
+			op := s.op("c1:1", history.TryLock, at(0), at(2), history.Unknown)
+			op.Answer, op.Executed, op.Lease, op.Watchdog = history.Acquired, at(0.001), dog, true
+			s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))})
+			if tt.until > 30 {
+				s.event(history.Expire, at(tt.until))
+			} else {
+				back := s.op("c1:1", history.Unlock, at(tt.until), at(tt.until)+2*lat, history.Released)
+				back.Aside = true
+			}
+			if tt.cut {
+				s.fault("partition", "c1", at(1), at(29))
+			}
+			if got := rules(verdict(t, s), contract.Liveness); !slices.Equal(got, tt.rules) {
+				t.Errorf("broke %q, want %q", got, tt.rules)
+			}
+		})
 	}
 }

@@ -59,6 +59,13 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		}
 	}
 	known := all.all
+	for _, l := range f.locks {
+		f.early(l, &all)
+	}
+	if all.all > known {
+		r.Status, speakers = Broken, appendNew(speakers, byNotices)
+	}
+	known = all.all
 	if f.groupRules(contract.Object, &all); all.all > known {
 		r.Status, speakers = Broken, appendNew(speakers, byMembers)
 	}

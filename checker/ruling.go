@@ -43,6 +43,9 @@ func (r Ruling) String() string {
 	case FailedAssumption:
 		return fmt.Sprintf("an assumption of such locks failed: %s (%s)", r.Row, r.Source)
 	case KnownLimitation:
+		if r.Row != "" {
+			return fmt.Sprintf("a known limitation of this lock: %s (%s)", r.Row, r.Source)
+		}
 		return "a known limitation of this lock: " + r.Source
 	}
 	return "no ruling: the verdict is of an older version"

@@ -210,3 +210,34 @@ func TestWatchdog(t *testing.T) {
 		})
 	}
 }
+
+// A lock that tells its holders of a loss tells the truth: too early is a violation, at the end of the lease as its
+// client knows it is none.
+func TestNobodyIsToldOfALossTooEarly(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		told  float64
+		fault bool
+		early bool
+	}{
+		{"at the end of what its client knows", 29.7, false, false},
+		{"while the lease lasts", 20, false, true},
+		{"while the lease lasts, after a fault of its client", 20, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := claiming(newScript(), contract.TellsLoss)
+			op := s.take("c1:1", at(0), at(0.002), 0)
+			s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Sent: 0, Got: at(0.002), Client: "c1", Op: op.ID, Lock: job,
+				Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))})
+			lost := s.event(history.Lost, at(tt.told))
+			lost.Owner, lost.Client = "c1:1", "c1"
+			s.event(history.Expire, at(30.001))
+			if tt.fault {
+				s.fault("partition", "c1", at(5), at(15))
+			}
+			if got := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); got != tt.early {
+				t.Errorf("told too early: %v, want %v", got, tt.early)
+			}
+		})
+	}
+}

@@ -93,7 +93,5 @@ func Exemptions() []Exemption {
 			Touched: "the process of the caller, between the last answer that it counts on and the return of its call", Source: kleppmann},
 		{Name: "unannounced", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken}, Classes: []Class{Unannounced},
 			Touched: "the waiter, which waits for the lease that it was told of, though the lock became free before", Source: redisson},
-		{Name: "key-kept", Guarantees: []Guarantee{Liveness}, Rules: []Rule{CallsReturn}, Classes: []Class{KeyLost}, Effects: []history.Effect{history.KeyOverwritten},
-			Touched: "the key of the lock, which another program holds", Source: redisson},
 	}
 }

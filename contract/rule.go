@@ -60,7 +60,6 @@ const (
 	WithinCall    Rule = "a call takes effect between its call and its return"
 	ToldTheTruth  Rule = "a caller is told what its call did"
 	FailedIsVoid  Rule = "a call that failed had no effect"
-	FailsForCause Rule = "a call fails only if something kept it from its work"
 	AnswerHasRoot Rule = "an answer comes from the server"
 	KeyFits       Rule = "the key is what the answers say"
 	LeaseIsSet    Rule = "a call sets the key's time to live to its lease"
@@ -97,7 +96,7 @@ const (
 	// The rules of the phase in which no fault acts any more; see history.Healed.
 	HealedCallsReturn Rule = "once everything is healed, every call returns"
 	FreshGets         Rule = "a fresh client can lock and unlock every lock that nobody holds"
-	WaitsQuietly      Rule = "a waiter asks the server seldom"
+	WaitsQuietly      Rule = "a waiter asks the server at most a hundred times a second"
 )
 
 // A RuleOf says which guarantee a rule is of, and what it cannot see.
@@ -118,7 +117,7 @@ func Rules() []RuleOf {
 		{ExpiryOfAHold, Object, ""}, {NoReentry, Object, ""},
 		{EnoughMembers, Object, ""}, {BusyFewMembers, Object, ""}, {HolderHasEnough, Object, ""}, {NotHeldIsTrue, Object, ""},
 		{AtMostOnce, Object, "a second effect that leaves the key as it was"}, {WithinCall, Object, ""}, {ToldTheTruth, Object, ""},
-		{FailedIsVoid, Object, ""}, {FailsForCause, Object, "histories without faults of their own"}, {AnswerHasRoot, Object, "histories without a server log"},
+		{FailedIsVoid, Object, ""}, {AnswerHasRoot, Object, "histories without a server log"},
 		{KeyFits, Object, "histories without a server log"}, {LeaseIsSet, Object, "histories without a server log"},
 		{Linearizable, Object, "which operation is wrong"},
 		{NotToldEarly, Object, "histories whose leases end unseen"},

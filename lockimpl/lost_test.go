@@ -226,3 +226,20 @@ func TestFaithfulGenerationsDoNotTell(t *testing.T) {
 		}
 	})
 }
+
+// A partial unlock sets the lease of the hold that remains, which may be shorter than the one that was watched.
+func TestLostFollowsTheLeaseThatAPartialUnlockSets(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(5*time.Second)))
+		must(t, l.Lock(ctx, o, lockimpl.Lease(time.Minute)))
+		lost := l.Lost(o)
+		is(t, false)(l.Unlock(ctx, o))
+		start := time.Now()
+		<-lost
+		if d := time.Since(start); d != 5*time.Second-lockimpl.Margin(5*time.Second) {
+			t.Fatal(d)
+		}
+	})
+}

@@ -163,7 +163,9 @@ func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) (unkn
 			continue
 		}
 		switch {
-		case answer == 1:
+		case answer == 1 && h.request == batch[i].request && ends.After(h.ends):
+			// Not if a request since then has set another lease, nor if a renewal that was sent later was
+			// answered sooner.
 			h.endAt(ends)
 		case answer == 0 && !h.busy:
 			hs.lose(h)

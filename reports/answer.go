@@ -51,12 +51,19 @@ func answer(v *checker.Verdict) Answer {
 	}
 	switch v.Code() {
 	case checker.ExitUnexpected:
+		if len(surprising) == 0 { // nothing but that a fault missed
+			return Answer{Bad, "UNEXPECTED", visible(strings.Join(v.Missed, "; "))}
+		}
 		return Answer{Bad, "UNEXPECTED", surprising.String()}
 	case checker.ExitUndecided:
 		return Answer{Unsure, "UNDECIDED", undecided.String()}
 	}
 	if len(broken) > 0 {
-		return Answer{Reproduced, "REPRODUCED", broken.String() + ", as this scenario expects"}
+		why := ", as this scenario expects"
+		if v.Scenario == "" {
+			why = ", by nothing that the lock answers for"
+		}
+		return Answer{Reproduced, "REPRODUCED", broken.String() + why}
 	}
 	return Answer{Good, "HOLDS", "every guarantee that the lock claims held"}
 }
@@ -103,8 +110,11 @@ func statusPhrase(r checker.Result) string {
 	case r.Status == checker.Holds:
 		phrase = "holds"
 	}
-	if r.Expected == "" || r.Expected == r.Status {
+	switch r.Expected {
+	case "":
 		return phrase
+	case r.Status: // expected, but not by the lock itself
+		return phrase + " by a defect of this lock"
 	}
 	return phrase + " (expected: " + string(r.Expected) + ")"
 }
@@ -142,6 +152,8 @@ func expectation(r checker.Result) string {
 		return ""
 	case r.Expected == "":
 		return "not expected"
+	case r.Expected == r.Status:
+		return "by a defect, which is not expected"
 	}
 	return "expected: " + string(r.Expected)
 }

@@ -9,7 +9,7 @@ import (
 
 // verdictOf makes a verdict in which all guarantees hold as expected, but for the given ones.
 func verdictOf(changed ...checker.Result) *checker.Verdict {
-	v := &checker.Verdict{Version: checker.VerdictVersion, Subject: "lock", World: "sim"}
+	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: "baseline", Subject: "lock", World: "sim"}
 	for _, g := range contract.Guarantees() {
 		r := checker.Result{Guarantee: g, Status: checker.Holds, Expected: checker.Holds, Summary: "It held."}
 		for _, c := range changed {
@@ -30,6 +30,17 @@ func TestAnswerFollowsExitCode(t *testing.T) {
 	failed.Error = "the worker died\x1b[2J"
 	refused := verdictOf()
 	refused.Refused = []string{"an owner's calls overlap"}
+	missed := verdictOf()
+	missed.Missed = []string{"fault 0 never struck"}
+	disagree := verdictOf()
+	disagree.Disagreement = "one says yes, the other no"
+	foretold := func(g contract.Guarantee, by checker.RulingKind) *checker.Verdict {
+		r := result(g, checker.Broken, checker.Broken)
+		r.Violations = []checker.Violation{{Ruling: assumed}, {Ruling: checker.Ruling{Kind: by}}}
+		return verdictOf(r)
+	}
+	plan := foretold(contract.Effect, checker.KnownLimitation)
+	plan.Scenario = ""
 	for _, c := range []struct {
 		name string
 		v    *checker.Verdict
@@ -46,6 +57,12 @@ func TestAnswerFollowsExitCode(t *testing.T) {
 			Answer{Bad, "UNEXPECTED", "object is broken (expected: holds)"}},
 		{"holds where a break was expected", verdictOf(result(contract.Exclusion, checker.Holds, checker.Broken), result(contract.Object, checker.Broken, "")), 1,
 			Answer{Bad, "UNEXPECTED", "object is broken; exclusion holds (expected: broken)"}},
+		{"broken as expected, but by a defect", foretold(contract.Object, checker.Defect), 1,
+			Answer{Bad, "UNEXPECTED", "object is broken by a defect of this lock"}},
+		{"broken without a scenario, but by no defect", plan, 0,
+			Answer{Reproduced, "REPRODUCED", "effect is broken, by nothing that the lock answers for"}},
+		{"a fault that never struck", missed, 1, Answer{Bad, "UNEXPECTED", "fault 0 never struck"}},
+		{"the checkers disagree", disagree, 3, Answer{Bad, "THE CHECKERS DISAGREE", "one of them is wrong, which is a bug of the harness, not of the lock"}},
 		{"never judged", verdictOf(result(contract.Object, "", checker.Holds), result(contract.Liveness, "", "")), 1,
 			Answer{Bad, "UNEXPECTED", "object and liveness were never judged"}},
 		{"undecided", verdictOf(result(contract.Object, checker.Undecided, checker.Holds)), 2,

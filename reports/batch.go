@@ -141,10 +141,7 @@ func (b Batch) causes() []*causeGroup {
 			if r.Status != checker.Broken || len(r.Violations) == 0 {
 				continue
 			}
-			x := r.Violations[0]
-			if defects := r.Defects(); len(defects) > 0 {
-				x = defects[0]
-			}
+			x := telling(r)
 			k := key{x.Cause.Class, x.Ruling, r.AsExpected()}
 			c := index[k]
 			if c == nil {

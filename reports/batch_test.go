@@ -51,6 +51,10 @@ func TestSummaryKeepsWhatAFailureNeedsAndLittleElse(t *testing.T) {
 	if whole := Summarize(h, v, true); whole.Verdict != v {
 		t.Error("the whole verdict is not kept")
 	}
+	v.Results[1].Violations[1].Ruling = checker.Ruling{Kind: checker.Defect}
+	if s := Summarize(h, v, false); s.Verdict.Code() != v.Code() || s.Verdict.Code() != checker.ExitUnexpected {
+		t.Errorf("exit code %d of a summary whose second violation is a defect, %d of the verdict", s.Verdict.Code(), v.Code())
+	}
 	v.Results[0].Status = checker.Broken
 	if s := Summarize(h, v, false); len(s.Verdict.Story) == 0 || s.Verdict.Explanation == "" {
 		t.Error("the story of an unexpected run is lost")
@@ -92,7 +96,7 @@ func TestRateChartIsToScale(t *testing.T) {
 		}
 		return s
 	}
-	paused := []history.Fault{{Kind: "pause-client", From: sec(5)}}
+	paused := []history.Fault{{Effects: []history.Effect{history.ProcessStopped}, From: sec(5)}, {Kind: "partition", Missed: true}}
 	c, ok := newRateChart("x", []*Summary{run(paused, 0, 0.01), run(paused, 0.02, 10)})
 	if !ok || len(c.Bands) != 1 || c.Bands[0].X != 170 || c.Bands[0].W != 170 {
 		t.Errorf("bands %+v", c.Bands)
@@ -128,7 +132,7 @@ func TestBatchPageTellsEverything(t *testing.T) {
 		"exclusion of rlock-latch in watchdog-death: broken, as expected",     // a cell
 		`<a href="../watchdog-death/x/report.html"`,                           // its example
 		"object of rlock-classic in baseline: never judged; broken in 0 of 3", // the worst run decides
-		"paused holder", "an assumption of every lease lock failed", "key lost", // causes
+		"paused holder", "an assumption of such locks failed: holder-not-renewed (the sample)", "key lost", // causes
 		"the key was deleted from outside at 4.400 s",               // an example's
 		"1 from 10 s to 20 s",                                       // an overlap
 		"1 from 5 ms to 10 ms",                                      // a hand-off

@@ -71,7 +71,8 @@ type strayView struct {
 }
 
 type causeView struct {
-	Class, Kind, Expected       string
+	Class, Expected             string
+	Ruling                      rulingView
 	Broke                       []fact // guarantee by guarantee, in how many runs
 	Runs                        int
 	Share                       int // of all runs, in percent
@@ -202,7 +203,7 @@ func (g *group) cell(guarantee contract.Guarantee) matrixCell {
 }
 
 func (c *causeGroup) view(runs int) causeView {
-	v := causeView{Class: visible(string(c.Class)), Kind: unbroken(visible(c.Ruling.String())), Expected: "not expected", Tone: Bad,
+	v := causeView{Class: visible(string(c.Class)), Ruling: viewRuling(c.Ruling), Expected: "not expected", Tone: Bad,
 		Runs: c.Runs, Share: (100*c.Runs + runs - 1) / runs, Text: unbroken(visible(c.Violation.Text)), Cause: unbroken(visible(c.Violation.Cause.Text)),
 		Where: runName(c.Example), Command: visible(c.Example.Command), Href: c.Example.Report}
 	for _, g := range contract.Guarantees() {
@@ -229,6 +230,9 @@ func (p *batchPage) cover(b Batch) {
 		s := &b.Runs[i]
 		seen := make(map[string]bool)
 		for _, f := range s.Faults {
+			if f.Missed {
+				continue
+			}
 			t := tallies[f.Kind]
 			if t == nil {
 				t = &tally{steps: make(map[string]bool), answers: make(map[string]int)}

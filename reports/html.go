@@ -176,9 +176,10 @@ type resultView struct {
 }
 
 type violationView struct {
-	Rule, Text, Span, Class, Kind, Cause string
-	SameAs                               string // the guarantee whose cause this is too
-	From, To                             time.Duration
+	Rule, Text, Span, Class, Cause string
+	Ruling                         rulingView
+	SameAs                         string // the guarantee whose cause this is too
+	From, To                       time.Duration
 }
 
 type momentView struct {
@@ -217,7 +218,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		p.Facts = append(p.Facts, fact{"messages", thousands(v.Messages)})
 	}
 	p.Facts = append(p.Facts, fact{"world", name(v.World)}, fact{"seed", fmt.Sprint(v.Seed)})
-	for _, r := range v.Refused {
+	for _, r := range troubles(v) {
 		p.Refused = append(p.Refused, visible(r))
 	}
 	for _, par := range strings.Split(v.Explanation, "\n") {
@@ -277,7 +278,7 @@ func viewResult(r checker.Result) resultView {
 		if x.To > x.From {
 			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
 		}
-		vv.Kind = unbroken(visible(x.Ruling.String()))
+		vv.Ruling = viewRuling(x.Ruling)
 		rv.Violations = append(rv.Violations, vv)
 	}
 	return rv

@@ -46,10 +46,11 @@ func TestHTMLTellsEverything(t *testing.T) {
 	for _, want := range []string{
 		"Did <b>rlock-latch</b> keep its promises in <b>watchdog-death</b>?",
 		"REPRODUCED", "exclusion, effect and watchdog are broken, as this scenario expects",
-		"got the lock 5 ms later",                  // the explanation
-		"30.418 s – 45.400 s, 14.982 s",            // the window
-		`href="#t=30.418s-45.4s"`,                  // and the way there
-		"an assumption of every lease lock failed", // not a defect
+		"got the lock 5 ms later",       // the explanation
+		"30.418 s – 45.400 s, 14.982 s", // the window
+		`href="#t=30.418s-45.4s"`,       // and the way there
+		"an assumption of such locks failed: holder-not-renewed (the sample)", // not a defect
+		`title="the client of the first holder, between two renewals,`,
 		"same cause as exclusion",
 		"exclusion broken for 14.982 s",                  // in the static picture
 		"acquires order:42: two owners now believe",      // the story

@@ -80,6 +80,11 @@ func junitText(s *Summary) string {
 	if d := s.Verdict.Disagreement; d != "" {
 		fmt.Fprintln(&b, visible(d))
 	}
+	for _, r := range s.Verdict.Results {
+		for _, who := range rulings(r) {
+			fmt.Fprintf(&b, "%s: %s\n", r.Guarantee, who)
+		}
+	}
 	if s.Verdict.Explanation != "" {
 		fmt.Fprintln(&b, visibleLines(s.Verdict.Explanation))
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // sampleBatch has a run of every fate.
@@ -24,6 +25,7 @@ func sampleBatch() Batch {
 		h, v := watchdogDeath()
 		s := Summarize(h, v, false)
 		s.Wall, s.Command = 3*time.Millisecond, "simrun -scenario watchdog-death -seed 1"
+		s.Faults = append(s.Faults, history.Fault{Kind: "expire-key", Missed: true})
 		return s
 	}
 	_, odd := busy()
@@ -273,12 +275,20 @@ func TestTheSchemaRefusesWhatIsNoVerdict(t *testing.T) {
 		name  string
 		spoil func(v map[string]any)
 	}{
-		{"another version", func(v map[string]any) { v["version"] = 2 }},
+		{"an older version", func(v map[string]any) { v["version"] = 1 }},
+		{"a newer version", func(v map[string]any) { v["version"] = 3 }},
 		{"no subject", func(v map[string]any) { delete(v, "subject") }},
 		{"an unknown field", func(v map[string]any) { v["colour"] = "red" }},
 		{"a status that nobody set", func(v map[string]any) { first(v, "results")["status"] = "" }},
 		{"an unknown guarantee", func(v map[string]any) { first(v, "results")["guarantee"] = "luck" }},
 		{"broken without a violation", func(v map[string]any) { first(v, "results")["status"] = "broken" }},
+		{"a violation that nobody ruled on", func(v map[string]any) { delete(violation(v), "ruling") }},
+		{"an unknown ruling", func(v map[string]any) { ruling(v)["kind"] = "bad luck" }},
+		{"an assumption that no row names", func(v map[string]any) { delete(ruling(v), "row") }},
+		{"an assumption without a source", func(v map[string]any) { delete(ruling(v), "source") }},
+		{"a defect that a row exempts", func(v map[string]any) { ruling(v)["kind"] = "defect" }},
+		{"a limitation that is documented nowhere", func(v map[string]any) { violation(v)["ruling"] = map[string]any{"kind": "known limitation"} }},
+		{"effects that are no list", func(v map[string]any) { violation(v)["cause"].(map[string]any)["effects"] = "timers-stopped" }},
 		{"a time that is text", func(v map[string]any) { first(v, "story")["at"] = "30 s" }},
 		{"an unknown weight", func(v map[string]any) { first(v, "story")["weight"] = "huge" }},
 		{"no list of results", func(v map[string]any) { v["results"] = nil }},
@@ -302,6 +312,13 @@ func TestTheSchemaRefusesWhatIsNoVerdict(t *testing.T) {
 		})
 	}
 }
+
+// violation is the first that the sample has, of exclusion.
+func violation(v map[string]any) map[string]any {
+	return first(v["results"].([]any)[1].(map[string]any), "violations")
+}
+
+func ruling(v map[string]any) map[string]any { return violation(v)["ruling"].(map[string]any) }
 
 func first(doc map[string]any, list string) map[string]any {
 	return doc[list].([]any)[0].(map[string]any)

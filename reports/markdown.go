@@ -104,7 +104,8 @@ func newMarkdownRun(s *Summary) markdownRun {
 			break // it never came to that
 		}
 		x := v.Result(g)
-		r.Results = append(r.Results, markdownResult{marks[tone(x)], string(g), strings.TrimSuffix(statusWord(x)+", "+expectation(x), ", "), summary(x)})
+		says := strings.Join(append([]string{summary(x)}, rulings(x)...), " – ")
+		r.Results = append(r.Results, markdownResult{marks[tone(x)], string(g), strings.TrimSuffix(statusWord(x)+", "+expectation(x), ", "), says})
 	}
 	r.Story, r.StoryLeft = weightiest(v.Story, storyLines)
 	return r

@@ -325,9 +325,13 @@ func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
 
 // addFaults lays each fault over the lanes that it concerns.
 func addFaults(h *history.History, p *picture) {
+	end := healed(h, p.End)
 	for _, f := range h.Faults {
+		if f.Missed {
+			continue
+		}
 		it := item{Kind: "strike", From: f.From, To: f.From, Color: noColor, Tip: faultTip(f)}
-		if to := faultEnd(f, p.End); to > f.From {
+		if to := faultEnd(f, end); to > f.From {
 			it.Kind, it.To = "fault", to
 		}
 		label := visible(f.Kind)
@@ -341,13 +345,23 @@ func addFaults(h *history.History, p *picture) {
 	}
 }
 
-// faultEnd says until when a fault lasted. One without an end either struck once or lasted; only
-// its kind tells.
+// healed is when all faults were over: at the healed phase of the run, or else at its end.
+func healed(h *history.History, end time.Duration) time.Duration {
+	for _, e := range h.Events {
+		if e.Kind == history.Healed {
+			return e.At
+		}
+	}
+	return end
+}
+
+// faultEnd says until when a fault lasted. One without an end either struck once or lasted until all
+// faults were over; its effects tell.
 func faultEnd(f history.Fault, end time.Duration) time.Duration {
 	if f.To > 0 {
 		return f.To
 	}
-	if strings.HasPrefix(f.Kind, "pause") || f.Kind == "partition" { // as the checkers have it
+	if f.Lasts() {
 		return end
 	}
 	return f.From
@@ -365,7 +379,7 @@ func concerns(f history.Fault, l *lane) bool {
 
 func faultTip(f history.Fault) string {
 	s := "fault: " + visible(f.Kind)
-	for _, target := range []string{f.Client, f.Lock} {
+	for _, target := range []string{f.Client, f.Server, f.Lock} {
 		if target != "" {
 			s += " " + name(target)
 		}
@@ -376,6 +390,9 @@ func faultTip(f history.Fault) string {
 	}
 	if f.Step != "" {
 		s += ", at " + visible(f.Step)
+	}
+	for _, e := range f.Effects {
+		s += ", " + strings.ReplaceAll(visible(string(e)), "-", " ")
 	}
 	if f.Hits > 0 {
 		s += fmt.Sprintf(", touched %d", f.Hits)

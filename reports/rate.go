@@ -85,6 +85,9 @@ func newRateChart(scenario string, runs []*Summary) (rateChart, bool) {
 	seen := make(map[rateBand]bool)
 	for _, s := range runs {
 		for _, f := range s.Faults {
+			if f.Missed {
+				continue
+			}
 			pixel := func(t time.Duration) int { return int(float64(t) / float64(end) * rateWidth) }
 			x := pixel(f.From)
 			band := rateBand{Class: "k-strike", X: x, W: 2, Title: visible(f.Kind)}

@@ -63,7 +63,7 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 			{At: sec(45.408), Kind: history.Finished, Client: "c1"},
 			{At: sec(60.507), Kind: history.Finished, Client: "c2"},
 		},
-		Faults: []history.Fault{{Index: 0, Kind: "pause-watchdog", Client: "c1", From: sec(5), Hits: 4}},
+		Faults: []history.Fault{{Index: 0, Kind: "pause-watchdog", Effects: []history.Effect{history.TimersStopped}, Client: "c1", From: sec(5), Hits: 4}},
 		End:    &history.End{At: sec(75.400), Messages: 46, Trace: "9f2c61d0a7b3e845"},
 	}
 	serve := func(at float64, client string, step history.Step, op int64, text, reply string, before, after *history.KeyState) {
@@ -100,7 +100,7 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 			{Guarantee: contract.Exclusion, Status: checker.Broken, Expected: checker.Broken, By: "beliefs",
 				Summary: "c1:1 and c2:1 both believed to hold order:42 for 14.982 s.",
 				Violations: []checker.Violation{{
-					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"},
+					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"}, Call: history.Lock,
 					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death, Ruling: assumed}}},
 			{Guarantee: contract.Effect, Status: checker.Broken, Expected: checker.Broken, By: "lost updates",
 				Summary: "One of 2 updates was lost.",
@@ -182,7 +182,8 @@ func hostile() (*history.History, *checker.Verdict) {
 		Explanation: "owner " + owner[:40] + " took </script><script>pwned=1</script>",
 		Story:       []checker.Moment{{At: sec(1), Who: owner, Text: "takes " + lock, Weight: checker.Plain}},
 		Results: []checker.Result{{Guarantee: contract.Object, Status: checker.Broken, Summary: "<script>pwned=1</script> \x1b[2J",
-			Violations: []checker.Violation{{Rule: "<b>", Text: "</script><script>pwned=1</script>", From: sec(2), To: sec(3), Lock: lock, Cause: checker.Cause{Class: "<i>", Text: "\u202eevil"}}}}},
+			Violations: []checker.Violation{{Rule: "<b>", Text: "</script><script>pwned=1</script>", From: sec(2), To: sec(3), Lock: lock, Cause: checker.Cause{Class: "<i>", Text: "\u202eevil"},
+				Ruling: checker.Ruling{Kind: checker.KnownLimitation, Source: "<b>\u202e"}}}}},
 	}
 	return h, v
 }

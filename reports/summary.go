@@ -11,8 +11,8 @@ import (
 // Summary is what is kept of one run of many: its verdict, and what the charts of a batch are
 // drawn from. It is data: a worker process can send it as JSON.
 type Summary struct {
-	// Verdict is the run's, with only the first violation of each guarantee; the story and the
-	// explanation are left out if everything was as expected. A run that failed before it could be
+	// Verdict is the run's, with only one violation of each guarantee, a defect if there is one; the story
+	// and the explanation are left out if everything was as expected. A run that failed before it could be
 	// judged has one with an Error.
 	Verdict *checker.Verdict `json:"verdict"`
 
@@ -49,7 +49,9 @@ func Summarize(h *history.History, v *checker.Verdict, whole bool) Summary {
 	}
 	short.Results = nil
 	for _, r := range v.Results {
-		r.Violations = r.Violations[:min(1, len(r.Violations))]
+		if len(r.Violations) > 1 {
+			r.Violations = []checker.Violation{telling(r)}
+		}
 		short.Results = append(short.Results, r)
 	}
 	s.Verdict = &short

@@ -154,6 +154,11 @@ func (t *terminal) results() {
 			}
 			t.line(head, l)
 		}
+		for _, who := range rulings(r) {
+			for _, l := range wrap(who, t.o.Width-indent) {
+				t.line(strings.Repeat(" ", indent), t.paint.as("quiet", l))
+			}
+		}
 	}
 	for _, refused := range t.v.Refused {
 		for i, l := range wrap(visible(refused), t.o.Width-4) {

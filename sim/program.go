@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -231,7 +232,7 @@ func (t *thread) release(s plan.Step) {
 	switch {
 	case a.Outcome == history.NotHeld || a.Outcome == history.Released:
 		t.forget(lock)
-	case a.Outcome == history.Failed && h != nil && !asked: // it was given up before anything was done
+	case a.Outcome == history.Failed && h != nil && !asked && ended(a.Err): // it was given up before anything was done
 		t.mu.Lock()
 		h.leases = append(h.leases, last)
 		if t.held[lock] == nil {
@@ -241,6 +242,11 @@ func (t *thread) release(s plan.Step) {
 		}
 		t.mu.Unlock()
 	}
+}
+
+// ended reports whether a call failed because its context ended.
+func ended(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // forget ends the belief that a lock is held.

@@ -30,8 +30,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 		s.Limitations = []history.Limitation{notIdempotent("Redisson #4871", unlocks)}
 	}
 	s.Limitations = append(s.Limitations, notIdempotent(again, acquires), notIdempotent(force, forces),
-		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"),
-		without(contract.TellsLoss, "docs/lock.md: holder is told of a loss"))
+		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"))
 	return s
 }
 

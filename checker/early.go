@@ -1,0 +1,90 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// early asks of a lock that tells its holders of a loss whether it told one whose lease lasted, and who could know
+// that: by the last answer that its client got, counted from when it sent the request.
+func (f *facts) early(l *lockFacts, found *violations) {
+	if !f.h.Can(string(contract.TellsLoss)) || f.implied() || len(f.h.Served) == 0 {
+		return
+	}
+	for _, e := range l.events {
+		if e.Kind != history.Lost || e.Owner == "" {
+			continue
+		}
+		t := l.owner(e.Owner).tenure(e.At)
+		if t == nil || t.restored || t.to <= e.At || f.callsAt(l, e.Owner, e.At) || len(f.obstacles(t.client, l.name, t.from, e.At, f.answerTime(), hindersTimers)) > 0 {
+			continue // what its client has learned is not for certain
+		}
+		known, ok := f.known(t, e.At)
+		if margin := t.lease/tellMargin + 2*f.latency() + granularity; !ok || known-margin <= e.At {
+			continue
+		}
+		found.addAt(e.At, func() Violation {
+			return Violation{
+				Rule: contract.NotToldEarly, Lock: l.name, From: e.At, To: min(t.to, known), Ops: []int64{t.grant.ID}, Owners: []string{e.Owner},
+				Text: fmt.Sprintf("%s was told at %s that its hold on %s is over, though the server held it until %s, and its client knew of a lease until %s",
+					e.Owner, Stamp(e.At), l.name, Stamp(t.to), Stamp(known)),
+				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a lock tell of a loss that is none"},
+			}
+		})
+	}
+}
+
+// tellMargin is the part of a lease by which a lock may tell of its end early, for clocks that run unequally fast.
+const tellMargin = 50
+
+// known is when a hold's lease ends as its client can know it at a time, by the answers that it has.
+func (f *facts) known(t *tenure, at time.Duration) (until time.Duration, ok bool) {
+	for _, s := range t.sets {
+		if s.op == nil {
+			return 0, false // somebody else changed it
+		}
+		if s.op.Kind == history.Unlock {
+			until = 0 // it sets a lease of its own
+		}
+		if s.op.Lease > 0 && !s.op.Pending() && s.op.Return <= at {
+			until, ok = max(until, f.began(s.op, s.at)+s.op.Lease), true
+		}
+	}
+	return until, ok
+}
+
+// began is when the client began the request of a call that was executed at a time: before it was sent the client may have
+// connected, and sent the script's digest alone.
+func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
+	i, found := f.log.execution(op, at)
+	if !found || !op.Kind.Acquires() && op.Kind != history.Unlock {
+		return op.Call
+	}
+	rows := f.log.byOp[op.ID]
+	n := slices.Index(rows, i)
+	for n > 0 && (f.h.Served[rows[n-1]].Got == 0 || refused(&f.h.Served[rows[n-1]])) {
+		n--
+	}
+	if n < 0 {
+		return op.Call
+	}
+	return max(op.Call, f.h.Served[rows[n]].Sent-8*f.latency())
+}
+
+// callsAt reports whether an owner has a call on a lock under way, or one whose outcome it does not know, so that the lock may not
+// know how often it is held.
+func (f *facts) callsAt(l *lockFacts, owner string, at time.Duration) bool {
+	for _, op := range l.owner(owner).ops {
+		if op.Kind == history.Renew || op.Aside || op.Call > at {
+			continue
+		}
+		if op.Pending() || op.Return >= at || op.Uncertain() || op.Outcome == history.Failed {
+			return true
+		}
+	}
+	return false
+}

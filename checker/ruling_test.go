@@ -1,0 +1,332 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// overlapped is the story of most exemptions of exclusion: c1 believes that it holds the lock until 50 s, and c2 gets it
+// at 31 s. How c1's hold ended on the server is the case's to say.
+func overlapped(lease time.Duration, how func(s *script)) *script {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), lease)
+	how(s)
+	s.take("c2:1", at(31), at(31.002), 0)
+	s.renewals("c2:1", at(31), at(55))
+	s.unlock("c1:1", at(50), history.NotHeld)
+	s.unlock("c2:1", at(55), history.Released)
+	return s
+}
+
+// leaseEnds ends c1's first lease.
+func leaseEnds(s *script) { s.event(history.Expire, at(30.001)) }
+
+// claiming has the lock make a claim more.
+func claiming(s *script, claims ...contract.Claim) *script {
+	for _, c := range claims {
+		s.h.Header.Abilities = append(s.h.Header.Abilities, string(c))
+	}
+	return s
+}
+
+// once has the lock claim that requests take effect once.
+func once(s *script) *script {
+	s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Lock, history.TryLock, history.Unlock, history.ForceUnlock}}}
+	return claiming(s, contract.Idempotent)
+}
+
+// twiceExecuted is an unlock that took effect, and once more 3 s later, in the hold that followed.
+func twiceExecuted(fault string) *script {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	op := s.op("c1:1", history.Unlock, at(1), at(1.1), history.Released)
+	op.Repeats, op.Executed, op.Lease = 1, at(1.05), dog
+	s.h.Served = append(s.h.Served,
+		history.Served{At: at(1.05), Sent: at(1.01), Client: "c1", Op: op.ID, Lock: job, Before: key("c1:1", 1, at(30)), After: key("", 0, 0)},
+		history.Served{At: at(4), Sent: at(1.01), Client: "c1", Op: op.ID, Lock: job, Before: key("c1:1", 1, at(32)), After: key("", 0, 0)})
+	s.take("c1:1", at(2), at(2.1), 0)
+	if fault != "" {
+		s.fault(fault, "c1", at(1), at(4))
+	}
+	return s
+}
+
+// waited is a waiter that takes a lock which became free at 5 s only at taken.
+func waited(taken time.Duration, how func(s *script)) *script {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.take("c2:1", at(1), taken, 0)
+	how(s)
+	s.unlock("c2:1", taken+sec, history.Released)
+	return s
+}
+
+// Each row of the table acquits something sound. Just outside of the row the same is a defect: without the effect, for a
+// lock that makes the claim, or with enough opportunity.
+func TestEachExemptionHasTwoSides(t *testing.T) {
+	stopped := func(kind string, from, to float64) func(s *script) {
+		return func(s *script) { s.fault(kind, "c1", at(from), at(to)); leaseEnds(s) }
+	}
+	release := func(s *script) { s.unlock("c1:1", at(5), history.Released) }
+	served := func(s *script) *script { // somebody saw the server
+		s.h.Served = slices.Insert(s.h.Served, 0, history.Served{At: at(0.0001), Client: "c1"})
+		return s
+	}
+	type side struct {
+		rule   contract.Rule
+		inside bool
+		script *script
+	}
+	restarted := func(kind history.EventKind, lost bool) *script {
+		s := claiming(newScript(), contract.Fences)
+		s.take("c1:1", at(0), at(0.002), 0).Token = 7
+		s.unlock("c1:1", at(1), history.Released)
+		s.event(kind, at(2)).Lock = ""
+		if lost {
+			s.event(history.Delete, at(2))
+		}
+		s.take("c2:1", at(3), at(3.002), 0).Token = 1
+		return s
+	}
+	cases := map[string][]side{
+		"lease-outlived": {
+			{contract.OneBeliever, true, overlapped(30*sec, leaseEnds)},
+			{contract.OneBeliever, false, claiming(overlapped(30*sec, leaseEnds), contract.TellsLoss)},
+		},
+		"holder-stopped": {
+			{contract.OneBeliever, true, claiming(overlapped(0, stopped("pause-client", 5, 50)), contract.TellsLoss)},
+			{contract.OneBeliever, false, claiming(overlapped(0, stopped("pause-client", 5, 40)), contract.TellsLoss)},
+		},
+		"holder-not-renewed": {
+			{contract.OneBeliever, true, overlapped(0, stopped("pause-watchdog", 5, 50))},
+			{contract.OneBeliever, false, overlapped(0, stopped("pause-watchdog", 5, 7))},
+			{contract.OneBeliever, false, claiming(overlapped(0, stopped("pause-watchdog", 5, 50)), contract.TellsLoss)},
+			{contract.OneBeliever, false, overlapped(0, leaseEnds)},
+		},
+		"key-touched": {
+			{contract.OneBeliever, true, overlapped(0, func(s *script) { s.renewals("c1:1", 0, at(29)); s.event(history.Delete, at(30)) })},
+			{contract.OneBeliever, false, overlapped(0, func(s *script) { s.renewals("c1:1", 0, at(29)) })},
+		},
+		"forced-free": {
+			{contract.OneBeliever, true, overlapped(0, func(s *script) {
+				s.renewals("c1:1", 0, at(29))
+				s.op("c3:1", history.ForceUnlock, at(29.5), at(29.502), history.Released)
+			})},
+			{contract.OneBeliever, false, overlapped(0, func(s *script) {
+				s.renewals("c1:1", 0, at(29))
+				s.op("c3:1", history.Unlock, at(29.5), at(29.502), history.Released)
+			})},
+		},
+		"server-forgot": {
+			{contract.OneBeliever, true, overlapped(0, func(s *script) {
+				s.renewals("c1:1", 0, at(29))
+				s.event(history.Restart, at(29.5)).Lock = ""
+				s.event(history.Delete, at(29.5))
+			})},
+			{contract.OneBeliever, false, overlapped(0, func(s *script) {
+				s.renewals("c1:1", 0, at(29))
+				s.event(history.Restart, at(29.5)).Lock = "" // and the data is there again
+			})},
+		},
+		"clock-moved": {
+			{contract.OneBeliever, true, overlapped(0, func(s *script) {
+				jump := s.event(history.ClockJump, at(7))
+				jump.Lock, jump.By = "", at(20)
+				s.event(history.Expire, at(10.001))
+			})},
+			{contract.OneBeliever, false, overlapped(0, func(s *script) {
+				jump := s.event(history.ClockJump, at(60)) // afterwards
+				jump.Lock, jump.By = "", at(20)
+				s.event(history.Expire, at(10.001))
+			})},
+		},
+		"counter-lost": {
+			{contract.TokensIncrease, true, restarted(history.Restart, true)},
+			{contract.TokensIncrease, false, restarted(history.Restart, false)},
+			{contract.TokensIncrease, false, claiming(restarted(history.Restart, true), contract.TokensGoOn)},
+		},
+		"counter-behind": {
+			{contract.TokensIncrease, true, claiming(restarted(history.Failover, false), contract.TokensGoOn)},
+			{contract.TokensIncrease, false, claiming(restarted(history.Leftover, false), contract.TokensGoOn)},
+		},
+		"sent-again": {
+			{contract.AtMostOnce, true, twiceExecuted("duplicate-message")},
+			{contract.AtMostOnce, false, twiceExecuted("")},
+			{contract.AtMostOnce, false, once(twiceExecuted("duplicate-message"))},
+		},
+		"memory-lost": {
+			{contract.AtMostOnce, true, func() *script {
+				s := once(twiceExecuted("duplicate-message"))
+				s.fault("restart", "", at(2.5), at(2.6)).Step = "none"
+				return s
+			}()},
+			{contract.AtMostOnce, false, func() *script {
+				s := once(twiceExecuted("duplicate-message"))
+				s.fault("restart", "", at(2.5), at(2.6)).Step = "all"
+				return s
+			}()},
+		},
+		"no-opportunity": {
+			{contract.RenewedInTime, true, overlapped(0, stopped("partition", 5, 50))},
+			{contract.RenewedInTime, false, overlapped(0, stopped("partition", 5, 6))},
+		},
+		"waiter-hindered": {
+			{contract.FreeIsTaken, true, waited(at(30.002), func(s *script) { release(s); s.fault("drop-message", "c2", at(5), 0).On = "reply publish" })},
+			{contract.FreeIsTaken, false, waited(at(60), func(s *script) { release(s); s.fault("drop-message", "c2", at(5), 0).On = "reply publish" })},
+			{contract.FreeIsTaken, false, waited(at(30.002), func(s *script) { release(s); s.fault("drop-message", "c9", at(5), 0).On = "reply publish" })},
+		},
+		"unannounced": {
+			{contract.FreeIsTaken, true, func() *script {
+				s := newScript()
+				s.take("c1:1", at(0), at(0.002), 0)
+				s.take("c1:1", at(1), at(1.002), 5*sec) // it tells nobody
+				s.take("c2:1", at(0.5), at(30.002), 0)
+				s.event(history.Expire, at(6.001))
+				op := &s.h.Ops[2]
+				s.h.Served = append(s.h.Served, history.Served{At: at(0.6), Client: "c2", Op: op.ID, Lock: job,
+					Before: key("c1:1", 1, at(30)), After: key("c1:1", 1, at(30))})
+				return s
+			}()},
+			{contract.FreeIsTaken, false, waited(at(30.002), release)},
+		},
+		"late-write": {
+			{contract.NoLostUpdate, true, func() *script {
+				s := newScript()
+				s.take("c1:1", at(0), at(0.002), 0)
+				s.read("c1:1", at(1), 0)
+				w := s.op("c1:1", history.Write, at(2), at(9), history.OK)
+				w.Aside, w.Value = true, 1
+				s.unlock("c1:1", at(3), history.Released)
+				s.take("c2:1", at(4), at(4.002), 0)
+				s.read("c2:1", at(5), 0)
+				s.write("c2:1", at(6), 1)
+				s.unlock("c2:1", at(7), history.Released)
+				return s
+			}()},
+			{contract.NoLostUpdate, false, func() *script {
+				s := newScript()
+				s.take("c1:1", at(0), at(0.002), 0)
+				s.read("c1:1", at(1), 0)
+				s.unlock("c1:1", at(3), history.Released)
+				s.take("c2:1", at(4), at(4.002), 0)
+				s.read("c2:1", at(5), 0)
+				s.write("c2:1", at(6), 1)
+				s.unlock("c2:1", at(7), history.Released)
+				s.write("c1:1", at(9), 1)
+				return s
+			}()},
+		},
+		"not-told": {
+			{contract.UnlockEndsHold, true, ghost("drop-message")},
+			{contract.UnlockEndsHold, false, ghost("")},
+			{contract.UnlockEndsHold, false, claiming(ghost("drop-message"), contract.TakesBack)},
+		},
+		"held-twice": {
+			{contract.UnlockEndsHold, true, countedTwice("drop-message")},
+			{contract.UnlockEndsHold, false, countedTwice("")},
+			{contract.UnlockEndsHold, false, once(countedTwice("drop-message"))},
+		},
+	}
+	elsewhere := map[string]string{
+		"perhaps-sent-again": "TestAKnownLimitationIsExpectedAndHidesNothing",
+		"paused-in-acquire":  "TestGroupRules",
+		"refused-copy":       "testdata/plans/refused-once-shrunk.json",
+	}
+	for _, e := range contract.Exemptions() {
+		sides := cases[e.Name]
+		if len(sides) == 0 {
+			if elsewhere[e.Name] == "" {
+				t.Errorf("exemption %s has no test on both sides of its edge", e.Name)
+			}
+			continue
+		}
+		inside, outside := false, false
+		for i, c := range sides {
+			v := Judge(t.Context(), served(c.script).done(), Options{})
+			found := false
+			for _, r := range v.Results {
+				for _, x := range r.Violations {
+					if x.Rule != c.rule {
+						continue
+					}
+					found = true
+					if acquitted := x.Ruling.Row == e.Name; acquitted != c.inside || c.inside == (x.Ruling.Kind == Defect) {
+						t.Errorf("%s, side %d: %+v: %s; %s", e.Name, i, x.Ruling, x.Text, x.Cause.Text)
+					}
+				}
+			}
+			if !found {
+				t.Errorf("%s, side %d: %q is not broken: %v", e.Name, i, c.rule, v.Refused)
+			}
+			inside, outside = inside || c.inside, outside || !c.inside
+		}
+		if !inside || !outside {
+			t.Errorf("exemption %s is tested on one side only", e.Name)
+		}
+	}
+}
+
+// ghost is an acquire that took effect without its owner's knowing, in a hold that it gives back.
+func ghost(fault string) *script {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	op := s.op("c1:1", history.TryLock, at(1), at(3), history.Unknown)
+	op.Answer, op.Executed, op.Lease, op.Watchdog = history.Acquired, at(1.5), dog, true
+	s.renew("c1:1", at(10), history.Renewed)
+	s.unlock("c1:1", at(12), history.Decremented)
+	s.event(history.Expire, at(42.001))
+	if fault != "" {
+		s.fault(fault, "c1", at(1.5), 0)
+	}
+	return s
+}
+
+// countedTwice is an acquire that was counted twice, so that an unlock leaves one hold.
+func countedTwice(fault string) *script {
+	s := newScript()
+	op := s.take("c1:1", at(0), at(5.2), 0)
+	op.Executed, op.Repeats = at(0.1), 1
+	s.h.Served = append(s.h.Served,
+		history.Served{At: at(0.1), Sent: at(0.01), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(30.1))},
+		history.Served{At: at(5.1), Sent: at(5), Client: "c1", Op: op.ID, Lock: job, Before: key("c1:1", 1, at(30.1)), After: key("c1:1", 2, at(35.1))})
+	s.unlock("c1:1", at(7), history.Decremented)
+	s.event(history.Expire, at(37.001))
+	if fault != "" {
+		s.fault(fault, "c1", at(0.1), 0)
+	}
+	return s
+}
+
+// Every rule is in the registry, once, and of a guarantee; and every row speaks of rules and claims that there are.
+func TestTheTablesFitTogether(t *testing.T) {
+	of := map[contract.Rule]contract.Guarantee{}
+	for _, r := range contract.Rules() {
+		if of[r.Rule] != "" {
+			t.Errorf("rule %q is listed twice", r.Rule)
+		}
+		of[r.Rule] = r.Guarantee
+	}
+	var claims []contract.Claim
+	for _, p := range contract.Promises() {
+		claims = append(claims, p.Claim)
+	}
+	names := map[string]bool{}
+	for _, e := range contract.Exemptions() {
+		if names[e.Name] || e.Name == "" || e.Source == "" || e.Touched == "" || len(e.Classes) == 0 {
+			t.Errorf("exemption %q: named twice, or something is missing", e.Name)
+		}
+		names[e.Name] = true
+		for _, r := range e.Rules {
+			if !slices.Contains(e.Guarantees, of[r]) {
+				t.Errorf("exemption %s: rule %q is of %q", e.Name, r, of[r])
+			}
+		}
+		if e.Unless != "" && !slices.Contains(claims, e.Unless) {
+			t.Errorf("exemption %s: no lock can claim %q", e.Name, e.Unless)
+		}
+	}
+}
