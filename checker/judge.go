@@ -19,6 +19,9 @@ type Options struct {
 	// Unpredicted says that nobody has foretold how this lock fares in the run: it is held to what it
 	// claims. A guarantee may then break, but by nothing that the lock answers for. Faults may miss.
 	Unpredicted bool
+	// Told says that the plan is a story of its teller's: also of an unpredicted run the verdict says which of its
+	// faults never struck.
+	Told bool
 
 	// Model is the lock that object is judged against; the zero value is what the history's subject
 	// claims to be, [ModelOf].
@@ -97,6 +100,9 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 	v.Disagreement = f.disagreement
 	if o.Unpredicted {
 		v.unpredicted()
+		if !o.Told {
+			v.Missed = nil // the story is of another lock, which does what the faults wait for
+		}
 	}
 	v.Story = tell(f, v.Results)
 	v.Explanation = explain(f, v)
@@ -105,7 +111,6 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 
 // unpredicted expects what broke, and nothing of what did not.
 func (v *Verdict) unpredicted() {
-	v.Missed = nil
 	for i := range v.Results {
 		r := &v.Results[i]
 		if r.Expected = ""; r.Status == Broken {

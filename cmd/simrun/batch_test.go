@@ -44,7 +44,7 @@ func TestSeveralRunsLeaveOnePageAndItsExamples(t *testing.T) {
 	}
 }
 
-// strayPlan is a plan that breaks exclusion, of which nobody expects that.
+// strayPlan is a plan that breaks exclusion: for every lock, so that none answers for it.
 func strayPlan(t *testing.T, dir string) string {
 	t.Helper()
 	run(t, dir, "-scenario", "key-expiry")
@@ -54,6 +54,9 @@ func strayPlan(t *testing.T, dir string) string {
 	}
 	return file
 }
+
+// defective is a lock that answers for what it breaks: it lets in whoever asks.
+const defective = "broken-acquire-anyway"
 
 func TestMachinesReadWhatTheExitCodeSays(t *testing.T) {
 	dir := t.TempDir()
@@ -67,9 +70,12 @@ func TestMachinesReadWhatTheExitCodeSays(t *testing.T) {
 		markdown string
 	}{
 		{"one as expected", []string{"-scenario", "watchdog-death"}, checker.ExitExpected, 1, 0, "**REPRODUCED**: exclusion, effect and watchdog are broken"},
-		{"one that is not", []string{"-plan", plan}, checker.ExitUnexpected, 1, 1, "**UNEXPECTED**: exclusion and effect are broken"},
+		{"one that no lock answers for", []string{"-plan", plan}, checker.ExitExpected, 1, 0, "**REPRODUCED**: exclusion and effect are broken"},
+		{"one that is not", []string{"-plan", plan, "-subject", defective}, checker.ExitUnexpected, 1, 1, "**UNEXPECTED**: object, exclusion and effect are broken"},
 		{"many as expected", []string{"-scenario", "baseline", "-runs", "3", "-out", "none"}, checker.ExitExpected, 3, 0, "## AS EXPECTED: of 3 runs"},
-		{"many that are not", []string{"-plan", plan, "-runs", "2", "-out", "none"}, checker.ExitUnexpected, 2, 2, "simrun -plan " + plan + " -seed 1"},
+		{"many that no lock answers for", []string{"-plan", plan, "-runs", "2", "-out", "none"}, checker.ExitExpected, 2, 0, "## AS EXPECTED: of 2 runs"},
+		{"many that are not", []string{"-plan", plan, "-subject", defective, "-runs", "2", "-out", "none"}, checker.ExitUnexpected, 2, 2,
+			"simrun -plan " + plan + " -subject " + defective + " -seed 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, stderr, code := run(t, dir, append(tt.args, "-junit", "junit.xml", "-markdown", "summary.md")...)

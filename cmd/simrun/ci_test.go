@@ -19,7 +19,7 @@ import (
 )
 
 func TestLock(t *testing.T) {
-	locktest.Run(t, newRedislock, locktest.Known("lost-unlock-reply", "object", "known"))
+	locktest.Run(t, newRedislock)
 }
 `
 

@@ -207,12 +207,15 @@ func TestAPlanFileReproducesItsRun(t *testing.T) {
 	}
 }
 
-// A plan expects nothing to break; this one breaks exclusion.
+// In a plan a lock is held to what it claims. This one breaks exclusion for every lock that does not tell its
+// holders of a loss; what a lock breaks besides is its own defect.
 func TestAnUnexpectedVerdictIsExit1(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir, "-scenario", "old-owner-unlock", "-out", "a")
-	stdout, _, code := run(t, dir, "-plan", filepath.Join(dir, "a", "old-owner-unlock", "latest", "plan.json"), "-out", "none")
-	if code != checker.ExitUnexpected || !strings.Contains(stdout, "exclusion") {
-		t.Errorf("exit code %d, stdout:\n%s", code, stdout)
+	for lock, want := range map[string]int{defaultSubject: checker.ExitExpected, "broken-unlock-anybodys": checker.ExitUnexpected} {
+		stdout, _, code := run(t, dir, "-plan", filepath.Join(dir, "a", "old-owner-unlock", "latest", "plan.json"), "-subject", lock, "-out", "none")
+		if code != want || !strings.Contains(stdout, "exclusion") || strings.Contains(stdout, "a defect of this lock") != (want == checker.ExitUnexpected) {
+			t.Errorf("%s: exit code %d, not %d, stdout:\n%s", lock, code, want, stdout)
+		}
 	}
 }

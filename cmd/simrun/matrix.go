@@ -28,10 +28,9 @@ No scenario foretells how other people's locks fare: they are held to what they 
 
 * ✓ everything that the lock claims held;
 * (✓) so it did, but the faults of the story touched nothing that it did;
-* a guarantee, such as *exclusion*: it broke, as it does for every lock, or by the failure of something that every
-  lease lock assumes: that no holder is paused for longer than its lease, that nobody deletes keys, that work is
-  done before a lease ends that nobody extends;
-* **a guarantee**: it broke, and the lock has to answer for it;
+* a guarantee, such as *exclusion*: it broke, but not by a defect of the lock. Something failed that every such lock
+  assumes, or the lock is documented not to promise it: [guarantees.md](guarantees.md) has the table;
+* **a guarantee**: it broke by a defect, and the lock has to answer for it;
 * – the story is about something that the lock does not offer.
 
 Of our own locks there are two: rlock-latch is faithful to today's Redisson, weaknesses included; rlock-hardened is the
@@ -77,7 +76,7 @@ func libraryPage(w io.Writer) error {
 	if failed != nil {
 		return failed
 	}
-	var guilty []string
+	var guilty, known []string
 	for _, sc := range scenarios.Stories() {
 		fmt.Fprintf(w, "| [%s](scenarios.md#%s) |", sc.Name, sc.Name)
 		for _, s := range columns {
@@ -92,11 +91,23 @@ func libraryPage(w io.Writer) error {
 					guilty = append(guilty, fmt.Sprintf("* **%s** in %s, %s: %s.\n\n      go run ./cmd/simrun -scenario %s -subject %s -seed 1\n",
 						r.Guarantee, sc.Name, s.Name, strings.TrimSuffix(r.Defects()[0].Text, "."), sc.Name, s.Name))
 				}
+				for _, v := range r.Violations {
+					row := fmt.Sprintf("| %s | %s | %s | %s |\n", s.Name, sc.Name, r.Guarantee, v.Ruling.Source)
+					if v.Ruling.Kind == checker.KnownLimitation && !slices.Contains(known, row) {
+						known = append(known, row)
+					}
+				}
 			}
 		}
 		fmt.Fprintln(w)
 	}
+	if guilty == nil {
+		guilty = []string{"Nothing that these stories show.\n"}
+	}
 	fmt.Fprintf(w, "\n## What they have to answer for\n\n%s", strings.Join(guilty, ""))
+	if known != nil {
+		fmt.Fprintf(w, "\n## What they are documented not to promise\n\n| lock | scenario | what broke | where it is documented |\n|---|---|---|---|\n%s", strings.Join(known, ""))
+	}
 	claims(w, columns)
 	fmt.Fprint(w, matrixTail)
 	return nil

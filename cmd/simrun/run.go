@@ -47,7 +47,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 		fail(stderr, checker.ExitExpected, "%s is not run with %s: %s", l.scenario, l.subject, l.why)
 	}
 	if len(jobs) == 1 && o.runs == 1 {
-		return single(o, jobs[0], stdout, stderr)
+		return single(o, jobs[0], stdout, stderr).Code
 	}
 	return several(o, jobs, args, stdout, stderr)
 }
@@ -131,17 +131,17 @@ func self() string {
 }
 
 // single runs once and tells the story.
-func single(o order, j job, stdout, stderr io.Writer) int {
+func single(o order, j job, stdout, stderr io.Writer) (told result) {
 	j.Out, j.Whole = o.out, true
 	if !o.json {
 		j.Show = showOn(stdout, o.verbose)
 	}
-	code := checker.ExitHarness
 	crew := newCrew(1)
 	defer crew.dismiss()
 	crew.run(context.Background(), []job{j}, func(_ job, r result) {
-		code = r.Code
+		code := r.Code
 		r.Summary.Command = j.Command
+		told = r
 		fmt.Fprint(stdout, r.Text)
 		if o.json {
 			_ = reports.JSON(stdout, r.Summary.Verdict) // as with all that is printed, a closed pipe is the reader's wish
@@ -169,7 +169,7 @@ func single(o order, j job, stdout, stderr io.Writer) int {
 			}
 		}
 	})
-	return code
+	return told
 }
 
 // showOn says how the summary is to look where it goes.

@@ -136,8 +136,8 @@ func (o order) tellShrunk(j job, r result, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout)
 	}
 	j.Command = o.command("", o.subject, o.seed)
-	if code := single(o, j, stdout, stderr); code != checker.ExitUnexpected {
-		return fail(stderr, checker.ExitHarness, "shrink: the smallest plan, run again, is judged %d", code)
+	if status := single(o, j, stdout, stderr).Summary.Verdict.Result(r.Broke).Status; status != checker.Broken {
+		return fail(stderr, checker.ExitHarness, "shrink: in the smallest plan, run again, %s is %s", r.Broke, status)
 	}
 	return checker.ExitExpected
 }

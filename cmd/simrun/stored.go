@@ -95,12 +95,12 @@ func loadHistory(files fs.FS, dir string) (*history.History, error) {
 	return h, err
 }
 
-// judging says what a stored run is to be held to: a plan to nothing in particular.
+// judging says what a stored run is to be held to: that of a plan to what its lock claims.
 func judging(h *history.History) checker.Options {
 	if s, ok := scenarios.Find(h.Header.Scenario); ok {
 		return judgingOf(s, h.Header.Subject)
 	}
-	return checker.Options{Unpredicted: true}
+	return checker.Options{Unpredicted: true, Told: true}
 }
 
 // judge judges a stored history: what simrun soak recorded as that does, so that both say the same. shown

@@ -148,7 +148,7 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	res.Seed = seed
 	begun := time.Now()
 	defer func() { res.Summary.Wall = time.Since(begun) }()
-	p, judging, name := j.Plan, checker.Options{Unpredicted: true}, j.name()
+	p, judging, name := j.Plan, checker.Options{Unpredicted: true, Told: true}, j.name()
 	if p == nil {
 		scenario, _ := scenarios.Find(j.Scenario)
 		p, _ = scenario.For(seed, subject.Can)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -86,8 +87,8 @@ func TestAGoodWorkerIsASubject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := reference().Abilities; !s.External || !slices.Equal(s.Abilities, want) || s.About != "rlock-hardened 1" {
-		t.Errorf("%+v; want the abilities %q", s, want)
+	if want := reference(); !s.External || !slices.Equal(s.Abilities, want.Abilities) || !reflect.DeepEqual(s.Idempotent, want.Idempotent) || s.About != "rlock-hardened 1" {
+		t.Errorf("%+v; want the abilities %q, and %+v", s, want.Abilities, want.Idempotent)
 	}
 	if _, err := s.Open(subjects.Env{ID: "c1"}); err == nil || !strings.Contains(err.Error(), "no server that a process could dial") {
 		t.Errorf("opened where there is no address: %v", err)

@@ -94,7 +94,7 @@ func bentBy(b bend) subjects.Subject {
 		s, _ = subjects.Find(b.of)
 	}
 	if b.can != nil {
-		s.Abilities = b.can
+		s.Abilities, s.Idempotent = b.can, nil
 	}
 	open := s.Open
 	s.Open = func(e subjects.Env) (subjects.Client, error) {

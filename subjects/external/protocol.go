@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -23,8 +24,12 @@ const (
 // cancels is the ability to give up a call; it is no business of anybody else.
 const cancels = "cancel"
 
+// idempotent is the ability whose extent the hello says besides.
+const idempotent = string(contract.Idempotent)
+
 // abilities are those that a worker may claim.
-var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", "keeps-longest", cancels}
+var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", "keeps-longest",
+	string(contract.TakesBack), idempotent, string(contract.TokensGoOn), cancels}
 
 // request is a line to the worker. Its fields are named as those of [history.Op] where there are such.
 type request struct {
@@ -52,6 +57,8 @@ type message struct {
 	Name      string   `json:"name,omitzero"`
 	Version   string   `json:"version,omitzero"`
 	Abilities []string `json:"abilities,omitempty"`
+	// Idempotent says for which calls the lock claims to be idempotent, and for how long.
+	Idempotent []history.Idempotence `json:"idempotent,omitempty"`
 
 	ID      int64           `json:"id,omitzero"`
 	Outcome history.Outcome `json:"outcome,omitzero"`
@@ -103,6 +110,9 @@ func checkHello(m message) error {
 		if !slices.Contains(abilities, a) {
 			return fmt.Errorf("its hello claims %q; there are %s", a, strings.Join(abilities, ", "))
 		}
+	}
+	if slices.Contains(m.Abilities, idempotent) != (len(m.Idempotent) > 0) {
+		return fmt.Errorf("its hello must claim %q and say for which calls, or do neither", idempotent)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 // subject's [subjects.Loser], if it claims "lost", is asked after each grant.
 func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) error {
 	w := &server{subject: s, out: out, calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
-	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: append(slices.Clone(s.Abilities), cancels)})
+	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: append(slices.Clone(s.Abilities), cancels), Idempotent: s.Idempotent})
 	err := w.serve(in)
 	w.end()
 	if err == nil {

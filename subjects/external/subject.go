@@ -33,7 +33,8 @@ func subject(name string, l limits) (subjects.Subject, error) {
 	claimed := c.hello.Abilities
 	return subjects.Subject{
 		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
-		Abilities: slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels }),
+		Abilities:  slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels }),
+		Idempotent: c.hello.Idempotent,
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			if e.Addr == "" {
 				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", command)
