@@ -132,6 +132,7 @@ func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
 		"old hello":          `it speaks version 7 of the protocol, not 1`,
 		"nameless":           `its hello must say its name and version`,
 		"boastful":           `its hello claims "immortality"; there are reentrant,`,
+		"half a claim":       `its hello must claim "idempotent" and say for which calls, or do neither`,
 		"garbage":            `"acquired!"`,
 		"long garbage":       `blah "… (5000 bytes)`,
 		"two values":         `more than one JSON value`,

@@ -110,6 +110,7 @@ var liars = map[string]func(line int, text string) string{
 	"old hello":          in(1, `"hello":1`, `"hello":7`),
 	"nameless":           in(1, `"name":"rlock-hardened"`, `"name":""`),
 	"boastful":           in(1, `"fencing"`, `"immortality"`),
+	"half a claim":       in(1, `"idempotent",`, ""),
 	"garbage":            replacing(3, "acquired!\n"),
 	"long garbage":       replacing(3, strings.Repeat("blah ", 1000)+"\n"),
 	"two values":         in(3, "\n", " {}\n"),
