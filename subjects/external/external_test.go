@@ -81,6 +81,31 @@ func good(t *testing.T) *client {
 	return c.(*client)
 }
 
+// A hello speaks of all calls, without a condition: generation latch, which forgets an unlock once it is answered,
+// cannot say what it claims.
+func TestAHelloClaimsIdempotenceOfAllCallsOrNone(t *testing.T) {
+	for name, want := range map[string]time.Duration{"rlock-hardened": reference().Idempotent[0].ForOnce, "rlock-latch": 0, "rlock-classic": 0} {
+		s, _ := subjects.Find(name)
+		var said strings.Builder
+		if err := Serve(strings.NewReader(""), &said, s, "1"); err != nil {
+			t.Fatal(err)
+		}
+		var hello message
+		if err := decode([]byte(said.String()), &hello); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkHello(hello); err != nil || hello.Remembers != want || slices.Contains(hello.Abilities, idempotent) != (want > 0) {
+			t.Errorf("%s: %v: %s", name, err, said.String())
+		}
+	}
+	for _, m := range []message{{Remembers: 1}, {Remembers: -1, Abilities: []string{idempotent}}} {
+		m.Hello, m.Name, m.Version = Version, "x", "1"
+		if err := checkHello(m); err == nil || !strings.Contains(err.Error(), "remembers") {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+}
+
 func TestAGoodWorkerIsASubject(t *testing.T) {
 	s, err := Subject(Prefix + worker("good"))
 	if err != nil {
@@ -88,6 +113,9 @@ func TestAGoodWorkerIsASubject(t *testing.T) {
 	}
 	if want := reference().Abilities; !s.External || !slices.Equal(s.Abilities, want) || s.About != "rlock-hardened 1" {
 		t.Errorf("%+v; want the abilities %q", s, want)
+	}
+	if len(s.Idempotent) != 1 || s.Idempotent[0].For != reference().Idempotent[0].ForOnce || !slices.Equal(s.Idempotent[0].Calls, changing) {
+		t.Errorf("it claims to be idempotent: %+v", s.Idempotent)
 	}
 	if _, err := s.Open(subjects.Env{ID: "c1"}); err == nil || !strings.Contains(err.Error(), "no server that a process could dial") {
 		t.Errorf("opened where there is no address: %v", err)

@@ -24,7 +24,11 @@ const (
 const cancels = "cancel"
 
 // abilities are those that a worker may claim.
-var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", "keeps-longest", cancels}
+var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", "keeps-longest", "takes-back", "tokens-go-on",
+	idempotent, cancels}
+
+// idempotent is the ability to take a request once, however often it is sent.
+const idempotent = "idempotent"
 
 // request is a line to the worker. Its fields are named as those of [history.Op] where there are such.
 type request struct {
@@ -52,6 +56,8 @@ type message struct {
 	Name      string   `json:"name,omitzero"`
 	Version   string   `json:"version,omitzero"`
 	Abilities []string `json:"abilities,omitempty"`
+	// Remembers is of those that claim idempotent: how long after the first effect a copy takes none; 0: always.
+	Remembers time.Duration `json:"remembers,omitzero"`
 
 	ID      int64           `json:"id,omitzero"`
 	Outcome history.Outcome `json:"outcome,omitzero"`
@@ -98,6 +104,9 @@ func checkHello(m message) error {
 		return fmt.Errorf("it speaks version %d of the protocol, not %d", m.Hello, Version)
 	case m.Name == "" || m.Version == "":
 		return fmt.Errorf("its hello must say its name and version")
+	}
+	if m.Remembers < 0 || m.Remembers > 0 && !slices.Contains(m.Abilities, idempotent) {
+		return fmt.Errorf("its hello says remembers %d, which is a time from 0 on, of those that claim %s", m.Remembers, idempotent)
 	}
 	for _, a := range m.Abilities {
 		if !slices.Contains(abilities, a) {

@@ -17,6 +17,27 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
+// remembered is how long a subject takes no copy of any call that changes a lock, counted from the first effect;
+// always tells whether it claims so without a condition, which is all that a hello can say.
+func remembered(s subjects.Subject) (least time.Duration, always bool) {
+	var covered []history.Kind
+	for _, i := range s.Idempotent {
+		if i.UntilAnswered {
+			continue
+		}
+		covered = append(covered, i.Calls...)
+		for _, d := range []time.Duration{i.For, i.ForOnce} {
+			if d > 0 && (least == 0 || d < least) {
+				least = d
+			}
+		}
+	}
+	if slices.ContainsFunc(changing, func(k history.Kind) bool { return !slices.Contains(covered, k) }) {
+		return 0, false
+	}
+	return least, s.Can(idempotent)
+}
+
 // Serve makes this process a worker for a subject, which it opens as it is told to. It returns when
 // in, usually standard input, has ended, or with an error when in or out, usually standard output,
 // fails, or when it was asked something that the protocol does not know. version is the lock's.
@@ -25,7 +46,12 @@ import (
 // subject's [subjects.Loser], if it claims "lost", is asked after each grant.
 func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) error {
 	w := &server{subject: s, out: out, calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
-	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: append(slices.Clone(s.Abilities), cancels)})
+	claims := append(slices.Clone(s.Abilities), cancels)
+	remembers, always := remembered(s)
+	if !always {
+		claims = slices.DeleteFunc(claims, func(a string) bool { return a == idempotent })
+	}
+	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: claims, Remembers: remembers})
 	err := w.serve(in)
 	w.end()
 	if err == nil {

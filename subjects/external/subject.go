@@ -31,9 +31,15 @@ func subject(name string, l limits) (subjects.Subject, error) {
 		return subjects.Subject{}, err
 	}
 	claimed := c.hello.Abilities
+	var once []history.Idempotence
+	if slices.Contains(claimed, idempotent) {
+		once = []history.Idempotence{{Calls: changing, For: c.hello.Remembers}}
+	}
+	remembers := c.hello.Remembers
 	return subjects.Subject{
 		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
-		Abilities: slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels }),
+		Abilities:  slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels }),
+		Idempotent: once,
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			if e.Addr == "" {
 				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", command)
@@ -42,7 +48,7 @@ func subject(name string, l limits) (subjects.Subject, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !slices.Equal(c.hello.Abilities, claimed) {
+			if !slices.Equal(c.hello.Abilities, claimed) || c.hello.Remembers != remembers {
 				c.fail("its hello claims %q, and that of another process of it %q", c.hello.Abilities, claimed)
 			} else if err = c.start(); err == nil {
 				return c, nil
@@ -54,6 +60,9 @@ func subject(name string, l limits) (subjects.Subject, error) {
 		},
 	}, nil
 }
+
+// changing are the calls that change a lock.
+var changing = []history.Kind{history.Lock, history.TryLock, history.Unlock, history.ForceUnlock}
 
 // Lock implements [subjects.Client].
 func (c *client) Lock(name string) subjects.Lock {
