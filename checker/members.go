@@ -105,11 +105,6 @@ func neededOf(g history.Group) int {
 	return model.MultiLock(len(g.Members)).Needed
 }
 
-// shareMember reports whether two locks have a member in common: what strikes one may strike the other.
-func (f *facts) shareMember(one, other string) bool {
-	return f.view != nil && slices.ContainsFunc(f.view.sharing[one], func(l *lockFacts) bool { return l.name == other })
-}
-
 // common is how many members two locks share.
 func (c *composition) common(d *composition) int {
 	n := 0

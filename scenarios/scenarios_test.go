@@ -74,10 +74,7 @@ func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
 }
 
 func TestScenariosAreComplete(t *testing.T) {
-	var known []contract.Guarantee
-	for _, g := range contract.Guarantees() {
-		known = append(known, g)
-	}
+	known := contract.Guarantees()
 	seen := map[string]bool{}
 	for _, sc := range scenarios.All() {
 		if sc.Name == "" || seen[sc.Name] || strings.ToLower(sc.Name) != sc.Name || strings.ContainsAny(sc.Name, " _/") {

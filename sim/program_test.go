@@ -22,7 +22,7 @@ func leases(t *testing.T, s subjects.Subject, steps ...plan.Step) []history.Op {
 	}
 	var ops []history.Op
 	for _, op := range h.Ops {
-		if op.Kind.Acquires() || op.Kind == history.Unlock {
+		if op.Client == "c1" && (op.Kind.Acquires() || op.Kind == history.Unlock) {
 			ops = append(ops, op)
 		}
 	}
