@@ -64,9 +64,6 @@ func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, 
 	return Cause{}, false
 }
 
-// touches are the effects of faults on a lock's key.
-var touches = []history.Effect{history.KeyExpired, history.KeyDeleted, history.KeyOverwritten}
-
 // perhapsOver says that a hold's lease may have come to its end by then, though it was not over yet
 // counted from when its owner learned of the grant: when that took effect is not known.
 func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {

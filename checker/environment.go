@@ -18,13 +18,12 @@ type obstacle struct {
 	fault    int // index in History.Faults
 }
 
-// What keeps a client from acting, and what keeps its watchdog from it besides.
+// The lists that are asked for often, made once.
 var (
-	hinders = []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown, history.ServerSlow,
-		history.RequestRefused, history.MessageLost, history.MessageLate, history.ConnectionBroken}
-	hindersTimers = append([]history.Effect{history.TimersStopped}, hinders...)
-	// resends are the effects by which a request may reach the server more than once, or late.
-	resends = append([]history.Effect{history.MessageCopied}, hinders...)
+	hinders       = history.Hinders()
+	hindersTimers = history.HindersTimers()
+	resends       = history.Resends()
+	touches       = history.TouchesKey()
 )
 
 // obstacles lists what kept a client from acting on a lock in [from, to]. Each lasts for a while after

@@ -45,6 +45,20 @@ func (s *groupScript) set(op *history.Op, key string, at time.Duration, holds in
 		Op: op.ID, Owner: op.Owner, Lock: key, Text: "eval", Before: &before, After: &after})
 }
 
+// takesBoth has x:1 take both members, with a lease of 10 s.
+func (s *groupScript) takesBoth() {
+	op := s.take("x:1", 0, at(0.1), 10*sec)
+	s.set(op, "a", at(0.05), 1, at(10.05))
+	s.set(op, "b", at(0.099), 1, at(10.099))
+}
+
+// takesSlowly has x:1 take both members, and get the second when the lease of the first is over.
+func (s *groupScript) takesSlowly() {
+	op := s.take("x:1", 0, at(2.5), 2*sec)
+	s.set(op, "a", at(0.1), 1, at(2.1))
+	s.set(op, "b", at(2.499), 1, at(4.499))
+}
+
 func TestGroupRules(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -83,14 +97,10 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "c", at(0.099), 1, at(10.099))
 		}, []contract.Rule{contract.GrantHasMembers}},
 		{"a's lease is over when b's answer comes", history.Multi, func(s *groupScript) {
-			op := s.take("x:1", 0, at(2.5), 2*sec)
-			s.set(op, "a", at(0.1), 1, at(2.1))
-			s.set(op, "b", at(2.499), 1, at(4.499))
+			s.takesSlowly()
 		}, []contract.Rule{contract.ValidityLeft}},
 		{"and so it would be if its client was paused, of which no lock knows", history.Multi, func(s *groupScript) {
-			op := s.take("x:1", 0, at(2.5), 2*sec)
-			s.set(op, "a", at(0.1), 1, at(2.1))
-			s.set(op, "b", at(2.499), 1, at(4.499))
+			s.takesSlowly()
 			s.fault("pause-client", "x", at(0.2), at(2.4))
 		}, []contract.Rule{"assumed: " + contract.ValidityLeft}},
 		{"b has another lease", history.Multi, func(s *groupScript) {
@@ -99,10 +109,8 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "b", at(0.099), 1, at(30.099))
 		}, []contract.Rule{contract.MemberLease}},
 		{"entered again on a only", history.Multi, func(s *groupScript) {
-			op := s.take("x:1", 0, at(0.1), 10*sec)
-			s.set(op, "a", at(0.05), 1, at(10.05))
-			s.set(op, "b", at(0.099), 1, at(10.099))
-			op = s.take("x:1", at(1), at(1.1), 10*sec)
+			s.takesBoth()
+			op := s.take("x:1", at(1), at(1.1), 10*sec)
 			s.set(op, "a", at(1.099), 2, at(11.099))
 		}, []contract.Rule{contract.ReentryCounts}},
 		{"refused, and a given back", history.Multi, func(s *groupScript) {
@@ -134,27 +142,21 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "a", at(1.09), 0, 0)
 		}, []contract.Rule{contract.RefusedWhileTaken}},
 		{"b forgotten by an unlock", history.Multi, func(s *groupScript) {
-			op := s.take("x:1", 0, at(0.1), 10*sec)
-			s.set(op, "a", at(0.05), 1, at(10.05))
-			s.set(op, "b", at(0.099), 1, at(10.099))
-			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.takesBoth()
+			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
 			s.set(op, "a", at(3.02), 0, 0)
 		}, []contract.Rule{contract.EveryMemberReleased}},
 		{"b forgotten, and taken again at once", history.Multi, func(s *groupScript) {
-			op := s.take("x:1", 0, at(0.1), 10*sec)
-			s.set(op, "a", at(0.05), 1, at(10.05))
-			s.set(op, "b", at(0.099), 1, at(10.099))
-			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.takesBoth()
+			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
 			s.set(op, "a", at(3.02), 0, 0)
 			op = s.take("x:1", at(3.2), at(3.3), 10*sec)
 			op.Lock = "b"
 			s.set(op, "b", at(3.25), 2, at(13.25))
 		}, nil},
 		{"believed in the group and in its member", history.Multi, func(s *groupScript) {
-			op := s.take("x:1", 0, at(0.1), 10*sec)
-			s.set(op, "a", at(0.05), 1, at(10.05))
-			s.set(op, "b", at(0.099), 1, at(10.099))
-			op = s.take("y:1", at(12), at(12.1), 10*sec) // when the lease is over: the cause is for others to judge
+			s.takesBoth()
+			op := s.take("y:1", at(12), at(12.1), 10*sec) // when the lease is over: the cause is for others to judge
 			op.Lock = "b"
 			s.set(op, "b", at(12.099), 1, at(22.099))
 		}, []contract.Rule{"assumed: " + contract.SharedMember}},

@@ -19,6 +19,21 @@ func (s *script) tries(call, ret time.Duration, out history.Outcome) *history.Op
 	return &s.h.Ops[slices.IndexFunc(s.h.Ops, func(o history.Op) bool { return o.Owner == "fresh:1" })]
 }
 
+// refusedAKey has c1 rightly hold key a of server s1, and the fresh client be refused by an equal key of a server.
+func (s *script) refusedAKey(server string) {
+	grant := s.take("c1:1", at(90), at(90.002), 0)
+	grant.Lock = "a"
+	for n := range 2 {
+		s.renew("c1:1", at(100+10*float64(n)), history.Renewed).Lock = "a"
+	}
+	refused := s.tries(at(117), at(118), history.Busy)
+	held := &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: at(140)}
+	s.h.Served = []history.Served{
+		{At: at(90.001), Client: "c1", Op: s.h.Ops[0].ID, Owner: "c1:1", Lock: "a", Server: "s1", Before: &history.KeyState{}, After: held},
+		{At: at(117.001), Client: "fresh", Op: refused.ID, Owner: "fresh:1", Lock: "a", Server: server, Before: held, After: held},
+	}
+}
+
 func TestOnceHealed(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -75,30 +90,10 @@ func TestOnceHealed(t *testing.T) {
 			op.Evidence = history.Sent
 		}, nil},
 		{"it is refused a group of which somebody rightly holds a key", func(s *script) {
-			grant := s.take("c1:1", at(90), at(90.002), 0)
-			grant.Lock = "a"
-			for n := range 2 {
-				s.renew("c1:1", at(100+10*float64(n)), history.Renewed).Lock = "a"
-			}
-			refused := s.tries(at(117), at(118), history.Busy)
-			held := &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: at(140)}
-			s.h.Served = []history.Served{
-				{At: at(90.001), Client: "c1", Op: s.h.Ops[0].ID, Owner: "c1:1", Lock: "a", Server: "s1", Before: &history.KeyState{}, After: held},
-				{At: at(117.001), Client: "fresh", Op: refused.ID, Owner: "fresh:1", Lock: "a", Server: "s1", Before: held, After: held},
-			}
+			s.refusedAKey("s1")
 		}, nil},
 		{"but not a group because of an equal key on another server", func(s *script) {
-			grant := s.take("c1:1", at(90), at(90.002), 0)
-			grant.Lock = "a"
-			for n := range 2 {
-				s.renew("c1:1", at(100+10*float64(n)), history.Renewed).Lock = "a"
-			}
-			refused := s.tries(at(117), at(118), history.Busy)
-			held := &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: at(140)}
-			s.h.Served = []history.Served{
-				{At: at(90.001), Client: "c1", Op: s.h.Ops[0].ID, Owner: "c1:1", Lock: "a", Server: "s1", Before: &history.KeyState{}, After: held},
-				{At: at(117.001), Client: "fresh", Op: refused.ID, Owner: "fresh:1", Lock: "a", Server: "s2", Before: held, After: held},
-			}
+			s.refusedAKey("s2")
 		}, []contract.Rule{contract.FreshGets}},
 		{"its unlock is refused", func(s *script) {
 			s.tries(at(110), at(110.002), history.Acquired)

@@ -35,7 +35,7 @@ type tallied struct {
 	broken     int
 	found      int // violations
 	assumed    int // those that an assumption of every lease lock explains
-	defects    int // those that neither does, nor a known weakness of this one
+	defects    int // those that neither does, nor a known limitation of this one
 	by         []string
 	known      []string // where what defects does not count is documented
 	why        string   // of not claimed, or undecided

@@ -12,9 +12,6 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// The rules of watchdog.
-const ()
-
 // renewalSlack is how much later than promised a renewal may take effect: a tenth of the period,
 // since timers of a busy process are late and a round of many renewals takes its time, and two
 // round trips, one for the reply that starts the next period and one for the renewal itself.

@@ -26,14 +26,6 @@ func (e Exemption) Applies(g Guarantee, r Rule, c Class, effects []history.Effec
 		(len(e.Effects) == 0 || slices.ContainsFunc(effects, func(x history.Effect) bool { return slices.Contains(e.Effects, x) }))
 }
 
-// What several rows have in common.
-var (
-	hindrances = []history.Effect{history.RequestsHeld, history.RepliesHeld, history.ServerDown, history.ServerSlow, history.RequestRefused,
-		history.MessageLost, history.MessageLate, history.ConnectionBroken}
-	resending = append([]history.Effect{history.MessageCopied, history.ProcessStopped}, hindrances...)
-	mutual    = []Guarantee{Exclusion, Effect}
-)
-
 // Exemptions is the table, in the order in which rows are tried.
 func Exemptions() []Exemption {
 	const (
@@ -44,17 +36,18 @@ func Exemptions() []Exemption {
 		pubsub    = "redis.io, Redis Pub/Sub: at most once"
 		failover  = "redis.io, Redis replication: asynchronous"
 	)
+	mutual, resending := []Guarantee{Exclusion, Effect}, history.Resends()
 	return []Exemption{
 		{Name: "lease-outlived", Guarantees: mutual, Classes: []Class{LeaseOutlived},
 			Touched: "the holder asked for a lease, and went on working when that was over", Unless: TellsLoss, Source: redisson},
 		{Name: "holder-stopped", Guarantees: mutual, Classes: []Class{PausedHolder}, Effects: []history.Effect{history.ProcessStopped},
 			Touched: "the process of the first holder, which did not run when its lease ended nor while another held the lock", Source: kleppmann},
 		{Name: "holder-not-renewed", Guarantees: mutual, Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage},
-			Effects: append([]history.Effect{history.ProcessStopped, history.TimersStopped}, hindrances...),
+			Effects: history.HindersTimers(),
 			Touched: "the client of the first holder, between two renewals, for so long that it had no opportunity to renew in time",
 			Unless:  TellsLoss, Source: kleppmann},
 		{Name: "key-touched", Guarantees: mutual, Classes: []Class{KeyLost},
-			Effects: []history.Effect{history.KeyExpired, history.KeyDeleted, history.KeyOverwritten},
+			Effects: history.TouchesKey(),
 			Touched: "the key of the lock, while the first holder held it", Source: redisson},
 		{Name: "forced-free", Guarantees: mutual, Classes: []Class{Forced}, Effects: []history.Effect{history.ForcedFree},
 			Touched: "the lock, while the first holder held it", Source: "Redisson's documentation of forceUnlock"},
@@ -86,10 +79,10 @@ func Exemptions() []Exemption {
 		{Name: "late-write", Guarantees: []Guarantee{Effect}, Classes: []Class{LateWrite},
 			Touched: "the write, which its owner did not wait for", Source: kleppmann},
 		{Name: "no-opportunity", Guarantees: []Guarantee{Watchdog}, Rules: []Rule{RenewedInTime}, Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage},
-			Effects: append([]history.Effect{history.ProcessStopped, history.TimersStopped}, hindrances...),
+			Effects: history.HindersTimers(),
 			Touched: "the client of the holder, between two renewals, for so long that it had no opportunity to renew in time", Source: redisson},
 		{Name: "waiter-hindered", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken},
-			Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage}, Effects: append([]history.Effect{history.ProcessStopped}, hindrances...),
+			Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage}, Effects: history.Hinders(),
 			Touched: "the client of the waiter, for so long that it had no opportunity to act in time", Source: pubsub},
 		{Name: "paused-in-acquire", Guarantees: []Guarantee{Object}, Rules: []Rule{ValidityLeft}, Classes: []Class{PausedHolder}, Effects: []history.Effect{history.ProcessStopped},
 			Touched: "the process of the caller, between the last answer that it counts on and the return of its call", Source: kleppmann},

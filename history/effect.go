@@ -29,6 +29,22 @@ const (
 	ForcedFree         Effect = "forced-free"         // an operator forced a lock free
 )
 
+// What several effects do alike. Each list is the caller's own.
+
+// Hinders are the effects that keep a client from acting.
+func Hinders() []Effect {
+	return []Effect{ProcessStopped, RequestsHeld, RepliesHeld, ServerDown, ServerSlow, RequestRefused, MessageLost, MessageLate, ConnectionBroken}
+}
+
+// HindersTimers are the effects that keep a client's watchdog from acting.
+func HindersTimers() []Effect { return append(Hinders(), TimersStopped) }
+
+// Resends are the effects by which a request may reach the server more than once, or late.
+func Resends() []Effect { return append(Hinders(), MessageCopied) }
+
+// TouchesKey are the effects by which somebody outside the lock changes its key.
+func TouchesKey() []Effect { return []Effect{KeyExpired, KeyDeleted, KeyOverwritten} }
+
 // lasting are the effects that go on until their fault ends. The others happen at one moment.
 var lasting = []Effect{ProcessStopped, TimersStopped, RequestsHeld, RepliesHeld, ServerDown, ServerSlow}
 

@@ -14,7 +14,7 @@ import (
 )
 
 // What each generation makes of lost, late and repeated messages. The faithful ones have the known
-// weaknesses of the versions they port; a test that finds one of them gone has found a change of
+// limitations of the versions they port; a test that finds one of them gone has found a change of
 // behaviour, too.
 
 func TestAcquireWhoseReplyIsLostCounts(t *testing.T) { // redisson#7367, #6025

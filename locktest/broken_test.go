@@ -116,7 +116,7 @@ func (a adapted) RemainingTTL(ctx context.Context) (time.Duration, error) {
 	return time.Duration(v), err
 }
 
-// without leaves out what a sound lock of generation latch breaks: it is faithful to its weaknesses.
+// without leaves out what a sound lock of generation latch breaks: it is faithful to its limitations.
 var without = []locktest.Option{locktest.Only("baseline", "non-owner", "key-expiry", "drawn-"), locktest.Drawn(8)}
 
 // refused stands for the guarantee of a lock that cannot even lock and unlock, and so is not tried further.

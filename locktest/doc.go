@@ -27,7 +27,7 @@
 // without faults; simrun explore accuses by the same table.
 //
 // Plans that are kept as testdata/locktest/*.json, beside the test, are run too, and held to the same as
-// drawn ones: what was found once is looked for ever after. A weakness that is accepted is said with
+// drawn ones: what was found once is looked for ever after. A limitation that is accepted is said with
 // [Known].
 //
 // # Limits

@@ -17,7 +17,7 @@ type Scenario struct {
 	// Reentry says what its re-entries are to a lock that is not reentrant.
 	Reentry Reentry
 	// Sweep says that it is many stories at once, to reach every step of the protocol. It foretells
-	// how our own locks fare; of another's weaknesses it would tell all at once, and excuse none.
+	// how our own locks fare; of another's limitations it would tell all at once, and excuse none.
 	Sweep bool
 	// Plan makes the run. Equal seeds give equal plans; most stories ignore the seed, which then
 	// decides only latencies and the small waits of programs.

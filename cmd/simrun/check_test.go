@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// Two owners are told that they got one lock, among much that is in order.
-const twoHolders = `{:process 0, :type :invoke, :f :acquire, :time 1}
+// Two owners have one lock in turn, and the first takes it once more.
+const inTurn = `{:process 0, :type :invoke, :f :acquire, :time 1}
 {:process 0, :type :ok, :f :acquire, :time 2}
 {:process 0, :type :invoke, :f :release, :time 3}
 {:process 0, :type :ok, :f :release, :time 4}
@@ -22,7 +22,10 @@ const twoHolders = `{:process 0, :type :invoke, :f :acquire, :time 1}
 {:process 2, :type :ok, :f :release, :time 8}
 {:process 0, :type :invoke, :f :acquire, :time 11}
 {:process 0, :type :ok, :f :acquire, :time 15}
-{:process 1, :type :invoke, :f :acquire, :time 16}
+`
+
+// Two owners are told that they got one lock, among much that is in order.
+const twoHolders = inTurn + `{:process 1, :type :invoke, :f :acquire, :time 16}
 {:process 1, :type :ok, :f :acquire, :time 18}
 {:process 0, :type :invoke, :f :release, :time 23}
 {:process 0, :type :ok, :f :release, :time 24}

@@ -25,18 +25,6 @@ func wrong(h *history.History) checker.Status {
 	return checker.Holds
 }
 
-const inTurn = `{:process 0, :type :invoke, :f :acquire, :time 1}
-{:process 0, :type :ok, :f :acquire, :time 2}
-{:process 0, :type :invoke, :f :release, :time 3}
-{:process 0, :type :ok, :f :release, :time 4}
-{:process 2, :type :invoke, :f :acquire, :time 5}
-{:process 2, :type :ok, :f :acquire, :time 6}
-{:process 2, :type :invoke, :f :release, :time 7}
-{:process 2, :type :ok, :f :release, :time 8}
-{:process 0, :type :invoke, :f :acquire, :time 11}
-{:process 0, :type :ok, :f :acquire, :time 15}
-`
-
 // On a disagreement the exit code is 3, and the smallest history that shows it is where the line says.
 func TestCheckLeavesADisagreement(t *testing.T) {
 	opinion = wrong

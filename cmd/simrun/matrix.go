@@ -33,7 +33,7 @@ No scenario foretells how other people's locks fare: they are held to what they 
 * **a guarantee**: it broke by a defect, and the lock has to answer for it;
 * – the story is about something that the lock does not offer.
 
-Of our own locks there are two: rlock-latch is faithful to today's Redisson, weaknesses included; rlock-hardened is the
+Of our own locks there are two: rlock-latch is faithful to today's Redisson, known limitations included; rlock-hardened is the
 one that we would ship.
 
 `

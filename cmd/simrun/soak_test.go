@@ -192,7 +192,7 @@ func TestCheckExcusesWhatASoakDoes(t *testing.T) {
 }
 
 // What a lock is documented to get wrong is told as that, by whoever judges, and of no other lock.
-func TestCheckKnowsTheWeaknessesOfALock(t *testing.T) {
+func TestCheckKnowsTheLimitationsOfALock(t *testing.T) {
 	ms := time.Millisecond
 	for lock, code := range map[string]int{"rlock-latch": checker.ExitExpected, "rlock-hardened": checker.ExitUnexpected} {
 		o, err := parseSoak([]string{"-subject", lock})
