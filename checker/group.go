@@ -33,7 +33,12 @@ func (f *facts) groupRules(g contract.Guarantee, found *violations) (overlapped 
 			if op.Aside || op.Pending() {
 				continue
 			}
+			if g == contract.Object {
+				f.takesEffectOnce(l, c, op, found)
+			}
 			switch acquires := op.Kind.Acquires(); {
+			case g == contract.Object && op.Kind == history.Unlock:
+				f.answeredUnlock(l, c, op, found)
 			case g == contract.Object && acquires && op.Outcome == history.Acquired:
 				f.granted(l, c, op, found)
 			case g == contract.Object && op.Kind == history.TryLock:
@@ -49,14 +54,26 @@ func (f *facts) groupRules(g contract.Guarantee, found *violations) (overlapped 
 	return overlapped
 }
 
-// trouble lists the faults that a client may have felt in [from, to], whatever lock they name: what hindered it, and
-// for as long afterwards as it waits for an answer.
-func (f *facts) trouble(client string, from, to time.Duration) (found []int) {
-	return faultsOf(f.obstacles(client, "", from, to+1, f.answerTime(), troubles))
+// memberObstacles lists what kept a client from acting on a member of a group in [from, to], both included.
+func (f *facts) memberObstacles(client string, key memberKey, from, to time.Duration) []obstacle {
+	return slices.DeleteFunc(f.obstacles(client, "", from, to+1, f.answerTime(), hinders), func(o obstacle) bool {
+		server := f.h.Faults[o.fault].Server
+		return server != "" && key.server != "" && server != key.server
+	})
 }
 
-// troubles are the effects that a call on several members may feel.
-var troubles = slices.Concat(hinders, touches, []history.Effect{history.MessageCopied, history.ForcedFree, history.ServerForgot, history.ClockMoved})
+// groupObstacles lists what kept a client from acting on some member of a group in [from, to].
+func (f *facts) groupObstacles(client string, c *composition, from, to time.Duration) (all []obstacle) {
+	for _, key := range c.members {
+		for _, o := range f.memberObstacles(client, key, from, to) {
+			if !slices.Contains(all, o) {
+				all = append(all, o)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b obstacle) int { return cmpTime(a.from, b.from) })
+	return all
+}
 
 // exact is how exactly deadlines of members are known.
 func (f *facts) exact() time.Duration {
@@ -78,14 +95,6 @@ func (f *facts) groupViolation(found *violations, l *lockFacts, op *history.Op, 
 	})
 }
 
-// groupCause names what faults may have had to do with it.
-func (f *facts) groupCause(client string, from, to time.Duration, otherwise string) Cause {
-	if faults := f.trouble(client, from, to); len(faults) > 0 {
-		return f.blame("at that time "+f.describeAll(faults), faults)
-	}
-	return Cause{Class: contract.Unexplained, Text: otherwise}
-}
-
 // granted checks a grant: the members that it counts on, their leases, and what is left of them.
 func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *violations) {
 	asked := op.Asked
@@ -99,7 +108,9 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 		took, counts := kept(changes)
 		if counts {
 			counted++
-			f.memberLease(l, op, key, took, asked, found)
+			if took.row.Op == op.ID { // what an earlier call of its owner took for it has that one's lease
+				f.memberLease(l, op, key, took, asked, found)
+			}
 		}
 		lasts, has := false, false
 		if len(changes) > 0 && counts && changes[len(changes)-1].left == 0 { // it was taken away from outside
@@ -140,6 +151,67 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 	}
 }
 
+// answeredUnlock checks what the caller of an unlock was told against the members that it held meanwhile.
+func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	if len(f.h.Served) == 0 {
+		return
+	}
+	least, most := f.view.held(c, op.Owner, op.Call-f.exact(), op.Return+f.exact())
+	cause := Cause{Class: contract.Unexplained, Text: "the lock answered so all the same"}
+	tell := func(rule contract.Rule, has int) {
+		f.groupViolation(found, l, op, rule, op.Return, cause, "its owner held %d of %d members, of which a hold needs %d", has, len(c.members), c.needed)
+	}
+	switch {
+	case op.Outcome == history.NotHeld && least >= c.needed:
+		tell(contract.NotHeldIsTrue, least)
+	case op.Outcome != history.Released && op.Outcome != history.Decremented:
+	case most < c.needed:
+		tell(contract.HolderHasEnough, most)
+	case op.Outcome == history.Released && least >= c.needed:
+		tell(contract.OneHoldAnUnlock, least)
+	case op.Outcome == history.Decremented:
+		if _, left := f.view.held(c, op.Owner, f.firstGiven(c, op), op.Return+f.exact()); left < c.needed {
+			tell(contract.OneHoldAnUnlock, left)
+		}
+	}
+}
+
+// firstGiven is when a command of an unlock first gave back a member; when it returned, if none did.
+func (f *facts) firstGiven(c *composition, op *history.Op) time.Duration {
+	first := op.Return
+	for _, key := range c.members {
+		for _, ch := range f.view.members[key].changes(f, op, op.Call, op.Return) {
+			if ch.holds < 0 {
+				first = min(first, ch.row.At)
+			}
+		}
+	}
+	return first
+}
+
+// takesEffectOnce looks for members on which a call took effect more often than once. That a member of a quorum is taken
+// when the call has returned already, with enough of the others, is no fault.
+func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	step := int64(1)
+	if !op.Kind.Acquires() {
+		step = -1
+	}
+	for _, key := range c.members {
+		m, sum := f.view.members[key], int64(0)
+		for _, ch := range m.changes(f, op, op.Call, f.end) {
+			if ch.row.Op != op.ID || ch.holds == 0 {
+				continue
+			}
+			if sum += ch.holds; sum*step <= 1 || m.until(op.Owner, ch.row.At, ch.left) <= f.memberLimit(c, op, key, op.Return) {
+				continue
+			}
+			text := fmt.Sprintf("it took effect on its member %s once more, at %s", key, Stamp(ch.row.At))
+			f.groupViolation(found, l, op, contract.AtMostOnce, ch.row.At, f.twice(l, op, ch.row.At, text), "%s", text)
+			break
+		}
+	}
+}
+
 // memberLease checks the lease that a call has set on a member.
 func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took change, asked time.Duration, found *violations) {
 	if asked == 0 || took.left == 0 {
@@ -147,8 +219,10 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 	}
 	set := took.row.After.Deadline - took.row.At
 	again := took.left > took.holds
+	keeps := again && f.h.Can(string(contract.KeepsLongest))
 	endless := took.row.After.Deadline == 0
-	if longer := endless || set > asked+f.exact(); longer && !(again && f.h.Can("keeps-longest") && !endless) || !endless && set < asked-f.exact() {
+	shortened := keeps && took.row.After.Deadline < took.row.Before.Deadline-f.exact()
+	if longer := set > asked+f.exact(); endless || longer && !keeps || shortened || set < asked-f.exact() {
 		lease := short(set)
 		if endless {
 			lease = "no end"
@@ -168,102 +242,97 @@ func (k memberKey) String() string {
 // cancelled reports whether a call failed since its caller gave it up, as far as its error says so.
 func cancelled(op *history.Op) bool { return strings.Contains(op.Error, "context ") }
 
-// inTrouble reports whether there is anything that excuses a call that fails: a fault, its caller, a
-// key that is no lock any more, or a lease so short that it may be over before the answer is there.
-func (f *facts) inTrouble(c *composition, op *history.Op) bool {
+// refused looks for a tryLock that failed for no reason: all along, enough members were to be had. A member was not
+// if somebody else held it, if its client could not reach it, or if it was taken away from the call. A lease that is
+// shorter than an attempt may be over before the last answer, and whoever gives a call up gets nothing.
+func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *violations) {
 	lease := op.Asked
 	if lease == 0 {
 		lease = op.Lease
 	}
-	spoilt := slices.ContainsFunc(c.members, func(key memberKey) bool {
-		m := f.view.members[key]
-		return m != nil && countIn(m.at(op.Return).KeyState, history.AnotherProgram) > 0
-	})
-	return spoilt || cancelled(op) || f.leftover(op) || len(f.trouble(op.Client, op.Call, op.Return)) > 0 || lease > 0 && lease < f.groupPrompt(c)
-}
-
-// leftover reports whether an owner may have holds that it does not know of, of a call that failed before. The
-// call that finds them may fail, while it gives them back.
-func (f *facts) leftover(op *history.Op) bool {
-	return slices.ContainsFunc(f.locks, func(l *lockFacts) bool {
-		return slices.ContainsFunc(l.owner(op.Owner).called(0, op.Call), func(o *history.Op) bool {
-			return !o.Aside && o.ID != op.ID && (o.Outcome == history.Unknown || o.Outcome == history.Failed && cancelled(o))
-		})
-	})
-}
-
-// refused looks for a tryLock that failed for no reason.
-func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	if op.Evidence == history.NotSent || f.inTrouble(c, op) {
+	if cancelled(op) || lease > 0 && lease < f.groupPrompt(c) {
 		return
 	}
+	left := 0
 	for _, key := range c.members {
-		if len(f.view.members[key].busy(op.Owner, op.Call, op.Return)) > 0 {
-			return // splitting hairs about which of them were needed would excuse nothing
+		m := f.view.members[key]
+		if len(m.busy(op.Owner, op.Call, op.Return)) == 0 && !m.lost(f, op) && len(f.memberObstacles(op.Client, key, op.Call, op.Return)) == 0 {
+			left++
 		}
 	}
-	f.groupViolation(found, l, op, contract.RefusedWhileTaken, op.Return, Cause{Class: contract.Unexplained, Text: "no fault explains why it failed"},
-		"nobody else held any of its members")
+	if left >= c.needed {
+		f.groupViolation(found, l, op, contract.RefusedWhileTaken, op.Return, Cause{Class: contract.Unexplained, Text: "no fault explains why it failed"},
+			"%d of %d members were to be had all along, of which a hold needs %d", left, len(c.members), c.needed)
+	}
 }
 
 // patientGroup checks the time that a tryLock took that was refused. It may leave out an attempt that would
 // begin just before its time.
 func (f *facts) patientGroup(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	if op.Kind != history.TryLock || f.inTrouble(c, op) || op.Evidence == history.NotSent {
+	if op.Kind != history.TryLock || cancelled(op) {
 		return
 	}
-	switch took := op.Return - op.Call; {
+	took, most := op.Return-op.Call, op.Wait+f.groupPrompt(c)+4*f.latency()
+	cause := Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"}
+	switch {
 	case op.Outcome == history.Busy && took < op.Wait-promptTolerance:
-		f.groupViolation(found, l, op, contract.WaitsItsTime, op.Return, Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"}, "it gave up after %s of %s", short(took), short(op.Wait))
-	case took > op.Wait+f.groupPrompt(c)+4*f.latency():
-		f.groupViolation(found, l, op, contract.ReturnsInTime, op.Return, Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"}, "it took %s, with a wait of %s", short(took), short(op.Wait))
+		f.groupViolation(found, l, op, contract.WaitsItsTime, op.Return, cause, "it gave up after %s of %s", short(took), short(op.Wait))
+	case took > most && opportunity(op.Call, op.Return, f.groupObstacles(op.Client, c, op.Call, op.Return)) > most:
+		f.groupViolation(found, l, op, contract.ReturnsInTime, op.Return, cause, "it took %s, with a wait of %s", short(took), short(op.Wait))
 	}
 }
 
-// keptNone looks for members that an attempt has taken, and not given back soon after it failed. Where a
-// fault, or the end of its context, kept it from that, the lease has to end them.
+// keptNone looks for members that an attempt has taken, and not given back soon after it failed.
 func (f *facts) keptNone(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	limit := op.Return + f.groupPrompt(c)
 	for _, key := range c.members {
 		m := f.view.members[key]
-		took, ok := kept(m.changes(f, op, op.Call, limit))
+		took, ok := kept(m.changes(f, op, op.Call, f.end))
 		if !ok {
 			continue
 		}
-		f.leftHeld(l, op, key, m, took.row.At, took.left, limit, contract.AllOrNone, found)
+		f.leftHeld(l, c, op, key, took.row.At, took.left, contract.AllOrNone, found)
 	}
 }
 
 // gaveEach looks for members that an unlock leaves as they were.
 func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	limit := op.Return + f.groupPrompt(c)
 	for _, key := range c.members {
 		m := f.view.members[key]
-		if m == nil || gaveBack(m.changes(f, op, op.Call, limit)) {
+		if m == nil || gaveBack(m.changes(f, op, op.Call, f.memberLimit(c, op, key, op.Return))) {
 			continue
 		}
 		if holds := countIn(m.at(op.Call).KeyState, op.Owner); holds > 0 {
-			f.leftHeld(l, op, key, m, op.Call, holds, limit, contract.EveryMemberReleased, found)
+			f.leftHeld(l, c, op, key, op.Call, holds, contract.EveryMemberReleased, found)
 		}
 	}
 }
 
-// leftHeld tells of a member's holds that an owner has from a time on, and should not have after limit, unless
-// the hold became one of another call's.
-func (f *facts) leftHeld(l *lockFacts, op *history.Op, key memberKey, m *member, from time.Duration, holds int64, limit time.Duration, rule contract.Rule, found *violations) {
+// memberLimit is when the client of a call has had the opportunity to give a member back after a time.
+func (f *facts) memberLimit(c *composition, op *history.Op, key memberKey, from time.Duration) time.Duration {
+	return enough(from, f.groupPrompt(c), f.memberObstacles(op.Client, key, op.Call, f.end))
+}
+
+// leftHeld tells of a member's holds that an owner has from a time on, and should not have when its client has had the
+// opportunity to give them back, unless the hold became one of another call's. Where the call did not learn what
+// became of a command, or could not reach the member, or was given up, the lease may end them.
+func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key memberKey, from time.Duration, holds int64, rule contract.Rule, found *violations) {
+	m, limit := f.view.members[key], f.memberLimit(c, op, key, max(op.Return, from))
 	until := m.until(op.Owner, from, holds)
 	if until <= limit || f.callsAgain(l, op, limit) {
 		return
 	}
-	cause := f.groupCause(op.Client, op.Call, limit, "nothing kept the lock from giving it back")
-	if cause.Class != contract.Unexplained || cancelled(op) || f.unheard(op) {
+	if cancelled(op) || f.unheard(op) || len(f.memberObstacles(op.Client, key, op.Call, op.Return)) > 0 {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline
 		}
 		if until <= ends+f.exact() || f.callsAgain(l, op, ends) {
-			return // its lease ends it
+			return
 		}
+	}
+	cause := Cause{Class: contract.Unexplained, Text: "nothing kept the lock from giving it back"}
+	if from > op.Return {
+		cause = f.twice(l, op, from, fmt.Sprintf("a command of the call was executed at %s, after its return", Stamp(from)))
 	}
 	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
 }
@@ -295,6 +364,16 @@ func (f *facts) sharedHold(l *lockFacts, owner string, from, to time.Duration) b
 		o := other.owner(owner)
 		return len(o.lasting(from, to)) > 0 || slices.ContainsFunc(o.ops, func(op *history.Op) bool {
 			return !op.Aside && op.Kind != history.Renew && op.Call <= to && (op.Pending() || op.Return >= from)
+		})
+	})
+}
+
+// blocked reports whether at a time somebody rightly has a member of a group, or another program does.
+func (f *facts) blocked(l *lockFacts, owner string, at time.Duration) bool {
+	return f.composed(l) && slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+		m := f.view.members[key]
+		return m != nil && slices.ContainsFunc(m.at(at).Holdings, func(h history.Holding) bool {
+			return h.Owner == history.AnotherProgram || h.Owner != owner && (f.owes(h.Owner, key, at) || f.has(h.Owner, key.server, key.key, at))
 		})
 	})
 }
@@ -362,20 +441,48 @@ func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, t
 	if end <= op.Call {
 		return 0, 0
 	}
+	all := f.groupObstacles(op.Client, c, op.Call, end)
 	for _, free := range f.view.had(c, op.Owner, op.Call, end) {
 		known := free[0]
 		for _, key := range c.members {
 			known = max(known, f.view.members[key].saw(f, op, free[0]))
 		}
-		begin, most := f.unhindered(op.Client, known, max(known, free[1])), f.groupPrompt(c)
-		if begin > known || len(f.trouble(op.Client, begin, begin)) > 0 {
-			most += f.answerTime()
-		}
-		if free[1]-begin > max(most, to-from) {
-			from, to = begin, free[1]
+		if free[1] > f.attempted(c, known, free[1], all) && free[1]-known > to-from {
+			from, to = known, free[1]
 		}
 	}
 	return from, to
+}
+
+// attempted is when a client has had the opportunity for an attempt after a time. What keeps it from all members is none;
+// a member that it cannot reach costs it the time in which it waits for the answer.
+func (f *facts) attempted(c *composition, from, to time.Duration, all []obstacle) time.Duration {
+	need := f.groupPrompt(c)
+	var whole []obstacle
+	var away []string
+	for _, o := range all {
+		if server := f.h.Faults[o.fault].Server; server == "" {
+			whole = append(whole, o)
+		} else if o.from <= to && o.to >= from {
+			away = appendNew(away, server)
+		}
+	}
+	for _, key := range c.members {
+		if slices.Contains(away, key.server) {
+			need += f.answerTime()
+		}
+	}
+	return enough(from, need, whole)
+}
+
+// toldOf is the latest deadline of a member that a waiter has been told of by a time; 0: none.
+func (f *facts) toldOf(c *composition, op *history.Op, by time.Duration) (seen time.Duration) {
+	for _, i := range f.view.commands[op.ID] {
+		if r := &f.h.Served[i]; r.At <= by && slices.Contains(c.members, memberKey{r.Server, r.Lock}) {
+			seen = max(seen, r.After.Deadline)
+		}
+	}
+	return seen
 }
 
 // idleGroup is idle for a group: it is free for a waiter only if enough members are free or its own.
@@ -390,8 +497,8 @@ func (f *facts) idleGroup(l *lockFacts, c *composition, found *violations) {
 		}
 		found.addAt(from, func() Violation {
 			cause := Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it"}
-			if faults := f.struckBy(op.Client, l.name, op.Call, from+f.prompt(), hinders); len(faults) > 0 {
-				cause = f.blame("while it waited "+f.describeAll(faults), faults)
+			if deaf := f.deafened(op.Client, to); len(deaf) > 0 && to <= max(op.Call+subscribeTime, f.toldOf(c, op, from))+f.groupPrompt(c) {
+				cause = f.blame("while it waited "+f.describeAll(deaf), deaf)
 			}
 			return Violation{
 				Rule: contract.FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{op.ID}, Owners: []string{op.Owner}, Cause: cause,

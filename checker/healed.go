@@ -116,7 +116,7 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 			continue
 		}
 		for _, h := range s.Before.Holdings {
-			if h.Owner == history.AnotherProgram || h.Owner != op.Owner && f.has(h.Owner, s.Server, s.Lock, s.At) {
+			if h.Owner == history.AnotherProgram || h.Owner != op.Owner && (f.has(h.Owner, s.Server, s.Lock, s.At) || f.owes(h.Owner, memberKey{s.Server, s.Lock}, s.At)) {
 				return true
 			}
 		}
@@ -145,4 +145,25 @@ func (f *facts) has(owner, server, key string, at time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// owes reports whether an owner that lives got a member of a group, and has not called to give the group back: if
+// another member was taken from it, the group is not its own any more, but this member is.
+func (f *facts) owes(owner string, key memberKey, at time.Duration) bool {
+	return slices.ContainsFunc(f.locks, func(l *lockFacts) bool {
+		if !f.composed(l) || !slices.Contains(f.view.locks[l.name].members, key) {
+			return false
+		}
+		holds := 0
+		for _, op := range l.owner(owner).called(0, at) {
+			switch _, gone := f.died[op.Client]; {
+			case op.Aside || gone:
+			case op.Kind.Acquires() && op.Outcome == history.Acquired:
+				holds++
+			case op.Kind == history.Unlock:
+				holds--
+			}
+		}
+		return holds > 0
+	})
 }

@@ -57,7 +57,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 
 // idle looks for times in which the lock was free on the server and somebody waited for it.
 func (f *facts) idle(l *lockFacts, found *violations) {
-	if f.view != nil && f.view.locks[l.name] != nil && f.view.locks[l.name].group {
+	if f.composed(l) {
 		f.idleGroup(l, f.view.locks[l.name], found)
 		return
 	}
@@ -388,10 +388,20 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 			return f.untold(l, s.op, max(s.op.Return, s.at), fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID))
 		}
 	}
-	if op := t.belief.unlock; op != nil && (op.Uncertain() || op.Outcome == history.Failed || t.belief.failed) {
+	if op := f.failedUnlock(l, t.belief); op != nil {
 		return f.untold(l, op, max(op.Return, t.to), fmt.Sprintf("the %s of %s (operation %d) ended %s", op.Kind, op.Owner, op.ID, op.Outcome))
 	}
 	return Cause{Class: contract.Unexplained, Text: "the lock counted more holds than its owner had"}
+}
+
+// failedUnlock is the first unlock of a belief of which its owner does not know what became; nil: there is none.
+func (f *facts) failedUnlock(l *lockFacts, b *belief) *history.Op {
+	for _, op := range l.owner(b.owner).called(b.from, b.to) {
+		if op.Kind == history.Unlock && !op.Aside && (op.Uncertain() || op.Outcome == history.Failed) {
+			return op
+		}
+	}
+	return nil
 }
 
 // untold is the cause that a call had an effect, or none, of which its caller does not know.
@@ -417,7 +427,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		held = held || b.open
 	}
 	for _, op := range l.ops {
-		if held && op.Kind.Acquires() {
+		if op.Kind.Acquires() && (held || f.blocked(l, op.Owner, f.end)) {
 			continue
 		}
 		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside || f.late(l, op) {

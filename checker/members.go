@@ -97,6 +97,11 @@ func viewOf(f *facts) *memberView {
 	return v
 }
 
+// composed reports whether a lock is a group whose members the server log shows.
+func (f *facts) composed(l *lockFacts) bool {
+	return f.view != nil && f.view.locks[l.name] != nil && f.view.locks[l.name].group
+}
+
 // neededOf is how many members make a hold of a group.
 func neededOf(g history.Group) int {
 	if g.Kind == history.Red {
@@ -191,6 +196,31 @@ func (m *member) until(owner string, when time.Duration, holds int64) time.Durat
 	return m.states[len(m.states)-1].to
 }
 
+// held is how many members of a lock an owner had in [from, to], at least and at most.
+func (v *memberView) held(c *composition, owner string, from, to time.Duration) (least, most int) {
+	times := []time.Duration{from}
+	for _, key := range c.members {
+		if m := v.members[key]; m != nil {
+			for _, s := range m.states {
+				if s.from > from && s.from <= to {
+					times = append(times, s.from)
+				}
+			}
+		}
+	}
+	least = len(c.members)
+	for _, at := range times {
+		n := 0
+		for _, key := range c.members {
+			if m := v.members[key]; m != nil && countIn(m.at(at).KeyState, owner) > 0 {
+				n++
+			}
+		}
+		least, most = min(least, n), max(most, n)
+	}
+	return least, most
+}
+
 // busy lists when others than owner hold the key, within [from, to], as far as a waiter can know.
 func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Duration) {
 	if m == nil {
@@ -213,6 +243,32 @@ func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Dur
 		}
 	}
 	return times
+}
+
+// lost reports whether a call had a hold of the key that something took from it before it returned: a lease that
+// ended, a fault, or a command that was not the call's.
+func (m *member) lost(f *facts, op *history.Op) bool {
+	if m == nil {
+		return false
+	}
+	by := map[time.Duration]bool{} // when the owner's own commands gave back
+	for _, ch := range m.changes(f, op, op.Call, op.Return) {
+		if ch.holds < 0 {
+			by[ch.row.At] = true
+		}
+	}
+	had := countIn(m.at(op.Call).KeyState, op.Owner)
+	for _, s := range m.states {
+		if s.from <= op.Call || s.from > op.Return {
+			continue
+		}
+		has := countIn(s.KeyState, op.Owner)
+		if has < had && !by[s.from] {
+			return true
+		}
+		had = has
+	}
+	return false
 }
 
 // had lists when owner could have had a lock within [from, to]: when others held so few of its members that

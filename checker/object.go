@@ -112,6 +112,8 @@ func judgeLocks(ctx context.Context, f *facts) []opinion {
 				switch e := together[l.name]; {
 				case e != nil && e.locks[0] == l:
 					opinions[i] = e.judge(ctx, f)
+				case f.composed(l): // no atomic lock says what its members may do one after the other: see group.go
+					opinions[i] = opinion{lock: l.name, by: []string{byMembers}, status: Holds}
 				case e == nil && len(l.ops) > 0:
 					opinions[i] = judgeLock(ctx, f, l)
 				}

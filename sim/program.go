@@ -128,13 +128,18 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	if r.Lease == 0 {
 		l = lease{length: time.Duration(t.run.timings.Watchdog), watchdog: t.run.subject.Can("watchdog")}
 	}
+	var asked time.Duration
 	if h := t.held[s.Lock]; h != nil && !h.told && t.run.subject.Can("keeps-longest") {
+		own := l.length
 		for _, outer := range h.leases {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}
+		if l.length != own {
+			asked = own
+		}
 	}
 	lock := t.lock(s.Lock)
-	a := t.call(history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Watchdog: l.watchdog}, func(id int64) subjects.Answer {
+	a := t.call(history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Asked: asked, Watchdog: l.watchdog}, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
 		real := r
