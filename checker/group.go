@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,17 +63,46 @@ func (f *facts) memberObstacles(client string, key memberKey, from, to time.Dura
 	})
 }
 
-// groupObstacles lists what kept a client from acting on some member of a group in [from, to].
-func (f *facts) groupObstacles(client string, c *composition, from, to time.Duration) (all []obstacle) {
-	for _, key := range c.members {
-		for _, o := range f.memberObstacles(client, key, from, to) {
-			if !slices.Contains(all, o) {
-				all = append(all, o)
-			}
+// groupObstacles lists the times in [from, to] in which a client could not act on so many members of a group that the
+// rest was not enough, and counts the members that it could not act on at some time.
+func (f *facts) groupObstacles(client string, c *composition, from, to time.Duration) (whole []obstacle, away int) {
+	type edge struct {
+		at     time.Duration
+		member int
+		step   int
+		fault  int
+	}
+	var edges []edge
+	for i, key := range c.members {
+		all := f.memberObstacles(client, key, from, to)
+		for _, o := range all {
+			edges = append(edges, edge{o.from, i, 1, o.fault}, edge{o.to, i, -1, o.fault})
+		}
+		if len(all) > 0 {
+			away++
 		}
 	}
-	slices.SortStableFunc(all, func(a, b obstacle) int { return cmpTime(a.from, b.from) })
-	return all
+	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Or(cmpTime(a.at, b.at), b.step-a.step) })
+	by := make([]int, len(c.members)) // how many faults keep it from each
+	hindered := 0
+	for _, e := range edges {
+		short := len(c.members)-hindered < c.needed
+		was := by[e.member] > 0
+		by[e.member] += e.step
+		switch is := by[e.member] > 0; {
+		case is && !was:
+			hindered++
+		case was && !is:
+			hindered--
+		}
+		switch now := len(c.members)-hindered < c.needed; {
+		case now && !short:
+			whole = append(whole, obstacle{e.at, to, e.fault})
+		case short && !now:
+			whole[len(whole)-1].to = e.at
+		}
+	}
+	return whole, away
 }
 
 // exact is how exactly deadlines of members are known.
@@ -272,12 +302,13 @@ func (f *facts) patientGroup(l *lockFacts, c *composition, op *history.Op, found
 	if op.Kind != history.TryLock || cancelled(op) {
 		return
 	}
-	took, most := op.Return-op.Call, op.Wait+f.groupPrompt(c)+4*f.latency()
+	whole, away := f.groupObstacles(op.Client, c, op.Call, op.Return)
+	took, most := op.Return-op.Call, op.Wait+f.groupPrompt(c)+4*f.latency()+time.Duration(away)*f.answerTime()
 	cause := Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"}
 	switch {
 	case op.Outcome == history.Busy && took < op.Wait-promptTolerance:
 		f.groupViolation(found, l, op, contract.WaitsItsTime, op.Return, cause, "it gave up after %s of %s", short(took), short(op.Wait))
-	case took > most && opportunity(op.Call, op.Return, f.groupObstacles(op.Client, c, op.Call, op.Return)) > most:
+	case took > most && opportunity(op.Call, op.Return, whole) > most:
 		f.groupViolation(found, l, op, contract.ReturnsInTime, op.Return, cause, "it took %s, with a wait of %s", short(took), short(op.Wait))
 	}
 }
@@ -441,38 +472,18 @@ func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, t
 	if end <= op.Call {
 		return 0, 0
 	}
-	all := f.groupObstacles(op.Client, c, op.Call, end)
+	whole, away := f.groupObstacles(op.Client, c, op.Call, end)
+	need := f.groupPrompt(c) + time.Duration(away)*f.answerTime() // a member that it cannot reach costs an attempt the wait for its answer
 	for _, free := range f.view.had(c, op.Owner, op.Call, end) {
 		known := free[0]
 		for _, key := range c.members {
 			known = max(known, f.view.members[key].saw(f, op, free[0]))
 		}
-		if free[1] > f.attempted(c, known, free[1], all) && free[1]-known > to-from {
+		if free[1] > enough(known, need, whole) && free[1]-known > to-from {
 			from, to = known, free[1]
 		}
 	}
 	return from, to
-}
-
-// attempted is when a client has had the opportunity for an attempt after a time. What keeps it from all members is none;
-// a member that it cannot reach costs it the time in which it waits for the answer.
-func (f *facts) attempted(c *composition, from, to time.Duration, all []obstacle) time.Duration {
-	need := f.groupPrompt(c)
-	var whole []obstacle
-	var away []string
-	for _, o := range all {
-		if server := f.h.Faults[o.fault].Server; server == "" {
-			whole = append(whole, o)
-		} else if o.from <= to && o.to >= from {
-			away = appendNew(away, server)
-		}
-	}
-	for _, key := range c.members {
-		if slices.Contains(away, key.server) {
-			need += f.answerTime()
-		}
-	}
-	return enough(from, need, whole)
 }
 
 // toldOf is the latest deadline of a member that a waiter has been told of by a time; 0: none.

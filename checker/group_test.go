@@ -154,6 +154,89 @@ func TestGroupRules(t *testing.T) {
 			op.Lock = "b"
 			s.set(op, "b", at(3.25), 2, at(13.25))
 		}, nil},
+		{"told that it holds nothing, with one of two given back", history.Multi, func(s *groupScript) {
+			s.takesBoth()
+			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.NotHeld)
+			s.set(op, "a", at(3.02), 0, 0) // after which it gives them back all the same
+			op = s.op("x:1", history.Unlock, at(5), at(5.1), history.NotHeld)
+			s.set(op, "b", at(5.2), 0, 0)
+		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"told that it holds nothing while it does", history.Multi, func(s *groupScript) {
+			s.takesBoth()
+			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.NotHeld)
+			s.set(op, "a", at(3.2), 0, 0)
+			s.set(op, "b", at(3.2), 0, 0)
+		}, []contract.Rule{contract.NotHeldIsTrue}},
+		{"told released, and had nothing", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.set(op, "a", at(3.02), 0, 0)
+		}, []contract.Rule{contract.HolderHasEnough}},
+		{"told released, and one hold is left of two", history.Multi, func(s *groupScript) {
+			s.takesBoth()
+			op := s.take("x:1", at(1), at(1.1), 10*sec)
+			s.set(op, "a", at(1.05), 2, at(11.05))
+			s.set(op, "b", at(1.099), 2, at(11.099))
+			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.set(op, "a", at(3.02), 1, at(11.05))
+			s.set(op, "b", at(3.03), 1, at(11.099))
+		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"told decremented, and nothing is left", history.Multi, func(s *groupScript) {
+			s.takesBoth()
+			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
+			s.set(op, "a", at(3.02), 0, 0)
+			s.set(op, "b", at(3.03), 0, 0)
+		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"taken twice by one call", history.Multi, func(s *groupScript) {
+			s.takesBoth()
+			s.set(&s.h.Ops[0], "b", at(0.2), 2, at(10.2))
+		}, []contract.Rule{contract.AtMostOnce}},
+		{"taken twice by one call, since a fault copied its message, by a lock that claims nothing else", history.Multi, func(s *groupScript) {
+			s.h.Header.Abilities = []string{"reentrant"}
+			s.takesBoth()
+			s.set(&s.h.Ops[0], "b", at(0.2), 2, at(10.2))
+			s.fault("duplicate-message", "x", at(0.05), at(0.05))
+		}, []contract.Rule{"assumed: " + contract.AtMostOnce}},
+		{"taken twice by one call, and one given back at once", history.Multi, func(s *groupScript) {
+			s.takesBoth()
+			s.set(&s.h.Ops[0], "b", at(0.2), 2, at(10.2))
+			op := s.op("x:1", history.Unlock, at(0.2), at(0.3), history.Decremented)
+			op.Aside = true
+			s.set(op, "b", at(0.25), 1, at(10.25))
+		}, nil},
+		{"a member of a quorum is taken after the call has returned", history.Red, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			s.set(op, "c", at(0.099), 1, at(10.099))
+			s.set(op, "b", at(0.2), 1, at(10.2))
+		}, nil},
+		{"refused while a member's server was away", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+			s.set(op, "a", at(1.09), 0, 0)
+			s.fault("pause-server", "", at(0.5), at(1.05))
+			s.h.Faults[0].Server = "s2"
+		}, nil},
+		{"refused while a server was away that none of its members is on", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+			s.set(op, "a", at(1.09), 0, 0)
+			s.fault("pause-server", "", at(0.5), at(1.05))
+			s.h.Faults[0].Server = "s7"
+		}, []contract.Rule{contract.RefusedWhileTaken}},
+		{"refused by a quorum of which one server was away", history.Red, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+			s.set(op, "a", at(1.09), 0, 0)
+			s.fault("pause-server", "", at(0.5), at(1.05))
+			s.h.Faults[0].Server = "s2"
+		}, []contract.Rule{contract.RefusedWhileTaken}},
+		{"refused since a member was taken from the call", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "a", at(1.05), 1, at(31.05))
+			admin := *op
+			s.set(&admin, "a", at(1.06), 0, 0)
+			s.h.Served[1].Op, s.h.Served[1].Owner, s.h.Served[1].Step = 0, "", history.StepAdmin
+		}, nil},
 		{"believed in the group and in its member", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			op := s.take("y:1", at(12), at(12.1), 10*sec) // when the lease is over: the cause is for others to judge

@@ -18,6 +18,7 @@ type tenure struct {
 	grant    *history.Op // the acquire that began it
 	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
 	watchdog bool        // some hold in it has no explicit lease
+	told     bool        // its owner knows of such a hold
 	guards   []guard     // when the lock had to renew its lease, in order
 	lease    time.Duration
 
@@ -159,14 +160,17 @@ func (r *tenureReplay) operation(a *act) {
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}
-		if a.op.Watchdog {
+		if a.op.Watchdog && !a.again {
 			t.guard(true, a.at)
+			t.told = t.told || a.op.Outcome == history.Acquired
 		}
 		r.set(t, a)
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
-			t.guard(a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout, a.at)
+			// What the lock, or a copy, gave back its owner did not know of: the holds that it knows of remain.
+			unknown := a.op.Aside || a.again
+			t.guard(unknown && t.told || !unknown && (a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout), a.at)
 		}
 	case history.Renewed:
 		if t != nil {

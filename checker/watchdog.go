@@ -200,7 +200,9 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		case op.Kind == history.ForceUnlock && s.end:
 			holds, ended = 0, s
 		case op.Kind == history.Renew && s.end && op.Outcome == history.NotHeld:
-			if op.Call >= granted && !releasing && !acquiring { // or it was sent for a hold that was given back, and the lock taken again
+			// Or it was sent for a hold that was given back, and the lock taken again; or its client may have given the answer up.
+			heard := len(f.obstacles(op.Client, l.name, op.Call, op.Return+1, f.answerTime(), hinders)) == 0
+			if op.Call >= granted && !releasing && !acquiring && heard {
 				refused = op
 			}
 		case op.Kind == history.Renew && !s.end:

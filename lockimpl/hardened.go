@@ -310,6 +310,9 @@ func (p *hardened) force(ctx context.Context, l *RLock) (bool, error) {
 
 func (p *hardened) renew(batches [][]renewal) error {
 	c := p.client
+	if batches = c.holds.standing(batches); len(batches) == 0 {
+		return nil
+	}
 	// A server that does not answer must not keep the others' renewals waiting for long.
 	ctx, cancel := context.WithTimeout(c.closing, c.holds.period()/2)
 	defer cancel()

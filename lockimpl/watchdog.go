@@ -149,6 +149,19 @@ func (hs *holds) due(round uint64) []renewal {
 	return due
 }
 
+// standing leaves out the holds that ended, or were followed by others, since the round began.
+func (hs *holds) standing(batches [][]renewal) (left [][]renewal) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	for _, batch := range batches {
+		batch = slices.DeleteFunc(slices.Clone(batch), func(r renewal) bool { return !r.hold.watched() || r.hold.mark != r.mark })
+		if len(batch) > 0 {
+			left = append(left, batch)
+		}
+	}
+	return left
+}
+
 // renewed notes the answers of a renewal: each hold's lease now ends at ends, unless it is not
 // held. A hold acquired since the command was sent is none of the answer's business; and that an
 // owner does not hold the lock means nothing while a request of it is under way, which may be its

@@ -61,6 +61,10 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 			op.Repeats++
 		case effect || !effective(op.Answer):
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, w.within, answer
+			if op.Asked > 0 && l.simple() && countOf(before, op.Owner) == 0 {
+				// It was no re-entry, though the caller took it for one: it gets the lease that it asked for.
+				op.Lease, op.Asked, op.Watchdog = op.Asked, 0, op.Watchdog && op.Asked == w.watchdog
+			}
 		}
 	})
 	return true
