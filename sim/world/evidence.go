@@ -46,9 +46,7 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && total(before) == 0):
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(w.log.undid, call)
-		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
-			Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
-			Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
+		w.aside(known)
 		w.rec.Amend(call, func(op *history.Op) { op.Executed, op.Within, op.Answer = now, w.within, answer })
 		return true
 	}
@@ -66,6 +64,32 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 	return true
 }
 
+// aside notes the effect of a call as one of its own, which its owner does not know of.
+func (w *World) aside(known history.Op) {
+	w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
+		Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
+		Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
+}
+
+// undone notes of a call on a group that failed that it has kept nothing: its owner had enough members for a moment, with
+// one that an earlier hold had left, until the lock gave that back.
+func (w *World) undone(op history.Op) {
+	l := w.group(op.Lock)
+	if l == nil || !op.Kind.Acquires() || op.Outcome != history.Failed || w.log.closed {
+		return
+	}
+	p, known := l.under[op.Owner], w.rec.Op(op.ID)
+	kept := p.call != op.ID || countOf(l.state, op.Owner) > 0
+	for _, holds := range p.took {
+		kept = kept || holds > 0
+	}
+	if kept || known.Answer != history.Acquired || known.Repeats > 0 {
+		return
+	}
+	w.aside(known)
+	w.rec.Amend(op.ID, func(op *history.Op) { op.Evidence, op.Executed, op.Within, op.Answer = history.NoEvidence, 0, 0, "" })
+}
+
 // measure notes the lease that a call has given to a group, which is not that of each member: they
 // are set one after the other. Of a lock that shares a key with a group, it depends on what its owner holds of
 // that. What a copy sets is no part of it.
@@ -80,16 +104,24 @@ func (w *World) measure(call int64, l *lock, now time.Duration) {
 	})
 }
 
+// group returns the group of a name, or nil.
+func (w *World) group(name string) *lock {
+	i := slices.IndexFunc(w.locks, func(l *lock) bool { return l.name == name && !l.simple() })
+	if i < 0 {
+		return nil
+	}
+	return w.locks[i]
+}
+
 // granted notes what a call on a group did that was granted, though no command of it changed who held the
 // whole. Either what an earlier call of its owner had left became this one's: that was given back, and the
 // group taken anew, at one moment. Or a member that it had taken was taken away before it had the last: it held
 // the group for a moment only.
 func (w *World) granted(op history.Op) {
-	i := slices.IndexFunc(w.locks, func(l *lock) bool { return l.name == op.Lock && !l.simple() })
-	if i < 0 || !op.Kind.Acquires() || op.Outcome != history.Acquired || w.log.closed {
+	l := w.group(op.Lock)
+	if l == nil || !op.Kind.Acquires() || op.Outcome != history.Acquired || w.log.closed {
 		return
 	}
-	l := w.locks[i]
 	p, known := l.under[op.Owner], w.rec.Op(op.ID)
 	if p.call != op.ID || !l.enough(p) || effective(known.Answer) {
 		return

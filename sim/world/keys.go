@@ -150,7 +150,10 @@ func (w *World) look(s *server, key string) history.KeyState {
 	var state history.KeyState
 	v, err := s.read(key)
 	w.check(err)
-	s.texts[key] = v.kind == "string"
+	s.texts[key] = ""
+	if v.kind == "string" {
+		s.texts[key] = v.text
+	}
 	switch v.kind {
 	case "hash":
 		for _, f := range slices.Sorted(maps.Keys(v.fields)) {
@@ -184,7 +187,7 @@ const foreign = "something else"
 
 // own learns whose value a string key holds when a call of an acquiring owner set it.
 func (w *World) own(s *server, key string, op history.Op, after history.KeyState) history.KeyState {
-	if !op.Kind.Acquires() || len(after.Holdings) != 1 || !s.texts[key] || after.Holdings[0].Owner == history.AnotherProgram || w.known(after.Holdings[0].Owner) {
+	if !op.Kind.Acquires() || len(after.Holdings) != 1 || s.texts[key] == "" || after.Holdings[0].Owner == history.AnotherProgram || w.known(after.Holdings[0].Owner) {
 		return after
 	}
 	s.values[key+"\x00"+after.Holdings[0].Owner] = op.Owner
@@ -261,7 +264,7 @@ func (w *World) completes(l *lock, before history.KeyState) bool {
 			continue
 		}
 		if op := w.rec.Op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && countOf(l.state, owner) < countOf(before, owner) {
-			return w.testify(p.call, l, before, w.Now())
+			return w.testify(p.call, l, before, w.Now()-1) // what befalls other keys at this instant comes after it
 		}
 	}
 	return false
