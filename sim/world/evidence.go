@@ -12,7 +12,9 @@ import (
 // testify adds what the server did to what is known of a call, and reports whether that is what the
 // call was for: a lock may do more in a call's name, such as to give back what an earlier one may
 // have left.
-func (w *World) testify(call int64, l *lock, before history.KeyState, now time.Duration) bool {
+//
+// first says of a group that the command changed members which the call had not changed before.
+func (w *World) testify(call int64, l *lock, before history.KeyState, now time.Duration, first bool) bool {
 	known, after := w.rec.Op(call), l.state
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	switch {
@@ -47,11 +49,28 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(w.log.undid, call)
 		w.aside(known)
-		w.rec.Amend(call, func(op *history.Op) { op.Executed, op.Within, op.Answer = now, w.within, answer })
+		w.rec.Amend(call, func(op *history.Op) {
+			op.Executed, op.Within, op.Answer = now, w.within, answer
+			anew(op, before)
+		})
 		return true
 	}
 	if !effect && !known.Pending() && known.Evidence == history.Executed {
 		return true // a copy that came late, and did nothing
+	}
+	if effect && first && known.Evidence == history.Executed && effective(known.Answer) {
+		// The whole had changed hands between two of its members, by what settles an earlier call.
+		late := known
+		late.Executed, late.Within, late.Answer = now, w.within, answer
+		if known.Pending() {
+			w.rec.Amend(call, func(op *history.Op) {
+				op.Executed, op.Within, op.Answer = now, w.within, answer
+				anew(op, before)
+			})
+			late = known
+		}
+		w.aside(late)
+		return true
 	}
 	w.rec.Amend(call, func(op *history.Op) {
 		switch {
@@ -59,9 +78,17 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 			op.Repeats++
 		case effect || !effective(op.Answer):
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, w.within, answer
+			anew(op, before)
 		}
 	})
 	return true
+}
+
+// anew notes the lease of a call that was to enter a lock again, and found that its owner no longer held it.
+func anew(op *history.Op, before history.KeyState) {
+	if op.Answer == history.Acquired && op.Fresh > 0 && countOf(before, op.Owner) == 0 {
+		op.Lease, op.Watchdog = op.Fresh, op.FreshWatchdog
+	}
 }
 
 // aside notes the effect of a call as one of its own, which its owner does not know of.
