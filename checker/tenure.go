@@ -55,7 +55,8 @@ func (t *tenure) guard(on bool, at time.Duration) {
 func (t *tenure) asked() bool {
 	for i := len(t.sets) - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
-			return op.Lease > 0 && !op.Watchdog && op.Kind != history.Renew
+			copied := op.Kind == history.Renew && op.Aside // of the call that asked for the lease, which it sets anew
+			return op.Lease > 0 && !op.Watchdog && (op.Kind != history.Renew || copied)
 		}
 	}
 	return !t.watchdog

@@ -119,12 +119,16 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			}
 			hit = true
 			strike(p.server, p.key)
-			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, _, is history.KeyState) {
-				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note}
+			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, was, is history.KeyState) {
+				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note, Deadline: is.Deadline}
 				if l.name != name && kind == history.Expire {
 					e.Kind = history.Delete // the fault names another lock: this one's lease has not ended
 				}
-				if len(is.Holdings) == 1 && is.Holdings[0].Owner == history.AnotherProgram {
+				switch {
+				case len(is.Holdings) == 0:
+				case slices.Equal(was.Holdings, is.Holdings): // the other members are enough
+					e.Kind = history.ForceTTL
+				default:
 					e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
 				}
 				w.rec.Event(e)
