@@ -417,7 +417,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		held = held || b.open
 	}
 	for _, op := range l.ops {
-		if held && op.Kind.Acquires() {
+		if op.Kind.Acquires() && (held || f.withheld(l, op.Owner, f.end)) {
 			continue
 		}
 		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside || f.late(l, op) {

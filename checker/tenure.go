@@ -160,7 +160,7 @@ func (r *tenureReplay) operation(a *act) {
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}
-		if a.op.Watchdog {
+		if a.op.Watchdog && !a.again { // of a copy its client knows nothing
 			t.guard(true, a.at)
 		}
 		r.set(t, a)

@@ -21,6 +21,12 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
 		// It has given up, and the lock deals with what comes.
 		return !effect && total(after) == total(before) && after.Deadline == before.Deadline
+	case !l.simple() && known.Kind == history.Unlock && known.Pending() && !effect && countOf(before, known.Owner) > 0:
+		// One member, or another's: enough are left.
+		if before.Deadline != after.Deadline {
+			w.rec.Event(history.Event{At: now, Within: w.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
+		}
+		return true
 	case known.Kind.Acquires() && total(after) < total(before):
 		// A caller that was told takes nothing anew: what comes after that is a copy.
 		w.log.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
@@ -225,6 +231,11 @@ func (w *World) unbidden(t touch, before history.KeyState, now time.Duration) {
 	l, r := t.lock, t.row
 	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.since, r.Sent), Evidence: history.Executed, Executed: now, Within: w.within}
 	was, is := total(before), total(l.state)
+	if id := w.log.apart[r.copied+l.name]; id != 0 && l.simple() && is != was { // it has taken effect before
+		w.rec.Amend(id, func(op *history.Op) { op.Repeats++ })
+		r.ops, r.Op = append(r.ops, id), cmp.Or(r.Op, id)
+		return
+	}
 	switch {
 	case is < was && r.Step == history.StepForce:
 		// Somebody forced free another lock, with which this one shares a key.
@@ -289,6 +300,9 @@ func (w *World) noted(r *row, op history.Op) {
 	id := w.rec.Add(op)
 	r.ops = append(r.ops, id)
 	r.Op = cmp.Or(r.Op, id)
+	if r.copied != "" && op.Kind != history.Renew {
+		w.log.apart[r.copied+op.Lock] = id
+	}
 }
 
 // ownerIn returns the n-th owner of this client that a command names, or the only one.

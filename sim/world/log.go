@@ -24,6 +24,9 @@ type serverLog struct {
 	closed  bool                     // the history is closed
 	// completed are unlocks of groups of which something else ended the hold, when they had given back some members.
 	completed map[int64]bool
+	// Of commands that belong to no call: when what they are copies of was begun, and the operation that one was.
+	begun map[string]time.Duration
+	apart map[string]int64
 }
 
 // delivery is one command at the server.
@@ -41,8 +44,17 @@ type row struct {
 	refused bool     // the server answered with an error
 	done    bool
 	since   time.Duration // when its client began it, if that is known
+	copied  string        // what its copies have in common, if that is known and it belongs to no call
 	// Of one that a call asked for: when it was executed, and how exactly that is known.
 	executed, within time.Duration
+}
+
+// sameCommand names a command and its copies, "" if those cannot be told from others.
+func sameCommand(m *network.Message) string {
+	if m.Stamp == "" {
+		return ""
+	}
+	return m.Stamp + "\x00" + sameScript(m)
 }
 
 // sameScript names a command by its client and what it gives its script.
@@ -166,7 +178,10 @@ func (w *World) arriving(m *network.Message) {
 	n.server.scene = d
 	if n.call == 0 {
 		for _, r := range d.rows {
-			r.since = cmp.Or(w.log.unknown[sameScript(m)], n.began)
+			r.since = cmp.Or(w.log.begun[sameCommand(m)], w.log.unknown[sameScript(m)], n.began)
+			if r.copied = sameCommand(m); r.copied != "" {
+				w.log.begun[r.copied] = r.since
+			}
 		}
 		delete(w.log.unknown, sameScript(m))
 	}
