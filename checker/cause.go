@@ -288,11 +288,11 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	}
 	e.learned = f.learned(a.op, e.again)
 	switch {
+	case !a.again && len(c.Faults) > 0 && f.refusedCopy(a.op):
+		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case class == contract.DoubleExecution || len(executed) > 1:
 		c.Class = contract.DoubleExecution
-	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && slices.ContainsFunc(f.log.byOp[a.op.ID], func(i int) bool {
-		return refused(&f.h.Served[i]) && !strings.HasPrefix(f.h.Served[i].Reply, "NOSCRIPT")
-	}):
+	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && f.refusedSome(a.op):
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case class == contract.Unexplained && len(c.Faults) > 0:
 		c.Class = contract.LostMessage
@@ -301,6 +301,18 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		f.forgotten(l, a.op, &c)
 	}
 	return c
+}
+
+// refusedSome reports whether the server refused a copy of a call's request.
+func (f *facts) refusedSome(op *history.Op) bool {
+	return slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool {
+		return refused(&f.h.Served[i]) && !strings.HasPrefix(f.h.Served[i].Reply, "NOSCRIPT")
+	})
+}
+
+// refusedCopy reports whether a call failed since the server refused a copy of its request.
+func (f *facts) refusedCopy(op *history.Op) bool {
+	return op.Outcome == history.Failed && f.refusedSome(op)
 }
 
 // forgotten says of a call that took effect more than once that the server forgot in between what it

@@ -30,7 +30,9 @@ type tenure struct {
 	endAgain bool // endOp had taken effect before
 	endEvent *history.Event
 	restored bool // a replica brought it back: grant is that of an earlier tenure of its owner
-	outside  bool // the key was taken away, rather than released or expired with its lease
+	// recounted says that a replica brought back how often it had been held.
+	recounted bool
+	outside   bool // the key was taken away, rather than released or expired with its lease
 }
 
 // A guard is a time in which a hold's lease is to be renewed: some hold in it has no explicit lease.
@@ -167,7 +169,9 @@ func (r *tenureReplay) operation(a *act) {
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
-			t.guard(a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout, a.at)
+			if !a.again {
+				t.guard(a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout, a.at)
+			}
 		}
 	case history.Renewed:
 		if t != nil {
@@ -230,7 +234,8 @@ func (r *tenureReplay) restore(a *act) {
 			r.end(t, a, true)
 		}
 	}
-	if r.open[owner] != nil {
+	if t := r.open[owner]; t != nil {
+		t.recounted = true
 		return
 	}
 	t := &tenure{owner: owner, from: a.at, restored: true, grant: &history.Op{Kind: history.Lock, Owner: owner, Lock: a.event.Lock}}

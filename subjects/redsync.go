@@ -181,7 +181,7 @@ func (l *redsyncLock) Release(ctx context.Context, owner string) Answer {
 	switch {
 	case ok:
 		return Answer{Outcome: history.Released}
-	case errors.As(err, &server):
+	case errors.As(err, &server), len(l.pools) > 1: // some members may have been its own still, though not enough to say so
 		return Answer{Outcome: history.Unknown, Err: err}
 	}
 	return Answer{Outcome: history.NotHeld, Err: err}

@@ -104,17 +104,6 @@ func (w *World) aside(known history.Op) {
 		Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
 }
 
-// refusedAfter notes of an unlock of a group that was told that nothing was held, that what befell its members ended the hold,
-// rather than the unlock.
-func (w *World) refusedAfter(op history.Op) {
-	known := w.rec.Op(op.ID)
-	if !w.log.completed[op.ID] || op.Outcome != history.NotHeld || known.Answer != history.Released || w.log.closed {
-		return
-	}
-	w.rec.Event(history.Event{At: known.Executed, Within: known.Within, Kind: history.Delete, Lock: op.Lock, Note: "members were taken away while others were given back"})
-	w.rec.Amend(op.ID, func(op *history.Op) { op.Executed, op.Answer = known.Executed+1, history.NotHeld })
-}
-
 // undone notes of a call on a group that failed that it has kept nothing: its owner had enough members for a moment, with
 // one that an earlier hold had left, until the lock gave that back.
 func (w *World) undone(op history.Op) {

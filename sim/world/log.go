@@ -22,8 +22,6 @@ type serverLog struct {
 	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
 	undid   map[int64]bool           // acquiring calls that have given back what they had taken
 	closed  bool                     // the history is closed
-	// completed are unlocks of groups of which something else ended the hold, when they had given back some members.
-	completed map[int64]bool
 	// Of commands that belong to no call: when what they are copies of was begun, and the operation that one was.
 	begun map[string]time.Duration
 	apart map[string]int64
