@@ -21,7 +21,7 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
 		// It has given up, and the lock deals with what comes.
 		return !effect && total(after) == total(before) && after.Deadline == before.Deadline
-	case !l.simple() && known.Kind == history.Unlock && known.Pending() && !effect && countOf(before, known.Owner) > 0:
+	case !l.simple() && known.Kind == history.Unlock && !effect && countOf(before, known.Owner) > 0:
 		// One member, or another's: enough are left.
 		if before.Deadline != after.Deadline {
 			w.rec.Event(history.Event{At: now, Within: w.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
