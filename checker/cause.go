@@ -208,6 +208,11 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
+	case op.Owner == t.owner && op.Aside && f.sentBefore(op, t) && f.takenBefore(l, t) != nil:
+		before := f.takenBefore(l, t) // what the lock gave back was that hold, of which its owner had not been told
+		c := f.takenAway(l, before)
+		c.Text += fmt.Sprintf("; what gives that one back ended the hold that began at %s", Stamp(t.from))
+		return c
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
 	case op.Owner == t.owner && op.Aside && f.sameBefore(op, t):
@@ -217,6 +222,20 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// takenBefore is the hold of the same owner before one, if that was taken away from outside, or nil.
+func (f *facts) takenBefore(l *lockFacts, t *tenure) *tenure {
+	var before *tenure
+	for _, other := range l.owner(t.owner).tenures {
+		if other.to <= t.from && other != t {
+			before = other
+		}
+	}
+	if before == nil || !before.outside {
+		return nil
+	}
+	return before
 }
 
 // sentBefore reports whether the command that ended a hold was sent before the hold began.
@@ -300,11 +319,11 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	}
 	e.learned = f.learned(a.op, e.again)
 	switch {
+	case !a.again && len(c.Faults) > 0 && f.refusedCopy(a.op):
+		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case class == contract.DoubleExecution || len(executed) > 1:
 		c.Class = contract.DoubleExecution
-	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && slices.ContainsFunc(f.log.byOp[a.op.ID], func(i int) bool {
-		return refused(&f.h.Served[i]) && !strings.HasPrefix(f.h.Served[i].Reply, "NOSCRIPT")
-	}):
+	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && f.refusedSome(a.op):
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case class == contract.Unexplained && len(c.Faults) > 0:
 		c.Class = contract.LostMessage
@@ -313,6 +332,18 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		f.forgotten(l, a.op, &c)
 	}
 	return c
+}
+
+// refusedSome reports whether the server refused a copy of a call's request.
+func (f *facts) refusedSome(op *history.Op) bool {
+	return slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool {
+		return refused(&f.h.Served[i]) && !strings.HasPrefix(f.h.Served[i].Reply, "NOSCRIPT")
+	})
+}
+
+// refusedCopy reports whether a call failed since the server refused a copy of its request.
+func (f *facts) refusedCopy(op *history.Op) bool {
+	return op.Outcome == history.Failed && f.refusedSome(op)
 }
 
 // forgotten says of a call that took effect more than once that the server forgot in between what it

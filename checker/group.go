@@ -249,10 +249,11 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 	}
 	set := took.row.After.Deadline - took.row.At
 	again := took.left > took.holds
-	keeps := again && f.h.Can(string(contract.KeepsLongest))
+	if !again && op.Fresh > 0 {
+		asked = op.Fresh // its owner took it for a re-entry, and had lost the member
+	}
 	endless := took.row.After.Deadline == 0
-	shortened := keeps && took.row.After.Deadline < took.row.Before.Deadline-f.exact()
-	if longer := set > asked+f.exact(); endless || longer && !keeps || shortened || set < asked-f.exact() {
+	if longer := set > asked+f.exact(); endless || longer && !(again && f.h.Can(string(contract.KeepsLongest))) || set < asked-f.exact() {
 		lease := short(set)
 		if endless {
 			lease = "no end"
@@ -395,16 +396,6 @@ func (f *facts) sharedHold(l *lockFacts, owner string, from, to time.Duration) b
 		o := other.owner(owner)
 		return len(o.lasting(from, to)) > 0 || slices.ContainsFunc(o.ops, func(op *history.Op) bool {
 			return !op.Aside && op.Kind != history.Renew && op.Call <= to && (op.Pending() || op.Return >= from)
-		})
-	})
-}
-
-// blocked reports whether at a time somebody rightly has a member of a group, or another program does.
-func (f *facts) blocked(l *lockFacts, owner string, at time.Duration) bool {
-	return f.composed(l) && slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
-		m := f.view.members[key]
-		return m != nil && slices.ContainsFunc(m.at(at).Holdings, func(h history.Holding) bool {
-			return h.Owner == history.AnotherProgram || h.Owner != owner && (f.owes(h.Owner, key, at) || f.has(h.Owner, key.server, key.key, at))
 		})
 	})
 }

@@ -106,6 +106,9 @@ func (f *facts) longestFree(l *lockFacts, from, to time.Duration) time.Duration 
 // another program. What the call met with on the server counts as well: a group cannot be had while another lock has one of
 // its keys.
 func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
+	if f.withheld(l, op.Owner, at) {
+		return true
+	}
 	if slices.ContainsFunc(l.tenures, func(t *tenure) bool { return t.owner != op.Owner && f.rightly(t, at) }) {
 		return true
 	}
@@ -116,9 +119,48 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 			continue
 		}
 		for _, h := range s.Before.Holdings {
-			if h.Owner == history.AnotherProgram || h.Owner != op.Owner && (f.has(h.Owner, s.Server, s.Lock, s.At) || f.owes(h.Owner, memberKey{s.Server, s.Lock}, s.At)) {
+			if h.Owner == history.AnotherProgram || h.Owner != op.Owner && f.has(h.Owner, s.Server, s.Lock, s.At) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// withheld reports whether an owner could not have had a group at a time since others kept members of it: who was told that it
+// has lost a group still has the other members, until it gives the group back.
+func (f *facts) withheld(l *lockFacts, owner string, at time.Duration) bool {
+	if f.view == nil || f.view.locks[l.name] == nil {
+		return false
+	}
+	c, left := f.view.locks[l.name], 0
+	for _, key := range c.members {
+		m := f.view.members[key]
+		if m == nil || !slices.ContainsFunc(m.at(at).Holdings, func(h history.Holding) bool { return h.Owner != owner && f.keepsMember(h.Owner, key, at) }) {
+			left++
+		}
+	}
+	return left < c.needed
+}
+
+// keepsMember reports whether an owner that lives was granted a lock with a member, and has not given it back by a time.
+func (f *facts) keepsMember(owner string, key memberKey, at time.Duration) bool {
+	for _, l := range f.locks {
+		if c := f.view.locks[l.name]; c == nil || !slices.Contains(c.members, key) {
+			continue
+		}
+		holds := 0
+		for _, op := range l.owner(owner).ops {
+			switch died, dead := f.died[op.Client]; {
+			case op.Aside || op.Call > at || dead && died <= at:
+			case op.Kind == history.Unlock && !givenUp(op):
+				holds = max(0, holds-1)
+			case op.Kind.Acquires() && op.Outcome == history.Acquired && !op.Pending():
+				holds++
+			}
+		}
+		if holds > 0 {
+			return true
 		}
 	}
 	return false
@@ -145,25 +187,4 @@ func (f *facts) has(owner, server, key string, at time.Duration) bool {
 		}
 	}
 	return false
-}
-
-// owes reports whether an owner that lives got a member of a group, and has not called to give the group back: if
-// another member was taken from it, the group is not its own any more, but this member is.
-func (f *facts) owes(owner string, key memberKey, at time.Duration) bool {
-	return slices.ContainsFunc(f.locks, func(l *lockFacts) bool {
-		if !f.composed(l) || !slices.Contains(f.view.locks[l.name].members, key) {
-			return false
-		}
-		holds := 0
-		for _, op := range l.owner(owner).called(0, at) {
-			switch _, gone := f.died[op.Client]; {
-			case op.Aside || gone:
-			case op.Kind.Acquires() && op.Outcome == history.Acquired:
-				holds++
-			case op.Kind == history.Unlock:
-				holds--
-			}
-		}
-		return holds > 0
-	})
 }

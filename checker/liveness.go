@@ -174,11 +174,12 @@ func (f *facts) deafened(client string, by time.Duration) []int {
 	return found
 }
 
-// told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none.
+// told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none. Nobody is told by the
+// answer to a copy, which its client does not read.
 func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Duration {
 	var seen time.Duration
 	for _, i := range f.log.byOp[op.ID] {
-		if s := &f.h.Served[i]; s.Lock == l.name && s.At <= by && s.After != nil {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.At <= by && s.Got > 0 && s.After != nil {
 			seen = s.After.Deadline
 		}
 	}
@@ -335,10 +336,19 @@ func (f *facts) ghosts(l *lockFacts, found *violations) {
 				Rule: contract.GhostIsGone, Lock: l.name, From: begin, To: t.to, Ops: []int64{op.ID}, Owners: []string{t.owner},
 				Text: fmt.Sprintf("%s of %s took %s at %s, and its caller was told %s at %s; the hold stood until %s",
 					op.Kind, t.owner, l.name, Stamp(t.from), op.Outcome, Stamp(op.Return), Stamp(t.to)),
-				Cause: Cause{Class: contract.Unexplained, Text: fmt.Sprintf("its client could have given it back by %s", Stamp(limit))},
+				Cause: f.ghostly(op, limit),
 			}
 		})
 	}
+}
+
+// ghostly says why a lock did not give back what a call took whose caller was not told.
+func (f *facts) ghostly(op *history.Op, limit time.Duration) Cause {
+	if f.refusedCopy(op) {
+		return Cause{Class: contract.RefusedCopy, Effects: []history.Effect{history.RequestRefused},
+			Text: "the server refused one copy of the request, of which its client heard, and executed another"}
+	}
+	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("its client could have given it back by %s", Stamp(limit))}
 }
 
 // mostAttempts is how many commands on the lock's key a waiter may send a second: a lock that asks every 50 ms sends 20.
@@ -377,6 +387,9 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 	if t.restored {
 		return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
 			Text: fmt.Sprintf("a replica had brought back at %s a hold that %s had given back", Stamp(t.from), t.owner)}
+	}
+	if c, lost := f.serverLost(l, t.from, t.to); t.recounted && lost != nil {
+		return c
 	}
 	for _, s := range t.sets {
 		if s.op != nil && s.op.Kind.Acquires() && s.op.Repeats > 0 {
@@ -427,7 +440,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		held = held || b.open
 	}
 	for _, op := range l.ops {
-		if op.Kind.Acquires() && (held || f.blocked(l, op.Owner, f.end)) {
+		if op.Kind.Acquires() && (held || f.withheld(l, op.Owner, f.end)) {
 			continue
 		}
 		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside || f.late(l, op) {

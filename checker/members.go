@@ -33,8 +33,9 @@ type memberView struct {
 // member is the history of one key: what became of it from row to row, and its states, which follow each
 // other from the beginning of the run to its end.
 type member struct {
-	rows   []int // of the server log, in its order
-	states []memberState
+	rows     []int // of the server log, in its order
+	states   []memberState
+	reenters bool // whoever holds the key can have it again
 }
 
 // memberState is the state of a key in [from, to).
@@ -75,7 +76,7 @@ func viewOf(f *facts) *memberView {
 		key := memberKey{r.Server, r.Lock}
 		m := v.members[key]
 		if m == nil {
-			m = &member{}
+			m = &member{reenters: f.options.Model.Reenters()}
 			v.members[key] = m
 		}
 		m.rows = append(m.rows, i)
@@ -221,7 +222,8 @@ func (v *memberView) held(c *composition, owner string, from, to time.Duration) 
 	return least, most
 }
 
-// busy lists when others than owner hold the key, within [from, to], as far as a waiter can know.
+// busy lists when the key is not to be had, within [from, to], as far as a waiter can know: when others than the owner hold
+// it, or of a lock that is not re-entrant, anybody.
 func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Duration) {
 	if m == nil {
 		return nil
@@ -233,7 +235,7 @@ func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Dur
 		}
 		until := s.to
 		switch {
-		case countIn(s.KeyState, owner) > 0:
+		case m.reenters && countIn(s.KeyState, owner) > 0:
 			continue
 		case len(s.Holdings) == 0:
 			until = min(s.to, s.told)
@@ -324,6 +326,7 @@ func (m *member) saw(f *facts, op *history.Op, free time.Duration) time.Duration
 // A change is what one command for an owner did to the owner's holds of a key.
 type change struct {
 	row   *history.Served
+	own   bool  // it is the call's own command
 	holds int64 // how many more
 	left  int64 // how many there were then
 }
@@ -344,21 +347,22 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 		// A command of an earlier call that is still under way may say the same, and be this one's as well.
 		same := r.At <= op.Return && (op.Kind.Acquires() && is > was || op.Kind == history.Unlock && is < was)
 		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || same) {
-			all = append(all, change{r, is - was, is})
+			all = append(all, change{r, r.Op == op.ID, is - was, is})
 		}
 	}
 	return all
 }
 
-// kept is the last change that took a hold of which nothing later gave one back; ok is false if there is none.
+// kept is the last change that took a hold of which nothing later gave one back; ok is false if there is none. The
+// call's own goes before what came in between, such as a copy of an earlier call, which sets its own lease.
 func kept(all []change) (last change, ok bool) {
 	sum := int64(0)
 	for i := len(all) - 1; i >= 0; i-- {
-		if sum += all[i].holds; all[i].holds > 0 && sum > 0 {
-			return all[i], true
+		if sum += all[i].holds; all[i].holds > 0 && sum > 0 && (!ok || all[i].own && !last.own) {
+			last, ok = all[i], true
 		}
 	}
-	return change{}, false
+	return last, ok
 }
 
 // gaveBack reports whether a hold was given back, after whatever was taken.

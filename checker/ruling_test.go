@@ -187,7 +187,7 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 				s.take("c2:1", at(0.5), at(30.002), 0)
 				s.event(history.Expire, at(6.001))
 				op := &s.h.Ops[2]
-				s.h.Served = append(s.h.Served, history.Served{At: at(0.6), Client: "c2", Op: op.ID, Lock: job,
+				s.h.Served = append(s.h.Served, history.Served{At: at(0.6), Sent: at(0.599), Got: at(0.601), Client: "c2", Op: op.ID, Lock: job,
 					Before: key("c1:1", 1, at(30)), After: key("c1:1", 1, at(30))})
 				return s
 			}()},

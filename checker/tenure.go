@@ -31,7 +31,9 @@ type tenure struct {
 	endAgain bool // endOp had taken effect before
 	endEvent *history.Event
 	restored bool // a replica brought it back: grant is that of an earlier tenure of its owner
-	outside  bool // the key was taken away, rather than released or expired with its lease
+	// recounted says that a replica brought back how often it had been held.
+	recounted bool
+	outside   bool // the key was taken away, rather than released or expired with its lease
 }
 
 // A guard is a time in which a hold's lease is to be renewed: some hold in it has no explicit lease.
@@ -56,7 +58,8 @@ func (t *tenure) guard(on bool, at time.Duration) {
 func (t *tenure) asked() bool {
 	for i := len(t.sets) - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
-			return op.Lease > 0 && !op.Watchdog && op.Kind != history.Renew
+			copied := op.Kind == history.Renew && op.Aside // of the call that asked for the lease, which it sets anew
+			return op.Lease > 0 && !op.Watchdog && (op.Kind != history.Renew || copied)
 		}
 	}
 	return !t.watchdog
@@ -160,7 +163,7 @@ func (r *tenureReplay) operation(a *act) {
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}
-		if a.op.Watchdog && !a.again {
+		if a.op.Watchdog && !a.again { // of a copy its client knows nothing
 			t.guard(true, a.at)
 			t.told = t.told || a.op.Outcome == history.Acquired
 		}
@@ -168,9 +171,9 @@ func (r *tenureReplay) operation(a *act) {
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
-			// What the lock, or a copy, gave back its owner did not know of: the holds that it knows of remain.
-			unknown := a.op.Aside || a.again
-			t.guard(unknown && t.told || !unknown && (a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout), a.at)
+			if !a.again { // what the lock gave back by itself its owner did not know of: the holds that it knows of remain
+				t.guard(a.op.Aside && t.told || !a.op.Aside && (a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout), a.at)
+			}
 		}
 	case history.Renewed:
 		if t != nil {
@@ -233,7 +236,8 @@ func (r *tenureReplay) restore(a *act) {
 			r.end(t, a, true)
 		}
 	}
-	if r.open[owner] != nil {
+	if t := r.open[owner]; t != nil {
+		t.recounted = true
 		return
 	}
 	t := &tenure{owner: owner, from: a.at, restored: true, grant: &history.Op{Kind: history.Lock, Owner: owner, Lock: a.event.Lock}}

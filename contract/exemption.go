@@ -62,7 +62,7 @@ func Exemptions() []Exemption {
 		{Name: "memory-lost", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid}, Classes: []Class{ServerLost},
 			Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, between two effects of one call", Source: failover},
-		{Name: "refused-copy", Guarantees: []Guarantee{Object}, Rules: []Rule{FailedIsVoid, ToldTheTruth, WithinCall}, Classes: []Class{RefusedCopy},
+		{Name: "refused-copy", Guarantees: []Guarantee{Object, Liveness}, Rules: []Rule{FailedIsVoid, ToldTheTruth, WithinCall, GhostIsGone}, Classes: []Class{RefusedCopy},
 			Effects: []history.Effect{history.RequestRefused},
 			Touched: "one copy of the request, which the server refused; it executed another", Source: "docs/lock.md: a server remembers nothing of what it refuses"},
 		{Name: "sent-again", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid},

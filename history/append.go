@@ -59,6 +59,8 @@ func appendOp(b []byte, o *Op) []byte {
 	b = addInt(b, `,"lease":`, o.Lease)
 	b = addTrue(b, `,"watchdog":true`, o.Watchdog)
 	b = addInt(b, `,"asked":`, o.Asked)
+	b = addInt(b, `,"fresh":`, o.Fresh)
+	b = addTrue(b, `,"freshWatchdog":true`, o.FreshWatchdog)
 	b = addTrue(b, `,"aside":true`, o.Aside)
 	b = strconv.AppendInt(append(b, `,"call":`...), int64(o.Call), 10)
 	b = addInt(b, `,"return":`, o.Return)

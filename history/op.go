@@ -80,6 +80,10 @@ type Op struct {
 	// Asked is the lease that was asked for, where Lease is the time to live that came of it: of a lock
 	// that is made of others, or shares a key with one.
 	Asked time.Duration `json:"asked,omitzero"`
+	// Fresh is the lease that this call itself asks for, where a re-entry keeps another of the hold: it is set if the
+	// owner turns out to hold nothing any more. FreshWatchdog says whether the lock then renews it.
+	Fresh         time.Duration `json:"fresh,omitzero"`
+	FreshWatchdog bool          `json:"freshWatchdog,omitzero"`
 
 	// Aside says that it is no step of its owner's program: the lock did it by itself, as it does
 	// renewals, or the owner did not wait for it. It may overlap its owner's calls.

@@ -103,6 +103,10 @@ func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, 
 	defer hs.mu.Unlock()
 	ends := safe(called, co.lease)
 	if answer == -1 {
+		if before := h.watched(); len(h.levels) == 0 { // what was called lost meanwhile the server had still
+			h.levels, h.past = h.past, nil
+			hs.count(before, h.watched())
+		}
 		co.lease = again
 		if ends = safe(called, again); len(h.levels) > 0 && h.ends.After(ends) {
 			ends = h.ends // a renewal was executed after the call, and so before what it set

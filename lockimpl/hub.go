@@ -126,11 +126,12 @@ func (h *hub) open(name string) *channel {
 	return ch
 }
 
-// serveSoon starts serve, unless the client is closed.
+// serveSoon starts serve, unless the client is closed. It does so a moment later, so that channels that are opened together
+// are subscribed to by one command, whichever goroutine comes first.
 func (h *hub) serveSoon() {
 	if h.client.begin() == nil {
 		h.serving = true
-		go h.serve()
+		time.AfterFunc(time.Nanosecond, h.serve)
 	}
 }
 

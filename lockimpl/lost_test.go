@@ -1,8 +1,10 @@
 package lockimpl_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -240,6 +242,38 @@ func TestLostFollowsTheLeaseThatAPartialUnlockSets(t *testing.T) {
 		<-lost
 		if d := time.Since(start); d != 5*time.Second-lockimpl.Margin(5*time.Second) {
 			t.Fatal(d)
+		}
+	})
+}
+
+// Which of two goroutines comes first, the one that opens a second channel or the one that subscribes to the first, is for
+// nobody to see.
+func TestChannelsThatAreOpenedTogetherAreOneSubscription(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		c := w.client("a")
+		owner := c.Owner(1)
+		for _, name := range []string{"x", "y"} {
+			must(t, c.Lock(name).Lock(ctx, owner))
+		}
+		var subscriptions [][]byte
+		w.mu.Lock()
+		w.judge["a"] = func(command []byte) fate {
+			if bytes.Contains(command, []byte("subscribe")) {
+				subscriptions = append(subscriptions, bytes.Clone(command))
+			}
+			return arrives
+		}
+		w.mu.Unlock()
+		c.Lock("x").Lost(owner)
+		for range 1000 {
+			runtime.Gosched() // whoever can run does
+		}
+		c.Lock("y").Lost(owner)
+		time.Sleep(time.Second)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(subscriptions) != 1 || !bytes.Contains(subscriptions[0], []byte("{x}")) || !bytes.Contains(subscriptions[0], []byte("{y}")) {
+			t.Errorf("%q", subscriptions)
 		}
 	})
 }

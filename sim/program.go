@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type held struct {
 	token  int64
 	lost   <-chan struct{}
 	told   bool          // lost is closed, and recorded
+	since  time.Duration // when it was closed under a call that gives back the last hold; 0: it was not
 	over   chan struct{} // closed when the thread no longer believes that it holds the lock
 }
 
@@ -128,18 +130,18 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	if r.Lease == 0 {
 		l = lease{length: time.Duration(t.run.timings.Watchdog), watchdog: t.run.subject.Can("watchdog")}
 	}
-	var asked time.Duration
+	own := l
 	if h := t.held[s.Lock]; h != nil && !h.told && t.run.subject.Can("keeps-longest") {
-		own := l.length
 		for _, outer := range h.leases {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}
-		if l.length != own {
-			asked = own
-		}
+	}
+	op := history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Watchdog: l.watchdog}
+	if l != own {
+		op.Fresh, op.FreshWatchdog = own.length, own.watchdog
 	}
 	lock := t.lock(s.Lock)
-	a := t.call(history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Asked: asked, Watchdog: l.watchdog}, func(id int64) subjects.Answer {
+	a := t.call(op, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
 		real := r
@@ -156,13 +158,14 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.held[s.Lock]
+	another := h == nil || h.told // than what was lost
 	if h == nil {
 		h = &held{over: make(chan struct{})}
 		t.held[s.Lock] = h
-		if loser, ok := lock.(subjects.Loser); ok {
-			h.lost = loser.Lost(t.owner)
-			go t.listen(h)
-		}
+	}
+	if loser, ok := lock.(subjects.Loser); ok && another {
+		h.lost, h.told = loser.Lost(t.owner), false
+		go t.listen(h, h.lost)
 	}
 	h.leases, h.token = append(h.leases, l), a.Token
 }
@@ -177,9 +180,9 @@ func (t *thread) context(s plan.Step, id int64) (context.Context, context.Cancel
 }
 
 // listen has the world look when the lock tells of the loss of a hold, also while the thread does nothing under it.
-func (t *thread) listen(h *held) {
+func (t *thread) listen(h *held, lost <-chan struct{}) {
 	select {
-	case <-h.lost:
+	case <-lost:
 		t.run.world.Notify()
 	case <-h.over:
 	case <-t.run.ctx.Done():
@@ -202,9 +205,13 @@ func (t *thread) losses() {
 		}
 		select {
 		case <-h.lost:
+			if len(h.leases) == 0 { // to the owner the hold is over, unless it gives its unlock up
+				h.since = cmp.Or(h.since, t.run.world.Now())
+				continue
+			}
 			h.told = true
 			t.run.world.Mark(world.Called, lock) // as an unlock, it ends a belief
-			t.run.rec.Event(history.Event{Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
+			t.run.rec.Event(history.Event{At: h.since, Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
 		default:
 		}
 	}
@@ -221,8 +228,6 @@ func (t *thread) release(s plan.Step) {
 		h.leases = h.leases[:len(h.leases)-1]
 		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
 			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
-		} else {
-			t.drop(lock)
 		}
 		t.mu.Unlock()
 	}
@@ -240,12 +245,10 @@ func (t *thread) release(s plan.Step) {
 	case a.Outcome == history.Failed && h != nil && !asked && ended(a.Err): // it was given up before anything was done
 		t.mu.Lock()
 		h.leases = append(h.leases, last)
-		if t.held[lock] == nil {
-			h.over = make(chan struct{})
-			t.held[lock] = h
-			go t.listen(h)
-		}
 		t.mu.Unlock()
+		t.run.world.Notify()
+	case h != nil && len(h.leases) == 0:
+		t.forget(lock)
 	}
 }
 

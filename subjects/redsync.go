@@ -14,6 +14,7 @@ import (
 	syncredis "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -34,7 +35,9 @@ func redsyncDefault() Subject {
 	return Subject{
 		Name: "redsync", About: "go-redsync/redsync with its defaults: a lease of 8 s, 32 tries",
 		Module: "github.com/go-redsync/redsync/v4", Claims: redsyncClaims,
-		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry, Limitations: ofValues(),
+		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry,
+		Limitations: append(ofValues(), history.Limitation{Rule: string(contract.AllOrNone), Calls: acquires,
+			Source: "redsync, Mutex.LockContext: what failed is given back under the caller's context, and not once that is over"}),
 		Open: func(e Env) (Client, error) {
 			return &redsyncClient{env: e, pool: goredis.NewPool(e.Redis)}, nil
 		},
@@ -178,7 +181,7 @@ func (l *redsyncLock) Release(ctx context.Context, owner string) Answer {
 	switch {
 	case ok:
 		return Answer{Outcome: history.Released}
-	case errors.As(err, &server):
+	case errors.As(err, &server), len(l.pools) > 1: // some members may have been its own still, though not enough to say so
 		return Answer{Outcome: history.Unknown, Err: err}
 	}
 	return Answer{Outcome: history.NotHeld, Err: err}

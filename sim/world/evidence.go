@@ -12,13 +12,21 @@ import (
 // testify adds what the server did to what is known of a call, and reports whether that is what the
 // call was for: a lock may do more in a call's name, such as to give back what an earlier one may
 // have left.
-func (w *World) testify(call int64, l *lock, before history.KeyState, now time.Duration) bool {
+//
+// first says of a group that the command changed members which the call had not changed before.
+func (w *World) testify(call int64, l *lock, before history.KeyState, now time.Duration, first bool) bool {
 	known, after := w.rec.Op(call), l.state
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	switch {
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
 		// It has given up, and the lock deals with what comes.
 		return !effect && total(after) == total(before) && after.Deadline == before.Deadline
+	case !l.simple() && known.Kind == history.Unlock && !effect && countOf(before, known.Owner) > 0:
+		// One member, or another's: enough are left.
+		if before.Deadline != after.Deadline {
+			w.rec.Event(history.Event{At: now, Within: w.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
+		}
+		return true
 	case known.Kind.Acquires() && total(after) < total(before):
 		// A caller that was told takes nothing anew: what comes after that is a copy.
 		w.log.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
@@ -46,14 +54,29 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && total(before) == 0):
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(w.log.undid, call)
-		w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
-			Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
-			Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
-		w.rec.Amend(call, func(op *history.Op) { op.Executed, op.Within, op.Answer = now, w.within, answer })
+		w.aside(known)
+		w.rec.Amend(call, func(op *history.Op) {
+			op.Executed, op.Within, op.Answer = now, w.within, answer
+			anew(op, before)
+		})
 		return true
 	}
 	if !effect && !known.Pending() && known.Evidence == history.Executed {
 		return true // a copy that came late, and did nothing
+	}
+	if effect && first && known.Evidence == history.Executed && effective(known.Answer) {
+		// The whole had changed hands between two of its members, by what settles an earlier call.
+		late := known
+		late.Executed, late.Within, late.Answer = now, w.within, answer
+		if known.Pending() {
+			w.rec.Amend(call, func(op *history.Op) {
+				op.Executed, op.Within, op.Answer = now, w.within, answer
+				anew(op, before)
+			})
+			late = known
+		}
+		w.aside(late)
+		return true
 	}
 	w.rec.Amend(call, func(op *history.Op) {
 		switch {
@@ -61,13 +84,43 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 			op.Repeats++
 		case effect || !effective(op.Answer):
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, w.within, answer
-			if op.Asked > 0 && l.simple() && countOf(before, op.Owner) == 0 {
-				// It was no re-entry, though the caller took it for one: it gets the lease that it asked for.
-				op.Lease, op.Asked, op.Watchdog = op.Asked, 0, op.Watchdog && op.Asked == w.watchdog
-			}
+			anew(op, before)
 		}
 	})
 	return true
+}
+
+// anew notes the lease of a call that was to enter a lock again, and found that its owner no longer held it.
+func anew(op *history.Op, before history.KeyState) {
+	if op.Answer == history.Acquired && op.Fresh > 0 && countOf(before, op.Owner) == 0 {
+		op.Lease, op.Watchdog = op.Fresh, op.FreshWatchdog
+	}
+}
+
+// aside notes the effect of a call as one of its own, which its owner does not know of.
+func (w *World) aside(known history.Op) {
+	w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
+		Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
+		Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
+}
+
+// undone notes of a call on a group that failed that it has kept nothing: its owner had enough members for a moment, with
+// one that an earlier hold had left, until the lock gave that back.
+func (w *World) undone(op history.Op) {
+	l := w.group(op.Lock)
+	if l == nil || !op.Kind.Acquires() || op.Outcome != history.Failed || w.log.closed {
+		return
+	}
+	p, known := l.under[op.Owner], w.rec.Op(op.ID)
+	kept := p.call != op.ID || countOf(l.state, op.Owner) > 0
+	for _, holds := range p.took {
+		kept = kept || holds > 0
+	}
+	if kept || known.Answer != history.Acquired || known.Repeats > 0 {
+		return
+	}
+	w.aside(known)
+	w.rec.Amend(op.ID, func(op *history.Op) { op.Evidence, op.Executed, op.Within, op.Answer = history.NoEvidence, 0, 0, "" })
 }
 
 // measure notes the lease that a call has given to a group, which is not that of each member: they
@@ -84,16 +137,24 @@ func (w *World) measure(call int64, l *lock, now time.Duration) {
 	})
 }
 
+// group returns the group of a name, or nil.
+func (w *World) group(name string) *lock {
+	i := slices.IndexFunc(w.locks, func(l *lock) bool { return l.name == name && !l.simple() })
+	if i < 0 {
+		return nil
+	}
+	return w.locks[i]
+}
+
 // granted notes what a call on a group did that was granted, though no command of it changed who held the
 // whole. Either what an earlier call of its owner had left became this one's: that was given back, and the
 // group taken anew, at one moment. Or a member that it had taken was taken away before it had the last: it held
 // the group for a moment only.
 func (w *World) granted(op history.Op) {
-	i := slices.IndexFunc(w.locks, func(l *lock) bool { return l.name == op.Lock && !l.simple() })
-	if i < 0 || !op.Kind.Acquires() || op.Outcome != history.Acquired || w.log.closed {
+	l := w.group(op.Lock)
+	if l == nil || !op.Kind.Acquires() || op.Outcome != history.Acquired || w.log.closed {
 		return
 	}
-	l := w.locks[i]
 	p, known := l.under[op.Owner], w.rec.Op(op.ID)
 	if p.call != op.ID || !l.enough(p) || effective(known.Answer) {
 		return
@@ -159,6 +220,11 @@ func (w *World) unbidden(t touch, before history.KeyState, now time.Duration) {
 	l, r := t.lock, t.row
 	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.since, r.Sent), Evidence: history.Executed, Executed: now, Within: w.within}
 	was, is := total(before), total(l.state)
+	if id := w.log.apart[r.copied+l.name]; id != 0 && l.simple() && is != was { // it has taken effect before
+		w.rec.Amend(id, func(op *history.Op) { op.Repeats++ })
+		r.ops, r.Op = append(r.ops, id), cmp.Or(r.Op, id)
+		return
+	}
 	switch {
 	case is < was && r.Step == history.StepForce:
 		// Somebody forced free another lock, with which this one shares a key.
@@ -223,6 +289,9 @@ func (w *World) noted(r *row, op history.Op) {
 	id := w.rec.Add(op)
 	r.ops = append(r.ops, id)
 	r.Op = cmp.Or(r.Op, id)
+	if r.copied != "" && op.Kind != history.Renew {
+		w.log.apart[r.copied+op.Lock] = id
+	}
 }
 
 // ownerIn returns the n-th owner of this client that a command names, or the only one.

@@ -22,6 +22,9 @@ type serverLog struct {
 	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
 	undid   map[int64]bool           // acquiring calls that have given back what they had taken
 	closed  bool                     // the history is closed
+	// Of commands that belong to no call: when what they are copies of was begun, and the operation that one was.
+	begun map[string]time.Duration
+	apart map[string]int64
 }
 
 // delivery is one command at the server.
@@ -39,8 +42,17 @@ type row struct {
 	refused bool     // the server answered with an error
 	done    bool
 	since   time.Duration // when its client began it, if that is known
+	copied  string        // what its copies have in common, if that is known and it belongs to no call
 	// Of one that a call asked for: when it was executed, and how exactly that is known.
 	executed, within time.Duration
+}
+
+// sameCommand names a command and its copies, "" if those cannot be told from others.
+func sameCommand(m *network.Message) string {
+	if m.Stamp == "" {
+		return ""
+	}
+	return m.Stamp + "\x00" + sameScript(m)
 }
 
 // sameScript names a command by its client and what it gives its script.
@@ -164,7 +176,10 @@ func (w *World) arriving(m *network.Message) {
 	n.server.scene = d
 	if n.call == 0 {
 		for _, r := range d.rows {
-			r.since = cmp.Or(w.log.unknown[sameScript(m)], n.began)
+			r.since = cmp.Or(w.log.begun[sameCommand(m)], w.log.unknown[sameScript(m)], n.began)
+			if r.copied = sameCommand(m); r.copied != "" {
+				w.log.begun[r.copied] = r.since
+			}
 		}
 		delete(w.log.unknown, sameScript(m))
 	}
@@ -197,10 +212,10 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 		for _, l := range w.of(s, r.Lock) {
 			i := slices.IndexFunc(touched, func(t touch) bool { return t.lock == l })
 			if i < 0 {
-				i, touched = len(touched), append(touched, touch{l, r, nil})
+				i, touched = len(touched), append(touched, touch{lock: l, row: r})
 			}
 			if call != 0 && op.Lock == l.name && !l.simple() && r.changed() {
-				l.goesOn(op, s, r, now)
+				touched[i].again = l.goesOn(op, s, r, now) || touched[i].again
 			}
 			t := &touched[i]
 			if !t.changed() && r.changed() {
@@ -217,7 +232,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 		case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
 			w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
 		case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
-		case call != 0 && op.Lock == l.name && w.testify(call, l, was, now):
+		case call != 0 && op.Lock == l.name && w.testify(call, l, was, now, !l.simple() && !t.again):
 			if r.executed, r.within = now, w.within; !l.alone() {
 				w.measure(call, l, now)
 			}
@@ -240,6 +255,7 @@ type touch struct {
 	lock *lock
 	*row
 	owners []string
+	again  bool // the command's call had done to a member before what it was for
 }
 
 func (t *touch) add(owners ...string) {

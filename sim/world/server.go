@@ -59,14 +59,14 @@ type server struct {
 
 	keys   []string                    // of locks, in the order of the plan
 	state  map[string]history.KeyState // of each, as last seen; it changes only under our eyes
-	texts  map[string]bool             // keys that are strings, as last seen
+	texts  map[string]string           // what keys that are strings hold, as last seen
 	values map[string]string           // owner by value, for locks whose key is a string
 	scene  *delivery                   // the command that arrived last, whose effect is still to be looked at
 	knows  map[string]bool             // scripts, by their digests
 }
 
 func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
-	s := &server{name: p.Name, state: map[string]history.KeyState{}, texts: map[string]bool{}, values: map[string]string{}, knows: map[string]bool{}}
+	s := &server{name: p.Name, state: map[string]history.KeyState{}, texts: map[string]string{}, values: map[string]string{}, knows: map[string]bool{}}
 	var err error
 	if s.backend, err = w.ground.open(w, p, runSeed); err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (w *World) do(s *server, args ...string) { w.doSince(w.snapshotStates(s), s
 
 // doSince is do, after something that has changed keys: the log then shows the keys as they were before
 // that.
-func (w *World) doSince(before []history.KeyState, s *server, args ...string) {
+func (w *World) doSince(before []seen, s *server, args ...string) {
 	reply, err := s.do(args...)
 	if err != nil {
 		w.Fail(fmt.Errorf("the fault injector's %s: %w", args[0], err))
@@ -100,18 +100,18 @@ func (w *World) doSince(before []history.KeyState, s *server, args ...string) {
 
 // logged writes what the fault injector did into the server log: what became of the keys named, and
 // of those that changed.
-func (w *World) logged(s *server, before []history.KeyState, base history.Served, named ...string) {
+func (w *World) logged(s *server, before []seen, base history.Served, named ...string) {
 	now := w.Now()
 	base.At, base.Sent, base.Got = now, now, now
 	base.Server, base.Client, base.Conn, base.Step = s.name, injector, injector, history.StepAdmin
 	rows := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if !slices.Contains(named, key) && same(before[i], after) {
+		if !slices.Contains(named, key) && same(before[i].KeyState, after) {
 			continue
 		}
 		r := base
-		r.Lock, r.Before, r.After = key, &before[i], &after
+		r.Lock, r.Before, r.After = key, &before[i].KeyState, &after
 		w.log.rows = append(w.log.rows, &row{Served: r, done: true})
 		rows++
 	}
@@ -124,10 +124,16 @@ func (w *World) logged(s *server, before []history.KeyState, base history.Served
 // injector is what the server log calls the fault injector.
 const injector = "faults"
 
-func (w *World) snapshotStates(s *server) []history.KeyState {
-	states := make([]history.KeyState, len(s.keys))
+// seen is a key of a lock, as last seen. What a string holds tells one grant from another of the same owner.
+type seen struct {
+	history.KeyState
+	text string
+}
+
+func (w *World) snapshotStates(s *server) []seen {
+	states := make([]seen, len(s.keys))
 	for i, key := range s.keys {
-		states[i] = s.state[key]
+		states[i] = seen{s.state[key], s.texts[key]}
 	}
 	return states
 }

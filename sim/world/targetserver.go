@@ -76,20 +76,26 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 }
 
 // lost records what became of locks when a server lost data, or went back to older data.
-func (w *World) lost(s *server, before []history.KeyState, note string) int {
+func (w *World) lost(s *server, before []seen, note string) int {
 	now := w.Now()
 	n := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if same(before[i], after) {
+		if same(before[i].KeyState, after) {
 			continue
 		}
 		n++
+		older := s.texts[key] != before[i].text // the value of a grant before, which its owner has given back
 		w.changed(s, key, after, func(l *lock, was, is history.KeyState) {
 			e := history.Event{At: now, Kind: history.Delete, Lock: l.name, Deadline: is.Deadline, Note: note}
+			same := slices.Equal(was.Holdings, is.Holdings)
+			if same && older && l.simple() { // another hold of the same owner: one ends before the other is there
+				w.rec.Event(history.Event{At: now, Kind: history.Delete, Lock: l.name, Note: note})
+				same, e.At = false, now+1
+			}
 			switch {
 			case len(is.Holdings) == 0:
-			case slices.Equal(was.Holdings, is.Holdings):
+			case same:
 				e.Kind = history.ForceTTL
 			default:
 				e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
@@ -113,12 +119,16 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			}
 			hit = true
 			strike(p.server, p.key)
-			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, _, is history.KeyState) {
-				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note}
+			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, was, is history.KeyState) {
+				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note, Deadline: is.Deadline}
 				if l.name != name && kind == history.Expire {
 					e.Kind = history.Delete // the fault names another lock: this one's lease has not ended
 				}
-				if len(is.Holdings) == 1 && is.Holdings[0].Owner == history.AnotherProgram {
+				switch {
+				case len(is.Holdings) == 0:
+				case slices.Equal(was.Holdings, is.Holdings): // the other members are enough
+					e.Kind = history.ForceTTL
+				default:
 					e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
 				}
 				w.rec.Event(e)
