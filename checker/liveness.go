@@ -297,6 +297,9 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		limit := b.unlock.Return + f.prompt()
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease
+			if last := t.sets[len(t.sets)-1]; last.op == nil && t.deadline != model.Never { // the environment set another
+				limit = max(limit, t.deadline+f.prompt())
+			}
 		}
 		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) || f.sharedHold(l, t.owner, t.from, t.to) {
 			continue // or another acquire of the owner made the hold its own again

@@ -162,14 +162,14 @@ func (r *tenureReplay) operation(a *act) {
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}
-		if a.op.Watchdog && !a.again { // of a copy its client knows nothing
+		if a.op.Watchdog && !a.again && a.op.Outcome == history.Acquired { // or its client knows nothing of it
 			t.guard(true, a.at)
 		}
 		r.set(t, a)
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
-			if !a.again {
+			if !a.again && !a.op.Aside {
 				t.guard(a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout, a.at)
 			}
 		}
