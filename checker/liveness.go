@@ -178,10 +178,13 @@ func (f *facts) deafened(client string, by time.Duration) []int {
 // answer to a copy, which its client does not read.
 func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Duration {
 	var seen time.Duration
+	sent := map[time.Duration]bool{}
 	for _, i := range f.log.byOp[op.ID] {
-		if s := &f.h.Served[i]; s.Lock == l.name && s.At <= by && s.Got > 0 && s.After != nil {
+		s := &f.h.Served[i]
+		if copied := s.Got == 0 && sent[s.Sent]; s.Lock == l.name && s.At <= by && s.After != nil && !copied {
 			seen = s.After.Deadline
 		}
+		sent[s.Sent] = true
 	}
 	return seen
 }
