@@ -178,10 +178,13 @@ func (f *facts) deafened(client string, by time.Duration) []int {
 // answer to a copy, which its client does not read.
 func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Duration {
 	var seen time.Duration
+	sent := map[time.Duration]bool{}
 	for _, i := range f.log.byOp[op.ID] {
-		if s := &f.h.Served[i]; s.Lock == l.name && s.At <= by && s.Got > 0 && s.After != nil {
+		s := &f.h.Served[i]
+		if copied := s.Got == 0 && sent[s.Sent]; s.Lock == l.name && s.At <= by && s.After != nil && !copied {
 			seen = s.After.Deadline
 		}
+		sent[s.Sent] = true
 	}
 	return seen
 }
@@ -297,6 +300,9 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		limit := b.unlock.Return + f.prompt()
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease
+			if last := t.sets[len(t.sets)-1]; last.op == nil && t.deadline != model.Never { // the environment set another
+				limit = max(limit, t.deadline+f.prompt())
+			}
 		}
 		if t.to <= limit || l.calls(t.owner, b.unlock.Call, limit) || f.sharedHold(l, t.owner, t.from, t.to) {
 			continue // or another acquire of the owner made the hold its own again

@@ -229,6 +229,10 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.UnlockEndsHold, true, givenUpGhost()},
 			{contract.UnlockEndsHold, false, claiming(givenUpGhost(), contract.TakesBack)},
 		},
+		"refused-copy": {
+			{contract.GhostIsGone, true, refusedGhost("LOADING Redis is loading the dataset in memory")},
+			{contract.GhostIsGone, false, refusedGhost("NOSCRIPT No matching script")},
+		},
 		"held-twice": {
 			{contract.UnlockEndsHold, true, countedTwice("drop-message")},
 			{contract.UnlockEndsHold, false, countedTwice("")},
@@ -238,7 +242,6 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 	elsewhere := map[string]string{
 		"perhaps-sent-again": "TestAKnownLimitationIsExpectedAndHidesNothing",
 		"paused-in-acquire":  "TestGroupRules",
-		"refused-copy":       "testdata/plans/refused-once-shrunk.json",
 	}
 	for _, e := range contract.Exemptions() {
 		sides := cases[e.Name]
@@ -293,6 +296,18 @@ func ghost(fault string) *script {
 func givenUpGhost() *script {
 	s := ghost("")
 	s.h.Ops[1].Error = "TryLock by c1:1: context deadline exceeded"
+	return s
+}
+
+// refusedGhost is an acquire whose caller was told what the server answered to one copy of it; it executed another.
+func refusedGhost(reply string) *script {
+	s := claiming(newScript(), contract.TakesBack)
+	op := s.op("c1:1", history.Lock, at(1), at(1.01), history.Failed)
+	op.Answer, op.Evidence, op.Executed, op.Lease, op.Watchdog = history.Acquired, history.Executed, at(1.1), dog, true
+	s.h.Served = append(s.h.Served,
+		history.Served{At: at(1.005), Sent: at(1.001), Got: at(1.01), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("", 0, 0), Reply: reply},
+		history.Served{At: at(1.1), Sent: at(1.001), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(31.1))})
+	s.event(history.Expire, at(31.101))
 	return s
 }
 

@@ -18,7 +18,6 @@ type tenure struct {
 	grant    *history.Op // the acquire that began it
 	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
 	watchdog bool        // some hold in it has no explicit lease
-	told     bool        // its owner knows of such a hold
 	guards   []guard     // when the lock had to renew its lease, in order
 	lease    time.Duration
 
@@ -163,16 +162,15 @@ func (r *tenureReplay) operation(a *act) {
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}
-		if a.op.Watchdog && !a.again { // of a copy its client knows nothing
+		if a.op.Watchdog && !a.again && a.op.Outcome == history.Acquired { // or its client knows nothing of it
 			t.guard(true, a.at)
-			t.told = t.told || a.op.Outcome == history.Acquired
 		}
 		r.set(t, a)
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
-			if !a.again { // what the lock gave back by itself its owner did not know of: the holds that it knows of remain
-				t.guard(a.op.Aside && t.told || !a.op.Aside && (a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout), a.at)
+			if !a.again && !a.op.Aside {
+				t.guard(a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout, a.at)
 			}
 		}
 	case history.Renewed:

@@ -36,8 +36,11 @@ func redsyncDefault() Subject {
 		Name: "redsync", About: "go-redsync/redsync with its defaults: a lease of 8 s, 32 tries",
 		Module: "github.com/go-redsync/redsync/v4", Claims: redsyncClaims,
 		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry,
-		Limitations: append(ofValues(), history.Limitation{Rule: string(contract.AllOrNone), Calls: acquires,
-			Source: "redsync, Mutex.LockContext: what failed is given back under the caller's context, and not once that is over"}),
+		Limitations: append(ofValues(),
+			history.Limitation{Rule: string(contract.AllOrNone), Calls: acquires,
+				Source: "redsync, Mutex.LockContext: what failed is given back under the caller's context, and not once that is over"},
+			history.Limitation{Rule: string(contract.EveryMemberReleased), Calls: unlocks,
+				Source: "redsync, Mutex.UnlockContext: members are given back under the caller's context, and not once that is over"}),
 		Open: func(e Env) (Client, error) {
 			return &redsyncClient{env: e, pool: goredis.NewPool(e.Redis)}, nil
 		},

@@ -32,8 +32,8 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 		w.log.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
 		return false
 	case !effect && known.Kind.Acquires() && countOf(before, known.Owner) > 0 && before.Deadline != after.Deadline && !l.simple():
-		if known.Pending() {
-			return true // one more member, or one that it held already: the whole's lease is measured
+		if known.Pending() && effective(known.Answer) {
+			return true // one more member: the whole's lease is measured
 		}
 		w.rec.Event(history.Event{At: now, Within: w.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		return true

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -177,8 +178,9 @@ func (w *World) arriving(m *network.Message) {
 	if n.call == 0 {
 		for _, r := range d.rows {
 			r.since = cmp.Or(w.log.begun[sameCommand(m)], w.log.unknown[sameScript(m)], n.began)
-			if r.copied = sameCommand(m); r.copied != "" {
-				w.log.begun[r.copied] = r.since
+			if copied := sameCommand(m); copied != "" {
+				w.log.begun[copied] = r.since
+				r.copied = strconv.FormatInt(int64(r.since), 10) + "\x00" + sameScript(m)
 			}
 		}
 		delete(w.log.unknown, sameScript(m))
