@@ -270,8 +270,10 @@ func (k memberKey) String() string {
 	return k.key + " on " + k.server
 }
 
-// cancelled reports whether a call failed since its caller gave it up, as far as its error says so.
-func cancelled(op *history.Op) bool { return strings.Contains(op.Error, "context ") }
+// cancelled reports whether a call failed since its caller gave it up, as far as its record or its error says so.
+func cancelled(op *history.Op) bool {
+	return op.Cancel > 0 && op.Return >= op.Call+op.Cancel || strings.Contains(op.Error, "context ")
+}
 
 // refused looks for a tryLock that failed for no reason: all along, enough members were to be had. A member was not
 // if somebody else held it, if its client could not reach it, or if it was taken away from the call. A lease that is

@@ -61,9 +61,9 @@ func TestOnceHealed(t *testing.T) {
 			s.tries(at(110), at(110.1), history.Failed).Evidence = history.Sent
 		}, []contract.Rule{contract.FreshGets}},
 		{"before everything was healed, or by another client, that says nothing", func(s *script) {
-			s.tries(at(99), at(99.9), history.Failed).Evidence = history.Sent
-			op := s.op("c2:1", history.TryLock, at(110), at(110.1), history.Failed)
-			op.Evidence = history.Sent
+			s.tries(at(99), at(99.9), history.Busy).Wait = 900 * ms
+			op := s.op("c2:1", history.TryLock, at(110), at(111), history.Busy)
+			op.Evidence, op.Wait = history.Sent, sec
 		}, nil},
 		{"it is refused what a dead client left, which no lease ends", func(s *script) {
 			s.take("c1:1", at(50), at(50.002), 0)

@@ -46,6 +46,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.orphans(l, &found)
 		f.ghosts(l, &found)
 		f.load(l, &found)
+		f.failures(l, &found)
 		f.atTheEnd(l, &found)
 		f.onceHealed(l, &found)
 	}
@@ -380,6 +381,61 @@ func (f *facts) load(l *lockFacts, found *violations) {
 		})
 	}
 }
+
+// failures looks for calls that ended in an error for no reason: nothing kept their clients from the server, nobody gave them
+// up, and no other program had put something else into the key.
+func (f *facts) failures(l *lockFacts, found *violations) {
+	lock, prompt := l.name, f.prompt()
+	if f.composed(l) { // its members have names of their own
+		lock, prompt = "", f.groupPrompt(f.view.locks[l.name])
+	}
+	for _, op := range l.ops {
+		failed := !op.Pending() && (op.Outcome == history.Failed || op.Outcome == history.Unknown)
+		gone, ended := f.ended[op.Client]
+		switch {
+		case op.Kind == history.TryLock && op.Wait > 0 && op.Wait < prompt: // its time is over before an attempt is
+			continue
+		case !failed, op.Aside, op.Kind == history.Renew, f.fresh(op.Client, op.Call), cancelled(op), ended && gone <= op.Return, op.Lease > 0 && op.Lease < prompt:
+			continue
+		case f.composed(l) && (op.Kind == history.TryLock || op.Kind == history.Unlock && f.lacks(l, op)):
+			continue // it is refused so, see refused, or told of a member that its owner had lost
+		case len(f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)) > 0,
+			len(f.struckBy(op.Client, lock, 0, op.Return, keepsFromIt)) > 0, op.Kind.Acquires() && f.taken(l, op):
+			continue
+		}
+		found.addAt(op.Call, func() Violation {
+			return Violation{
+				Rule: contract.CallsSucceed, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Text:  fmt.Sprintf("%s of %s on %s, called at %s, ended %s at %s: %s", op.Kind, op.Owner, op.Lock, Stamp(op.Call), op.Outcome, Stamp(op.Return), op.Error),
+				Cause: Cause{Class: contract.Unexplained, Text: "its client lived and was connected, and the server served"},
+			}
+		})
+	}
+}
+
+// lacks reports whether the owner of a call did not have all members of a group while it was under way.
+func (f *facts) lacks(l *lockFacts, op *history.Op) bool {
+	c := f.view.locks[l.name]
+	least, _ := f.view.held(c, op.Owner, op.Call, op.Return)
+	return least < len(c.members)
+}
+
+// taken reports whether the lock, or a member of a group, was not to be had while a call was under way: an error is then a
+// refusal.
+func (f *facts) taken(l *lockFacts, op *history.Op) bool {
+	if f.composed(l) {
+		return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+			return len(f.view.members[key].busy(op.Owner, op.Call, op.Return)) > 0
+		})
+	}
+	return slices.ContainsFunc(l.tenures, func(t *tenure) bool {
+		return (t.owner != op.Owner || !f.options.Model.Reenters()) && t.from <= op.Return && t.to >= op.Call
+	})
+}
+
+// keepsFromIt are the effects after which a call may be answered with an error: a key that is no lock's, replicas that do
+// not follow, and a connection of which the client learns at its next use that it is broken.
+var keepsFromIt = []history.Effect{history.KeyOverwritten, history.ReplicationStopped, history.ConnectionBroken}
 
 // sec1 is the shortest wait whose load is judged.
 const sec1 = time.Second

@@ -136,16 +136,40 @@ func TestLiveness(t *testing.T) {
 		{"an unlock that was lost leaves the hold to its lease", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Unknown)
-			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
+			op.Evidence, op.Answer, op.Executed, op.Error = history.NotSent, "", 0, "context canceled"
 			s.event(history.Expire, at(30.001))
 		}, nil},
 		{"an unlock that was lost, and a watchdog that goes on", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Unknown)
-			op.Evidence, op.Answer, op.Executed = history.NotSent, "", 0
+			op.Evidence, op.Answer, op.Executed, op.Error = history.NotSent, "", 0, "context canceled"
 			s.renewals("c1:1", 0, at(60))
 			s.event(history.Expire, at(80.001))
 		}, []contract.Rule{contract.UnlockEndsHold}},
+		{"a call that fails for no reason", func(s *script) {
+			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
+		}, []contract.Rule{contract.CallsSucceed}},
+		{"an unlock that ends unknown for no reason", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.unlock("c1:1", at(5), history.Unknown)
+			op.Answer, op.Executed = history.Released, at(5.001)
+		}, []contract.Rule{contract.CallsSucceed}},
+		{"a call that fails as the server refuses it", func(s *script) {
+			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
+			s.fault("server-error", "", at(5.001), at(5.001))
+		}, nil},
+		{"a call that fails long after the server refused others", func(s *script) {
+			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
+			s.fault("server-error", "", at(5.001), at(5.001))
+		}, []contract.Rule{contract.CallsSucceed}},
+		{"a call that fails as its client's process ends", func(s *script) {
+			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
+			s.died("c1", at(5.001))
+		}, nil},
+		{"a call that fails at a key that another program has overwritten", func(s *script) {
+			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
+			s.fault("overwrite-key", "", at(5), at(5)).Lock = job
+		}, nil},
 		{"a call that never returns", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Released)
@@ -260,6 +284,7 @@ func TestAGhostIsTakenBack(t *testing.T) {
 				claiming(s, contract.TakesBack)
 			}
 			op := s.op("c1:1", history.TryLock, at(0), at(2), history.Unknown)
+			op.Error = "context canceled"
 			op.Answer, op.Executed, op.Lease, op.Watchdog = history.Acquired, at(0.001), dog, true
 			s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))})
 			if tt.until > 30 {

@@ -92,6 +92,7 @@ const (
 	UnlockEndsHold Rule = "a hold ends with its owner's last unlock"
 	GhostIsGone    Rule = "what a call took whose caller was not told is given back"
 	CallsReturn    Rule = "every call of a live client returns"
+	CallsSucceed   Rule = "a call ends in an error only if something kept it from its end"
 	KeysHaveAnEnd  Rule = "no key is left without a time to live"
 	// The rules of the phase in which no fault acts any more; see history.Healed.
 	HealedCallsReturn Rule = "once everything is healed, every call returns"
@@ -130,7 +131,8 @@ func Rules() []RuleOf {
 		{FreeIsTaken, Liveness, "delays below a second and two round trips"}, {WaitsItsTime, Liveness, ""},
 		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
-		{CallsReturn, Liveness, "runs that did not come to their end"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
+		{CallsReturn, Liveness, "runs that did not come to their end"},
+		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a fault broke a connection of their client"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
 		{HealedCallsReturn, Liveness, "histories without a healed phase"}, {FreshGets, Liveness, "histories without a healed phase"},
 		{WaitsQuietly, Liveness, "histories without a server log"},
 		{GrantHasMembers, Object, "histories without a server log"},

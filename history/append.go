@@ -56,6 +56,7 @@ func appendOp(b []byte, o *Op) []byte {
 	b = appendString(append(b, `,"lock":`...), o.Lock)
 	b = appendString(append(b, `,"kind":`...), o.Kind)
 	b = addInt(b, `,"wait":`, o.Wait)
+	b = addInt(b, `,"cancel":`, o.Cancel)
 	b = addInt(b, `,"lease":`, o.Lease)
 	b = addTrue(b, `,"watchdog":true`, o.Watchdog)
 	b = addInt(b, `,"asked":`, o.Asked)

@@ -150,7 +150,7 @@ func beyond(times, spans []quantity) string {
 
 func (o Op) bounds() string {
 	what := beyond([]quantity{{"call", o.Call}, {"return", o.Return}, {"executed", o.Executed}, {"until", o.Until}},
-		[]quantity{{"lease", o.Lease}, {"wait", o.Wait}, {"within", o.Within}})
+		[]quantity{{"lease", o.Lease}, {"wait", o.Wait}, {"cancel", o.Cancel}, {"within", o.Within}})
 	if what != "" {
 		what = fmt.Sprintf("op %d: %s", o.ID, what)
 	}

@@ -75,6 +75,7 @@ type Op struct {
 	Kind   Kind   `json:"kind"`
 
 	Wait     time.Duration `json:"wait,omitzero"`     // tryLock: the wait budget
+	Cancel   time.Duration `json:"cancel,omitzero"`   // how long after the call its caller gives it up; 0: never, or it is not known
 	Lease    time.Duration `json:"lease,omitzero"`    // the TTL this call sets when it takes effect
 	Watchdog bool          `json:"watchdog,omitzero"` // the lease is to be renewed by the lock
 	// Asked is the lease that was asked for, where Lease is the time to live that came of it: of a lock

@@ -136,7 +136,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}
 	}
-	op := history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Lease: l.length, Watchdog: l.watchdog}
+	op := history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Cancel: time.Duration(s.Cancel), Lease: l.length, Watchdog: l.watchdog}
 	if l != own {
 		op.Fresh, op.FreshWatchdog = own.length, own.watchdog
 	}
@@ -219,7 +219,7 @@ func (t *thread) losses() {
 
 func (t *thread) release(s plan.Step) {
 	lock := s.Lock
-	op := history.Op{Lock: lock, Kind: history.Unlock, Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
+	op := history.Op{Lock: lock, Kind: history.Unlock, Cancel: time.Duration(s.Cancel), Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
 	h := t.held[lock]
 	var last lease
 	if h != nil {
