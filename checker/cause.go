@@ -208,10 +208,14 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
-	case op.Owner == t.owner && op.Aside && f.sentBefore(op, t) && f.takenBefore(l, t) != nil:
-		before := f.takenBefore(l, t) // what the lock gave back was that hold, of which its owner had not been told
-		c := f.takenAway(l, before)
-		c.Text += fmt.Sprintf("; what gives that one back ended the hold that began at %s", Stamp(t.from))
+	case op.Owner == t.owner && op.Aside && (f.sentBefore(op, t) || t.grant.Outcome != history.Acquired) && f.lostBefore(l, t) != nil:
+		// What the lock gave back was a hold that its owner had not been told of; the one that it believed in was lost before.
+		before := f.lostBefore(l, t)
+		c := f.expired(l, before)
+		if before.outside {
+			c = f.takenAway(l, before)
+		}
+		c.Text += fmt.Sprintf("; the hold that began at %s was given back for one of which its owner had not been told", Stamp(t.from))
 		return c
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
@@ -224,15 +228,15 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
 }
 
-// takenBefore is the hold of the same owner before one, if that was taken away from outside, or nil.
-func (f *facts) takenBefore(l *lockFacts, t *tenure) *tenure {
+// lostBefore is the hold of the same owner before one, if the environment ended that, or nil.
+func (f *facts) lostBefore(l *lockFacts, t *tenure) *tenure {
 	var before *tenure
 	for _, other := range l.owner(t.owner).tenures {
 		if other.to <= t.from && other != t {
 			before = other
 		}
 	}
-	if before == nil || !before.outside {
+	if before == nil || before.endEvent == nil {
 		return nil
 	}
 	return before

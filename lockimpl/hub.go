@@ -37,6 +37,7 @@ type hub struct {
 	unacked  map[string]int // SUBSCRIBEs written on ps and not yet confirmed
 	serving  bool           // serve runs
 	sweeper  *time.Timer    // not nil while it is to run
+	opened   uint64
 	closed   bool
 }
 
@@ -46,6 +47,7 @@ type channel struct {
 	staggered *time.Timer // not nil while a wake-up is put off
 
 	name      string
+	opened    uint64    // counts the channels as they are opened
 	waiters   []*waiter // in order of arrival
 	listeners []*func() // called, each in its own goroutine, at every release
 	confirmed bool
@@ -114,7 +116,8 @@ func (h *hub) listen(name string, f func()) (stop func()) {
 func (h *hub) open(name string) *channel {
 	ch := h.channels[name]
 	if ch == nil {
-		ch = &channel{name: name}
+		h.opened++
+		ch = &channel{name: name, opened: h.opened}
 		h.channels[name] = ch
 		switch {
 		case h.ps != nil:
@@ -126,12 +129,11 @@ func (h *hub) open(name string) *channel {
 	return ch
 }
 
-// serveSoon starts serve, unless the client is closed. It does so a moment later, so that channels that are opened together
-// are subscribed to by one command, whichever goroutine comes first.
+// serveSoon starts serve, unless the client is closed.
 func (h *hub) serveSoon() {
 	if h.client.begin() == nil {
 		h.serving = true
-		time.AfterFunc(time.Nanosecond, h.serve)
+		go h.serve()
 	}
 }
 
@@ -318,37 +320,34 @@ func (h *hub) serve() {
 // connect dials and subscribes. A nil PubSub says that nobody waits any more.
 func (h *hub) connect() (*redis.PubSub, error) {
 	h.mu.Lock()
-	names := h.names()
-	if h.closed || len(names) == 0 {
+	if h.closed || len(h.channels) == 0 {
 		h.serving = false
 		h.mu.Unlock()
 		return nil, nil
 	}
+	first := h.oldest()
 	h.mu.Unlock()
 
+	// The others follow when the connection stands. Whether one that is opened just now is among them already is for nobody
+	// to see.
 	ps := h.client.rdb.Subscribe(h.client.closing) // no channel, no connection yet
-	if err := ps.Subscribe(h.client.closing, names...); err != nil {
+	if err := ps.Subscribe(h.client.closing, first); err != nil {
 		return ps, err
 	}
 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ps = ps
-	h.unacked = map[string]int{}
-	for _, name := range names {
-		h.unacked[name]++
-	}
+	h.unacked = map[string]int{first: 1}
 	// Meanwhile channels came and went.
 	var came, gone []string
 	for _, name := range h.names() {
-		if h.unacked[name] == 0 {
+		if name != first {
 			came = append(came, name)
 		}
 	}
-	for _, name := range names {
-		if h.channels[name] == nil {
-			gone = append(gone, name)
-		}
+	if h.channels[first] == nil {
+		gone = append(gone, first)
 	}
 	switch {
 	case h.closed || len(h.channels) == 0:
@@ -362,6 +361,17 @@ func (h *hub) connect() (*redis.PubSub, error) {
 		}
 	}
 	return ps, nil
+}
+
+// oldest returns the channel that was opened first.
+func (h *hub) oldest() string {
+	var first *channel
+	for _, ch := range h.channels {
+		if first == nil || ch.opened < first.opened {
+			first = ch
+		}
+	}
+	return first.name
 }
 
 // names returns the channels, sorted.

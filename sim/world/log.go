@@ -96,7 +96,7 @@ func (w *World) settled(now time.Duration) {
 
 // written notes what is known of a command that was just written.
 func (w *World) written(s *server, m *network.Message) *note {
-	n := &note{server: s, locks: w.locksIn(s, m.Args[1:])}
+	n := &note{server: s, locks: w.locksIn(s, m.Args[1:]), command: sameCommand(m)}
 	n.call, n.began = w.callOf(s, m)
 	if n.step = w.step(m.Args, n.call, w.names(s, m.Args)); n.call != 0 && n.step != history.StepSession {
 		w.log.sent[n.call] = true
@@ -177,9 +177,9 @@ func (w *World) arriving(m *network.Message) {
 	n.server.scene = d
 	if n.call == 0 {
 		for _, r := range d.rows {
-			r.since = cmp.Or(w.log.begun[sameCommand(m)], w.log.unknown[sameScript(m)], n.began)
-			if copied := sameCommand(m); copied != "" {
-				w.log.begun[copied] = r.since
+			r.since = cmp.Or(w.log.begun[n.command], w.log.unknown[sameScript(m)], n.began)
+			if n.command != "" {
+				w.log.begun[n.command] = r.since
 				r.copied = strconv.FormatInt(int64(r.since), 10) + "\x00" + sameScript(m)
 			}
 		}

@@ -22,6 +22,7 @@ type note struct {
 	waiting time.Duration // since when the server keeps it: a WAIT
 	began   time.Duration // of a command of no call: when its client began it, if that is known
 	d       *delivery     // of a reply: what it answers
+	command string        // names it and its copies; see sameCommand
 }
 
 // Locks are told by their keys and their channels, which contain the keys' names.
