@@ -136,6 +136,11 @@ func (f *facts) struckBy(client, lock string, from, to time.Duration, some []his
 	return found
 }
 
+// struckAt lists the faults with an effect that acted on a lock, or on its server, at a time.
+func (f *facts) struckAt(at time.Duration, lock string, e history.Effect) []int {
+	return f.struckBy("", lock, at, at, []history.Effect{e})
+}
+
 // effectsOf are the effects of faults, each once.
 func (f *facts) effectsOf(faults []int) []history.Effect {
 	var all []history.Effect
