@@ -141,7 +141,7 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 		}
 		return f.blame(", "+because+f.describeAll(faults), faults)
 	case len(all) > 0:
-		return Cause{Class: contract.LeaseExpired, Faults: faults,
+		return Cause{Class: contract.LeaseExpired,
 			Text: fmt.Sprintf(", though its client had %s of opportunity besides the time that faults took: %s", short(left), f.describeAll(faults))}
 	}
 	if sent := f.refusedRenewals(l, t.owner, from, to); sent > 0 {

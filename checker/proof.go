@@ -21,7 +21,7 @@ const (
 	Several ProofOutcome = "several" // it takes one more: without faults that the cause names, and others, it is gone
 	// Without faults that the cause names it is gone, and the rule is broken by another cause, which the faults came before.
 	Besides ProofOutcome = "besides"
-	// The cause names no fault, but what a program did. Without some faults, the others never came to meet that.
+	// The cause names no fault, but what a program did, or a defect of the lock. Without some faults it did not come to that.
 	Occasion  ProofOutcome = "occasion"
 	ByItself  ProofOutcome = "by itself"  // it is there without any fault
 	Otherwise ProofOutcome = "otherwise"  // without other faults than those that the cause names, it is gone: the cause is wrong
@@ -40,9 +40,9 @@ func (x Violation) Agrees() bool {
 	return false
 }
 
-// byPrograms are the causes that are no faults, but what programs did: they let a lease run out, forced a lock free, wrote
-// late, or gave a call up. Faults can only lead to it that others were there at that time.
-var byPrograms = []contract.Class{contract.LeaseOutlived, contract.Forced, contract.LateWrite, contract.Abandoned}
+// byPrograms are the causes that are no faults, but what programs did: they let a lease run out, for which others waited or
+// not, forced a lock free, wrote late, or gave a call up. Faults can only lead to it that others were there at that time.
+var byPrograms = []contract.Class{contract.LeaseOutlived, contract.Unannounced, contract.Forced, contract.LateWrite, contract.Abandoned}
 
 // Proof is what runs without some faults show of a violation. It rules on nothing: see [Ruling].
 type Proof struct {
@@ -89,9 +89,9 @@ func Prove(h *history.History, v *Verdict, again Again) {
 				tried[sort] = true
 			}
 			x.Proof = p.prove(r.Guarantee, x)
-			if !slices.Contains(says, x.Proof.Text) {
-				says = append(says, x.Proof.Text)
-			}
+		}
+		if told := r.told(); told != nil && told.Proof != nil && !slices.Contains(says, told.Proof.Text) {
+			says = append(says, told.Proof.Text)
 		}
 	}
 	if len(says) > 0 {
@@ -136,7 +136,7 @@ type attempt struct {
 	*prover
 	g    contract.Guarantee
 	x    *Violation
-	also bool     // of the same cause: the rule may be broken by another
+	also bool     // the rule may be broken besides, by another cause or another's call
 	seen []string // the runs that it looked at
 }
 
@@ -147,7 +147,8 @@ func (p *prover) prove(g contract.Guarantee, x *Violation) *Proof {
 	outcome := a.outcome(least, named, found)
 	if len(named) > 0 && outcome != Proved && outcome != Several {
 		a.also = true
-		if other, gone := a.among(named); gone && within(other, named) {
+		other, found := a.among(named)
+		if o := a.outcome(other, named, found); o == Proved || o == Several {
 			least, outcome = other, Besides
 		}
 		a.also = false
@@ -171,7 +172,7 @@ func (a *attempt) outcome(least, named []int, found bool) ProofOutcome {
 		return Proved
 	case slices.ContainsFunc(least, func(i int) bool { return slices.Contains(named, i) }):
 		return Several
-	case len(named) == 0 && slices.Contains(byPrograms, a.x.Cause.Class):
+	case len(named) == 0 && (a.x.Ruling.Kind == Defect || slices.Contains(byPrograms, a.x.Cause.Class)):
 		return Occasion
 	}
 	return Otherwise
@@ -236,7 +237,7 @@ func (a *attempt) follow(named []int) []int {
 	}
 	more := slices.Clone(named)
 	for _, x := range r.v.Result(a.g).Violations {
-		if !a.same(&x) {
+		if !a.same(&x, r.h) {
 			continue
 		}
 		for _, i := range x.Cause.Faults {
@@ -269,8 +270,23 @@ func (a *attempt) minimise(some []int) []int {
 
 // same reports whether a violation of another run is the one that is to be proved. Times, owners and causes may differ
 // when a fault is left out: what counts is that the rule is broken for the lock.
-func (a *attempt) same(x *Violation) bool {
-	return x.Rule == a.x.Rule && x.Lock == a.x.Lock && (!a.also || x.Cause.Class == a.x.Cause.Class)
+func (a *attempt) same(x *Violation, of *history.History) bool {
+	if x.Rule != a.x.Rule || x.Lock != a.x.Lock {
+		return false
+	}
+	return !a.also || x.Cause.Class == a.x.Cause.Class && x.Call == a.x.Call && callerOf(x, of) == callerOf(a.x, a.h)
+}
+
+// callerOf is whose operation shows a violation; "": none does.
+func callerOf(x *Violation, h *history.History) string {
+	if len(x.Ops) == 0 {
+		return ""
+	}
+	i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == x.Ops[0] })
+	if i < 0 {
+		return ""
+	}
+	return h.Ops[i].Owner
 }
 
 // without says whether the violation is there without some faults.
@@ -281,7 +297,7 @@ func (a *attempt) without(some []int) finding {
 	}
 	result := r.v.Result(a.g)
 	switch {
-	case slices.ContainsFunc(result.Violations, func(x Violation) bool { return a.same(&x) }):
+	case slices.ContainsFunc(result.Violations, func(x Violation) bool { return a.same(&x, r.h) }):
 		return there
 	case result.Status == Undecided || !result.Status.Valid() || len(result.Violations) >= maxViolations:
 		return unclear // more were found than are kept

@@ -25,13 +25,15 @@ func (a *attempt) tell(p *Proof, least, named []int) string {
 	case NotProved:
 		return fmt.Sprintf("The cause of that break of %s is not proved. %s without faults did not show which of them it takes.", a.g, count(p.Runs, "run"))
 	}
-	text := fmt.Sprintf("Run again without %s: %s.", a.noun(p.Faults[0]), a.holds(least))
+	text := fmt.Sprintf("Run again without %s: %s.", a.noun(p.Faults[0]), a.holds(p.Outcome, least))
 	if more := len(p.Faults) - 1; more > 0 {
-		text = fmt.Sprintf("Run again without %s, %s. They are %s and %s.", count(more+1, "fault"), a.holds(least), a.noun(p.Faults[0]),
+		text = fmt.Sprintf("Run again without %s, %s. They are %s and %s.", count(more+1, "fault"), a.holds(p.Outcome, least), a.noun(p.Faults[0]),
 			a.rest(p.Faults[1:]))
 		text += fmt.Sprintf(" Each of them is enough to break %s.", a.g)
 	}
 	switch {
+	case p.Outcome == Occasion && a.x.Ruling.Kind == Defect:
+		text += " What the lock made of that is its own doing."
 	case p.Outcome == Occasion:
 		text += " The cause is what a program did, and no fault."
 	case p.Outcome == Otherwise && len(named) == 0:
@@ -43,10 +45,13 @@ func (a *attempt) tell(p *Proof, least, named []int) string {
 }
 
 // holds says what holds in a run without some faults.
-func (a *attempt) holds(least []int) string {
+func (a *attempt) holds(outcome ProofOutcome, least []int) string {
 	v := a.run(least).v
-	if clean(v) {
+	switch {
+	case clean(v):
 		return "every guarantee holds"
+	case outcome == Besides:
+		return fmt.Sprintf("%s still breaks, by another cause", a.g)
 	}
 	var hold []string
 	for _, r := range a.v.Results {
@@ -56,7 +61,7 @@ func (a *attempt) holds(least []int) string {
 	}
 	switch {
 	case !slices.Contains(hold, string(a.g)):
-		return fmt.Sprintf("%s still breaks, by another cause", a.g)
+		return fmt.Sprintf("that break of %s is gone", a.g)
 	case len(hold) == 1:
 		return hold[0] + " holds"
 	}

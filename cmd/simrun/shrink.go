@@ -41,6 +41,7 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 	f.StringVar(&o.subject, "subject", o.subject, "")
 	f.Var((*seedFlag)(&o.seed), "seed", "")
 	f.StringVar(&o.out, "out", o.out, "")
+	o.proofFlag(f)
 	f.BoolVar(&o.verbose, "v", false, "")
 	f.StringVar(&guarantee, "guarantee", "", "")
 	paths, err := parseMixed(f, args)
