@@ -138,6 +138,7 @@ type attempt struct {
 	x    *Violation
 	also bool     // the rule may be broken besides, by another cause or another's call
 	seen []string // the runs that it looked at
+	lack bool     // it wanted more runs than are allowed: what it found may not be the smallest
 }
 
 func (p *prover) prove(g contract.Guarantee, x *Violation) *Proof {
@@ -152,6 +153,9 @@ func (p *prover) prove(g contract.Guarantee, x *Violation) *Proof {
 			least, outcome = other, Besides
 		}
 		a.also = false
+	}
+	if a.lack {
+		least, outcome = nil, NotProved
 	}
 	proof := &Proof{Outcome: outcome, Faults: a.faults(least), Runs: len(a.seen)}
 	if len(least) > 0 {
@@ -311,6 +315,7 @@ func (a *attempt) run(some []int) *rerun {
 	r := a.known[key]
 	if r == nil {
 		if len(a.known) == maxProofRuns {
+			a.lack = true
 			return nil
 		}
 		r = &rerun{without: set(slices.Concat(some, a.missed))}
