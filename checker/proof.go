@@ -28,8 +28,8 @@ const (
 	NotProved ProofOutcome = "not proved" // the runs that were allowed did not show it
 )
 
-// Agrees reports whether the runs show what the cause argues. Where they do not, the cause is wrong: a cause that names
-// faults, of which none is needed; or one that names none, though it takes some.
+// Agrees reports whether the runs show what the cause argues, of a violation that has a proof. Where they do not, the
+// argument is wrong or not shown: it names faults, of which none is needed; or it names none, though it takes some.
 func (x Violation) Agrees() bool {
 	switch x.Proof.Outcome {
 	case Proved, Several, Besides, Occasion:
@@ -83,12 +83,10 @@ func Prove(h *history.History, v *Verdict, again Again) {
 		r := &v.Results[i]
 		for j := range r.Violations {
 			x := &r.Violations[j]
-			if sort := fmt.Sprint(x.Sort(r.Guarantee), x.Ruling); tried[sort] {
-				continue
-			} else {
+			if sort := fmt.Sprint(x.Sort(r.Guarantee), x.Ruling); !tried[sort] {
 				tried[sort] = true
+				x.Proof = p.prove(r.Guarantee, x)
 			}
-			x.Proof = p.prove(r.Guarantee, x)
 		}
 		if told := r.told(); told != nil && told.Proof != nil && !slices.Contains(says, told.Proof.Text) {
 			says = append(says, told.Proof.Text)

@@ -47,7 +47,6 @@ func BenchmarkProofs(b *testing.B) {
 				total += took
 				if took > 50*time.Millisecond {
 					long++
-					b.Logf("%s/%s: %v", sc.Name, s.Name, took)
 				}
 			}
 		}

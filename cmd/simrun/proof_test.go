@@ -63,6 +63,10 @@ func TestARunThatIsKeptIsProved(t *testing.T) {
 	if code != checker.ExitExpected || !strings.Contains(strings.Join(strings.Fields(stdout), " "), "Run again without the pause of the watchdog of c1") {
 		t.Errorf("exit code %d, %s%s", code, stderr, stdout)
 	}
+	page, err := os.ReadFile(filepath.Join(dir, "e", "watchdog-death-shrunk.html"))
+	if err != nil || !strings.Contains(strings.ReplaceAll(string(page), "\u00a0", " "), "Tried</span> "+tried) {
+		t.Errorf("the page about both does not say what was tried: %v", err)
+	}
 }
 
 // In real time a run does not come again: nothing is said of it.
