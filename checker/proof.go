@@ -19,7 +19,8 @@ type ProofOutcome string
 const (
 	Proved  ProofOutcome = "proved"  // without faults that the cause names, it is gone
 	Several ProofOutcome = "several" // it takes one more: without faults that the cause names, and others, it is gone
-	// Without faults that the cause names it is gone, and the rule is broken by another cause, which the faults came before.
+	// Without faults that the cause names it is gone, and the rule is broken by another cause or another's call, which the
+	// faults came before.
 	Besides ProofOutcome = "besides"
 	// The cause names no fault, but what a program did, or a defect of the lock. Without some faults it did not come to that.
 	Occasion  ProofOutcome = "occasion"
@@ -136,7 +137,7 @@ type attempt struct {
 	x    *Violation
 	also bool     // the rule may be broken besides, by another cause or another's call
 	seen []string // the runs that it looked at
-	lack bool     // it wanted more runs than are allowed: what it found may not be the smallest
+	lack bool     // it wanted runs that are not allowed, or came to nothing: what it found may not be the smallest
 }
 
 func (p *prover) prove(g contract.Guarantee, x *Violation) *Proof {
@@ -263,8 +264,12 @@ func (r *rerun) place(i int) int {
 func (a *attempt) minimise(some []int) []int {
 	least := slices.Clone(some)
 	for i := len(least) - 1; i >= 0 && len(least) > 1; i-- {
-		if fewer := slices.Delete(slices.Clone(least), i, i+1); a.without(fewer) == gone {
+		fewer := slices.Delete(slices.Clone(least), i, i+1)
+		switch a.without(fewer) {
+		case gone:
 			least = fewer
+		case unclear:
+			a.lack = true
 		}
 	}
 	return least

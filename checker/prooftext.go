@@ -27,9 +27,8 @@ func (a *attempt) tell(p *Proof, least, named []int) string {
 	}
 	text := fmt.Sprintf("Run again without %s: %s.", a.noun(p.Faults[0]), a.holds(p.Outcome, least))
 	if more := len(p.Faults) - 1; more > 0 {
-		text = fmt.Sprintf("Run again without %s, %s. They are %s and %s.", count(more+1, "fault"), a.holds(p.Outcome, least), a.noun(p.Faults[0]),
-			a.rest(p.Faults[1:]))
-		text += fmt.Sprintf(" Each of them is enough to break %s.", a.g)
+		text = fmt.Sprintf("Run again without %s: %s. One is %s. %s. Each is enough to break %s.", count(more+1, "fault"), a.holds(p.Outcome, least),
+			a.noun(p.Faults[0]), a.rest(p.Faults[1:]), a.g)
 	}
 	switch {
 	case p.Outcome == Occasion && a.x.Ruling.Kind == Defect:
@@ -51,7 +50,7 @@ func (a *attempt) holds(outcome ProofOutcome, least []int) string {
 	case clean(v):
 		return "every guarantee holds"
 	case outcome == Besides:
-		return fmt.Sprintf("%s still breaks, by another cause", a.g)
+		return fmt.Sprintf("%s still breaks, but otherwise", a.g)
 	}
 	var hold []string
 	for _, r := range a.v.Results {
@@ -71,9 +70,9 @@ func (a *attempt) holds(outcome ProofOutcome, least []int) string {
 // rest names one more fault, or says how many there are.
 func (a *attempt) rest(faults []int) string {
 	if len(faults) == 1 {
-		return a.noun(faults[0])
+		return "The other is " + a.noun(faults[0])
 	}
-	return fmt.Sprintf("%d more", len(faults))
+	return fmt.Sprintf("There are %d more", len(faults))
 }
 
 // A naming is what a fault with an effect is called.
