@@ -22,7 +22,7 @@ const (
 	// Without faults that the cause names it is gone, and the rule is broken by another cause or another's call, which the
 	// faults came before.
 	Besides ProofOutcome = "besides"
-	// The cause names no fault, but what a program did, or a defect of the lock. Without some faults it did not come to that.
+	// The cause names no fault, but what a program did, or the lock of itself. Without some faults it did not come to that.
 	Occasion  ProofOutcome = "occasion"
 	ByItself  ProofOutcome = "by itself"  // it is there without any fault
 	Otherwise ProofOutcome = "otherwise"  // without other faults than those that the cause names, it is gone: the cause is wrong
@@ -175,10 +175,17 @@ func (a *attempt) outcome(least, named []int, found bool) ProofOutcome {
 		return Proved
 	case slices.ContainsFunc(least, func(i int) bool { return slices.Contains(named, i) }):
 		return Several
-	case len(named) == 0 && (a.x.Ruling.Kind == Defect || slices.Contains(byPrograms, a.x.Cause.Class)):
+	case len(named) == 0 && (a.byLock() || slices.Contains(byPrograms, a.x.Cause.Class)):
 		return Occasion
 	}
 	return Otherwise
+}
+
+// byLock reports whether the violation is what the lock does of itself, as its ruling says: a defect, or a limitation that no
+// fault has to exempt.
+func (a *attempt) byLock() bool {
+	r := a.x.Ruling
+	return r.Kind == Defect || r.Kind == KnownLimitation && r.Row == ""
 }
 
 // search looks for a smallest set of faults without which the violation is gone; an empty one says that it is there

@@ -31,7 +31,7 @@ func (a *attempt) tell(p *Proof, least, named []int) string {
 			a.noun(p.Faults[0]), a.rest(p.Faults[1:]), a.g)
 	}
 	switch {
-	case p.Outcome == Occasion && a.x.Ruling.Kind == Defect:
+	case p.Outcome == Occasion && a.byLock():
 		text += " What the lock made of that is its own doing."
 	case p.Outcome == Occasion:
 		text += " The cause is what a program did, and no fault."
