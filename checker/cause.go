@@ -103,7 +103,7 @@ func (f *facts) serverLost(l *lockFacts, from, to time.Duration) (c Cause, in *h
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
 		if (e.Kind == history.Restart || e.Kind == history.Failover) && from <= e.At && e.At <= to {
-			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
+			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: f.struckAt(e.At, l.name, history.ServerForgot),
 				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}, e
 		}
 	}
@@ -125,7 +125,7 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
 		if e.Kind == history.ClockJump && last < e.At && e.At <= t.to {
-			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved},
+			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
 				Text: fmt.Sprintf("%s, and the server's clock jumped by %s at %s", what, short(e.By), Stamp(e.At))}
 		}
 	}
@@ -156,7 +156,7 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 		}
 		return f.blame(", "+because+f.describeAll(faults), faults)
 	case len(all) > 0:
-		return Cause{Class: contract.LeaseExpired, Faults: faults,
+		return Cause{Class: contract.LeaseExpired,
 			Text: fmt.Sprintf(", though its client had %s of opportunity besides the time that faults took: %s", short(left), f.describeAll(faults))}
 	}
 	if sent := f.refusedRenewals(l, t.owner, from, to); sent > 0 {
@@ -184,6 +184,9 @@ func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
 		}
 		return c
 	}
+	if c, jumped := f.jumped(l, t); jumped {
+		return c
+	}
 	effect := history.KeyDeleted
 	how := "deleted"
 	switch t.endEvent.Kind {
@@ -196,6 +199,17 @@ func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
 		Text: fmt.Sprintf("the key of %s was %s from outside at %s, while %s held it", l.name, how, Stamp(t.to), t.owner)}
 }
 
+// jumped says of a hold whose key expired, since its time to live was changed from outside, that a server's clock did that.
+func (f *facts) jumped(l *lockFacts, t *tenure) (Cause, bool) {
+	set := t.sets[len(t.sets)-1]
+	moved := f.struckAt(set.at, l.name, history.ClockMoved)
+	if t.endEvent.Kind != history.Expire || set.op != nil || len(moved) == 0 {
+		return Cause{}, false
+	}
+	return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: moved,
+		Text: fmt.Sprintf("the key of %s expired at %s, while %s held it, since %s", l.name, Stamp(t.to), t.owner, f.describeAll(moved))}, true
+}
+
 // released says why an operation ended a hold that its owner still believed in.
 func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	op := t.endOp
@@ -203,7 +217,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case op == nil:
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server ended the hold of %s on %s at %s", t.owner, l.name, Stamp(t.to))}
 	case op.Kind == history.ForceUnlock:
-		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree},
+		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(op.Call, l.name, history.ForcedFree),
 			Text: fmt.Sprintf("the lock %s was forced free by %s at %s, while %s held it", l.name, op.Owner, Stamp(t.to), t.owner)}
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
@@ -351,8 +365,11 @@ func (f *facts) refusedCopy(op *history.Op) bool {
 }
 
 // forgotten says of a call that took effect more than once that the server forgot in between what it
-// remembered of the request.
+// remembered of the request. A lock that does not claim that it remembers any has lost nothing.
 func (f *facts) forgotten(l *lockFacts, op *history.Op, c *Cause) {
+	if !f.claims(contract.Idempotent, c) {
+		return
+	}
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
 		if fault.Missed || fault.From < c.executed.first || fault.From > c.executed.again || !f.reaches(fault, l.name) {

@@ -114,7 +114,15 @@ func (f *facts) strikes(fault *history.Fault, client, lock string) bool {
 	if fault.Client != "" && fault.Client != client || !f.reaches(fault, lock) {
 		return false
 	}
-	return fault.Lock == "" || lock == "" || fault.Lock == lock || !fault.Has(touches...) && !fault.Has(history.ForcedFree)
+	return fault.Lock == "" || lock == "" || f.shareKey(fault.Lock, lock) || !fault.Has(touches...) && !fault.Has(history.ForcedFree)
+}
+
+// shareKey reports whether two names are of one lock, or of a group and one of its members: what strikes the keys of the one
+// strikes the other's.
+func (f *facts) shareKey(one, other string) bool {
+	return one == other || slices.ContainsFunc(f.h.Header.Groups, func(g history.Group) bool {
+		return g.Name == one && slices.Contains(g.Members, other) || g.Name == other && slices.Contains(g.Members, one)
+	})
 }
 
 // reaches reports whether a lock is on the server that a fault struck, as far as that is known.
@@ -134,6 +142,11 @@ func (f *facts) struckBy(client, lock string, from, to time.Duration, some []his
 		}
 	}
 	return found
+}
+
+// struckAt lists the faults with an effect that acted on a lock, or on its server, at a time.
+func (f *facts) struckAt(at time.Duration, lock string, e history.Effect) []int {
+	return f.struckBy("", lock, at, at, []history.Effect{e})
 }
 
 // effectsOf are the effects of faults, each once.

@@ -180,7 +180,7 @@ func TestExclusionCauses(t *testing.T) {
 		{"a message lost, and enough time left", overlap(0, func(s *script) {
 			s.fault("drop-message", "c1", at(10), 0)
 			expire(s, 30.001)
-		}), contract.LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, though its client had 14.9 s of opportunity besides the time that faults took: the fault drop-message struck c1 at 10.000 s", []int{0}},
+		}), contract.LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, though its client had 14.9 s of opportunity besides the time that faults took: the fault drop-message struck c1 at 10.000 s", nil},
 		{"two messages lost", overlap(0, func(s *script) {
 			s.fault("drop-message", "c1", at(6), 0)
 			s.fault("drop-message", "c1", at(20), 0)

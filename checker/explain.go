@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -64,10 +65,7 @@ type narrator struct{ told map[string]bool }
 // broke tells the first violation of a guarantee, and why it came to that. An identifier must not
 // be written in capitals, so that no sentence begins with the text of a violation.
 func (n *narrator) broke(r Result) string {
-	first := r.Violations[0]
-	if defects := r.Defects(); len(defects) > 0 {
-		first = defects[0]
-	}
+	first := r.told()
 	text := fmt.Sprintf("%s broke: %s", capital(string(r.Guarantee)), first.Text)
 	if more := len(r.Violations) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
@@ -91,6 +89,18 @@ func (n *narrator) broke(r Result) string {
 		}
 	}
 	return text + "."
+}
+
+// told is the violation of a broken guarantee that the explanation tells: the first for which the lock answers, or else
+// the first. nil: there is none.
+func (r Result) told() *Violation {
+	if i := slices.IndexFunc(r.Violations, func(v Violation) bool { return v.Ruling.Kind == Defect }); i >= 0 {
+		return &r.Violations[i]
+	}
+	if len(r.Violations) == 0 {
+		return nil
+	}
+	return &r.Violations[0]
 }
 
 func capital(s string) string {

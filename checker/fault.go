@@ -28,17 +28,19 @@ func missed(h *history.History) []string {
 }
 
 // describe is a fault as a clause: "the watchdog of c1 was paused from 5.000 s on".
-func (f *facts) describe(i int) string {
+func (f *facts) describe(i int) string { return faultText(&f.h.Faults[i]) + f.when(i) }
+
+// when is the time of a fault: " from 5.000 s on".
+func (f *facts) when(i int) string {
 	fault := &f.h.Faults[i]
 	from, to := f.span(fault)
-	when := fmt.Sprintf(" from %s to %s", Stamp(from), Stamp(to))
 	switch {
 	case from == to:
-		when = " at " + Stamp(from)
+		return " at " + Stamp(from)
 	case fault.To == 0 || to >= f.healed:
-		when = fmt.Sprintf(" from %s on", Stamp(from))
+		return fmt.Sprintf(" from %s on", Stamp(from))
 	}
-	return faultText(fault) + when
+	return fmt.Sprintf(" from %s to %s", Stamp(from), Stamp(to))
 }
 
 // A telling is how a fault with an effect is told: once it was, as it begins, and as it ends. Empty: as

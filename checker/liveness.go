@@ -151,10 +151,16 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 		return f.blame("while it waited "+f.describeAll(faults), faults)
 	}
 	if before != nil && before.endEvent != nil && to <= seen+f.prompt() {
-		return Cause{Class: contract.Unannounced,
+		return Cause{Class: contract.Unannounced, Faults: f.freedBy(l, before),
 			Text: fmt.Sprintf("nobody publishes that a key is gone, and %s had been told of a lease until %s", op.Owner, Stamp(seen))}
 	}
-	return Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it", Faults: faultsOf(all)}
+	return Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it"}
+}
+
+// freedBy lists the faults by which the server no longer had a hold, or had it no longer than until its end.
+func (f *facts) freedBy(l *lockFacts, t *tenure) []int {
+	gone := append(history.TouchesKey(), history.ServerForgot)
+	return appendNew(f.struckBy("", l.name, t.to, t.to, gone), f.struckBy("", l.name, t.last(), t.to, []history.Effect{history.ClockMoved})...)
 }
 
 // subscribeTime is how long a waiter waits for its subscription to be confirmed: Redisson's 7.5 s.

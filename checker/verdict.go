@@ -62,6 +62,7 @@ type Violation struct {
 	Call   history.Kind  `json:"call,omitzero"`    // the kind of the first operation involved
 	Cause  Cause         `json:"cause"`
 	Ruling Ruling        `json:"ruling,omitzero"` // who answers for it; none in verdicts of version 1
+	Proof  *Proof        `json:"proof,omitempty"` // what runs without faults show of the cause; nil: it was not tried
 
 	copied []copied // calls that may have been sent again, and are known to take effect twice then
 }

@@ -105,5 +105,26 @@ func TestALockOverAnotherLibraryIsJudged(t *testing.T) {
 		}
 		told = f.Text
 	}
-	t.Log(told)
+	if !strings.Contains(strings.Join(strings.Fields(told), " "), "Run again without the forced expiry of the key") {
+		t.Errorf("its cause is not tried: %s", told)
+	}
+}
+
+// A lock that does something else each time cannot be tried by other runs.
+func TestALockThatIsNotRepeatableIsNotProved(t *testing.T) {
+	clients := 0
+	restless := func(e locktest.Env) (locktest.Client, error) {
+		clients++
+		return locktest.Locks(func(name, owner string) locktest.Lock {
+			c := &carelessClient{dial: e.Dial, lease: e.WatchdogTimeout}
+			return c.Lock(name, owner+strings.Repeat("x", clients))
+		}), nil
+	}
+	var f *locktest.Failure
+	if err := locktest.Inside(t, restless, locktest.Only("key-expiry"), locktest.Drawn(0)); !errors.As(err, &f) {
+		t.Fatalf("it is told: %v", err)
+	}
+	if strings.Contains(f.Text, "Run again") {
+		t.Errorf("it is proved: %s", f.Text)
+	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -79,6 +80,7 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, out func(
 
 // tell makes a failure of a violation.
 func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault, out, again string) *Failure {
+	s.prove(b, t)
 	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: string(v.rule), Plan: t.plan}
 	var text strings.Builder
 	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again})
@@ -100,6 +102,18 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault
 	}
 	f.Text = text.String()
 	return f
+}
+
+// prove tries the causes in a trial by runs without faults, once, unless the lock does something else each time.
+func (s *suite) prove(b *bubble.Bubbles, t *trial) {
+	if t.proved {
+		return
+	}
+	t.proved = true
+	if same, _, err := s.judged(b, t, t.plan); err != nil || same.End.Trace != t.history.End.Trace {
+		return
+	}
+	explore.Prove(b, t.plan, s.subject, t.history, t.verdict, judging())
 }
 
 // report writes the report of a trial, and its smallest plan beside it.

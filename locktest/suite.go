@@ -43,6 +43,7 @@ type trial struct {
 	named bool   // a scenario
 
 	ran     bool
+	proved  bool // its causes were tried
 	history *history.History
 	verdict *checker.Verdict
 	err     error
@@ -206,12 +207,15 @@ func (s *suite) run(b *bubble.Bubbles, t *trial) {
 	}
 }
 
+// judging says what a lock is held to: what it claims.
+func judging() checker.Options { return checker.Options{Unpredicted: true} }
+
 func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.History, *checker.Verdict, error) {
 	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed, Scenario: t.name})
 	if err != nil {
 		return h, nil, err
 	}
-	v := checker.Judge(context.Background(), h, checker.Options{Unpredicted: true})
+	v := checker.Judge(context.Background(), h, judging())
 	if why := v.Trouble(); why != "" {
 		return h, v, errors.New(why)
 	}

@@ -178,6 +178,7 @@ type resultView struct {
 type violationView struct {
 	Rule, Text, Span, Class, Cause string
 	Ruling                         rulingView
+	Proof                          string // what runs without faults show; empty: nothing, or it is told before
 	SameAs                         string // the guarantee whose cause this is too
 	From, To                       time.Duration
 }
@@ -279,17 +280,24 @@ func viewResult(r checker.Result) resultView {
 			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
 		}
 		vv.Ruling = viewRuling(x.Ruling)
+		if x.Proof != nil {
+			vv.Proof = unbroken(visible(x.Proof.Text))
+		}
 		rv.Violations = append(rv.Violations, vv)
 	}
 	return rv
 }
 
-// shareCauses tells a cause once: one fault often breaks several guarantees.
+// shareCauses tells a cause once, and what was tried: one fault often breaks several guarantees.
 func shareCauses(rs []resultView) {
-	told := make(map[string]string)
+	told, tried := make(map[string]string), make(map[string]bool)
 	for _, r := range rs {
 		for i := range r.Violations {
 			x := &r.Violations[i]
+			if tried[x.Proof] {
+				x.Proof = ""
+			}
+			tried[x.Proof] = true
 			if by, ok := told[x.Cause]; ok && x.Cause != "" {
 				x.Cause, x.SameAs = "", by
 				if by == r.Name {

@@ -52,6 +52,7 @@ func TestHTMLTellsEverything(t *testing.T) {
 		"an assumption of such locks failed: holder-not-renewed (the sample)", // not a defect
 		`title="the client of the first holder, between two renewals,`,
 		"same cause as exclusion",
+		`Tried</span> Run again without the pause of the watchdog of c1 from 5.000 s on: every guarantee holds.`,
 		"exclusion broken for 14.982 s",                  // in the static picture
 		"acquires order:42: two owners now believe",      // the story
 		"notHeld: attempt to unlock lock, not locked by", // the operations

@@ -288,6 +288,10 @@ func TestTheSchemaRefusesWhatIsNoVerdict(t *testing.T) {
 		{"an assumption without a source", func(v map[string]any) { delete(ruling(v), "source") }},
 		{"a defect that a row exempts", func(v map[string]any) { ruling(v)["kind"] = "defect" }},
 		{"a limitation that is documented nowhere", func(v map[string]any) { violation(v)["ruling"] = map[string]any{"kind": "known limitation"} }},
+		{"a proof without faults", func(v map[string]any) { delete(proof(v), "faults") }},
+		{"a proof by nothing left out", func(v map[string]any) { proof(v)["outcome"] = "by itself" }},
+		{"an unknown proof", func(v map[string]any) { proof(v)["outcome"] = "certain" }},
+		{"a proof that is not told", func(v map[string]any) { delete(proof(v), "text") }},
 		{"effects that are no list", func(v map[string]any) { violation(v)["cause"].(map[string]any)["effects"] = "timers-stopped" }},
 		{"a time that is text", func(v map[string]any) { first(v, "story")["at"] = "30 s" }},
 		{"an unknown weight", func(v map[string]any) { first(v, "story")["weight"] = "huge" }},
@@ -319,6 +323,8 @@ func violation(v map[string]any) map[string]any {
 }
 
 func ruling(v map[string]any) map[string]any { return violation(v)["ruling"].(map[string]any) }
+
+func proof(v map[string]any) map[string]any { return violation(v)["proof"].(map[string]any) }
 
 func first(doc map[string]any, list string) map[string]any {
 	return doc[list].([]any)[0].(map[string]any)

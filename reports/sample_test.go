@@ -101,7 +101,9 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 				Summary: "c1:1 and c2:1 both believed to hold order:42 for 14.982 s.",
 				Violations: []checker.Violation{{
 					Rule: "at most one owner believes to hold a lock", Lock: lockName, From: sec(30.418), To: sec(45.400), Ops: []int64{3, 1}, Owners: []string{"c1:1", "c2:1"}, Call: history.Lock,
-					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death, Ruling: assumed}}},
+					Text: "c1:1 believed to hold order:42 from 0.413 s to 45.400 s, c2:1 from 30.418 s to 60.500 s", Cause: death, Ruling: assumed,
+					Proof: &checker.Proof{Outcome: checker.Proved, Faults: []int{0}, Clean: true, Runs: 1,
+						Text: "Run again without the pause of the watchdog of c1 from 5.000 s on: every guarantee holds."}}}},
 			{Guarantee: contract.Effect, Status: checker.Broken, Expected: checker.Broken, By: "lost updates",
 				Summary: "One of 2 updates was lost.",
 				Violations: []checker.Violation{{
@@ -183,7 +185,8 @@ func hostile() (*history.History, *checker.Verdict) {
 		Story:       []checker.Moment{{At: sec(1), Who: owner, Text: "takes " + lock, Weight: checker.Plain}},
 		Results: []checker.Result{{Guarantee: contract.Object, Status: checker.Broken, Summary: "<script>pwned=1</script> \x1b[2J",
 			Violations: []checker.Violation{{Rule: "<b>", Text: "</script><script>pwned=1</script>", From: sec(2), To: sec(3), Lock: lock, Cause: checker.Cause{Class: "<i>", Text: "\u202eevil"},
-				Ruling: checker.Ruling{Kind: checker.KnownLimitation, Source: "<b>\u202e"}}}}},
+				Ruling: checker.Ruling{Kind: checker.KnownLimitation, Source: "<b>\u202e"},
+				Proof:  &checker.Proof{Outcome: checker.ByItself, Text: "</script><script>pwned=1</script>\u202e"}}}}},
 	}
 	return h, v
 }

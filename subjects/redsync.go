@@ -38,9 +38,7 @@ func redsyncDefault() Subject {
 		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry,
 		Limitations: append(ofValues(),
 			history.Limitation{Rule: string(contract.AllOrNone), Calls: acquires,
-				Source: "redsync, Mutex.LockContext: what failed is given back under the caller's context, and not once that is over"},
-			history.Limitation{Rule: string(contract.EveryMemberReleased), Calls: unlocks,
-				Source: "redsync, Mutex.UnlockContext: members are given back under the caller's context, and not once that is over"}),
+				Source: "redsync, Mutex.LockContext: what failed is given back under the caller's context, and not once that is over"}),
 		Open: func(e Env) (Client, error) {
 			return &redsyncClient{env: e, pool: goredis.NewPool(e.Redis)}, nil
 		},

@@ -159,7 +159,7 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 	examples := b.Examples()
 	for _, i := range examples {
 		v := b.Runs[i].Verdict
-		j := job{Scenario: v.Scenario, Plan: o.plan, Subject: v.Subject, Seed: v.Seed, Runs: 1, Out: o.out, Command: b.Runs[i].Command}
+		j := job{Scenario: v.Scenario, Plan: o.plan, Subject: v.Subject, Seed: v.Seed, Runs: 1, Out: o.out, Prove: !o.noProof, Command: b.Runs[i].Command}
 		if !o.place.live() {
 			jobs = append(jobs, j)
 		}

@@ -53,6 +53,7 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.IntVar(&h.strikes, "strikes", 1, "at most so `many` faults, of -strategy exhaustive")
 	f.StringVar(&h.out, "out", defaultOut, "`folder` for what is found and how far the search is, or none")
 	f.BoolVar(&h.fresh, "fresh", false, "begin anew, rather than go on where the same search stopped")
+	h.proofFlag(f)
 	f.BoolVar(&h.verbose, "v", false, "the whole coverage")
 	return f
 }

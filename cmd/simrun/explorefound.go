@@ -86,7 +86,7 @@ func (h hunt) keep(workers *local, o order, at string, f explore.Found) error {
 	if err != nil {
 		return err
 	}
-	told, err := workers.do(ctx, job{Plan: r.Plan, Subject: h.subject, Seed: f.Seed, Out: at, Show: &show{Verbose: true},
+	told, err := workers.do(ctx, job{Plan: r.Plan, Subject: h.subject, Seed: f.Seed, Out: at, Show: &show{Verbose: true}, Prove: !h.noProof,
 		Command: o.command("", h.subject, f.Seed)})
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ type order struct {
 	runs     int
 	out      string // a folder, or "none"
 	place    place
+	noProof  bool // see proofFlag
 	verbose  bool
 	json     bool
 	files    map[string]string // of the formats in reports.BatchFormats, by name
@@ -68,9 +69,15 @@ func flags(o *order) *flag.FlagSet {
 	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
 	o.place.flags(f)
+	o.proofFlag(f)
 	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
 	machineFlags(f, &o.json, &o.files)
 	return f
+}
+
+// proofFlag is for commands that keep runs of the sim world.
+func (o *order) proofFlag(f *flag.FlagSet) {
+	f.BoolVar(&o.noProof, "no-proof", false, "do not try causes, in world sim, by runs without faults")
 }
 
 // machineFlags are those for what machines read.

@@ -132,7 +132,7 @@ func self() string {
 
 // single runs once and tells the story.
 func single(o order, j job, stdout, stderr io.Writer) (told result) {
-	j.Out, j.Whole = o.out, true
+	j.Out, j.Whole, j.Prove = o.out, true, !o.noProof
 	if !o.json {
 		j.Show = showOn(stdout, o.verbose)
 	}

@@ -41,6 +41,7 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 	f.StringVar(&o.subject, "subject", o.subject, "")
 	f.Var((*seedFlag)(&o.seed), "seed", "")
 	f.StringVar(&o.out, "out", o.out, "")
+	o.proofFlag(f)
 	f.BoolVar(&o.verbose, "v", false, "")
 	f.StringVar(&guarantee, "guarantee", "", "")
 	paths, err := parseMixed(f, args)
@@ -65,7 +66,7 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 	if err := writable(o.out); err != nil {
 		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
 	}
-	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: contract.Guarantee(guarantee),
+	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: contract.Guarantee(guarantee), Prove: !o.noProof,
 		Command: o.command("", o.subject, o.seed)}
 	if o.out != nowhere {
 		o.planFile = o.shrunk(".json")
@@ -227,7 +228,12 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return h, checker.Judge(context.Background(), h, checker.Options{Unpredicted: true}), nil
+		judging := checker.Options{Unpredicted: true}
+		v := checker.Judge(context.Background(), h, judging)
+		if j.Prove && v.Trouble() == "" {
+			explore.Prove(b, p, subject, h, v, judging)
+		}
+		return h, v, nil
 	}
 	small := &reports.Run{Command: j.Smallest}
 	var page bytes.Buffer

@@ -44,6 +44,7 @@ type job struct {
 	Place    place      `json:"place"`
 	Show     *show      `json:"show"`           // nil: no summary is wanted
 	Whole    bool       `json:"whole,omitzero"` // the whole verdict is wanted, with its story
+	Prove    bool       `json:"prove,omitzero"` // causes are to be tried by runs without faults, if the world is sim
 	Command  string     `json:"command"`
 
 	Shrink    bool               `json:"shrink,omitzero"`    // the smallest plan is wanted, not a run
@@ -181,6 +182,9 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	}
 	judging.Also = opinion
 	v := checker.Judge(context.Background(), h, judging)
+	if j.Prove && !ground.Live && v.Trouble() == "" {
+		explore.Prove(b, p, subject, h, v, judging)
+	}
 	res.judged(j, h, v)
 	if v.Disagreement != "" {
 		res.Error += leaveDisagreement(store, disagreementFile, h, judging)
