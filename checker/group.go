@@ -36,6 +36,7 @@ func (f *facts) groupRules(g contract.Guarantee, found *violations) (overlapped 
 			}
 			if g == contract.Object {
 				f.takesEffectOnce(l, c, op, found)
+				f.othersHolds(l, c, op, found)
 			}
 			switch acquires := op.Kind.Acquires(); {
 			case g == contract.Object && op.Kind == history.Unlock:
@@ -238,6 +239,33 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 			text := fmt.Sprintf("it took effect on its member %s once more, at %s", key, Stamp(ch.row.At))
 			f.groupViolation(found, l, op, contract.AtMostOnce, ch.row.At, f.twice(l, op, ch.row.At, text), "%s", text)
 			break
+		}
+	}
+}
+
+// othersHolds looks for commands of a call that took a member which another owner held, or took another owner's hold
+// away. A forced unlock may.
+func (f *facts) othersHolds(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	for _, i := range f.view.commands[op.ID] {
+		r := &f.h.Served[i]
+		key := memberKey{r.Server, r.Lock}
+		if !slices.Contains(c.members, key) || op.Kind == history.ForceUnlock {
+			continue
+		}
+		for _, h := range r.Before.Holdings {
+			if h.Owner == op.Owner {
+				continue
+			}
+			switch {
+			case countIn(*r.After, op.Owner) > countIn(*r.Before, op.Owner):
+				f.groupViolation(found, l, op, contract.OneHolder, r.At, Cause{Class: contract.GrantedTwice, Text: "the lock took it all the same"},
+					"at %s it took its member %s, which %s held", Stamp(r.At), key, h.Owner)
+				return
+			case countIn(*r.After, h.Owner) < h.Count:
+				f.groupViolation(found, l, op, contract.HolderReleases, r.At, Cause{Class: contract.ForeignRelease, Text: "the lock gave it back all the same"},
+					"at %s it gave back its member %s, which %s held", Stamp(r.At), key, h.Owner)
+				return
+			}
 		}
 	}
 }

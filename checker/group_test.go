@@ -186,6 +186,21 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "a", at(3.02), 0, 0)
 			s.set(op, "b", at(3.03), 0, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"taken while another owner held b", history.Multi, func(s *groupScript) {
+			other := s.take("y:1", 0, at(0.1), 60*sec)
+			other.Lock = "b"
+			s.set(other, "b", at(0.099), 1, at(60.099))
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "b", at(1.05), 1, at(31.05))
+			s.set(op, "b", at(1.06), 0, 0)
+		}, []contract.Rule{contract.OneHolder}},
+		{"a failed attempt that gives back another owner's b", history.Multi, func(s *groupScript) {
+			other := s.take("y:1", 0, at(0.1), 60*sec)
+			other.Lock = "b"
+			s.set(other, "b", at(0.099), 1, at(60.099))
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "b", at(1.06), 0, 0)
+		}, []contract.Rule{contract.HolderReleases}},
 		{"taken twice by one call", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			s.set(&s.h.Ops[0], "b", at(0.2), 2, at(10.2))

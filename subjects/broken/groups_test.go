@@ -83,7 +83,7 @@ var whatShows = map[string]contract.Rule{
 	"group-lease-of-first":      contract.MemberLease,
 	"group-refuses-own":         contract.RefusedWhileTaken,
 	"group-unlock-gives-all":    contract.AtMostOnce,
-	"group-nested-is-last":      contract.ToldTheTruth,
+	"group-nested-is-last":      contract.OneHoldAnUnlock,
 	"group-asks-rarely":         contract.FreeIsTaken,
 	"red-half-is-enough":        contract.GrantHasMembers,
 	"red-keeps-minority":        contract.AllOrNone,
