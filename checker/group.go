@@ -376,14 +376,14 @@ func (f *facts) memberLimit(c *composition, op *history.Op, key memberKey, from 
 
 // leftHeld tells of a member's holds that an owner has from a time on, and should not have when its client has had the
 // opportunity to give them back, unless the hold became one of another call's. Where the call did not learn what
-// became of a command, or could not reach the member, or was given up, the lease may end them.
+// became of a command on the member, or could not reach it from then on, or was given up, the lease may end them.
 func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key memberKey, from time.Duration, holds int64, rule contract.Rule, found *violations) {
 	m, limit := f.view.members[key], f.memberLimit(c, op, key, max(op.Return, from))
 	until := m.until(op.Owner, from, holds)
 	if until <= limit || f.callsAgain(l, op, limit) {
 		return
 	}
-	if cancelled(op) || f.unheard(op) || len(f.memberObstacles(op.Client, key, op.Call, op.Return)) > 0 {
+	if cancelled(op) || f.unheard(op, key) || len(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)) > 0 {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline
@@ -399,9 +399,12 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
 }
 
-// unheard reports whether a call did not learn what became of one of its commands.
-func (f *facts) unheard(op *history.Op) bool {
-	return slices.ContainsFunc(f.view.commands[op.ID], func(i int) bool { r := &f.h.Served[i]; return r.Got == 0 || r.Got > op.Return })
+// unheard reports whether a call did not learn what became of one of its commands on a member.
+func (f *facts) unheard(op *history.Op, key memberKey) bool {
+	return slices.ContainsFunc(f.view.commands[op.ID], func(i int) bool {
+		r := &f.h.Served[i]
+		return r.Server == key.server && r.Lock == key.key && (r.Got == 0 || r.Got > op.Return)
+	})
 }
 
 // callsAgain reports whether an owner took a lock again that has members of a lock in common with it, after a
