@@ -170,7 +170,7 @@ func (r *tenureReplay) operation(a *act) {
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
 			if !a.again && !a.op.Aside {
-				t.guard(a.op.Watchdog || a.op.Lease == r.f.h.Header.WatchdogTimeout, a.at)
+				t.guard(a.op.Watchdog, a.at)
 			}
 		}
 	case history.Renewed:

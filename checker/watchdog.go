@@ -64,8 +64,7 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 // gaps looks for times during a tenure in which its deadline had to be set anew and was not. The
 // obligation ends with the owner's belief, or when somebody took the key away.
 func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
-	b := t.belief
-	if b == nil || f.sharedHold(l, t.owner, t.from, t.to) {
+	if f.sharedHold(l, t.owner, t.from, t.to) {
 		return
 	}
 	most := f.renewEvery() + f.renewalSlack()
@@ -85,10 +84,10 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			return v
 		})
 	}
-	for _, g := range t.guards {
+	guarded := func(b *belief, g guard) {
 		last, until := g.from, min(t.to, b.to, g.to)
 		if b.from > t.from+2*f.latency() {
-			last = max(last, b.from) // it learned late: the reply was lost or slow
+			last = max(last, b.from) // it learned late, or believed in another hold before
 		}
 		if at, dead := f.died[t.client]; dead {
 			until = min(until, at)
@@ -101,6 +100,13 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			last = s.at
 		}
 		check(last, until)
+	}
+	for _, b := range l.owner(t.owner).lasting(t.from, t.to) {
+		for _, g := range t.guards {
+			if b.watchdog {
+				guarded(b, g)
+			}
+		}
 	}
 }
 
