@@ -89,13 +89,26 @@ func Prove(h *history.History, v *Verdict, again Again) {
 				x.Proof = p.prove(r.Guarantee, x)
 			}
 		}
-		if told := r.told(); told != nil && told.Proof != nil && !slices.Contains(says, told.Proof.Text) {
-			says = append(says, told.Proof.Text)
+		if told := r.told(); told != nil && told.Proof != nil {
+			says = also(says, told.Proof.Text)
 		}
 	}
 	if len(says) > 0 {
 		v.Explanation = strings.TrimSpace(v.Explanation + " " + strings.Join(says, " "))
 	}
+}
+
+// also adds a text, but for what was said before in the same words.
+func also(says []string, text string) []string {
+	for _, said := range says {
+		if strings.HasPrefix(said, text) {
+			return says
+		}
+		if rest, same := strings.CutPrefix(text, said); same {
+			text = strings.TrimSpace(rest)
+		}
+	}
+	return append(says, text)
 }
 
 // prover tries the causes of one verdict. Sets of faults are places in the plan, in order.

@@ -264,3 +264,13 @@ func TestOneViolationOfEachSortIsProved(t *testing.T) {
 		t.Errorf("%+v; %s", told.Proof, v.Explanation)
 	}
 }
+
+func TestTheSameIsNotSaidTwice(t *testing.T) {
+	var says []string
+	for _, text := range []string{"Run again: it holds.", "Run again: it holds. The lock did it.", "Run again: it holds.", "Run again: it breaks."} {
+		says = also(says, text)
+	}
+	if got, want := strings.Join(says, " "), "Run again: it holds. The lock did it. Run again: it breaks."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
