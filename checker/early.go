@@ -20,10 +20,10 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			continue
 		}
 		t := l.owner(e.Owner).tenure(e.At)
-		if t == nil || t.restored || t.to <= e.At || f.callsAt(l, e.Owner, e.At) || len(f.obstacles(t.client, l.name, t.from, e.At, f.answerTime(), hindersTimers)) > 0 {
+		if t == nil || t.restored || t.to <= e.At || f.callsAt(l, e.Owner, e.At) {
 			continue // what its client has learned is not for certain
 		}
-		known, ok := f.known(t, e.At)
+		known, ok := f.known(l, t, e.At)
 		if margin := t.lease/tellMargin + 2*f.latency() + granularity; !ok || known-margin <= e.At {
 			continue
 		}
@@ -42,7 +42,7 @@ func (f *facts) early(l *lockFacts, found *violations) {
 const tellMargin = 50
 
 // known is when a hold's lease ends as its client can know it at a time, by the answers that it has.
-func (f *facts) known(t *tenure, at time.Duration) (until time.Duration, ok bool) {
+func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Duration, ok bool) {
 	for _, s := range t.sets {
 		if s.op == nil {
 			return 0, false // somebody else changed it
@@ -50,18 +50,22 @@ func (f *facts) known(t *tenure, at time.Duration) (until time.Duration, ok bool
 		if s.op.Kind == history.Unlock {
 			until = 0 // it sets a lease of its own
 		}
+		if s.op.Kind == history.Renew && len(f.obstacles(s.op.Client, l.name, s.op.Call, s.op.Return+1, f.answerTime(), hinders)) > 0 {
+			continue // its client may have given the answer up
+		}
 		if s.op.Lease > 0 && !s.op.Pending() && s.op.Return <= at {
-			until, ok = max(until, f.began(s.op, s.at)+s.op.Lease), true
+			until, ok = max(until, f.began(l, s.op, s.at)+s.op.Lease), true
 		}
 	}
 	return until, ok
 }
 
 // began is when the client began the request of a call that was executed at a time: before it was sent the client may have
-// connected, and sent the script's digest alone.
-func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
+// connected, and sent the script's digest alone. Where a fault may have kept a first copy of the request from the server, nobody
+// can tell which copy was answered, and the call began it.
+func (f *facts) began(l *lockFacts, op *history.Op, at time.Duration) time.Duration {
 	i, found := f.log.execution(op, at)
-	if !found || !op.Kind.Acquires() && op.Kind != history.Unlock {
+	if !found || len(f.obstacles(op.Client, l.name, op.Call, at, f.answerTime(), hinders)) > 0 || !op.Kind.Acquires() && op.Kind != history.Unlock {
 		return op.Call
 	}
 	rows := f.log.byOp[op.ID]

@@ -222,7 +222,7 @@ func TestNobodyIsToldOfALossTooEarly(t *testing.T) {
 	}{
 		{"at the end of what its client knows", 29.7, false, false},
 		{"while the lease lasts", 20, false, true},
-		{"while the lease lasts, after a fault of its client", 20, true, false},
+		{"while the lease lasts, after a fault of its client, which knows of the lease all the same", 20, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := claiming(newScript(), contract.TellsLoss)
