@@ -60,6 +60,7 @@ var shapes = []shape{
 	{name: "mutex", kind: model.Mutex, unknown: 15, queries: true},
 	{name: "exclusive", kind: model.Exclusive, leases: true, unknown: 15, queries: true},
 	{name: "mutex, plain", kind: model.Mutex, queries: true},
+	{name: "keeping", kind: model.Keeping, leases: true, unknown: 15, queries: true, renewals: true},
 	{name: "fenced", kind: model.Fenced},
 	{name: "fenced, tokens", kind: model.Fenced, unknown: 20},
 	{name: "fenced, leases", kind: model.Fenced, leases: true, unknown: 10, windows: true},

@@ -137,7 +137,7 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		}
 		return Cause{Class: contract.LeaseOutlived, Text: what + ", and the work took longer"}
 	}
-	c := f.unrenewed(l, t, last, t.to)
+	c := f.unrenewed(l, t, f.due(t, last, t.to), t.to)
 	c.Text = what + c.Text
 	return c
 }

@@ -251,7 +251,9 @@ func (v *intervals) holding(h *holder, a *action) {
 		}
 		v.end(h, a.call, a.ret, false)
 	case renews:
-		v.set(h, a)
+		renewed := *a
+		renewed.early, renewed.late = v.machine.renewed(h.early, h.late, a)
+		v.set(h, &renewed)
 	case findsCount:
 		v.broken = v.broken || a.value != h.count
 	case findsMine, findsHeld:

@@ -120,10 +120,13 @@ func (v *Verdict) unpredicted() {
 }
 
 // ModelOf returns the lock that a history is of: a reentrant one with leases, unless its header says
-// what the subject can, and re-entry is not of it.
+// what the subject can, and re-entry is not of it. One that keeps the longest lease does so in renewals, too.
 func ModelOf(h *history.History) model.Kind {
 	if len(h.Header.Abilities) > 0 && !h.Can("reentrant") {
 		return model.Exclusive
+	}
+	if h.Can(string(contract.KeepsLongest)) {
+		return model.Keeping
 	}
 	return model.Lease
 }

@@ -8,10 +8,11 @@ import "github.com/holdfast-sim/holdfast/model"
 type machine struct {
 	reentrant bool
 	fenced    bool
+	keeps     bool // a renewal leaves a later deadline alone
 }
 
 func machineOf(kind model.Kind) machine {
-	return machine{reentrant: kind.Reenters(), fenced: kind == model.Fenced}
+	return machine{reentrant: kind.Reenters(), fenced: kind == model.Fenced, keeps: kind == model.Keeping}
 }
 
 // state is model.State with a numbered owner; 0 is nobody.
@@ -20,6 +21,17 @@ type state struct {
 	set          int32 // action.set of who set the deadline
 	early, late  int64
 	token        int64
+}
+
+// renewed is the deadline after a renewal of a hold that had another.
+func (m machine) renewed(early, late int64, a *action) (int64, int64) {
+	switch {
+	case !m.keeps:
+		return a.early, a.late
+	case early == open: // no call asks for that: it may stay so
+		return a.early, max(a.late, late)
+	}
+	return max(a.early, early), max(a.late, late)
 }
 
 // step returns the state after an action, and whether the state allows it. An action that is not
@@ -66,7 +78,8 @@ func (m machine) step(s state, a *action) (state, bool) {
 		if !mine {
 			return s, !a.certain
 		}
-		next.early, next.late, next.set = a.early, a.late, a.set
+		next.early, next.late = m.renewed(s.early, s.late, a)
+		next.set = a.set
 	case expires:
 		if !held || after(s.early, a.late) {
 			return s, false

@@ -20,6 +20,7 @@ type atomicLock struct {
 	deadline time.Duration
 	token    int64 // of the last grant
 	once     bool  // it is not reentrant
+	keeps    bool  // a renewal leaves a longer lease alone
 }
 
 // never is the deadline of what was taken without a lease.
@@ -66,7 +67,11 @@ func (a *atomicLock) do(op *history.Op, now time.Duration) (history.Outcome, int
 		if n == 0 {
 			return history.NotHeld, 0
 		}
+		before := a.deadline
 		a.expiresIn(op.Lease, now)
+		if a.keeps && before != never { // which no call asks for
+			a.deadline = max(a.deadline, before)
+		}
 		return history.Renewed, 0
 	case history.IsLocked:
 		if free {

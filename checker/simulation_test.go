@@ -91,8 +91,8 @@ func simulate(d *dice) *simulation {
 	if d.n(2) == 0 {
 		s.h.Header.Clock = history.Virtual
 	}
-	s.kind = []model.Kind{model.Lease, model.Lease, model.Lease, model.Exclusive, model.Fenced, model.Reentrant, model.Mutex}[d.n(7)]
-	s.lock.once = !s.kind.Reenters()
+	s.kind = []model.Kind{model.Lease, model.Lease, model.Keeping, model.Exclusive, model.Fenced, model.Reentrant, model.Mutex}[d.n(7)]
+	s.lock.once, s.lock.keeps = !s.kind.Reenters(), s.kind == model.Keeping
 	s.leases = s.kind.Leases() && d.n(3) > 0
 	s.implied = s.leases && d.n(3) == 0
 	s.watched = s.implied && d.n(3) == 0

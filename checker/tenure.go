@@ -3,6 +3,7 @@ package checker
 import (
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -24,6 +25,7 @@ type tenure struct {
 	// sets are the moments at which the deadline was set, in order, the grant first.
 	sets     []deadlineSet
 	deadline time.Duration // the last one; model.Never when it does not expire
+	ends     []deadlineEnd // what deadline was, whoever changed it, in order
 
 	// What ended it: an operation (another owner's, when the lock is broken) or an event.
 	endOp    *history.Op
@@ -68,6 +70,40 @@ func (t *tenure) asked() bool {
 type deadlineSet struct {
 	at time.Duration
 	op *history.Op // nil: somebody outside the lock did it
+}
+
+// A deadlineEnd is a deadline that was in force from a moment on.
+type deadlineEnd struct{ from, deadline time.Duration }
+
+// end notes a deadline.
+func (t *tenure) end(at, deadline time.Duration) {
+	t.deadline = deadline
+	t.ends = append(t.ends, deadlineEnd{at, deadline})
+}
+
+// keepsLongest reports whether the lock claims that no renewal shortens a lease.
+func (f *facts) keepsLongest() bool { return f.h.Can(string(contract.KeepsLongest)) }
+
+// due is the moment in [from, to] up to which there was nothing to renew: a lock that keeps the longest lease leaves
+// alone what lasts longer than a renewal would.
+func (f *facts) due(t *tenure, from, to time.Duration) time.Duration {
+	if !f.keepsLongest() {
+		return from
+	}
+	due := from
+	for i, e := range t.ends {
+		until := to
+		if i+1 < len(t.ends) {
+			until = min(until, t.ends[i+1].from)
+		}
+		if e.deadline != model.Never {
+			until = min(until, e.deadline-f.h.Header.WatchdogTimeout)
+		}
+		if until > e.from {
+			due = max(due, until)
+		}
+	}
+	return due
 }
 
 // last is when the deadline was last set by the lock itself.
@@ -144,10 +180,20 @@ func (r *tenureReplay) endAll(a *act, outside bool) {
 func (r *tenureReplay) set(t *tenure, a *act) {
 	t.sets = append(t.sets, deadlineSet{a.at, a.op})
 	t.lease = a.op.Lease
-	t.deadline = model.Never
+	deadline := model.Never
 	if a.op.Lease > 0 {
-		t.deadline = a.at + a.op.Lease
+		deadline = a.at + a.op.Lease
 	}
+	t.end(a.at, deadline)
+}
+
+// kept reports whether a renewal left a longer lease alone.
+func (r *tenureReplay) kept(t *tenure, a *act) bool {
+	renewed := a.at + a.op.Lease
+	if !r.f.keepsLongest() || t.deadline == model.Never || !past(t.deadline, renewed) {
+		return false
+	}
+	return a.after == nil || past(shown(*a.after).Latest, renewed)
 }
 
 func (r *tenureReplay) operation(a *act) {
@@ -175,7 +221,9 @@ func (r *tenureReplay) operation(a *act) {
 		}
 	case history.Renewed:
 		if t != nil {
-			r.set(t, a)
+			if !r.kept(t, a) {
+				r.set(t, a)
+			}
 			return
 		}
 		for _, t := range r.open { // a renewal of a foreign lock
@@ -213,14 +261,16 @@ func (r *tenureReplay) environment(a *act) {
 	case history.ForceTTL:
 		for _, t := range r.open {
 			t.sets = append(t.sets, deadlineSet{at: a.at})
-			if t.deadline = a.event.Deadline; t.deadline == 0 {
-				t.deadline = model.Never
+			deadline := a.event.Deadline
+			if deadline == 0 {
+				deadline = model.Never
 			}
+			t.end(a.at, deadline)
 		}
 	case history.ClockJump:
 		for _, t := range r.open {
 			if t.deadline != model.Never {
-				t.deadline -= a.event.By
+				t.end(a.at, t.deadline-a.event.By)
 			}
 		}
 	}

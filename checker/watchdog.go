@@ -61,8 +61,8 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 		found)
 }
 
-// gaps looks for times during a tenure in which its deadline had to be set anew and was not. The
-// obligation ends with the owner's belief, or when somebody took the key away.
+// gaps looks for times during a tenure in which its deadline had to be set anew and was not. Of a lock
+// that keeps the longest lease it had not while more was left than a renewal sets. The obligation ends with the owner's belief, or when somebody took the key away.
 func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	if f.sharedHold(l, t.owner, t.from, t.to) {
 		return
@@ -70,7 +70,7 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	most := f.renewEvery() + f.renewalSlack()
 
 	check := func(from, to time.Duration) {
-		if to-from <= most {
+		if from = f.due(t, from, to); to-from <= most {
 			return
 		}
 		found.addAt(from, func() Violation {

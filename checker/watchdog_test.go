@@ -241,3 +241,94 @@ func TestNobodyIsToldOfALossTooEarly(t *testing.T) {
 		})
 	}
 }
+
+// A renewal that leaves a longer lease alone is right for a lock that keeps the longest, and one that shortens it is not.
+// For a lock that does not claim that it is the other way round.
+func TestRenewalsOfALongerLease(t *testing.T) {
+	longer := func(s *script) { // a lease of 60 s, and then a hold that the watchdog renews
+		s.take("c1:1", at(0), at(0.002), 60*sec)
+		op := s.take("c1:1", at(1), at(1.002), 60*sec)
+		op.Watchdog = true
+	}
+	shows := func(s *script, from, to float64) { // what the renewal of that time did to the key
+		s.h.Served = append(s.h.Served, history.Served{At: at(from), Sent: at(from) - lat, Got: at(from) + lat, Client: "c1", Owner: "c1:1",
+			Lock: job, Step: history.StepRenew, Before: key("c1:1", 2, at(61.001)), After: key("c1:1", 2, at(to))})
+	}
+	over := func(s *script, from float64) {
+		s.unlock("c1:1", at(from), history.Decremented).Lease = 60 * sec
+		s.unlock("c1:1", at(from+1), history.Released)
+	}
+	tests := []struct {
+		name               string
+		write              func(s *script)
+		claimer, non       []contract.Rule // of object
+		watched, unwatched []contract.Rule // of watchdog: of a claimer, and of another
+	}{
+		{name: "it is shortened", write: func(s *script) {
+			longer(s)
+			s.renew("c1:1", at(10), history.Renewed)
+			shows(s, 10.001, 40.001)
+			over(s, 15)
+		}, claimer: []contract.Rule{contract.RenewalKeeps}},
+		{name: "it is shortened, and ends so", write: func(s *script) {
+			longer(s)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.died("c1", at(15))
+			s.event(history.Expire, at(40.001))
+		}, claimer: []contract.Rule{contract.NotBeforeLease}},
+		{name: "it is left alone, and what is left of it is renewed", write: func(s *script) {
+			longer(s)
+			s.renew("c1:1", at(39), history.Renewed)
+			over(s, 45)
+		}, unwatched: []contract.Rule{contract.RenewedInTime}},
+		{name: "it is left alone, as the answers say", write: func(s *script) {
+			longer(s)
+			s.renew("c1:1", at(11), history.Renewed)
+			s.died("c1", at(15))
+			s.op("c2:1", history.IsLocked, at(50), at(50.002), history.OK).Value = 1
+			s.event(history.Expire, at(61.001))
+		}, non: []contract.Rule{contract.NotAfterLease}},
+		{name: "what is left of it is not renewed", write: func(s *script) {
+			longer(s)
+			over(s, 45)
+		}, watched: []contract.Rule{contract.RenewedInTime}, unwatched: []contract.Rule{contract.RenewedInTime}},
+		{name: "somebody else set a longer time to live", write: func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.ForceTTL, at(5)).Deadline = at(50)
+			s.renew("c1:1", at(29), history.Renewed)
+			s.unlock("c1:1", at(35), history.Released)
+		}, unwatched: []contract.Rule{contract.RenewedInTime}},
+		{name: "a hold without an end gets one", write: func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.ForceTTL, at(5))
+			s.renew("c1:1", at(10), history.Renewed)
+			s.died("c1", at(15))
+			s.event(history.Expire, at(40.001))
+		}},
+	}
+	for _, tt := range tests {
+		for _, claims := range []bool{true, false} {
+			s := newScript()
+			if claims {
+				claiming(s, contract.KeepsLongest)
+			}
+			tt.write(s)
+			object, watchdog := tt.non, tt.unwatched
+			if claims {
+				object, watchdog = tt.claimer, tt.watched
+			}
+			v := verdict(t, s)
+			if got := rules(v, contract.Object); !slices.Equal(got, object) {
+				t.Errorf("%s, the claim is made: %v: object broke %q, want %q", tt.name, claims, got, object)
+			}
+			if got := rules(v, contract.Watchdog); !slices.Equal(got, watchdog) {
+				t.Errorf("%s, the claim is made: %v: watchdog broke %q, want %q", tt.name, claims, got, watchdog)
+			}
+			for _, x := range v.Result(contract.Object).Violations {
+				if x.Ruling.Kind != Defect {
+					t.Errorf("%s: %s", tt.name, x.Ruling)
+				}
+			}
+		}
+	}
+}

@@ -169,7 +169,11 @@ func past(a, b time.Duration) bool { return b != model.Never && a > b+model.Gran
 func (w *witness) misfit(s model.State, a *act) model.State {
 	key, op := shown(*a.after), a.op
 	what := fmt.Sprintf("%s: after the %s of %s (operation %d) at %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at))
-	if len(a.after.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count {
+	same := len(a.after.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count
+	if same && op.Kind == history.Renew && past(w.state.Earliest, key.Latest) && past(s.Earliest, key.Latest) && w.f.keepsLongest() {
+		w.broken(contract.RenewalKeeps, fmt.Sprintf("%s the key expires %s, but its lease had lasted until %s",
+			what, until(key.Latest), Stamp(w.state.Earliest)), a, contract.Unexplained)
+	} else if same {
 		w.broken(contract.LeaseIsSet, fmt.Sprintf("%s the key expires %s, but the lease ends %s", what, until(key.Latest), until(s.Latest)), a, contract.Unexplained)
 	} else if len(a.after.Holdings) > 1 {
 		w.broken(contract.KeyFits, fmt.Sprintf("%s the key has %d owners, but the lock is %s", what, len(a.after.Holdings), s), a, contract.Unexplained)

@@ -63,6 +63,7 @@ const (
 	AnswerHasRoot Rule = "an answer comes from the server"
 	KeyFits       Rule = "the key is what the answers say"
 	LeaseIsSet    Rule = "a call sets the key's time to live to its lease"
+	RenewalKeeps  Rule = "a renewal does not shorten the lease of a lock that keeps the longest"
 	Linearizable  Rule = "the history of a lock has an order that the sequential lock allows"
 	NotToldEarly  Rule = "nobody is told of a loss while the lock is its own and it can know that"
 )
@@ -120,6 +121,7 @@ func Rules() []RuleOf {
 		{AtMostOnce, Object, "a second effect that leaves the key as it was"}, {WithinCall, Object, ""}, {ToldTheTruth, Object, ""},
 		{FailedIsVoid, Object, ""}, {AnswerHasRoot, Object, "histories without a server log"},
 		{KeyFits, Object, "histories without a server log"}, {LeaseIsSet, Object, "histories without a server log"},
+		{RenewalKeeps, Object, "histories without a server log: there the hold ends too soon"},
 		{Linearizable, Object, "which operation is wrong"},
 		{NotToldEarly, Object, "histories whose leases end unseen"},
 		{OneBeliever, Exclusion, ""}, {ToldInTime, Exclusion, "histories whose leases end unseen"},

@@ -10,7 +10,8 @@ import (
 // watchdog renews the hold until it is unlocked or lost.
 //
 // An owner that holds the lock already takes it once more: the hold count grows, the lease is set
-// anew to that of this call, which may be shorter than what was left.
+// anew to that of this call, which may be shorter than what was left. With Hardened neither a
+// re-entry nor a renewal shortens it.
 //
 // When ctx ends, Lock returns its error at once, having left nothing behind but, if an attempt was
 // under way, a goroutine that awaits the attempt's reply and gives the lock back if it was granted.

@@ -16,6 +16,7 @@ import (
 // answer. Numbers rise, so a script that finds its own number answers what it answered before, and
 // one that finds a higher number does nothing. The record outlives the lease by memory, and a
 // renewal prolongs it: while an owner holds the lock, no old request of it can be taken for new.
+// Neither a re-entry nor a renewal shortens a lease.
 //
 // The token counter (see counterOf) gives each grant a higher number.
 //

@@ -277,3 +277,65 @@ func TestSubscriptionsDoNotDependOnWhoComesFirst(t *testing.T) {
 		t.Errorf("%q, and %q if the first goes on at once", written[false], written[true])
 	}
 }
+
+// A renewal does not shorten either: a hold that was taken for longer than the watchdog's timeout lasts as long as was
+// asked for, also when its client dies.
+func TestARenewalDoesNotShorten(t *testing.T) {
+	for _, watchedFirst := range []bool{false, true} {
+		inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+			a := w.client("a")
+			l, o := a.Lock("x"), a.Owner(1)
+			first, second := []lockimpl.Option{lockimpl.Lease(time.Minute)}, []lockimpl.Option(nil)
+			if watchedFirst {
+				first, second = second, first
+			}
+			must(t, l.Lock(ctx, o, first...))
+			must(t, l.Lock(ctx, o, second...))
+			lost := l.Lost(o)
+			start := time.Now()
+			time.Sleep(15 * time.Second) // a renewal was sent
+			between(t, 45*time.Second-time.Millisecond, 45*time.Second)(l.RemainingTTL(ctx))
+			record := w.server.TTL("holdfast:{x}:" + string(o))
+			if record < 45*time.Second+20*time.Second {
+				t.Errorf("the record of the last request ends in %v, too soon after the lease", record)
+			}
+			w.cut("a")
+			<-lost
+			if d := time.Since(start); d != time.Minute-lockimpl.Margin(time.Minute) {
+				t.Errorf("the loss was told after %v", d)
+			}
+		})
+	}
+}
+
+// What is left of a longer lease is renewed when it is shorter than the watchdog's timeout.
+func TestALongerLeaseIsRenewedWhenItIsNoLongerTheLongest(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(time.Minute)))
+		must(t, l.Lock(ctx, o))
+		time.Sleep(10*time.Minute + 5*time.Second)
+		between(t, 20*time.Second, 30*time.Second)(l.RemainingTTL(ctx))
+		select {
+		case <-l.Lost(o):
+			t.Error("told of a loss")
+		default:
+		}
+		is(t, false)(l.Unlock(ctx, o))
+		between(t, time.Minute-time.Millisecond, time.Minute)(l.RemainingTTL(ctx))
+		is(t, true)(l.Unlock(ctx, o))
+	})
+}
+
+// A key whose time to live somebody took away gets one again, or the hold would outlive its dead client for ever.
+func TestARenewalGivesAKeyWithoutAnEndOneAgain(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		must(t, w.admin.Persist(ctx, "x").Err())
+		time.Sleep(10*time.Second + time.Millisecond)
+		between(t, 29*time.Second, 30*time.Second)(l.RemainingTTL(ctx))
+	})
+}

@@ -14,6 +14,9 @@ import (
 // The watchdog renews the holds that were taken without a lease, every third of the watchdog
 // timeout, by one timer that runs only while there are such holds.
 //
+// A renewal sets the watchdog timeout as the lease. With generation Hardened it does so only if less
+// than that is left, so that it does not shorten what a call has asked for.
+//
 // An error of a renewal changes nothing: a later round tries again. An answer that the owner does
 // not hold the lock ends that hold's renewal.
 
@@ -162,8 +165,8 @@ func (hs *holds) standing(batches [][]renewal) (left [][]renewal) {
 	return left
 }
 
-// renewed notes the answers of a renewal: each hold's lease now ends at ends, unless it is not
-// held. A hold acquired since the command was sent is none of the answer's business; and that an
+// renewed notes the answers of a renewal: each hold's lease now ends at ends or later, unless it is
+// not held. A hold acquired since the command was sent is none of the answer's business; and that an
 // owner does not hold the lock means nothing while a request of it is under way, which may be its
 // unlock. It returns the holds whose owner has made a request, as the server has it, that the client knows
 // nothing of: a copy of one that the server had refused. Until that is settled nothing renews them.
@@ -178,7 +181,7 @@ func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) (unkn
 		switch {
 		case answer == 1 && h.request == batch[i].request && ends.After(h.ends):
 			// Not if a request since then has set another lease, nor if a renewal that was sent later was
-			// answered sooner.
+			// answered sooner. Nor if the client knows of a longer lease, which the server has kept.
 			h.endAt(ends)
 		case answer == 0 && !h.busy:
 			hs.lose(h)

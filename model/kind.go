@@ -19,10 +19,11 @@ const (
 	Lease     Kind = "lease"     // the reentrant lease lock: [Step] and [Environment]
 	Fenced    Kind = "fenced"    // a lease lock whose grants carry strictly increasing tokens
 	Exclusive Kind = "exclusive" // a lease lock that is not reentrant
+	Keeping   Kind = "keeping"   // a lease lock whose renewals do not shorten the lease
 )
 
 // Kinds lists all kinds, in the order of the documentation.
-func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive} }
+func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive, Keeping} }
 
 // ParseKind returns the kind of that name; the empty name is [Lease].
 func ParseKind(name string) (Kind, error) {
@@ -40,7 +41,9 @@ func ParseKind(name string) (Kind, error) {
 }
 
 // Leases reports whether holds of this kind of lock end with their leases.
-func (k Kind) Leases() bool { return k == Lease || k == Fenced || k == Exclusive || k == "" }
+func (k Kind) Leases() bool {
+	return k == Lease || k == Fenced || k == Exclusive || k == Keeping || k == ""
+}
 
 // Reenters reports whether an owner may take a lock of this kind that it holds.
 func (k Kind) Reenters() bool { return k != Mutex && k != Exclusive }
@@ -56,6 +59,12 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		op.Lease = 0
 	case Fenced:
 		return fenced(s, op)
+	case Keeping:
+		next, err := Step(s, op)
+		if err == nil && op.Kind == history.Renew && !s.Free() && next != s {
+			next = kept(s, next)
+		}
+		return next, err
 	}
 	if !k.Reenters() && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
 		from, _ := when(op)
@@ -69,6 +78,16 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		return s, nil
 	}
 	return Step(s, op)
+}
+
+// kept is the state after a renewal that leaves a later deadline alone. No call asks for a hold without an end: who
+// finds one may leave it so, or give it an end.
+func kept(before, renewed State) State {
+	if before.Earliest != Never {
+		renewed.Earliest = max(renewed.Earliest, before.Earliest)
+	}
+	renewed.Latest = max(renewed.Latest, before.Latest)
+	return renewed
 }
 
 // Environment is the step of a lock of kind k for something that is no operation.

@@ -68,7 +68,7 @@ func inHardened() []Lock {
 		scriptOf(hardened, "hardened-renew-anybodys", "renewal does not ask who holds the lock", "object",
 			"pcall('hexists', lock, ARGV[2 * i + 1]) == 1", "call('exists', lock) == 1"),
 		scriptOf(hardened, "hardened-renew-nothing", "renewal says that it renewed, and does not", "watchdog",
-			"      call('pexpire', lock, ARGV[1])\n", ""),
+			"      lengthen(lock, ARGV[1])\n", ""),
 		scriptOf(hardened, "hardened-acquire-anyway", "acquire does not ask whether another holds the lock", "object",
 			"elseif call('hexists', KEYS[1], ARGV[2]) == 0 then", "elseif false then"),
 	}

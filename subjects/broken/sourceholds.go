@@ -39,6 +39,8 @@ func inLeases() []SourceMutant {
 			"hardened.go", "if ends = safe(called, again); len(h.levels) > 0 && h.ends.After(ends) {", "if len(h.levels) > 0 && h.ends.After(ends) {"),
 		source("reentry-notes-short-lease", hardened, longest, "the client notes the lease that a re-entry asked for, not the one that it got",
 			"hardened.go", "		co.lease = again\n", ""),
+		source("renewal-shortens", hardened, longest, "a renewal sets the watchdog's timeout, also while more than that is left of a longer lease",
+			"scripts/renew_hardened.lua", "      lengthen(lock, ARGV[1])\n", "      call('pexpire', lock, ARGV[1])\n"),
 		source("multi-reentry-shortens", hardened, longest, "a MultiLock's re-entry sets the lease that it asks for",
 			"multi_hardened.go", "again[i] = max(co.lease, hs.viewOf(h).longest)", "again[i] = co.lease"),
 		source("multi-script-mixes-members", hardened, longest, "a MultiLock's script extends every lock by what the first one needs",

@@ -53,7 +53,7 @@ func inWatchdog() []SourceMutant {
 				{"hardened.go", "remain, request, called, err := p.release(apart{ctx},", "remain, _, called, err := p.release(apart{ctx},"},
 				{"hardened.go", "	h.request = request\n	if remain > 0 {\n", "	if remain > 0 {\n"}}},
 		source("renewal-forgets-record", hardened, once, "a renewal does not prolong the record, so that it ends in the middle of a long hold",
-			"scripts/renew_hardened.lua", "      call('pexpire', record, ARGV[2])\n", ""),
+			"scripts/renew_hardened.lua", "      lengthen(record, ARGV[2])\n", ""),
 		source("refused-renewal-goes-on", latch, stops, "the client takes a refusal for a negative number, and goes on renewing",
 			"watchdog.go", "case answer == 0 && !h.busy:", "case answer < 0 && !h.busy:"),
 		source("failed-unlock-is-renewed", latch, stops, "an unlock that failed leaves the hold with the watchdog",
