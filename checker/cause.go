@@ -14,7 +14,7 @@ import (
 // lostHold says why the server no longer had an owner's hold at a moment at which the owner still
 // believed in it.
 func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
-	t := l.owner(owner).believed(at)
+	t := l.owner(owner).tenure(at)
 	if t != nil && (t.open || t.to > at) {
 		if c, taken := f.perhapsTaken(l, t, at); taken {
 			return c
@@ -34,21 +34,6 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		return f.takenAway(l, t)
 	}
 	return f.released(l, t)
-}
-
-// believed is the last hold that an owner had by a time, but for those that it was never told of and that the lock took
-// back by itself: it can have believed in none of them.
-func (o *ownerFacts) believed(at time.Duration) *tenure {
-	n, _ := slices.BinarySearchFunc(o.tenures, at, func(t *tenure, at time.Duration) int { return upTo(t.from, at) })
-	for ; n > 1; n-- {
-		if t := o.tenures[n-1]; t.grant.Outcome == history.Acquired || t.endOp == nil || !t.endOp.Aside || t.endOp.Owner != t.owner {
-			break
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	return o.tenures[n-1]
 }
 
 // perhapsTaken says that a hold that nothing is known to have ended by then may have been taken away
@@ -233,8 +218,6 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		return c
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
-	case op.Owner == t.owner && op.Aside && f.sameBefore(op, t):
-		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s sent by itself for %s took effect once more at %s", op.Client, t.owner, Stamp(t.to)))
 	case op.Owner != t.owner:
 		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
@@ -260,20 +243,6 @@ func (f *facts) lostBefore(l *lockFacts, t *tenure) *tenure {
 func (f *facts) sentBefore(op *history.Op, t *tenure) bool {
 	i, found := f.log.execution(op, t.to)
 	return found && f.h.Served[i].Sent < t.from
-}
-
-// sameBefore reports whether the command with which an operation ended a hold had been executed before, while the
-// hold lasted, and had changed the key then.
-func (f *facts) sameBefore(op *history.Op, t *tenure) bool {
-	last, found := f.log.execution(op, t.to)
-	if !found {
-		return false
-	}
-	r := &f.h.Served[last]
-	first, _ := slices.BinarySearchFunc(f.h.Served, t.from, func(s history.Served, at time.Duration) int { return cmpTime(s.At, at) })
-	return slices.ContainsFunc(f.h.Served[first:max(first, last)], func(s history.Served) bool {
-		return s.Step == r.Step && s.Client == r.Client && s.Lock == r.Lock && s.Server == r.Server && s.Text == r.Text && !sameKey(s.Before, s.After)
-	})
 }
 
 // twice is the cause that a call took effect again, at a time.

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -383,6 +384,23 @@ func TestWhichLocksExcludeEachOther(t *testing.T) {
 	} {
 		if got := tt.one.exclude(tt.other); got != tt.want || tt.other.exclude(tt.one) != got {
 			t.Errorf("%v and %v: %v", tt.one, tt.other, got)
+		}
+	}
+}
+
+// Without the server's log nobody knows the members, and the group is judged as one lock.
+func TestAGroupWithoutALogIsJudgedAsOneLock(t *testing.T) {
+	for _, log := range []bool{false, true} {
+		s := newGroupScript(history.Multi, "a", "b")
+		s.take("x:1", 0, at(0.1), 60*sec)
+		s.take("y:1", at(1), at(1.1), 60*sec)
+		if log {
+			s.takesBoth()
+			s.h.Ops = s.h.Ops[:2]
+		}
+		r := Judge(t.Context(), s.done(), Options{}).Result(contract.Object)
+		if r.Status != Broken || slices.Contains(strings.Split(r.By, ", "), byMembers) != log {
+			t.Errorf("log %v: %s by %s", log, r.Status, r.By)
 		}
 	}
 }

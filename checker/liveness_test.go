@@ -170,6 +170,15 @@ func TestLiveness(t *testing.T) {
 			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
 			s.fault("overwrite-key", "", at(5), at(5)).Lock = job
 		}, nil},
+		{"a call that fails after another client's connection broke, and another key was overwritten", func(s *script) {
+			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
+			s.fault("overwrite-key", "", at(5), at(5)).Lock = "another"
+			s.fault("close-connection", "c2", at(5), at(5))
+		}, []contract.Rule{contract.CallsSucceed}},
+		{"a call that fails at its next use of a connection that a fault broke", func(s *script) {
+			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
+			s.fault("close-connection", "c1", at(5), at(5))
+		}, nil},
 		{"a call that never returns", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Released)

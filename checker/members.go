@@ -103,6 +103,10 @@ func (f *facts) composed(l *lockFacts) bool {
 	return f.view != nil && f.view.locks[l.name] != nil && f.view.locks[l.name].group
 }
 
+// byMembers reports whether the answers of a lock are judged by what became of its members: without the server's log nobody
+// knows that.
+func (f *facts) byMembers(l *lockFacts) bool { return f.composed(l) && len(f.h.Served) > 0 }
+
 // neededOf is how many members make a hold of a group.
 func neededOf(g history.Group) int {
 	if g.Kind == history.Red {

@@ -30,14 +30,19 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	r := Result{Status: Holds}
 	var speakers, notes []string
 	all := f.found(contract.Object) // of all locks
-	ops, locks := 0, 0
+	ops, locks, groupOps, groups := 0, 0, 0, 0
 	for i, o := range judgeLocks(ctx, f) {
 		l := f.locks[i]
 		if len(l.ops) == 0 {
 			continue
 		}
-		locks++
-		ops += len(l.ops)
+		if f.byMembers(l) {
+			groups++
+			groupOps += len(l.ops)
+		} else {
+			locks++
+			ops += len(l.ops)
+		}
 		all.all += o.violations.all
 		all.first = append(all.first, o.violations.first...)
 		speakers = appendNew(speakers, o.by...)
@@ -49,7 +54,7 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		}
 		r.Status = worseStatus(r.Status, o.status)
 	}
-	if locks == 0 {
+	if locks+groups == 0 {
 		return notClaimed("no lock was used")
 	}
 	if also := f.options.Also; also != nil && f.disagreement == "" {
@@ -73,7 +78,14 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	r.Violations = someOf(all.first)
 	switch r.Status {
 	case Holds:
-		r.Summary = fmt.Sprintf("%s on %s fit the sequential lock", count(ops, "operation"), count(locks, "lock"))
+		var fits []string
+		if locks > 0 {
+			fits = append(fits, fmt.Sprintf("%s on %s fit the sequential lock", count(ops, "operation"), count(locks, "lock")))
+		}
+		if groups > 0 {
+			fits = append(fits, fmt.Sprintf("%s on %s fit what became of its members", count(groupOps, "operation"), count(groups, "group")))
+		}
+		r.Summary = strings.Join(fits, ", and ")
 	case Broken:
 		r.Summary = fmt.Sprintf("%s; the first: %s", count(all.all, "violation"), all.first[0].Text)
 	case Undecided:
@@ -112,7 +124,7 @@ func judgeLocks(ctx context.Context, f *facts) []opinion {
 				switch e := together[l.name]; {
 				case e != nil && e.locks[0] == l:
 					opinions[i] = e.judge(ctx, f)
-				case f.composed(l): // no atomic lock says what its members may do one after the other: see group.go
+				case f.byMembers(l): // no atomic lock says what its members may do one after the other: see group.go
 					opinions[i] = opinion{lock: l.name, by: []string{byMembers}, status: Holds}
 				case e == nil && len(l.ops) > 0:
 					opinions[i] = judgeLock(ctx, f, l)
