@@ -178,6 +178,9 @@ func (l *redsyncLock) Release(ctx context.Context, owner string) Answer {
 		m = l.mutex(0)
 	}
 	ok, err := m.UnlockContext(ctx)
+	if !ok && held && ctx.Err() != nil {
+		l.held.take(owner, m) // the caller gave up, and has the mutex still
+	}
 	var server *redsync.RedisError
 	switch {
 	case ok:
