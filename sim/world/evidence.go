@@ -12,9 +12,7 @@ import (
 // testify adds what the server did to what is known of a call, and reports whether that is what the
 // call was for: a lock may do more in a call's name, such as to give back what an earlier one may
 // have left.
-//
-// first says of a group that the command changed members which the call had not changed before.
-func (w *World) testify(call int64, l *lock, before history.KeyState, now time.Duration, first bool) bool {
+func (w *World) testify(call int64, l *lock, before history.KeyState, now time.Duration) bool {
 	known, after := w.rec.Op(call), l.state
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	switch {
@@ -64,20 +62,6 @@ func (w *World) testify(call int64, l *lock, before history.KeyState, now time.D
 	if !effect && !known.Pending() && known.Evidence == history.Executed {
 		return true // a copy that came late, and did nothing
 	}
-	if effect && first && known.Evidence == history.Executed && effective(known.Answer) {
-		// The whole had changed hands between two of its members, by what settles an earlier call.
-		late := known
-		late.Executed, late.Within, late.Answer = now, w.within, answer
-		if known.Pending() {
-			w.rec.Amend(call, func(op *history.Op) {
-				op.Executed, op.Within, op.Answer = now, w.within, answer
-				anew(op, before)
-			})
-			late = known
-		}
-		w.aside(late)
-		return true
-	}
 	w.rec.Amend(call, func(op *history.Op) {
 		switch {
 		case effect && op.Evidence == history.Executed && effective(op.Answer):
@@ -102,25 +86,6 @@ func (w *World) aside(known history.Op) {
 	w.rec.Add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: known.Kind, Lease: known.Lease,
 		Watchdog: known.Watchdog, Aside: true, Call: known.Call, Return: known.Executed, Outcome: known.Answer,
 		Evidence: history.Executed, Executed: known.Executed, Within: known.Within, Answer: known.Answer})
-}
-
-// undone notes of a call on a group that failed that it has kept nothing: its owner had enough members for a moment, with
-// one that an earlier hold had left, until the lock gave that back.
-func (w *World) undone(op history.Op) {
-	l := w.group(op.Lock)
-	if l == nil || !op.Kind.Acquires() || op.Outcome != history.Failed || w.log.closed {
-		return
-	}
-	p, known := l.under[op.Owner], w.rec.Op(op.ID)
-	kept := p.call != op.ID || countOf(l.state, op.Owner) > 0
-	for _, holds := range p.took {
-		kept = kept || holds > 0
-	}
-	if kept || known.Answer != history.Acquired || known.Repeats > 0 {
-		return
-	}
-	w.aside(known)
-	w.rec.Amend(op.ID, func(op *history.Op) { op.Evidence, op.Executed, op.Within, op.Answer = history.NoEvidence, 0, 0, "" })
 }
 
 // measure notes the lease that a call has given to a group, which is not that of each member: they

@@ -20,7 +20,6 @@ type lock struct {
 	shared bool // a part of it is a part of another lock
 	state  history.KeyState
 	under  map[string]progress // of a group: what calls have done to its parts so far, by owner
-	hits   map[hit]int         // of a group: how often calls have done to its parts what they were for
 }
 
 // progress is a call on a group that has changed parts: when it last did, and how many holds it has taken of
@@ -31,29 +30,15 @@ type progress struct {
 	took map[part]int64
 }
 
-// goesOn notes what a command of a call on a group did to one of its parts, and reports whether the call had done that
-// before.
-func (l *lock) goesOn(op history.Op, s *server, r *row, now time.Duration) (again bool) {
+// goesOn notes what a command of a call on a group did to one of its parts.
+func (l *lock) goesOn(op history.Op, s *server, r *row, now time.Duration) {
 	p := l.under[op.Owner]
 	if p.call != op.ID {
 		p = progress{call: op.ID, took: map[part]int64{}}
 	}
 	p.at = now
-	by := countOf(*r.After, op.Owner) - countOf(*r.Before, op.Owner)
-	p.took[part{s, r.Lock}] += by
+	p.took[part{s, r.Lock}] += countOf(*r.After, op.Owner) - countOf(*r.Before, op.Owner)
 	l.under[op.Owner] = p
-	if by > 0 != op.Kind.Acquires() {
-		return false // it undoes what the call did
-	}
-	h := hit{op.ID, part{s, r.Lock}}
-	l.hits[h]++
-	return l.hits[h] > 1
-}
-
-// hit is a member of a group that a call changed.
-type hit struct {
-	call int64
-	part part
 }
 
 // enough reports whether a call has taken as many parts as make a hold.
@@ -75,7 +60,7 @@ type part struct {
 // locksOf lists the locks of a plan, and tells the servers their keys.
 func (w *World) locksOf(p *plan.Plan) {
 	for _, name := range p.Locks() {
-		l := &lock{name: name, quorum: 1, under: map[string]progress{}, hits: map[hit]int{}}
+		l := &lock{name: name, quorum: 1, under: map[string]progress{}}
 		if g, ok := p.Group(name); ok {
 			for _, m := range g.Members {
 				l.parts = append(l.parts, part{w.server(m.Server), m.Lock})
@@ -279,7 +264,7 @@ func (w *World) completes(l *lock, before history.KeyState) bool {
 			continue
 		}
 		if op := w.rec.Op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && countOf(l.state, owner) < countOf(before, owner) {
-			return w.testify(p.call, l, before, w.Now()-1, true) // what befalls other keys at this instant comes after it
+			return w.testify(p.call, l, before, w.Now()-1) // what befalls other keys at this instant comes after it
 		}
 	}
 	return false

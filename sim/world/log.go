@@ -217,7 +217,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 				i, touched = len(touched), append(touched, touch{lock: l, row: r})
 			}
 			if call != 0 && op.Lock == l.name && !l.simple() && r.changed() {
-				touched[i].again = l.goesOn(op, s, r, now) || touched[i].again
+				l.goesOn(op, s, r, now)
 			}
 			t := &touched[i]
 			if !t.changed() && r.changed() {
@@ -234,7 +234,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 		case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
 			w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
 		case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
-		case call != 0 && op.Lock == l.name && w.testify(call, l, was, now, !l.simple() && !t.again):
+		case call != 0 && op.Lock == l.name && w.testify(call, l, was, now):
 			if r.executed, r.within = now, w.within; !l.alone() {
 				w.measure(call, l, now)
 			}
@@ -257,7 +257,6 @@ type touch struct {
 	lock *lock
 	*row
 	owners []string
-	again  bool // the command's call had done to a member before what it was for
 }
 
 func (t *touch) add(owners ...string) {

@@ -137,7 +137,6 @@ func (w *World) answerReturns() {
 	slices.SortFunc(returns, func(a, b returned) int { return strings.Compare(a.op.Owner, b.op.Owner) })
 	for _, r := range returns {
 		w.granted(r.op)
-		w.undone(r.op)
 		for _, t := range slices.Clone(w.watching) {
 			if t.trigger.Return != plan.Action(r.op.Kind) || !t.open(w.Now()) ||
 				t.trigger.Client != "" && t.trigger.Client != r.client || t.trigger.Lock != "" && t.trigger.Lock != r.op.Lock {
