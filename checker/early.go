@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -54,29 +53,29 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 			continue // its client may have given the answer up
 		}
 		if s.op.Lease > 0 && !s.op.Pending() && s.op.Return <= at {
-			until, ok = max(until, f.began(l, s.op, s.at)+s.op.Lease), true
+			until, ok = max(until, f.began(s.op, s.at)+s.op.Lease), true
 		}
 	}
 	return until, ok
 }
 
-// began is when the client began the request of a call that was executed at a time: before it was sent the client may have
-// connected, and sent the script's digest alone. Where a fault may have kept a first copy of the request from the server, nobody
-// can tell which copy was answered, and the call began it.
-func (f *facts) began(l *lockFacts, op *history.Op, at time.Duration) time.Duration {
+// began is when the client can have begun the request of a call that was executed at a time: with the call, or when it had the
+// answer to the request before. A copy that never arrived may have been the first.
+func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 	i, found := f.log.execution(op, at)
-	if !found || len(f.obstacles(op.Client, l.name, op.Call, at, f.answerTime(), hinders)) > 0 || !op.Kind.Acquires() && op.Kind != history.Unlock {
+	if !found || !op.Kind.Acquires() && op.Kind != history.Unlock {
 		return op.Call
 	}
-	rows := f.log.byOp[op.ID]
-	n := slices.Index(rows, i)
-	for n > 0 && (f.h.Served[rows[n-1]].Got == 0 || refused(&f.h.Served[rows[n-1]])) {
-		n--
+	began := op.Call
+	for _, n := range f.log.byOp[op.ID] {
+		if n == i {
+			break
+		}
+		if r := &f.h.Served[n]; r.Got <= f.h.Served[i].Sent && !refused(r) {
+			began = max(began, r.Got)
+		}
 	}
-	if n < 0 {
-		return op.Call
-	}
-	return max(op.Call, f.h.Served[rows[n]].Sent-8*f.latency())
+	return began
 }
 
 // callsAt reports whether an owner has a call on a lock under way, or one whose outcome it does not know, so that the lock may not

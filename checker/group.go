@@ -356,8 +356,11 @@ func (f *facts) keptNone(l *lockFacts, c *composition, op *history.Op, found *vi
 	}
 }
 
-// gaveEach looks for members that an unlock leaves as they were.
+// gaveEach looks for members that an unlock leaves as they were. Who was not granted the group has none to give back.
 func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	if !f.owes(l, op.Owner, op.Call-1) {
+		return
+	}
 	for _, key := range c.members {
 		m := f.view.members[key]
 		if m == nil || gaveBack(m.changes(f, op, op.Call, f.memberLimit(c, op, key, op.Return))) {

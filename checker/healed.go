@@ -149,21 +149,26 @@ func (f *facts) keepsMember(owner string, key memberKey, at time.Duration) bool 
 		if c := f.view.locks[l.name]; c == nil || !slices.Contains(c.members, key) {
 			continue
 		}
-		holds := 0
-		for _, op := range l.owner(owner).ops {
-			switch died, dead := f.died[op.Client]; {
-			case op.Aside || op.Call > at || dead && died <= at:
-			case op.Kind == history.Unlock && !givenUp(op):
-				holds = max(0, holds-1)
-			case op.Kind.Acquires() && op.Outcome == history.Acquired && !op.Pending():
-				holds++
-			}
-		}
-		if holds > 0 {
+		if f.owes(l, owner, at) {
 			return true
 		}
 	}
 	return false
+}
+
+// owes reports whether an owner that lives was granted a lock more often by a time than it has called to give it back.
+func (f *facts) owes(l *lockFacts, owner string, at time.Duration) bool {
+	holds := 0
+	for _, op := range l.owner(owner).ops {
+		switch died, dead := f.died[op.Client]; {
+		case op.Aside || op.Call > at || dead && died <= at:
+		case op.Kind == history.Unlock && !givenUp(op):
+			holds = max(0, holds-1)
+		case op.Kind.Acquires() && op.Outcome == history.Acquired && !op.Pending():
+			holds++
+		}
+	}
+	return holds > 0
 }
 
 // rightly reports whether a hold stood at a time, and should have.

@@ -271,12 +271,16 @@ func (f *facts) deadHolds(l *lockFacts, found *violations) {
 			continue
 		}
 		var lease time.Duration
+		last := died
 		for _, s := range t.sets {
-			if s.op != nil {
-				lease = max(lease, s.op.Lease)
+			if s.op == nil {
+				continue
+			}
+			if lease = max(lease, s.op.Lease); s.op.Call <= died {
+				last = max(last, s.at) // it was under way
 			}
 		}
-		if lease > 0 && t.to <= died+lease+f.prompt() {
+		if lease > 0 && t.to <= last+lease+f.prompt() {
 			continue
 		}
 		if lease == 0 && !t.open {
