@@ -173,6 +173,26 @@ func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) err
 	return nil
 }
 
+// lower notes that a request is sent which may set a lease that ends sooner than the client counts on: until it is
+// answered nobody knows. It returns the end as it was.
+func (hs *holds) lower(h *hold, ends time.Time) (before time.Time) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if before = h.ends; len(h.levels) > 1 && ends.Before(before) {
+		h.endAt(ends)
+	}
+	return before
+}
+
+// unsent takes lower back, if an error says that nothing was sent.
+func (hs *holds) unsent(h *hold, before time.Time, err error) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if errors.Is(err, errNotSent) && len(h.levels) > 0 {
+		h.endAt(before)
+	}
+}
+
 // unlockFailed forgets the innermost hold, for the caller will not unlock it again.
 func (hs *holds) unlockFailed(h *hold) {
 	hs.mu.Lock()
@@ -192,7 +212,9 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 			args = append(args, keep)
 		}
 		cmd := newIntCall(ctx, args...)
+		ends := p.client.holds.lower(h, safe(called, lease))
 		if err := p.client.run(ctx, releaseHardened, cmd, func() { p.settle(l, h, lease) }); err != nil {
+			p.client.holds.unsent(h, ends, err)
 			p.unanswered(l, h, lease, err)
 			return 0, 0, called, err
 		}

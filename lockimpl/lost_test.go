@@ -339,3 +339,39 @@ func TestARenewalGivesAKeyWithoutAnEndOneAgain(t *testing.T) {
 		between(t, 29*time.Second, 30*time.Second)(l.RemainingTTL(ctx))
 	})
 }
+
+// An unlock whose answer does not come may have set the lease of the hold that remains: who counts on the longer one of the
+// hold that it gives back would be told too late.
+func TestLostWhenTheAnswerToAPartialUnlockDoesNotCome(t *testing.T) {
+	for name, lock := range map[string]func(*testing.T, *lockimpl.Client) (take func(time.Duration) error, give func() error){
+		"one lock": func(_ *testing.T, a *lockimpl.Client) (func(time.Duration) error, func() error) {
+			return func(d time.Duration) error { return a.Lock("x").Lock(ctx, a.Owner(1), lockimpl.Lease(d)) },
+				func() error { _, err := a.Lock("x").Unlock(ctx, a.Owner(1)); return err }
+		},
+		"several": func(t *testing.T, a *lockimpl.Client) (func(time.Duration) error, func() error) {
+			m, err := lockimpl.NewMultiLock(a.Lock("x"), a.Lock("y"))
+			must(t, err)
+			return func(d time.Duration) error { return m.Lock(ctx, a.Owner(1), lockimpl.Lease(d)) },
+				func() error { _, err := m.Unlock(ctx, a.Owner(1)); return err }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+				a := w.client("a")
+				take, give := lock(t, a)
+				must(t, take(10*time.Second))
+				must(t, take(time.Minute))
+				lost := a.Lock("x").Lost(a.Owner(1))
+				lift := w.silence("a")
+				start, done := time.Now(), make(chan error)
+				go func() { done <- give() }()
+				<-lost
+				if d := time.Since(start); d != 10*time.Second-lockimpl.Margin(10*time.Second) {
+					t.Errorf("the loss was told after %v", d)
+				}
+				lift()
+				<-done
+			})
+		})
+	}
+}
