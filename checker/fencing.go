@@ -28,7 +28,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 		for i := range l.acts {
 			op := l.acts[i].op
 			if op == nil || op.Aside || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired ||
-				op.Uncertain() || op.Outcome == history.Failed { // nobody was handed anything
+				op.Outcome != history.Acquired { // nobody was handed anything
 				continue
 			}
 			grants++

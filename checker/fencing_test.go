@@ -27,6 +27,10 @@ func TestFencing(t *testing.T) {
 		{"repeated", func(s *script) { grant(s, "c1:1", 0, 1); grant(s, "c2:1", 1, 1) }, []contract.Rule{contract.TokensIncrease}},
 		{"reset", func(s *script) { grant(s, "c1:1", 0, 5); grant(s, "c2:1", 1, 1); grant(s, "c2:1", 2, 2) }, []contract.Rule{contract.TokensIncrease}},
 		{"none", func(s *script) { grant(s, "c1:1", 0, 0) }, []contract.Rule{contract.TokenGiven}},
+		{"none, of a grant whose caller was told busy", func(s *script) {
+			s.take("c1:1", at(0), at(0.1), 0).Token = 0
+			s.h.Ops[0].Outcome = history.Busy
+		}, nil},
 		{"re-entry keeps its token", func(s *script) {
 			s.take("c1:1", at(0), at(0.1), 0).Token = 1
 			s.take("c1:1", at(1), at(1.1), 0).Token = 1

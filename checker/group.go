@@ -229,11 +229,18 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 	}
 	for _, key := range c.members {
 		m, sum := f.view.members[key], int64(0)
+		if m == nil {
+			continue
+		}
+		had := countIn(m.at(op.Call).KeyState, op.Owner)
 		for _, ch := range m.changes(f, op, op.Call, f.end) {
 			if ch.row.Op != op.ID || ch.holds == 0 {
 				continue
 			}
-			if sum += ch.holds; sum*step <= 1 || m.until(op.Owner, ch.row.At, ch.left) <= f.memberLimit(c, op, key, op.Return) {
+			if sum += ch.holds; step > 0 {
+				sum = min(sum, ch.left-had) // what it took before may have been taken from it
+			}
+			if sum*step <= 1 || m.until(op.Owner, ch.row.At, ch.left) <= f.memberLimit(c, op, key, op.Return) {
 				continue
 			}
 			text := fmt.Sprintf("it took effect on its member %s once more, at %s", key, Stamp(ch.row.At))
@@ -474,11 +481,15 @@ func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belie
 		l, a, other, b = other, b, l, a
 	}
 	found.addAt(from, func() Violation {
+		cause := f.lostHold(l, a.owner, b.grantedAt())
+		if t := other.owner(b.owner).tenure(from); cause.Class == contract.GrantedTwice && t != nil && !t.open && t.to <= from {
+			cause = f.lostHold(other, b.owner, from) // the first has its hold still: the other had lost a member before it was told
+		}
 		return Violation{
 			Rule: contract.SharedMember, Lock: l.name, From: from, To: to, Ops: []int64{b.acquire.ID, a.acquire.ID}, Owners: []string{a.owner, b.owner},
 			Text: fmt.Sprintf("%s believed that it held %s, and %s that it held %s, which need the same member, from %s to %s, for %s",
 				a.owner, l.name, b.owner, other.name, Stamp(from), Stamp(to), short(to-from)),
-			Cause: f.lostHold(l, a.owner, b.grantedAt()),
+			Cause: cause,
 		}
 	})
 }

@@ -206,6 +206,16 @@ func TestGroupRules(t *testing.T) {
 			s.takesBoth()
 			s.set(&s.h.Ops[0], "b", at(0.2), 2, at(10.2))
 		}, []contract.Rule{contract.AtMostOnce}},
+		{"taken again by one call, after something took it away", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, 0, at(0.3), history.Acquired)
+			op.Lease = 10 * sec
+			s.set(op, "a", at(0.05), 1, at(10.05))
+			admin := *op
+			s.set(&admin, "a", at(0.1), 0, 0)
+			s.h.Served[1].Op, s.h.Served[1].Owner, s.h.Served[1].Step = 0, "", history.StepAdmin
+			s.set(op, "a", at(0.2), 1, at(10.2))
+			s.set(op, "b", at(0.25), 1, at(10.25))
+		}, nil},
 		{"taken twice by one call, since a fault copied its message, by a lock that claims nothing else", history.Multi, func(s *groupScript) {
 			s.h.Header.Abilities = []string{"reentrant"}
 			s.takesBoth()
