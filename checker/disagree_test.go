@@ -36,7 +36,7 @@ func TestADisagreementIsShrunk(t *testing.T) {
 	if v.Disagreement == "" || v.Trouble() != v.Disagreement || v.Code() != ExitDisagree || v.Result(contract.Object).Status != Undecided {
 		t.Fatalf("exit code %d, %q, object %s", v.Code(), v.Disagreement, v.Result(contract.Object).Status)
 	}
-	if w, part, _ := JudgeInWindows(h, o); w.Code() != ExitDisagree || part == nil {
+	if w, part, _ := JudgeInWindows(t.Context(), h, o); w.Code() != ExitDisagree || part == nil {
 		t.Errorf("in windows: exit code %d, %q", w.Code(), w.Disagreement)
 	}
 	small, ok := ShrinkDisagreement(context.Background(), h, o)

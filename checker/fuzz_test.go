@@ -187,7 +187,7 @@ func (s *simulation) inWindows() string {
 	o := Options{Model: s.kind, Budget: time.Minute}
 	whole := judgeObject(context.Background(), collect(s.h, o.withDefaults(s.h)))
 	stream := newStream(s.h.Header, o, 1+s.n(4))
-	stream.replay(s.h)
+	stream.replay(context.Background(), s.h)
 	v := stream.finish(s.h.End, endOf(s.h))
 	if got := v.Result(contract.Object); got.Status == Broken && whole.Status == Holds && brokenAtServerTimes(s.h, o.withDefaults(s.h)) {
 		return "" // the server's times are known of a whole window, though not of the whole history

@@ -75,7 +75,7 @@ func TestAKnownLimitationIsExpectedAndHidesNothing(t *testing.T) {
 				h.Header.Idempotent = []history.Idempotence{{Calls: tt.known.once}}
 				h.Header.Limitations = []history.Limitation{{Claim: "idempotent", Calls: tt.known.mentions, Source: manual}}
 			}
-			v, part, window := JudgeInWindows(h, Options{})
+			v, part, window := JudgeInWindows(t.Context(), h, Options{})
 			r := v.Result(contract.Object)
 			if r.Status != Broken || part == nil || window == nil {
 				t.Fatalf("%s: %s", r.Status, r.Summary)

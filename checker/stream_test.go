@@ -13,7 +13,7 @@ import (
 // stream judges a history in windows of at least so many operations.
 func stream(h *history.History, least int) (*Verdict, *Stream) {
 	s := newStream(h.Header, Options{Budget: time.Minute}, least)
-	s.replay(h)
+	s.replay(context.Background(), h)
 	return s.finish(h.End, endOf(h)), s
 }
 

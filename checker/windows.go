@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -12,9 +13,9 @@ import (
 // JudgeInWindows judges a history as a [Stream] did, or would have, while it was recorded: with the same
 // verdict, and what faults excuse excused. part is the window in which something broke, and window the
 // verdict on it, as of [Stream.Broken].
-func JudgeInWindows(h *history.History, o Options) (v *Verdict, part *history.History, window *Verdict) {
+func JudgeInWindows(ctx context.Context, h *history.History, o Options) (v *Verdict, part *history.History, window *Verdict) {
 	s := NewStream(h.Header, o)
-	s.replay(h)
+	s.replay(ctx, h)
 	v = s.finish(h.End, endOf(h))
 	part, window = s.Broken()
 	return v, part, window
@@ -43,7 +44,7 @@ const (
 )
 
 // replay adds the records of a history in the order in which they became known.
-func (s *Stream) replay(h *history.History) {
+func (s *Stream) replay(ctx context.Context, h *history.History) {
 	moments := make([]moment, 0, 2*len(h.Ops)+len(h.Events)+2*len(h.Faults))
 	note := func(at time.Duration, what momentKind, index int) { moments = append(moments, moment{at, what, index}) }
 	for i := range h.Ops {
@@ -87,6 +88,9 @@ func (s *Stream) replay(h *history.History) {
 		}
 	}
 	for i, m := range moments {
+		if ctx.Err() != nil {
+			return
+		}
 		if i > 0 && moments[i-1].at < m.at { // no window ends within an instant, of which the order may be another
 			for _, l := range s.inOrder(called) {
 				s.cut(l, false)

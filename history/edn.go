@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -31,15 +32,15 @@ import (
 // The order of the records is the order of what happened: a machine's clock may run backwards a little, or stand
 // still. :time says how long things took. A record that would not be later than the one before it is put a
 // nanosecond after that one; so is each one without :time.
-func LoadEDN(r io.Reader) (*History, error) { return Limit(0).LoadEDN(r) }
+func LoadEDN(r io.Reader) (*History, error) { return Limit(0).LoadEDN(context.Background(), r) }
 
 // LoadEDN is the function [LoadEDN] within the limit.
-func (n Limit) LoadEDN(r io.Reader) (*History, error) {
+func (n Limit) LoadEDN(ctx context.Context, r io.Reader) (*History, error) {
 	j := jepsen{
 		h:       &History{Header: Header{Version: Version, Clock: "jepsen", World: "jepsen", Subject: "jepsen", Abilities: []string{"reentrant"}}},
 		pending: map[string]int{}, holds: map[string]int{}, faults: map[string]int{}, at: -1,
 	}
-	forms := newForms(r)
+	forms, meter := newForms(r), meter{ctx: ctx, limit: n}
 	for {
 		form, line, err := forms.next()
 		if err == io.EOF {
@@ -48,17 +49,28 @@ func (n Limit) LoadEDN(r io.Reader) (*History, error) {
 		if err != nil {
 			return nil, &LineError{line, err.Error()}
 		}
+		if err := meter.take(len(form)); err != nil {
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
 		if what := j.record(form, line); what != "" {
 			return nil, &LineError{line, what}
-		}
-		if n.exceeded(j.h) {
-			return nil, fmt.Errorf("line %d: %w", line, ErrTooLong)
 		}
 	}
 	if j.records == 0 {
 		return nil, &LineError{1, "no operation"}
 	}
 	return j.h, nil
+}
+
+// parseEDN reads one form. The library panics on some that are none.
+func parseEDN(form []byte) (v any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	err = edn.Unmarshal(form, &v)
+	return v, err
 }
 
 type jepsen struct {
@@ -72,8 +84,8 @@ type jepsen struct {
 
 // record adds one record; it returns what is wrong with it, or "".
 func (j *jepsen) record(form []byte, line int) string {
-	var v any
-	if err := edn.Unmarshal(form, &v); err != nil {
+	v, err := parseEDN(form)
+	if err != nil {
 		return "not EDN: " + err.Error()
 	}
 	if tag, ok := v.(edn.Tag); ok {

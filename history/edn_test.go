@@ -123,6 +123,26 @@ func TestABadJepsenRecordIsNamed(t *testing.T) {
 	}
 }
 
+// The library reads by recursion: ten megabytes of brackets or tags would end the process.
+func TestDeepEDNIsRefused(t *testing.T) {
+	for name, deep := range map[string]string{
+		"brackets": "{:type " + strings.Repeat("[", 10<<20), "tags": "{:type " + strings.Repeat("#a ", 3<<20),
+		"discards": "{:type " + strings.Repeat("#_ ", 3<<20), "sets": "{:type " + strings.Repeat("#{", 3<<20),
+		"long": "{:type \"" + strings.Repeat("x", 10<<20),
+	} {
+		if _, err := LoadEDN(strings.NewReader(deep)); err == nil || !strings.Contains(err.Error(), "this is no history") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestACommentInARecordIsNone(t *testing.T) {
+	h, err := LoadEDN(strings.NewReader("{:type :invoke ; a \" and a }\n :f :acquire, :process 0}\n{:type :ok :f :acquire :process 0}"))
+	if err != nil || len(h.Ops) != 1 {
+		t.Errorf("%v, %+v", err, h)
+	}
+}
+
 func TestAnUnknownFormatIsNamed(t *testing.T) {
 	if _, err := LoadAny(strings.NewReader("<html>")); err == nil || !strings.Contains(err.Error(), "neither JSONL") {
 		t.Errorf("got %v", err)

@@ -73,15 +73,15 @@ func (f *forms) take(c byte) ([]byte, error) {
 	if c != '{' && c != '#' {
 		return nil, fmt.Errorf("%q begins no record; a record is a map", c)
 	}
-	depth, quoted, escaped := 0, false, false
+	depth, tags, quoted, escaped := 0, 0, false, false
 	for first := true; ; first = false {
 		if !first {
 			var err error
 			if c, err = f.in.ReadByte(); err != nil {
 				return nil, err
 			}
-			if form = append(form, c); len(form) > MaxLine {
-				return nil, fmt.Errorf("a record longer than %d MiB; this is no history", MaxLine>>20)
+			if form = append(form, c); len(form) > maxForm {
+				return nil, fmt.Errorf("a record longer than %d MiB; this is no history", maxForm>>20)
 			}
 		}
 		if c == '\n' {
@@ -95,8 +95,24 @@ func (f *forms) take(c byte) ([]byte, error) {
 		case c == '"':
 			quoted = !quoted
 		case quoted:
+		case c == ';': // a comment, which may have brackets and quotes in it
+			form = form[:len(form)-1]
+			for c != '\n' {
+				var err error
+				if c, err = f.in.ReadByte(); err != nil {
+					return nil, err
+				}
+			}
+			f.line++
+			form = append(form, '\n')
+		case c == '#':
+			if tags++; tags > maxNested {
+				return nil, fmt.Errorf("a record with more than %d tags and sets; this is no history", maxNested)
+			}
 		case c == '{' || c == '[' || c == '(':
-			depth++
+			if depth++; depth > maxNested {
+				return nil, fmt.Errorf("brackets nested deeper than %d; this is no history", maxNested)
+			}
 		case c == '}' || c == ']' || c == ')':
 			if depth--; depth <= 0 {
 				return form, nil
@@ -104,6 +120,12 @@ func (f *forms) take(c byte) ([]byte, error) {
 		}
 	}
 }
+
+// Bounds of a record, which is read by recursion, with a tag within a tag being deep as well.
+const (
+	maxForm   = 1 << 20
+	maxNested = 100
+)
 
 func closer(c byte) byte {
 	if c == '[' {

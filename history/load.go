@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,19 +18,68 @@ import (
 // line of a reader is cut off. An Op that appears again replaces its earlier record.
 //
 // Lines are read one by one: what is kept is the records, not the text.
-func Load(readers ...io.Reader) (*History, error) { return Limit(0).Load(readers...) }
+func Load(readers ...io.Reader) (*History, error) {
+	return Limit(0).Load(context.Background(), readers...)
+}
 
-// A Limit is how many records of a history may be kept in memory; 0 is any number. Its methods are
-// the functions of their names, except that one record too many is [ErrTooLong], which ends the
-// reading. A record takes about 250 bytes, and judging it up to three times that.
+// A Limit is how many records of a history may be read, without its header; 0 is any number. One that is longer than a
+// kilobyte counts once for each that it begins. Its methods are the functions of their names, except that one
+// record too many is [ErrTooLong], and that the end of a context is its error; both end the reading. Of a reader
+// that can seek, such as a file, too many records are found before any is read. A record takes about 250
+// bytes, and judging it up to three times that.
 type Limit int
 
 // ErrTooLong is reported by the methods of [Limit], with the line of the first record too many.
 var ErrTooLong = errors.New("too many records to keep in memory")
 
+// meter counts what is read of a history.
+type meter struct {
+	ctx   context.Context
+	limit Limit
+	n     Limit
+}
+
+// take counts a record of so many bytes.
+func (m *meter) take(size int) error {
+	if m.n += 1 + Limit(size>>10); m.limit > 0 && m.n > m.limit {
+		return ErrTooLong
+	}
+	return m.ctx.Err()
+}
+
+// refuse counts the lines of a JSONL reader that can seek, which it then rewinds. Each line is a record, but for a header.
+func (n Limit) refuse(ctx context.Context, r io.Reader) (rewound bool, err error) {
+	file, ok := r.(io.Seeker)
+	if !ok || n == 0 {
+		return false, nil
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return false, nil // a pipe
+	}
+	chunk := make([]byte, 1<<20)
+	for lines := Limit(-1); err == nil; {
+		var got int
+		got, err = r.Read(chunk)
+		if lines += Limit(bytes.Count(chunk[:got], []byte("\n"))); lines > n {
+			return false, fmt.Errorf("line %d: %w", n+2, ErrTooLong)
+		}
+		err = cmp.Or(err, ctx.Err())
+	}
+	if err != io.EOF {
+		return false, err
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	return true, err
+}
+
 // Load is the function [Load] within the limit.
-func (n Limit) Load(readers ...io.Reader) (*History, error) {
-	l := loader{h: &History{}, limit: n, index: map[int64]int{}, strings: map[string]string{}, begun: map[int]int{}}
+func (n Limit) Load(ctx context.Context, readers ...io.Reader) (*History, error) {
+	for _, r := range readers {
+		if _, err := n.refuse(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	l := loader{h: &History{}, meter: meter{ctx: ctx, limit: n}, index: map[int64]int{}, strings: map[string]string{}, begun: map[int]int{}}
 	var truncated error
 	for i, r := range readers {
 		l.first, l.served = i == 0, 0
@@ -61,18 +111,13 @@ func inOrder(ops []Op) []Op {
 	return ops
 }
 
-// exceeded reports whether a history has too many records.
-func (n Limit) exceeded(h *History) bool {
-	return n > 0 && len(h.Ops)+len(h.Events)+len(h.Faults)+len(h.Served) > int(n)
-}
-
 // MaxLine is the length of a line, in bytes, that is taken for a mistake: a file that is no
 // history at all must not be read into memory whole.
 const MaxLine = 16 << 20
 
 type loader struct {
 	h       *History
-	limit   Limit
+	meter   meter
 	first   bool              // the reader must begin with a header
 	index   map[int64]int     // op id -> position in h.Ops
 	lines   []int32           // of the first record of each op
@@ -113,8 +158,11 @@ func (l *loader) read(r io.Reader) error {
 		if what := l.line(line, n); what != "" {
 			return &LineError{n, what}
 		}
-		if l.limit.exceeded(l.h) {
-			return fmt.Errorf("line %d: %w", n, ErrTooLong)
+		if n == 1 && l.first {
+			continue // the header
+		}
+		if err := l.meter.take(len(line)); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}
 }

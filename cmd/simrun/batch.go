@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -22,36 +22,42 @@ const chunk = 25
 
 // several runs many times and counts. One crew does all jobs, so that they keep every processor
 // busy together.
-func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
-	var parts []job
+func several(ctx context.Context, o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	var dirs []string // where each run is kept
 	size, hire := chunk, newCrew
 	if o.place.live() {
 		size, hire = 1, waiting
 	}
-	for _, j := range jobs {
-		for done := 0; done < j.Runs; done += size {
-			part := j
-			if o.place.live() {
-				part.Out = o.out
+	parts := func(yield func(job) bool) {
+		for _, j := range jobs {
+			for done := 0; done < j.Runs; done += size {
+				part := j
+				if o.place.live() {
+					part.Out = o.out
+				}
+				part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(size, j.Runs-done), o.json
+				if !yield(part) {
+					return
+				}
 			}
-			part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(size, j.Runs-done), o.json
-			parts = append(parts, part)
 		}
 	}
+	code := checker.ExitExpected
 	b := reports.Batch{Command: again(args)}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
 	}
 	coverage := fault.Coverage{}
 	bar := newProgress(stderr, len(jobs)*o.runs)
-	crew := hire(len(parts))
+	crew := hire(len(jobs) * ((o.runs + size - 1) / size))
 	defer crew.dismiss()
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once
 	crew.run(ctx, parts, func(j job, r result) {
 		bar.done(r.Code)
+		code = checker.Worst(code, r.Code)
+		for _, l := range r.Lost {
+			bar.clear()
+			code = checker.Worst(code, fail(stderr, checker.ExitHarness, "%s", l))
+		}
 		coverage.Merge(r.Covered)
 		s := r.Summary
 		s.Command = o.command(j.Scenario, j.Subject, r.Seed)
@@ -66,12 +72,12 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		}
 	})
 	bar.clear()
-	code, n, all := checker.ExitExpected, len(b.Runs), len(jobs)*o.runs
+	n, all := len(b.Runs), len(jobs)*o.runs
 	if n < all {
 		if rest := n % o.runs; rest > 0 && !o.json {
 			tell(o, jobs[n/o.runs], b.Runs[n-rest:], stdout)
 		}
-		code = fail(stderr, checker.ExitUndecided, "interrupted after %d of %d runs", n, all)
+		code = interrupted(ctx, stderr, code, "interrupted after %d of %d runs", n, all)
 		if n == 0 {
 			return code
 		}
@@ -82,12 +88,8 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 		}
 		covered(stdout, coverage, o.verbose)
 	}
-	o.keep(&b, dirs, crew, stdout, stderr)
-	o.leave(b, stderr)
-	for _, s := range b.Runs {
-		code = checker.Worst(code, s.Verdict.Code())
-	}
-	return code
+	code = checker.Worst(code, o.keep(&b, dirs, crew, stdout, stderr))
+	return checker.Worst(code, o.leave(b, stderr))
 }
 
 // again is the command that was given.
@@ -147,13 +149,13 @@ func whyNot(v *checker.Verdict) string {
 	return fmt.Sprintf("not as expected: %v", strays)
 }
 
-// keep has the crew run the examples again, to keep their reports, and writes the page about all runs. What
-// cannot be written is a warning.
+// keep has the crew run the examples again, to keep their reports, and writes the page about all runs. It returns the
+// exit code that this comes to.
 //
 // In real time a run does not come again: there all were kept at once, in the folders dirs.
-func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr io.Writer) {
+func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr io.Writer) int {
 	if o.out == nowhere {
-		return
+		return checker.ExitExpected
 	}
 	var jobs []job
 	examples := b.Examples()
@@ -166,8 +168,7 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 	}
 	store, err := makeFolder(o.out, batchFolder, b.Runs[0].Verdict.Seed)
 	if err != nil {
-		fail(stderr, 0, "warning: the batch report: %v", err)
-		return
+		return fail(stderr, checker.ExitHarness, "the batch report: %v", err)
 	}
 	link := func(run int, dir string) {
 		if rel, err := filepath.Rel(store.dir, filepath.Join(dir, reportFile)); err == nil && dir != "" {
@@ -179,8 +180,11 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 			link(run, dir)
 		}
 	}
-	n := 0
-	crew.run(context.Background(), jobs, func(_ job, r result) {
+	n, code := 0, checker.ExitExpected
+	crew.run(context.Background(), slices.Values(jobs), func(_ job, r result) {
+		for _, l := range r.Lost {
+			code = fail(stderr, checker.ExitHarness, "%s", l)
+		}
 		if r.Error == "" {
 			link(examples[n], r.Dir)
 		}
@@ -192,20 +196,21 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 		err = store.write(reportFile, page.Bytes())
 	}
 	if err = errors.Join(err, store.latest()); err != nil {
-		fail(stderr, 0, "warning: the batch report: %v", err)
-		return
+		return fail(stderr, checker.ExitHarness, "the batch report: %v", err)
 	}
 	if !o.json {
 		fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(store.dir, reportFile))
 	}
+	return code
 }
 
 const batchFolder = "batch"
 
-// leave writes what machines read. What cannot be written is a warning: the verdict stands.
-func (o order) leave(b reports.Batch, stderr io.Writer) { leave(o.files, b, stderr) }
+// leave writes what machines read, and returns the exit code that this comes to: what cannot be written is lost.
+func (o order) leave(b reports.Batch, stderr io.Writer) int { return leave(o.files, b, stderr) }
 
-func leave(files map[string]string, b reports.Batch, stderr io.Writer) {
+func leave(files map[string]string, b reports.Batch, stderr io.Writer) int {
+	code := checker.ExitExpected
 	for _, f := range reports.BatchFormats() {
 		file := files[f.Name]
 		if file == "" {
@@ -217,9 +222,10 @@ func leave(files map[string]string, b reports.Batch, stderr io.Writer) {
 			err = os.WriteFile(file, text.Bytes(), 0o666)
 		}
 		if err != nil {
-			fail(stderr, 0, "warning: -%s: %v", f.Name, err)
+			code = fail(stderr, checker.ExitHarness, "-%s: %v", f.Name, err)
 		}
 	}
+	return code
 }
 
 func plural(word string, n int) string {

@@ -17,13 +17,9 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 )
 
-// mostRecords is how many records of a history are kept in memory if nobody says otherwise: with what
-// it takes to judge them, a few gigabytes.
-const mostRecords = 5_000_000
-
 // check judges histories, whoever recorded them: ours, and those that docs/history.md or Jepsen's
 // EDN describe. Nothing is run, and nothing is written but what flags ask for, and a history on which the checkers disagree.
-func check(args []string, stdout, stderr io.Writer) int {
+func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("simrun check", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
@@ -34,7 +30,7 @@ func check(args []string, stdout, stderr io.Writer) int {
 	})
 	budget := f.Duration("budget", checker.DefaultBudget, "`time` that one searching checker may spend on one lock")
 	shrink := f.String("shrink", "", "`file` for the smallest part of a broken history that still breaks the same guarantee")
-	most := f.Int("records", mostRecords, "how `many` records of a history to keep in memory at most; judging one takes about 1 kB")
+	most := f.Int("records", mostRecords, "how `many` records of a history, each a line, to read at most; judging one takes about 500 bytes")
 	verbose := f.Bool("v", false, "the whole story, and every operation")
 	var asJSON bool
 	var files map[string]string
@@ -58,17 +54,23 @@ func check(args []string, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
 	b := reports.Batch{Command: again(append([]string{"check"}, args...))}
 	for _, path := range paths {
-		h, err := openHistory(path, history.Limit(*most))
+		h, err := openHistory(ctx, path, history.Limit(*most))
+		if ctx.Err() != nil {
+			break
+		}
 		if errors.Is(err, history.ErrTruncated) {
 			fail(stderr, 0, "warning: check: %v; the rest is judged", err)
 		} else if errors.Is(err, history.ErrTooLong) {
-			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 1 kB", err, *most)
+			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 500 bytes", err, *most)
 		} else if err != nil {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}
 		o := judging(h)
 		o.Model, o.Budget, o.Also = kind, *budget, opinion
-		v, shown := judge(context.Background(), h, o)
+		v, shown := judge(ctx, h, o)
+		if ctx.Err() != nil {
+			break
+		}
 		if len(v.Refused) > 0 && v.Error == "" {
 			return fail(stderr, checker.ExitUsage, "check: %s: %s", path, v.Refused[0])
 		}
@@ -84,11 +86,11 @@ func check(args []string, stdout, stderr io.Writer) int {
 		}
 		if v.Disagreement != "" {
 			name := "disagreement-" + strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".jsonl"
-			fail(stderr, code, "check: %s: %s%s", path, v.Disagreement, leaveDisagreement(&folder{dir: "."}, name, shown, o))
+			fail(stderr, code, "check: %s: %s%s", path, v.Disagreement, leaveDisagreement(ctx, &folder{dir: "."}, name, shown, o))
 		}
 		if *shrink != "" && v.Disagreement == "" {
-			if err := shrunk(*shrink, shown, v, o); err != nil {
-				return fail(stderr, checker.ExitUsage, "check: -shrink %s: %v", *shrink, err)
+			if err := shrunk(ctx, *shrink, shown, v, o); err != nil {
+				return fail(stderr, blame(err), "check: -shrink %s: %v", *shrink, err)
 			}
 		}
 		s := reports.Summarize(h, v, true)
@@ -96,21 +98,39 @@ func check(args []string, stdout, stderr io.Writer) int {
 		b.Runs = append(b.Runs, s)
 		code = checker.Worst(code, v.Code())
 	}
-	leave(files, b, stderr)
-	return code
+	code = interrupted(ctx, stderr, code, "check: interrupted after %d of %d histories", len(b.Runs), len(paths))
+	return checker.Worst(code, leave(files, b, stderr))
 }
 
 // openHistory opens a file, a run's folder, or standard input. A run's own history is read together
-// with the server log beside it.
-func openHistory(path string, limit history.Limit) (*history.History, error) {
+// with the server log beside it. Nobody waits for a file that is not written any more once ctx has ended.
+func openHistory(ctx context.Context, path string, most history.Limit) (*history.History, error) {
+	type opened struct {
+		h   *history.History
+		err error
+	}
+	done := make(chan opened, 1)
+	go func() {
+		h, err := openFile(ctx, path, most)
+		done <- opened{h, err}
+	}()
+	select {
+	case o := <-done:
+		return o.h, o.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func openFile(ctx context.Context, path string, most history.Limit) (*history.History, error) {
 	dir := path
 	if filepath.Base(path) == historyFile {
 		dir = filepath.Dir(path)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || path == "-" {
-		return limit.Open(path)
+		return most.Open(ctx, path)
 	}
-	h, err := loadHistory(os.DirFS(dir), ".")
+	h, err := loadHistory(ctx, os.DirFS(dir), ".", most)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", path, err)
@@ -121,12 +141,12 @@ func openHistory(path string, limit history.Limit) (*history.History, error) {
 }
 
 // shrunk writes the smallest part of h that still breaks the first guarantee that broke.
-func shrunk(file string, h *history.History, v *checker.Verdict, o checker.Options) error {
+func shrunk(ctx context.Context, file string, h *history.History, v *checker.Verdict, o checker.Options) error {
 	for _, r := range v.Results {
 		if r.Status != checker.Broken {
 			continue
 		}
-		small, ok := checker.Shrink(context.Background(), h, r.Guarantee, o)
+		small, ok := checker.Shrink(ctx, h, r.Guarantee, o)
 		if !ok {
 			continue
 		}

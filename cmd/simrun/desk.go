@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -31,7 +32,7 @@ type desk struct {
 	name  string // of the folder
 	local bool   // whether only this machine can reach us
 
-	judging chan struct{} // as many as may be judged at once: judging takes time and memory
+	working chan struct{} // one run at a time is loaded, judged and rendered: a long one takes gigabytes
 
 	mu    sync.Mutex
 	known map[string]shelved // by folder
@@ -44,14 +45,14 @@ type shelved struct {
 }
 
 func newDesk(files fs.FS, name string, local bool) http.Handler {
-	d := &desk{files: files, name: name, local: local, judging: make(chan struct{}, 1), known: map[string]shelved{}}
+	d := &desk{files: files, name: name, local: local, working: make(chan struct{}, 1), known: map[string]shelved{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", d.index)
 	mux.HandleFunc("GET /compare", d.compare)
 	mux.HandleFunc("GET /runs/{scenario}/{run}/recheck", d.recheck)
 	mux.HandleFunc("GET /runs/{scenario}/{run}/all.zip", d.zip)
 	mux.HandleFunc("GET /runs/{scenario}/{run}/{file}", d.file)
-	return d.guarded(mux)
+	return d.guarded(patient(mux))
 }
 
 // Policies for what a page may do. Ours run no script but the report's own.
@@ -59,6 +60,47 @@ const (
 	strict    = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	sandboxed = "sandbox allow-scripts; " // a page of its own origin: it can reach nothing of ours
 )
+
+// stall is how long a reader may take for a part of what it is sent.
+const stall = 30 * time.Second
+
+// patient lets a reader take as long as it likes, as long as it goes on reading.
+func patient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&slowly{w, http.NewResponseController(w)}, r)
+	})
+}
+
+type slowly struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (s *slowly) Write(b []byte) (n int, err error) {
+	const part = 64 << 10
+	for {
+		if err := s.control.SetWriteDeadline(time.Now().Add(stall)); err != nil {
+			return n, err
+		}
+		wrote, err := s.ResponseWriter.Write(b[n:min(n+part, len(b))])
+		if n += wrote; err != nil || n == len(b) {
+			return n, err
+		}
+	}
+}
+
+// alone writes a page that takes time and memory while nobody else does. It ends when the reader leaves.
+func (d *desk) alone(w http.ResponseWriter, r *http.Request, write func(io.Writer) error) {
+	page(w, func(b io.Writer) error {
+		select {
+		case d.working <- struct{}{}:
+			defer func() { <-d.working }()
+			return cmp.Or(write(b), r.Context().Err())
+		case <-r.Context().Done():
+			return r.Context().Err()
+		}
+	})
+}
 
 // guarded refuses what a stranger's page could have sent: a browser that was made to believe that
 // another name is this machine's tells by the Host that it sends.
@@ -92,13 +134,14 @@ func loopback(host string) bool {
 // index lists the runs.
 func (d *desk) index(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	shelf, err := d.shelf()
-	if err != nil {
-		problem(w, err)
-		return
-	}
 	wanted := reports.Wanted{Verdict: q.Get("verdict"), Scenario: q.Get("scenario"), Subject: q.Get("subject"), Seed: strings.TrimSpace(q.Get("seed"))}
-	page(w, func(b io.Writer) error { return shelf.HTML(b, wanted) })
+	page(w, func(b io.Writer) error {
+		shelf, err := d.shelf()
+		if err != nil {
+			return err
+		}
+		return shelf.HTML(b, wanted)
+	})
 }
 
 // runName is how folders of runs are called: the time, and the seed.
@@ -168,7 +211,7 @@ func dir(r *http.Request) (string, bool) {
 
 // load reads the run that is asked for, as it is shown.
 func (d *desk) load(ctx context.Context, dir string) (reports.Run, error) {
-	run, err := loadRun(d.files, dir)
+	run, err := loadRun(ctx, d.files, dir)
 	if err == nil {
 		d.complete(ctx, &run, dir)
 	}
@@ -177,13 +220,9 @@ func (d *desk) load(ctx context.Context, dir string) (reports.Run, error) {
 
 // complete judges a run that has no verdict, and makes of a soak what its page shows.
 func (d *desk) complete(ctx context.Context, run *reports.Run, dir string) {
-	if isSoak(run.History) || run.Verdict == nil {
-		d.judging <- struct{}{}
-		defer func() { <-d.judging }()
-	}
 	switch {
 	case isSoak(run.History):
-		soaked(run)
+		soaked(ctx, run)
 	case run.Verdict == nil:
 		run.Verdict, _ = judge(ctx, run.History, judging(run.History))
 	}
@@ -207,22 +246,22 @@ func (d *desk) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == reportFile && path.Dir(dir) != batchFolder {
-		run, err := d.load(context.Background(), dir)
-		if err != nil {
-			problem(w, err)
-			return
-		}
 		w.Header().Set("Content-Security-Policy", strict+"; script-src '"+reports.ScriptHash()+"'")
-		page(w, func(b io.Writer) error {
+		d.alone(w, r, func(b io.Writer) error {
+			run, err := d.load(r.Context(), dir)
+			if err != nil {
+				return err
+			}
 			return reports.HTML(b, run.History, run.Verdict, reports.HTMLOptions{Command: run.Command, Picture: run.Picture, Long: run.Long})
 		})
 		return
 	}
-	content, err := fs.ReadFile(d.files, path.Join(dir, name))
+	content, err := open(d.files, path.Join(dir, name))
 	if err != nil {
 		problem(w, err)
 		return
 	}
+	defer content.Close()
 	switch name {
 	case reportFile:
 		w.Header().Set("Content-Security-Policy", "sandbox; "+strict)
@@ -230,7 +269,7 @@ func (d *desk) file(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", sandboxed+"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'")
 	}
 	w.Header().Set("Content-Type", kind)
-	_, _ = w.Write(content)
+	_, _ = io.Copy(w, content)
 }
 
 // zip packs a run's files.
@@ -240,38 +279,39 @@ func (d *desk) zip(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	var packed bytes.Buffer
-	z := zip.NewWriter(&packed)
-	n := 0
+	var packed *zip.Writer
 	for _, name := range slices.Sorted(maps.Keys(contentTypes)) {
-		content, err := fs.ReadFile(d.files, path.Join(dir, name))
-		if errors.Is(err, fs.ErrNotExist) {
+		content, err := open(d.files, path.Join(dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			continue
-		}
-		var f io.Writer
-		if err == nil {
-			f, err = z.Create(path.Join(path.Base(dir), name))
-		}
-		if err == nil {
-			_, err = f.Write(content)
-		}
-		if err != nil {
+		case err != nil && packed == nil:
 			problem(w, err)
 			return
+		case err != nil:
+			panic(http.ErrAbortHandler)
 		}
-		n++
+		defer content.Close()
+		if packed == nil {
+			w.Header().Set("Content-Type", "application/zip")
+			w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(dir)+`.zip"`)
+			packed = zip.NewWriter(w)
+		}
+		f, err := packed.Create(path.Join(path.Base(dir), name))
+		if err == nil {
+			_, err = io.Copy(f, content)
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler) // a part of an archive must not pass for one
+		}
 	}
-	if n == 0 {
+	if packed == nil {
 		problem(w, errNoRun)
 		return
 	}
-	if err := z.Close(); err != nil {
-		problem(w, err)
-		return
+	if packed.Close() != nil {
+		panic(http.ErrAbortHandler)
 	}
-	w.Header().Set("Content-Type", "application/zip")
-	w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(dir)+`.zip"`)
-	_, _ = w.Write(packed.Bytes())
 }
 
 // compare shows two runs side by side.
@@ -281,20 +321,23 @@ func (d *desk) compare(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "choose two runs to compare", http.StatusBadRequest)
 		return
 	}
-	var sides [2]reports.Side
-	for i, dir := range dirs {
+	for _, dir := range dirs {
 		if !fs.ValidPath(dir) || !runName.MatchString(path.Base(dir)) || strings.Count(dir, "/") != 1 {
 			http.Error(w, "there is no such run", http.StatusNotFound)
 			return
 		}
-		run, err := d.load(context.Background(), dir)
-		if err != nil {
-			problem(w, err)
-			return
-		}
-		sides[i] = reports.Side{Run: run, Title: dir, Href: (&url.URL{Path: "/runs/" + dir + "/" + reportFile}).EscapedPath()}
 	}
-	page(w, func(b io.Writer) error { return reports.Compare(b, sides[0], sides[1]) })
+	d.alone(w, r, func(b io.Writer) error {
+		var sides [2]reports.Side
+		for i, dir := range dirs {
+			run, err := d.load(r.Context(), dir)
+			if err != nil {
+				return err
+			}
+			sides[i] = reports.Side{Run: run, Title: dir, Href: (&url.URL{Path: "/runs/" + dir + "/" + reportFile}).EscapedPath()}
+		}
+		return reports.Compare(b, sides[0], sides[1])
+	})
 }
 
 // recheck judges a run with the models of this program, and shows what they say beside the stored
@@ -305,19 +348,18 @@ func (d *desk) recheck(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	run, err := loadRun(d.files, dir)
-	if err == nil && run.History == nil {
-		err = errNoRun
-	}
-	if err != nil {
-		problem(w, err)
-		return
-	}
-	now := run
-	now.Verdict = nil
-	d.complete(r.Context(), &run, dir)
-	d.complete(r.Context(), &now, dir)
-	page(w, func(b io.Writer) error {
+	d.alone(w, r, func(b io.Writer) error {
+		run, err := loadRun(r.Context(), d.files, dir)
+		if err == nil && run.History == nil {
+			err = errNoRun
+		}
+		if err != nil {
+			return err
+		}
+		now := run
+		now.Verdict = nil
+		d.complete(r.Context(), &run, dir)
+		d.complete(r.Context(), &now, dir)
 		return reports.Compare(b, reports.Side{Run: run, Title: "as it was judged", Href: reportFile}, reports.Side{Run: now, Title: "as this program judges it now"})
 	})
 }

@@ -17,11 +17,11 @@ const disagreementFile = "disagreement.jsonl"
 var opinion func(*history.History) checker.Status
 
 // leaveDisagreement writes the smallest history on which the checkers disagree, and says where: it is a bug report.
-func leaveDisagreement(into *folder, name string, h *history.History, o checker.Options) string {
+func leaveDisagreement(ctx context.Context, into *folder, name string, h *history.History, o checker.Options) string {
 	if into.dir == "" {
 		return "; with -out the smallest history that shows it is kept"
 	}
-	small, ok := checker.ShrinkDisagreement(context.Background(), h, o)
+	small, ok := checker.ShrinkDisagreement(ctx, h, o)
 	if !ok {
 		small = h // it shows in a part of it, as a stream judges it
 	}

@@ -34,7 +34,7 @@ func TestCheckLeavesADisagreement(t *testing.T) {
 		t.Fatal(err)
 	}
 	var stdout, stderr bytes.Buffer
-	code := command([]string{"check", "-model", "mutex", "turns.edn"}, &stdout, &stderr)
+	code := command(t.Context(), []string{"check", "-model", "mutex", "turns.edn"}, &stdout, &stderr)
 	if code != checker.ExitDisagree || strings.Count(stderr.String(), "\n") != 1 || !strings.Contains(stderr.String(), "disagreement-turns.jsonl") ||
 		!strings.Contains(stdout.String(), "THE CHECKERS DISAGREE") {
 		t.Fatalf("exit code %d, stderr %q, stdout:\n%s", code, stderr.String(), stdout.String())
@@ -52,7 +52,7 @@ func TestARunLeavesADisagreement(t *testing.T) {
 		t.Fatal(err)
 	}
 	store := &folder{dir: t.TempDir()}
-	says := leaveDisagreement(store, disagreementFile, h, checker.Options{Also: wrong, Model: "mutex"})
+	says := leaveDisagreement(t.Context(), store, disagreementFile, h, checker.Options{Also: wrong, Model: "mutex"})
 	path := filepath.Join(store.dir, disagreementFile)
 	if !strings.Contains(says, path) {
 		t.Errorf("it says %q", says)

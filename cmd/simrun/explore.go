@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
@@ -67,7 +66,7 @@ func strategyNames() string {
 }
 
 // exploreCommand is simrun explore: random plans by seed, until something ends it.
-func exploreCommand(args []string, stdout, stderr io.Writer) int {
+func exploreCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	h, err := parseHunt(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -78,11 +77,8 @@ func exploreCommand(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "explore: %v", err)
 	}
 	if err := writable(h.out); err != nil {
-		return fail(stderr, checker.ExitUsage, "-out %s: %v", h.out, err)
+		return fail(stderr, blame(err), "-out %s: %v", h.out, err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
-	context.AfterFunc(ctx, stop) // a second Ctrl-C ends it at once, though it be at shrinking what was found
 	locks := []string{h.subject}
 	if h.subject == everything {
 		locks = subjectNames()
@@ -212,7 +208,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	h.tell(stdout, t, time.Since(begun))
 	code := checker.ExitExpected
 	for _, f := range t.Found {
-		if err := h.keepFound(workers, dir, f, stdout); err != nil {
+		if err := h.keepFound(ctx, workers, dir, f, stdout); err != nil {
 			code = checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: seed %d: %v", f.Seed, err))
 		}
 		code = checker.Worst(code, checker.ExitUnexpected)
@@ -228,16 +224,18 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	if t.Undecided > 0 {
 		code = checker.Worst(code, checker.ExitUndecided)
 	}
-	switch {
-	case ctx.Err() != nil:
-		code = checker.Worst(code, fail(stderr, checker.ExitUndecided, "explore: interrupted after %d runs", t.Runs))
-	case strategy.Whole && !t.Complete && code == checker.ExitExpected:
+	code = interrupted(ctx, stderr, code, "explore: interrupted after %d runs", t.Runs)
+	if strategy.Whole && !t.Complete && code == checker.ExitExpected {
 		code = fail(stderr, checker.ExitUndecided, "explore: not all orders were seen")
 	}
 	h.coverage(stdout, t)
 	if dir != "" {
-		h.page(dir, args, t, stdout, stderr)
-		fmt.Fprintf(stdout, "  state   %s (the same search goes on from there)\n", filepath.Join(dir, stateFile))
+		code = checker.Worst(code, h.page(dir, args, t, stdout, stderr))
+		state := filepath.Join(dir, stateFile)
+		if _, err := os.Stat(state); err != nil { // it was removed, and what was written to it is lost
+			return checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: %v", err))
+		}
+		fmt.Fprintf(stdout, "  state   %s (the same search goes on from there)\n", state)
 	}
 	return code
 }

@@ -45,7 +45,7 @@ func (h hunt) tell(w io.Writer, t explore.Total, took time.Duration) {
 
 // keepFound shrinks the first run of a cause, and keeps the plan, its story, a test that reproduces
 // it, and its report. What was kept before is told again.
-func (h hunt) keepFound(workers *local, dir string, f explore.Found, stdout io.Writer) error {
+func (h hunt) keepFound(ctx context.Context, workers *local, dir string, f explore.Found, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "\n  ✗ %s\n    in %d %s, first with seed %d: %s\n", f.Cause(), f.Runs, plural("run", f.Runs), f.Seed, f.Text)
 	o := h.order
 	o.seed = f.Seed
@@ -55,7 +55,7 @@ func (h hunt) keepFound(workers *local, dir string, f explore.Found, stdout io.W
 	at := filepath.Join(dir, "found", slug(f.Accusation))
 	o.planFile = filepath.Join(at, planFile)
 	if _, err := os.Stat(o.planFile); errors.Is(err, os.ErrNotExist) {
-		if err := h.keep(workers, o, at, f); err != nil {
+		if err := h.keep(ctx, workers, o, at, f); err != nil {
 			return err
 		}
 	}
@@ -70,8 +70,8 @@ func slug(a explore.Accusation) string {
 	return strings.ReplaceAll(words, " ", "-") + "-" + hex.EncodeToString(sum[:3])
 }
 
-func (h hunt) keep(workers *local, o order, at string, f explore.Found) error {
-	ctx := context.Background()
+func (h hunt) keep(ctx context.Context, workers *local, o order, at string, f explore.Found) error {
+	ctx = context.WithoutCancel(ctx) // an interruption comes after what was found is kept
 	r, err := workers.do(ctx, job{Plan: f.Plan, Subject: h.subject, Seed: f.Seed, Shrink: true, Cause: f.Cause()})
 	if err != nil {
 		return err
@@ -130,8 +130,8 @@ func (h hunt) coverage(w io.Writer, t explore.Total) {
 	}
 }
 
-// page writes the page about the runs. What cannot be written is a warning.
-func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io.Writer) {
+// page writes the page about the runs, and returns the exit code that this comes to.
+func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io.Writer) int {
 	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
@@ -147,7 +147,7 @@ func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io
 		}
 	}
 	if len(b.Runs) == 0 {
-		return
+		return checker.ExitExpected
 	}
 	var page bytes.Buffer
 	err := reports.BatchHTML(&page, b)
@@ -155,8 +155,8 @@ func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io
 		err = (&folder{dir: dir}).write(reportFile, page.Bytes())
 	}
 	if err != nil {
-		fail(stderr, 0, "warning: the batch report: %v", err)
-		return
+		return fail(stderr, checker.ExitHarness, "explore: the report: %v", err)
 	}
 	fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(dir, reportFile))
+	return checker.ExitExpected
 }

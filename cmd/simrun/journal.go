@@ -59,6 +59,9 @@ func (j *journal) flush() {
 func (j *journal) failed() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if _, err := os.Stat(j.file.Name()); err != nil && j.err == nil {
+		j.err = cause(err) // it was removed, and what is written to it is lost
+	}
 	return j.err
 }
 

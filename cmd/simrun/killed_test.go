@@ -44,7 +44,9 @@ func TestAWorkerThatDiesIsReportedAndReplaced(t *testing.T) {
 	}
 	var children []int
 	for len(children) == 0 {
-		children = childrenOf(cmd.Process.Pid)
+		for _, child := range childrenOf(cmd.Process.Pid) {
+			children = childrenOf(child)
+		}
 	}
 	if err := syscall.Kill(children[0], syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 )
 
 // list prints the registries.
-func list(args []string, stdout, stderr io.Writer) int {
+func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("simrun list", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
@@ -33,7 +34,9 @@ func list(args []string, stdout, stderr io.Writer) int {
 		return checker.ExitExpected
 	}
 	if *matrix {
-		if err := libraryPage(stdout); err != nil {
+		if err := libraryPage(ctx, stdout); ctx.Err() != nil {
+			return interrupted(ctx, stderr, checker.ExitExpected, "list: interrupted; a part of the page is of no use")
+		} else if err != nil {
 			return fail(stderr, checker.ExitHarness, "list: %v", err)
 		}
 		return checker.ExitExpected

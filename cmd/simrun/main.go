@@ -11,6 +11,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -20,40 +21,56 @@ import (
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == workerCommand {
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == workerCommand:
 		bubble.Main(func(b *bubble.Bubbles) int { return work(b, os.Stdin, os.Stdout) })
+	case len(os.Args) > 1 && os.Args[1] == childCommand:
+		os.Exit(inherit(os.Args[2:]))
 	}
-	os.Exit(command(os.Args[1:], os.Stdout, os.Stderr))
+	program, err := os.Executable()
+	if err != nil {
+		os.Exit(fail(os.Stderr, checker.ExitHarness, "%v", err))
+	}
+	os.Exit(supervise(program, os.Args[1:], os.Stderr))
 }
 
-// command does what the arguments say, and returns the exit code.
-func command(args []string, stdout, stderr io.Writer) int {
+// command does what the arguments say, and returns the exit code. The end of ctx ends it early: it says so, and
+// what is done so far, and returns [checker.ExitUndecided] unless that is worse.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
 		switch args[0] {
 		case "list":
-			return list(args[1:], stdout, stderr)
+			return list(ctx, args[1:], stdout, stderr)
 		case "report":
-			return report(args[1:], stdout, stderr)
+			return report(ctx, args[1:], stdout, stderr)
 		case "check":
-			return check(args[1:], stdout, stderr)
+			return check(ctx, args[1:], stdout, stderr)
 		case "shrink":
-			return shrink(args[1:], stdout, stderr)
+			return shrink(ctx, args[1:], stdout, stderr)
 		case "explore":
-			return exploreCommand(args[1:], stdout, stderr)
+			return exploreCommand(ctx, args[1:], stdout, stderr)
 		case "mutants":
-			return mutants(args[1:], stdout, stderr)
+			return mutants(ctx, args[1:], stdout, stderr)
 		case "soak":
-			return soakCommand(args[1:], stdout, stderr)
+			return soakCommand(ctx, args[1:], stdout, stderr)
 		case "serve":
-			return serve(args[1:], stdout, stderr)
+			return serve(ctx, args[1:], stdout, stderr)
 		case "worker-check":
-			return workerCheck(args[1:], stdout, stderr)
+			return workerCheck(ctx, args[1:], stdout, stderr)
 		case "help":
 			usage(stdout)
 			return checker.ExitExpected
 		}
 	}
-	return runCommand(args, stdout, stderr)
+	return runCommand(ctx, args, stdout, stderr)
+}
+
+// interrupted says that ctx ended a command early, if it did, and when. It returns the worse of code and what that means.
+func interrupted(ctx context.Context, stderr io.Writer, code int, format string, args ...any) int {
+	if ctx.Err() == nil {
+		return code
+	}
+	return checker.Worst(code, fail(stderr, checker.ExitUndecided, format, args...))
 }
 
 // fail prints one line that says what is wrong, and returns code.

@@ -25,6 +25,9 @@ var simrun string
 var build = []string{"build"}
 
 func TestMain(m *testing.M) {
+	if how := os.Getenv(crashing); how != "" {
+		crash(how)
+	}
 	dir, err := os.MkdirTemp("", "simrun-test-*")
 	if err != nil {
 		panic(err)

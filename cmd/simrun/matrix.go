@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -39,7 +41,9 @@ one that we would ship.
 `
 
 // libraryPage writes docs/matrix.md. It runs every scenario with every subject of the page.
-func libraryPage(w io.Writer) error {
+func libraryPage(ctx context.Context, w io.Writer) error {
+	var page bytes.Buffer // a part of it is of no use
+	out, w := w, &page
 	columns := append(onPage(), subjects.Libraries()...)
 	fmt.Fprint(w, matrixHead)
 	for _, s := range columns {
@@ -67,14 +71,14 @@ func libraryPage(w io.Writer) error {
 	crew := newCrew(len(jobs))
 	defer crew.dismiss()
 	var failed error
-	crew.run(context.Background(), jobs, func(j job, r result) {
+	crew.run(ctx, slices.Values(jobs), func(j job, r result) {
 		if r.Error != "" && failed == nil {
 			failed = fmt.Errorf("%s with %s: %s", j.Scenario, j.Subject, r.Error)
 		}
 		cells[[2]string{j.Scenario, j.Subject}] = r.Summary
 	})
-	if failed != nil {
-		return failed
+	if err := cmp.Or(ctx.Err(), failed); err != nil {
+		return err
 	}
 	var guilty, known []string
 	for _, sc := range scenarios.Stories() {
@@ -110,7 +114,8 @@ func libraryPage(w io.Writer) error {
 	}
 	claims(w, columns)
 	fmt.Fprint(w, matrixTail)
-	return nil
+	_, err := page.WriteTo(out)
+	return err
 }
 
 // onPage are those of our own locks that others are compared with.

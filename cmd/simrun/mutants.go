@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os/signal"
 	"slices"
 	"sync"
 
@@ -19,7 +18,7 @@ import (
 
 // mutants explores the locks that are broken on purpose, and says of each whether it is caught, by
 // which guarantee, and after how many runs. It is how the harness itself is measured.
-func mutants(args []string, stdout, stderr io.Writer) int {
+func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	runs, seeds, only, strategy, source := 1000, 10, "", "uniform", false
 	f := flag.NewFlagSet("simrun mutants", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -61,8 +60,6 @@ func mutants(args []string, stdout, stderr io.Writer) int {
 		locks = slices.DeleteFunc(locks, func(l broken.Lock) bool { return l.Name != only })
 		sources = slices.DeleteFunc(sources, func(m broken.SourceMutant) bool { return m.Name != only })
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
 	if source {
 		return huntSources(ctx, sources, runs, seeds, strategy, stdout, stderr)
 	}
@@ -74,6 +71,7 @@ type caught struct {
 	runs  int    // that it took, or that it survived
 	by    string // what caught it; "": nothing did
 	error string
+	ended bool // by an interruption: it is no result
 }
 
 func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy string, stdout, stderr io.Writer) int {
@@ -110,20 +108,17 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	close(tasks)
 	slots.Wait()
 	bar.clear()
-	if ctx.Err() != nil {
-		return fail(stderr, checker.ExitHarness, "mutants: interrupted")
-	}
 	var names []string
 	for _, l := range locks {
 		names = append(names, l.Name)
 	}
-	return tellMutants(names, results, stdout, stderr)
+	return tellMutants(ctx, names, results, stdout, stderr)
 }
 
 func caughtBy(r result, err error) caught {
 	switch {
-	case err != nil:
-		return caught{error: err.Error()}
+	case err != nil: // see [local.do]
+		return caught{ended: true}
 	case r.Report == nil:
 		return caught{error: r.Error}
 	}
@@ -138,13 +133,14 @@ func caughtBy(r result, err error) caught {
 
 // tellMutants prints a line for each lock: in how many hunts it was caught, after how many runs in
 // the median and at worst, and by what.
-func tellMutants(names []string, results [][]caught, stdout, stderr io.Writer) int {
+func tellMutants(ctx context.Context, names []string, results [][]caught, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
 	survived, slow := 0, 0
 	fmt.Fprintf(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
 	for i, name := range names {
 		var took []int
 		var by []string
+		results[i] = slices.DeleteFunc(results[i], func(c caught) bool { return c.ended })
 		for n, c := range results[i] {
 			if c.error != "" {
 				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "mutants: %s, hunt %d: %s", name, n+1, c.error))
@@ -171,7 +167,7 @@ func tellMutants(names []string, results [][]caught, stdout, stderr io.Writer) i
 		fmt.Fprintln(stdout, line)
 	}
 	fmt.Fprintf(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median\n", len(names), survived, slow)
-	return code
+	return interrupted(ctx, stderr, code, "mutants: interrupted: of hunts that were not done there is no result")
 }
 
 // tallied words what caught a lock, the most frequent first.

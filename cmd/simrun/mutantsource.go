@@ -80,10 +80,7 @@ func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds
 	close(next)
 	slots.Wait()
 	bar.clear()
-	if ctx.Err() != nil {
-		return fail(stderr, checker.ExitHarness, "mutants: interrupted")
-	}
-	return tellMutants(names, results, stdout, stderr)
+	return tellMutants(ctx, names, results, stdout, stderr)
 }
 
 // checkout returns the root of the module's source that the working directory is in.
@@ -103,6 +100,11 @@ func checkout(ctx context.Context) (string, error) {
 // hunt builds a mutant and hunts it.
 func (h *sourceHunt) hunt(ctx context.Context, m broken.SourceMutant) []caught {
 	found := make([]caught, h.seeds)
+	defer func() {
+		for n := range found {
+			found[n].ended = ctx.Err() != nil
+		}
+	}()
 	program, err := h.build(ctx, m)
 	if err != nil {
 		found[0].error = err.Error()

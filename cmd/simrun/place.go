@@ -54,6 +54,9 @@ func (p *place) check() error {
 	}
 	if p.Addr != "" {
 		p.World = redisWorld
+		if err := redisserver.CheckAddress(p.Addr); err != nil {
+			return fmt.Errorf("-addr: %w", err)
+		}
 	}
 	if p.World == simWorld && p.Timescale != 1 {
 		return errors.New("-timescale is for real time (-world redis or miniredis): in sim time costs nothing")

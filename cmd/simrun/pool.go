@@ -2,15 +2,14 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 )
 
@@ -34,41 +33,42 @@ func (c crew) dismiss() {
 	}
 }
 
-// run does all jobs and hands each result, in the order of the jobs and their seeds, to each. A
-// worker that dies costs the run it was at, which gets a result that says so, and is replaced. When ctx
-// ends, jobs that are under way are done, and no others.
-func (c crew) run(ctx context.Context, jobs []job, each func(j job, r result)) {
-	answers := make([]chan []result, len(jobs))
-	for i := range answers {
-		answers[i] = make(chan []result, 1)
+// ahead is how many jobs may be done whose results wait for those of a job before them.
+const ahead = 100
+
+// run does all jobs, which it draws as workers are free for them, and hands each result, in the order of the jobs
+// and their seeds, to each. A worker that dies costs the run it was at, which gets a result that says so, and
+// is replaced. When ctx ends, jobs that are under way are done, and no others.
+func (c crew) run(ctx context.Context, jobs iter.Seq[job], each func(j job, r result)) {
+	type task struct {
+		job
+		results chan []result // of one
 	}
-	next := make(chan int)
+	tasks, order := make(chan task), make(chan task, ahead)
 	var crew sync.WaitGroup
 	for n := range c.workers {
 		crew.Go(func() {
-			for i := range next {
-				answers[i] <- c.workers[n].do(context.Background(), jobs[i])
+			for t := range tasks {
+				t.results <- c.workers[n].do(context.Background(), t.job)
 			}
 		})
 	}
 	go func() {
-		defer close(next)
-		for i := range jobs {
+		defer close(order)
+		defer close(tasks)
+		for j := range jobs {
+			t := task{j, make(chan []result, 1)}
 			select {
-			case next <- i:
+			case tasks <- t:
+				order <- t
 			case <-ctx.Done():
-				close(answers[i])
 				return
 			}
 		}
 	}()
-	for i, j := range jobs {
-		results, done := <-answers[i]
-		if !done {
-			break
-		}
-		for _, r := range results {
-			each(j, r)
+	for t := range order {
+		for _, r := range <-t.results {
+			each(t.job, r)
 		}
 	}
 	crew.Wait()
@@ -80,7 +80,7 @@ type worker struct {
 	process *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
-	stderr  bytes.Buffer
+	stderr  *lastWords
 }
 
 func (w *worker) start() error {
@@ -94,8 +94,8 @@ func (w *worker) start() error {
 	}
 	w.process = exec.Command(program, workerCommand)
 	w.process.Env = workerEnvironment()
-	w.stderr.Reset()
-	w.process.Stderr = &w.stderr
+	w.stderr = &lastWords{}
+	w.process.Stderr = w.stderr
 	var err error
 	if w.in, err = w.process.StdinPipe(); err != nil {
 		return err
@@ -163,21 +163,15 @@ func (w *worker) ask(ctx context.Context, j job, results *[]result) error {
 	return nil
 }
 
-// died says how the worker ended, by the last words of its runtime if there are any.
+// died says how the worker ended, by the last lastWords of its runtime if there are any.
 func (w *worker) died(err error) error {
 	w.in.Close()
 	_ = w.process.Process.Kill() // if it still runs, it is of no use
 	state := w.process.Wait()
-	for line := range strings.Lines(w.stderr.String()) {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			return fmt.Errorf("the worker process died: %s", line)
-		}
-	}
 	if state != nil {
 		err = state
 	}
-	return fmt.Errorf("the worker process died: %w", err)
+	return fmt.Errorf("the worker process died: %w", w.stderr.of(err))
 }
 
 func (w *worker) dismiss() {

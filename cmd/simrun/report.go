@@ -17,7 +17,7 @@ import (
 
 // report renders stored runs again, from their files. A run that was never judged is judged first;
 // the verdict of any other stays as it is.
-func report(args []string, stdout, stderr io.Writer) int {
+func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("simrun report", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
@@ -42,25 +42,34 @@ func report(args []string, stdout, stderr io.Writer) int {
 		if filepath.Base(store.dir) == historyFile { // as completed by a shell
 			store.dir = filepath.Dir(store.dir)
 		}
-		run, err := loadRun(os.DirFS(store.dir), ".")
+		if ctx.Err() != nil {
+			break
+		}
+		run, err := loadRun(ctx, os.DirFS(store.dir), ".")
+		if ctx.Err() != nil {
+			break
+		}
 		if err != nil {
 			return fail(stderr, checker.ExitUsage, "report: %s: %v", dir, err)
 		}
 		warn := func(what string, err error) {
 			if err != nil {
-				fail(stderr, 0, "warning: %s: %v", what, err)
+				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "report: %s: %v", what, err))
 			}
 		}
 		whole, judged := run.History, run.Verdict == nil
 		var counted *soak.Result // of a soak
 		switch {
 		case isSoak(whole):
-			if counted = soaked(&run); judged {
+			if counted = soaked(ctx, &run); judged {
 				warn(partFile, leavePart(store, run.History))
 			}
 		case judged:
-			run.Verdict, _ = judge(context.Background(), run.History, judging(run.History))
+			run.Verdict, _ = judge(ctx, run.History, judging(run.History))
 			run.Picture = picture(store, run.History, run.Verdict, warn)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 		run.Command = commandOf(run.Verdict, filepath.ToSlash(store.dir))
 		page := render(store, run, !judged, warn)
@@ -85,8 +94,8 @@ func report(args []string, stdout, stderr io.Writer) int {
 		b.Runs = append(b.Runs, s)
 		code = checker.Worst(code, run.Verdict.Code())
 	}
-	leave(files, b, stderr)
-	return code
+	code = interrupted(ctx, stderr, code, "report: interrupted after %d of %d runs", len(b.Runs), len(dirs))
+	return checker.Worst(code, leave(files, b, stderr))
 }
 
 // render writes a run's reports into its folder, but for its verdict if that is to be kept, and

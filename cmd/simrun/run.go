@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/term"
 
@@ -22,7 +23,7 @@ import (
 )
 
 // runCommand is simrun without a subcommand.
-func runCommand(args []string, stdout, stderr io.Writer) int {
+func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -32,7 +33,7 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "%v", err)
 	}
 	if err := writable(o.out); err != nil {
-		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
+		return fail(stderr, blame(err), "-out %s: %v", o.out, err)
 	}
 	if err := openExternal(o.subject); errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return fail(stderr, checker.ExitUsage, "-subject %s: %v", o.subject, err)
@@ -47,9 +48,9 @@ func runCommand(args []string, stdout, stderr io.Writer) int {
 		fail(stderr, checker.ExitExpected, "%s is not run with %s: %s", l.scenario, l.subject, l.why)
 	}
 	if len(jobs) == 1 && o.runs == 1 {
-		return single(o, jobs[0], stdout, stderr).Code
+		return single(ctx, o, jobs[0], stdout, stderr).Code
 	}
-	return several(o, jobs, args, stdout, stderr)
+	return several(ctx, o, jobs, args, stdout, stderr)
 }
 
 // writable makes the folder and tries it, so that a run is not lost for want of one.
@@ -64,8 +65,19 @@ func writable(out string) error {
 	if err != nil {
 		return cause(err)
 	}
-	probe.Close()
-	return os.Remove(probe.Name())
+	defer os.Remove(probe.Name())
+	_, err = probe.Write(make([]byte, 1)) // a full disk still takes an empty file
+	return cause(errors.Join(err, probe.Close()))
+}
+
+// blame says whether an error is about what the user named, or about a machine that has nothing left.
+func blame(err error) int {
+	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
+		if errors.Is(err, e) {
+			return checker.ExitHarness
+		}
+	}
+	return checker.ExitUsage
 }
 
 // cause is what went wrong, without the path, which the caller names.
@@ -131,51 +143,55 @@ func self() string {
 }
 
 // single runs once and tells the story.
-func single(o order, j job, stdout, stderr io.Writer) (told result) {
+func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) result {
 	j.Out, j.Whole, j.Prove = o.out, true, !o.noProof
 	if !o.json {
 		j.Show = showOn(stdout, o.verbose)
 	}
-	crew := newCrew(1)
-	defer crew.dismiss()
-	crew.run(context.Background(), []job{j}, func(_ job, r result) {
-		code := r.Code
-		r.Summary.Command = j.Command
-		told = r
-		fmt.Fprint(stdout, r.Text)
-		if o.json {
-			_ = reports.JSON(stdout, r.Summary.Verdict) // as with all that is printed, a closed pipe is the reader's wish
+	w := &worker{}
+	defer w.dismiss()
+	r := w.do(ctx, j)[0]
+	if ctx.Err() != nil {
+		r.Code = interrupted(ctx, stderr, checker.ExitExpected, "interrupted%s", saved(j, r))
+		return r
+	}
+	r.Summary.Command = j.Command
+	fmt.Fprint(stdout, r.Text)
+	if o.json {
+		_ = reports.JSON(stdout, r.Summary.Verdict)
+	}
+	r.Code = checker.Worst(r.Code, o.leave(reports.Batch{Runs: []reports.Summary{r.Summary}, Command: j.Command}, stderr))
+	if o.verbose && !o.json {
+		coverage := fault.Coverage{}
+		coverage.Merge(r.Covered)
+		struck(coverage, stdout, true)
+	}
+	for _, m := range r.Summary.Verdict.Missed {
+		fail(stderr, r.Code, "%s", m)
+	}
+	for _, w := range r.Warnings {
+		fail(stderr, r.Code, "warning: %s", w)
+	}
+	for _, l := range r.Lost {
+		r.Code = checker.Worst(r.Code, fail(stderr, checker.ExitHarness, "%s", l))
+	}
+	if r.Error != "" {
+		where := ""
+		if r.Code == checker.ExitHarness {
+			where = saved(j, r)
 		}
-		o.leave(reports.Batch{Runs: []reports.Summary{r.Summary}, Command: j.Command}, stderr)
-		if o.verbose && !o.json {
-			coverage := fault.Coverage{}
-			coverage.Merge(r.Covered)
-			struck(coverage, stdout, true)
+		fail(stderr, r.Code, "%s%s", r.Error, where)
+		if o.verbose {
+			fmt.Fprint(stderr, r.Stack)
 		}
-		for _, m := range r.Summary.Verdict.Missed {
-			fail(stderr, code, "%s", m)
-		}
-		for _, w := range r.Warnings {
-			fail(stderr, code, "warning: %s", w)
-		}
-		if r.Error != "" {
-			where := ""
-			if code == checker.ExitHarness {
-				where = saved(j, r)
-			}
-			fail(stderr, code, "%s%s", r.Error, where)
-			if o.verbose {
-				fmt.Fprint(stderr, r.Stack)
-			}
-		}
-	})
-	return told
+	}
+	return r
 }
 
 // showOn says how the summary is to look where it goes.
 func showOn(stdout io.Writer, verbose bool) *show {
 	s := &show{Verbose: verbose}
-	if f, ok := stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := stdout.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
 		s.Color = os.Getenv("NO_COLOR") == ""
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			s.Width = min(width, 120)

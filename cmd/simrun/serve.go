@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 const defaultAddress = "127.0.0.1:8317"
 
 // serve shows the stored runs to a browser, until it is told to end.
-func serve(args []string, stdout, stderr io.Writer) int {
+func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("simrun serve", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
@@ -49,13 +48,11 @@ func serve(args []string, stdout, stderr io.Writer) int {
 	}
 	host, _, _ := net.SplitHostPort(l.Addr().String())
 	local := net.ParseIP(host).IsLoopback()
-	server := &http.Server{Handler: newDesk(root.FS(), name, local), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: newDesk(root.FS(), name, local), ReadTimeout: 10 * time.Second, WriteTimeout: stall, IdleTimeout: time.Minute}
 	fmt.Fprintf(stdout, "http://%s/ shows the runs in %s; Ctrl-C ends it\n", l.Addr(), name)
 	if !local {
 		fail(stderr, 0, "warning: %s is no loopback address: whoever can reach it can read every run", l.Addr())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	select {

@@ -32,7 +32,7 @@ import (
 // story, and writes a test that reproduces it.
 //
 // Its flags are those of a run, and -guarantee.
-func shrink(args []string, stdout, stderr io.Writer) int {
+func shrink(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := order{subject: defaultSubject, seed: 1, out: defaultOut, runs: 1}
 	var guarantee string
 	f := flag.NewFlagSet("simrun shrink", flag.ContinueOnError)
@@ -60,11 +60,11 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 		}
 		return fail(stderr, checker.ExitUsage, "shrink: -guarantee: %v", unknown("guarantee", guarantee, names))
 	}
-	if err := o.toShrink(paths[0]); err != nil {
+	if err := o.toShrink(ctx, paths[0]); err != nil {
 		return fail(stderr, checker.ExitUsage, "shrink: %v", err)
 	}
 	if err := writable(o.out); err != nil {
-		return fail(stderr, checker.ExitUsage, "-out %s: %v", o.out, err)
+		return fail(stderr, blame(err), "-out %s: %v", o.out, err)
 	}
 	j := job{Plan: o.plan, Subject: o.subject, Seed: o.seed, Runs: 1, Out: nowhere, Shrink: true, Guarantee: contract.Guarantee(guarantee), Prove: !o.noProof,
 		Command: o.command("", o.subject, o.seed)}
@@ -72,21 +72,25 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 		o.planFile = o.shrunk(".json")
 		j.Smallest = o.command("", o.subject, o.seed)
 	}
-	var r result
-	newCrew(1).run(context.Background(), []job{j}, func(_ job, got result) { r = got })
+	w := &worker{}
+	defer w.dismiss()
+	r := w.do(ctx, j)[0]
+	if ctx.Err() != nil {
+		return interrupted(ctx, stderr, checker.ExitExpected, "shrink: interrupted; no plan is left")
+	}
 	if r.Error != "" {
 		return fail(stderr, r.Code, "shrink: %s", r.Error)
 	}
 	fmt.Fprintf(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does:\n\n", r.Broke, r.Class, r.Tried)
-	return o.tellShrunk(j, r, stdout, stderr)
+	return o.tellShrunk(ctx, j, r, stdout, stderr)
 }
 
 // toShrink finds out what to shrink: a plan, or a run's folder with its plan, subject and seed.
-func (o *order) toShrink(path string) error {
+func (o *order) toShrink(ctx context.Context, path string) error {
 	o.planFile = path
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		o.planFile = filepath.Join(path, planFile)
-		h, err := loadHistory(os.DirFS(path), ".")
+		h, err := loadHistory(ctx, os.DirFS(path), ".", mostRecords)
 		switch {
 		case err != nil && !errors.Is(err, history.ErrTruncated):
 			return fmt.Errorf("%s: %w", path, err)
@@ -111,8 +115,9 @@ func shrunkName(name string) string {
 }
 
 // tellShrunk runs the smallest plan, keeps it with a test that reproduces it, and tells its story.
-func (o order) tellShrunk(j job, r result, stdout, stderr io.Writer) int {
+func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr io.Writer) int {
 	j.Plan, j.Shrink = r.Plan, false
+	lost := checker.ExitExpected
 	if o.out == nowhere {
 		fmt.Fprintf(stdout, "%s\n\n", r.Plan.JSON())
 	} else {
@@ -126,7 +131,7 @@ func (o order) tellShrunk(j job, r result, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "  plan    %s\n  test    %s\n", o.planFile, o.shrunk("_test.go"))
 		if len(r.Page) > 0 {
 			if err := os.WriteFile(o.shrunk(".html"), r.Page, 0o666); err != nil {
-				r.Warnings = append(r.Warnings, err.Error())
+				lost = fail(stderr, checker.ExitHarness, "shrink: %v", err)
 			} else {
 				fmt.Fprintf(stdout, "  both    %s (the whole story, and this one beside it)\n", o.shrunk(".html"))
 			}
@@ -137,10 +142,17 @@ func (o order) tellShrunk(j job, r result, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout)
 	}
 	j.Command = o.command("", o.subject, o.seed)
-	if status := single(o, j, stdout, stderr).Summary.Verdict.Result(r.Broke).Status; status != checker.Broken {
+	told := single(ctx, o, j, stdout, stderr)
+	if ctx.Err() != nil {
+		return checker.Worst(lost, told.Code)
+	}
+	if status := told.Summary.Verdict.Result(r.Broke).Status; status != checker.Broken {
 		return fail(stderr, checker.ExitHarness, "shrink: in the smallest plan, run again, %s is %s", r.Broke, status)
 	}
-	return checker.ExitExpected
+	if len(told.Lost) > 0 {
+		lost = checker.ExitHarness
+	}
+	return lost
 }
 
 //go:embed shrunk_test.go.tmpl

@@ -9,7 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -95,6 +94,11 @@ func parseSoak(args []string) (o soakOrder, err error) {
 	case !o.judge && (o.json || o.out == nowhere):
 		return o, errors.New("-judge=false leaves a history and no verdict: it needs -out, and goes without -json")
 	}
+	if o.addr != "" {
+		if err := redisserver.CheckAddress(o.addr); err != nil {
+			return o, fmt.Errorf("-addr: %w", err)
+		}
+	}
 	var known bool
 	if o.Subject, known = subjects.Find(o.subject); !known {
 		return o, unknown("subject", o.subject, subjectNames())
@@ -142,7 +146,7 @@ func (o *soakOrder) chooseFaults() error {
 }
 
 // soakCommand runs a lock for a long time against a real server.
-func soakCommand(args []string, stdout, stderr io.Writer) int {
+func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseSoak(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -152,15 +156,13 @@ func soakCommand(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "soak: %v", err)
 	}
 	if err := writable(o.out); err != nil {
-		return fail(stderr, checker.ExitUsage, "soak: -out %s: %v", o.out, err)
+		return fail(stderr, blame(err), "soak: -out %s: %v", o.out, err)
 	}
-	// The first Ctrl-C ends the run early, the second this program.
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
-	context.AfterFunc(ctx, stop)
 	o.Name = "holdfast:" + strings.ToLower(rand.Text()[:10])
 	name, version, closeServer, err := o.serve(ctx)
-	if err != nil {
+	if ctx.Err() != nil {
+		return interrupted(ctx, stderr, checker.ExitExpected, "soak: interrupted before it began")
+	} else if err != nil {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
 	defer closeServer()
@@ -198,6 +200,9 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
+	if err := dir.latest(); err != nil { // a soak is long: who looks for it finds it
+		return fail(stderr, checker.ExitHarness, "soak: %v", err)
+	}
 	header := o.Header(map[string]string{"redis": version, "server": o.server, "keys": o.Name, "go": runtime.Version()})
 	var judge *checker.Stream // nil: nobody judges
 	add := func(any) {}
@@ -218,7 +223,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 			toJudge(r)
 		}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ticker := newSoakProgress(stderr, o.For)
 	o.Out = add
@@ -234,10 +239,10 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 			}
 		}
 	}
-	r, err := soak.Run(ctx, o.Config)
+	r, err := soak.Run(running, o.Config)
 	ticker.clear()
 	end := history.End{At: r.Length}
-	if failed := context.Cause(ctx); err == nil && failed != nil && !errors.Is(failed, context.Canceled) {
+	if failed := context.Cause(running); err == nil && failed != nil && !errors.Is(failed, context.Canceled) {
 		err = failed
 	}
 	if err != nil {
@@ -250,35 +255,36 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 		}
 	}
 	if judge == nil {
-		return o.recorded(dir, r, end.Error, stdout, stderr)
+		return o.recorded(ctx, dir, r, end.Error, stdout, stderr)
 	}
 	v := judge.Close(context.Background(), end)
-	if ctx.Err() != nil && end.Error == "" {
-		fail(stderr, 0, "soak: interrupted after %s; what was recorded is judged", checker.Stamp(r.Length))
-	}
 	o.tell(v, r, stdout)
+	code := v.Code()
 	if dir.dir != "" {
-		o.leave(dir, judge, v, r, stderr)
-		if !o.json {
+		if left := o.leave(dir, judge, v, r, stderr); left != checker.ExitExpected {
+			code = checker.Worst(code, left)
+		} else if !o.json {
 			fmt.Fprintf(stdout, "  report  %s\n", filepath.Join(dir.dir, reportFile))
 		}
 	}
 	if end.Error != "" {
 		return fail(stderr, checker.ExitHarness, "soak: %s", end.Error)
 	}
-	return v.Code()
+	return o.interrupted(ctx, r, stderr, code)
 }
 
 // recorded says what there is to judge.
-func (o *soakOrder) recorded(dir *folder, r *soak.Result, failed string, stdout, stderr io.Writer) int {
+func (o *soakOrder) recorded(ctx context.Context, dir *folder, r *soak.Result, failed string, stdout, stderr io.Writer) int {
 	fmt.Fprintf(stdout, "%s  judge   %s\n", r.Text(), again([]string{"check", dir.dir}))
-	if err := dir.latest(); err != nil {
-		fail(stderr, 0, "warning: soak: %v", err)
-	}
 	if failed != "" {
 		return fail(stderr, checker.ExitHarness, "soak: %s", failed)
 	}
-	return checker.ExitExpected
+	return o.interrupted(ctx, r, stderr, checker.ExitExpected)
+}
+
+// interrupted says that a soak was ended early, if it was.
+func (o *soakOrder) interrupted(ctx context.Context, r *soak.Result, stderr io.Writer, code int) int {
+	return interrupted(ctx, stderr, code, "soak: interrupted after %s of %v; what is told is about that", checker.Stamp(r.Length), o.For)
 }
 
 // measure runs without recording.
@@ -291,7 +297,7 @@ func (o *soakOrder) measure(ctx context.Context, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
 	fmt.Fprint(stdout, r.Text())
-	return checker.ExitExpected
+	return o.interrupted(ctx, r, stderr, checker.ExitExpected)
 }
 
 // tell says how it went.
@@ -305,11 +311,11 @@ func (o *soakOrder) tell(v *checker.Verdict, r *soak.Result, stdout io.Writer) {
 	fmt.Fprint(stdout, r.Text())
 }
 
-// leave writes what the run leaves besides its history.
-func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict, r *soak.Result, stderr io.Writer) {
+// leave writes what the run leaves besides its history, and returns the exit code that this comes to.
+func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict, r *soak.Result, stderr io.Writer) (code int) {
 	warn := func(err error) {
 		if err != nil {
-			fail(stderr, 0, "warning: soak: %v", err)
+			code = fail(stderr, checker.ExitHarness, "soak: %v", err)
 		}
 	}
 	b, err := json.MarshalIndent(v, "", "  ")
@@ -324,7 +330,7 @@ func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict
 		err = dir.write(reportFile, page.Bytes())
 	}
 	warn(err)
-	warn(dir.latest())
+	return code
 }
 
 // command runs the same again, as far as real time lets it.

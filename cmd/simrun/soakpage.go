@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"time"
 
@@ -16,8 +17,8 @@ func isSoak(h *history.History) bool { return h != nil && h.Header.Scenario == s
 
 // soaked makes of a soak's stored run what its page shows: the part in which it broke first, if it did, and
 // what the history tells of the whole. It is judged for that; a verdict that it has stays.
-func soaked(run *reports.Run) *soak.Result {
-	v, part, window := checker.JudgeInWindows(run.History, judging(run.History))
+func soaked(ctx context.Context, run *reports.Run) *soak.Result {
+	v, part, window := checker.JudgeInWindows(ctx, run.History, judging(run.History))
 	if run.Verdict == nil {
 		run.Verdict = v
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -25,7 +24,7 @@ const plainEvery = 10 * time.Second
 
 func newSoakProgress(w io.Writer, length time.Duration) *soakProgress {
 	p := &soakProgress{w: w}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+	if f, ok := w.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
 		p.bar = progressbar.NewOptions(int(length/time.Second), progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(16),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))
 	}

@@ -29,15 +29,48 @@ const (
 // errNoRun says that a folder is none that a run left.
 var errNoRun = errors.New("there is no " + historyFile + " and no " + verdictFile)
 
+// mostRecords is how many records of a history are read if nobody says otherwise: with what it takes to judge
+// them, a few gigabytes.
+const mostRecords = 8_000_000
+
+// mostBytes is how long any other file of a run may be.
+const mostBytes = 64 << 20
+
+// open opens a file of a run. Who opens a pipe waits until somebody writes to it: only regular files are a run's.
+func open(files fs.FS, name string) (fs.File, error) {
+	info, err := fs.Stat(files, name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it is no regular file")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return files.Open(name)
+}
+
+// read reads a file of a run whole.
+func read(files fs.FS, name string) ([]byte, error) {
+	f, err := open(files, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, mostBytes+1))
+	if err == nil && len(b) > mostBytes {
+		err = &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("it is longer than %d MiB", mostBytes>>20)}
+	}
+	return b, err
+}
+
 // loadRun reads a stored run from its folder. A run without a verdict has none, as when it was
 // killed; one of which only the verdict is left has no history.
-func loadRun(files fs.FS, dir string) (reports.Run, error) {
+func loadRun(ctx context.Context, files fs.FS, dir string) (reports.Run, error) {
 	var r reports.Run
 	var err error
 	if r.Verdict, err = loadVerdict(files, dir); err != nil {
 		return r, err
 	}
-	if r.History, err = loadHistory(files, dir); err != nil && !errors.Is(err, history.ErrTruncated) {
+	if r.History, err = loadHistory(ctx, files, dir, mostRecords); err != nil && !errors.Is(err, history.ErrTruncated) {
 		return r, err
 	}
 	if r.Verdict == nil && r.History == nil {
@@ -51,11 +84,11 @@ func loadRun(files fs.FS, dir string) (reports.Run, error) {
 
 // loadVerdict returns nil if there is none.
 func loadVerdict(files fs.FS, dir string) (*checker.Verdict, error) {
-	b, err := fs.ReadFile(files, path.Join(dir, verdictFile))
+	b, err := read(files, path.Join(dir, verdictFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	} else if err != nil {
-		return nil, cause(err)
+		return nil, fmt.Errorf("%s: %w", verdictFile, cause(err))
 	}
 	v := &checker.Verdict{}
 	if err := json.Unmarshal(b, v); err != nil {
@@ -69,22 +102,22 @@ func loadVerdict(files fs.FS, dir string) (*checker.Verdict, error) {
 
 // loadHistory returns nil if there is none. The last line of a killed run may be cut off: then there
 // is a history, and an error that is history.ErrTruncated.
-func loadHistory(files fs.FS, dir string) (*history.History, error) {
+func loadHistory(ctx context.Context, files fs.FS, dir string, most history.Limit) (*history.History, error) {
 	var readers []io.Reader
 	for _, name := range []string{historyFile, serverFile} {
-		f, err := files.Open(path.Join(dir, name))
+		f, err := open(files, path.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			if name == historyFile {
 				return nil, nil
 			}
 			continue
 		} else if err != nil {
-			return nil, cause(err)
+			return nil, fmt.Errorf("%s: %w", name, cause(err))
 		}
 		defer f.Close()
 		readers = append(readers, f)
 	}
-	h, err := history.Load(readers...)
+	h, err := most.Load(ctx, readers...)
 	switch {
 	case errors.Is(err, history.ErrTruncated):
 	case err != nil && len(readers) == 1:
@@ -109,7 +142,7 @@ func judge(ctx context.Context, h *history.History, o checker.Options) (v *check
 	if !isSoak(h) {
 		return checker.Judge(ctx, h, o), h
 	}
-	v, part, _ := checker.JudgeInWindows(h, o)
+	v, part, _ := checker.JudgeInWindows(ctx, h, o)
 	if part == nil {
 		part = h
 	}

@@ -12,7 +12,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -74,6 +73,7 @@ type result struct {
 	Error    string          `json:"error,omitzero"` // of the harness
 	Stack    string          `json:"stack,omitzero"` // where it came from, for -v
 	Warnings []string        `json:"warnings,omitempty"`
+	Lost     []string        `json:"lost,omitempty"` // what could not be rendered or written, and why
 
 	// Of shrinking: the smallest plan, how many were tried, and what it breaks, and why.
 	Plan  *plan.Plan         `json:"plan,omitempty"`
@@ -85,15 +85,12 @@ type result struct {
 	Report *explore.Report `json:"report,omitempty"` // of a shard
 }
 
-// ends are the signals that end a command early: Ctrl-C, and what time limits and shutdowns send.
-var ends = []os.Signal{os.Interrupt, syscall.SIGTERM}
-
 // work is the worker's main loop. What becomes of a job when a command is to end, of which every process
-// of its group may hear, is for the process that gave it to say; when that is gone, see read.
+// of its group may hear, is for the process that gave it to say; when that is gone, see take.
 func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 	signal.Notify(make(chan os.Signal, 1), ends...)
 	jobs := make(chan job)
-	go read(in, jobs)
+	go take(in, jobs)
 	results := json.NewEncoder(out)
 	for {
 		j, more := <-jobs
@@ -108,9 +105,9 @@ func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 	}
 }
 
-// read hands on the jobs that it reads, and closes jobs at their end. If that comes while one is being
+// take hands on the jobs that it reads, and closes jobs at their end. If that comes while one is being
 // done, nobody is there any more who wants to know: the process ends, with all that it has started.
-func read(in io.Reader, jobs chan<- job) {
+func take(in io.Reader, jobs chan<- job) {
 	decoder := json.NewDecoder(bufio.NewReader(in))
 	for {
 		var j job
@@ -187,7 +184,7 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	}
 	res.judged(j, h, v)
 	if v.Disagreement != "" {
-		res.Error += leaveDisagreement(store, disagreementFile, h, judging)
+		res.Error += leaveDisagreement(context.Background(), store, disagreementFile, h, judging)
 	}
 	if h.End.Late > sim.Punctual {
 		res.Warnings = append(res.Warnings, fmt.Sprintf("the machine was as much as %v late, in the plan's time, so that this may be another story: "+
@@ -248,12 +245,12 @@ func (r *result) judged(j job, h *history.History, v *checker.Verdict) {
 	r.Error = v.Trouble()
 }
 
-// report writes the run's reports and the summary. What cannot be rendered or written is a
-// warning: the verdict stands.
+// report writes the run's reports and the summary. The verdict stands where they cannot be written, but not the
+// exit code.
 func (r *result) report(j job, store *folder, h *history.History, v *checker.Verdict) {
 	warn := func(what string, err error) {
 		if err != nil {
-			r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %v", what, err))
+			r.Lost, r.Code = append(r.Lost, fmt.Sprintf("%s: %v", what, err)), checker.Worst(r.Code, checker.ExitHarness)
 		}
 	}
 	page := ""

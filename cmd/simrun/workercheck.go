@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"os/signal"
 	"strings"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 )
 
 // workerCheck finds out whether a program is a worker (docs/worker.md).
-func workerCheck(args []string, stdout, stderr io.Writer) int {
+func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("simrun worker-check", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.Usage = func() {}
@@ -39,10 +38,10 @@ func workerCheck(args []string, stdout, stderr io.Writer) int {
 	if _, err := exec.LookPath(words[0]); err != nil {
 		return fail(stderr, checker.ExitUsage, "worker-check: %v", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), ends...)
-	defer stop()
 	server, err := checkServer(ctx)
-	if err != nil {
+	if ctx.Err() != nil {
+		return interrupted(ctx, stderr, checker.ExitExpected, "worker-check: interrupted: nothing was checked")
+	} else if err != nil {
 		return fail(stderr, checker.ExitHarness, "worker-check: %v", err)
 	}
 	defer server.close()
@@ -65,17 +64,15 @@ func workerCheck(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintln(stdout, indent("but: "+r.Got, 32, 78))
 		}
 	})
-	if err := ctx.Err(); err != nil {
-		return fail(stderr, checker.ExitHarness, "worker-check: interrupted")
-	}
 	if !*asJSON {
 		fmt.Fprintf(stdout, "\n%d ok, %d FAILED, %d not claimed, %d not reached\n",
 			counts[external.Passed], counts[external.Failed], counts[external.NotClaimed], counts[external.NotReached])
 	}
-	if !passed {
-		return checker.ExitUnexpected
+	code := checker.ExitExpected
+	if !passed && ctx.Err() == nil {
+		code = checker.ExitUnexpected
 	}
-	return checker.ExitExpected
+	return interrupted(ctx, stderr, code, "worker-check: interrupted: what follows was not checked")
 }
 
 // checkedOn is the Redis server that a worker is checked on.

@@ -84,6 +84,12 @@ func (r *Remote) hide(text string) string {
 	return strings.ReplaceAll(text, r.options.Password, "***")
 }
 
+// CheckAddress says what is wrong with an address as of [Connect], as far as it shows without a server.
+func CheckAddress(address string) error {
+	_, _, err := parse(address)
+	return err
+}
+
 // parse reads an address. Its errors do not quote it, since nobody knows where in it the password is.
 func parse(address string) (o *redis.Options, name string, err error) {
 	const right = "it must be redis://user:password@host:port/db, or rediss:// for TLS; special characters in the password as %XX"

@@ -133,7 +133,7 @@ func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
 				n.Deaths != r.Deaths || n.Length != r.Length || !maps.Equal(n.Struck, r.Struck) {
 				t.Errorf("counted %s\ncounted of its history %s", r.Text(), n.Text())
 			}
-			again, _, _ := checker.JudgeInWindows(h, checker.Options{Budget: time.Minute})
+			again, _, _ := checker.JudgeInWindows(t.Context(), h, checker.Options{Budget: time.Minute})
 			if a, b := v.Code(), again.Code(); a != b {
 				t.Errorf("exit code %d, and %d when it is judged again", a, b)
 			}

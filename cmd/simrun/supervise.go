@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// Go's runtime ends a process that panics, or that has no memory left, with exit code 2, which means
+// something else here. A command is therefore done by a child, this program once more, which says its code on a
+// pipe. A child that ends without a word has crashed, however it ended.
+
+const childCommand = "child"
+
+// The files that a child inherits besides its standard input and output. What its runtime writes to standard
+// error as it dies goes to the parent instead.
+const (
+	childStderr = 3 + iota // the user's
+	childCode              // to the parent: the exit code
+	childEnds              // from the parent: a byte for each signal; its end is that of the parent
+)
+
+// ends are the signals that end a command early: Ctrl-C, what time limits and shutdowns send, and a
+// terminal that is closed.
+var ends = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+
+// exitPipe is the exit code where nobody reads the output any more, as shells know it: head needs no more.
+const exitPipe = 128 + int(syscall.SIGPIPE)
+
+// supervise has a child of a program do what the arguments say, and returns the exit code. This is the one place
+// that decides what the end of the process means.
+func supervise(program string, args []string, stderr *os.File) int {
+	var last lastWords
+	child := exec.Command(program, append([]string{childCommand}, args...)...)
+	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, &last
+	child.WaitDelay = time.Second // for what it leaves behind, which may hold its standard error open
+	codes, code, err := os.Pipe()
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "%v", err)
+	}
+	told, tell, err := os.Pipe()
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "%v", err)
+	}
+	child.ExtraFiles = []*os.File{stderr, code, told}
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, ends...)
+	if err := child.Start(); err != nil {
+		return fail(stderr, checker.ExitHarness, "%v", err)
+	}
+	code.Close()
+	told.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for n := 0; ; {
+		select {
+		case <-signals:
+			if n++; n > 1 {
+				_ = child.Process.Kill()
+				<-ended
+				return fail(stderr, checker.ExitUndecided, "interrupted again, and ended at once")
+			}
+			_, _ = tell.Write([]byte{1}) // a child that is gone needs no word
+		case err := <-ended:
+			said, _ := io.ReadAll(codes)
+			return codeOf(string(said), err, child.ProcessState, &last, stderr)
+		}
+	}
+}
+
+// codeOf is the exit code of a child that said a code and ended with a state. Both must say the same: a child may
+// die as it ends.
+func codeOf(said string, err error, state *os.ProcessState, last *lastWords, stderr io.Writer) int {
+	if code, err := strconv.Atoi(said); err == nil && code == state.ExitCode() {
+		return code
+	}
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGPIPE {
+		return exitPipe
+	}
+	if state.Success() { // it said no code
+		err = errors.New("it ended without a word")
+	}
+	return fail(stderr, checker.ExitHarness, "the process died: %v", last.of(err))
+}
+
+// inherit does the work of a child, and returns its exit code.
+func inherit(args []string) int {
+	os.Stderr = os.NewFile(childStderr, "stderr")
+	log.SetOutput(os.Stderr)
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	go func() {
+		one := make([]byte, 1)
+		for told := os.NewFile(childEnds, "ends"); ; end() {
+			if _, err := told.Read(one); err != nil { // the parent is gone: nobody wants to know
+				os.Exit(checker.ExitHarness)
+			}
+		}
+	}()
+	stdout := &output{File: os.Stdout, lost: end}
+	code := command(ctx, args, stdout, os.Stderr)
+	if err := stdout.failed(); err != nil {
+		code = checker.Worst(code, fail(os.Stderr, checker.ExitHarness, "standard output is lost: %v", cause(err)))
+	}
+	fmt.Fprint(os.NewFile(childCode, "code"), code)
+	return code
+}
+
+// output is standard output. What cannot be written to it is lost, which ends the command.
+type output struct {
+	*os.File
+	lost func()
+	mu   sync.Mutex
+	err  error // the first
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.File.Write(b)
+	if err != nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.err == nil {
+			o.err = err
+			o.lost()
+		}
+	}
+	return n, err
+}
+
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
+
+// lastWords are the beginning of what a process writes to its standard error: a runtime that dies says why before
+// it shows all its goroutines.
+type lastWords struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+const wordsMost = 64 << 10
+
+func (w *lastWords) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.text.Write(b[:min(len(b), wordsMost-w.text.Len())])
+	return len(b), nil
+}
+
+func (w *lastWords) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+// of says how a process ended, by the last lastWords of its runtime if there are any, and else by err.
+func (w *lastWords) of(err error) error {
+	text := w.String()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "SIGQUIT: ") {
+			return errors.New(line)
+		}
+	}
+	if strings.Contains(text, "WARNING: DATA RACE") {
+		return fmt.Errorf("%w\n%s", err, text)
+	}
+	return err
+}
