@@ -32,10 +32,10 @@ func explain(f *facts, v *Verdict) string {
 			says = append(says, "All the while the lock itself answered correctly.")
 		}
 	}
-	if len(says) > 0 {
-		return strings.Join(says, " ")
+	if len(says) == 0 {
+		says = append(says, harmony(f, v))
 	}
-	return harmony(f, v)
+	return strings.Join(says, " ")
 }
 
 // harmony is what to say when nothing broke.

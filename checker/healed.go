@@ -30,7 +30,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 			f.unhealed(op, contract.HealedCallsReturn, found, "was told nothing until "+Stamp(f.until(op)))
 		}
 		switch {
-		case !f.fresh(op.Client, op.Call) || op.Aside:
+		case !f.fresh(op.Client, op.Call) || op.Aside || op.Pending() && !f.whole():
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call),
 			op.Kind == history.Unlock && op.Outcome != history.Released:
 			f.unhealed(op, contract.FreshGets, found, "was told "+told)

@@ -79,7 +79,7 @@ func (n Limit) Load(ctx context.Context, readers ...io.Reader) (*History, error)
 			return nil, err
 		}
 	}
-	l := loader{h: &History{}, meter: meter{ctx: ctx, limit: n}, index: map[int64]int{}, strings: map[string]string{}, begun: map[int]int{}}
+	l := loader{h: &History{}, meter: meter{ctx: ctx, limit: n}, index: map[int64]int{}, strings: map[string]string{}, begun: map[int]int{}, over: map[int]bool{}}
 	var truncated error
 	for i, r := range readers {
 		l.first, l.served = i == 0, 0
@@ -99,6 +99,8 @@ func (n Limit) Load(ctx context.Context, readers ...io.Reader) (*History, error)
 		return nil, err
 	}
 	l.h.Ops = inOrder(l.h.Ops)
+	i := 0
+	l.h.Faults = slices.DeleteFunc(l.h.Faults, func(Fault) bool { i++; return l.over[i-1] })
 	return l.h, truncated
 }
 
@@ -125,6 +127,7 @@ type loader struct {
 	served  int64             // time of the last server log entry of this reader
 	strings map[string]string // every name is kept once
 	begun   map[int]int       // index of a fault without an end -> position in h.Faults
+	over    map[int]bool      // positions in h.Faults of beginnings whose ends are there
 }
 
 func (l *loader) read(r io.Reader) error {
@@ -308,11 +311,10 @@ func (l *loader) fault(f Fault) {
 	if f.Effects == nil {
 		f.Effects = EffectsOf(f.Kind, f.Step)
 	}
-	if i, known := l.begun[f.Index]; known && f.To > 0 {
-		if b := l.h.Faults[i]; b.Kind == f.Kind && b.From == f.From && b.Client == f.Client && b.Lock == f.Lock {
-			l.h.Faults[i] = f
+	if i, known := l.begun[f.Index]; known {
+		if b := l.h.Faults[i]; b.Kind == f.Kind && b.From == f.From && b.Client == f.Client && b.Lock == f.Lock && b.Server == f.Server {
+			l.over[i] = true // it comes now, where the recorder of the run has it
 			delete(l.begun, f.Index)
-			return
 		}
 	}
 	if f.To == 0 {

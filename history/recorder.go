@@ -129,8 +129,17 @@ func (r *Recorder) Event(e Event) {
 	r.sink(e)
 }
 
+// Begin gives the sink a fault that begins to last, so that a run that is killed leaves it: a fault without an end.
+// [Recorder.Fault] records it when it is over.
+func (r *Recorder) Begin(f Fault) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f.To = 0
+	r.sink(f)
+}
+
 // Fault records a fault with the times that came true; call it when the fault is over, or at the
-// end of the run.
+// end of the run. One that is its beginning again, with its end, takes that one's place when it is read.
 func (r *Recorder) Fault(f Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

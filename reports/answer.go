@@ -30,7 +30,7 @@ type Answer struct {
 func answer(v *checker.Verdict) Answer {
 	switch {
 	case v.Error != "":
-		return Answer{Bad, "HARNESS ERROR", visible(v.Error)}
+		return Answer{Bad, "HARNESS ERROR", Visible(v.Error)}
 	case len(v.Refused) > 0:
 		return Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions"}
 	case v.Disagreement != "":
@@ -52,7 +52,7 @@ func answer(v *checker.Verdict) Answer {
 	switch v.Code() {
 	case checker.ExitUnexpected:
 		if len(surprising) == 0 { // nothing but that a fault missed
-			return Answer{Bad, "UNEXPECTED", visible(strings.Join(v.Missed, "; "))}
+			return Answer{Bad, "UNEXPECTED", Visible(strings.Join(v.Missed, "; "))}
 		}
 		return Answer{Bad, "UNEXPECTED", surprising.String()}
 	case checker.ExitUndecided:
@@ -163,7 +163,7 @@ func summary(r checker.Result) string {
 	if !r.Status.Valid() {
 		return "No checker judged it, which counts as a failure."
 	}
-	return visible(r.Summary)
+	return Visible(r.Summary)
 }
 
 // question is what a guarantee asks, for somebody who has never heard of it.

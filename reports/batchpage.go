@@ -91,7 +91,7 @@ type coverageRow struct {
 const straysShown = 50
 
 func newBatchPage(b Batch) *batchPage {
-	p := &batchPage{Answer: batchAnswer(b), Guarantees: contract.Guarantees(), Command: visible(b.Command), Note: visible(b.Note)}
+	p := &batchPage{Answer: batchAnswer(b), Guarantees: contract.Guarantees(), Command: Visible(b.Command), Note: Visible(b.Note)}
 	gs := b.groups()
 	var scenarios, subjects []string
 	for _, g := range gs {
@@ -132,7 +132,7 @@ func newBatchPage(b Batch) *batchPage {
 			continue
 		}
 		a := answer(s.Verdict)
-		p.Strays = append(p.Strays, strayView{What: runName(s), Word: a.Word, Text: a.Text, Tone: a.Tone, Command: visible(s.Command), Href: s.Report})
+		p.Strays = append(p.Strays, strayView{What: runName(s), Word: a.Word, Text: a.Text, Tone: a.Tone, Command: Visible(s.Command), Href: s.Report})
 	}
 	for _, c := range b.causes() {
 		p.Causes = append(p.Causes, c.view(len(b.Runs)))
@@ -203,9 +203,9 @@ func (g *group) cell(guarantee contract.Guarantee) matrixCell {
 }
 
 func (c *causeGroup) view(runs int) causeView {
-	v := causeView{Class: visible(string(c.Class)), Ruling: viewRuling(c.Ruling), Expected: "not expected", Tone: Bad,
-		Runs: c.Runs, Share: (100*c.Runs + runs - 1) / runs, Text: unbroken(visible(c.Violation.Text)), Cause: unbroken(visible(c.Violation.Cause.Text)),
-		Where: runName(c.Example), Command: visible(c.Example.Command), Href: c.Example.Report}
+	v := causeView{Class: Visible(string(c.Class)), Ruling: viewRuling(c.Ruling), Expected: "not expected", Tone: Bad,
+		Runs: c.Runs, Share: (100*c.Runs + runs - 1) / runs, Text: unbroken(Visible(c.Violation.Text)), Cause: unbroken(Visible(c.Violation.Cause.Text)),
+		Where: runName(c.Example), Command: Visible(c.Example.Command), Href: c.Example.Report}
 	for _, g := range contract.Guarantees() {
 		if n := c.Broke[g]; n > 0 {
 			v.Broke = append(v.Broke, fact{string(g), thousands(n)})
@@ -245,7 +245,7 @@ func (p *batchPage) cover(b Batch) {
 				t.row.NoEffect++
 			}
 			if f.Step != "" {
-				t.steps[visible(f.Step)] = true
+				t.steps[Visible(f.Step)] = true
 			}
 			if !seen[f.Kind] {
 				seen[f.Kind] = true
@@ -257,7 +257,7 @@ func (p *batchPage) cover(b Batch) {
 	slices.Sort(kinds)
 	for _, kind := range kinds {
 		t := tallies[kind]
-		t.row.Kind, t.row.Steps = visible(kind), list(keys(t.steps))
+		t.row.Kind, t.row.Steps = Visible(kind), list(keys(t.steps))
 		var parts []string
 		for _, word := range keys(t.answers) {
 			parts = append(parts, fmt.Sprintf("%s %s", thousands(t.answers[word]), word))
@@ -268,7 +268,7 @@ func (p *batchPage) cover(b Batch) {
 	var unstruck []string
 	for _, kind := range b.Faults {
 		if tallies[kind] == nil {
-			unstruck = append(unstruck, visible(kind))
+			unstruck = append(unstruck, Visible(kind))
 		}
 	}
 	p.Unstruck = list(unstruck)

@@ -71,6 +71,6 @@ type sideView struct {
 
 func newSide(s Side) sideView {
 	p := newPage(s.History, s.Verdict, HTMLOptions{Command: s.Command, Long: s.Long})
-	return sideView{Title: visible(s.Title), Href: s.Href, Scenario: p.Scenario, Subject: p.Subject, Seed: p.Seed, Answer: p.Answer, Facts: p.Facts,
+	return sideView{Title: Visible(s.Title), Href: s.Href, Scenario: p.Scenario, Subject: p.Subject, Seed: p.Seed, Answer: p.Answer, Facts: p.Facts,
 		Explanation: p.Explanation, Sketch: p.Sketch, Story: p.Story, Command: p.Command, results: p.Results}
 }

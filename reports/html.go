@@ -209,7 +209,7 @@ type logView struct {
 func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	p := &page{
 		Scenario: name(v.Scenario), Subject: name(v.Subject), Seed: v.Seed,
-		Answer: answer(v), Command: visible(o.Command), PictureLink: o.Picture,
+		Answer: answer(v), Command: Visible(o.Command), PictureLink: o.Picture,
 	}
 	if v.Scenario == "" {
 		p.Scenario = "this run"
@@ -220,11 +220,11 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	}
 	p.Facts = append(p.Facts, fact{"world", name(v.World)}, fact{"seed", fmt.Sprint(v.Seed)})
 	for _, r := range troubles(v) {
-		p.Refused = append(p.Refused, visible(r))
+		p.Refused = append(p.Refused, Visible(r))
 	}
 	for _, par := range strings.Split(v.Explanation, "\n") {
 		if par = strings.TrimSpace(par); par != "" {
-			p.Explanation = append(p.Explanation, unbroken(visible(par)))
+			p.Explanation = append(p.Explanation, unbroken(Visible(par)))
 		}
 	}
 	for _, g := range contract.Guarantees() {
@@ -248,7 +248,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		p.Plan, p.PlanLeft = prettyPlan(h.Header.Plan)
 	}
 	for i, m := range v.Story {
-		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(visible(m.Text)),
+		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(Visible(m.Text)),
 			Color: c.color(m.Who), Weight: string(m.Weight)})
 	}
 	p.Provenance = provenance(h, v)
@@ -267,21 +267,21 @@ const violationsShown = 20
 func viewResult(r checker.Result) resultView {
 	rv := resultView{
 		Name: string(r.Guarantee), Question: question(r.Guarantee), Status: statusWord(r), Tone: tone(r),
-		Expectation: expectation(r), By: visible(r.By), Summary: unbroken(summary(r)),
+		Expectation: expectation(r), By: Visible(r.By), Summary: unbroken(summary(r)),
 	}
 	for _, x := range r.Violations {
 		if len(rv.Violations) == violationsShown {
 			rv.Left = len(r.Violations) - violationsShown
 			break
 		}
-		vv := violationView{Rule: visible(string(x.Rule)), Text: unbroken(visible(x.Text)), From: x.From, To: x.To,
-			Span: checker.Stamp(x.From), Class: visible(string(x.Cause.Class)), Cause: unbroken(visible(x.Cause.Text))}
+		vv := violationView{Rule: Visible(string(x.Rule)), Text: unbroken(Visible(x.Text)), From: x.From, To: x.To,
+			Span: checker.Stamp(x.From), Class: Visible(string(x.Cause.Class)), Cause: unbroken(Visible(x.Cause.Text))}
 		if x.To > x.From {
 			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
 		}
 		vv.Ruling = viewRuling(x.Ruling)
 		if x.Proof != nil {
-			vv.Proof = unbroken(visible(x.Proof.Text))
+			vv.Proof = unbroken(Visible(x.Proof.Text))
 		}
 		rv.Violations = append(rv.Violations, vv)
 	}
@@ -351,8 +351,8 @@ func (p *page) addLog(h *history.History, v *checker.Verdict) {
 	log := logAround(h, v)
 	p.LogLeft = len(h.Served) - len(log)
 	for _, s := range log {
-		lv := logView{At: checker.Stamp(s.At), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: visible(string(s.Step)),
-			Lock: name(s.Lock), Text: shorten(visible(s.Text), 300), Reply: shorten(visible(s.Reply), 120), Lost: s.Got == 0}
+		lv := logView{At: checker.Stamp(s.At), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: Visible(string(s.Step)),
+			Lock: name(s.Lock), Text: shorten(Visible(s.Text), 300), Reply: shorten(Visible(s.Reply), 120), Lost: s.Got == 0}
 		if s.Got > 0 {
 			lv.Got = length(s.Got - s.At)
 		}
@@ -403,7 +403,7 @@ func prettyPlan(plan json.RawMessage) (text string, left int) {
 		text = text[:planShown]
 		text = text[:strings.LastIndexByte(text, '\n')+1]
 	}
-	return visibleLines(text), max(left, 0)
+	return VisibleLines(text), max(left, 0)
 }
 
 // provenance says with what the run was made.
@@ -411,7 +411,7 @@ func provenance(h *history.History, v *checker.Verdict) []fact {
 	var fs []fact
 	add := func(name, value string) {
 		if value != "" {
-			fs = append(fs, fact{name, visible(value)})
+			fs = append(fs, fact{name, Visible(value)})
 		}
 	}
 	add("subject", v.Subject)
@@ -441,7 +441,7 @@ func provenance(h *history.History, v *checker.Verdict) []fact {
 		}
 		sort.Strings(names)
 		for _, n := range names {
-			add(visible(n), h.Header.Versions[n])
+			add(Visible(n), h.Header.Versions[n])
 		}
 	}
 	add("trace hash", v.Trace)

@@ -75,10 +75,10 @@ func claimsNothing(v *checker.Verdict) bool {
 func junitText(s *Summary) string {
 	var b strings.Builder
 	for _, r := range s.Verdict.Refused {
-		fmt.Fprintln(&b, visible(r))
+		fmt.Fprintln(&b, Visible(r))
 	}
 	if d := s.Verdict.Disagreement; d != "" {
-		fmt.Fprintln(&b, visible(d))
+		fmt.Fprintln(&b, Visible(d))
 	}
 	for _, r := range s.Verdict.Results {
 		for _, who := range rulings(r) {
@@ -86,14 +86,14 @@ func junitText(s *Summary) string {
 		}
 	}
 	if s.Verdict.Explanation != "" {
-		fmt.Fprintln(&b, visibleLines(s.Verdict.Explanation))
+		fmt.Fprintln(&b, VisibleLines(s.Verdict.Explanation))
 	}
 	moments, _ := weightiest(s.Verdict.Story, storyLines)
 	for _, m := range moments {
-		fmt.Fprintf(&b, "%12s  %-8s %s\n", checker.Stamp(m.At), name(m.Who), brief(visible(m.Text)))
+		fmt.Fprintf(&b, "%12s  %-8s %s\n", checker.Stamp(m.At), name(m.Who), brief(Visible(m.Text)))
 	}
 	if s.Command != "" {
-		fmt.Fprintf(&b, "again: %s\n", visible(s.Command))
+		fmt.Fprintf(&b, "again: %s\n", Visible(s.Command))
 	}
 	return b.String()
 }

@@ -12,13 +12,13 @@ import (
 
 // ownerLane shows what one owner did with one lock and what it believed.
 func ownerLane(h *history.History, c *cast, p part, key []segment, end time.Duration) *lane {
-	l := &lane{Kind: "owner", Name: shorten(visible(p.owner), 18), Color: c.color(p.owner), H: ownerHeight,
+	l := &lane{Kind: "owner", Name: shorten(Visible(p.owner), 18), Color: c.color(p.owner), H: ownerHeight,
 		client: p.client, owner: p.owner, lock: p.lock}
 	switch {
 	case len(c.locks) > 1:
-		l.Sub = shorten(visible(p.lock), 20)
+		l.Sub = shorten(Visible(p.lock), 20)
 	case !strings.HasPrefix(p.owner, p.client):
-		l.Sub = shorten(visible(p.client), 20)
+		l.Sub = shorten(Visible(p.client), 20)
 	}
 	add := func(it item) {
 		it.Color = l.Color
@@ -202,7 +202,7 @@ func against(b belief, key []segment, owner string) []item {
 
 // lockLane shows a lock as the server saw it: whose it was, and how its TTL ran down.
 func lockLane(h *history.History, c *cast, lock string, key []segment) *lane {
-	l := &lane{Kind: "lock", Name: shorten(visible(lock), 18), Sub: "on the server", Color: noColor, H: lockHeight, lock: lock}
+	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: "on the server", Color: noColor, H: lockHeight, lock: lock}
 	l.Scale = longestTTL(key)
 	switch {
 	case len(key) == 0:

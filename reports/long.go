@@ -56,7 +56,7 @@ const (
 func (l *Long) view(length time.Duration) *longView {
 	v := &longView{}
 	for _, n := range l.Numbers {
-		v.Numbers = append(v.Numbers, fact{visible(n.Name), visible(n.Value)})
+		v.Numbers = append(v.Numbers, fact{Visible(n.Name), Visible(n.Value)})
 	}
 	for _, s := range l.Series {
 		if c, ok := s.chart(length); ok {
@@ -88,7 +88,7 @@ func (s Series) chart(length time.Duration) (c seriesChart, ok bool) {
 	fmt.Fprintf(&path, "V%dz", seriesFloor)
 	amount := func(v float64) string { return strings.TrimSpace(thousands(int(v+0.5)) + " " + s.Unit) }
 	return seriesChart{
-		Title: visible(s.Title), Width: chartWidth, Height: seriesHeight, Floor: seriesFloor, Area: path.String(),
+		Title: Visible(s.Title), Width: chartWidth, Height: seriesHeight, Floor: seriesFloor, Area: path.String(),
 		Peak: "at most " + amount(peak), End: checker.Stamp(length),
 		About: fmt.Sprintf("%s on average, at most %s, %s at the end", amount(sum/float64(len(s.Points))), amount(peak), amount(s.Points[len(s.Points)-1].Value)),
 	}, true

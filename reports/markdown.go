@@ -114,7 +114,7 @@ func newMarkdownRun(s *Summary) markdownRun {
 // mdText writes a text so that Markdown shows it as it is: no markup, no link, no mention.
 func mdText(s string) string {
 	var b strings.Builder
-	for _, r := range visible(s) {
+	for _, r := range Visible(s) {
 		if strings.ContainsRune("\\`*_{}[]<>#|~&@!$", r) {
 			b.WriteByte('\\')
 		}
@@ -128,7 +128,7 @@ func brief(s string) string { return shorten(s, 2000) }
 
 // mdCode writes a text as code: within a fence of more backticks than it has itself.
 func mdCode(s string) string {
-	s = visible(s)
+	s = Visible(s)
 	fence := "```"
 	for strings.Contains(s, fence) {
 		fence += "`"

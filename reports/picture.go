@@ -207,7 +207,7 @@ func runEnd(h *history.History, v *checker.Verdict) time.Duration {
 func pins(story []checker.Moment) []pin {
 	var ps []pin
 	for i, m := range story {
-		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + visible(m.Text)})
+		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + Visible(m.Text)})
 	}
 	return ps
 }
@@ -220,7 +220,7 @@ func windows(v *checker.Verdict) []window {
 		for _, x := range r.Violations {
 			w := window{
 				Guarantee: string(r.Guarantee), From: x.From, To: max(x.From, x.To),
-				Label: string(r.Guarantee), Text: visible(x.Text),
+				Label: string(r.Guarantee), Text: Visible(x.Text),
 				Through: r.Guarantee == contract.Exclusion,
 			}
 			if w.To > w.From {
@@ -318,7 +318,7 @@ func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
 				continue
 			}
 		}
-		ms = append(ms, message{client, server, s.Sent, s.At, s.Got, visible(string(s.Step))})
+		ms = append(ms, message{client, server, s.Sent, s.At, s.Got, Visible(string(s.Step))})
 	}
 	return ms
 }
@@ -334,7 +334,7 @@ func addFaults(h *history.History, p *picture) {
 		if to := faultEnd(f, end); to > f.From {
 			it.Kind, it.To = "fault", to
 		}
-		label := visible(f.Kind)
+		label := Visible(f.Kind)
 		for _, l := range p.Lanes {
 			if !concerns(f, l) {
 				continue
@@ -378,7 +378,7 @@ func concerns(f history.Fault, l *lane) bool {
 }
 
 func faultTip(f history.Fault) string {
-	s := "fault: " + visible(f.Kind)
+	s := "fault: " + Visible(f.Kind)
 	for _, target := range []string{f.Client, f.Server, f.Lock} {
 		if target != "" {
 			s += " " + name(target)
@@ -389,10 +389,10 @@ func faultTip(f history.Fault) string {
 		s += " to " + checker.Stamp(f.To) + " (" + length(f.To-f.From) + ")"
 	}
 	if f.Step != "" {
-		s += ", at " + visible(f.Step)
+		s += ", at " + Visible(f.Step)
 	}
 	for _, e := range f.Effects {
-		s += ", " + strings.ReplaceAll(visible(string(e)), "-", " ")
+		s += ", " + strings.ReplaceAll(Visible(string(e)), "-", " ")
 	}
 	if f.Hits > 0 {
 		s += fmt.Sprintf(", touched %d", f.Hits)

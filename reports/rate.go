@@ -90,7 +90,7 @@ func newRateChart(scenario string, runs []*Summary) (rateChart, bool) {
 			}
 			pixel := func(t time.Duration) int { return int(float64(t) / float64(end) * rateWidth) }
 			x := pixel(f.From)
-			band := rateBand{Class: "k-strike", X: x, W: 2, Title: visible(f.Kind)}
+			band := rateBand{Class: "k-strike", X: x, W: 2, Title: Visible(f.Kind)}
 			if w := pixel(max(faultEnd(f, end), f.From)) - x; w > 2 {
 				band.Class, band.W = "k-fault", w
 			}

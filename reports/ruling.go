@@ -14,7 +14,7 @@ type rulingView struct {
 }
 
 func viewRuling(r checker.Ruling) rulingView {
-	v := rulingView{Text: unbroken(visible(r.String()))}
+	v := rulingView{Text: unbroken(Visible(r.String()))}
 	rows := contract.Exemptions()
 	if i := slices.IndexFunc(rows, func(e contract.Exemption) bool { return e.Name == r.Row }); i >= 0 {
 		v.Touched = rows[i].Touched
@@ -46,7 +46,7 @@ func rulings(r checker.Result) []string {
 	}
 	var says []string
 	for _, ruling := range all {
-		text := visible(ruling.String())
+		text := Visible(ruling.String())
 		if len(all) > 1 {
 			text = thousands(n[ruling]) + " of " + thousands(len(r.Violations)) + ": " + text
 		}

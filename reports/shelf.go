@@ -64,7 +64,7 @@ func (s Shelf) HTML(w io.Writer, wanted Wanted) error {
 	}
 	slices.SortFunc(s.Runs, newest)
 	slices.SortFunc(s.Batches, newest)
-	p := shelfPage{Style: assets.ManyStyle, Name: visible(s.Name), Total: len(s.Runs), Wanted: wanted}
+	p := shelfPage{Style: assets.ManyStyle, Name: Visible(s.Name), Total: len(s.Runs), Wanted: wanted}
 	verdicts, scenarios, subjects := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range s.Runs {
 		verdicts[r.Outcome()] = true

@@ -139,7 +139,7 @@ func (t *terminal) results() {
 			notes = append(notes, expectation(r))
 		}
 		if t.o.Verbose && r.By != "" {
-			notes = append(notes, "judged by "+visible(r.By))
+			notes = append(notes, "judged by "+Visible(r.By))
 		}
 		if len(notes) > 0 {
 			text = strings.TrimSuffix(text, ".") + " (" + strings.Join(notes, "; ") + ")"
@@ -161,7 +161,7 @@ func (t *terminal) results() {
 		}
 	}
 	for _, refused := range t.v.Refused {
-		for i, l := range wrap(visible(refused), t.o.Width-4) {
+		for i, l := range wrap(Visible(refused), t.o.Width-4) {
 			mark := t.paint.as("bad", "  ! ")
 			if i > 0 {
 				mark = "    "
@@ -176,7 +176,7 @@ func (t *terminal) explanation() {
 	if t.v.Explanation == "" {
 		return
 	}
-	for _, l := range wrap(visible(strings.Join(strings.Fields(t.v.Explanation), " ")), t.o.Width-2) {
+	for _, l := range wrap(Visible(strings.Join(strings.Fields(t.v.Explanation), " ")), t.o.Width-2) {
 		t.line("  ", l)
 	}
 	t.line()
@@ -193,14 +193,14 @@ func (t *terminal) story() {
 	times, who := 0, 0
 	for _, m := range story {
 		times = max(times, len(checker.Stamp(m.At)))
-		who = max(who, utf8.RuneCountInString(shorten(visible(m.Who), 16)))
+		who = max(who, utf8.RuneCountInString(shorten(Visible(m.Who), 16)))
 	}
 	indent := 2 + times + 2 + who + 2
 	for _, m := range story {
 		style := string(m.Weight)
 		head := "  " + t.paint.as("quiet", padLeft(checker.Stamp(m.At), times)) + "  " +
-			t.paint.as(style, pad(shorten(visible(m.Who), 16), who)) + "  "
-		for i, l := range wrap(visible(m.Text), t.o.Width-indent) {
+			t.paint.as(style, pad(shorten(Visible(m.Who), 16), who)) + "  "
+		for i, l := range wrap(Visible(m.Text), t.o.Width-indent) {
 			if i > 0 {
 				head = strings.Repeat(" ", indent)
 			}
@@ -248,7 +248,7 @@ func (t *terminal) operations(h *history.History) {
 		if !op.Pending() {
 			returned = checker.Stamp(op.Return)
 		}
-		row := []string{checker.Stamp(op.Call), returned, shorten(visible(op.Owner), 20), shorten(visible(op.Lock), 20), asked(op)}
+		row := []string{checker.Stamp(op.Call), returned, shorten(Visible(op.Owner), 20), shorten(Visible(op.Lock), 20), asked(op)}
 		for i, c := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
@@ -264,7 +264,7 @@ func (t *terminal) operations(h *history.History) {
 
 // asked is an operation with its arguments.
 func asked(op history.Op) string {
-	s := visible(string(op.Kind))
+	s := Visible(string(op.Kind))
 	var args []string
 	if op.Wait > 0 {
 		args = append(args, "wait "+length(op.Wait))
@@ -286,7 +286,7 @@ func asked(op history.Op) string {
 
 // told is an operation's outcome as the client heard it, and what really happened if that differs.
 func told(op history.Op) string {
-	s := visible(string(op.Outcome))
+	s := Visible(string(op.Outcome))
 	switch {
 	case op.Pending():
 		s = "never returned"
@@ -299,14 +299,14 @@ func told(op history.Op) string {
 		s += fmt.Sprintf(", token %d", op.Token)
 	}
 	if op.Error != "" {
-		s += ": " + shorten(visible(op.Error), 200)
+		s += ": " + shorten(Visible(op.Error), 200)
 	}
 	if op.Uncertain() {
 		switch op.Evidence {
 		case history.NotSent:
 			s += " (never sent)"
 		case history.Executed:
-			s += " (the server: " + visible(string(op.Answer)) + " at " + checker.Stamp(op.Executed) + ")"
+			s += " (the server: " + Visible(string(op.Answer)) + " at " + checker.Stamp(op.Executed) + ")"
 		case history.Sent:
 			s += " (sent; may have happened)"
 		}
@@ -330,10 +330,10 @@ func remaining(value int64) string {
 
 func (t *terminal) footer() {
 	if t.o.Report != "" {
-		t.line("  ", t.paint.as("quiet", "report  "), visible(t.o.Report))
+		t.line("  ", t.paint.as("quiet", "report  "), Visible(t.o.Report))
 	}
 	if t.o.Command != "" {
-		t.line("  ", t.paint.as("quiet", "again   "), visible(t.o.Command))
+		t.line("  ", t.paint.as("quiet", "again   "), Visible(t.o.Command))
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 )
 
-// visible makes a text from outside harmless and honest: whatever is not a printable character or
+// Visible makes a text from outside harmless and honest: whatever is not a printable character or
 // a plain space (control characters, escape sequences, marks that turn the direction of writing,
 // invisible spaces, broken UTF-8) is shown as its Go escape.
-func visible(s string) string {
+func Visible(s string) string {
 	if isPlain(s) {
 		return s
 	}
@@ -44,11 +44,11 @@ func isPlain(s string) bool {
 	return true
 }
 
-// visibleLines is visible for a text of several lines, whose line ends are meant.
-func visibleLines(s string) string {
+// VisibleLines is [Visible] for a text of several lines, whose line ends are meant.
+func VisibleLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i, l := range lines {
-		lines[i] = visible(l)
+		lines[i] = Visible(l)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -66,7 +66,7 @@ func shorten(s string, n int) string {
 }
 
 // name is how a lock's, an owner's or a client's name is shown.
-func name(s string) string { return shorten(visible(s), 40) }
+func name(s string) string { return shorten(Visible(s), 40) }
 
 // wrap breaks a text into lines of at most width characters, at spaces; a word that is too long
 // is cut.

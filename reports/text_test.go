@@ -22,11 +22,11 @@ func TestVisibleShowsWhatIsHidden(t *testing.T) {
 		"\u009b2J":        `\u009b2J`,
 		"no\u00a0break":   `no\u00a0break`,
 	} {
-		if got := visible(in); got != want {
-			t.Errorf("visible(%q) = %q, want %q", in, got, want)
+		if got := Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := visibleLines("a\n\x07"); got != "a\n\\a" {
+	if got := VisibleLines("a\n\x07"); got != "a\n\\a" {
 		t.Errorf("visibleLines = %q", got)
 	}
 }
@@ -34,9 +34,9 @@ func TestVisibleShowsWhatIsHidden(t *testing.T) {
 func FuzzVisibleIsPrintable(f *testing.F) {
 	f.Add("order:42\x1b\u202e\xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		v := visible(s)
-		if !utf8.ValidString(v) || visible(v) != v {
-			t.Errorf("visible(%q) = %q, which is not plain text", s, v)
+		v := Visible(s)
+		if !utf8.ValidString(v) || Visible(v) != v {
+			t.Errorf("Visible(%q) = %q, which is not plain text", s, v)
 		}
 	})
 }

@@ -92,19 +92,28 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 	return checker.Worst(code, o.leave(b, stderr))
 }
 
-// again is the command that was given.
+// again is the command that was given, for a shell.
 func again(args []string) string {
 	words := []string{self()}
 	for i, a := range args {
 		if strings.Contains(a, "://") || i > 0 && strings.HasSuffix(args[i-1], "-addr") {
 			a = withoutPassword(a)
 		}
-		if strings.ContainsAny(a, " \t\n\"'$`\\|&;<>()*?[]{}#~!") || a == "" {
-			a = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-		words = append(words, a)
+		words = append(words, quoted(a))
 	}
 	return strings.Join(words, " ")
+}
+
+// quoted is a word as shells read it, and people: what is not printable in it is escaped.
+func quoted(word string) string {
+	switch {
+	case reports.Visible(word) != word:
+		escape := strings.NewReplacer(`\`, `\\`, `'`, `\'`)
+		return "$'" + reports.Visible(escape.Replace(word)) + "'"
+	case word == "" || strings.ContainsAny(word, " \t\n\"'$`\\|&;<>()*?[]{}#~!"):
+		return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+	}
+	return word
 }
 
 // tell prints a line that says what came out of all runs of one scenario with one subject, and
@@ -123,9 +132,9 @@ func tell(o order, j job, runs []reports.Summary, stdout io.Writer) {
 	if j.Plan != nil {
 		name = o.planFile
 	}
-	fmt.Fprintf(stdout, "%-22s %-15s %d %s: %s; %s\n", name, j.Subject, len(runs), plural("run", len(runs)), outcomes(codes), counts)
+	say(stdout, "%-22s %-15s %d %s: %s; %s\n", name, j.Subject, len(runs), plural("run", len(runs)), outcomes(codes), counts)
 	if first != nil {
-		fmt.Fprintf(stdout, "  seed %d: %s\n    %s\n", first.Verdict.Seed, whyNot(first.Verdict), first.Command)
+		say(stdout, "  seed %d: %s\n    %s\n", first.Verdict.Seed, whyNot(first.Verdict), first.Command)
 	}
 }
 
@@ -199,7 +208,7 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 		return fail(stderr, checker.ExitHarness, "the batch report: %v", err)
 	}
 	if !o.json {
-		fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(store.dir, reportFile))
+		say(stdout, "\n  report  %s\n", filepath.Join(store.dir, reportFile))
 	}
 	return code
 }

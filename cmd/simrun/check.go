@@ -65,6 +65,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		} else if err != nil {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}
+		incomplete(h, "check: "+path, stderr)
 		o := judging(h)
 		o.Model, o.Budget, o.Also = kind, *budget, opinion
 		v, shown := judge(ctx, h, o)
@@ -100,6 +101,13 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	code = interrupted(ctx, stderr, code, "check: interrupted after %d of %d histories", len(b.Runs), len(paths))
 	return checker.Worst(code, leave(files, b, stderr))
+}
+
+// incomplete says that a run of ours has no end.
+func incomplete(h *history.History, what string, stderr io.Writer) {
+	if h != nil && h.End == nil && h.Header.Scenario != "" {
+		fail(stderr, 0, "warning: %s: incomplete: it has no end, as of a run that was killed; what is certain is judged", what)
+	}
 }
 
 // openHistory opens a file, a run's folder, or standard input. A run's own history is read together

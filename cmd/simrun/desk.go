@@ -226,7 +226,7 @@ func (d *desk) complete(ctx context.Context, run *reports.Run, dir string) {
 	case run.Verdict == nil:
 		run.Verdict, _ = judge(ctx, run.History, judging(run.History))
 	}
-	run.Command = commandOf(run.Verdict, dir)
+	run.Command = commandOf(*run, dir)
 }
 
 // contentTypes are the files that are handed out.

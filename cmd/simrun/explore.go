@@ -235,7 +235,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 		if _, err := os.Stat(state); err != nil { // it was removed, and what was written to it is lost
 			return checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: %v", err))
 		}
-		fmt.Fprintf(stdout, "  state   %s (the same search goes on from there)\n", state)
+		say(stdout, "  state   %s (the same search goes on from there)\n", state)
 	}
 	return code
 }

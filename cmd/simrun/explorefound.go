@@ -21,32 +21,32 @@ import (
 
 // tell says in a few lines what came out.
 func (h hunt) tell(w io.Writer, t explore.Total, took time.Duration) {
-	fmt.Fprintf(w, "%s, %s: %d runs", h.subject, h.strategy, t.Runs)
+	say(w, "%s, %s: %d runs", h.subject, h.strategy, t.Runs)
 	if t.Runs > 0 && took > 0 {
-		fmt.Fprintf(w, " (%.0f a second; %.1f ms of a worker, %d operations and %d messages each)", float64(t.Runs)/took.Seconds(),
+		say(w, " (%.0f a second; %.1f ms of a worker, %d operations and %d messages each)", float64(t.Runs)/took.Seconds(),
 			t.Wall.Seconds()*1000/float64(t.Runs), t.Ops/t.Runs, t.Messages/t.Runs)
 	}
-	fmt.Fprintf(w, "\n  something broke in %d, for reasons that are not the lock's fault or documented in all but %d\n", t.Broken, t.Accused)
+	say(w, "\n  something broke in %d, for reasons that are not the lock's fault or documented in all but %d\n", t.Broken, t.Accused)
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
 		all := "ALL there are"
 		if !t.Complete {
 			all = "not all there are: the search was ended, or gave up"
 		}
-		fmt.Fprintf(w, "  %d orders in %d choices of faults, one of each class of equivalent ones: %s (%d runs besides were given up as equivalent)\n",
+		say(w, "  %d orders in %d choices of faults, one of each class of equivalent ones: %s (%d runs besides were given up as equivalent)\n",
 			t.Runs, t.Parts, all, t.Blocked)
 	}
 	switch {
 	case t.Failed > 0:
-		fmt.Fprintf(w, "  the harness FAILED in %d\n", t.Failed)
+		say(w, "  the harness FAILED in %d\n", t.Failed)
 	case len(t.Found) == 0:
-		fmt.Fprintln(w, "  nothing that the lock claims was broken")
+		say(w, "  nothing that the lock claims was broken\n")
 	}
 }
 
 // keepFound shrinks the first run of a cause, and keeps the plan, its story, a test that reproduces
 // it, and its report. What was kept before is told again.
 func (h hunt) keepFound(ctx context.Context, workers *local, dir string, f explore.Found, stdout io.Writer) error {
-	fmt.Fprintf(stdout, "\n  ✗ %s\n    in %d %s, first with seed %d: %s\n", f.Cause(), f.Runs, plural("run", f.Runs), f.Seed, f.Text)
+	say(stdout, "\n  ✗ %s\n    in %d %s, first with seed %d: %s\n", f.Cause(), f.Runs, plural("run", f.Runs), f.Seed, f.Text)
 	o := h.order
 	o.seed = f.Seed
 	if dir == "" {
@@ -59,7 +59,7 @@ func (h hunt) keepFound(ctx context.Context, workers *local, dir string, f explo
 			return err
 		}
 	}
-	fmt.Fprintf(stdout, "    kept    %s (plan, story, test)\n    again   %s\n", at, o.command("", h.subject, f.Seed))
+	say(stdout, "    kept    %s (plan, story, test)\n    again   %s\n", at, o.command("", h.subject, f.Seed))
 	return nil
 }
 
@@ -120,12 +120,12 @@ func (h hunt) keepFailure(dir string, f *explore.Failure) string {
 
 // coverage prints how faults struck, and which states of the lock were visited.
 func (h hunt) coverage(w io.Writer, t explore.Total) {
-	fmt.Fprintln(w)
+	say(w, "\n")
 	covered(w, t.Coverage, h.verbose)
-	fmt.Fprintf(w, "states of the lock visited: %d\n", len(t.Visited))
+	say(w, "states of the lock visited: %d\n", len(t.Visited))
 	if h.verbose {
 		for _, v := range t.Visited.Visits() {
-			fmt.Fprintf(w, "  %-44s %d\n", v.LockState, v.Times)
+			say(w, "  %-44s %d\n", v.LockState, v.Times)
 		}
 	}
 }
@@ -157,6 +157,6 @@ func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "explore: the report: %v", err)
 	}
-	fmt.Fprintf(stdout, "\n  report  %s\n", filepath.Join(dir, reportFile))
+	say(stdout, "\n  report  %s\n", filepath.Join(dir, reportFile))
 	return checker.ExitExpected
 }

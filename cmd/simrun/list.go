@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"strings"
 
@@ -44,27 +43,27 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if f.NArg() > 0 {
 		return fail(stderr, checker.ExitUsage, "list: stray argument %q", f.Arg(0))
 	}
-	fmt.Fprintln(stdout, "Scenarios")
+	say(stdout, "Scenarios\n")
 	for _, s := range scenarios.All() {
-		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.Title)
+		say(stdout, "  %-22s %s\n", s.Name, s.Title)
 		if *verbose {
-			fmt.Fprintf(stdout, "%s\n", indent(s.Story, 25, 75))
-			fmt.Fprintf(stdout, "%25sexpected to break: %s\n", "", expectations(s))
-			fmt.Fprintf(stdout, "%25ssource: %s\n\n", "", s.Source)
+			say(stdout, "%s\n", indent(s.Story, 25, 75))
+			say(stdout, "%25sexpected to break: %s\n", "", expectations(s))
+			say(stdout, "%25ssource: %s\n\n", "", s.Source)
 		}
 	}
-	fmt.Fprintln(stdout, "\nSubjects")
+	say(stdout, "\nSubjects\n")
 	for _, s := range subjects.All() {
-		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
+		say(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
-	fmt.Fprintln(stdout, "\nOther libraries (docs/matrix.md)")
+	say(stdout, "\nOther libraries (docs/matrix.md)\n")
 	for _, s := range subjects.Libraries() {
-		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
+		say(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
-	fmt.Fprintf(stdout, "\nAny other\n  %-22s %s\n", "exec:CMD", "a program that speaks the worker protocol (docs/worker.md), in a world of real time")
-	fmt.Fprintln(stdout, "\nFaults")
+	say(stdout, "\nAny other\n  %-22s %s\n", "exec:CMD", "a program that speaks the worker protocol (docs/worker.md), in a world of real time")
+	say(stdout, "\nFaults\n")
 	for _, k := range fault.Kinds() {
-		fmt.Fprintf(stdout, "  %-22s %s\n", k.Name, k.About)
+		say(stdout, "  %-22s %s\n", k.Name, k.About)
 	}
 	return checker.ExitExpected
 }

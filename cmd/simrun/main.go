@@ -17,6 +17,7 @@ import (
 	"os"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 )
 
@@ -75,6 +76,12 @@ func interrupted(ctx context.Context, stderr io.Writer, code int, format string,
 
 // fail prints one line that says what is wrong, and returns code.
 func fail(stderr io.Writer, code int, format string, args ...any) int {
-	fmt.Fprintf(stderr, "simrun: "+format+"\n", args...)
+	say(stderr, "simrun: "+format+"\n", args...)
 	return code
+}
+
+// say prints what may quote somebody: a user, a file, a worker, a server. Whatever is not printable in it is made
+// visible, but for the ends of lines. Everything for people is printed by it, or by package reports.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprint(w, reports.VisibleLines(fmt.Sprintf(format, args...)))
 }

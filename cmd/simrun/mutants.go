@@ -136,7 +136,7 @@ func caughtBy(r result, err error) caught {
 func tellMutants(ctx context.Context, names []string, results [][]caught, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
 	survived, slow := 0, 0
-	fmt.Fprintf(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
+	say(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
 	for i, name := range names {
 		var took []int
 		var by []string
@@ -164,9 +164,9 @@ func tellMutants(ctx context.Context, names []string, results [][]caught, stdout
 			}
 			line += fmt.Sprintf(" %7d %7d  %s", median, took[len(took)-1], tallied(by))
 		}
-		fmt.Fprintln(stdout, line)
+		say(stdout, "%s\n", line)
 	}
-	fmt.Fprintf(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median\n", len(names), survived, slow)
+	say(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median\n", len(names), survived, slow)
 	return interrupted(ctx, stderr, code, "mutants: interrupted: of hunts that were not done there is no result")
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -52,6 +51,7 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if err != nil {
 			return fail(stderr, checker.ExitUsage, "report: %s: %v", dir, err)
 		}
+		incomplete(run.History, "report: "+dir, stderr)
 		warn := func(what string, err error) {
 			if err != nil {
 				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "report: %s: %v", what, err))
@@ -71,7 +71,7 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if ctx.Err() != nil {
 			break
 		}
-		run.Command = commandOf(run.Verdict, filepath.ToSlash(store.dir))
+		run.Command = commandOf(run, filepath.ToSlash(store.dir))
 		page := render(store, run, !judged, warn)
 		switch {
 		case asJSON && len(dirs) > 1:
@@ -83,10 +83,10 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			warn("summary", reports.Terminal(stdout, run.Verdict, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose,
 				History: run.History, Report: page, Command: run.Command}))
 			if counted != nil {
-				fmt.Fprint(stdout, counted.Text())
+				say(stdout, "%s", counted.Text())
 			}
 			if len(dirs) > 1 {
-				fmt.Fprintln(stdout)
+				say(stdout, "\n")
 			}
 		}
 		s := reports.Summarize(whole, run.Verdict, true)

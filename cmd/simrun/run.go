@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -57,6 +58,9 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 func writable(out string) error {
 	if out == nowhere {
 		return nil
+	}
+	if !utf8.ValidString(out) { // workers would be told of another
+		return errors.New("it is not valid UTF-8")
 	}
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return cause(err)
@@ -123,12 +127,12 @@ func (o order) jobs() (jobs []job, left []leftOut) {
 func (o order) command(scenario, subject string, seed uint64) string {
 	words := []string{self()}
 	if o.planFile != "" {
-		words = append(words, "-plan", o.planFile)
+		words = append(words, "-plan", quoted(o.planFile))
 	} else {
 		words = append(words, "-scenario", scenario)
 	}
 	if subject != defaultSubject {
-		words = append(words, "-subject", subject)
+		words = append(words, "-subject", quoted(subject))
 	}
 	words = append(words, o.place.words()...)
 	return strings.Join(append(words, "-seed", fmt.Sprint(seed)), " ")
@@ -136,10 +140,14 @@ func (o order) command(scenario, subject string, seed uint64) string {
 
 // self is what the user calls this program.
 func self() string {
-	if file, err := os.Executable(); err == nil && strings.Contains(file, "go-build") {
-		return "go run ./cmd/simrun" // as the reader of the README started it
+	file, err := os.Executable()
+	switch _, here := os.Stat("cmd/simrun/main.go"); {
+	case err != nil || !strings.Contains(file, "go-build"):
+		return "simrun"
+	case here != nil:
+		return "go run " + modulePath + "/cmd/simrun"
 	}
-	return "simrun"
+	return "go run ./cmd/simrun" // as the reader of the README started it
 }
 
 // single runs once and tells the story.
@@ -182,7 +190,7 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 		}
 		fail(stderr, r.Code, "%s%s", r.Error, where)
 		if o.verbose {
-			fmt.Fprint(stderr, r.Stack)
+			say(stderr, "%s", r.Stack)
 		}
 	}
 	return r

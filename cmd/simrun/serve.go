@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -49,7 +48,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	host, _, _ := net.SplitHostPort(l.Addr().String())
 	local := net.ParseIP(host).IsLoopback()
 	server := &http.Server{Handler: newDesk(root.FS(), name, local), ReadTimeout: 10 * time.Second, WriteTimeout: stall, IdleTimeout: time.Minute}
-	fmt.Fprintf(stdout, "http://%s/ shows the runs in %s; Ctrl-C ends it\n", l.Addr(), name)
+	say(stdout, "http://%s/ shows the runs in %s; Ctrl-C ends it\n", l.Addr(), name)
 	if !local {
 		fail(stderr, 0, "warning: %s is no loopback address: whoever can reach it can read every run", l.Addr())
 	}

@@ -81,7 +81,7 @@ func shrink(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if r.Error != "" {
 		return fail(stderr, r.Code, "shrink: %s", r.Error)
 	}
-	fmt.Fprintf(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does:\n\n", r.Broke, r.Class, r.Tried)
+	say(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does:\n\n", r.Broke, r.Class, r.Tried)
 	return o.tellShrunk(ctx, j, r, stdout, stderr)
 }
 
@@ -119,7 +119,7 @@ func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr i
 	j.Plan, j.Shrink = r.Plan, false
 	lost := checker.ExitExpected
 	if o.out == nowhere {
-		fmt.Fprintf(stdout, "%s\n\n", r.Plan.JSON())
+		say(stdout, "%s\n\n", r.Plan.JSON())
 	} else {
 		test, err := reproducingTest(r, o)
 		if err == nil {
@@ -128,18 +128,18 @@ func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr i
 		if err != nil {
 			return fail(stderr, checker.ExitHarness, "shrink: %v", err)
 		}
-		fmt.Fprintf(stdout, "  plan    %s\n  test    %s\n", o.planFile, o.shrunk("_test.go"))
+		say(stdout, "  plan    %s\n  test    %s\n", o.planFile, o.shrunk("_test.go"))
 		if len(r.Page) > 0 {
 			if err := os.WriteFile(o.shrunk(".html"), r.Page, 0o666); err != nil {
 				lost = fail(stderr, checker.ExitHarness, "shrink: %v", err)
 			} else {
-				fmt.Fprintf(stdout, "  both    %s (the whole story, and this one beside it)\n", o.shrunk(".html"))
+				say(stdout, "  both    %s (the whole story, and this one beside it)\n", o.shrunk(".html"))
 			}
 		}
 		for _, w := range r.Warnings {
 			fail(stderr, 0, "warning: shrink: %s", w)
 		}
-		fmt.Fprintln(stdout)
+		say(stdout, "\n")
 	}
 	j.Command = o.command("", o.subject, o.seed)
 	told := single(ctx, o, j, stdout, stderr)

@@ -217,6 +217,13 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 			return fail(stderr, checker.ExitHarness, "soak: %v", err)
 		}
 		file.record(header)
+		begun := o.Begun
+		o.Begun = func(f history.Fault) { // what a killed run leaves has the faults that were not over
+			file.record(f)
+			if begun != nil {
+				begun(f)
+			}
+		}
 		toJudge := add
 		add = func(r any) {
 			file.record(r)
@@ -264,7 +271,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 		if left := o.leave(dir, judge, v, r, stderr); left != checker.ExitExpected {
 			code = checker.Worst(code, left)
 		} else if !o.json {
-			fmt.Fprintf(stdout, "  report  %s\n", filepath.Join(dir.dir, reportFile))
+			say(stdout, "  report  %s\n", filepath.Join(dir.dir, reportFile))
 		}
 	}
 	if end.Error != "" {
@@ -275,7 +282,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 
 // recorded says what there is to judge.
 func (o *soakOrder) recorded(ctx context.Context, dir *folder, r *soak.Result, failed string, stdout, stderr io.Writer) int {
-	fmt.Fprintf(stdout, "%s  judge   %s\n", r.Text(), again([]string{"check", dir.dir}))
+	say(stdout, "%s  judge   %s\n", r.Text(), again([]string{"check", dir.dir}))
 	if failed != "" {
 		return fail(stderr, checker.ExitHarness, "soak: %s", failed)
 	}
@@ -296,7 +303,7 @@ func (o *soakOrder) measure(ctx context.Context, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
-	fmt.Fprint(stdout, r.Text())
+	say(stdout, "%s", r.Text())
 	return o.interrupted(ctx, r, stderr, checker.ExitExpected)
 }
 
@@ -308,7 +315,7 @@ func (o *soakOrder) tell(v *checker.Verdict, r *soak.Result, stdout io.Writer) {
 	}
 	s := showOn(stdout, false)
 	_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width})
-	fmt.Fprint(stdout, r.Text())
+	say(stdout, "%s", r.Text())
 }
 
 // leave writes what the run leaves besides its history, and returns the exit code that this comes to.
@@ -336,7 +343,7 @@ func (o *soakOrder) leave(dir *folder, judge *checker.Stream, v *checker.Verdict
 // command runs the same again, as far as real time lets it.
 func (o *soakOrder) command() string {
 	words := []string{self(), "soak", "-for", o.For.String(), "-clients", fmt.Sprint(o.Clients), "-locks", fmt.Sprint(o.Locks),
-		"-subject", o.subject, "-faults", o.faults, "-fault-every", o.Every.String(), "-lease", o.Watchdog.String(), "-seed", fmt.Sprint(o.Seed)}
+		"-subject", quoted(o.subject), "-faults", o.faults, "-fault-every", o.Every.String(), "-lease", o.Watchdog.String(), "-seed", fmt.Sprint(o.Seed)}
 	if o.addr != "" {
 		words = append(words, "-addr", o.server)
 	}
@@ -362,6 +369,6 @@ Flags:
 		if k.Whole {
 			mark += "+"
 		}
-		fmt.Fprintf(w, "  %-20s %s\n", k.Name+mark, k.About)
+		say(w, "  %-20s %s\n", k.Name+mark, k.About)
 	}
 }

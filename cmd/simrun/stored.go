@@ -150,16 +150,22 @@ func judge(ctx context.Context, h *history.History, o checker.Options) (v *check
 }
 
 // commandOf reproduces a stored run. dir is where its plan is.
-func commandOf(v *checker.Verdict, dir string) string {
+func commandOf(run reports.Run, dir string) string {
+	v := run.Verdict
 	if v.Scenario == soak.Scenario {
 		return again([]string{"check", dir}) // in real time it does not come again
 	}
 	words := []string{self(), "-scenario", v.Scenario}
 	if _, ok := scenarios.Find(v.Scenario); !ok {
-		words = []string{self(), "-plan", path.Join(dir, planFile)}
+		words = []string{self(), "-plan", quoted(path.Join(dir, planFile))}
 	}
 	if v.Subject != defaultSubject {
-		words = append(words, "-subject", v.Subject)
+		words = append(words, "-subject", quoted(v.Subject))
 	}
+	where := place{World: v.World, Timescale: 1}
+	if run.History != nil && run.History.Header.Timescale != 0 {
+		where.Timescale = scale(run.History.Header.Timescale)
+	}
+	words = append(words, where.words()...)
 	return strings.Join(append(words, "-seed", fmt.Sprint(v.Seed)), " ")
 }

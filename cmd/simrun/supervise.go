@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -168,12 +169,15 @@ func (w *lastWords) String() string {
 	return w.text.String()
 }
 
+// dying is how the words of Go's runtime begin, in which it says why it ends the process.
+var dying = regexp.MustCompile(`^(panic|fatal error|SIG[A-Z]+): `)
+
 // of says how a process ended, by the last lastWords of its runtime if there are any, and else by err.
 func (w *lastWords) of(err error) error {
 	text := w.String()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "SIGQUIT: ") {
+		if dying.MatchString(line) {
 			return errors.New(line)
 		}
 	}

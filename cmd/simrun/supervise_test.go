@@ -28,7 +28,7 @@ func crash(how string) {
 	case "fatal":
 		(&sync.Mutex{}).Unlock() // no panic: nobody can recover from it
 	case "memory":
-		_ = syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: 1 << 30, Max: 1 << 30})
+		_ = syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: 4 << 30, Max: 4 << 30})
 		for all := [][]byte{}; ; {
 			all = append(all, make([]byte, 1<<26))
 		}

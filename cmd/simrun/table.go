@@ -31,11 +31,11 @@ func matrix(w io.Writer, runs []reports.Summary) {
 			stray[key] = stray[key] || !one.AsExpected()
 		}
 	}
-	fmt.Fprintf(w, "\n%-28s", "broken")
+	say(w, "\n%-28s", "broken")
 	for _, g := range contract.Guarantees() {
-		fmt.Fprintf(w, " %-10s", g)
+		say(w, " %-10s", g)
 	}
-	fmt.Fprintln(w)
+	say(w, "\n")
 	for _, row := range rows {
 		line := fmt.Sprintf("%-28s", row)
 		for _, g := range contract.Guarantees() {
@@ -51,12 +51,12 @@ func matrix(w io.Writer, runs []reports.Summary) {
 			}
 			line += fmt.Sprintf(" %-10s", cell)
 		}
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		say(w, "%s\n", strings.TrimRight(line, " "))
 	}
 	for i, column := range columns {
-		fmt.Fprintf(w, "%c: %s  ", 'A'+i, column)
+		say(w, "%c: %s  ", 'A'+i, column)
 	}
-	fmt.Fprintln(w)
+	say(w, "\n")
 }
 
 // covered prints how faults struck, and how none did that could.
@@ -66,13 +66,13 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 	}
 	times := struck(c, w, verbose)
 	can, never := fault.Reachable(), c.Missing()
-	fmt.Fprintf(w, "faults struck %d %s, in %d ways (kind, step, outcome); of the %d that the catalogue has to reach, %d were not reached\n",
+	say(w, "faults struck %d %s, in %d ways (kind, step, outcome); of the %d that the catalogue has to reach, %d were not reached\n",
 		times, plural("time", times), len(c), len(can), len(never))
 	if !verbose {
 		return
 	}
 	for _, n := range never {
-		fmt.Fprintf(w, "  never: %s on %s, outcome %s\n", n.Kind, n.On, n.Outcome)
+		say(w, "  never: %s on %s, outcome %s\n", n.Kind, n.On, n.Outcome)
 	}
 }
 
@@ -80,7 +80,7 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 func struck(c fault.Coverage, w io.Writer, verbose bool) (times int) {
 	for _, n := range c.Counts() {
 		if times += n.Times; verbose {
-			fmt.Fprintf(w, "  %-18s %-32s %-12s %d\n", n.Kind, n.On, n.Outcome, n.Times)
+			say(w, "  %-18s %-32s %-12s %d\n", n.Kind, n.On, n.Outcome, n.Times)
 		}
 	}
 	return times

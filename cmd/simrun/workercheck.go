@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -46,26 +45,26 @@ func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	}
 	defer server.close()
 	if !*asJSON {
-		fmt.Fprintf(stdout, "%s, on %s\n\n", command, server.name)
+		say(stdout, "%s, on %s\n\n", command, server.name)
 	}
 	counts := map[external.Status]int{}
 	passed := external.Check(ctx, command, server.url, func(r external.Result) {
 		counts[r.Status]++
 		if *asJSON {
 			line, _ := json.Marshal(r) // strings, always encodable
-			fmt.Fprintf(stdout, "%s\n", line)
+			say(stdout, "%s\n", line)
 			return
 		}
-		fmt.Fprintf(stdout, "  %-11s  %-15s  %s\n", r.Status, r.Name, strings.TrimLeft(indent(r.About, 32, 78), " "))
+		say(stdout, "  %-11s  %-15s  %s\n", r.Status, r.Name, strings.TrimLeft(indent(r.About, 32, 78), " "))
 		if r.Said != "" {
-			fmt.Fprintf(stdout, "%31s it is %s\n", "", r.Said)
+			say(stdout, "%31s it is %s\n", "", r.Said)
 		}
 		if r.Got != "" {
-			fmt.Fprintln(stdout, indent("but: "+r.Got, 32, 78))
+			say(stdout, "%s\n", indent("but: "+r.Got, 32, 78))
 		}
 	})
 	if !*asJSON {
-		fmt.Fprintf(stdout, "\n%d ok, %d FAILED, %d not claimed, %d not reached\n",
+		say(stdout, "\n%d ok, %d FAILED, %d not claimed, %d not reached\n",
 			counts[external.Passed], counts[external.Failed], counts[external.NotClaimed], counts[external.NotReached])
 	}
 	code := checker.ExitExpected

@@ -50,16 +50,17 @@ type Message struct {
 
 // Link is one connection.
 type Link struct {
-	Name   string // "<client>#<n>", n counting the client's dials from 1
-	Client string
-	Copy   bool // a middleman's: what the server replies goes to nobody
-	number int
-	ends   [2]*End       // indexed by the direction of what they receive
-	queue  [2][]*Message // on their way, in order
-	raw    [2][]chunk    // written and not yet collected
-	rest   []byte        // the beginning of a command that is not complete
-	up     chan struct{} // closed when the accept arrives
-	last   [2]time.Time  // the latest due time per direction
+	Name      string // "<client>#<n>", n counting the client's dials from 1
+	Client    string
+	Copy      bool // a middleman's: what the server replies goes to nobody
+	number    int
+	ends      [2]*End       // indexed by the direction of what they receive
+	queue     [2][]*Message // on their way, in order
+	raw       [2][]chunk    // written and not yet collected
+	rest      []byte        // the beginning of a command that is not complete
+	malformed bool          // it has sent what is no command, and what follows is none
+	up        chan struct{} // closed when the accept arrives
+	last      [2]time.Time  // the latest due time per direction
 
 	accepted bool    // the server has its end
 	isUp     bool    // up is closed
@@ -233,15 +234,32 @@ func (n *Network) lose(l *Link) {
 func (n *Network) messages(l *Link, dir Direction, c chunk, now time.Time) []*Message {
 	var out []*Message
 	if dir == ToServer && c.kind == Data {
+		if l.malformed {
+			return nil
+		}
 		l.rest = append(l.rest, c.data...)
 		for {
-			args, size := parseCommand(l.rest)
-			if size == 0 {
+			args, size, ok := parseCommand(l.rest)
+			if ok && size == 0 {
 				break
 			}
 			m := &Message{Link: l, Dir: dir, Kind: Data, Sent: now}
-			m.Stamp, m.Args, m.Data = unstamp(args, l.rest[:size:size])
-			out = append(out, m)
+			switch {
+			case !ok:
+				m.Args, m.Data = []string{"?"}, []byte(malformed)
+				l.malformed = true
+			case l.rest[0] == '*':
+				m.Stamp, m.Args, m.Data = unstamp(args, l.rest[:size:size])
+			default: // not every server knows this form
+				m.Args, m.Data = args, inArray(args)
+			}
+			if len(m.Args) > 0 {
+				out = append(out, m)
+			}
+			if l.malformed {
+				l.rest = nil
+				break
+			}
 			l.rest = l.rest[size:]
 		}
 	} else {

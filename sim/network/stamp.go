@@ -24,7 +24,7 @@ func unstamp(args []string, b []byte) (stamp string, bare []string, data []byte)
 	}
 	size := len(args[last])
 	end := len(b) - len("$\r\n\r\n") - len(strconv.Itoa(size)) - size
-	_, at := header(b, 0, '*')
+	_, at, _ := header(b, 0, '*', mostElements)
 	head := "*" + strconv.Itoa(last) + "\r\n"
 	begin := at - len(head) // one argument less is written with as many digits, or fewer
 	copy(b[begin:], head)

@@ -124,19 +124,20 @@ func (l *live) serve(c *network.End) {
 	}()
 }
 
-// replies calls take for each whole reply, until it says no or the connection ends.
+// replies calls take for each whole reply, until it says no, something else comes or the connection ends.
 func replies(c net.Conn, take func(reply []byte) bool) {
 	var rest []byte
+	var parts network.Replies
 	buf := make([]byte, 16<<10)
 	for {
 		n, err := c.Read(buf)
 		rest = append(rest, buf[:n]...)
 		for {
-			size := network.ReplySize(rest)
+			size := parts.Next(rest)
 			if size == 0 {
 				break
 			}
-			if !take(rest[:size]) {
+			if size < 0 || !take(rest[:size]) {
 				return
 			}
 			rest = rest[size:]

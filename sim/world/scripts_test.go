@@ -92,7 +92,7 @@ func (w *wired) do(t *testing.T, args []string) string {
 		t.Fatal(err)
 	}
 	buf := make([]byte, 16<<10)
-	for network.ReplySize(w.rest) == 0 {
+	for (&network.Replies{}).Next(w.rest) == 0 {
 		w.c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		n, err := w.r.Read(buf)
 		if err != nil && err != io.EOF || n == 0 {
@@ -100,7 +100,7 @@ func (w *wired) do(t *testing.T, args []string) string {
 		}
 		w.rest = append(w.rest, buf[:n]...)
 	}
-	size := network.ReplySize(w.rest)
+	size := (&network.Replies{}).Next(w.rest)
 	answer := string(w.rest[:size])
 	w.rest = w.rest[size:]
 	return answer

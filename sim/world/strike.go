@@ -87,6 +87,7 @@ func (w *World) begin(s *struckFault) {
 	w.struckSome()
 	s.begun, s.record.From = true, w.Now()
 	w.struck = s.record.From
+	w.rec.Begin(*s.record) // before what comes of it, so that a run that is killed leaves it
 	s.kind.Begin(w, s.fault, s.record)
 	switch {
 	case !s.kind.Needs.Lasts:
@@ -211,13 +212,17 @@ func (w *World) fated(m *network.Message) bool {
 
 // strikeMessage has a fault strike a message, and reports whether it still arrives now.
 func (w *World) strikeMessage(t *watch, m *network.Message) bool {
-	if !t.begun {
+	first := !t.begun
+	if first {
 		t.begun, t.record.From = true, w.Now()
 	}
 	t.record.To = w.Now()
 	if t.record.On == "" {
 		t.record.On = "request" // of any kind
 		w.struckSome()
+	}
+	if first {
+		w.rec.Begin(*t.record) // before what comes of it
 	}
 	fate := t.kind.Strike(w, t.fault, m)
 	if fate == fault.Later || t.record.Has(history.MessageCopied) {

@@ -1,0 +1,4 @@
+package network
+
+// ParseCommand is parseCommand, for fuzzing.
+var ParseCommand = parseCommand
