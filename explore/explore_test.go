@@ -131,7 +131,7 @@ func TestAKilledSearchGoesOn(t *testing.T) {
 		executor := &here{b: bubble.In(t), subject: s, most: most}
 		search := explore.Search{Config: config(s.Name), Executor: executor, First: 1, Runs: runs}
 		if kept {
-			state, err := explore.OpenState(name, search.Config)
+			state, err := explore.OpenState(name, search.Config, false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestAKilledSearchGoesOn(t *testing.T) {
 		t.Errorf("the state file, %v:\n%.300s", err, b)
 	}
 	other := config("rlock-latch")
-	if _, err := explore.OpenState(name, other); err == nil || !strings.Contains(err.Error(), "line 1: it is of another search") {
+	if _, err := explore.OpenState(name, other, false); err == nil || !strings.Contains(err.Error(), "line 1: it is of another search") {
 		t.Errorf("another search: %v", err)
 	}
 }

@@ -24,7 +24,7 @@ type Search struct {
 // Run searches until one of its ends is reached, when what was begun is done, or until ctx ends. The
 // error is of the executor or of the state file.
 func (s *Search) Run(ctx context.Context) (Total, error) {
-	r := &searching{Search: s, ctx: ctx, done: map[string]Report{}, begun: time.Now(), next: s.First}
+	r := &searching{Search: s, ctx: ctx, total: newTotal(), begun: time.Now(), next: s.First}
 	if strategy, _ := FindStrategy(s.Config.Strategy); strategy.Whole {
 		r.queue = []Shard{{Config: s.Config}}
 		r.taken = map[string]bool{r.queue[0].ID(): true}
@@ -38,11 +38,7 @@ func (s *Search) Run(ctx context.Context) (Total, error) {
 		slots.Go(r.work)
 	}
 	slots.Wait()
-	var all []Report
-	for _, id := range r.order {
-		all = append(all, r.done[id])
-	}
-	t := Sum(all)
+	t := r.total.sorted()
 	if r.taken == nil || len(r.queue) > 0 || r.givenUp {
 		t.Complete = false
 	}
@@ -62,8 +58,7 @@ type searching struct {
 	queue   []Shard         // for strategies that take a plan apart
 	taken   map[string]bool // shards that were ever in the queue; nil: the strategy draws
 	busy    int
-	done    map[string]Report
-	order   []string // of done
+	total   Total // of what is done
 	hit     bool
 	givenUp bool // a shard that was begun is not done
 	err     error
@@ -107,12 +102,15 @@ func (r *searching) take() (Shard, bool) {
 }
 
 func (r *searching) draw() (Shard, bool) {
-	s := Shard{Config: r.Config, From: r.next, Runs: ShardRuns}
+	s := Shard{Config: r.Config, From: r.next, Runs: blockRuns}
+	left := blockRuns
 	if r.Runs > 0 {
-		done := int(r.next - r.First)
-		if s.Runs = min(s.Runs, r.Runs-done); s.Runs <= 0 {
+		if left = r.Runs - int(r.next-r.First); left <= 0 {
 			return Shard{}, false
 		}
+	}
+	if _, known := r.before[s.ID()]; !known || left < blockRuns {
+		s.Runs = min(ShardRuns, left)
 	}
 	r.next += uint64(s.Runs)
 	r.busy++
@@ -134,8 +132,7 @@ func (r *searching) finish(s Shard, report Report, known bool, err error) {
 		}
 		return
 	}
-	r.done[s.ID()] = report
-	r.order = append(r.order, s.ID())
+	r.total.add(report)
 	r.hit = r.hit || report.Accused > 0 || report.Failed > 0
 	for _, n := range report.Next {
 		n.Config = r.Config

@@ -106,34 +106,48 @@ func (t Total) Whole() Report {
 
 // Sum adds reports up. The order does not matter to what it returns, but for the samples.
 func Sum(all []Report) Total {
-	t := Total{Coverage: fault.Coverage{}, Visited: States{}}
-	t.Complete, t.Parts = true, len(all)
+	t := newTotal()
 	for _, r := range all {
-		t.Runs += r.Runs
-		t.Broken += r.Broken
-		t.Accused += r.Accused
-		t.Undecided += r.Undecided
-		t.Failed += r.Failed
-		t.Blocked += r.Blocked
-		t.Complete = t.Complete && r.Complete
-		if r.Failure != nil && (t.Failure == nil || r.Failure.Seed < t.Failure.Seed) {
-			t.Failure = r.Failure
-		}
-		t.Ops += r.Ops
-		t.Messages += r.Messages
-		t.Virtual += r.Virtual
-		t.Wall += r.Wall
-		t.Coverage.Merge(r.Covered)
-		t.Visited.Merge(r.States)
-		if len(t.Samples) < maxSamples {
-			t.Samples = append(t.Samples, r.Samples...)
-		}
-		for _, f := range r.Found {
-			t.Found = addFound(t.Found, f)
-		}
+		t.add(r)
 	}
+	return t.sorted()
+}
+
+func newTotal() Total {
+	t := Total{Coverage: fault.Coverage{}, Visited: States{}}
+	t.Complete = true
+	return t
+}
+
+func (t Total) sorted() Total {
 	slices.SortFunc(t.Found, func(a, b Found) int { return strings.Compare(a.Cause(), b.Cause()) })
 	return t
+}
+
+func (t *Total) add(r Report) {
+	t.Parts++
+	t.Runs += r.Runs
+	t.Broken += r.Broken
+	t.Accused += r.Accused
+	t.Undecided += r.Undecided
+	t.Failed += r.Failed
+	t.Blocked += r.Blocked
+	t.Complete = t.Complete && r.Complete
+	if r.Failure != nil && (t.Failure == nil || r.Failure.Seed < t.Failure.Seed) {
+		t.Failure = r.Failure
+	}
+	t.Ops += r.Ops
+	t.Messages += r.Messages
+	t.Virtual += r.Virtual
+	t.Wall += r.Wall
+	t.Coverage.Merge(r.Covered)
+	t.Visited.Merge(r.States)
+	if len(t.Samples) < maxSamples {
+		t.Samples = append(t.Samples, r.Samples...)
+	}
+	for _, f := range r.Found {
+		t.Found = addFound(t.Found, f)
+	}
 }
 
 // maxSamples bounds the runs on the page.

@@ -176,7 +176,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", h.subject, h.strategy, h.config.Key()))
 		state, err := h.open(dir)
 		if err != nil {
-			return fail(stderr, checker.ExitUsage, "explore: %v", err)
+			return fail(stderr, blame(err), "explore: %v", err)
 		}
 		defer state.Close()
 		s.State = state
@@ -246,13 +246,7 @@ func (h hunt) open(dir string) (*explore.State, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	name := filepath.Join(dir, stateFile)
-	if h.fresh {
-		if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return explore.OpenState(name, h.config)
+	return explore.OpenState(filepath.Join(dir, stateFile), h.config, h.fresh)
 }
 
 // findSubject is [subjects.Find], and knows those that are broken on purpose, and external ones that
