@@ -279,35 +279,34 @@ func (d *desk) zip(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	var packed *zip.Writer
+	var names []string
+	var contents []fs.File
 	for _, name := range slices.Sorted(maps.Keys(contentTypes)) {
 		content, err := open(d.files, path.Join(dir, name))
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
-		case err != nil && packed == nil:
+		} else if err != nil {
 			problem(w, err)
 			return
-		case err != nil:
-			panic(http.ErrAbortHandler)
 		}
 		defer content.Close()
-		if packed == nil {
-			w.Header().Set("Content-Type", "application/zip")
-			w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(dir)+`.zip"`)
-			packed = zip.NewWriter(w)
-		}
+		names, contents = append(names, name), append(contents, content)
+	}
+	if names == nil {
+		problem(w, errNoRun)
+		return
+	}
+	w.Header().Set("Content-Type", "application/zip")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+path.Base(dir)+`.zip"`)
+	packed := zip.NewWriter(w)
+	for i, name := range names {
 		f, err := packed.Create(path.Join(path.Base(dir), name))
 		if err == nil {
-			_, err = io.Copy(f, content)
+			_, err = io.Copy(f, contents[i])
 		}
 		if err != nil {
 			panic(http.ErrAbortHandler) // a part of an archive must not pass for one
 		}
-	}
-	if packed == nil {
-		problem(w, errNoRun)
-		return
 	}
 	if packed.Close() != nil {
 		panic(http.ErrAbortHandler)
