@@ -227,6 +227,7 @@ func (r *run) run(o Options) {
 			c.redis.Close()
 		}
 	})
+	closing = errors.Join(closing, r.world.Unclean())
 	if r.failure == nil {
 		r.failure = closing
 	}

@@ -218,6 +218,7 @@ func usage(w io.Writer) {
   simrun report RUN... [flags]     render stored runs again
   simrun soak [flags]              run a lock for long against a real Redis
   simrun serve [flags]             browse stored runs
+  simrun clean -addr URL           remove what killed runs have left on a Redis of yours
   simrun worker-check [-json] CMD  whether a program is a worker for -subject exec:CMD (docs/worker.md)
   simrun list [-v]                 the scenarios, subjects and faults
   simrun help                      this
@@ -236,7 +237,8 @@ Each run leaves behind, in OUT/<scenario>/<UTC time>-<seed>/ (and "latest" besid
 Several runs leave one page about all of them in OUT/batch/<UTC time>/, and the runs worth a look.
 
 Exit codes: 0 every verdict was the expected one; 1 one was not; 2 undecided (a checker ran out of
-its budget); 3 the checkers disagree; 254 bad usage; 255 the harness itself failed. Over several
+its budget, or a signal ended the command early); 3 the checkers disagree; 254 bad usage; 255 the
+harness itself failed: it crashed, the machine has nothing left, or output was lost. Over several
 runs the worst wins.
 `)
 }

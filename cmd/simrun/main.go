@@ -56,6 +56,8 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return soakCommand(ctx, args[1:], stdout, stderr)
 		case "serve":
 			return serve(ctx, args[1:], stdout, stderr)
+		case "clean":
+			return clean(ctx, args[1:], stdout, stderr)
 		case "worker-check":
 			return workerCheck(ctx, args[1:], stdout, stderr)
 		case "help":

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,10 +18,12 @@ import (
 
 // place is where runs take place: a world, and in real time its scale and its server.
 type place struct {
-	World       string `json:"world,omitzero"` // "": sim
-	Timescale   scale  `json:"timescale,omitzero"`
-	Addr        string `json:"addr,omitzero"` // with the password: it goes to workers, and nowhere else
-	Destructive bool   `json:"destructive,omitzero"`
+	World       string          `json:"world,omitzero"` // "": sim
+	Timescale   scale           `json:"timescale,omitzero"`
+	Addr        string          `json:"-"`            // as it was given
+	URL         string          `json:"url,omitzero"` // with the password: it goes to workers, and nowhere else
+	TLS         redisserver.TLS `json:"tls,omitzero"`
+	Destructive bool            `json:"destructive,omitzero"`
 }
 
 const (
@@ -34,7 +38,7 @@ func (p *place) flags(f *flag.FlagSet) {
 	p.World, p.Timescale = simWorld, 1
 	f.StringVar(&p.World, "world", simWorld, "`name` of the world: sim (virtual time), miniredis or redis (real time)")
 	f.Var(&p.Timescale, "timescale", "`ratio` of real time to the plan's, as 1/10: a lease of 30s then lasts 3s (not in sim)")
-	f.StringVar(&p.Addr, "addr", "", "`URL` of a Redis to use instead of one of its own: redis://user:password@host:port/db, or rediss://")
+	addressFlags(f, &p.Addr, &p.TLS)
 	f.BoolVar(&p.Destructive, "allow-destructive", false, "with -addr: faults may touch more than the keys of the run")
 }
 
@@ -54,9 +58,13 @@ func (p *place) check() error {
 	}
 	if p.Addr != "" {
 		p.World = redisWorld
-		if err := redisserver.CheckAddress(p.Addr); err != nil {
-			return fmt.Errorf("-addr: %w", err)
+		var err error
+		if p.URL, err = address(p.Addr, p.TLS); err != nil {
+			return err
 		}
+	}
+	if p.Addr == "" && p.TLS != (redisserver.TLS{}) {
+		return errors.New("-tls-ca, -tls-cert and -tls-key are about a server that is not ours: they go with -addr")
 	}
 	if p.World == simWorld && p.Timescale != 1 {
 		return errors.New("-timescale is for real time (-world redis or miniredis): in sim time costs nothing")
@@ -74,7 +82,7 @@ func (p place) words() []string {
 	}
 	words := []string{"-world", p.World}
 	if p.Addr != "" {
-		words = []string{"-addr", withoutPassword(p.Addr)}
+		words = append([]string{"-addr", quoted(withoutPassword(p.Addr))}, tlsWords(p.TLS)...)
 	}
 	if p.Timescale != 1 {
 		words = append(words, "-timescale", p.Timescale.String())
@@ -85,14 +93,57 @@ func (p place) words() []string {
 	return words
 }
 
-// withoutPassword is an argument that has a URL in it, its password left out.
-func withoutPassword(arg string) string { return password.ReplaceAllString(arg, "://${1}:PASSWORD@") }
+// addressFlags are those for a server that is not ours.
+func addressFlags(f *flag.FlagSet, addr *string, t *redisserver.TLS) {
+	f.StringVar(addr, "addr", "", "`URL` of a Redis of yours: redis://user:password@host:port/db, rediss://, unix://; or env:VARIABLE or file:NAME with it")
+	f.StringVar(&t.CA, "tls-ca", "", "with rediss://: `file` with the authorities to trust")
+	f.StringVar(&t.Cert, "tls-cert", "", "with rediss://: `file` with the client's certificate")
+	f.StringVar(&t.Key, "tls-key", "", "with rediss://: `file` with the key of -tls-cert")
+}
 
-var password = regexp.MustCompile(`://([^:/@]*):.*@`)
+func tlsWords(t redisserver.TLS) (words []string) {
+	for _, f := range [][2]string{{"-tls-ca", t.CA}, {"-tls-cert", t.Cert}, {"-tls-key", t.Key}} {
+		if f[1] != "" {
+			words = append(words, f[0], quoted(f[1]))
+		}
+	}
+	return words
+}
+
+// address is the URL that -addr gives: itself, or in a place where other users of the machine do not see it.
+func address(given string, t redisserver.TLS) (url string, err error) {
+	url = given
+	if name, ok := strings.CutPrefix(given, "env:"); ok {
+		if url = os.Getenv(name); url == "" {
+			return "", fmt.Errorf("-addr: the environment has no variable %s", name)
+		}
+	} else if name, ok := strings.CutPrefix(given, "file:"); ok {
+		text, err := read(os.DirFS(filepath.Dir(name)), filepath.Base(name))
+		if err != nil {
+			return "", fmt.Errorf("-addr: %s: %w", name, cause(err))
+		}
+		url = strings.TrimSpace(string(text))
+	}
+	if err := redisserver.CheckAddress(url, t); err != nil {
+		return "", fmt.Errorf("-addr: %w", err)
+	}
+	return url, nil
+}
+
+// withoutPassword is an argument that has a URL in it, its password left out.
+func withoutPassword(arg string) string {
+	return alone.ReplaceAllString(password.ReplaceAllString(arg, "://${1}:PASSWORD@"), "://PASSWORD@")
+}
+
+// A user without a password may be a password without a user.
+var (
+	password = regexp.MustCompile(`://([^:/@]*):.*@`)
+	alone    = regexp.MustCompile(`://[^:/@]+@`)
+)
 
 // outline is the world as far as it is known without a server.
 func (p place) outline() world.Ground {
-	if p.Addr != "" {
+	if p.URL != "" {
 		return world.Foreign(float64(p.Timescale), p.Destructive)
 	}
 	g, _, _ := p.ground()
@@ -102,9 +153,9 @@ func (p place) outline() world.Ground {
 // ground makes the world ready. Names of keys in it begin with prefix.
 func (p place) ground() (g world.Ground, prefix string, err error) {
 	switch {
-	case p.Addr != "":
+	case p.URL != "":
 		prefix = "holdfast:" + strings.ToLower(rand.Text()[:8]) + ":"
-		server, err := redisserver.Connect(context.Background(), p.Addr, redisserver.Needs{AtLeast: world.OldestRedis, Prefix: prefix})
+		server, err := redisserver.Connect(context.Background(), p.URL, redisserver.Needs{AtLeast: world.OldestRedis, Prefix: prefix, TLS: p.TLS})
 		if err != nil {
 			return g, "", err
 		}

@@ -30,6 +30,8 @@ type soakOrder struct {
 	record, judge                bool
 	out                          string
 	server                       string // its address, without a password
+	url                          string // the same with it
+	tls                          redisserver.TLS
 }
 
 // partFile is the part of a soak's history in which something broke first.
@@ -47,7 +49,7 @@ func soakFlags(o *soakOrder) *flag.FlagSet {
 	f.IntVar(&o.Clients, "clients", 32, "`how many` clients work at once")
 	f.IntVar(&o.Locks, "locks", 100, "`how many` locks they share")
 	f.StringVar(&o.subject, "subject", "rlock-hardened", "`name` of the lock under test (simrun list)")
-	f.StringVar(&o.addr, "addr", "", "`redis://user:password@host:port/db`, or rediss://, of a server of yours; else one is started")
+	addressFlags(f, &o.addr, &o.tls)
 	f.BoolVar(&o.destructive, "allow-destructive", false, "on a server of yours, let faults strike more than the run's own keys")
 	f.StringVar(&o.faults, "faults", "default", "`default`, all, none, or names with commas: "+strings.Join(faultNames(soak.Kinds()), ", "))
 	f.DurationVar(&o.Every, "fault-every", 500*time.Millisecond, "the mean `time` between two faults")
@@ -95,8 +97,8 @@ func parseSoak(args []string) (o soakOrder, err error) {
 		return o, errors.New("-judge=false leaves a history and no verdict: it needs -out, and goes without -json")
 	}
 	if o.addr != "" {
-		if err := redisserver.CheckAddress(o.addr); err != nil {
-			return o, fmt.Errorf("-addr: %w", err)
+		if o.url, err = address(o.addr, o.tls); err != nil {
+			return o, err
 		}
 	}
 	var known bool
@@ -158,6 +160,10 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	if err := writable(o.out); err != nil {
 		return fail(stderr, blame(err), "soak: -out %s: %v", o.out, err)
 	}
+	// A client has four connections and its subscription; the rest is ours.
+	if need, may := uint64(5*o.Clients+40), descriptors(); may < need {
+		return fail(stderr, checker.ExitHarness, "soak: %d clients need %d open files, and this process may have %d: take fewer, or allow more (ulimit -n)", o.Clients, need, may)
+	}
 	o.Name = "holdfast:" + strings.ToLower(rand.Text()[:10])
 	name, version, closeServer, err := o.serve(ctx)
 	if ctx.Err() != nil {
@@ -173,7 +179,7 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 // serve starts a server, or looks over the one that is named.
 func (o *soakOrder) serve(ctx context.Context) (name, version string, stop func(), err error) {
 	if o.addr != "" {
-		r, err := redisserver.Connect(ctx, o.addr, redisserver.Needs{AtLeast: soakNeeds, Prefix: o.Name + ":"})
+		r, err := redisserver.Connect(ctx, o.url, redisserver.Needs{AtLeast: soakNeeds, Prefix: o.Name + ":", TLS: o.tls})
 		if err != nil {
 			return "", "", nil, err
 		}
@@ -345,7 +351,7 @@ func (o *soakOrder) command() string {
 	words := []string{self(), "soak", "-for", o.For.String(), "-clients", fmt.Sprint(o.Clients), "-locks", fmt.Sprint(o.Locks),
 		"-subject", quoted(o.subject), "-faults", o.faults, "-fault-every", o.Every.String(), "-lease", o.Watchdog.String(), "-seed", fmt.Sprint(o.Seed)}
 	if o.addr != "" {
-		words = append(words, "-addr", o.server)
+		words = append(append(words, "-addr", quoted(withoutPassword(o.addr))), tlsWords(o.tls)...)
 	}
 	if o.destructive {
 		words = append(words, "-allow-destructive")

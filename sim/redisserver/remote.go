@@ -3,6 +3,7 @@ package redisserver
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -32,20 +33,58 @@ type Needs struct {
 	// AtLeast is the oldest version that will do, as "6.2". Default: any.
 	AtLeast string
 
+	// TLS is for rediss://.
+	TLS TLS
+
 	// Prefix begins the name of the key that is written, and removed, to see whether it takes
 	// writes.
 	Prefix string
 }
 
+// TLS names files in PEM, of which any may be "".
+type TLS struct {
+	CA        string `json:"ca,omitzero"` // of authorities to trust, instead of the machine's
+	Cert, Key string `json:",omitzero"`   // of the client
+}
+
+// config adds what the files say.
+func (t TLS) config(c *tls.Config) error {
+	if t == (TLS{}) {
+		return nil
+	}
+	if c == nil {
+		return errors.New("certificates are for rediss://, and this is another address")
+	}
+	if t.CA != "" {
+		text, err := os.ReadFile(t.CA)
+		if err != nil {
+			return err
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(text) {
+			return fmt.Errorf("%s: there is no certificate in it", t.CA)
+		}
+	}
+	if t.Cert == "" && t.Key == "" {
+		return nil
+	}
+	own, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	c.Certificates = []tls.Certificate{own}
+	return err
+}
+
 // answerTime bounds how long a server that is not ours may take to answer.
 const answerTime = 5 * time.Second
 
-// Connect looks over the server at redis://user:password@host:port/db or, with TLS, rediss://: that
+// Connect looks over the server at redis://user:password@host:port/db or, with TLS, rediss://, or at unix://user:password@/path?db=N: that
 // it answers, lets us in, is no replica, Sentinel or Cluster node, is new enough, and takes writes.
 // An error says in one line what is not so; it names the server as [Remote.Name] does.
 func Connect(ctx context.Context, address string, n Needs) (*Remote, error) {
 	quiet()
 	o, name, err := parse(address)
+	if err == nil {
+		err = n.TLS.config(o.TLSConfig)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -85,18 +124,23 @@ func (r *Remote) hide(text string) string {
 }
 
 // CheckAddress says what is wrong with an address as of [Connect], as far as it shows without a server.
-func CheckAddress(address string) error {
-	_, _, err := parse(address)
+func CheckAddress(address string, t TLS) error {
+	o, _, err := parse(address)
+	if err == nil {
+		err = t.config(o.TLSConfig)
+	}
 	return err
 }
 
 // parse reads an address. Its errors do not quote it, since nobody knows where in it the password is.
 func parse(address string) (o *redis.Options, name string, err error) {
-	const right = "it must be redis://user:password@host:port/db, or rediss:// for TLS; special characters in the password as %XX"
+	const right = "it must be redis://user:password@host:port/db, rediss:// for TLS, or unix://user:password@/path?db=N; special characters in the password as %XX"
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		return nil, "", errors.New("the address of the server cannot be read: " + right)
+	case u.Scheme == "unix" && u.Host == "" && u.Path != "" && u.Fragment == "":
+		return parseSocket(address, u)
 	case u.Scheme != "redis" && u.Scheme != "rediss", u.Host == "":
 		return nil, "", errors.New("the address of the server is incomplete or of another kind: " + right)
 	}
@@ -113,16 +157,31 @@ func parse(address string) (o *redis.Options, name string, err error) {
 	}
 	o = plainOptions()
 	o.Addr, o.Username, o.Password, o.DB, o.TLSConfig = parsed.Addr, parsed.Username, parsed.Password, parsed.DB, parsed.TLSConfig
-	shown := url.URL{Scheme: u.Scheme, Host: o.Addr, Path: u.Path}
-	name = shown.String()
-	if u.User != nil {
-		hidden := ""
-		if o.Password != "" {
-			hidden = ":***"
-		}
-		name = u.Scheme + "://" + url.User(o.Username).String() + hidden + "@" + strings.TrimPrefix(name, u.Scheme+"://")
+	return o, shown(u, o, url.URL{Host: o.Addr, Path: u.Path}), nil
+}
+
+// parseSocket reads the address of a socket of this machine.
+func parseSocket(address string, u *url.URL) (o *redis.Options, name string, err error) {
+	parsed, err := redis.ParseURL(address)
+	if query := u.Query(); err != nil || len(query) > 1 || len(query) == 1 && !query.Has("db") {
+		return nil, "", errors.New("the address of the server cannot be read: it must be unix://user:password@/path?db=N")
 	}
-	return o, name, nil
+	o = plainOptions()
+	o.Network, o.Addr, o.Username, o.Password, o.DB = "unix", parsed.Addr, parsed.Username, parsed.Password, parsed.DB
+	return o, shown(u, o, url.URL{Path: u.Path, RawQuery: u.RawQuery}), nil
+}
+
+// shown is an address without what is secret: a user without a password may be a password without a user.
+func shown(u *url.URL, o *redis.Options, rest url.URL) string {
+	who := ""
+	switch {
+	case u.User == nil:
+	case o.Password == "":
+		who = "***@"
+	default:
+		who = url.User(o.Username).String() + ":***@"
+	}
+	return u.Scheme + "://" + who + strings.TrimPrefix(rest.String(), "//")
 }
 
 // plainOptions send nothing that was not asked for.

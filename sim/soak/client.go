@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -71,7 +72,11 @@ func (r *run) open(ctx context.Context, name string) (*client, error) {
 	o := r.Server.Options()
 	o.MaxRetries, o.PoolSize = 3, 4 // as go-redis has it; one strand needs few connections
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		return c.wire.dial(ctx, plain, network, addr)
+		conn, err := c.wire.dial(ctx, plain, network, addr)
+		if redisserver.Exhausted(err) {
+			r.fail(err)
+		}
+		return conn, err
 	}
 	o.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
 		era := r.line.now()

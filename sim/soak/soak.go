@@ -247,16 +247,8 @@ func (r *run) clear() error {
 			return r.unclean(err)
 		}
 	}
-	keys := r.admin.Scan(ctx, 0, "*"+r.Name+":*", 1000).Iterator()
-	for keys.Next(ctx) {
-		if err := r.admin.Del(ctx, keys.Val()).Err(); err != nil {
-			return r.unclean(err)
-		}
-	}
-	if err := keys.Err(); err != nil {
-		return r.unclean(err)
-	}
-	return nil
+	_, err := redisserver.Sweep(ctx, r.admin, r.Name+":", nil)
+	return err
 }
 
 // leftovers records which locks still have a key.

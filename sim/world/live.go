@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/sim/network"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
 // live is a server of real time, reached over TCP. Every command of a client reaches it through the
@@ -94,6 +96,9 @@ func (l *live) serve(c *network.End) {
 	go func() {
 		defer c.Close()
 		upstream, err := l.dial()
+		if redisserver.Exhausted(err) {
+			l.w.Fail(err)
+		}
 		if err != nil {
 			return
 		}
@@ -172,9 +177,9 @@ func (l *live) dial() (net.Conn, error) {
 	var c net.Conn
 	var err error
 	if o.TLSConfig != nil {
-		c, err = (&tls.Dialer{Config: o.TLSConfig}).DialContext(ctx, "tcp", o.Addr)
+		c, err = (&tls.Dialer{Config: o.TLSConfig}).DialContext(ctx, cmp.Or(o.Network, "tcp"), o.Addr)
 	} else {
-		c, err = (&net.Dialer{}).DialContext(ctx, "tcp", o.Addr)
+		c, err = (&net.Dialer{}).DialContext(ctx, cmp.Or(o.Network, "tcp"), o.Addr)
 	}
 	if err != nil {
 		return nil, err
@@ -350,9 +355,8 @@ func (l *live) close() {
 func (l *live) sweep() {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
 	defer cancel()
-	keys := l.admin.Scan(ctx, 0, "*"+l.prefix+"*", 1000).Iterator()
-	for keys.Next(ctx) {
-		l.admin.Unlink(ctx, keys.Val())
+	if _, err := redisserver.Sweep(ctx, l.admin, l.prefix, nil); err != nil {
+		l.w.unclean = err
 	}
 }
 

@@ -57,6 +57,7 @@ type World struct {
 	frozen   map[string]int  // clients, by how many pauses
 	dead     map[string]bool // clients
 	failure  error
+	unclean  error // see Unclean
 
 	outside outside
 	calls   calls
@@ -135,6 +136,9 @@ func (w *World) Failure() error {
 	defer w.mu.Unlock()
 	return w.failure
 }
+
+// Unclean says which keys may be left on a server that is not ours, once the world is closed; nil: none is.
+func (w *World) Unclean() error { return w.unclean }
 
 // Notify has the world look again whether something is due, or all is over. Programs may call it.
 func (w *World) Notify() {
