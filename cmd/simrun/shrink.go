@@ -28,6 +28,9 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
+// shrinkTries bounds the search for a smaller plan. Most take 50 to 300 tries; one of 100 locks would take minutes.
+const shrinkTries = 400
+
 // shrink makes the smallest plan that breaks the same guarantee for the same cause, tells its
 // story, and writes a test that reproduces it.
 //
@@ -77,7 +80,11 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 	if r.Error != "" {
 		return fail(stderr, r.Code, "shrink: %s", r.Error)
 	}
-	fmt.Fprintf(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does:\n\n", r.Broke, r.Class, r.Tried)
+	more := ""
+	if r.Tried == shrinkTries {
+		more = fmt.Sprintf(" (%d tries are all it gets; shrink this one again for a smaller one)", shrinkTries)
+	}
+	fmt.Fprintf(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does%s:\n\n", r.Broke, r.Class, r.Tried, more)
 	return o.tellShrunk(j, r, stdout, stderr)
 }
 
@@ -214,7 +221,7 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		r.Code, r.Error = checker.ExitUsage, "nothing is broken, so there is nothing to shrink"
 		return r
 	}
-	r.Plan, r.Tried = plan.Shrink(j.Plan, func(p *plan.Plan) bool {
+	r.Plan, r.Tried = plan.Shrink(j.Plan, shrinkTries, func(p *plan.Plan) bool {
 		one, err := run(p)
 		return err == nil && one.Verdict.Error == "" && still(one)
 	})
