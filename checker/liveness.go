@@ -311,6 +311,11 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		limit := b.unlock.Return + f.prompt()
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease
+			for _, s := range t.sets { // what was under way then may have set it anew when it arrived
+				if s.op != nil && s.op.Call <= b.unlock.Return {
+					limit = max(limit, s.at+s.op.Lease+f.prompt())
+				}
+			}
 			if last := t.sets[len(t.sets)-1]; last.op == nil && t.deadline != model.Never { // the environment set another
 				limit = max(limit, t.deadline+f.prompt())
 			}

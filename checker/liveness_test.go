@@ -9,6 +9,16 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
+// lostWith is an unlock at 5 s that never arrives, and a renewal, sent at a time, that arrives at 15 s.
+func lostWith(s *script, sent time.Duration) {
+	s.take("c1:1", at(0), at(0.002), 0)
+	op := s.unlock("c1:1", at(5), history.Unknown)
+	op.Evidence, op.Answer, op.Executed, op.Error = history.NotSent, "", 0, "context canceled"
+	late := s.renew("c1:1", sent, history.Renewed)
+	late.Executed, late.Return = at(15), at(15.001)
+	s.event(history.Expire, at(45.001))
+}
+
 func TestLiveness(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -146,6 +156,9 @@ func TestLiveness(t *testing.T) {
 			s.renewals("c1:1", 0, at(60))
 			s.event(history.Expire, at(80.001))
 		}, []contract.Rule{contract.UnlockEndsHold}},
+		{"an unlock that was lost, and a renewal under way with it that arrives late", func(s *script) { lostWith(s, at(4.9)) }, nil},
+		{"an unlock that was lost, and a late renewal that was sent after it", func(s *script) { lostWith(s, at(5.1)) },
+			[]contract.Rule{contract.UnlockEndsHold}},
 		{"a call that fails for no reason", func(s *script) {
 			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
 		}, []contract.Rule{contract.CallsSucceed}},
