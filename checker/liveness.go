@@ -234,10 +234,13 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 		if op.Kind != history.TryLock || op.Aside || op.Pending() || (op.Outcome != history.Busy && op.Outcome != history.Acquired) {
 			continue
 		}
-		took := op.Return - op.Call
+		took, wait := op.Return-op.Call, op.Wait
+		if op.Cancel > 0 { // its caller waits no longer
+			wait = min(wait, op.Cancel)
+		}
 		rule, how := contract.ReturnsInTime, "returned"
 		switch {
-		case op.Outcome == history.Busy && took < op.Wait-earlyTolerance:
+		case op.Outcome == history.Busy && took < wait-earlyTolerance:
 			rule, how = contract.WaitsItsTime, "gave up"
 		case f.hadTime(l, op, op.Return, op.Wait+f.overdue()):
 		default:

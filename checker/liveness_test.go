@@ -9,6 +9,14 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
+// givesUp is a tryLock that waits for 8 s, is cancelled after 3 s, at 4 s, and is refused at a time.
+func givesUp(s *script, when time.Duration) {
+	s.take("c1:1", at(0), at(0.002), 0)
+	op := s.op("c2:1", history.TryLock, at(1), when, history.Busy)
+	op.Wait, op.Cancel = 8*sec, 3*sec
+	s.unlock("c1:1", at(5), history.Released)
+}
+
 // lostWith is an unlock at 5 s that never arrives, and a renewal, sent at a time, that arrives at 15 s.
 func lostWith(s *script, sent time.Duration) {
 	s.take("c1:1", at(0), at(0.002), 0)
@@ -103,6 +111,8 @@ func TestLiveness(t *testing.T) {
 			s.op("c2:1", history.TryLock, at(1), at(3.9), history.Busy).Wait = 3 * sec
 			s.unlock("c1:1", at(5), history.Released)
 		}, []contract.Rule{contract.WaitsItsTime}},
+		{"tryLock gives up when its caller does, before its wait", func(s *script) { givesUp(s, at(4)) }, nil},
+		{"tryLock gives up before its caller does", func(s *script) { givesUp(s, at(3.9)) }, []contract.Rule{contract.WaitsItsTime}},
 		{"tryLock gives up long after its wait", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c2:1", history.TryLock, at(1), at(5.1), history.Busy).Wait = 3 * sec

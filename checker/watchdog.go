@@ -177,10 +177,13 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	var ended *step           // what ended the last hold
 	var refused *history.Op   // the renewal that was refused
 	var granted time.Duration // when its owner learned of the last grant
+	var last *history.Op      // which told of it
 	for i := range steps {
 		s := &steps[i]
 		op := s.op
 		switch {
+		case s.lost && holds > 1 && l.anew(last, s.at):
+			holds, watchdog = 1, last.Watchdog
 		case s.lost:
 			holds, ended = 0, s
 		case op.Kind.Acquires() && !s.end:
@@ -190,7 +193,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			if op.Outcome == history.Acquired {
 				watchdog = op.Watchdog || watchdog && holds > 0
 				holds++
-				refused, granted = nil, op.Return
+				refused, granted, last = nil, op.Return, op
 			} else if holds == 0 {
 				ended = s
 			}

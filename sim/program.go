@@ -38,6 +38,7 @@ type held struct {
 	lost   <-chan struct{}
 	told   bool          // lost is closed, and recorded
 	since  time.Duration // when it was closed under a call that gives back the last hold; 0: it was not
+	before time.Duration // when a hold before it was lost, until that is recorded; 0: none was
 	over   chan struct{} // closed when the thread no longer believes that it holds the lock
 }
 
@@ -158,7 +159,11 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.held[s.Lock]
-	another := h == nil || h.told // than what was lost
+	another := h == nil || h.told   // than what was lost
+	if !another && closed(h.lost) { // the answer told of a loss, and granted the lock anew
+		h.before, another = t.run.world.Now(), true
+		t.run.world.Notify()
+	}
 	if h == nil {
 		h = &held{over: make(chan struct{})}
 		t.held[s.Lock] = h
@@ -203,17 +208,34 @@ func (t *thread) losses() {
 		if h == nil || h.told {
 			continue
 		}
-		select {
-		case <-h.lost:
-			if len(h.leases) == 0 { // to the owner the hold is over, unless it gives its unlock up
-				h.since = cmp.Or(h.since, t.run.world.Now())
-				continue
-			}
-			h.told = true
-			t.run.world.Mark(world.Called, lock) // as an unlock, it ends a belief
-			t.run.rec.Event(history.Event{At: h.since, Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
-		default:
+		if h.before > 0 {
+			t.lose(lock, h.before)
+			h.before = 0
 		}
+		switch {
+		case !closed(h.lost):
+		case len(h.leases) == 0: // to the owner the hold is over, unless it gives its unlock up
+			h.since = cmp.Or(h.since, t.run.world.Now())
+		default:
+			h.told = true
+			t.lose(lock, h.since)
+		}
+	}
+}
+
+// lose records the loss of a hold, at a time or now.
+func (t *thread) lose(lock string, at time.Duration) {
+	t.run.world.Mark(world.Called, lock) // as an unlock, it ends a belief
+	t.run.rec.Event(history.Event{At: at, Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
+}
+
+// closed reports whether a channel is closed; nil is not.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
