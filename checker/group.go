@@ -495,7 +495,7 @@ func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belie
 }
 
 // couldHave looks for a time of some length in which a waiter could have had a group and did not: when others
-// held so few of its members that it could have taken enough, for longer than an attempt takes.
+// held so few of its members, or faults kept it from so few, that it could have taken enough, for longer than an attempt takes.
 func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, to time.Duration) {
 	end := f.end
 	if !op.Pending() {
@@ -510,14 +510,20 @@ func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, t
 	if end <= op.Call {
 		return 0, 0
 	}
-	whole, away := f.groupObstacles(op.Client, c, op.Call, end)
-	need := f.groupPrompt(c) + time.Duration(away)*f.answerTime() // a member that it cannot reach costs an attempt the wait for its answer
-	for _, free := range f.view.had(c, op.Owner, op.Call, end) {
+	need := f.groupPrompt(c)
+	hindered := func(key memberKey) []obstacle {
+		all := f.memberObstacles(op.Client, key, op.Call, end)
+		if len(all) > 0 {
+			need += f.answerTime() // a member that it cannot reach costs an attempt the wait for its answer
+		}
+		return all
+	}
+	for _, free := range f.view.had(c, op.Owner, op.Call, end, hindered) {
 		known := free[0]
 		for _, key := range c.members {
 			known = max(known, f.view.members[key].saw(f, op, free[0]))
 		}
-		if free[1] > enough(known, need, whole) && free[1]-known > to-from {
+		if free[1]-known > max(need, to-from) {
 			from, to = known, free[1]
 		}
 	}

@@ -34,6 +34,7 @@ type thread struct {
 // held is a lock that the thread believes to hold.
 type held struct {
 	leases []lease // one a hold, the last one's on top
+	gone   int     // so many of them are of holds that were lost before the lock was granted anew
 	token  int64
 	lost   <-chan struct{}
 	told   bool          // lost is closed, and recorded
@@ -133,7 +134,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	}
 	own := l
 	if h := t.held[s.Lock]; h != nil && !h.told && t.run.subject.Can("keeps-longest") {
-		for _, outer := range h.leases {
+		for _, outer := range h.leases[h.gone:] {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}
 	}
@@ -171,6 +172,9 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	if loser, ok := lock.(subjects.Loser); ok && another {
 		h.lost, h.told = loser.Lost(t.owner), false
 		go t.listen(h, h.lost)
+	}
+	if another || a.Token != h.token {
+		h.gone, l = len(h.leases), own
 	}
 	h.leases, h.token = append(h.leases, l), a.Token
 }
@@ -248,6 +252,7 @@ func (t *thread) release(s plan.Step) {
 		t.mu.Lock()
 		last = h.leases[len(h.leases)-1]
 		h.leases = h.leases[:len(h.leases)-1]
+		h.gone = min(h.gone, len(h.leases))
 		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
 			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
 		}
