@@ -61,8 +61,8 @@ func inOrder(ops []Op) []Op {
 	return ops
 }
 
-// exceeded reports whether a history has too many records.
-func (n Limit) exceeded(h *History) bool {
+// Exceeded reports whether a history has too many records.
+func (n Limit) Exceeded(h *History) bool {
 	return n > 0 && len(h.Ops)+len(h.Events)+len(h.Faults)+len(h.Served) > int(n)
 }
 
@@ -113,7 +113,7 @@ func (l *loader) read(r io.Reader) error {
 		if what := l.line(line, n); what != "" {
 			return &LineError{n, what}
 		}
-		if l.limit.exceeded(l.h) {
+		if l.limit.Exceeded(l.h) {
 			return fmt.Errorf("line %d: %w", n, ErrTooLong)
 		}
 	}

@@ -39,8 +39,8 @@ func opened(g lockimpl.Generation) func(Env) (Client, error) {
 	return func(e Env) (Client, error) {
 		o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
 		if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
-			o.ResponseTimeout, o.RetryDelay = e.scaled(lockimpl.DefaultResponseTimeout), e.scaled(lockimpl.DefaultRetryDelay)
-			o.SubscribeTimeout, o.SubscriptionLinger = e.scaled(lockimpl.DefaultSubscribeTimeout), e.scaled(lockimpl.DefaultSubscriptionLinger)
+			o.ResponseTimeout, o.RetryDelay = e.Scaled(lockimpl.DefaultResponseTimeout), e.Scaled(lockimpl.DefaultRetryDelay)
+			o.SubscribeTimeout, o.SubscriptionLinger = e.Scaled(lockimpl.DefaultSubscribeTimeout), e.Scaled(lockimpl.DefaultSubscriptionLinger)
 		}
 		c, err := lockimpl.New(e.Redis, o)
 		if err != nil {

@@ -84,8 +84,8 @@ type Env struct {
 	Fail            func(error)   // ends the run: the subject cannot go on, as when its process has died; may be called at any time
 }
 
-// scaled is d on the scale of the run.
-func (e Env) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * e.Timescale) }
+// Scaled is d on the scale of the run.
+func (e Env) Scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * e.Timescale) }
 
 // Scheduler starts a watchdog's timers.
 type Scheduler = lockimpl.Scheduler
@@ -166,15 +166,9 @@ func All() []Subject {
 	}
 }
 
-// Libraries returns other people's locks: each with its defaults, and as its documentation has
-// careful users use it. Scenarios expect nothing of them in particular.
-func Libraries() []Subject {
-	return []Subject{redsyncDefault(), redsyncExtend(), redislockDefault(), redislockRefresh()}
-}
-
-// Find returns the subject of that name.
+// Find returns the subject of that name in [All].
 func Find(name string) (Subject, bool) {
-	for _, s := range append(All(), Libraries()...) {
+	for _, s := range All() {
 		if s.Name == name {
 			return s, true
 		}

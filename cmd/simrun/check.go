@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/history/formats"
 	"github.com/holdfast-sim/holdfast/model"
 	"github.com/holdfast-sim/holdfast/reports"
 )
@@ -108,7 +109,7 @@ func openHistory(path string, limit history.Limit) (*history.History, error) {
 		dir = filepath.Dir(path)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || path == "-" {
-		return limit.Open(path)
+		return formats.Open(path, limit)
 	}
 	h, err := loadHistory(os.DirFS(dir), ".")
 	switch {

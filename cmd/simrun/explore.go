@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 	"github.com/holdfast-sim/holdfast/subjects/external"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // hunt is what "simrun explore" is asked for.
@@ -257,7 +258,7 @@ func (h hunt) open(dir string) (*explore.State, error) {
 	return explore.OpenState(name, h.config)
 }
 
-// findSubject is [subjects.Find], and knows those that are broken on purpose, and external ones that
+// findSubject is [libraries.Find], and knows those that are broken on purpose, and external ones that
 // were opened.
 func findSubject(name string) (subjects.Subject, bool) {
 	if s, ok := externals[name]; ok {
@@ -266,7 +267,7 @@ func findSubject(name string) (subjects.Subject, bool) {
 	if l, ok := broken.Find(name); ok {
 		return l.Subject, true
 	}
-	return subjects.Find(name)
+	return libraries.Find(name)
 }
 
 // externals are subjects in processes of their own, by their commands.

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/external"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // order is what the user asked for.
@@ -156,7 +157,7 @@ func (o *order) checkSubject() error {
 
 func subjectNames() []string {
 	var names []string
-	for _, s := range append(subjects.All(), subjects.Libraries()...) {
+	for _, s := range append(subjects.All(), libraries.All()...) {
 		names = append(names, s.Name)
 	}
 	return names

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // list prints the registries.
@@ -55,7 +56,7 @@ func list(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
 	fmt.Fprintln(stdout, "\nOther libraries (docs/matrix.md)")
-	for _, s := range subjects.Libraries() {
+	for _, s := range libraries.All() {
 		fmt.Fprintf(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
 	fmt.Fprintf(stdout, "\nAny other\n  %-22s %s\n", "exec:CMD", "a program that speaks the worker protocol (docs/worker.md), in a world of real time")

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 const matrixHead = `# Go libraries for locks in Redis, held to what they claim
@@ -40,7 +41,7 @@ one that we would ship.
 
 // libraryPage writes docs/matrix.md. It runs every scenario with every subject of the page.
 func libraryPage(w io.Writer) error {
-	columns := append(onPage(), subjects.Libraries()...)
+	columns := append(onPage(), libraries.All()...)
 	fmt.Fprint(w, matrixHead)
 	for _, s := range columns {
 		from := "this module"

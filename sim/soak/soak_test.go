@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 func server(t *testing.T) *redisserver.Server {
@@ -36,7 +37,7 @@ func server(t *testing.T) *redisserver.Server {
 
 func subject(t *testing.T, name string) subjects.Subject {
 	t.Helper()
-	s, ok := subjects.Find(name)
+	s, ok := libraries.Find(name)
 	if !ok {
 		t.Fatalf("no %s", name)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // bent is a lock that does something else than the reference lock, which it has.
@@ -91,7 +92,7 @@ var bends = map[string]bend{
 func bentBy(b bend) subjects.Subject {
 	s := reference()
 	if b.of != "" {
-		s, _ = subjects.Find(b.of)
+		s, _ = libraries.Find(b.of)
 	}
 	if b.can != nil {
 		s.Abilities, s.Idempotent = b.can, nil

@@ -1,10 +1,12 @@
-package history
+package formats
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // forms cuts a stream of EDN into its top-level forms, so that a history of any length is read
@@ -80,8 +82,8 @@ func (f *forms) take(c byte) ([]byte, error) {
 			if c, err = f.in.ReadByte(); err != nil {
 				return nil, err
 			}
-			if form = append(form, c); len(form) > MaxLine {
-				return nil, fmt.Errorf("a record longer than %d MiB; this is no history", MaxLine>>20)
+			if form = append(form, c); len(form) > history.MaxLine {
+				return nil, fmt.Errorf("a record longer than %d MiB; this is no history", history.MaxLine>>20)
 			}
 		}
 		if c == '\n' {
