@@ -24,7 +24,7 @@ func sample() *History {
 		},
 		Events: []Event{{At: 12, Kind: Expire, Lock: "order:42"}},
 		Faults: []Fault{{Kind: "pause-watchdog", Effects: []Effect{TimersStopped}, Client: "c1", From: 5, To: 8}},
-		Served: []Served{{At: 3, Client: "c1", Conn: "c1#1", Step: StepAcquire, Op: 1, Lock: "order:42", Before: &KeyState{}, After: &KeyState{Holdings: []Holding{{"c1:1", 1}}, Deadline: 33}}},
+		Served: []Served{{At: 3, Client: "c1", Conn: "c1#1", Step: StepAcquire, Op: 1, Lock: "order:42", Before: &KeyState{}, After: &KeyState{Holdings: []Holding{{Owner: "c1:1", Count: 1}}, Deadline: 33}}},
 		End:    &End{At: 20, Messages: 4, Trace: "abc"},
 	}
 }

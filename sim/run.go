@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/sim/seed"
@@ -487,7 +488,7 @@ func (r *run) close() {
 	if err := r.world.Failure(); err != nil {
 		end.Error = err.Error()
 	}
-	r.history = r.rec.Close(end)
+	r.history = evidence.Conclude(r.rec.Close(end))
 }
 
 // versions says what ran, for the report. It is no part of the trace.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -164,5 +165,5 @@ func (w *World) exactly() time.Duration {
 	if !w.ground.Live {
 		return 0
 	}
-	return w.Planned(2 * time.Millisecond) // servers count whole ones, and so do deadlines
+	return evidence.Exactly(w.ground.Timescale)
 }

@@ -161,8 +161,8 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 			named = a
 		}
 		for _, key := range s.keys {
-			if owner, ok := s.values[key+"\x00"+a]; ok && w.calls.owners[owner] == client && slices.Contains(args, key) {
-				named = owner
+			if p := s.part(key); s.names.Knows(p, a) && w.calls.owners[s.names.Owner(p, a)] == client && slices.Contains(args, key) {
+				named = s.names.Owner(p, a)
 			}
 		}
 	}

@@ -76,26 +76,20 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 }
 
 // lost records what became of locks when a server lost data, or went back to older data.
-func (w *World) lost(s *server, before []seen, note string) int {
+func (w *World) lost(s *server, before []history.KeyState, note string) int {
 	now := w.Now()
 	n := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if same(before[i].KeyState, after) {
+		if same(before[i], after) {
 			continue
 		}
 		n++
-		older := s.texts[key] != before[i].text // the value of a grant before, which its owner has given back
 		w.changed(s, key, after, func(l *lock, was, is history.KeyState) {
 			e := history.Event{At: now, Kind: history.Delete, Lock: l.name, Deadline: is.Deadline, Note: note}
-			same := slices.Equal(was.Holdings, is.Holdings)
-			if same && older && l.simple() { // another hold of the same owner: one ends before the other is there
-				w.rec.Event(history.Event{At: now, Kind: history.Delete, Lock: l.name, Note: note})
-				same, e.At = false, now+1
-			}
 			switch {
 			case len(is.Holdings) == 0:
-			case same:
+			case slices.Equal(was.Holdings, is.Holdings):
 				e.Kind = history.ForceTTL
 			default:
 				e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count

@@ -99,7 +99,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	w.locksOf(p)
 	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
-	w.log = serverLog{sent: map[int64]bool{}, undid: map[int64]bool{}, begun: map[string]time.Duration{}, apart: map[string]int64{}, unknown: map[string]time.Duration{}}
+	w.log = serverLog{sent: map[int64]bool{}, requests: map[string]int64{}, begun: map[string]time.Duration{}, unknown: map[string]time.Duration{}}
 	w.schedule(p.Faults)
 	w.Begin()
 	return w, nil
