@@ -295,6 +295,19 @@ func (n *Network) Next() *Message {
 	return first
 }
 
+// Held returns the first connection on which something is held up, or nil.
+func (n *Network) Held() *Link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.IndexFunc(n.links, func(l *Link) bool {
+		return !l.broken && (len(l.queue[ToServer])+len(l.queue[ToClient])+len(l.raw[ToServer]) > 0 || l.hole[ToServer] || l.hole[ToClient])
+	})
+	if i < 0 {
+		return nil
+	}
+	return n.links[i]
+}
+
 // Heads returns the first message of each queue that is not held up, in a stable order.
 func (n *Network) Heads() []*Message {
 	n.mu.Lock()

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -44,8 +45,13 @@ type World struct {
 	watching   []*watch                    // those that wait for their trigger or strike messages
 	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
-	crowded    atomic.Bool   // commands of a client may have waited for a connection
-	woke       time.Duration // when a program was woken, or a message arrived, last
+	stuck      bool     // it cannot go on, and its clients are as they are
+	pressed    struct { // what happened at once because somebody waited for a mutex: when, and how often
+		at    time.Duration
+		times int
+	}
+	crowded atomic.Bool   // commands of a client may have waited for a connection
+	woke    time.Duration // when a program was woken, or a message arrived, last
 	// Operator has somebody force a lock free, by the lock's own means.
 	Operator func(lock string)
 
@@ -215,7 +221,11 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 		go w.watchLateness(stop)
 	}
 	for {
-		w.settle()
+		stall := w.settle()
+		if stall != nil && !stall.Mutex {
+			w.stalled(stall)
+			return
+		}
 		now := w.Now()
 		w.settled(now)
 		w.answerReturns()
@@ -224,7 +234,12 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 			return
 		}
 		next := event{}
-		if w.order != nil {
+		if stall != nil {
+			if next = w.pressing(now); next.happen == nil {
+				w.stalled(stall)
+				return
+			}
+		} else if w.order != nil {
 			next = w.ordered(now)
 		} else {
 			next = w.next()
@@ -244,8 +259,46 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 	}
 }
 
+// stalled ends a run that cannot go on.
+func (w *World) stalled(s *bubble.Stall) {
+	w.stuck = true
+	w.Fail(&bubble.StallError{Stall: *s})
+}
+
+// pressing returns what happens at once because somebody waits for a mutex: no time passes until its holder has got what
+// it waits for. That is the message that is due first, or else the end of the first connection that a fault holds up.
+func (w *World) pressing(now time.Duration) (first event) {
+	if now != w.pressed.at {
+		w.pressed.at, w.pressed.times = now, 0
+	}
+	if w.pressed.times++; w.pressed.times > mostPressing {
+		return event{}
+	}
+	first.at = now
+	var due time.Time
+	for _, s := range w.servers {
+		if m := s.net.Next(); m != nil && (first.happen == nil || m.Due.Before(due)) {
+			due = m.Due
+			first.happen = func() { w.deliver(s, m) }
+		}
+	}
+	for _, s := range w.servers {
+		if l := s.net.Held(); first.happen == nil && l != nil {
+			first.happen = func() { s.net.Reset(l) }
+		}
+	}
+	return first
+}
+
+// mostPressing is how often something happens at once before that is given up: what comes next may be no help.
+const mostPressing = 500
+
 // await blocks for d or until something was written.
 func (w *World) await(d time.Duration) {
+	var stalled <-chan *bubble.Stall
+	if !w.ground.Live {
+		stalled = bubble.Stalled()
+	}
 	if w.alarm == nil {
 		w.alarm = time.NewTimer(d)
 	} else {
@@ -254,6 +307,8 @@ func (w *World) await(d time.Duration) {
 	select {
 	case <-w.alarm.C:
 	case <-w.wake:
+		w.alarm.Stop()
+	case <-stalled:
 		w.alarm.Stop()
 	}
 }
@@ -328,8 +383,11 @@ func (w *World) Trace() (string, int) { return hex.EncodeToString(w.trace.Sum(ni
 
 // Close ends what is left: faults are healed, sleeping programs wake, release is called in a
 // goroutine of its own while messages go on being delivered, and all connections are closed.
-// Nothing is recorded any more.
+// Nothing is recorded any more. Of a world that could not go on, all is left as it is.
 func (w *World) Close(release func()) {
+	if w.stuck {
+		return
+	}
 	w.log.closed = true
 	w.order = nil
 	w.faults, w.watching = nil, nil
