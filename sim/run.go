@@ -251,7 +251,7 @@ func (r *run) open() error {
 		err = caught("the opening of a client", func() error { return r.openAll() })
 	}()
 	ready, err := false, error(nil)
-	r.world.Prepare(opening*time.Duration(len(r.plan.Clients)), func() bool {
+	r.world.Prepare(opening*time.Duration(len(r.plan.Clients)+1+len(r.plan.Faults)), func() bool {
 		select {
 		case err = <-opened:
 			ready = true

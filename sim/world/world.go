@@ -26,8 +26,9 @@ import (
 // order; what programs may call says so.
 type World struct {
 	seed     uint64
-	start    atomic.Pointer[time.Time]
-	locks    []*lock // in the order of the plan
+	start    atomic.Pointer[time.Time] // when the run began
+	began    time.Time                 // the same on the clock of the networks, which goes as the plan's time does
+	locks    []*lock                   // in the order of the plan
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
@@ -114,17 +115,19 @@ func (w *World) Prepare(most time.Duration, ready func() bool) {
 // Begin has the run begin now. Its faults strike from now on, and rec gets renewals, events, faults and the server log.
 func (w *World) Begin(rec *history.Recorder, faults ...plan.Fault) {
 	now := time.Now()
+	if w.start.Load() == nil {
+		w.began = now
+	} else {
+		w.began = w.began.Add(w.Now())
+	}
 	w.start.Store(&now)
 	w.late.Store(0)
-	w.rec, w.log.rows = rec, nil
+	w.woke, w.rec, w.log.rows = 0, rec, nil
 	w.schedule(faults)
 }
 
-// began is when the run began.
-func (w *World) began() time.Time { return *w.start.Load() }
-
 // Now is the time since the start of the run. Programs may call it.
-func (w *World) Now() time.Duration { return w.Planned(time.Since(w.began)) }
+func (w *World) Now() time.Duration { return w.Planned(time.Since(*w.start.Load())) }
 
 // Fail ends the run with a harness error; the first one counts. Programs may call it.
 func (w *World) Fail(err error) {

@@ -115,8 +115,9 @@ async function unlock({ lock, owner }) {
 
 async function start(request) {
   ({ timescale, watchdogTimeout } = request);
-  redis = new Redis(request.redis[0], 3000 * timescale);
+  redis = new Redis(request.redis[0], 5000);
   await redis.command("PING"); // so that no call has to connect
+  redis.timeout = 3000 * timescale;
   return { outcome: "ok" };
 }
 

@@ -56,7 +56,8 @@ class Worker:
         self.release_script = self.redis.register_script(RELEASE)
         name = random.Random(start["seed"]).randbytes(4).hex()
         self.names = {owner: f"{name}:{n}" for n, owner in enumerate(start.get("owners", []), 1)}
-        self.redis.ping()  # so that no call has to connect
+        self.redis.script_load(ACQUIRE)  # so that no call has to connect
+        self.redis.script_load(RELEASE)
 
     def serve(self, request):
         try:
