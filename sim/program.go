@@ -48,9 +48,16 @@ type lease struct {
 	watchdog bool
 }
 
-func newThread(r *run, client string, c process, p plan.Thread) *thread {
-	owner := c[r.plan.ServerNames()[0]].Owner(p.ID)
-	return &thread{run: r, client: client, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{},
+func newThread(r *run, c process, p plan.Thread) *thread {
+	owner := c.on[r.plan.ServerNames()[0]].Owner(p.ID)
+	var names []string
+	for _, server := range r.plan.ServerNames() {
+		if n, ok := c.on[server].Client.(subjects.Namer); ok {
+			names = append(names, n.Named(owner))
+		}
+	}
+	r.world.OwnerNamed(owner, c.name, names...)
+	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{},
 		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }
 

@@ -25,9 +25,9 @@ const chunk = 25
 func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	var parts []job
 	var dirs []string // where each run is kept
-	size, hire := chunk, newCrew
+	size := chunk
 	if o.place.live() {
-		size, hire = 1, waiting
+		size = 1
 	}
 	for _, j := range jobs {
 		for done := 0; done < j.Runs; done += size {
@@ -45,7 +45,7 @@ func several(o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	}
 	coverage := fault.Coverage{}
 	bar := newProgress(stderr, len(jobs)*o.runs)
-	crew := hire(len(parts))
+	crew := crewFor(o, len(parts))
 	defer crew.dismiss()
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()

@@ -86,6 +86,21 @@ func kinds(names ...string) (list []Kind) {
 	return list
 }
 
+// Whatever "simrun list" lists can be soaked: it is given all that it may need. While nothing strikes, none is accused.
+func TestEveryListedSubjectIsSoaked(t *testing.T) {
+	s := server(t)
+	for _, lock := range append(subjects.All(), subjects.Libraries()...) {
+		t.Run(lock.Name, func(t *testing.T) {
+			c := config(s, lock)
+			c.Name, c.Clients, c.Faults = c.Name+lock.Name, 4, nil
+			v, r, _ := judgedUntil(t.Context(), t, c)
+			if v.Code() != checker.ExitExpected || r.Granted == 0 || r.Calls == r.Granted {
+				t.Errorf("exit code %d: %s\n%s", v.Code(), v.Explanation, r.Text())
+			}
+		})
+	}
+}
+
 // Whatever strikes, the hardened lock keeps what it can promise, and its history can be judged as a
 // whole, too.
 func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {

@@ -35,7 +35,8 @@ func WithCall(ctx context.Context, id int64) context.Context {
 
 type calls struct {
 	asked  map[int64]bool    // calls that have begun a command
-	owners map[string]string // owner -> client
+	owners map[string]string // owner, by any of his names -> client
+	names  map[string]string // another name of an owner -> owner
 	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
 	// call has given up, is not taken for a renewal.

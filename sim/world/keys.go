@@ -109,6 +109,8 @@ func (w *World) look(s *server, key string) history.KeyState {
 	var state history.KeyState
 	v, err := s.read(key)
 	w.check(err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	switch v.kind {
 	case "hash":
 		for _, f := range slices.Sorted(maps.Keys(v.fields)) {
@@ -116,14 +118,14 @@ func (w *World) look(s *server, key string) history.KeyState {
 			if err != nil {
 				n = 1
 			}
-			state.Holdings = append(state.Holdings, history.Holding{Owner: f, Count: n})
+			state.Holdings = append(state.Holdings, history.Holding{Owner: w.owner(f), Count: n})
 		}
 	case "string":
 		if v.text == foreign {
 			state.Holdings = []history.Holding{{Owner: history.AnotherProgram, Count: 1}}
 			return state
 		}
-		state.Holdings = []history.Holding{{Owner: v.text, Count: 1}}
+		state.Holdings = []history.Holding{{Owner: w.owner(v.text), Count: 1}}
 	case "":
 		return state
 	default:

@@ -69,7 +69,7 @@ func (w *World) settled(now time.Duration) {
 				w.wasLate(took)
 			}
 		}
-		for _, m := range s.net.Collect(w.start.Add(now)) {
+		for _, m := range s.net.Collect(w.began.Add(now)) {
 			m.Born = w.stepNumber()
 			switch {
 			case m.Kind != network.Data:
@@ -138,7 +138,7 @@ func (w *World) arriving(m *network.Message) {
 		n.step = w.step(m.Args, 0, true)
 	}
 	d := &delivery{message: m, note: n}
-	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.start), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
+	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.began), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
 		Step: n.step, Op: n.call, Text: commandText(m.Args)}
 	// Names of owners follow in the order of the keys, and a key is named once for each of its owners: two
 	// threads of a client may both believe to hold it.
@@ -203,7 +203,7 @@ func (w *World) nameIn(s *server, key string, m *network.Message, n int) string 
 			return a
 		}
 		if w.calls.owners[a] == m.Link.Client {
-			named = append(named, a)
+			named = append(named, w.owner(a))
 		}
 	}
 	if len(named) == 0 {

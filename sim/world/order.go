@@ -185,7 +185,7 @@ func (w *World) steps(now time.Duration) []choice {
 	w.mu.Unlock()
 	for _, s := range w.servers {
 		for _, m := range s.net.Heads() {
-			if m.Due.Sub(w.start) > now {
+			if m.Due.Sub(w.began) > now {
 				continue
 			}
 			name := m.Link.Name + map[network.Direction]string{network.ToServer: ">", network.ToClient: "<"}[m.Dir]

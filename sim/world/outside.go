@@ -101,13 +101,10 @@ func (o *outside) close() {
 }
 
 // Dialer returns what connects a client to a server without go-redis. What it returns may be called at any
-// time; before the run has begun it is an error, for nobody would answer.
+// time.
 func (w *World) Dialer(client, server string) func(context.Context) (net.Conn, error) {
 	s := w.server(server)
 	return func(ctx context.Context) (net.Conn, error) {
-		if !w.runs.Load() {
-			return nil, errors.New("nothing runs yet: connect when the lock is first used, not when its client is made")
-		}
 		w.mu.Lock()
 		w.outside.dialing[client] = true
 		w.mu.Unlock()
@@ -158,7 +155,7 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	named := ""
 	for _, a := range args[1:] {
 		if w.calls.owners[a] == client {
-			named = a
+			named = w.owner(a)
 		}
 		for _, key := range s.keys {
 			if p := s.part(key); s.names.Knows(p, a) && w.calls.owners[s.names.Owner(p, a)] == client && slices.Contains(args, key) {

@@ -208,7 +208,7 @@ func (w *World) waits(s *server, m *network.Message) bool {
 		if next == 0 || next > end {
 			next = end
 		}
-		s.net.Postpone(m, w.start.Add(max(next, now+1)))
+		s.net.Postpone(m, w.began.Add(max(next, now+1)))
 		return true
 	}
 	w.count++

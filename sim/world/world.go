@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -22,13 +23,13 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// World is one running world. New, Run and Close are for the goroutine that made it; what
-// programs may call says so.
+// World is one running world. New, Prepare, Begin, Run and Close are for the goroutine that made it, in this
+// order; what programs may call says so.
 type World struct {
 	seed     uint64
-	start    time.Time
-	runs     atomic.Bool // events happen: what is sent is answered
-	locks    []*lock     // in the order of the plan
+	start    atomic.Pointer[time.Time] // when the run began
+	began    time.Time                 // the same on the clock of the networks, which goes as the plan's time does
+	locks    []*lock                   // in the order of the plan
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
@@ -103,22 +104,36 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 		w.servers = append(w.servers, s)
 	}
 	w.locksOf(p)
-	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
+	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, names: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, requests: map[string]int64{}, begun: map[string]time.Duration{}, unknown: map[string]time.Duration{}}
-	w.schedule(p.Faults)
-	w.Begin()
+	w.Begin(history.NewRecorder(history.Header{}, w.Now, nil)) // which nobody reads
 	return w, nil
 }
 
-// Begin has the run begin now, when all that takes real time beforehand is done.
-func (w *World) Begin() { w.start = time.Now() }
+// Prepare delivers messages until ready says so, which is asked whenever everything is at rest, or most of real time is over. No
+// fault strikes, and what was recorded is forgotten: clients connect, and are slow to start, before the run begins.
+func (w *World) Prepare(most time.Duration, ready func() bool) {
+	latest := w.Now() + w.Planned(most)
+	w.Run(func(now time.Duration) (bool, time.Duration) { return ready() || now >= latest, latest })
+}
 
-// Record names who gets renewals, events, faults and the server log. It is to be called before Run.
-func (w *World) Record(rec *history.Recorder) { w.rec = rec }
+// Begin has the run begin now. Its faults strike from now on, and rec gets renewals, events, faults and the server log.
+func (w *World) Begin(rec *history.Recorder, faults ...plan.Fault) {
+	now := time.Now()
+	if w.start.Load() == nil {
+		w.began = now
+	} else {
+		w.began = w.began.Add(w.Now())
+	}
+	w.start.Store(&now)
+	w.late.Store(0)
+	w.woke, w.rec, w.log.rows = 0, rec, nil
+	w.schedule(faults)
+}
 
 // Now is the time since the start of the run. Programs may call it.
-func (w *World) Now() time.Duration { return w.Planned(time.Since(w.start)) }
+func (w *World) Now() time.Duration { return w.Planned(time.Since(*w.start.Load())) }
 
 // Fail ends the run with a harness error; the first one counts. Programs may call it.
 func (w *World) Fail(err error) {
@@ -213,7 +228,6 @@ func (e event) later(at time.Duration) bool { return e.happen == nil || at < e.a
 // Run lets events happen until done says so, which is asked whenever everything is at rest, or the
 // world failed. done gets the time, and returns when it wants to be asked again at the latest.
 func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
-	w.runs.Store(true)
 	awaited := time.Duration(-1)
 	if w.ground.Live {
 		stop := make(chan struct{})
@@ -323,7 +337,7 @@ func (w *World) next() event {
 	}
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil {
-			at := max(m.Due.Sub(w.start), w.clear(s, m))
+			at := max(m.Due.Sub(w.began), w.clear(s, m))
 			if !w.ground.Live {
 				at = max(at, w.woke+1)
 			}
@@ -392,7 +406,7 @@ func (w *World) Close(release func()) {
 	w.order = nil
 	w.faults, w.watching = nil, nil
 	for _, s := range w.servers {
-		s.net.HealAll(w.start.Add(w.Now()))
+		s.net.HealAll(w.began.Add(w.Now()))
 	}
 	released := make(chan struct{})
 	go func() {
@@ -441,13 +455,19 @@ func (w *World) Close(release func()) {
 // before it sees that it was closed.
 const goRedisNap = 1100 * time.Millisecond
 
-// OwnerNamed tells the world that an owner's name, as it stands in commands, belongs to a client.
+// OwnerNamed tells the world of a client's owner, and which other names of his stand in commands and keys.
 // Programs may call it.
-func (w *World) OwnerNamed(owner, client string) {
+func (w *World) OwnerNamed(owner, client string, names ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls.owners[owner] = client
+	for _, name := range names {
+		w.calls.owners[name], w.calls.names[name] = client, owner
+	}
 }
+
+// owner returns the owner of whom a name stands in commands and keys. w.mu is held.
+func (w *World) owner(name string) string { return cmp.Or(w.calls.names[name], name) }
 
 // nap is how long to wait for what sleeps after the end, in the plan's time.
 func (w *World) nap() time.Duration {

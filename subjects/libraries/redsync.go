@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -66,6 +67,7 @@ type redsyncClient struct {
 	pool    syncredis.Pool
 	careful bool
 	locks   named[*redsyncLock]
+	drawing sync.Mutex
 }
 
 func (c *redsyncClient) Owner(thread int64) string { return fmt.Sprintf("%s:%d", c.env.ID, thread) }
@@ -108,7 +110,7 @@ type redsyncLock struct {
 func (l *redsyncLock) mutex(lease time.Duration) *redsync.Mutex {
 	// The default's delays, but drawn by the world: math/rand cannot be seeded any more.
 	opts := []redsync.Option{redsync.WithRetryDelayFunc(func(int) time.Duration {
-		return l.c.env.Scaled(50*time.Millisecond + draw(l.c.env.Random, 200)*time.Millisecond)
+		return l.c.env.Scaled(50*time.Millisecond + l.c.draw(200)*time.Millisecond)
 	})}
 	if l.c.careful {
 		opts = append(opts, redsync.WithTries(math.MaxInt32))
@@ -118,9 +120,11 @@ func (l *redsyncLock) mutex(lease time.Duration) *redsync.Mutex {
 }
 
 // draw returns a number below n.
-func draw(random io.Reader, n uint64) time.Duration {
+func (c *redsyncClient) draw(n uint64) time.Duration {
+	c.drawing.Lock()
+	defer c.drawing.Unlock()
 	var b [8]byte
-	_, _ = io.ReadFull(random, b[:]) // the world's source never fails
+	_, _ = io.ReadFull(c.env.Random, b[:]) // the world's source never fails
 	return time.Duration(binary.BigEndian.Uint64(b[:]) % n)
 }
 

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// node is the interpreter of that name.
+func node(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("HOLDFAST_REQUIRE_NODE") == "1" {
+			t.Fatal("HOLDFAST_REQUIRE_NODE=1, but no node is on PATH")
+		}
+		t.Skip("no node is on PATH")
+	}
+	return "node"
+}
+
+// mistake is planted in a worker: one text of its source is replaced by another.
+type mistake struct{ old, new string }
+
+// planted returns the file of a worker with a mistake; the zero mistake is none.
+func (m mistake) planted(t *testing.T, worker string) string {
+	t.Helper()
+	source, err := os.ReadFile(worker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m != (mistake{}) && strings.Count(string(source), m.old) != 1 {
+		t.Fatalf("%s does not have one %q", worker, m.old)
+	}
+	file := filepath.Join(t.TempDir(), filepath.Base(worker))
+	if err := os.WriteFile(file, []byte(strings.Replace(string(source), m.old, m.new, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Locks of other languages, each in processes of its own, are acquitted as they are. With a mistake they are
+// convicted, and the story names the call that made it.
+func TestForeignLocksAreJudgedByWhatTheyDo(t *testing.T) {
+	interpreters := map[string]func(*testing.T) string{".mjs": node, ".py": python}
+	const inNode, inPython = "../../examples/workers/node/worker.mjs", "../../examples/workers/python/reentrant.py"
+	for _, c := range []struct {
+		name, worker, plan string
+		mistake            mistake
+		tells              string // the story; empty: all holds
+	}{
+		{name: "node", worker: inNode, plan: "taken-away"},
+		{name: "node, whose unlock looks at no value", worker: inNode, plan: "taken-away",
+			mistake: mistake{`redis.command("EVAL", unlockScript, 1, lock, owner)`, `redis.command("DEL", lock)`},
+			tells:   "the unlock of c1:1"},
+		{name: "node, whose watchdog looks at no value", worker: inNode, plan: "taken-away",
+			mistake: mistake{`redis.command("EVAL", renewScript, 1, lock, owner, Math.ceil(lease))`, `redis.command("PEXPIRE", lock, Math.ceil(lease))`},
+			tells:   "the renewal by c1:1"},
+		{name: "python", worker: inPython, plan: "re-entered"},
+		{name: "python, which counts no re-entry", worker: inPython, plan: "re-entered",
+			mistake: mistake{`redis.call('hincrby', KEYS[1], ARGV[1], 1)`, `redis.call('hset', KEYS[1], ARGV[1], 1)`},
+			tells:   "the lock of c1:1"},
+		{name: "python, whose unlock is always told that it was the last", worker: inPython, plan: "re-entered",
+			mistake: mistake{`"notHeld" if left < 0 else "decremented" if left else "released"`, `"released"`},
+			tells:   "the unlock of c2:2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			interpreter := interpreters[filepath.Ext(c.worker)](t)
+			plan, err := filepath.Abs(filepath.Join("testdata", "foreign", c.plan+".json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			stdout, stderr, code := run(t, t.TempDir(), "-plan", plan, "-world", "redis", "-timescale", "1/4",
+				"-subject", "exec:"+interpreter+" "+c.mistake.planted(t, c.worker))
+			story := strings.Join(strings.Fields(stdout), " ")
+			want := checker.ExitExpected
+			if c.tells != "" {
+				want = checker.ExitUnexpected
+			}
+			if code != want || !strings.Contains(story, c.tells) {
+				t.Errorf("exit code %d, want %d and %q; stderr %q, stdout:\n%s", code, want, c.tells, stderr, stdout)
+			}
+		})
+	}
+}
