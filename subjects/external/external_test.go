@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // exceeded are limits of which the one that an error tells of is short, to be exceeded soon.
@@ -278,7 +279,7 @@ func TestAnUnlockWithoutAnAnswer(t *testing.T) {
 
 // Whatever "simrun list" lists can be served: it is given all that it may need.
 func TestEveryListedSubjectIsAWorker(t *testing.T) {
-	for _, listed := range append(subjects.All(), subjects.Libraries()...) {
+	for _, listed := range append(subjects.All(), libraries.All()...) {
 		t.Run(listed.Name, func(t *testing.T) {
 			t.Parallel()
 			s, err := Subject(Prefix + worker("listed@"+listed.Name))
