@@ -284,6 +284,11 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 	}
 	set := took.row.After.Deadline - took.row.At
 	again := took.left > took.holds
+	if was, is := took.row.Before.Deadline, took.row.After.Deadline; again && f.h.Can(string(contract.KeepsLongest)) && is > 0 && is < was-f.exact() &&
+		!f.toldOfLoss(op.Owner, took.row.At) {
+		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
+			"its owner held its member %s until %s, and then only until %s", key, Stamp(was), Stamp(is))
+	}
 	if !again && op.Fresh > 0 {
 		asked = op.Fresh // its owner took it for a re-entry, and had lost the member
 	}
@@ -296,6 +301,11 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"it asked for a lease of %s, and its member %s got %s", short(asked), key, lease)
 	}
+}
+
+// toldOfLoss reports whether an owner was told of a loss before a time: it may have what it does not count on.
+func (f *facts) toldOfLoss(owner string, by time.Duration) bool {
+	return slices.ContainsFunc(f.h.Events, func(e history.Event) bool { return e.Kind == history.Lost && e.Owner == owner && e.At <= by })
 }
 
 func (k memberKey) String() string {

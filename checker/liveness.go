@@ -228,29 +228,40 @@ func (f *facts) unhindered(client string, from, to time.Duration) time.Duration 
 // delays are the effects during which a client cannot be expected to be prompt.
 var delays = []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown, history.ServerSlow, history.MessageLate, history.ServerForgot}
 
-// patience checks that tryLock keeps its own time.
+// patience checks that calls keep their time: a tryLock the one that it was given, and each call the one after which its caller
+// gives it up.
 func (f *facts) patience(l *lockFacts, found *violations) {
+	late := f.overdue()
+	if f.composed(l) { // it gives its members back one after the other
+		late = max(late, f.groupPrompt(f.view.locks[l.name]))
+	}
 	for _, op := range l.ops {
-		if op.Kind != history.TryLock || op.Aside || op.Pending() || (op.Outcome != history.Busy && op.Outcome != history.Acquired) {
+		if op.Aside || op.Pending() {
 			continue
 		}
 		took, wait := op.Return-op.Call, op.Wait
 		if op.Cancel > 0 { // its caller waits no longer
 			wait = min(wait, op.Cancel)
 		}
+		tries := op.Kind == history.TryLock && (op.Outcome == history.Busy || op.Outcome == history.Acquired)
 		rule, how := contract.ReturnsInTime, "returned"
 		switch {
-		case op.Outcome == history.Busy && took < wait-earlyTolerance:
+		case tries && op.Outcome == history.Busy && took < wait-earlyTolerance:
 			rule, how = contract.WaitsItsTime, "gave up"
-		case f.hadTime(l, op, op.Return, op.Wait+f.overdue()):
+		case tries && f.hadTime(l, op, op.Return, op.Wait+f.overdue()):
+		case op.Cancel > 0 && f.hadTime(l, op, op.Return, op.Cancel+late):
+			rule, how = contract.GivenUpReturns, fmt.Sprintf("was given up after %s, and returned", short(op.Cancel))
 		default:
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
+			call := fmt.Sprintf("%s of %s on %s", op.Kind, op.Owner, l.name)
+			if op.Kind == history.TryLock {
+				call += " with a wait of " + short(op.Wait)
+			}
 			return Violation{
 				Rule: rule, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-				Text: fmt.Sprintf("tryLock of %s on %s with a wait of %s %s %s after %s",
-					op.Owner, l.name, short(op.Wait), how, op.Outcome, short(took)),
+				Text:  fmt.Sprintf("%s %s %s after %s", call, how, op.Outcome, short(took)),
 				Cause: Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"},
 			}
 		})

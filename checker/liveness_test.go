@@ -137,6 +137,24 @@ func TestLiveness(t *testing.T) {
 			s.fault("partition", "c2", at(2), at(7)).Step = "replies"
 			s.unlock("c1:1", at(9), history.Released)
 		}, []contract.Rule{contract.WaitsItsTime}},
+		{"a call that is given up returns at once", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.op("c2:1", history.Lock, at(1), at(5.01), history.Failed)
+			op.Cancel, op.Error = 4*sec, "context deadline exceeded"
+			s.unlock("c1:1", at(9), history.Released)
+		}, nil},
+		{"a call that is given up, and goes on waiting", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.Lock, at(1), at(9.01), history.Acquired).Cancel = 4 * sec
+			s.unlock("c1:1", at(9), history.Released)
+			s.unlock("c2:1", at(10), history.Released)
+		}, []contract.Rule{contract.GivenUpReturns}},
+		{"a call that is given up while its client is cut off", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.Lock, at(1), at(8), history.Failed).Cancel = 4 * sec
+			s.fault("partition", "c2", at(2), at(7)).Step = "both"
+			s.unlock("c1:1", at(9), history.Released)
+		}, nil},
 		{"the hold of a dead client ends with its lease", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.died("c1", at(5))

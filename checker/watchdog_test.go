@@ -73,6 +73,22 @@ func TestWatchdog(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.unlock("c1:1", at(20), history.Released)
 		}, nil},
+		{"a hold without one is still there below it", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c1:1", at(1), at(1.002), 25*sec)
+			s.take("c1:1", at(2), at(2.002), 0)
+			s.op("c1:1", history.Unlock, at(3), at(3.002), history.Decremented).Lease = 25 * sec
+			s.renew("c1:1", at(10), history.Renewed)
+			s.op("c1:1", history.Unlock, at(11), at(11.002), history.Decremented).Lease = dog
+			s.unlock("c1:1", at(12), history.Released)
+		}, nil},
+		{"the hold without one was given back", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 25*sec)
+			s.take("c1:1", at(1), at(1.002), 0)
+			s.op("c1:1", history.Unlock, at(2), at(2.002), history.Decremented).Lease = 25 * sec
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(12), history.Released)
+		}, []contract.Rule{contract.NoRenewalAsked}},
 		{"an explicit lease is renewed", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.renew("c1:1", at(10), history.Renewed)

@@ -79,6 +79,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	if s.Timings {
 		d.timings(&p.Timings)
 	}
+	d.period = p.Timings.WithDefaults().Watchdog / 3
 	for n := range d.locks {
 		d.units = append(d.units, lockName(n))
 		d.keys[lockName(n)] = []string{lockName(n)}
@@ -151,6 +152,7 @@ type drawing struct {
 	mood  mood
 
 	leases []time.Duration // that were asked for
+	period plan.Duration   // of a watchdog
 }
 
 // mood is what a plan leans to, and what it has of what others leave out.
@@ -354,8 +356,11 @@ func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
 	if d.mood.both || d.mood.robbed {
 		s.For += plan.Duration(12 * time.Second) // beyond a renewal
 	}
-	if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
+	switch {
+	case d.mood.edge && lease > 0 && lease < plan.Duration(longLease):
 		s.For = d.about(lease, "beyond the lease")
+	case d.mood.edge && lease == 0 && d.oneIn(3, "until a renewal"):
+		s.For = d.about(d.period, "about a renewal")
 	}
 	return s
 }

@@ -73,8 +73,9 @@ func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds
 		})
 	}
 	var names []string
+	unseen := map[string]string{}
 	for i, m := range mutants {
-		names = append(names, m.Name)
+		names, unseen[m.Name] = append(names, m.Name), m.Unseen
 		next <- i
 	}
 	close(next)
@@ -83,7 +84,7 @@ func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds
 	if ctx.Err() != nil {
 		return fail(stderr, checker.ExitHarness, "mutants: interrupted")
 	}
-	return tellMutants(names, results, stdout, stderr)
+	return tellMutants(names, unseen, results, stdout, stderr)
 }
 
 // checkout returns the root of the module's source that the working directory is in.
