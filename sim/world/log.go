@@ -167,8 +167,8 @@ func (w *World) arriving(m *network.Message) {
 	if n.call == 0 {
 		w.begun(d)
 	}
-	if strings.EqualFold(m.Args[0], "eval") {
-		n.server.knows[scriptDigest(m.Args)] = true
+	if source := scriptSource(m.Args); source != "" {
+		n.server.knows[digestOf(source)] = true
 	}
 	w.log.rows = append(w.log.rows, d.rows...)
 }
@@ -264,8 +264,8 @@ func (w *World) answered(m *network.Message) {
 func (w *World) step(args []string, call int64, names bool) history.Step {
 	name := strings.ToLower(args[0])
 	w.mu.Lock()
-	if name == "eval" && call == 0 {
-		w.learn(args)
+	if source := scriptSource(args); source != "" && call == 0 {
+		w.learn(source)
 	}
 	shape, known := w.calls.scripts[scriptDigest(args)]
 	w.mu.Unlock()
@@ -292,10 +292,10 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 
 // learn tells the purpose of a script that belongs to no call by what it may do: what removes a
 // key, or publishes, is no renewal. w.mu is held.
-func (w *World) learn(args []string) {
-	source := strings.ToLower(args[1])
-	if strings.Contains(source, "publish") || strings.Contains(source, "'del'") || strings.Contains(source, `"del"`) {
-		if digest := scriptDigest(args); w.calls.scripts[digest] == "" {
+func (w *World) learn(source string) {
+	text := strings.ToLower(source)
+	if strings.Contains(text, "publish") || strings.Contains(text, "'del'") || strings.Contains(text, `"del"`) {
+		if digest := digestOf(source); w.calls.scripts[digest] == "" {
 			w.calls.scripts[digest] = history.StepRelease
 		}
 	}
@@ -310,6 +310,22 @@ func changesTTL(name string) bool {
 	return false
 }
 
+// scriptSource returns the source of a script that a command tells the server, or "".
+func scriptSource(args []string) string {
+	switch {
+	case len(args) > 1 && strings.EqualFold(args[0], "eval"):
+		return args[1]
+	case len(args) > 2 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "load"):
+		return args[2]
+	}
+	return ""
+}
+
+func digestOf(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
 // scriptDigest returns the digest of the script that a command runs, or "".
 func scriptDigest(args []string) string {
 	if len(args) < 2 {
@@ -319,8 +335,7 @@ func scriptDigest(args []string) string {
 	case "evalsha":
 		return strings.ToLower(args[1])
 	case "eval":
-		sum := sha1.Sum([]byte(args[1]))
-		return hex.EncodeToString(sum[:])
+		return digestOf(args[1])
 	}
 	return ""
 }

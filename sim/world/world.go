@@ -370,7 +370,7 @@ func (w *World) deliver(s *server, m *network.Message) {
 	w.count++
 	w.traced(m)
 	s.tick()
-	if m.Kind == network.Data && m.Dir == network.ToServer {
+	if m.Kind == network.Data && m.Dir == network.ToServer && s.net.Arrives(m) {
 		w.arriving(m)
 	}
 	w.woke = w.Now()
