@@ -105,7 +105,7 @@ func (c *conclusion) measure(call int64, l *lock) {
 // counted reports whether a lease ends where its client counted it from a moment since began: such a lock tells the
 // server a deadline, and not a time to live.
 func (c *conclusion) counted(began, lease time.Duration, l *lock) bool {
-	return l.last.Deadline >= began+lease && l.last.Deadline < c.now+lease
+	return c.h.Header.Layout.Absolute && l.last.Deadline >= began+lease-time.Millisecond && l.last.Deadline < c.now+lease
 }
 
 // granted notes what a call on a group did that was granted, though no command of it changed who held the
