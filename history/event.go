@@ -154,6 +154,9 @@ type Header struct {
 	// Groups are the locks that are made of others.
 	Groups []Group `json:"groups,omitempty"`
 
+	// Layout is how the lock is kept in Redis, as far as that was learned.
+	Layout Layout `json:"layout,omitzero"`
+
 	// Expiry says how the ends of leases are known: [Implied], or empty: each is an event.
 	Expiry string `json:"expiry,omitzero"`
 

@@ -50,6 +50,11 @@ const Punctual = 150 * time.Millisecond
 // history), or something that went wrong while running, such as a panic of the lock under test;
 // then the history is what was recorded until then, and its End says why.
 func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*history.History, error) {
+	return run1(b, p, s, o, nil)
+}
+
+// run1 is Run, with whoever is to see the servers' keys.
+func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see func(world.Observation)) (*history.History, error) {
 	if err := p.Check(fault.Needs()); err != nil {
 		return nil, err
 	}
@@ -59,7 +64,7 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if err := Suits(p, s, o.Ground); err != nil {
 		return nil, err
 	}
-	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
+	r := &run{see: see, ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
 	run := func(f func()) error { return caught("the run", func() error { f(); return nil }) }
 	if !o.Ground.Live {
 		run = b.Run
@@ -119,6 +124,7 @@ func timings(p *plan.Plan, s subjects.Subject) plan.Timings {
 }
 
 type run struct {
+	see     func(world.Observation)
 	ground  world.Ground
 	plan    *plan.Plan
 	subject subjects.Subject
@@ -166,14 +172,14 @@ func (r *run) run(o Options) {
 	if o.Order != nil {
 		timed.Order = []string{}
 	}
-	if r.world, err = world.New(o.Ground, &timed, o.Seed); err != nil {
+	if r.world, err = world.New(o.Ground, &timed, o.Seed, r.subject.Layout); err != nil {
 		r.failure = err
 		return
 	}
 	watchdog := time.Duration(r.timings.Watchdog)
 	header := history.Header{
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
-		Plan: r.plan.JSON(), Abilities: r.abilities(), Groups: groupsOf(r.plan), Versions: versions(o.Ground),
+		Plan: r.plan.JSON(), Abilities: r.abilities(), Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: cmp.Or(r.subject.RenewEvery, watchdog/3), LatencyMax: time.Duration(r.timings.LatencyMax),
 		AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
@@ -203,6 +209,7 @@ func (r *run) run(o Options) {
 	}
 	r.world.Operator = r.operate
 	r.world.Begin(r.rec, r.plan.Faults...)
+	r.world.Observe(r.see)
 	r.start()
 	r.world.Run(r.until(r.busy))
 	if timed.Order != nil {

@@ -36,6 +36,8 @@ type Subject struct {
 	Idempotent []history.Idempotence
 	// Limitations are what it is documented not to promise.
 	Limitations []history.Limitation
+	// Layout is how it is kept in Redis, where that is not as by default.
+	Layout history.Layout
 	// Resends says that its requests may be sent again though a plan says that they are not.
 	Resends bool
 	// Open makes one client process's lock client. What it connects to answers.

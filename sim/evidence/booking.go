@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -99,6 +100,12 @@ func (c *conclusion) measure(call int64, l *lock) {
 			op.Lease = l.last.Deadline - op.Executed
 		}
 	})
+}
+
+// counted reports whether a lease ends where its client counted it from a moment since began: such a lock tells the
+// server a deadline, and not a time to live.
+func (c *conclusion) counted(began, lease time.Duration, l *lock) bool {
+	return c.h.Header.Layout.Absolute && l.last.Deadline >= began+lease-time.Millisecond && l.last.Deadline < c.now+lease
 }
 
 // granted notes what a call on a group did that was granted, though no command of it changed who held the
@@ -205,7 +212,7 @@ func (c *conclusion) renewals(t touch, before history.KeyState, op history.Op) {
 	holds := func(owner string) bool { return countOf(before, owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
 	op.Kind, op.Lease, op.Watchdog = history.Renew, c.h.Header.WatchdogTimeout, true
-	if !l.simple() {
+	if !l.simple() || c.counted(op.Call, op.Lease, l) {
 		op.Lease = max(l.last.Deadline-op.Executed, 0)
 	}
 	for _, op.Owner = range owners {

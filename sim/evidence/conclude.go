@@ -13,6 +13,9 @@ import (
 // themselves, and owners' names for the values of keys. What was concluded of it before is concluded anew. The
 // history that it is given stays as it is.
 func Conclude(h *history.History) *history.History {
+	if h.Header.Layout.Unknown != "" {
+		return answersAlone(h)
+	}
 	c := &conclusion{h: forget(h), byID: map[int64]*history.Op{}, state: map[Part]history.KeyState{}, clients: map[string]string{},
 		undid: map[int64]bool{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}}
 	c.locks = locksOf(c.h)
@@ -65,6 +68,20 @@ func forget(h *history.History) *history.History {
 		}
 	}
 	return &raws
+}
+
+// answersAlone is a history of a lock whose keys nobody can read: what its calls were told is all that is known, and
+// leases end without an event.
+func answersAlone(h *history.History) *history.History {
+	told := *h
+	told.Header.Expiry = history.Implied
+	told.Ops = slices.Clone(h.Ops)
+	for i := range told.Ops {
+		if op := &told.Ops[i]; op.Kind.OnLock() && op.Evidence != history.NotSent {
+			op.Evidence = history.NoEvidence
+		}
+	}
+	return &told
 }
 
 // conclusion is one in the making.
@@ -323,10 +340,13 @@ func (c *conclusion) command(rows []*history.Served) {
 	for _, t := range touched {
 		l, r, was := t.lock, t.row, was[t.lock]
 		l.last = l.whole(c.state)
+		if kept := c.h.Header.Layout.KeepsLease && was.Deadline == l.last.Deadline; kept && op.Kind == history.Unlock && total(l.last) > 0 {
+			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
+		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
-			if c.executed[r] = true; !l.alone() {
+			if c.executed[r] = true; !l.alone() || c.counted(op.Call, op.Lease, l) {
 				c.measure(call, l)
 			}
 		case call == 0 && l.simple() || !same(was, l.last):

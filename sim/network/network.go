@@ -359,6 +359,14 @@ func (n *Network) Deliver(m *Message) bool {
 	return taken
 }
 
+// Arrives reports whether m, which Next returned, will reach the server: nothing does behind a gap, or once the server
+// has closed its end.
+func (n *Network) Arrives(m *Message) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !m.Link.hole[m.Dir] && !m.Link.ends[m.Dir].closed
+}
+
 // forget drops a connection that both ends have closed and that has nothing under way.
 func (n *Network) forget(l *Link) {
 	if !l.ends[0].closed || !l.ends[1].closed || len(l.queue[0])+len(l.queue[1])+len(l.raw[0])+len(l.raw[1]) > 0 {

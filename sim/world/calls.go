@@ -23,8 +23,8 @@ import (
 // Which call of a program does a command belong to? A program's calls carry their id in the
 // context, and lock libraries hand the context on to go-redis. A hook there sees it together with the
 // command, and stamps the command with it (see [network.Stamp]), so that each copy that go-redis writes,
-// however late, says whose it is. A command whose context has no id, such as a watchdog's renewal,
-// belongs to no call.
+// however late, says whose it is. A command whose context has no id, such as a watchdog's renewal, or that of a call
+// that has returned, belongs to no call.
 
 type callKey struct{}
 
@@ -126,7 +126,7 @@ func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string) r
 		return cmd
 	}
 	id, ok := ctx.Value(callKey{}).(int64)
-	if digest := scriptDigest(words); ok && digest != "" {
+	if digest := scriptDigest(words); ok && digest != "" && !h.w.over(id, h.w.Now()) {
 		h.w.mu.Lock()
 		if c := &h.w.calls; c.scripts[digest] == "" {
 			c.scripts[digest] = stepOf(h.w.rec.Op(id).Kind)
@@ -151,11 +151,18 @@ func (w *World) callOf(s *server, m *network.Message) (call int64, began time.Du
 	}
 	id, at, _ := strings.Cut(m.Stamp, " ")
 	call, _ = strconv.ParseInt(id, 10, 64)
-	if call == 0 {
-		ns, _ := strconv.ParseInt(at, 10, 64)
-		began = time.Duration(ns)
+	ns, _ := strconv.ParseInt(at, 10, 64)
+	if call == 0 || w.over(call, time.Duration(ns)) {
+		return 0, time.Duration(ns)
 	}
-	return call, began
+	return call, 0
+}
+
+// over reports whether a call had returned by a time. What its client begins after that with the call's context, such as
+// a watchdog's renewal, belongs to no call.
+func (w *World) over(call int64, at time.Duration) bool {
+	op := w.rec.Op(call)
+	return !op.Pending() && op.Return <= at
 }
 
 func commandKey(client string, s *server, words []string) string {

@@ -40,8 +40,11 @@ func (w *World) locksOf(p *plan.Plan) {
 			l.parts = []part{{w.servers[0], name}}
 		}
 		for _, part := range l.parts {
-			if !slices.Contains(part.server.keys, part.key) {
-				part.server.keys = append(part.server.keys, part.key)
+			if s := part.server; !slices.Contains(s.keys, part.key) {
+				s.keys = append(s.keys, part.key)
+				for _, key := range w.layout.KeysOf(part.key) {
+					s.lockOf[key] = part.key
+				}
 			}
 		}
 		w.locks = append(w.locks, l)
@@ -104,35 +107,57 @@ func latestFirst(a, b time.Duration) int {
 	return 1
 }
 
-// look reads a key. Whoever holds it is named as the key names him: [evidence.Conclude] knows who that is.
-func (w *World) look(s *server, key string) history.KeyState {
+// look reads a lock's key. Whoever holds it is named as the key names him: [evidence.Conclude] knows who that is.
+func (w *World) look(s *server, lock string) history.KeyState {
 	var state history.KeyState
-	v, err := s.read(key)
-	w.check(err)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch v.kind {
-	case "hash":
-		for _, f := range slices.Sorted(maps.Keys(v.fields)) {
-			n, err := strconv.ParseInt(v.fields[f], 10, 64)
-			if err != nil {
-				n = 1
-			}
-			state.Holdings = append(state.Holdings, history.Holding{Owner: w.owner(f), Count: n})
-		}
-	case "string":
-		if v.text == foreign {
-			state.Holdings = []history.Holding{{Owner: history.AnotherProgram, Count: 1}}
-			return state
-		}
-		state.Holdings = []history.Holding{{Owner: w.owner(v.text), Count: 1}}
-	case "":
+	v := w.get(s, w.layout.KeyOf(lock))
+	switch at := w.layout.Holder; {
+	case v.kind == "":
 		return state
+	case v.kind == "string" && v.text == foreign:
+		state.Holdings = []history.Holding{{Owner: history.AnotherProgram, Count: 1}}
+		return state
+	case at != history.Place{}:
+		state.Holdings = []history.Holding{{Owner: w.named(w.valueAt(s, at.Of(lock))), Count: 1}}
+	case v.kind == "hash":
+		for _, f := range slices.Sorted(maps.Keys(v.fields)) {
+			state.Holdings = append(state.Holdings, history.Holding{Owner: w.named(f), Count: countIn(v.fields[f])})
+		}
+	case v.kind == "string":
+		state.Holdings = []history.Holding{{Owner: w.named(v.text), Count: 1}}
 	default:
 		state.Holdings = []history.Holding{{Owner: "(" + v.kind + ")", Count: 1}}
 	}
+	if at := w.layout.Count; at != (history.Place{}) && len(state.Holdings) == 1 {
+		state.Holdings[0].Count = countIn(w.valueAt(s, at.Of(lock)))
+	}
 	state.Deadline = v.deadline
 	return state
+}
+
+// get reads a key of a server.
+func (w *World) get(s *server, key string) value {
+	v, err := s.read(key)
+	w.check(err)
+	return v
+}
+
+// valueAt reads a place.
+func (w *World) valueAt(s *server, p history.Place) string {
+	v := w.get(s, p.Key)
+	if p.Field != "" {
+		return v.fields[p.Field]
+	}
+	return v.text
+}
+
+// countIn is the count that a key has; what is no number stands for one hold.
+func countIn(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 1
+	}
+	return n
 }
 
 // foreign is what an overwritten key contains. Who can take the lock is then nobody, as if

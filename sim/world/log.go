@@ -81,6 +81,7 @@ func (w *World) settled(now time.Duration) {
 		}
 		if d != nil && !w.log.closed {
 			w.account(s, d, now)
+			w.observe(s, d, now)
 		}
 	}
 }
@@ -97,7 +98,39 @@ func (w *World) written(s *server, m *network.Message) *note {
 
 // names reports whether a command names the key of a lock.
 func (w *World) names(s *server, args []string) bool {
-	return slices.ContainsFunc(s.keys, func(key string) bool { return slices.Contains(args[1:], key) })
+	return slices.ContainsFunc(args[1:], func(a string) bool { return s.lockOf[a] != "" }) || w.layout.Roles[Shape(args)] != ""
+}
+
+// touches reports whether a command names a key of a lock.
+func (s *server) touches(args []string, lock string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return s.lockOf[a] == lock })
+}
+
+// unnamed returns the locks that a command touches whose keys it does not name: it has a role in the layout, and names
+// the locks themselves.
+func (w *World) unnamed(s *server, args []string) []string {
+	if w.layout.Roles[Shape(args)] == "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.keys), func(lock string) bool {
+		return !slices.ContainsFunc(args[1:], func(a string) bool { return strings.Contains(a, lock) })
+	})
+}
+
+// Shape is what is the same in all commands of one kind: the name, and the digest of a script.
+func Shape(args []string) string {
+	if digest := scriptDigest(args); digest != "" {
+		return "script " + digest
+	}
+	name := strings.ToLower(args[0])
+	if name == "set" {
+		for _, a := range args[min(3, len(args)):] {
+			if option := strings.ToLower(a); option == "nx" || option == "xx" {
+				name += " " + option
+			}
+		}
+	}
+	return name
 }
 
 // replied notes what is known of what the server just wrote, d being the command that it executed last.
@@ -143,22 +176,27 @@ func (w *World) arriving(m *network.Message) {
 	// Names of owners follow in the order of the keys, and a key is named once for each of its owners: two
 	// threads of a client may both believe to hold it.
 	named, rows := 0, map[string]*row{}
-	for _, key := range m.Args[1:] {
-		if !slices.Contains(n.server.keys, key) {
-			continue
-		}
-		r := rows[key]
+	touches := func(lock string) {
+		r := rows[lock]
 		if r == nil {
-			before := n.server.state[key]
-			r = &row{Served: base}
-			r.Lock, r.Before = key, &before
-			rows[key] = r
+			r = n.server.rowOf(base, lock)
+			rows[lock] = r
 			d.rows = append(d.rows, r)
 		}
-		if name := w.nameIn(n.server, key, m, named); name != "" && !slices.Contains(r.Names, name) {
+		if name := w.nameIn(n.server, lock, m, named); name != "" && !slices.Contains(r.Names, name) {
 			r.Names = append(r.Names, name)
 		}
 		named++
+	}
+	for _, a := range m.Args[1:] {
+		if lock := n.server.lockOf[a]; lock != "" && (rows[lock] == nil || a == w.layout.KeyOf(lock)) {
+			touches(lock)
+		}
+	}
+	if named == 0 {
+		for _, lock := range w.unnamed(n.server, m.Args) {
+			touches(lock)
+		}
 	}
 	if named == 0 {
 		d.rows = []*row{{Served: base}}
@@ -167,10 +205,17 @@ func (w *World) arriving(m *network.Message) {
 	if n.call == 0 {
 		w.begun(d)
 	}
-	if strings.EqualFold(m.Args[0], "eval") {
-		n.server.knows[scriptDigest(m.Args)] = true
+	if source := scriptSource(m.Args); source != "" {
+		n.server.knows[digestOf(source)] = true
 	}
 	w.log.rows = append(w.log.rows, d.rows...)
+}
+
+// rowOf is a row for a lock's key as it is before a command.
+func (s *server) rowOf(base history.Served, lock string) *row {
+	before := s.state[lock]
+	base.Lock, base.Before = lock, &before
+	return &row{Served: base}
 }
 
 // begun notes of a command that belongs to no call when its client began it, and of what it is a copy.
@@ -218,6 +263,9 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 	if d.note.call != 0 {
 		op = w.rec.Op(d.note.call)
 	}
+	if d.rows[0].Lock == "" {
+		w.discover(s, d)
+	}
 	for _, r := range d.rows {
 		if now != r.At {
 			r.Done = now
@@ -238,6 +286,26 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 	}
 	s.written()
 	w.flush(false)
+}
+
+// discover finds the locks that a command has changed without naming their keys, as scripts can and transactions do.
+func (w *World) discover(s *server, d *delivery) {
+	if name := strings.ToLower(d.message.Args[0]); name != "exec" && name != "fcall" && !strings.HasPrefix(name, "eval") {
+		return
+	}
+	base := d.rows[0].Served
+	for _, lock := range s.keys {
+		if same(s.state[lock], w.look(s, lock)) {
+			continue
+		}
+		r := s.rowOf(base, lock)
+		if d.rows[0].Lock == "" {
+			*d.rows[0] = *r
+			continue
+		}
+		w.log.rows = slices.Insert(w.log.rows, slices.Index(w.log.rows, d.rows[len(d.rows)-1])+1, r)
+		d.rows = append(d.rows, r)
+	}
 }
 
 // clientOf returns the client of an owner by its name.
@@ -264,8 +332,8 @@ func (w *World) answered(m *network.Message) {
 func (w *World) step(args []string, call int64, names bool) history.Step {
 	name := strings.ToLower(args[0])
 	w.mu.Lock()
-	if name == "eval" && call == 0 {
-		w.learn(args)
+	if source := scriptSource(args); source != "" && call == 0 {
+		w.learn(source)
 	}
 	shape, known := w.calls.scripts[scriptDigest(args)]
 	w.mu.Unlock()
@@ -282,6 +350,8 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 		return stepOf(w.rec.Op(call).Kind)
 	case !names:
 		return history.StepSession
+	case w.layout.Roles[Shape(args)] != "":
+		return w.layout.Roles[Shape(args)]
 	case known:
 		return shape // an afterthought of a call
 	case changesTTL(name):
@@ -292,10 +362,10 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 
 // learn tells the purpose of a script that belongs to no call by what it may do: what removes a
 // key, or publishes, is no renewal. w.mu is held.
-func (w *World) learn(args []string) {
-	source := strings.ToLower(args[1])
-	if strings.Contains(source, "publish") || strings.Contains(source, "'del'") || strings.Contains(source, `"del"`) {
-		if digest := scriptDigest(args); w.calls.scripts[digest] == "" {
+func (w *World) learn(source string) {
+	text := strings.ToLower(source)
+	if strings.Contains(text, "publish") || strings.Contains(text, "'del'") || strings.Contains(text, `"del"`) {
+		if digest := digestOf(source); w.calls.scripts[digest] == "" {
 			w.calls.scripts[digest] = history.StepRelease
 		}
 	}
@@ -310,6 +380,22 @@ func changesTTL(name string) bool {
 	return false
 }
 
+// scriptSource returns the source of a script that a command tells the server, or "".
+func scriptSource(args []string) string {
+	switch {
+	case len(args) > 1 && strings.EqualFold(args[0], "eval"):
+		return args[1]
+	case len(args) > 2 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "load"):
+		return args[2]
+	}
+	return ""
+}
+
+func digestOf(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
 // scriptDigest returns the digest of the script that a command runs, or "".
 func scriptDigest(args []string) string {
 	if len(args) < 2 {
@@ -319,8 +405,7 @@ func scriptDigest(args []string) string {
 	case "evalsha":
 		return strings.ToLower(args[1])
 	case "eval":
-		sum := sha1.Sum([]byte(args[1]))
-		return hex.EncodeToString(sum[:])
+		return digestOf(args[1])
 	}
 	return ""
 }

@@ -134,6 +134,9 @@ func (w *World) called(op history.Op) {
 // the owner that it names, or else the only one that may be acquiring the lock that it names.
 // w.mu is held.
 func (w *World) guess(client string, s *server, args []string) int64 {
+	if w.layout.Roles[Shape(args)] == history.StepRenew {
+		return 0 // it may come beside a call of its owner
+	}
 	if id := w.guessAmong(w.outside.calling[client], client, s, args); id != 0 {
 		return id
 	}
@@ -144,7 +147,9 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	var calls []history.Op
 	for _, op := range all {
 		if slices.ContainsFunc(w.locks, func(l *lock) bool {
-			return l.name == op.Lock && slices.ContainsFunc(l.parts, func(p part) bool { return p.server == s && slices.Contains(args, p.key) })
+			return l.name == op.Lock && slices.ContainsFunc(l.parts, func(p part) bool {
+				return p.server == s && (s.touches(args, p.key) || slices.Contains(w.unnamed(s, args), p.key))
+			})
 		}) {
 			calls = append(calls, op)
 		}
@@ -158,7 +163,7 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 			named = w.owner(a)
 		}
 		for _, key := range s.keys {
-			if p := s.part(key); s.names.Knows(p, a) && w.calls.owners[s.names.Owner(p, a)] == client && slices.Contains(args, key) {
+			if p := s.part(key); s.names.Knows(p, a) && w.calls.owners[s.names.Owner(p, a)] == client && s.touches(args, key) {
 				named = s.names.Owner(p, a)
 			}
 		}

@@ -58,15 +58,16 @@ type server struct {
 	name string // "" if it is the only one
 	net  *network.Network
 
-	keys  []string                    // of locks, in the order of the plan
-	state map[string]history.KeyState // of each, as last seen; it changes only under our eyes
-	names evidence.Names              // whose values of keys are
-	scene *delivery                   // the command that arrived last, whose effect is still to be looked at
-	knows map[string]bool             // scripts, by their digests
+	keys   []string                    // of locks, by their names, in the order of the plan
+	lockOf map[string]string           // of each key that the server can have, one of those
+	state  map[string]history.KeyState // of each, as last seen; it changes only under our eyes
+	names  evidence.Names              // whose values of keys are
+	scene  *delivery                   // the command that arrived last, whose effect is still to be looked at
+	knows  map[string]bool             // scripts, by their digests
 }
 
 func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
-	s := &server{name: p.Name, state: map[string]history.KeyState{}, knows: map[string]bool{}}
+	s := &server{name: p.Name, lockOf: map[string]string{}, state: map[string]history.KeyState{}, knows: map[string]bool{}}
 	var err error
 	if s.backend, err = w.ground.open(w, p, runSeed); err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (w *World) logged(s *server, before []history.KeyState, base history.Served
 	rows := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if !slices.Contains(named, key) && same(before[i], after) {
+		if !slices.ContainsFunc(named, func(k string) bool { return s.lockOf[k] == key }) && same(before[i], after) {
 			continue
 		}
 		r := base

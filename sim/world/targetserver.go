@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func (w *World) StartServer(server string) {
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
 	now, before := w.Now(), w.snapshotStates(s)
-	w.check(s.jump(by, s.keys))
+	w.check(s.jump(by, slices.Sorted(maps.Keys(s.lockOf))))
 	var expired []string
 	for _, key := range s.keys {
 		state := s.state[key]
@@ -112,7 +113,11 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 				continue
 			}
 			hit = true
-			strike(p.server, p.key)
+			for _, key := range w.layout.KeysOf(p.key) {
+				if w.get(p.server, key).kind != "" {
+					strike(p.server, key)
+				}
+			}
 			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, was, is history.KeyState) {
 				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note, Deadline: is.Deadline}
 				if l.name != name && kind == history.Expire {

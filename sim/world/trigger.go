@@ -30,7 +30,7 @@ func (w *World) locksIn(s *server, args []string) []string {
 	var names []string
 	for _, l := range w.locks {
 		for _, p := range l.parts {
-			if p.server == s && slices.ContainsFunc(args, func(a string) bool { return a == p.key }) && !slices.Contains(names, l.name) {
+			if p.server == s && s.touches(args, p.key) && !slices.Contains(names, l.name) {
 				names = append(names, l.name)
 			}
 		}

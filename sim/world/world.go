@@ -30,6 +30,8 @@ type World struct {
 	start    atomic.Pointer[time.Time] // when the run began
 	began    time.Time                 // the same on the clock of the networks, which goes as the plan's time does
 	locks    []*lock                   // in the order of the plan
+	layout   history.Layout
+	observer func(Observation)
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
@@ -72,8 +74,8 @@ type World struct {
 	count   int // messages delivered
 }
 
-// New makes a world; that of virtual time in the current bubble.
-func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
+// New makes a world; that of virtual time in the current bubble. Locks are kept as the layout says.
+func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
 	latency := network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)}
@@ -86,7 +88,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	if g.Live && p.Timings.LatencyMax == 0 {
 		latency = network.Latency{} // that of the machine is enough
 	}
-	w := &World{ground: g, seed: runSeed, watchdog: time.Duration(t.Watchdog),
+	w := &World{ground: g, seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
 		frozen: map[string]int{}, dead: map[string]bool{}}
 	servers := p.Servers
@@ -370,7 +372,7 @@ func (w *World) deliver(s *server, m *network.Message) {
 	w.count++
 	w.traced(m)
 	s.tick()
-	if m.Kind == network.Data && m.Dir == network.ToServer {
+	if m.Kind == network.Data && m.Dir == network.ToServer && s.net.Arrives(m) {
 		w.arriving(m)
 	}
 	w.woke = w.Now()
@@ -468,6 +470,13 @@ func (w *World) OwnerNamed(owner, client string, names ...string) {
 
 // owner returns the owner of whom a name stands in commands and keys. w.mu is held.
 func (w *World) owner(name string) string { return cmp.Or(w.calls.names[name], name) }
+
+// named returns the owner of whom a value of a key is the name, or the value.
+func (w *World) named(value string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.owner(value)
+}
 
 // nap is how long to wait for what sleeps after the end, in the plan's time.
 func (w *World) nap() time.Duration {
