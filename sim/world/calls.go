@@ -72,7 +72,9 @@ func (h *callHook) DialHook(next redis.DialHook) redis.DialHook {
 func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		words := wireWords(cmd)
-		h.turn(ctx, words)
+		if err := h.turn(ctx, words); err != nil {
+			return err
+		}
 		defer h.enter()()
 		return next(ctx, h.stamp(ctx, cmd, words))
 	}
@@ -85,7 +87,9 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		for i, cmd := range cmds {
 			words := wireWords(cmd)
 			if i == 0 {
-				h.turn(ctx, words)
+				if err := h.turn(ctx, words); err != nil {
+					return err
+				}
 			}
 			all[i] = h.stamp(ctx, cmd, words)
 		}
@@ -95,13 +99,15 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // turn waits until it is a command's turn; of those that come at once, the order of their words
 // decides, and of those that say the same that of their calls. Those of a paused client wait until it
-// goes on.
-func (h *callHook) turn(ctx context.Context, words []string) {
+// goes on, unless somebody waits for a mutex meanwhile: then they fail.
+func (h *callHook) turn(ctx context.Context, words []string) error {
 	id, _ := ctx.Value(callKey{}).(int64)
 	h.w.mu.Lock()
 	h.w.calls.asked[id] = true
 	h.w.mu.Unlock()
-	<-h.w.lie(commandKey(h.client, h.server, words), h.client, id, 0).woke
+	s := h.w.lie(commandKey(h.client, h.server, words), h.client, id, 0)
+	<-s.woke
+	return s.refused
 }
 
 // Asked reports whether a call of a client has begun a command, or may have. Programs may call it.

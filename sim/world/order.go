@@ -289,7 +289,7 @@ func (w *World) snapped(l *network.Link) {
 
 // step is a sleeper's name as a step.
 func (s *sleeper) step() string {
-	if !strings.Contains(s.name, "\x00") {
+	if !s.sends() {
 		return "wake " + s.name
 	}
 	sum := sha256.Sum256([]byte(s.name))

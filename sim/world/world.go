@@ -282,7 +282,8 @@ func (w *World) stalled(s *bubble.Stall) {
 }
 
 // pressing returns what happens at once because somebody waits for a mutex: no time passes until its holder has got what
-// it waits for. That is the message that is due first, or else the end of the first connection that a fault holds up.
+// it waits for. That is its turn to send, the message that is due first, or the end of the first connection that a fault
+// holds up.
 func (w *World) pressing(now time.Duration) (first event) {
 	if now != w.pressed.at {
 		w.pressed.at, w.pressed.times = now, 0
@@ -291,6 +292,15 @@ func (w *World) pressing(now time.Duration) (first event) {
 		return event{}
 	}
 	first.at = now
+	if s := w.nextTurn(); s != nil {
+		first.happen = func() {
+			if w.Stopped(s.client) {
+				s.refused = network.ErrReset // which go-redis does not try again here
+			}
+			w.rouse(s)
+		}
+		return first
+	}
 	var due time.Time
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil && (first.happen == nil || m.Due.Before(due)) {
