@@ -274,7 +274,7 @@ func (f *facts) evenly(l *lockFacts, t *tenure) bool {
 // sentBefore reports whether the command that ended a hold was sent before the hold began.
 func (f *facts) sentBefore(op *history.Op, t *tenure) bool {
 	i, found := f.log.execution(op, t.to)
-	return found && f.h.Served[i].Sent < t.from
+	return op.Call < t.from || found && f.h.Served[i].Sent < t.from
 }
 
 // twice is the cause that a call took effect again, at a time.
