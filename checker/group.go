@@ -232,7 +232,7 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 		step = -1
 	}
 	for _, key := range c.members {
-		m, sum := f.view.members[key], int64(0)
+		m, sum, first := f.view.members[key], int64(0), op.Return
 		if m == nil {
 			continue
 		}
@@ -241,6 +241,7 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 			if ch.row.Op != op.ID || ch.holds == 0 {
 				continue
 			}
+			first = min(first, ch.row.At)
 			if sum += ch.holds; step > 0 {
 				sum = min(sum, ch.left-had) // what it took before may have been taken from it
 			}
@@ -248,7 +249,10 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 				continue
 			}
 			text := fmt.Sprintf("it took effect on its member %s once more, at %s", key, Stamp(ch.row.At))
-			f.groupViolation(found, l, op, contract.AtMostOnce, ch.row.At, f.twice(l, op, ch.row.At, text), "%s", text)
+			cause := f.twice(l, op, ch.row.At, text)
+			cause.executed.first = first
+			f.forgotten(op, &cause, func(fault *history.Fault) bool { return fault.Server == "" || fault.Server == key.server })
+			f.groupViolation(found, l, op, contract.AtMostOnce, ch.row.At, cause, "%s", text)
 			break
 		}
 	}
