@@ -274,7 +274,7 @@ func (f *facts) evenly(l *lockFacts, t *tenure) bool {
 // sentBefore reports whether the command that ended a hold was sent before the hold began.
 func (f *facts) sentBefore(op *history.Op, t *tenure) bool {
 	i, found := f.log.execution(op, t.to)
-	return found && f.h.Served[i].Sent < t.from
+	return op.Call < t.from || found && f.h.Served[i].Sent < t.from
 }
 
 // twice is the cause that a call took effect again, at a time.
@@ -348,7 +348,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Class = contract.LostMessage
 	}
 	if c.Class == contract.DoubleExecution {
-		f.forgotten(l, a.op, &c)
+		f.forgotten(a.op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
 	}
 	return c
 }
@@ -367,13 +367,13 @@ func (f *facts) refusedCopy(op *history.Op) bool {
 
 // forgotten says of a call that took effect more than once that the server forgot in between what it
 // remembered of the request. A lock that does not claim that it remembers any has lost nothing.
-func (f *facts) forgotten(l *lockFacts, op *history.Op, c *Cause) {
+func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.Fault) bool) {
 	if !f.claims(contract.Idempotent, c) {
 		return
 	}
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
-		if fault.Missed || fault.From < c.executed.first || fault.From > c.executed.again || !f.reaches(fault, l.name) {
+		if fault.Missed || fault.From < c.executed.first || fault.From > c.executed.again || !struck(fault) {
 			continue
 		}
 		switch {

@@ -412,7 +412,7 @@ func (f *facts) load(l *lockFacts, found *violations) {
 }
 
 // failures looks for calls that ended in an error for no reason: nothing kept their clients from the server, nobody gave them
-// up, and no other program had put something else into the key.
+// up, and no other program had put something else into the key. What did must have touched the call while it lasted.
 func (f *facts) failures(l *lockFacts, found *violations) {
 	lock, prompt := l.name, f.prompt()
 	if f.composed(l) { // its members have names of their own
@@ -429,7 +429,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 		case f.composed(l) && (op.Kind == history.TryLock || op.Kind == history.Unlock && f.lacks(l, op)):
 			continue // it is refused so, see refused, or told of a member that its owner had lost
 		case len(f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)) > 0,
-			len(f.struckBy(op.Client, lock, 0, op.Return, keepsFromIt)) > 0, op.Kind.Acquires() && f.taken(l, op):
+			f.foreign(l, op), f.unreplicated(op), f.stale(op), op.Kind.Acquires() && f.taken(l, op):
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
@@ -462,9 +462,58 @@ func (f *facts) taken(l *lockFacts, op *history.Op) bool {
 	})
 }
 
-// keepsFromIt are the effects after which a call may be answered with an error: a key that is no lock's, replicas that do
-// not follow, and a connection of which the client learns at its next use that it is broken.
-var keepsFromIt = []history.Effect{history.KeyOverwritten, history.ReplicationStopped, history.ConnectionBroken}
+// foreign reports whether the key, or a member's, was no lock's at some time while a call was under way: another program had
+// overwritten it.
+func (f *facts) foreign(l *lockFacts, op *history.Op) bool {
+	if f.composed(l) {
+		return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+			m := f.view.members[key]
+			return m != nil && slices.ContainsFunc(m.states, func(s memberState) bool {
+				return s.from <= op.Return && s.to >= op.Call && countIn(s.KeyState, history.AnotherProgram) > 0
+			})
+		})
+	}
+	return slices.ContainsFunc(l.owner(history.AnotherProgram).tenures, func(t *tenure) bool { return t.from <= op.Return && t.to >= op.Call })
+}
+
+// unreplicated reports whether a call waited for replicas, of which a fault kept one from following.
+func (f *facts) unreplicated(op *history.Op) bool {
+	if len(f.struckBy(op.Client, op.Lock, op.Call, op.Return, []history.Effect{history.ReplicationStopped})) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == op.Client && s.At >= op.Call && s.At <= op.Return && strings.HasPrefix(strings.ToLower(s.Text), "wait ")
+	})
+}
+
+// stale reports whether a call may have used a connection that a fault had broken, of which its client learns at the next use. Each of
+// them fails one call at most. Without a server log nobody knows how many there were.
+func (f *facts) stale(op *history.Op) bool {
+	return slices.ContainsFunc(f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken}), func(i int) bool {
+		if len(f.h.Served) == 0 {
+			return true
+		}
+		broken := f.h.Faults[i].From
+		connections := map[string]bool{}
+		for j := range f.h.Served {
+			s := &f.h.Served[j]
+			if s.At > broken {
+				break
+			}
+			if s.Client == op.Client && s.Conn != "" {
+				connections[s.Conn] = true
+			}
+		}
+		failed := 0
+		for j := range f.h.Ops {
+			o := &f.h.Ops[j]
+			if o.Client == op.Client && o.Call < op.Call && o.Return >= broken && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
+				failed++
+			}
+		}
+		return failed < len(connections)
+	})
+}
 
 // sec1 is the shortest wait whose load is judged.
 const sec1 = time.Second

@@ -17,6 +17,35 @@ func givesUp(s *script, when time.Duration) {
 	s.unlock("c1:1", at(5), history.Released)
 }
 
+// overwritten is a key that another program overwrites at 5 s, and deletes at a time, and a call that fails at 15 s.
+func overwritten(s *script, deleted time.Duration) {
+	s.fault("overwrite-key", "", at(5), at(5)).Lock = job
+	restore := s.event(history.Restore, at(5))
+	restore.Owner, restore.Count = history.AnotherProgram, 1
+	s.event(history.Delete, deleted)
+	s.op("c1:1", history.Unlock, at(15), at(15.002), history.Failed).Lease = dog
+}
+
+// unreplicated is a call that fails at 15 s, waits for a replica or not, and a replica that follows no more from a time on.
+func unreplicated(s *script, stopped time.Duration, waits bool) {
+	s.op("c1:1", history.TryLock, at(15), at(15.9), history.Failed).Lease = dog
+	s.fault("stop-replication", "", stopped, at(40))
+	if waits {
+		s.h.Served = append(s.h.Served, history.Served{At: at(15.1), Sent: at(15.05), Client: "c1", Text: "wait 1 1000"})
+	}
+}
+
+// brokenTwo is a client whose two connections break at 5 s, and so many calls that fail 10 s later.
+func brokenTwo(s *script, calls int) {
+	for _, conn := range []string{"c1#1", "c1#2"} {
+		s.h.Served = append(s.h.Served, history.Served{At: at(1), Sent: at(0.9), Client: "c1", Conn: conn, Text: "ping"})
+	}
+	s.fault("close-connection", "c1", at(5), at(5))
+	for i := range calls {
+		s.op("c1:1", history.TryLock, at(15+float64(i)), at(15.002+float64(i)), history.Failed).Lease = dog
+	}
+}
+
 // lostWith is an unlock at 5 s that never arrives, and a renewal, sent at a time, that arrives at 15 s.
 func lostWith(s *script, sent time.Duration) {
 	s.take("c1:1", at(0), at(0.002), 0)
@@ -207,10 +236,15 @@ func TestLiveness(t *testing.T) {
 			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
 			s.died("c1", at(5.001))
 		}, nil},
-		{"a call that fails at a key that another program has overwritten", func(s *script) {
-			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
-			s.fault("overwrite-key", "", at(5), at(5)).Lock = job
-		}, nil},
+		{"a call that fails at a key that another program has overwritten", func(s *script) { overwritten(s, at(20)) }, nil},
+		{"a call that fails at a key that had been overwritten, and was deleted", func(s *script) { overwritten(s, at(14)) },
+			[]contract.Rule{contract.CallsSucceed}},
+		{"a call that fails as a replica that it waits for does not follow", func(s *script) { unreplicated(s, at(14), true) }, nil},
+		{"a call that fails as replication stops, though it waits for no replica", func(s *script) { unreplicated(s, at(14), false) },
+			[]contract.Rule{contract.CallsSucceed}},
+		{"a call that fails before replication stops", func(s *script) { unreplicated(s, at(16), true) }, []contract.Rule{contract.CallsSucceed}},
+		{"calls that fail by the two connections that broke", func(s *script) { brokenTwo(s, 2) }, nil},
+		{"a call more that fails than connections broke", func(s *script) { brokenTwo(s, 3) }, []contract.Rule{contract.CallsSucceed}},
 		{"a call that fails after another client's connection broke, and another key was overwritten", func(s *script) {
 			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
 			s.fault("overwrite-key", "", at(5), at(5)).Lock = "another"

@@ -319,6 +319,19 @@ func (v *memberView) had(c *composition, owner string, from, to time.Duration, h
 	return free
 }
 
+// takenFor reports whether the hold of the key that an owner has at a call was taken by a call on that lock. Where holds of one
+// owner are told apart, as with a lock that is not re-entrant, another lock's is none of this one's.
+func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
+	for _, i := range slices.Backward(m.rows) {
+		r := &f.h.Served[i]
+		if r.At <= op.Call && countIn(*r.After, op.Owner) > countIn(*r.Before, op.Owner) {
+			by, known := f.byID[r.Op]
+			return !known || f.h.Ops[by].Lock == l.name
+		}
+	}
+	return true
+}
+
 // saw is the time to live of others' holds that a call was told last of a key before a time, if the key became free
 // then and nobody published that. It has no reason to ask again before that.
 func (m *member) saw(f *facts, op *history.Op, free time.Duration) time.Duration {

@@ -136,7 +136,7 @@ func Rules() []RuleOf {
 		{GivenUpReturns, Liveness, "delays below a second and four round trips"},
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
 		{CallsReturn, Liveness, "runs that did not come to their end"},
-		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a fault broke a connection of their client, overwrote the key or stopped replication"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
+		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a connection of their client broke, in histories without a server log"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
 		{HealedCallsReturn, Liveness, "histories without a healed phase"}, {FreshGets, Liveness, "histories without a healed phase"},
 		{WaitsQuietly, Liveness, "histories without a server log; who dials a server that is down"},
 		{GrantHasMembers, Object, "histories without a server log"},

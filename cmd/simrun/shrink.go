@@ -28,8 +28,9 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
-// shrinkTries bounds the search for a smaller plan. Most take 50 to 300 tries; one of 100 locks would take minutes.
-const shrinkTries = 400
+// shrinkTries is how many smaller plans are tried at most: most need 50 to 300. A plan whose run has many messages gets fewer, so
+// that one of a hundred locks does not take minutes.
+func shrinkTries(messages int) int { return min(max(120_000/max(messages, 1), 40), 400) }
 
 // shrink makes the smallest plan that breaks the same guarantee for the same cause, tells its
 // story, and writes a test that reproduces it.
@@ -81,8 +82,8 @@ func shrink(args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, r.Code, "shrink: %s", r.Error)
 	}
 	more := ""
-	if r.Tried == shrinkTries {
-		more = fmt.Sprintf(" (%d tries are all it gets; shrink this one again for a smaller one)", shrinkTries)
+	if r.Tried == r.Tries {
+		more = ", in as many tries as it gets (shrink this one again for a smaller one)"
 	}
 	fmt.Fprintf(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does%s:\n\n", r.Broke, r.Class, r.Tried, more)
 	return o.tellShrunk(j, r, stdout, stderr)
@@ -221,7 +222,8 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		r.Code, r.Error = checker.ExitUsage, "nothing is broken, so there is nothing to shrink"
 		return r
 	}
-	r.Plan, r.Tried = plan.Shrink(j.Plan, shrinkTries, func(p *plan.Plan) bool {
+	r.Tries = shrinkTries(first.History.End.Messages)
+	r.Plan, r.Tried = plan.Shrink(j.Plan, r.Tries, func(p *plan.Plan) bool {
 		one, err := run(p)
 		return err == nil && one.Verdict.Error == "" && still(one)
 	})
