@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/evidence"
-	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // What was stored is concluded again as it was concluded at first, and without the server log there is nothing to
@@ -20,7 +20,7 @@ func TestAStoredRunIsConcludedAgain(t *testing.T) {
 		"multilock-unlock-partial", "redlock-restart", "shared-handle", "delayed-write", "restart-empty"} {
 		sc, _ := scenarios.Find(name)
 		for _, subject := range []string{"rlock-latch", "rlock-hardened", "redislock"} {
-			s, _ := subjects.Find(subject)
+			s, _ := libraries.Find(subject)
 			p, why := sc.For(1, s.Can)
 			if why != "" {
 				continue

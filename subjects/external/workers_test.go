@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // The test binary is also every worker that the tests start.
@@ -193,7 +194,7 @@ var others = map[string]func(arg string){
 		}
 	},
 	"listed": func(name string) {
-		s, _ := subjects.Find(name)
+		s, _ := libraries.Find(name)
 		if err := Serve(os.Stdin, os.Stdout, s, "1"); err != nil {
 			panic(err)
 		}
