@@ -67,8 +67,12 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 	r := &run{see: see, ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
 	run := func(f func()) error { return caught("the run", func() error { f(); return nil }) }
 	if !o.Ground.Live {
-		run = b.Run
-		defer drawFrom(seed.Bytes(o.Seed, "crypto/rand"))()
+		run = func(f func()) error {
+			return b.Run(func() {
+				defer drawFrom(seed.Bytes(o.Seed, "crypto/rand"))()
+				f()
+			})
+		}
 	}
 	err := run(func() { r.run(o) })
 	if !o.Ground.Live && r.world != nil && r.world.Crowded() {

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -61,6 +62,7 @@ var Program = sync.OnceValue(func() *Bubbles {
 func (b *Bubbles) Run(f func()) error {
 	turn.Lock()
 	defer turn.Unlock()
+	resolver()
 	w := &watch{t: b.t, gaveUp: make(chan error, 1)}
 	done := make(chan struct{})
 	err := errors.New("the test that the run was made for has failed") // unless the run comes back
@@ -77,6 +79,10 @@ func (b *Bubbles) Run(f func()) error {
 		return err
 	}
 }
+
+// resolver has package net make what it keeps for the whole process. If it made its channels in a bubble, they
+// would be of no use in the next one.
+var resolver = sync.OnceFunc(func() { _, _ = net.LookupHost("localhost") })
 
 // run is Run, in a goroutine that may never end.
 func (w *watch) run(f func()) (err error) {

@@ -23,6 +23,8 @@ func (g Goroutine) String() string {
 	switch {
 	case g.waitsForMutex():
 		doing = "waits for a mutex"
+	case g.State == "IO wait" || g.State == "syscall":
+		doing = "waits for something outside of the run, such as the network,"
 	case g.State == "running" || g.State == "runnable":
 		doing = "does not come to rest"
 	}
@@ -103,20 +105,26 @@ func goroutines(bubble string) (all []Goroutine) {
 	return all
 }
 
-// trace reads what a stack says: pairs of lines, a call and where it is.
+// trace reads what a stack says: pairs of lines, a call and where it is. What the harness does is left out, if there is
+// anything else.
 func (g *Goroutine) trace(lines []string) {
+	own := false // what it does is not all the harness's or the standard library's
 	for i := 0; i+1 < len(lines); i += 2 {
 		call, at := lines[i], place(lines[i+1])
 		if from, made := strings.CutPrefix(call, "created by "); made {
-			if !standard(from) {
+			if !standard(from) || !own {
 				g.Started = at
 			}
 			return
 		}
-		g.Name, g.Started = function(call), at
-		if g.At == "" && !standard(call) {
+		theirs := standard(call) || harness(call)
+		if g.Started = at; !own || !theirs {
+			g.Name = function(call)
+		}
+		if !own {
 			g.At = at
 		}
+		own = own || !theirs
 	}
 }
 
@@ -133,6 +141,13 @@ func place(text string) string {
 	text, _, _ = strings.Cut(strings.TrimSpace(text), " ")
 	dir, file := path.Split(strings.ReplaceAll(text, `\`, "/"))
 	return path.Join(path.Base(dir), file)
+}
+
+// harness reports whether a function is of the packages that call locks.
+func harness(call string) bool {
+	dir, name := path.Split(call)
+	pkg, _, _ := strings.Cut(name, ".")
+	return slices.Contains([]string{"sim", "sim/world", "sim/network", "sim/fault", "locktest"}, strings.TrimPrefix(dir+pkg, "github.com/holdfast-sim/holdfast/"))
 }
 
 // standard reports whether a function is of the standard library, as far as those go that block.

@@ -49,7 +49,7 @@ type watch struct {
 	id    string                  // of the bubble, as stacks have it
 	hand  func() (struct{}, bool) // nil: the bubble's function has returned
 	letGo func()
-	stall *Stall // for the hand
+	stall *Stall // for the hand; the last one
 }
 
 // current is the watch of the bubble that runs; there is one at a time.
@@ -94,6 +94,18 @@ func (w *watch) end() {
 	case <-w.rested:
 	default:
 	}
+}
+
+// Inside reports whether the calling goroutine is of the bubble that runs.
+func Inside() bool {
+	w := current.Load()
+	if w == nil {
+		return false
+	}
+	w.mu.Lock()
+	id := w.id
+	w.mu.Unlock()
+	return ownBubble() == id
 }
 
 // Settle blocks until every other goroutine of the bubble is durably blocked, or cannot go on: then it says why. It is
@@ -147,14 +159,15 @@ func (w *watch) look(done <-chan struct{}) {
 			continue
 		}
 		w.mu.Lock()
-		id := w.id
+		id, told := w.id, w.stall != nil
 		w.mu.Unlock()
 		var s Stall
 		s.Mutex, s.Goroutines = restless(id)
-		long := time.Since(since) > Patience
+		over, silent := w.over.Load(), time.Since(since)
 		switch {
-		case id == "" || len(s.Goroutines) == 0 || !s.Mutex && !long || w.beat.Load() != last:
-		case w.over.Load(), long && time.Since(since) > Patience+Patience/4:
+		case id == "" || len(s.Goroutines) == 0 || w.beat.Load() != last:
+		case !s.Mutex && silent <= Patience && !(over && told):
+		case over, silent > Patience+Patience/4:
 			w.gaveUp <- &StallError{s}
 			return
 		default:

@@ -230,6 +230,9 @@ func (e event) later(at time.Duration) bool { return e.happen == nil || at < e.a
 // Run lets events happen until done says so, which is asked whenever everything is at rest, or the
 // world failed. done gets the time, and returns when it wants to be asked again at the latest.
 func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
+	if w.stuck {
+		return
+	}
 	awaited := time.Duration(-1)
 	if w.ground.Live {
 		stop := make(chan struct{})
