@@ -4,6 +4,7 @@ package holdfast_test
 import (
 	"errors"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -79,6 +80,49 @@ func folderOf(pkg string) (folder string, known bool) {
 		}
 	}
 	return "", false
+}
+
+// A subjects.Env that lacks something fails in the middle of a run: [subjects.NewEnv] alone makes one.
+func TestAnEnvIsMadeByItsConstructor(t *testing.T) {
+	made := 0
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || otherModule(file)):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(file, ".go"):
+			return nil
+		}
+		files := token.NewFileSet()
+		parsed, err := parser.ParseFile(files, file, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if c, ok := n.(*ast.CompositeLit); ok && namesEnv(c.Type) {
+				if made++; path.Dir(filepath.ToSlash(file)) != "subjects" {
+					t.Errorf("%s: right: subjects.NewEnv", files.Position(c.Pos()))
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || made != 1 {
+		t.Errorf("%d are made, of which NewEnv's is one: %v", made, err)
+	}
+}
+
+// namesEnv reports whether a type is called Env, whatever its package is called.
+func namesEnv(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "Env"
+	case *ast.SelectorExpr:
+		return e.Sel.Name == "Env"
+	}
+	return false
 }
 
 func TestPackagesImportOnlyWhatTheArchitectureAllows(t *testing.T) {

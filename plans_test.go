@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // The corpus: plans that were found and shrunk ("simrun shrink"), each with what it breaks for
@@ -52,7 +53,7 @@ func TestThePlanCorpusBreaksWhatItBroke(t *testing.T) {
 		if len(expect[p.Name]) == 0 {
 			t.Errorf("expect.json does not say what %s breaks", p.Name)
 		}
-		for _, subject := range slices.Concat(subjects.All(), subjects.Libraries()) {
+		for _, subject := range slices.Concat(subjects.All(), libraries.All()) {
 			want, ok := expect[p.Name][subject.Name]
 			if !ok {
 				continue

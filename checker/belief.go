@@ -80,22 +80,31 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 		sort.SliceStable(ss, func(i, j int) bool { return ss[i].at < ss[j].at })
 		var b *belief
 		var count int64
+		var inner *history.Op // by which it was told of its last hold
 		end := func(at time.Duration, unlock *history.Op, lost *history.Event) {
 			if b != nil {
 				b.to, b.open, b.unlock, b.lost = at, false, unlock, lost
 			}
 			b, count = nil, 0
 		}
+		begin := func(s step) {
+			b = &belief{owner: owner, client: s.op.Client, from: s.at, acquire: s.op, open: true}
+			all = append(all, b)
+		}
 		for _, s := range ss {
 			switch {
 			case s.lost != nil:
+				last, anew := inner, count > 1 && l.anew(inner, s.at)
 				end(s.at, nil, s.lost)
+				if anew {
+					begin(step{at: s.at, op: last})
+					count, b.watchdog = 1, last.Watchdog
+				}
 			case s.op.Kind.Acquires():
 				if b == nil {
-					b = &belief{owner: owner, client: s.op.Client, from: s.at, acquire: s.op, open: true}
-					all = append(all, b)
+					begin(s)
 				}
-				count++
+				count, inner = count+1, s.op
 				b.watchdog = b.watchdog || s.op.Watchdog
 			case s.call:
 				// Its owner works under it no more, also if the last hold turns out to be one that it took for
@@ -125,6 +134,12 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].from < all[j].from })
 	return all
+}
+
+// anew reports whether a call that returned at a time granted its owner the lock anew. If the owner was told of a loss at that
+// instant, the holds before are over, and this one is not.
+func (l *lockFacts) anew(op *history.Op, at time.Duration) bool {
+	return op != nil && op.Return == at && slices.ContainsFunc(l.tenures, func(t *tenure) bool { return t.grant == op && !t.restored })
 }
 
 // givenUp reports whether an unlock was given up before anything was sent, as its context had ended: the hold is as it

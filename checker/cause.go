@@ -28,6 +28,13 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server never granted %s to %s", l.name, owner)}
 	case t.open || t.to > at:
 		return Cause{Class: contract.GrantedTwice, Text: fmt.Sprintf("the server gave %s away at %s while %s held it", l.name, Stamp(at), owner)}
+	}
+	return f.over(l, t)
+}
+
+// over says why a hold ended.
+func (f *facts) over(l *lockFacts, t *tenure) Cause {
+	switch {
 	case t.endEvent != nil && !t.outside:
 		return f.expired(l, t)
 	case t.endEvent != nil:
@@ -204,18 +211,14 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case op.Kind == history.ForceUnlock:
 		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(op.Call, l.name, history.ForcedFree),
 			Text: fmt.Sprintf("the lock %s was forced free by %s at %s, while %s held it", l.name, op.Owner, Stamp(t.to), t.owner)}
+	case op.Owner == t.owner && f.lostUnder(l, t) != nil:
+		before := f.lostUnder(l, t)
+		c := f.over(l, before)
+		c.Text += fmt.Sprintf("; %s was not told, and of what it took from %s on, its calls had given back everything at %s", t.owner, Stamp(t.from), Stamp(t.to))
+		return c
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
-	case op.Owner == t.owner && op.Aside && (f.sentBefore(op, t) || t.grant.Outcome != history.Acquired) && f.lostBefore(l, t) != nil:
-		// What the lock gave back was a hold that its owner had not been told of; the one that it believed in was lost before.
-		before := f.lostBefore(l, t)
-		c := f.expired(l, before)
-		if before.outside {
-			c = f.takenAway(l, before)
-		}
-		c.Text += fmt.Sprintf("; the hold that began at %s was given back for one of which its owner had not been told", Stamp(t.from))
-		return c
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
 	case op.Owner != t.owner:
@@ -225,24 +228,53 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
 }
 
-// lostBefore is the hold of the same owner before one, if the environment ended that, or nil.
-func (f *facts) lostBefore(l *lockFacts, t *tenure) *tenure {
-	var before *tenure
-	for _, other := range l.owner(t.owner).tenures {
-		if other.to <= t.from && other != t {
-			before = other
+// lostUnder is the hold that an owner lost before another that its own call ended, while each of its calls took effect once: that
+// call was for what it had lost. It was under way before the other began, or the owner believed in both. nil: there is none.
+func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
+	o := l.owner(t.owner)
+	at := slices.Index(o.tenures, t)
+	for i := at; i >= 0; i-- {
+		u, b := o.tenures[i], o.belief(t.to)
+		both := b != nil && u.to >= b.acquire.Call
+		switch {
+		case u != t && !both && !(i == at-1 && f.sentBefore(t.endOp, t)):
+			return nil
+		case u != t && (u.endEvent != nil || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
+			return u
+		case !f.evenly(l, u):
+			return nil
 		}
 	}
-	if before == nil || before.endEvent == nil {
-		return nil
+	return nil
+}
+
+// evenly reports whether the calls of a hold's owner took effect once each while it lasted, and gave back as often as they took.
+func (f *facts) evenly(l *lockFacts, t *tenure) bool {
+	sum := 0
+	for i := range l.acts {
+		a := &l.acts[i]
+		if a.op == nil || a.op.Owner != t.owner || a.at < t.from || a.at > t.to {
+			continue
+		}
+		switch answer(a.op) {
+		case history.Acquired:
+			sum++
+		case history.Decremented, history.Released:
+			sum--
+		default:
+			continue
+		}
+		if a.again {
+			return false
+		}
 	}
-	return before
+	return sum == 0
 }
 
 // sentBefore reports whether the command that ended a hold was sent before the hold began.
 func (f *facts) sentBefore(op *history.Op, t *tenure) bool {
 	i, found := f.log.execution(op, t.to)
-	return found && f.h.Served[i].Sent < t.from
+	return op.Call < t.from || found && f.h.Served[i].Sent < t.from
 }
 
 // twice is the cause that a call took effect again, at a time.
@@ -316,7 +348,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Class = contract.LostMessage
 	}
 	if c.Class == contract.DoubleExecution {
-		f.forgotten(l, a.op, &c)
+		f.forgotten(a.op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
 	}
 	return c
 }
@@ -335,13 +367,13 @@ func (f *facts) refusedCopy(op *history.Op) bool {
 
 // forgotten says of a call that took effect more than once that the server forgot in between what it
 // remembered of the request. A lock that does not claim that it remembers any has lost nothing.
-func (f *facts) forgotten(l *lockFacts, op *history.Op, c *Cause) {
+func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.Fault) bool) {
 	if !f.claims(contract.Idempotent, c) {
 		return
 	}
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
-		if fault.Missed || fault.From < c.executed.first || fault.From > c.executed.again || !f.reaches(fault, l.name) {
+		if fault.Missed || fault.From < c.executed.first || fault.From > c.executed.again || !struck(fault) {
 			continue
 		}
 		switch {

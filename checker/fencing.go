@@ -40,6 +40,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 				continue
 			case last == nil || op.Token > last.Token:
 			case op.Token == last.Token && f.reenters(l, op):
+				continue // its token is of the time of its grant
 			case op.Evidence != history.Executed && op.Call <= last.Return:
 				continue // the two overlapped, so that nobody knows which grant was first
 			default:

@@ -93,3 +93,24 @@ func TestATokenRepeatedAfterAFailover(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// A re-entry has the token of its grant: the counter that was lost in between explains what comes after it.
+func TestATokenIsOfTheTimeOfItsGrant(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		s := newScript()
+		s.h.Header.Abilities = append(s.h.Header.Abilities, "fencing")
+		s.take("c1:1", at(0), at(0.1), 0).Token = 3
+		if lost {
+			s.fault("delete-key", "", at(2), at(2)).Lock = ""
+		}
+		s.take("c1:1", at(3), at(3.1), 0).Token = 3
+		s.op("c1:1", history.Unlock, at(4), at(4.1), history.Decremented)
+		s.unlock("c1:1", at(5), history.Released)
+		s.take("c2:1", at(6), at(6.1), 0).Token = 2
+		s.unlock("c2:1", at(7), history.Released)
+		v := verdict(t, s).Result(contract.Fencing).Violations
+		if len(v) != 1 || (v[0].Ruling.Kind == Defect) == lost {
+			t.Errorf("the counter was lost: %t, but %+v", lost, v)
+		}
+	}
+}

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/contract"
-	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/history/formats"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
@@ -46,7 +46,7 @@ func TestForeignHistories(t *testing.T) {
 		{"one token for two grants, which a mutex may give", tokens, model.Mutex, Holds, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			h, err := history.LoadAny(strings.NewReader(tt.text))
+			h, err := formats.LoadAny(t.Context(), strings.NewReader(tt.text), 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -119,6 +119,10 @@ func (f *facts) groupPrompt(c *composition) time.Duration {
 	return f.prompt() + time.Duration(4*len(c.members))*f.latency()
 }
 
+// awayTime is what members that a client cannot reach cost an attempt at most: it waits for the answers to what takes each of
+// them, and to what gives it back.
+func (f *facts) awayTime(away int) time.Duration { return time.Duration(2*away) * f.answerTime() }
+
 func (f *facts) groupViolation(found *violations, l *lockFacts, op *history.Op, rule contract.Rule, to time.Duration, c Cause, format string, args ...any) {
 	found.addAt(op.Call, func() Violation {
 		return Violation{Rule: rule, Lock: l.name, From: op.Call, To: max(to, op.Call), Ops: []int64{op.ID}, Owners: []string{op.Owner}, Cause: c,
@@ -228,7 +232,7 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 		step = -1
 	}
 	for _, key := range c.members {
-		m, sum := f.view.members[key], int64(0)
+		m, sum, first := f.view.members[key], int64(0), op.Return
 		if m == nil {
 			continue
 		}
@@ -237,6 +241,7 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 			if ch.row.Op != op.ID || ch.holds == 0 {
 				continue
 			}
+			first = min(first, ch.row.At)
 			if sum += ch.holds; step > 0 {
 				sum = min(sum, ch.left-had) // what it took before may have been taken from it
 			}
@@ -244,7 +249,10 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 				continue
 			}
 			text := fmt.Sprintf("it took effect on its member %s once more, at %s", key, Stamp(ch.row.At))
-			f.groupViolation(found, l, op, contract.AtMostOnce, ch.row.At, f.twice(l, op, ch.row.At, text), "%s", text)
+			cause := f.twice(l, op, ch.row.At, text)
+			cause.executed.first = first
+			f.forgotten(op, &cause, func(fault *history.Fault) bool { return fault.Server == "" || fault.Server == key.server })
+			f.groupViolation(found, l, op, contract.AtMostOnce, ch.row.At, cause, "%s", text)
 			break
 		}
 	}
@@ -284,6 +292,11 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 	}
 	set := took.row.After.Deadline - took.row.At
 	again := took.left > took.holds
+	if was, is := took.row.Before.Deadline, took.row.After.Deadline; again && f.h.Can(string(contract.KeepsLongest)) && is > 0 && is < was-f.exact() &&
+		!f.toldOfLoss(op.Owner, took.row.At) {
+		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
+			"its owner held its member %s until %s, and then only until %s", key, Stamp(was), Stamp(is))
+	}
 	if !again && op.Fresh > 0 {
 		asked = op.Fresh // its owner took it for a re-entry, and had lost the member
 	}
@@ -296,6 +309,11 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"it asked for a lease of %s, and its member %s got %s", short(asked), key, lease)
 	}
+}
+
+// toldOfLoss reports whether an owner was told of a loss before a time: it may have what it does not count on.
+func (f *facts) toldOfLoss(owner string, by time.Duration) bool {
+	return slices.ContainsFunc(f.h.Events, func(e history.Event) bool { return e.Kind == history.Lost && e.Owner == owner && e.At <= by })
 }
 
 func (k memberKey) String() string {
@@ -341,7 +359,7 @@ func (f *facts) patientGroup(l *lockFacts, c *composition, op *history.Op, found
 		return
 	}
 	whole, away := f.groupObstacles(op.Client, c, op.Call, op.Return)
-	took, most := op.Return-op.Call, op.Wait+f.groupPrompt(c)+4*f.latency()+time.Duration(away)*f.answerTime()
+	took, most := op.Return-op.Call, op.Wait+f.groupPrompt(c)+4*f.latency()+f.awayTime(away)
 	cause := Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"}
 	switch {
 	case op.Outcome == history.Busy && took < op.Wait-promptTolerance:
@@ -373,7 +391,7 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 		if m == nil || gaveBack(m.changes(f, op, op.Call, f.memberLimit(c, op, key, op.Return))) {
 			continue
 		}
-		if holds := countIn(m.at(op.Call).KeyState, op.Owner); holds > 0 {
+		if holds := countIn(m.at(op.Call).KeyState, op.Owner); holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
 			f.leftHeld(l, c, op, key, op.Call, holds, contract.EveryMemberReleased, found)
 		}
 	}
@@ -495,7 +513,7 @@ func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belie
 }
 
 // couldHave looks for a time of some length in which a waiter could have had a group and did not: when others
-// held so few of its members that it could have taken enough, for longer than an attempt takes.
+// held so few of its members, or faults kept it from so few, that it could have taken enough, for longer than an attempt takes.
 func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, to time.Duration) {
 	end := f.end
 	if !op.Pending() {
@@ -510,18 +528,41 @@ func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, t
 	if end <= op.Call {
 		return 0, 0
 	}
-	whole, away := f.groupObstacles(op.Client, c, op.Call, end)
-	need := f.groupPrompt(c) + time.Duration(away)*f.answerTime() // a member that it cannot reach costs an attempt the wait for its answer
-	for _, free := range f.view.had(c, op.Owner, op.Call, end) {
+	need := f.groupPrompt(c)
+	hindered := func(key memberKey) []obstacle {
+		all := f.memberObstacles(op.Client, key, op.Call, end)
+		if len(all) > 0 {
+			need += f.awayTime(1)
+		}
+		return all
+	}
+	awaited := f.awaited(c, op)
+	for _, free := range f.view.had(c, op.Owner, op.Call, end, hindered) {
 		known := free[0]
 		for _, key := range c.members {
 			known = max(known, f.view.members[key].saw(f, op, free[0]))
 		}
-		if free[1] > enough(known, need, whole) && free[1]-known > to-from {
+		if free[1]-known > to-from && opportunity(known, free[1], awaited) > need {
 			from, to = known, free[1]
 		}
 	}
 	return from, to
+}
+
+// awaited lists, in order, the times in which a call waited for an answer that a fault on a member kept from it.
+func (f *facts) awaited(c *composition, op *history.Op) (all []obstacle) {
+	for _, i := range f.view.commands[op.ID] {
+		r := &f.h.Served[i]
+		key := memberKey{r.Server, r.Lock}
+		if !slices.Contains(c.members, key) || r.Got <= r.Sent {
+			continue
+		}
+		if why := f.memberObstacles(op.Client, key, r.Sent, r.Got); len(why) > 0 {
+			all = append(all, obstacle{r.Sent, r.Got, why[0].fault})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b obstacle) int { return cmpTime(a.from, b.from) })
+	return all
 }
 
 // toldOf is the latest deadline of a member that a waiter has been told of by a time; 0: none.

@@ -148,7 +148,7 @@ func results(ctx context.Context, f *facts) []Result {
 	var list []Result
 	all := judges()
 	for _, g := range contract.Guarantees() {
-		r := Result{Status: Undecided, Summary: "not judged, because nobody waits for it"}
+		r := Result{Status: Undecided, Summary: "not judged: it was cancelled"}
 		if ctx.Err() == nil {
 			r = all[g](ctx, f)
 		}

@@ -228,26 +228,40 @@ func (f *facts) unhindered(client string, from, to time.Duration) time.Duration 
 // delays are the effects during which a client cannot be expected to be prompt.
 var delays = []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown, history.ServerSlow, history.MessageLate, history.ServerForgot}
 
-// patience checks that tryLock keeps its own time.
+// patience checks that calls keep their time: a tryLock the one that it was given, and each call the one after which its caller
+// gives it up.
 func (f *facts) patience(l *lockFacts, found *violations) {
+	late := f.overdue()
+	if f.composed(l) { // it gives its members back one after the other
+		late = max(late, f.groupPrompt(f.view.locks[l.name]))
+	}
 	for _, op := range l.ops {
-		if op.Kind != history.TryLock || op.Aside || op.Pending() || (op.Outcome != history.Busy && op.Outcome != history.Acquired) {
+		if op.Aside || op.Pending() {
 			continue
 		}
-		took := op.Return - op.Call
+		took, wait := op.Return-op.Call, op.Wait
+		if op.Cancel > 0 { // its caller waits no longer
+			wait = min(wait, op.Cancel)
+		}
+		tries := op.Kind == history.TryLock && (op.Outcome == history.Busy || op.Outcome == history.Acquired)
 		rule, how := contract.ReturnsInTime, "returned"
 		switch {
-		case op.Outcome == history.Busy && took < op.Wait-earlyTolerance:
+		case tries && op.Outcome == history.Busy && took < wait-earlyTolerance:
 			rule, how = contract.WaitsItsTime, "gave up"
-		case f.hadTime(l, op, op.Return, op.Wait+f.overdue()):
+		case tries && f.hadTime(l, op, op.Return, op.Wait+f.overdue()):
+		case op.Cancel > 0 && f.hadTime(l, op, op.Return, op.Cancel+late):
+			rule, how = contract.GivenUpReturns, fmt.Sprintf("was given up after %s, and returned", short(op.Cancel))
 		default:
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
+			call := fmt.Sprintf("%s of %s on %s", op.Kind, op.Owner, l.name)
+			if op.Kind == history.TryLock {
+				call += " with a wait of " + short(op.Wait)
+			}
 			return Violation{
 				Rule: rule, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-				Text: fmt.Sprintf("tryLock of %s on %s with a wait of %s %s %s after %s",
-					op.Owner, l.name, short(op.Wait), how, op.Outcome, short(took)),
+				Text:  fmt.Sprintf("%s %s %s after %s", call, how, op.Outcome, short(took)),
 				Cause: Cause{Class: contract.Unexplained, Text: "no fault on the client explains it"},
 			}
 		})
@@ -311,6 +325,11 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		limit := b.unlock.Return + f.prompt()
 		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
 			limit += t.lease
+			for _, s := range t.sets { // what was under way then may have set it anew when it arrived
+				if s.op != nil && s.op.Call <= b.unlock.Return {
+					limit = max(limit, s.at+s.op.Lease+f.prompt())
+				}
+			}
 			if last := t.sets[len(t.sets)-1]; last.op == nil && t.deadline != model.Never { // the environment set another
 				limit = max(limit, t.deadline+f.prompt())
 			}
@@ -393,7 +412,7 @@ func (f *facts) load(l *lockFacts, found *violations) {
 }
 
 // failures looks for calls that ended in an error for no reason: nothing kept their clients from the server, nobody gave them
-// up, and no other program had put something else into the key.
+// up, and no other program had put something else into the key. What did must have touched the call while it lasted.
 func (f *facts) failures(l *lockFacts, found *violations) {
 	lock, prompt := l.name, f.prompt()
 	if f.composed(l) { // its members have names of their own
@@ -410,7 +429,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 		case f.composed(l) && (op.Kind == history.TryLock || op.Kind == history.Unlock && f.lacks(l, op)):
 			continue // it is refused so, see refused, or told of a member that its owner had lost
 		case len(f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)) > 0,
-			len(f.struckBy(op.Client, lock, 0, op.Return, keepsFromIt)) > 0, op.Kind.Acquires() && f.taken(l, op):
+			f.foreign(l, op), f.unreplicated(op), f.stale(op), op.Kind.Acquires() && f.taken(l, op):
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
@@ -443,9 +462,58 @@ func (f *facts) taken(l *lockFacts, op *history.Op) bool {
 	})
 }
 
-// keepsFromIt are the effects after which a call may be answered with an error: a key that is no lock's, replicas that do
-// not follow, and a connection of which the client learns at its next use that it is broken.
-var keepsFromIt = []history.Effect{history.KeyOverwritten, history.ReplicationStopped, history.ConnectionBroken}
+// foreign reports whether the key, or a member's, was no lock's at some time while a call was under way: another program had
+// overwritten it.
+func (f *facts) foreign(l *lockFacts, op *history.Op) bool {
+	if f.composed(l) {
+		return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+			m := f.view.members[key]
+			return m != nil && slices.ContainsFunc(m.states, func(s memberState) bool {
+				return s.from <= op.Return && s.to >= op.Call && countIn(s.KeyState, history.AnotherProgram) > 0
+			})
+		})
+	}
+	return slices.ContainsFunc(l.owner(history.AnotherProgram).tenures, func(t *tenure) bool { return t.from <= op.Return && t.to >= op.Call })
+}
+
+// unreplicated reports whether a call waited for replicas, of which a fault kept one from following.
+func (f *facts) unreplicated(op *history.Op) bool {
+	if len(f.struckBy(op.Client, op.Lock, op.Call, op.Return, []history.Effect{history.ReplicationStopped})) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == op.Client && s.At >= op.Call && s.At <= op.Return && strings.HasPrefix(strings.ToLower(s.Text), "wait ")
+	})
+}
+
+// stale reports whether a call may have used a connection that a fault had broken, of which its client learns at the next use. Each of
+// them fails one call at most. Without a server log nobody knows how many there were.
+func (f *facts) stale(op *history.Op) bool {
+	return slices.ContainsFunc(f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken}), func(i int) bool {
+		if len(f.h.Served) == 0 {
+			return true
+		}
+		broken := f.h.Faults[i].From
+		connections := map[string]bool{}
+		for j := range f.h.Served {
+			s := &f.h.Served[j]
+			if s.At > broken {
+				break
+			}
+			if s.Client == op.Client && s.Conn != "" {
+				connections[s.Conn] = true
+			}
+		}
+		failed := 0
+		for j := range f.h.Ops {
+			o := &f.h.Ops[j]
+			if o.Client == op.Client && o.Call < op.Call && o.Return >= broken && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
+				failed++
+			}
+		}
+		return failed < len(connections)
+	})
+}
 
 // sec1 is the shortest wait whose load is judged.
 const sec1 = time.Second

@@ -9,6 +9,53 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
+// givesUp is a tryLock that waits for 8 s, is cancelled after 3 s, at 4 s, and is refused at a time.
+func givesUp(s *script, when time.Duration) {
+	s.take("c1:1", at(0), at(0.002), 0)
+	op := s.op("c2:1", history.TryLock, at(1), when, history.Busy)
+	op.Wait, op.Cancel = 8*sec, 3*sec
+	s.unlock("c1:1", at(5), history.Released)
+}
+
+// overwritten is a key that another program overwrites at 5 s, and deletes at a time, and a call that fails at 15 s.
+func overwritten(s *script, deleted time.Duration) {
+	s.fault("overwrite-key", "", at(5), at(5)).Lock = job
+	restore := s.event(history.Restore, at(5))
+	restore.Owner, restore.Count = history.AnotherProgram, 1
+	s.event(history.Delete, deleted)
+	s.op("c1:1", history.Unlock, at(15), at(15.002), history.Failed).Lease = dog
+}
+
+// unreplicated is a call that fails at 15 s, waits for a replica or not, and a replica that follows no more from a time on.
+func unreplicated(s *script, stopped time.Duration, waits bool) {
+	s.op("c1:1", history.TryLock, at(15), at(15.9), history.Failed).Lease = dog
+	s.fault("stop-replication", "", stopped, at(40))
+	if waits {
+		s.h.Served = append(s.h.Served, history.Served{At: at(15.1), Sent: at(15.05), Client: "c1", Text: "wait 1 1000"})
+	}
+}
+
+// brokenTwo is a client whose two connections break at 5 s, and so many calls that fail 10 s later.
+func brokenTwo(s *script, calls int) {
+	for _, conn := range []string{"c1#1", "c1#2"} {
+		s.h.Served = append(s.h.Served, history.Served{At: at(1), Sent: at(0.9), Client: "c1", Conn: conn, Text: "ping"})
+	}
+	s.fault("close-connection", "c1", at(5), at(5))
+	for i := range calls {
+		s.op("c1:1", history.TryLock, at(15+float64(i)), at(15.002+float64(i)), history.Failed).Lease = dog
+	}
+}
+
+// lostWith is an unlock at 5 s that never arrives, and a renewal, sent at a time, that arrives at 15 s.
+func lostWith(s *script, sent time.Duration) {
+	s.take("c1:1", at(0), at(0.002), 0)
+	op := s.unlock("c1:1", at(5), history.Unknown)
+	op.Evidence, op.Answer, op.Executed, op.Error = history.NotSent, "", 0, "context canceled"
+	late := s.renew("c1:1", sent, history.Renewed)
+	late.Executed, late.Return = at(15), at(15.001)
+	s.event(history.Expire, at(45.001))
+}
+
 func TestLiveness(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -93,6 +140,8 @@ func TestLiveness(t *testing.T) {
 			s.op("c2:1", history.TryLock, at(1), at(3.9), history.Busy).Wait = 3 * sec
 			s.unlock("c1:1", at(5), history.Released)
 		}, []contract.Rule{contract.WaitsItsTime}},
+		{"tryLock gives up when its caller does, before its wait", func(s *script) { givesUp(s, at(4)) }, nil},
+		{"tryLock gives up before its caller does", func(s *script) { givesUp(s, at(3.9)) }, []contract.Rule{contract.WaitsItsTime}},
 		{"tryLock gives up long after its wait", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c2:1", history.TryLock, at(1), at(5.1), history.Busy).Wait = 3 * sec
@@ -117,6 +166,24 @@ func TestLiveness(t *testing.T) {
 			s.fault("partition", "c2", at(2), at(7)).Step = "replies"
 			s.unlock("c1:1", at(9), history.Released)
 		}, []contract.Rule{contract.WaitsItsTime}},
+		{"a call that is given up returns at once", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			op := s.op("c2:1", history.Lock, at(1), at(5.01), history.Failed)
+			op.Cancel, op.Error = 4*sec, "context deadline exceeded"
+			s.unlock("c1:1", at(9), history.Released)
+		}, nil},
+		{"a call that is given up, and goes on waiting", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.Lock, at(1), at(9.01), history.Acquired).Cancel = 4 * sec
+			s.unlock("c1:1", at(9), history.Released)
+			s.unlock("c2:1", at(10), history.Released)
+		}, []contract.Rule{contract.GivenUpReturns}},
+		{"a call that is given up while its client is cut off", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c2:1", history.Lock, at(1), at(8), history.Failed).Cancel = 4 * sec
+			s.fault("partition", "c2", at(2), at(7)).Step = "both"
+			s.unlock("c1:1", at(9), history.Released)
+		}, nil},
 		{"the hold of a dead client ends with its lease", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.died("c1", at(5))
@@ -146,6 +213,9 @@ func TestLiveness(t *testing.T) {
 			s.renewals("c1:1", 0, at(60))
 			s.event(history.Expire, at(80.001))
 		}, []contract.Rule{contract.UnlockEndsHold}},
+		{"an unlock that was lost, and a renewal under way with it that arrives late", func(s *script) { lostWith(s, at(4.9)) }, nil},
+		{"an unlock that was lost, and a late renewal that was sent after it", func(s *script) { lostWith(s, at(5.1)) },
+			[]contract.Rule{contract.UnlockEndsHold}},
 		{"a call that fails for no reason", func(s *script) {
 			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
 		}, []contract.Rule{contract.CallsSucceed}},
@@ -166,10 +236,15 @@ func TestLiveness(t *testing.T) {
 			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
 			s.died("c1", at(5.001))
 		}, nil},
-		{"a call that fails at a key that another program has overwritten", func(s *script) {
-			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
-			s.fault("overwrite-key", "", at(5), at(5)).Lock = job
-		}, nil},
+		{"a call that fails at a key that another program has overwritten", func(s *script) { overwritten(s, at(20)) }, nil},
+		{"a call that fails at a key that had been overwritten, and was deleted", func(s *script) { overwritten(s, at(14)) },
+			[]contract.Rule{contract.CallsSucceed}},
+		{"a call that fails as a replica that it waits for does not follow", func(s *script) { unreplicated(s, at(14), true) }, nil},
+		{"a call that fails as replication stops, though it waits for no replica", func(s *script) { unreplicated(s, at(14), false) },
+			[]contract.Rule{contract.CallsSucceed}},
+		{"a call that fails before replication stops", func(s *script) { unreplicated(s, at(16), true) }, []contract.Rule{contract.CallsSucceed}},
+		{"calls that fail by the two connections that broke", func(s *script) { brokenTwo(s, 2) }, nil},
+		{"a call more that fails than connections broke", func(s *script) { brokenTwo(s, 3) }, []contract.Rule{contract.CallsSucceed}},
 		{"a call that fails after another client's connection broke, and another key was overwritten", func(s *script) {
 			s.op("c1:1", history.TryLock, at(15), at(15.002), history.Failed).Lease = dog
 			s.fault("overwrite-key", "", at(5), at(5)).Lock = "another"

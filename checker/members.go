@@ -277,17 +277,26 @@ func (m *member) lost(f *facts, op *history.Op) bool {
 	return false
 }
 
-// had lists when owner could have had a lock within [from, to]: when others held so few of its members that
-// the rest was enough. The times follow each other and are not empty.
-func (v *memberView) had(c *composition, owner string, from, to time.Duration) (free [][2]time.Duration) {
+// had lists when owner could have had a lock within [from, to]: when others held so few of its members, or kept it from
+// them, that the rest was enough. The times follow each other and are not empty.
+func (v *memberView) had(c *composition, owner string, from, to time.Duration, hindered func(memberKey) []obstacle) (free [][2]time.Duration) {
 	type edge struct {
 		at   time.Duration
 		step int
 	}
 	var edges []edge
 	for _, key := range c.members {
-		for _, b := range v.members[key].busy(owner, from, to) {
-			edges = append(edges, edge{b[0], 1}, edge{b[1], -1})
+		times := v.members[key].busy(owner, from, to)
+		for _, o := range hindered(key) {
+			times = append(times, [2]time.Duration{max(o.from, from), min(o.to, to)})
+		}
+		slices.SortFunc(times, func(a, b [2]time.Duration) int { return cmpTime(a[0], b[0]) })
+		until := from
+		for _, b := range times { // each member counts once
+			if begin := max(b[0], until); b[1] > begin {
+				edges = append(edges, edge{begin, 1}, edge{b[1], -1})
+				until = b[1]
+			}
 		}
 	}
 	// At one instant what begins is before what ends: a moment between two holders is none.
@@ -308,6 +317,19 @@ func (v *memberView) had(c *composition, owner string, from, to time.Duration) (
 		free = append(free, [2]time.Duration{begin, to})
 	}
 	return free
+}
+
+// takenFor reports whether the hold of the key that an owner has at a call was taken by a call on that lock. Where holds of one
+// owner are told apart, as with a lock that is not re-entrant, another lock's is none of this one's.
+func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
+	for _, i := range slices.Backward(m.rows) {
+		r := &f.h.Served[i]
+		if r.At <= op.Call && countIn(*r.After, op.Owner) > countIn(*r.Before, op.Owner) {
+			by, known := f.byID[r.Op]
+			return !known || f.h.Ops[by].Lock == l.name
+		}
+	}
+	return true
 }
 
 // saw is the time to live of others' holds that a call was told last of a key before a time, if the key became free

@@ -181,7 +181,7 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 // executedAgain reports whether the server executed a call more than once, as far as the call itself shows. Only the server's
 // log says when, and what a run that is killed does not leave is that.
 func executedAgain(op *history.Op) bool {
-	return op.Evidence == history.Executed && (op.Repeats > 0 || !op.Pending() && op.Answer != op.Outcome)
+	return op.Evidence == history.Executed && (op.Repeats > 0 || !op.Pending() && op.Outcome != history.Unknown && op.Outcome != history.Failed && op.Answer != op.Outcome)
 }
 
 // secondOpinion judges what the clients were told when the server's order is known too: by

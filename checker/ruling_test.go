@@ -25,6 +25,20 @@ func overlapped(lease time.Duration, how func(s *script)) *script {
 // leaseEnds ends c1's first lease.
 func leaseEnds(s *script) { s.event(history.Expire, at(30.001)) }
 
+// lateUnlockAfter has an unlock of c1, which was not told, take effect late: c1's two holds have ended with their lease, and it
+// has taken the lock again, so often.
+func lateUnlockAfter(takes int) func(s *script) {
+	return func(s *script) {
+		s.take("c1:1", at(1), at(1.002), 10*sec)
+		op := s.op("c1:1", history.Unlock, at(9), at(9.1), history.Unknown)
+		op.Executed, op.Answer, op.Lease = at(15), history.Released, 10*sec
+		s.event(history.Expire, at(11.001))
+		for i := range takes {
+			s.take("c1:1", at(12+float64(i)), at(12.002+float64(i)), 60*sec)
+		}
+	}
+}
+
 // claiming has the lock make a claim more.
 func claiming(s *script, claims ...contract.Claim) *script {
 	for _, c := range claims {
@@ -96,6 +110,8 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 		"lease-outlived": {
 			{contract.OneBeliever, true, overlapped(30*sec, leaseEnds)},
 			{contract.OneBeliever, false, claiming(overlapped(30*sec, leaseEnds), contract.TellsLoss)},
+			{contract.OneBeliever, true, overlapped(10*sec, lateUnlockAfter(1))},
+			{contract.OneBeliever, false, overlapped(10*sec, lateUnlockAfter(2))}, // it gives back two holds
 		},
 		"holder-stopped": {
 			{contract.OneBeliever, true, claiming(overlapped(0, stopped("pause-client", 5, 50)), contract.TellsLoss)},

@@ -12,7 +12,7 @@ import (
 )
 
 // Stream judges a history while it is recorded, in memory that does not grow with its length: each
-// lock by itself, in windows. A window ends where nobody calls the lock, holds it, or may yet do
+// lock by itself, in windows. Locks that groups are made of are judged together, at the end. A window ends where nobody calls the lock, holds it, or may yet do
 // either: what comes then cannot depend on what was, except that tokens go on rising. So windows
 // together say what the whole would say, as long as they are short enough; see [Stream.Crowded].
 //
@@ -77,7 +77,7 @@ func newStream(h history.Header, o Options, least int) *Stream {
 	h.Version = history.Version
 	o.Sparing = true
 	s := &Stream{header: h, options: o.withDefaults(&history.History{Header: h}), least: least, locks: map[string]*streamLock{}, faults: map[int]history.Fault{}, work: make(chan work, 16)}
-	s.sum.results = map[contract.Guarantee]*tallied{}
+	s.sum.results, s.sum.locks = map[contract.Guarantee]*tallied{}, map[string]bool{}
 	s.judging.Go(func() {
 		for w := range s.work {
 			s.sum.judge(w, s.options)
@@ -139,10 +139,21 @@ func (s *Stream) tell(l *streamLock) { l.crowded.Store(len(l.ops) >= 4*s.least &
 // Judged is how many operations have been judged, and how many windows.
 func (s *Stream) Judged() (ops, windows int) { return s.sum.judged() }
 
+// together is the one window of all locks that groups are made of, and of the groups: what a group does is done
+// to its members. It ends with the run.
+const together = "\x00groups"
+
 func (s *Stream) lock(name string) *streamLock {
+	of := func(g history.Group) bool { return g.Name == name || slices.Contains(g.Members, name) }
+	if slices.ContainsFunc(s.header.Groups, of) {
+		name = together
+	}
 	l := s.locks[name]
 	if l == nil {
 		l = &streamLock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1, crowded: &atomic.Bool{}}
+		if name == together {
+			l.doubt = 1<<63 - 1
+		}
 		s.locks[name] = l
 		s.crowded.Store(name, l.crowded)
 	}
@@ -276,7 +287,7 @@ func (s *Stream) send(l *streamLock, end *history.End) {
 	}
 	h.Events = append(h.Events, s.healed...)
 	for _, f := range s.faults {
-		if (f.To == 0 || f.To >= from) && (f.Client == "" || clients[f.Client]) && (f.Lock == "" || f.Lock == l.name) {
+		if (f.To == 0 || f.To >= from) && (f.Client == "" || clients[f.Client]) && (f.Lock == "" || s.lock(f.Lock) == l) {
 			h.Faults = append(h.Faults, f)
 		}
 	}
@@ -336,7 +347,7 @@ func (s *Stream) finish(end *history.End, at time.Duration) *Verdict {
 	if end == nil {
 		end = &history.End{At: at}
 	}
-	return s.sum.verdict(s.header, *end, len(names))
+	return s.sum.verdict(s.header, *end)
 }
 
 // Broken is the first window in which something broke that the faults do not excuse, or else the

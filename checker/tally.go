@@ -21,6 +21,7 @@ type tally struct {
 	grants  int
 	writes  int
 	onLock  int
+	locks   map[string]bool
 	refused []string
 	differ  string           // on what checkers disagreed first
 	h       *history.History // see Stream.Broken
@@ -113,6 +114,7 @@ func (t *tally) judge(w work, o Options) {
 	for _, l := range f.locks {
 		t.holds += len(l.beliefs)
 		t.onLock += len(l.ops)
+		t.locks[l.name] = true
 		for _, op := range l.ops {
 			if op.Kind.Acquires() {
 				if t.calls++; op.Outcome == history.Acquired {
@@ -160,14 +162,14 @@ func (f *facts) tokensGoOn(r Result, before *history.Op) Result {
 }
 
 // verdict is what the windows say together.
-func (t *tally) verdict(h history.Header, end history.End, locks int) *Verdict {
+func (t *tally) verdict(h history.Header, end history.End) *Verdict {
 	ops, windows := t.judged()
 	v := &Verdict{
 		Version: VerdictVersion, Scenario: h.Scenario, Subject: h.Subject, World: h.World, Seed: h.Seed, Story: []Moment{},
 		Refused: t.refused, Disagreement: t.differ, Ops: ops, Virtual: end.At, Messages: end.Messages, Trace: end.Trace, Error: end.Error,
 	}
 	held := map[contract.Guarantee]string{
-		contract.Object:    fmt.Sprintf("%s on %s fit the sequential lock", count(t.onLock, "operation"), count(locks, "lock")),
+		contract.Object:    fmt.Sprintf("%s on %s fit the sequential lock", count(t.onLock, "operation"), count(len(t.locks), "lock")),
 		contract.Exclusion: fmt.Sprintf("%s, never two at once on one lock", count(t.holds, "hold")),
 		contract.Effect:    fmt.Sprintf("%s, none lost", count(t.writes, "update")),
 		contract.Fencing:   fmt.Sprintf("%s with increasing tokens", count(t.grants, "grant")),

@@ -20,10 +20,12 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		if b == nil || t.open || t.to >= b.to || t.restored || t.endOp != nil && t.endOp == b.unlock || t.endOp != nil && t.endOp.Owner == t.owner {
 			continue
 		}
-		if again := l.owner(t.owner).tenure(b.to); again != nil && again.from > t.to {
+		by, why := f.canKnow(l, t)
+		if next := l.regrant(t); next != nil && !f.composed(l) && next.grant.Return < by {
+			by, why = next.grant.Return, "by the answer to its next call, which was granted anew"
+		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again.from > t.to {
 			continue // it was let in again, so that its belief is about that hold
 		}
-		by, why := f.canKnow(l, t)
 		if b.to <= by {
 			continue
 		}
@@ -36,6 +38,19 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 			}
 		})
 	}
+}
+
+// regrant is the owner's next hold after one that the server ended, if a call began it that was then answered; nil: there is none.
+func (l *lockFacts) regrant(t *tenure) *tenure {
+	for _, next := range l.tenures {
+		if next.owner == t.owner && next.from >= t.to && next != t {
+			if op := next.grant; op != nil && !op.Aside && op.Outcome == history.Acquired && op.Return >= next.from && !next.restored {
+				return next
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 // canKnow is when a holder whose hold the server ended can know that at the latest, and by what.

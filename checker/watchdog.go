@@ -172,39 +172,43 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}}
 		})
 	}
-	// watchdog: some hold has no explicit lease. While a call is under way a refusal may be its doing.
-	holds, acquiring, releasing, watchdog := 0, false, false, false
+	var holds []bool // that it has, the last one's on top: whether it was taken without an explicit lease
+	// While a call is under way a refusal may be its doing.
+	acquiring, releasing := false, false
 	var ended *step           // what ended the last hold
 	var refused *history.Op   // the renewal that was refused
 	var granted time.Duration // when its owner learned of the last grant
+	var last *history.Op      // which told of it
 	for i := range steps {
 		s := &steps[i]
 		op := s.op
 		switch {
+		case s.lost && len(holds) > 1 && l.anew(last, s.at):
+			holds = []bool{last.Watchdog}
 		case s.lost:
-			holds, ended = 0, s
+			holds, ended = nil, s
 		case op.Kind.Acquires() && !s.end:
 			acquiring = true
 		case op.Kind.Acquires():
 			acquiring = false
 			if op.Outcome == history.Acquired {
-				watchdog = op.Watchdog || watchdog && holds > 0
-				holds++
-				refused, granted = nil, op.Return
-			} else if holds == 0 {
+				holds = append(holds, op.Watchdog)
+				refused, granted, last = nil, op.Return, op
+			} else if len(holds) == 0 {
 				ended = s
 			}
 		case op.Kind == history.Unlock && !s.end:
 			releasing = true
 		case op.Kind == history.Unlock && s.end:
 			releasing = false
-			if holds--; holds <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
-				holds, ended = 0, s
-			} else if op.Outcome == history.Decremented && op.Lease > 0 {
-				watchdog = op.Watchdog || op.Lease == f.h.Header.WatchdogTimeout
+			if n := len(holds) - 1; n <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
+				holds, ended = nil, s
+			} else {
+				holds = holds[:n]
+				holds[n-1] = holds[n-1] || op.Outcome == history.Decremented && (op.Watchdog || op.Lease == f.h.Header.WatchdogTimeout)
 			}
 		case op.Kind == history.ForceUnlock && s.end:
-			holds, ended = 0, s
+			holds, ended = nil, s
 		case op.Kind == history.Renew && s.end && op.Outcome == history.NotHeld:
 			// Or it was sent for a hold that was given back, and the lock taken again; or its client may have given the answer up.
 			heard := len(f.obstacles(op.Client, l.name, op.Call, op.Return+1, f.answerTime(), hinders)) == 0
@@ -216,13 +220,13 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			switch {
 			case died && op.Call > dead:
 				stray(op, contract.NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
-			case holds > 0 && refused != nil:
+			case len(holds) > 0 && refused != nil:
 				stray(op, contract.NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
-			case holds > 0 && !watchdog && !acquiring:
+			case len(holds) > 0 && !slices.Contains(holds, true) && !acquiring:
 				stray(op, contract.NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
-			case holds == 0 && !acquiring && ended != nil && ended.lost:
+			case len(holds) == 0 && !acquiring && ended != nil && ended.lost:
 				stray(op, contract.NoRenewalAfter, ended.at, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
-			case holds == 0 && !acquiring && ended != nil:
+			case len(holds) == 0 && !acquiring && ended != nil:
 				stray(op, contract.NoRenewalAfter, ended.at, fmt.Sprintf("the %s of %s returned %s at %s", ended.op.Kind, owner, ended.op.Outcome, Stamp(ended.at)))
 			}
 		}

@@ -8,6 +8,18 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
+// lostAndAnew is a re-entry that finds the lock deleted, or not, whose owner is told of a loss at its return, and renews.
+func lostAndAnew(s *script, deleted bool) {
+	s.take("c1:1", at(0), at(0.002), 0)
+	if deleted {
+		s.event(history.Delete, at(1))
+	}
+	s.take("c1:1", at(2), at(2.002), 0)
+	s.event(history.Lost, at(2.002)).Owner = "c1:1"
+	s.renew("c1:1", at(12), history.Renewed)
+	s.unlock("c1:1", at(13), history.Released)
+}
+
 func TestWatchdog(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -61,6 +73,22 @@ func TestWatchdog(t *testing.T) {
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.unlock("c1:1", at(20), history.Released)
 		}, nil},
+		{"a hold without one is still there below it", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c1:1", at(1), at(1.002), 25*sec)
+			s.take("c1:1", at(2), at(2.002), 0)
+			s.op("c1:1", history.Unlock, at(3), at(3.002), history.Decremented).Lease = 25 * sec
+			s.renew("c1:1", at(10), history.Renewed)
+			s.op("c1:1", history.Unlock, at(11), at(11.002), history.Decremented).Lease = dog
+			s.unlock("c1:1", at(12), history.Released)
+		}, nil},
+		{"the hold without one was given back", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 25*sec)
+			s.take("c1:1", at(1), at(1.002), 0)
+			s.op("c1:1", history.Unlock, at(2), at(2.002), history.Decremented).Lease = 25 * sec
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(12), history.Released)
+		}, []contract.Rule{contract.NoRenewalAsked}},
 		{"an explicit lease is renewed", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.renew("c1:1", at(10), history.Renewed)
@@ -95,6 +123,9 @@ func TestWatchdog(t *testing.T) {
 			s.event(history.Lost, at(5)).Owner = "c1:1"
 			s.event(history.Expire, at(30.001))
 		}, nil},
+		{"who was granted the lock anew by the answer that told of a loss renews it", func(s *script) { lostAndAnew(s, true) }, nil},
+		{"who was told of the loss of all that it holds renews nothing", func(s *script) { lostAndAnew(s, false) },
+			[]contract.Rule{contract.NoRenewalAfter}},
 		{"nobody owes a renewal of what it never heard it held", func(s *script) {
 			op := s.take("c1:1", at(0), at(0.002), 0)
 			op.Return, op.Outcome = at(3), history.Unknown

@@ -89,6 +89,7 @@ const (
 	FreeIsTaken    Rule = "a free lock that somebody waits for is taken promptly"
 	WaitsItsTime   Rule = "tryLock does not give up before its time"
 	ReturnsInTime  Rule = "tryLock returns soon after its time"
+	GivenUpReturns Rule = "a call that its caller gives up returns at once"
 	DeadHoldEnds   Rule = "the hold of a dead client ends with its lease"
 	UnlockEndsHold Rule = "a hold ends with its owner's last unlock"
 	GhostIsGone    Rule = "what a call took whose caller was not told is given back"
@@ -132,11 +133,12 @@ func Rules() []RuleOf {
 		{NoRenewalAsked, Watchdog, "histories whose renewals are unseen"},
 		{FreeIsTaken, Liveness, "delays below a second and two round trips"}, {WaitsItsTime, Liveness, ""},
 		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
+		{GivenUpReturns, Liveness, "delays below a second and four round trips"},
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
 		{CallsReturn, Liveness, "runs that did not come to their end"},
-		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a fault broke a connection of their client, overwrote the key or stopped replication"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
+		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a connection of their client broke, in histories without a server log"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
 		{HealedCallsReturn, Liveness, "histories without a healed phase"}, {FreshGets, Liveness, "histories without a healed phase"},
-		{WaitsQuietly, Liveness, "histories without a server log"},
+		{WaitsQuietly, Liveness, "histories without a server log; who dials a server that is down"},
 		{GrantHasMembers, Object, "histories without a server log"},
 		{ReentryCounts, Object, "histories without a server log"},
 		{ValidityLeft, Object, "histories without a server log"},

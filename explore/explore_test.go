@@ -23,6 +23,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // here runs shards in this process, and fails once it has done enough of them.
@@ -48,7 +49,7 @@ func find(t testing.TB, name string) subjects.Subject {
 	if l, ok := broken.Find(name); ok {
 		return l.Subject
 	}
-	s, ok := subjects.Find(name)
+	s, ok := libraries.Find(name)
 	if !ok {
 		t.Fatalf("no subject %s", name)
 	}

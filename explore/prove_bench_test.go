@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // The proofs of all runs of the catalogue in which something broke, with our own locks and those of others, in one
@@ -22,7 +23,7 @@ func BenchmarkProofs(b *testing.B) {
 	proved, long, slow := 0, 0, ""
 	for b.Loop() {
 		for _, sc := range scenarios.All() {
-			for _, s := range append(subjects.All(), subjects.Libraries()...) {
+			for _, s := range append(subjects.All(), libraries.All()...) {
 				p, why := sc.For(1, s.Can)
 				if why != "" {
 					continue

@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // proofOf runs and judges a plan, and has its causes proved.
@@ -57,7 +58,7 @@ func differs(x checker.Violation) string {
 func TestArguedCausesOfTheCatalogueAreTheProvedOnes(t *testing.T) {
 	outcomes := map[checker.ProofOutcome]int{}
 	for _, sc := range scenarios.All() {
-		for _, s := range append(subjects.All(), subjects.Libraries()...) {
+		for _, s := range append(subjects.All(), libraries.All()...) {
 			if testing.Short() && s.Name != "rlock-latch" && s.Name != "redsync" {
 				continue
 			}
@@ -100,7 +101,7 @@ func TestArguedCausesOfDrawnPlansAreTheProvedOnes(t *testing.T) {
 		runs = 60
 	}
 	outcomes := map[checker.ProofOutcome]int{}
-	all := append(subjects.All(), subjects.Libraries()...)
+	all := append(subjects.All(), libraries.All()...)
 	for _, name := range []string{"uniform", "pct"} {
 		strategy, _ := explore.FindStrategy(name)
 		for seed := range runs {

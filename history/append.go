@@ -91,6 +91,7 @@ func appendEvent(b []byte, e *Event) []byte {
 	b = addInt(b, `,"deadline":`, e.Deadline)
 	b = addInt(b, `,"within":`, e.Within)
 	b = addString(b, `,"note":`, e.Note)
+	b = addTrue(b, `,"concluded":true`, e.Concluded)
 	return append(b, '}')
 }
 

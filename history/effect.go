@@ -46,7 +46,7 @@ func Resends() []Effect { return append(Hinders(), MessageCopied) }
 func TouchesKey() []Effect { return []Effect{KeyExpired, KeyDeleted, KeyOverwritten} }
 
 // lasting are the effects that go on until their fault ends. The others happen at one moment.
-var lasting = []Effect{ProcessStopped, TimersStopped, RequestsHeld, RepliesHeld, ServerDown, ServerSlow}
+var lasting = []Effect{ProcessStopped, TimersStopped, RequestsHeld, RepliesHeld, ServerDown, ServerSlow, ReplicationStopped}
 
 // Lasts reports whether the effect goes on until its fault ends.
 func (e Effect) Lasts() bool { return slices.Contains(lasting, e) }

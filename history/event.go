@@ -44,6 +44,8 @@ type Event struct {
 	Deadline time.Duration `json:"deadline,omitzero"` // ForceTTL, Restore, Leftover: when the key expires, 0: never
 	Within   time.Duration `json:"within,omitzero"`   // how exactly At is known: to so much before or after; 0 in virtual time
 	Note     string        `json:"note,omitzero"`
+	// Concluded says that the event is known from the server log alone: a lock did it by itself.
+	Concluded bool `json:"concluded,omitzero"`
 }
 
 // Fault is one fault as it struck: from its plan entry, with the times that came true.
@@ -68,6 +70,8 @@ type Fault struct {
 type Holding struct {
 	Owner string `json:"owner"`
 	Count int64  `json:"count"`
+	// Value is what stands for the owner in the key: a string's value, or a hash's field. Empty: Owner itself does.
+	Value string `json:"value,omitzero"`
 }
 
 // KeyState is what a lock's key looked like on the server. No holdings: the key was absent. More
@@ -110,6 +114,16 @@ type Served struct {
 	After  *KeyState     `json:"after,omitzero"`
 	Reply  string        `json:"reply,omitzero"` // the answer, shortened
 	Got    time.Duration `json:"got,omitzero"`   // when the reply reached the client; 0: it never did
+
+	// Refused says that the answer was an error, Done by when the command was executed, if that was not at At, and
+	// Names what in it stands for the owners on whose behalf it names the key.
+	Refused bool          `json:"refused,omitzero"`
+	Done    time.Duration `json:"done,omitzero"`
+	Names   []string      `json:"names,omitempty"`
+	// Of a command that belongs to no call: when its client began it, and a number that it shares with its copies; 0:
+	// that is not known.
+	Began   time.Duration `json:"began,omitzero"`
+	Request int64         `json:"request,omitzero"`
 }
 
 // Header is the first record: everything that is needed to run again and to judge.
@@ -139,6 +153,9 @@ type Header struct {
 
 	// Groups are the locks that are made of others.
 	Groups []Group `json:"groups,omitempty"`
+
+	// Layout is how the lock is kept in Redis, as far as that was learned.
+	Layout Layout `json:"layout,omitzero"`
 
 	// Expiry says how the ends of leases are known: [Implied], or empty: each is an event.
 	Expiry string `json:"expiry,omitzero"`

@@ -32,23 +32,26 @@ type Limit int
 // ErrTooLong is reported by the methods of [Limit], with the line of the first record too many.
 var ErrTooLong = errors.New("too many records to keep in memory")
 
-// meter counts what is read of a history.
-type meter struct {
+// Meter counts what is read of a history.
+type Meter struct {
 	ctx   context.Context
 	limit Limit
 	n     Limit
 }
 
-// take counts a record of so many bytes.
-func (m *meter) take(size int) error {
+// NewMeter is for a reader that ends when ctx does, or at the limit.
+func NewMeter(ctx context.Context, limit Limit) *Meter { return &Meter{ctx: ctx, limit: limit} }
+
+// Take counts a record of so many bytes. Its error is [ErrTooLong], or that of the context.
+func (m *Meter) Take(size int) error {
 	if m.n += 1 + Limit(size>>10); m.limit > 0 && m.n > m.limit {
 		return ErrTooLong
 	}
 	return m.ctx.Err()
 }
 
-// refuse counts the lines of a JSONL reader that can seek, which it then rewinds. Each line is a record, but for a header.
-func (n Limit) refuse(ctx context.Context, r io.Reader) (rewound bool, err error) {
+// Refuse counts the lines of a JSONL reader that can seek, which it then rewinds. Each line is a record, but for a header.
+func (n Limit) Refuse(ctx context.Context, r io.Reader) (rewound bool, err error) {
 	file, ok := r.(io.Seeker)
 	if !ok || n == 0 {
 		return false, nil
@@ -75,11 +78,11 @@ func (n Limit) refuse(ctx context.Context, r io.Reader) (rewound bool, err error
 // Load is the function [Load] within the limit.
 func (n Limit) Load(ctx context.Context, readers ...io.Reader) (*History, error) {
 	for _, r := range readers {
-		if _, err := n.refuse(ctx, r); err != nil {
+		if _, err := n.Refuse(ctx, r); err != nil {
 			return nil, err
 		}
 	}
-	l := loader{h: &History{}, meter: meter{ctx: ctx, limit: n}, index: map[int64]int{}, strings: map[string]string{}, begun: map[int]int{}, over: map[int]bool{}}
+	l := loader{h: &History{}, meter: NewMeter(ctx, n), index: map[int64]int{}, strings: map[string]string{}, begun: map[int]int{}, over: map[int]bool{}}
 	var truncated error
 	for i, r := range readers {
 		l.first, l.served = i == 0, 0
@@ -119,7 +122,7 @@ const MaxLine = 16 << 20
 
 type loader struct {
 	h       *History
-	meter   meter
+	meter   *Meter
 	first   bool              // the reader must begin with a header
 	index   map[int64]int     // op id -> position in h.Ops
 	lines   []int32           // of the first record of each op
@@ -164,7 +167,7 @@ func (l *loader) read(r io.Reader) error {
 		if n == 1 && l.first {
 			continue // the header
 		}
-		if err := l.meter.take(len(line)); err != nil {
+		if err := l.meter.Take(len(line)); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
 	}

@@ -23,7 +23,7 @@ const (
 // Outcome is what the client was told. The zero value means that the call has not returned.
 type Outcome string
 
-// Outcomes, by operation: lock and tryLock: Acquired, Busy; unlock: Decremented, Released,
+// Outcomes, by operation: lock and tryLock: Acquired, Busy; unlock: Decremented, Released, Unlocked,
 // NotHeld; forceUnlock: Released, NotHeld; renew: Renewed, NotHeld; queries, read and write: OK;
 // write with a stale fencing token: Rejected. Every operation may end Failed or Unknown.
 const (
@@ -31,6 +31,7 @@ const (
 	Busy        Outcome = "busy" // Value: remaining TTL in nanoseconds as told, when told
 	Decremented Outcome = "decremented"
 	Released    Outcome = "released"
+	Unlocked    Outcome = "unlocked" // one hold was given back; the caller was not told whether any is left
 	NotHeld     Outcome = "notHeld"
 	Renewed     Outcome = "renewed"
 	OK          Outcome = "ok"
@@ -42,7 +43,7 @@ const (
 // outcomes lists what each operation can be told, besides Failed and Unknown.
 var outcomes = map[Kind][]Outcome{
 	Lock: {Acquired, Busy}, TryLock: {Acquired, Busy},
-	Unlock: {Decremented, Released, NotHeld}, ForceUnlock: {Released, NotHeld},
+	Unlock: {Decremented, Released, Unlocked, NotHeld}, ForceUnlock: {Released, NotHeld},
 	Renew:    {Renewed, NotHeld},
 	IsLocked: {OK}, IsHeldBy: {OK}, HoldCount: {OK}, RemainingTTL: {OK},
 	Read: {OK}, Write: {OK, Rejected},

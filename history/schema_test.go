@@ -66,7 +66,7 @@ func property(t reflect.Type) map[string]any {
 		}
 		return enum(all...)
 	case reflect.TypeFor[Outcome]():
-		return enum("acquired", "busy", "decremented", "failed", "notHeld", "ok", "rejected", "released", "renewed", "unknown")
+		return enum("acquired", "busy", "decremented", "failed", "notHeld", "ok", "rejected", "released", "renewed", "unknown", "unlocked")
 	case reflect.TypeFor[Evidence]():
 		return enum("notSent", "executed", "sent")
 	case reflect.TypeFor[json.RawMessage]():

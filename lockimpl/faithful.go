@@ -3,6 +3,7 @@ package lockimpl
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -119,25 +120,20 @@ func (f *faithful) renew(batches [][]renewal) error {
 		ctx, cancel = context.WithTimeout(ctx, c.holds.period()/2)
 		defer cancel()
 	}
+	batches = slices.Clone(batches)
 	cmds := make([]*intsCall, len(batches))
 	for i, batch := range batches {
-		args := make([]any, 0, 4+2*len(batch))
-		args = append(args, evalsha, renewPlain.digest, len(batch))
-		for _, r := range batch {
-			args = append(args, r.hold.key.lock)
-		}
-		args = append(args, c.opts.WatchdogTimeout.Milliseconds())
-		for _, r := range batch {
-			args = append(args, string(r.hold.key.owner))
-		}
-		cmds[i] = newIntsCall(ctx, args...)
+		cmds[i] = f.renewal(ctx, batch)
 	}
 	called := time.Now()
-	if err := c.runAll(ctx, renewPlain, cmds); err != nil {
+	if err := c.runAll(ctx, renewPlain, cmds, c.holds.again(batches, func(batch []renewal) *intsCall { return f.renewal(ctx, batch) })); err != nil {
 		return err
 	}
 	var failed error
 	for i, cmd := range cmds {
+		if cmd == nil {
+			continue
+		}
 		if err := cmd.Err(); err != nil {
 			failed = err
 			continue
@@ -145,6 +141,19 @@ func (f *faithful) renew(batches [][]renewal) error {
 		c.holds.renewed(batches[i], cmd.Val(), called.Add(c.opts.WatchdogTimeout))
 	}
 	return failed
+}
+
+func (f *faithful) renewal(ctx context.Context, batch []renewal) *intsCall {
+	args := make([]any, 0, 4+2*len(batch))
+	args = append(args, evalsha, renewPlain.digest, len(batch))
+	for _, r := range batch {
+		args = append(args, r.hold.key.lock)
+	}
+	args = append(args, f.client.opts.WatchdogTimeout.Milliseconds())
+	for _, r := range batch {
+		args = append(args, string(r.hold.key.owner))
+	}
+	return newIntsCall(ctx, args...)
 }
 
 func (f *faithful) renewAgain() time.Duration { return f.client.holds.period() }

@@ -1,6 +1,7 @@
 package lockimpl_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -416,6 +417,40 @@ func TestScriptFlushIsInvisible(t *testing.T) {
 		must(t, w.admin.ScriptFlush(ctx).Err())
 		is(t, true)(l.Unlock(ctx, o))
 	})
+}
+
+// A renewal that the server does not know by its digest goes again as a whole: not if the hold was given back meanwhile.
+func TestARenewalIsNotSentAgainForAHoldThatHasEnded(t *testing.T) {
+	for _, still := range []bool{false, true} {
+		eachGeneration(t, func(t *testing.T, w *world) {
+			c := w.primed("a")
+			l, o := c.Lock("x"), c.Owner(1)
+			must(t, l.Lock(ctx, o))
+			must(t, w.admin.ScriptFlush(ctx).Err())
+			again, late := 0, true
+			w.mu.Lock()
+			w.judge["a"] = func(command []byte) fate {
+				switch {
+				case bytes.Contains(command, []byte("eval\r\n")):
+					again++
+				case late && bytes.Contains(command, []byte("evalsha")):
+					late = false
+					return isLate
+				}
+				return arrives
+			}
+			w.mu.Unlock()
+			time.Sleep(10*time.Second + lateBy/2)
+			if !still {
+				is(t, true)(l.Unlock(ctx, o))
+			}
+			time.Sleep(2 * lateBy)
+			if w.mu.Lock(); again != 1 { // the unlock's, or the renewal's
+				t.Errorf("%d scripts sent as a whole", again)
+			}
+			w.mu.Unlock()
+		})
+	}
 }
 
 func TestServerRefusalsNameTheOperationAndTakeNothing(t *testing.T) {

@@ -348,11 +348,14 @@ func (p *hardened) renew(batches [][]renewal) error {
 		cmds[i] = p.renewal(ctx, batch)
 	}
 	called := time.Now()
-	if err := c.runAll(ctx, renewHardened, cmds); err != nil {
+	if err := c.runAll(ctx, renewHardened, cmds, c.holds.again(batches, func(batch []renewal) *intsCall { return p.renewal(ctx, batch) })); err != nil {
 		return err
 	}
 	var failed error
 	for i, batch := range batches {
+		if cmds[i] == nil {
+			continue
+		}
 		err := cmds[i].Err()
 		var refused redis.Error
 		switch {

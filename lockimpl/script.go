@@ -148,31 +148,38 @@ func (c *Client) run(ctx context.Context, s *script, cmd scriptCall, late func()
 	return err
 }
 
-// runAll sends calls of s in one pipeline, and those that a server does not know again as EVALs. An
-// error says that the answers are not awaited any more; each call's own error is its own.
-func (c *Client) runAll(ctx context.Context, s *script, cmds []*intsCall) error {
-	if len(cmds) == 1 {
-		return waived(c.run(ctx, s, cmds[0], nil))
-	}
-	for _, cmd := range cmds {
-		cmd.SetFirstKeyPos(3)
-	}
-	if err := c.pipeline(ctx, cmds); err != nil {
+// runAll sends calls of s at once, and those that a server does not know again as EVALs, in so far as they are wanted then: again
+// makes the i-th anew, nil: it is not, and cmds has nil there. An error says that the answers are not awaited any more; each call's own
+// error is its own.
+func (c *Client) runAll(ctx context.Context, s *script, cmds []*intsCall, again func(i int) *intsCall) error {
+	if err := c.sendAll(ctx, cmds); err != nil {
 		return err
 	}
 	var unknown []*intsCall
-	for _, cmd := range cmds {
-		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			args := cmd.Args()
+	for i, cmd := range cmds {
+		if !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			continue
+		}
+		if cmds[i] = again(i); cmds[i] != nil {
+			args := cmds[i].Args()
 			args[0], args[1] = eval, s.source
-			cmd.SetErr(nil)
-			unknown = append(unknown, cmd)
+			unknown = append(unknown, cmds[i])
 		}
 	}
 	if len(unknown) == 0 {
 		return nil
 	}
-	return c.pipeline(ctx, unknown)
+	return c.sendAll(ctx, unknown)
+}
+
+func (c *Client) sendAll(ctx context.Context, cmds []*intsCall) error {
+	for _, cmd := range cmds {
+		cmd.SetFirstKeyPos(3)
+	}
+	if len(cmds) == 1 {
+		return waived(c.process(ctx, cmds[0], nil))
+	}
+	return c.pipeline(ctx, cmds)
 }
 
 func (c *Client) pipeline(ctx context.Context, cmds []*intsCall) error {

@@ -165,6 +165,18 @@ func (hs *holds) standing(batches [][]renewal) (left [][]renewal) {
 	return left
 }
 
+// again makes renewals once more for a server that did not know the script, but for what has ended since: nil where nothing is left.
+func (hs *holds) again(batches [][]renewal, renewal func(batch []renewal) *intsCall) func(i int) *intsCall {
+	return func(i int) *intsCall {
+		left := hs.standing(batches[i : i+1])
+		if len(left) == 0 {
+			return nil
+		}
+		batches[i] = left[0]
+		return renewal(batches[i])
+	}
+}
+
 // renewed notes the answers of a renewal: each hold's lease now ends at ends or later, unless it is
 // not held. A hold acquired since the command was sent is none of the answer's business; and that an
 // owner does not hold the lock means nothing while a request of it is under way, which may be its

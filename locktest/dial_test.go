@@ -81,13 +81,23 @@ func (l *careless) Release(context.Context) error {
 	return err
 }
 
-func TestDialingTooEarlyIsAnError(t *testing.T) {
-	early := func(e locktest.Env) (locktest.Client, error) {
-		_, err := e.Dial(context.Background())
-		return nil, err
+// A client that connects when it is made is answered, and that costs no time of the story.
+func TestAClientMayConnectWhenItIsMade(t *testing.T) {
+	eager := func(e locktest.Env) (locktest.Client, error) {
+		conn, err := e.Dial(context.Background())
+		if err != nil {
+			return nil, err
+		}
+		if _, err = redigolib.NewConn(conn, 0, 0).Do("PING"); err != nil {
+			return nil, err
+		}
+		if err = e.Redis.Ping(context.Background()).Err(); err != nil {
+			return nil, err
+		}
+		return newRedsyncOverRedigo(e)
 	}
-	if err := locktest.Inside(t, early); err == nil || !strings.Contains(err.Error(), "connect when the lock is first used") {
-		t.Errorf("it is told: %v", err)
+	if err := locktest.Inside(t, eager, locktest.Lease(8*time.Second), locktest.Only("baseline"), locktest.Drawn(0)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -134,7 +134,7 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 // shrink looks for the smallest plan that breaks the same rule for the same cause.
 func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault) (*plan.Plan, int) {
 	tried, begun := 0, time.Now()
-	smallest, _ := plan.Shrink(t.plan, func(p *plan.Plan) bool {
+	smallest, _ := plan.Shrink(t.plan, 0, func(p *plan.Plan) bool {
 		if tried >= tries || time.Since(begun) > patience || p.Check(simfault.Needs()) != nil {
 			return false
 		}

@@ -79,6 +79,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	if s.Timings {
 		d.timings(&p.Timings)
 	}
+	d.period = p.Timings.WithDefaults().Watchdog / 3
 	for n := range d.locks {
 		d.units = append(d.units, lockName(n))
 		d.keys[lockName(n)] = []string{lockName(n)}
@@ -98,7 +99,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		for j := range d.upTo(1, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1), Start: d.time(d.mood.start, "start")}
 			for range d.upTo(1, sections, "sections") {
-				th.Steps = append(th.Steps, d.section(0, 0, nil)...)
+				th.Steps = append(th.Steps, d.section(nil)...)
 			}
 			c.Threads = append(c.Threads, th)
 		}
@@ -123,8 +124,9 @@ func lockName(n int) string { return fmt.Sprintf("{lock}-%d", n+1) }
 func (d *drawing) batch(id int64) plan.Thread {
 	th := plan.Thread{ID: id, Start: d.time(d.mood.start, "start")}
 	locks := drawnBatch + d.upTo(0, 9, "more locks")
+	lease := d.lease()
 	for n := range locks {
-		th.Steps = append(th.Steps, plan.Step{Do: plan.Lock, Lock: lockName(n)})
+		th.Steps = append(th.Steps, plan.Step{Do: plan.Lock, Lock: lockName(n), Lease: lease})
 	}
 	th.Steps = append(th.Steps, plan.Step{Do: plan.Sleep, For: plan.Duration(11*time.Second) + d.time(20*time.Second, "holds")})
 	for n := range locks {
@@ -148,6 +150,9 @@ type drawing struct {
 	keys  map[string][]string // of each
 	red   map[string]bool     // groups of which a majority is enough
 	mood  mood
+
+	leases []time.Duration // that were asked for
+	period plan.Duration   // of a watchdog
 }
 
 // mood is what a plan leans to, and what it has of what others leave out.
@@ -163,6 +168,9 @@ type mood struct {
 	local              bool          // a client has many threads
 	batch              bool          // a thread holds very many locks
 	groups             bool          // locks that are made of others
+	overlap            bool          // a thread nests locks that have keys in common
+	hasty              bool          // half of all calls are given up at once
+	forces             bool          // programs force locks free that others hold
 	late               bool          // what is delayed is so for minutes
 
 	reenters, asks, rogue, fenced, noRetry bool
@@ -180,19 +188,22 @@ func (d *drawing) lean() mood {
 	}
 	m.kinds = d.swarm()
 	m.edge = d.scope.ShortLeases && d.oneIn(2, "edge")
-	m.deep = !d.scope.NoReentry && d.oneIn(3, "deep")
+	m.mixed = d.scope.Rare && d.scope.ShortLeases && !d.scope.NoReentry && d.oneIn(4, "mixed")
+	m.deep = !d.scope.NoReentry && (d.oneIn(3, "deep") || m.mixed && d.oneIn(2, "deep, too"))
 	m.both = d.locks > 1 && d.oneIn(5, "both")
 	m.robbed = !m.both && slices.ContainsFunc(m.kinds, func(k fault.Kind) bool { return ofKeys(k.Needs) }) && d.oneIn(6, "robbed")
 	m.busy = d.scope.Rare && d.oneIn(4, "busy")
-	m.mixed = d.scope.Rare && d.scope.ShortLeases && !d.scope.NoReentry && d.oneIn(4, "mixed")
+	m.hasty = m.busy && d.oneIn(3, "hasty")
 	m.crowd = d.scope.Rare && d.oneIn(12, "crowd")
 	m.local = d.scope.Rare && !m.crowd && d.oneIn(8, "local")
-	m.groups = len(d.scope.Groups) > 0 && !m.robbed && d.oneIn(6, "groups")
+	m.groups = len(d.scope.Groups) > 0 && !m.robbed && d.oneIn(4, "groups")
+	m.overlap = m.groups && !d.scope.NoReentry && d.oneIn(2, "overlap")
 	m.batch = d.scope.Watchdog && !m.crowd && !m.groups && d.oneIn(12, "batch") && d.oneIn(12, "so many")
 	m.late = d.oneIn(4, "late")
 	m.reenters = !d.scope.NoReentry && (m.deep || d.oneIn(2, "re-enters"))
 	m.asks = !d.scope.NoAsking && d.oneIn(2, "asks")
 	m.rogue = d.oneIn(2, "rogues")
+	m.forces = d.scope.Rare && slices.Contains(d.scope.Faults, forced) && d.oneIn(6, "forces")
 	m.fenced = d.scope.Fenced && d.oneIn(4, "fenced")
 	m.noRetry = d.scope.Steps && d.oneIn(2, "no retries")
 	return m
@@ -243,26 +254,34 @@ func (d *drawing) about(t plan.Duration, what string) plan.Duration {
 	return max(t+plan.Duration(off), 0)
 }
 
-// section is one critical section of a lock not before the one given, with what is nested in it. Of a lock
-// that is not reentrant, groups stand by themselves: they have members that the thread may hold.
-func (d *drawing) section(from, depth int, held []string) []plan.Step {
-	free := d.apart(from, depth, held)
+// hold is a lock that a thread has taken, as its number among the units.
+type hold struct {
+	n     int
+	lease plan.Duration
+}
+
+// section is one critical section, inside of the holds given, with what is nested in it.
+func (d *drawing) section(held []hold) []plan.Step {
+	free := d.inside(held)
 	n := free[0]
-	if !(d.mood.both && depth == 0 || d.mood.robbed) {
+	if !(d.mood.both && len(held) == 0 || d.mood.robbed) {
 		n = free[d.upTo(0, len(free)-1, "lock")]
 	}
 	lock, group := d.units[n], n >= d.locks
-	held = slices.Concat(held, d.keys[lock])
-	nests := depth < 2 && len(d.apart(n+1, depth+1, held)) > 0
-	if depth == 0 && d.mood.rogue && d.oneIn(5, "rogue") {
+	if len(held) == 0 && d.mood.rogue && d.oneIn(5, "rogue") {
+		if d.mood.forces && !group {
+			return []plan.Step{{Do: plan.ForceUnlock, Lock: lock}}
+		}
 		return []plan.Step{{Do: plan.Unlock, Lock: lock, Regardless: true}}
 	}
-	lease := d.lease()
-	steps := []plan.Step{d.acquire(lock, lease, depth > 0)}
+	lease := d.leaseOf(lock, held)
+	steps := []plan.Step{d.acquire(lock, lease, len(held) > 0)}
+	held = append(slices.Clone(held), hold{n, lease})
+	reenters, nests := len(held) < 3 && d.mood.reenters, len(held) < 3 && len(d.inside(held)) > 0
 	for range d.upTo(0, 2, "parts") {
 		part := d.upTo(0, 4, "part")
-		if d.mood.deep && depth < 2 {
-			part = 2
+		if d.mood.deep && reenters {
+			part = d.upTo(2, 3, "deeper")
 		}
 		if d.mood.both && nests {
 			part = 3
@@ -270,7 +289,7 @@ func (d *drawing) section(from, depth int, held []string) []plan.Step {
 		switch {
 		case part == 1 && d.mood.asks && !group:
 			steps = append(steps, d.ask(lock))
-		case part == 2 && depth < 2 && d.mood.reenters && !d.red[lock]:
+		case part == 2 && reenters:
 			inner := lease
 			if d.mood.mixed && d.oneIn(2, "another lease") {
 				inner = d.lease()
@@ -281,29 +300,50 @@ func (d *drawing) section(from, depth int, held []string) []plan.Step {
 			}
 			steps = append(steps, d.work(lock, inner), d.unlock(lock))
 		case part == 3 && nests:
-			steps = append(steps, d.section(n+1, depth+1, held)...)
+			steps = append(steps, d.section(held)...)
 		default:
 			steps = append(steps, d.work(lock, lease))
 		}
 	}
 	steps = append(steps, d.unlock(lock))
-	if depth == 0 {
+	if len(held) == 1 {
 		steps = append(steps, plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
 	}
 	return steps
 }
 
-// apart lists the locks from a number on that have no key in common with what is held: of one owner's holds in
-// overlapping locks nobody could say which of them a key counts for.
-func (d *drawing) apart(from, depth int, held []string) []int {
+// inside lists what a thread may take inside of its holds. Locks are nested in one order, but for those that it has already, and
+// those that have a key in common with them.
+func (d *drawing) inside(held []hold) []int {
 	var free []int
-	for n := from; n < len(d.units); n++ {
-		shares := slices.ContainsFunc(d.keys[d.units[n]], func(key string) bool { return slices.Contains(held, key) })
-		if !shares && !(d.scope.NoReentry && depth > 0 && n >= d.locks) {
+	for n := range d.units {
+		ok := len(held) == 0 || n > held[len(held)-1].n
+		switch {
+		case slices.ContainsFunc(held, func(h hold) bool { return h.n == n }):
+			ok = d.mood.deep
+		case d.shares(n, held):
+			ok = d.mood.overlap
+		}
+		if ok {
 			free = append(free, n)
 		}
 	}
 	return free
+}
+
+// shares reports whether a lock has a key in common with what is held.
+func (d *drawing) shares(n int, held []hold) bool {
+	return slices.ContainsFunc(held, func(h hold) bool {
+		return slices.ContainsFunc(d.keys[d.units[n]], func(key string) bool { return slices.Contains(d.keys[d.units[h.n]], key) })
+	})
+}
+
+// leaseOf draws the lease of a section. Only now and then is a key that is held taken again with another one.
+func (d *drawing) leaseOf(lock string, held []hold) plan.Duration {
+	if n := slices.Index(d.units, lock); d.mood.mixed || !d.shares(n, held) {
+		return d.lease()
+	}
+	return held[len(held)-1].lease
 }
 
 func (d *drawing) ask(lock string) plan.Step {
@@ -316,8 +356,11 @@ func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
 	if d.mood.both || d.mood.robbed {
 		s.For += plan.Duration(12 * time.Second) // beyond a renewal
 	}
-	if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
+	switch {
+	case d.mood.edge && lease > 0 && lease < plan.Duration(longLease):
 		s.For = d.about(lease, "beyond the lease")
+	case d.mood.edge && lease == 0 && d.oneIn(3, "until a renewal"):
+		s.For = d.about(d.period, "about a renewal")
 	}
 	return s
 }
@@ -332,6 +375,9 @@ func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.S
 	s := plan.Step{Do: plan.Lock, Lock: lock, Lease: lease}
 	if bounded || d.upTo(0, 1, "try") == 1 {
 		s.Do, s.Wait = plan.TryLock, d.time(20*time.Second, "wait")
+		if d.oneIn(4, "one attempt") {
+			s.Wait = 0
+		}
 		if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
 			s.Wait = d.about(lease, "wait beyond the lease")
 		}
@@ -341,20 +387,31 @@ func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.S
 
 // cancel has a call given up soon, now and then.
 func (d *drawing) cancel(s plan.Step) plan.Step {
-	if d.mood.busy && d.oneIn(4, "cancel") {
-		s.Cancel = plan.Duration(rapid.SampledFrom([]time.Duration{time.Second, 400 * time.Microsecond, time.Millisecond, 2 * time.Millisecond,
-			10 * time.Millisecond, 4 * time.Second}).Draw(d.t, "after"))
+	after := []time.Duration{400 * time.Microsecond, time.Millisecond, 2 * time.Millisecond}
+	switch {
+	case d.mood.hasty && d.oneIn(2, "cancel"):
+	case d.mood.busy && !d.mood.hasty && d.oneIn(4, "cancel"):
+		after = append(after, 10*time.Millisecond, time.Second, 4*time.Second)
+	default:
+		return s
 	}
+	s.Cancel = plan.Duration(rapid.SampledFrom(after).Draw(d.t, "after"))
 	return s
 }
 
 // lease draws the lease of a section.
 func (d *drawing) lease() plan.Duration {
-	switch {
-	case d.mood.robbed || d.upTo(0, 2, "explicit") < 2 && !(d.mood.edge && d.oneIn(2, "short")):
+	if d.mood.robbed && !d.mood.mixed || d.upTo(0, 2, "explicit") < 2 && !(d.mood.edge && d.oneIn(2, "short")) {
 		return 0
-	case d.scope.ShortLeases:
-		return plan.Duration(time.Second) + d.time(30*time.Second, "lease")
 	}
-	return plan.Duration(longLease)
+	if !d.scope.ShortLeases {
+		return plan.Duration(longLease)
+	}
+	most := 30 * time.Second
+	if d.oneIn(3, "shorter than a timeout") {
+		most = 2 * time.Second
+	}
+	lease := plan.Duration(time.Second) + d.time(most, "lease")
+	d.leases = append(d.leases, lease.Duration())
+	return lease
 }

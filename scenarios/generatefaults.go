@@ -65,7 +65,10 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 			s.Replicas, s.Lag = 1, d.time(2*time.Second, "lag")
 		}
 	}
-	if d.takes(kind.Needs.Client) {
+	switch {
+	case kind.Needs.Client != plan.Never && d.mood.local && d.upTo(0, 1, "of many threads") == 1:
+		f.Client = p.Clients[0].Name
+	case d.takes(kind.Needs.Client):
 		f.Client = p.Clients[d.upTo(1, len(p.Clients), "struck client")-1].Name
 	}
 	if d.takes(kind.Needs.Lock) {
@@ -171,7 +174,8 @@ func (d *drawing) span(what string) plan.Duration {
 	if d.upTo(0, 1, what+" near an edge") == 0 {
 		return moment + d.time(time.Minute, what)
 	}
-	edge := rapid.SampledFrom([]time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second, 6 * time.Second, 20 * time.Second}).Draw(d.t, what+" edge")
+	edges := []time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second, 6 * time.Second, 20 * time.Second}
+	edge := rapid.SampledFrom(append(edges, d.leases...)).Draw(d.t, what+" edge")
 	return max(d.about(plan.Duration(edge), what+" about"), 1)
 }
 
@@ -195,10 +199,20 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 		return nil
 	}
 	u := rapid.SampledFrom(uses).Draw(d.t, "whose step")
-	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, 3, "nth")}
+	most := 3
+	if d.mood.local { // of one client many ask
+		most = 8
+	}
+	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, most, "nth")}
 	steps := []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
 	if d.mood.deep {
 		steps = append(steps, plan.Release, plan.Release, plan.Release)
+	}
+	if d.mood.local {
+		steps = append(steps, plan.Acquire, plan.Acquire, plan.Subscribe, plan.Publish)
+	}
+	if d.mood.forces && d.does(p, u.client, u.lock, plan.ForceUnlock) {
+		steps = append(steps, plan.Force, plan.Force, plan.Force)
 	}
 	step := rapid.SampledFrom(steps).Draw(d.t, "step")
 	way := d.upTo(0, 3, "way")

@@ -20,6 +20,9 @@ func (d *drawing) groups(p *plan.Plan) {
 		return
 	}
 	kind := plan.GroupKind(rapid.SampledFrom(kinds).Draw(d.t, "kind of group"))
+	if kind == plan.Red { // its unlock gives back a hold of each member, of those too that it had not got
+		d.mood.overlap = false
+	}
 	servers := d.upTo(1, 2, "servers") // of a MultiLock; of one server one script can take all
 	if kind == plan.Red {
 		servers = 3

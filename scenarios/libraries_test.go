@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
-	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // Other people's locks have no defect in the stories. An unlock whose reply was lost is sent again, and told that the
 // lock is not held, as it was with Redisson before 3.24: they break object by that, and do not
 // claim that it takes effect once.
 func TestLibrariesAreHeldToWhatTheyClaim(t *testing.T) {
-	for _, s := range subjects.Libraries() {
+	for _, s := range libraries.All() {
 		t.Run(s.Name, func(t *testing.T) {
 			ran := 0
 			for _, sc := range scenarios.Stories() {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/world"
-	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // differs names what does not give the same verdicts in a world as in sim, and why (docs/real.md).
@@ -78,7 +78,7 @@ var timescales = []float64{1. / 10, 1. / 10, 1. / 5, 1. / 2, 1}
 
 func agrees(t *testing.T, ground func(timescale float64) world.Ground, name, subjectName string) {
 	scenario, _ := scenarios.Find(name)
-	subject, _ := subjects.Find(subjectName)
+	subject, _ := libraries.Find(subjectName)
 	judge := func(b *bubble.Bubbles, g world.Ground) (found map[contract.Guarantee]string, late time.Duration) {
 		h, err := sim.Run(b, scenario.Plan(1), subject, sim.Options{Seed: 1, Scenario: name, Ground: g})
 		if err != nil {

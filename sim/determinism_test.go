@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // A print is what must be the same whenever a run is repeated: the trace over all messages, and
@@ -68,7 +69,7 @@ func (r repeatable) run(t *testing.T) (print, *history.History, []byte) {
 
 func subject(t *testing.T, name string) subjects.Subject {
 	t.Helper()
-	s, ok := subjects.Find(name)
+	s, ok := libraries.Find(name)
 	if !ok {
 		t.Fatalf("no subject %q", name)
 	}
@@ -162,7 +163,7 @@ func repetitions(t *testing.T) int {
 func TestRepeatedRunsAreTheSame(t *testing.T) {
 	n := repetitions(t)
 	runs := determined(t)
-	for _, s := range subjects.Libraries() { // with their own ways to wait, and to draw tokens
+	for _, s := range libraries.All() { // with their own ways to wait, and to draw tokens
 		for _, name := range []string{"baseline", "partition-holder", "slow-server"} {
 			sc := scenario(t, name)
 			fitted := scenarios.Scenario{Name: name, Plan: func(seed uint64) *plan.Plan {

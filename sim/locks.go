@@ -16,7 +16,7 @@ import (
 func (t *thread) lock(name string) subjects.Lock {
 	g, ok := t.run.plan.Group(name)
 	if !ok {
-		return t.process[t.run.plan.ServerNames()[0]].Lock(name)
+		return t.process.on[t.run.plan.ServerNames()[0]].Lock(name)
 	}
 	if t.groups[name] == nil {
 		l, err := t.group(g)
@@ -37,9 +37,9 @@ func (t *thread) group(g plan.Group) (subjects.Lock, error) {
 		if server == "" {
 			server = first
 		}
-		members = append(members, t.process[server].Lock(m.Lock))
+		members = append(members, t.process.on[server].Lock(m.Lock))
 	}
-	multi, ok := t.process[first].Client.(subjects.MultiLocker)
+	multi, ok := t.process.on[first].Client.(subjects.MultiLocker)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%s cannot make a lock of several", t.run.subject.Name)
@@ -78,7 +78,7 @@ var errNotReplicated = errors.New("too few replicas have received it; it was giv
 
 // replicated waits until enough replicas have received what was acquired, or gives it back.
 func (t *thread) replicated(s plan.Step, lock subjects.Lock, a subjects.Answer) subjects.Answer {
-	rdb := t.process[t.run.plan.ServerNames()[0]].redis
+	rdb := t.process.on[t.run.plan.ServerNames()[0]].redis
 	n, err := rdb.Wait(t.run.ctx, s.Replicas, time.Second).Result()
 	if err == nil && n >= int64(s.Replicas) {
 		return a

@@ -34,10 +34,12 @@ type thread struct {
 // held is a lock that the thread believes to hold.
 type held struct {
 	leases []lease // one a hold, the last one's on top
+	gone   int     // so many of them are of holds that were lost before the lock was granted anew
 	token  int64
 	lost   <-chan struct{}
 	told   bool          // lost is closed, and recorded
 	since  time.Duration // when it was closed under a call that gives back the last hold; 0: it was not
+	before time.Duration // when a hold before it was lost, until that is recorded; 0: none was
 	over   chan struct{} // closed when the thread no longer believes that it holds the lock
 }
 
@@ -46,9 +48,16 @@ type lease struct {
 	watchdog bool
 }
 
-func newThread(r *run, client string, c process, p plan.Thread) *thread {
-	owner := c[r.plan.ServerNames()[0]].Owner(p.ID)
-	return &thread{run: r, client: client, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{},
+func newThread(r *run, c process, p plan.Thread) *thread {
+	owner := c.on[r.plan.ServerNames()[0]].Owner(p.ID)
+	var names []string
+	for _, server := range r.plan.ServerNames() {
+		if n, ok := c.on[server].Client.(subjects.Namer); ok {
+			names = append(names, n.Named(owner))
+		}
+	}
+	r.world.OwnerNamed(owner, c.name, names...)
+	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{},
 		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }
 
@@ -132,7 +141,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	}
 	own := l
 	if h := t.held[s.Lock]; h != nil && !h.told && t.run.subject.Can("keeps-longest") {
-		for _, outer := range h.leases {
+		for _, outer := range h.leases[h.gone:] {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}
 	}
@@ -158,7 +167,11 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.held[s.Lock]
-	another := h == nil || h.told // than what was lost
+	another := h == nil || h.told   // than what was lost
+	if !another && closed(h.lost) { // the answer told of a loss, and granted the lock anew
+		h.before, another = t.run.world.Now(), true
+		t.run.world.Notify()
+	}
 	if h == nil {
 		h = &held{over: make(chan struct{})}
 		t.held[s.Lock] = h
@@ -166,6 +179,9 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	if loser, ok := lock.(subjects.Loser); ok && another {
 		h.lost, h.told = loser.Lost(t.owner), false
 		go t.listen(h, h.lost)
+	}
+	if another || a.Token != h.token {
+		h.gone, l = len(h.leases), own
 	}
 	h.leases, h.token = append(h.leases, l), a.Token
 }
@@ -203,17 +219,34 @@ func (t *thread) losses() {
 		if h == nil || h.told {
 			continue
 		}
-		select {
-		case <-h.lost:
-			if len(h.leases) == 0 { // to the owner the hold is over, unless it gives its unlock up
-				h.since = cmp.Or(h.since, t.run.world.Now())
-				continue
-			}
-			h.told = true
-			t.run.world.Mark(world.Called, lock) // as an unlock, it ends a belief
-			t.run.rec.Event(history.Event{At: h.since, Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
-		default:
+		if h.before > 0 {
+			t.lose(lock, h.before)
+			h.before = 0
 		}
+		switch {
+		case !closed(h.lost):
+		case len(h.leases) == 0: // to the owner the hold is over, unless it gives its unlock up
+			h.since = cmp.Or(h.since, t.run.world.Now())
+		default:
+			h.told = true
+			t.lose(lock, h.since)
+		}
+	}
+}
+
+// lose records the loss of a hold, at a time or now.
+func (t *thread) lose(lock string, at time.Duration) {
+	t.run.world.Mark(world.Called, lock) // as an unlock, it ends a belief
+	t.run.rec.Event(history.Event{At: at, Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
+}
+
+// closed reports whether a channel is closed; nil is not.
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -226,6 +259,7 @@ func (t *thread) release(s plan.Step) {
 		t.mu.Lock()
 		last = h.leases[len(h.leases)-1]
 		h.leases = h.leases[:len(h.leases)-1]
+		h.gone = min(h.gone, len(h.leases))
 		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
 			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
 		}

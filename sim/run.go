@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/sim/seed"
@@ -49,6 +50,11 @@ const Punctual = 150 * time.Millisecond
 // history), or something that went wrong while running, such as a panic of the lock under test;
 // then the history is what was recorded until then, and its End says why.
 func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*history.History, error) {
+	return run1(b, p, s, o, nil)
+}
+
+// run1 is Run, with whoever is to see the servers' keys.
+func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see func(world.Observation)) (*history.History, error) {
 	if err := p.Check(fault.Needs()); err != nil {
 		return nil, err
 	}
@@ -58,11 +64,15 @@ func Run(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*histo
 	if err := Suits(p, s, o.Ground); err != nil {
 		return nil, err
 	}
-	r := &run{ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
-	run := caught
+	r := &run{see: see, ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
+	run := func(f func()) error { return caught("the run", func() error { f(); return nil }) }
 	if !o.Ground.Live {
-		run = b.Run
-		defer drawFrom(seed.Bytes(o.Seed, "crypto/rand"))()
+		run = func(f func()) error {
+			return b.Run(func() {
+				defer drawFrom(seed.Bytes(o.Seed, "crypto/rand"))()
+				f()
+			})
+		}
 	}
 	err := run(func() { r.run(o) })
 	if !o.Ground.Live && r.world != nil && r.world.Crowded() {
@@ -100,15 +110,14 @@ func Suits(p *plan.Plan, s subjects.Subject, g world.Ground) error {
 	return nil
 }
 
-// caught runs f, and returns its panic.
-func caught(f func()) (err error) {
+// caught runs f, and returns its error, or its panic.
+func caught(during string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{During: "the run", Value: p, Stack: debug.Stack()}
+			err = &PanicError{During: during, Value: p, Stack: debug.Stack()}
 		}
 	}()
-	f()
-	return nil
+	return f()
 }
 
 // timings are those of a plan, but for the lease of a lock that has one of its own.
@@ -119,6 +128,7 @@ func timings(p *plan.Plan, s subjects.Subject) plan.Timings {
 }
 
 type run struct {
+	see     func(world.Observation)
 	ground  world.Ground
 	plan    *plan.Plan
 	subject subjects.Subject
@@ -134,7 +144,7 @@ type run struct {
 
 	threads   []*thread
 	locks     []string
-	operators int             // that faults acted through
+	operators []process       // that faults are still to act through
 	ctx       context.Context // of all calls; it ends with the run
 	closing   sync.RWMutex    // held for reading by whoever records
 	over      atomic.Bool     // the history is closed: nothing may be recorded any more
@@ -149,7 +159,10 @@ type run struct {
 }
 
 // process is a client of the plan: a client of each server, by the server's name.
-type process map[string]openClient
+type process struct {
+	name string
+	on   map[string]openClient
+}
 
 type openClient struct {
 	subjects.Client
@@ -163,19 +176,19 @@ func (r *run) run(o Options) {
 	if o.Order != nil {
 		timed.Order = []string{}
 	}
-	if r.world, err = world.New(o.Ground, &timed, o.Seed); err != nil {
+	if r.world, err = world.New(o.Ground, &timed, o.Seed, r.subject.Layout); err != nil {
 		r.failure = err
 		return
 	}
 	watchdog := time.Duration(r.timings.Watchdog)
 	header := history.Header{
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
-		Plan: r.plan.JSON(), Abilities: r.abilities(), Groups: groupsOf(r.plan), Versions: versions(o.Ground),
+		Plan: r.plan.JSON(), Abilities: r.abilities(), Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: cmp.Or(r.subject.RenewEvery, watchdog/3), LatencyMax: time.Duration(r.timings.LatencyMax),
 		AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
 	for _, c := range r.plan.Clients {
-		if c.NoRetry {
+		if c.NoRetry && !r.subject.Resends {
 			header.NoRetry = append(header.NoRetry, c.Name)
 		}
 	}
@@ -188,19 +201,19 @@ func (r *run) run(o Options) {
 	}
 	r.latency = header.LatencyMax
 	r.rec = history.NewRecorder(header, r.world.Now, o.Sink)
-	r.world.Record(r.rec)
 	var stop context.CancelFunc
 	r.ctx, stop = context.WithCancel(context.Background())
+	if err = r.open(); err != nil {
+		r.world.Fail(err)
+	}
 	if o.Order != nil {
 		r.world.Order(o.Order)
 	} else if len(r.plan.Order) > 0 {
 		r.world.Order(world.Follow(r.plan.Order))
 	}
-	if err = r.open(); err != nil {
-		r.world.Fail(err)
-	}
 	r.world.Operator = r.operate
-	r.world.Begin()
+	r.world.Begin(r.rec, r.plan.Faults...)
+	r.world.Observe(r.see)
 	r.start()
 	r.world.Run(r.until(r.busy))
 	if timed.Order != nil {
@@ -218,7 +231,10 @@ func (r *run) run(o Options) {
 	var closing error
 	r.world.Close(func() {
 		stop()
-		for _, c := range r.clients {
+		r.mu.Lock()
+		clients := r.clients
+		r.mu.Unlock()
+		for _, c := range clients {
 			if c.Client != nil {
 				if err := c.Client.Close(); r.subject.External { // of its process, which did not end as it should
 					closing = errors.Join(closing, err)
@@ -233,31 +249,81 @@ func (r *run) run(o Options) {
 	}
 }
 
-// open makes the clients of the plan, and the fresh one: to start a process takes no time of the story.
+// opening is how much real time a client has to be ready.
+const opening = time.Minute
+
+// open makes all clients while messages are delivered: to start a process, and to connect, takes no time of
+// the story.
 func (r *run) open() error {
+	opened := make(chan error, 1)
+	go func() {
+		defer r.world.Notify()
+		err := errors.New("opening a client ended its goroutine")
+		defer func() { opened <- err }()
+		err = caught("the opening of a client", func() error { return r.openAll() })
+	}()
+	ready, err := false, error(nil)
+	r.world.Prepare(opening*time.Duration(len(r.plan.Clients)+1+len(r.plan.Faults)), func() bool {
+		select {
+		case err = <-opened:
+			ready = true
+		default:
+		}
+		return ready
+	})
+	if !ready {
+		err = fmt.Errorf("open %s: its clients were not ready after %v each", r.subject.Name, opening)
+	}
+	return err
+}
+
+// openAll makes the clients of the plan, the fresh one, and an operator for each fault that needs one: commands of
+// one client that say the same at the same time could not be told from each other.
+func (r *run) openAll() (err error) {
 	for _, c := range r.plan.Clients {
-		p, err := r.process(c.Name, !c.NoRetry)
+		var threads []int64
+		for _, t := range c.Threads {
+			threads = append(threads, t.ID)
+		}
+		p, err := r.process(c.Name, c.NoRetry, threads...)
 		if err != nil {
 			return err
 		}
 		r.processes = append(r.processes, p)
 	}
-	var err error
-	r.fresh, err = r.process(history.Fresh, true)
-	return err
+	if r.fresh, err = r.process(history.Fresh, false, 1); err != nil {
+		return err
+	}
+	for _, f := range r.plan.Faults {
+		if f.Kind != "force-unlock" {
+			continue
+		}
+		name := "operator"
+		if n := len(r.operators); n > 0 {
+			name = fmt.Sprintf("operator-%d", n+1)
+		}
+		p, err := r.process(name, false, 1)
+		if err != nil {
+			return err
+		}
+		r.operators = append(r.operators, p)
+	}
+	return nil
 }
 
-// process makes a client.
-func (r *run) process(name string, retry bool) (process, error) {
-	p := process{}
+// process makes a client with such threads.
+func (r *run) process(name string, noRetry bool, threads ...int64) (process, error) {
+	p := process{name: name, on: map[string]openClient{}}
 	for _, server := range r.plan.ServerNames() {
-		rdb := r.world.Redis(name, server, retry)
-		client, err := r.connect(name, server, rdb)
+		rdb := r.world.Redis(name, server, !noRetry)
+		client, err := r.connect(name, server, rdb, noRetry, threads)
+		r.mu.Lock()
 		r.clients = append(r.clients, openClient{client, rdb})
+		r.mu.Unlock()
 		if err != nil {
-			return nil, err
+			return p, err
 		}
-		p[server] = openClient{client, rdb}
+		p.on[server] = openClient{client, rdb}
 	}
 	return p, nil
 }
@@ -272,7 +338,7 @@ func (r *run) abilities() []string {
 }
 
 // connect opens the subject for a client process and a server.
-func (r *run) connect(name, server string, rdb *redis.Client) (subjects.Client, error) {
+func (r *run) connect(name, server string, rdb *redis.Client, noRetry bool, threads []int64) (subjects.Client, error) {
 	random := "random/" + name
 	if server != "" {
 		random += "@" + server
@@ -284,10 +350,14 @@ func (r *run) connect(name, server string, rdb *redis.Client) (subjects.Client, 
 			return nil, err
 		}
 	}
-	c, err := r.subject.Open(subjects.Env{
-		Redis: rdb, Dial: r.world.Dialer(name, server), Addr: addr, ID: name, WatchdogTimeout: r.world.Real(time.Duration(r.timings.Watchdog)), Timescale: r.ground.Timescale,
-		Scheduler: r.world.Scheduler(name), Random: seed.Bytes(r.seed, random), Fail: r.world.Fail,
-	})
+	e := subjects.NewEnv(name, rdb, r.world.Real(time.Duration(r.timings.Watchdog)), r.world.Fail)
+	e.Dial, e.Addr, e.Timescale = r.world.Dialer(name, server), addr, r.ground.Timescale
+	e.Scheduler, e.Random = r.world.Scheduler(name), seed.Bytes(r.seed, random)
+	e.NoRetry = noRetry
+	for _, t := range threads {
+		e.Owners = append(e.Owners, fmt.Sprintf("%s:%d", name, t))
+	}
+	c, err := r.subject.Open(e)
 	if err != nil {
 		return nil, fmt.Errorf("open %s for %s: %w", r.subject.Name, name, err)
 	}
@@ -304,19 +374,18 @@ func (r *run) start() {
 	}
 	for i, c := range r.plan.Clients {
 		for _, th := range c.Threads {
-			r.launch(c.Name, r.processes[i], th)
+			r.launch(r.processes[i], th)
 		}
 	}
 }
 
 // launch starts a thread.
-func (r *run) launch(client string, p process, th plan.Thread) {
-	t := newThread(r, client, p, th)
-	r.world.OwnerNamed(t.owner, client)
+func (r *run) launch(p process, th plan.Thread) {
+	t := newThread(r, p, th)
 	r.threads = append(r.threads, t)
-	r.started(client)
+	r.started(p.name)
 	go func() {
-		defer r.ended(client)
+		defer r.ended(p.name)
 		defer func() {
 			if p := recover(); p != nil && !r.over.Load() {
 				r.world.Fail(&PanicError{During: fmt.Sprintf("%s %q by %s", t.doing.Do, t.doing.Lock, t.owner), Value: p, Stack: debug.Stack()})
@@ -337,7 +406,7 @@ func (r *run) tryAll() {
 	for _, lock := range r.locks {
 		steps = append(steps, plan.Step{Do: plan.TryLock, Lock: lock, Wait: wait, Lease: r.timings.Watchdog}, plan.Step{Do: plan.Unlock, Lock: lock})
 	}
-	r.launch(history.Fresh, r.fresh, plan.Thread{ID: 1, Steps: steps})
+	r.launch(r.fresh, plan.Thread{ID: 1, Steps: steps})
 }
 
 // record calls f, which records something, unless the history is closed.
@@ -349,28 +418,15 @@ func (r *run) record(f func()) {
 	}
 }
 
-// operate has an operator force a lock free, by the lock's own means. Each is a client of his own: commands
-// of one client that say the same at the same time could not be told from each other.
+// operate has the next operator force a lock free, by the lock's own means.
 func (r *run) operate(lock string) {
-	r.operators++
-	operator := "operator"
-	if r.operators > 1 {
-		operator = fmt.Sprintf("operator-%d", r.operators)
-	}
-	first := r.plan.ServerNames()[0]
-	rdb := r.world.Redis(operator, "", true)
-	client, err := r.connect(operator, first, rdb)
-	r.clients = append(r.clients, openClient{client, rdb})
-	if err != nil {
-		r.world.Fail(err)
-		return
-	}
-	t := newThread(r, operator, process{first: {client, rdb}}, plan.Thread{ID: 1})
-	r.world.OwnerNamed(t.owner, operator)
-	r.started(operator)
+	operator := r.operators[0]
+	r.operators = r.operators[1:]
+	t := newThread(r, operator, plan.Thread{ID: 1})
+	r.started(operator.name)
 	await := t.forcing(lock) // here and now, or it would race with the fault's own record
 	go func() {
-		defer r.ended(operator)
+		defer r.ended(operator.name)
 		await()
 	}()
 }
@@ -488,7 +544,7 @@ func (r *run) close() {
 	if err := r.world.Failure(); err != nil {
 		end.Error = err.Error()
 	}
-	r.history = r.rec.Close(end)
+	r.history = evidence.Conclude(r.rec.Close(end))
 }
 
 // versions says what ran, for the report. It is no part of the trace.

@@ -5,6 +5,6 @@
 // It must not know worlds, plans or checkers: a subject is handed a Redis client and is called by
 // programs, and it says what it was told in the terms of package history.
 //
-// To add a subject: copy redislock.go, and add one line to [Libraries]; or rlock.go and [All], if
+// To add a subject: copy libraries/redislock.go, and add one line to All there; or rlock.go and [All], if
 // scenarios are to foretell how it fares.
 package subjects

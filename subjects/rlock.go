@@ -37,12 +37,12 @@ func rlock(g lockimpl.Generation, about string) Subject {
 // opened opens a client of a generation.
 func opened(g lockimpl.Generation) func(Env) (Client, error) {
 	return func(e Env) (Client, error) {
-		o := lockimpl.Options{Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random}
-		if e.Timescale != 0 && e.Timescale != 1 { // the defaults, as short as the watchdog's timeout is
-			o.ResponseTimeout, o.RetryDelay = e.scaled(lockimpl.DefaultResponseTimeout), e.scaled(lockimpl.DefaultRetryDelay)
-			o.SubscribeTimeout, o.SubscriptionLinger = e.scaled(lockimpl.DefaultSubscribeTimeout), e.scaled(lockimpl.DefaultSubscriptionLinger)
-		}
-		c, err := lockimpl.New(e.Redis, o)
+		c, err := lockimpl.New(e.Redis, lockimpl.Options{
+			Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random,
+			// The defaults, as short as the watchdog's timeout is.
+			ResponseTimeout: e.Scaled(lockimpl.DefaultResponseTimeout), RetryDelay: e.Scaled(lockimpl.DefaultRetryDelay),
+			SubscribeTimeout: e.Scaled(lockimpl.DefaultSubscribeTimeout), SubscriptionLinger: e.Scaled(lockimpl.DefaultSubscriptionLinger),
+		})
 		if err != nil {
 			return nil, err
 		}

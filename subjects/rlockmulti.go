@@ -125,8 +125,19 @@ func (s several) Lost(owner string) <-chan struct{} {
 	if s.members[0].Lost(o) == nil {
 		return nil // a generation that does not tell
 	}
+	lost := make(chan struct{})
+	if m, ok := s.l.(*lockimpl.MultiLock); ok {
+		ctx, cancel := m.HoldContext(context.Background(), o)
+		context.AfterFunc(ctx, func() {
+			cancel()
+			if errors.Is(context.Cause(ctx), lockimpl.ErrLost) {
+				close(lost)
+			}
+		})
+		return lost
+	}
 	var mu sync.Mutex
-	left, lost := len(s.members), make(chan struct{})
+	left := len(s.members)
 	for _, m := range s.members {
 		ctx, cancel := m.HoldContext(context.Background(), o)
 		context.AfterFunc(ctx, func() {

@@ -3,12 +3,8 @@ package subjects
 import (
 	"cmp"
 	"context"
-	"io"
-	"net"
 	"slices"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/lockimpl"
@@ -40,7 +36,11 @@ type Subject struct {
 	Idempotent []history.Idempotence
 	// Limitations are what it is documented not to promise.
 	Limitations []history.Limitation
-	// Open makes one client process's lock client.
+	// Layout is how it is kept in Redis, where that is not as by default.
+	Layout history.Layout
+	// Resends says that its requests may be sent again though a plan says that they are not.
+	Resends bool
+	// Open makes one client process's lock client. What it connects to answers.
 	Open func(Env) (Client, error)
 }
 
@@ -69,30 +69,6 @@ func (s Subject) Remembers() (resent, once time.Duration) {
 	return resent, once
 }
 
-// Env is what the world gives to one client process.
-type Env struct {
-	Redis redis.UniversalClient
-	// Dial connects to the server that Redis leads to, for a lock over another client library. Faults
-	// strike such connections as any other. It is an error before a lock of the client is used.
-	Dial            func(ctx context.Context) (net.Conn, error)
-	Addr            string        // the server's URL, for a process that dials by itself; "" where there is nothing to dial
-	ID              string        // the process's name; owners are "<ID>:<thread>" where the lock lets one choose
-	WatchdogTimeout time.Duration // the lease that a watchdog renews
-	Timescale       float64       // how much of its usual length any other timeout of the lock should have
-	Scheduler       Scheduler     // runs the watchdog's timers, so that a fault can pause them
-	Random          io.Reader     // for ids and tokens
-	Fail            func(error)   // ends the run: the subject cannot go on, as when its process has died; may be called at any time
-}
-
-// scaled is d on the scale of the run.
-func (e Env) scaled(d time.Duration) time.Duration { return time.Duration(float64(d) * e.Timescale) }
-
-// Scheduler starts a watchdog's timers.
-type Scheduler = lockimpl.Scheduler
-
-// Timer is one of them.
-type Timer = lockimpl.Timer
-
 // Client is one process's lock client. It is safe for concurrent use.
 type Client interface {
 	// Owner names a thread of this client.
@@ -105,7 +81,7 @@ type Client interface {
 type Lock interface {
 	// Acquire takes the lock: Acquired, Busy, Failed or Unknown.
 	Acquire(ctx context.Context, owner string, r Request) Answer
-	// Release takes back one hold: Decremented, Released, NotHeld, Failed or Unknown.
+	// Release takes back one hold: Decremented, Released, Unlocked, NotHeld, Failed or Unknown.
 	Release(ctx context.Context, owner string) Answer
 }
 
@@ -150,6 +126,11 @@ type Process interface {
 	Kill() error // for good, and without a word; calls that wait end Unknown
 }
 
+// Namer is a client whose owners have names of their own in Redis.
+type Namer interface {
+	Named(owner string) string // the value or field that stands for an owner
+}
+
 // Loser tells a holder that its hold is over. A nil channel never tells.
 type Loser interface {
 	Lost(owner string) <-chan struct{}
@@ -166,15 +147,9 @@ func All() []Subject {
 	}
 }
 
-// Libraries returns other people's locks: each with its defaults, and as its documentation has
-// careful users use it. Scenarios expect nothing of them in particular.
-func Libraries() []Subject {
-	return []Subject{redsyncDefault(), redsyncExtend(), redislockDefault(), redislockRefresh()}
-}
-
-// Find returns the subject of that name.
+// Find returns the subject of that name in [All].
 func Find(name string) (Subject, bool) {
-	for _, s := range append(All(), Libraries()...) {
+	for _, s := range All() {
 		if s.Name == name {
 			return s, true
 		}

@@ -24,9 +24,9 @@ const chunk = 25
 // busy together.
 func several(ctx context.Context, o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	var dirs []string // where each run is kept
-	size, hire := chunk, newCrew
+	size := chunk
 	if o.place.live() {
-		size, hire = 1, waiting
+		size = 1
 	}
 	parts := func(yield func(job) bool) {
 		for _, j := range jobs {
@@ -49,7 +49,7 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 	}
 	coverage := fault.Coverage{}
 	bar := newProgress(stderr, len(jobs)*o.runs)
-	crew := hire(len(jobs) * ((o.runs + size - 1) / size))
+	crew := crewFor(o, len(jobs)*((o.runs+size-1)/size))
 	defer crew.dismiss()
 	crew.run(ctx, parts, func(j job, r result) {
 		bar.done(r.Code)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -139,6 +140,30 @@ func TestJSONOnStandardOutputFitsTheSchema(t *testing.T) {
 		}
 		if err := schema.Validate(doc); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// So many runs go on at once as are asked for, or as suit the processors.
+func TestAnOrderSaysHowManyRunsGoOnAtOnce(t *testing.T) {
+	n := runtime.NumCPU()
+	for _, c := range []struct {
+		args []string
+		runs int
+		want int
+	}{
+		{nil, 1000, n},
+		{[]string{"-world", "redis"}, 1000, 4 * n},
+		{[]string{"-world", "redis"}, 2, 2},
+		{[]string{"-world", "redis", "-jobs", "1"}, 1000, 1},
+		{[]string{"-jobs", "3"}, 1000, 3},
+	} {
+		o, err := parse(append([]string{"-scenario", "baseline"}, c.args...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := len(crewFor(o, c.runs).workers); got != c.want {
+			t.Errorf("%q, %d runs: %d at once; want %d", c.args, c.runs, got, c.want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/history/formats"
 	"github.com/holdfast-sim/holdfast/model"
 	"github.com/holdfast-sim/holdfast/reports"
 )
@@ -136,7 +137,7 @@ func openFile(ctx context.Context, path string, most history.Limit) (*history.Hi
 		dir = filepath.Dir(path)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || path == "-" {
-		return most.Open(ctx, path)
+		return formats.Open(ctx, path, most)
 	}
 	h, err := loadHistory(ctx, os.DirFS(dir), ".", most)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
-	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/history/formats"
 )
 
 // Two owners have one lock in turn, and the first takes it once more.
@@ -42,7 +42,7 @@ func TestCheckJudgesWhatOthersRecorded(t *testing.T) {
 	if code != checker.ExitUnexpected || stderr != "" || !strings.Contains(stdout, "object is broken") && !strings.Contains(stdout, "object and exclusion are broken") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
-	h, err := history.Open(small)
+	h, err := formats.Open(t.Context(), small, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/history/formats"
 )
 
 // A checker that is wrong: it refuses what is granted twice, in turn.
@@ -39,7 +40,7 @@ func TestCheckLeavesADisagreement(t *testing.T) {
 		!strings.Contains(stdout.String(), "THE CHECKERS DISAGREE") {
 		t.Fatalf("exit code %d, stderr %q, stdout:\n%s", code, stderr.String(), stdout.String())
 	}
-	h, err := history.Open("disagreement-turns.jsonl")
+	h, err := formats.Open(t.Context(), "disagreement-turns.jsonl", 0)
 	if err != nil || len(h.Ops) != 3 {
 		t.Fatalf("two grants and the release between them show it: %v, %+v", err, h)
 	}
@@ -47,7 +48,7 @@ func TestCheckLeavesADisagreement(t *testing.T) {
 
 // A run leaves it in its folder.
 func TestARunLeavesADisagreement(t *testing.T) {
-	h, err := history.LoadAny(strings.NewReader(inTurn))
+	h, err := formats.LoadAny(t.Context(), strings.NewReader(inTurn), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestARunLeavesADisagreement(t *testing.T) {
 	if !strings.Contains(says, path) {
 		t.Errorf("it says %q", says)
 	}
-	if small, err := history.Open(path); err != nil || len(small.Ops) != 3 {
+	if small, err := formats.Open(t.Context(), path, 0); err != nil || len(small.Ops) != 3 {
 		t.Errorf("%v: %+v", err, small)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 	"github.com/holdfast-sim/holdfast/subjects/external"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // hunt is what "simrun explore" is asked for.
@@ -249,7 +250,7 @@ func (h hunt) open(dir string) (*explore.State, error) {
 	return explore.OpenState(filepath.Join(dir, stateFile), h.config, h.fresh)
 }
 
-// findSubject is [subjects.Find], and knows those that are broken on purpose, and external ones that
+// findSubject is [libraries.Find], and knows those that are broken on purpose, and external ones that
 // were opened.
 func findSubject(name string) (subjects.Subject, bool) {
 	if s, ok := externals[name]; ok {
@@ -258,7 +259,7 @@ func findSubject(name string) (subjects.Subject, bool) {
 	if l, ok := broken.Find(name); ok {
 		return l.Subject, true
 	}
-	return subjects.Find(name)
+	return libraries.Find(name)
 }
 
 // externals are subjects in processes of their own, by their commands.

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/external"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // order is what the user asked for.
@@ -29,6 +30,7 @@ type order struct {
 	subject  string     // "all": every one
 	seed     uint64
 	runs     int
+	atOnce   int    // how many runs; 0: what suits the processors
 	out      string // a folder, or "none"
 	place    place
 	noProof  bool // see proofFlag
@@ -67,6 +69,7 @@ func flags(o *order) *flag.FlagSet {
 	o.seed = 1
 	f.Var((*seedFlag)(&o.seed), "seed", "`number` that decides everything chance would")
 	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
+	f.IntVar(&o.atOnce, "jobs", 0, "at most so `many` of several runs at once (default: one for each processor, in real time four)")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
 	o.place.flags(f)
 	o.proofFlag(f)
@@ -111,6 +114,8 @@ func parse(args []string) (order, error) {
 		return o, errors.New("-scenario and -plan exclude each other")
 	case o.runs < 1:
 		return o, fmt.Errorf("-runs %d: there must be at least one run", o.runs)
+	case o.atOnce < 0 || o.atOnce > 1000:
+		return o, fmt.Errorf("-jobs %d: from 1 to 1000, or 0 for what suits the processors", o.atOnce)
 	case o.out == "":
 		return o, errors.New(`-out "": name a folder, or none`)
 	}
@@ -156,7 +161,7 @@ func (o *order) checkSubject() error {
 
 func subjectNames() []string {
 	var names []string
-	for _, s := range append(subjects.All(), subjects.Libraries()...) {
+	for _, s := range append(subjects.All(), libraries.All()...) {
 		names = append(names, s.Name)
 	}
 	return names

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // list prints the registries.
@@ -57,7 +58,7 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		say(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
 	say(stdout, "\nOther libraries (docs/matrix.md)\n")
-	for _, s := range subjects.Libraries() {
+	for _, s := range libraries.All() {
 		say(stdout, "  %-22s %s\n", s.Name, s.About)
 	}
 	say(stdout, "\nAny other\n  %-22s %s\n", "exec:CMD", "a program that speaks the worker protocol (docs/worker.md), in a world of real time")

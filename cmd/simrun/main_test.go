@@ -95,6 +95,7 @@ func TestBadUsageIsOneHelpfulLineAndExit254(t *testing.T) {
 		{"-scenario baseline -seed tomorrow", "a seed is a whole number"},
 		{"-scenario baseline -seed -1", "a seed is a whole number"},
 		{"-scenario baseline -seed 18446744073709551616", "a seed is a whole number"},
+		{"-scenario baseline -jobs -1", "-jobs -1: from 1 to 1000, or 0"},
 		{"-scenario baseline -runs 0", "at least one run"},
 		{"-scenario baseline -runs many", "many"},
 		{"-scenario baseline -sede 1", "did you mean -seed?"},

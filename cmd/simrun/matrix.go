@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 const matrixHead = `# Go libraries for locks in Redis, held to what they claim
@@ -44,7 +45,7 @@ one that we would ship.
 func libraryPage(ctx context.Context, w io.Writer) error {
 	var page bytes.Buffer // a part of it is of no use
 	out, w := w, &page
-	columns := append(onPage(), subjects.Libraries()...)
+	columns := append(onPage(), libraries.All()...)
 	fmt.Fprint(w, matrixHead)
 	for _, s := range columns {
 		from := "this module"

@@ -112,7 +112,7 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	for _, l := range locks {
 		names = append(names, l.Name)
 	}
-	return tellMutants(ctx, names, results, stdout, stderr)
+	return tellMutants(ctx, names, nil, results, stdout, stderr)
 }
 
 func caughtBy(r result, err error) caught {
@@ -132,8 +132,8 @@ func caughtBy(r result, err error) caught {
 }
 
 // tellMutants prints a line for each lock: in how many hunts it was caught, after how many runs in
-// the median and at worst, and by what.
-func tellMutants(ctx context.Context, names []string, results [][]caught, stdout, stderr io.Writer) int {
+// the median and at worst, and by what. unseen says why some cannot be caught, by their names.
+func tellMutants(ctx context.Context, names []string, unseen map[string]string, results [][]caught, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
 	survived, slow := 0, 0
 	say(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
@@ -152,7 +152,9 @@ func tellMutants(ctx context.Context, names []string, results [][]caught, stdout
 		}
 		slices.Sort(took)
 		line := fmt.Sprintf("%-34s %d/%-5d", name, len(took), len(results[i]))
-		if len(took) < len(results[i]) {
+		if why := unseen[name]; why != "" && len(took) == 0 {
+			line += "  cannot be seen: " + why
+		} else if len(took) < len(results[i]) {
 			survived++
 			code = checker.Worst(code, checker.ExitUnexpected)
 			line += "  SURVIVED"

@@ -73,14 +73,15 @@ func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds
 		})
 	}
 	var names []string
+	unseen := map[string]string{}
 	for i, m := range mutants {
-		names = append(names, m.Name)
+		names, unseen[m.Name] = append(names, m.Name), m.Unseen
 		next <- i
 	}
 	close(next)
 	slots.Wait()
 	bar.clear()
-	return tellMutants(ctx, names, results, stdout, stderr)
+	return tellMutants(ctx, names, unseen, results, stdout, stderr)
 }
 
 // checkout returns the root of the module's source that the working directory is in.

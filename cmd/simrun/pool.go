@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -22,9 +23,15 @@ type crew struct {
 // newCrew makes a crew for as many jobs at once; no more than are of use.
 func newCrew(jobs int) crew { return crew{make([]worker, min(jobs, runtime.NumCPU()))} }
 
-// waiting makes a crew for jobs that wait for real time to pass more than they work: of these several
-// share a processor. More of them would be late too often.
-func waiting(jobs int) crew { return crew{make([]worker, min(jobs, 4*runtime.NumCPU()))} }
+// crewFor makes the crew that an order asks for. Runs in real time wait more than they work, so that several share a
+// processor; more of them would be late too often.
+func crewFor(o order, jobs int) crew {
+	most := runtime.NumCPU()
+	if o.place.live() {
+		most *= 4
+	}
+	return crew{make([]worker, min(jobs, cmp.Or(o.atOnce, most)))}
+}
 
 // dismiss ends the workers' processes.
 func (c crew) dismiss() {

@@ -28,6 +28,10 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
+// shrinkTries is how many smaller plans are tried at most: most need 50 to 300. A plan whose run has many messages gets fewer, so
+// that one of a hundred locks does not take minutes.
+func shrinkTries(messages int) int { return min(max(120_000/max(messages, 1), 40), 400) }
+
 // shrink makes the smallest plan that breaks the same guarantee for the same cause, tells its
 // story, and writes a test that reproduces it.
 //
@@ -81,7 +85,11 @@ func shrink(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if r.Error != "" {
 		return fail(stderr, r.Code, "shrink: %s", r.Error)
 	}
-	say(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does:\n\n", r.Broke, r.Class, r.Tried)
+	more := ""
+	if r.Tried == r.Tries {
+		more = ", in as many tries as it gets (shrink this one again for a smaller one)"
+	}
+	say(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does%s:\n\n", r.Broke, r.Class, r.Tried, more)
 	return o.tellShrunk(ctx, j, r, stdout, stderr)
 }
 
@@ -226,7 +234,8 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		r.Code, r.Error = checker.ExitUsage, "nothing is broken, so there is nothing to shrink"
 		return r
 	}
-	r.Plan, r.Tried = plan.Shrink(j.Plan, func(p *plan.Plan) bool {
+	r.Tries = shrinkTries(first.History.End.Messages)
+	r.Plan, r.Tried = plan.Shrink(j.Plan, r.Tries, func(p *plan.Plan) bool {
 		one, err := run(p)
 		return err == nil && one.Verdict.Error == "" && still(one)
 	})

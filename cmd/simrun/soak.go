@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/soak"
-	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // soakOrder is what the user of simrun soak asked for.
@@ -102,7 +102,7 @@ func parseSoak(args []string) (o soakOrder, err error) {
 		}
 	}
 	var known bool
-	if o.Subject, known = subjects.Find(o.subject); !known {
+	if o.Subject, known = libraries.Find(o.subject); !known {
 		return o, unknown("subject", o.subject, subjectNames())
 	}
 	return o, o.chooseFaults()

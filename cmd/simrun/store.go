@@ -62,15 +62,15 @@ func (f *folder) record(r any) {
 	f.err = history.Encode(f.history, r)
 }
 
-// close completes the history and the server log.
+// close writes the server log, and the history anew, with what was concluded from that.
 func (f *folder) close(h *history.History) error {
 	if f.history == nil {
 		return nil
 	}
 	err := errors.Join(f.err, f.history.Close())
 	if h != nil {
-		var b bytes.Buffer
-		err = errors.Join(err, history.SaveServed(&b, h), f.write(serverFile, b.Bytes()))
+		var b, log bytes.Buffer
+		err = errors.Join(err, history.Save(&b, h), f.write(historyFile, b.Bytes()), history.SaveServed(&log, h), f.write(serverFile, log.Bytes()))
 	}
 	return err
 }

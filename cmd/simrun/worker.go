@@ -79,6 +79,7 @@ type result struct {
 	Plan  *plan.Plan         `json:"plan,omitempty"`
 	Page  []byte             `json:"page,omitempty"` // the report of the whole run, with the smallest beside it
 	Tried int                `json:"tried,omitzero"`
+	Tries int                `json:"tries,omitzero"` // how many it could try
 	Broke contract.Guarantee `json:"broke,omitzero"`
 	Class contract.Class     `json:"class,omitzero"`
 

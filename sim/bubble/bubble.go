@@ -8,8 +8,10 @@
 package bubble
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -17,8 +19,11 @@ import (
 	"testing/synctest"
 )
 
-// Bubbles starts bubbles. Several may run one after another; at once they gain nothing.
+// Bubbles starts bubbles, one after the other: at once they would gain nothing, and what go-redis keeps for the whole
+// process would be of another bubble.
 type Bubbles struct{ t *testing.T }
+
+var turn sync.Mutex // of the bubbles of all
 
 // In returns a starter for use in a test.
 func In(t *testing.T) *Bubbles { return &Bubbles{t} }
@@ -52,17 +57,46 @@ var Program = sync.OnceValue(func() *Bubbles {
 })
 
 // Run executes f in a new bubble and waits until it and all goroutines that it started have
-// ended. A panic of f, and goroutines that never end, come back as a [*PanicError].
-func (b *Bubbles) Run(f func()) (err error) {
+// ended. A panic of f comes back as a [*PanicError], goroutines that are left behind as a [*LeftError], those
+// that do not come to rest after f has returned as a [*StallError]. Those goroutines stay.
+func (b *Bubbles) Run(f func()) error {
+	turn.Lock()
+	defer turn.Unlock()
+	resolver()
+	w := &watch{t: b.t, gaveUp: make(chan error, 1)}
+	done := make(chan struct{})
+	err := errors.New("the test that the run was made for has failed") // unless the run comes back
+	go func() {
+		defer close(done)
+		err = w.run(f)
+	}()
+	go w.look(done)
+	select {
+	case <-done:
+		return err
+	case err := <-w.gaveUp:
+		current.CompareAndSwap(w, nil)
+		return err
+	}
+}
+
+// resolver has package net make what it keeps for the whole process. If it made its channels in a bubble, they
+// would be of no use in the next one.
+var resolver = sync.OnceFunc(func() { _, _ = net.LookupHost("localhost") })
+
+// run is Run, in a goroutine that may never end.
+func (w *watch) run(f func()) (err error) {
 	var inner error
 	defer func() {
 		if p := recover(); p != nil { // synctest: goroutines are still blocked
 			if err = inner; err == nil { // and not because f panicked
-				err = &PanicError{Value: p, Stack: debug.Stack()}
+				err = &LeftError{goroutines(w.id)}
 			}
 		}
 	}()
-	synctest.Test(b.t, func(*testing.T) {
+	synctest.Test(w.t, func(*testing.T) {
+		w.begin()
+		defer w.end()
 		defer func() {
 			if p := recover(); p != nil {
 				inner = &PanicError{Value: p, Stack: debug.Stack()}
@@ -72,9 +106,6 @@ func (b *Bubbles) Run(f func()) (err error) {
 	})
 	return inner
 }
-
-// Settle blocks until every other goroutine of the bubble is durably blocked.
-func Settle() { synctest.Wait() }
 
 // PanicError is a panic inside a bubble.
 type PanicError struct {

@@ -95,7 +95,7 @@ func (e *End) Read(p []byte) (int, error) {
 		case e.closed:
 			return 0, net.ErrClosed
 		case e.link.broken:
-			return 0, errReset
+			return 0, ErrReset
 		case len(e.in) > 0:
 			k := copy(p, e.in)
 			if e.in = e.in[k:]; len(e.in) == 0 {

@@ -156,7 +156,8 @@ func (n *Network) Refuse(down bool) {
 // ErrRefused is what Dial returns when nobody listens.
 var ErrRefused = fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
 
-var errReset = fmt.Errorf("connection: %w", syscall.ECONNRESET)
+// ErrReset is what reading from a connection that was broken returns.
+var ErrReset = fmt.Errorf("connection: %w", syscall.ECONNRESET)
 
 // Freeze stops a client's process: what it writes stays where it is, what it is sent waits to be
 // read, and its read deadlines do not come, until as many calls of [Network.Thaw].

@@ -99,6 +99,7 @@ type Network struct {
 	cut     map[string]bool   // clients that are no more
 	down    bool              // the server refuses connections
 	dialing int               // calls of Dial that have not returned
+	nowhere []*Link           // that clients dialed after their end
 	copies  int
 	written bool   // something may be there to be collected
 	stirred []*End // to whose servers something may have to be handed over
@@ -225,7 +226,8 @@ func (n *Network) lose(l *Link) {
 	connecting := l.raw[ToServer][0].kind == Connect
 	l.raw[ToServer] = nil
 	if i := slices.Index(n.links, l); connecting && i >= 0 {
-		n.links = slices.Delete(n.links, i, i+1) // nobody will ever hear of it
+		n.links = slices.Delete(n.links, i, i+1) // no server will ever hear of it
+		n.nowhere = append(n.nowhere, l)
 	}
 }
 
@@ -313,6 +315,23 @@ func (n *Network) Next() *Message {
 	return first
 }
 
+// Held returns the first connection on which something is held up or was lost, or nil.
+func (n *Network) Held() *Link {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i := slices.IndexFunc(n.links, func(l *Link) bool {
+		lost := l.hole[ToServer] || l.hole[ToClient] || n.cut[l.Client] && !l.ends[ToClient].closed
+		return !l.broken && (lost || len(l.queue[ToServer])+len(l.queue[ToClient])+len(l.raw[ToServer]) > 0)
+	})
+	if i >= 0 {
+		return n.links[i]
+	}
+	if i = slices.IndexFunc(n.nowhere, func(l *Link) bool { return !l.broken && !l.ends[ToClient].closed }); i >= 0 {
+		return n.nowhere[i]
+	}
+	return nil
+}
+
 // Heads returns the first message of each queue that is not held up, in a stable order.
 func (n *Network) Heads() []*Message {
 	n.mu.Lock()
@@ -362,6 +381,14 @@ func (n *Network) Deliver(m *Message) bool {
 		n.accept(l.ends[ToServer])
 	}
 	return taken
+}
+
+// Arrives reports whether m, which Next returned, will reach the server: nothing does behind a gap, or once the server
+// has closed its end.
+func (n *Network) Arrives(m *Message) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return !m.Link.hole[m.Dir] && !m.Link.ends[m.Dir].closed
 }
 
 // forget drops a connection that both ends have closed and that has nothing under way.
@@ -441,9 +468,13 @@ func (n *Network) Dialing() int {
 	return n.dialing
 }
 
-// HealAll undoes every Block, Freeze, Cut and Refuse.
+// HealAll undoes every Block, Freeze, Cut and Refuse. Whoever still dials after its client's end is let go.
 func (n *Network) HealAll(now time.Time) {
 	n.mu.Lock()
+	for _, l := range n.nowhere {
+		n.reset(l)
+	}
+	n.nowhere = nil
 	clients := slices.Sorted(maps.Keys(n.blocked))
 	for client := range n.blocked {
 		n.blocked[client] = [2]int{}

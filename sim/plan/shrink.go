@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Shrink returns the smallest plan that it finds for which still holds, and how many it tried. It
-// leaves out clients, faults, threads and steps, many at first, and then shortens times, until no
+// Shrink returns the smallest plan that it finds for which still holds, and how many it tried: at most tries,
+// if that is more than 0. A plan whose runs are long would take minutes otherwise. It leaves out clients, faults, threads and steps, many at first, and then shortens times, until no
 // single one of these makes the plan smaller. p itself must satisfy still; it is not changed. still
 // is asked about plans that may make no sense, which it should turn down. If still is
 // deterministic, so is Shrink. (Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing
 // Input, 2002, for the halving.)
-func Shrink(p *Plan, still func(*Plan) bool) (smallest *Plan, tried int) {
-	s := shrinker{best: p, still: still}
+func Shrink(p *Plan, tries int, still func(*Plan) bool) (smallest *Plan, tried int) {
+	s := shrinker{best: p, tries: tries, still: still}
 	for s.changed = true; s.changed; {
 		s.changed = false
 		s.clients()
@@ -29,12 +29,16 @@ func Shrink(p *Plan, still func(*Plan) bool) (smallest *Plan, tried int) {
 type shrinker struct {
 	best    *Plan
 	still   func(*Plan) bool
+	tries   int
 	tried   int
 	changed bool
 }
 
 // try keeps the plan that edit makes of a copy, if it will do.
 func (s *shrinker) try(edit func(p *Plan)) bool {
+	if s.tries > 0 && s.tried == s.tries {
+		return false
+	}
 	p := s.best.clone()
 	edit(p)
 	s.tried++

@@ -35,7 +35,7 @@ func crowd() (*Plan, func(*Plan) bool) {
 func TestShrinkLeavesOnlyWhatMatters(t *testing.T) {
 	p, still := crowd()
 	before := p.clone()
-	got, tried := Shrink(p, still)
+	got, tried := Shrink(p, 0, still)
 	want := &Plan{Version: Version,
 		Clients: []Client{{Name: "c3", Threads: []Thread{{ID: 1, Steps: []Step{{Do: Work, Lock: "a", For: Duration(50 * time.Second)}}}}}},
 		Faults:  []Fault{{Kind: "pause-watchdog", Client: "c3"}},
@@ -46,7 +46,7 @@ func TestShrinkLeavesOnlyWhatMatters(t *testing.T) {
 	if !reflect.DeepEqual(p, before) {
 		t.Error("the plan that was given has changed")
 	}
-	again, triedAgain := Shrink(p, still)
+	again, triedAgain := Shrink(p, 0, still)
 	if !reflect.DeepEqual(again.JSON(), got.JSON()) || triedAgain != tried {
 		t.Errorf("the second time, after %d plans: %s", triedAgain, again.JSON())
 	}
@@ -54,9 +54,27 @@ func TestShrinkLeavesOnlyWhatMatters(t *testing.T) {
 
 func TestShrinkKeepsAPlanThatIsSmallest(t *testing.T) {
 	p, still := crowd()
-	smallest, _ := Shrink(p, still)
-	got, _ := Shrink(smallest, still)
+	smallest, _ := Shrink(p, 0, still)
+	got, _ := Shrink(smallest, 0, still)
 	if !reflect.DeepEqual(got.JSON(), smallest.JSON()) {
 		t.Errorf("a smaller one still: %s", got.JSON())
+	}
+}
+
+// What a budget ends keeps what it has: each try more may make it smaller, none larger, and enough of them the smallest.
+func TestShrinkKeepsToItsTries(t *testing.T) {
+	p, still := crowd()
+	smallest, all := Shrink(p, 0, still)
+	before := len(p.JSON())
+	for tries := 1; tries <= all; tries++ {
+		got, tried := Shrink(p, tries, still)
+		size := len(got.JSON())
+		if tried != tries || !still(got) || size > before {
+			t.Fatalf("%d tries: tried %d, and %d bytes after %d", tries, tried, size, before)
+		}
+		before = size
+	}
+	if before != len(smallest.JSON()) {
+		t.Errorf("%d bytes are left, not the smallest plan's %d", before, len(smallest.JSON()))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/sim/seed"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -88,8 +89,10 @@ func (r *run) open(ctx context.Context, name string) (*client, error) {
 	}
 	c.redis = redis.NewClient(o)
 	c.ctx, c.cancel = context.WithCancel(ctx)
+	e := subjects.NewEnv(name, c.redis, r.Watchdog, r.fail)
+	e.Scheduler, e.Random = scheduler{c}, seed.Bytes(r.Seed, "random/"+name)
 	var err error
-	c.locks, err = r.Subject.Open(subjects.Env{Redis: c.redis, ID: name, WatchdogTimeout: r.Watchdog, Scheduler: scheduler{c}})
+	c.locks, err = r.Subject.Open(e)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 func server(t *testing.T) *redisserver.Server {
@@ -36,7 +37,7 @@ func server(t *testing.T) *redisserver.Server {
 
 func subject(t *testing.T, name string) subjects.Subject {
 	t.Helper()
-	s, ok := subjects.Find(name)
+	s, ok := libraries.Find(name)
 	if !ok {
 		t.Fatalf("no %s", name)
 	}
@@ -83,6 +84,21 @@ func kinds(names ...string) (list []Kind) {
 		}
 	}
 	return list
+}
+
+// Whatever "simrun list" lists can be soaked: it is given all that it may need. While nothing strikes, none is accused.
+func TestEveryListedSubjectIsSoaked(t *testing.T) {
+	s := server(t)
+	for _, lock := range append(subjects.All(), libraries.All()...) {
+		t.Run(lock.Name, func(t *testing.T) {
+			c := config(s, lock)
+			c.Name, c.Clients, c.Faults = c.Name+lock.Name, 4, nil
+			v, r, _ := judgedUntil(t.Context(), t, c)
+			if v.Code() != checker.ExitExpected || r.Granted == 0 || r.Calls == r.Granted {
+				t.Errorf("exit code %d: %s\n%s", v.Code(), v.Explanation, r.Text())
+			}
+		})
+	}
 }
 
 // Whatever strikes, the hardened lock keeps what it can promise, and its history can be judged as a

@@ -23,8 +23,8 @@ import (
 // Which call of a program does a command belong to? A program's calls carry their id in the
 // context, and lock libraries hand the context on to go-redis. A hook there sees it together with the
 // command, and stamps the command with it (see [network.Stamp]), so that each copy that go-redis writes,
-// however late, says whose it is. A command whose context has no id, such as a watchdog's renewal,
-// belongs to no call.
+// however late, says whose it is. A command whose context has no id, such as a watchdog's renewal, or that of a call
+// that has returned, belongs to no call.
 
 type callKey struct{}
 
@@ -35,7 +35,8 @@ func WithCall(ctx context.Context, id int64) context.Context {
 
 type calls struct {
 	asked  map[int64]bool    // calls that have begun a command
-	owners map[string]string // owner -> client
+	owners map[string]string // owner, by any of his names -> client
+	names  map[string]string // another name of an owner -> owner
 	// scripts tells what a script is for, by its digest: the step of the first call that ran it.
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
 	// call has given up, is not taken for a renewal.
@@ -71,7 +72,9 @@ func (h *callHook) DialHook(next redis.DialHook) redis.DialHook {
 func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		words := wireWords(cmd)
-		h.turn(ctx, words)
+		if err := h.turn(ctx, words); err != nil {
+			return err
+		}
 		defer h.enter()()
 		return next(ctx, h.stamp(ctx, cmd, words))
 	}
@@ -84,7 +87,9 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 		for i, cmd := range cmds {
 			words := wireWords(cmd)
 			if i == 0 {
-				h.turn(ctx, words)
+				if err := h.turn(ctx, words); err != nil {
+					return err
+				}
 			}
 			all[i] = h.stamp(ctx, cmd, words)
 		}
@@ -94,13 +99,15 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 
 // turn waits until it is a command's turn; of those that come at once, the order of their words
 // decides, and of those that say the same that of their calls. Those of a paused client wait until it
-// goes on.
-func (h *callHook) turn(ctx context.Context, words []string) {
+// goes on, unless somebody waits for a mutex meanwhile: then they fail.
+func (h *callHook) turn(ctx context.Context, words []string) error {
 	id, _ := ctx.Value(callKey{}).(int64)
 	h.w.mu.Lock()
 	h.w.calls.asked[id] = true
 	h.w.mu.Unlock()
-	<-h.w.lie(commandKey(h.client, h.server, words), h.client, id, 0).woke
+	s := h.w.lie(commandKey(h.client, h.server, words), h.client, id, 0)
+	<-s.woke
+	return s.refused
 }
 
 // Asked reports whether a call of a client has begun a command, or may have. Programs may call it.
@@ -125,7 +132,7 @@ func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string) r
 		return cmd
 	}
 	id, ok := ctx.Value(callKey{}).(int64)
-	if digest := scriptDigest(words); ok && digest != "" {
+	if digest := scriptDigest(words); ok && digest != "" && !h.w.over(id, h.w.Now()) {
 		h.w.mu.Lock()
 		if c := &h.w.calls; c.scripts[digest] == "" {
 			c.scripts[digest] = stepOf(h.w.rec.Op(id).Kind)
@@ -150,11 +157,18 @@ func (w *World) callOf(s *server, m *network.Message) (call int64, began time.Du
 	}
 	id, at, _ := strings.Cut(m.Stamp, " ")
 	call, _ = strconv.ParseInt(id, 10, 64)
-	if call == 0 {
-		ns, _ := strconv.ParseInt(at, 10, 64)
-		began = time.Duration(ns)
+	ns, _ := strconv.ParseInt(at, 10, 64)
+	if call == 0 || w.over(call, time.Duration(ns)) {
+		return 0, time.Duration(ns)
 	}
-	return call, began
+	return call, 0
+}
+
+// over reports whether a call had returned by a time. What its client begins after that with the call's context, such as
+// a watchdog's renewal, belongs to no call.
+func (w *World) over(call int64, at time.Duration) bool {
+	op := w.rec.Op(call)
+	return !op.Pending() && op.Return <= at
 }
 
 func commandKey(client string, s *server, words []string) string {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -59,14 +60,13 @@ func (g *Ground) planned(d time.Duration) time.Duration {
 
 // settle waits until all is at rest; in real time, until the server has answered the command that
 // it was given last, so that one command is executed after the other. For want of an answer it does
-// not wait for ever: a server may be stopped, or be asked to block.
-func (w *World) settle() {
+// not wait for ever: a server may be stopped, or be asked to block. It returns why not all is at rest, or nil.
+func (w *World) settle() *bubble.Stall {
 	if !w.ground.Live {
 		for _, s := range w.servers {
 			s.net.HandOver()
 		}
-		bubble.Settle()
-		return
+		return bubble.Settle()
 	}
 	for _, s := range w.servers {
 		if s.scene == nil || blocks(s.scene.message.Args) {
@@ -83,13 +83,19 @@ func (w *World) settle() {
 		}
 		patience.Stop()
 	}
+	return nil
 }
 
 // apart passes as little time as there is between things that would else happen at one instant: see next.
 func (w *World) apart() {
 	if !w.ground.Live {
 		w.settle()
-		time.Sleep(time.Nanosecond)
+		moment := time.NewTimer(time.Nanosecond)
+		select {
+		case <-moment.C:
+		case <-bubble.Stalled():
+			moment.Stop()
+		}
 		w.woke = w.Now()
 	}
 }
@@ -164,5 +170,5 @@ func (w *World) exactly() time.Duration {
 	if !w.ground.Live {
 		return 0
 	}
-	return w.Planned(2 * time.Millisecond) // servers count whole ones, and so do deadlines
+	return evidence.Exactly(w.ground.Timescale)
 }

@@ -16,40 +16,8 @@ import (
 type lock struct {
 	name   string
 	parts  []part
-	quorum int  // on how many of its parts an owner must be
-	shared bool // a part of it is a part of another lock
+	quorum int // on how many of its parts an owner must be
 	state  history.KeyState
-	under  map[string]progress // of a group: what calls have done to its parts so far, by owner
-}
-
-// progress is a call on a group that has changed parts: when it last did, and how many holds it has taken of
-// each.
-type progress struct {
-	call int64
-	at   time.Duration
-	took map[part]int64
-}
-
-// goesOn notes what a command of a call on a group did to one of its parts.
-func (l *lock) goesOn(op history.Op, s *server, r *row, now time.Duration) {
-	p := l.under[op.Owner]
-	if p.call != op.ID {
-		p = progress{call: op.ID, took: map[part]int64{}}
-	}
-	p.at = now
-	p.took[part{s, r.Lock}] += countOf(*r.After, op.Owner) - countOf(*r.Before, op.Owner)
-	l.under[op.Owner] = p
-}
-
-// enough reports whether a call has taken as many parts as make a hold.
-func (l *lock) enough(p progress) bool {
-	n := 0
-	for _, holds := range p.took {
-		if holds > 0 {
-			n++
-		}
-	}
-	return n >= l.quorum
 }
 
 type part struct {
@@ -60,7 +28,7 @@ type part struct {
 // locksOf lists the locks of a plan, and tells the servers their keys.
 func (w *World) locksOf(p *plan.Plan) {
 	for _, name := range p.Locks() {
-		l := &lock{name: name, quorum: 1, under: map[string]progress{}}
+		l := &lock{name: name, quorum: 1}
 		if g, ok := p.Group(name); ok {
 			for _, m := range g.Members {
 				l.parts = append(l.parts, part{w.server(m.Server), m.Lock})
@@ -72,13 +40,11 @@ func (w *World) locksOf(p *plan.Plan) {
 			l.parts = []part{{w.servers[0], name}}
 		}
 		for _, part := range l.parts {
-			if !slices.Contains(part.server.keys, part.key) {
-				part.server.keys = append(part.server.keys, part.key)
-			}
-		}
-		for _, other := range w.locks {
-			if slices.ContainsFunc(l.parts, func(p part) bool { return slices.Contains(other.parts, p) }) {
-				l.shared, other.shared = true, true
+			if s := part.server; !slices.Contains(s.keys, part.key) {
+				s.keys = append(s.keys, part.key)
+				for _, key := range w.layout.KeysOf(part.key) {
+					s.lockOf[key] = part.key
+				}
 			}
 		}
 		w.locks = append(w.locks, l)
@@ -98,10 +64,6 @@ func (w *World) of(s *server, key string) []*lock {
 
 // simple reports whether the lock is one key.
 func (l *lock) simple() bool { return len(l.parts) == 1 && l.parts[0].key == l.name }
-
-// alone reports whether the lock is one key that no other lock has: the lease that a call asks for is then
-// the time to live that comes of it.
-func (l *lock) alone() bool { return l.simple() && !l.shared }
 
 // whole is the lock's state, as its keys have it.
 func (l *lock) whole() history.KeyState {
@@ -145,75 +107,62 @@ func latestFirst(a, b time.Duration) int {
 	return 1
 }
 
-// look reads a key.
-func (w *World) look(s *server, key string) history.KeyState {
+// look reads a lock's key. Whoever holds it is named as the key names him: [evidence.Conclude] knows who that is.
+func (w *World) look(s *server, lock string) history.KeyState {
 	var state history.KeyState
-	v, err := s.read(key)
-	w.check(err)
-	s.texts[key] = ""
-	if v.kind == "string" {
-		s.texts[key] = v.text
-	}
-	switch v.kind {
-	case "hash":
-		for _, f := range slices.Sorted(maps.Keys(v.fields)) {
-			n, err := strconv.ParseInt(v.fields[f], 10, 64)
-			if err != nil {
-				n = 1
-			}
-			state.Holdings = append(state.Holdings, history.Holding{Owner: f, Count: n})
-		}
-	case "string":
-		if v.text == foreign {
-			state.Holdings = []history.Holding{{Owner: history.AnotherProgram, Count: 1}}
-			return state
-		}
-		if owner, ok := s.values[key+"\x00"+v.text]; ok {
-			v.text = owner
-		}
-		state.Holdings = []history.Holding{{Owner: v.text, Count: 1}}
-	case "":
+	v := w.get(s, w.layout.KeyOf(lock))
+	switch at := w.layout.Holder; {
+	case v.kind == "":
 		return state
+	case v.kind == "string" && v.text == foreign:
+		state.Holdings = []history.Holding{{Owner: history.AnotherProgram, Count: 1}}
+		return state
+	case at != history.Place{}:
+		state.Holdings = []history.Holding{{Owner: w.named(w.valueAt(s, at.Of(lock))), Count: 1}}
+	case v.kind == "hash":
+		for _, f := range slices.Sorted(maps.Keys(v.fields)) {
+			state.Holdings = append(state.Holdings, history.Holding{Owner: w.named(f), Count: countIn(v.fields[f])})
+		}
+	case v.kind == "string":
+		state.Holdings = []history.Holding{{Owner: w.named(v.text), Count: 1}}
 	default:
 		state.Holdings = []history.Holding{{Owner: "(" + v.kind + ")", Count: 1}}
+	}
+	if at := w.layout.Count; at != (history.Place{}) && len(state.Holdings) == 1 {
+		state.Holdings[0].Count = countIn(w.valueAt(s, at.Of(lock)))
 	}
 	state.Deadline = v.deadline
 	return state
 }
 
+// get reads a key of a server.
+func (w *World) get(s *server, key string) value {
+	v, err := s.read(key)
+	w.check(err)
+	return v
+}
+
+// valueAt reads a place.
+func (w *World) valueAt(s *server, p history.Place) string {
+	v := w.get(s, p.Key)
+	if p.Field != "" {
+		return v.fields[p.Field]
+	}
+	return v.text
+}
+
+// countIn is the count that a key has; what is no number stands for one hold.
+func countIn(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
 // foreign is what an overwritten key contains. Who can take the lock is then nobody, as if
 // [history.AnotherProgram] held it for ever, and so that is how it is recorded.
 const foreign = "something else"
-
-// own learns whose value a string key holds when a call of an acquiring owner set it.
-func (w *World) own(s *server, key string, op history.Op, after history.KeyState) history.KeyState {
-	if !op.Kind.Acquires() || len(after.Holdings) != 1 || s.texts[key] == "" || after.Holdings[0].Owner == history.AnotherProgram || w.known(after.Holdings[0].Owner) {
-		return after
-	}
-	s.values[key+"\x00"+after.Holdings[0].Owner] = op.Owner
-	after.Holdings[0].Owner = op.Owner
-	return after
-}
-
-// holderIn returns the owner whose value a command names, for a lock whose key is a string, or "".
-func (s *server) holderIn(key string, args []string) string {
-	if len(s.values) == 0 {
-		return ""
-	}
-	for _, a := range args {
-		if owner, ok := s.values[key+"\x00"+a]; ok {
-			return owner
-		}
-	}
-	return ""
-}
-
-func (w *World) known(owner string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	_, ok := w.calls.owners[owner]
-	return ok
-}
 
 // nextExpiry returns the key that expires first, and when.
 func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) {
@@ -249,25 +198,10 @@ func (w *World) changed(s *server, key string, after history.KeyState, tell func
 	for _, l := range w.of(s, key) {
 		before := l.state
 		l.state = l.whole()
-		if !w.log.closed && !same(before, l.state) && !w.completes(l, before) {
+		if !w.log.closed && !same(before, l.state) {
 			tell(l, before, l.state)
 		}
 	}
-}
-
-// completes reports whether what befell a key completes an unlock of a group that is under way: it had given
-// back some members, and the end of another one's lease does the rest.
-func (w *World) completes(l *lock, before history.KeyState) bool {
-	for _, h := range before.Holdings {
-		owner, p := h.Owner, l.under[h.Owner]
-		if p.call == 0 {
-			continue
-		}
-		if op := w.rec.Op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && countOf(l.state, owner) < countOf(before, owner) {
-			return w.testify(p.call, l, before, w.Now()-1) // what befalls other keys at this instant comes after it
-		}
-	}
-	return false
 }
 
 // Remaining reports whether a key of a lock is left that an owner has, and when the last of those ends that have an end.

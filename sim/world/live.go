@@ -88,7 +88,7 @@ func (l *live) compareClocks() error {
 
 // timeOf puts a time of the server's clock, in ms, into that of the run.
 func (l *live) timeOf(ms int64) time.Duration {
-	return l.w.Planned(time.Duration(ms*1000-l.ahead-l.w.start.UnixMicro()) * time.Microsecond)
+	return l.w.Planned(time.Duration(ms*1000-l.ahead-l.w.start.Load().UnixMicro()) * time.Microsecond)
 }
 
 // serve joins the world's end of a connection to one of TCP.

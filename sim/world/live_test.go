@@ -10,7 +10,8 @@ import (
 // A server that counts times to live down tells a deadline a little differently each time; whoever took
 // that for a change would take any command that names the key for one that set its time to live.
 func TestADeadlineThatNobodySetsStandsStill(t *testing.T) {
-	w := &World{start: time.Now(), ground: Miniredis(1)}
+	w := &World{ground: Miniredis(1)}
+	w.Begin(nil)
 	b, err := w.ground.open(w, plan.Server{}, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -21,11 +21,10 @@ type serverLog struct {
 	taken   *network.Message         // the reply that a client took last, still to be noted
 	sent    map[int64]bool           // calls that wrote a command
 	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
-	undid   map[int64]bool           // acquiring calls that have given back what they had taken
 	closed  bool                     // the history is closed
-	// Of commands that belong to no call: when what they are copies of was begun, and the operation that one was.
-	begun map[string]time.Duration
-	apart map[string]int64
+	// Of commands that belong to no call: when what they are copies of was begun, and their numbers.
+	begun    map[string]time.Duration
+	requests map[string]int64
 }
 
 // delivery is one command at the server.
@@ -38,14 +37,7 @@ type delivery struct {
 // row is a line of the log in the making.
 type row struct {
 	history.Served
-	others  []string // further owners on whose behalf it names the key
-	ops     []int64  // the operations recorded for it, if it belongs to no call
-	refused bool     // the server answered with an error
-	done    bool
-	since   time.Duration // when its client began it, if that is known
-	copied  string        // what its copies have in common, if that is known and it belongs to no call
-	// Of one that a call asked for: when it was executed, and how exactly that is known.
-	executed, within time.Duration
+	done bool
 }
 
 // sameCommand names a command and its copies, "" if those cannot be told from others.
@@ -73,12 +65,11 @@ func (w *World) settled(now time.Duration) {
 		s.scene = nil
 		if d != nil && w.ground.Live {
 			took := now - d.rows[0].At
-			w.within = took + w.exactly()
 			if !blocks(d.message.Args) {
 				w.wasLate(took)
 			}
 		}
-		for _, m := range s.net.Collect(w.start.Add(now)) {
+		for _, m := range s.net.Collect(w.began.Add(now)) {
 			m.Born = w.stepNumber()
 			switch {
 			case m.Kind != network.Data:
@@ -90,6 +81,7 @@ func (w *World) settled(now time.Duration) {
 		}
 		if d != nil && !w.log.closed {
 			w.account(s, d, now)
+			w.observe(s, d, now)
 		}
 	}
 }
@@ -106,7 +98,39 @@ func (w *World) written(s *server, m *network.Message) *note {
 
 // names reports whether a command names the key of a lock.
 func (w *World) names(s *server, args []string) bool {
-	return slices.ContainsFunc(s.keys, func(key string) bool { return slices.Contains(args[1:], key) })
+	return slices.ContainsFunc(args[1:], func(a string) bool { return s.lockOf[a] != "" }) || w.layout.Roles[Shape(args)] != ""
+}
+
+// touches reports whether a command names a key of a lock.
+func (s *server) touches(args []string, lock string) bool {
+	return slices.ContainsFunc(args, func(a string) bool { return s.lockOf[a] == lock })
+}
+
+// unnamed returns the locks that a command touches whose keys it does not name: it has a role in the layout, and names
+// the locks themselves.
+func (w *World) unnamed(s *server, args []string) []string {
+	if w.layout.Roles[Shape(args)] == "" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(s.keys), func(lock string) bool {
+		return !slices.ContainsFunc(args[1:], func(a string) bool { return strings.Contains(a, lock) })
+	})
+}
+
+// Shape is what is the same in all commands of one kind: the name, and the digest of a script.
+func Shape(args []string) string {
+	if digest := scriptDigest(args); digest != "" {
+		return "script " + digest
+	}
+	name := strings.ToLower(args[0])
+	if name == "set" {
+		for _, a := range args[min(3, len(args)):] {
+			if option := strings.ToLower(a); option == "nx" || option == "xx" {
+				name += " " + option
+			}
+		}
+	}
+	return name
 }
 
 // replied notes what is known of what the server just wrote, d being the command that it executed last.
@@ -121,7 +145,7 @@ func (w *World) replied(s *server, m *network.Message, d *delivery) *note {
 		n.step, n.call, n.locks, n.d = d.note.step, d.note.call, d.note.locks, d
 		for _, r := range d.rows {
 			r.Reply = shorten(network.ReplyText(m.Data), 120)
-			r.refused = len(m.Data) > 0 && m.Data[0] == '-'
+			r.Refused = len(m.Data) > 0 && m.Data[0] == '-'
 		}
 	}
 	return n
@@ -147,132 +171,169 @@ func (w *World) arriving(m *network.Message) {
 		n.step = w.step(m.Args, 0, true)
 	}
 	d := &delivery{message: m, note: n}
-	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.start), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
+	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.began), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
 		Step: n.step, Op: n.call, Text: commandText(m.Args)}
-	// Owners follow in the order of the keys, and a key is named once for each of its owners: two
+	// Names of owners follow in the order of the keys, and a key is named once for each of its owners: two
 	// threads of a client may both believe to hold it.
 	named, rows := 0, map[string]*row{}
-	for _, key := range m.Args[1:] {
-		if !slices.Contains(n.server.keys, key) {
-			continue
+	touches := func(lock string) {
+		r := rows[lock]
+		if r == nil {
+			r = n.server.rowOf(base, lock)
+			rows[lock] = r
+			d.rows = append(d.rows, r)
 		}
-		owner := n.server.holderIn(key, m.Args)
-		if owner == "" {
-			owner = w.ownerIn(m.Args, m.Link.Client, named)
+		if name := w.nameIn(n.server, lock, m, named); name != "" && !slices.Contains(r.Names, name) {
+			r.Names = append(r.Names, name)
 		}
 		named++
-		if r := rows[key]; r != nil {
-			r.others = append(r.others, owner)
-			continue
+	}
+	for _, a := range m.Args[1:] {
+		if lock := n.server.lockOf[a]; lock != "" && (rows[lock] == nil || a == w.layout.KeyOf(lock)) {
+			touches(lock)
 		}
-		before := n.server.state[key]
-		r := &row{Served: base}
-		r.Lock, r.Before, r.Owner = key, &before, owner
-		rows[key] = r
-		d.rows = append(d.rows, r)
+	}
+	if named == 0 {
+		for _, lock := range w.unnamed(n.server, m.Args) {
+			touches(lock)
+		}
 	}
 	if named == 0 {
 		d.rows = []*row{{Served: base}}
 	}
 	n.server.scene = d
 	if n.call == 0 {
-		for _, r := range d.rows {
-			r.since = cmp.Or(w.log.begun[n.command], w.log.unknown[sameScript(m)], n.began)
-			if n.command != "" {
-				w.log.begun[n.command] = r.since
-				r.copied = strconv.FormatInt(int64(r.since), 10) + "\x00" + sameScript(m)
-			}
-		}
-		delete(w.log.unknown, sameScript(m))
+		w.begun(d)
 	}
-	if strings.EqualFold(m.Args[0], "eval") {
-		n.server.knows[scriptDigest(m.Args)] = true
+	if source := scriptSource(m.Args); source != "" {
+		n.server.knows[digestOf(source)] = true
 	}
 	w.log.rows = append(w.log.rows, d.rows...)
 }
 
-// account looks at the keys after command d, and records what it did: of each lock once, however many
-// of its keys the command names.
-func (w *World) account(s *server, d *delivery, now time.Duration) {
-	call := d.note.call
-	var op history.Op
-	if call != 0 {
-		op = w.rec.Op(call)
+// rowOf is a row for a lock's key as it is before a command.
+func (s *server) rowOf(base history.Served, lock string) *row {
+	before := s.state[lock]
+	base.Lock, base.Before = lock, &before
+	return &row{Served: base}
+}
+
+// begun notes of a command that belongs to no call when its client began it, and of what it is a copy.
+func (w *World) begun(d *delivery) {
+	n, script := d.note, sameScript(d.message)
+	since := cmp.Or(w.log.begun[n.command], w.log.unknown[script], n.began)
+	delete(w.log.unknown, script)
+	request := int64(0)
+	if n.command != "" {
+		w.log.begun[n.command] = since
+		copied := strconv.FormatInt(int64(since), 10) + "\x00" + script
+		if w.log.requests[copied] == 0 {
+			w.log.requests[copied] = int64(len(w.log.requests)) + 1
+		}
+		request = w.log.requests[copied]
 	}
-	var touched []touch
 	for _, r := range d.rows {
+		r.Began, r.Request = since, request
+	}
+}
+
+// nameIn returns what in a command stands for an owner of a key, "" if nothing does: a value that the key had, or
+// the n-th of the names of the client's owners.
+func (w *World) nameIn(s *server, key string, m *network.Message, n int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var named []string
+	for _, a := range m.Args {
+		if s.names.Knows(s.part(key), a) {
+			return a
+		}
+		if w.calls.owners[a] == m.Link.Client {
+			named = append(named, w.owner(a))
+		}
+	}
+	if len(named) == 0 {
+		return ""
+	}
+	return named[min(n, len(named)-1)]
+}
+
+// account looks at the keys after command d.
+func (w *World) account(s *server, d *delivery, now time.Duration) {
+	var op history.Op
+	if d.note.call != 0 {
+		op = w.rec.Op(d.note.call)
+	}
+	if d.rows[0].Lock == "" {
+		w.discover(s, d)
+	}
+	for _, r := range d.rows {
+		if now != r.At {
+			r.Done = now
+		}
 		if r.Lock == "" {
 			continue
 		}
 		after := w.look(s, r.Lock)
-		if call != 0 {
-			r.Owner = op.Owner
-			after = w.own(s, r.Lock, op, after)
-		}
-		s.state[r.Lock] = after
-		r.After = &after
+		s.names.Learn(s.part(r.Lock), op.Kind, op.Owner, r.Client, *r.Before, after, w.clientOf)
+		s.state[r.Lock], r.After = after, &after
 		for _, l := range w.of(s, r.Lock) {
-			i := slices.IndexFunc(touched, func(t touch) bool { return t.lock == l })
-			if i < 0 {
-				i, touched = len(touched), append(touched, touch{lock: l, row: r})
-			}
-			if call != 0 && op.Lock == l.name && !l.simple() && r.changed() {
-				l.goesOn(op, s, r, now)
-			}
-			t := &touched[i]
-			if !t.changed() && r.changed() {
-				t.row = r
-			}
-			t.add(r.Owner)
-			t.add(r.others...)
+			l.state = l.whole()
 		}
-	}
-	for _, t := range touched {
-		l, r, was := t.lock, t.row, t.lock.state
-		l.state = l.whole()
-		switch untouched := r.refused && !r.changed(); {
-		case untouched && call == 0 && strings.HasPrefix(r.Reply, "NOSCRIPT"):
-			w.log.unknown[sameScript(d.message)] = cmp.Or(r.since, r.Sent)
-		case untouched: // an error, such as NOSCRIPT, and no effect: it was not executed
-		case call != 0 && op.Lock == l.name && w.testify(call, l, was, now):
-			if r.executed, r.within = now, w.within; !l.alone() {
-				w.measure(call, l, now)
-			}
-		case call == 0 && l.simple() || !same(was, l.state):
-			w.unbidden(t, was, now)
+		if d.note.call == 0 && r.Refused && strings.HasPrefix(r.Reply, "NOSCRIPT") && same(*r.Before, after) {
+			script := sameScript(d.message)
+			w.log.unknown[script] = cmp.Or(w.log.unknown[script], r.Began, r.Sent)
 		}
 	}
 	s.written()
 	w.flush(false)
 }
 
-// changed reports whether the command changed the row's key.
-func (r *row) changed() bool {
-	return total(*r.Before) != total(*r.After) || r.Before.Deadline != r.After.Deadline
-}
-
-// touch is a lock that a command names keys of, the first of whose rows that changed its key, or the first,
-// and on whose behalf it names them.
-type touch struct {
-	lock *lock
-	*row
-	owners []string
-}
-
-func (t *touch) add(owners ...string) {
-	for _, o := range owners {
-		if !slices.Contains(t.owners, o) {
-			t.owners = append(t.owners, o)
-		}
+// discover finds the locks that a command has changed without naming their keys, as scripts can and transactions do.
+func (w *World) discover(s *server, d *delivery) {
+	if name := strings.ToLower(d.message.Args[0]); name != "exec" && name != "fcall" && !strings.HasPrefix(name, "eval") {
+		return
 	}
+	base := d.rows[0].Served
+	for _, lock := range s.keys {
+		if same(s.state[lock], w.look(s, lock)) {
+			continue
+		}
+		r := s.rowOf(base, lock)
+		if d.rows[0].Lock == "" {
+			*d.rows[0] = *r
+			continue
+		}
+		w.log.rows = slices.Insert(w.log.rows, slices.Index(w.log.rows, d.rows[len(d.rows)-1])+1, r)
+		d.rows = append(d.rows, r)
+	}
+}
+
+// clientOf returns the client of an owner by its name.
+func (w *World) clientOf(owner string) (client string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	client, ok = w.calls.owners[owner]
+	return client, ok
+}
+
+// answered notes that the reply m has reached its client.
+func (w *World) answered(m *network.Message) {
+	n := noteOf(m)
+	if n == nil || n.d == nil || w.log.closed {
+		return
+	}
+	for _, r := range n.d.rows {
+		r.Got, r.done = w.Now(), true
+	}
+	w.flush(false)
 }
 
 // step tells what part a command plays, by the call it belongs to and whether it names a lock's key.
 func (w *World) step(args []string, call int64, names bool) history.Step {
 	name := strings.ToLower(args[0])
 	w.mu.Lock()
-	if name == "eval" && call == 0 {
-		w.learn(args)
+	if source := scriptSource(args); source != "" && call == 0 {
+		w.learn(source)
 	}
 	shape, known := w.calls.scripts[scriptDigest(args)]
 	w.mu.Unlock()
@@ -289,6 +350,8 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 		return stepOf(w.rec.Op(call).Kind)
 	case !names:
 		return history.StepSession
+	case w.layout.Roles[Shape(args)] != "":
+		return w.layout.Roles[Shape(args)]
 	case known:
 		return shape // an afterthought of a call
 	case changesTTL(name):
@@ -299,10 +362,10 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 
 // learn tells the purpose of a script that belongs to no call by what it may do: what removes a
 // key, or publishes, is no renewal. w.mu is held.
-func (w *World) learn(args []string) {
-	source := strings.ToLower(args[1])
-	if strings.Contains(source, "publish") || strings.Contains(source, "'del'") || strings.Contains(source, `"del"`) {
-		if digest := scriptDigest(args); w.calls.scripts[digest] == "" {
+func (w *World) learn(source string) {
+	text := strings.ToLower(source)
+	if strings.Contains(text, "publish") || strings.Contains(text, "'del'") || strings.Contains(text, `"del"`) {
+		if digest := digestOf(source); w.calls.scripts[digest] == "" {
 			w.calls.scripts[digest] = history.StepRelease
 		}
 	}
@@ -317,6 +380,22 @@ func changesTTL(name string) bool {
 	return false
 }
 
+// scriptSource returns the source of a script that a command tells the server, or "".
+func scriptSource(args []string) string {
+	switch {
+	case len(args) > 1 && strings.EqualFold(args[0], "eval"):
+		return args[1]
+	case len(args) > 2 && strings.EqualFold(args[0], "script") && strings.EqualFold(args[1], "load"):
+		return args[2]
+	}
+	return ""
+}
+
+func digestOf(source string) string {
+	sum := sha1.Sum([]byte(source))
+	return hex.EncodeToString(sum[:])
+}
+
 // scriptDigest returns the digest of the script that a command runs, or "".
 func scriptDigest(args []string) string {
 	if len(args) < 2 {
@@ -326,8 +405,7 @@ func scriptDigest(args []string) string {
 	case "evalsha":
 		return strings.ToLower(args[1])
 	case "eval":
-		sum := sha1.Sum([]byte(args[1]))
-		return hex.EncodeToString(sum[:])
+		return digestOf(args[1])
 	}
 	return ""
 }

@@ -185,7 +185,7 @@ func (w *World) steps(now time.Duration) []choice {
 	w.mu.Unlock()
 	for _, s := range w.servers {
 		for _, m := range s.net.Heads() {
-			if m.Due.Sub(w.start) > now {
+			if m.Due.Sub(w.began) > now {
 				continue
 			}
 			name := m.Link.Name + map[network.Direction]string{network.ToServer: ">", network.ToClient: "<"}[m.Dir]
@@ -289,7 +289,7 @@ func (w *World) snapped(l *network.Link) {
 
 // step is a sleeper's name as a step.
 func (s *sleeper) step() string {
-	if !strings.Contains(s.name, "\x00") {
+	if !s.sends() {
 		return "wake " + s.name
 	}
 	sum := sha256.Sum256([]byte(s.name))

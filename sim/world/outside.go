@@ -101,13 +101,10 @@ func (o *outside) close() {
 }
 
 // Dialer returns what connects a client to a server without go-redis. What it returns may be called at any
-// time; before the run has begun it is an error, for nobody would answer.
+// time.
 func (w *World) Dialer(client, server string) func(context.Context) (net.Conn, error) {
 	s := w.server(server)
 	return func(ctx context.Context) (net.Conn, error) {
-		if !w.runs.Load() {
-			return nil, errors.New("nothing runs yet: connect when the lock is first used, not when its client is made")
-		}
 		w.mu.Lock()
 		w.outside.dialing[client] = true
 		w.mu.Unlock()
@@ -137,6 +134,9 @@ func (w *World) called(op history.Op) {
 // the owner that it names, or else the only one that may be acquiring the lock that it names.
 // w.mu is held.
 func (w *World) guess(client string, s *server, args []string) int64 {
+	if w.layout.Roles[Shape(args)] == history.StepRenew {
+		return 0 // it may come beside a call of its owner
+	}
 	if id := w.guessAmong(w.outside.calling[client], client, s, args); id != 0 {
 		return id
 	}
@@ -147,7 +147,9 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	var calls []history.Op
 	for _, op := range all {
 		if slices.ContainsFunc(w.locks, func(l *lock) bool {
-			return l.name == op.Lock && slices.ContainsFunc(l.parts, func(p part) bool { return p.server == s && slices.Contains(args, p.key) })
+			return l.name == op.Lock && slices.ContainsFunc(l.parts, func(p part) bool {
+				return p.server == s && (s.touches(args, p.key) || slices.Contains(w.unnamed(s, args), p.key))
+			})
 		}) {
 			calls = append(calls, op)
 		}
@@ -158,11 +160,11 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	named := ""
 	for _, a := range args[1:] {
 		if w.calls.owners[a] == client {
-			named = a
+			named = w.owner(a)
 		}
 		for _, key := range s.keys {
-			if owner, ok := s.values[key+"\x00"+a]; ok && w.calls.owners[owner] == client && slices.Contains(args, key) {
-				named = owner
+			if p := s.part(key); s.names.Knows(p, a) && w.calls.owners[s.names.Owner(p, a)] == client && s.touches(args, key) {
+				named = s.names.Owner(p, a)
 			}
 		}
 	}

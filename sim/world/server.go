@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
@@ -57,16 +58,16 @@ type server struct {
 	name string // "" if it is the only one
 	net  *network.Network
 
-	keys   []string                    // of locks, in the order of the plan
+	keys   []string                    // of locks, by their names, in the order of the plan
+	lockOf map[string]string           // of each key that the server can have, one of those
 	state  map[string]history.KeyState // of each, as last seen; it changes only under our eyes
-	texts  map[string]string           // what keys that are strings hold, as last seen
-	values map[string]string           // owner by value, for locks whose key is a string
+	names  evidence.Names              // whose values of keys are
 	scene  *delivery                   // the command that arrived last, whose effect is still to be looked at
 	knows  map[string]bool             // scripts, by their digests
 }
 
 func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
-	s := &server{name: p.Name, state: map[string]history.KeyState{}, texts: map[string]string{}, values: map[string]string{}, knows: map[string]bool{}}
+	s := &server{name: p.Name, lockOf: map[string]string{}, state: map[string]history.KeyState{}, knows: map[string]bool{}}
 	var err error
 	if s.backend, err = w.ground.open(w, p, runSeed); err != nil {
 		return nil, err
@@ -88,7 +89,7 @@ func (w *World) do(s *server, args ...string) { w.doSince(w.snapshotStates(s), s
 
 // doSince is do, after something that has changed keys: the log then shows the keys as they were before
 // that.
-func (w *World) doSince(before []seen, s *server, args ...string) {
+func (w *World) doSince(before []history.KeyState, s *server, args ...string) {
 	reply, err := s.do(args...)
 	if err != nil {
 		w.Fail(fmt.Errorf("the fault injector's %s: %w", args[0], err))
@@ -100,18 +101,18 @@ func (w *World) doSince(before []seen, s *server, args ...string) {
 
 // logged writes what the fault injector did into the server log: what became of the keys named, and
 // of those that changed.
-func (w *World) logged(s *server, before []seen, base history.Served, named ...string) {
+func (w *World) logged(s *server, before []history.KeyState, base history.Served, named ...string) {
 	now := w.Now()
 	base.At, base.Sent, base.Got = now, now, now
 	base.Server, base.Client, base.Conn, base.Step = s.name, injector, injector, history.StepAdmin
 	rows := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if !slices.Contains(named, key) && same(before[i].KeyState, after) {
+		if !slices.ContainsFunc(named, func(k string) bool { return s.lockOf[k] == key }) && same(before[i], after) {
 			continue
 		}
 		r := base
-		r.Lock, r.Before, r.After = key, &before[i].KeyState, &after
+		r.Lock, r.Before, r.After = key, &before[i], &after
 		w.log.rows = append(w.log.rows, &row{Served: r, done: true})
 		rows++
 	}
@@ -124,19 +125,17 @@ func (w *World) logged(s *server, before []seen, base history.Served, named ...s
 // injector is what the server log calls the fault injector.
 const injector = "faults"
 
-// seen is a key of a lock, as last seen. What a string holds tells one grant from another of the same owner.
-type seen struct {
-	history.KeyState
-	text string
-}
-
-func (w *World) snapshotStates(s *server) []seen {
-	states := make([]seen, len(s.keys))
+// snapshotStates are the keys of locks, as last seen.
+func (w *World) snapshotStates(s *server) []history.KeyState {
+	states := make([]history.KeyState, len(s.keys))
 	for i, key := range s.keys {
-		states[i] = seen{s.state[key], s.texts[key]}
+		states[i] = s.state[key]
 	}
 	return states
 }
+
+// part is how the server log names a key.
+func (s *server) part(key string) evidence.Part { return evidence.Part{Server: s.name, Key: key} }
 
 func same(a, b history.KeyState) bool {
 	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)

@@ -18,6 +18,8 @@ type sleeper struct {
 	cut    bool  // interrupted while its client was paused
 	born   int   // how many steps there were when it began
 	woke   chan struct{}
+
+	refused error // it has not got its turn; nil: it has
 }
 
 // Sleep blocks a program, of that name and client, for d and up to a millisecond more, drawn from jitter, or until
@@ -83,6 +85,21 @@ func (w *World) nextSleeper() (first *sleeper, at time.Duration) {
 	}
 	return first, at
 }
+
+// nextTurn returns the command that waits for its turn and has it first, also of a client that is paused or dead; nil: none.
+func (w *World) nextTurn() (first *sleeper) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sleepers {
+		if s.sends() && (first == nil || cmp.Or(cmp.Compare(s.at, first.at), strings.Compare(s.name, first.name), cmp.Compare(s.call, first.call)) < 0) {
+			first = s
+		}
+	}
+	return first
+}
+
+// sends reports whether it is a command, rather than a program.
+func (s *sleeper) sends() bool { return strings.Contains(s.name, "\x00") }
 
 func (w *World) rouse(s *sleeper) {
 	w.woke = w.Now()

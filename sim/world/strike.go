@@ -147,7 +147,7 @@ func (w *World) HealAll() {
 	w.endFaults()
 	w.overtaking = nil
 	for _, s := range w.servers {
-		if broken := s.net.Hasten(w.start.Add(w.Now())); len(broken) > 0 {
+		if broken := s.net.Hasten(w.began.Add(w.Now())); len(broken) > 0 {
 			s.net.Tell(broken, w.apart)
 			w.apart()
 		}

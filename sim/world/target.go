@@ -41,7 +41,7 @@ func (w *World) ResumeClient(client string) int {
 	w.mu.Unlock()
 	held := 0
 	for _, s := range w.servers {
-		held += s.net.Thaw(client, w.start.Add(w.Now()))
+		held += s.net.Thaw(client, w.began.Add(w.Now()))
 	}
 	return held + w.Scheduler(client).Resume()
 }
@@ -50,7 +50,7 @@ func (w *World) ResumeClient(client string) int {
 func (w *World) KillClient(client string, reset bool) {
 	w.Scheduler(client).Pause()
 	for _, s := range w.servers {
-		s.net.Cut(client, reset, w.start.Add(w.Now()))
+		s.net.Cut(client, reset, w.began.Add(w.Now()))
 	}
 	w.check(w.outside.each(client, subjects.Process.Kill))
 	w.mu.Lock()
@@ -77,7 +77,7 @@ func (w *World) Partition(client, server string, requests, replies bool) {
 // Heal implements [fault.Target].
 func (w *World) Heal(client, server string, requests, replies bool) int {
 	held := 0
-	now := w.start.Add(w.Now())
+	now := w.began.Add(w.Now())
 	for _, s := range w.servers {
 		if server != "" && s.name != server {
 			continue
@@ -121,13 +121,13 @@ func (w *World) Reset(m fault.Message) {
 func (w *World) Delay(m fault.Message, by time.Duration) {
 	w.struckSome()
 	message := m.(*network.Message)
-	noteOf(message).server.net.Postpone(message, w.start.Add(w.Now()+by))
+	noteOf(message).server.net.Postpone(message, w.began.Add(w.Now()+by))
 }
 
 // Copy implements [fault.Target].
 func (w *World) Copy(m fault.Message, by time.Duration) {
 	message := m.(*network.Message)
-	noteOf(message).server.net.Copy(message, w.start.Add(w.Now()+by))
+	noteOf(message).server.net.Copy(message, w.began.Add(w.Now()+by))
 }
 
 // overtaken is a message that waits to be overtaken.
@@ -150,7 +150,7 @@ func (w *World) passed(m *network.Message) {
 			return false
 		}
 		if n := noteOf(slow).server.net; n.Ready(slow) {
-			n.Postpone(slow, w.start.Add(w.Now()))
+			n.Postpone(slow, w.began.Add(w.Now()))
 		}
 		return true
 	})

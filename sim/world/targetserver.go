@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,7 +50,7 @@ func (w *World) StartServer(server string) {
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
 	now, before := w.Now(), w.snapshotStates(s)
-	w.check(s.jump(by, s.keys))
+	w.check(s.jump(by, slices.Sorted(maps.Keys(s.lockOf))))
 	var expired []string
 	for _, key := range s.keys {
 		state := s.state[key]
@@ -76,26 +77,20 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 }
 
 // lost records what became of locks when a server lost data, or went back to older data.
-func (w *World) lost(s *server, before []seen, note string) int {
+func (w *World) lost(s *server, before []history.KeyState, note string) int {
 	now := w.Now()
 	n := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if same(before[i].KeyState, after) {
+		if same(before[i], after) {
 			continue
 		}
 		n++
-		older := s.texts[key] != before[i].text // the value of a grant before, which its owner has given back
 		w.changed(s, key, after, func(l *lock, was, is history.KeyState) {
 			e := history.Event{At: now, Kind: history.Delete, Lock: l.name, Deadline: is.Deadline, Note: note}
-			same := slices.Equal(was.Holdings, is.Holdings)
-			if same && older && l.simple() { // another hold of the same owner: one ends before the other is there
-				w.rec.Event(history.Event{At: now, Kind: history.Delete, Lock: l.name, Note: note})
-				same, e.At = false, now+1
-			}
 			switch {
 			case len(is.Holdings) == 0:
-			case same:
+			case slices.Equal(was.Holdings, is.Holdings):
 				e.Kind = history.ForceTTL
 			default:
 				e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
@@ -118,7 +113,11 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 				continue
 			}
 			hit = true
-			strike(p.server, p.key)
+			for _, key := range w.layout.KeysOf(p.key) {
+				if w.get(p.server, key).kind != "" {
+					strike(p.server, key)
+				}
+			}
 			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, was, is history.KeyState) {
 				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note, Deadline: is.Deadline}
 				if l.name != name && kind == history.Expire {
@@ -214,7 +213,7 @@ func (w *World) waits(s *server, m *network.Message) bool {
 		if next == 0 || next > end {
 			next = end
 		}
-		s.net.Postpone(m, w.start.Add(max(next, now+1)))
+		s.net.Postpone(m, w.began.Add(max(next, now+1)))
 		return true
 	}
 	w.count++

@@ -30,7 +30,7 @@ func (w *World) locksIn(s *server, args []string) []string {
 	var names []string
 	for _, l := range w.locks {
 		for _, p := range l.parts {
-			if p.server == s && slices.ContainsFunc(args, func(a string) bool { return a == p.key }) && !slices.Contains(names, l.name) {
+			if p.server == s && s.touches(args, p.key) && !slices.Contains(names, l.name) {
 				names = append(names, l.name)
 			}
 		}
@@ -136,7 +136,6 @@ func (w *World) answerReturns() {
 	w.mu.Unlock()
 	slices.SortFunc(returns, func(a, b returned) int { return strings.Compare(a.op.Owner, b.op.Owner) })
 	for _, r := range returns {
-		w.granted(r.op)
 		for _, t := range slices.Clone(w.watching) {
 			if t.trigger.Return != plan.Action(r.op.Kind) || !t.open(w.Now()) ||
 				t.trigger.Client != "" && t.trigger.Client != r.client || t.trigger.Lock != "" && t.trigger.Lock != r.op.Lock {

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -15,19 +16,22 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// World is one running world. New, Run and Close are for the goroutine that made it; what
-// programs may call says so.
+// World is one running world. New, Prepare, Begin, Run and Close are for the goroutine that made it, in this
+// order; what programs may call says so.
 type World struct {
 	seed     uint64
-	start    time.Time
-	runs     atomic.Bool // events happen: what is sent is answered
-	locks    []*lock     // in the order of the plan
+	start    atomic.Pointer[time.Time] // when the run began
+	began    time.Time                 // the same on the clock of the networks, which goes as the plan's time does
+	locks    []*lock                   // in the order of the plan
+	layout   history.Layout
+	observer func(Observation)
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
@@ -44,8 +48,13 @@ type World struct {
 	watching   []*watch                    // those that wait for their trigger or strike messages
 	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
-	crowded    atomic.Bool   // commands of a client may have waited for a connection
-	woke       time.Duration // when a program was woken, or a message arrived, last
+	stuck      bool     // it cannot go on, and its clients are as they are
+	pressed    struct { // what happened at once because somebody waited for a mutex: when, and how often
+		at    time.Duration
+		times int
+	}
+	crowded atomic.Bool   // commands of a client may have waited for a connection
+	woke    time.Duration // when a program was woken, or a message arrived, last
 	// Operator has somebody force a lock free, by the lock's own means.
 	Operator func(lock string)
 
@@ -66,8 +75,8 @@ type World struct {
 	count   int // messages delivered
 }
 
-// New makes a world; that of virtual time in the current bubble.
-func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
+// New makes a world; that of virtual time in the current bubble. Locks are kept as the layout says.
+func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
 	latency := network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)}
@@ -80,7 +89,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 	if g.Live && p.Timings.LatencyMax == 0 {
 		latency = network.Latency{} // that of the machine is enough
 	}
-	w := &World{ground: g, seed: runSeed, watchdog: time.Duration(t.Watchdog),
+	w := &World{ground: g, seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
 		frozen: map[string]int{}, dead: map[string]bool{}}
 	servers := p.Servers
@@ -98,22 +107,36 @@ func New(g Ground, p *plan.Plan, runSeed uint64) (*World, error) {
 		w.servers = append(w.servers, s)
 	}
 	w.locksOf(p)
-	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, scripts: map[string]history.Step{}}
+	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, names: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
-	w.log = serverLog{sent: map[int64]bool{}, undid: map[int64]bool{}, begun: map[string]time.Duration{}, apart: map[string]int64{}, unknown: map[string]time.Duration{}}
-	w.schedule(p.Faults)
-	w.Begin()
+	w.log = serverLog{sent: map[int64]bool{}, requests: map[string]int64{}, begun: map[string]time.Duration{}, unknown: map[string]time.Duration{}}
+	w.Begin(history.NewRecorder(history.Header{}, w.Now, nil)) // which nobody reads
 	return w, nil
 }
 
-// Begin has the run begin now, when all that takes real time beforehand is done.
-func (w *World) Begin() { w.start = time.Now() }
+// Prepare delivers messages until ready says so, which is asked whenever everything is at rest, or most of real time is over. No
+// fault strikes, and what was recorded is forgotten: clients connect, and are slow to start, before the run begins.
+func (w *World) Prepare(most time.Duration, ready func() bool) {
+	latest := w.Now() + w.Planned(most)
+	w.Run(func(now time.Duration) (bool, time.Duration) { return ready() || now >= latest, latest })
+}
 
-// Record names who gets renewals, events, faults and the server log. It is to be called before Run.
-func (w *World) Record(rec *history.Recorder) { w.rec = rec }
+// Begin has the run begin now. Its faults strike from now on, and rec gets renewals, events, faults and the server log.
+func (w *World) Begin(rec *history.Recorder, faults ...plan.Fault) {
+	now := time.Now()
+	if w.start.Load() == nil {
+		w.began = now
+	} else {
+		w.began = w.began.Add(w.Now())
+	}
+	w.start.Store(&now)
+	w.late.Store(0)
+	w.woke, w.rec, w.log.rows = 0, rec, nil
+	w.schedule(faults)
+}
 
 // Now is the time since the start of the run. Programs may call it.
-func (w *World) Now() time.Duration { return w.Planned(time.Since(w.start)) }
+func (w *World) Now() time.Duration { return w.Planned(time.Since(*w.start.Load())) }
 
 // Fail ends the run with a harness error; the first one counts. Programs may call it.
 func (w *World) Fail(err error) {
@@ -211,7 +234,9 @@ func (e event) later(at time.Duration) bool { return e.happen == nil || at < e.a
 // Run lets events happen until done says so, which is asked whenever everything is at rest, or the
 // world failed. done gets the time, and returns when it wants to be asked again at the latest.
 func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
-	w.runs.Store(true)
+	if w.stuck {
+		return
+	}
 	awaited := time.Duration(-1)
 	if w.ground.Live {
 		stop := make(chan struct{})
@@ -219,7 +244,11 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 		go w.watchLateness(stop)
 	}
 	for {
-		w.settle()
+		stall := w.settle()
+		if stall != nil && !stall.Mutex {
+			w.stalled(stall)
+			return
+		}
 		now := w.Now()
 		w.settled(now)
 		w.answerReturns()
@@ -228,7 +257,12 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 			return
 		}
 		next := event{}
-		if w.order != nil {
+		if stall != nil {
+			if next = w.pressing(now); next.happen == nil {
+				w.stalled(stall)
+				return
+			}
+		} else if w.order != nil {
 			next = w.ordered(now)
 		} else {
 			next = w.next()
@@ -248,8 +282,56 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 	}
 }
 
+// stalled ends a run that cannot go on.
+func (w *World) stalled(s *bubble.Stall) {
+	w.stuck = true
+	w.Fail(&bubble.StallError{Stall: *s})
+}
+
+// pressing returns what happens at once because somebody waits for a mutex: no time passes until its holder has got what
+// it waits for. That is its turn to send, the message that is due first, or the end of the first connection that a fault
+// holds up.
+func (w *World) pressing(now time.Duration) (first event) {
+	if now != w.pressed.at {
+		w.pressed.at, w.pressed.times = now, 0
+	}
+	if w.pressed.times++; w.pressed.times > mostPressing {
+		return event{}
+	}
+	first.at = now
+	if s := w.nextTurn(); s != nil {
+		first.happen = func() {
+			if w.Stopped(s.client) {
+				s.refused = network.ErrReset // which go-redis does not try again here
+			}
+			w.rouse(s)
+		}
+		return first
+	}
+	var due time.Time
+	for _, s := range w.servers {
+		if m := s.net.Next(); m != nil && (first.happen == nil || m.Due.Before(due)) {
+			due = m.Due
+			first.happen = func() { w.deliver(s, m) }
+		}
+	}
+	for _, s := range w.servers {
+		if l := s.net.Held(); first.happen == nil && l != nil {
+			first.happen = func() { s.net.Reset(l) }
+		}
+	}
+	return first
+}
+
+// mostPressing is how often something happens at once before that is given up: what comes next may be no help.
+const mostPressing = 500
+
 // await blocks for d or until something was written.
 func (w *World) await(d time.Duration) {
+	var stalled <-chan *bubble.Stall
+	if !w.ground.Live {
+		stalled = bubble.Stalled()
+	}
 	if w.alarm == nil {
 		w.alarm = time.NewTimer(d)
 	} else {
@@ -258,6 +340,8 @@ func (w *World) await(d time.Duration) {
 	select {
 	case <-w.alarm.C:
 	case <-w.wake:
+		w.alarm.Stop()
+	case <-stalled:
 		w.alarm.Stop()
 	}
 }
@@ -272,7 +356,7 @@ func (w *World) next() event {
 	}
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil {
-			at := max(m.Due.Sub(w.start), w.clear(s, m))
+			at := max(m.Due.Sub(w.began), w.clear(s, m))
 			if !w.ground.Live {
 				at = max(at, w.woke+1)
 			}
@@ -305,7 +389,7 @@ func (w *World) deliver(s *server, m *network.Message) {
 	w.count++
 	w.traced(m)
 	s.tick()
-	if m.Kind == network.Data && m.Dir == network.ToServer {
+	if m.Kind == network.Data && m.Dir == network.ToServer && s.net.Arrives(m) {
 		w.arriving(m)
 	}
 	w.woke = w.Now()
@@ -332,13 +416,16 @@ func (w *World) Trace() (string, int) { return hex.EncodeToString(w.trace.Sum(ni
 
 // Close ends what is left: faults are healed, sleeping programs wake, release is called in a
 // goroutine of its own while messages go on being delivered, and all connections are closed.
-// Nothing is recorded any more.
+// Nothing is recorded any more. Of a world that could not go on, all is left as it is.
 func (w *World) Close(release func()) {
+	if w.stuck {
+		return
+	}
 	w.log.closed = true
 	w.order = nil
 	w.faults, w.watching = nil, nil
 	for _, s := range w.servers {
-		s.net.HealAll(w.start.Add(w.Now()))
+		s.net.HealAll(w.began.Add(w.Now()))
 	}
 	released := make(chan struct{})
 	go func() {
@@ -387,12 +474,25 @@ func (w *World) Close(release func()) {
 // before it sees that it was closed.
 const goRedisNap = 1100 * time.Millisecond
 
-// OwnerNamed tells the world that an owner's name, as it stands in commands, belongs to a client.
+// OwnerNamed tells the world of a client's owner, and which other names of his stand in commands and keys.
 // Programs may call it.
-func (w *World) OwnerNamed(owner, client string) {
+func (w *World) OwnerNamed(owner, client string, names ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls.owners[owner] = client
+	for _, name := range names {
+		w.calls.owners[name], w.calls.names[name] = client, owner
+	}
+}
+
+// owner returns the owner of whom a name stands in commands and keys. w.mu is held.
+func (w *World) owner(name string) string { return cmp.Or(w.calls.names[name], name) }
+
+// named returns the owner of whom a value of a key is the name, or the value.
+func (w *World) named(value string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.owner(value)
 }
 
 // nap is how long to wait for what sleeps after the end, in the plan's time.

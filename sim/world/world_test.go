@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 const (
@@ -40,7 +41,7 @@ func newPlan(faults []plan.Fault, clients ...plan.Client) *plan.Plan {
 
 func find(t *testing.T, name string) subjects.Subject {
 	t.Helper()
-	s, ok := subjects.Find(name)
+	s, ok := libraries.Find(name)
 	if !ok {
 		t.Fatalf("no subject %q", name)
 	}

@@ -17,6 +17,8 @@ type SourceMutant struct {
 	Sound string // the subject that it shows in
 	Claim string // the promise that it breaks
 	Edits []Edit
+
+	Unseen string // why no run can show it; "": it must be caught
 }
 
 // Edit replaces Old, which occurs exactly once in File (a path below lockimpl), by New.
@@ -62,6 +64,12 @@ func (m SourceMutant) Apply(read func(file string) ([]byte, error)) (map[string]
 // source is a mistake of one edit.
 func source(name, sound, claim, about, file, old, new string) SourceMutant {
 	return SourceMutant{Name: name, About: about, Sound: sound, Claim: claim, Edits: []Edit{{file, old, new}}}
+}
+
+// unseen is a mistake that no run can show, and why.
+func unseen(m SourceMutant, why string) SourceMutant {
+	m.Unseen = why
+	return m
 }
 
 // The subjects that mistakes show in.

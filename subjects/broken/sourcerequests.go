@@ -113,8 +113,9 @@ func inTokens() []SourceMutant {
 			"fenced.go", "f.Lock(ctx, owner, opts...); err != nil", "f.Lock(ctx, owner); err != nil"),
 		source("fenced-busy-is-lost", fenced, eternal, "TryLockAndGetToken looks for a token although the lock was not acquired",
 			"fenced.go", "	ok, err := f.TryLock(ctx, owner, opts...)\n	if !ok || err != nil {\n", "	_, err := f.TryLock(ctx, owner, opts...)\n	if err != nil {\n"),
-		source("fenced-multi-counts-time", fenced, eternal, "a MultiLock of FencedLocks does not say that counters count for ever",
+		unseen(source("fenced-multi-counts-time", fenced, eternal, "a MultiLock of FencedLocks does not say that counters count for ever",
 			"multi_hardened.go", "		if locks[0].fenced {\n			args = append(args, 1)\n		}\n", ""),
+			"Its tokens rise, and a history does not say with which number they must begin. The counter's day outlasts every run."),
 	}
 }
 

@@ -14,7 +14,7 @@ func BenchmarkCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := s.Open(subjects.Env{Addr: "redis://127.0.0.1:1", ID: "c1", WatchdogTimeout: time.Second})
+	c, err := s.Open(envOf("redis://127.0.0.1:1", time.Second, func(err error) { b.Error(err) }))
 	if err != nil {
 		b.Fatal(err)
 	}

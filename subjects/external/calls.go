@@ -18,6 +18,12 @@ type call struct {
 
 type hold struct{ lock, owner string }
 
+// held is how often an owner holds a lock, as far as it was told.
+type held struct {
+	times int
+	lost  chan struct{} // closed when it is lost
+}
+
 // answered hands an answer to the call that waits for it. What it means for who holds what is noted
 // here, in the order of the lines. c.mu is held.
 func (c *client) answered(m message) error {
@@ -28,16 +34,28 @@ func (c *client) answered(m message) error {
 	case w == nil:
 		return fmt.Errorf("it answered request %d a second time", m.ID)
 	}
-	if err := checkAnswer(w.request, m, c.hello.Abilities); err != nil {
+	if err := checkAnswer(w.request, m, c.hello); err != nil {
 		return err
 	}
 	delete(c.waiting, m.ID)
 	h := hold{w.Lock, w.Owner}
-	switch {
-	case m.Outcome == history.Acquired && !c.holding(h):
-		c.holds[h] = make(chan struct{})
-	case w.Kind == history.Unlock && (m.Outcome == history.Released || m.Outcome == history.NotHeld):
+	switch m.Outcome {
+	case history.Acquired:
+		if !c.holding(h) {
+			c.holds[h] = &held{lost: make(chan struct{})}
+		}
+		c.holds[h].times++
+	case history.Decremented, history.Unlocked:
+		if held := c.holds[h]; held != nil {
+			if held.times--; held.times == 0 && m.Outcome == history.Unlocked {
+				delete(c.holds, h)
+			}
+		}
+	case history.Released, history.NotHeld:
 		delete(c.holds, h)
+	}
+	if w.Kind == kindStart {
+		c.names = m.Owners
 	}
 	if w.answer != nil {
 		w.answer <- m
@@ -47,12 +65,12 @@ func (c *client) answered(m message) error {
 
 // holding reports whether there is a hold that is not known to be lost. c.mu is held.
 func (c *client) holding(h hold) bool {
-	lost := c.holds[h]
-	if lost == nil {
+	held := c.holds[h]
+	if held == nil {
 		return false
 	}
 	select {
-	case <-lost:
+	case <-held.lost:
 		return false
 	default:
 		return true
@@ -65,7 +83,7 @@ func (c *client) lost(m message) error {
 		return errors.New("it told of a loss, but does not claim lost")
 	}
 	if h := (hold{m.Lost, m.Owner}); c.holding(h) {
-		close(c.holds[h])
+		close(c.holds[h].lost)
 	}
 	return nil
 }

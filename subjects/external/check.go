@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -97,6 +99,7 @@ const (
 	short         = 400 * time.Millisecond // one that does
 	precision     = 10 * time.Millisecond  // of Redis's expiry, and of rounding to milliseconds
 	mostStderr    = 1 << 20                // bytes
+	threads       = 3                      // of each process
 )
 
 // run does one check. The processes are used again by the next, if it passed.
@@ -146,7 +149,16 @@ func (b *bench) process(id string) (*client, error) {
 }
 
 func (b *bench) open(id, url string) (*client, error) {
-	c, err := b.subject.Open(subjects.Env{Addr: url, ID: id, WatchdogTimeout: checkWatchdog, Random: rand.Reader})
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		return nil, err
+	}
+	e := subjects.NewEnv(id, redis.NewClient(o), checkWatchdog, func(error) {}) // what it fails with, run sees
+	e.Addr = url
+	for thread := range threads {
+		e.Owners = append(e.Owners, fmt.Sprintf("%s:%d", id, thread+1))
+	}
+	c, err := b.subject.Open(e)
 	if err != nil {
 		return nil, err
 	}
@@ -247,11 +259,13 @@ func (a actor) waits() error {
 }
 
 func (a actor) releases(right history.Outcome) error {
-	what := "unlock of the lock that it holds"
+	what, all := "unlock of the lock that it holds", []history.Outcome{right}
 	if right == history.NotHeld {
 		what = "unlock of a lock that it does not hold"
+	} else if a.c.hello.Hello > 1 {
+		all = append(all, history.Unlocked)
 	}
-	_, err := a.asked(what, 0, func(ctx context.Context) subjects.Answer { return a.lock.Release(ctx, a.owner) }, right)
+	_, err := a.asked(what, 0, func(ctx context.Context) subjects.Answer { return a.lock.Release(ctx, a.owner) }, all...)
 	return err
 }
 

@@ -59,7 +59,7 @@ func TestChecksFindWhatIsWrongWithALock(t *testing.T) {
 		{"lets everybody in", "threads", `a:2: tryLock of the lock that another holds was answered "acquired"; right: "busy"`},
 		{"lets everybody in", "processes", `b:1: tryLock of the lock that another holds was answered "acquired"; right: "busy"`},
 		{"waits, whatever was asked", "processes", `tryLock of the lock that another holds was not answered within`},
-		{"never waits", "lease", `it answered lock with the outcome "busy", which it cannot have`},
+		{"never waits", "lease", `lock, of a lock that is free or soon free, was answered "busy"; right: "acquired"`},
 		{"gives up early", "waiting", `; right: when that time is over`},
 		{"leases for ever", "lease", `lock, of a lock that is free or soon free, was not answered within`},
 		{"leases for ever", "death", `was not answered within`},

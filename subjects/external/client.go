@@ -2,6 +2,7 @@ package external
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -33,7 +34,7 @@ const longestLine = 64 << 10 // bytes
 
 // client is one worker process, and the [subjects.Client] that it is.
 type client struct {
-	env     subjects.Env
+	env     *subjects.Env // nil: it is only to say hello
 	command string
 	limits  limits
 	p       *process
@@ -46,10 +47,11 @@ type client struct {
 	mu      sync.Mutex
 	last    int64 // id
 	waiting map[int64]*call
-	holds   map[hold]chan struct{} // closed when lost
-	quiet   bool                   // whatever becomes of it is expected, or told otherwise
-	failing bool                   // it is being ended, for what it did
-	failure error                  // why it is dead
+	holds   map[hold]*held
+	names   map[string]string // of owners, in Redis
+	quiet   bool              // whatever becomes of it is expected, or told otherwise
+	failing bool              // it is being ended, for what it did
+	failure error             // why it is dead
 }
 
 var (
@@ -58,14 +60,14 @@ var (
 )
 
 // dial starts a worker and waits for its hello.
-func dial(command string, env subjects.Env, l limits) (*client, error) {
+func dial(command string, env *subjects.Env, l limits) (*client, error) {
 	p, err := launch(command)
 	if err != nil {
 		return nil, fmt.Errorf("worker %q: %w", command, err)
 	}
 	c := &client{env: env, command: command, limits: l, p: p, quiet: true,
 		greeted: make(chan struct{}), lines: make(chan []byte), ending: make(chan struct{}), dead: make(chan struct{}),
-		waiting: map[int64]*call{}, holds: map[hold]chan struct{}{}}
+		waiting: map[int64]*call{}, holds: map[hold]*held{}}
 	go c.read()
 	go c.write()
 	select {
@@ -81,15 +83,17 @@ func dial(command string, env subjects.Env, l limits) (*client, error) {
 // start hands the worker what it needs.
 func (c *client) start() error {
 	var random [8]byte
-	if c.env.Random != nil {
-		if _, err := io.ReadFull(c.env.Random, random[:]); err != nil {
-			return err
-		}
+	if _, err := io.ReadFull(c.env.Random, random[:]); err != nil {
+		return err
+	}
+	r := request{Kind: kindStart, Version: c.hello.Hello, Redis: []string{c.env.Addr}, Client: c.env.ID,
+		WatchdogTimeout: c.env.WatchdogTimeout, Seed: binary.LittleEndian.Uint64(random[:]) >> 11}
+	if c.hello.Hello > 1 {
+		r.Timescale, r.NoRetry, r.Owners = c.env.Timescale, c.env.NoRetry, c.env.Owners
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.limits.start)
 	defer cancel()
-	a := c.do(ctx, request{Kind: kindStart, Version: Version, Redis: []string{c.env.Addr}, Client: c.env.ID,
-		WatchdogTimeout: c.env.WatchdogTimeout, Seed: binary.LittleEndian.Uint64(random[:]) >> 11})
+	a := c.do(ctx, r)
 	switch failed := c.failed(); {
 	case a.Outcome == history.Failed && !errors.Is(a.Err, failed):
 		return &refusedError{fmt.Errorf("worker %q: it cannot start: %w", c.command, a.Err)}
@@ -109,7 +113,7 @@ type refusedError struct{ error }
 // errorf says whose error it is, and what the worker had to say about it.
 func (c *client) errorf(format string, args ...any) error {
 	who := ""
-	if c.env.ID != "" {
+	if c.env != nil {
 		who = " of " + c.env.ID
 	}
 	return errors.New(c.hush(fmt.Sprintf("worker %q%s: %s%s", c.command, who, fmt.Sprintf(format, args...), c.p.lastWords())))
@@ -117,6 +121,9 @@ func (c *client) errorf(format string, args ...any) error {
 
 // hush takes the server's password out of what a worker said, which knows it.
 func (c *client) hush(text string) string {
+	if c.env == nil {
+		return text
+	}
 	u, err := url.Parse(c.env.Addr)
 	if err != nil {
 		return text
@@ -140,7 +147,7 @@ func (c *client) fail(format string, args ...any) {
 	}
 	_ = c.p.kill()
 	err := c.errorf(format, args...)
-	if c.die(err) && c.env.Fail != nil {
+	if c.die(err) {
 		c.env.Fail(err)
 	}
 }
@@ -263,6 +270,13 @@ func (c *client) take(line []byte) error {
 
 // Owner implements [subjects.Client].
 func (c *client) Owner(thread int64) string { return c.env.ID + ":" + strconv.FormatInt(thread, 10) }
+
+// Named implements [subjects.Namer].
+func (c *client) Named(owner string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return cmp.Or(c.names[owner], owner)
+}
 
 // Pause implements [subjects.Process].
 func (c *client) Pause() error { return c.p.pause() }

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // exceeded are limits of which the one that an error tells of is short, to be exceeded soon.
@@ -65,11 +67,22 @@ func open(t *testing.T, name string, l limits) (subjects.Client, chan error, err
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := s.Open(subjects.Env{Addr: redisURL(t), ID: "c1", WatchdogTimeout: 30 * time.Second, Fail: func(err error) { failures <- err }})
+	c, err := s.Open(envOf(redisURL(t), 30*time.Second, func(err error) { failures <- err }))
 	if err == nil {
 		t.Cleanup(func() { c.Close() })
 	}
 	return c, failures, err
+}
+
+// envOf is the environment of a process c1 with two owners.
+func envOf(url string, watchdogTimeout time.Duration, fail func(error)) subjects.Env {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		panic(err)
+	}
+	e := subjects.NewEnv("c1", redis.NewClient(o), watchdogTimeout, fail)
+	e.Addr, e.Owners = url, []string{"c1:1", "c1:2"}
+	return e
 }
 
 // good opens the reference lock.
@@ -90,7 +103,7 @@ func TestAGoodWorkerIsASubject(t *testing.T) {
 	if want := reference(); !s.External || !slices.Equal(s.Abilities, want.Abilities) || !reflect.DeepEqual(s.Idempotent, want.Idempotent) || s.About != "rlock-hardened 1" {
 		t.Errorf("%+v; want the abilities %q, and %+v", s, want.Abilities, want.Idempotent)
 	}
-	if _, err := s.Open(subjects.Env{ID: "c1"}); err == nil || !strings.Contains(err.Error(), "no server that a process could dial") {
+	if _, err := s.Open(subjects.NewEnv("c1", redis.NewClient(&redis.Options{}), time.Second, func(err error) { t.Error(err) })); err == nil || !strings.Contains(err.Error(), "no server that a process could dial") {
 		t.Errorf("opened where there is no address: %v", err)
 	}
 	ctx := t.Context()
@@ -127,38 +140,42 @@ func TestAGoodWorkerIsASubject(t *testing.T) {
 
 func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
 	for name, want := range map[string]string{
-		"garbage hello":      `that is no message (invalid character 'H' looking for beginning of value): "Hello, world!"`,
-		"no hello":           `its first line must be its hello`,
-		"old hello":          `it speaks version 7 of the protocol, not 1`,
-		"nameless":           `its hello must say its name and version`,
-		"boastful":           `its hello claims "immortality"; there are reentrant,`,
-		"half a claim":       `its hello must claim "idempotent" and say for which calls, or do neither`,
-		"garbage":            `"acquired!"`,
-		"long garbage":       `blah "… (5000 bytes)`,
-		"two values":         `more than one JSON value`,
-		"misspelt":           `unknown field "tokne"`,
-		"a number for words": `cannot unmarshal number`,
-		"empty":              `neither an answer (with an id) nor the notice of a loss (lost, owner): "{}"`,
-		"second hello":       `neither an answer`,
-		"endless line":       `a line of more than 65536 bytes: "xxx`,
-		"wrong outcome":      `it answered lock with the outcome "released", which it cannot have`,
-		"invented outcome":   `the outcome "granted"`,
-		"no token":           `it claims fencing, but acquired without a token`,
-		"unknown id":         `it answered request 99, which there was not: "{\"id\":99`,
-		"negative id":        `it answered request -2, which there was not`,
-		"twice":              `it answered request 2 a second time: "{\"id\":2,`,
-		"half a line":        `it ended in the middle of the line "{\"id\":2,\"o": exit status 0`,
-		"lost, unclaimed":    `it told of a loss, but does not claim lost`,
-		"silent":             `it said no hello within 2s`,
-		"dead":               `it ended: exit status 3; it wrote to stderr "no such luck"`,
-		"refuses":            `it cannot start: no Redis for me`,
-		"does not start":     `did not answer start within 2s`,
-		"dies when called":   `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`,
-		"floods stderr":      `it ended: exit status 4; it wrote 19660808 bytes to stderr, the last of them "noise\nnoise\nthe end"`,
-		"closes its output":  `it has closed its standard output`,
-		"closes its input":   `it has closed its standard input`,
-		"does not end":       `it did not end within 300ms of the end of its input`,
-		"fickle":             `its hello claims ["force"], and that of another process of it []`,
+		"garbage hello":         `that is no message (invalid character 'H' looking for beginning of value): "Hello, world!"`,
+		"no hello":              `its first line must be its hello`,
+		"old hello":             `it speaks version 7 of the protocol; right: 1 to 2`,
+		"nameless":              `its hello must say its name and version`,
+		"boastful":              `its hello claims "immortality"; there are reentrant,`,
+		"half a claim":          `its hello must claim "idempotent" and say for which calls, or do neither`,
+		"garbage":               `"acquired!"`,
+		"long garbage":          `blah "… (5000 bytes)`,
+		"two values":            `more than one JSON value`,
+		"misspelt":              `unknown field "tokne"`,
+		"a number for words":    `cannot unmarshal number`,
+		"empty":                 `neither an answer (with an id) nor the notice of a loss (lost, owner): "{}"`,
+		"second hello":          `neither an answer`,
+		"endless line":          `a line of more than 65536 bytes: "xxx`,
+		"wrong outcome":         `it answered lock with the outcome "released", which it cannot have`,
+		"invented outcome":      `the outcome "granted"`,
+		"no token":              `it claims fencing, but acquired without a token`,
+		"unknown id":            `it answered request 99, which there was not: "{\"id\":99`,
+		"negative id":           `it answered request -2, which there was not`,
+		"twice":                 `it answered request 2 a second time: "{\"id\":2,`,
+		"half a line":           `it ended in the middle of the line "{\"id\":2,\"o": exit status 0`,
+		"lost, unclaimed":       `it told of a loss, but does not claim lost`,
+		"silent":                `it said no hello within 2s`,
+		"dead":                  `it ended: exit status 3; it wrote to stderr "no such luck"`,
+		"refuses":               `it cannot start: no Redis for me`,
+		"does not start":        `did not answer start within 2s`,
+		"dies when called":      `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`,
+		"floods stderr":         `it ended: exit status 4; it wrote 19660808 bytes to stderr, the last of them "noise\nnoise\nthe end"`,
+		"closes its output":     `it has closed its standard output`,
+		"closes its input":      `it has closed its standard input`,
+		"does not end":          `it did not end within 300ms of the end of its input`,
+		"names a stranger":      `it named the owner "c2:1", whom start did not name`,
+		"names nobody":          `it named the owner "c1:1" with no name`,
+		"names two alike":       `it named both "c1:1" and "c1:2" "u"`,
+		"names owners too soon": `it named owners; right: in the answer to start, since version 2`,
+		"fickle":                `its hello claims ["force"], and that of another process of it []`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,6 +200,112 @@ func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
 			}
 			if !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), `worker "`) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%v\nwant %s", err, want)
+			}
+		})
+	}
+}
+
+// What version 2 tells a worker, version 1 does not know.
+func TestStartTellsAWorkerWhatItsVersionKnows(t *testing.T) {
+	for version, want := range map[string]string{
+		"1": `{"id":1,"kind":"start","version":1,"redis":["URL"],"client":"c1","watchdogTimeout":1000000000,"seed":SEED}`,
+		"2": `{"id":1,"kind":"start","version":2,"redis":["URL"],"client":"c1","watchdogTimeout":1000000000,"seed":SEED,` +
+			`"timescale":0.1,"noRetry":true,"owners":["c1:1","c1:2"]}`,
+	} {
+		s, err := Subject(Prefix + worker("repeats start@"+version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Resends != (version == "1") || !slices.Equal(s.Abilities, []string{"mutex"}) {
+			t.Errorf("version %s: %+v", version, s)
+		}
+		e := envOf("redis://127.0.0.1:1", time.Second, func(err error) { t.Error(err) })
+		e.Timescale, e.NoRetry, e.Random = 0.1, true, strings.NewReader("12345678")
+		_, err = s.Open(e)
+		want = strings.NewReplacer("URL", e.Addr, "SEED", "1977913082021478").Replace(want)
+		if err == nil || !strings.HasSuffix(err.Error(), "it cannot start: "+want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+func TestAWorkerSaysWhatItsOwnersAreCalledInRedis(t *testing.T) {
+	c, _, err := open(t, "names its owners", usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := c.(subjects.Namer)
+	if one, two := n.Named("c1:1"), n.Named("c1:2"); one != "u:47" || two != "c1:2" {
+		t.Errorf("c1:1 is called %q, and c1:2 %q", one, two)
+	}
+}
+
+// An unlock without an answer is one of version 2.
+func TestAnUnlockWithoutAnAnswer(t *testing.T) {
+	c, _, err := open(t, "void unlock", usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, me, strict := c.Lock("l"), c.Owner(1), c.Lock("l").(subjects.Loser)
+	for range 2 {
+		if a := l.Acquire(t.Context(), me, subjects.Request{}); a.Outcome != history.Acquired {
+			t.Fatalf("%+v", a)
+		}
+	}
+	for times, held := range []bool{true, false} {
+		if a := l.Release(t.Context(), me); a.Outcome != history.Unlocked {
+			t.Errorf("%+v", a)
+		}
+		select {
+		case <-strict.Lost(me):
+			if held {
+				t.Errorf("after %d unlocks of 2 the hold is over", times+1)
+			}
+		default:
+			if !held {
+				t.Errorf("after both unlocks it can still be lost")
+			}
+		}
+	}
+	old, failures, err := open(t, "unlocks too soon", usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.Lock("l").Release(t.Context(), me)
+	if err := <-failures; !strings.Contains(err.Error(), `the outcome "unlocked", which there is since version 2; its hello says 1`) {
+		t.Error(err)
+	}
+}
+
+// Whatever "simrun list" lists can be served: it is given all that it may need.
+func TestEveryListedSubjectIsAWorker(t *testing.T) {
+	for _, listed := range append(subjects.All(), libraries.All()...) {
+		t.Run(listed.Name, func(t *testing.T) {
+			t.Parallel()
+			s, err := Subject(Prefix + worker("listed@"+listed.Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := envOf(redisURL(t), time.Second, func(err error) { t.Error(err) })
+			e.Timescale = 0.1
+			c, err := s.Open(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := c.Lock("l")
+			for range 2 {
+				if a := l.Acquire(t.Context(), "c1:1", subjects.Request{Forever: true}); a.Outcome != history.Acquired {
+					t.Fatalf("a free lock: %+v", a)
+				}
+				if a := l.Acquire(t.Context(), "c1:2", subjects.Request{Wait: 200 * time.Millisecond}); a.Outcome == history.Acquired {
+					t.Errorf("a lock that is held: %+v", a)
+				}
+				if a := l.Release(t.Context(), "c1:1"); a.Outcome != history.Released {
+					t.Errorf("the holder's: %+v", a)
+				}
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -305,7 +428,7 @@ func TestPasswordsAreInNoError(t *testing.T) {
 		t.Fatal(err)
 	}
 	failures := make(chan error, 1)
-	c, err := s.Open(subjects.Env{Addr: "redis://me:p%40ss@127.0.0.1:1/0", ID: "c1", Fail: func(err error) { failures <- err }})
+	c, err := s.Open(envOf("redis://me:p%40ss@127.0.0.1:1/0", time.Second, func(err error) { failures <- err }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // state is that of a process, as in /proc: "R", "S", "T", ...; "" if it has ended.
@@ -59,7 +57,7 @@ func TestWorkersEndWithTheHarnessHoweverItEnds(t *testing.T) {
 
 func TestWhatAWorkerStartedEndsWithIt(t *testing.T) {
 	for _, end := range []func(c *client) error{(*client).Close, (*client).Kill} {
-		c, err := dial(worker("has a child"), subjects.Env{}, usual)
+		c, err := dial(worker("has a child"), nil, usual)
 		if err != nil {
 			t.Fatal(err)
 		}

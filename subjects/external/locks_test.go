@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // bent is a lock that does something else than the reference lock, which it has.
@@ -77,8 +78,13 @@ var bends = map[string]bend{
 			r.Wait = 50 * time.Millisecond
 		}
 	}},
-	"modest":              {can: []string{"reentrant"}},
-	"deaf":                {deaf: true},
+	"modest": {can: []string{"reentrant"}},
+	"deaf":   {deaf: true},
+	"void unlock": {answer: func(op history.Kind, a *subjects.Answer) {
+		if op == history.Unlock && a.Err == nil {
+			a.Outcome = history.Unlocked
+		}
+	}},
 	"lets its holder out": {once: true},
 	"re-enters too short": {of: "rlock-latch", can: []string{"reentrant", "keeps-longest"}},
 	"needs Redis":         {fragile: true},
@@ -91,7 +97,7 @@ var bends = map[string]bend{
 func bentBy(b bend) subjects.Subject {
 	s := reference()
 	if b.of != "" {
-		s, _ = subjects.Find(b.of)
+		s, _ = libraries.Find(b.of)
 	}
 	if b.can != nil {
 		s.Abilities, s.Idempotent = b.can, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,8 +13,12 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// Version is that of the protocol, which both sides name first.
-const Version = 1
+// Version is that of the protocol, and oldest the first that is still spoken. A worker's hello says which of them
+// is used.
+const (
+	Version = 2
+	oldest  = 1
+)
 
 // Requests that are no operations.
 const (
@@ -42,6 +47,10 @@ type request struct {
 	Client          string        `json:"client,omitzero"`
 	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"`
 	Seed            uint64        `json:"seed,omitzero"` // below 2^53, which any language's numbers hold
+	// Since version 2.
+	Timescale float64  `json:"timescale,omitzero"`
+	NoRetry   bool     `json:"noRetry,omitzero"`
+	Owners    []string `json:"owners,omitempty"`
 
 	// Of operations.
 	Lock     string        `json:"lock,omitzero"`
@@ -65,6 +74,8 @@ type message struct {
 	Value   int64           `json:"value,omitzero"`
 	Token   int64           `json:"token,omitzero"`
 	Error   string          `json:"error,omitzero"`
+	// Owners, of the answer to start: what stands for an owner in Redis, by the owners' names. Since version 2.
+	Owners map[string]string `json:"owners,omitempty"`
 
 	Lost  string `json:"lost,omitzero"` // the lock
 	Owner string `json:"owner,omitzero"`
@@ -101,8 +112,8 @@ func checkHello(m message) error {
 	switch {
 	case m.Hello == 0:
 		return fmt.Errorf(`its first line must be its hello: {"hello":%d,"name":…,"version":…,"abilities":[…]}`, Version)
-	case m.Hello != Version:
-		return fmt.Errorf("it speaks version %d of the protocol, not %d", m.Hello, Version)
+	case m.Hello < oldest || m.Hello > Version:
+		return fmt.Errorf("it speaks version %d of the protocol; right: %d to %d", m.Hello, oldest, Version)
 	case m.Name == "" || m.Version == "":
 		return fmt.Errorf("its hello must say its name and version")
 	}
@@ -117,20 +128,42 @@ func checkHello(m message) error {
 	return nil
 }
 
-// checkAnswer says what is wrong with an answer to a request, of a worker with those abilities.
-func checkAnswer(r request, m message, can []string) error {
+// checkAnswer says what is wrong with an answer to a request, of a worker that said hello.
+func checkAnswer(r request, m, hello message) error {
 	allowed := r.Kind.Allows
 	switch r.Kind {
 	case kindStart:
 		allowed = func(o history.Outcome) bool { return o == history.OK || o == history.Failed }
-	case history.Lock: // unlike tryLock, it has no time after which to give up
-		allowed = func(o history.Outcome) bool { return o != history.Busy && r.Kind.Allows(o) }
+	case history.Lock: // of version 1 none gave up by itself
+		allowed = func(o history.Outcome) bool { return (o != history.Busy || hello.Hello > 1) && r.Kind.Allows(o) }
 	}
 	switch {
 	case !allowed(m.Outcome):
 		return fmt.Errorf("it answered %s with the outcome %q, which it cannot have", r.Kind, m.Outcome)
-	case r.Kind.Acquires() && m.Outcome == history.Acquired && m.Token <= 0 && slices.Contains(can, "fencing"):
+	case r.Kind.Acquires() && m.Outcome == history.Acquired && m.Token <= 0 && slices.Contains(hello.Abilities, "fencing"):
 		return fmt.Errorf("it claims fencing, but acquired without a token (a number from 1 on)")
+	case m.Outcome == history.Unlocked && hello.Hello < 2:
+		return fmt.Errorf("it answered with the outcome %q, which there is since version 2; its hello says %d", m.Outcome, hello.Hello)
+	case len(m.Owners) > 0 && (hello.Hello < 2 || r.Kind != kindStart):
+		return fmt.Errorf("it named owners; right: in the answer to start, since version 2")
+	}
+	return checkOwners(r.Owners, m.Owners)
+}
+
+// checkOwners says what is wrong with the names that stand for owners in Redis.
+func checkOwners(owners []string, names map[string]string) error {
+	whose := map[string]string{}
+	for _, owner := range slices.Sorted(maps.Keys(names)) {
+		name := names[owner]
+		switch {
+		case !slices.Contains(owners, owner):
+			return fmt.Errorf("it named the owner %q, whom start did not name", owner)
+		case name == "":
+			return fmt.Errorf("it named the owner %q with no name", owner)
+		case whose[name] != "":
+			return fmt.Errorf("it named both %q and %q %q", whose[name], owner, name)
+		}
+		whose[name] = owner
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -24,9 +25,11 @@ import (
 // Calls are given up when they are cancelled by the end of their context; the worker claims so. The
 // subject's [subjects.Loser], if it claims "lost", is asked after each grant.
 func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) error {
-	w := &server{subject: s, out: out, calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
-	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: append(slices.Clone(s.Abilities), cancels), Idempotent: s.Idempotent})
-	err := w.serve(in)
+	w := &server{subject: s, out: out, ended: make(chan error, 2), calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
+	can := slices.DeleteFunc(slices.Clone(s.Abilities), func(a string) bool { return !slices.Contains(abilities, a) })
+	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: append(can, cancels), Idempotent: s.Idempotent})
+	go func() { w.ended <- w.serve(in) }()
+	err := <-w.ended
 	w.end()
 	if err == nil {
 		err = w.broken
@@ -40,6 +43,7 @@ type server struct {
 	client  subjects.Client
 	redis   *redis.Client
 	work    sync.WaitGroup
+	ended   chan error // why nothing more is to be done
 
 	mu      sync.Mutex
 	out     io.Writer
@@ -102,6 +106,8 @@ func (w *server) start(r request) message {
 	switch {
 	case r.Version != Version:
 		return failed(fmt.Errorf("this worker speaks version %d of the protocol, not %d", Version, r.Version))
+	case r.Timescale <= 0:
+		return failed(fmt.Errorf("start must say a timescale above 0, not %v", r.Timescale))
 	case len(r.Redis) != 1:
 		return failed(fmt.Errorf("this worker needs one Redis, not %d", len(r.Redis)))
 	}
@@ -111,14 +117,35 @@ func (w *server) start(r request) message {
 	}
 	var seed [32]byte
 	binary.LittleEndian.PutUint64(seed[:], r.Seed)
+	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) * r.Timescale) }
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = scaled(5*time.Second), scaled(3*time.Second), scaled(3*time.Second), scaled(4*time.Second)
+	if r.NoRetry {
+		o.MaxRetries = -1
+	}
 	rdb := redis.NewClient(o)
-	c, err := w.subject.Open(subjects.Env{Redis: rdb, Addr: r.Redis[0], ID: r.Client, WatchdogTimeout: r.WatchdogTimeout, Random: rand.NewChaCha8(seed)})
+	e := subjects.NewEnv(r.Client, rdb, r.WatchdogTimeout, func(err error) {
+		select {
+		case w.ended <- err:
+		default: // it ends already
+		}
+	})
+	e.Addr, e.Owners, e.NoRetry, e.Timescale, e.Random = r.Redis[0], r.Owners, r.NoRetry, r.Timescale, rand.NewChaCha8(seed)
+	c, err := w.subject.Open(e)
 	if err != nil {
 		rdb.Close()
 		return failed(err)
 	}
+	w.mu.Lock()
 	w.redis, w.client = rdb, c
-	return message{ID: r.ID, Outcome: history.OK}
+	w.mu.Unlock()
+	m := message{ID: r.ID, Outcome: history.OK}
+	if n, ok := c.(subjects.Namer); ok {
+		m.Owners = map[string]string{}
+		for _, owner := range r.Owners {
+			m.Owners[owner] = n.Named(owner)
+		}
+	}
+	return m
 }
 
 // call does an operation and answers.

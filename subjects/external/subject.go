@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -23,7 +24,7 @@ func Subject(name string) (subjects.Subject, error) { return subject(name, usual
 
 func subject(name string, l limits) (subjects.Subject, error) {
 	command := strings.TrimPrefix(name, Prefix)
-	c, err := dial(command, subjects.Env{}, l)
+	c, err := dial(command, nil, l)
 	if err != nil {
 		return subjects.Subject{}, err
 	}
@@ -31,15 +32,20 @@ func subject(name string, l limits) (subjects.Subject, error) {
 		return subjects.Subject{}, err
 	}
 	claimed := c.hello.Abilities
+	can := slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels })
+	if len(can) == 0 {
+		can = []string{string(contract.Mutex)}
+	}
 	return subjects.Subject{
 		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
-		Abilities:  slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels }),
+		Abilities:  can,
 		Idempotent: c.hello.Idempotent,
+		Resends:    c.hello.Hello < 2, // it is not told what a plan says
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			if e.Addr == "" {
 				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", command)
 			}
-			c, err := dial(command, e, l)
+			c, err := dial(command, &e, l)
 			if err != nil {
 				return nil, err
 			}
@@ -92,7 +98,7 @@ func (l lock) Acquire(ctx context.Context, owner string, r subjects.Request) sub
 		req.Kind, req.Wait = history.Lock, 0
 	}
 	if r.Lease == 0 {
-		req.Lease, req.Watchdog = l.c.env.WatchdogTimeout, slices.Contains(l.c.hello.Abilities, "watchdog")
+		req.Lease, req.Watchdog = l.c.env.WatchdogTimeout, l.c.hello.Hello > 1 || slices.Contains(l.c.hello.Abilities, "watchdog")
 	}
 	return l.c.do(ctx, req)
 }
@@ -108,8 +114,8 @@ func (l lock) Lost(owner string) <-chan struct{} {
 	}
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
-	if lost := l.c.holds[hold{l.name, owner}]; lost != nil {
-		return lost
+	if held := l.c.holds[hold{l.name, owner}]; held != nil {
+		return held.lost
 	}
 	over := make(chan struct{})
 	close(over)
@@ -131,6 +137,7 @@ func (i inspector) Inspect(ctx context.Context, question history.Kind, owner str
 var _ interface {
 	subjects.Client
 	subjects.Process
+	subjects.Namer
 } = (*client)(nil)
 
 var _ subjects.Loser = lock{}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // The test binary is also every worker that the tests start.
@@ -49,7 +50,7 @@ func asHarness(url string) {
 	if err != nil {
 		panic(err)
 	}
-	c, err := s.Open(subjects.Env{Addr: url, ID: "c1", WatchdogTimeout: time.Second})
+	c, err := s.Open(envOf(url, time.Second, func(err error) { panic(err) }))
 	if err != nil {
 		panic(err)
 	}
@@ -107,7 +108,7 @@ func in(line int, old, by string) func(int, string) string {
 var liars = map[string]func(line int, text string) string{
 	"garbage hello":      replacing(1, "Hello, world!\n"),
 	"no hello":           replacing(1, `{"id":1,"outcome":"ok"}`+"\n"),
-	"old hello":          in(1, `"hello":1`, `"hello":7`),
+	"old hello":          in(1, `"hello":2`, `"hello":7`),
 	"nameless":           in(1, `"name":"rlock-hardened"`, `"name":""`),
 	"boastful":           in(1, `"fencing"`, `"immortality"`),
 	"half a claim":       in(1, `"idempotent",`, ""),
@@ -192,6 +193,29 @@ var others = map[string]func(arg string){
 			fmt.Printf(`{"id":%d,"outcome":"ok"}`+"\n", id)
 		}
 	},
+	"listed": func(name string) {
+		s, _ := libraries.Find(name)
+		if err := Serve(os.Stdin, os.Stdout, s, "1"); err != nil {
+			panic(err)
+		}
+	},
+	"repeats start": func(version string) {
+		fmt.Printf(`{"hello":%s,"name":"x","version":"1"}`+"\n", version)
+		line, _ := stdin.ReadString('\n')
+		fmt.Printf(`{"id":1,"outcome":"failed","error":%q}`+"\n", strings.TrimSpace(line))
+		heard()
+	},
+	"names its owners":      func(string) { starts(2, `"owners":{"c1:1":"u:47"}`) },
+	"names a stranger":      func(string) { starts(2, `"owners":{"c2:1":"u:47"}`) },
+	"names nobody":          func(string) { starts(2, `"owners":{"c1:1":""}`) },
+	"names two alike":       func(string) { starts(2, `"owners":{"c1:1":"u","c1:2":"u"}`) },
+	"names owners too soon": func(string) { starts(1, `"owners":{"c1:1":"u:47"}`) },
+	"unlocks too soon": func(string) {
+		said(`{"id":1,"outcome":"ok"}`)
+		for id := 2; heard(); id++ {
+			fmt.Printf(`{"id":%d,"outcome":"unlocked"}`+"\n", id)
+		}
+	},
 	"mute": func(string) { said(`{"id":1,"outcome":"ok"}`); io.Copy(io.Discard, os.Stdin) },
 	"closes its output": func(string) {
 		said(`{"id":1,"outcome":"ok"}`)
@@ -216,6 +240,15 @@ var others = map[string]func(arg string){
 		fmt.Println(`{"hello":1,"name":"x","version":"1","abilities":["force"]}`)
 		heard()
 	},
+}
+
+// starts says hello in a version, and answers start with that field, and a call with what it cannot have.
+func starts(version int, field string) {
+	fmt.Printf(`{"hello":%d,"name":"x","version":"1"}`+"\n", version)
+	if heard() {
+		fmt.Printf(`{"id":1,"outcome":"ok",%s}`+"\n", field)
+		heard()
+	}
 }
 
 // said says hello, hears start, and answers.

@@ -11,14 +11,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/external"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 func main() {
 	name := flag.String("lock", "rlock-hardened", "`name` of the subject to speak for (simrun list)")
 	flag.Parse()
-	lock, ok := subjects.Find(*name)
+	lock, ok := libraries.Find(*name)
 	if !ok {
 		fmt.Fprintf(os.Stderr, "no such subject: %s\n", *name)
 		os.Exit(2)

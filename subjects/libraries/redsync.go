@@ -1,4 +1,4 @@
-package subjects
+package libraries
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -16,73 +17,75 @@ import (
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // redsyncExpiry is the lease of a redsync.Mutex that asks for none.
 const redsyncExpiry = 8 * time.Second
 
-var redsyncClaims = []Claim{
-	{"exclusion", "after a lock is obtained, no one else can obtain it until it is unlocked", "README, Usage"},
-	{"exclusion", "a mutex expires after WithExpiry, 8 s by default", "redsync.WithExpiry"},
-	{"exclusion", "over several pools: the algorithm of redis.io/topics/distlock", "README"},
-	{"object", "Unlock unlocks and returns the status of unlock", "Mutex.UnlockContext"},
-	{"liveness", "acquiring is attempted WithTries times, 32 by default, after delays of 50 to 250 ms", "redsync.WithTries, WithRetryDelay"},
-	{"liveness", "TryLock attempts once and returns immediately", "Mutex.TryLockContext"},
+var redsyncClaims = []subjects.Claim{
+	{Guarantee: "exclusion", Text: "after a lock is obtained, no one else can obtain it until it is unlocked", Source: "README, Usage"},
+	{Guarantee: "exclusion", Text: "a mutex expires after WithExpiry, 8 s by default", Source: "redsync.WithExpiry"},
+	{Guarantee: "exclusion", Text: "over several pools: the algorithm of redis.io/topics/distlock", Source: "README"},
+	{Guarantee: "object", Text: "Unlock unlocks and returns the status of unlock", Source: "Mutex.UnlockContext"},
+	{Guarantee: "liveness", Text: "acquiring is attempted WithTries times, 32 by default, after delays of 50 to 250 ms", Source: "redsync.WithTries, WithRetryDelay"},
+	{Guarantee: "liveness", Text: "TryLock attempts once and returns immediately", Source: "Mutex.TryLockContext"},
 }
 
 // redsyncDefault is redsync as it comes: 32 tries, and a lease that nobody extends.
-func redsyncDefault() Subject {
-	return Subject{
+func redsyncDefault() subjects.Subject {
+	return subjects.Subject{
 		Name: "redsync", About: "go-redsync/redsync with its defaults: a lease of 8 s, 32 tries",
 		Module: "github.com/go-redsync/redsync/v4", Claims: redsyncClaims,
 		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry,
 		Limitations: append(ofValues(),
-			history.Limitation{Rule: string(contract.AllOrNone), Calls: acquires,
+			history.Limitation{Rule: string(contract.AllOrNone), Calls: []history.Kind{history.Lock, history.TryLock},
 				Source: "redsync, Mutex.LockContext: what failed is given back under the caller's context, and not once that is over"}),
-		Open: func(e Env) (Client, error) {
+		Open: func(e subjects.Env) (subjects.Client, error) {
 			return &redsyncClient{env: e, pool: goredis.NewPool(e.Redis)}, nil
 		},
 	}
 }
 
 // redsyncExtend is redsync as its documentation has careful users use it.
-func redsyncExtend() Subject {
+func redsyncExtend() subjects.Subject {
 	s := redsyncDefault()
 	s.Name, s.Lease = "redsync-extend", 0
 	s.About = "redsync, its users calling Extend every third of the lease and stopping at Until; waiting as long as asked"
-	s.Claims = append([]Claim{
-		{"exclusion", "Extend resets the expiry and returns the status of that", "Mutex.ExtendContext"},
-		{"exclusion", "Until returns the time of validity of the acquired lock, and is to be used instead of Valid", "Mutex.Until, Mutex.Valid"},
+	s.Claims = append([]subjects.Claim{
+		{Guarantee: "exclusion", Text: "Extend resets the expiry and returns the status of that", Source: "Mutex.ExtendContext"},
+		{Guarantee: "exclusion", Text: "Until returns the time of validity of the acquired lock, and is to be used instead of Valid", Source: "Mutex.Until, Mutex.Valid"},
 	}, redsyncClaims...)
-	s.Open = func(e Env) (Client, error) {
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
 		return &redsyncClient{env: e, pool: goredis.NewPool(e.Redis), careful: true}, nil
 	}
 	return s
 }
 
 type redsyncClient struct {
-	env     Env
+	env     subjects.Env
 	pool    syncredis.Pool
 	careful bool
 	locks   named[*redsyncLock]
+	drawing sync.Mutex
 }
 
 func (c *redsyncClient) Owner(thread int64) string { return fmt.Sprintf("%s:%d", c.env.ID, thread) }
 func (c *redsyncClient) Close() error              { return nil }
 
-func (c *redsyncClient) Lock(name string) Lock {
+func (c *redsyncClient) Lock(name string) subjects.Lock {
 	return c.locks.get(name, func() *redsyncLock {
 		return &redsyncLock{c: c, name: name, pools: []syncredis.Pool{c.pool}}
 	})
 }
 
-// All implements [MultiLocker]: redsync has no such lock.
-func (c *redsyncClient) All([]Lock) (Lock, error) {
+// All implements [subjects.MultiLocker]: redsync has no such lock.
+func (c *redsyncClient) All([]subjects.Lock) (subjects.Lock, error) {
 	return nil, errors.New("subjects: redsync has no lock of which all members must be held")
 }
 
-// Quorum implements [MultiLocker] with a mutex of several pools.
-func (c *redsyncClient) Quorum(locks []Lock) (Lock, error) {
+// Quorum implements [subjects.MultiLocker] with a mutex of several pools.
+func (c *redsyncClient) Quorum(locks []subjects.Lock) (subjects.Lock, error) {
 	whole := &redsyncLock{c: c}
 	for _, l := range locks {
 		m, ok := l.(*redsyncLock)
@@ -107,7 +110,7 @@ type redsyncLock struct {
 func (l *redsyncLock) mutex(lease time.Duration) *redsync.Mutex {
 	// The default's delays, but drawn by the world: math/rand cannot be seeded any more.
 	opts := []redsync.Option{redsync.WithRetryDelayFunc(func(int) time.Duration {
-		return l.c.env.scaled(50*time.Millisecond + draw(l.c.env.Random, 200)*time.Millisecond)
+		return l.c.env.Scaled(50*time.Millisecond + l.c.draw(200)*time.Millisecond)
 	})}
 	if l.c.careful {
 		opts = append(opts, redsync.WithTries(math.MaxInt32))
@@ -117,13 +120,15 @@ func (l *redsyncLock) mutex(lease time.Duration) *redsync.Mutex {
 }
 
 // draw returns a number below n.
-func draw(random io.Reader, n uint64) time.Duration {
+func (c *redsyncClient) draw(n uint64) time.Duration {
+	c.drawing.Lock()
+	defer c.drawing.Unlock()
 	var b [8]byte
-	_, _ = io.ReadFull(random, b[:]) // the world's source never fails
+	_, _ = io.ReadFull(c.env.Random, b[:]) // the world's source never fails
 	return time.Duration(binary.BigEndian.Uint64(b[:]) % n)
 }
 
-func (l *redsyncLock) Acquire(ctx context.Context, owner string, r Request) Answer {
+func (l *redsyncLock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
 	m := l.mutex(r.Lease)
 	var err error
 	if r.Forever || r.Wait > 0 {
@@ -145,22 +150,22 @@ func (l *redsyncLock) Acquire(ctx context.Context, owner string, r Request) Answ
 		h.endAt(m.Until())
 		h.extended = func() time.Time { return m.Until() }
 	}
-	return Answer{Outcome: history.Acquired}
+	return subjects.Answer{Outcome: history.Acquired}
 }
 
 // refused puts an error of acquiring into terms.
-func (l *redsyncLock) refused(ctx context.Context, r Request, err error) Answer {
+func (l *redsyncLock) refused(ctx context.Context, r subjects.Request, err error) subjects.Answer {
 	var server *redsync.RedisError
 	var taken *redsync.ErrTaken
 	switch {
 	case errors.As(err, &server), len(l.pools) > 1: // votes may be split, so that nobody holds it
-		return Answer{Outcome: history.Unknown, Err: err}
+		return subjects.Answer{Outcome: history.Unknown, Err: err}
 	case r.Wait > 0 && ctx.Err() == nil: // it ran out of tries before its time
-		return Answer{Outcome: history.Failed, Err: err}
+		return subjects.Answer{Outcome: history.Failed, Err: err}
 	case errors.As(err, &taken):
-		return Answer{Outcome: history.Busy, Err: err}
+		return subjects.Answer{Outcome: history.Busy, Err: err}
 	}
-	return Answer{Outcome: history.Unknown, Err: err} // ErrFailed says that it was in vain, not why
+	return subjects.Answer{Outcome: history.Unknown, Err: err} // ErrFailed says that it was in vain, not why
 }
 
 func extend(m *redsync.Mutex) error {
@@ -172,7 +177,7 @@ func extend(m *redsync.Mutex) error {
 	return errGone
 }
 
-func (l *redsyncLock) Release(ctx context.Context, owner string) Answer {
+func (l *redsyncLock) Release(ctx context.Context, owner string) subjects.Answer {
 	m, held := l.held.give(owner)
 	if !held {
 		m = l.mutex(0)
@@ -184,12 +189,12 @@ func (l *redsyncLock) Release(ctx context.Context, owner string) Answer {
 	var server *redsync.RedisError
 	switch {
 	case ok:
-		return Answer{Outcome: history.Released}
+		return subjects.Answer{Outcome: history.Released}
 	case errors.As(err, &server), len(l.pools) > 1: // some members may have been its own still, though not enough to say so
-		return Answer{Outcome: history.Unknown, Err: err}
+		return subjects.Answer{Outcome: history.Unknown, Err: err}
 	}
-	return Answer{Outcome: history.NotHeld, Err: err}
+	return subjects.Answer{Outcome: history.NotHeld, Err: err}
 }
 
-// Lost implements [Loser] for careful users.
+// Lost implements [subjects.Loser] for careful users.
 func (l *redsyncLock) Lost(owner string) <-chan struct{} { return l.held.lost(owner) }

@@ -1,4 +1,4 @@
-package history
+package formats
 
 import (
 	"context"
@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"olympos.io/encoding/edn"
+
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // LoadEDN reads a Jepsen history of a lock workload: maps (or records) with :type :invoke, :ok,
 // :fail or :info, :f, :process, and if present :time (nanoseconds), :value and :error; one after
-// the other, or in one vector. It returns a *[LineError] for the first that it cannot use.
+// the other, or in one vector. It returns a *[history.LineError] for the first that it cannot use.
 //
 //   - :f is :acquire (or :lock, :try-lock), :release (or :unlock).
 //   - A process is a client and an owner. Jepsen retires the process of an :info, and so must
@@ -32,32 +34,29 @@ import (
 // The order of the records is the order of what happened: a machine's clock may run backwards a little, or stand
 // still. :time says how long things took. A record that would not be later than the one before it is put a
 // nanosecond after that one; so is each one without :time.
-func LoadEDN(r io.Reader) (*History, error) { return Limit(0).LoadEDN(context.Background(), r) }
-
-// LoadEDN is the function [LoadEDN] within the limit.
-func (n Limit) LoadEDN(ctx context.Context, r io.Reader) (*History, error) {
+func LoadEDN(ctx context.Context, r io.Reader, limit history.Limit) (*history.History, error) {
 	j := jepsen{
-		h:       &History{Header: Header{Version: Version, Clock: "jepsen", World: "jepsen", Subject: "jepsen", Abilities: []string{"reentrant"}}},
+		h:       &history.History{Header: history.Header{Version: history.Version, Clock: "jepsen", World: "jepsen", Subject: "jepsen", Abilities: []string{"reentrant"}}},
 		pending: map[string]int{}, holds: map[string]int{}, faults: map[string]int{}, at: -1,
 	}
-	forms, meter := newForms(r), meter{ctx: ctx, limit: n}
+	forms, meter := newForms(r), history.NewMeter(ctx, limit)
 	for {
 		form, line, err := forms.next()
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return nil, &LineError{line, err.Error()}
+			return nil, &history.LineError{Line: line, What: err.Error()}
 		}
-		if err := meter.take(len(form)); err != nil {
+		if err := meter.Take(len(form)); err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}
 		if what := j.record(form, line); what != "" {
-			return nil, &LineError{line, what}
+			return nil, &history.LineError{Line: line, What: what}
 		}
 	}
 	if j.records == 0 {
-		return nil, &LineError{1, "no operation"}
+		return nil, &history.LineError{Line: 1, What: "no operation"}
 	}
 	return j.h, nil
 }
@@ -74,7 +73,7 @@ func parseEDN(form []byte) (v any, err error) {
 }
 
 type jepsen struct {
-	h       *History
+	h       *history.History
 	pending map[string]int // process -> its call in h.Ops
 	holds   map[string]int // process and lock -> how often it acquired
 	faults  map[string]int // process and :f -> its fault without an end
@@ -105,13 +104,13 @@ func (j *jepsen) record(form []byte, line int) string {
 	at := time.Duration(j.records)
 	if t, ok := m["time"]; ok {
 		n, ok := t.(int64)
-		if !ok || n < 0 || n > int64(MaxTime) {
-			return fmt.Sprintf(":time is %v; it must be a number of nanoseconds, 0 to %d", t, MaxTime)
+		if !ok || n < 0 || n > int64(history.MaxTime) {
+			return fmt.Sprintf(":time is %v; it must be a number of nanoseconds, 0 to %d", t, history.MaxTime)
 		}
 		at = time.Duration(n)
 	}
-	if j.at = max(at, j.at+1); j.at > MaxTime {
-		return fmt.Sprintf("it comes after %d ns, the latest time that there is", MaxTime)
+	if j.at = max(at, j.at+1); j.at > history.MaxTime {
+		return fmt.Sprintf("it comes after %d ns, the latest time that there is", history.MaxTime)
 	}
 
 	kind, f := word(m["type"]), word(m["f"])
@@ -137,14 +136,14 @@ func (j *jepsen) invoke(process, f string, m map[string]any, line int) string {
 	if i, busy := j.pending[process]; busy {
 		return fmt.Sprintf("process %s calls %s while its %s at %d ns has not returned", process, f, j.h.Ops[i].Kind, j.h.Ops[i].Call)
 	}
-	op := Op{ID: int64(len(j.h.Ops) + 1), Client: process, Owner: process, Lock: lockOf(m), Call: j.at}
+	op := history.Op{ID: int64(len(j.h.Ops) + 1), Client: process, Owner: process, Lock: lockOf(m), Call: j.at}
 	switch f {
 	case "acquire", "lock":
-		op.Kind = Lock
+		op.Kind = history.Lock
 	case "try-lock", "try-acquire":
-		op.Kind = TryLock
+		op.Kind = history.TryLock
 	case "release", "unlock":
-		op.Kind = Unlock
+		op.Kind = history.Unlock
 	default:
 		return fmt.Sprintf("unknown operation :f %v; it must be :acquire, :lock, :try-lock, :release or :unlock", m["f"])
 	}
@@ -173,22 +172,22 @@ func (j *jepsen) complete(process, kind, f string, m map[string]any) string {
 	hold := process + " " + op.Lock
 	switch {
 	case kind == "fail" && op.Kind.Acquires() && slices.Contains([]string{"busy", "held", "locked", "timeout-waiting"}, why):
-		op.Outcome = Busy
-	case kind == "fail" && op.Kind == Unlock && slices.Contains([]string{"not-held", "not-owner", "not-lock-owner"}, why):
-		op.Outcome = NotHeld
+		op.Outcome = history.Busy
+	case kind == "fail" && op.Kind == history.Unlock && slices.Contains([]string{"not-held", "not-owner", "not-lock-owner"}, why):
+		op.Outcome = history.NotHeld
 	case kind == "fail":
-		op.Outcome, op.Error = Failed, why
+		op.Outcome, op.Error = history.Failed, why
 	case op.Kind.Acquires():
-		op.Outcome, op.Token = Acquired, max(tokenOf(m["value"]), 0)
+		op.Outcome, op.Token = history.Acquired, max(tokenOf(m["value"]), 0)
 		if op.Token != 0 && !j.h.Can("fencing") {
 			j.h.Header.Abilities = append(j.h.Header.Abilities, "fencing")
 		}
 		j.holds[hold]++
 	case j.holds[hold] > 1:
-		op.Outcome = Decremented
+		op.Outcome = history.Decremented
 		j.holds[hold]--
 	default:
-		op.Outcome = Released
+		op.Outcome = history.Released
 		delete(j.holds, hold)
 	}
 	return ""
@@ -203,7 +202,7 @@ func (j *jepsen) fault(process, f string, m map[string]any) {
 		return
 	}
 	j.faults[key] = len(j.h.Faults)
-	j.h.Faults = append(j.h.Faults, Fault{Index: len(j.h.Faults), Kind: f, Effects: EffectsOf(f, word(m["value"])), Client: process, From: j.at, Step: word(m["value"])})
+	j.h.Faults = append(j.h.Faults, history.Fault{Index: len(j.h.Faults), Kind: f, Effects: history.EffectsOf(f, word(m["value"])), Client: process, From: j.at, Step: word(m["value"])})
 }
 
 // word is a keyword, symbol or string, or the first word of a vector or list that begins with one.

@@ -1,9 +1,11 @@
-package subjects
+package libraries
 
 import (
 	"errors"
 	"sync"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // named keeps a client's locks by their names. The zero value is usable.
@@ -39,7 +41,7 @@ type hold[H any] struct {
 	extended func() time.Time // until when it is valid now; nil: not known
 
 	mu    sync.Mutex
-	timer Timer
+	timer subjects.Timer
 	end   *time.Timer
 	over  bool
 	lost  chan struct{} // nil: nobody looks after it
@@ -85,7 +87,7 @@ var errGone = errors.New("the hold is over")
 
 // keep has extend called every so often, as a user's own goroutine would, until the hold is given
 // back or extend says that it is over.
-func (h *hold[H]) keep(e Env, every time.Duration, extend func() error) {
+func (h *hold[H]) keep(e subjects.Env, every time.Duration, extend func() error) {
 	h.lost = make(chan struct{})
 	var tick func()
 	tick = func() {

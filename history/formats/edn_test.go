@@ -1,4 +1,4 @@
-package history
+package formats
 
 import (
 	"bytes"
@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // Two processes take a lock in turn; a third crashes in its acquire, and the network is cut in
@@ -33,24 +35,24 @@ const jepsenLock = `
 `
 
 func TestJepsenHistory(t *testing.T) {
-	op := func(id int64, process string, kind Kind, call, ret int64, out Outcome) Op {
-		o := Op{ID: id, Client: process, Owner: process, Lock: "lock", Kind: kind, Outcome: out}
+	op := func(id int64, process string, kind history.Kind, call, ret int64, out history.Outcome) history.Op {
+		o := history.Op{ID: id, Client: process, Owner: process, Lock: "lock", Kind: kind, Outcome: out}
 		o.Call, o.Return = at(call), at(ret)
 		return o
 	}
-	crashed := op(3, "2", Lock, 32, 0, "")
+	crashed := op(3, "2", history.Lock, 32, 0, "")
 	crashed.Error = `[:timeout no } answer]`
-	fenced := op(4, "0", Lock, 50, 51, Acquired)
+	fenced := op(4, "0", history.Lock, 50, 51, history.Acquired)
 	fenced.Token = 7
-	refused := op(8, "1", Unlock, 66, 67, Failed)
+	refused := op(8, "1", history.Unlock, 66, 67, history.Failed)
 	refused.Error = "connection-refused"
-	want := []Op{
-		op(1, "0", Lock, 10, 20, Acquired), op(2, "1", TryLock, 25, 30, Busy), crashed, fenced,
-		op(5, "0", Unlock, 60, 61, Decremented), op(6, "0", Unlock, 62, 63, Released),
-		op(7, "0", Unlock, 64, 65, NotHeld), refused,
+	want := []history.Op{
+		op(1, "0", history.Lock, 10, 20, history.Acquired), op(2, "1", history.TryLock, 25, 30, history.Busy), crashed, fenced,
+		op(5, "0", history.Unlock, 60, 61, history.Decremented), op(6, "0", history.Unlock, 62, 63, history.Released),
+		op(7, "0", history.Unlock, 64, 65, history.NotHeld), refused,
 	}
 	for name, text := range map[string]string{"lines": jepsenLock, "one vector": "[" + jepsenLock + "]"} {
-		h, err := LoadAny(strings.NewReader(text))
+		h, err := LoadAny(t.Context(), strings.NewReader(text), 0)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -68,10 +70,10 @@ func TestJepsenHistory(t *testing.T) {
 
 // Where a clock runs backwards, or stands still, the order of the records is the order of what happened.
 func TestJepsenTimesThatRunBackwards(t *testing.T) {
-	h, err := LoadEDN(strings.NewReader(`
+	h, err := LoadEDN(t.Context(), strings.NewReader(`
 		{:type :invoke :f :acquire :process 0 :time 1000} {:type :ok :f :acquire :process 0 :time 2000}
 		{:type :invoke :f :release :process 0 :time 1500} {:type :ok :f :release :process 0 :time 1400}
-		{:type :invoke :f :acquire :process 1 :time 2003} {:type :ok :f :acquire :process 1 :time 9000}`))
+		{:type :invoke :f :acquire :process 1 :time 2003} {:type :ok :f :acquire :process 1 :time 9000}`), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +89,9 @@ func TestJepsenTimesThatRunBackwards(t *testing.T) {
 }
 
 func TestJepsenLocksByKey(t *testing.T) {
-	h, err := LoadEDN(strings.NewReader(`
+	h, err := LoadEDN(t.Context(), strings.NewReader(`
 		{:type :invoke :f :acquire :process 0 :value [3 nil]} {:type :ok :f :acquire :process 0 :value [3 17]}
-		{:type :invoke :f :acquire :process 1 :key "other"} {:type :ok :f :acquire :process 1}`))
+		{:type :invoke :f :acquire :process 1 :key "other"} {:type :ok :f :acquire :process 1}`), 0)
 	if err != nil || len(h.Ops) != 2 || h.Ops[0].Lock != "3" || h.Ops[0].Token != 17 || h.Ops[1].Lock != "other" {
 		t.Errorf("%v: %+v", err, h)
 	}
@@ -114,8 +116,8 @@ func TestABadJepsenRecordIsNamed(t *testing.T) {
 		{"no time", "{:type :invoke :f :acquire :process 0 :time :noon}", "line 1: :time is :noon"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := LoadEDN(strings.NewReader(c.text))
-			var at *LineError
+			_, err := LoadEDN(t.Context(), strings.NewReader(c.text), 0)
+			var at *history.LineError
 			if !errors.As(err, &at) || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -130,24 +132,24 @@ func TestDeepEDNIsRefused(t *testing.T) {
 		"discards": "{:type " + strings.Repeat("#_ ", 3<<20), "sets": "{:type " + strings.Repeat("#{", 3<<20),
 		"long": "{:type \"" + strings.Repeat("x", 10<<20),
 	} {
-		if _, err := LoadEDN(strings.NewReader(deep)); err == nil || !strings.Contains(err.Error(), "this is no history") {
+		if _, err := LoadEDN(t.Context(), strings.NewReader(deep), 0); err == nil || !strings.Contains(err.Error(), "this is no history") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
 func TestACommentInARecordIsNone(t *testing.T) {
-	h, err := LoadEDN(strings.NewReader("{:type :invoke ; a \" and a }\n :f :acquire, :process 0}\n{:type :ok :f :acquire :process 0}"))
+	h, err := LoadEDN(t.Context(), strings.NewReader("{:type :invoke ; a \" and a }\n :f :acquire, :process 0}\n{:type :ok :f :acquire :process 0}"), 0)
 	if err != nil || len(h.Ops) != 1 {
 		t.Errorf("%v, %+v", err, h)
 	}
 }
 
 func TestAnUnknownFormatIsNamed(t *testing.T) {
-	if _, err := LoadAny(strings.NewReader("<html>")); err == nil || !strings.Contains(err.Error(), "neither JSONL") {
+	if _, err := LoadAny(t.Context(), strings.NewReader("<html>"), 0); err == nil || !strings.Contains(err.Error(), "neither JSONL") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := Open("/does/not/exist"); err == nil {
+	if _, err := Open(t.Context(), "/does/not/exist", 0); err == nil {
 		t.Error("a file that is not there was opened")
 	}
 }
@@ -155,7 +157,10 @@ func TestAnUnknownFormatIsNamed(t *testing.T) {
 // Whatever is read without an error can be written and read again, and is the same.
 func FuzzLoad(f *testing.F) {
 	var b bytes.Buffer
-	if err := Save(&b, sample()); err != nil {
+	h := &history.History{Header: history.Header{Version: history.Version, Clock: "virtual", World: "sim", Subject: "s"},
+		Ops:    []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: "l", Kind: history.Lock, Call: 1, Return: 5, Outcome: history.Acquired}},
+		Events: []history.Event{{At: 12, Kind: history.Expire, Lock: "l"}}, End: &history.End{At: 20}}
+	if err := history.Save(&b, h); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
@@ -163,16 +168,16 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("[" + jepsenLock + "]"))
 	f.Add([]byte(`{"record":"header","version":1}` + "\n" + `{"record":"op","id":-1}` + "\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		h, err := LoadAny(bytes.NewReader(text))
+		h, err := LoadAny(t.Context(), bytes.NewReader(text), 0)
 		if err != nil {
 			return
 		}
 		var b bytes.Buffer
-		if err := Save(&b, h); err != nil {
+		if err := history.Save(&b, h); err != nil {
 			t.Fatal(err)
 		}
 		h.Served = nil // has a file of its own
-		again, err := Load(&b)
+		again, err := history.Load(&b)
 		if err != nil {
 			t.Fatalf("what was read cannot be read again: %v", err)
 		}
@@ -191,3 +196,10 @@ func FuzzLoad(f *testing.F) {
 }
 
 func at(ns int64) time.Duration { return time.Duration(ns) }
+
+func TestAHistoryTooLongIsRefusedWithItsLine(t *testing.T) {
+	edn := strings.Repeat("{:type :invoke :f :acquire :process 0}\n{:type :ok :f :acquire :process 0}\n", 60)
+	if _, err := LoadEDN(t.Context(), strings.NewReader(edn), 50); !errors.Is(err, history.ErrTooLong) || !strings.HasPrefix(err.Error(), "line 51: ") {
+		t.Errorf("EDN: %v", err)
+	}
+}

@@ -1,0 +1,53 @@
+package history
+
+import "strings"
+
+// Layout is how a lock is kept in Redis. In names of keys, * stands for the name of the lock. The zero value is
+// a key named like the lock: a string that is its holder's, or a hash whose fields are its holders and have their
+// counts.
+type Layout struct {
+	Key    string `json:"key,omitzero"`    // the key that is there while the lock is held; empty: "*"
+	Holder Place  `json:"holder,omitzero"` // where its holder is, if not as by default
+	Count  Place  `json:"count,omitzero"`  // where it is how often the holder holds it, likewise
+	// Keys are further keys that come and go with it.
+	Keys []string `json:"keys,omitempty"`
+	// Absolute says that clients tell the server when a lease ends, and not how long it lasts: it is counted from
+	// the call. KeepsLease says that an unlock that leaves holds leaves their lease as it was.
+	Absolute   bool `json:"absolute,omitzero"`
+	KeepsLease bool `json:"keepsLease,omitzero"`
+	// Roles are the steps that commands are which touch the lock, by what is the same in all commands of one kind: the
+	// name, and the digest of a script.
+	Roles map[string]Step `json:"roles,omitempty"`
+	// Unknown says why none of this is known; empty: it is. Such a lock is judged by its answers alone.
+	Unknown string `json:"unknown,omitzero"`
+}
+
+// Place is a key, and a field of it if it is a hash.
+type Place struct {
+	Key   string `json:"key,omitzero"`
+	Field string `json:"field,omitzero"`
+}
+
+// KeyOf returns the key of a lock.
+func (l Layout) KeyOf(lock string) string {
+	if l.Key == "" {
+		return lock
+	}
+	return inName(l.Key, lock)
+}
+
+// KeysOf returns all keys of a lock, the one that says whether it is held first.
+func (l Layout) KeysOf(lock string) []string {
+	all := []string{l.KeyOf(lock)}
+	for _, key := range append([]string{l.Holder.Key, l.Count.Key}, l.Keys...) {
+		if key = inName(key, lock); key != "" && key != all[0] {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+// Of returns the place for a lock.
+func (p Place) Of(lock string) Place { return Place{Key: inName(p.Key, lock), Field: p.Field} }
+
+func inName(key, lock string) string { return strings.ReplaceAll(key, "*", lock) }

@@ -1,0 +1,217 @@
+package archetypes
+
+import (
+	"context"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+// Archetype is a way in which locks are kept.
+type Archetype struct {
+	Name     string
+	New      locktest.NewLock
+	Mistakes []Mistake
+}
+
+// Mistake is the same lock with something wrong.
+type Mistake struct {
+	Name string
+	New  locktest.NewLock
+	Call string // the method that goes wrong, as stories have it: a call, or "renew"
+}
+
+// made is a lock in the making: mistakes change it.
+type made struct {
+	habits
+	scripts
+	torn, careless bool
+}
+
+// archetype makes one of a description.
+func archetype(name string, m made, build func(locktest.Env, made) (*client, error), mistakes ...wrong) Archetype {
+	if build == nil {
+		build = overGoRedis
+	}
+	of := func(m made) locktest.NewLock {
+		return func(e locktest.Env) (locktest.Client, error) { return build(e, m) }
+	}
+	a := Archetype{Name: name, New: of(m)}
+	for _, w := range mistakes {
+		broken := m
+		w.how(&broken)
+		a.Mistakes = append(a.Mistakes, Mistake{w.name, of(broken), w.call})
+	}
+	return a
+}
+
+type wrong struct {
+	name, call string
+	how        func(*made)
+}
+
+// replaced is a mistake in the scripts.
+func replaced(name, call, old, new string) wrong {
+	return wrong{name, call, func(m *made) {
+		was := m.scripts
+		m.scripts = m.scripts.with(old, new)
+		if m.take1 == was.take1 && m.give1 == was.give1 && m.extend1 == was.extend1 {
+			panic("archetypes: " + name + " changes nothing")
+		}
+	}}
+}
+
+func overGoRedis(e locktest.Env, m made) (*client, error) {
+	m.eval = byEval(e.Redis)
+	c := newClient(e, m.habits, m.scripts)
+	if m.listens {
+		c.wait = listen(e.Redis)
+	}
+	return c, nil
+}
+
+func overScriptLoad(e locktest.Env, m made) (*client, error) {
+	c, err := overGoRedis(e, m)
+	m.eval = byLoad(e.Redis, m.careless)
+	c.store = m.scripts
+	return c, err
+}
+
+func overRedigo(e locktest.Env, m made) (*client, error) {
+	eval, closed := byRedigo(e)
+	m.eval = eval
+	c := newClient(e, m.habits, m.scripts)
+	c.close = closed
+	return c, nil
+}
+
+func byCommands(e locktest.Env, m made) (*client, error) {
+	c, err := overGoRedis(e, m)
+	m.eval = byEval(e.Redis)
+	c.store = commands{m.scripts, e.Redis, m.torn}
+	return c, err
+}
+
+// eager connects when it is made.
+func eager(e locktest.Env, m made) (*client, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := e.Redis.(*goredis.Client).Ping(ctx).Err(); err != nil {
+		return nil, err
+	}
+	return overGoRedis(e, m)
+}
+
+func one(name string) []string { return []string{name} }
+
+// text is a lock that is a string with its holder's token.
+var text = scripts{
+	take1:   `if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]) then return 1 end return 0`,
+	give1:   `if redis.call('get', KEYS[1]) ~= ARGV[1] then return -1 end redis.call('del', KEYS[1]) return 0`,
+	extend1: `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2])`,
+	keys:    one,
+}
+
+// fields is a lock that is a hash: its field is the holder's token, and has the count.
+var fields = scripts{
+	take1: `if redis.call('exists', KEYS[1]) == 1 and redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end
+		redis.call('hincrby', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+	give1: `if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end
+		local left = redis.call('hincrby', KEYS[1], ARGV[1], -1) if left == 0 then redis.call('del', KEYS[1]) end return left`,
+	extend1: `if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2])`,
+	keys:    one,
+}
+
+// constant is a lock whose key says only that it is held; who holds it is in another.
+var constant = scripts{
+	take1: `if redis.call('exists', KEYS[1]) == 1 then return 0 end
+		redis.call('set', KEYS[1], 'locked', 'px', ARGV[2]) redis.call('set', KEYS[2], ARGV[1], 'px', ARGV[2]) return 1`,
+	give1: `if redis.call('exists', KEYS[1]) == 0 or redis.call('get', KEYS[2]) ~= ARGV[1] then return -1 end
+		redis.call('del', KEYS[1]) redis.call('del', KEYS[2]) return 0`,
+	extend1: `if redis.call('get', KEYS[2]) ~= ARGV[1] then return 0 end
+		redis.call('pexpire', KEYS[2], ARGV[2]) return redis.call('pexpire', KEYS[1], ARGV[2])`,
+	keys: func(name string) []string { return []string{name, name + ":holder"} },
+}
+
+// counted is a lock whose key has the holder, and another how often it holds.
+var counted = scripts{
+	take1: `local holder = redis.call('get', KEYS[1])
+		if not holder then redis.call('del', KEYS[2]) elseif holder ~= ARGV[1] then return 0 end
+		redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) redis.call('incr', KEYS[2]) redis.call('pexpire', KEYS[2], ARGV[2]) return 1`,
+	give1: `if redis.call('get', KEYS[1]) ~= ARGV[1] then return -1 end
+		local left = redis.call('decr', KEYS[2]) if left <= 0 then redis.call('del', KEYS[1], KEYS[2]) return 0 end return left`,
+	extend1: `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
+		redis.call('pexpire', KEYS[2], ARGV[2]) return redis.call('pexpire', KEYS[1], ARGV[2])`,
+	keys: func(name string) []string { return []string{name, name + ":count"} },
+}
+
+// absolute is a lock whose deadline is told by its clients' clocks.
+var absolute = func() scripts {
+	s := text.with("'px', ARGV[2]", "'pxat', ARGV[2]").with("'pexpire'", "'pexpireat'")
+	s.args = func(_, token string, lease time.Duration) []any {
+		return []any{token, time.Now().Add(lease).UnixMilli()}
+	}
+	return s
+}()
+
+// hidden is a lock whose scripts make up its key.
+var hidden = func() scripts {
+	s := text
+	for _, script := range []*string{&s.take1, &s.give1, &s.extend1} {
+		*script = "local key = 'lock:{' .. ARGV[3] .. '}' " + *script
+	}
+	s = s.with("KEYS[1]", "key")
+	s.keys = func(string) []string { return nil }
+	s.args = func(name, token string, lease time.Duration) []any { return []any{token, lease.Milliseconds(), name} }
+	return s
+}()
+
+// loud is a lock whose release publishes.
+var loud = text.with("redis.call('del', KEYS[1])", "redis.call('del', KEYS[1]) redis.call('publish', KEYS[1] .. ':free', '1')")
+
+// The mistakes that many locks can have.
+var (
+	anyonesString = replaced("frees-anyones", "unlock", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end")
+	anyonesKept   = replaced("extends-anyones", "renew", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end", "")
+	halfLease     = replaced("half-lease", "lock", "'px', ARGV[2]", "'px', ARGV[2] / 2")
+	oneToken      = wrong{"one-token", "lock", func(m *made) { m.oneToken = true }}
+	neverStops    = wrong{"never-stops", "renew", func(m *made) { m.neverStops = true }}
+	renewsOnce    = wrong{"renews-once", "renew", func(m *made) { m.renewsOnce = true }}
+	forgetsCount  = replaced("forgets-count", "unlock", "if left == 0 then redis.call('del', KEYS[1]) end", "redis.call('del', KEYS[1])")
+)
+
+// All are the archetypes.
+func All() []Archetype {
+	one := habits{fresh: true}
+	return []Archetype{
+		archetype("hash-uuid", made{scripts: fields}, nil,
+			replaced("frees-anyones", "unlock", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end redis.call('del', KEYS[1])"),
+			replaced("extends-anyones", "renew", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", "")),
+		archetype("constant", made{scripts: constant, habits: one}, nil,
+			replaced("frees-anyones", "unlock", " or redis.call('get', KEYS[2]) ~= ARGV[1]", ""),
+			replaced("no-lease", "lock", "'locked', 'px', ARGV[2]", "'locked'")),
+		archetype("count-elsewhere", made{scripts: counted}, nil,
+			replaced("forgets-count", "unlock", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then"),
+			oneToken),
+		archetype("absolute", made{scripts: absolute, habits: one}, nil,
+			replaced("half-lease", "lock", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),
+			anyonesKept),
+		archetype("derived-context", made{scripts: text, habits: habits{fresh: true, derived: true}}, nil, neverStops, renewsOnce),
+		archetype("one-goroutine", made{scripts: fields, habits: habits{shared: true}}, nil,
+			wrong{"oldest-only", "renew", func(m *made) { m.oldestOnly = true }}, forgetsCount),
+		archetype("script-load", made{scripts: fields}, overScriptLoad,
+			wrong{"unknown-is-done", "unlock", func(m *made) { m.careless = true }}, forgetsCount),
+		archetype("key-in-script", made{scripts: hidden, habits: one}, nil,
+			oneToken, replaced("no-lease", "lock", ", 'px', ARGV[2]", "")),
+		archetype("pub-sub", made{scripts: loud, habits: habits{fresh: true, listens: true}}, nil,
+			wrong{"deaf", "lock", func(m *made) { m.deaf = true }}, anyonesString),
+		archetype("polling", made{scripts: text, habits: one}, byCommands,
+			wrong{"torn", "unlock", func(m *made) { m.torn = true }}, anyonesString),
+		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce),
+		archetype("eager", made{scripts: text, habits: one}, eager, halfLease,
+			wrong{"error-is-mine", "lock", func(m *made) { m.errorIsMine = true }}),
+		archetype("void", made{scripts: fields}, nil, forgetsCount, oneToken),
+	}
+}

@@ -1,0 +1,309 @@
+package archetypes
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+// A store is how a lock is kept in Redis. A token tells one owner from another.
+type store interface {
+	take(ctx context.Context, name, token string, lease time.Duration) (bool, error)
+	// give gives one hold back, and returns how many are left; -1: the token has none.
+	give(ctx context.Context, name, token string) (left int64, err error)
+	extend(ctx context.Context, name, token string, lease time.Duration) (bool, error)
+}
+
+// habits are what a lock does around its store.
+type habits struct {
+	fresh   bool // a token for each hold, and not for each owner: such a lock is not reentrant
+	derived bool // the watchdog's context comes from that of Acquire
+	shared  bool // one goroutine of a client renews all its holds
+	listens bool // it waits for a message, which a release publishes
+	noDog   bool // it renews nothing
+
+	oneToken    bool // mistake: all threads of a client have the same token
+	neverStops  bool // mistake: the watchdog goes on after the last release
+	renewsOnce  bool // mistake
+	oldestOnly  bool // mistake: of the holds of a client the first alone is renewed
+	errorIsMine bool // mistake: an error of an attempt is taken for a grant
+	deaf        bool // mistake: it does not look again after it has subscribed
+}
+
+// client is one process's client.
+type client struct {
+	habits
+	store
+	id    string
+	lease time.Duration
+	close func() error
+	wait  waiting // nil: it polls
+
+	mu    sync.Mutex
+	holds []*hold
+	stop  chan struct{} // of the goroutine that renews all holds; nil: there is none
+	dogs  sync.WaitGroup
+}
+
+// waiting begins to listen for a lock's release; the channel gets a value for each.
+type waiting func(ctx context.Context, name string) (heard <-chan struct{}, stop func(), err error)
+
+// hold is a hold of this client, or several of one owner.
+type hold struct {
+	name, token string
+	count       int
+	stop        chan struct{}
+}
+
+func newClient(e locktest.Env, h habits, s store) *client {
+	id := make([]byte, 8)
+	_, _ = io.ReadFull(e.Random, id)
+	return &client{habits: h, store: s, id: hex.EncodeToString(id), lease: e.WatchdogTimeout, close: func() error { return nil }}
+}
+
+// poll is how long a waiter sleeps between two attempts.
+const poll = 150 * time.Millisecond
+
+func (c *client) acquire(ctx context.Context, name, token string, r locktest.Request) error {
+	lease, began, heard := cmp.Or(r.Lease, c.lease), time.Now(), (<-chan struct{})(nil)
+	for {
+		got, err := c.take(ctx, name, token, lease)
+		switch {
+		case err != nil && !c.errorIsMine:
+			return err
+		case got || err != nil:
+			c.got(ctx, name, token, r.Lease == 0 && !c.noDog)
+			return nil
+		case !r.Forever && time.Since(began) >= r.Wait:
+			return locktest.ErrBusy
+		}
+		nap := 10 * poll
+		if c.wait == nil {
+			nap = poll
+		} else if heard == nil {
+			all, stop, err := c.wait(ctx, name)
+			if err != nil {
+				return errors.Join(locktest.ErrFailed, err)
+			}
+			defer stop()
+			if heard = all; !c.deaf {
+				continue // it may have been released before anybody listened
+			}
+		}
+		if c.deaf {
+			nap = time.Hour
+		}
+		if !r.Forever {
+			nap = min(nap, r.Wait-time.Since(began))
+		}
+		select {
+		case <-heard:
+		case <-time.After(nap):
+		case <-ctx.Done():
+			return errors.Join(locktest.ErrFailed, ctx.Err())
+		}
+	}
+}
+
+// got notes a hold, and has it renewed if it is to be.
+func (c *client) got(ctx context.Context, name, token string, renewed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.held(name, token)
+	if h == nil {
+		h = &hold{name: name, token: token}
+		c.holds = append(c.holds, h)
+	}
+	h.count++
+	switch {
+	case !renewed || h.stop != nil:
+	case !c.shared:
+		h.stop = make(chan struct{})
+		c.dogs.Go(func() { c.watch(ctx, h, h.stop) })
+	default:
+		if h.stop = make(chan struct{}); c.stop == nil {
+			c.stop = make(chan struct{})
+			c.dogs.Go(c.watchAll)
+		}
+	}
+}
+
+// held finds a hold; c.mu is held.
+func (c *client) held(name, token string) *hold {
+	for _, h := range c.holds {
+		if h.name == name && h.token == token {
+			return h
+		}
+	}
+	return nil
+}
+
+// background is the context of what a watchdog sends.
+func (c *client) background(ctx context.Context) context.Context {
+	if c.derived {
+		return context.WithoutCancel(ctx)
+	}
+	return context.Background()
+}
+
+// watch renews one hold.
+func (c *client) watch(ctx context.Context, h *hold, stop chan struct{}) {
+	ctx = c.background(ctx)
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(c.lease / 3):
+		}
+		if mine, err := c.extend(ctx, h.name, h.token, c.lease); err == nil && !mine || c.renewsOnce {
+			return
+		}
+	}
+}
+
+// watchAll renews all holds of the client, one after the other.
+func (c *client) watchAll() {
+	for {
+		select {
+		case <-c.stop:
+			return
+		case <-time.After(c.lease / 3):
+		}
+		c.mu.Lock()
+		var all []*hold
+		for _, h := range c.holds {
+			if h.stop != nil && (len(all) == 0 || !c.oldestOnly) {
+				all = append(all, h)
+			}
+		}
+		c.mu.Unlock()
+		for _, h := range all {
+			select {
+			case <-h.stop: // it was given back meanwhile
+				continue
+			default:
+			}
+			if mine, err := c.extend(context.Background(), h.name, h.token, c.lease); err == nil && !mine {
+				c.ended(h.name, h.token, 0)
+			}
+		}
+	}
+}
+
+// ended notes that so many holds are left.
+func (c *client) ended(name, token string, left int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.held(name, token)
+	if h == nil {
+		return
+	}
+	if h.count = left; left > 0 {
+		return
+	}
+	if h.stop != nil && !c.neverStops {
+		close(h.stop)
+	}
+	for i, o := range c.holds {
+		if o == h && !c.neverStops {
+			c.holds = append(c.holds[:i:i], c.holds[i+1:]...)
+			return
+		}
+	}
+}
+
+// Close implements [io.Closer].
+func (c *client) Close() error {
+	c.mu.Lock()
+	for _, h := range c.holds {
+		if h.stop != nil {
+			close(h.stop)
+		}
+	}
+	c.holds = nil
+	if c.stop != nil {
+		close(c.stop)
+	}
+	c.mu.Unlock()
+	err := c.close()
+	c.dogs.Wait()
+	return err
+}
+
+// lock is a lock in the hands of one owner.
+type lock struct {
+	*client
+	name, owner string
+	token       string // of the hold acquired last
+	made        int    // tokens
+}
+
+// Lock implements [locktest.Client].
+func (c *client) Lock(name, owner string) locktest.Lock {
+	l := &lock{client: c, name: name, owner: owner}
+	if c.fresh {
+		return plain{l}
+	}
+	return reentrant{plain{l}}
+}
+
+func (l *lock) next() string {
+	switch {
+	case l.oneToken:
+		return l.id
+	case !l.fresh:
+		return l.id + ":" + l.owner[len(l.owner)-1:]
+	}
+	l.made++
+	return l.id + l.owner + "/" + hex.EncodeToString([]byte{byte(l.made >> 8), byte(l.made)})
+}
+
+func (l *lock) releaseOne(ctx context.Context) (last bool, err error) {
+	if l.token == "" {
+		return false, locktest.ErrNotHeld
+	}
+	left, err := l.give(ctx, l.name, l.token)
+	if err != nil || left <= 0 {
+		l.ended(l.name, l.token, 0)
+	} else {
+		l.ended(l.name, l.token, int(left))
+	}
+	if err == nil && left < 0 {
+		err = locktest.ErrNotHeld
+	}
+	return left == 0, err
+}
+
+// plain is a lock that its owner cannot take again.
+type plain struct{ *lock }
+
+// Acquire implements [locktest.Lock].
+func (l plain) Acquire(ctx context.Context, r locktest.Request) error {
+	token := l.next()
+	err := l.acquire(ctx, l.name, token, r)
+	if err == nil {
+		l.token = token
+	}
+	return err
+}
+
+// Release implements [locktest.Lock].
+func (l plain) Release(ctx context.Context) error {
+	_, err := l.releaseOne(ctx)
+	return err
+}
+
+// RenewEvery implements [locktest.Watchdog].
+func (l plain) RenewEvery() time.Duration { return l.lease / 3 }
+
+// reentrant is a lock that its owner can.
+type reentrant struct{ plain }
+
+// ReleaseOne implements [locktest.Reentrant].
+func (l reentrant) ReleaseOne(ctx context.Context) (last bool, err error) { return l.releaseOne(ctx) }

@@ -1,0 +1,158 @@
+package archetypes
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+// scripts keep a lock. Each gets the token and the lease in ms as ARGV. take answers 1 or 0; give the holds that
+// are left, or -1; extend 1 or 0.
+type scripts struct {
+	take1, give1, extend1 string
+	keys                  func(name string) []string
+	args                  func(name, token string, lease time.Duration) []any // nil: token and lease
+	eval                  eval
+}
+
+// eval runs a script, whatever the client library.
+type eval func(ctx context.Context, script string, keys []string, args []any) (int64, error)
+
+func (s scripts) run(ctx context.Context, script, name, token string, lease time.Duration) (int64, error) {
+	args := []any{token, lease.Milliseconds()}
+	if s.args != nil {
+		args = s.args(name, token, lease)
+	}
+	return s.eval(ctx, script, s.keys(name), args)
+}
+
+func (s scripts) take(ctx context.Context, name, token string, lease time.Duration) (bool, error) {
+	n, err := s.run(ctx, s.take1, name, token, lease)
+	return n == 1, err
+}
+
+func (s scripts) give(ctx context.Context, name, token string) (int64, error) {
+	return s.run(ctx, s.give1, name, token, 0)
+}
+
+func (s scripts) extend(ctx context.Context, name, token string, lease time.Duration) (bool, error) {
+	n, err := s.run(ctx, s.extend1, name, token, lease)
+	return n == 1, err
+}
+
+// with returns the scripts with some text in them replaced.
+func (s scripts) with(old, new string) scripts {
+	for _, text := range []*string{&s.take1, &s.give1, &s.extend1} {
+		*text = strings.ReplaceAll(*text, old, new)
+	}
+	return s
+}
+
+// byEval sends a script each time.
+func byEval(rdb goredis.UniversalClient) eval {
+	return func(ctx context.Context, script string, keys []string, args []any) (int64, error) {
+		return rdb.Eval(ctx, script, keys, args...).Int64()
+	}
+}
+
+// byLoad loads scripts before it uses them, and again when the server does not know them. careless takes a script that
+// is not known for one that said yes.
+func byLoad(rdb goredis.UniversalClient, careless bool) eval {
+	loaded := map[string]bool{}
+	return func(ctx context.Context, script string, keys []string, args []any) (int64, error) {
+		sum := sha1.Sum([]byte(script))
+		digest := hex.EncodeToString(sum[:])
+		for {
+			if !loaded[digest] {
+				if err := rdb.ScriptLoad(ctx, script).Err(); err != nil {
+					return 0, err
+				}
+				loaded[digest] = true
+			}
+			n, err := rdb.EvalSha(ctx, digest, keys, args...).Int64()
+			switch {
+			case !goredis.HasErrorPrefix(err, "NOSCRIPT"):
+				return n, err
+			case careless:
+				return 0, nil
+			}
+			delete(loaded, digest)
+		}
+	}
+}
+
+// byRedigo runs scripts by another client library, and a connection each.
+func byRedigo(e locktest.Env) (eval, func() error) {
+	pool := &redis.Pool{MaxIdle: 4, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		c, err := e.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewConn(c, 3*time.Second, 3*time.Second), nil
+	}}
+	return func(ctx context.Context, script string, keys []string, args []any) (int64, error) {
+		c, err := pool.GetContext(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer c.Close()
+		all := []any{script, len(keys)}
+		for _, k := range keys {
+			all = append(all, k)
+		}
+		return redis.Int64(redis.DoContext(c, ctx, "EVAL", append(all, args...)...))
+	}, pool.Close
+}
+
+// commands keep a lock without scripts, but for the release. torn releases it by two commands.
+type commands struct {
+	scripts
+	rdb  goredis.UniversalClient
+	torn bool
+}
+
+func (c commands) take(ctx context.Context, name, token string, lease time.Duration) (bool, error) {
+	return c.rdb.SetNX(ctx, name, token, lease).Result()
+}
+
+func (c commands) give(ctx context.Context, name, token string) (int64, error) {
+	if !c.torn {
+		return c.scripts.give(ctx, name, token)
+	}
+	switch got, err := c.rdb.Get(ctx, name).Result(); {
+	case errors.Is(err, goredis.Nil) || err == nil && got != token:
+		return -1, nil
+	case err != nil:
+		return 0, err
+	}
+	return 0, c.rdb.Del(ctx, name).Err()
+}
+
+// listen subscribes by go-redis.
+func listen(rdb goredis.UniversalClient) waiting {
+	return func(ctx context.Context, name string) (<-chan struct{}, func(), error) {
+		s := rdb.Subscribe(ctx, name+":free")
+		if _, err := s.Receive(ctx); err != nil {
+			s.Close()
+			return nil, nil, err
+		}
+		heard := make(chan struct{}, 1)
+		go func() {
+			for range s.Channel() {
+				select {
+				case heard <- struct{}{}:
+				default:
+				}
+			}
+		}()
+		return heard, func() { s.Close() }, nil
+	}
+}

@@ -1,0 +1,158 @@
+package bubble
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Goroutine is a goroutine of the code under test, as its stack shows it.
+type Goroutine struct {
+	Name    string // of its function
+	State   string // as Go has it, such as "sync.Mutex.Lock"
+	At      string // file and line, of the innermost call that is not the standard library's
+	Started string // file and line of the go statement, or of the function that a timer called
+	durable bool
+}
+
+func (g Goroutine) String() string {
+	doing := "is in " + g.State
+	switch {
+	case g.waitsForMutex():
+		doing = "waits for a mutex"
+	case g.State == "IO wait" || g.State == "syscall":
+		doing = "waits for something outside of the run, such as the network,"
+	case g.State == "running" || g.State == "runnable":
+		doing = "does not come to rest"
+	}
+	return fmt.Sprintf("the goroutine %s, started at %s, %s at %s", g.Name, g.Started, doing, g.At)
+}
+
+func (g Goroutine) waitsForMutex() bool {
+	return strings.HasPrefix(g.State, "sync.Mutex") || strings.HasPrefix(g.State, "sync.RWMutex")
+}
+
+// StallError says that a bubble could not go on, and who is in its way.
+type StallError struct{ Stall }
+
+func (e *StallError) Error() string {
+	why := fmt.Sprintf("a run in virtual time came to a stop for %v of real time: ", Patience)
+	if e.Mutex {
+		why = "virtual time stands still while anybody waits for a mutex, and its holder sleeps: "
+	}
+	return why + listed(e.Goroutines)
+}
+
+// LeftError says that goroutines were left behind.
+type LeftError struct{ Goroutines []Goroutine }
+
+func (e *LeftError) Error() string {
+	if len(e.Goroutines) == 0 {
+		return "goroutines were left behind"
+	}
+	return "left behind after Close: " + listed(e.Goroutines)
+}
+
+func listed(all []Goroutine) string {
+	text := all[0].String()
+	if more := len(all) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more)", more)
+	}
+	return text
+}
+
+// ownBubble is the bubble of the caller, as stacks name it.
+func ownBubble() string {
+	var b [128]byte
+	head, _, _ := bytes.Cut(b[:runtime.Stack(b[:], false)], []byte("\n"))
+	i := bytes.Index(head, []byte("synctest bubble "))
+	if i < 0 {
+		return ""
+	}
+	id, _, _ := bytes.Cut(head[i:], []byte("]"))
+	return string(id)
+}
+
+// restless returns the goroutines of a bubble that are not durably blocked, and whether all of them wait for mutexes.
+func restless(bubble string) (mutex bool, all []Goroutine) {
+	all = slices.DeleteFunc(goroutines(bubble), func(g Goroutine) bool { return g.durable })
+	return !slices.ContainsFunc(all, func(g Goroutine) bool { return !g.waitsForMutex() }), all
+}
+
+// goroutines returns those of a bubble, but for the harness's own.
+func goroutines(bubble string) (all []Goroutine) {
+	buf := make([]byte, 1<<18)
+	n := runtime.Stack(buf, true)
+	for n == len(buf) && n < 1<<26 {
+		buf = make([]byte, 2*n)
+		n = runtime.Stack(buf, true)
+	}
+	for text := range strings.SplitSeq(string(buf[:n]), "\n\n") {
+		head, stack, _ := strings.Cut(text, "\n")
+		if !strings.HasSuffix(head, bubble+"]:") {
+			continue
+		}
+		_, state, _ := strings.Cut(head, "[")
+		state, _, _ = strings.Cut(state, ",")
+		g := Goroutine{State: strings.TrimSuffix(state, "]:")}
+		g.State, g.durable = strings.CutSuffix(g.State, " (durable)")
+		g.trace(strings.Split(strings.TrimSuffix(stack, "\n"), "\n"))
+		all = append(all, g)
+	}
+	return all
+}
+
+// trace reads what a stack says: pairs of lines, a call and where it is. What the harness does is left out, if there is
+// anything else.
+func (g *Goroutine) trace(lines []string) {
+	own := false // what it does is not all the harness's or the standard library's
+	for i := 0; i+1 < len(lines); i += 2 {
+		call, at := lines[i], place(lines[i+1])
+		if from, made := strings.CutPrefix(call, "created by "); made {
+			if !standard(from) || !own {
+				g.Started = at
+			}
+			return
+		}
+		theirs := standard(call) || harness(call)
+		if g.Started = at; !own || !theirs {
+			g.Name = function(call)
+		}
+		if !own {
+			g.At = at
+		}
+		own = own || !theirs
+	}
+}
+
+// function is the name of the function that is called, without the folders of its package.
+func function(call string) string {
+	if i := strings.LastIndex(call, "("); i > 0 {
+		call = call[:i]
+	}
+	return path.Base(call)
+}
+
+// place is a file with its folder, and the line.
+func place(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), " ")
+	dir, file := path.Split(strings.ReplaceAll(text, `\`, "/"))
+	return path.Join(path.Base(dir), file)
+}
+
+// harness reports whether a function is of the packages that call locks.
+func harness(call string) bool {
+	dir, name := path.Split(call)
+	pkg, _, _ := strings.Cut(name, ".")
+	return slices.Contains([]string{"sim", "sim/world", "sim/network", "sim/fault", "locktest"}, strings.TrimPrefix(dir+pkg, "github.com/holdfast-sim/holdfast/"))
+}
+
+// standard reports whether a function is of the standard library, as far as those go that block.
+func standard(call string) bool {
+	pkg, _, _ := strings.Cut(call, ".")
+	pkg, _, _ = strings.Cut(pkg, "/")
+	return slices.Contains([]string{"bufio", "context", "internal", "io", "iter", "net", "os", "runtime", "sync", "syscall", "testing", "time"}, pkg)
+}

@@ -1,0 +1,122 @@
+package bubble_test
+
+import (
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+)
+
+// A goroutine that waits for a mutex is no idle one, and its holder may be.
+func TestWhoWaitsForAMutexIsToldOf(t *testing.T) {
+	err := bubble.In(t).Run(func() {
+		for range 20 {
+			var mu sync.Mutex
+			mu.Lock()
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				mu.Lock()
+			}()
+			s := bubble.Settle()
+			if s == nil || !s.Mutex || len(s.Goroutines) != 1 || !strings.Contains(s.Goroutines[0].At, "bubble/stall_test.go:") {
+				t.Errorf("%+v", s)
+			}
+			mu.Unlock()
+			<-done
+			if s := bubble.Settle(); s != nil {
+				t.Errorf("all is at rest: %+v", s)
+			}
+			time.Sleep(time.Second) // and time passes
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// That is so too while the bubble's own goroutine waits for time to pass.
+func TestTimeThatDoesNotPassIsToldOf(t *testing.T) {
+	err := bubble.In(t).Run(func() {
+		var mu sync.Mutex
+		mu.Lock()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			time.Sleep(time.Second)
+			mu.Lock()
+		}()
+		select {
+		case <-time.After(time.Minute):
+			t.Error("time passed while a goroutine waited for a mutex")
+		case <-bubble.Stalled():
+		}
+		mu.Unlock()
+		<-done
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestGoroutinesThatAreLeftBehindAreNamed(t *testing.T) {
+	never := make(chan struct{}) // made outside of the bubble
+	defer close(never)
+	var left *bubble.LeftError
+	err := bubble.In(t).Run(func() {
+		inside := make(chan struct{})
+		go func() { <-inside }()
+	})
+	if !errors.As(err, &left) || !strings.Contains(err.Error(), "bubble_test.TestGoroutinesThatAreLeftBehindAreNamed.func1.1, started at bubble/stall_test.go:") {
+		t.Errorf("idle: %v", err)
+	}
+	var stalled *bubble.StallError
+	err = bubble.In(t).Run(func() {
+		go func() { <-never }()
+	})
+	if !errors.As(err, &stalled) || !strings.Contains(err.Error(), "TestGoroutinesThatAreLeftBehindAreNamed.func2.1, started at") {
+		t.Errorf("waiting for the real world: %v", err)
+	}
+	// The bubbles that follow are none the worse for it.
+	if err := bubble.In(t).Run(func() { time.Sleep(time.Hour) }); err != nil {
+		t.Error(err)
+	}
+}
+
+// Noticed within five seconds: the bubble's own goroutine hears of it, and the run ends.
+func TestAGoroutineThatDoesNotRestIsNamed(t *testing.T) {
+	over := make(chan struct{})
+	defer close(over)
+	begun := time.Now()
+	err := bubble.In(t).Run(func() {
+		go func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					runtime.Gosched()
+				}
+			}
+		}()
+		if s := bubble.Settle(); s == nil || s.Mutex || len(s.Goroutines) != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
+	var stalled *bubble.StallError
+	if !errors.As(err, &stalled) || !strings.Contains(err.Error(), "TestAGoroutineThatDoesNotRestIsNamed.func1.1, started at bubble/stall_test.go:") {
+		t.Errorf("%v", err)
+	}
+	t.Logf("after %v", time.Since(begun))
+}
+
+func TestAPanicComesBack(t *testing.T) {
+	var panicked *bubble.PanicError
+	if err := bubble.In(t).Run(func() { panic("no") }); !errors.As(err, &panicked) || panicked.Value != "no" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,177 @@
+package evidence
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A lock is what programs know by one name: a key on one server, or a group of several, which an owner holds as
+// long as its key is there on enough of them.
+type lock struct {
+	name   string
+	parts  []Part
+	quorum int              // on how many of its parts an owner must be
+	shared bool             // a part of it is a part of another lock
+	last   history.KeyState // as it was after what was looked at last
+	under  map[string]progress
+	older  time.Duration // when a server went back to a grant before of the same owner; 0: it did not
+	// completed is when the end of a lease completed an unlock, so that it is no event of the lock.
+	completed map[time.Duration]bool
+}
+
+// progress is what an owner's call on a group has done to parts so far: when it last did, and how many holds it
+// has taken of each.
+type progress struct {
+	call int64
+	at   time.Duration
+	took map[Part]int64
+}
+
+// locksOf lists the locks of a history: its groups, and what else calls are on.
+func locksOf(h *history.History) []*lock {
+	var locks []*lock
+	add := func(l *lock) {
+		for _, other := range locks {
+			if slices.ContainsFunc(l.parts, func(p Part) bool { return slices.Contains(other.parts, p) }) {
+				l.shared, other.shared = true, true
+			}
+		}
+		l.under, l.completed = map[string]progress{}, map[time.Duration]bool{}
+		locks = append(locks, l)
+	}
+	named := map[string]bool{}
+	for _, g := range h.Header.Groups {
+		named[g.Name] = true
+		l := &lock{name: g.Name, quorum: len(g.Members)}
+		for i, m := range g.Members {
+			if g.Seen() {
+				l.parts = append(l.parts, Part{g.Servers[i], m})
+			}
+		}
+		if g.Kind == history.Red {
+			l.quorum = len(g.Members)/2 + 1
+		}
+		add(l)
+	}
+	first := firstServer(h)
+	for _, op := range h.Ops {
+		if !named[op.Lock] {
+			named[op.Lock] = true
+			add(&lock{name: op.Lock, quorum: 1, parts: []Part{{first, op.Lock}}})
+		}
+	}
+	return locks
+}
+
+// firstServer is where locks are that are no groups.
+func firstServer(h *history.History) string {
+	var plan struct{ Servers []struct{ Name string } }
+	if json.Unmarshal(h.Header.Plan, &plan) != nil || len(plan.Servers) == 0 {
+		return ""
+	}
+	return plan.Servers[0].Name
+}
+
+// simple reports whether the lock is one key.
+func (l *lock) simple() bool { return len(l.parts) == 1 && l.parts[0].Key == l.name }
+
+// alone reports whether the lock is one key that no other lock has: the lease that a call asks for is then
+// the time to live that comes of it.
+func (l *lock) alone() bool { return l.simple() && !l.shared }
+
+// goesOn notes how many holds of one of its parts a command of a call on a group took.
+func (l *lock) goesOn(op history.Op, p Part, holds int64, now time.Duration) {
+	on := l.under[op.Owner]
+	if on.call != op.ID {
+		on = progress{call: op.ID, took: map[Part]int64{}}
+	}
+	on.at = now
+	on.took[p] += holds
+	l.under[op.Owner] = on
+}
+
+// enough reports whether a call has taken as many parts as make a hold.
+func (l *lock) enough(on progress) bool {
+	n := 0
+	for _, holds := range on.took {
+		if holds > 0 {
+			n++
+		}
+	}
+	return n >= l.quorum
+}
+
+// whole is the lock's state, as its keys have it.
+func (l *lock) whole(state map[Part]history.KeyState) history.KeyState {
+	if l.simple() {
+		return state[l.parts[0]]
+	}
+	var owners []string
+	counts, deadlines := map[string][]int64{}, map[string][]time.Duration{}
+	for _, p := range l.parts {
+		s := state[p]
+		for _, h := range s.Holdings {
+			if counts[h.Owner] == nil {
+				owners = append(owners, h.Owner)
+			}
+			counts[h.Owner] = append(counts[h.Owner], h.Count)
+			deadlines[h.Owner] = append(deadlines[h.Owner], s.Deadline)
+		}
+	}
+	slices.Sort(owners)
+	var whole history.KeyState
+	for _, o := range owners {
+		if len(counts[o]) < l.quorum {
+			continue
+		}
+		slices.Sort(counts[o])
+		slices.SortFunc(deadlines[o], latestFirst)
+		whole.Holdings = append(whole.Holdings, history.Holding{Owner: o, Count: counts[o][len(counts[o])-l.quorum]})
+		whole.Deadline = deadlines[o][l.quorum-1]
+	}
+	return whole
+}
+
+// latestFirst orders deadlines; 0 is never.
+func latestFirst(a, b time.Duration) int {
+	switch {
+	case a == b:
+		return 0
+	case a == 0 || b != 0 && a > b:
+		return -1
+	}
+	return 1
+}
+
+func total(s history.KeyState) int64 {
+	var n int64
+	for _, h := range s.Holdings {
+		n += h.Count
+	}
+	return n
+}
+
+func countOf(s history.KeyState, owner string) int64 {
+	for _, h := range s.Holdings {
+		if h.Owner == owner {
+			return h.Count
+		}
+	}
+	return 0
+}
+
+func same(a, b history.KeyState) bool {
+	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)
+}
+
+// changed reports whether a command changed a row's key.
+func changed(r *history.Served) bool {
+	return total(*r.Before) != total(*r.After) || r.Before.Deadline != r.After.Deadline
+}
+
+// endOf is by when a command was executed.
+func endOf(r *history.Served) time.Duration { return cmp.Or(r.Done, r.At) }

@@ -1,0 +1,226 @@
+package sim
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/world"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// probed is the lock of the probe: its keys have this in their names, and nothing else has.
+const probed = "holdfast:probe"
+
+// Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
+// lock, lock again if they can, wait for a renewal, and give back. It also returns what the first of them did and
+// was told. An error is that of the run. What could not be learned, the layout says.
+func Probe(b *bubble.Bubbles, s subjects.Subject, seed uint64) (history.Layout, *history.History, error) {
+	s.Layout = history.Layout{Unknown: "it is being probed"}
+	var seen []*watched
+	for _, client := range []string{"c1", "c2"} {
+		w := &watched{}
+		h, err := run1(b, probePlan(s, client), s, Options{Seed: seed}, func(o world.Observation) { w.all = append(w.all, o) })
+		if err != nil {
+			return history.Layout{}, h, err
+		}
+		w.h = h
+		seen = append(seen, w)
+	}
+	return learn(s, seen[0], seen[1]), seen[0].h, nil
+}
+
+func probePlan(s subjects.Subject, client string) *plan.Plan {
+	do := func(what plan.Action, d time.Duration) plan.Step {
+		return plan.Step{Do: what, Lock: probed, For: plan.Duration(d)}
+	}
+	steps := []plan.Step{do(plan.Lock, 0), do(plan.Work, time.Second)}
+	if s.Can("reentrant") {
+		steps = append(steps, do(plan.Lock, 0), do(plan.Work, time.Second), do(plan.Unlock, 0), do(plan.Work, time.Second))
+	}
+	if s.Can("watchdog") {
+		p := timings(&plan.Plan{}, s)
+		steps = append(steps, do(plan.Work, 2*cmp.Or(s.RenewEvery, time.Duration(p.Watchdog)/3)+time.Second))
+	}
+	steps = append(steps, do(plan.Unlock, 0))
+	p := &plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: client, Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}
+	// So slow that it shows whether a lease is counted from the call.
+	p.Timings.LatencyMin, p.Timings.LatencyMax = plan.Duration(50*time.Millisecond), plan.Duration(50*time.Millisecond)
+	return p
+}
+
+// watched is a run of the probe.
+type watched struct {
+	h   *history.History
+	all []world.Observation
+}
+
+// calls are those of the probe's owner of a kind.
+func (w *watched) calls(kind history.Kind) []history.Op {
+	var all []history.Op
+	for _, op := range w.h.Ops {
+		if op.Kind == kind && op.Client != history.Fresh {
+			all = append(all, op)
+		}
+	}
+	return all
+}
+
+// at are the keys at a time.
+func (w *watched) at(t time.Duration) map[string]world.Value {
+	var keys map[string]world.Value
+	for _, o := range w.all {
+		if o.At <= t {
+			keys = o.Keys
+		}
+	}
+	return keys
+}
+
+// template is a key's name with * for the lock's.
+func template(key string) string { return strings.ReplaceAll(key, probed, "*") }
+
+// learn concludes how a lock is kept from two owners' runs.
+func learn(s subjects.Subject, one, two *watched) history.Layout {
+	unknown := func(why string) history.Layout { return history.Layout{Unknown: why} }
+	locks, unlocks := one.calls(history.Lock), one.calls(history.Unlock)
+	if len(locks) == 0 || len(unlocks) == 0 || locks[0].Outcome != history.Acquired || len(two.calls(history.Lock)) == 0 {
+		return unknown("a client alone does not get it and give it back")
+	}
+	first, last := locks[0], unlocks[len(unlocks)-1]
+	held, other, free := one.at(first.Return), two.at(two.calls(history.Lock)[0].Return), one.at(last.Return)
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(held)) {
+		if _, stays := free[key]; !stays && strings.Contains(key, probed) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return len(a) - len(b) })
+	if len(keys) == 0 {
+		return unknown("no key with the lock's name in its own comes with a hold and goes with it")
+	}
+	key := keys[0]
+	if held[key].Deadline == 0 {
+		return unknown("its key " + key + " has no time to live")
+	}
+	l := history.Layout{Key: template(key)}
+	for _, k := range keys[1:] {
+		l.Keys = append(l.Keys, template(k))
+	}
+	l.Holder = holderIn(keys, held, other)
+	if len(locks) > 1 && locks[1].Outcome == history.Acquired {
+		again := one.at(locks[1].Return)
+		var ok bool
+		if l.Count, ok = countIn(l, keys, held, again); !ok {
+			return unknown("nothing in its keys counts how often its holder holds it")
+		}
+		inner := unlocks[0]
+		before, after := one.at(inner.Call)[key].Deadline, one.at(inner.Return)[key].Deadline
+		l.KeepsLease = before != 0 && before == after
+	}
+	l.Absolute = one.absolute(key, first)
+	l.Roles = one.roles(l)
+	if l.Key == "*" {
+		l.Key = ""
+	}
+	return l
+}
+
+// holderIn finds the place that tells one owner from another, if that is not the default.
+func holderIn(keys []string, held, other map[string]world.Value) history.Place {
+	for i, key := range keys {
+		a, b := held[key], other[key]
+		same := slices.Equal(slices.Sorted(maps.Keys(a.Fields)), slices.Sorted(maps.Keys(b.Fields)))
+		switch {
+		case a.Fields == nil && a.Text != b.Text && i == 0, !same && i == 0:
+			return history.Place{}
+		case a.Fields == nil && a.Text != b.Text:
+			return history.Place{Key: template(key)}
+		case same:
+			for _, f := range slices.Sorted(maps.Keys(a.Fields)) {
+				if a.Fields[f] != b.Fields[f] {
+					return history.Place{Key: template(key), Field: f}
+				}
+			}
+		}
+	}
+	return history.Place{} // a value that says nothing: whoever set it last
+}
+
+// countIn finds the place that a re-entry counts up, if that is not the default; ok is false if there is none.
+func countIn(l history.Layout, keys []string, held, again map[string]world.Value) (p history.Place, ok bool) {
+	more := func(a, b string) bool {
+		n, err := strconv.ParseInt(a, 10, 64)
+		m, err2 := strconv.ParseInt(b, 10, 64)
+		return err == nil && err2 == nil && m == n+1
+	}
+	for i, key := range keys {
+		a, b := held[key], again[key]
+		if a.Fields == nil && more(a.Text, b.Text) {
+			return history.Place{Key: template(key)}, true
+		}
+		for _, f := range slices.Sorted(maps.Keys(a.Fields)) {
+			switch {
+			case !more(a.Fields[f], b.Fields[f]):
+			case i == 0 && l.Holder == history.Place{} && len(a.Fields) == 1:
+				return history.Place{}, true
+			default:
+				return history.Place{Key: template(key), Field: f}, true
+			}
+		}
+	}
+	return p, false
+}
+
+// absolute reports whether the lease of a grant ends where the client counted it from the call.
+func (w *watched) absolute(key string, grant history.Op) bool {
+	for _, o := range w.all {
+		if v, set := o.Keys[key]; set && o.At >= grant.Call {
+			return v.Deadline < o.At+grant.Lease-2*time.Millisecond && v.Deadline >= grant.Call+grant.Lease-2*time.Millisecond
+		}
+	}
+	return false
+}
+
+// roles finds the commands that touch the lock and do not name its keys, and those by which its holder's client renews.
+func (w *watched) roles(l history.Layout) map[string]history.Step {
+	roles, called := map[string]history.Step{}, map[string]bool{}
+	before := map[string]world.Value{}
+	for _, o := range w.all {
+		shape, touched, named := world.Shape(o.Args), false, false
+		for _, key := range l.KeysOf(probed) {
+			touched = touched || !sameValue(before[key], o.Keys[key])
+			named = named || slices.Contains(o.Args, key)
+		}
+		before = o.Keys
+		i := slices.IndexFunc(w.h.Ops, func(op history.Op) bool { return op.Kind.OnLock() && op.Call <= o.Sent && o.Sent <= op.Return })
+		switch {
+		case i >= 0:
+			called[shape] = true
+			if op := w.h.Ops[i]; touched && !named {
+				roles[shape] = history.StepRelease
+				if op.Kind.Acquires() {
+					roles[shape] = history.StepAcquire
+				}
+			}
+		case touched && !called[shape]:
+			roles[shape] = history.StepRenew
+		}
+	}
+	for shape, step := range roles {
+		if called[shape] && step == history.StepRenew {
+			delete(roles, shape)
+		}
+	}
+	return roles
+}
+
+func sameValue(a, b world.Value) bool {
+	return a.Text == b.Text && a.Deadline == b.Deadline && maps.Equal(a.Fields, b.Fields)
+}

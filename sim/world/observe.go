@@ -1,0 +1,34 @@
+package world
+
+import "time"
+
+// Observation is a command that a server has executed, and all keys that it has since.
+type Observation struct {
+	At   time.Duration
+	Sent time.Duration
+	Args []string
+	Keys map[string]Value
+}
+
+// Value is what a key holds.
+type Value struct {
+	Text     string            // of a string
+	Fields   map[string]string // of a hash; nil: it is none
+	Deadline time.Duration     // 0: none
+}
+
+// Observe has see called with each command that a server has executed. Only a world of virtual time does that.
+func (w *World) Observe(see func(Observation)) { w.observer = see }
+
+func (w *World) observe(s *server, d *delivery, now time.Duration) {
+	v, ok := s.backend.(*virtual)
+	if w.observer == nil || !ok {
+		return
+	}
+	o := Observation{At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Keys: map[string]Value{}}
+	for _, key := range v.redis.Keys() {
+		one := w.get(s, key)
+		o.Keys[key] = Value{one.text, one.fields, one.deadline}
+	}
+	w.observer(o)
+}
