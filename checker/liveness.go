@@ -276,7 +276,7 @@ func (f *facts) hadTime(l *lockFacts, op *history.Op, by, most time.Duration) bo
 // deadHolds checks that nobody keeps the lock of a dead client alive. Where nobody saw leases end, a hold seems to
 // last until somebody else is granted the lock: whether one shows that must be over is object's to say.
 func (f *facts) deadHolds(l *lockFacts, found *violations) {
-	if f.implied() {
+	if f.implied() || f.byMembers(l) { // a group has no lease of its own: each member ends with its own
 		return
 	}
 	for _, t := range l.tenures {
