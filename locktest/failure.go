@@ -2,7 +2,6 @@ package locktest
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -120,7 +119,7 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 
 // prove tries the causes in a trial by runs without faults, once, unless the lock does something else each time.
 func (s *suite) prove(b *bubble.Bubbles, t *trial) {
-	if t.proved {
+	if t.proved || s.stopAt {
 		return
 	}
 	t.proved = true
@@ -158,7 +157,7 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v fault) (*plan.Plan, int) {
 	tried := 0
 	smallest, _ := plan.Shrink(t.plan, 0, func(p *plan.Plan) bool {
-		if tried >= tries || s.stopped != nil || p.Check(simfault.Needs()) != nil {
+		if tried >= tries || s.stopAt || p.Check(simfault.Needs()) != nil {
 			return false
 		}
 		tried++
@@ -167,9 +166,6 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v faul
 			return false
 		}
 		_, verdict, err := s.judged(b, t, p)
-		if stall := (*bubble.StallError)(nil); errors.As(err, &stall) && !stall.Mutex {
-			s.stopped = err
-		}
 		return err == nil && slices.ContainsFunc(s.broke(t, verdict, g), v.same)
 	})
 	if smallest != t.plan {

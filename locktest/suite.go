@@ -33,7 +33,8 @@ type suite struct {
 	dials   bool                        // the lock uses another client library than go-redis
 	told    map[contract.Guarantee]bool // whose smallest plan has been looked for
 	listed  []string                    // the names of all cases, also of those that are not wanted
-	stopped error                       // a run came to a stop: those that follow would, too
+	stopped error                       // a run came to a stop: those that follow would, too; nil once that is told
+	stopAt  bool                        // no more is run
 	// accepted are the mistakes that are known to show in scenarios, with the reasons; see accept.
 	accepted map[contract.Guarantee]map[mistake]string
 }
@@ -222,14 +223,16 @@ func (s *suite) run(b *bubble.Bubbles, t *trial) {
 	if t.ran {
 		return
 	}
-	if s.stopped != nil {
-		t.why = fmt.Sprintf("not run: %v", s.stopped)
-		return
-	}
-	t.ran = true
-	t.history, t.verdict, t.err = s.judged(b, t, t.plan)
-	if stall := (*bubble.StallError)(nil); errors.As(t.err, &stall) && !stall.Mutex {
-		s.stopped = t.err // each that follows would take as long
+	switch {
+	case s.stopped != nil:
+		t.ran, t.err, s.stopped = true, s.stopped, nil
+	case s.stopAt:
+		t.why = "not run: another run came to a stop, as is told elsewhere"
+	default:
+		t.ran = true
+		if t.history, t.verdict, t.err = s.judged(b, t, t.plan); t.err == nil || s.stopped == t.err {
+			s.stopped = nil
+		}
 	}
 }
 
@@ -238,6 +241,9 @@ func judging() checker.Options { return checker.Options{Unpredicted: true} }
 
 func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.History, *checker.Verdict, error) {
 	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed, Scenario: t.name})
+	if stall := (*bubble.StallError)(nil); errors.As(err, &stall) && !stall.Mutex {
+		s.stopped, s.stopAt = err, true // each that follows would take as long
+	}
 	if err != nil {
 		return h, nil, err
 	}
