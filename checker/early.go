@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -21,6 +22,9 @@ func (f *facts) early(l *lockFacts, found *violations) {
 		t := l.owner(e.Owner).tenure(e.At)
 		if t == nil || t.restored || t.to <= e.At || f.callsAt(l, e.Owner, e.At) {
 			continue // what its client has learned is not for certain
+		}
+		if i := slices.IndexFunc(l.beliefs, func(b *belief) bool { return b.lost == e }); i >= 0 && l.beliefs[i].from < t.from {
+			continue // it was told of a hold before this one, which a call on another lock with the same key may have begun
 		}
 		known, ok := f.known(l, t, e.At)
 		if margin := t.lease/tellMargin + 2*f.latency() + granularity; !ok || known-margin <= e.At {

@@ -297,8 +297,8 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"its owner held its member %s until %s, and then only until %s", key, Stamp(was), Stamp(is))
 	}
-	if !again && op.Fresh > 0 {
-		asked = op.Fresh // its owner took it for a re-entry, and had lost the member
+	if op.Fresh > 0 { // its owner took it for a re-entry, and had lost the member, or never had it
+		asked = min(asked, f.longestAsked(op, key, took.row))
 	}
 	endless := took.row.After.Deadline == 0
 	if longer := set > asked+f.exact(); endless || longer && !(again && f.h.Can(string(contract.KeepsLongest))) || set < asked-f.exact() {
@@ -309,6 +309,27 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"it asked for a lease of %s, and its member %s got %s", short(asked), key, lease)
 	}
+}
+
+// longestAsked is the longest lease that an owner's calls have asked for on a member, from when it last had none of it until a
+// command of a call.
+func (f *facts) longestAsked(op *history.Op, key memberKey, until *history.Served) time.Duration {
+	longest := op.Fresh
+	for _, i := range slices.Backward(f.view.members[key].rows) {
+		r := &f.h.Served[i]
+		if r.At > until.At {
+			continue
+		}
+		was := countIn(*r.Before, op.Owner)
+		if n, known := f.byID[r.Op]; known && countIn(*r.After, op.Owner) > was {
+			o := &f.h.Ops[n]
+			longest = max(longest, cmp.Or(o.Fresh, o.Asked, o.Lease))
+		}
+		if was == 0 {
+			break
+		}
+	}
+	return longest
 }
 
 // toldOfLoss reports whether an owner was told of a loss before a time: it may have what it does not count on.

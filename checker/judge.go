@@ -94,7 +94,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		return v
 	}
 
-	f := collect(h, o)
+	f := collect(answered(h), o)
 	v.Results = results(ctx, f)
 	v.Disagreement = f.disagreement
 	if o.Unpredicted {

@@ -167,18 +167,29 @@ func (f *facts) freedBy(l *lockFacts, t *tenure) []int {
 const subscribeTime = 7500 * time.Millisecond
 
 // deafened lists the faults by which a client's subscription went silent by a time: what is lost on that
-// connection takes with it all that would follow.
+// connection takes with it all that would follow. Where the fault does not say on which connection it struck, the subscription is
+// silent if no answer to it came since.
 func (f *facts) deafened(client string, by time.Duration) []int {
 	var found []int
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
+		if fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) || fault.From > by || fault.Client != "" && fault.Client != client {
+			continue
+		}
 		onSubscription := strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
-		if !fault.Missed && fault.Has(history.MessageLost) && !fault.Has(history.ConnectionBroken) && onSubscription && fault.From <= by &&
-			(fault.Client == "" || fault.Client == client) {
+		somewhere := fault.On == "" || strings.HasPrefix(fault.On, "between ")
+		if onSubscription || somewhere && !f.subscribes(client, fault.From, by) {
 			found = append(found, i)
 		}
 	}
 	return found
+}
+
+// subscribes reports whether a client got the answer to a subscription that it asked for in [from, to].
+func (f *facts) subscribes(client string, from, to time.Duration) bool {
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == client && s.Step == history.StepSubscribe && s.Sent >= from && s.Got > 0 && s.Got <= to
+	})
 }
 
 // told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none. Nobody is told by the
@@ -276,7 +287,7 @@ func (f *facts) hadTime(l *lockFacts, op *history.Op, by, most time.Duration) bo
 // deadHolds checks that nobody keeps the lock of a dead client alive. Where nobody saw leases end, a hold seems to
 // last until somebody else is granted the lock: whether one shows that must be over is object's to say.
 func (f *facts) deadHolds(l *lockFacts, found *violations) {
-	if f.implied() {
+	if f.implied() || f.byMembers(l) { // a group has no lease of its own: each member ends with its own
 		return
 	}
 	for _, t := range l.tenures {

@@ -386,3 +386,27 @@ func TestAGhostIsTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// A message that is lost on a connection that the fault does not name may have silenced the subscription: not if the client has
+// got the answer to one since.
+func TestWhatSilencesASubscription(t *testing.T) {
+	for _, tt := range []struct {
+		on         string
+		subscribed time.Duration // when the subscription was sent
+		deaf       bool
+	}{
+		{"reply publish", at(0.5), true},
+		{"reply acquire", at(0.5), false},
+		{"between acquire and cleanup", at(0.5), true},
+		{"between acquire and cleanup", at(1.5), false},
+		{"", at(0.5), true},
+		{"", at(9), true}, // too late
+	} {
+		s := newScript()
+		s.fault("drop-message", "c2", at(1), 0).On = tt.on
+		s.h.Served = append(s.h.Served, history.Served{At: tt.subscribed + lat, Sent: tt.subscribed, Got: tt.subscribed + 2*lat, Client: "c2", Step: history.StepSubscribe})
+		if got := len(collect(s.done(), Options{}).deafened("c2", at(8))) > 0; got != tt.deaf {
+			t.Errorf("%q, subscribed at %s: silent: %v", tt.on, Stamp(tt.subscribed), got)
+		}
+	}
+}

@@ -363,3 +363,29 @@ func TestRenewalsOfALongerLease(t *testing.T) {
 		}
 	}
 }
+
+// A hold that the lock began by itself, after one was lost, is not the one that its owner is told of.
+func TestALossIsOfTheHoldThatItsOwnerBelievesIn(t *testing.T) {
+	for _, deleted := range []bool{true, false} {
+		s := claiming(newScript(), contract.TellsLoss)
+		op := s.take("c1:1", at(0), at(0.002), 0)
+		s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Sent: 0, Got: at(0.002), Client: "c1", Op: op.ID, Lock: job,
+			Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))})
+		if deleted {
+			s.event(history.Delete, at(1))
+		}
+		again := s.take("c1:1", at(2), at(2.002), 0)
+		again.Aside = true
+		s.h.Served = append(s.h.Served, history.Served{At: at(2.001), Sent: at(2), Got: at(2.002), Client: "c1", Op: again.ID, Lock: job,
+			Before: key("c1:1", 1, at(30.001)), After: key("c1:1", 2, at(32.001))})
+		if deleted {
+			s.h.Served[1].Before, s.h.Served[1].After = key("", 0, 0), key("c1:1", 1, at(32.001))
+		}
+		lost := s.event(history.Lost, at(2.003))
+		lost.Owner, lost.Client = "c1:1", "c1"
+		s.event(history.Expire, at(32.001))
+		if got := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); got == deleted {
+			t.Errorf("the first hold was lost: %t; told too early: %t", deleted, got)
+		}
+	}
+}

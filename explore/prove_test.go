@@ -5,7 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -114,20 +118,33 @@ func TestArguedCausesOfDrawnPlansAreTheProvedOnes(t *testing.T) {
 			}
 		}
 	}
-	for _, known := range []struct { // where the argument was wrong, or the lock's own doing took a fault to show
-		strategy, lock string
-		seed           uint64
-	}{{"pct", "redislock-refresh", 3770}, {"uniform", "rlock-combined", 4096}, {"pct", "redsync", 4595}, {"uniform", "redislock-refresh", 5309},
-		{"uniform", "redsync-extend", 87}, {"uniform", "rlock-latch", 1019}, {"uniform", "rlock-fenced", 1075}, {"uniform", "redsync", 959}} {
-		strategy, _ := explore.FindStrategy(known.strategy)
-		s := find(t, known.lock)
-		_, v := proofOf(t, strategy.Draw(known.seed, explore.ScopeFor(s, scenarios.Whole())), s, known.seed)
+	// Where the argument was wrong, or the lock's own doing took a fault to show: the lock, and the seed of the run.
+	known, err := filepath.Glob("testdata/proofs/*.json")
+	if err != nil || len(known) == 0 {
+		t.Fatal("there are no plans", err)
+	}
+	for _, file := range known {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := plan.Decode(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		dash := strings.LastIndex(name, "-")
+		seed, err := strconv.ParseUint(name[dash+1:], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, v := proofOf(t, p, find(t, name[:dash]), seed)
 		if len(proofs(v)) == 0 {
-			t.Errorf("%+v: nothing broke", known)
+			t.Errorf("%s: nothing broke", name)
 		}
 		for _, x := range proofs(v) {
 			if outcomes[x.Proof.Outcome]++; !x.Agrees() {
-				t.Errorf("%+v: %s", known, differs(x))
+				t.Errorf("%s: %s", name, differs(x))
 			}
 		}
 	}

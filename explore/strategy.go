@@ -40,13 +40,18 @@ func FindStrategy(name string) (Strategy, bool) {
 
 // Do does a shard by its strategy. Equal shards come out equal.
 func Do(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
-	return do(b, s, shard, func(*Run, uint64) bool { return false })
+	return do(b, s, shard, nil, func(*Run, uint64) bool { return false })
+}
+
+// DoWith is Do for a lock whose plans have to be made ready for it, once they are drawn.
+func DoWith(b *bubble.Bubbles, s subjects.Subject, shard Shard, ready func(*plan.Plan) *plan.Plan) Report {
+	return do(b, s, shard, ready, func(*Run, uint64) bool { return false })
 }
 
 // Hunt is Do for a lock that is broken on purpose, and ends with the first run that accuses it. What
 // the sound lock is accused of in the same run does not count.
 func Hunt(b *bubble.Bubbles, s, sound subjects.Subject, shard Shard) Report {
-	return do(b, s, shard, func(r *Run, seed uint64) bool {
+	return do(b, s, shard, nil, func(r *Run, seed uint64) bool {
 		if len(r.Accusations) == 0 {
 			return false
 		}
@@ -56,7 +61,7 @@ func Hunt(b *bubble.Bubbles, s, sound subjects.Subject, shard Shard) Report {
 	})
 }
 
-func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, enough func(r *Run, seed uint64) bool) Report {
+func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, ready func(*plan.Plan) *plan.Plan, enough func(r *Run, seed uint64) bool) Report {
 	strategy, ok := FindStrategy(shard.Config.Strategy)
 	switch {
 	case !ok:
@@ -67,7 +72,11 @@ func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, enough func(r *Run, 
 	t := newTally()
 	for i := range shard.Runs {
 		seed := shard.From + uint64(i)
-		r, err := One(b, strategy.Draw(seed, ScopeFor(s, shard.Config.Scope)), s, seed)
+		p := strategy.Draw(seed, ScopeFor(s, shard.Config.Scope))
+		if ready != nil {
+			p = ready(p)
+		}
+		r, err := One(b, p, s, seed)
 		over := enough(&r, seed)
 		t.add(r, err, seed)
 		if over {

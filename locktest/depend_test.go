@@ -3,7 +3,6 @@ package locktest_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,24 +18,7 @@ var needed = []string{
 // A module that is new and imports nothing but locktest does not inherit the locks and file formats of the harness.
 func TestAFreshModuleInheritsOnlyWhatIsNeeded(t *testing.T) {
 	const module = "github.com/holdfast-sim/holdfast"
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sums, err := os.ReadFile("../go.sum")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"go.mod":  "module fresh\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + root + "\n",
-		"go.sum":  string(sums),
-		"lock.go": "package fresh\n\nimport _ \"" + module + "/locktest\"\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := freshModule(t, map[string]string{"lock.go": "package fresh\n\nimport _ \"" + module + "/locktest\"\n"})
 	list := exec.CommandContext(t.Context(), "go", "list", "-mod=mod", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", ".")
 	list.Dir, list.Env = dir, append(os.Environ(), "GOWORK=off", "GOFLAGS=")
 	var stderr strings.Builder

@@ -11,7 +11,7 @@
 // The adapter puts what the lock's methods return into [Lock]'s terms; the examples do so for the
 // reference lock, redsync and redislock. The clients are real, and so are the scripts that the server
 // runs; time and the network are the harness's, so that a lease of 30 s takes no time and every failure
-// can be repeated (see the README of the project).
+// can be repeated. docs/locktest.md is the page about it. [Explore] hunts for more than [Run] tries.
 //
 // # What a lock has to answer for
 //
@@ -38,6 +38,10 @@
 // by Env.Dial; then each thread of a plan has a client of its own, since only the key says which call a
 // command belongs to, and the run is as repeatable as that library: one that has several goroutines send at
 // once leaves their order to chance.
+//
+// Virtual time passes only while all goroutines of a lock wait for a channel, a timer, a condition or the network. While one
+// waits for a mutex, what its holder waits for comes at once. A goroutine that is left behind, or does not come to rest in
+// 4 s of real time, is named, with where it was started.
 //
 // It must not know any lock: what it has of one is what newLock returns.
 package locktest

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -20,24 +20,22 @@ import (
 
 // Failure is one guarantee that a lock broke in one scenario or plan, and has to answer for.
 type Failure struct {
-	Guarantee string
-	Scenario  string     // or the name of a drawn or kept plan
-	Rule      string     // that was broken: a sentence without times or names
-	Text      string     // the whole story, for people
-	Plan      *plan.Plan // the smallest that was found to break the same for the same cause
-	Report    string     // the file of the report; "" if none was wanted
+	Guarantee  string
+	Scenario   string     // or the name of a drawn or kept plan
+	Rule       string     // that was broken: a sentence without times or names
+	Violations []string   // what happened, with names and times: each violation of the guarantee, what tells most first
+	Text       string     // the whole story, for people
+	Plan       *plan.Plan // the smallest that was found to break the same for the same cause
+	Report     string     // the file of the report; "" if none was wanted
 }
 
 func (f *Failure) Error() string {
 	return fmt.Sprintf("%s broke in %s: %s\n\n%s", f.Guarantee, f.Scenario, f.Rule, f.Text)
 }
 
-// tries and patience bound the search for a smaller plan, which is made once for each guarantee: it is a
-// help, and its result no part of the verdict.
-const (
-	tries    = 150
-	patience = 3 * time.Second
-)
+// tries bounds the search for a smaller plan, which is made once for each guarantee: it is a help, and no part of the
+// verdict. The bound counts runs and not time, so that the same plan comes out each time.
+const tries = 100
 
 // asked is the answer for one guarantee in one trial.
 type asked struct {
@@ -45,15 +43,20 @@ type asked struct {
 	failure error
 }
 
-// ask runs a trial if need be, and says how it stands with a guarantee. Files go into the folder that
-// out returns; again is how to run it once more.
-func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, out func() string, again string) asked {
+// ask runs a trial if need be, and says how it stands with a guarantee; again is how to run it once more.
+func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, again string) asked {
 	if t.why != "" {
 		return asked{skip: t.why}
 	}
 	s.accept(b, g)
 	s.run(b, t)
-	if t.err != nil {
+	switch {
+	case t.why != "":
+		return asked{skip: t.why}
+	case t.err != nil && t.told:
+		return asked{skip: "the run failed, as was said before"}
+	case t.err != nil:
+		t.told = true
 		return asked{failure: fmt.Errorf("%s: the run failed: %w\nagain: %s", t.name, t.err, again)}
 	}
 	r := t.verdict.Result(g)
@@ -64,10 +67,10 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, out func(
 		return asked{skip: r.Summary}
 	case broken != nil && known:
 		return asked{skip: "known: " + reason}
-	case broken != nil && broken.known != "":
-		return asked{skip: "known: " + broken.known}
+	case broken != nil && broken[0].known != "":
+		return asked{skip: "known: " + broken[0].known}
 	case broken != nil:
-		return asked{failure: s.tell(b, t, g, broken, out(), again)}
+		return asked{failure: s.tell(b, t, g, broken, again)}
 	case r.Status == checker.Undecided:
 		return asked{failure: fmt.Errorf("%s in %s is undecided: %s", g, t.name, r.Summary)}
 	case known && r.Status == checker.Broken:
@@ -78,25 +81,35 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, out func(
 	return asked{}
 }
 
-// tell makes a failure of a violation.
-func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault, out, again string) *Failure {
+// tell makes a failure of violations, of which the first tells most.
+func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fault, again string) *Failure {
 	s.prove(b, t)
-	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: string(v.rule), Plan: t.plan}
+	f := &Failure{Guarantee: string(g), Scenario: t.name, Rule: string(all[0].Rule), Plan: t.plan}
+	for _, v := range all {
+		f.Violations = append(f.Violations, v.Text)
+	}
 	var text strings.Builder
 	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again})
+	if len(all) > 1 {
+		fmt.Fprintf(&text, "\n  All %d violations of %s that the lock answers for:\n\n", len(all), g)
+		for _, v := range all {
+			fmt.Fprintf(&text, "  * %s (%s)\n", v.Text, v.Rule)
+		}
+	}
 	if !s.told[g] {
 		s.told[g] = true
 		tried := 0
-		if f.Plan, tried = s.shrink(b, t, g, v); tried > 0 {
+		if f.Plan, tried = s.shrink(b, t, g, all[0]); tried > 0 {
 			fmt.Fprintf(&text, "\n  The smallest of %d plans that break the same; kept as %s/NAME.json it is run every time:\n\n%s\n", tried, corpus, f.Plan.JSON())
 		}
 	}
-	if out != "" {
-		f.Report = filepath.Join(out, t.name+"-"+string(g)+".html")
+	if s.out != "" {
+		f.Report = s.file(t.name + "-" + string(g) + ".html")
 		if err := s.report(t, f, again); err != nil {
 			f.Report = ""
 			fmt.Fprintf(&text, "\n  There is no report: %v\n", err)
 		} else {
+			t.report = filepath.Base(f.Report)
 			fmt.Fprintf(&text, "\n  report  %s\n", f.Report)
 		}
 	}
@@ -106,7 +119,7 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault
 
 // prove tries the causes in a trial by runs without faults, once, unless the lock does something else each time.
 func (s *suite) prove(b *bubble.Bubbles, t *trial) {
-	if t.proved {
+	if t.proved || s.stopAt {
 		return
 	}
 	t.proved = true
@@ -114,6 +127,15 @@ func (s *suite) prove(b *bubble.Bubbles, t *trial) {
 		return
 	}
 	explore.Prove(b, t.plan, s.subject, t.history, t.verdict, judging())
+}
+
+// file is the whole path of a file in the folder of reports.
+func (s *suite) file(name string) string {
+	path := filepath.Join(s.out, name)
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
 }
 
 // report writes the report of a trial, and its smallest plan beside it.
@@ -132,10 +154,10 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 }
 
 // shrink looks for the smallest plan that breaks the same rule for the same cause.
-func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fault) (*plan.Plan, int) {
-	tried, begun := 0, time.Now()
+func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v fault) (*plan.Plan, int) {
+	tried := 0
 	smallest, _ := plan.Shrink(t.plan, 0, func(p *plan.Plan) bool {
-		if tried >= tries || time.Since(begun) > patience || p.Check(simfault.Needs()) != nil {
+		if tried >= tries || s.stopAt || p.Check(simfault.Needs()) != nil {
 			return false
 		}
 		tried++
@@ -144,11 +166,7 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v *fau
 			return false
 		}
 		_, verdict, err := s.judged(b, t, p)
-		if err != nil {
-			return false
-		}
-		got := s.broke(t, verdict, g)
-		return got != nil && *got == *v
+		return err == nil && slices.ContainsFunc(s.broke(t, verdict, g), v.same)
 	})
 	if smallest != t.plan {
 		smallest, _ = scenarios.Fit(smallest, s.subject.Can)

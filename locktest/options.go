@@ -2,13 +2,18 @@ package locktest
 
 import (
 	"fmt"
+	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
-// Option changes what [Run] and [Test] do.
+// Option changes what [Run], [Explore] and [Test] do.
 type Option func(*options)
 
 type options struct {
@@ -20,7 +25,10 @@ type options struct {
 	names map[string]string // of locks, by their keys
 	known map[string]string // reasons, by case and guarantee
 	only  []string
+	not   []string
 	out   string
+	runs  int           // of Explore; 0: no end
+	long  time.Duration // likewise
 }
 
 // defaultDrawn is how many plans are drawn of each kind: enough to meet the usual, and few enough for
@@ -35,8 +43,8 @@ func optionsOf(name string, opts []Option) *options {
 	return o
 }
 
-// environ has the environment overrule the options: HOLDFAST_SEED and HOLDFAST_DRAWN are [Seed] and
-// [Drawn], for a nightly run of the test that every commit runs.
+// environ has the environment overrule the options: HOLDFAST_SEED, HOLDFAST_DRAWN, HOLDFAST_RUNS and HOLDFAST_FOR are [Seed],
+// [Drawn], [Runs] and [For], for a nightly run of the test that every commit runs.
 func (o *options) environ() (err error) {
 	if text := os.Getenv("HOLDFAST_SEED"); text != "" {
 		if o.seed, err = strconv.ParseUint(text, 0, 32); err != nil {
@@ -46,6 +54,16 @@ func (o *options) environ() (err error) {
 	if text := os.Getenv("HOLDFAST_DRAWN"); text != "" {
 		if o.drawn, err = strconv.Atoi(text); err != nil || o.drawn < 0 {
 			return fmt.Errorf("HOLDFAST_DRAWN=%q must be a number of plans", text)
+		}
+	}
+	if text := os.Getenv("HOLDFAST_RUNS"); text != "" {
+		if o.runs, err = strconv.Atoi(text); err != nil || o.runs < 1 {
+			return fmt.Errorf("HOLDFAST_RUNS=%q must be a number of runs", text)
+		}
+	}
+	if text := os.Getenv("HOLDFAST_FOR"); text != "" {
+		if o.long, err = time.ParseDuration(text); err != nil || o.long <= 0 {
+			return fmt.Errorf("HOLDFAST_FOR=%q must be a time, such as 1h", text)
 		}
 	}
 	return nil
@@ -73,17 +91,49 @@ func Known(scenario, guarantee, reason string) Option {
 	return func(o *options) { o.known[scenario+"/"+guarantee] = reason }
 }
 
-// Only runs no scenarios and plans but those whose names contain one of these.
+// Only runs no scenarios and plans but those whose names contain one of these. A part that no name contains is an error.
 func Only(parts ...string) Option { return func(o *options) { o.only = append(o.only, parts...) } }
 
-// Reports has [Test] leave the report of each failure in a folder, which is made.
+// Except runs no scenarios and plans whose names contain one of these. A part that no name contains is an error.
+func Except(parts ...string) Option { return func(o *options) { o.not = append(o.not, parts...) } }
+
+// Reports names the folder for the reports of failures, and for the page and the table of all that was run. It is made.
+// By default [Run] and [Explore] have one for each test in the folder for temporary files, or, with go test -artifacts,
+// among the test's artifacts; [Test] has none.
 func Reports(folder string) Option { return func(o *options) { o.out = folder } }
 
+// Runs has [Explore] end after so many runs; 1000 by default, unless there is another end.
+func Runs(n int) Option { return func(o *options) { o.runs = n } }
+
+// For has [Explore] begin nothing more after so long.
+func For(d time.Duration) Option { return func(o *options) { o.long = d } }
+
 func (o *options) wants(name string) bool {
-	for _, part := range o.only {
-		if strings.Contains(name, part) {
-			return true
+	in := func(part string) bool { return strings.Contains(name, part) }
+	return (len(o.only) == 0 || slices.ContainsFunc(o.only, in)) && !slices.ContainsFunc(o.not, in)
+}
+
+// drawnName is what a drawn plan may be called, however many are drawn.
+var drawnName = regexp.MustCompile(`^drawn-(with-faults-)?[1-9][0-9]*$`)
+
+// check refuses names that are none of those that there are.
+func (o *options) check(names []string) error {
+	any := append(slices.Clone(names), "drawn-1", "drawn-with-faults-1")
+	for option, parts := range map[string][]string{"Only": o.only, "Except": o.not} {
+		for _, part := range parts {
+			if !drawnName.MatchString(part) && !slices.ContainsFunc(any, func(name string) bool { return strings.Contains(name, part) }) {
+				return fmt.Errorf("%s(%q): no scenario or plan has that in its name; they are %s", option, part, strings.Join(names, ", "))
+			}
 		}
 	}
-	return len(o.only) == 0
+	for _, key := range slices.Sorted(maps.Keys(o.known)) {
+		name, guarantee, _ := strings.Cut(key, "/")
+		switch {
+		case !slices.Contains(names, name) && !drawnName.MatchString(name):
+			return fmt.Errorf("Known(%q, %q, ...): no scenario or plan has that name; they are %s", name, guarantee, strings.Join(names, ", "))
+		case !slices.Contains(contract.Guarantees(), contract.Guarantee(guarantee)):
+			return fmt.Errorf("Known(%q, %q, ...): no guarantee has that name; they are %v", name, guarantee, contract.Guarantees())
+		}
+	}
+	return nil
 }

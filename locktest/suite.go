@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -31,6 +32,9 @@ type suite struct {
 	cases   []*trial
 	dials   bool                        // the lock uses another client library than go-redis
 	told    map[contract.Guarantee]bool // whose smallest plan has been looked for
+	listed  []string                    // the names of all cases, also of those that are not wanted
+	stopped error                       // a run came to a stop: those that follow would, too; nil once that is told
+	stopAt  bool                        // no more is run
 	// accepted are the mistakes that are known to show in scenarios, with the reasons; see accept.
 	accepted map[contract.Guarantee]map[mistake]string
 }
@@ -43,7 +47,9 @@ type trial struct {
 	named bool   // a scenario
 
 	ran     bool
-	proved  bool // its causes were tried
+	proved  bool   // its causes were tried
+	told    bool   // err was
+	report  string // the name of the file of its last report
 	history *history.History
 	verdict *checker.Verdict
 	err     error
@@ -78,13 +84,25 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 		s.draw(fmt.Sprintf("drawn-%d", i+1), i, scope)
 		s.draw(fmt.Sprintf("drawn-with-faults-%d", i+1), i, struck)
 	}
-	return s, s.kept()
+	if err := s.kept(); err != nil {
+		return nil, err
+	}
+	if err := s.check(s.listed); err != nil {
+		return nil, err
+	}
+	if len(s.cases) == 0 {
+		return nil, errors.New("Only and Except leave nothing to run")
+	}
+	return s, nil
 }
 
 func (s *suite) add(t *trial) {
 	if s.wants(t.name) {
 		t.plan = s.keyed(t.plan)
 		s.cases = append(s.cases, t)
+	}
+	if !drawnName.MatchString(t.name) {
+		s.listed = append(s.listed, t.name)
 	}
 }
 
@@ -131,6 +149,7 @@ func (s *suite) kept() error {
 		}
 		p, why := scenarios.Fit(p, s.subject.Can)
 		t := &trial{name: strings.TrimSuffix(filepath.Base(file), ".json"), plan: p, why: why}
+		s.listed = append(s.listed, t.name)
 		if s.wants(t.name) { // its locks are named like their keys
 			s.cases = append(s.cases, t)
 		}
@@ -201,9 +220,19 @@ func sent(h *history.History) string {
 
 // run runs and judges a trial, once.
 func (s *suite) run(b *bubble.Bubbles, t *trial) {
-	if !t.ran {
+	if t.ran {
+		return
+	}
+	switch {
+	case s.stopped != nil:
+		t.ran, t.err, s.stopped = true, s.stopped, nil
+	case s.stopAt:
+		t.why = "not run: another run came to a stop, as is told elsewhere"
+	default:
 		t.ran = true
-		t.history, t.verdict, t.err = s.judged(b, t, t.plan)
+		if t.history, t.verdict, t.err = s.judged(b, t, t.plan); t.err == nil || s.stopped == t.err {
+			s.stopped = nil
+		}
 	}
 }
 
@@ -212,6 +241,9 @@ func judging() checker.Options { return checker.Options{Unpredicted: true} }
 
 func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.History, *checker.Verdict, error) {
 	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed, Scenario: t.name})
+	if stall := (*bubble.StallError)(nil); errors.As(err, &stall) && !stall.Mutex {
+		s.stopped, s.stopAt = err, true // each that follows would take as long
+	}
 	if err != nil {
 		return h, nil, err
 	}
@@ -224,26 +256,36 @@ func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.Hist
 
 // fault is what a lock has to answer for.
 type fault struct {
-	rule  contract.Rule
-	class contract.Class
+	checker.Violation
 	known string // why it is accepted; empty: it is not
 }
 
-// broke returns what a verdict says of a guarantee that the lock has to answer for, or nil; first of all what nobody
-// accepted.
-func (s *suite) broke(t *trial, v *checker.Verdict, g contract.Guarantee) *fault {
-	var first *fault
+// same reports whether two faults are of one rule and cause.
+func (f fault) same(other fault) bool {
+	return f.Rule == other.Rule && f.Cause.Class == other.Cause.Class && f.known == other.known
+}
+
+// broke returns what a verdict says of a guarantee that the lock has to answer for, what tells most first: what nobody
+// accepted, and what has an explanation.
+func (s *suite) broke(t *trial, v *checker.Verdict, g contract.Guarantee) (all []fault) {
 	for _, x := range v.Result(g).Defects() {
-		f := fault{rule: x.Rule, class: x.Cause.Class}
+		f := fault{Violation: x}
 		if !t.named && len(t.plan.Faults) > 0 {
 			f.known = s.accepted[g][mistake{x.Rule, x.Call}]
 		}
-		if f.known == "" {
-			return &f
-		}
-		first = cmp.Or(first, &f)
+		all = append(all, f)
 	}
-	return first
+	rank := func(f fault) (n int) {
+		if f.known != "" {
+			n += 2
+		}
+		if f.Cause.Class == contract.Unexplained {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(all, func(a, b fault) int { return cmp.Compare(rank(a), rank(b)) })
+	return all
 }
 
 // mistake is what a lock gets wrong.

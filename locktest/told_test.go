@@ -29,19 +29,19 @@ func TestAFailingRunTellsItsStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	child := exec.CommandContext(t.Context(), self, "-test.run=^TestChild$", "-test.v", "-test.artifacts", "-test.outputdir="+folder)
-	child.Env = append(os.Environ(), inChild+"=1")
+	child := exec.CommandContext(t.Context(), self, "-test.run=^TestChild$", "-test.v")
+	child.Env = append(os.Environ(), inChild+"=1", "TMPDIR="+t.TempDir())
 	out, err := child.CombinedOutput()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	const again = "HOLDFAST_SEED=1 HOLDFAST_DRAWN=0 go test -count=1 -run '^TestChild$/^object$/^baseline$' github.com/holdfast-sim/holdfast/locktest"
 	for _, want := range []string{
 		"--- FAIL: TestChild/object/baseline",
 		"object broke in baseline: one unlock gives back one hold",
 		`"do": "unlock"`,
-		"go test -run '^TestChild$/^object$/^baseline$' -artifacts",
+		again,
 		"--- PASS: TestChild/watchdog/baseline",
 		"--- SKIP: TestChild/fencing/baseline",
 		"the lock hands out no fencing tokens",
@@ -52,15 +52,21 @@ func TestAFailingRunTellsItsStory(t *testing.T) {
 			t.Errorf("it does not say %q", want)
 		}
 	}
-	var files []string
-	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			files = append(files, d.Name())
+	files := reported(t, string(out))
+	for _, path := range files {
+		if _, err := os.Stat(path); err != nil { // after the test
+			t.Error(err)
 		}
-		return err
-	})
-	if got := strings.Join(files, " "); err != nil || !strings.Contains(got, "baseline-object.html") || !strings.Contains(got, "baseline-object.json") {
-		t.Errorf("artifacts: %v %v", files, err)
+	}
+	table, err := os.ReadFile(filepath.Join(filepath.Dir(files[0]), "table.md"))
+	if err != nil || !strings.Contains(string(table), "\n| baseline | **broken** | ✓ | ✓ | – | ✓ |") {
+		t.Errorf("the table: %v\n%s", err, table)
+	}
+	repeat := exec.CommandContext(t.Context(), "sh", "-c", again)
+	repeat.Env = child.Env
+	if said, err := repeat.CombinedOutput(); !errors.As(err, &exit) || !strings.Contains(string(said), "--- FAIL: TestChild/object/baseline") ||
+		!strings.Contains(string(said), "one unlock gives back one hold") {
+		t.Errorf("run again: %v\n%s", err, said)
 	}
 	if t.Failed() {
 		t.Logf("%s", out)
@@ -75,7 +81,7 @@ func TestAProgramIsToldByAnError(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if n := strings.Count(string(out), " broke in "); n != 1 || !strings.Contains(string(out), "object broke in lost-unlock-reply: ") ||
-		!strings.Contains(string(out), `again   locktest.Test(newLock, locktest.Only("lost-unlock-reply"))`) {
+		!strings.Contains(string(out), `again   locktest.Test(newLock, locktest.Only("lost-unlock-reply"), locktest.Seed(1), locktest.Drawn(3))`) {
 		t.Errorf("%d failures:\n%s", n, out)
 	}
 	if _, err := os.Stat(filepath.Join(folder, "lost-unlock-reply-object.html")); err != nil {
@@ -136,6 +142,24 @@ func TestWhatIsKnownMustBeSo(t *testing.T) {
 	if err := locktest.Inside(t, newRedislock, only, known); err == nil ||
 		!strings.Contains(err.Error(), "sent-again") || !strings.Contains(err.Error(), "take it off the list") {
 		t.Errorf("what is said to break is not the lock's fault: %v", err)
+	}
+}
+
+func TestUnknownNamesAreRefused(t *testing.T) {
+	for want, option := range map[string]locktest.Option{
+		`Only("key-expiri")`:                   locktest.Only("baseline", "key-expiri"),
+		`Except("basline")`:                    locktest.Except("basline"),
+		`Known("key-expire", "object", ...)`:   locktest.Known("key-expire", "object", "a reason"),
+		`Known("key-expiry", "mutual", ...)`:   locktest.Known("key-expiry", "mutual", "a reason"),
+		"Only and Except leave nothing to run": locktest.Except("a", "e", "i", "o", "u"),
+	} {
+		if err := locktest.Inside(t, newRedislock, option); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	known := locktest.Known("drawn-1000", "object", "of a night with more plans")
+	if err := locktest.Inside(t, newRedislock, locktest.Only("baseline", "drawn-1"), locktest.Except("base"), known, locktest.Drawn(1)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -117,3 +117,26 @@ func (c openedClient) Lock(name string) subjects.Lock {
 	}
 	return c.Client.Lock(name)
 }
+
+// Calls that cannot be given up are waited for.
+func TestACallThatCannotBeGivenUpIsWaitedFor(t *testing.T) {
+	p := turns()
+	steps := p.Clients[0].Threads[0].Steps
+	steps[1], steps[2] = steps[2], steps[1] // c1 unlocks after some time
+	p.Clients[1].Threads[0].Steps[0].Cancel = plan.Duration(time.Second)
+	for _, patient := range []bool{false, true} {
+		s, _ := subjects.Find("rlock-latch")
+		s.Patient = patient
+		h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.Owner == "c2:1" })
+		if op := h.Ops[i]; (op.Cancel == 0) != patient || (op.Return-op.Call > 2*time.Second) != patient {
+			t.Errorf("patient %t: %+v", patient, op)
+		}
+		if p.Clients[1].Threads[0].Steps[0].Cancel == 0 {
+			t.Error("the plan was changed")
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,6 +58,12 @@ func newThread(r *run, c process, p plan.Thread) *thread {
 		}
 	}
 	r.world.OwnerNamed(owner, c.name, names...)
+	if r.subject.Patient {
+		p.Steps = slices.Clone(p.Steps)
+		for i := range p.Steps {
+			p.Steps[i].Cancel = 0
+		}
+	}
 	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{},
 		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }

@@ -38,6 +38,8 @@ type Subject struct {
 	Limitations []history.Limitation
 	// Layout is how it is kept in Redis, where that is not as by default.
 	Layout history.Layout
+	// Patient says that its calls cannot be given up: whatever a plan says, their callers wait.
+	Patient bool
 	// Resends says that its requests may be sent again though a plan says that they are not.
 	Resends bool
 	// Open makes one client process's lock client. What it connects to answers.

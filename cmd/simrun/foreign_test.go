@@ -67,6 +67,11 @@ func TestForeignLocksAreJudgedByWhatTheyDo(t *testing.T) {
 		{name: "python, whose unlock is always told that it was the last", worker: inPython, plan: "re-entered",
 			mistake: mistake{`"notHeld" if left < 0 else "decremented" if left else "released"`, `"released"`},
 			tells:   "unlock by c1:1 (operation 4) was told released"},
+		{name: "python, whose unlock does not say whether it was the last", worker: inPython, plan: "re-entered",
+			mistake: mistake{`"decremented" if left else "released"`, `"unlocked"`}},
+		{name: "python, whose unlock is told that it gave back what it did not hold", worker: inPython, plan: "re-entered",
+			mistake: mistake{`"notHeld" if left < 0 else "decremented" if left else "released"`, `"unlocked"`},
+			tells:   "unlock by c1:1 (operation"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -121,8 +121,8 @@ func (g *Goroutine) trace(lines []string) {
 		if g.Started = at; !own || !theirs {
 			g.Name = function(call)
 		}
-		if !own {
-			g.At = at
+		if !theirs && !own || g.At == "" && !standard(call) {
+			g.At = at // of the harness, unless there is more
 		}
 		own = own || !theirs
 	}

@@ -147,7 +147,7 @@ func Stalled() <-chan *Stall { return current.Load().stalled }
 func (w *watch) look(done <-chan struct{}) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	last, since := int64(-1), time.Now()
+	last, since, seen := int64(-1), time.Now(), 0
 	for {
 		select {
 		case <-done:
@@ -155,7 +155,7 @@ func (w *watch) look(done <-chan struct{}) {
 		case <-tick.C:
 		}
 		if beat := w.beat.Load(); beat != last {
-			last, since = beat, time.Now()
+			last, since, seen = beat, time.Now(), 0
 			continue
 		}
 		w.mu.Lock()
@@ -164,6 +164,9 @@ func (w *watch) look(done <-chan struct{}) {
 		var s Stall
 		s.Mutex, s.Goroutines = restless(id)
 		over, silent := w.over.Load(), time.Since(since)
+		if seen++; s.Mutex && seen < 2 {
+			continue // it may be about to go on
+		}
 		switch {
 		case id == "" || len(s.Goroutines) == 0 || w.beat.Load() != last:
 		case !s.Mutex && silent <= Patience && !(over && told):

@@ -346,7 +346,8 @@ func (c *conclusion) command(rows []*history.Served) {
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
-			if c.executed[r] = true; !l.alone() || c.counted(op.Call, op.Lease, l) {
+			// A copy that changes nothing may come when something else has set the lease since.
+			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, op.Lease, l)) {
 				c.measure(call, l)
 			}
 		case call == 0 && l.simple() || !same(was, l.last):

@@ -48,8 +48,9 @@ type World struct {
 	watching   []*watch                    // those that wait for their trigger or strike messages
 	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
-	stuck      bool     // it cannot go on, and its clients are as they are
-	pressed    struct { // what happened at once because somebody waited for a mutex: when, and how often
+	stuck      bool         // it cannot go on, and its clients are as they are
+	floor      atomic.Int64 // it is at least so late, in ns
+	pressed    struct {     // what happened at once because somebody waited for a mutex: when, and how often
 		at    time.Duration
 		times int
 	}
@@ -130,13 +131,16 @@ func (w *World) Begin(rec *history.Recorder, faults ...plan.Fault) {
 		w.began = w.began.Add(w.Now())
 	}
 	w.start.Store(&now)
+	w.floor.Store(0)
 	w.late.Store(0)
 	w.woke, w.rec, w.log.rows = 0, rec, nil
 	w.schedule(faults)
 }
 
 // Now is the time since the start of the run. Programs may call it.
-func (w *World) Now() time.Duration { return w.Planned(time.Since(*w.start.Load())) }
+func (w *World) Now() time.Duration {
+	return max(w.Planned(time.Since(*w.start.Load())), time.Duration(w.floor.Load()))
+}
 
 // Fail ends the run with a harness error; the first one counts. Programs may call it.
 func (w *World) Fail(err error) {
@@ -292,13 +296,14 @@ func (w *World) stalled(s *bubble.Stall) {
 // it waits for. That is its turn to send, the message that is due first, or the end of the first connection that a fault
 // holds up.
 func (w *World) pressing(now time.Duration) (first event) {
-	if now != w.pressed.at {
-		w.pressed.at, w.pressed.times = now, 0
+	if passed := time.Since(*w.start.Load()); passed != w.pressed.at {
+		w.pressed.at, w.pressed.times = passed, 0
 	}
 	if w.pressed.times++; w.pressed.times > mostPressing {
 		return event{}
 	}
 	first.at = now
+	w.floor.Store(int64(now) + 1) // no two things happen at once, though no time passes
 	if s := w.nextTurn(); s != nil {
 		first.happen = func() {
 			if w.Stopped(s.client) {

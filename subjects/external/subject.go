@@ -40,6 +40,7 @@ func subject(name string, l limits) (subjects.Subject, error) {
 		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
 		Abilities:  can,
 		Idempotent: c.hello.Idempotent,
+		Patient:    !slices.Contains(claimed, cancels),
 		Resends:    c.hello.Hello < 2, // it is not told what a plan says
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			if e.Addr == "" {

@@ -1,0 +1,237 @@
+package locktest
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	simfault "github.com/holdfast-sim/holdfast/sim/fault"
+)
+
+// Explore hunts for plans under which a lock breaks what it claims, as simrun explore does: it draws plans from the whole of
+// what can be drawn, with faults of all kinds, and has them run by worker processes, one for each processor. Each is the
+// test binary, which runs the calling test alone and comes to this call again. There is a subtest for each
+// cause for which the lock answers. [Seed] is that of the first run, [Runs] and [For] say when to end; Only, Except and
+// Drawn are of no use here.
+func Explore(t *testing.T, newLock NewLock, opts ...Option) {
+	t.Helper()
+	o := optionsOf(t.Name(), opts)
+	s, err := newSuite(bubble.In(t), newLock, o)
+	if err == nil && len(o.only)+len(o.not) > 0 {
+		err = errors.New("Only and Except are options of Run")
+	}
+	if err != nil {
+		t.Fatalf("locktest: %v", err)
+	}
+	if os.Getenv(workerOf) != "" {
+		s.work(bubble.In(t), os.Stdin, os.Stdout)
+		return
+	}
+	if o.runs == 0 && o.long == 0 {
+		o.runs = 1000
+	}
+	s.out = cmp.Or(s.out, folder(t))
+	scope := scenarios.Whole()
+	scope.Sections = 3
+	workers := newWorkers(t.Name())
+	defer workers.close()
+	search := explore.Search{
+		Config:   explore.Config{Version: explore.Version, Subject: s.subject.Name, Strategy: "uniform", Scope: scope},
+		Executor: workers, First: o.seed, Runs: o.runs, For: o.long,
+	}
+	total, err := search.Run(t.Context())
+	if err != nil {
+		t.Fatalf("locktest: %v", err)
+	}
+	t.Logf("locktest: %d plans; something broke in %d, by a defect in %d; undecided %d", total.Runs, total.Broken, total.Accused, total.Undecided)
+	if page, err := s.explored(total, again(t.Name(), o.seed, o.runs)); err != nil {
+		t.Logf("locktest: there is no page: %v", err)
+	} else {
+		t.Logf("locktest: what was run: %s", page)
+	}
+	if f := total.Failure; f != nil {
+		t.Errorf("%d runs failed, the first with seed %d: %s\nagain: %s", total.Failed, f.Seed, f.Error, again(t.Name(), f.Seed, 1))
+	}
+	for _, f := range total.Found {
+		t.Run(fmt.Sprintf("%s-seed-%d", f.Guarantee, f.Seed), func(t *testing.T) {
+			one, name := *s, strings.TrimSuffix(t.Name(), fmt.Sprintf("/%s-seed-%d", f.Guarantee, f.Seed))
+			one.options = new(*o)
+			one.seed = f.Seed
+			one.accept(bubble.In(t), f.Guarantee)
+			if reason := one.accepted[f.Guarantee][mistake{f.Rule, f.Call}]; reason != "" {
+				t.Skip("known: " + reason)
+			}
+			t.Error(one.found(bubble.In(t), f, again(name, f.Seed, 1)))
+		})
+	}
+}
+
+// again explores once more.
+func again(test string, seed uint64, runs int) string {
+	return fmt.Sprintf("HOLDFAST_SEED=%d HOLDFAST_RUNS=%d go test -count=1 -run '^%s$' %s", seed, runs, regexp.QuoteMeta(test), pkg())
+}
+
+// found tells a cause that was found by its first run.
+func (s *suite) found(b *bubble.Bubbles, f explore.Found, again string) error {
+	t := &trial{name: fmt.Sprintf("seed-%d", f.Seed), plan: f.Plan}
+	s.run(b, t)
+	if t.err != nil {
+		return fmt.Errorf("%s in %d runs, first with seed %d; run again it failed: %w\nagain: %s", f.Text, f.Runs, f.Seed, t.err, again)
+	}
+	for _, v := range s.broke(t, t.verdict, f.Guarantee) {
+		if v.Rule == f.Rule && v.Cause.Class == f.Class && v.Call == f.Call {
+			failure := s.tell(b, t, f.Guarantee, []fault{v}, again)
+			failure.Text = fmt.Sprintf("  It broke so in %d of the runs.\n\n%s", f.Runs, failure.Text)
+			return failure
+		}
+	}
+	return fmt.Errorf("%s (%s) in %d runs, first with seed %d, and not when that was run again: the lock does something else each time\nagain: %s", f.Text, f.Rule, f.Runs, f.Seed, again)
+}
+
+// explored writes a page about runs that are worth a place on it.
+func (s *suite) explored(total explore.Total, again string) (string, error) {
+	b := reports.Batch{Command: again, Runs: total.Samples}
+	for _, k := range simfault.Kinds() {
+		b.Faults = append(b.Faults, k.Name)
+	}
+	if len(b.Runs) < total.Runs {
+		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.", total.Runs, len(b.Runs))
+	}
+	return s.write(b)
+}
+
+// workerOf is set in the environment of worker processes.
+const workerOf = "HOLDFAST_LOCKTEST_WORKER"
+
+// answers begin the lines that are answers, among whatever else a test writes.
+const answers = "locktest-report "
+
+// work does the shards that it reads, one after the other.
+func (s *suite) work(b *bubble.Bubbles, in io.Reader, out io.Writer) {
+	for shards := json.NewDecoder(in); ; {
+		var shard explore.Shard
+		if shards.Decode(&shard) != nil {
+			return
+		}
+		report, err := json.Marshal(explore.DoWith(b, s.subject, shard, s.keyed))
+		if err != nil {
+			panic(err) // plain data always encodes
+		}
+		fmt.Fprintf(out, "\n%s%s\n", answers, report)
+	}
+}
+
+// workers are processes that do shards.
+type workers struct {
+	test string
+	free chan *worker // nil: it is yet to be started
+}
+
+type worker struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func newWorkers(test string) *workers {
+	w := &workers{test, make(chan *worker, runtime.GOMAXPROCS(0))}
+	for range cap(w.free) {
+		w.free <- nil
+	}
+	return w
+}
+
+// Slots implements [explore.Executor].
+func (w *workers) Slots() int { return cap(w.free) }
+
+// Run implements [explore.Executor]. What ends a process is a failure of the shard's runs.
+func (w *workers) Run(ctx context.Context, shard explore.Shard) (explore.Report, error) {
+	one := <-w.free
+	defer func() { w.free <- one }()
+	if one == nil {
+		var err error
+		if one, err = w.start(ctx); err != nil {
+			return explore.Report{}, err
+		}
+	}
+	report, said, err := one.do(shard)
+	if err != nil {
+		one.end()
+		one = nil
+		text := fmt.Sprintf("the process of the seeds %d to %d ended: %v: %s", shard.From, shard.From+uint64(shard.Runs)-1, err, said)
+		report = explore.Report{Runs: shard.Runs, Failed: shard.Runs, Failure: &explore.Failure{Seed: shard.From, Error: text}}
+	}
+	return report, ctx.Err()
+}
+
+func (w *workers) start(ctx context.Context) (*worker, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	parts := strings.Split(w.test, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	one := &worker{cmd: exec.CommandContext(ctx, self, "-test.run="+strings.Join(parts, "/"), "-test.count=1", "-test.timeout=0")}
+	one.cmd.Env = append(os.Environ(), workerOf+"=1", "GOMAXPROCS=2")
+	if one.in, err = one.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := one.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	one.cmd.Stderr = one.cmd.Stdout
+	one.out = bufio.NewReaderSize(out, 1<<16)
+	return one, one.cmd.Start()
+}
+
+// do has a shard done. What the process has said instead of an answer is said, too.
+func (w *worker) do(shard explore.Shard) (report explore.Report, said string, err error) {
+	if err := json.NewEncoder(w.in).Encode(shard); err != nil {
+		return report, "", err
+	}
+	var rest bytes.Buffer
+	for {
+		line, err := w.out.ReadString('\n')
+		if text, ok := strings.CutPrefix(line, answers); ok && err == nil {
+			return report, "", json.Unmarshal([]byte(text), &report)
+		}
+		if rest.Len() < 4<<10 {
+			rest.WriteString(line)
+		}
+		if err != nil {
+			return report, strings.TrimSpace(rest.String()), err
+		}
+	}
+}
+
+func (w *worker) end() {
+	w.in.Close()
+	_, _ = io.Copy(io.Discard, w.out)
+	_ = w.cmd.Wait()
+}
+
+func (w *workers) close() {
+	for range cap(w.free) {
+		if one := <-w.free; one != nil {
+			one.end()
+		}
+	}
+}

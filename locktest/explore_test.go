@@ -1,0 +1,67 @@
+package locktest_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+// TestExploreChild explores a broken lock, in a process of its own, and that has others.
+func TestExploreChild(t *testing.T) {
+	if os.Getenv(inChild) == "" {
+		t.Skip("it is run by TestExploringFindsWhatIsBroken")
+	}
+	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), locktest.Runs(60), locktest.Reports(os.Getenv(inChild)))
+}
+
+func TestExploringFindsWhatIsBroken(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	explore := func(more ...string) string {
+		child := exec.CommandContext(t.Context(), self, "-test.run=^TestExploreChild$")
+		child.Env = append(append(os.Environ(), inChild+"="+t.TempDir()), more...)
+		out, err := child.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	out := explore()
+	cause := regexp.MustCompile(`--- FAIL: TestExploreChild/object-seed-(\d+) `).FindStringSubmatch(out)
+	if cause == nil || !strings.Contains(out, "one unlock gives back one hold") || !strings.Contains(out, "locktest: 60 plans; something broke in ") {
+		t.Fatal(out)
+	}
+	again := "HOLDFAST_SEED=" + cause[1] + " HOLDFAST_RUNS=1"
+	if !strings.Contains(out, again+" go test -count=1 -run '^TestExploreChild$' github.com/holdfast-sim/holdfast/locktest\n") {
+		t.Errorf("it does not say how to run it again:\n%s", out)
+	}
+	for _, path := range reported(t, out) {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if out := explore(strings.Fields(again)...); !strings.Contains(out, "--- FAIL: "+strings.Fields(cause[0])[2]) || !strings.Contains(out, "locktest: 1 plans") {
+		t.Errorf("run again, it is another story:\n%s", out)
+	}
+}
+
+// reported are the files that a test has said it left.
+func reported(t *testing.T, out string) (files []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`(?m)(?:report  |was run: )(\S+\.html)$`).FindAllStringSubmatch(out, -1) {
+		files = append(files, m[1])
+	}
+	if len(files) < 2 || !filepath.IsAbs(files[0]) {
+		t.Errorf("reports: %q", files)
+	}
+	return files
+}

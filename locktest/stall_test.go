@@ -1,0 +1,169 @@
+package locktest_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+// waiting is a lock that waits by the pub/sub of go-redis, which holds a mutex while it connects, and pings.
+type waiting struct {
+	env         locktest.Env
+	rdb         redis.UniversalClient
+	mu          *sync.Mutex // held all along, if there is one
+	name, owner string
+	grants      int
+	value       string
+}
+
+var release = redis.NewScript(`if redis.call('get', KEYS[1]) == ARGV[1] then
+	redis.call('del', KEYS[1]) redis.call('publish', KEYS[1] .. ':free', '1') return 1 end return 0`)
+
+func (l *waiting) Acquire(ctx context.Context, r locktest.Request) error {
+	if l.mu != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+	}
+	l.grants++
+	value := l.owner + strings.Repeat("+", l.grants)
+	var freed <-chan *redis.Message
+	for begun := time.Now(); ; {
+		got, err := l.rdb.SetNX(ctx, l.name, value, cmp.Or(r.Lease, l.env.WatchdogTimeout)).Result()
+		switch {
+		case got:
+			l.value = value
+			return nil
+		case err != nil:
+			return err
+		case !r.Forever && time.Since(begun) >= r.Wait:
+			return locktest.ErrBusy
+		}
+		if freed == nil {
+			sub := l.rdb.Subscribe(ctx, l.name+":free")
+			defer sub.Close()
+			freed = sub.Channel()
+		}
+		select {
+		case <-freed:
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func (l *waiting) Release(ctx context.Context) error {
+	n, err := release.Run(ctx, l.rdb, []string{l.name}, l.value).Int()
+	if err == nil && n == 0 {
+		return locktest.ErrNotHeld
+	}
+	return err
+}
+
+// waitingBy is such a lock over a client that connect makes.
+func waitingBy(connect func(e locktest.Env) (redis.UniversalClient, *sync.Mutex, error)) locktest.NewLock {
+	return func(e locktest.Env) (locktest.Client, error) {
+		rdb, mu, err := connect(e)
+		return closing{locktest.Locks(func(name, owner string) locktest.Lock {
+			return &waiting{env: e, rdb: rdb, mu: mu, name: name, owner: owner}
+		}), rdb}, err
+	}
+}
+
+type closing struct {
+	locktest.Client
+	rdb redis.UniversalClient
+}
+
+func (c closing) Close() error { return c.rdb.Close() }
+
+// What locks do that a bubble does not take for rest, sound locks get a verdict with.
+func TestALockMayHoldMutexesAndConnectAsItLikes(t *testing.T) {
+	for name, connect := range map[string]func(e locktest.Env) (redis.UniversalClient, *sync.Mutex, error){
+		"pub/sub of go-redis": func(e locktest.Env) (redis.UniversalClient, *sync.Mutex, error) { return e.Redis, nil, nil },
+		"a mutex all along":   func(e locktest.Env) (redis.UniversalClient, *sync.Mutex, error) { return e.Redis, new(sync.Mutex), nil },
+		"an eager connection": func(e locktest.Env) (redis.UniversalClient, *sync.Mutex, error) {
+			return e.Redis, nil, e.Redis.Ping(context.Background()).Err()
+		},
+		"a host's name, and a dial with a background context": func(e locktest.Env) (redis.UniversalClient, *sync.Mutex, error) {
+			return redis.NewClient(&redis.Options{Addr: "localhost:6379", Dialer: func(context.Context, string, string) (net.Conn, error) {
+				return e.Dial(context.Background())
+			}}), nil, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			names := []string{"baseline", "partition-holder", "gc-pause", "closed-connections", "many-waiters", "redis-down"}
+			if name == "pub/sub of go-redis" {
+				names = append(names, "holder-crash", "drawn-with")
+			}
+			if err := locktest.Inside(t, waitingBy(connect), locktest.Only(names...), locktest.Drawn(6)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// What no verdict can be had of is told in one line, with the goroutine and where it was started.
+func TestWhoStandsInTheWayIsNamed(t *testing.T) {
+	real := make(chan struct{}) // nobody sends
+	for _, c := range []struct {
+		name string
+		made func(e locktest.Env)
+		want string
+	}{
+		{"left behind", func(locktest.Env) { go func() { <-make(chan int) }() }, "left behind after Close: the goroutine locktest_test.TestWhoStandsInTheWayIsNamed.func1.1, started at locktest/stall_test.go:"},
+		{"sleeping under a mutex", func(locktest.Env) {
+			var mu sync.Mutex
+			for range 2 {
+				go func() {
+					mu.Lock()
+					defer mu.Unlock()
+					time.Sleep(time.Second)
+				}()
+			}
+		}, "virtual time stands still while anybody waits for a mutex, and its holder sleeps: the goroutine locktest_test.TestWhoStandsInTheWayIsNamed.func2.1, started at locktest/stall_test.go:"},
+		{"waiting for the real world", func(locktest.Env) { go func() { <-real }() }, "the goroutine locktest_test.TestWhoStandsInTheWayIsNamed.func3.1, started at locktest/stall_test.go:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			begun := time.Now()
+			err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
+				c.made(e)
+				return newRedislock(e)
+			}, locktest.Only("baseline"), locktest.Drawn(0))
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("it is told: %v", err)
+			}
+			t.Logf("after %v", time.Since(begun))
+		})
+	}
+	close(real)
+}
+
+// A lock that comes to a stop after others have failed: what was found is told, and nothing waits for each plan anew.
+func TestWhatWasFoundBeforeAStopIsTold(t *testing.T) {
+	real := make(chan struct{})
+	defer close(real)
+	made := 0
+	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
+		if made++; made > 20 {
+			go func() { <-real }()
+		}
+		return claiming(e)
+	}, locktest.Only("lost-unlock-reply", "many-waiters", "canceled-waiter"), locktest.Drawn(0))
+	var f *locktest.Failure
+	if !errors.As(err, &f) || f.Guarantee != "object" || len(f.Violations) == 0 {
+		t.Errorf("what was found: %v", err)
+	}
+	if n := strings.Count(err.Error(), "came to a stop"); n != 1 {
+		t.Errorf("it is told %d times that a run came to a stop", n)
+	}
+}
