@@ -57,6 +57,9 @@ func (t *tenure) guard(on bool, at time.Duration) {
 
 // asked reports whether the deadline was last set to a lease that somebody asked for.
 func (t *tenure) asked() bool {
+	if n := len(t.guards); n > 0 && t.guards[n-1].to != model.Never {
+		return true // of the hold that remains, whatever a late copy of a renewal has set
+	}
 	for i := len(t.sets) - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
 			copied := op.Kind == history.Renew && op.Aside // of the call that asked for the lease, which it sets anew
