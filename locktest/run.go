@@ -35,6 +35,9 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 			for _, c := range s.cases {
 				t.Run(c.name, func(t *testing.T) {
 					a := s.ask(bubble.In(t), c, g, s.again(t.Name()))
+					for _, note := range a.notes {
+						t.Log(note)
+					}
 					switch {
 					case a.skip != "":
 						t.Skip(a.skip)

@@ -187,7 +187,7 @@ func All() []Archetype {
 	one := habits{fresh: true}
 	return []Archetype{
 		archetype("hash-uuid", made{scripts: fields}, nil,
-			replaced("frees-anyones", "unlock", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end redis.call('del', KEYS[1])"),
+			replaced("frees-anyones", "unlock", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then redis.call('del', KEYS[1]) return 0 end"),
 			replaced("extends-anyones", "renew", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", "")),
 		archetype("constant", made{scripts: constant, habits: one}, nil,
 			replaced("frees-anyones", "unlock", " or redis.call('get', KEYS[2]) ~= ARGV[1]", ""),
@@ -212,6 +212,6 @@ func All() []Archetype {
 		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce),
 		archetype("eager", made{scripts: text, habits: one}, eager, halfLease,
 			wrong{"error-is-mine", "lock", func(m *made) { m.errorIsMine = true }}),
-		archetype("void", made{scripts: fields}, nil, forgetsCount, oneToken),
+		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

@@ -92,6 +92,8 @@ func byLoad(rdb goredis.UniversalClient, careless bool) eval {
 // byRedigo runs scripts by another client library, and a connection each.
 func byRedigo(e locktest.Env) (eval, func() error) {
 	pool := &redis.Pool{MaxIdle: 4, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
 		c, err := e.Dial(ctx)
 		if err != nil {
 			return nil, err
