@@ -162,6 +162,9 @@ func results(ctx context.Context, f *facts) []Result {
 
 // nothingTried reports whether all calls of the plan that asked for a lock ended in an error.
 func (f *facts) nothingTried() bool {
+	if len(f.h.Header.Plan) == 0 {
+		return false
+	}
 	failed := false
 	for i := range f.h.Ops {
 		op := &f.h.Ops[i]

@@ -61,5 +61,6 @@ func troubles(v *checker.Verdict) []string {
 	if v.Disagreement != "" {
 		all = append(all, v.Disagreement)
 	}
-	return append(all, v.Unstruck...)
+	all = append(all, v.Missed...)
+	return append(all, slices.DeleteFunc(slices.Clone(v.Unstruck), func(s string) bool { return slices.Contains(v.Missed, s) })...)
 }
