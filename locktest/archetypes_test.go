@@ -1,8 +1,6 @@
 package locktest_test
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -15,39 +13,18 @@ var unsound = map[string]string{
 	"absolute/clock-jump": "its clients tell the server by their clocks when a lease ends, and the server's is an hour ahead",
 }
 
-// failing are the failures of a lock, and what else kept it from being judged.
-func failing(t *testing.T, newLock locktest.NewLock, options ...locktest.Option) (failures []*locktest.Failure, others []error) {
-	t.Helper()
-	err := locktest.Inside(t, newLock, options...)
-	joined, ok := err.(interface{ Unwrap() []error })
-	if !ok && err != nil {
-		return nil, []error{err}
-	} else if !ok {
-		return nil, nil
-	}
-	for _, one := range joined.Unwrap() {
-		var f *locktest.Failure
-		if errors.As(one, &f) {
-			failures = append(failures, f)
-		} else {
-			others = append(others, one)
-		}
-	}
-	return failures, others
-}
-
 // Locks that are kept in ways that the harness was not written for are not accused.
 func TestSoundArchetypesAreNotAccused(t *testing.T) {
 	for _, a := range archetypes.All() {
 		t.Run(a.Name, func(t *testing.T) {
-			failures, others := failing(t, a.New, locktest.Drawn(10))
-			for _, f := range failures {
-				if unsound[a.Name+"/"+f.Scenario] == "" {
-					t.Errorf("%s in %s: %s", f.Guarantee, f.Scenario, f.Rule)
-				}
-			}
-			for _, err := range others {
+			stories, err := locktest.Accused(t, a.New, locktest.Drawn(10))
+			if err != nil {
 				t.Error(err)
+			}
+			for _, story := range stories {
+				if _, scenario, _ := strings.Cut(story, " in "); unsound[a.Name+"/"+strings.SplitN(scenario, ":", 2)[0]] == "" {
+					t.Error(story)
+				}
 			}
 		})
 	}
@@ -58,15 +35,10 @@ func TestMistakesOfArchetypesAreCaught(t *testing.T) {
 	for _, a := range archetypes.All() {
 		for _, m := range a.Mistakes {
 			t.Run(a.Name+"/"+m.Name, func(t *testing.T) {
-				failures, others := failing(t, m.New, locktest.Only(m.Shows), locktest.Drawn(0))
-				told := ""
-				for _, f := range failures {
-					told += fmt.Sprintf("%s in %s: %s\n", f.Guarantee, f.Scenario, f.Rule)
-					if strings.Contains(f.Text, m.Call) {
-						return
-					}
+				stories, err := locktest.Accused(t, m.New, locktest.Only(m.Shows), locktest.Drawn(0))
+				if !strings.Contains(strings.Join(stories, "\n"), m.Call) {
+					t.Errorf("no story tells of its %s: %q, %v", m.Call, stories, err)
 				}
-				t.Errorf("no story tells of its %s: %s%v", m.Call, told, others)
 			})
 		}
 	}

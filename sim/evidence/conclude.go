@@ -29,8 +29,8 @@ func Conclude(h *history.History) *history.History {
 	}
 	c.h.Ops = nil
 	for _, op := range c.all {
-		if op.Outcome == history.Unlocked && op.Evidence == history.Executed {
-			op.Outcome = op.Answer // its caller was told nothing else
+		if op.Outcome == history.Unlocked { // its caller was told no more than that it is over
+			op.Outcome = map[history.Evidence]history.Outcome{history.Executed: op.Answer, history.NotSent: history.NotHeld, history.Sent: history.Unknown}[op.Evidence]
 		}
 		c.h.Ops = append(c.h.Ops, *op)
 	}
