@@ -51,10 +51,19 @@ func harmony(f *facts, v *Verdict) string {
 		}
 	}
 	text := fmt.Sprintf("Nothing broke: %s in %s, and %s kept.", count(holds, "hold"), Stamp(f.end), count(kept, "guarantee"))
-	if n := len(f.h.Faults); n == 1 {
-		text += fmt.Sprintf(" The lock withstood that %s.", f.describe(0))
-	} else if n > 1 {
-		text += fmt.Sprintf(" The lock withstood %d faults.", n)
+	var struck []int
+	for i := range f.h.Faults {
+		if f.h.Faults[i].Struck() {
+			struck = append(struck, i)
+		}
+	}
+	if len(struck) == 1 {
+		text += fmt.Sprintf(" The lock withstood that %s.", f.describe(struck[0]))
+	} else if len(struck) > 1 {
+		text += fmt.Sprintf(" The lock withstood %d faults.", len(struck))
+	}
+	if others := len(f.h.Faults) - len(struck); others > 0 {
+		text += fmt.Sprintf(" Of %s nothing can be said: %s.", count(others, "fault"), strings.Join(v.Unstruck, "; "))
 	}
 	return text
 }

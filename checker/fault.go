@@ -18,10 +18,24 @@ func missed(h *history.History) []string {
 	for i := range h.Faults {
 		if fault := &h.Faults[i]; fault.Missed {
 			what := "its time never came"
-			if fault.On != "" {
+			switch {
+			case fault.Why != "":
+				what = fault.Why
+			case fault.On != "":
 				what = fmt.Sprintf("what it waited for (%s) never came", fault.On)
 			}
 			texts = append(texts, fmt.Sprintf("fault %d, %s, never struck: %s", fault.Index, fault.Kind, what))
+		}
+	}
+	return texts
+}
+
+// unstruck words the faults of the plan that struck nothing.
+func unstruck(h *history.History) []string {
+	texts := missed(h)
+	for i := range h.Faults {
+		if fault := &h.Faults[i]; !fault.Missed && !fault.Struck() {
+			texts = append(texts, fmt.Sprintf("fault %d, %s, struck nothing: it held up or touched no message, timer or key", fault.Index, fault.Kind))
 		}
 	}
 	return texts

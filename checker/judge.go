@@ -78,6 +78,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		Story:    []Moment{},
 		Refused:  assumptions(h),
 		Missed:   missed(h),
+		Unstruck: unstruck(h),
 		Ops:      len(h.Ops),
 		Virtual:  endOf(h),
 	}
@@ -152,10 +153,32 @@ func results(ctx context.Context, f *facts) []Result {
 		if ctx.Err() == nil {
 			r = all[g](ctx, f)
 		}
+		if r.Status == Holds && f.nothingTried() {
+			r = notClaimed("nothing was tried: every call that asked for a lock ended in an error")
+		}
 		r.Guarantee, r.Expected = g, f.options.Expect[g]
 		list = append(list, r)
 	}
 	return list
+}
+
+// nothingTried reports whether all calls of the plan that asked for a lock ended in an error.
+func (f *facts) nothingTried() bool {
+	if len(f.h.Header.Plan) == 0 {
+		return false
+	}
+	failed := false
+	for i := range f.h.Ops {
+		op := &f.h.Ops[i]
+		if !callsFor(op) || f.fresh(op.Client, op.Call) {
+			continue
+		}
+		if op.Outcome != history.Failed && op.Outcome != history.Unknown {
+			return false
+		}
+		failed = true
+	}
+	return failed
 }
 
 // maxViolations bounds how many violations of one guarantee are kept: the first ones tell the

@@ -143,8 +143,9 @@ type Verdict struct {
 	Refused     []string `json:"refused,omitempty"` // assumptions of the checkers that the history does not meet
 	// Disagreement says that two checkers which know the same judge differently: one of them is wrong.
 	Disagreement string        `json:"disagreement,omitzero"`
-	Missed       []string      `json:"missed,omitempty"` // faults of the plan that never struck: the run was not the one that was asked for
-	Error        string        `json:"error,omitzero"`   // harness error that ended the run early
+	Missed       []string      `json:"missed,omitempty"`   // faults of the plan that never struck: the run was not the one that was asked for
+	Unstruck     []string      `json:"unstruck,omitempty"` // faults that struck nothing, the missed among them: the run says nothing of them
+	Error        string        `json:"error,omitzero"`     // harness error that ended the run early
 	Ops          int           `json:"ops"`
 	Messages     int           `json:"messages,omitzero"`
 	Virtual      time.Duration `json:"virtual"` // length of the run on its own clock, ns

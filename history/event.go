@@ -63,8 +63,12 @@ type Fault struct {
 	Hits    int           `json:"hits,omitzero"`   // how many messages, callbacks or keys it touched
 	On      string        `json:"on,omitzero"`     // the step of the protocol that it struck, for example "reply acquire"; empty: it struck at a time
 	Op      int64         `json:"op,omitzero"`     // the call that the step belonged to
-	Missed  bool          `json:"missed,omitzero"` // it never struck: its trigger never matched, or its time never came
+	Missed  bool          `json:"missed,omitzero"` // it never struck: its trigger never matched, its time never came, or it could not
+	Why     string        `json:"why,omitzero"`    // why it could not
 }
+
+// Struck reports whether the fault touched anything: a message, a timer, a key, a connection.
+func (f *Fault) Struck() bool { return !f.Missed && f.Hits > 0 }
 
 // Holding is one owner's entry in a lock's key.
 type Holding struct {
@@ -120,10 +124,8 @@ type Served struct {
 	Refused bool          `json:"refused,omitzero"`
 	Done    time.Duration `json:"done,omitzero"`
 	Names   []string      `json:"names,omitempty"`
-	// Of a command that belongs to no call: when its client began it, and a number that it shares with its copies; 0:
-	// that is not known.
-	Began   time.Duration `json:"began,omitzero"`
-	Request int64         `json:"request,omitzero"`
+	Request int64         `json:"request,omitzero"` // a number that it shares with its copies; 0: it is not known
+	Began   time.Duration `json:"began,omitzero"`   // of a command of no call: when its client began it; 0: it is not known
 }
 
 // Header is the first record: everything that is needed to run again and to judge.

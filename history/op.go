@@ -31,7 +31,7 @@ const (
 	Busy        Outcome = "busy" // Value: remaining TTL in nanoseconds as told, when told
 	Decremented Outcome = "decremented"
 	Released    Outcome = "released"
-	Unlocked    Outcome = "unlocked" // one hold was given back; the caller was not told whether any is left
+	Unlocked    Outcome = "unlocked" // the caller was told no more than that it is over; any of the others, as far as is known
 	NotHeld     Outcome = "notHeld"
 	Renewed     Outcome = "renewed"
 	OK          Outcome = "ok"

@@ -32,8 +32,12 @@
 //
 // # Limits
 //
-// The harness looks at a lock's key in Redis to know who holds it ([Key]): a string that is set when the
-// lock is taken, or a hash whose fields are the owners' names. It knows which call a command belongs to
+// Before a lock is judged, a probe looks at what it writes to Redis: which keys come and go with a hold, where they
+// have its holder and how often he holds it, and what renewals look like. What the probe learned is in the history's
+// header. A lock whose keys it cannot read is judged by its answers alone, and the test's log says why; [Key] may help.
+// A lock whose Release tells nothing says so by [Silent].
+//
+// The harness knows which call a command belongs to
 // by the context that Acquire and Release hand on to go-redis. A lock over another client library connects
 // by Env.Dial; then each thread of a plan has a client of its own, since only the key says which call a
 // command belongs to, and the run is as repeatable as that library: one that has several goroutines send at

@@ -36,7 +36,7 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 // 0 is the lock's own: Env.WatchdogTimeout, unless [Lease] says another.
 type Request = subjects.Request
 
-// Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Watchdog],
+// Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
 // [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector] and [LeaseKeeper], which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
@@ -60,6 +60,10 @@ var (
 type Reentrant interface {
 	ReleaseOne(ctx context.Context) (last bool, err error)
 }
+
+// Silent is a lock whose Release returns nil whatever it did: whether the hold was still its own, and, if it is
+// [Reentrant], whether that was the last. What it did is then known from Redis alone.
+type Silent interface{ Silent() }
 
 // Watchdog is a lock that extends a lease by itself for which none was asked, and promises how often.
 type Watchdog interface{ RenewEvery() time.Duration }

@@ -30,11 +30,17 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 		t.Fatalf("locktest: %v", err)
 	}
 	s.out = cmp.Or(s.out, folder(t))
+	if why := s.subject.Layout.Unknown; why != "" {
+		t.Logf("locktest: the lock is judged by its answers alone: %s", why)
+	}
 	for _, g := range contract.Guarantees() {
 		t.Run(string(g), func(t *testing.T) {
 			for _, c := range s.cases {
 				t.Run(c.name, func(t *testing.T) {
 					a := s.ask(bubble.In(t), c, g, s.again(t.Name()))
+					for _, note := range a.notes {
+						t.Log(note)
+					}
 					switch {
 					case a.skip != "":
 						t.Skip(a.skip)

@@ -147,7 +147,10 @@ func (l *lock) Release(ctx context.Context, owner string) subjects.Answer {
 	} else {
 		err = held.Release(ctx)
 	}
+	_, silent := held.(Silent)
 	switch {
+	case err == nil && silent:
+		return subjects.Answer{Outcome: history.Unlocked}
 	case err == nil && !last:
 		return subjects.Answer{Outcome: history.Decremented}
 	case err == nil:

@@ -55,11 +55,12 @@ func rulings(r checker.Result) []string {
 	return says
 }
 
-// troubles is why a verdict cannot be relied on, or is of another run than was asked for.
+// troubles is why a verdict cannot be relied on, or says less than was asked for.
 func troubles(v *checker.Verdict) []string {
 	all := slices.Clone(v.Refused)
 	if v.Disagreement != "" {
 		all = append(all, v.Disagreement)
 	}
-	return append(all, v.Missed...)
+	all = append(all, v.Missed...)
+	return append(all, slices.DeleteFunc(slices.Clone(v.Unstruck), func(s string) bool { return slices.Contains(v.Missed, s) })...)
 }

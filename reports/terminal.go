@@ -160,16 +160,20 @@ func (t *terminal) results() {
 			}
 		}
 	}
-	for _, refused := range t.v.Refused {
-		for i, l := range wrap(Visible(refused), t.o.Width-4) {
-			mark := t.paint.as("bad", "  ! ")
-			if i > 0 {
-				mark = "    "
-			}
-			t.line(mark, l)
+	t.notes(t.paint.as("bad", "  ! "), t.v.Refused)
+	t.notes("  – ", t.v.Unstruck)
+	t.line()
+}
+
+// notes writes each text behind a mark.
+func (t *terminal) notes(mark string, texts []string) {
+	for _, text := range texts {
+		head := mark
+		for _, l := range wrap(Visible(text), t.o.Width-4) {
+			t.line(head, l)
+			head = "    "
 		}
 	}
-	t.line()
 }
 
 func (t *terminal) explanation() {

@@ -19,21 +19,21 @@ import (
 const probed = "holdfast:probe"
 
 // Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
-// lock, lock again if they can, wait for a renewal, and give back. It also returns what the first of them did and
-// was told. An error is that of the run. What could not be learned, the layout says.
-func Probe(b *bubble.Bubbles, s subjects.Subject, seed uint64) (history.Layout, *history.History, error) {
+// lock, lock again if they can, wait for a renewal, and give back. An error is that of the run. If the lock cannot be
+// read, the layout says why.
+func Probe(b *bubble.Bubbles, s subjects.Subject, seed uint64) (history.Layout, error) {
 	s.Layout = history.Layout{Unknown: "it is being probed"}
 	var seen []*watched
 	for _, client := range []string{"c1", "c2"} {
 		w := &watched{}
 		h, err := run1(b, probePlan(s, client), s, Options{Seed: seed}, func(o world.Observation) { w.all = append(w.all, o) })
 		if err != nil {
-			return history.Layout{}, h, err
+			return history.Layout{}, err
 		}
 		w.h = h
 		seen = append(seen, w)
 	}
-	return learn(s, seen[0], seen[1]), seen[0].h, nil
+	return learn(seen[0], seen[1]), nil
 }
 
 func probePlan(s subjects.Subject, client string) *plan.Plan {
@@ -87,7 +87,7 @@ func (w *watched) at(t time.Duration) map[string]world.Value {
 func template(key string) string { return strings.ReplaceAll(key, probed, "*") }
 
 // learn concludes how a lock is kept from two owners' runs.
-func learn(s subjects.Subject, one, two *watched) history.Layout {
+func learn(one, two *watched) history.Layout {
 	unknown := func(why string) history.Layout { return history.Layout{Unknown: why} }
 	locks, unlocks := one.calls(history.Lock), one.calls(history.Unlock)
 	if len(locks) == 0 || len(unlocks) == 0 || locks[0].Outcome != history.Acquired || len(two.calls(history.Lock)) == 0 {

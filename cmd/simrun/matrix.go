@@ -141,7 +141,7 @@ func cell(sc scenarios.Scenario, run reports.Summary) string {
 	switch {
 	case words != nil:
 		return strings.Join(words, ", ")
-	case len(run.Faults) > 0 && !slices.ContainsFunc(run.Faults, func(f history.Fault) bool { return !f.Missed && f.Hits > 0 }):
+	case len(run.Faults) > 0 && !slices.ContainsFunc(run.Faults, func(f history.Fault) bool { return f.Struck() }):
 		return "(✓)"
 	}
 	return "✓"

@@ -2,6 +2,8 @@ package archetypes
 
 import (
 	"context"
+	"crypto/sha1"
+	"encoding/hex"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -20,14 +22,16 @@ type Archetype struct {
 type Mistake struct {
 	Name string
 	New  locktest.NewLock
-	Call string // the method that goes wrong, as stories have it: a call, or "renew"
+	Call string // what goes wrong, as stories have it: a call, or "renew"
+	// Shows is a scenario in which it shows.
+	Shows string
 }
 
 // made is a lock in the making: mistakes change it.
 type made struct {
 	habits
 	scripts
-	torn, careless bool
+	careless bool
 }
 
 // archetype makes one of a description.
@@ -42,19 +46,19 @@ func archetype(name string, m made, build func(locktest.Env, made) (*client, err
 	for _, w := range mistakes {
 		broken := m
 		w.how(&broken)
-		a.Mistakes = append(a.Mistakes, Mistake{w.name, of(broken), w.call})
+		a.Mistakes = append(a.Mistakes, Mistake{w.name, of(broken), w.call, w.shows})
 	}
 	return a
 }
 
 type wrong struct {
-	name, call string
-	how        func(*made)
+	name, call, shows string
+	how               func(*made)
 }
 
 // replaced is a mistake in the scripts.
-func replaced(name, call, old, new string) wrong {
-	return wrong{name, call, func(m *made) {
+func replaced(name, call, shows, old, new string) wrong {
+	return wrong{name, call, shows, func(m *made) {
 		was := m.scripts
 		m.scripts = m.scripts.with(old, new)
 		if m.take1 == was.take1 && m.give1 == was.give1 && m.extend1 == was.extend1 {
@@ -90,7 +94,7 @@ func overRedigo(e locktest.Env, m made) (*client, error) {
 func byCommands(e locktest.Env, m made) (*client, error) {
 	c, err := overGoRedis(e, m)
 	m.eval = byEval(e.Redis)
-	c.store = commands{m.scripts, e.Redis, m.torn}
+	c.store = commands{m.scripts, e.Redis}
 	return c, err
 }
 
@@ -168,18 +172,38 @@ var hidden = func() scripts {
 	return s
 }()
 
+// secret is a lock whose key does not show its name.
+var secret = func() scripts {
+	s := text
+	s.keys = func(name string) []string {
+		sum := sha1.Sum([]byte(name))
+		return []string{hex.EncodeToString(sum[:])}
+	}
+	return s
+}()
+
+// inFields is a lock that is a hash of two fields: its holder, and how often he holds it.
+var inFields = scripts{
+	take1: `local holder = redis.call('hget', KEYS[1], 'holder') if holder and holder ~= ARGV[1] then return 0 end
+		redis.call('hset', KEYS[1], 'holder', ARGV[1]) redis.call('hincrby', KEYS[1], 'times', 1) redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+	give1: `if redis.call('hget', KEYS[1], 'holder') ~= ARGV[1] then return -1 end
+		local left = redis.call('hincrby', KEYS[1], 'times', -1) if left <= 0 then redis.call('del', KEYS[1]) return 0 end return left`,
+	extend1: `if redis.call('hget', KEYS[1], 'holder') ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2])`,
+	keys:    one,
+}
+
 // loud is a lock whose release publishes.
 var loud = text.with("redis.call('del', KEYS[1])", "redis.call('del', KEYS[1]) redis.call('publish', KEYS[1] .. ':free', '1')")
 
 // The mistakes that many locks can have.
 var (
-	anyonesString = replaced("frees-anyones", "unlock", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end")
-	anyonesKept   = replaced("extends-anyones", "renew", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end", "")
-	halfLease     = replaced("half-lease", "lock", "'px', ARGV[2]", "'px', ARGV[2] / 2")
-	oneToken      = wrong{"one-token", "lock", func(m *made) { m.oneToken = true }}
-	neverStops    = wrong{"never-stops", "renew", func(m *made) { m.neverStops = true }}
-	renewsOnce    = wrong{"renews-once", "renew", func(m *made) { m.renewsOnce = true }}
-	forgetsCount  = replaced("forgets-count", "unlock", "if left == 0 then redis.call('del', KEYS[1]) end", "redis.call('del', KEYS[1])")
+	anyonesString = replaced("frees-anyones", "unlock", "old-owner-unlock", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end")
+	anyonesKept   = replaced("extends-anyones", "renew", "key-expiry", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end", "")
+	halfLease     = replaced("half-lease", "lock", "baseline", "'px', ARGV[2]", "'px', ARGV[2] / 2")
+	oneToken      = wrong{"one-token", "lock", "shared-handle", func(m *made) { m.oneToken = true }}
+	neverStops    = wrong{"never-stops", "renew", "baseline", func(m *made) { m.neverStops = true }}
+	renewsOnce    = wrong{"renews-once", "renew", "renewal-error", func(m *made) { m.renewsOnce = true }}
+	forgetsCount  = replaced("forgets-count", "unlock", "baseline", "if left == 0 then redis.call('del', KEYS[1]) end", "redis.call('del', KEYS[1])")
 )
 
 // All are the archetypes.
@@ -187,31 +211,34 @@ func All() []Archetype {
 	one := habits{fresh: true}
 	return []Archetype{
 		archetype("hash-uuid", made{scripts: fields}, nil,
-			replaced("frees-anyones", "unlock", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end redis.call('del', KEYS[1])"),
-			replaced("extends-anyones", "renew", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", "")),
+			replaced("frees-anyones", "unlock", "old-owner-unlock", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then redis.call('del', KEYS[1]) return 0 end"),
+			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", "")),
 		archetype("constant", made{scripts: constant, habits: one}, nil,
-			replaced("frees-anyones", "unlock", " or redis.call('get', KEYS[2]) ~= ARGV[1]", ""),
-			replaced("no-lease", "lock", "'locked', 'px', ARGV[2]", "'locked'")),
+			replaced("frees-anyones", "unlock", "old-owner-unlock", " or redis.call('get', KEYS[2]) ~= ARGV[1]", ""),
+			replaced("no-lease", "lock", "old-owner-unlock", "'locked', 'px', ARGV[2]", "'locked'")),
 		archetype("count-elsewhere", made{scripts: counted}, nil,
-			replaced("forgets-count", "unlock", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then"),
+			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then"),
 			oneToken),
 		archetype("absolute", made{scripts: absolute, habits: one}, nil,
-			replaced("half-lease", "lock", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),
+			replaced("half-lease", "lock", "baseline", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),
 			anyonesKept),
 		archetype("derived-context", made{scripts: text, habits: habits{fresh: true, derived: true}}, nil, neverStops, renewsOnce),
 		archetype("one-goroutine", made{scripts: fields, habits: habits{shared: true}}, nil,
-			wrong{"oldest-only", "renew", func(m *made) { m.oldestOnly = true }}, forgetsCount),
+			wrong{"oldest-only", "renew", "batch-poison", func(m *made) { m.oldestOnly = true }}, forgetsCount),
 		archetype("script-load", made{scripts: fields}, overScriptLoad,
-			wrong{"unknown-is-done", "unlock", func(m *made) { m.careless = true }}, forgetsCount),
+			wrong{"unknown-is-done", "lock", "script-flush", func(m *made) { m.careless = true }}, forgetsCount),
 		archetype("key-in-script", made{scripts: hidden, habits: one}, nil,
-			oneToken, replaced("no-lease", "lock", ", 'px', ARGV[2]", "")),
+			oneToken, replaced("no-lease", "lock", "old-owner-unlock", ", 'px', ARGV[2]", "")),
 		archetype("pub-sub", made{scripts: loud, habits: habits{fresh: true, listens: true}}, nil,
-			wrong{"deaf", "lock", func(m *made) { m.deaf = true }}, anyonesString),
+			wrong{"deaf", "lock", "subscribe-race", func(m *made) { m.deaf = true }}, anyonesString),
 		archetype("polling", made{scripts: text, habits: one}, byCommands,
-			wrong{"torn", "unlock", func(m *made) { m.torn = true }}, anyonesString),
+			replaced("lies", "unlock", "key-expiry", "then return -1 end", "then return 0 end"), anyonesString),
 		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce),
 		archetype("eager", made{scripts: text, habits: one}, eager, halfLease,
-			wrong{"error-is-mine", "lock", func(m *made) { m.errorIsMine = true }}),
-		archetype("void", made{scripts: fields}, nil, forgetsCount, oneToken),
+			wrong{"error-is-mine", "lock", "server-errors", func(m *made) { m.errorIsMine = true }}),
+		archetype("named-fields", made{scripts: inFields}, nil, oneToken,
+			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hget', KEYS[1], 'holder') ~= ARGV[1] then return 0 end return", "return")),
+		archetype("secret-key", made{scripts: secret, habits: one}, nil, anyonesString, oneToken),
+		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

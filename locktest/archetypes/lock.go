@@ -26,7 +26,7 @@ type habits struct {
 	derived bool // the watchdog's context comes from that of Acquire
 	shared  bool // one goroutine of a client renews all its holds
 	listens bool // it waits for a message, which a release publishes
-	noDog   bool // it renews nothing
+	silent  bool // its release tells nothing
 
 	oneToken    bool // mistake: all threads of a client have the same token
 	neverStops  bool // mistake: the watchdog goes on after the last release
@@ -78,12 +78,12 @@ func (c *client) acquire(ctx context.Context, name, token string, r locktest.Req
 		case err != nil && !c.errorIsMine:
 			return err
 		case got || err != nil:
-			c.got(ctx, name, token, r.Lease == 0 && !c.noDog)
+			c.got(ctx, name, token, r.Lease == 0)
 			return nil
 		case !r.Forever && time.Since(began) >= r.Wait:
 			return locktest.ErrBusy
 		}
-		nap := 10 * poll
+		nap := 4 * poll
 		if c.wait == nil {
 			nap = poll
 		} else if heard == nil {
@@ -190,21 +190,22 @@ func (c *client) watchAll() {
 			default:
 			}
 			if mine, err := c.extend(context.Background(), h.name, h.token, c.lease); err == nil && !mine {
-				c.ended(h.name, h.token, 0)
+				c.ended(h.name, h.token, false)
 			}
 		}
 	}
 }
 
-// ended notes that so many holds are left.
-func (c *client) ended(name, token string, left int) {
+// ended notes that a hold was given back, and whether any is left in Redis. After its owner's last none is renewed, whatever
+// a copy of a request may have left there.
+func (c *client) ended(name, token string, left bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.held(name, token)
 	if h == nil {
 		return
 	}
-	if h.count = left; left > 0 {
+	if h.count--; left && h.count > 0 {
 		return
 	}
 	if h.stop != nil && !c.neverStops {
@@ -247,8 +248,11 @@ type lock struct {
 // Lock implements [locktest.Client].
 func (c *client) Lock(name, owner string) locktest.Lock {
 	l := &lock{client: c, name: name, owner: owner}
-	if c.fresh {
+	switch {
+	case c.fresh:
 		return plain{l}
+	case c.silent:
+		return silent{reentrant{plain{l}}}
 	}
 	return reentrant{plain{l}}
 }
@@ -269,11 +273,7 @@ func (l *lock) releaseOne(ctx context.Context) (last bool, err error) {
 		return false, locktest.ErrNotHeld
 	}
 	left, err := l.give(ctx, l.name, l.token)
-	if err != nil || left <= 0 {
-		l.ended(l.name, l.token, 0)
-	} else {
-		l.ended(l.name, l.token, int(left))
-	}
+	l.ended(l.name, l.token, err == nil && left > 0)
 	if err == nil && left < 0 {
 		err = locktest.ErrNotHeld
 	}
@@ -307,3 +307,17 @@ type reentrant struct{ plain }
 
 // ReleaseOne implements [locktest.Reentrant].
 func (l reentrant) ReleaseOne(ctx context.Context) (last bool, err error) { return l.releaseOne(ctx) }
+
+// silent is a lock whose release returns nothing.
+type silent struct{ reentrant }
+
+// Silent implements [locktest.Silent].
+func (l silent) Silent() {}
+
+// ReleaseOne hides what the release tells.
+func (l silent) ReleaseOne(ctx context.Context) (last bool, err error) {
+	if _, err = l.releaseOne(ctx); errors.Is(err, locktest.ErrNotHeld) {
+		err = nil
+	}
+	return false, err
+}

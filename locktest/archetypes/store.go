@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"time"
 
@@ -92,6 +91,8 @@ func byLoad(rdb goredis.UniversalClient, careless bool) eval {
 // byRedigo runs scripts by another client library, and a connection each.
 func byRedigo(e locktest.Env) (eval, func() error) {
 	pool := &redis.Pool{MaxIdle: 4, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
 		c, err := e.Dial(ctx)
 		if err != nil {
 			return nil, err
@@ -112,28 +113,14 @@ func byRedigo(e locktest.Env) (eval, func() error) {
 	}, pool.Close
 }
 
-// commands keep a lock without scripts, but for the release. torn releases it by two commands.
+// commands keep a lock without a script to take it.
 type commands struct {
 	scripts
-	rdb  goredis.UniversalClient
-	torn bool
+	rdb goredis.UniversalClient
 }
 
 func (c commands) take(ctx context.Context, name, token string, lease time.Duration) (bool, error) {
 	return c.rdb.SetNX(ctx, name, token, lease).Result()
-}
-
-func (c commands) give(ctx context.Context, name, token string) (int64, error) {
-	if !c.torn {
-		return c.scripts.give(ctx, name, token)
-	}
-	switch got, err := c.rdb.Get(ctx, name).Result(); {
-	case errors.Is(err, goredis.Nil) || err == nil && got != token:
-		return -1, nil
-	case err != nil:
-		return 0, err
-	}
-	return 0, c.rdb.Del(ctx, name).Err()
 }
 
 // listen subscribes by go-redis.

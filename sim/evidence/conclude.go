@@ -29,6 +29,9 @@ func Conclude(h *history.History) *history.History {
 	}
 	c.h.Ops = nil
 	for _, op := range c.all {
+		if op.Outcome == history.Unlocked { // its caller was told no more than that it is over
+			op.Outcome = map[history.Evidence]history.Outcome{history.Executed: op.Answer, history.NotSent: history.NotHeld, history.Sent: history.Unknown}[op.Evidence]
+		}
 		c.h.Ops = append(c.h.Ops, *op)
 	}
 	slices.SortStableFunc(c.h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
@@ -73,12 +76,35 @@ func forget(h *history.History) *history.History {
 // answersAlone is a history of a lock whose keys nobody can read: what its calls were told is all that is known, and
 // leases end without an event.
 func answersAlone(h *history.History) *history.History {
-	told := *h
+	told, holds := *h, map[[2]string]int{}
 	told.Header.Expiry = history.Implied
 	told.Ops = slices.Clone(h.Ops)
+	copies, again := map[int64]int{}, map[int64]time.Duration{} // of requests; when calls were executed again
+	for _, r := range h.Served {
+		if copies[r.Request]++; copies[r.Request] > 1 && r.Request != 0 && r.Op != 0 {
+			again[r.Op] = endOf(&r)
+		}
+	}
 	for i := range told.Ops {
-		if op := &told.Ops[i]; op.Kind.OnLock() && op.Evidence != history.NotSent {
+		op := &told.Ops[i]
+		if op.Kind.OnLock() && op.Evidence != history.NotSent {
 			op.Evidence = history.NoEvidence
+		}
+		if at := again[op.ID]; at > 0 && op.Outcome != history.Acquired && op.Kind.OnLock() && !op.Pending() {
+			// Its answer is that of one copy, and it is not known what the others did.
+			op.Outcome, op.Evidence, op.Until = history.Unknown, history.Sent, at
+		}
+		switch of := [2]string{op.Lock, op.Owner}; {
+		case op.Outcome == history.Acquired:
+			holds[of]++
+		case op.Outcome == history.Unlocked && holds[of] > 1: // an owner counts its own calls, if nobody tells
+			op.Outcome = history.Decremented
+			holds[of]--
+		case op.Outcome == history.Unlocked:
+			op.Outcome = history.Released
+			holds[of] = 0
+		case op.Kind == history.Unlock:
+			holds[of] = max(holds[of]-1, 0)
 		}
 	}
 	return &told
@@ -347,7 +373,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
 			// A copy that changes nothing may come when something else has set the lease since.
-			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, op.Lease, l)) {
+			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l)) {
 				c.measure(call, l)
 			}
 		case call == 0 && l.simple() || !same(was, l.last):

@@ -55,8 +55,8 @@ type Target interface {
 type Clients interface {
 	// PauseWatchdog holds back the watchdog timers of a client as they come due.
 	PauseWatchdog(client string)
-	// ResumeWatchdog runs those held back, and returns how many they were.
-	ResumeWatchdog(client string) int
+	// ResumeWatchdog runs those held back, and returns how many they were, and whether the client ever had any.
+	ResumeWatchdog(client string) (held int, any bool)
 	// PauseClient stops a whole client.
 	PauseClient(client string)
 	// ResumeClient has it go on, and returns how many messages had been waiting for it.

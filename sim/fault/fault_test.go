@@ -165,10 +165,10 @@ func (g *target) note(format string, args ...any) {
 	g.did = append(g.did, fmt.Sprintf(format, args...))
 }
 
-func (g *target) PauseWatchdog(c string)      { g.note("pause %s", c) }
-func (g *target) ResumeWatchdog(c string) int { g.note("resume %s", c); return 3 }
-func (g *target) PauseClient(c string)        { g.note("freeze %s", c) }
-func (g *target) ResumeClient(c string) int   { g.note("thaw %s", c); return 2 }
+func (g *target) PauseWatchdog(c string)              { g.note("pause %s", c) }
+func (g *target) ResumeWatchdog(c string) (int, bool) { g.note("resume %s", c); return 3, true }
+func (g *target) PauseClient(c string)                { g.note("freeze %s", c) }
+func (g *target) ResumeClient(c string) int           { g.note("thaw %s", c); return 2 }
 func (g *target) KillClient(c string, reset bool) {
 	g.note("kill %s %v", c, reset)
 }

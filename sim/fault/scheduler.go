@@ -14,6 +14,7 @@ type Scheduler struct {
 	Caught func(value any)
 
 	mu     sync.Mutex
+	used   bool
 	paused int // how many pauses are in force
 	held   []*timer
 }
@@ -30,8 +31,16 @@ func (s *Scheduler) AfterFunc(d time.Duration, f func()) subjects.Timer {
 	t := &timer{s: s, f: f}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.used = true
 	t.t = time.AfterFunc(d, t.due)
 	return t
+}
+
+// Used reports whether any timer was ever started.
+func (s *Scheduler) Used() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.used
 }
 
 func (t *timer) due() {

@@ -13,6 +13,9 @@ var pauseWatchdog = Kind{
 	Effects: always(history.TimersStopped),
 	Begin:   func(t Target, f plan.Fault, _ *history.Fault) { t.PauseWatchdog(f.Client) },
 	End: func(t Target, f plan.Fault, record *history.Fault) {
-		record.Hits = t.ResumeWatchdog(f.Client)
+		var any bool
+		if record.Hits, any = t.ResumeWatchdog(f.Client); !any {
+			record.Missed, record.Why = true, "no timer of the client runs on the scheduler that its lock is given, and others cannot be paused"
+		}
 	},
 }

@@ -284,7 +284,7 @@ func TestAReplicaHasWhatItHadReceived(t *testing.T) {
 func TestAReplicaThatIsBehindBringsBackTheHolderBefore(t *testing.T) {
 	p := newPlan([]plan.Fault{{Kind: "failover", From: at(8 * second)}},
 		client("c1", 0, append(warm(), lock(), work(3500*time.Millisecond), unlock())...),
-		client("c2", 4*second, lock(), work(10*second), unlock()))
+		client("c2", 4*second, lock(), work(12*second), unlock()))
 	p.Servers = []plan.Server{{Name: "s1", Replicas: 1, Lag: at(5 * second)}}
 	h := run(t, p, "rlock-latch")
 	did := admin(h)[0]

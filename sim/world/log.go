@@ -17,11 +17,12 @@ import (
 // serverLog is what the servers did: since one command arrives at a time, the difference that it
 // made to a lock's key can be told by looking before and after.
 type serverLog struct {
-	rows    []*row                   // in order, kept until the reply arrived
-	taken   *network.Message         // the reply that a client took last, still to be noted
-	sent    map[int64]bool           // calls that wrote a command
-	unknown map[string]time.Duration // commands of no call that were answered NOSCRIPT, when they were sent
-	closed  bool                     // the history is closed
+	rows    []*row                          // in order, kept until the reply arrived
+	taken   *network.Message                // the reply that a client took last, still to be noted
+	sent    map[int64]bool                  // calls that wrote a command
+	unknown map[string]time.Duration        // commands of no call that were answered NOSCRIPT, when they were sent
+	closed  bool                            // the history is closed
+	dialed  map[*network.Link]time.Duration // connections by which nothing was sent yet, since when
 	// Of commands that belong to no call: when what they are copies of was begun, and their numbers.
 	begun    map[string]time.Duration
 	requests map[string]int64
@@ -72,6 +73,8 @@ func (w *World) settled(now time.Duration) {
 		for _, m := range s.net.Collect(w.began.Add(now)) {
 			m.Born = w.stepNumber()
 			switch {
+			case m.Kind == network.Connect:
+				w.log.dialed[m.Link] = now
 			case m.Kind != network.Data:
 			case m.Dir == network.ToServer:
 				m.Note = w.written(s, m)
@@ -90,6 +93,10 @@ func (w *World) settled(now time.Duration) {
 func (w *World) written(s *server, m *network.Message) *note {
 	n := &note{server: s, locks: w.locksIn(s, m.Args[1:]), command: sameCommand(m)}
 	n.call, n.began = w.callOf(s, m)
+	if dialed, first := w.log.dialed[m.Link]; first && n.call == 0 {
+		n.began = cmp.Or(n.began, dialed) // it waited for the connection
+	}
+	delete(w.log.dialed, m.Link)
 	if n.step = w.step(m.Args, n.call, w.names(s, m.Args)); n.call != 0 && n.step != history.StepSession {
 		w.log.sent[n.call] = true
 	}
@@ -202,9 +209,7 @@ func (w *World) arriving(m *network.Message) {
 		d.rows = []*row{{Served: base}}
 	}
 	n.server.scene = d
-	if n.call == 0 {
-		w.begun(d)
-	}
+	w.begun(d)
 	if source := scriptSource(m.Args); source != "" {
 		n.server.knows[digestOf(source)] = true
 	}
@@ -218,19 +223,22 @@ func (s *server) rowOf(base history.Served, lock string) *row {
 	return &row{Served: base}
 }
 
-// begun notes of a command that belongs to no call when its client began it, and of what it is a copy.
+// begun notes of what a command is a copy, and, if it belongs to no call, when its client began it.
 func (w *World) begun(d *delivery) {
 	n, script := d.note, sameScript(d.message)
-	since := cmp.Or(w.log.begun[n.command], w.log.unknown[script], n.began)
-	delete(w.log.unknown, script)
+	since, id := time.Duration(0), n.command
+	if n.call == 0 {
+		since = cmp.Or(w.log.begun[n.command], w.log.unknown[script], n.began)
+		delete(w.log.unknown, script)
+		id = strconv.FormatInt(int64(since), 10) + "\x00" + script
+	}
 	request := int64(0)
 	if n.command != "" {
 		w.log.begun[n.command] = since
-		copied := strconv.FormatInt(int64(since), 10) + "\x00" + script
-		if w.log.requests[copied] == 0 {
-			w.log.requests[copied] = int64(len(w.log.requests)) + 1
+		if w.log.requests[id] == 0 {
+			w.log.requests[id] = int64(len(w.log.requests)) + 1
 		}
-		request = w.log.requests[copied]
+		request = w.log.requests[id]
 	}
 	for _, r := range d.rows {
 		r.Began, r.Request = since, request

@@ -17,7 +17,10 @@ import (
 func (w *World) PauseWatchdog(client string) { w.Scheduler(client).Pause() }
 
 // ResumeWatchdog implements [fault.Target].
-func (w *World) ResumeWatchdog(client string) int { return w.Scheduler(client).Resume() }
+func (w *World) ResumeWatchdog(client string) (held int, any bool) {
+	s := w.Scheduler(client)
+	return s.Resume(), s.Used()
+}
 
 // PauseClient implements [fault.Target]. Timers that the lock library and go-redis started run in
 // virtual time also meanwhile; what they make the client send waits until it goes on, as if they
