@@ -165,7 +165,7 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 	l, r, now := t.lock, t.row, c.now
 	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.Began, r.Sent), Evidence: history.Executed, Executed: now, Within: c.within}
 	was, is := total(before), total(l.last)
-	if id := c.apart[apart{r.Request, l.name}]; id != 0 && r.Request != 0 && l.simple() && is != was { // it has taken effect before
+	if id := c.apart[apart{c.request, l.name}]; id != 0 && c.request != 0 && l.simple() && is != was { // it has taken effect before
 		c.amend(id, func(op *history.Op) { op.Repeats++ })
 		c.ops[r], r.Op = append(c.ops[r], id), cmp.Or(r.Op, id)
 		return
@@ -234,8 +234,8 @@ func (c *conclusion) noted(r *history.Served, op history.Op) {
 	id := c.add(op)
 	c.ops[r] = append(c.ops[r], id)
 	r.Op = cmp.Or(r.Op, id)
-	if r.Request != 0 && op.Kind != history.Renew {
-		c.apart[apart{r.Request, op.Lock}] = id
+	if c.request != 0 && op.Kind != history.Renew {
+		c.apart[apart{c.request, op.Lock}] = id
 	}
 }
 

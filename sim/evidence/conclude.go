@@ -123,6 +123,7 @@ type conclusion struct {
 	state   map[Part]history.KeyState
 	now     time.Duration // of what is looked at
 	within  time.Duration // how exactly that is known
+	request int64         // of the command that is looked at, if it belongs to no call
 
 	undid    map[int64]bool              // acquiring calls that have given back what they had taken
 	apart    map[apart]int64             // of commands that belong to no call: the operation that the first copy was
@@ -314,8 +315,8 @@ func (c *conclusion) command(rows []*history.Served) {
 	}
 	call := rows[0].Op
 	var op history.Op
-	if call != 0 {
-		op = c.op(call)
+	if c.request = rows[0].Request; call != 0 {
+		op, c.request = c.op(call), 0
 	}
 	was := map[*lock]history.KeyState{}
 	for _, r := range rows {

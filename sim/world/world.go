@@ -35,8 +35,7 @@ type World struct {
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
-	late     atomic.Int64  // how late anything was done, at the worst
-	within   time.Duration // how exactly the time of the last command's execution is known
+	late     atomic.Int64 // how late anything was done, at the worst
 
 	servers []*server
 	wake    chan struct{}
