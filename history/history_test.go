@@ -286,7 +286,7 @@ func TestAFaultIsOneThoughItIsWrittenTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	h, err := Load(&text)
-	want := []any{records[4], records[2], records[3], records[5]} // one never ended, and what has another beginning is another
+	want := []any{records[2], records[3], records[4], records[5]} // one never ended, and what has another beginning is another
 	if err != nil || len(h.Faults) != len(want) {
 		t.Fatalf("%+v, %v", h.Faults, err)
 	}

@@ -24,14 +24,14 @@ const (
 type Outcome string
 
 // Outcomes, by operation: lock and tryLock: Acquired, Busy; unlock: Decremented, Released, Unlocked,
-// NotHeld; forceUnlock: Released, NotHeld; renew: Renewed, NotHeld; queries, read and write: OK;
+// NotHeld, or OK, which tells nothing; forceUnlock: Released, NotHeld; renew: Renewed, NotHeld; queries, read and write: OK;
 // write with a stale fencing token: Rejected. Every operation may end Failed or Unknown.
 const (
 	Acquired    Outcome = "acquired"
 	Busy        Outcome = "busy" // Value: remaining TTL in nanoseconds as told, when told
 	Decremented Outcome = "decremented"
 	Released    Outcome = "released"
-	Unlocked    Outcome = "unlocked" // the caller was told no more than that it is over; any of the others, as far as is known
+	Unlocked    Outcome = "unlocked" // Decremented or Released, and the caller was not told which
 	NotHeld     Outcome = "notHeld"
 	Renewed     Outcome = "renewed"
 	OK          Outcome = "ok"
@@ -43,7 +43,7 @@ const (
 // outcomes lists what each operation can be told, besides Failed and Unknown.
 var outcomes = map[Kind][]Outcome{
 	Lock: {Acquired, Busy}, TryLock: {Acquired, Busy},
-	Unlock: {Decremented, Released, Unlocked, NotHeld}, ForceUnlock: {Released, NotHeld},
+	Unlock: {Decremented, Released, Unlocked, NotHeld, OK}, ForceUnlock: {Released, NotHeld},
 	Renew:    {Renewed, NotHeld},
 	IsLocked: {OK}, IsHeldBy: {OK}, HoldCount: {OK}, RemainingTTL: {OK},
 	Read: {OK}, Write: {OK, Rejected},

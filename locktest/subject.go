@@ -150,7 +150,7 @@ func (l *lock) Release(ctx context.Context, owner string) subjects.Answer {
 	_, silent := held.(Silent)
 	switch {
 	case err == nil && silent:
-		return subjects.Answer{Outcome: history.Unlocked}
+		return subjects.Answer{Outcome: history.OK}
 	case err == nil && !last:
 		return subjects.Answer{Outcome: history.Decremented}
 	case err == nil:

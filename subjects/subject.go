@@ -83,7 +83,7 @@ type Client interface {
 type Lock interface {
 	// Acquire takes the lock: Acquired, Busy, Failed or Unknown.
 	Acquire(ctx context.Context, owner string, r Request) Answer
-	// Release takes back one hold: Decremented, Released, Unlocked, NotHeld, Failed or Unknown.
+	// Release takes back one hold: Decremented, Released, Unlocked, NotHeld, OK, Failed or Unknown.
 	Release(ctx context.Context, owner string) Answer
 }
 

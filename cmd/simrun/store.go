@@ -16,14 +16,18 @@ import (
 type folder struct {
 	dir     string
 	history *os.File
-	err     error // the first that befell the history
+	served  *os.File // the server log
+	err     error    // the first that befell the two
 }
 
 // newFolder makes OUT/<name>/<UTC time>-<seed>. It returns the zero folder for "none".
 func newFolder(out, name string, seed uint64) (*folder, error) {
 	f, err := makeFolder(out, name, seed)
 	if err == nil && f.dir != "" {
+		var other error
 		f.history, err = os.Create(filepath.Join(f.dir, historyFile))
+		f.served, other = os.Create(filepath.Join(f.dir, serverFile))
+		err = errors.Join(err, other)
 	}
 	return f, err
 }
@@ -53,21 +57,25 @@ func makeFolder(out, name string, seed uint64) (*folder, error) {
 	}
 }
 
-// record writes one record as it becomes known, so that a run that is killed leaves its history up
-// to then, in whole lines. The server log is written by [folder.close].
+// record writes one record as it becomes known, so that a run that is killed leaves its history and its server log up
+// to then, in whole lines.
 func (f *folder) record(r any) {
-	if _, served := r.(history.Served); served || f.history == nil || f.err != nil {
+	if f.history == nil || f.err != nil {
 		return
 	}
-	f.err = history.Encode(f.history, r)
+	to := f.history
+	if _, served := r.(history.Served); served {
+		to = f.served
+	}
+	f.err = history.Encode(to, r)
 }
 
-// close writes the server log, and the history anew, with what was concluded from that.
+// close writes the history and the server log anew, with what was concluded from them.
 func (f *folder) close(h *history.History) error {
 	if f.history == nil {
 		return nil
 	}
-	err := errors.Join(f.err, f.history.Close())
+	err := errors.Join(f.err, f.history.Close(), f.served.Close())
 	if h != nil {
 		var b, log bytes.Buffer
 		err = errors.Join(err, history.Save(&b, h), f.write(historyFile, b.Bytes()), history.SaveServed(&log, h), f.write(serverFile, log.Bytes()))

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/soak"
 )
 
@@ -124,6 +125,9 @@ func loadHistory(ctx context.Context, files fs.FS, dir string, most history.Limi
 		err = fmt.Errorf("%s: %w", historyFile, err)
 	case err != nil:
 		err = fmt.Errorf("%s or %s: %w", historyFile, serverFile, err)
+	}
+	if h != nil && len(readers) > 1 { // a soak has no server log
+		h = evidence.Certain(h)
 	}
 	return h, err
 }

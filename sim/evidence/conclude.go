@@ -29,7 +29,7 @@ func Conclude(h *history.History) *history.History {
 	}
 	c.h.Ops = nil
 	for _, op := range c.all {
-		if op.Outcome == history.Unlocked { // its caller was told no more than that it is over
+		if op.Kind == history.Unlock && op.Outcome == history.OK { // its caller was told nothing
 			op.Outcome = map[history.Evidence]history.Outcome{history.Executed: op.Answer, history.NotSent: history.NotHeld, history.Sent: history.Unknown}[op.Evidence]
 		}
 		c.h.Ops = append(c.h.Ops, *op)
@@ -94,13 +94,14 @@ func answersAlone(h *history.History) *history.History {
 			// Its answer is that of one copy, and it is not known what the others did.
 			op.Outcome, op.Evidence, op.Until = history.Unknown, history.Sent, at
 		}
+		over := op.Kind == history.Unlock && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
 		switch of := [2]string{op.Lock, op.Owner}; {
 		case op.Outcome == history.Acquired:
 			holds[of]++
-		case op.Outcome == history.Unlocked && holds[of] > 1: // an owner counts its own calls, if nobody tells
+		case over && holds[of] > 1: // an owner counts its own calls, if nobody tells
 			op.Outcome = history.Decremented
 			holds[of]--
-		case op.Outcome == history.Unlocked:
+		case over:
 			op.Outcome = history.Released
 			holds[of] = 0
 		case op.Kind == history.Unlock:
