@@ -32,8 +32,8 @@ func blackBox(ctx context.Context, f *facts, l *lockFacts, w window) opinion {
 	o := opinion{lock: l.name, violations: f.found(contract.Object)}
 	actions, names := actionsOf(f, l, w)
 	m := machineOf(f.options.Model)
-	// porcupine does not know of ends that are inferred.
-	inferred := slices.ContainsFunc(actions, func(a action) bool { return a.verb == lapses })
+	// porcupine does not know of ends that are inferred, nor of renewals that nobody saw.
+	inferred := slices.ContainsFunc(actions, func(a action) bool { return a.verb == lapses || a.set > 0 && a.late == open })
 	small := !inferred && fitsPorcupine(l)
 	status, decided := byIntervals(actions, len(names), m)
 	if decided {

@@ -25,6 +25,7 @@ func TestCases(t *testing.T) {
 		{"touch2", "an unlock releases what nobody held, and the owner's next call begins in the instant of its return", Broken, ""},
 		{"tie", "on a virtual clock a key is deleted in the instant of a grant, hence before it", Broken, ""},
 		{"tie2", "on a real clock a key is deleted in the instant of a question, so that either came first", Holds, ""},
+		{"watched", "a lock has no time to live, and its owner, whose renewals nobody saw, answers in time", Holds, ""},
 		{"ansunk", "a server that does not know what it answered", "", `line 3: op 4: executed with the answer "unknown"`},
 		{"endearly", "an end before an operation", "", "line 3: the end at 0 ns comes before op 1"},
 		{"ext", "times that overflow", "", "line 2: op 1: call 9223372036854775807"},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,10 @@ var shown = map[string]string{
 // after the owner's unlock. simrun mutants finds it.
 const subtle = "broken-late-acquire-taken"
 
+// another are locks that keep their lease in another way than Redisson: nothing that they claim says that an unlock which
+// leaves holds sets it anew, and the probe learns that it does not.
+var another = []string{"broken-unlock-keeps-lease", "broken-hardened-keeps-lease"}
+
 func TestBrokenLocksAreRefused(t *testing.T) {
 	sound, _ := subjects.Find("rlock-latch")
 	for g, f := range failuresOf(t, sound, without...) {
@@ -193,12 +198,12 @@ func TestBrokenLocksAreRefused(t *testing.T) {
 			case f != nil && f.Guarantee == refused:
 				t.Log(f.Text)
 				return
-			case f == nil && l.Name == subtle:
+			case f == nil && (l.Name == subtle || slices.Contains(another, l.Name)):
 				return
 			case f == nil:
 				t.Fatal("nothing broke")
-			case l.Name == subtle:
-				t.Fatal("it is found after all: it is not subtle")
+			case l.Name == subtle || slices.Contains(another, l.Name):
+				t.Fatal("it is found after all")
 			}
 			if f.Plan == nil || !strings.Contains(f.Text, "go test -run") && !strings.Contains(f.Text, "locktest.Test(") || !strings.Contains(f.Text, `"clients"`) {
 				t.Errorf("the text lacks the plan or the command: %s", f.Text)
