@@ -281,11 +281,29 @@ func (f *facts) sentBefore(op *history.Op, t *tenure) bool {
 func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text string) Cause {
 	sent := op.Call
 	if i, found := f.log.execution(op, again); found {
-		sent = min(sent, f.h.Served[i].Sent)
+		later := &f.h.Served[i]
+		sent = min(sent, later.Sent)
+		if first := f.answeredBefore(op, later); first != nil {
+			return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s; its client had the answer to the first request at %s, and sent another one at %s",
+				text, Stamp(first.Got), Stamp(later.Sent))}
+		}
 	}
 	faults := f.struckBy(op.Client, l.name, sent, again, resends)
 	return Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
 		executed: executions{call: op.Kind, client: op.Client, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
+}
+
+// answeredBefore returns a command of a call that changed the key that another command of it names, and whose answer its
+// client had before it sent that: then the other is no copy, and nobody needed to send it. It returns nil if there is none.
+func (f *facts) answeredBefore(op *history.Op, later *history.Served) *history.Served {
+	for _, i := range f.executions(op) {
+		s := &f.h.Served[i]
+		if s.Lock == later.Lock && s.Server == later.Server && s.Request != 0 && later.Request != 0 && s.Request != later.Request &&
+			s.Got > 0 && s.Got <= later.Sent && !sameKey(s.Before, s.After) {
+			return s
+		}
+	}
+	return nil
 }
 
 // learned reports whether the client of a call had an answer to it before a time.
