@@ -281,29 +281,35 @@ func (f *facts) sentBefore(op *history.Op, t *tenure) bool {
 func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text string) Cause {
 	sent := op.Call
 	if i, found := f.log.execution(op, again); found {
-		later := &f.h.Served[i]
-		sent = min(sent, later.Sent)
-		if first := f.answeredBefore(op, later); first != nil {
-			return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s; its client had the answer to the first request at %s, and sent another one at %s",
-				text, Stamp(first.Got), Stamp(later.Sent))}
-		}
+		sent = min(sent, f.h.Served[i].Sent)
+	}
+	if c, ok := f.sentAnew(op, again); ok {
+		return c
 	}
 	faults := f.struckBy(op.Client, l.name, sent, again, resends)
 	return Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
 		executed: executions{call: op.Kind, client: op.Client, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
 }
 
-// answeredBefore returns a command of a call that changed the key that another command of it names, and whose answer its
-// client had before it sent that: then the other is no copy, and nobody needed to send it. It returns nil if there is none.
-func (f *facts) answeredBefore(op *history.Op, later *history.Served) *history.Served {
-	for _, i := range f.executions(op) {
-		s := &f.h.Served[i]
-		if s.Lock == later.Lock && s.Server == later.Server && s.Request != 0 && later.Request != 0 && s.Request != later.Request &&
-			s.Got > 0 && s.Got <= later.Sent && !sameKey(s.Before, s.After) {
-			return s
+// sentAnew is the cause of a second effect that a call has by a request of its own: its client had the answer to one that
+// took effect before it sent the other. That is no copy, and no fault had it sent.
+func (f *facts) sentAnew(op *history.Op, at time.Duration) (Cause, bool) {
+	rows := f.executions(op)
+	for _, i := range rows {
+		later := &f.h.Served[i]
+		if later.At != at || later.Request == 0 || sameKey(later.Before, later.After) {
+			continue
+		}
+		for _, i := range rows {
+			first := &f.h.Served[i]
+			if first.Lock == later.Lock && first.Server == later.Server && first.Request != 0 && first.Request != later.Request &&
+				first.Got > 0 && first.Got <= later.Sent && !sameKey(first.Before, first.After) {
+				return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s had the answer to its request at %s, and sent another one for the same call at %s",
+					op.Client, Stamp(first.Got), Stamp(later.Sent))}, true
+			}
 		}
 	}
-	return nil
+	return Cause{}, false
 }
 
 // learned reports whether the client of a call had an answer to it before a time.
@@ -340,6 +346,15 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	if a.op == nil {
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
+	}
+	if class == contract.DoubleExecution {
+		for _, i := range f.executions(a.op) {
+			if at := f.h.Served[i].At; at == a.at || !a.again {
+				if anew, ok := f.sentAnew(a.op, at); ok {
+					return anew
+				}
+			}
+		}
 	}
 	from, to := a.op.Call, max(a.op.Return, a.at)
 	c.Text = "no fault was near: the lock answered so by itself"
