@@ -102,6 +102,10 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	}
 	for i := range locks {
 		for n := range seeds {
+			if ctx.Err() != nil {
+				results[i][n].ended = true // it was not begun
+				continue
+			}
 			tasks <- task{i, n}
 		}
 	}

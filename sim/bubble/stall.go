@@ -32,6 +32,9 @@ const Patience = 4 * time.Second
 // glance is how often the watch looks.
 const glance = 2 * time.Millisecond
 
+// looks is how many of them in a row have to find that nothing but mutexes is waited for.
+const looks = 10
+
 // watch is what is known of the bubble that runs.
 type watch struct {
 	t    *testing.T
@@ -147,7 +150,7 @@ func Stalled() <-chan *Stall { return current.Load().stalled }
 func (w *watch) look(done <-chan struct{}) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	last, since, seen := int64(-1), time.Now(), 0
+	last, since, seen := int64(-1), time.Now(), 0 // seen: looks since the last beat
 	for {
 		select {
 		case <-done:
@@ -164,8 +167,8 @@ func (w *watch) look(done <-chan struct{}) {
 		var s Stall
 		s.Mutex, s.Goroutines = restless(id)
 		over, silent := w.over.Load(), time.Since(since)
-		if seen++; s.Mutex && seen < 2 {
-			continue // it may be about to go on
+		if seen++; s.Mutex && seen < looks {
+			continue // it may be about to go on: a false alarm would change the run
 		}
 		switch {
 		case id == "" || len(s.Goroutines) == 0 || w.beat.Load() != last:
