@@ -101,6 +101,7 @@ func codeOf(said string, err error, state *os.ProcessState, last *lastWords, std
 func inherit(args []string) int {
 	os.Stderr = os.NewFile(childStderr, "stderr")
 	log.SetOutput(os.Stderr)
+	signal.Notify(make(chan os.Signal, 1), ends...) // a terminal sends Ctrl-C to all of its processes; the parent tells of it
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	go func() {
