@@ -12,6 +12,7 @@ const (
 	Inspects     Claim = "inspect"
 	TellsLoss    Claim = "lost"
 	KeepsLongest Claim = "keeps-longest"
+	SetsLease    Claim = "unlock-sets-lease"
 	TakesBack    Claim = "takes-back"
 	Idempotent   Claim = "idempotent"
 	TokensGoOn   Claim = "tokens-go-on"
@@ -41,6 +42,7 @@ func Promises() []Promise {
 			"exclusion, effect and object; it takes the exemptions of leases that ended away"},
 		{KeepsLongest, "Neither a re-entry nor a renewal shortens the lease of the hold.",
 			"object, by the leases that the history expects; watchdog, which misses no renewal while a longer lease lasts"},
+		{SetsLease, "An unlock that leaves holds sets their lease anew.", "object, by the leases that the history expects"},
 		{TakesBack, "The lock gives back what a call took whose caller was not told.", "liveness"},
 		{Idempotent, "A request that is sent again takes effect once, and gets the first answer.",
 			"object, for the calls and the time that `idempotent` of the header names"},

@@ -140,7 +140,7 @@ type Header struct {
 	Versions map[string]string `json:"versions,omitempty"`
 
 	// Abilities are what the subject offers: "reentrant", "watchdog", "fencing", "force",
-	// "inspect", "lost", "keeps-longest", "mutex" (none of these). A guarantee about an ability that is missing is "not claimed".
+	// "inspect", "lost", "keeps-longest", "unlock-sets-lease", "mutex" (none of these). A guarantee about an ability that is missing is "not claimed".
 	Abilities []string `json:"abilities,omitempty"`
 
 	// Idempotent says of which calls a request that is sent again takes effect once, and gets the first

@@ -12,9 +12,8 @@ type Layout struct {
 	// Keys are further keys that come and go with it.
 	Keys []string `json:"keys,omitempty"`
 	// Absolute says that clients tell the server when a lease ends, and not how long it lasts: it is counted from
-	// the call. KeepsLease says that an unlock that leaves holds leaves their lease as it was.
-	Absolute   bool `json:"absolute,omitzero"`
-	KeepsLease bool `json:"keepsLease,omitzero"`
+	// the call.
+	Absolute bool `json:"absolute,omitzero"`
 	// Roles are the steps that commands are which touch the lock, by what is the same in all commands of one kind: the
 	// name, and the digest of a script.
 	Roles map[string]Step `json:"roles,omitempty"`

@@ -37,7 +37,7 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
-// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector] and [LeaseKeeper], which it may implement,
+// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper] and [LeaseSetter], which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
 	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
@@ -99,6 +99,9 @@ type Inspector interface {
 
 // LeaseKeeper is a reentrant lock whose lease a re-entry never shortens.
 type LeaseKeeper interface{ KeepsLongestLease() }
+
+// LeaseSetter is a reentrant lock whose lease is set anew by a release that leaves holds.
+type LeaseSetter interface{ ReleaseSetsLease() }
 
 // MultiLocker is a Client that makes one lock of several, held when all are. The members may be of other
 // clients of the same process, each with a server of its own.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -250,6 +251,8 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can("inspect", inspect)
 	_, keeps := l.(LeaseKeeper)
 	can("keeps-longest", keeps)
+	_, sets := l.(LeaseSetter)
+	can(string(contract.SetsLease), sets)
 	can("mutex", len(s.Abilities) == 0)
 	if _, ok := c.(MultiLocker); ok {
 		s.Groups = append(s.Groups, string(plan.Multi))

@@ -120,9 +120,6 @@ func learn(one, two *watched) history.Layout {
 		if l.Count, ok = countIn(l, keys, held, again); !ok {
 			return unknown("nothing in its keys counts how often its holder holds it")
 		}
-		inner := unlocks[0]
-		before, after := one.at(inner.Call)[key].Deadline, one.at(inner.Return)[key].Deadline
-		l.KeepsLease = before != 0 && before == after
 	}
 	l.Absolute = one.absolute(key, first)
 	l.Roles = one.roles(l)

@@ -13,7 +13,7 @@ import (
 
 // rlock is the reference lock in one of its generations.
 func rlock(g lockimpl.Generation, about string) Subject {
-	s := Subject{Name: "rlock-" + string(g), About: about, Abilities: []string{"reentrant", "watchdog", "force", "inspect"}, Groups: []string{"multi", "red"},
+	s := Subject{Name: "rlock-" + string(g), About: about, Abilities: []string{"reentrant", "watchdog", "force", "inspect", "unlock-sets-lease"}, Groups: []string{"multi", "red"},
 		Open: opened(g)}
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	switch g {

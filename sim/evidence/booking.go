@@ -68,9 +68,6 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		case effect || !effective(op.Answer):
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, c.within, answer
 			anew(op, before)
-			if answer == history.Decremented && op.Lease > 0 && after.Deadline == before.Deadline { // that lock leaves the lease as it is
-				op.Asked, op.Lease = op.Lease, 0
-			}
 		}
 	})
 	return true

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -368,7 +369,7 @@ func (c *conclusion) command(rows []*history.Served) {
 	for _, t := range touched {
 		l, r, was := t.lock, t.row, was[t.lock]
 		l.last = l.whole(c.state)
-		if kept := c.h.Header.Layout.KeepsLease && was.Deadline == l.last.Deadline; kept && op.Kind == history.Unlock && total(l.last) > 0 {
+		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && total(l.last) > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
 		switch {

@@ -72,6 +72,7 @@ func TestChecksFindWhatIsWrongWithALock(t *testing.T) {
 		{"deaf", "lost", `and it was not told; right: {"lost":`},
 		{"lets its holder out", "reentrant", `was answered "busy"; right: "acquired"`},
 		{"re-enters too short", "keeps-longest", `was answered "acquired"; right: "busy"`},
+		{"leaves the lease", "unlock-sets-lease", `was answered "acquired"; right: "busy"`},
 		{"mute", "lock and unlock", `tryLock of the free lock was not answered within 2s; right: "acquired"`},
 		{"dies when called", "lock and unlock", `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`},
 		{"does not end", "hello", `it did not end within 300ms of the end of its input`},

@@ -24,6 +24,7 @@ var checks = table{
 	{name: "death", run: death, about: "what a process held that was killed is free when its lease is over"},
 	{name: "reentrant", ability: "reentrant", run: reentrant, about: "the holder is let in again, and unlocks as often as it locked"},
 	{name: "keeps-longest", ability: "keeps-longest", run: keepsLongest, about: "a re-entry with a shorter lease does not shorten the lease"},
+	{name: "unlock-sets-lease", ability: "unlock-sets-lease", run: setsLease, about: "an unlock that leaves a hold sets its lease anew"},
 	{name: "watchdog", ability: "watchdog", run: watchdog, about: "a lock taken with watchdog is held for longer than the watchdog timeout, until its process dies"},
 	{name: "fencing", ability: "fencing", run: fencing, about: "the tokens of a lock's grants increase"},
 	{name: "force", ability: "force", run: force, about: "forceUnlock frees a lock whoever holds it, and tells whether anybody did"},
@@ -201,6 +202,22 @@ func keepsLongest(b *bench) error {
 		func() error { return o[0].takes(short) },
 		func() error { return o[1].isRefused(2 * short) },
 		func() error { return o[0].releases(history.Decremented) },
+		func() error { return o[0].releases(history.Released) },
+	)
+}
+
+func setsLease(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	const most = checkWatchdog * 2 / 3
+	return inOrder(
+		func() error { return o[0].takes(checkWatchdog) },
+		func() error { return o[0].takes(checkWatchdog) },
+		func() error { return o[1].isRefused(most) },
+		func() error { return o[0].releases(history.Decremented) },
+		func() error { return o[1].isRefused(most) },
 		func() error { return o[0].releases(history.Released) },
 	)
 }

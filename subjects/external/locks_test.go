@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/broken"
 	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
@@ -87,6 +88,7 @@ var bends = map[string]bend{
 	}},
 	"lets its holder out": {once: true},
 	"re-enters too short": {of: "rlock-latch", can: []string{"reentrant", "keeps-longest"}},
+	"leaves the lease":    {of: "broken-unlock-keeps-lease", can: []string{"reentrant", "unlock-sets-lease"}},
 	"needs Redis":         {fragile: true},
 	"talks to stderr": {answer: func(history.Kind, *subjects.Answer) {
 		os.Stderr.Write(make([]byte, 1<<20))
@@ -97,7 +99,11 @@ var bends = map[string]bend{
 func bentBy(b bend) subjects.Subject {
 	s := reference()
 	if b.of != "" {
-		s, _ = libraries.Find(b.of)
+		var ok bool
+		if s, ok = libraries.Find(b.of); !ok {
+			l, _ := broken.Find(b.of)
+			s = l.Subject
+		}
 	}
 	if b.can != nil {
 		s.Abilities, s.Idempotent = b.can, nil
