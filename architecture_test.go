@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"model":     {"history", "contract"},
 	"lockimpl":  {},
 	"subjects":  {"lockimpl", "history", "contract"},
-	"sim":       {"history", "subjects"},
+	"sim":       {"history", "subjects", "contract"}, // contract: what evidence may take for granted is claimed
 	"scenarios": {"sim", "model", "contract"},
 	"checker":   {"model", "history", "contract"},
 	"reports":   {"checker", "history", "contract"},

@@ -22,6 +22,8 @@ type belief struct {
 	acquire  *history.Op // the call that began it
 	watchdog bool        // some hold in it has no explicit lease
 	failed   bool        // some unlock in it failed or ended unknown, so that the server may count a hold more
+	// unwatched is when its owner gave the last of its holds back that has no explicit lease; 0: it did not.
+	unwatched time.Duration
 
 	// What ended it; all zero when the client died, its programs ended, or nothing did.
 	unlock *history.Op
@@ -79,13 +81,18 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 		ss := steps[owner]
 		sort.SliceStable(ss, func(i, j int) bool { return ss[i].at < ss[j].at })
 		var b *belief
-		var count int64
+		var watched []bool    // its holds, the innermost last: whether it has no explicit lease
 		var inner *history.Op // by which it was told of its last hold
 		end := func(at time.Duration, unlock *history.Op, lost *history.Event) {
 			if b != nil {
 				b.to, b.open, b.unlock, b.lost = at, false, unlock, lost
 			}
-			b, count = nil, 0
+			b, watched = nil, nil
+		}
+		leave := func(at time.Duration) {
+			if watched = watched[:max(len(watched)-1, 0)]; b.unwatched == 0 && !slices.Contains(watched, true) {
+				b.unwatched = at
+			}
 		}
 		begin := func(s step) {
 			b = &belief{owner: owner, client: s.op.Client, from: s.at, acquire: s.op, open: true}
@@ -94,30 +101,32 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 		for _, s := range ss {
 			switch {
 			case s.lost != nil:
-				last, anew := inner, count > 1 && l.anew(inner, s.at)
+				last, anew := inner, len(watched) > 1 && l.anew(inner, s.at)
 				end(s.at, nil, s.lost)
 				if anew {
 					begin(step{at: s.at, op: last})
-					count, b.watchdog = 1, last.Watchdog
+					watched, b.watchdog = []bool{last.Watchdog}, last.Watchdog
 				}
 			case s.op.Kind.Acquires():
 				if b == nil {
 					begin(s)
 				}
-				count, inner = count+1, s.op
-				b.watchdog = b.watchdog || s.op.Watchdog
+				watched, inner = append(watched, s.op.Watchdog), s.op
+				if s.op.Watchdog {
+					b.watchdog, b.unwatched = true, 0
+				}
 			case s.call:
 				// Its owner works under it no more, also if the last hold turns out to be one that it took for
 				// another's inner one.
-				if out := s.op.Outcome; count <= 1 || s.op.Kind == history.ForceUnlock || out == history.Released || out == history.NotHeld {
+				if out := s.op.Outcome; len(watched) <= 1 || s.op.Kind == history.ForceUnlock || out == history.Released || out == history.NotHeld {
 					end(s.at, s.op, nil)
 				}
 			case b == nil:
 			case s.op.Outcome == history.Decremented:
-				count--
+				leave(s.at)
 			case s.op.Outcome == history.Failed, // it works under that hold no more
 				s.op.Outcome == history.Unknown && last[owner] >= s.at: // nor here, but under the outer one
-				count--
+				leave(s.at)
 				b.failed = true
 			default:
 				// Unknown: it cannot know what it holds, and was not seen again.

@@ -321,11 +321,15 @@ func (f *facts) learned(op *history.Op, by time.Duration) bool {
 }
 
 // executions lists the commands of a call on the lock's key that the server did not refuse, by index
-// into History.Served.
+// into History.Served. Those of what was done in the name of a call are that call's, on the same server.
 func (f *facts) executions(op *history.Op) []int {
-	return slices.DeleteFunc(slices.Clone(f.log.byOp[op.ID]), func(i int) bool {
+	id, server := op.ID, ""
+	if i, found := f.log.execution(op, op.Executed); op.Aside && found && f.h.Served[i].Op != 0 {
+		id, server = f.h.Served[i].Op, f.h.Served[i].Server
+	}
+	return slices.DeleteFunc(slices.Clone(f.log.byOp[id]), func(i int) bool {
 		s := &f.h.Served[i]
-		return s.Lock != op.Lock && !f.log.groups[op.Lock].Has(s.Server, s.Lock) || refused(s)
+		return id != op.ID && s.Server != server || s.Lock != op.Lock && !f.log.groups[op.Lock].Has(s.Server, s.Lock) || refused(s)
 	})
 }
 

@@ -311,17 +311,24 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 	}
 }
 
-// longestAsked is the longest lease that an owner's calls have asked for on a member, from when it last had none of it until a
-// command of a call.
+// longestAsked is the longest lease that an owner's calls have asked for on a member, among the holds of it that the owner has
+// once a command of a call is executed. It gives back the innermost hold first.
 func (f *facts) longestAsked(op *history.Op, key memberKey, until *history.Served) time.Duration {
-	longest := op.Fresh
+	longest, given := op.Fresh, int64(0)
 	for _, i := range slices.Backward(f.view.members[key].rows) {
 		r := &f.h.Served[i]
 		if r.At > until.At {
 			continue
 		}
 		was := countIn(*r.Before, op.Owner)
-		if n, known := f.byID[r.Op]; known && countIn(*r.After, op.Owner) > was {
+		more := countIn(*r.After, op.Owner) - was
+		if more < 0 {
+			given -= more
+			continue
+		}
+		back := min(more, given)
+		given -= back
+		if n, known := f.byID[r.Op]; known && more > back {
 			o := &f.h.Ops[n]
 			longest = max(longest, cmp.Or(o.Fresh, o.Asked, o.Lease))
 		}

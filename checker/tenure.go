@@ -63,6 +63,9 @@ func (t *tenure) asked() bool {
 	for i := len(t.sets) - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
 			copied := op.Kind == history.Renew && op.Aside // of the call that asked for the lease, which it sets anew
+			if op.Kind == history.Renew && !copied && len(t.guards) == 0 && t.to >= t.from+t.grant.Lease {
+				continue // of a member, for another hold of it: nothing was to be renewed, and nobody got less than asked for
+			}
 			return op.Lease > 0 && !op.Watchdog && (op.Kind != history.Renew || copied)
 		}
 	}

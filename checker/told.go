@@ -62,11 +62,11 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 			own = max(own, t.to+t.lease)
 		}
 	}
-	if t.endEvent != nil && !t.outside || t.asked() {
+	asked := enough(t.to, f.renewEvery()+f.renewalSlack()+2*f.latency(), f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers))
+	unasked := t.belief.unwatched > 0 && t.belief.unwatched < asked // nothing is left that it renews
+	if t.endEvent != nil && !t.outside || t.asked() || unasked {
 		return enough(max(own, t.to), 2*f.latency()+granularity, stopped), "by its own clock"
 	}
-	all := f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers)
-	asked := enough(t.to, f.renewEvery()+f.renewalSlack()+2*f.latency(), all)
 	if clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped); clock < asked {
 		return clock, "by its own clock"
 	}
