@@ -20,10 +20,8 @@ type belief struct {
 	from, to time.Duration // to: the end of the history when open
 	open     bool
 	acquire  *history.Op // the call that began it
-	watchdog bool        // some hold in it has no explicit lease
+	guards   guards      // when some hold in it had no explicit lease
 	failed   bool        // some unlock in it failed or ended unknown, so that the server may count a hold more
-	// unwatched is when its owner gave the last of its holds back that has no explicit lease; 0: it did not.
-	unwatched time.Duration
 
 	// What ended it; all zero when the client died, its programs ended, or nothing did.
 	unlock *history.Op
@@ -89,10 +87,13 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 			}
 			b, watched = nil, nil
 		}
-		leave := func(at time.Duration) {
-			if watched = watched[:max(len(watched)-1, 0)]; b.unwatched == 0 && !slices.Contains(watched, true) {
-				b.unwatched = at
-			}
+		enter := func(op *history.Op, at time.Duration) {
+			watched = append(watched, op.Watchdog)
+			b.guards.set(slices.Contains(watched, true), at)
+		}
+		leave := func(op *history.Op, at time.Duration) {
+			watched = watched[:max(len(watched)-1, 0)]
+			b.guards.set(slices.Contains(watched, true) || op.Watchdog, at)
 		}
 		begin := func(s step) {
 			b = &belief{owner: owner, client: s.op.Client, from: s.at, acquire: s.op, open: true}
@@ -105,16 +106,14 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 				end(s.at, nil, s.lost)
 				if anew {
 					begin(step{at: s.at, op: last})
-					watched, b.watchdog = []bool{last.Watchdog}, last.Watchdog
+					enter(last, s.at)
 				}
 			case s.op.Kind.Acquires():
 				if b == nil {
 					begin(s)
 				}
-				watched, inner = append(watched, s.op.Watchdog), s.op
-				if s.op.Watchdog {
-					b.watchdog, b.unwatched = true, 0
-				}
+				enter(s.op, s.at)
+				inner = s.op
 			case s.call:
 				// Its owner works under it no more, also if the last hold turns out to be one that it took for
 				// another's inner one.
@@ -123,10 +122,10 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 				}
 			case b == nil:
 			case s.op.Outcome == history.Decremented:
-				leave(s.at)
+				leave(s.op, s.at)
 			case s.op.Outcome == history.Failed, // it works under that hold no more
 				s.op.Outcome == history.Unknown && last[owner] >= s.at: // nor here, but under the outer one
-				leave(s.at)
+				leave(s.op, s.at)
 				b.failed = true
 			default:
 				// Unknown: it cannot know what it holds, and was not seen again.

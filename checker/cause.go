@@ -292,12 +292,16 @@ func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text st
 }
 
 // sentAnew is the cause of a second effect that a call has by a request of its own: its client had the answer to one that
-// took effect before it sent the other. That is no copy, and no fault had it sent.
+// took effect before it sent the other. That is no copy, and no fault had it sent. A copy of the other may come later.
 func (f *facts) sentAnew(op *history.Op, at time.Duration) (Cause, bool) {
 	rows := f.executions(op)
 	for _, i := range rows {
 		later := &f.h.Served[i]
-		if later.At != at || later.Request == 0 || sameKey(later.Before, later.After) {
+		copied := func(i int) bool {
+			r := &f.h.Served[i]
+			return r.Request == later.Request && r.At < later.At && !sameKey(r.Before, r.After)
+		}
+		if later.At != at || later.Request == 0 || sameKey(later.Before, later.After) || slices.ContainsFunc(rows, copied) {
 			continue
 		}
 		for _, i := range rows {

@@ -380,10 +380,18 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 }
 
 // kept is the last change that took a hold of which nothing later gave one back; ok is false if there is none. The
-// call's own goes before what came in between, such as a copy of an earlier call, which sets its own lease.
+// call's own goes before what came in between, such as a copy of an earlier call, which sets its own lease. What its client gives
+// back meanwhile, by itself, it has of an earlier call, as long as there was such a hold.
 func kept(all []change) (last change, ok bool) {
-	sum := int64(0)
+	sum, before := int64(0), int64(0)
+	if len(all) > 0 {
+		before = all[0].left - all[0].holds
+	}
 	for i := len(all) - 1; i >= 0; i-- {
+		if ch := all[i]; ch.holds < 0 && ch.row.Op == 0 {
+			earlier := min(before, -ch.holds)
+			before, sum = before-earlier, sum+earlier
+		}
 		if sum += all[i].holds; all[i].holds > 0 && sum > 0 && (!ok || all[i].own && !last.own) {
 			last, ok = all[i], true
 		}

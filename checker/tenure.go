@@ -19,7 +19,7 @@ type tenure struct {
 	grant    *history.Op // the acquire that began it
 	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
 	watchdog bool        // some hold in it has no explicit lease
-	guards   []guard     // when the lock had to renew its lease, in order
+	guards   guards      // when the lock had to renew its lease, in order
 	lease    time.Duration
 
 	// sets are the moments at which the deadline was set, in order, the grant first.
@@ -42,22 +42,30 @@ type guard struct {
 	from, to time.Duration // to: model.Never as long as the tenure lasts
 }
 
+type guards []guard
+
+// set begins or ends the time in which the lease is to be renewed.
+func (gs *guards) set(on bool, at time.Duration) {
+	switch {
+	case on && !gs.open():
+		*gs = append(*gs, guard{at, model.Never})
+	case !on && gs.open():
+		(*gs)[len(*gs)-1].to = at
+	}
+}
+
+// open reports whether the last of them goes on.
+func (gs guards) open() bool { return len(gs) > 0 && gs[len(gs)-1].to == model.Never }
+
 // guard begins or ends the time in which the lease is to be renewed.
 func (t *tenure) guard(on bool, at time.Duration) {
-	n := len(t.guards)
-	open := n > 0 && t.guards[n-1].to == model.Never
-	switch {
-	case on && !open:
-		t.watchdog = true
-		t.guards = append(t.guards, guard{at, model.Never})
-	case !on && open:
-		t.guards[n-1].to = at
-	}
+	t.watchdog = t.watchdog || on
+	t.guards.set(on, at)
 }
 
 // asked reports whether the deadline was last set to a lease that somebody asked for.
 func (t *tenure) asked() bool {
-	if n := len(t.guards); n > 0 && t.guards[n-1].to != model.Never {
+	if len(t.guards) > 0 && !t.guards.open() {
 		return true // of the hold that remains, whatever a late copy of a renewal has set
 	}
 	for i := len(t.sets) - 1; i >= 0; i-- {

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -25,6 +26,9 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 			by, why = next.grant.Return, "by the answer to its next call, which was granted anew"
 		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again.from > t.to {
 			continue // it was let in again, so that its belief is about that hold
+		}
+		if t.grant != b.acquire && t.grant.Return > t.to && t.grant.Return > by { // it asked while it believed in another hold
+			by, why = t.grant.Return, "by the answer to the call that took it"
 		}
 		if b.to <= by {
 			continue
@@ -63,7 +67,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 		}
 	}
 	asked := enough(t.to, f.renewEvery()+f.renewalSlack()+2*f.latency(), f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers))
-	unasked := t.belief.unwatched > 0 && t.belief.unwatched < asked // nothing is left that it renews
+	unasked := !t.belief.guards.open() && !slices.ContainsFunc(t.belief.guards, func(g guard) bool { return g.to >= asked }) // nothing is left that it renews
 	if t.endEvent != nil && !t.outside || t.asked() || unasked {
 		return enough(max(own, t.to), 2*f.latency()+granularity, stopped), "by its own clock"
 	}

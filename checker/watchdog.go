@@ -84,8 +84,11 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			return v
 		})
 	}
-	guarded := func(b *belief, g guard) {
-		last, until := g.from, min(t.to, b.to, g.to)
+	guarded := func(b *belief, g, believed guard) {
+		last, until := g.from, min(t.to, b.to, g.to, believed.to)
+		if believed.from > g.from+2*f.latency() {
+			last = max(last, believed.from)
+		}
 		if b.from > t.from+2*f.latency() {
 			last = max(last, b.from) // it learned late, or believed in another hold before
 		}
@@ -103,8 +106,8 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 	}
 	for _, b := range l.owner(t.owner).lasting(t.from, t.to) {
 		for _, g := range t.guards {
-			if b.watchdog {
-				guarded(b, g)
+			for _, believed := range b.guards {
+				guarded(b, g, believed)
 			}
 		}
 	}
@@ -224,6 +227,8 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 				stray(op, contract.NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
 			case len(holds) > 0 && !slices.Contains(holds, true) && !acquiring:
 				stray(op, contract.NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
+			case len(holds) == 0 && !acquiring && ended != nil && ended.lost && f.composed(l):
+				// The whole is lost with some of its members. Its owner has the others until it unlocks.
 			case len(holds) == 0 && !acquiring && ended != nil && ended.lost:
 				stray(op, contract.NoRenewalAfter, ended.at, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
 			case len(holds) == 0 && !acquiring && ended != nil:

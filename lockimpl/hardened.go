@@ -74,8 +74,10 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			hs.mu.Lock()
 			hs.lose(h)
 			hs.mu.Unlock()
-			_ = p.reconcile(ctx, l, h)
-			return 0, ErrElapsed
+			if err := p.reconcile(ctx, l, h); !ends.IsZero() || err != nil {
+				return 0, cmp.Or(err, ErrElapsed)
+			}
+			continue // what an earlier call had left is given back: the lock is asked for anew
 		case answer == -2:
 			return -1, nil
 		case answer < 0:

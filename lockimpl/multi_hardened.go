@@ -45,10 +45,10 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 		}
 		switch answer := cmd.Val(); answer[0] {
 		case 1:
-			over := false
+			over, left := false, false
 			for i, h := range held {
 				ends := hs.granted(h, co, again[i], request, answer[i+1], called)
-				over = over || !time.Now().Before(ends)
+				over, left = over || !time.Now().Before(ends), left || ends.IsZero()
 			}
 			if over {
 				// The answer came when the leases were over.
@@ -56,6 +56,9 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 				p.releaseAll(lasting, locks, held)
 				for i, h := range held { // more than was just granted may be there
 					_ = p.reconcile(lasting, locks[i], h)
+				}
+				if left {
+					continue // what an earlier call had left is given back: the locks are asked for anew
 				}
 				return nil, 0, ErrElapsed
 			}
