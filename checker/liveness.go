@@ -407,8 +407,11 @@ func (f *facts) load(l *lockFacts, found *violations) {
 		if !callsFor(op) || op.Pending() || op.Return-op.Call < sec1 {
 			continue
 		}
-		rows := f.log.byOp[op.ID]
-		if float64(len(rows)) <= mostAttempts*(op.Return-op.Call).Seconds() {
+		rows, keys := f.log.byOp[op.ID], 1
+		if f.composed(l) {
+			keys = len(f.view.locks[l.name].members)
+		}
+		if float64(len(rows)) <= float64(keys)*mostAttempts*(op.Return-op.Call).Seconds() {
 			continue
 		}
 		found.addAt(op.Call, func() Violation {

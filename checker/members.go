@@ -319,14 +319,15 @@ func (v *memberView) had(c *composition, owner string, from, to time.Duration, h
 	return free
 }
 
-// takenFor reports whether the hold of the key that an owner has at a call was taken by a call on that lock. Where holds of one
-// owner are told apart, as with a lock that is not re-entrant, another lock's is none of this one's.
+// takenFor reports whether the hold of the key that an owner has at a call was taken by a call that granted that lock. Where holds
+// of one owner are told apart, as with a lock that is not re-entrant, another lock's is none of this one's, nor is what a call took
+// that did not learn so.
 func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
 	for _, i := range slices.Backward(m.rows) {
 		r := &f.h.Served[i]
 		if r.At <= op.Call && countIn(*r.After, op.Owner) > countIn(*r.Before, op.Owner) {
 			by, known := f.byID[r.Op]
-			return !known || f.h.Ops[by].Lock == l.name
+			return !known || f.h.Ops[by].Lock == l.name && f.h.Ops[by].Outcome == history.Acquired
 		}
 	}
 	return true
