@@ -292,16 +292,12 @@ func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text st
 }
 
 // sentAnew is the cause of a second effect that a call has by a request of its own: its client had the answer to one that
-// took effect before it sent the other. That is no copy, and no fault had it sent. A copy of the other may come later.
+// took effect before it sent the other. That is no copy, and no fault had it sent.
 func (f *facts) sentAnew(op *history.Op, at time.Duration) (Cause, bool) {
 	rows := f.executions(op)
 	for _, i := range rows {
 		later := &f.h.Served[i]
-		copied := func(i int) bool {
-			r := &f.h.Served[i]
-			return r.Request == later.Request && r.At < later.At && !sameKey(r.Before, r.After)
-		}
-		if later.At != at || later.Request == 0 || sameKey(later.Before, later.After) || slices.ContainsFunc(rows, copied) {
+		if later.At != at || later.Request == 0 || sameKey(later.Before, later.After) {
 			continue
 		}
 		for _, i := range rows {

@@ -27,7 +27,13 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			continue // it was told of a hold before this one, which a call on another lock with the same key may have begun
 		}
 		known, ok := f.known(l, t, e.At)
-		if margin := t.lease/tellMargin + 2*f.latency() + granularity; !ok || known-margin <= e.At {
+		longest := t.lease // a setting of a group may be what is left of an earlier one
+		for _, s := range t.sets {
+			if s.op != nil {
+				longest = max(longest, s.op.Lease)
+			}
+		}
+		if margin := longest/tellMargin + 2*f.latency() + granularity; !ok || known-margin <= e.At {
 			continue
 		}
 		found.addAt(e.At, func() Violation {

@@ -321,13 +321,18 @@ func (v *memberView) had(c *composition, owner string, from, to time.Duration, h
 
 // takenFor reports whether the hold of the key that an owner has at a call was taken by a call that granted that lock. Where holds
 // of one owner are told apart, as with a lock that is not re-entrant, another lock's is none of this one's, nor is what a call took
-// that did not learn so.
+// that did not learn so, or that an unlock left.
 func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
 	for _, i := range slices.Backward(m.rows) {
 		r := &f.h.Served[i]
 		if r.At <= op.Call && countIn(*r.After, op.Owner) > countIn(*r.Before, op.Owner) {
 			by, known := f.byID[r.Op]
-			return !known || f.h.Ops[by].Lock == l.name && f.h.Ops[by].Outcome == history.Acquired
+			if !known {
+				return true
+			}
+			o := &f.h.Ops[by]
+			since := l.owner(op.Owner).called(o.Return, op.Call-1)
+			return o.Lock == l.name && o.Outcome == history.Acquired && !slices.ContainsFunc(since, func(o *history.Op) bool { return o.Kind == history.Unlock })
 		}
 	}
 	return true

@@ -67,6 +67,9 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 		}
 	}
 	asked := enough(t.to, f.renewEvery()+f.renewalSlack()+2*f.latency(), f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers))
+	if f.unheeded(l, t, asked) {
+		asked = enough(asked, f.renewEvery()+f.renewalSlack()+2*f.latency(), f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers))
+	}
 	unasked := !t.belief.guards.open() && !slices.ContainsFunc(t.belief.guards, func(g guard) bool { return g.to >= asked }) // nothing is left that it renews
 	if t.endEvent != nil && !t.outside || t.asked() || unasked {
 		return enough(max(own, t.to), 2*f.latency()+granularity, stopped), "by its own clock"
@@ -75,6 +78,24 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 		return clock, "by its own clock"
 	}
 	return asked, "by its next renewal"
+}
+
+// unheeded reports whether each renewal that was refused after a hold's end, up to a time, met a call of its owner that was under
+// way. What such a refusal says may be that call's doing.
+func (f *facts) unheeded(l *lockFacts, t *tenure, until time.Duration) bool {
+	refused := 0
+	calls := l.owner(t.owner).called(0, until)
+	for _, op := range calls {
+		if op.Kind != history.Renew || op.Call < t.to || answer(op) != history.NotHeld {
+			continue
+		}
+		if refused++; !slices.ContainsFunc(calls, func(o *history.Op) bool {
+			return o.Kind != history.Renew && !o.Aside && o.Call <= op.Return && (o.Pending() || o.Return >= op.Call)
+		}) {
+			return false
+		}
+	}
+	return refused > 0
 }
 
 const granularity = 2 * time.Millisecond

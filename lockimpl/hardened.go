@@ -132,7 +132,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	hs := p.client.holds
 	h, v, err := hs.enter(ctx, l, owner)
 	if err != nil {
-		return false, err
+		return false, &notBegun{err}
 	}
 	defer hs.exit(h)
 	// A hold that the client knows nothing of, or calls lost, may still be there: the server says.

@@ -142,6 +142,15 @@ func (hs *holds) popOne(h *hold) {
 	hs.pop(h, len(h.levels)-1)
 }
 
+// forgetInnermost forgets the innermost hold of an owner, while a request of it may be under way.
+func (hs *holds) forgetInnermost(key holdKey) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h := hs.m[key]; h != nil {
+		hs.popOne(h)
+	}
+}
+
 // sweep forgets unwatched holds whose leases ended without an unlock. It costs a constant time per
 // hold acquired.
 func (hs *holds) sweep() {

@@ -207,6 +207,7 @@ func (r *RedLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, e
 		released, err := l.proto.unlock(ctx, l, owner)
 		results[i] = Unlocked{released, l.wrap("Unlock", owner, err)}
 	})
+	leaveRest(results, r.members, owner)
 	return results, nil
 }
 
