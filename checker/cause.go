@@ -291,26 +291,36 @@ func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text st
 		executed: executions{call: op.Kind, client: op.Client, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
 }
 
-// sentAnew is the cause of a second effect that a call has by a request of its own: its client had the answer to one that
-// took effect before it sent the other. That is no copy, and no fault had it sent.
-func (f *facts) sentAnew(op *history.Op, at time.Duration) (Cause, bool) {
-	rows := f.executions(op)
-	for _, i := range rows {
-		later := &f.h.Served[i]
-		if later.At != at || later.Request == 0 || sameKey(later.Before, later.After) {
-			continue
+// sentAnew is the cause of an effect that a call has by a request of its own, at a time or after it. What it did before that it
+// did by another request, and its client had the answer, and no fault kept it from going on. So nobody needed to send one more.
+func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
+	type request struct {
+		key memberKey
+		id  int64
+	}
+	done, seen := map[memberKey]*history.Served{}, map[request]bool{}
+	for _, i := range f.executions(op) {
+		r := &f.h.Served[i]
+		key := memberKey{r.Server, r.Lock}
+		if id := (request{key, r.Request}); r.Request == 0 || seen[id] || r.Before == nil || r.After == nil || sameKey(r.Before, r.After) {
+			continue // a copy is not sent anew
+		} else {
+			seen[id] = true
 		}
-		for _, i := range rows {
-			first := &f.h.Served[i]
-			if first.Lock == later.Lock && first.Server == later.Server && first.Request != 0 && first.Request != later.Request &&
-				first.Got > 0 && first.Got <= later.Sent && !sameKey(first.Before, first.After) {
-				return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s had the answer to its request at %s, and sent another one for the same call at %s",
-					op.Client, Stamp(first.Got), Stamp(later.Sent))}, true
-			}
+		b := done[key]
+		if done[key] = r; b == nil || r.At < from || b.Got == 0 || b.Got > r.Sent || gives(b) != gives(r) {
+			continue // it may give back what it took before, and take that again
+		}
+		if len(f.struckBy(op.Client, op.Lock, b.Got, r.Sent, hinders)) == 0 {
+			return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s had the answer to its request at %s, and sent another one for the same call at %s",
+				op.Client, Stamp(b.Got), Stamp(r.Sent))}, true
 		}
 	}
 	return Cause{}, false
 }
+
+// gives reports whether a command gave a hold of its key back.
+func gives(r *history.Served) bool { return r.After.Total() < r.Before.Total() }
 
 // learned reports whether the client of a call had an answer to it before a time.
 func (f *facts) learned(op *history.Op, by time.Duration) bool {
@@ -352,12 +362,8 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		return c
 	}
 	if class == contract.DoubleExecution {
-		for _, i := range f.executions(a.op) {
-			if at := f.h.Served[i].At; at == a.at || !a.again {
-				if anew, ok := f.sentAnew(a.op, at); ok {
-					return anew
-				}
-			}
+		if anew, ok := f.sentAnew(a.op, a.at); ok {
+			return anew
 		}
 	}
 	from, to := a.op.Call, max(a.op.Return, a.at)

@@ -381,7 +381,7 @@ func (s *served) changesOf(g history.Group, op *history.Op) []int {
 		for i, name := range g.Members {
 			n := int64(0)
 			if k := members[memberKey{g.Servers[i], name}]; k != nil && (k.Deadline == 0 || k.Deadline > at) {
-				n = countIn(*k, op.Owner)
+				n = k.Count(op.Owner)
 			}
 			counts = append(counts, n)
 		}
@@ -489,7 +489,7 @@ func sameKey(a, b *history.KeyState) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)
+	return a.Equal(*b)
 }
 
 // latency is the slowest one-way message without faults, on a machine that was as busy as it was.

@@ -161,7 +161,7 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 		}
 		if m != nil && len(changes) == 0 { // held already, and not touched
 			s := m.at(op.Return)
-			has = countIn(s.KeyState, op.Owner) > 0
+			has = s.KeyState.Count(op.Owner) > 0
 			lasts = has && (s.Deadline == 0 || s.Deadline+f.exact() >= op.Return)
 		}
 		if has {
@@ -236,7 +236,7 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 		if m == nil {
 			continue
 		}
-		had := countIn(m.at(op.Call).KeyState, op.Owner)
+		had := m.at(op.Call).KeyState.Count(op.Owner)
 		for _, ch := range m.changes(f, op, op.Call, f.end) {
 			if ch.row.Op != op.ID || ch.holds == 0 {
 				continue
@@ -272,11 +272,11 @@ func (f *facts) othersHolds(l *lockFacts, c *composition, op *history.Op, found 
 				continue
 			}
 			switch {
-			case countIn(*r.After, op.Owner) > countIn(*r.Before, op.Owner):
+			case r.After.Count(op.Owner) > r.Before.Count(op.Owner):
 				f.groupViolation(found, l, op, contract.OneHolder, r.At, Cause{Class: contract.GrantedTwice, Text: "the lock took it all the same"},
 					"at %s it took its member %s, which %s held", Stamp(r.At), key, h.Owner)
 				return
-			case countIn(*r.After, h.Owner) < h.Count:
+			case r.After.Count(h.Owner) < h.Count:
 				f.groupViolation(found, l, op, contract.HolderReleases, r.At, Cause{Class: contract.ForeignRelease, Text: "the lock gave it back all the same"},
 					"at %s it gave back its member %s, which %s held", Stamp(r.At), key, h.Owner)
 				return
@@ -320,8 +320,8 @@ func (f *facts) longestAsked(op *history.Op, key memberKey, until *history.Serve
 		if r.At > until.At {
 			continue
 		}
-		was := countIn(*r.Before, op.Owner)
-		more := countIn(*r.After, op.Owner) - was
+		was := r.Before.Count(op.Owner)
+		more := r.After.Count(op.Owner) - was
 		if more < 0 {
 			given -= more
 			continue
@@ -419,7 +419,7 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 		if m == nil || gaveBack(m.changes(f, op, op.Call, f.memberLimit(c, op, key, op.Return))) {
 			continue
 		}
-		if holds := countIn(m.at(op.Call).KeyState, op.Owner); holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
+		if holds := m.at(op.Call).KeyState.Count(op.Owner); holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
 			f.leftHeld(l, c, op, key, op.Call, holds, contract.EveryMemberReleased, found)
 		}
 	}

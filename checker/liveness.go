@@ -483,7 +483,7 @@ func (f *facts) foreign(l *lockFacts, op *history.Op) bool {
 		return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
 			m := f.view.members[key]
 			return m != nil && slices.ContainsFunc(m.states, func(s memberState) bool {
-				return s.from <= op.Return && s.to >= op.Call && countIn(s.KeyState, history.AnotherProgram) > 0
+				return s.from <= op.Return && s.to >= op.Call && s.KeyState.Count(history.AnotherProgram) > 0
 			})
 		})
 	}

@@ -174,16 +174,6 @@ func statesOf(f *facts, rows []int) []memberState {
 	return append(states, now)
 }
 
-// countIn is how many holds an owner has in a key's state.
-func countIn(s history.KeyState, owner string) int64 {
-	for _, h := range s.Holdings {
-		if h.Owner == owner {
-			return h.Count
-		}
-	}
-	return 0
-}
-
 // at is the state of the key at a time: after all that happened at it.
 func (m *member) at(when time.Duration) memberState {
 	n, _ := slices.BinarySearchFunc(m.states, when, func(s memberState, at time.Duration) int { return upTo(s.from, at) })
@@ -194,7 +184,7 @@ func (m *member) at(when time.Duration) memberState {
 func (m *member) until(owner string, when time.Duration, holds int64) time.Duration {
 	n, _ := slices.BinarySearchFunc(m.states, when, func(s memberState, at time.Duration) int { return upTo(s.from, at) })
 	for _, s := range m.states[max(n-1, 0):] {
-		if countIn(s.KeyState, owner) < holds {
+		if s.KeyState.Count(owner) < holds {
 			return s.from
 		}
 	}
@@ -217,7 +207,7 @@ func (v *memberView) held(c *composition, owner string, from, to time.Duration) 
 	for _, at := range times {
 		n := 0
 		for _, key := range c.members {
-			if m := v.members[key]; m != nil && countIn(m.at(at).KeyState, owner) > 0 {
+			if m := v.members[key]; m != nil && m.at(at).KeyState.Count(owner) > 0 {
 				n++
 			}
 		}
@@ -239,7 +229,7 @@ func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Dur
 		}
 		until := s.to
 		switch {
-		case m.reenters && countIn(s.KeyState, owner) > 0:
+		case m.reenters && s.KeyState.Count(owner) > 0:
 			continue
 		case len(s.Holdings) == 0:
 			until = min(s.to, s.told)
@@ -263,12 +253,12 @@ func (m *member) lost(f *facts, op *history.Op) bool {
 			by[ch.row.At] = true
 		}
 	}
-	had := countIn(m.at(op.Call).KeyState, op.Owner)
+	had := m.at(op.Call).KeyState.Count(op.Owner)
 	for _, s := range m.states {
 		if s.from <= op.Call || s.from > op.Return {
 			continue
 		}
-		has := countIn(s.KeyState, op.Owner)
+		has := s.KeyState.Count(op.Owner)
 		if has < had && !by[s.from] {
 			return true
 		}
@@ -325,7 +315,7 @@ func (v *memberView) had(c *composition, owner string, from, to time.Duration, h
 func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
 	for _, i := range slices.Backward(m.rows) {
 		r := &f.h.Served[i]
-		if r.At <= op.Call && countIn(*r.After, op.Owner) > countIn(*r.Before, op.Owner) {
+		if r.At <= op.Call && r.After.Count(op.Owner) > r.Before.Count(op.Owner) {
 			by, known := f.byID[r.Op]
 			if !known {
 				return true
@@ -375,7 +365,7 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 		if r.At > to {
 			break
 		}
-		was, is := countIn(*r.Before, op.Owner), countIn(*r.After, op.Owner)
+		was, is := r.Before.Count(op.Owner), r.After.Count(op.Owner)
 		// A command of an earlier call that is still under way may say the same, and be this one's as well.
 		same := r.At <= op.Return && (op.Kind.Acquires() && is > was || op.Kind == history.Unlock && is < was)
 		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || same) {

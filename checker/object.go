@@ -12,7 +12,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-sim/holdfast/contract"
-	"github.com/holdfast-sim/holdfast/history"
 )
 
 // opinion is what the checkers of object say of one lock.
@@ -139,10 +138,6 @@ func judgeLocks(ctx context.Context, f *facts) []opinion {
 
 // judgeLock asks whoever can speak about one lock.
 func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
-	if f.h.End == nil && slices.ContainsFunc(l.ops, executedAgain) {
-		o := opinion{lock: l.name, violations: f.found(contract.Object)}
-		return o.unexplained(l, "the run was killed, and nobody knows when the server executed a call again")
-	}
 	if !witnessed(f, l) {
 		return blackBox(ctx, f, l, asCalled)
 	}
@@ -176,12 +171,6 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 		}
 	}
 	return o
-}
-
-// executedAgain reports whether the server executed a call more than once, as far as the call itself shows. Only the server's
-// log says when, and what a run that is killed does not leave is that.
-func executedAgain(op *history.Op) bool {
-	return op.Evidence == history.Executed && (op.Repeats > 0 || !op.Pending() && op.Outcome != history.Unknown && op.Outcome != history.Failed && op.Answer != op.Outcome)
 }
 
 // secondOpinion judges what the clients were told when the server's order is known too: by

@@ -247,7 +247,7 @@ func (r *tenureReplay) operation(a *act) {
 		switch {
 		case a.op.Kind == history.ForceUnlock:
 			r.endAll(a, true)
-		case a.after != nil && countIn(*a.after, a.op.Owner) > 0: // a copy, which found more holds than the first did
+		case a.after != nil && a.after.Count(a.op.Owner) > 0: // a copy, which found more holds than the first did
 			if t != nil && a.op.Lease > 0 {
 				r.set(t, a)
 			}

@@ -85,6 +85,30 @@ type KeyState struct {
 	Deadline time.Duration `json:"deadline,omitzero"` // when the key will expire; 0 with holdings: never
 }
 
+// Equal reports whether two states have the same holdings, in the same order, and the same deadline.
+func (k KeyState) Equal(o KeyState) bool {
+	return k.Deadline == o.Deadline && slices.Equal(k.Holdings, o.Holdings)
+}
+
+// Count is how many holds an owner has.
+func (k KeyState) Count(owner string) int64 {
+	for _, h := range k.Holdings {
+		if h.Owner == owner {
+			return h.Count
+		}
+	}
+	return 0
+}
+
+// Total is how many holds there are, of all owners.
+func (k KeyState) Total() int64 {
+	var n int64
+	for _, h := range k.Holdings {
+		n += h.Count
+	}
+	return n
+}
+
 // Step names the part a command plays in the protocol of a lock, told by what call it belongs to
 // and what it did, so that it fits locks of any library.
 type Step string

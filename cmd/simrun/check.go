@@ -106,7 +106,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // incomplete says that a run of ours has no end.
 func incomplete(h *history.History, what string, stderr io.Writer) {
-	if h != nil && h.End == nil && h.Header.Scenario != "" {
+	if killed(h) || isSoak(h) && h.End == nil {
 		fail(stderr, 0, "warning: %s: incomplete: it has no end, as of a run that was killed; what is certain is judged", what)
 	}
 }
@@ -137,7 +137,11 @@ func openFile(ctx context.Context, path string, most history.Limit) (*history.Hi
 		dir = filepath.Dir(path)
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() || path == "-" {
-		return formats.Open(ctx, path, most)
+		h, err := formats.Open(ctx, path, most)
+		if h, err = certain(h, err, false); errors.Is(err, errNoLog) {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return h, err
 	}
 	h, err := loadHistory(ctx, os.DirFS(dir), ".", most)
 	switch {

@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 func TestReportRendersAgainWhatIsStored(t *testing.T) {
@@ -39,27 +44,34 @@ func TestReportRendersAgainWhatIsStored(t *testing.T) {
 	}
 }
 
-// A run that was killed has neither verdict nor server log, and half a line at its end.
+// killedRun leaves what a run leaves that is killed when two thirds of its records are written, and half of one more.
+func killedRun(t *testing.T, dir, scenario string) string {
+	t.Helper()
+	sc, _ := scenarios.Find(scenario)
+	subject, _ := libraries.Find(defaultSubject)
+	p, _ := sc.For(1, subject.Can)
+	var records []any
+	o := sim.Options{Seed: 1, Scenario: scenario, Sink: func(r any) { records = append(records, r) }}
+	if _, err := sim.Run(bubble.In(t), p, subject, o); err != nil {
+		t.Fatal(err)
+	}
+	f, err := newFolder(filepath.Join(dir, "simrun-out"), scenario, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records[:len(records)*2/3] {
+		f.record(r)
+	}
+	_, torn := f.history.WriteString(`{"record":"op"`)
+	if err := errors.Join(f.err, torn, f.history.Close(), f.served.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return f.dir
+}
+
 func TestReportJudgesWhatWasNeverJudged(t *testing.T) {
 	dir := t.TempDir()
-	run(t, dir, "-scenario", "watchdog-death")
-	folder, err := filepath.EvalSymlinks(filepath.Join(dir, "simrun-out", "watchdog-death", "latest"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"verdict.json", "report.html", "porcupine.html", "server.jsonl"} {
-		if err := os.Remove(filepath.Join(folder, name)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := filepath.Join(folder, "history.jsonl")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, text[:len(text)*2/3], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	folder := killedRun(t, dir, "watchdog-death")
 	_, stderr, code := run(t, dir, "report", folder)
 	if code == checker.ExitUsage || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "incomplete") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
@@ -67,6 +79,51 @@ func TestReportJudgesWhatWasNeverJudged(t *testing.T) {
 	for _, name := range []string{"verdict.json", "report.html"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Without its server log nothing is certain of a run that was killed. In one file with it, its history is as good as beside it.
+func TestAKilledRunIsJudgedByItsServerLog(t *testing.T) {
+	dir := t.TempDir()
+	folder := killedRun(t, dir, "baseline")
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lines := strings.SplitAfter(read("history.jsonl"), "\n")
+	write("moved.jsonl", read("history.jsonl"))
+	write("both.jsonl", strings.Join(lines[:len(lines)-1], "")+read("server.jsonl"))
+	write("elsewhere.jsonl", strings.Replace(lines[0], `"scenario":"baseline",`, "", 1))
+	for _, tt := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"check " + folder, checker.ExitExpected, "incomplete"},
+		{"check both.jsonl", checker.ExitExpected, "incomplete"},
+		{"check moved.jsonl", checker.ExitUsage, "server.jsonl must be beside history.jsonl"},
+		{"check elsewhere.jsonl", checker.ExitExpected, ""},
+	} {
+		if _, stderr, code := run(t, dir, strings.Fields(tt.args)...); code != tt.code || !strings.Contains(stderr, tt.says) || tt.says == "" && stderr != "" {
+			t.Errorf("%s: exit code %d, stderr %q", tt.args, code, stderr)
+		}
+	}
+	if err := os.Remove(filepath.Join(folder, "server.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range []string{"check", "report"} {
+		if _, stderr, code := run(t, dir, command, folder); code != checker.ExitUsage || strings.Count(stderr, "\n") != 1 ||
+			!strings.Contains(stderr, "server.jsonl must be beside history.jsonl") {
+			t.Errorf("%s: exit code %d, stderr %q", command, code, stderr)
 		}
 	}
 }

@@ -70,7 +70,8 @@ func (f *folder) record(r any) {
 	f.err = history.Encode(to, r)
 }
 
-// close writes the history and the server log anew, with what was concluded from them.
+// close writes the server log and the history anew, with what was concluded from them. The history says that the run came to
+// its end, and so it is last.
 func (f *folder) close(h *history.History) error {
 	if f.history == nil {
 		return nil
@@ -78,7 +79,7 @@ func (f *folder) close(h *history.History) error {
 	err := errors.Join(f.err, f.history.Close(), f.served.Close())
 	if h != nil {
 		var b, log bytes.Buffer
-		err = errors.Join(err, history.Save(&b, h), f.write(historyFile, b.Bytes()), history.SaveServed(&log, h), f.write(serverFile, log.Bytes()))
+		err = errors.Join(err, history.SaveServed(&log, h), f.write(serverFile, log.Bytes()), history.Save(&b, h), f.write(historyFile, b.Bytes()))
 	}
 	return err
 }

@@ -126,10 +126,27 @@ func loadHistory(ctx context.Context, files fs.FS, dir string, most history.Limi
 	case err != nil:
 		err = fmt.Errorf("%s or %s: %w", historyFile, serverFile, err)
 	}
-	if h != nil && len(readers) > 1 { // a soak has no server log
-		h = evidence.Certain(h)
+	return certain(h, err, len(readers) > 1)
+}
+
+// killed reports whether a history is that of a run of ours that was killed. A soak has no server log, and is judged without.
+func killed(h *history.History) bool {
+	return h != nil && h.End == nil && h.Header.Scenario != "" && !isSoak(h)
+}
+
+// errNoLog says that nothing is certain of a killed run.
+var errNoLog = errors.New("the run was killed, so that only its server log tells what is certain of it: " + serverFile + " must be beside " + historyFile)
+
+// certain returns what is certain of a history that was read, as far as it could be. logged says that a server log was read with
+// it, though it may be empty.
+func certain(h *history.History, err error, logged bool) (*history.History, error) {
+	switch {
+	case err != nil && !errors.Is(err, history.ErrTruncated), !killed(h):
+		return h, err
+	case !logged && len(h.Served) == 0:
+		return nil, errNoLog
 	}
-	return h, err
+	return evidence.Certain(h), err
 }
 
 // judging says what a stored run is to be held to: that of a plan to what its lock claims.

@@ -90,7 +90,8 @@ func (w *watch) run(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // synctest: goroutines are still blocked
 			if err = inner; err == nil { // and not because f panicked
-				err = &LeftError{goroutines(w.id)}
+				left, _ := goroutines(w.id)
+				err = &LeftError{left}
 			}
 		}
 	}()

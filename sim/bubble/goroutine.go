@@ -6,6 +6,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,8 @@ type Goroutine struct {
 	At      string // file and line, of the innermost call that is not the standard library's
 	Started string // file and line of the go statement, or of the function that a timer called
 	durable bool
+	id      int64
+	parent  int64 // of a goroutine of no bubble, whose go statement it was; 0: nobody's, as a timer's, -1: it began the program
 }
 
 func (g Goroutine) String() string {
@@ -33,6 +36,11 @@ func (g Goroutine) String() string {
 
 func (g Goroutine) waitsForMutex() bool {
 	return strings.HasPrefix(g.State, "sync.Mutex") || strings.HasPrefix(g.State, "sync.RWMutex")
+}
+
+// busy reports whether a goroutine can go on by itself, or waits for the runtime.
+func (g Goroutine) busy() bool {
+	return slices.Contains([]string{"running", "runnable", "preempted", "semacquire", "stopping the world"}, g.State) || strings.Contains(g.State, "GC")
 }
 
 // StallError says that a bubble could not go on, and who is in its way.
@@ -76,14 +84,29 @@ func ownBubble() string {
 	return string(id)
 }
 
-// restless returns the goroutines of a bubble that are not durably blocked, and whether all of them wait for mutexes.
-func restless(bubble string) (mutex bool, all []Goroutine) {
-	all = slices.DeleteFunc(goroutines(bubble), func(g Goroutine) bool { return g.durable })
-	return !slices.ContainsFunc(all, func(g Goroutine) bool { return !g.waitsForMutex() }), all
+// restless returns the goroutines of a bubble that are not durably blocked, and whether all of them wait for mutexes. sure says
+// that no other goroutine can be of the bubble, and able to go on. known are the goroutines that were ever seen in it.
+//
+// The runtime takes a goroutine out of its bubble while it starts the garbage collector or helps it, whatever mutex it has. It is
+// in none then. What gives it away is that it was in the bubble before, or its creator was, or that its creator is gone.
+func restless(bubble string, known map[int64]bool) (mutex, sure bool, all []Goroutine) {
+	all, others := goroutines(bubble)
+	for _, g := range all {
+		known[g.id] = true
+	}
+	there := map[int64]bool{}
+	for _, g := range others {
+		there[g.id] = true
+	}
+	sure = !slices.ContainsFunc(others, func(g Goroutine) bool {
+		return known[g.id] || known[g.parent] || g.busy() && g.parent >= 0 && !there[g.parent]
+	})
+	all = slices.DeleteFunc(all, func(g Goroutine) bool { return g.durable })
+	return !slices.ContainsFunc(all, func(g Goroutine) bool { return !g.waitsForMutex() }), sure, all
 }
 
-// goroutines returns those of a bubble, but for the harness's own.
-func goroutines(bubble string) (all []Goroutine) {
+// goroutines returns those of a bubble, and those of none.
+func goroutines(bubble string) (all, others []Goroutine) {
 	buf := make([]byte, 1<<18)
 	n := runtime.Stack(buf, true)
 	for n == len(buf) && n < 1<<26 {
@@ -92,17 +115,25 @@ func goroutines(bubble string) (all []Goroutine) {
 	}
 	for text := range strings.SplitSeq(string(buf[:n]), "\n\n") {
 		head, stack, _ := strings.Cut(text, "\n")
-		if !strings.HasSuffix(head, bubble+"]:") {
-			continue
-		}
-		_, state, _ := strings.Cut(head, "[")
+		name, state, _ := strings.Cut(head, " [")
 		state, _, _ = strings.Cut(state, ",")
-		g := Goroutine{State: strings.TrimSuffix(state, "]:")}
+		g := Goroutine{State: strings.TrimSuffix(state, "]:"), parent: -1}
+		g.id, _ = strconv.ParseInt(strings.TrimPrefix(name, "goroutine "), 10, 64)
 		g.State, g.durable = strings.CutSuffix(g.State, " (durable)")
-		g.trace(strings.Split(strings.TrimSuffix(stack, "\n"), "\n"))
-		all = append(all, g)
+		switch {
+		case strings.HasSuffix(head, bubble+"]:"):
+			g.trace(strings.Split(strings.TrimSuffix(stack, "\n"), "\n"))
+			all = append(all, g)
+		case !strings.Contains(head, "synctest bubble"):
+			if _, made, ok := strings.Cut(stack, "\ncreated by "); ok {
+				made, _, _ = strings.Cut(made, "\n")
+				_, made, _ = strings.Cut(made, " in goroutine ")
+				g.parent, _ = strconv.ParseInt(made, 10, 64)
+			}
+			others = append(others, g)
+		}
 	}
-	return all
+	return all, others
 }
 
 // trace reads what a stack says: pairs of lines, a call and where it is. What the harness does is left out, if there is

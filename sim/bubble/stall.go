@@ -40,6 +40,7 @@ type watch struct {
 	t    *testing.T
 	beat atomic.Int64 // counts what the bubble does
 	over atomic.Bool  // the function of the bubble has returned
+	told atomic.Bool  // a stall was told, and the bubble has not come to rest since
 
 	asked   bool // Settle has asked, and there was no answer
 	ask     chan struct{}
@@ -134,6 +135,7 @@ func Settle() *Stall {
 	select {
 	case <-w.rested:
 		w.asked = false
+		w.told.Store(false)
 		w.beat.Add(1)
 		return nil
 	case s := <-w.stalled:
@@ -150,7 +152,8 @@ func Stalled() <-chan *Stall { return current.Load().stalled }
 func (w *watch) look(done <-chan struct{}) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	last, since, seen := int64(-1), time.Now(), 0 // seen: looks since the last beat
+	last, since := int64(-1), time.Now()
+	seen, known := 0, map[int64]bool{} // seen: looks in a row that found nothing but mutexes waited for
 	for {
 		select {
 		case <-done:
@@ -162,17 +165,21 @@ func (w *watch) look(done <-chan struct{}) {
 			continue
 		}
 		w.mu.Lock()
-		id, told := w.id, w.stall != nil
+		id := w.id
 		w.mu.Unlock()
 		var s Stall
-		s.Mutex, s.Goroutines = restless(id)
+		var sure bool
+		s.Mutex, sure, s.Goroutines = restless(id, known)
 		over, silent := w.over.Load(), time.Since(since)
-		if seen++; s.Mutex && seen < looks {
+		if seen++; !s.Mutex || !sure {
+			seen = 0
+		}
+		if s.Mutex && seen < looks && silent <= Patience {
 			continue // it may be about to go on: a false alarm would change the run
 		}
 		switch {
 		case id == "" || len(s.Goroutines) == 0 || w.beat.Load() != last:
-		case !s.Mutex && silent <= Patience && !(over && told):
+		case !s.Mutex && silent <= Patience && !(over && w.told.Load()):
 		case over, silent > Patience+Patience/4:
 			w.gaveUp <- &StallError{s}
 			return
@@ -190,6 +197,7 @@ func (w *watch) poke(s *Stall) {
 		return
 	}
 	w.stall = s
+	w.told.Store(true)
 	hold, poked := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(poked)

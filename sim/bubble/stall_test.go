@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +63,79 @@ func TestTimeThatDoesNotPassIsToldOf(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who has a mutex may take long in real time. While it helps the garbage collector, its stack does not even say that it is in
+// the bubble.
+func TestWhoIsBusyWithAMutexIsNoStall(t *testing.T) {
+	for name, work := range map[string]func(){
+		"computes":  func() {},
+		"allocates": func() { garbage.Store(new([4 << 10]byte)) },
+	} {
+		var over atomic.Bool
+		time.AfterFunc(time.Second, func() { over.Store(true) }) // of real time
+		err := bubble.In(t).Run(func() {
+			var mu sync.Mutex
+			for range 6 {
+				go func() {
+					rest := make(chan struct{})
+					defer close(rest)
+					go func() {
+						for range rest {
+						}
+					}()
+					for !over.Load() {
+						mu.Lock()
+						for range 1000 {
+							work()
+						}
+						mu.Unlock()
+						rest <- struct{}{}
+					}
+				}()
+			}
+			if s := bubble.Settle(); s != nil {
+				t.Errorf("%s: %+v", name, s)
+			}
+			over.Store(true)
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A stall that was overcome is over: what goes on in real time after the bubble's function is none the worse for it.
+func TestAStallThatWasOvercomeIsForgotten(t *testing.T) {
+	var over atomic.Bool
+	time.AfterFunc(time.Second, func() { over.Store(true) }) // of real time
+	err := bubble.In(t).Run(func() {
+		var mu sync.Mutex
+		mu.Lock()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			mu.Lock()
+		}()
+		if s := bubble.Settle(); s == nil {
+			t.Error("nobody waits for the mutex")
+		}
+		mu.Unlock()
+		<-done
+		if s := bubble.Settle(); s != nil {
+			t.Errorf("all is at rest: %+v", s)
+		}
+		go func() {
+			for !over.Load() {
+				runtime.Gosched()
+			}
+		}()
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+var garbage atomic.Pointer[[4 << 10]byte]
 
 func TestGoroutinesThatAreLeftBehindAreNamed(t *testing.T) {
 	never := make(chan struct{}) // made outside of the bubble

@@ -17,38 +17,38 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 	switch {
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
 		// It has given up, and the lock deals with what comes.
-		return !effect && total(after) == total(before) && after.Deadline == before.Deadline
-	case !l.simple() && known.Kind == history.Unlock && !effect && countOf(before, known.Owner) > 0:
+		return !effect && after.Total() == before.Total() && after.Deadline == before.Deadline
+	case !l.simple() && known.Kind == history.Unlock && !effect && before.Count(known.Owner) > 0:
 		// One member, or another's: enough are left.
 		if before.Deadline != after.Deadline {
 			c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		}
 		return true
-	case known.Kind.Acquires() && total(after) < total(before):
+	case known.Kind.Acquires() && after.Total() < before.Total():
 		// A caller that was told takes nothing anew: what comes after that is a copy.
 		c.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
 		return false
-	case !effect && known.Kind.Acquires() && countOf(before, known.Owner) > 0 && before.Deadline != after.Deadline && !l.simple():
+	case !effect && known.Kind.Acquires() && before.Count(known.Owner) > 0 && before.Deadline != after.Deadline && !l.simple():
 		if known.Pending() && effective(known.Answer) {
 			return true // one more member: the whole's lease is measured
 		}
 		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		return true
-	case !effect && known.Kind.Acquires() && countOf(before, known.Owner) > 0 && before.Deadline != after.Deadline:
+	case !effect && known.Kind.Acquires() && before.Count(known.Owner) > 0 && before.Deadline != after.Deadline:
 		// A copy of a command that has taken the lock sets the lease anew.
 		c.add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Renew, Lease: after.Deadline - now,
 			Aside: true, Call: known.Call, Return: now, Outcome: history.Renewed, Evidence: history.Executed, Executed: now, Answer: history.Renewed})
 		return true
 	case !effect && !known.Pending() && known.Evidence == history.Executed:
 		return true // a copy that came too late to matter
-	case answer == history.NotHeld && !known.Pending() && known.Kind == history.Unlock && countOf(before, known.Owner) > 0:
+	case answer == history.NotHeld && !known.Pending() && known.Kind == history.Unlock && before.Count(known.Owner) > 0:
 		return true // it came so late that the lock did not heed it
-	case known.Kind == history.ForceUnlock && known.Evidence == history.Executed && !effect && total(before) > 0:
+	case known.Kind == history.ForceUnlock && known.Evidence == history.Executed && !effect && before.Total() > 0:
 		return true // a copy, which is told what the first was told
-	case answer == history.Busy && (len(before.Holdings) == 0 || countOf(before, known.Owner) > 0):
+	case answer == history.Busy && (len(before.Holdings) == 0 || before.Count(known.Owner) > 0):
 		return true // it was not executed: the lock found that it comes too late
-	case known.Pending() && (c.undid[call] && (effect || total(before) > 0 && countOf(before, known.Owner) == 0) ||
-		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && total(before) == 0):
+	case known.Pending() && (c.undid[call] && (effect || before.Total() > 0 && before.Count(known.Owner) == 0) ||
+		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && before.Total() == 0):
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(c.undid, call)
 		c.aside(known)
@@ -75,7 +75,7 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 
 // anew notes the lease of a call that was to enter a lock again, and found that its owner no longer held it.
 func anew(op *history.Op, before history.KeyState) {
-	if op.Answer == history.Acquired && op.Fresh > 0 && countOf(before, op.Owner) == 0 {
+	if op.Answer == history.Acquired && op.Fresh > 0 && before.Count(op.Owner) == 0 {
 		op.Lease, op.Watchdog = op.Fresh, op.FreshWatchdog
 	}
 }
@@ -93,7 +93,7 @@ func (c *conclusion) aside(known history.Op) {
 func (c *conclusion) measure(call int64, l *lock) {
 	now, pending := c.now, c.op(call).Pending()
 	c.amend(call, func(op *history.Op) {
-		if (pending || op.Executed == now) && op.Repeats == 0 && effective(op.Answer) && countOf(l.last, op.Owner) > 0 && l.last.Deadline > op.Executed {
+		if (pending || op.Executed == now) && op.Repeats == 0 && effective(op.Answer) && l.last.Count(op.Owner) > 0 && l.last.Deadline > op.Executed {
 			if op.Asked == 0 {
 				op.Asked = op.Lease
 			}
@@ -118,7 +118,7 @@ func (c *conclusion) granted(id int64, l *lock) {
 	if !op.Kind.Acquires() || op.Outcome != history.Acquired || p.call != id || !l.enough(p) || effective(op.Answer) {
 		return
 	}
-	if countOf(l.last, op.Owner) > 0 {
+	if l.last.Count(op.Owner) > 0 {
 		before := p.at - 1
 		c.add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.Unlock, Aside: true, Call: before, Return: before, Outcome: history.Released,
 			Evidence: history.Executed, Executed: before, Within: c.within, Answer: history.Released})
@@ -140,9 +140,9 @@ func effective(o history.Outcome) bool {
 
 // whatItDid names the difference that a command for a call of this kind made.
 func whatItDid(kind history.Kind, owner string, before, after history.KeyState) (answer history.Outcome, effect bool) {
-	was, is := total(before), total(after)
+	was, is := before.Total(), after.Total()
 	switch {
-	case kind.Acquires() && (is > was || countOf(after, owner) > countOf(before, owner)):
+	case kind.Acquires() && (is > was || after.Count(owner) > before.Count(owner)):
 		return history.Acquired, true
 	case kind.Acquires():
 		return history.Busy, false
@@ -161,7 +161,7 @@ func whatItDid(kind history.Kind, owner string, before, after history.KeyState) 
 func (c *conclusion) unbidden(t touch, before history.KeyState) {
 	l, r, now := t.lock, t.row, c.now
 	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.Began, r.Sent), Evidence: history.Executed, Executed: now, Within: c.within}
-	was, is := total(before), total(l.last)
+	was, is := before.Total(), l.last.Total()
 	if id := c.apart[apart{c.request, l.name}]; id != 0 && c.request != 0 && l.simple() && is != was { // it has taken effect before
 		c.amend(id, func(op *history.Op) { op.Repeats++ })
 		c.ops[r], r.Op = append(c.ops[r], id), cmp.Or(r.Op, id)
@@ -193,7 +193,7 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 	case r.Step == history.StepRenew:
 		c.renewals(t, before, op)
 		return
-	case is > 0 && l.last.Deadline != before.Deadline && countOf(l.last, r.Owner) > 0:
+	case is > 0 && l.last.Deadline != before.Deadline && l.last.Count(r.Owner) > 0:
 		// What settles an unanswered call may only set its owner's lease anew.
 		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Deadline: l.last.Deadline,
 			Note: "by the lock, for " + r.Owner})
@@ -208,8 +208,8 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 // for the one who holds the lock, or, should none of them hold it, for all.
 func (c *conclusion) renewals(t touch, before history.KeyState, op history.Op) {
 	l, r, owners := t.lock, t.row, t.owners
-	set := l.last.Deadline != before.Deadline && total(l.last) > 0
-	holds := func(owner string) bool { return countOf(before, owner) > 0 }
+	set := l.last.Deadline != before.Deadline && l.last.Total() > 0
+	holds := func(owner string) bool { return before.Count(owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
 	op.Kind, op.Lease, op.Watchdog = history.Renew, c.h.Header.WatchdogTimeout, true
 	if !l.simple() || c.counted(op.Call, op.Lease, l) {
@@ -244,7 +244,7 @@ func (c *conclusion) completes(l *lock, before history.KeyState) bool {
 		if p.call == 0 {
 			continue
 		}
-		if op := c.op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && countOf(l.last, owner) < countOf(before, owner) {
+		if op := c.op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && l.last.Count(owner) < before.Count(owner) {
 			at := c.now
 			c.now-- // what befalls other keys at this instant comes after it
 			done := c.testify(p.call, l, before)

@@ -28,6 +28,9 @@ func Certain(h *history.History) *history.History {
 		if op.Return > last {
 			op.Return, op.Outcome, op.Value, op.Token, op.Error = 0, "", 0, 0, ""
 		}
+		if op.Kind.OnLock() && op.Evidence == history.NoEvidence {
+			op.Evidence = history.Sent // it may be executed later
+		}
 		known.Ops = append(known.Ops, op)
 	}
 	for _, e := range h.Events {

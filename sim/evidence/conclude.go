@@ -262,7 +262,7 @@ func (c *conclusion) befalls(p Part, after history.KeyState) {
 	for _, l := range c.of(p) {
 		before := l.last
 		l.last = l.whole(c.state)
-		if !l.simple() && !same(before, l.last) && c.completes(l, before) {
+		if !l.simple() && !before.Equal(l.last) && c.completes(l, before) {
 			l.completed[c.now] = true
 		}
 	}
@@ -353,7 +353,7 @@ func (c *conclusion) command(rows []*history.Served) {
 				i, touched = len(touched), append(touched, touch{lock: l, row: r})
 			}
 			if call != 0 && op.Lock == l.name && !l.simple() && changed(r) {
-				l.goesOn(op, p, countOf(after, op.Owner)-countOf(before, op.Owner), c.now)
+				l.goesOn(op, p, after.Count(op.Owner)-before.Count(op.Owner), c.now)
 			}
 			t := &touched[i]
 			if !changed(t.row) && changed(r) {
@@ -369,7 +369,7 @@ func (c *conclusion) command(rows []*history.Served) {
 	for _, t := range touched {
 		l, r, was := t.lock, t.row, was[t.lock]
 		l.last = l.whole(c.state)
-		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && total(l.last) > 0 {
+		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && l.last.Total() > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
 		switch {
@@ -379,7 +379,7 @@ func (c *conclusion) command(rows []*history.Served) {
 			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l)) {
 				c.measure(call, l)
 			}
-		case call == 0 && l.simple() || !same(was, l.last):
+		case call == 0 && l.simple() || !was.Equal(l.last):
 			c.unbidden(t, was)
 		}
 	}

@@ -3,6 +3,7 @@ package evidence
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 
@@ -110,28 +111,34 @@ func (l *lock) whole(state map[Part]history.KeyState) history.KeyState {
 	if l.simple() {
 		return state[l.parts[0]]
 	}
-	var owners []string
+	members := make([]history.KeyState, len(l.parts))
+	for i, p := range l.parts {
+		members[i] = state[p]
+	}
+	return Whole(members, l.quorum)
+}
+
+// Whole is the state of a group, of which an owner needs a quorum of members. The owners are in the order of their names.
+// Each holds the group as often as it holds the members that it holds most often. The deadline is that of the last owner,
+// by the members that it holds longest.
+func Whole(members []history.KeyState, quorum int) history.KeyState {
 	counts, deadlines := map[string][]int64{}, map[string][]time.Duration{}
-	for _, p := range l.parts {
-		s := state[p]
-		for _, h := range s.Holdings {
-			if counts[h.Owner] == nil {
-				owners = append(owners, h.Owner)
-			}
+	for _, m := range members {
+		for _, h := range m.Holdings {
 			counts[h.Owner] = append(counts[h.Owner], h.Count)
-			deadlines[h.Owner] = append(deadlines[h.Owner], s.Deadline)
+			deadlines[h.Owner] = append(deadlines[h.Owner], m.Deadline)
 		}
 	}
-	slices.Sort(owners)
 	var whole history.KeyState
-	for _, o := range owners {
-		if len(counts[o]) < l.quorum {
+	for _, o := range slices.Sorted(maps.Keys(counts)) {
+		n := len(counts[o]) - quorum
+		if n < 0 {
 			continue
 		}
 		slices.Sort(counts[o])
 		slices.SortFunc(deadlines[o], latestFirst)
-		whole.Holdings = append(whole.Holdings, history.Holding{Owner: o, Count: counts[o][len(counts[o])-l.quorum]})
-		whole.Deadline = deadlines[o][l.quorum-1]
+		whole.Holdings = append(whole.Holdings, history.Holding{Owner: o, Count: counts[o][n]})
+		whole.Deadline = deadlines[o][quorum-1]
 	}
 	return whole
 }
@@ -147,30 +154,9 @@ func latestFirst(a, b time.Duration) int {
 	return 1
 }
 
-func total(s history.KeyState) int64 {
-	var n int64
-	for _, h := range s.Holdings {
-		n += h.Count
-	}
-	return n
-}
-
-func countOf(s history.KeyState, owner string) int64 {
-	for _, h := range s.Holdings {
-		if h.Owner == owner {
-			return h.Count
-		}
-	}
-	return 0
-}
-
-func same(a, b history.KeyState) bool {
-	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)
-}
-
 // changed reports whether a command changed a row's key.
 func changed(r *history.Served) bool {
-	return total(*r.Before) != total(*r.After) || r.Before.Deadline != r.After.Deadline
+	return r.Before.Total() != r.After.Total() || r.Before.Deadline != r.After.Deadline
 }
 
 // endOf is by when a command was executed.

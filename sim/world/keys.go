@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -70,41 +71,11 @@ func (l *lock) whole() history.KeyState {
 	if l.simple() {
 		return l.parts[0].server.state[l.parts[0].key]
 	}
-	var owners []string
-	counts, deadlines := map[string][]int64{}, map[string][]time.Duration{}
-	for _, p := range l.parts {
-		s := p.server.state[p.key]
-		for _, h := range s.Holdings {
-			if counts[h.Owner] == nil {
-				owners = append(owners, h.Owner)
-			}
-			counts[h.Owner] = append(counts[h.Owner], h.Count)
-			deadlines[h.Owner] = append(deadlines[h.Owner], s.Deadline)
-		}
+	members := make([]history.KeyState, len(l.parts))
+	for i, p := range l.parts {
+		members[i] = p.server.state[p.key]
 	}
-	slices.Sort(owners)
-	var whole history.KeyState
-	for _, o := range owners {
-		if len(counts[o]) < l.quorum {
-			continue
-		}
-		slices.Sort(counts[o])
-		slices.SortFunc(deadlines[o], latestFirst)
-		whole.Holdings = append(whole.Holdings, history.Holding{Owner: o, Count: counts[o][len(counts[o])-l.quorum]})
-		whole.Deadline = deadlines[o][l.quorum-1]
-	}
-	return whole
-}
-
-// latestFirst orders deadlines; 0 is never.
-func latestFirst(a, b time.Duration) int {
-	switch {
-	case a == b:
-		return 0
-	case a == 0 || b != 0 && a > b:
-		return -1
-	}
-	return 1
+	return evidence.Whole(members, l.quorum)
 }
 
 // look reads a lock's key. Whoever holds it is named as the key names him: [evidence.Conclude] knows who that is.
@@ -198,7 +169,7 @@ func (w *World) changed(s *server, key string, after history.KeyState, tell func
 	for _, l := range w.of(s, key) {
 		before := l.state
 		l.state = l.whole()
-		if !w.log.closed && !same(before, l.state) {
+		if !w.log.closed && !before.Equal(l.state) {
 			tell(l, before, l.state)
 		}
 	}

@@ -287,7 +287,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 		for _, l := range w.of(s, r.Lock) {
 			l.state = l.whole()
 		}
-		if d.note.call == 0 && r.Refused && strings.HasPrefix(r.Reply, "NOSCRIPT") && same(*r.Before, after) {
+		if d.note.call == 0 && r.Refused && strings.HasPrefix(r.Reply, "NOSCRIPT") && r.Before.Equal(after) {
 			script := sameScript(d.message)
 			w.log.unknown[script] = cmp.Or(w.log.unknown[script], r.Began, r.Sent)
 		}
@@ -303,7 +303,7 @@ func (w *World) discover(s *server, d *delivery) {
 	}
 	base := d.rows[0].Served
 	for _, lock := range s.keys {
-		if same(s.state[lock], w.look(s, lock)) {
+		if s.state[lock].Equal(w.look(s, lock)) {
 			continue
 		}
 		r := s.rowOf(base, lock)

@@ -108,7 +108,7 @@ func (w *World) logged(s *server, before []history.KeyState, base history.Served
 	rows := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if !slices.ContainsFunc(named, func(k string) bool { return s.lockOf[k] == key }) && same(before[i], after) {
+		if !slices.ContainsFunc(named, func(k string) bool { return s.lockOf[k] == key }) && before[i].Equal(after) {
 			continue
 		}
 		r := base
@@ -136,10 +136,6 @@ func (w *World) snapshotStates(s *server) []history.KeyState {
 
 // part is how the server log names a key.
 func (s *server) part(key string) evidence.Part { return evidence.Part{Server: s.name, Key: key} }
-
-func same(a, b history.KeyState) bool {
-	return a.Deadline == b.Deadline && slices.Equal(a.Holdings, b.Holdings)
-}
 
 // check ends the run if err is not nil.
 func (w *World) check(err error) {

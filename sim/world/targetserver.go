@@ -82,7 +82,7 @@ func (w *World) lost(s *server, before []history.KeyState, note string) int {
 	n := 0
 	for i, key := range s.keys {
 		after := w.look(s, key)
-		if same(before[i], after) {
+		if before[i].Equal(after) {
 			continue
 		}
 		n++
