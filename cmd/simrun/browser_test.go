@@ -151,11 +151,11 @@ func TestALongReportOpensInBrowser(t *testing.T) {
 	if err := os.WriteFile(file, scenarios.Traffic("long", 1, 10, 210).JSON(), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	run(t, dir, "-plan", file)
+	stdout, stderr, code := run(t, dir, "-plan", file)
 	page := filepath.Join(dir, "simrun-out", "long", "latest", "report.html")
 	info, err := os.Stat(page)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v; exit %d\n%s%s", err, code, stdout, stderr)
 	}
 	if info.Size() > 3e6 {
 		t.Errorf("%d bytes", info.Size())
