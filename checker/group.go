@@ -439,7 +439,11 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	if until <= limit || f.callsAgain(l, op, limit) {
 		return
 	}
-	if cancelled(op) || f.unheard(op, key) || len(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)) > 0 {
+	given := cancelled(op)
+	if b := l.owner(op.Owner).belief(limit); given && b != nil && b.from < op.Call && b.to > op.Return {
+		return // an outer hold is its own, and renewed
+	}
+	if given || f.unheard(op, key) || len(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)) > 0 {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline

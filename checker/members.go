@@ -329,16 +329,20 @@ func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
 }
 
 // saw is the time to live of others' holds that a call was told last of a key before a time, if the key became free
-// then and nobody published that. It has no reason to ask again before that.
+// then and nobody published that, or a copy of its own took it later. It has no reason to ask again before that.
 func (m *member) saw(f *facts, op *history.Op, free time.Duration) time.Duration {
 	if m == nil {
 		return 0
 	}
-	if s := m.at(free); len(s.Holdings) > 0 || !s.silent {
+	s := m.at(free)
+	for s.KeyState.Count(op.Owner) > 0 && s.from > op.Call {
+		s = m.at(s.from - 1)
+	}
+	if len(s.Holdings) > 0 || !s.silent {
 		return 0
 	}
 	for _, i := range slices.Backward(m.rows) {
-		if r := &f.h.Served[i]; r.Op == op.ID && r.At <= free {
+		if r := &f.h.Served[i]; r.Op == op.ID && r.At <= free && r.After.Count(op.Owner) == 0 {
 			return r.After.Deadline
 		}
 	}

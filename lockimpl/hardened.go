@@ -40,7 +40,7 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	}
 	defer hs.exit(h)
 	if v.unsettled {
-		if err := p.reconcile(ctx, l, h); err != nil {
+		if err := p.reconcile(apart{ctx}, l, h); err != nil {
 			return 0, err
 		}
 		v = hs.viewOf(h)
@@ -75,7 +75,7 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			hs.lose(h)
 			hs.mu.Unlock()
 			if err := p.reconcile(ctx, l, h); !ends.IsZero() || err != nil {
-				return 0, cmp.Or(err, ErrElapsed)
+				return 0, ErrElapsed
 			}
 			continue // what an earlier call had left is given back: the lock is asked for anew
 		case answer == -2:
@@ -137,7 +137,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	defer hs.exit(h)
 	// A hold that the client knows nothing of, or calls lost, may still be there: the server says.
 	if v.unsettled && v.levels > 0 {
-		if err := p.reconcile(ctx, l, h); err != nil {
+		if err := p.reconcile(apart{ctx}, l, h); err != nil {
 			hs.unlockFailed(h)
 			return false, err
 		}
@@ -241,7 +241,7 @@ func (p *hardened) reconcile(ctx context.Context, l *RLock, h *hold) error {
 	if !v.unsettled {
 		return nil
 	}
-	remain, request, called, err := p.release(apart{ctx}, l, h, v.inner, v.inner+p.memory, v.levels)
+	remain, request, called, err := p.release(ctx, l, h, v.inner, v.inner+p.memory, v.levels)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 	again := make([]time.Duration, len(held)) // a re-entry does not shorten
 	longest := co.lease
 	for i, h := range held {
-		if err := p.reconcile(ctx, locks[i], h); err != nil {
+		if err := p.reconcile(apart{ctx}, locks[i], h); err != nil {
 			return nil, 0, err
 		}
 		again[i] = max(co.lease, hs.viewOf(h).longest)
@@ -85,7 +85,7 @@ func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) (
 	for i, h := range held {
 		if p.client.holds.viewOf(h).levels > 0 {
 			// If that fails, so may what follows; it is tried all the same.
-			_ = p.reconcile(ctx, locks[i], h)
+			_ = p.reconcile(apart{ctx}, locks[i], h)
 		}
 	}
 	return p.releaseAll(ctx, locks, held), nil
