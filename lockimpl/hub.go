@@ -37,6 +37,8 @@ type hub struct {
 	unacked  map[string]int // SUBSCRIBEs written on ps and not yet confirmed
 	serving  bool           // serve runs
 	sweeper  *time.Timer    // not nil while it is to run
+	heard    bool           // something came on ps since the server was last asked
+	pinger   *time.Timer    // not nil once a ping was due
 	opened   uint64
 	closed   bool
 }
@@ -272,7 +274,44 @@ func (h *hub) drop() {
 // disconnect closes the connection; serve notices.
 func (h *hub) disconnect() {
 	_ = h.ps.Close()
+	h.ended()
+}
+
+// ended forgets the connection.
+func (h *hub) ended() {
 	h.ps = nil
+	if h.pinger != nil {
+		h.pinger.Stop()
+	}
+}
+
+// pingLater has the server asked for a sign of life on ps.
+func (h *hub) pingLater(ps *redis.PubSub) {
+	if every := h.client.opts.PingInterval; every > 0 {
+		h.pinger = time.AfterFunc(every, func() { h.ping(ps) })
+	}
+}
+
+// ping asks the server for a sign of life. A connection on which nothing came since the last time is deaf: whoever
+// drops its packets tells neither end, and releases go unheard. It is closed, and serve connects anew.
+func (h *hub) ping(ps *redis.PubSub) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.ps != ps: // it has ended meanwhile
+	case h.heard:
+		h.heard = false
+		_ = h.ps.Ping(dead)
+		h.pingLater(ps)
+	default:
+		_ = ps.Close()
+	}
+}
+
+func (h *hub) hears() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard = true
 }
 
 // close ends serve. It waits for nothing: serve is part of the client's work.
@@ -338,6 +377,8 @@ func (h *hub) connect() (*redis.PubSub, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ps = ps
+	h.heard = false // the SUBSCRIBE is a question, too
+	h.pingLater(ps)
 	h.unacked = map[string]int{first: 1}
 	// Meanwhile channels came and went.
 	var came, gone []string
@@ -393,6 +434,7 @@ func (h *hub) read(ps *redis.PubSub) (worked bool) {
 			return worked
 		}
 		worked = true
+		h.hears()
 		switch m := message.(type) {
 		case *redis.Subscription:
 			if m.Kind == "subscribe" {
@@ -502,6 +544,6 @@ func (h *hub) lost(ps *redis.PubSub) bool {
 	if h.ps != ps {
 		return false
 	}
-	h.ps = nil
+	h.ended()
 	return true
 }

@@ -62,6 +62,12 @@ type Options struct {
 	// not at all.
 	SubscriptionLinger time.Duration
 
+	// PingInterval is how often the server is asked for a sign of life on the connection for
+	// subscriptions. A connection on which nothing came since the last time is made anew, so that
+	// one that went deaf without a word is noticed within two intervals. Default 1 min, twice
+	// Redisson's pingConnectionInterval; negative: the server is not asked.
+	PingInterval time.Duration
+
 	// Scheduler starts the watchdog's timer, and nothing else. Default: time.AfterFunc.
 	Scheduler Scheduler
 
@@ -97,6 +103,7 @@ const (
 	DefaultRetryDelay         = 2 * time.Second
 	DefaultSubscribeTimeout   = 7500 * time.Millisecond
 	DefaultSubscriptionLinger = time.Second
+	DefaultPingInterval       = time.Minute
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -108,6 +115,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.RetryDelay = orDefault(o.RetryDelay, DefaultRetryDelay)
 	o.SubscribeTimeout = orDefault(o.SubscribeTimeout, DefaultSubscribeTimeout)
 	o.SubscriptionLinger = orDefault(o.SubscriptionLinger, DefaultSubscriptionLinger)
+	o.PingInterval = orDefault(o.PingInterval, DefaultPingInterval)
 	if o.Scheduler == nil {
 		o.Scheduler = systemScheduler{}
 	}

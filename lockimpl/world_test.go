@@ -196,6 +196,7 @@ type pipe struct {
 	name  string
 	fate  atomic.Int32 // a fate
 	hears atomic.Bool  // it subscribed
+	deaf  atomic.Bool  // what comes and goes is dropped
 	out   chan []byte
 	ended chan struct{}
 	end   sync.Once
@@ -228,6 +229,9 @@ func (p *pipe) Write(b []byte) (int, error) {
 		f = judge(b)
 	}
 	p.world.mu.Unlock()
+	if p.deaf.Load() {
+		f = vanishes
+	}
 	p.fate.Store(int32(f))
 	if bytes.Contains(b, []byte("\r\nsubscribe\r\n")) {
 		p.hears.Store(true)
@@ -251,6 +255,9 @@ func (p *pipe) Write(b []byte) (int, error) {
 
 func (p *pipe) Read(b []byte) (int, error) {
 	n, err := p.Conn.Read(b)
+	for err == nil && p.deaf.Load() {
+		n, err = p.Conn.Read(b)
+	}
 	switch fate(p.fate.Swap(int32(arrives))) {
 	case isLost:
 		p.Close()
@@ -294,6 +301,17 @@ func (w *world) cutSubscriptions(name string) {
 		if owner == name && conn.(*pipe).hears.Load() {
 			conn.Close()
 			delete(w.conns, conn)
+		}
+	}
+}
+
+// deafen has nothing arrive, at either end, on those of the client's connections that subscribed to something.
+func (w *world) deafen(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for conn, owner := range w.conns {
+		if p := conn.(*pipe); owner == name && p.hears.Load() {
+			p.deaf.Store(true)
 		}
 	}
 }

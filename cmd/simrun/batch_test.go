@@ -18,7 +18,7 @@ import (
 
 func TestSeveralRunsLeaveOnePageAndItsExamples(t *testing.T) {
 	dir := t.TempDir()
-	stdout, stderr, code := run(t, dir, "-scenario", "all", "-subject", "all", "-runs", "2")
+	stdout, stderr, code := run(t, dir, "-scenario", "all", "-runs", "2")
 	if code != 0 || stderr != "" {
 		t.Fatalf("exit code %d, stderr %q", code, stderr)
 	}

@@ -78,8 +78,8 @@ func TestMutantsSaysWhichAreCaught(t *testing.T) {
 
 // The test runs in a checkout, so that it can build the lock with a mistake, and hunt it.
 func TestMutantsHuntsMistakesInTheSource(t *testing.T) {
-	stdout, stderr, code := run(t, ".", "mutants", "-source", "-only", "lost-never", "-seeds", "2", "-runs", "25")
-	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "2/2") || !strings.Contains(stdout, "watchdog-death") {
+	stdout, stderr, code := run(t, ".", "mutants", "-source", "-only", "lost-never", "-seeds", "1", "-runs", "10")
+	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "1/1") || !strings.Contains(stdout, "watchdog-death") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 }

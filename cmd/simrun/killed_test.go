@@ -36,7 +36,7 @@ func childrenOf(pid int) []int {
 
 // A worker that dies costs one run, which is said; the others are done by another worker.
 func TestAWorkerThatDiesIsReportedAndReplaced(t *testing.T) {
-	cmd := exec.Command(simrun, "-scenario", "watchdog-death", "-runs", "4000", "-out", "none")
+	cmd := exec.Command(simrun, "-scenario", "watchdog-death", "-runs", "800", "-out", "none")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
@@ -55,7 +55,7 @@ func TestAWorkerThatDiesIsReportedAndReplaced(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != checker.ExitHarness {
 		t.Errorf("exit code %d", code)
 	}
-	for _, want := range []string{"3999 as expected", "1 FAILED", "worker process died: signal: killed"} {
+	for _, want := range []string{"799 as expected", "1 FAILED", "worker process died: signal: killed"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, fmt.Sprint(&out))
 		}

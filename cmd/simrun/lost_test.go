@@ -83,7 +83,7 @@ func TestAFolderThatIsRemovedIsExit255(t *testing.T) {
 		}
 	})
 	t.Run("explore", func(t *testing.T) {
-		cmd := exec.Command(simrun, "explore", "-runs", "1000")
+		cmd := exec.Command(simrun, "explore", "-runs", "300")
 		cmd.Dir = t.TempDir()
 		var out bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &out
