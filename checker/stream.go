@@ -2,6 +2,7 @@ package checker
 
 import (
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,10 +12,10 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// Stream judges a history while it is recorded, in memory that does not grow with its length: each
-// lock by itself, in windows. Locks that groups are made of are judged together, at the end. A window ends where nobody calls the lock, holds it, or may yet do
-// either: what comes then cannot depend on what was, except that tokens go on rising. So windows
-// together say what the whole would say, as long as they are short enough; see [Stream.Crowded].
+// Stream judges a history while it is recorded, each lock by itself, in windows: its memory does not grow with the
+// history. Locks that groups are made of are judged together, at the end, and kept until then. A window ends where nobody
+// calls the lock, holds it, or may yet do either: what comes then cannot depend on what was, except that tokens go on
+// rising. So windows together say what the whole would say, as long as they are short enough; see [Stream.Crowded].
 //
 // Records are added in the order in which they became known, as a recorder's sink gets them: an
 // operation at its call, and again whenever more is known of it. It is safe for concurrent use.
@@ -76,7 +77,8 @@ func NewStream(h history.Header, o Options) *Stream {
 func newStream(h history.Header, o Options, least int) *Stream {
 	h.Version = history.Version
 	o.Sparing = true
-	s := &Stream{header: h, options: o.withDefaults(&history.History{Header: h}), least: least, locks: map[string]*streamLock{}, faults: map[int]history.Fault{}, work: make(chan work, 16)}
+	s := &Stream{header: h, options: o.withDefaults(&history.History{Header: h}), least: least,
+		locks: map[string]*streamLock{}, faults: map[int]history.Fault{}, work: make(chan work, 16)}
 	s.sum.results, s.sum.locks = map[contract.Guarantee]*tallied{}, map[string]bool{}
 	s.judging.Go(func() {
 		for w := range s.work {
@@ -150,9 +152,10 @@ func (s *Stream) lock(name string) *streamLock {
 	}
 	l := s.locks[name]
 	if l == nil {
-		l = &streamLock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1, crowded: &atomic.Bool{}}
+		l = &streamLock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1,
+			crowded: &atomic.Bool{}}
 		if name == together {
-			l.doubt = 1<<63 - 1
+			l.doubt = math.MaxInt64 // no window of it ends before the end: of a group, no call says which members are free
 		}
 		s.locks[name] = l
 		s.crowded.Store(name, l.crowded)
@@ -261,7 +264,8 @@ func (l *streamLock) add(op history.Op) {
 
 // cut ends a lock's window if that is possible, and worth it.
 func (s *Stream) cut(l *streamLock, worth bool) {
-	if len(l.open) > 0 || len(l.struck) > 0 || len(l.claims) > 0 || l.doubt >= 0 || len(l.ops) < s.least && !worth || len(l.ops) == 0 {
+	if len(l.open) > 0 || len(l.struck) > 0 || len(l.claims) > 0 || l.doubt >= 0 ||
+		len(l.ops) < s.least && !worth || len(l.ops) == 0 {
 		return
 	}
 	s.send(l, nil)

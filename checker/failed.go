@@ -1,0 +1,118 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// failures looks for calls that ended in an error for no reason: nothing kept their clients from the server, nobody gave them
+// up, and no other program had put something else into the key. What did must have touched the call while it lasted.
+func (f *facts) failures(l *lockFacts, found *violations) {
+	lock, prompt := l.name, f.prompt()
+	if f.composed(l) { // its members have names of their own
+		lock, prompt = "", f.groupPrompt(f.view.locks[l.name])
+	}
+	for _, op := range l.ops {
+		failed := !op.Pending() && (op.Outcome == history.Failed || op.Outcome == history.Unknown)
+		gone, ended := f.ended[op.Client]
+		switch {
+		case op.Kind == history.TryLock && op.Wait > 0 && op.Wait < prompt: // its time is over before an attempt is
+			continue
+		case !failed, op.Aside, op.Kind == history.Renew, f.fresh(op.Client, op.Call), cancelled(op), ended && gone <= op.Return, op.Lease > 0 && op.Lease < prompt:
+			continue
+		case f.composed(l) && (op.Kind == history.TryLock || op.Kind == history.Unlock && f.lacks(l, op)):
+			continue // it is refused so, see refused, or told of a member that its owner had lost
+		case len(f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)) > 0,
+			f.foreign(l, op), f.unreplicated(op), f.stale(op), op.Kind.Acquires() && f.taken(l, op):
+			continue
+		}
+		found.addAt(op.Call, func() Violation {
+			return Violation{
+				Rule: contract.CallsSucceed, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Text:  fmt.Sprintf("%s of %s on %s, called at %s, ended %s at %s: %s", op.Kind, op.Owner, op.Lock, Stamp(op.Call), op.Outcome, Stamp(op.Return), op.Error),
+				Cause: Cause{Class: contract.Unexplained, Text: "its client lived and was connected, and the server served"},
+			}
+		})
+	}
+}
+
+// lacks reports whether the owner of a call did not have all members of a group while it was under way.
+func (f *facts) lacks(l *lockFacts, op *history.Op) bool {
+	c := f.view.locks[l.name]
+	least, _ := f.view.held(c, op.Owner, op.Call, op.Return)
+	return least < len(c.members)
+}
+
+// taken reports whether the lock, or a member of a group, was not to be had while a call was under way: an error is then a
+// refusal.
+func (f *facts) taken(l *lockFacts, op *history.Op) bool {
+	if f.composed(l) {
+		return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+			return len(f.view.members[key].busy(op.Owner, op.Call, op.Return)) > 0
+		})
+	}
+	return slices.ContainsFunc(l.tenures, func(t *tenure) bool {
+		return (t.owner != op.Owner || !f.options.Model.Reenters()) && t.from <= op.Return && t.to >= op.Call
+	})
+}
+
+// foreign reports whether the key, or a member's, was no lock's at some time while a call was under way: another program had
+// overwritten it.
+func (f *facts) foreign(l *lockFacts, op *history.Op) bool {
+	if f.composed(l) {
+		return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+			m := f.view.members[key]
+			return m != nil && slices.ContainsFunc(m.states, func(s memberState) bool {
+				return s.from <= op.Return && s.to >= op.Call && s.KeyState.Count(history.AnotherProgram) > 0
+			})
+		})
+	}
+	return slices.ContainsFunc(l.owner(history.AnotherProgram).tenures, func(t *tenure) bool { return t.from <= op.Return && t.to >= op.Call })
+}
+
+// unreplicated reports whether a call waited for replicas, of which a fault kept one from following.
+func (f *facts) unreplicated(op *history.Op) bool {
+	if len(f.struckBy(op.Client, op.Lock, op.Call, op.Return, []history.Effect{history.ReplicationStopped})) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == op.Client && s.At >= op.Call && s.At <= op.Return && strings.HasPrefix(strings.ToLower(s.Text), "wait ")
+	})
+}
+
+// stale reports whether a call may have used a connection that a fault had broken, of which its client learns at the next use. Each of
+// them fails one call at most. Without a server log nobody knows how many there were.
+func (f *facts) stale(op *history.Op) bool {
+	return slices.ContainsFunc(f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken}), func(i int) bool {
+		if len(f.h.Served) == 0 {
+			return true
+		}
+		broken := f.h.Faults[i].From
+		connections := map[string]bool{}
+		for j := range f.h.Served {
+			s := &f.h.Served[j]
+			if s.At > broken {
+				break
+			}
+			if s.Client == op.Client && s.Conn != "" {
+				connections[s.Conn] = true
+			}
+		}
+		failed := 0
+		for j := range f.h.Ops {
+			o := &f.h.Ops[j]
+			if o.Client == op.Client && o.Call < op.Call && o.Return >= broken && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
+				failed++
+			}
+		}
+		return failed < len(connections)
+	})
+}
+
+// sec1 is the shortest wait whose load is judged.
+const sec1 = time.Second
