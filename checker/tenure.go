@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -18,6 +19,7 @@ type tenure struct {
 	open     bool
 	grant    *history.Op // the acquire that began it
 	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
+	latest   *belief     // its owner's last that began before it ended: another, if an unlock took effect late
 	watchdog bool        // some hold in it has no explicit lease
 	guards   guards      // when the lock had to renew its lease, in order
 	lease    time.Duration
@@ -57,6 +59,11 @@ func (gs *guards) set(on bool, at time.Duration) {
 // open reports whether the last of them goes on.
 func (gs guards) open() bool { return len(gs) > 0 && gs[len(gs)-1].to == model.Never }
 
+// at reports whether a time is in one of them.
+func (gs guards) at(when time.Duration) bool {
+	return slices.ContainsFunc(gs, func(g guard) bool { return g.from <= when && when <= g.to })
+}
+
 // guard begins or ends the time in which the lease is to be renewed.
 func (t *tenure) guard(on bool, at time.Duration) {
 	t.watchdog = t.watchdog || on
@@ -65,6 +72,9 @@ func (t *tenure) guard(on bool, at time.Duration) {
 
 // asked reports whether the deadline was last set to a lease that somebody asked for.
 func (t *tenure) asked() bool {
+	if b := t.latest; b != nil && t.to <= b.to && !b.guards.at(t.to) {
+		return true // its owner has given back what was to be renewed, and that unlock is late or lost
+	}
 	if len(t.guards) > 0 && !t.guards.open() {
 		return true // of the hold that remains, whatever a late copy of a renewal has set
 	}
@@ -138,13 +148,14 @@ func match(l *lockFacts) {
 		byAcquire[b.acquire] = b
 	}
 	for _, t := range l.tenures {
+		t.latest = l.owner(t.owner).belief(t.to)
 		if !t.restored {
 			t.belief = byAcquire[t.grant]
 		}
 		if t.belief != nil {
 			continue
 		}
-		if b := l.owner(t.owner).belief(t.to); b != nil && t.from <= b.to {
+		if b := t.latest; b != nil && t.from <= b.to {
 			t.belief = b
 		}
 	}

@@ -70,7 +70,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	if f.unheeded(l, t, asked) {
 		asked = enough(asked, f.renewEvery()+f.renewalSlack()+2*f.latency(), f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers))
 	}
-	unasked := !t.belief.guards.open() && !slices.ContainsFunc(t.belief.guards, func(g guard) bool { return g.to >= asked }) // nothing is left that it renews
+	unasked := !t.belief.guards.at(asked) // nothing is left that it renews
 	if t.endEvent != nil && !t.outside || t.asked() || unasked {
 		return enough(max(own, t.to), 2*f.latency()+granularity, stopped), "by its own clock"
 	}
