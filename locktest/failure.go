@@ -171,6 +171,8 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v faul
 	})
 	if smallest != t.plan {
 		smallest, _ = scenarios.Fit(smallest, s.subject.Can)
+	} else {
+		smallest = new(*t.plan) // which keeps its name
 	}
 	smallest.Name, smallest.Story = t.name+"-shrunk", ""
 	return smallest, tried

@@ -91,6 +91,7 @@ type worker struct {
 }
 
 func (w *worker) start() error {
+	w.stderr = &lastWords{}
 	program := w.program
 	if program == "" {
 		self, err := os.Executable()
@@ -101,7 +102,6 @@ func (w *worker) start() error {
 	}
 	w.process = exec.Command(program, workerCommand)
 	w.process.Env = workerEnvironment()
-	w.stderr = &lastWords{}
 	w.process.Stderr = w.stderr
 	var err error
 	if w.in, err = w.process.StdinPipe(); err != nil {
@@ -135,7 +135,7 @@ func (w *worker) do(ctx context.Context, j job) []result {
 		rest.Seed, rest.Runs = j.Seed+uint64(len(results)), j.Runs-len(results)
 		if err := w.ask(ctx, rest, &results); err != nil {
 			at := result{Seed: j.Seed + uint64(len(results))}.failed(j, err)
-			at.Stack = w.stderr.String()
+			at.Stack, at.died = w.stderr.String(), w.process != nil
 			results = append(results, at)
 			w.process = nil
 		}

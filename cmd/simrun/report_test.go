@@ -148,3 +148,19 @@ func TestReportSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// A run whose server cannot be had leaves nothing, and is none that was killed.
+func TestARunThatCannotBeginLeavesNoFolder(t *testing.T) {
+	dir := t.TempDir()
+	old := filepath.Join(dir, "simrun-out", "baseline", "20260101T000000Z-1")
+	for range 2 { // the second time beside an older run of the same seed
+		_, stderr, code := run(t, dir, "-scenario", "baseline", "-addr", "redis://127.0.0.1:1/")
+		if left, _ := filepath.Glob(filepath.Join(dir, "simrun-out", "*", "*")); code != checker.ExitHarness || len(left) > 0 && left[0] != old || len(left) > 1 ||
+			!strings.Contains(stderr, "nobody listens there") || strings.Contains(stderr, "history") {
+			t.Errorf("exit code %d, stderr %q, left %q", code, stderr, left)
+		}
+		if err := os.MkdirAll(old, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -211,7 +211,7 @@ func showOn(stdout io.Writer, verbose bool) *show {
 // saved says where the history of a failed run is, if it was to be kept.
 func saved(j job, r result) string {
 	dir := r.Dir
-	if dir == "" && j.Out != nowhere { // the worker died before it could say
+	if r.died && j.Out != nowhere {
 		found, _ := filepath.Glob(filepath.Join(j.Out, folderName(j.name()), fmt.Sprintf("*-%d", r.Seed)))
 		if len(found) > 0 {
 			dir = found[len(found)-1] // the names begin with the time

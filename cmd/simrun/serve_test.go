@@ -4,9 +4,12 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -259,5 +262,38 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 		if code != checker.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, tt.want) {
 			t.Errorf("%s: exit code %d, stdout %q, stderr %q", tt.args, code, stdout, stderr)
 		}
+	}
+}
+
+// A reader that is not done when serve is told to end is let go, and no failure of the program.
+func TestAReaderDoesNotKeepServeFromItsEnd(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "baseline", "20260101T000000Z-1")
+	if err := errors.Join(os.MkdirAll(folder, 0o777), os.WriteFile(filepath.Join(folder, serverFile), nil, 0o666),
+		os.Truncate(filepath.Join(folder, serverFile), 64<<20)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	said, say := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() { ended <- serve(ctx, []string{"-addr", "127.0.0.1:0", "-out", dir}, say, &stderr) }()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	address, _, _ := strings.Cut(strings.TrimPrefix(line, "http://"), "/")
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /runs/baseline/20260101T000000Z-1/%s HTTP/1.1\r\nHost: %s\r\n\r\n", serverFile, address)
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if code := <-ended; code != checker.ExitExpected || stderr.Len() > 0 {
+		t.Errorf("exit code %d: %s", code, &stderr)
 	}
 }

@@ -99,6 +99,9 @@ func codeOf(said string, err error, state *os.ProcessState, last *lastWords, std
 
 // inherit does the work of a child, and returns its exit code.
 func inherit(args []string) int {
+	for fd := childStderr; fd <= childEnds; fd++ {
+		syscall.CloseOnExec(fd) // or what a worker leaves behind would hold them open, and the parent would wait for that
+	}
 	os.Stderr = os.NewFile(childStderr, "stderr")
 	log.SetOutput(os.Stderr)
 	signal.Notify(make(chan os.Signal, 1), ends...) // a terminal sends Ctrl-C to all of its processes; the parent tells of it

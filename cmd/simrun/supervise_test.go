@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 )
@@ -64,6 +65,42 @@ func TestACrashIsExit255AndOneLine(t *testing.T) {
 			!strings.HasPrefix(line, "simrun: the process died: ") || !strings.Contains(line, want) {
 			t.Errorf("%s: exit code %d: %v\n%s", how, code, err, line)
 		}
+	}
+}
+
+// What a worker leaves behind is waited for by nobody.
+func TestAProcessThatIsLeftBehindHoldsNobodyUp(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "end"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	worker := "#!/bin/sh\nsetsid sh -c 'touch there; read line <end' >/dev/null 2>&1 &\nwhile [ ! -e there ]; do :; done\necho no hello\n"
+	if err := os.WriteFile(filepath.Join(dir, "worker"), []byte(worker), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan string, 1)
+	go func() {
+		_, stderr, code := run(t, dir, "-subject", "exec:./worker", "-scenario", "baseline", "-world", "miniredis", "-out", "none")
+		ended <- fmt.Sprint(code, " ", stderr)
+	}()
+	late := false
+	var said string
+	select {
+	case said = <-ended:
+	case <-time.After(20 * time.Second):
+		late = true
+	}
+	end, err := os.OpenFile(filepath.Join(dir, "end"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintln(end) // it goes, too
+	defer end.Close()
+	if late {
+		t.Fatalf("simrun waited for it: %s", <-ended)
+	}
+	if !strings.Contains(said, "no message") {
+		t.Error(said)
 	}
 }
 

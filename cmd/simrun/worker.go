@@ -72,6 +72,7 @@ type result struct {
 	Text     string          `json:"text,omitzero"`  // for the terminal
 	Error    string          `json:"error,omitzero"` // of the harness
 	Stack    string          `json:"stack,omitzero"` // where it came from, for -v
+	died     bool            // the worker did, before it could say where the run is kept
 	Warnings []string        `json:"warnings,omitempty"`
 	Lost     []string        `json:"lost,omitempty"` // what could not be rendered or written, and why
 
@@ -155,15 +156,15 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	} else {
 		p, _ = scenarios.Fit(p, subject.Can)
 	}
+	ground, prefix, err := j.Place.ground()
+	if err != nil {
+		return res.failed(j, err)
+	}
 	store, err := newFolder(j.Out, folderName(name), seed)
 	if err != nil {
 		return res.failed(j, err)
 	}
 	res.Dir = store.dir
-	ground, prefix, err := j.Place.ground()
-	if err != nil {
-		return res.failed(j, err)
-	}
 	if prefix != "" {
 		p = p.WithPrefix(prefix)
 	}

@@ -12,7 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Sweep removes the keys whose names contain part, and keep says yes to if it is not nil, and returns how many. Its error says which may stay.
+// Sweep removes the keys whose names contain part, and to which match says yes if it is not nil, and returns how many. Its
+// error says which may stay.
 func Sweep(ctx context.Context, client *redis.Client, part string, match func(key string) bool) (removed int, err error) {
 	keys := client.Scan(ctx, 0, "*"+part+"*", 1000).Iterator()
 	for keys.Next(ctx) {
