@@ -439,11 +439,12 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	if until <= limit || f.callsAgain(l, op, limit) {
 		return
 	}
-	given := cancelled(op)
+	// A caller that gave an attempt up knows what it had been granted by then.
+	given := cancelled(op) && (rule != contract.AllOrNone || f.unheard(op, key))
 	if b := l.owner(op.Owner).belief(limit); given && b != nil && b.from < op.Call && b.to > op.Return {
 		return // an outer hold is its own, and renewed
 	}
-	if given || f.unheard(op, key) || len(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)) > 0 {
+	if given || f.stale(op) || f.unheard(op, key) || len(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)) > 0 {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline

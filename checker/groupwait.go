@@ -66,7 +66,7 @@ func (f *facts) awaited(c *composition, op *history.Op) (all []obstacle) {
 func (f *facts) toldOf(c *composition, op *history.Op, by time.Duration) (seen time.Duration) {
 	for _, i := range f.view.commands[op.ID] {
 		if r := &f.h.Served[i]; r.At <= by && slices.Contains(c.members, memberKey{r.Server, r.Lock}) {
-			seen = max(seen, r.After.Deadline)
+			seen = max(seen, toldBy(r))
 		}
 	}
 	return seen

@@ -143,9 +143,9 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	}
 	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
 	deaf := f.deafened(op.Client, to)
-	late := enough(seen, f.prompt(), all)
-	if len(deaf) > 0 {
-		late = max(late, op.Call+subscribeTime+f.prompt())
+	late := enough(from, f.prompt(), all)
+	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), f.silences) {
+		late = max(late, op.Call+subscribeTime+f.prompt(), enough(seen, f.prompt(), all))
 	}
 	if faults := appendNew(faultsOf(all), deaf...); len(faults) > 0 && to <= late {
 		return f.blame("while it waited "+f.describeAll(faults), faults)
@@ -155,6 +155,12 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 			Text: fmt.Sprintf("nobody publishes that a key is gone, and %s had been told of a lease until %s", op.Owner, Stamp(seen))}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it"}
+}
+
+// silences reports whether by a fault a waiter may have missed what wakes it. What is late, or waits in a socket, comes.
+func (f *facts) silences(i int) bool {
+	fault := &f.h.Faults[i]
+	return fault.Has(history.MessageLost, history.ConnectionBroken, history.ServerDown) || strings.Contains(fault.On, string(history.StepSubscribe))
 }
 
 // freedBy lists the faults by which the server no longer had a hold, or had it no longer than until its end.
@@ -192,15 +198,30 @@ func (f *facts) subscribes(client string, from, to time.Duration) bool {
 	})
 }
 
-// told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none. Nobody is told by the
-// answer to a copy, which its client does not read.
+// toldBy is the deadline of its key that a command's answer tells, as its client counts it.
+func toldBy(s *history.Served) time.Duration {
+	if s.After.Deadline == 0 || s.Got < s.At {
+		return s.After.Deadline
+	}
+	return s.After.Deadline + s.Got - s.At
+}
+
+// told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none. It is told a time to
+// live, and counts from the answer. A request that takes effect once is told, when it is sent again, what it was told at first.
+// Nobody is told by the answer to a copy, which its client does not read.
 func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Duration {
 	var seen time.Duration
-	sent := map[time.Duration]bool{}
+	sent, first := map[time.Duration]bool{}, map[string]*history.Served{}
+	once := slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool { return slices.Contains(i.Calls, op.Kind) })
 	for _, i := range f.log.byOp[op.ID] {
 		s := &f.h.Served[i]
 		if copied := s.Got == 0 && sent[s.Sent]; s.Lock == l.name && s.At <= by && s.After != nil && !copied {
-			seen = s.After.Deadline
+			if seen = toldBy(s); once && first[s.Text] != nil && s.Got > 0 {
+				seen = first[s.Text].After.Deadline + s.Got - first[s.Text].At
+			}
+			if first[s.Text] == nil {
+				first[s.Text] = s
+			}
 		}
 		sent[s.Sent] = true
 	}

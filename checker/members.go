@@ -343,7 +343,7 @@ func (m *member) saw(f *facts, op *history.Op, free time.Duration) time.Duration
 	}
 	for _, i := range slices.Backward(m.rows) {
 		if r := &f.h.Served[i]; r.Op == op.ID && r.At <= free && r.After.Count(op.Owner) == 0 {
-			return r.After.Deadline
+			return toldBy(r)
 		}
 	}
 	return 0
