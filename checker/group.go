@@ -444,7 +444,8 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	if b := l.owner(op.Owner).belief(limit); given && b != nil && b.from < op.Call && b.to > op.Return {
 		return // an outer hold is its own, and renewed
 	}
-	if given || f.stale(op) || f.unheard(op, key) || len(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)) > 0 {
+	if given || f.stale(op) || f.unheard(op, key) ||
+		slices.ContainsFunc(faultsOf(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) }) {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline

@@ -163,6 +163,14 @@ func (f *facts) silences(i int) bool {
 	return fault.Has(history.MessageLost, history.ConnectionBroken, history.ServerDown) || strings.Contains(fault.On, string(history.StepSubscribe))
 }
 
+// delays reports whether a fault did no more than to hold messages up, for less than their sender waits.
+func (f *facts) delays(i int) bool {
+	begin, end := f.span(&f.h.Faults[i])
+	return end-begin < f.answerTime() && !slices.ContainsFunc(f.h.Faults[i].Effects, func(e history.Effect) bool {
+		return e != history.MessageLate && e != history.ServerSlow && e != history.MessageCopied
+	})
+}
+
 // freedBy lists the faults by which the server no longer had a hold, or had it no longer than until its end.
 func (f *facts) freedBy(l *lockFacts, t *tenure) []int {
 	gone := append(history.TouchesKey(), history.ServerForgot)
