@@ -59,7 +59,7 @@ func TestARunIsKilledAtEachWrite(t *testing.T) {
 	dir := t.TempDir()
 	seen, kills := map[string]bool{}, 0
 	sweep(t, 1, func(n int, torn bool) bool {
-		reached := killed(t, dir, n, torn, "-scenario", "lost-unlock-message", "-no-proof")
+		reached := killedAt(t, dir, n, torn, "-scenario", "lost-unlock-message", "-no-proof")
 		folders, err := filepath.Glob(filepath.Join(dir, "simrun-out/lost-unlock-message/*-1*"))
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +143,7 @@ func TestASearchIsKilledAtEachWriteAndGoesOn(t *testing.T) {
 	kills := 0
 	sweep(t, 23, func(n int, torn bool) bool {
 		dir := t.TempDir()
-		reached := killed(t, dir, n, torn, args...)
+		reached := killedAt(t, dir, n, torn, args...)
 		wholeFiles(t, dir, torn)
 		got, stderr, code := run(t, dir, args...)
 		if code != wantCode || timeless(got) != timeless(want) || stderr != "" {

@@ -58,7 +58,7 @@ func TestRunsOverTLSAsAUserWithRightsOfItsOwn(t *testing.T) {
 	free.Close()
 	s, err := redisserver.Start(t.Context(), redisserver.Options{Config: []string{
 		fmt.Sprint("tls-port ", port), "tls-cert-file " + cert, "tls-key-file " + key, "tls-ca-cert-file " + cert, "tls-auth-clients yes",
-		"user locker on >" + secret + " ~*holdfast:* &*holdfast:* +@all -@dangerous +info +scan +client|kill",
+		"user locker on >" + secret + " ~*holdfast:* &*holdfast:* +@all -@dangerous +info +scan +client",
 	}})
 	if err != nil {
 		t.Fatal(err)

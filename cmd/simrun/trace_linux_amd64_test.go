@@ -21,9 +21,9 @@ const (
 	sysRenameAt2 = 316
 )
 
-// killed starts simrun in a folder and kills it, and all that it has started, as it is about to make its n-th change of the file
+// killedAt starts simrun in a folder and kills it, and all that it has started, as it is about to make its n-th change of the file
 // system, or half-way through that change if it is a write and torn is set. It reports false if there are fewer changes.
-func killed(t *testing.T, dir string, n int, torn bool, args ...string) bool {
+func killedAt(t *testing.T, dir string, n int, torn bool, args ...string) bool {
 	t.Helper()
 	runtime.LockOSThread() // only the thread that starts a process may trace it
 	defer runtime.UnlockOSThread()
