@@ -494,8 +494,13 @@ func sameKey(a, b *history.KeyState) bool {
 
 // latency is the slowest one-way message without faults, on a machine that was as busy as it was.
 func (f *facts) latency() time.Duration {
+	return f.h.Header.LatencyMax + f.lateness()
+}
+
+// lateness is how much later than due this machine did anything, at the worst.
+func (f *facts) lateness() time.Duration {
 	if f.h.End == nil {
-		return f.h.Header.LatencyMax
+		return 0
 	}
-	return f.h.Header.LatencyMax + f.h.End.Late
+	return f.h.End.Late
 }

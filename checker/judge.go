@@ -157,6 +157,9 @@ func results(ctx context.Context, f *facts) []Result {
 			r = notClaimed("nothing was tried: every call that asked for a lock ended in an error")
 		}
 		r.Guarantee, r.Expected = g, f.options.Expect[g]
+		if f.h.End == nil && r.Expected == Broken && (r.Status == Holds || r.Status == NotClaimed) {
+			r.Status, r.Summary = Undecided, "not broken until the run was killed: "+r.Summary
+		}
 		list = append(list, r)
 	}
 	return list

@@ -224,6 +224,9 @@ func TestLiveness(t *testing.T) {
 			op := s.unlock("c1:1", at(5), history.Unknown)
 			op.Answer, op.Executed = history.Released, at(5.001)
 		}, []contract.Rule{contract.CallsSucceed}},
+		{"a call without an answer, on a machine that was late by as long as a client waits", func(s *script) { unheard(s, 0.2, 0.2) }, nil},
+		{"a call without an answer, on a machine that was late by less", func(s *script) { unheard(s, 0.2, 0.199) }, []contract.Rule{contract.CallsSucceed}},
+		{"a call that ends sooner than a client gives up, on a late machine", func(s *script) { unheard(s, 0.199, 0.2) }, []contract.Rule{contract.CallsSucceed}},
 		{"a call that fails as the server refuses it", func(s *script) {
 			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
 			s.fault("server-error", "", at(5.001), at(5.001))
@@ -409,4 +412,11 @@ func TestWhatSilencesASubscription(t *testing.T) {
 			t.Errorf("%q, subscribed at %s: silent: %v", tt.on, Stamp(tt.subscribed), got)
 		}
 	}
+}
+
+// unheard has a call end without an answer after so many seconds, on a machine that was so many seconds late.
+func unheard(s *script, lasts, late float64) {
+	op := s.op("c1:1", history.TryLock, at(5), at(5+lasts), history.Unknown)
+	op.Lease, op.Evidence = dog, history.NotSent
+	s.h.End.Late = at(late)
 }

@@ -150,6 +150,9 @@ func (l *loader) read(r io.Reader) error {
 			line = long
 		}
 		if errors.Is(err, io.EOF) {
+			if len(line) > 0 && n == 1 && l.first {
+				return &LineError{1, "the header is cut off; the run was killed before it began"}
+			}
 			if len(line) > 0 {
 				return fmt.Errorf("line %d: %w", n, ErrTruncated)
 			}

@@ -44,7 +44,7 @@ func answer(v *checker.Verdict) Answer {
 			broken.add("is broken", string(g))
 		case r.AsExpected():
 		case r.Status == checker.Undecided:
-			undecided.add("could not be decided within the checkers' budget", string(g))
+			undecided.add("could not be decided", string(g))
 		default:
 			surprising.add(statusPhrase(r), string(g))
 		}

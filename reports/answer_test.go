@@ -66,7 +66,7 @@ func TestAnswerFollowsExitCode(t *testing.T) {
 		{"never judged", verdictOf(result(contract.Object, "", checker.Holds), result(contract.Liveness, "", "")), 1,
 			Answer{Bad, "UNEXPECTED", "object and liveness were never judged"}},
 		{"undecided", verdictOf(result(contract.Object, checker.Undecided, checker.Holds)), 2,
-			Answer{Unsure, "UNDECIDED", "object could not be decided within the checkers' budget"}},
+			Answer{Unsure, "UNDECIDED", "object could not be decided"}},
 		{"undecided and broken", verdictOf(result(contract.Object, checker.Undecided, checker.Holds), result(contract.Effect, checker.Broken, checker.Holds)), 1,
 			Answer{Bad, "UNEXPECTED", "effect is broken (expected: holds)"}},
 		{"harness error", failed, 255, Answer{Bad, "HARNESS ERROR", `the worker died\x1b[2J`}},

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 )
 
@@ -377,7 +378,10 @@ func page(w http.ResponseWriter, write func(io.Writer) error) {
 // problem says in plain text what went wrong, without telling paths of this machine.
 func problem(w http.ResponseWriter, err error) {
 	var at *fs.PathError
+	var line *history.LineError
 	switch {
+	case errors.As(err, &line): // the run is at fault, and not who serves it
+		http.Error(w, err.Error(), http.StatusUnprocessableEntity)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNoRun):
 		http.Error(w, "there is no such run, or no such file of it", http.StatusNotFound)
 	case errors.As(err, &at):

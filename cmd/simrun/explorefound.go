@@ -79,7 +79,8 @@ func (h hunt) keep(ctx context.Context, workers *local, o order, at string, f ex
 	if r.Plan == nil { // it could not be shrunk: a worker died, say
 		r.Plan, r.Broke, r.Class = f.Plan, f.Guarantee, f.Class
 	}
-	if err := os.MkdirAll(at, 0o777); err != nil {
+	// What is there lacks its plan: a search that was killed has left half of it.
+	if err := errors.Join(os.RemoveAll(at), os.MkdirAll(at, 0o777)); err != nil {
 		return err
 	}
 	test, err := reproducingTest(r, o)

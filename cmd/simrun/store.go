@@ -58,9 +58,10 @@ func makeFolder(out, name string, seed uint64) (*folder, error) {
 }
 
 // record writes one record as it becomes known, so that a run that is killed leaves its history and its server log up
-// to then, in whole lines.
+// to then, in whole lines. The end, which says that nothing is missing, is for close to write.
 func (f *folder) record(r any) {
-	if f.history == nil || f.err != nil {
+	_, end := r.(history.End)
+	if f.history == nil || f.err != nil || end {
 		return
 	}
 	to := f.history
@@ -70,8 +71,7 @@ func (f *folder) record(r any) {
 	f.err = history.Encode(to, r)
 }
 
-// close writes the server log and the history anew, with what was concluded from them. The history says that the run came to
-// its end, and so it is last.
+// close writes the server log and the history anew, with what was concluded from them, and the history with its end.
 func (f *folder) close(h *history.History) error {
 	if f.history == nil {
 		return nil
@@ -79,7 +79,10 @@ func (f *folder) close(h *history.History) error {
 	err := errors.Join(f.err, f.history.Close(), f.served.Close())
 	if h != nil {
 		var b, log bytes.Buffer
-		err = errors.Join(err, history.SaveServed(&log, h), f.write(serverFile, log.Bytes()), history.Save(&b, h), f.write(historyFile, b.Bytes()))
+		err = errors.Join(err, history.SaveServed(&log, h), f.write(serverFile, log.Bytes()), history.Save(&b, h))
+		if err == nil {
+			err = f.write(historyFile, b.Bytes())
+		}
 	}
 	return err
 }
@@ -105,10 +108,9 @@ func (f *folder) latest() error {
 	if f.dir == "" {
 		return nil
 	}
-	link := filepath.Join(filepath.Dir(f.dir), "latest")
-	temporary := fmt.Sprintf("%s-%d", link, os.Getpid())
+	temporary := filepath.Join(f.dir, ".latest") // in the run's own folder, where nobody else has one
 	if err := os.Symlink(filepath.Base(f.dir), temporary); err != nil {
 		return err
 	}
-	return os.Rename(temporary, link)
+	return os.Rename(temporary, filepath.Join(filepath.Dir(f.dir), "latest"))
 }
