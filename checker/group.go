@@ -364,7 +364,7 @@ func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *vio
 	if lease == 0 {
 		lease = op.Lease
 	}
-	if cancelled(op) || lease > 0 && lease < f.groupPrompt(c) {
+	if cancelled(op) || f.stale(op) || lease > 0 && lease < f.groupPrompt(c) {
 		return
 	}
 	left := 0
