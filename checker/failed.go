@@ -112,7 +112,7 @@ func (f *facts) stale(op *history.Op) bool {
 		failed := 0
 		for j := range f.h.Ops {
 			o := &f.h.Ops[j]
-			if o.Client == op.Client && o.Call < op.Call && o.Return >= broken && !cancelled(o) && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
+			if o.Client == op.Client && o.Call < op.Call && o.Return > broken && !cancelled(o) && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
 				failed++
 			}
 		}

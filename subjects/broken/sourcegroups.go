@@ -40,7 +40,7 @@ func inMulti() []SourceMutant {
 		source("multi-elapsed-kept", hardened, elapsed, "locks that one script took too late are not given back",
 			"multi_hardened.go", "				p.releaseAll(lasting, locks, held)\n", ""),
 		source("multi-elapsed-granted", hardened, elapsed, "the answer of one script for all is believed however late it comes",
-			"multi_hardened.go", "over = over || !time.Now().Before(ends)", "over = over || ends.IsZero()"),
+			"multi_hardened.go", "over || !time.Now().Before(ends), left", "over || ends.IsZero(), left"),
 		source("multi-settles-first", hardened, ghosts, "of several locks whose outcome is not known only the first is given back",
 			"multi_hardened.go", "	for i, h := range held {\n		p.unanswered(locks[i], h, lease, err)\n	}\n", "	p.unanswered(locks[0], held[0], lease, err)\n"),
 		source("multi-abandoned-first", hardened, ghosts, "of several locks whose answer nobody awaited only the first is given back",

@@ -73,7 +73,7 @@ func inGhosts() []SourceMutant {
 		source("refused-copy-not-settled", hardened, ghosts, "a refused copy is taken for a refused request",
 			"hardened.go", "errors.As(err, &refused) && !errors.As(err, &again)", "errors.As(err, &refused) || errors.As(err, &again)"),
 		source("elapsed-not-given-back", hardened, elapsed, "a grant that came too late is not given back",
-			"hardened.go", "			_ = p.reconcile(ctx, l, h)\n			return 0, ErrElapsed\n", "			return 0, ErrElapsed\n"),
+			"hardened.go", "			if err := p.reconcile(ctx, l, h); !ends.IsZero() || err != nil {\n", "			if !ends.IsZero() || p.reconcile(ctx, l, h) != nil {\n"),
 		source("elapsed-granted", hardened, elapsed, "a grant is believed however late its answer comes",
 			"hardened.go", "if !ends.IsZero() && (time.Now().Before(ends) || time.Since(called) < co.lease) {", "if !ends.IsZero() {"),
 		source("settling-never-ends", hardened, ghosts, "the client does not note that it is done with settling, and does not begin a second time",

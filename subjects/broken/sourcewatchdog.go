@@ -50,7 +50,7 @@ func inWatchdog() []SourceMutant {
 		{Name: "reconcile-forgets-request", Sound: hardened, Claim: renews,
 			About: "the client does not note the number of a settling request, so that later renewals are taken for late ones",
 			Edits: []Edit{
-				{"hardened.go", "remain, request, called, err := p.release(apart{ctx},", "remain, _, called, err := p.release(apart{ctx},"},
+				{"hardened.go", "remain, request, called, err := p.release(ctx, l, h, v.inner,", "remain, _, called, err := p.release(ctx, l, h, v.inner,"},
 				{"hardened.go", "	h.request = request\n	if remain > 0 {\n", "	if remain > 0 {\n"}}},
 		source("renewal-forgets-record", hardened, once, "a renewal does not prolong the record, so that it ends in the middle of a long hold",
 			"scripts/renew_hardened.lua", "      lengthen(record, ARGV[2])\n", ""),
