@@ -112,7 +112,10 @@ func TestEachBrokenLockIsCaught(t *testing.T) {
 		plan    int
 	}
 	references := map[told]*checker.Verdict{}
-	for _, l := range broken.All() {
+	for i, l := range broken.All() {
+		if testing.Short() && i%6 != 0 {
+			continue // the race detector looks at the same code in a few
+		}
 		t.Run(l.Name, func(t *testing.T) {
 			sound, _ := subjects.Find(l.Sound)
 			g := contract.Guarantee(l.CaughtBy)
