@@ -138,16 +138,10 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 // statement of that. Faults explain it if they left its client no opportunity to renew in time.
 func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
 	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
-	left, every := opportunity(from, to, all), cmp.Or(f.renewEvery(), t.lease/3)
+	left := opportunity(from, to, all)
 	faults := faultsOf(all)
-	since := from // the last of them was over, and a renewal that had failed due again
-	for _, o := range all {
-		if since = max(since, o.to); f.h.Faults[o.fault].Has(history.ConnectionBroken) {
-			since = max(since, o.to+every) // the next renewal finds out
-		}
-	}
 	switch {
-	case len(all) > 0 && left <= every+f.renewalSlack() && to-since <= every-min(every, f.retry())+f.renewalSlack()+2*f.latency():
+	case len(all) > 0 && left <= cmp.Or(f.renewEvery(), t.lease/3)+f.renewalSlack():
 		because := "after "
 		if slices.ContainsFunc(faults, func(i int) bool { return f.h.Faults[i].Lasts() }) {
 			because = "because "

@@ -189,9 +189,6 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 		"no-opportunity": {
 			{contract.RenewedInTime, true, overlapped(0, stopped("partition", 5, 50))},
 			{contract.RenewedInTime, false, overlapped(0, stopped("partition", 5, 6))},
-			// Once it is over, a renewal that failed is due again.
-			{contract.RenewedInTime, true, overlapped(0, stopped("partition", 5, 15))},
-			{contract.RenewedInTime, false, overlapped(0, stopped("partition", 5, 11))},
 		},
 		"waiter-hindered": {
 			{contract.FreeIsTaken, true, waited(at(30.002), func(s *script) { release(s); s.fault("drop-message", "c2", at(5), 0).On = "reply publish" })},
