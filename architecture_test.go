@@ -46,6 +46,7 @@ var mayImportTesting = []string{
 	"locktest",        // it is for use in tests
 	"sim/bubble",      // its doc comment says why
 	"sim/redisserver", // it says whether a test without a redis-server may be skipped
+	"sim/redisserver/tlstest",
 }
 
 // refusal says what is wrong with a package, named by its folder, importing another, or "".

@@ -439,8 +439,8 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	if until <= limit || f.callsAgain(l, op, limit) {
 		return
 	}
-	// A caller that gave an attempt up knows what it had been granted by then.
-	given := cancelled(op) && (rule != contract.AllOrNone || f.unheard(op, key))
+	// An attempt that is given up knows what it had been granted by then. An unlock that is given up may be done in part.
+	given := cancelled(op) && rule == contract.EveryMemberReleased
 	if b := l.owner(op.Owner).belief(limit); given && b != nil && b.from < op.Call && b.to > op.Return {
 		return // an outer hold is its own, and renewed
 	}
@@ -534,6 +534,9 @@ func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belie
 	}
 	found.addAt(from, func() Violation {
 		cause := f.lostHold(l, a.owner, b.grantedAt())
+		if cause.Class == contract.GrantedTwice && other.owner(a.owner).tenure(b.grantedAt()) != nil {
+			cause = f.lostHold(other, a.owner, b.grantedAt()) // of the whole it may have another member still
+		}
 		if t := other.owner(b.owner).tenure(from); cause.Class == contract.GrantedTwice && t != nil && !t.open && t.to <= from {
 			cause = f.lostHold(other, b.owner, from) // the first has its hold still: the other had lost a member before it was told
 		}

@@ -60,6 +60,16 @@ func (s *groupScript) takesSlowly() {
 	s.set(op, "b", at(2.499), 1, at(4.499))
 }
 
+// givenUp has x:1 give up an attempt that had got a of a and b, after the answer.
+func (s *groupScript) givenUp() {
+	other := s.take("y:1", 0, at(0.1), 60*sec)
+	other.Lock = "b"
+	s.set(other, "b", at(0.099), 1, at(60.099))
+	op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+	op.Cancel, op.Error, op.Evidence = at(0.1), "context deadline exceeded", history.Sent
+	s.set(op, "a", at(1.05), 1, at(31.05))
+}
+
 func TestGroupRules(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -137,6 +147,21 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "a", at(1.05), 1, at(31.05))
 			s.fault("drop-message", "x", at(1.06), at(1.08))
 		}, nil},
+		{"given up after a's grant was answered, and a kept", history.Multi, func(s *groupScript) {
+			s.givenUp()
+		}, []contract.Rule{contract.AllOrNone}},
+		{"given up before a's answer came, and a kept for no longer than its lease", history.Multi, func(s *groupScript) {
+			s.givenUp()
+			s.h.Served[1].Got = 0
+		}, nil},
+		{"given up, and a kept for its lease, since the message that gives it back is lost", history.Multi, func(s *groupScript) {
+			s.givenUp()
+			s.fault("drop-message", "x", at(1.06), at(1.08))
+		}, nil},
+		{"given up, and a kept for its lease, though what gives it back is only late", history.Multi, func(s *groupScript) {
+			s.givenUp()
+			s.fault("delay-message", "x", at(1.06), at(1.08))
+		}, []contract.Rule{contract.AllOrNone}},
 		{"refused for no reason", history.Multi, func(s *groupScript) {
 			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
 			s.set(op, "a", at(1.05), 1, at(31.05))

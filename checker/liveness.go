@@ -354,6 +354,9 @@ func (f *facts) deadHolds(l *lockFacts, found *violations) {
 // orphans looks for holds that go on after their owner gave them back: held for nobody. When the
 // unlock did not come through, the lease is what ends the hold, and it may take that long.
 func (f *facts) orphans(l *lockFacts, found *violations) {
+	if f.byMembers(l) { // an unlock of a group gives back members: see gaveEach
+		return
+	}
 	for _, t := range l.tenures {
 		b := t.belief
 		if b == nil || b.unlock == nil || b.unlock.Pending() {

@@ -44,6 +44,7 @@ type guard struct {
 	from, to time.Duration // to: model.Never as long as the tenure lasts
 }
 
+// guards are the times in which a lease is to be renewed, in order, none touching the next.
 type guards []guard
 
 // set begins or ends the time in which the lease is to be renewed.

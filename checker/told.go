@@ -66,15 +66,15 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 			own = max(own, t.to+t.lease)
 		}
 	}
-	asked := enough(t.to, f.renewEvery()+f.renewalSlack()+2*f.latency(), f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers))
+	round := f.renewEvery() + f.renewalSlack() + 2*f.latency()
+	timers := f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers)
+	asked := enough(t.to, round, timers)
 	if f.unheeded(l, t, asked) {
-		asked = enough(asked, f.renewEvery()+f.renewalSlack()+2*f.latency(), f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers))
+		asked = enough(asked, round, timers)
 	}
 	unasked := !t.belief.guards.at(asked) // nothing is left that it renews
-	if t.endEvent != nil && !t.outside || t.asked() || unasked {
-		return enough(max(own, t.to), 2*f.latency()+granularity, stopped), "by its own clock"
-	}
-	if clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped); clock < asked {
+	clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped)
+	if t.endEvent != nil && !t.outside || t.asked() || unasked || clock < asked {
 		return clock, "by its own clock"
 	}
 	return asked, "by its next renewal"

@@ -134,6 +134,14 @@ func (f *facts) strays(l *lockFacts, found *violations) {
 	}
 }
 
+// memberOver reports whether at a time an owner has more holds of a member of a group than it has of the group.
+func (f *facts) memberOver(l *lockFacts, owner string, at time.Duration, holds int64) bool {
+	return f.byMembers(l) && slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+		m := f.view.members[key]
+		return m != nil && m.at(at).KeyState.Count(owner) > holds
+	})
+}
+
 func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	type step struct {
 		at   time.Duration
@@ -225,6 +233,8 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 				stray(op, contract.NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
 			case len(holds) > 0 && refused != nil:
 				stray(op, contract.NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
+			case len(holds) > 0 && !slices.Contains(holds, true) && !acquiring && f.memberOver(l, owner, op.Call, int64(len(holds))):
+				// What an earlier hold has left of a member is renewed for that one.
 			case len(holds) > 0 && !slices.Contains(holds, true) && !acquiring:
 				stray(op, contract.NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
 			case len(holds) == 0 && !acquiring && ended != nil && ended.lost && f.composed(l):

@@ -106,6 +106,7 @@ type waiting struct {
 	bounded  bool
 	deadline time.Time
 	w        *waiter // nil until the first pause
+	joined   time.Time
 }
 
 // next pauses until there is reason for another attempt: the subscription was confirmed, a release
@@ -118,17 +119,11 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 		return false, nil
 	}
 	if wt.w == nil {
-		wt.w = c.hub.join(wt.lock.channel)
-		limit := c.opts.SubscribeTimeout
-		if wt.bounded {
-			limit = min(limit, left)
-		}
-		return wt.pause(ctx, wt.w.ready, limit, func() (bool, error) {
-			if wt.bounded && limit == left {
-				return false, nil
-			}
-			return false, ErrSubscribeTimeout
-		})
+		wt.w, wt.joined = c.hub.join(wt.lock.channel), time.Now()
+		return wt.subscribing(ctx, left, ttl) // what was released since the last attempt, nobody told it of
+	}
+	if !wt.w.confirmed() {
+		return wt.subscribing(ctx, left, ttl)
 	}
 	c.hub.attempted(wt.w)
 	if ttl < 0 {
@@ -142,6 +137,20 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 		return wt.pause(ctx, wt.w.wake, left, func() (bool, error) { return false, nil })
 	}
 	return wt.pause(ctx, wt.w.wake, ttl, func() (bool, error) { return true, nil })
+}
+
+// subscribing is next until the subscription is confirmed. Generation Hardened knows meanwhile when the lease is over.
+func (wt *waiting) subscribing(ctx context.Context, left, ttl time.Duration) (again bool, err error) {
+	c := wt.lock.client
+	limit := c.opts.SubscribeTimeout - time.Since(wt.joined)
+	late := func() (bool, error) { return false, ErrSubscribeTimeout }
+	if wt.bounded && left <= limit {
+		limit, late = left, func() (bool, error) { return false, nil }
+	}
+	if _, ok := wt.lock.proto.(*hardened); ok && 0 <= ttl && ttl < limit {
+		limit, late = max(ttl, time.Millisecond), func() (bool, error) { return true, nil }
+	}
+	return wt.pause(ctx, wt.w.ready, limit, late)
 }
 
 // pause waits for signal, which is reason for another attempt, or calls late after limit.

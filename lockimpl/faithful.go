@@ -103,7 +103,7 @@ func lastOf(cmd *intCall, err error) (bool, error) {
 }
 
 func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
-	f.client.holds.forget(l.name)
+	f.client.holds.unwatch(l.name)
 	cmd := newIntCall(ctx, evalsha, forceUnlock.digest, 2, l.nameArg, l.channelArg, unlockMessage)
 	if err := f.client.run(ctx, forceUnlock, cmd, nil); err != nil {
 		return false, err

@@ -195,11 +195,13 @@ func (hs *holds) unsent(h *hold, before time.Time, err error) {
 	}
 }
 
-// unlockFailed forgets the innermost hold, for the caller will not unlock it again.
+// unlockFailed forgets the innermost hold, for the caller will not unlock it again. The server may count it still, whether or
+// not anything was sent.
 func (hs *holds) unlockFailed(h *hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	hs.popOne(h)
+	h.unsettled = h.unsettled || len(h.levels) > 0
 }
 
 // release executes the release script: to take back one hold (keep -1), or to leave at most keep.
@@ -264,14 +266,18 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 		return
 	}
 	c := p.client
-	c.holds.mu.Lock()
+	hs := c.holds
+	hs.mu.Lock()
 	h.unsettled = true
-	c.holds.mu.Unlock()
+	hs.mu.Unlock()
 	var late *abandoned
 	var again *resent
 	var refused redis.Error
 	if errors.As(err, &late) || errors.As(err, &refused) && !errors.As(err, &again) {
 		return // an abandoned command's own goroutine settles; what was refused needs none
+	}
+	if !hs.settles(h) {
+		return
 	}
 	c.work.Add(1) // not 0 before: the operation that calls holds one
 	go func() {
@@ -279,7 +285,7 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 		// Not at once: what failed just now may fail again, and the caller may have something to
 		// send first, in an order that should not be left to the scheduler.
 		if c.pause(c.opts.settleMin()) {
-			p.settle(l, h, lease)
+			p.settling(l, h, lease)
 		}
 	}()
 }
@@ -288,18 +294,29 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 func (o Options) settleMin() time.Duration { return o.ResponseTimeout / 15 }
 func (o Options) settleMax() time.Duration { return o.ResponseTimeout * 5 / 3 }
 
-// settle reconciles in the background, until that succeeds, a later request of the owner did it,
-// or the lease that the unanswered request may have set is over, however late it was executed.
-func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
-	c := p.client
-	hs := c.holds
+// settles notes that a goroutine is to settle a hold, so that nobody forgets that hold before; false: one does so already.
+func (hs *holds) settles(h *hold) bool {
 	hs.mu.Lock()
-	if h.settling { // whether there is anything to settle shows once the failed call has ended: see enter
-		hs.mu.Unlock()
-		return
+	defer hs.mu.Unlock()
+	if h.settling {
+		return false
 	}
 	h.settling = true
-	hs.mu.Unlock()
+	return true
+}
+
+// settle is settling, unless another goroutine does so already.
+func (p *hardened) settle(l *RLock, h *hold, lease time.Duration) {
+	if p.client.holds.settles(h) { // whether there is anything to settle shows once the failed call has ended: see enter
+		p.settling(l, h, lease)
+	}
+}
+
+// settling reconciles in the background, until that succeeds, a later request of the owner did it,
+// or the lease that the unanswered request may have set is over, however late it was executed.
+func (p *hardened) settling(l *RLock, h *hold, lease time.Duration) {
+	c := p.client
+	hs := c.holds
 	deadline := time.Now().Add(lease + p.memory)
 	for delay := c.opts.settleMin(); time.Now().Before(deadline); delay = min(2*delay, c.opts.settleMax()) {
 		current, _, err := hs.enter(c.closing, l, h.key.owner)

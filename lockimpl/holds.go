@@ -142,12 +142,13 @@ func (hs *holds) popOne(h *hold) {
 	hs.pop(h, len(h.levels)-1)
 }
 
-// forgetInnermost forgets the innermost hold of an owner, while a request of it may be under way.
+// forgetInnermost forgets the innermost hold of an owner, while a request of it may be under way. The server counts it still.
 func (hs *holds) forgetInnermost(key holdKey) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if h := hs.m[key]; h != nil {
 		hs.popOne(h)
+		h.unsettled = h.unsettled || len(h.levels) > 0
 	}
 }
 
@@ -224,13 +225,18 @@ func (hs *holds) unlocked(key holdKey, mark uint64, free bool) {
 	}
 }
 
-// forget drops all holds of a lock.
-func (hs *holds) forget(lock string) {
+// unwatch has no hold of a lock renewed any more. What leases they have is still known, for they are there until the server
+// has executed what is about to free the lock.
+func (hs *holds) unwatch(lock string) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	for key, h := range hs.m {
 		if key.lock == lock {
-			hs.pop(h, 0)
+			before := h.watched()
+			for i := range h.levels {
+				h.levels[i].watched = false
+			}
+			hs.count(before, false)
 		}
 	}
 }

@@ -155,6 +155,16 @@ func (w *waiter) setReady() {
 	}
 }
 
+// confirmed reports whether the subscription was confirmed since the waiter joined.
+func (w *waiter) confirmed() bool {
+	select {
+	case <-w.ready:
+		return true
+	default:
+		return false
+	}
+}
+
 // subscribe writes SUBSCRIBE. An error need not be looked at: it breaks the connection, and serve
 // begins anew.
 func (h *hub) subscribe(names ...string) {

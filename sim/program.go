@@ -174,8 +174,8 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.held[s.Lock]
-	another := h == nil || h.told   // than what was lost
-	if !another && closed(h.lost) { // the answer told of a loss, and granted the lock anew
+	another := h == nil || h.told || len(h.leases) == h.gone // than what was lost, or given back by an unlock of unknown outcome
+	if !another && closed(h.lost) {                          // the answer told of a loss, and granted the lock anew
 		h.before, another = t.run.world.Now(), true
 		t.run.world.Notify()
 	}

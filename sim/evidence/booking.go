@@ -52,8 +52,12 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(c.undid, call)
 		c.aside(known)
+		for _, known.Executed = range c.repeated[call] {
+			c.aside(known)
+		}
+		delete(c.repeated, call)
 		c.amend(call, func(op *history.Op) {
-			op.Executed, op.Within, op.Answer = now, c.within, answer
+			op.Executed, op.Within, op.Answer, op.Repeats = now, c.within, answer, 0
 			anew(op, before)
 		})
 		return true
@@ -65,6 +69,7 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		switch {
 		case effect && op.Evidence == history.Executed && effective(op.Answer):
 			op.Repeats++
+			c.repeated[call] = append(c.repeated[call], now)
 		case effect || !effective(op.Answer):
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, c.within, answer
 			anew(op, before)

@@ -18,11 +18,16 @@ func Conclude(h *history.History) *history.History {
 		return answersAlone(h)
 	}
 	c := &conclusion{h: forget(h), byID: map[int64]*history.Op{}, state: map[Part]history.KeyState{}, clients: map[string]string{},
-		undid: map[int64]bool{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}}
+		lost: map[owned]time.Duration{}, grants: map[owned][]time.Duration{},
+		undid: map[int64]bool{}, repeated: map[int64][]time.Duration{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}}
 	c.locks = locksOf(c.h)
 	for i := range c.h.Ops {
 		op := c.h.Ops[i]
 		c.all = append(c.all, &op)
+		if op.Kind.Acquires() && op.Outcome == history.Acquired {
+			of := owned{op.Owner, op.Lock}
+			c.grants[of] = append(c.grants[of], op.Return)
+		}
 		c.byID[op.ID], c.clients[op.Owner], c.next = &op, op.Client, max(c.next, op.ID)
 	}
 	for _, do := range c.moments() {
@@ -127,7 +132,10 @@ type conclusion struct {
 	within  time.Duration // how exactly that is known
 	request int64         // of the command that is looked at, if it belongs to no call
 
+	lost     map[owned]time.Duration     // when owners were last told that their holds are over
+	grants   map[owned][]time.Duration   // when they were told of grants
 	undid    map[int64]bool              // acquiring calls that have given back what they had taken
+	repeated map[int64][]time.Duration   // when calls took effect once more, since they last gave back what they had taken
 	apart    map[apart]int64             // of commands that belong to no call: the operation that the first copy was
 	ops      map[*history.Served][]int64 // the operations recorded for a row that belongs to no call
 	executed map[*history.Served]bool    // rows with which their call was executed
@@ -290,6 +298,9 @@ func (c *conclusion) injected(rows []*history.Served) {
 // event takes up what became of a lock.
 func (c *conclusion) event(e history.Event) {
 	l := c.lock(e.Lock)
+	if e.Kind == history.Lost {
+		c.lost[owned{e.Owner, e.Lock}] = e.At
+	}
 	switch {
 	case e.Owner == "" || e.Client != "": // of nobody, or of an owner by his name
 	case l != nil:
@@ -372,6 +383,9 @@ func (c *conclusion) command(rows []*history.Served) {
 		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && l.last.Total() > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
+		if op.Kind == history.Unlock && l.last.Deadline > 0 && c.toldOver(&op) {
+			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
+		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
@@ -384,6 +398,17 @@ func (c *conclusion) command(rows []*history.Served) {
 		}
 	}
 }
+
+// toldOver reports whether the owner of a call knew that its holds were over. What may be left of them has no lease that it
+// could ask for.
+func (c *conclusion) toldOver(op *history.Op) bool {
+	of := owned{op.Owner, op.Lock}
+	over, told := c.lost[of]
+	return told && over <= op.Call && !slices.ContainsFunc(c.grants[of], func(at time.Duration) bool { return over <= at && at <= op.Call })
+}
+
+// owned is a lock as one owner has it.
+type owned struct{ owner, lock string }
 
 // touch is a lock that a command names keys of, the first of whose rows that changed its key, or the first,
 // and on whose behalf it names them.

@@ -32,7 +32,8 @@ type progress struct {
 	took map[Part]int64
 }
 
-// locksOf lists the locks of a history: its groups, and what else calls are on.
+// locksOf lists the locks that calls are on, groups first. Nobody does anything to a group that no call is on, though its
+// members may be taken one after the other.
 func locksOf(h *history.History) []*lock {
 	var locks []*lock
 	add := func(l *lock) {
@@ -44,8 +45,14 @@ func locksOf(h *history.History) []*lock {
 		l.under, l.completed = map[string]progress{}, map[time.Duration]bool{}
 		locks = append(locks, l)
 	}
-	named := map[string]bool{}
+	called, named := map[string]bool{}, map[string]bool{}
+	for _, op := range h.Ops {
+		called[op.Lock] = true
+	}
 	for _, g := range h.Header.Groups {
+		if !called[g.Name] {
+			continue
+		}
 		named[g.Name] = true
 		l := &lock{name: g.Name, quorum: len(g.Members)}
 		for i, m := range g.Members {
@@ -156,7 +163,7 @@ func latestFirst(a, b time.Duration) int {
 
 // changed reports whether a command changed a row's key.
 func changed(r *history.Served) bool {
-	return r.Before.Total() != r.After.Total() || r.Before.Deadline != r.After.Deadline
+	return !r.Before.Equal(*r.After)
 }
 
 // endOf is by when a command was executed.

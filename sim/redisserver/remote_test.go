@@ -3,19 +3,15 @@ package redisserver
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/sim/redisserver/tlstest"
 )
 
 const prefix = "holdfast:test:"
@@ -106,17 +102,17 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 // Over TLS with certificates on both sides, over a socket, and as a user with rights of his own.
 func TestConnectOverTLSAndSockets(t *testing.T) {
 	dir := t.TempDir()
-	authority(t, dir)
+	cert, key := tlstest.Certificate(t)
 	port, err := freePort()
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := func(name string) string { return filepath.Join(dir, name) }
 	s := server(t, Options{Config: []string{
-		fmt.Sprint("tls-port ", port), "tls-cert-file " + file("cert.pem"), "tls-key-file " + file("key.pem"), "tls-ca-cert-file " + file("ca.pem"), "tls-auth-clients yes",
+		fmt.Sprint("tls-port ", port), "tls-cert-file " + cert, "tls-key-file " + key, "tls-ca-cert-file " + cert, "tls-auth-clients yes",
 		"unixsocket " + file("socket"), "user locker on >pa55word ~holdfast:* &* +@all -@dangerous +info +scan",
 	}})
-	tls := TLS{CA: file("ca.pem"), Cert: file("cert.pem"), Key: file("key.pem")}
+	tls := TLS{CA: cert, Cert: cert, Key: key}
 	for _, tt := range []struct {
 		address string
 		tls     TLS
@@ -145,30 +141,6 @@ func TestConnectOverTLSAndSockets(t *testing.T) {
 	} {
 		if _, err := Connect(t.Context(), fmt.Sprintf("rediss://localhost:%d", port), Needs{TLS: tt.tls}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, not %q", tt.tls, err, tt.want)
-		}
-	}
-}
-
-// authority makes a certificate that signs itself and serves both sides.
-func authority(t *testing.T, dir string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"},
-		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
-	cert, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, block := range map[string]*pem.Block{"ca.pem": {Type: "CERTIFICATE", Bytes: cert}, "cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
 		}
 	}
 }
