@@ -219,6 +219,10 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
+	case op.Aside && f.gaveBefore(op) != nil:
+		call := f.gaveBefore(op)
+		return f.twice(l, call, t.to, fmt.Sprintf("the %s of %s on %s, which had given %s back, did so once more at %s",
+			call.Kind, call.Owner, call.Lock, l.name, Stamp(t.to)))
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
 	case op.Owner != t.owner:
@@ -226,6 +230,27 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// inNameOf is the call in whose name the server executed something that its owner had not asked for; nil: there is none.
+func (f *facts) inNameOf(op *history.Op) *history.Op {
+	i, found := f.log.execution(op, op.Executed)
+	if !op.Aside || !found || f.h.Served[i].Op == op.ID {
+		return nil
+	}
+	return f.op(f.h.Served[i].Op)
+}
+
+// gaveBefore is the call in whose name a member was given back, if it had given that member back before; nil: it had not.
+func (f *facts) gaveBefore(op *history.Op) *history.Op {
+	call := f.inNameOf(op)
+	if call == nil || !slices.ContainsFunc(f.executions(op), func(i int) bool {
+		s := &f.h.Served[i]
+		return s.At < op.Executed && s.Before != nil && s.After != nil && gives(s)
+	}) {
+		return nil
+	}
+	return call
 }
 
 // lostUnder is the hold that an owner lost before another that its own call ended, while each of its calls took effect once: that
@@ -287,8 +312,10 @@ func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text st
 		return c
 	}
 	faults := f.struckBy(op.Client, l.name, sent, again, resends)
-	return Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
+	c := Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
 		executed: executions{call: op.Kind, client: op.Client, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
+	f.forgotten(op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
+	return c
 }
 
 // sentAnew is the cause of an effect that a call has by a request of its own, at a time or after it. What it did before that it
@@ -334,8 +361,9 @@ func (f *facts) learned(op *history.Op, by time.Duration) bool {
 // into History.Served. Those of what was done in the name of a call are that call's, on the same server.
 func (f *facts) executions(op *history.Op) []int {
 	id, server := op.ID, ""
-	if i, found := f.log.execution(op, op.Executed); op.Aside && found && f.h.Served[i].Op != 0 {
-		id, server = f.h.Served[i].Op, f.h.Served[i].Server
+	if call := f.inNameOf(op); call != nil {
+		i, _ := f.log.execution(op, op.Executed)
+		id, server = call.ID, f.h.Served[i].Server
 	}
 	return slices.DeleteFunc(slices.Clone(f.log.byOp[id]), func(i int) bool {
 		s := &f.h.Served[i]

@@ -56,6 +56,9 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 		if s.op == nil {
 			return 0, false // somebody else changed it
 		}
+		if s.op.Aside && f.composed(l) {
+			continue // a call on another lock has set the lease of a member
+		}
 		if s.op.Kind == history.Unlock {
 			until = 0 // it sets a lease of its own
 		}
@@ -73,6 +76,9 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 // answer to the request before. A copy that never arrived may have been the first.
 func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 	i, found := f.log.execution(op, at)
+	if call := f.inNameOf(op); call != nil {
+		op = call
+	}
 	if !found || !op.Kind.Acquires() && op.Kind != history.Unlock {
 		return op.Call
 	}

@@ -342,8 +342,10 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 		}
 	}
 	if op.Aside { // something else that was done in the name of a call
-		if i, found := s.at[servedKey{at: at, lock: op.Lock, by: op.Owner}]; found {
-			return i, true
+		for _, key := range append([]string{op.Lock}, s.groups[op.Lock].Members...) {
+			if i, found := s.at[servedKey{at: at, lock: key, by: op.Owner}]; found {
+				return i, true
+			}
 		}
 	}
 	i, found := s.at[servedKey{at: at, lock: op.Lock}]

@@ -109,14 +109,17 @@ func (f *facts) stale(op *history.Op) bool {
 				connections[s.Conn] = true
 			}
 		}
-		failed := 0
+		failed, left := 0, 0
 		for j := range f.h.Ops {
 			o := &f.h.Ops[j]
+			if o.Client == op.Client && o.Return <= broken && cancelled(o) && o.Evidence == history.NotSent {
+				left++ // it was given up while its client connected, which went on
+			}
 			if o.Client == op.Client && o.Call < op.Call && o.Return > broken && !cancelled(o) && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
 				failed++
 			}
 		}
-		return failed < max(len(connections), 1) // one may have sent nothing
+		return failed < max(len(connections)+left, 1) // one may have sent nothing
 	})
 }
 

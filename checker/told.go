@@ -22,6 +22,9 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 			continue
 		}
 		by, why := f.canKnow(l, t)
+		if t.grant.Uncertain() && !t.grant.Aside && b.acquire.Return <= t.grant.Call && why == ownClock {
+			continue // it knows of another lease
+		}
 		if next := l.regrant(t); next != nil && !f.composed(l) && next.grant.Return < by {
 			by, why = next.grant.Return, "by the answer to its next call, which was granted anew"
 		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again.from > t.to {
@@ -43,6 +46,9 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		})
 	}
 }
+
+// ownClock is how a holder learns of the end of a lease that it knows.
+const ownClock = "by its own clock"
 
 // regrant is the owner's next hold after one that the server ended, if a call began it that was then answered; nil: there is none.
 func (l *lockFacts) regrant(t *tenure) *tenure {
@@ -75,7 +81,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	unasked := !t.belief.guards.at(asked) // nothing is left that it renews
 	clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped)
 	if t.endEvent != nil && !t.outside || t.asked() || unasked || clock < asked {
-		return clock, "by its own clock"
+		return clock, ownClock
 	}
 	return asked, "by its next renewal"
 }

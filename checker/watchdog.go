@@ -233,7 +233,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 				stray(op, contract.NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
 			case len(holds) > 0 && refused != nil:
 				stray(op, contract.NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
-			case len(holds) > 0 && !slices.Contains(holds, true) && !acquiring && f.memberOver(l, owner, op.Call, int64(len(holds))):
+			case !slices.Contains(holds, true) && !acquiring && f.memberOver(l, owner, op.Call, int64(len(holds))):
 				// What an earlier hold has left of a member is renewed for that one.
 			case len(holds) > 0 && !slices.Contains(holds, true) && !acquiring:
 				stray(op, contract.NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))

@@ -271,14 +271,16 @@ func (w *witness) unseenAll() {
 		if most[i], known = last[op.Owner]; !known || beside(op) {
 			most[i] = len(w.past) - 1
 		}
-		if t, ok := w.took[op]; ok {
+		if t, ok := w.took[op]; ok && !afterwards(op) {
 			last[op.Owner] = t.first
 		}
 	}
 	first := map[string]int{}
 	for i, op := range w.l.ops {
 		if t, ok := w.took[op]; ok {
-			first[op.Owner] = t.last
+			if !afterwards(op) {
+				first[op.Owner] = t.last
+			}
 			continue
 		}
 		least := first[op.Owner]
@@ -290,6 +292,9 @@ func (w *witness) unseenAll() {
 		}
 	}
 }
+
+// afterwards reports whether a call took effect when its owner had its answer, and went on.
+func afterwards(op *history.Op) bool { return !op.Pending() && op.Executed > op.Return }
 
 // unseen checks an answer that the server never gave: the lock's client knew it by itself, as a
 // waiter does whose time is over. It is legal if it was true at some moment of the call. It returns the first epoch

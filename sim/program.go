@@ -174,8 +174,8 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.held[s.Lock]
-	another := h == nil || h.told || len(h.leases) == h.gone // than what was lost, or given back by an unlock of unknown outcome
-	if !another && closed(h.lost) {                          // the answer told of a loss, and granted the lock anew
+	another := h == nil || h.told   // than what was lost
+	if !another && closed(h.lost) { // the answer told of a loss, and granted the lock anew
 		h.before, another = t.run.world.Now(), true
 		t.run.world.Notify()
 	}
@@ -247,6 +247,13 @@ func (t *thread) lose(lock string, at time.Duration) {
 	t.run.rec.Event(history.Event{At: at, Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
 }
 
+// over reports whether the thread knows that it holds a lock no more.
+func (t *thread) over(h *held) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return h.told || closed(h.lost)
+}
+
 // closed reports whether a channel is closed; nil is not.
 func closed(c <-chan struct{}) bool {
 	select {
@@ -290,6 +297,10 @@ func (t *thread) release(s plan.Step) {
 		t.run.world.Notify()
 	case h != nil && len(h.leases) == 0:
 		t.forget(lock)
+	case h != nil:
+		t.mu.Lock()
+		h.told = h.told || len(h.leases) == h.gone // of the rest it was told before
+		t.mu.Unlock()
 	}
 }
 

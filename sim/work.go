@@ -18,13 +18,8 @@ type resource struct {
 // one. It stops when the lock says that the hold is lost.
 func (t *thread) work(s plan.Step) {
 	h := t.held[s.Lock]
-	if h == nil {
+	if h == nil || t.over(h) {
 		return
-	}
-	select {
-	case <-h.lost:
-		return
-	default:
 	}
 	value := t.read(s.Lock)
 	if !t.sleep(time.Duration(s.For), h.lost) {

@@ -26,7 +26,7 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		return true
 	case known.Kind.Acquires() && after.Total() < before.Total():
 		// A caller that was told takes nothing anew: what comes after that is a copy.
-		c.undid[call] = known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
+		c.undid[call] = c.took(call)
 		return false
 	case !effect && known.Kind.Acquires() && before.Count(known.Owner) > 0 && before.Deadline != after.Deadline && !l.simple():
 		if known.Pending() && effective(known.Answer) {
@@ -76,6 +76,12 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		}
 	})
 	return true
+}
+
+// took reports whether a call that is under way has taken its lock.
+func (c *conclusion) took(call int64) bool {
+	known := c.op(call)
+	return known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
 }
 
 // anew notes the lease of a call that was to enter a lock again, and found that its owner no longer held it.
@@ -182,6 +188,9 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 		c.tell(e)
 		return
 	case is < was:
+		if call := l.under[r.Owner].call; call != 0 && c.took(call) {
+			c.undid[call] = true // what an earlier call had left of a member was given back while this one took the others
+		}
 		op.Aside = true
 		op.Kind, op.Answer = history.Unlock, history.Decremented
 		for range was - is - 1 { // the sequential lock gives back one hold at a time

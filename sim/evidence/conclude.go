@@ -383,7 +383,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && l.last.Total() > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
-		if op.Kind == history.Unlock && l.last.Deadline > 0 && c.toldOver(&op) {
+		if op.Kind == history.Unlock && changed(r) && l.last.Deadline > 0 && c.toldOver(&op) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
 		}
 		switch {
