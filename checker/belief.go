@@ -21,7 +21,6 @@ type belief struct {
 	open     bool
 	acquire  *history.Op // the call that began it
 	guards   guards      // when some hold in it had no explicit lease
-	failed   bool        // some unlock in it failed or ended unknown, so that the server may count a hold more
 
 	// What ended it; all zero when the client died, its programs ended, or nothing did.
 	unlock *history.Op
@@ -126,7 +125,6 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 			case s.op.Outcome == history.Failed, // it works under that hold no more
 				s.op.Outcome == history.Unknown && last[owner] >= s.at: // nor here, but under the outer one
 				leave(s.op, s.at)
-				b.failed = true
 			default:
 				// Unknown: it cannot know what it holds, and was not seen again.
 				end(s.at, s.op, nil)

@@ -36,7 +36,10 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 			continue
 		}
 		begin, end := f.span(fault)
-		if end += recovery; begin < to && from < end {
+		if end += recovery; fault.Has(history.ConnectionBroken) && slices.Contains(f.h.Header.NoRetry, client) {
+			end += time.Duration(f.connections(client, begin)-1) * recovery // of each it learns by a request that fails
+		}
+		if begin < to && from < end {
 			found = append(found, obstacle{max(begin, from), min(end, to), i})
 		}
 	}

@@ -98,29 +98,37 @@ func (f *facts) stale(op *history.Op) bool {
 		if len(f.h.Served) == 0 {
 			return true
 		}
-		broken := f.h.Faults[i].From
-		connections := map[string]bool{}
-		for j := range f.h.Served {
-			s := &f.h.Served[j]
-			if s.At > broken {
-				break
-			}
-			if s.Client == op.Client && s.Conn != "" {
-				connections[s.Conn] = true
-			}
-		}
-		failed, left := 0, 0
+		broken, failed := f.h.Faults[i].From, 0
 		for j := range f.h.Ops {
 			o := &f.h.Ops[j]
-			if o.Client == op.Client && o.Return <= broken && cancelled(o) && o.Evidence == history.NotSent {
-				left++ // it was given up while its client connected, which went on
-			}
 			if o.Client == op.Client && o.Call < op.Call && o.Return > broken && !cancelled(o) && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
 				failed++
 			}
 		}
-		return failed < max(len(connections)+left, 1) // one may have sent nothing
+		return failed < f.connections(op.Client, broken)
 	})
+}
+
+// connections is how many connections a client may have had at a time: those that the server log shows, and those of calls that
+// were given up while their client connected. One may have sent nothing.
+func (f *facts) connections(client string, at time.Duration) int {
+	used := map[string]bool{}
+	for i := range f.h.Served {
+		s := &f.h.Served[i]
+		if s.At > at {
+			break
+		}
+		if s.Client == client && s.Conn != "" {
+			used[s.Conn] = true
+		}
+	}
+	n := len(used)
+	for i := range f.h.Ops {
+		if o := &f.h.Ops[i]; o.Client == client && o.Return <= at && cancelled(o) && o.Evidence == history.NotSent {
+			n++
+		}
+	}
+	return max(n, 1)
 }
 
 // sec1 is the shortest wait whose load is judged.

@@ -221,11 +221,21 @@ func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Durati
 	var seen time.Duration
 	sent, first := map[time.Duration]bool{}, map[string]*history.Served{}
 	once := slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool { return slices.Contains(i.Calls, op.Kind) })
+	var answered time.Duration // when the last request was sent that was answered
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Got > 0 {
+			answered = max(answered, s.Sent)
+		}
+	}
 	for _, i := range f.log.byOp[op.ID] {
 		s := &f.h.Served[i]
 		if copied := s.Got == 0 && sent[s.Sent]; s.Lock == l.name && s.At <= by && s.After != nil && !copied {
-			if seen = toldBy(s); once && first[s.Text] != nil && s.Got > 0 {
+			switch {
+			case s.Got == 0 && s.Sent < answered: // its client went on without the answer
+			case once && first[s.Text] != nil && s.Got > 0:
 				seen = first[s.Text].After.Deadline + s.Got - first[s.Text].At
+			default:
+				seen = toldBy(s)
 			}
 			if first[s.Text] == nil {
 				first[s.Text] = s
@@ -366,7 +376,7 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 			continue // it held nothing any more, though nobody saw the lease end; whether that can be is object's to say
 		}
 		limit := b.unlock.Return + f.prompt()
-		if out := b.unlock.Outcome; out == history.Unknown || out == history.Failed || b.failed {
+		if f.failedUnlock(l, t) != nil {
 			limit += t.lease
 			for _, s := range t.sets { // what was under way then may have set it anew when it arrived
 				if s.op != nil && s.op.Call <= b.unlock.Return {
@@ -483,16 +493,16 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 	if op := t.belief.unlock; op != nil && op.Repeats > 0 { // of a group, whose members it left differently often held
 		return f.twice(l, op, max(op.Return, op.Executed), fmt.Sprintf("the %s of %s (operation %d) took effect more than once", op.Kind, op.Owner, op.ID))
 	}
-	if op := f.failedUnlock(l, t.belief); op != nil {
+	if op := f.failedUnlock(l, t); op != nil {
 		return f.untold(l, op, max(op.Return, t.to), fmt.Sprintf("the %s of %s (operation %d) ended %s", op.Kind, op.Owner, op.ID, op.Outcome))
 	}
 	return Cause{Class: contract.Unexplained, Text: "the lock counted more holds than its owner had"}
 }
 
-// failedUnlock is the first unlock of a belief of which its owner does not know what became; nil: there is none.
-func (f *facts) failedUnlock(l *lockFacts, b *belief) *history.Op {
-	for _, op := range l.owner(b.owner).called(b.from, b.to) {
-		if op.Kind == history.Unlock && !op.Aside && (op.Uncertain() || op.Outcome == history.Failed) {
+// failedUnlock is the first unlock of a hold of which its owner does not know what became; nil: there is none.
+func (f *facts) failedUnlock(l *lockFacts, t *tenure) *history.Op {
+	for _, op := range l.owner(t.owner).called(min(t.from, t.belief.from), t.belief.to) {
+		if op.Kind == history.Unlock && !op.Aside && !givenUp(op) && (op.Uncertain() || op.Outcome == history.Failed) {
 			return op
 		}
 	}

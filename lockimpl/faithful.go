@@ -3,7 +3,6 @@ package lockimpl
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -113,6 +112,9 @@ func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
 
 func (f *faithful) renew(batches [][]renewal) error {
 	c := f.client
+	if batches = c.holds.standing(batches); len(batches) == 0 {
+		return nil
+	}
 	ctx := c.closing
 	if !c.oneServer() {
 		// One that does not answer must not keep the others' renewals waiting for long.
@@ -120,7 +122,6 @@ func (f *faithful) renew(batches [][]renewal) error {
 		ctx, cancel = context.WithTimeout(ctx, c.holds.period()/2)
 		defer cancel()
 	}
-	batches = slices.Clone(batches)
 	cmds := make([]*intsCall, len(batches))
 	for i, batch := range batches {
 		cmds[i] = f.renewal(ctx, batch)
