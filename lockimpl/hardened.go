@@ -130,6 +130,7 @@ func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, 
 
 func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, error) {
 	hs := p.client.holds
+	over := ctx.Err() != nil
 	h, v, err := hs.enter(ctx, l, owner)
 	if err != nil {
 		return false, &notBegun{err}
@@ -148,7 +149,10 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 		memory += v.outer // holds may remain
 	}
 	remain, request, called, err := p.release(ctx, l, h, v.outer, memory, -1)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNotSent) && !over:
+		return false, &notBegun{err}
+	case err != nil:
 		hs.unlockFailed(h)
 		return false, err
 	}

@@ -207,23 +207,18 @@ func unlockEach(ctx context.Context, locks []*RLock, owner Owner) []Unlocked {
 	return results
 }
 
-// notBegun is the error of an unlock that was given up while it waited for an earlier request of its owner.
+// notBegun is the error of an unlock that was given up while it waited for an earlier request of its owner, or for a
+// connection.
 type notBegun struct{ error }
 
 func (e *notBegun) Unwrap() error { return e.error }
 
-// leaveRest forgets the innermost hold of each member whose unlock did not begin, if that of another did: the caller
+// leaveRest forgets the innermost hold of each member whose unlock did not begin. That of another may have: the caller
 // does not unlock the whole again, and the lease of what nobody renews ends.
 func leaveRest(results []Unlocked, locks []*RLock, owner Owner) {
-	waited := func(u Unlocked) bool {
-		var e *notBegun
-		return errors.As(u.Err, &e)
-	}
-	if !slices.ContainsFunc(results, func(u Unlocked) bool { return !waited(u) }) {
-		return
-	}
 	for i, l := range locks {
-		if waited(results[i]) {
+		var waited *notBegun
+		if errors.As(results[i].Err, &waited) {
 			l.client.holds.forgetInnermost(holdKey{l.name, owner})
 		}
 	}

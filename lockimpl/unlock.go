@@ -7,8 +7,8 @@ import "context"
 // that remains. An owner that does not hold the lock gets [ErrNotHeld], and nothing changes.
 //
 // The watchdog forgets the hold whatever the outcome, so that after an error the lock is free
-// within its lease. There is one exception: if ctx ends while an earlier request of owner on the
-// lock is still under way, the hold is as it was. A ctx that has ended has Unlock send nothing:
+// within its lease. There is one exception: if ctx ends while Unlock waits for an earlier request
+// of owner on the lock, or for a connection, the hold is as it was. A ctx that has ended has Unlock send nothing:
 // give it one that lasts ([context.WithoutCancel]).
 //
 // Generations: Classic and Combined decrement once for each copy that go-redis sends. Latch

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -116,8 +115,6 @@ func (s several) Release(ctx context.Context, owner string) Answer {
 		return Answer{Outcome: history.Released, Err: err}
 	case lost == len(results):
 		return Answer{Outcome: history.NotHeld, Err: err}
-	case silent == len(results) && !slices.ContainsFunc(results, func(r lockimpl.Unlocked) bool { return lockimpl.OutcomeUnknown(r.Err) }):
-		return Answer{Outcome: history.Failed, Err: err} // nothing was sent
 	}
 	return Answer{Outcome: history.Unknown, Err: err}
 }
