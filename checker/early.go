@@ -56,8 +56,9 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 		if s.op == nil {
 			return 0, false // somebody else changed it
 		}
-		if s.op.Aside && f.composed(l) {
-			continue // a call on another lock has set the lease of a member
+		if s.op.Aside && f.composed(l) { // a call on another lock has set the lease of a member
+			until, ok = 0, false
+			continue
 		}
 		if s.op.Kind == history.Unlock {
 			until = 0 // it sets a lease of its own
@@ -94,16 +95,17 @@ func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 	return began
 }
 
-// callsAt reports whether an owner has a call on a lock under way, or one whose outcome it does not know, so that the lock may not
+// callsAt reports whether an owner has a call on a lock, or on another with the same key, under way, or one whose outcome it does not know, so that the lock may not
 // know how often it is held.
 func (f *facts) callsAt(l *lockFacts, owner string, at time.Duration) bool {
-	for _, op := range l.owner(owner).ops {
-		if op.Kind == history.Renew || op.Aside || op.Call > at {
-			continue
-		}
-		if op.Pending() || op.Return >= at || op.Uncertain() || op.Outcome == history.Failed {
-			return true
-		}
+	locks := []*lockFacts{l}
+	if f.view != nil {
+		locks = append(locks, f.view.sharing[l.name]...)
 	}
-	return false
+	return slices.ContainsFunc(locks, func(l *lockFacts) bool {
+		return slices.ContainsFunc(l.owner(owner).ops, func(op *history.Op) bool {
+			return op.Kind != history.Renew && !op.Aside && op.Call <= at &&
+				(op.Pending() || op.Return >= at || op.Uncertain() || op.Outcome == history.Failed)
+		})
+	})
 }

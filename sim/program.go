@@ -187,7 +187,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 		h.lost, h.told = loser.Lost(t.owner), false
 		go t.listen(h, h.lost)
 	}
-	if another || a.Token != h.token {
+	if a.Token != h.token || another && a.Token == 0 { // else the answer says that what it was told of is there still
 		h.gone, l = len(h.leases), own
 	}
 	h.leases, h.token = append(h.leases, l), a.Token

@@ -53,7 +53,11 @@ func inRequests() []SourceMutant {
 func inGhosts() []SourceMutant {
 	return []SourceMutant{
 		source("ghost-not-noted", hardened, ghosts, "a call whose outcome is not known does not mark the hold",
-			"hardened.go", "	c.holds.mu.Lock()\n	h.unsettled = true\n	c.holds.mu.Unlock()\n", ""),
+			"hardened.go", "	hs.mu.Lock()\n	h.unsettled = true\n	hs.mu.Unlock()\n", ""),
+		source("many-locks-forget-what-is-to-be-settled", hardened, ghosts, "a client of many locks forgets an attempt of unknown outcome before it has settled that",
+			"hardened.go", "	if !hs.settles(h) {\n		return\n	}\n	c.work", "	c.work"),
+		source("given-up-unlock-of-a-member-not-noted", hardened, ghosts, "a member that an unlock of a group did not come to has a hold more than its client counts",
+			"holds.go", "		hs.popOne(h)\n		h.unsettled = h.unsettled || len(h.levels) > 0\n", "		hs.popOne(h)\n"),
 		source("settles-once", hardened, ghosts, "the client tries once to give back",
 			"hardened.go", "		hs.exit(current)\n		if err == nil {\n			break\n		}\n		c.pause(delay)\n", "		hs.exit(current)\n		break\n"),
 		source("abandoned-not-settled", hardened, ghosts, "nobody looks at the answer to an attempt that was given up",
@@ -126,8 +130,8 @@ func inForce() []SourceMutant {
 			"scripts/force_unlock.lua", "redis.call('publish', KEYS[2], ARGV[1])\n", ""),
 		source("force-silent-hardened", hardened, forces, "ForceUnlock publishes only if there was nothing to free",
 			"scripts/force_hardened.lua", "if freed == 1 then", "if freed == 0 then"),
-		source("force-forgets-all", latch, stops, "ForceUnlock of one lock has the client forget all its holds",
-			"holds.go", "	for key, h := range hs.m {\n		if key.lock == lock {\n			hs.pop(h, 0)\n		}\n	}\n", "	for _, h := range hs.m {\n		hs.pop(h, 0)\n	}\n"),
+		source("force-forgets-all", latch, stops, "ForceUnlock of one lock has the client renew none of its holds any more",
+			"holds.go", "		if key.lock == lock {\n			before := h.watched()\n", "		if key.lock != \"\" {\n			before := h.watched()\n"),
 		source("force-copy-executes", hardened, once, "ForceUnlock does not remember its answer",
 			"scripts/force_hardened.lua", "redis.call('set', KEYS[3], freed, 'px', ARGV[2])\n", ""),
 		{Name: "force-once-per-client", Sound: hardened, Claim: forces,
