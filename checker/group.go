@@ -167,7 +167,7 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 		if has {
 			holds++
 		}
-		if lasts {
+		if lasts || has && f.renewedMeanwhile(m, op) {
 			valid++
 		}
 	}
@@ -184,6 +184,16 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 		}
 		f.groupViolation(found, l, op, contract.ValidityLeft, op.Return, cause, "counted from the requests, the leases of %d of %d members lasted, of which a hold needs %d", valid, len(c.members), c.needed)
 	}
+}
+
+// renewedMeanwhile reports whether the client of a call renewed a member for its owner while the call was under way, so that the
+// lease lasts when that returns.
+func (f *facts) renewedMeanwhile(m *member, op *history.Op) bool {
+	return slices.ContainsFunc(m.rows, func(i int) bool {
+		r := &f.h.Served[i]
+		return r.Step == history.StepRenew && r.Client == op.Client && op.Call <= r.At && 0 < r.Got && r.Got <= op.Return &&
+			r.After.Count(op.Owner) > 0 && r.Sent+r.After.Deadline-r.At+f.exact() >= op.Return
+	})
 }
 
 // answeredUnlock checks what the caller of an unlock was told against the members that it held meanwhile.
