@@ -460,6 +460,12 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline
 		}
+		for _, i := range m.rows { // what came when its call was over is a copy, which is told by itself
+			r := &f.h.Served[i]
+			if call := f.op(r.Op); call != nil && call.Owner == op.Owner && !call.Pending() && limit < r.At && call.Return < r.At && r.At <= ends+f.exact() {
+				ends = max(ends, r.After.Deadline)
+			}
+		}
 		if until <= ends+f.exact() || f.callsAgain(l, op, ends) {
 			return
 		}
