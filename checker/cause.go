@@ -216,6 +216,9 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		c := f.over(l, before)
 		c.Text += fmt.Sprintf("; %s was not told, and of what it took from %s on, its calls had given back everything at %s", t.owner, Stamp(t.from), Stamp(t.to))
 		return c
+	case op.Owner == t.owner && !t.endAgain && op.Call < t.from && t.to == op.Executed && cancelled(op):
+		return Cause{Class: contract.Abandoned, executed: executions{call: op.Kind},
+			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", op.Kind, op.Owner, Stamp(op.Return), Stamp(t.to))}
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))

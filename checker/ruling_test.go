@@ -245,6 +245,11 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.UnlockEndsHold, true, givenUpGhost()},
 			{contract.UnlockEndsHold, false, claiming(givenUpGhost(), contract.TakesBack)},
 		},
+		"given-up-late": {
+			{contract.OneBeliever, true, lateUnlock("context deadline exceeded")},
+			{contract.OneBeliever, false, lateUnlock("EOF")},
+			{contract.OneBeliever, false, claiming(lateUnlock("context deadline exceeded"), contract.TakesBack)},
+		},
 		"refused-copy": {
 			{contract.GhostIsGone, true, refusedGhost("LOADING Redis is loading the dataset in memory")},
 			{contract.GhostIsGone, false, refusedGhost("NOSCRIPT No matching script")},
@@ -324,6 +329,18 @@ func refusedGhost(reply string) *script {
 		history.Served{At: at(1.005), Sent: at(1.001), Got: at(1.01), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("", 0, 0), Reply: reply},
 		history.Served{At: at(1.1), Sent: at(1.001), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(31.1))})
 	s.event(history.Expire, at(31.101))
+	return s
+}
+
+// lateUnlock is an unlock that ends in an error, and is executed when its owner has locked again.
+func lateUnlock(err string) *script {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.unlock("c1:1", at(1), history.Released)
+	op := s.op("c1:1", history.Unlock, at(1.5), at(1.502), history.Unknown)
+	op.Error, op.Evidence, op.Executed, op.Answer = err, history.Executed, at(5), history.Released
+	s.take("c1:1", at(2), at(2.002), 0)
+	s.take("c2:1", at(6), at(6.002), 0)
 	return s
 }
 
