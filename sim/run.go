@@ -84,6 +84,12 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 	if r.failure == nil && err != nil {
 		r.failure = err
 	}
+	if r.history != nil { // not in the bubble, which is watched: that a long run takes long to conclude is no stall
+		r.failure = cmp.Or(r.failure, caught("the conclusion of its evidence", func() error {
+			r.history = evidence.Conclude(r.history)
+			return nil
+		}))
+	}
 	switch {
 	case r.failure == nil || r.rec == nil:
 	case r.history == nil: // the harness itself panicked
@@ -544,7 +550,7 @@ func (r *run) close() {
 	if err := r.world.Failure(); err != nil {
 		end.Error = err.Error()
 	}
-	r.history = evidence.Conclude(r.rec.Close(end))
+	r.history = r.rec.Close(end)
 }
 
 // versions says what ran, for the report. It is no part of the trace.
