@@ -191,7 +191,7 @@ func (f *facts) deafened(client string, by time.Duration) []int {
 			continue
 		}
 		onSubscription := strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
-		somewhere := fault.On == "" || strings.HasPrefix(fault.On, "between ")
+		somewhere := !strings.Contains(fault.On, " ") || strings.HasPrefix(fault.On, "between ") // "request" alone is any
 		if onSubscription || somewhere && !f.subscribes(client, fault.From, by) {
 			found = append(found, i)
 		}

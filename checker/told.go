@@ -27,7 +27,7 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		}
 		if next := l.regrant(t); next != nil && !f.composed(l) && next.grant.Return < by {
 			by, why = next.grant.Return, "by the answer to its next call, which was granted anew"
-		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again.from > t.to {
+		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again != t && again.from >= t.to {
 			continue // it was let in again, so that its belief is about that hold
 		}
 		if t.grant != b.acquire && t.grant.Return > t.to && t.grant.Return > by { // it asked while it believed in another hold

@@ -386,6 +386,11 @@ func (c *conclusion) command(rows []*history.Served) {
 		if op.Kind == history.Unlock && changed(r) && l.last.Deadline > 0 && c.toldOver(&op) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
 		}
+		if op.Kind.Acquires() && op.Fresh > 0 && changed(r) && l.simple() && c.lostWithin(&op) && l.last.Deadline-c.now <= op.Fresh+time.Millisecond {
+			c.amend(call, func(op *history.Op) {
+				op.Asked, op.Lease, op.Watchdog = cmp.Or(op.Asked, op.Lease), op.Fresh, op.FreshWatchdog
+			})
+		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
@@ -405,6 +410,13 @@ func (c *conclusion) toldOver(op *history.Op) bool {
 	of := owned{op.Owner, op.Lock}
 	over, told := c.lost[of]
 	return told && over <= op.Call && !slices.ContainsFunc(c.grants[of], func(at time.Duration) bool { return over <= at && at <= op.Call })
+}
+
+// lostWithin reports whether the owner of a call was told within it that its holds are over. The call may ask for what it would ask
+// for without them.
+func (c *conclusion) lostWithin(op *history.Op) bool {
+	at, told := c.lost[owned{op.Owner, op.Lock}]
+	return told && at >= op.Call
 }
 
 // owned is a lock as one owner has it.
