@@ -451,10 +451,11 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	}
 	// An attempt that is given up knows what it had been granted by then. An unlock that is given up may be done in part.
 	given := cancelled(op) && rule == contract.EveryMemberReleased
-	if b := l.owner(op.Owner).belief(limit); given && b != nil && b.from < op.Call && b.to > op.Return {
+	unheard := f.unheard(op, key)
+	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to > op.Return && (given || unheard && !f.h.Can(string(contract.TakesBack))) {
 		return // an outer hold is its own, and renewed
 	}
-	if given || f.stale(op) || f.unheard(op, key) ||
+	if given || unheard || f.stale(op) ||
 		slices.ContainsFunc(faultsOf(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) }) {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {

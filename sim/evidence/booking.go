@@ -175,7 +175,7 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 	was, is := before.Total(), l.last.Total()
 	if id := c.apart[apart{c.request, l.name}]; id != 0 && c.request != 0 && l.simple() && is != was { // it has taken effect before
 		c.amend(id, func(op *history.Op) { op.Repeats++ })
-		c.ops[r], r.Op = append(c.ops[r], id), cmp.Or(r.Op, id)
+		c.ops[r], r.Op = append(c.ops[r], id), id // rather than what it did to a group with this key
 		return
 	}
 	switch {
