@@ -205,6 +205,10 @@ func (f *facts) jumped(l *lockFacts, t *tenure) (Cause, bool) {
 // released says why an operation ended a hold that its owner still believed in.
 func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	op := t.endOp
+	call := op
+	if op != nil {
+		call = cmp.Or(f.inNameOf(op), op)
+	}
 	switch {
 	case op == nil:
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server ended the hold of %s on %s at %s", t.owner, l.name, Stamp(t.to))}
@@ -216,9 +220,9 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		c := f.over(l, before)
 		c.Text += fmt.Sprintf("; %s was not told, and of what it took from %s on, its calls had given back everything at %s", t.owner, Stamp(t.from), Stamp(t.to))
 		return c
-	case op.Owner == t.owner && !t.endAgain && op.Call < t.from && t.to == op.Executed && cancelled(op):
-		return Cause{Class: contract.Abandoned, executed: executions{call: op.Kind},
-			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", op.Kind, op.Owner, Stamp(op.Return), Stamp(t.to))}
+	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && f.gaveBefore(op) == nil:
+		return Cause{Class: contract.Abandoned, executed: executions{call: call.Kind},
+			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", call.Kind, call.Owner, Stamp(call.Return), Stamp(t.to))}
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
