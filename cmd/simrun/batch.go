@@ -152,6 +152,9 @@ func whyNot(v *checker.Verdict) string {
 			strays = append(strays, g)
 		}
 	}
+	if len(strays) == len(contract.Guarantees()) && v.Result(strays[0]).Status == checker.Undecided {
+		return v.Result(strays[0]).Summary // it was not judged
+	}
 	if len(strays) == 0 && len(v.Missed) > 0 {
 		return v.Missed[0]
 	}

@@ -81,7 +81,7 @@ func TestASoakWithoutDescriptorsAccusesNobody(t *testing.T) {
 	needRedis(t)
 	cmd := exec.Command("sh", "-c", "ulimit -n 40; exec "+simrun+" soak -for 2s -out none")
 	out, _ := cmd.CombinedOutput()
-	if code := cmd.ProcessState.ExitCode(); code != checker.ExitHarness || !strings.Contains(string(out), "32 clients need 200 open files, and this process may have 40") {
+	if code := cmd.ProcessState.ExitCode(); code != checker.ExitHarness || !strings.Contains(string(out), "32 clients are too many: 200 open files are needed, and this process may have 40 (ulimit -n)") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 
 	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/sim/health"
 )
 
 // local runs shards in worker processes of this machine, one for each processor. It is an
@@ -42,6 +43,9 @@ func (l *local) do(ctx context.Context, j job) (result, error) {
 		defer func() { l.idle <- w }()
 		j.Runs, j.Out = 1, cmp.Or(j.Out, nowhere)
 		r := w.do(ctx, j)[0]
+		if r.Short != "" && ctx.Err() == nil {
+			return r, health.Told(r.Short)
+		}
 		return r, ctx.Err()
 	case <-ctx.Done():
 		return result{}, ctx.Err()

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 	"github.com/holdfast-sim/holdfast/subjects/external"
@@ -203,7 +204,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	begun := time.Now()
 	t, err := s.Run(ctx)
 	bar.clear()
-	if err != nil {
+	if health.Short(err) != nil {
+		return fail(stderr, checker.ExitUndecided, "explore: ended early: %v", err)
+	} else if err != nil {
 		return fail(stderr, checker.ExitHarness, "explore: %v", err)
 	}
 	h.tell(stdout, t, time.Since(begun))

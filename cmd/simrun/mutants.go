@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 )
 
@@ -121,6 +122,8 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 
 func caughtBy(r result, err error) caught {
 	switch {
+	case health.Short(err) != nil:
+		return caught{error: err.Error()}
 	case err != nil: // see [local.do]
 		return caught{ended: true}
 	case r.Report == nil:

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/world"
 )
@@ -140,6 +141,14 @@ var (
 	password = regexp.MustCompile(`://([^:/@]*):.*@`)
 	alone    = regexp.MustCompile(`://[^:/@]+@`)
 )
+
+// enough returns a *[health.Shortage] if there is too little room for the data of servers of our own, which a restart saves.
+func (p place) enough() error {
+	if p.World != redisWorld || p.URL != "" {
+		return nil
+	}
+	return health.Disk(os.TempDir(), 0, leastRoom)
+}
 
 // outline is the world as far as it is known without a server.
 func (p place) outline() world.Ground {

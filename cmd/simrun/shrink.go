@@ -98,7 +98,7 @@ func (o *order) toShrink(ctx context.Context, path string) error {
 	o.planFile = path
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		o.planFile = filepath.Join(path, planFile)
-		h, err := loadHistory(ctx, os.DirFS(path), ".", mostRecords)
+		h, err := loadHistory(ctx, os.DirFS(path), ".", affordable())
 		switch {
 		case err != nil && !errors.Is(err, history.ErrTruncated):
 			return fmt.Errorf("%s: %w", path, err)

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -47,15 +46,4 @@ func (r *Remote) Clean(ctx context.Context) (removed int, runs []string, err err
 		return run != ""
 	})
 	return removed, runs, err
-}
-
-// Exhausted reports whether an error says that this machine has nothing left, or no more for this process: that is
-// nobody's fault who is tried on it.
-func Exhausted(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }

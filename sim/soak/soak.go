@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/seed"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -224,16 +225,13 @@ const stalled = 100 * time.Millisecond
 // stalls records when the whole process was held up, which is to every client as a pause.
 func (r *run) stalls() {
 	const every = 10 * time.Millisecond
-	for {
-		begun := r.rec.now()
-		if !r.pass(every) {
-			return
-		}
-		if now := r.rec.now(); now-begun > every+stalled {
-			f := history.Fault{Index: r.stats.fault(stall), Kind: stall, Effects: history.EffectsOf(stall, ""), From: begun, To: now}
+	health.Late(r.over, every, func(begun, now time.Time) {
+		if now.Sub(begun) > every+stalled {
+			f := history.Fault{Index: r.stats.fault(stall), Kind: stall, Effects: history.EffectsOf(stall, ""),
+				From: max(1, begun.Sub(r.rec.begun)), To: now.Sub(r.rec.begun)}
 			r.rec.put(func(time.Duration) any { return f })
 		}
-	}
+	})
 }
 
 const stall = "pause-harness"
