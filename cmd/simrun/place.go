@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -163,7 +162,7 @@ func (p place) outline() world.Ground {
 func (p place) ground() (g world.Ground, prefix string, err error) {
 	switch {
 	case p.URL != "":
-		prefix = "holdfast:" + strings.ToLower(rand.Text()[:8]) + ":"
+		prefix = redisserver.RunName() + ":"
 		server, err := redisserver.Connect(context.Background(), p.URL, redisserver.Needs{AtLeast: world.OldestRedis, Prefix: prefix, TLS: p.TLS})
 		if err != nil {
 			return g, "", err

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -165,7 +164,7 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	if err := o.enough(); err != nil {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
-	o.Name = "holdfast:" + strings.ToLower(rand.Text()[:10])
+	o.Name = redisserver.RunName()
 	name, version, closeServer, err := o.serve(ctx)
 	if ctx.Err() != nil {
 		return interrupted(ctx, stderr, checker.ExitExpected, "soak: interrupted before it began")
