@@ -122,21 +122,7 @@ func incomplete(h *history.History, what string, stderr io.Writer) {
 // openHistory opens a file, a run's folder, or standard input. A run's own history is read together
 // with the server log beside it. Nobody waits for a file that is not written any more once ctx has ended.
 func openHistory(ctx context.Context, path string, most history.Limit) (*history.History, error) {
-	type opened struct {
-		h   *history.History
-		err error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		h, err := openFile(ctx, path, most)
-		done <- opened{h, err}
-	}()
-	select {
-	case o := <-done:
-		return o.h, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return waited(ctx, func() (*history.History, error) { return openFile(ctx, path, most) })
 }
 
 func openFile(ctx context.Context, path string, most history.Limit) (*history.History, error) {
@@ -175,7 +161,7 @@ func shrunk(ctx context.Context, file string, h *history.History, v *checker.Ver
 		if err := history.Save(&b, small); err != nil {
 			return err
 		}
-		return cause(os.WriteFile(file, b.Bytes(), 0o666))
+		return cause(writeFile(file, b.Bytes()))
 	}
 	return errors.New("nothing is broken, so there is nothing to shrink")
 }

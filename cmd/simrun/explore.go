@@ -69,12 +69,14 @@ func strategyNames() string {
 
 // exploreCommand is simrun explore: random plans by seed, until something ends it.
 func exploreCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	h, err := parseHunt(args)
+	h, err := parseHunt(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, "simrun explore [flags] hunts for plans under which a lock breaks what it claims.\n\n")
 		printFlags(stdout, huntFlags(&hunt{}))
 		return checker.ExitExpected
+	case ctx.Err() != nil:
+		return interrupted(ctx, stderr, checker.ExitExpected, "explore: interrupted before it began")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "explore: %v", err)
 	}
@@ -100,7 +102,7 @@ func exploreCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	return code
 }
 
-func parseHunt(args []string) (hunt, error) {
+func parseHunt(ctx context.Context, args []string) (hunt, error) {
 	h := hunt{}
 	f := huntFlags(&h)
 	if err := f.Parse(args); err != nil {
@@ -142,7 +144,7 @@ func parseHunt(args []string) (hunt, error) {
 	}
 	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scope}
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
-		return h, h.takeApart()
+		return h, h.takeApart(ctx)
 	}
 	if h.planFile != "" {
 		return h, errors.New("-plan is for -strategy exhaustive; the others draw theirs")
@@ -151,7 +153,7 @@ func parseHunt(args []string) (hunt, error) {
 }
 
 // takeApart makes the configuration of a strategy that takes a plan apart. It has an end of its own.
-func (h *hunt) takeApart() error {
+func (h *hunt) takeApart(ctx context.Context) error {
 	if h.strikes < 0 || h.strikes > 3 {
 		return fmt.Errorf("-strikes %d: from 0 to 3", h.strikes)
 	}
@@ -163,7 +165,7 @@ func (h *hunt) takeApart() error {
 	if h.planFile == "" {
 		return h.checkSubject()
 	}
-	if err := h.readPlan(); err != nil {
+	if err := h.readPlan(ctx); err != nil {
 		return err
 	}
 	h.config.Plan = h.plan

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -66,6 +67,91 @@ func TestASoakThatFillsADiskEndsUndecided(t *testing.T) {
 	for _, name := range []string{historyFile, verdictFile, reportFile} {
 		if _, err := os.Stat(filepath.Join(dir, "simrun-out/soak/latest", name)); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Who waits for a pipe to which nobody writes, or from which nobody reads, can be told to end, or need not be.
+func TestPipesThatNobodyUses(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"-plan pipe", "explore -strategy exhaustive -plan pipe", "shrink pipe", "check pipe"} {
+		// Somebody who opens the pipe to write waits until it is being read: then the signal is sent, and nothing written.
+		cmd := exec.Command(simrun, strings.Fields(args)...)
+		var stderr strings.Builder
+		cmd.Dir, cmd.Stderr = dir, &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		w, err := os.OpenFile(pipe, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait()
+		w.Close()
+		if code := cmd.ProcessState.ExitCode(); code != checker.ExitUndecided || !strings.Contains(stderr.String(), "interrupted") || strings.Count(stderr.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr.String())
+		}
+	}
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"-scenario baseline -out none -junit pipe", checker.ExitHarness, "-junit: open pipe: no such device or address"},
+		{"-scenario baseline -addr rediss://h -tls-ca pipe", checker.ExitUsage, "-addr: pipe: it is no regular file"},
+		{"-scenario baseline -addr rediss://h -tls-ca /dev/zero", checker.ExitUsage, "-addr: /dev/zero: it is no regular file"},
+		{"clean -addr rediss://h -tls-cert pipe -tls-key pipe", checker.ExitUsage, "-addr: pipe: it is no regular file"},
+		{"clean -addr file:pipe", checker.ExitUsage, "it is no regular file"},
+		{"report pipe", checker.ExitUsage, "pipe: it is no folder of a run; simrun check judges histories"},
+	} {
+		_, stderr, code := run(t, dir, strings.Fields(tt.args)...)
+		if code != tt.code || !strings.Contains(stderr, tt.want) {
+			t.Errorf("%s: exit code %d: %s", tt.args, code, stderr)
+		}
+	}
+}
+
+// Numbers that are too large for anything cost nothing.
+func TestHugeNumbersAreNoneOfOurTrouble(t *testing.T) {
+	for _, args := range []string{"mutants -seeds 1000000000000 -only broken-unlock-anybodys", "mutants -runs 1000000000000 -only broken-unlock-anybodys -seeds 1000000000000", "explore -runs 1000000000000 -out none",
+		"-scenario all -subject all -out none -runs 1000000000000"} {
+		cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 4000000; exec "$0" "$@"`, simrun}, strings.Fields(args)...)...)
+		var stderr strings.Builder
+		cmd.Stderr = &stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			_ = cmd.Wait()
+			close(ended)
+		}()
+		for working, over := false, false; !working && !over; { // until it has given a worker something to do
+			for _, child := range childrenOf(cmd.Process.Pid) {
+				working = working || len(childrenOf(child)) > 0
+			}
+			select {
+			case <-ended:
+				over = true
+			default:
+			}
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		<-ended
+		if code := cmd.ProcessState.ExitCode(); code != checker.ExitUndecided || !strings.Contains(stderr.String(), "interrupted") {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr.String())
+		}
+	}
+	for _, args := range []string{"-scenario baseline -runs 9000000000000000000", "mutants -runs 9000000000000000000", "mutants -seeds 9000000000000000000"} {
+		if _, stderr, code := run(t, t.TempDir(), strings.Fields(args)...); code != checker.ExitUsage || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}
 	}
 }

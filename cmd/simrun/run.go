@@ -25,11 +25,13 @@ import (
 
 // runCommand is simrun without a subcommand.
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args)
+	o, err := parse(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		usage(stdout)
 		return checker.ExitExpected
+	case ctx.Err() != nil:
+		return interrupted(ctx, stderr, checker.ExitExpected, "interrupted before it began")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "%v", err)
 	}

@@ -19,7 +19,7 @@ type recorder struct {
 
 	mu      sync.Mutex
 	waits   time.Duration // since when somebody waits for room; 0: nobody does
-	room    sync.Cond // in batch
+	room    sync.Cond     // in batch
 	id      int64
 	batch   []any
 	full    chan struct{} // of one: a batch is worth handing out

@@ -116,7 +116,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	o.MaxRetries, o.ReadTimeout, o.PoolSize = 5, answerTimeout, 8
 	r := &run{
 		Config: c, resources: make([]resource, c.Locks), slots: make([]atomic.Pointer[client], c.Clients),
-		stats: newStats(), over: make(chan struct{}), }
+		stats: newStats(), over: make(chan struct{})}
 	r.rec = newRecorder(c.Out, func(from, to time.Duration) any { return r.stall(from, to) })
 	plain := c.Server.Options()
 	o.Dialer = r.dialer(plain)
