@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/sim/health"
@@ -26,6 +27,19 @@ func newLocal() *local {
 		l.idle <- w
 	}
 	return l
+}
+
+// counting counts the runs that an executor has done.
+type counting struct {
+	explore.Executor
+	runs atomic.Int64
+}
+
+// Run implements [explore.Executor].
+func (c *counting) Run(ctx context.Context, s explore.Shard) (explore.Report, error) {
+	r, err := c.Executor.Run(ctx, s)
+	c.runs.Add(int64(r.Runs))
+	return r, err
 }
 
 func (l *local) dismiss() {

@@ -175,7 +175,8 @@ func (h *hunt) takeApart(ctx context.Context) error {
 // search searches one lock, keeps what it finds, and says what came out.
 func (h hunt) search(ctx context.Context, workers *local, args []string, stdout, stderr io.Writer) int {
 	dir := ""
-	s := explore.Search{Config: h.config, Executor: workers, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
+	counted := &counting{Executor: workers}
+	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
 	if h.out != nowhere {
 		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", h.subject, h.strategy, h.config.Key()))
 		state, err := h.open(dir)
@@ -211,7 +212,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	} else if err != nil {
 		return fail(stderr, checker.ExitHarness, "explore: %v", err)
 	}
-	h.tell(stdout, t, time.Since(begun))
+	h.tell(stdout, t, counted.runs.Load(), time.Since(begun))
 	code := checker.ExitExpected
 	for _, f := range t.Found {
 		if err := h.keepFound(ctx, workers, dir, f, stdout); err != nil {
