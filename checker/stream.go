@@ -354,6 +354,6 @@ func (s *Stream) finish(end *history.End, at time.Duration) *Verdict {
 	return s.sum.verdict(s.header, *end)
 }
 
-// Broken is the first window in which something broke that the faults do not excuse, or else the
-// first in which anything did, with its verdict; nil if there was none. It is known after Close.
+// Broken is the first window in which something broke that the faults do not excuse, or else the first of which no
+// checker came to an answer, or else the first in which anything broke, with its verdict; nil if there was none. It is known after Close.
 func (s *Stream) Broken() (*history.History, *Verdict) { return s.sum.h, s.sum.v }

@@ -83,3 +83,32 @@ func TestStreamSaysWhatTheWholeSays(t *testing.T) {
 		}
 	})
 }
+
+// The window that is kept to be shown is one that accuses the lock, rather than an earlier one that nobody could judge.
+func TestTheWindowThatIsShownAccuses(t *testing.T) {
+	header := history.Header{Version: history.Version, Expiry: history.Implied, Abilities: []string{"lost"}}
+	unclear := traffic{seed: 2, ops: 600, clients: 4, unknown: 0.1}.make()
+	unclear.Header = header
+	overlap := &history.History{Header: header, End: &history.End{At: at(3)}, Ops: []history.Op{
+		{ID: 1, Client: "a", Owner: "a", Lock: "l", Kind: history.TryLock, Lease: at(1), Call: at(0.1), Return: at(0.2), Outcome: history.Acquired},
+		{ID: 2, Client: "b", Owner: "b", Lock: "l", Kind: history.TryLock, Lease: at(1), Call: at(1.6), Return: at(1.7), Outcome: history.Acquired},
+		{ID: 3, Client: "a", Owner: "a", Lock: "l", Kind: history.Unlock, Call: at(2.4), Return: at(2.5), Outcome: history.NotHeld},
+	}}
+	for _, windows := range [][]*history.History{{unclear, overlap}, {overlap, unclear}, {unclear}} {
+		s := newStream(header, Options{Budget: 1}, 1)
+		for _, h := range windows {
+			s.sum.judge(work{h: h}, s.options)
+		}
+		v := s.finish(&history.End{At: at(3)}, at(3))
+		if r := v.Result(contract.Object); r.Status == Holds {
+			t.Fatalf("object: %s, with no time at all", r.Summary)
+		}
+		want := windows[0]
+		if len(windows) > 1 {
+			want = overlap
+		}
+		if shown, w := s.Broken(); shown != want || w == nil {
+			t.Errorf("of %d windows one of %d operations is shown", len(windows), len(shown.Ops))
+		}
+	}
+}

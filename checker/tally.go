@@ -26,8 +26,17 @@ type tally struct {
 	differ  string           // on what checkers disagreed first
 	h       *history.History // see Stream.Broken
 	v       *Verdict
-	defect  bool // of h
+	rank    rank // of h
 }
+
+// A rank says how much a window has to tell.
+type rank int
+
+const (
+	excused    rank = iota + 1 // something broke
+	unanswered                 // nobody knows what did
+	accused                    // the lock is to blame for something that did
+)
 
 // tallied is what the windows say of one guarantee.
 type tallied struct {
@@ -56,7 +65,7 @@ func (t *tally) judge(w work, o Options) {
 		return
 	}
 	f := collect(w.h, o)
-	bad, defect := false, false
+	worst := rank(0)
 	var object Result // if it is broken
 	for _, r := range results(context.Background(), f) {
 		if r.Guarantee == contract.Fencing && r.Status == Holds {
@@ -83,16 +92,16 @@ func (t *tally) judge(w work, o Options) {
 		case Undecided:
 			one.undecided++
 			one.why = r.Summary
-			bad, defect = true, true
+			worst = max(worst, unanswered)
 		case Broken:
-			bad = true
+			worst = max(worst, excused)
 			one.broken++
 			for _, v := range r.Violations {
 				one.found++
 				switch v.Ruling.Kind {
 				case Defect:
 					one.defects++
-					defect = true
+					worst = accused
 				case KnownLimitation:
 					one.known = appendNew(one.known, v.Ruling.Source)
 				default:
@@ -128,9 +137,9 @@ func (t *tally) judge(w work, o Options) {
 			}
 		}
 	}
-	if bad && (t.h == nil || defect && !t.defect) {
+	if worst > t.rank {
 		o.Sparing = false
-		t.h, t.v, t.defect = w.h, Judge(context.Background(), w.h, o), defect
+		t.h, t.v, t.rank = w.h, Judge(context.Background(), w.h, o), worst
 		for i := range t.v.Results {
 			if r := &t.v.Results[i]; r.Guarantee == contract.Object && r.Status == Broken && len(object.Violations) > len(r.Violations) {
 				r.Violations = object.Violations

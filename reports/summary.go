@@ -63,6 +63,15 @@ func Failed(scenario, subject string, seed uint64, why string) Summary {
 	return Summary{Verdict: &checker.Verdict{Version: checker.VerdictVersion, Scenario: scenario, Subject: subject, Seed: seed, Error: why}}
 }
 
+// Undecided is the summary of a run that the harness could not finish for want of what the machine has.
+func Undecided(scenario, subject string, seed uint64, why string) Summary {
+	v := &checker.Verdict{Version: checker.VerdictVersion, Scenario: scenario, Subject: subject, Seed: seed}
+	for _, g := range contract.Guarantees() {
+		v.Results = append(v.Results, checker.Result{Guarantee: g, Status: checker.Undecided, Summary: why})
+	}
+	return Summary{Verdict: v}
+}
+
 // Handoffs measures how promptly a lock went from one holder to the next: from the moment at which
 // the server freed it to the return of the call that got it, whenever that call was waiting
 // already. Without a server log there are none.

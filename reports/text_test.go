@@ -1,6 +1,9 @@
 package reports
 
 import (
+	"encoding/json"
+	"errors"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -93,5 +96,23 @@ func TestNumbersReadWell(t *testing.T) {
 	}
 	if got := list([]string{"a", "b", "c"}); got != "a, b and c" {
 		t.Errorf("list = %q", got)
+	}
+}
+
+// JSON for machines shows nothing on a terminal that it does not say, and says the same.
+func TestVisibleJSON(t *testing.T) {
+	for _, text := range []string{"plain", "\u202e", "a\u009b\x7f\x1b[31m\u200b", "\U000e0001 \U0001f512 é", "line\nend", "\xff"} {
+		b, err := json.MarshalIndent(map[string]string{text: text}, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := VisibleJSON(b)
+		if shown := string(got); VisibleLines(shown) != shown {
+			t.Errorf("%q is shown as %q", text, shown)
+		}
+		var was, is map[string]string
+		if err := errors.Join(json.Unmarshal(b, &was), json.Unmarshal(got, &is)); err != nil || !maps.Equal(was, is) {
+			t.Errorf("%q: %v, %q is not %q", text, err, is, was)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,6 +151,9 @@ func whyNot(v *checker.Verdict) string {
 			strays = append(strays, g)
 		}
 	}
+	if len(strays) == len(contract.Guarantees()) && v.Result(strays[0]).Status == checker.Undecided {
+		return v.Result(strays[0]).Summary // it was not judged
+	}
 	if len(strays) == 0 && len(v.Missed) > 0 {
 		return v.Missed[0]
 	}
@@ -228,7 +230,7 @@ func leave(files map[string]string, b reports.Batch, stderr io.Writer) int {
 		var text bytes.Buffer
 		err := f.Write(&text, b)
 		if err == nil {
-			err = os.WriteFile(file, text.Bytes(), 0o666)
+			err = writeFile(file, text.Bytes())
 		}
 		if err != nil {
 			code = fail(stderr, checker.ExitHarness, "-%s: %v", f.Name, err)

@@ -158,7 +158,7 @@ func TestAnOrderSaysHowManyRunsGoOnAtOnce(t *testing.T) {
 		{[]string{"-world", "redis", "-jobs", "1"}, 1000, 1},
 		{[]string{"-jobs", "3"}, 1000, 3},
 	} {
-		o, err := parse(append([]string{"-scenario", "baseline"}, c.args...))
+		o, err := parse(t.Context(), append([]string{"-scenario", "baseline"}, c.args...))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	})
 	budget := f.Duration("budget", checker.DefaultBudget, "`time` that one searching checker may spend on one lock")
 	shrink := f.String("shrink", "", "`file` for the smallest part of a broken history that still breaks the same guarantee")
-	most := f.Int("records", mostRecords, "how `many` records of a history, each a line, to read at most; judging one takes about 500 bytes")
+	most := f.Int("records", mostRecords, "how `many` records of a history, each a line, to read at most; judging one takes about 500 bytes (default no more than there is memory for)")
 	verbose := f.Bool("v", false, "the whole story, and every operation")
 	var asJSON bool
 	var files map[string]string
@@ -52,17 +52,25 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case *shrink != "" && len(paths) > 1:
 		return fail(stderr, checker.ExitUsage, "check: -shrink takes one history, not %d", len(paths))
 	}
+	given := false
+	f.Visit(func(f *flag.Flag) { given = given || f.Name == "records" })
 	code := checker.ExitExpected
 	b := reports.Batch{Command: again(append([]string{"check"}, args...))}
 	for _, path := range paths {
-		h, err := openHistory(ctx, path, history.Limit(*most))
+		limit := history.Limit(*most)
+		if !given {
+			limit = affordable()
+		}
+		h, err := openHistory(ctx, path, limit)
 		if ctx.Err() != nil {
 			break
 		}
 		if errors.Is(err, history.ErrTruncated) {
 			fail(stderr, 0, "warning: check: %v; the rest is judged", err)
+		} else if errors.Is(err, history.ErrTooLong) && limit < history.Limit(*most) {
+			return fail(stderr, checker.ExitUndecided, "check: %v: there is memory for %d records; -records %d reads more all the same", err, limit, *most)
 		} else if errors.Is(err, history.ErrTooLong) {
-			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 500 bytes", err, *most)
+			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 500 bytes", err, limit)
 		} else if err != nil {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}
@@ -114,21 +122,7 @@ func incomplete(h *history.History, what string, stderr io.Writer) {
 // openHistory opens a file, a run's folder, or standard input. A run's own history is read together
 // with the server log beside it. Nobody waits for a file that is not written any more once ctx has ended.
 func openHistory(ctx context.Context, path string, most history.Limit) (*history.History, error) {
-	type opened struct {
-		h   *history.History
-		err error
-	}
-	done := make(chan opened, 1)
-	go func() {
-		h, err := openFile(ctx, path, most)
-		done <- opened{h, err}
-	}()
-	select {
-	case o := <-done:
-		return o.h, o.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return waited(ctx, func() (*history.History, error) { return openFile(ctx, path, most) })
 }
 
 func openFile(ctx context.Context, path string, most history.Limit) (*history.History, error) {
@@ -167,7 +161,7 @@ func shrunk(ctx context.Context, file string, h *history.History, v *checker.Ver
 		if err := history.Save(&b, small); err != nil {
 			return err
 		}
-		return cause(os.WriteFile(file, b.Bytes(), 0o666))
+		return cause(writeFile(file, b.Bytes()))
 	}
 	return errors.New("nothing is broken, so there is nothing to shrink")
 }

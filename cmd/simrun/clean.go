@@ -19,6 +19,14 @@ func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var addr string
 	var t redisserver.TLS
 	addressFlags(f, &addr, &t)
+	var names []string
+	f.Func("run", "`name` of a run whose keys are removed, and no others; again for another", func(name string) error {
+		if !redisserver.IsRunName(name) {
+			return errors.New("a run is called holdfast: and 18 characters, with which the names of its keys begin")
+		}
+		names = append(names, name)
+		return nil
+	})
 	err := f.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -39,10 +47,13 @@ func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "clean: %v", err)
 	}
-	removed, runs, err := server.Clean(ctx)
-	say(stdout, "%s: %d %s of %d %s removed\n", server.Name(), removed, plural("key", removed), len(runs), plural("run", len(runs)))
-	if len(runs) > 0 {
-		say(stdout, "  %s\n", strings.Join(runs, "\n  "))
+	c, err := server.Clean(ctx, names)
+	say(stdout, "%s: %d %s of %d %s removed\n", server.Name(), c.Removed, plural("key", c.Removed), len(c.Runs), plural("run", len(c.Runs)))
+	if len(c.Runs) > 0 {
+		say(stdout, "  %s\n", strings.Join(c.Runs, "\n  "))
+	}
+	if len(c.Left) > 0 {
+		say(stdout, "not removed, since these may be runs of an older simrun or keys of somebody else (-run NAME removes them):\n  %s\n", strings.Join(c.Left, "\n  "))
 	}
 	if ctx.Err() != nil {
 		return interrupted(ctx, stderr, checker.ExitExpected, "clean: interrupted: keys may be left")

@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/sim/health"
 )
 
 // local runs shards in worker processes of this machine, one for each processor. It is an
@@ -27,6 +29,19 @@ func newLocal() *local {
 	return l
 }
 
+// counting counts the runs that an executor has done.
+type counting struct {
+	explore.Executor
+	runs atomic.Int64
+}
+
+// Run implements [explore.Executor].
+func (c *counting) Run(ctx context.Context, s explore.Shard) (explore.Report, error) {
+	r, err := c.Executor.Run(ctx, s)
+	c.runs.Add(int64(r.Runs))
+	return r, err
+}
+
 func (l *local) dismiss() {
 	for _, w := range l.all {
 		w.dismiss()
@@ -42,6 +57,9 @@ func (l *local) do(ctx context.Context, j job) (result, error) {
 		defer func() { l.idle <- w }()
 		j.Runs, j.Out = 1, cmp.Or(j.Out, nowhere)
 		r := w.do(ctx, j)[0]
+		if r.Short != "" && ctx.Err() == nil {
+			return r, health.Told(r.Short)
+		}
 		return r, ctx.Err()
 	case <-ctx.Done():
 		return result{}, ctx.Err()

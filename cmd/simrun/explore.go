@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 	"github.com/holdfast-sim/holdfast/subjects/external"
@@ -68,12 +69,14 @@ func strategyNames() string {
 
 // exploreCommand is simrun explore: random plans by seed, until something ends it.
 func exploreCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	h, err := parseHunt(args)
+	h, err := parseHunt(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		fmt.Fprint(stdout, "simrun explore [flags] hunts for plans under which a lock breaks what it claims.\n\n")
 		printFlags(stdout, huntFlags(&hunt{}))
 		return checker.ExitExpected
+	case ctx.Err() != nil:
+		return interrupted(ctx, stderr, checker.ExitExpected, "explore: interrupted before it began")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "explore: %v", err)
 	}
@@ -99,7 +102,7 @@ func exploreCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	return code
 }
 
-func parseHunt(args []string) (hunt, error) {
+func parseHunt(ctx context.Context, args []string) (hunt, error) {
 	h := hunt{}
 	f := huntFlags(&h)
 	if err := f.Parse(args); err != nil {
@@ -141,7 +144,7 @@ func parseHunt(args []string) (hunt, error) {
 	}
 	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scope}
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
-		return h, h.takeApart()
+		return h, h.takeApart(ctx)
 	}
 	if h.planFile != "" {
 		return h, errors.New("-plan is for -strategy exhaustive; the others draw theirs")
@@ -150,7 +153,7 @@ func parseHunt(args []string) (hunt, error) {
 }
 
 // takeApart makes the configuration of a strategy that takes a plan apart. It has an end of its own.
-func (h *hunt) takeApart() error {
+func (h *hunt) takeApart(ctx context.Context) error {
 	if h.strikes < 0 || h.strikes > 3 {
 		return fmt.Errorf("-strikes %d: from 0 to 3", h.strikes)
 	}
@@ -162,7 +165,7 @@ func (h *hunt) takeApart() error {
 	if h.planFile == "" {
 		return h.checkSubject()
 	}
-	if err := h.readPlan(); err != nil {
+	if err := h.readPlan(ctx); err != nil {
 		return err
 	}
 	h.config.Plan = h.plan
@@ -172,7 +175,8 @@ func (h *hunt) takeApart() error {
 // search searches one lock, keeps what it finds, and says what came out.
 func (h hunt) search(ctx context.Context, workers *local, args []string, stdout, stderr io.Writer) int {
 	dir := ""
-	s := explore.Search{Config: h.config, Executor: workers, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
+	counted := &counting{Executor: workers}
+	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
 	if h.out != nowhere {
 		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", h.subject, h.strategy, h.config.Key()))
 		state, err := h.open(dir)
@@ -203,10 +207,12 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	begun := time.Now()
 	t, err := s.Run(ctx)
 	bar.clear()
-	if err != nil {
+	if health.Short(err) != nil {
+		return fail(stderr, checker.ExitUndecided, "explore: ended early: %v", err)
+	} else if err != nil {
 		return fail(stderr, checker.ExitHarness, "explore: %v", err)
 	}
-	h.tell(stdout, t, time.Since(begun))
+	h.tell(stdout, t, counted.runs.Load(), time.Since(begun))
 	code := checker.ExitExpected
 	for _, f := range t.Found {
 		if err := h.keepFound(ctx, workers, dir, f, stdout); err != nil {

@@ -67,6 +67,11 @@ func TestExploreOfASoundLockFindsNothing(t *testing.T) {
 	if code != checker.ExitExpected || !strings.Contains(stdout, "75 runs") {
 		t.Errorf("exit code %d, stdout:\n%s", code, stdout)
 	}
+	// What is not done takes no time: nobody is told how fast it was.
+	stdout, _, code = run(t, dir, "explore", "-runs", "75", "-faults", "none")
+	if code != checker.ExitExpected || !strings.Contains(stdout, "75 runs (all done before; ") {
+		t.Errorf("exit code %d, stdout:\n%s", code, stdout)
+	}
 }
 
 func TestMutantsSaysWhichAreCaught(t *testing.T) {

@@ -19,11 +19,15 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 )
 
-// tell says in a few lines what came out.
-func (h hunt) tell(w io.Writer, t explore.Total, took time.Duration) {
+// tell says in a few lines what came out, of which so many runs are done now, and took so long.
+func (h hunt) tell(w io.Writer, t explore.Total, now int64, took time.Duration) {
 	say(w, "%s, %s: %d runs", h.subject, h.strategy, t.Runs)
 	if t.Runs > 0 && took > 0 {
-		say(w, " (%.0f a second; %.1f ms of a worker, %d operations and %d messages each)", float64(t.Runs)/took.Seconds(),
+		pace := "all done before"
+		if now > 0 {
+			pace = fmt.Sprintf("%.0f a second", float64(now)/took.Seconds())
+		}
+		say(w, " (%s; %.1f ms of a worker, %d operations and %d messages each)", pace,
 			t.Wall.Seconds()*1000/float64(t.Runs), t.Ops/t.Runs, t.Messages/t.Runs)
 	}
 	say(w, "\n  something broke in %d, for reasons that are not the lock's fault or documented in all but %d\n", t.Broken, t.Accused)

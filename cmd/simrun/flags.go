@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -45,6 +46,9 @@ const (
 	defaultSubject = "rlock-latch"
 	defaultOut     = "simrun-out"
 )
+
+// mostRuns is more than anybody waits for, and can be multiplied.
+const mostRuns = 1_000_000_000_000_000
 
 // seedFlag reads decimal and 0x numbers, and says so when it cannot.
 type seedFlag uint64
@@ -99,7 +103,7 @@ func machineFlags(f *flag.FlagSet, json *bool, files *map[string]string) {
 }
 
 // parse reads the arguments. Its error is one line for the user; flag.ErrHelp asks for help.
-func parse(args []string) (order, error) {
+func parse(ctx context.Context, args []string) (order, error) {
 	var o order
 	f := flags(&o)
 	if err := f.Parse(args); err != nil {
@@ -114,6 +118,8 @@ func parse(args []string) (order, error) {
 		return o, errors.New("-scenario and -plan exclude each other")
 	case o.runs < 1:
 		return o, fmt.Errorf("-runs %d: there must be at least one run", o.runs)
+	case o.runs > mostRuns:
+		return o, fmt.Errorf("-runs %d: at most %d", o.runs, mostRuns)
 	case o.atOnce < 0 || o.atOnce > 1000:
 		return o, fmt.Errorf("-jobs %d: from 1 to 1000, or 0 for what suits the processors", o.atOnce)
 	case o.out == "":
@@ -123,7 +129,7 @@ func parse(args []string) (order, error) {
 		return o, err
 	}
 	if o.planFile != "" {
-		return o, o.readPlan()
+		return o, o.readPlan(ctx)
 	}
 	if _, ok := scenarios.Find(o.scenario); !ok && o.scenario != everything {
 		return o, unknown("scenario", o.scenario, scenarios.Names())
@@ -131,18 +137,22 @@ func parse(args []string) (order, error) {
 	return o, o.checkSubject()
 }
 
-func (o *order) readPlan() error {
-	f, err := os.Open(o.planFile)
+func (o *order) readPlan(ctx context.Context) error {
+	p, err := waited(ctx, func() (*plan.Plan, error) {
+		f, err := os.Open(o.planFile)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		return plan.Read(f)
+	})
+	if err == nil {
+		err = p.Check(fault.Needs())
+	}
 	if err != nil {
-		return fmt.Errorf("-plan: %w", err)
+		return fmt.Errorf("-plan %s: %w", o.planFile, cause(err))
 	}
-	defer f.Close()
-	if o.plan, err = plan.Read(f); err == nil {
-		err = o.plan.Check(fault.Needs())
-	}
-	if err != nil {
-		return fmt.Errorf("-plan %s: %w", o.planFile, err)
-	}
+	o.plan = p
 	return o.checkSubject()
 }
 

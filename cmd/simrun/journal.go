@@ -15,7 +15,8 @@ type journal struct {
 
 	mu  sync.Mutex
 	buf []byte
-	err error // the first
+	got uint64 // bytes that were written
+	err error  // the first
 
 	stop, stopped chan struct{}
 }
@@ -49,10 +50,18 @@ func (j *journal) record(r any) {
 }
 
 func (j *journal) flush() {
-	if _, err := j.file.Write(j.buf); err != nil && j.err == nil {
+	n, err := j.file.Write(j.buf)
+	if j.got += uint64(n); err != nil && j.err == nil {
 		j.err = cause(err)
 	}
 	j.buf = j.buf[:0]
+}
+
+// size is how long the file is.
+func (j *journal) size() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.got
 }
 
 // failed is what befell the journal, or nil.

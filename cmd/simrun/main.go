@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/health"
 )
 
 func main() {
@@ -68,12 +69,16 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return runCommand(ctx, args, stdout, stderr)
 }
 
-// interrupted says that ctx ended a command early, if it did, and when. It returns the worse of code and what that means.
+// interrupted says that ctx ended a command early, if it did, when, and for want of what. It returns the worse of code and what that means.
 func interrupted(ctx context.Context, stderr io.Writer, code int, format string, args ...any) int {
 	if ctx.Err() == nil {
 		return code
 	}
-	return checker.Worst(code, fail(stderr, checker.ExitUndecided, format, args...))
+	why := ""
+	if short := health.Short(context.Cause(ctx)); short != nil {
+		why = ": " + short.Error()
+	}
+	return checker.Worst(code, fail(stderr, checker.ExitUndecided, format+"%s", append(args, why)...))
 }
 
 // fail prints one line that says what is wrong, and returns code.

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 )
 
@@ -50,8 +51,8 @@ func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "mutants: %v", flagError(f, err))
 	case f.NArg() > 0:
 		return fail(stderr, checker.ExitUsage, "mutants: stray argument %q", f.Arg(0))
-	case runs < 1 || seeds < 1:
-		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds must be at least 1")
+	case runs < 1 || seeds < 1 || runs > mostRuns || seeds > mostRuns:
+		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds must be from 1 to %d", mostRuns)
 	case !known:
 		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("strategy", strategy, []string{"uniform"}))
 	case only != "" && !slices.Contains(names, only):
@@ -71,6 +72,7 @@ type caught struct {
 	runs  int    // that it took, or that it survived
 	by    string // what caught it; "": nothing did
 	error string
+	hunt  int  // the how manieth of the lock, from 0
 	ended bool // by an interruption: it is no result
 }
 
@@ -91,21 +93,16 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 					Config: explore.Config{Version: explore.Version, Subject: locks[t.lock].Name, Strategy: strategy, Scope: scope}}
 				r, err := workers.do(ctx, job{Subject: locks[t.lock].Name, Hunt: &shard})
 				mu.Lock()
-				results[t.lock][t.seed] = caughtBy(r, err)
+				c := caughtBy(r, err)
+				c.hunt = t.seed
+				results[t.lock] = append(results[t.lock], c)
 				bar.done(checker.ExitExpected)
 				mu.Unlock()
 			}
 		})
 	}
 	for i := range locks {
-		results[i] = make([]caught, seeds)
-	}
-	for i := range locks {
-		for n := range seeds {
-			if ctx.Err() != nil {
-				results[i][n].ended = true // it was not begun
-				continue
-			}
+		for n := 0; n < seeds && ctx.Err() == nil; n++ {
 			tasks <- task{i, n}
 		}
 	}
@@ -121,6 +118,8 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 
 func caughtBy(r result, err error) caught {
 	switch {
+	case health.Short(err) != nil:
+		return caught{error: err.Error()}
 	case err != nil: // see [local.do]
 		return caught{ended: true}
 	case r.Report == nil:
@@ -145,9 +144,9 @@ func tellMutants(ctx context.Context, names []string, unseen map[string]string, 
 		var took []int
 		var by []string
 		results[i] = slices.DeleteFunc(results[i], func(c caught) bool { return c.ended })
-		for n, c := range results[i] {
+		for _, c := range results[i] {
 			if c.error != "" {
-				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "mutants: %s, hunt %d: %s", name, n+1, c.error))
+				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "mutants: %s, hunt %d: %s", name, c.hunt+1, c.error))
 			}
 			if c.by != "" {
 				by = append(by, c.by)

@@ -100,7 +100,7 @@ func checkout(ctx context.Context) (string, error) {
 
 // hunt builds a mutant and hunts it.
 func (h *sourceHunt) hunt(ctx context.Context, m broken.SourceMutant) []caught {
-	found := make([]caught, h.seeds)
+	var found []caught
 	defer func() {
 		for n := range found {
 			found[n].ended = ctx.Err() != nil
@@ -108,21 +108,19 @@ func (h *sourceHunt) hunt(ctx context.Context, m broken.SourceMutant) []caught {
 	}()
 	program, err := h.build(ctx, m)
 	if err != nil {
-		found[0].error = err.Error()
-		return found
+		return append(found, caught{error: err.Error()})
 	}
 	defer os.Remove(program)
 	by, err := h.scenarios(ctx, m, program)
 	if err != nil {
-		found[0].error = err.Error()
-		return found
+		return append(found, caught{error: err.Error()})
 	}
-	for n := range found {
-		if by != "" {
-			found[n].by = by
-		} else {
-			found[n] = h.explore(ctx, m, program, uint64(n)*1_000_000+1)
+	for n := 0; n < h.seeds && ctx.Err() == nil; n++ {
+		one := caught{by: by}
+		if by == "" {
+			one = h.explore(ctx, m, program, uint64(n)*1_000_000+1)
 		}
+		found = append(found, one)
 	}
 	return found
 }
@@ -169,7 +167,7 @@ func (h *sourceHunt) build(ctx context.Context, m broken.SourceMutant) (string, 
 // scenarios runs all default scenarios, as "simrun -scenario all" does, and says which verdict, if any,
 // shows the mutant: one that is not as expected, or a run that the harness could not finish.
 func (h *sourceHunt) scenarios(ctx context.Context, m broken.SourceMutant, program string) (by string, err error) {
-	o, err := parse([]string{"-scenario", everything, "-subject", m.Sound, "-out", nowhere})
+	o, err := parse(context.Background(), []string{"-scenario", everything, "-subject", m.Sound, "-out", nowhere})
 	if err != nil {
 		return "", err
 	}

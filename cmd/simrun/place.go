@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"flag"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/world"
 )
@@ -141,6 +141,14 @@ var (
 	alone    = regexp.MustCompile(`://[^:/@]+@`)
 )
 
+// enough returns a *[health.Shortage] if there is too little room for the data of servers of our own, which a restart saves.
+func (p place) enough() error {
+	if p.World != redisWorld || p.URL != "" {
+		return nil
+	}
+	return health.Disk(os.TempDir(), 0, leastRoom)
+}
+
 // outline is the world as far as it is known without a server.
 func (p place) outline() world.Ground {
 	if p.URL != "" {
@@ -154,7 +162,7 @@ func (p place) outline() world.Ground {
 func (p place) ground() (g world.Ground, prefix string, err error) {
 	switch {
 	case p.URL != "":
-		prefix = "holdfast:" + strings.ToLower(rand.Text()[:8]) + ":"
+		prefix = redisserver.RunName() + ":"
 		server, err := redisserver.Connect(context.Background(), p.URL, redisserver.Needs{AtLeast: world.OldestRedis, Prefix: prefix, TLS: p.TLS})
 		if err != nil {
 			return g, "", err

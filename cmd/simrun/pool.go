@@ -166,6 +166,13 @@ func (w *worker) ask(ctx context.Context, j job, results *[]result) error {
 			return w.died(fmt.Errorf("it wrote %.80q", line))
 		}
 		*results = append(*results, r)
+		if r.Short != "" { // it has ended
+			(*results)[len(*results)-1].died = true
+			w.in.Close()
+			_ = w.process.Wait()
+			w.process = nil
+			return nil
+		}
 	}
 	return nil
 }

@@ -44,6 +44,9 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if ctx.Err() != nil {
 			break
 		}
+		if info, err := os.Stat(store.dir); err == nil && !info.IsDir() {
+			return fail(stderr, checker.ExitUsage, "report: %s: it is no folder of a run; simrun check judges histories", dir)
+		}
 		run, err := loadRun(ctx, os.DirFS(store.dir), ".")
 		if ctx.Err() != nil {
 			break

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -20,21 +19,27 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // runCommand is simrun without a subcommand.
 func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parse(args)
+	o, err := parse(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		usage(stdout)
 		return checker.ExitExpected
+	case ctx.Err() != nil:
+		return interrupted(ctx, stderr, checker.ExitExpected, "interrupted before it began")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "%v", err)
 	}
 	if err := writable(o.out); err != nil {
 		return fail(stderr, blame(err), "-out %s: %v", o.out, err)
+	}
+	if err := o.place.enough(); err != nil {
+		return fail(stderr, checker.ExitHarness, "-world %s: %v", o.place.World, err)
 	}
 	if err := openExternal(o.subject); errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return fail(stderr, checker.ExitUsage, "-subject %s: %v", o.subject, err)
@@ -72,15 +77,22 @@ func writable(out string) error {
 	}
 	defer os.Remove(probe.Name())
 	_, err = probe.Write(make([]byte, 1)) // a full disk still takes an empty file
-	return cause(errors.Join(err, probe.Close()))
+	if err = errors.Join(err, probe.Close()); err != nil {
+		return cause(err)
+	}
+	return health.Disk(out, 0, leastRoom)
 }
+
+// A command does not begin with less than that.
+const (
+	leastRoom   = 16 << 20 // of the disk of a folder, which some hundred runs fill
+	leastMemory = 32 << 20 // for a process
+)
 
 // blame says whether an error is about what the user named, or about a machine that has nothing left.
 func blame(err error) int {
-	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM} {
-		if errors.Is(err, e) {
-			return checker.ExitHarness
-		}
+	if health.Exhausted(err) {
+		return checker.ExitHarness
 	}
 	return checker.ExitUsage
 }
@@ -186,7 +198,7 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 	}
 	if r.Error != "" {
 		where := ""
-		if r.Code == checker.ExitHarness {
+		if r.Code == checker.ExitHarness || r.Short != "" {
 			where = saved(j, r)
 		}
 		fail(stderr, r.Code, "%s%s", r.Error, where)

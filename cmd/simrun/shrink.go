@@ -64,7 +64,9 @@ func shrink(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		return fail(stderr, checker.ExitUsage, "shrink: -guarantee: %v", unknown("guarantee", guarantee, names))
 	}
-	if err := o.toShrink(ctx, paths[0]); err != nil {
+	if err := o.toShrink(ctx, paths[0]); ctx.Err() != nil {
+		return interrupted(ctx, stderr, checker.ExitExpected, "shrink: interrupted before it began")
+	} else if err != nil {
 		return fail(stderr, checker.ExitUsage, "shrink: %v", err)
 	}
 	if err := writable(o.out); err != nil {
@@ -98,7 +100,7 @@ func (o *order) toShrink(ctx context.Context, path string) error {
 	o.planFile = path
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		o.planFile = filepath.Join(path, planFile)
-		h, err := loadHistory(ctx, os.DirFS(path), ".", mostRecords)
+		h, err := loadHistory(ctx, os.DirFS(path), ".", affordable())
 		switch {
 		case err != nil && !errors.Is(err, history.ErrTruncated):
 			return fmt.Errorf("%s: %w", path, err)
@@ -110,7 +112,7 @@ func (o *order) toShrink(ctx context.Context, path string) error {
 	if o.subject == everything {
 		return errors.New("-subject all: a plan is shrunk for one subject")
 	}
-	return o.readPlan()
+	return o.readPlan(ctx)
 }
 
 // shrunk is the name of a file about the smallest plan, with a suffix.
@@ -131,14 +133,14 @@ func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr i
 	} else {
 		test, err := reproducingTest(r, o)
 		if err == nil {
-			err = errors.Join(os.WriteFile(o.planFile, append(r.Plan.JSON(), '\n'), 0o666), os.WriteFile(o.shrunk("_test.go"), test, 0o666))
+			err = errors.Join(writeFile(o.planFile, append(r.Plan.JSON(), '\n')), writeFile(o.shrunk("_test.go"), test))
 		}
 		if err != nil {
 			return fail(stderr, checker.ExitHarness, "shrink: %v", err)
 		}
 		say(stdout, "  plan    %s\n  test    %s\n", o.planFile, o.shrunk("_test.go"))
 		if len(r.Page) > 0 {
-			if err := os.WriteFile(o.shrunk(".html"), r.Page, 0o666); err != nil {
+			if err := writeFile(o.shrunk(".html"), r.Page); err != nil {
 				lost = fail(stderr, checker.ExitHarness, "shrink: %v", err)
 			} else {
 				say(stdout, "  both    %s (the whole story, and this one beside it)\n", o.shrunk(".html"))

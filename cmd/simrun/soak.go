@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/soak"
 	"github.com/holdfast-sim/holdfast/subjects/libraries"
@@ -160,11 +161,10 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	if err := writable(o.out); err != nil {
 		return fail(stderr, blame(err), "soak: -out %s: %v", o.out, err)
 	}
-	// A client has four connections and its subscription; the rest is ours.
-	if need, may := uint64(5*o.Clients+40), descriptors(); may < need {
-		return fail(stderr, checker.ExitHarness, "soak: %d clients need %d open files, and this process may have %d: take fewer, or allow more (ulimit -n)", o.Clients, need, may)
+	if err := o.enough(); err != nil {
+		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
-	o.Name = "holdfast:" + strings.ToLower(rand.Text()[:10])
+	o.Name = redisserver.RunName()
 	name, version, closeServer, err := o.serve(ctx)
 	if ctx.Err() != nil {
 		return interrupted(ctx, stderr, checker.ExitExpected, "soak: interrupted before it began")
@@ -174,6 +174,71 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	defer closeServer()
 	o.server = name
 	return o.run(ctx, version, stdout, stderr)
+}
+
+// A soak begins with so much room on each disk that it writes to, and ends when no more is left than it takes to
+// tell what came out.
+const (
+	soakRoom    = 32 << 20
+	soakReserve = 24 << 20
+)
+
+// foretold is when it is known how fast a soak's history grows.
+const foretold = 900 * time.Millisecond
+
+// folders are those that a soak writes to: for its history, and the data of a server of its own.
+func (o *soakOrder) folders() []string {
+	var list []string
+	if o.out != nowhere && o.record {
+		list = append(list, o.out)
+	}
+	if o.addr == "" {
+		list = append(list, os.TempDir())
+	}
+	return list
+}
+
+// enough returns a *[health.Shortage] if this machine has too little left for a soak.
+func (o *soakOrder) enough() error {
+	// A client has four connections and its subscription; the rest is ours.
+	if err := health.Files(uint64(5*o.Clients + 40)); err != nil {
+		return fmt.Errorf("%d clients are too many: %w", o.Clients, err)
+	}
+	for _, dir := range o.folders() {
+		if err := health.Disk(dir, 0, soakRoom); err != nil {
+			return err
+		}
+	}
+	return health.Memory(leastMemory + uint64(o.Clients)<<20) // a client has some 100 kB of its own, and calls of locks to be judged
+}
+
+// supplies looks, while a soak goes on, at the disks that it writes to.
+type supplies struct {
+	order  *soakOrder
+	file   *journal // nil: there is none
+	warned bool
+}
+
+// look returns a *[health.Shortage] when it is time to end, and warns once if a disk will be full before the soak is over.
+func (s *supplies) look(at time.Duration, warn func(string)) error {
+	written := uint64(0)
+	if s.file != nil {
+		written = s.file.size()
+	}
+	for _, dir := range s.order.folders() {
+		if err := health.Disk(dir, written, soakReserve); err != nil {
+			return err
+		}
+	}
+	if s.warned || s.file == nil || at < foretold {
+		return nil
+	}
+	s.warned = true
+	rest := uint64(float64(written) / at.Seconds() * (s.order.For - at).Seconds())
+	if err := health.Disk(s.order.out, written, rest+soakReserve); err != nil {
+		warn(fmt.Sprintf("the history will not fit, and the soak will end early: %v", err))
+	}
+	return nil
 }
 
 // serve starts a server, or looks over the one that is named.
@@ -240,6 +305,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 	defer cancel(nil)
 	ticker := newSoakProgress(stderr, o.For)
 	o.Out = add
+	disks := supplies{order: o, file: file}
 	o.Sampled = func(s soak.Sample) {
 		ops := 0
 		if judge != nil {
@@ -251,11 +317,17 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 				cancel(fmt.Errorf("the history cannot be written: %w", err))
 			}
 		}
+		if short := disks.look(s.At, func(text string) {
+			ticker.clear()
+			fail(stderr, 0, "warning: soak: %s", text)
+		}); short != nil {
+			cancel(short)
+		}
 	}
 	r, err := soak.Run(running, o.Config)
 	ticker.clear()
 	end := history.End{At: r.Length}
-	if failed := context.Cause(running); err == nil && failed != nil && !errors.Is(failed, context.Canceled) {
+	if failed := context.Cause(running); err == nil && failed != nil && !errors.Is(failed, context.Canceled) && health.Short(failed) == nil {
 		err = failed
 	}
 	if err != nil {
@@ -268,7 +340,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 		}
 	}
 	if judge == nil {
-		return o.recorded(ctx, dir, r, end.Error, stdout, stderr)
+		return o.recorded(running, dir, r, end.Error, stdout, stderr)
 	}
 	v := judge.Close(context.Background(), end)
 	o.tell(v, r, stdout)
@@ -283,7 +355,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 	if end.Error != "" {
 		return fail(stderr, checker.ExitHarness, "soak: %s", end.Error)
 	}
-	return o.interrupted(ctx, r, stderr, code)
+	return o.interrupted(running, r, stderr, code)
 }
 
 // recorded says what there is to judge.

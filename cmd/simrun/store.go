@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -101,6 +103,36 @@ func (f *folder) write(name string, content []byte) error {
 		_ = os.Remove(temporary)
 	}
 	return err
+}
+
+// writeFile writes a file that the user named. A pipe from which nobody reads is an error: else it would be waited for.
+func writeFile(name string, content []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// waited does what may wait for somebody else, as for who is to write to a pipe, until it is done or ctx ends.
+func waited[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type done struct {
+		value T
+		err   error
+	}
+	result := make(chan done, 1)
+	go func() {
+		value, err := do()
+		result <- done{value, err}
+	}()
+	select {
+	case d := <-result:
+		return d.value, d.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 // latest points "latest", beside the run's folder, to it.

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/evidence"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/soak"
 )
 
@@ -33,6 +34,15 @@ var errNoRun = errors.New("there is no " + historyFile + " and no " + verdictFil
 // mostRecords is how many records of a history are read if nobody says otherwise: with what it takes to judge
 // them, a few gigabytes.
 const mostRecords = 8_000_000
+
+// recordSize is about how many bytes of memory it takes to judge one.
+const recordSize = 500
+
+// affordable is how many records are read where there is less memory than that: a process that dies of a history
+// judges nothing.
+func affordable() history.Limit {
+	return max(1, history.Limit(health.MemoryLeft(mostRecords*recordSize)/recordSize))
+}
 
 // mostBytes is how long any other file of a run may be.
 const mostBytes = 64 << 20
@@ -71,7 +81,7 @@ func loadRun(ctx context.Context, files fs.FS, dir string) (reports.Run, error) 
 	if r.Verdict, err = loadVerdict(files, dir); err != nil {
 		return r, err
 	}
-	if r.History, err = loadHistory(ctx, files, dir, mostRecords); err != nil && !errors.Is(err, history.ErrTruncated) {
+	if r.History, err = loadHistory(ctx, files, dir, affordable()); err != nil && !errors.Is(err, history.ErrTruncated) {
 		return r, err
 	}
 	if r.Verdict == nil && r.History == nil {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/sim/health"
 )
 
 // Go's runtime ends a process that panics, or that has no memory left, with exit code 2, which means
@@ -105,8 +106,10 @@ func inherit(args []string) int {
 	os.Stderr = os.NewFile(childStderr, "stderr")
 	log.SetOutput(os.Stderr)
 	signal.Notify(make(chan os.Signal, 1), ends...) // a terminal sends Ctrl-C to all of its processes; the parent tells of it
-	ctx, end := context.WithCancel(context.Background())
+	ctx, endFor := context.WithCancelCause(context.Background())
+	end := func() { endFor(nil) }
 	defer end()
+	go health.Watch(ctx.Done(), endFor)
 	go func() {
 		one := make([]byte, 1)
 		for told := os.NewFile(childEnds, "ends"); ; end() {
@@ -116,7 +119,12 @@ func inherit(args []string) int {
 		}
 	}()
 	stdout := &output{File: os.Stdout, lost: end}
-	code := command(ctx, args, stdout, os.Stderr)
+	code := checker.ExitHarness
+	if err := health.Memory(leastMemory); err != nil {
+		fail(os.Stderr, code, "%v", err)
+	} else {
+		code = command(ctx, args, stdout, os.Stderr)
+	}
 	if err := stdout.failed(); err != nil {
 		code = checker.Worst(code, fail(os.Stderr, checker.ExitHarness, "standard output is lost: %v", cause(err)))
 	}

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -23,6 +24,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
@@ -72,6 +74,7 @@ type result struct {
 	Text     string          `json:"text,omitzero"`  // for the terminal
 	Error    string          `json:"error,omitzero"` // of the harness
 	Stack    string          `json:"stack,omitzero"` // where it came from, for -v
+	Short    string          `json:"short,omitzero"` // for want of what the worker ended, and with it the run
 	died     bool            // the worker did, before it could say where the run is kept
 	Warnings []string        `json:"warnings,omitempty"`
 	Lost     []string        `json:"lost,omitempty"` // what could not be rendered or written, and why
@@ -94,13 +97,27 @@ func work(b *bubble.Bubbles, in io.Reader, out io.Writer) int {
 	jobs := make(chan job)
 	go take(in, jobs)
 	results := json.NewEncoder(out)
+	var at atomic.Pointer[job] // the run that is done now, or nil
+	go health.Watch(nil, func(short error) {
+		if j := at.Swap(nil); j != nil { // nobody else says more of it
+			_ = results.Encode(result{Seed: j.Seed}.short(*j, short))
+			os.Exit(checker.ExitHarness)
+		}
+	})
 	for {
 		j, more := <-jobs
 		if !more {
 			return checker.ExitExpected
 		}
 		for i := range j.Runs {
-			if err := results.Encode(runOne(b, j, j.Seed+uint64(i))); err != nil {
+			one := j
+			one.Seed += uint64(i)
+			at.Store(&one)
+			r := runOne(b, j, one.Seed)
+			if !at.CompareAndSwap(&one, nil) {
+				select {} // the process is about to end
+			}
+			if err := results.Encode(r); err != nil {
 				return checker.ExitHarness
 			}
 		}
@@ -230,6 +247,13 @@ func folderName(name string) string {
 func (r result) failed(j job, err error) result {
 	r.Code, r.Error = checker.ExitHarness, err.Error()
 	r.Summary = reports.Failed(j.name(), j.Subject, r.Seed, r.Error)
+	return r
+}
+
+// short is the result of a run for which there was too little of something.
+func (r result) short(j job, err error) result {
+	r.Code, r.Error, r.Short = checker.ExitUndecided, err.Error(), err.Error()
+	r.Summary = reports.Undecided(j.name(), j.Subject, r.Seed, r.Error)
 	return r
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/subjects/external"
 )
@@ -52,7 +54,7 @@ func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		counts[r.Status]++
 		if *asJSON {
 			line, _ := json.Marshal(r) // strings, always encodable
-			say(stdout, "%s\n", line)
+			fmt.Fprintf(stdout, "%s\n", reports.VisibleJSON(line))
 			return
 		}
 		say(stdout, "  %-11s  %-15s  %s\n", r.Status, r.Name, strings.TrimLeft(indent(r.About, 32, 78), " "))

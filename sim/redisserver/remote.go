@@ -56,7 +56,7 @@ func (t TLS) config(c *tls.Config) error {
 		return errors.New("certificates are for rediss://, and this is another address")
 	}
 	if t.CA != "" {
-		text, err := os.ReadFile(t.CA)
+		text, err := readPEM(t.CA)
 		if err != nil {
 			return err
 		}
@@ -68,9 +68,34 @@ func (t TLS) config(c *tls.Config) error {
 	if t.Cert == "" && t.Key == "" {
 		return nil
 	}
-	own, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	cert, err := readPEM(t.Cert)
+	if err != nil {
+		return err
+	}
+	key, err := readPEM(t.Key)
+	if err != nil {
+		return err
+	}
+	own, err := tls.X509KeyPair(cert, key)
 	c.Certificates = []tls.Certificate{own}
 	return err
+}
+
+// mostPEM is the length of a file with certificates, in bytes, that is taken for a mistake.
+const mostPEM = 8 << 20
+
+// readPEM reads a file with certificates. It is read more than once, which a pipe cannot be.
+func readPEM(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: it is no regular file", name)
+	case info.Size() > mostPEM:
+		return nil, fmt.Errorf("%s: it is longer than %d MiB", name, mostPEM>>20)
+	}
+	return os.ReadFile(name)
 }
 
 // answerTime bounds how long a server that is not ours may take to answer.

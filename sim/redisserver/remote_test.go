@@ -99,6 +99,33 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
+// A key is known for one of a run by what its name says of itself.
+func TestTheNameOfARunIsKnownForOne(t *testing.T) {
+	name := RunName()
+	old := strings.TrimSuffix(name[:len(runPrefix)+drawn], ":")
+	for _, tt := range []struct {
+		key, run string
+		certain  bool
+	}{
+		{name + ":order:42", name, true}, {"{" + name + ":order:42}:fence", name, true}, {"redisson_lock__channel:{" + name + ":l}", name, true},
+		{"holdfast:customers:" + name + ":x", name, true}, // the lock of a run, whatever it derives from it
+		{old + ":lock-1", old, false}, {old[:len(old)-2] + ":lock-1", old[:len(old)-2], false}, {"holdfast:customers:17", "", false}, {"holdfast:invoices:17", "holdfast:invoices", false},
+		{name[:len(name)-1] + "2:lock", "", false}, {strings.ToUpper(name) + ":l", "", false}, {name, "", false}, {"holdfast:theirs:1", "", false},
+	} {
+		if strings.HasSuffix(name, "2") && strings.HasSuffix(tt.key, "2:lock") {
+			continue // it is the same
+		}
+		if run, certain := runOf(tt.key); run != tt.run || certain != tt.certain {
+			t.Errorf("%s is of %q (%t), not %q (%t)", tt.key, run, certain, tt.run, tt.certain)
+		}
+	}
+	for name, want := range map[string]bool{name: true, old: true, "holdfast:invoices": true, "": false, "invoices": false, "holdfast:": false, "*": false, name + ":x": false} {
+		if IsRunName(name) != want {
+			t.Errorf("%q is a name of a run: %t", name, !want)
+		}
+	}
+}
+
 // Over TLS with certificates on both sides, over a socket, and as a user with rights of his own.
 func TestConnectOverTLSAndSockets(t *testing.T) {
 	dir := t.TempDir()
@@ -128,7 +155,7 @@ func TestConnectOverTLSAndSockets(t *testing.T) {
 			t.Errorf("%s: %v", tt.address, err)
 			continue
 		}
-		if _, _, err := r.Clean(t.Context()); err != nil {
+		if _, err := r.Clean(t.Context(), nil); err != nil {
 			t.Errorf("%s: %v", tt.address, err)
 		}
 	}

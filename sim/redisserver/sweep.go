@@ -2,12 +2,14 @@ package redisserver
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -32,30 +34,76 @@ func Sweep(ctx context.Context, client *redis.Client, part string, match func(ke
 	return removed, nil
 }
 
-// ours is how names of keys of runs begin that are on a server of somebody else.
-var ours = regexp.MustCompile(`holdfast:[a-z2-7]{8,10}:`)
+// Names of keys of runs contain that of the run: holdfast:, ten characters that chance draws, and eight that follow from those.
+const (
+	runPrefix = "holdfast:"
+	drawn     = 10
+	seal      = 8
+)
 
-// Clean removes what runs have left on the server, and returns how many keys of which runs. A run that is under way loses its keys as well.
-func (r *Remote) Clean(ctx context.Context) (removed int, runs []string, err error) {
-	client := redis.NewClient(r.RedisOptions())
-	defer client.Close()
-	removed, err = Sweep(ctx, client, "holdfast:", func(key string) bool {
-		run := strings.TrimSuffix(ours.FindString(key), ":")
-		if run != "" && !slices.Contains(runs, run) {
-			runs = append(runs, run)
-		}
-		return run != ""
-	})
-	return removed, runs, err
+// RunName draws a name for a run. It is part of the names of all its keys, by which [Remote.Clean] knows them.
+func RunName() string {
+	text := strings.ToLower(rand.Text()[:drawn])
+	return runPrefix + text + sealOf(text)
 }
 
-// Exhausted reports whether an error says that this machine has nothing left, or no more for this process: that is
-// nobody's fault who is tried on it.
-func Exhausted(err error) bool {
-	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOBUFS, syscall.EADDRNOTAVAIL} {
-		if errors.Is(err, e) {
-			return true
+// sealOf is what follows ten characters in the name of a run. No key of somebody else has it by chance: it is one of 2^40.
+func sealOf(text string) string {
+	sum := sha256.Sum256([]byte("a run of holdfast: " + text))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:seal])
+}
+
+var (
+	named = regexp.MustCompile(fmt.Sprintf(`%s([a-z2-7]{%d})([a-z2-7]{%d}):`, runPrefix, drawn, seal))
+	// What runs of older versions are called, but others may call something so as well.
+	unsealed = regexp.MustCompile(runPrefix + `[a-z2-7]{8}(?:[a-z2-7]{2})?:`)
+)
+
+// runOf is the run that a key belongs to; if certain is false, perhaps: of an older version. It is "" for a key of somebody else.
+func runOf(key string) (run string, certain bool) {
+	for _, m := range named.FindAllStringSubmatch(key, -1) {
+		if sealOf(m[1]) == m[2] {
+			return strings.TrimSuffix(m[0], ":"), true
 		}
 	}
-	return false
+	return strings.TrimSuffix(unsealed.FindString(key), ":"), false
+}
+
+// IsRunName reports whether a run may be called so, one of an older version included.
+func IsRunName(name string) bool {
+	run, _ := runOf(name + ":")
+	return run == name && name != ""
+}
+
+// Cleaned is what [Remote.Clean] has done.
+type Cleaned struct {
+	Removed int      // keys
+	Runs    []string // that they were of
+	Left    []string // runs of older versions, perhaps: their keys stay
+}
+
+// Clean removes what runs have left on the server: those that are named, or all. A run that is under way loses its keys as well. What may be
+// of an older version, or of somebody else, stays unless it is named.
+func (r *Remote) Clean(ctx context.Context, names []string) (c Cleaned, err error) {
+	client := redis.NewClient(r.RedisOptions())
+	defer client.Close()
+	note := func(list *[]string, run string) {
+		if !slices.Contains(*list, run) {
+			*list = append(*list, run)
+		}
+	}
+	c.Removed, err = Sweep(ctx, client, runPrefix, func(key string) bool {
+		run, certain := runOf(key)
+		switch {
+		case run == "":
+			return false
+		case slices.Contains(names, run), len(names) == 0 && certain:
+			note(&c.Runs, run)
+			return true
+		case len(names) == 0:
+			note(&c.Left, run)
+		}
+		return false
+	})
+	return c, err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
-	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/seed"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -74,7 +74,7 @@ func (r *run) open(ctx context.Context, name string) (*client, error) {
 	o.MaxRetries, o.PoolSize = 3, 4 // as go-redis has it; one strand needs few connections
 	o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := c.wire.dial(ctx, plain, network, addr)
-		if redisserver.Exhausted(err) {
+		if health.Exhausted(err) {
 			r.fail(err)
 		}
 		return conn, err

@@ -14,8 +14,12 @@ type recorder struct {
 	begun time.Time
 	out   func(record any) // nil: nothing is recorded
 
+	// heldUp is the record of a time in which clients waited for room: for them this process stood still.
+	heldUp func(from, to time.Duration) any
+
 	mu      sync.Mutex
-	room    sync.Cond // in batch
+	waits   time.Duration // since when somebody waits for room; 0: nobody does
+	room    sync.Cond     // in batch
 	id      int64
 	batch   []any
 	full    chan struct{} // of one: a batch is worth handing out
@@ -29,8 +33,8 @@ const (
 	batchTime = 10 * time.Millisecond // the longest time for which a record is kept back
 )
 
-func newRecorder(out func(record any)) *recorder {
-	r := &recorder{begun: time.Now(), out: out, full: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
+func newRecorder(out func(record any), heldUp func(from, to time.Duration) any) *recorder {
+	r := &recorder{begun: time.Now(), out: out, heldUp: heldUp, full: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 	r.room.L = &r.mu
 	if out == nil {
 		close(r.stopped)
@@ -43,6 +47,9 @@ func newRecorder(out func(record any)) *recorder {
 // add takes one record; r.mu is held.
 func (r *recorder) add(record any) {
 	for len(r.batch) >= batchMost {
+		if r.waits == 0 {
+			r.waits = r.now()
+		}
 		r.room.Wait()
 	}
 	if r.batch = append(r.batch, record); len(r.batch) == batchSize {
@@ -68,6 +75,10 @@ func (r *recorder) handOut() {
 		r.mu.Lock()
 		batch := r.batch
 		r.batch = spare[:0]
+		if r.waits > 0 { // it comes before what those record who waited
+			r.batch = append(r.batch, r.heldUp(r.waits, r.now()))
+			r.waits = 0
+		}
 		r.room.Broadcast()
 		r.mu.Unlock()
 		for _, record := range batch {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/seed"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -115,8 +116,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	o.MaxRetries, o.ReadTimeout, o.PoolSize = 5, answerTimeout, 8
 	r := &run{
 		Config: c, resources: make([]resource, c.Locks), slots: make([]atomic.Pointer[client], c.Clients),
-		stats: newStats(), over: make(chan struct{}), rec: newRecorder(c.Out),
-	}
+		stats: newStats(), over: make(chan struct{})}
+	r.rec = newRecorder(c.Out, func(from, to time.Duration) any { return r.stall(from, to) })
 	plain := c.Server.Options()
 	o.Dialer = r.dialer(plain)
 	r.admin = redis.NewClient(o)
@@ -218,25 +219,26 @@ func (r *run) watch() {
 }
 
 // stalled is how late this process may be at what it wants to do before nobody can be blamed for
-// being late.
-const stalled = 100 * time.Millisecond
+// being late: a quarter of the shortest lease that is asked for, or less.
+func (c Config) stalled() time.Duration { return min(100*time.Millisecond, c.Watchdog/16) }
 
 // stalls records when the whole process was held up, which is to every client as a pause.
 func (r *run) stalls() {
 	const every = 10 * time.Millisecond
-	for {
-		begun := r.rec.now()
-		if !r.pass(every) {
-			return
-		}
-		if now := r.rec.now(); now-begun > every+stalled {
-			f := history.Fault{Index: r.stats.fault(stall), Kind: stall, Effects: history.EffectsOf(stall, ""), From: begun, To: now}
+	health.Late(r.over, every, func(begun, now time.Time) {
+		if now.Sub(begun) > every+r.stalled() {
+			f := r.stall(max(1, begun.Sub(r.rec.begun)), now.Sub(r.rec.begun))
 			r.rec.put(func(time.Duration) any { return f })
 		}
-	}
+	})
 }
 
 const stall = "pause-harness"
+
+// stall is the record of a time in which the whole process was held up, by others or by what records and judges.
+func (r *run) stall(from, to time.Duration) history.Fault {
+	return history.Fault{Index: r.stats.fault(stall), Kind: stall, Effects: history.EffectsOf(stall, ""), From: from, To: to}
+}
 
 // clear records what keys of locks are left, and removes all keys of the run.
 func (r *run) clear() error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/evidence"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -104,15 +105,7 @@ func (w *World) apart() {
 // process sleeps at the worst, until stop is closed.
 func (w *World) watchLateness(stop <-chan struct{}) {
 	const nap = 2 * time.Millisecond
-	for {
-		begun := time.Now()
-		select {
-		case <-stop:
-			return
-		case <-time.After(nap):
-		}
-		w.wasLate(w.Planned(time.Since(begun) - nap))
-	}
+	health.Late(stop, nap, func(begun, now time.Time) { w.wasLate(w.Planned(now.Sub(begun) - nap)) })
 }
 
 // wasLate notes that something was done so much later than due.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
@@ -96,7 +97,7 @@ func (l *live) serve(c *network.End) {
 	go func() {
 		defer c.Close()
 		upstream, err := l.dial()
-		if redisserver.Exhausted(err) {
+		if health.Exhausted(err) {
 			l.w.Fail(err)
 		}
 		if err != nil {
