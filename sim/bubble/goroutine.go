@@ -102,7 +102,12 @@ func restless(bubble string, known map[int64]bool) (mutex, sure bool, all []Goro
 		return known[g.id] || known[g.parent] || g.busy() && g.parent >= 0 && !there[g.parent]
 	})
 	all = slices.DeleteFunc(all, func(g Goroutine) bool { return g.durable })
-	return !slices.ContainsFunc(all, func(g Goroutine) bool { return !g.waitsForMutex() }), sure, all
+	mutex = !slices.ContainsFunc(all, func(g Goroutine) bool { return !g.waitsForMutex() })
+	// The bubble's own goroutine, which asks, may wait for a processor for long, while others keep all busy.
+	if named := slices.DeleteFunc(slices.Clone(all), func(g Goroutine) bool { return strings.HasPrefix(g.At, "bubble/stall.go:") }); len(named) > 0 {
+		all = named
+	}
+	return mutex, sure, all
 }
 
 // goroutines returns those of a bubble, and those of none.
