@@ -174,9 +174,9 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.held[s.Lock]
-	another := h == nil || h.told   // than what was lost
-	if !another && closed(h.lost) { // the answer told of a loss, and granted the lock anew
-		h.before, another = t.run.world.Now(), true
+	another, anew := h == nil || h.told, false // than what was lost
+	if !another && closed(h.lost) {            // the answer told of a loss, and granted the lock anew
+		h.before, another, anew = t.run.world.Now(), true, true
 		t.run.world.Notify()
 	}
 	if h == nil {
@@ -187,7 +187,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 		h.lost, h.told = loser.Lost(t.owner), false
 		go t.listen(h, h.lost)
 	}
-	if a.Token != h.token || another && a.Token == 0 { // else the answer says that what it was told of is there still
+	if a.Token != h.token || anew || another && a.Token == 0 { // else the answer says that what it was told of is there still
 		h.gone, l = len(h.leases), own
 	}
 	h.leases, h.token = append(h.leases, l), a.Token

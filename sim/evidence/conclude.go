@@ -386,10 +386,9 @@ func (c *conclusion) command(rows []*history.Served) {
 		if op.Kind == history.Unlock && changed(r) && l.last.Deadline > 0 && c.toldOver(&op) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
 		}
-		if op.Kind.Acquires() && op.Fresh > 0 && changed(r) && l.simple() && c.lostWithin(&op) && l.last.Deadline-c.now <= op.Fresh+time.Millisecond {
-			c.amend(call, func(op *history.Op) {
-				op.Asked, op.Lease, op.Watchdog = cmp.Or(op.Asked, op.Lease), op.Fresh, op.FreshWatchdog
-			})
+		if op.Kind.Acquires() && 0 < op.Fresh && op.Fresh < op.Lease && changed(r) && l.simple() && c.lostWithin(&op) &&
+			l.last.Deadline-c.now <= op.Fresh+time.Millisecond {
+			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), op.Fresh })
 		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
