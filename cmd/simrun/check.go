@@ -31,7 +31,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	})
 	budget := f.Duration("budget", checker.DefaultBudget, "`time` that one searching checker may spend on one lock")
 	shrink := f.String("shrink", "", "`file` for the smallest part of a broken history that still breaks the same guarantee")
-	most := f.Int("records", mostRecords, "how `many` records of a history, each a line, to read at most; judging one takes about 500 bytes (default no more than there is memory for)")
+	most := f.Int("records", mostRecords, "how `many` records of a history, each a line, to read at most; judging one takes about 700 bytes (default no more than there is memory for)")
 	verbose := f.Bool("v", false, "the whole story, and every operation")
 	var asJSON bool
 	var files map[string]string
@@ -70,7 +70,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		} else if errors.Is(err, history.ErrTooLong) && limit < history.Limit(*most) {
 			return fail(stderr, checker.ExitUndecided, "check: %v: there is memory for %d records; -records %d reads more all the same", err, limit, *most)
 		} else if errors.Is(err, history.ErrTooLong) {
-			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 500 bytes", err, limit)
+			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 700 bytes", err, limit)
 		} else if err != nil {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}

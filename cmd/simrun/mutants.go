@@ -51,8 +51,10 @@ func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "mutants: %v", flagError(f, err))
 	case f.NArg() > 0:
 		return fail(stderr, checker.ExitUsage, "mutants: stray argument %q", f.Arg(0))
-	case runs < 1 || seeds < 1 || runs > mostRuns || seeds > mostRuns:
-		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds must be from 1 to %d", mostRuns)
+	case runs < 1 || seeds < 1:
+		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds must be at least 1")
+	case runs > mostRuns || seeds > mostRuns:
+		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds may be at most %d", mostRuns)
 	case !known:
 		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("strategy", strategy, []string{"uniform"}))
 	case only != "" && !slices.Contains(names, only):

@@ -36,7 +36,7 @@ var errNoRun = errors.New("there is no " + historyFile + " and no " + verdictFil
 const mostRecords = 8_000_000
 
 // recordSize is about how many bytes of memory it takes to judge one.
-const recordSize = 500
+const recordSize = 700
 
 // affordable is how many records are read where there is less memory than that: a process that dies of a history
 // judges nothing.

@@ -109,6 +109,7 @@ func inherit(args []string) int {
 	ctx, endFor := context.WithCancelCause(context.Background())
 	end := func() { endFor(nil) }
 	defer end()
+	health.Spare()
 	go health.Watch(ctx.Done(), endFor)
 	go func() {
 		one := make([]byte, 1)

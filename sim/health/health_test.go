@@ -3,6 +3,8 @@ package health
 import (
 	"errors"
 	"fmt"
+	"math"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,4 +79,24 @@ func TestLateTellsOfEachNap(t *testing.T) {
 			t.Errorf("naps of %v", naps)
 		}
 	})
+}
+
+// The limit that is set for want of one is no limit of the user's; that which the user set stands.
+func TestSpareSetsALimitOfItsOwn(t *testing.T) {
+	was := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(was)
+	debug.SetMemoryLimit(math.MaxInt64)
+	Spare()
+	set := debug.SetMemoryLimit(-1)
+	if known := MemoryLeft(unlimited) < unlimited; known != (set < math.MaxInt64) {
+		t.Errorf("it is known how much there is: %t; the limit is %d", known, set)
+	}
+	if got := goLimit(); got != nil {
+		t.Errorf("it counts as GOMEMLIMIT: %+v", got)
+	}
+	debug.SetMemoryLimit(1 << 40)
+	Spare()
+	if got := goLimit(); debug.SetMemoryLimit(-1) != 1<<40 || len(got) != 1 || got[0].most != 1<<40 {
+		t.Errorf("GOMEMLIMIT is %d: %+v", debug.SetMemoryLimit(-1), got)
+	}
 }
