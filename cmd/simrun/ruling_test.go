@@ -48,7 +48,7 @@ func ruled(t *testing.T, v *checker.Verdict) string {
 func TestOneHistoryHasOneRulingWhoeverAsks(t *testing.T) {
 	runs := 24
 	if testing.Short() {
-		runs = 8
+		runs = 12
 	}
 	locks := []string{"rlock-latch", "rlock-hardened", "redsync", "redislock-refresh", "broken-unlock-keeps-lease", "broken-renew-nothing"}
 	uniform, _ := explore.FindStrategy("uniform")
