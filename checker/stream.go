@@ -269,6 +269,7 @@ func (s *Stream) cut(l *streamLock, worth bool) {
 		return
 	}
 	s.send(l, nil)
+	s.forget()
 }
 
 // send hands a window over to be judged.
@@ -305,7 +306,6 @@ func (s *Stream) send(l *streamLock, end *history.End) {
 		}
 	}
 	l.ops, l.events = make([]history.Op, 0, s.least+s.least/8), nil
-	s.forget()
 }
 
 // forget drops what concerns no window any more. Every window that has not ended began at or

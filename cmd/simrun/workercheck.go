@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -54,7 +53,7 @@ func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		counts[r.Status]++
 		if *asJSON {
 			line, _ := json.Marshal(r) // strings, always encodable
-			fmt.Fprintf(stdout, "%s\n", reports.VisibleJSON(line))
+			say(stdout, "%s\n", reports.VisibleJSON(line))
 			return
 		}
 		say(stdout, "  %-11s  %-15s  %s\n", r.Status, r.Name, strings.TrimLeft(indent(r.About, 32, 78), " "))

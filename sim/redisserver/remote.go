@@ -119,7 +119,7 @@ func Connect(ctx context.Context, address string, n Needs) (*Remote, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	if err := r.look(ctx, client, n); err != nil {
-		text := r.hide(err.Error())
+		text := err.Error()
 		if o.TLSConfig != nil && ctx.Err() != nil {
 			text += "; perhaps it does not speak TLS: redis:// rather than rediss://"
 		}
@@ -140,12 +140,9 @@ func (r *Remote) RedisOptions() *redis.Options {
 	return &o
 }
 
-// hide takes the password out of what others say.
-func (r *Remote) hide(text string) string {
-	if r.options.Password == "" {
-		return text
-	}
-	return strings.ReplaceAll(text, r.options.Password, "***")
+// secret reports whether the password is in what others say. Taken out of it, it would show by what is missing.
+func (r *Remote) secret(text string) bool {
+	return r.options.Password != "" && strings.Contains(text, r.options.Password)
 }
 
 // CheckAddress says what is wrong with an address as of [Connect], as far as it shows without a server.
@@ -224,11 +221,11 @@ var quiet = sync.OnceFunc(logging.Disable)
 // look returns what is wrong with the server.
 func (r *Remote) look(ctx context.Context, client *redis.Client, n Needs) error {
 	if err := client.Ping(ctx).Err(); err != nil {
-		return plainly(err)
+		return r.plainly(err)
 	}
 	info, err := infoOf(ctx, client, "all")
 	if err != nil {
-		return plainly(err)
+		return r.plainly(err)
 	}
 	r.version = info["redis_version"]
 	switch {
@@ -244,16 +241,16 @@ func (r *Remote) look(ctx context.Context, client *redis.Client, n Needs) error 
 	}
 	key := n.Prefix + "probe:" + rand.Text()
 	if err := client.Set(ctx, key, "", time.Second).Err(); err != nil {
-		return plainly(err)
+		return r.plainly(err)
 	}
 	if err := client.Del(ctx, key).Err(); err != nil {
-		return plainly(err)
+		return r.plainly(err)
 	}
 	return nil
 }
 
 // plainly says what an error means to somebody who gave an address.
-func plainly(err error) error {
+func (r *Remote) plainly(err error) error {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
 	text := err.Error()
@@ -297,6 +294,9 @@ func plainly(err error) error {
 		what = "no Redis server that can be used"
 	}
 	line, _, _ := strings.Cut(text, "\n")
+	if r.secret(line) {
+		return errors.New(what)
+	}
 	return fmt.Errorf("%s (%s)", what, line)
 }
 

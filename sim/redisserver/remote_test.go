@@ -89,6 +89,10 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %q", tt.address, text)
 		}
 	}
+	// A short password is part of many words: where it is missing in one, it shows.
+	if _, err := Connect(t.Context(), "redis://u:p@"+s.Addr(), Needs{}); err == nil || err.Error() != "redis://u:***@"+s.Addr()+": the server refuses this user or password" {
+		t.Error(err)
+	}
 	soon, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := Connect(soon, "rediss://"+open.Addr(), Needs{}); err == nil || !strings.Contains(err.Error(), "does not speak TLS") {

@@ -167,9 +167,14 @@ func (c *client) there() (bool, error) {
 	return list != "", err
 }
 
+// briefly is how long the locks are tried after a run that was interrupted.
+const briefly = 2 * time.Second
+
 // tryAll has a client that had no part in anything lock and unlock each lock, once every other has come to its end. It waits for
 // the leases that dead clients left, but no longer; whoever gives up is of no more use (see call).
-func (r *run) tryAll() {
+// When interrupted ends it does not go on for long.
+func (r *run) tryAll(interrupted context.Context) {
+	begun := time.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), grace+time.Duration(r.Locks)*freshTime)
 	defer cancel()
 	c, err := r.open(ctx, history.Fresh)
@@ -179,7 +184,7 @@ func (r *run) tryAll() {
 	}
 	request := subjects.Request{Wait: 2*r.Watchdog + time.Second, Lease: r.Watchdog}
 	for n := range r.Locks {
-		if c.dead() || r.failed.Load() != nil {
+		if c.dead() || r.failed.Load() != nil || interrupted.Err() != nil && time.Since(begun) > briefly {
 			break
 		}
 		one := held{Lock: c.locks.Lock(r.key(n)), name: lock(n), n: n}

@@ -28,9 +28,10 @@ type recorder struct {
 }
 
 const (
-	batchSize = 256
-	batchMost = 32 * batchSize        // then whoever records waits
-	batchTime = 10 * time.Millisecond // the longest time for which a record is kept back
+	batchSize    = 256
+	batchMost    = 32 * batchSize        // then whoever records waits
+	worthTelling = 5 * time.Millisecond  // no lease is so short that a shorter wait matters
+	batchTime    = 10 * time.Millisecond // the longest time for which a record is kept back
 )
 
 func newRecorder(out func(record any), heldUp func(from, to time.Duration) any) *recorder {
@@ -75,10 +76,10 @@ func (r *recorder) handOut() {
 		r.mu.Lock()
 		batch := r.batch
 		r.batch = spare[:0]
-		if r.waits > 0 { // it comes before what those record who waited
-			r.batch = append(r.batch, r.heldUp(r.waits, r.now()))
-			r.waits = 0
+		if now := r.now(); r.waits > 0 && now-r.waits >= worthTelling { // it comes before what those record who waited
+			r.batch = append(r.batch, r.heldUp(r.waits, now))
 		}
+		r.waits = 0
 		r.room.Broadcast()
 		r.mu.Unlock()
 		for _, record := range batch {

@@ -152,7 +152,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	defer late.Stop()
 	clients.Wait()
 	if r.failed.Load() == nil {
-		r.tryAll()
+		r.tryAll(ctx)
 	}
 	err := r.clear()
 	if failed := r.servers.home(context.WithoutCancel(ctx), c.Server.Own); err == nil {
