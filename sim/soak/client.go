@@ -182,7 +182,9 @@ func (r *run) tryAll(interrupted context.Context) {
 		r.fail(fmt.Errorf("%s: %w", r.Subject.Name, err))
 		return
 	}
-	request := subjects.Request{Wait: 2*r.Watchdog + time.Second, Lease: r.Watchdog}
+	// It gives each back at once. With a lease that a busy machine can outlast before the answer comes, a lock may rightly
+	// answer that it got nothing.
+	request := subjects.Request{Wait: 2*r.Watchdog + time.Second, Lease: max(r.Watchdog, answerTimeout)}
 	for n := range r.Locks {
 		if c.dead() || r.failed.Load() != nil || interrupted.Err() != nil && time.Since(begun) > briefly {
 			break
