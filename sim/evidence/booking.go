@@ -14,6 +14,9 @@ import (
 func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool {
 	known, after, now := c.op(call), l.last, c.now
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
+	if effect {
+		defer func() { c.effective[effects{call, c.sent}] = true }()
+	}
 	switch {
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
 		// It has given up, and the lock deals with what comes.
@@ -52,12 +55,16 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(c.undid, call)
 		c.aside(known)
-		for _, known.Executed = range c.repeated[call] {
+		each := c.repeated[call]
+		delete(c.repeated, call)
+		if len(each) < known.Repeats { // one request took effect more than once, which giving back does not undo
+			each = nil
+		}
+		for _, known.Executed = range each {
 			c.aside(known)
 		}
-		delete(c.repeated, call)
 		c.amend(call, func(op *history.Op) {
-			op.Executed, op.Within, op.Answer, op.Repeats = now, c.within, answer, 0
+			op.Executed, op.Within, op.Answer, op.Repeats = now, c.within, answer, op.Repeats-len(each)
 			anew(op, before)
 		})
 		return true
@@ -69,7 +76,9 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		switch {
 		case effect && op.Evidence == history.Executed && effective(op.Answer):
 			op.Repeats++
-			c.repeated[call] = append(c.repeated[call], now)
+			if by := (effects{call, c.sent}); !c.effective[by] {
+				c.repeated[call] = append(c.repeated[call], now)
+			}
 		case effect || !effective(op.Answer):
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, c.within, answer
 			anew(op, before)

@@ -19,7 +19,7 @@ func Conclude(h *history.History) *history.History {
 	}
 	c := &conclusion{h: forget(h), byID: map[int64]*history.Op{}, state: map[Part]history.KeyState{}, clients: map[string]string{},
 		lost: map[owned]time.Duration{}, grants: map[owned][]time.Duration{},
-		undid: map[int64]bool{}, repeated: map[int64][]time.Duration{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}}
+		undid: map[int64]bool{}, repeated: map[int64][]time.Duration{}, effective: map[effects]bool{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}}
 	c.locks = locksOf(c.h)
 	for i := range c.h.Ops {
 		op := c.h.Ops[i]
@@ -132,14 +132,19 @@ type conclusion struct {
 	within  time.Duration // how exactly that is known
 	request int64         // of the command that is looked at, if it belongs to no call
 
-	lost     map[owned]time.Duration     // when owners were last told that their holds are over
-	grants   map[owned][]time.Duration   // when they were told of grants
-	undid    map[int64]bool              // acquiring calls that have given back what they had taken
-	repeated map[int64][]time.Duration   // when calls took effect once more, since they last gave back what they had taken
-	apart    map[apart]int64             // of commands that belong to no call: the operation that the first copy was
-	ops      map[*history.Served][]int64 // the operations recorded for a row that belongs to no call
-	executed map[*history.Served]bool    // rows with which their call was executed
+	lost      map[owned]time.Duration     // when owners were last told that their holds are over
+	grants    map[owned][]time.Duration   // when they were told of grants
+	undid     map[int64]bool              // acquiring calls that have given back what they had taken
+	sent      int64                       // the request of the command that is looked at
+	repeated  map[int64][]time.Duration   // when calls took effect by another request than before, since they last gave back what they had taken
+	effective map[effects]bool            // requests of calls that took effect
+	apart     map[apart]int64             // of commands that belong to no call: the operation that the first copy was
+	ops       map[*history.Served][]int64 // the operations recorded for a row that belongs to no call
+	executed  map[*history.Served]bool    // rows with which their call was executed
 }
+
+// effects are what one request of a call did.
+type effects struct{ call, request int64 }
 
 // apart is a request that belongs to no call, and the lock that it concerns.
 type apart struct {
@@ -327,6 +332,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		c.within = c.now - rows[0].At + Exactly(c.h.Header.Timescale)
 	}
 	call := rows[0].Op
+	c.sent = rows[0].Request
 	var op history.Op
 	if c.request = rows[0].Request; call != 0 {
 		op, c.request = c.op(call), 0
