@@ -201,7 +201,10 @@ var others = map[string]func(arg string){
 	},
 	"repeats start": func(version string) {
 		fmt.Printf(`{"hello":%s,"name":"x","version":"1"}`+"\n", version)
-		line, _ := stdin.ReadString('\n')
+		line, err := stdin.ReadString('\n')
+		if err != nil { // who only wanted to know its name has gone
+			return
+		}
 		fmt.Printf(`{"id":1,"outcome":"failed","error":%q}`+"\n", strings.TrimSpace(line))
 		heard()
 	},
