@@ -205,9 +205,9 @@ func (f *facts) jumped(l *lockFacts, t *tenure) (Cause, bool) {
 // released says why an operation ended a hold that its owner still believed in.
 func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	op := t.endOp
-	call := op
+	call, gave := op, (*history.Op)(nil) // in whose name, and the same if that call had given it back before
 	if op != nil {
-		call = cmp.Or(f.inNameOf(op), op)
+		call, gave = cmp.Or(f.inNameOf(op), op), f.gaveBefore(op)
 	}
 	switch {
 	case op == nil:
@@ -220,14 +220,13 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		c := f.over(l, before)
 		c.Text += fmt.Sprintf("; %s was not told, and of what it took from %s on, its calls had given back everything at %s", t.owner, Stamp(t.from), Stamp(t.to))
 		return c
-	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && f.gaveBefore(op) == nil:
+	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && gave == nil:
 		return Cause{Class: contract.Abandoned, executed: executions{call: call.Kind},
 			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", call.Kind, call.Owner, Stamp(call.Return), Stamp(t.to))}
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
-	case op.Aside && f.gaveBefore(op) != nil:
-		call := f.gaveBefore(op)
+	case gave != nil:
 		return f.twice(l, call, t.to, fmt.Sprintf("the %s of %s on %s, which had given %s back, did so once more at %s",
 			call.Kind, call.Owner, call.Lock, l.name, Stamp(t.to)))
 	case op.Owner == t.owner && f.sentBefore(op, t):

@@ -95,8 +95,8 @@ func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 	return began
 }
 
-// callsAt reports whether an owner has a call on a lock, or on another with the same key, under way, or one whose outcome it does not know, so that the lock may not
-// know how often it is held.
+// callsAt reports whether an owner has a call under way on a lock, or on another with the same key. So it is for a call
+// whose outcome the owner does not know: the lock may not know how often it is held.
 func (f *facts) callsAt(l *lockFacts, owner string, at time.Duration) bool {
 	locks := []*lockFacts{l}
 	if f.view != nil {

@@ -70,6 +70,17 @@ func (s *groupScript) givenUp() {
 	s.set(op, "a", at(1.05), 1, at(31.05))
 }
 
+// renewed has the client of x:1 renew a before its lease is over, and hear of it at a time.
+func (s *groupScript) renewed(heard time.Duration) {
+	op := s.op("x:1", history.Renew, at(1.9), heard, history.Renewed)
+	r := s.h.Served[0]
+	r.Op, r.Step, r.At, r.Sent, r.Got = op.ID, history.StepRenew, at(2), at(1.9), heard
+	before, after := *r.After, *r.After
+	after.Deadline = at(4)
+	r.Before, r.After = &before, &after
+	s.h.Served = slices.Insert(s.h.Served, 1, r)
+}
+
 func TestGroupRules(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -109,6 +120,14 @@ func TestGroupRules(t *testing.T) {
 		}, []contract.Rule{contract.GrantHasMembers}},
 		{"a's lease is over when b's answer comes", history.Multi, func(s *groupScript) {
 			s.takesSlowly()
+		}, []contract.Rule{contract.ValidityLeft}},
+		{"a's lease is over when b's answer comes, but was renewed meanwhile", history.Multi, func(s *groupScript) {
+			s.takesSlowly()
+			s.renewed(at(2.3))
+		}, nil},
+		{"a's lease is over when b's answer comes, and the answer to its renewal comes later", history.Multi, func(s *groupScript) {
+			s.takesSlowly()
+			s.renewed(at(2.6))
 		}, []contract.Rule{contract.ValidityLeft}},
 		{"and so it would be if its client was paused, of which no lock knows", history.Multi, func(s *groupScript) {
 			s.takesSlowly()

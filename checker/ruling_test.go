@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -20,6 +21,20 @@ func overlapped(lease time.Duration, how func(s *script)) *script {
 	s.unlock("c1:1", at(50), history.NotHeld)
 	s.unlock("c2:1", at(55), history.Released)
 	return s
+}
+
+// brokenConnections breaks so many connections of c1, whose lease ends then.
+func brokenConnections(n int, noRetry bool) func(s *script) {
+	return func(s *script) {
+		if noRetry {
+			s.h.Header.NoRetry = []string{"c1"}
+		}
+		for i := range n {
+			s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Client: "c1", Conn: fmt.Sprint("c1#", i)})
+		}
+		s.fault("close-connection", "c1", at(1), 0)
+		leaseEnds(s)
+	}
 }
 
 // leaseEnds ends c1's first lease.
@@ -189,6 +204,10 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 		"no-opportunity": {
 			{contract.RenewedInTime, true, overlapped(0, stopped("partition", 5, 50))},
 			{contract.RenewedInTime, false, overlapped(0, stopped("partition", 5, 6))},
+			// A client that sends nothing again learns of each broken connection by a renewal that fails.
+			{contract.RenewedInTime, true, overlapped(0, brokenConnections(3, true))},
+			{contract.RenewedInTime, false, overlapped(0, brokenConnections(1, true))},
+			{contract.RenewedInTime, false, overlapped(0, brokenConnections(3, false))},
 		},
 		"waiter-hindered": {
 			{contract.FreeIsTaken, true, waited(at(30.002), func(s *script) { release(s); s.fault("drop-message", "c2", at(5), 0).On = "reply publish" })},

@@ -354,6 +354,7 @@ func (s *Stream) finish(end *history.End, at time.Duration) *Verdict {
 	return s.sum.verdict(s.header, *end)
 }
 
-// Broken is the first window in which something broke that the faults do not excuse, or else the first of which no
-// checker came to an answer, or else the first in which anything broke, with its verdict; nil if there was none. It is known after Close.
+// Broken is the window that has most to tell, with its verdict, and of several the first; nil: there is none. A window that
+// accuses the lock comes first, then one of which no checker came to an answer, then one that faults excuse.
+// It is known after Close.
 func (s *Stream) Broken() (*history.History, *Verdict) { return s.sum.h, s.sum.v }
