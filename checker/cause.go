@@ -205,7 +205,7 @@ func (f *facts) jumped(l *lockFacts, t *tenure) (Cause, bool) {
 // released says why an operation ended a hold that its owner still believed in.
 func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	op := t.endOp
-	call, gave := op, (*history.Op)(nil) // in whose name, and the same if that call had given it back before
+	call, gave := op, false // in whose name, and whether that call had given it back before
 	if op != nil {
 		call, gave = cmp.Or(f.inNameOf(op), op), f.gaveBefore(op)
 	}
@@ -220,13 +220,13 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		c := f.over(l, before)
 		c.Text += fmt.Sprintf("; %s was not told, and of what it took from %s on, its calls had given back everything at %s", t.owner, Stamp(t.from), Stamp(t.to))
 		return c
-	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && gave == nil:
+	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && !gave:
 		return Cause{Class: contract.Abandoned, executed: executions{call: call.Kind},
 			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", call.Kind, call.Owner, Stamp(call.Return), Stamp(t.to))}
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
-	case gave != nil:
+	case gave:
 		return f.twice(l, call, t.to, fmt.Sprintf("the %s of %s on %s, which had given %s back, did so once more at %s",
 			call.Kind, call.Owner, call.Lock, l.name, Stamp(t.to)))
 	case op.Owner == t.owner && f.sentBefore(op, t):
@@ -247,16 +247,12 @@ func (f *facts) inNameOf(op *history.Op) *history.Op {
 	return f.op(f.h.Served[i].Op)
 }
 
-// gaveBefore is the call in whose name a member was given back, if it had given that member back before; nil: it had not.
-func (f *facts) gaveBefore(op *history.Op) *history.Op {
-	call := f.inNameOf(op)
-	if call == nil || !slices.ContainsFunc(f.executions(op), func(i int) bool {
+// gaveBefore reports whether the call in whose name a member was given back had given that member back before.
+func (f *facts) gaveBefore(op *history.Op) bool {
+	return f.inNameOf(op) != nil && slices.ContainsFunc(f.executions(op), func(i int) bool {
 		s := &f.h.Served[i]
 		return s.At < op.Executed && s.Before != nil && s.After != nil && gives(s)
-	}) {
-		return nil
-	}
-	return call
+	})
 }
 
 // lostUnder is the hold that an owner lost before another that its own call ended, while each of its calls took effect once: that
