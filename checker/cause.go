@@ -444,24 +444,30 @@ func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.F
 	if !f.claims(contract.Idempotent, c) {
 		return
 	}
-	for i := range f.h.Faults {
-		fault := &f.h.Faults[i]
-		if fault.Missed || fault.From < c.executed.first || fault.From > c.executed.again || !struck(fault) {
-			continue
-		}
-		switch {
-		case fault.Has(history.ServerForgot), fault.Has(history.KeyDeleted) && fault.Lock == "":
-			c.Class, c.Effects = contract.ServerLost, []history.Effect{history.ServerForgot}
-		case fault.Has(history.ClockMoved):
-			c.Class, c.Effects = contract.ClockJumped, []history.Effect{history.ClockMoved}
-		default:
-			continue
-		}
-		c.Faults = []int{i}
-		c.Text = fmt.Sprintf("between the first effect of the %s of %s at %s and the last at %s %s: it forgot what it remembered of the request",
-			op.Kind, op.Owner, Stamp(c.executed.first), Stamp(c.executed.again), f.describe(i))
+	i := f.memoryLost(c.executed.first, c.executed.again, struck)
+	if i < 0 {
 		return
 	}
+	f.forgot(i, c)
+	c.Text = fmt.Sprintf("between the first effect of the %s of %s at %s and the last at %s %s: it forgot what it remembered of the request",
+		op.Kind, op.Owner, Stamp(c.executed.first), Stamp(c.executed.again), f.describe(i))
+}
+
+// forgot makes a fault by which a server forgot requests a cause.
+func (f *facts) forgot(i int, c *Cause) {
+	c.Faults, c.Class, c.Effects = []int{i}, contract.ServerLost, []history.Effect{history.ServerForgot}
+	if f.h.Faults[i].Has(history.ClockMoved) {
+		c.Class, c.Effects = contract.ClockJumped, []history.Effect{history.ClockMoved}
+	}
+}
+
+// memoryLost is the first fault in [from, to] by which a server forgot the requests that it remembered, whether by losing
+// its data or by a jump of its clock; -1 if none struck.
+func (f *facts) memoryLost(from, to time.Duration, struck func(fault *history.Fault) bool) int {
+	return slices.IndexFunc(f.h.Faults, func(fault history.Fault) bool {
+		forgets := fault.Has(history.ServerForgot) || fault.Has(history.KeyDeleted) && fault.Lock == "" || fault.Has(history.ClockMoved)
+		return forgets && !fault.Missed && from <= fault.From && fault.From <= to && struck(&fault)
+	})
 }
 
 // short is a duration the way people say it: "30 s", "12.5 s", "0.4 ms".

@@ -320,7 +320,7 @@ func indexServed(h *history.History) *served {
 	for i := range h.Served {
 		e := &h.Served[i]
 		switch {
-		case e.Lock == "" || e.Before == nil || e.After == nil:
+		case e.Lock == "" || e.Before == nil || e.After == nil || e.Step == history.StepAdmin: // no client's command
 		case e.Op != 0:
 			s.byOp[e.Op] = append(s.byOp[e.Op], i)
 			s.at[servedKey{at: e.At, lock: e.Lock, by: e.Owner}] = i

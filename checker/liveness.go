@@ -437,6 +437,18 @@ func (f *facts) ghostly(op *history.Op, limit time.Duration) Cause {
 		return Cause{Class: contract.RefusedCopy, Effects: []history.Effect{history.RequestRefused},
 			Text: "the server refused one copy of the request, of which its client heard, and executed another"}
 	}
+	// What its client asked the server to refuse from then on, the server may have forgotten.
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Step != history.StepRelease || r.Owner != op.Owner || r.Sent < op.Call || r.At > op.Executed || r.Lock != op.Lock || refused(r) {
+			continue
+		}
+		if x := f.memoryLost(r.At, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, op.Lock) }); x >= 0 {
+			c := Cause{Text: fmt.Sprintf("its client had given it back at %s, before the request came; then %s", Stamp(r.At), f.describe(x))}
+			f.forgot(x, &c)
+			return c
+		}
+	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("its client could have given it back by %s", Stamp(limit))}
 }
 

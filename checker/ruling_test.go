@@ -162,6 +162,10 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 				s.renewals("c1:1", 0, at(29))
 				s.event(history.Restart, at(29.5)).Lock = "" // and the data is there again
 			})},
+			// A call that was given back before its request came, and of which the server forgot that or did not.
+			{contract.GhostIsGone, true, forgottenGhost("restart", 1.5)},
+			{contract.GhostIsGone, false, forgottenGhost("restart", 1)},
+			{contract.GhostIsGone, false, forgottenGhost("restart", 2.5)},
 		},
 		"clock-moved": {
 			{contract.OneBeliever, true, overlapped(0, func(s *script) {
@@ -174,6 +178,8 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 				jump.Lock, jump.By = "", at(20)
 				s.event(history.Expire, at(10.001))
 			})},
+			{contract.GhostIsGone, true, forgottenGhost("clock-jump", 1.5)},
+			{contract.GhostIsGone, false, forgottenGhost("clock-jump", 1)},
 		},
 		"counter-lost": {
 			{contract.TokensIncrease, true, restarted(history.Restart, true)},
@@ -348,6 +354,21 @@ func refusedGhost(reply string) *script {
 		history.Served{At: at(1.005), Sent: at(1.001), Got: at(1.01), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("", 0, 0), Reply: reply},
 		history.Served{At: at(1.1), Sent: at(1.001), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(31.1))})
 	s.event(history.Expire, at(31.101))
+	return s
+}
+
+// forgottenGhost is an acquire whose client gave it back at 1.2 s, before its request came at 2 s. The server forgets it
+// at some second.
+func forgottenGhost(fault string, lost float64) *script {
+	s := claiming(newScript(), contract.TakesBack)
+	op := s.op("c1:1", history.Lock, at(0.5), at(0.9), history.Unknown)
+	op.Answer, op.Evidence, op.Executed, op.Lease, op.Watchdog = history.Acquired, history.Executed, at(2), dog, true
+	s.h.Served = append(s.h.Served,
+		history.Served{At: at(1.2), Sent: at(1.1), Got: at(1.3), Client: "c1", Owner: "c1:1", Step: history.StepRelease, Lock: job,
+			Before: key("", 0, 0), After: key("", 0, 0), Reply: "-1"},
+		history.Served{At: at(2), Sent: at(0.5), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(32))})
+	s.fault(fault, "", at(lost), at(lost)).Step = "none"
+	s.event(history.Expire, at(32.001))
 	return s
 }
 

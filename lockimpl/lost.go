@@ -3,6 +3,8 @@ package lockimpl
 import (
 	"context"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Margin is how long before a lease's end, as the client can know it, a hold of generation
@@ -92,6 +94,7 @@ type lossWatch struct {
 	lost    chan struct{}
 	cancels []context.CancelCauseFunc
 	timer   *time.Timer
+	verify  func() // asks the server whether the hold stands, as soon as no request of the owner is under way
 	unhear  func()
 }
 
@@ -109,7 +112,8 @@ func (hs *holds) watchOf(l *RLock, owner Owner) *lossWatch {
 		}
 		w := &lossWatch{lost: make(chan struct{})}
 		w.timer = time.AfterFunc(left, func() { hs.expire(h, w) })
-		w.unhear = hs.client.hub.listen(l.channel, func() { hs.verify(l, h, w) })
+		w.verify = func() { hs.verify(l, h, w) }
+		w.unhear = hs.client.hub.listen(l.channel, w.verify)
 		h.watch = w
 	}
 	return h.watch
@@ -174,7 +178,11 @@ func (hs *holds) verify(l *RLock, h *hold, w *lossWatch) {
 	if over {
 		return
 	}
-	if held, err := l.isHeldBy(c.closing, h.key.owner); err != nil || held {
+	held, err := l.isHeldBy(c.closing, h.key.owner)
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		held, err = false, nil // another program has written over the key
+	}
+	if err != nil || held {
 		return
 	}
 	hs.mu.Lock()

@@ -86,6 +86,28 @@ func TestLostWhenARenewalIsRefused(t *testing.T) {
 	})
 }
 
+// A renewal is refused while another request of its owner is under way, whose answer says nothing of the hold.
+func TestLostWhenARenewalIsRefusedDuringACall(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		lost := l.Lost(o)
+		start := time.Now()
+		time.Sleep(9800 * time.Millisecond)
+		w.server.Del("x")
+		must(t, w.server.Set("x", "another program's"))
+		w.fates("a", isLate)
+		if ok, err := l.TryLock(ctx, o); ok || err == nil {
+			t.Fatal(ok, err)
+		}
+		<-lost
+		if d := time.Since(start); d > 11*time.Second {
+			t.Fatal(d)
+		}
+	})
+}
+
 func TestLostAtTheEndOfAnExplicitLease(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.client("a")

@@ -180,8 +180,9 @@ func (hs *holds) again(batches [][]renewal, renewal func(batch []renewal) *intsC
 // renewed notes the answers of a renewal: each hold's lease now ends at ends or later, unless it is
 // not held. A hold acquired since the command was sent is none of the answer's business; and that an
 // owner does not hold the lock means nothing while a request of it is under way, which may be its
-// unlock. It returns the holds whose owner has made a request, as the server has it, that the client knows
-// nothing of: a copy of one that the server had refused. Until that is settled nothing renews them.
+// unlock. The client of a holder who wants to be told then asks again, when the request is over. It
+// returns the holds whose owner has made a request, as the server has it, that the client knows nothing
+// of: a copy of one that the server had refused. Until that is settled nothing renews them.
 func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) (unknown []*hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -199,6 +200,8 @@ func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) (unkn
 			hs.lose(h)
 			h.unsettled = false
 			hs.tidy(h)
+		case answer == 0 && h.watch != nil:
+			go h.watch.verify()
 		case answer == 2 && !h.busy:
 			h.unsettled = true
 			unknown = append(unknown, h)
