@@ -27,6 +27,23 @@ type belief struct {
 	lost   *history.Event
 }
 
+// unheldUnlock is the owner's unlock of a group that it did not believe in, if that gave the member back. It
+// is then an unlock of what the owner holds of the member otherwise. The beliefs in groups are known.
+func (f *facts) unheldUnlock(op *history.Op) *history.Op {
+	call := f.inNameOf(op)
+	if call == nil || op.Kind != history.Unlock || call.Kind != history.Unlock || len(f.log.groups[op.Lock].Members) > 0 {
+		return nil
+	}
+	for _, g := range f.locks {
+		if g.name == call.Lock && g.name != op.Lock {
+			if b := g.owner(op.Owner).belief(call.Call); b == nil || b.to < call.Call {
+				return call
+			}
+		}
+	}
+	return nil
+}
+
 // beliefsOf follows what each owner was told.
 func beliefsOf(f *facts, l *lockFacts) []*belief {
 	// Per owner, since one owner's calls are sequential: what it was told of at a return, and
@@ -54,7 +71,13 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 			last[op.Owner] = max(last[op.Owner], op.Call)
 		}
 		switch {
-		case op.Aside: // its owner knows nothing of it
+		case op.Aside: // its owner knows nothing of it, unless it unlocks a group that it does not hold
+			if call := f.unheldUnlock(op); call != nil {
+				add(op.Owner, step{at: call.Call, op: op, call: true})
+				if !call.Pending() {
+					add(op.Owner, step{at: call.Return, op: op})
+				}
+			}
 		case givenUp(op): // its owner goes on as before
 		case f.fresh(op.Client, op.Call):
 		case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:

@@ -221,6 +221,11 @@ func collect(h *history.History, o Options) *facts {
 		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
 		l.acts = actsOf(f, l, f.log)
 		l.tenures = tenuresOf(f, l)
+	}
+	// Groups first: who unlocks one without holding it gives back what it holds of its members.
+	ordered := slices.Clone(f.locks)
+	slices.SortStableFunc(ordered, func(a, b *lockFacts) int { return len(f.log.groups[b.name].Members) - len(f.log.groups[a.name].Members) })
+	for _, l := range ordered {
 		l.beliefs = beliefsOf(f, l)
 		l.index()
 		match(l)
