@@ -235,7 +235,34 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
+	if call, again := f.releasedTwice(l, t); call != nil {
+		return f.twice(l, call, again, fmt.Sprintf("the %s of %s on %s took effect once more at %s, and the last that %s gave back was one too many",
+			call.Kind, call.Owner, call.Lock, Stamp(again), t.owner))
+	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted, and when
+// it did so again; nil: there is none.
+func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Duration) {
+	type effect struct {
+		call int64
+		key  memberKey
+	}
+	g, seen := f.log.groups[l.name], map[effect]bool{}
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Op == 0 || r.Owner != t.owner || r.At < t.from || r.At > t.to || r.Before == nil || r.After == nil || !gives(r) ||
+			r.Lock != l.name && !g.Has(r.Server, r.Lock) {
+			continue
+		}
+		e := effect{r.Op, memberKey{r.Server, r.Lock}}
+		if call := f.op(r.Op); seen[e] && call != nil && call.Kind == history.Unlock {
+			return call, r.At
+		}
+		seen[e] = true
+	}
+	return nil, 0
 }
 
 // inNameOf is the call in whose name the server executed something that its owner had not asked for; nil: there is none.

@@ -191,7 +191,8 @@ func (f *facts) deafened(client string, by time.Duration) []int {
 			continue
 		}
 		onSubscription := strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
-		somewhere := !strings.Contains(fault.On, " ") || strings.HasPrefix(fault.On, "between ") // "request" alone is any
+		somewhere := !strings.Contains(fault.On, " ") || strings.HasPrefix(fault.On, "between ") || // "request" alone is any
+			strings.Contains(fault.On, string(history.StepCleanup)) // a client unsubscribes by one
 		if onSubscription || somewhere && !f.subscribes(client, fault.From, by) {
 			found = append(found, i)
 		}

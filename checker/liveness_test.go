@@ -402,6 +402,8 @@ func TestWhatSilencesASubscription(t *testing.T) {
 		{"reply acquire", at(0.5), false},
 		{"between acquire and cleanup", at(0.5), true},
 		{"between acquire and cleanup", at(1.5), false},
+		{"reply cleanup", at(0.5), true}, // it may have unsubscribed
+		{"reply cleanup", at(1.5), false},
 		{"", at(0.5), true},
 		{"", at(9), true}, // too late
 	} {
