@@ -39,6 +39,8 @@ func (f *facts) over(l *lockFacts, t *tenure) Cause {
 		return f.expired(l, t)
 	case t.endEvent != nil:
 		return f.takenAway(l, t)
+	case t.deadline > 0 && t.deadline <= t.to+1: // its unlock was under way when the lease of a group's last member ended
+		return f.expired(l, t)
 	}
 	return f.released(l, t)
 }
@@ -95,7 +97,11 @@ func (f *facts) serverLost(l *lockFacts, from, to time.Duration) (c Cause, in *h
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
 		if (e.Kind == history.Restart || e.Kind == history.Failover) && from <= e.At && e.At <= to {
-			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: f.struckAt(e.At, l.name, history.ServerForgot),
+			faults := f.struckAt(e.At, l.name, history.ServerForgot)
+			if len(faults) == 0 && len(f.struckAt(e.At, "", history.ServerForgot)) > 0 {
+				continue // that was another server
+			}
+			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: faults,
 				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}, e
 		}
 	}
@@ -235,6 +241,14 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
 	}
+	for _, e := range l.environment { // the replica that took over had counted fewer of its owner's holds
+		if e.Kind == history.Restore && e.Owner == t.owner && t.from <= e.At && e.At <= t.to {
+			if c, lost := f.serverLost(l, e.At, e.At); lost != nil {
+				c.Text = fmt.Sprintf("the server forgot some of the holds of %s on %s in the %s at %s", t.owner, l.name, lost.Kind, Stamp(lost.At))
+				return c
+			}
+		}
+	}
 	if call, again := f.releasedTwice(l, t); call != nil {
 		return f.twice(l, call, again, fmt.Sprintf("the %s of %s on %s took effect once more at %s, and the last that %s gave back was one too many",
 			call.Kind, call.Owner, call.Lock, Stamp(again), t.owner))
@@ -302,7 +316,7 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 	return nil
 }
 
-// evenly reports whether the calls of a hold's owner took effect once each while it lasted, and gave back as often as they took.
+// evenly reports whether the calls of a hold's owner gave back as often as they took while it lasted, each unlock once.
 func (f *facts) evenly(l *lockFacts, t *tenure) bool {
 	sum := 0
 	for i := range l.acts {
@@ -312,14 +326,12 @@ func (f *facts) evenly(l *lockFacts, t *tenure) bool {
 		}
 		switch answer(a.op) {
 		case history.Acquired:
-			sum++
+			sum++ // a copy takes one more, which is to be given back as well
 		case history.Decremented, history.Released:
+			if a.again {
+				return false
+			}
 			sum--
-		default:
-			continue
-		}
-		if a.again {
-			return false
 		}
 	}
 	return sum == 0
