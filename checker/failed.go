@@ -26,7 +26,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 		case !failed, op.Aside, op.Kind == history.Renew, f.fresh(op.Client, op.Call), cancelled(op), ended && gone <= op.Return, op.Lease > 0 && op.Lease < prompt:
 			continue
 		case f.composed(l) && (op.Kind == history.TryLock || op.Kind == history.Unlock && f.lacks(l, op)):
-			continue // it is refused so, see refused, or told of a member that its owner had lost
+			continue // it is refused so, see refused, or told of a member that its owner had lost, or had otherwise
 		case op.Outcome == history.Unknown && op.Return-op.Call >= impatience && f.lateness() >= impatience:
 			continue // the answer came in time, to a program that this machine did not let run
 		case len(f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)) > 0,
@@ -47,8 +47,12 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 // when its time to wait is over after that long.
 const impatience = 200 * time.Millisecond
 
-// lacks reports whether the owner of a call did not have all members of a group while it was under way.
+// lacks reports whether the owner of a call did not have all members of a group while it was under way, or had not been
+// granted the group: what it has of the members is then for other groups.
 func (f *facts) lacks(l *lockFacts, op *history.Op) bool {
+	if b := l.owner(op.Owner).belief(op.Call); b == nil || b.to < op.Call {
+		return true
+	}
 	c := f.view.locks[l.name]
 	least, _ := f.view.held(c, op.Owner, op.Call, op.Return)
 	return least < len(c.members)

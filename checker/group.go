@@ -119,9 +119,9 @@ func (f *facts) groupPrompt(c *composition) time.Duration {
 	return f.prompt() + time.Duration(4*len(c.members))*f.latency()
 }
 
-// awayTime is what members that a client cannot reach cost an attempt at most: it waits for the answers to what takes each of
-// them, and to what gives it back.
-func (f *facts) awayTime(away int) time.Duration { return time.Duration(2*away) * f.answerTime() }
+// awayTime is what members that a client cannot reach cost an attempt at most: it waits for the answers to what begins a connection
+// to each of them, to what takes it, and to what gives it back.
+func (f *facts) awayTime(away int) time.Duration { return time.Duration(3*away) * f.answerTime() }
 
 func (f *facts) groupViolation(found *violations, l *lockFacts, op *history.Op, rule contract.Rule, to time.Duration, c Cause, format string, args ...any) {
 	found.addAt(op.Call, func() Violation {
@@ -175,6 +175,9 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 	switch {
 	case len(f.h.Served) == 0:
 	case holds < c.needed:
+		if key, again := f.givenBackByCopy(c, op); again > 0 {
+			cause = f.twice(l, op, again, fmt.Sprintf("a copy of a request by which it had given %s back before did so again at %s", key, Stamp(again)))
+		}
 		f.groupViolation(found, l, op, contract.GrantHasMembers, op.Return, cause, "its commands had got it %d of %d members, of which a hold needs %d", holds, len(c.members), c.needed)
 	case counted < c.needed:
 		f.groupViolation(found, l, op, contract.ReentryCounts, op.Return, cause, "it counted one hold more on %d of %d members, of which a hold needs %d", counted, len(c.members), c.needed)
@@ -184,6 +187,21 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 		}
 		f.groupViolation(found, l, op, contract.ValidityLeft, op.Return, cause, "counted from the requests, the leases of %d of %d members lasted, of which a hold needs %d", valid, len(c.members), c.needed)
 	}
+}
+
+// givenBackByCopy is the member that a call gave back by a request that had reached the server before, and when; 0: it did not.
+func (f *facts) givenBackByCopy(c *composition, op *history.Op) (memberKey, time.Duration) {
+	for _, key := range c.members {
+		for _, ch := range f.view.members[key].changes(f, op, op.Call, op.Return) {
+			if ch.holds < 0 && ch.row.Op == op.ID && ch.row.Request > 0 && slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool {
+				r := &f.h.Served[i]
+				return r.Request == ch.row.Request && r.Server == key.server && r.At < ch.row.At
+			}) {
+				return key, ch.row.At
+			}
+		}
+	}
+	return memberKey{}, 0
 }
 
 // renewedMeanwhile reports whether the client of a call renewed a member for its owner while the call was under way, so that the

@@ -37,10 +37,18 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		}
 	}
 	for _, t := range l.tenures {
-		if t.open && f.fresh(t.client, t.from) && !f.implied() && f.whole() {
+		if t.open && f.fresh(t.client, t.from) && !f.implied() && f.whole() && !f.ranOut(t) {
 			f.unhealed(t.grant, contract.FreshGets, found, "was granted, and is held to the end")
 		}
 	}
+}
+
+// ranOut reports whether a hold is what a tryLock of a group had of a member when its time was over: a lock that does not take
+// that back leaves it for its lease.
+func (f *facts) ranOut(t *tenure) bool {
+	call := f.inNameOf(t.grant)
+	return call != nil && call.Kind == history.TryLock && call.Outcome != history.Acquired && !call.Pending() &&
+		call.Return >= call.Call+call.Wait && !f.h.Can(string(contract.TakesBack))
 }
 
 // whole reports whether the history has its end: what is missing then never came.
@@ -109,7 +117,9 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 	if f.withheld(l, op.Owner, at) {
 		return true
 	}
-	if slices.ContainsFunc(l.tenures, func(t *tenure) bool { return t.owner != op.Owner && f.rightly(t, at) }) {
+	if slices.ContainsFunc(l.tenures, func(t *tenure) bool {
+		return t.owner != op.Owner && f.rightly(t, at) || t.from <= at && (t.open || t.to > at) && f.ranOut(t)
+	}) {
 		return true
 	}
 	for i := range f.h.Served {
@@ -143,8 +153,12 @@ func (f *facts) withheld(l *lockFacts, owner string, at time.Duration) bool {
 	return left < c.needed
 }
 
-// keepsMember reports whether an owner that lives was granted a lock with a member, and has not given it back by a time.
+// keepsMember reports whether an owner that lives was granted a lock with a member, and has not given it back by a time. Another
+// program, which has written over its key, gives nothing back.
 func (f *facts) keepsMember(owner string, key memberKey, at time.Duration) bool {
+	if owner == history.AnotherProgram {
+		return true
+	}
 	for _, l := range f.locks {
 		if c := f.view.locks[l.name]; c == nil || !slices.Contains(c.members, key) {
 			continue

@@ -34,6 +34,21 @@ func (s *script) refusedAKey(server string) {
 	}
 }
 
+// ranOut has the fresh client take key b for a group of which another program has key a. It does not give b back: its time
+// is over at a second.
+func (s *script) ranOut(wait float64) {
+	group := s.tries(at(110), at(111), history.Unknown)
+	group.Wait, group.Evidence, group.Lock = at(wait), history.Sent, "all"
+	id := group.ID
+	part := s.op("fresh:1", history.Lock, at(110.5), at(110.9), history.Unknown)
+	part.Aside, part.Evidence, part.Executed, part.Answer, part.Lease, part.Lock = true, history.Executed, at(110.6), history.Acquired, dog, "b"
+	other := &history.KeyState{Holdings: []history.Holding{{Owner: history.AnotherProgram, Count: 1}}}
+	s.h.Served = []history.Served{
+		{At: at(110.55), Client: "fresh", Op: id, Owner: "fresh:1", Lock: "a", Server: "s1", Before: other, After: other},
+		{At: at(110.6), Client: "fresh", Op: id, Owner: "fresh:1", Lock: "b", Server: "s1", Before: key("", 0, 0), After: key("fresh:1", 1, at(140.6))},
+	}
+}
+
 func TestOnceHealed(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -94,6 +109,12 @@ func TestOnceHealed(t *testing.T) {
 		}, nil},
 		{"but not a group because of an equal key on another server", func(s *script) {
 			s.refusedAKey("s2")
+		}, []contract.Rule{contract.FreshGets}},
+		{"it leaves a member of a group that it did not get, its time being over", func(s *script) { s.ranOut(1) }, nil},
+		{"but not with time left", func(s *script) { s.ranOut(5) }, []contract.Rule{contract.FreshGets}},
+		{"nor one that takes back what it took", func(s *script) {
+			s.ranOut(1)
+			claiming(s, contract.TakesBack)
 		}, []contract.Rule{contract.FreshGets}},
 		{"its unlock is refused", func(s *script) {
 			s.tries(at(110), at(110.002), history.Acquired)

@@ -65,7 +65,7 @@ func Exemptions() []Exemption {
 		{Name: "refused-copy", Guarantees: []Guarantee{Object, Liveness}, Rules: []Rule{FailedIsVoid, ToldTheTruth, WithinCall, GhostIsGone}, Classes: []Class{RefusedCopy},
 			Effects: []history.Effect{history.RequestRefused},
 			Touched: "one copy of the request, which the server refused; it executed another", Source: "docs/lock.md: a server remembers nothing of what it refuses"},
-		{Name: "sent-again", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid},
+		{Name: "sent-again", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid, GrantHasMembers},
 			Classes: []Class{DoubleExecution, LostMessage}, Effects: resending,
 			Touched: "the client of the call, between the call and its last effect", Unless: Idempotent, Source: goredis},
 		{Name: "perhaps-sent-again", Guarantees: []Guarantee{Object}, Classes: []Class{MaybeTwice}, Effects: []history.Effect{history.ConnectionBroken},
