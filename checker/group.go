@@ -228,7 +228,7 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 	case op.Outcome == history.NotHeld && least >= c.needed:
 		tell(contract.NotHeldIsTrue, least)
 	case op.Outcome != history.Released && op.Outcome != history.Decremented:
-	case most < c.needed:
+	case most < c.needed && f.gaveMembers(c, op) < c.needed: // it may have had them one after the other
 		tell(contract.HolderHasEnough, most)
 	case op.Outcome == history.Released && least >= c.needed:
 		tell(contract.OneHoldAnUnlock, least)
@@ -237,6 +237,16 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 			tell(contract.OneHoldAnUnlock, left)
 		}
 	}
+}
+
+// gaveMembers is how many members the commands of an unlock gave back.
+func (f *facts) gaveMembers(c *composition, op *history.Op) (given int) {
+	for _, key := range c.members {
+		if slices.ContainsFunc(f.view.members[key].changes(f, op, op.Call, op.Return), func(ch change) bool { return ch.holds < 0 && ch.row.Op == op.ID }) {
+			given++
+		}
+	}
+	return given
 }
 
 // firstGiven is when a command of an unlock first gave back a member; when it returned, if none did.
