@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -75,33 +74,12 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	round := f.renewEvery() + f.renewalSlack() + 2*f.latency()
 	timers := f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers)
 	asked := enough(t.to, round, timers)
-	if f.unheeded(l, t, asked) {
-		asked = enough(asked, round, timers)
-	}
 	unasked := !t.belief.guards.at(asked) // nothing is left that it renews
 	clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped)
 	if t.endEvent != nil && !t.outside || t.asked() || unasked || clock < asked {
 		return clock, ownClock
 	}
 	return asked, "by its next renewal"
-}
-
-// unheeded reports whether each renewal that was refused after a hold's end, up to a time, met a call of its owner that was under
-// way. What such a refusal says may be that call's doing.
-func (f *facts) unheeded(l *lockFacts, t *tenure, until time.Duration) bool {
-	refused := 0
-	calls := l.owner(t.owner).called(0, until)
-	for _, op := range calls {
-		if op.Kind != history.Renew || op.Call < t.to || answer(op) != history.NotHeld {
-			continue
-		}
-		if refused++; !slices.ContainsFunc(calls, func(o *history.Op) bool {
-			return o.Kind != history.Renew && !o.Aside && o.Call <= op.Return && (o.Pending() || o.Return >= op.Call)
-		}) {
-			return false
-		}
-	}
-	return refused > 0
 }
 
 const granularity = 2 * time.Millisecond
