@@ -229,6 +229,9 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && !gave:
 		return Cause{Class: contract.Abandoned, executed: executions{call: call.Kind},
 			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", call.Kind, call.Owner, Stamp(call.Return), Stamp(t.to))}
+	case op.Owner == t.owner && !t.endAgain && op.Uncertain() && op.Call < t.from && t.to == op.Executed && t.to > op.Return:
+		return f.untold(l, op, t.to, fmt.Sprintf("the %s of %s ended unknown at %s, and took effect at %s, when its owner had locked again",
+			op.Kind, op.Owner, Stamp(op.Return), Stamp(t.to)))
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))

@@ -275,6 +275,11 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.OneBeliever, false, lateUnlock("EOF")},
 			{contract.OneBeliever, false, claiming(lateUnlock("context deadline exceeded"), contract.TakesBack)},
 		},
+		"unlocked-late": {
+			{contract.OneBeliever, true, answerLost(lateUnlock("EOF"))},
+			{contract.OneBeliever, false, lateUnlock("EOF")},
+			{contract.OneBeliever, false, claiming(answerLost(lateUnlock("EOF")), contract.TakesBack)},
+		},
 		"refused-copy": {
 			{contract.GhostIsGone, true, refusedGhost("LOADING Redis is loading the dataset in memory")},
 			{contract.GhostIsGone, false, refusedGhost("NOSCRIPT No matching script")},
@@ -381,6 +386,12 @@ func lateUnlock(err string) *script {
 	op.Error, op.Evidence, op.Executed, op.Answer = err, history.Executed, at(5), history.Released
 	s.take("c1:1", at(2), at(2.002), 0)
 	s.take("c2:1", at(6), at(6.002), 0)
+	return s
+}
+
+// answerLost has a connection of the client break during the unlock at 1.5 s.
+func answerLost(s *script) *script {
+	s.fault("drop-message", "c1", at(1.501), 0)
 	return s
 }
 

@@ -85,6 +85,11 @@ func (t *tenure) asked() bool {
 			if op.Kind == history.Renew && !copied && len(t.guards) == 0 && t.to >= t.from+t.grant.Lease {
 				continue // of a member, for another hold of it: nothing was to be renewed, and nobody got less than asked for
 			}
+			if op.Kind == history.Unlock && op.Watchdog { // it sets what the hold that remains had asked for
+				return slices.ContainsFunc(t.sets[:i], func(s deadlineSet) bool {
+					return s.op != nil && s.op.Kind.Acquires() && !s.op.Watchdog && s.op.Lease == op.Lease
+				})
+			}
 			return op.Lease > 0 && !op.Watchdog && (op.Kind != history.Renew || copied)
 		}
 	}

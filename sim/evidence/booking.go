@@ -51,7 +51,8 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 	case answer == history.Busy && (len(before.Holdings) == 0 || before.Count(known.Owner) > 0):
 		return true // it was not executed: the lock found that it comes too late
 	case known.Pending() && (c.undid[call] && (effect || before.Total() > 0 && before.Count(known.Owner) == 0) ||
-		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && before.Total() == 0):
+		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && before.Total() == 0 ||
+		answer == history.Busy && known.Answer == history.Acquired && !c.effective[effects{call, c.sent}] && c.heard(known)):
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
 		delete(c.undid, call)
 		c.aside(known)
@@ -85,6 +86,13 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		}
 	})
 	return true
+}
+
+// heard reports whether the client of a call has the answer to the command that took effect.
+func (c *conclusion) heard(op history.Op) bool {
+	return slices.ContainsFunc(c.h.Served, func(r history.Served) bool {
+		return r.Op == op.ID && r.At == op.Executed && 0 < r.Got && r.Got <= c.now
+	})
 }
 
 // took reports whether a call that is under way has taken its lock.
