@@ -224,7 +224,9 @@ func collect(h *history.History, o Options) *facts {
 	}
 	// Groups first: who unlocks one without holding it gives back what it holds of its members.
 	ordered := slices.Clone(f.locks)
-	slices.SortStableFunc(ordered, func(a, b *lockFacts) int { return len(f.log.groups[b.name].Members) - len(f.log.groups[a.name].Members) })
+	slices.SortStableFunc(ordered, func(a, b *lockFacts) int {
+		return len(f.log.groups[b.name].Members) - len(f.log.groups[a.name].Members)
+	})
 	for _, l := range ordered {
 		l.beliefs = beliefsOf(f, l)
 		l.index()

@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,8 +33,9 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		}
 		switch {
 		case !f.fresh(op.Client, op.Call) || op.Aside || op.Pending() && !f.whole():
-		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call),
-			op.Kind == history.Unlock && op.Outcome != history.Released:
+		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
+			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause { return f.keptByCopy(l, op) })
+		case op.Kind == history.Unlock && op.Outcome != history.Released:
 			f.unhealed(op, contract.FreshGets, found, "was told "+told)
 		}
 	}
@@ -62,14 +65,60 @@ func (f *facts) until(op *history.Op) time.Duration {
 	return op.Return
 }
 
+// nobodyKept is the cause where no fault acted, and nobody who lived kept the lock.
+func nobodyKept() Cause {
+	return Cause{Class: contract.Unexplained, Text: "no fault acted at that time, and nobody who lived kept the lock"}
+}
+
+// keptByCopy is the cause that the key of a call, or one of its group's, has a hold that a copy of a request took, and that
+// was renewed ever since. Of a lock that does not promise to tell copies it is known; no other may keep one.
+func (f *facts) keptByCopy(l *lockFacts, op *history.Op) Cause {
+	type request struct {
+		key memberKey
+		id  int64
+	}
+	g, seen := f.log.groups[l.name], map[request]bool{}
+	copied, holds := map[memberKey]*history.Served{}, map[memberKey]*history.Served{}
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Before == nil || r.After == nil || r.Lock != l.name && !g.Has(r.Server, r.Lock) {
+			continue
+		}
+		if r.At > op.Call {
+			break
+		}
+		key := memberKey{r.Server, r.Lock}
+		if took := (request{key, r.Request}); r.Op != 0 && r.Request != 0 && r.After.Total() > r.Before.Total() {
+			if seen[took] {
+				copied[key] = r
+			}
+			seen[took] = true
+		}
+		if holds[key] = r; r.After.Total() == 0 {
+			delete(copied, key)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(copied), func(a, b memberKey) int { return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.key, b.key)) }) {
+		r := copied[key]
+		if call := f.op(r.Op); call != nil && holds[key].After.Count(r.Owner) > 0 && holds[key].After.Deadline > op.Call {
+			return f.twice(l, call, r.At, fmt.Sprintf("the %s of %s took %s once more at %s, and that has not been given back", call.Kind, call.Owner, key, Stamp(r.At)))
+		}
+	}
+	return nobodyKept()
+}
+
 // unhealed adds the violation that an operation is in the healed phase.
 func (f *facts) unhealed(op *history.Op, rule contract.Rule, found *violations, how string) {
+	f.unhealedBy(op, rule, found, how, nobodyKept)
+}
+
+func (f *facts) unhealedBy(op *history.Op, rule contract.Rule, found *violations, how string, cause func() Cause) {
 	from := max(op.Call, f.healed)
 	found.addAt(from, func() Violation {
 		return Violation{Rule: rule, Lock: op.Lock, From: from, To: f.until(op), Ops: []int64{op.ID}, Owners: []string{op.Owner},
 			Text: fmt.Sprintf("everything was healed from %s on, but %s of %s on %s, called at %s, %s",
 				Stamp(f.healed), op.Kind, op.Owner, op.Lock, Stamp(op.Call), how),
-			Cause: Cause{Class: contract.Unexplained, Text: "no fault acted at that time, and nobody who lived kept the lock"}}
+			Cause: cause()}
 	})
 }
 

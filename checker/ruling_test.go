@@ -288,6 +288,9 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.UnlockEndsHold, true, countedTwice("drop-message")},
 			{contract.UnlockEndsHold, false, countedTwice("")},
 			{contract.UnlockEndsHold, false, once(countedTwice("drop-message"))},
+			{contract.FreshGets, true, keptByCopy("duplicate-message")},
+			{contract.FreshGets, false, keptByCopy("")},
+			{contract.FreshGets, false, once(keptByCopy("duplicate-message"))},
 		},
 	}
 	elsewhere := map[string]string{
@@ -374,6 +377,27 @@ func forgottenGhost(fault string, lost float64) *script {
 		history.Served{At: at(2), Sent: at(0.5), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(32))})
 	s.fault(fault, "", at(lost), at(lost)).Step = "none"
 	s.event(history.Expire, at(32.001))
+	return s
+}
+
+// keptByCopy is a hold that a copy of an acquire took, and that its client, which gave back the other, renews to the end.
+func keptByCopy(fault string) *script {
+	s := newScript()
+	s.event(history.Healed, at(100)).Lock = ""
+	op := s.take("c1:1", at(90), at(90.1), 0)
+	op.Executed, op.Repeats = at(90.05), 1
+	row := history.Served{At: at(90.05), Sent: at(90.01), Client: "c1", Owner: "c1:1", Op: op.ID, Request: 1, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(120.05))}
+	again := row
+	again.At, again.Before, again.After = at(90.07), key("c1:1", 1, at(120.05)), key("c1:1", 2, at(120.07))
+	s.unlock("c1:1", at(95), history.Decremented)
+	renewed := row
+	renewed.At, renewed.Op, renewed.Request, renewed.Before, renewed.After = at(110), 0, 9, key("c1:1", 1, at(120.07)), key("c1:1", 1, at(140))
+	s.h.Served = append(s.h.Served, row, again, renewed)
+	s.renew("c1:1", at(110), history.Renewed)
+	s.tries(at(117), at(118), history.Busy)
+	if fault != "" {
+		s.fault(fault, "c1", at(90.06), 0)
+	}
 	return s
 }
 
