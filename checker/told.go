@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -76,10 +77,39 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	asked := enough(t.to, round, timers)
 	unasked := !t.belief.guards.at(asked) // nothing is left that it renews
 	clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped)
+	if heard, ok := f.hearsForce(l, t); ok && heard < min(clock, asked) {
+		return heard, "by the message of the forced release"
+	}
 	if t.endEvent != nil && !t.outside || t.asked() || unasked || clock < asked {
 		return clock, ownClock
 	}
 	return asked, "by its next renewal"
+}
+
+// hearsForce is when the holder of a hold that was forced free can know that by the message, of a lock that claims to heed
+// it: its client has subscribed to the lock's channel, and asks the server whether it still holds.
+func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
+	if !f.h.Can(string(contract.HearsForce)) || f.composed(l) || t.endOp == nil || t.endOp.Kind != history.ForceUnlock || len(f.deafened(t.client, t.to)) > 0 {
+		return 0, false
+	}
+	listens := false
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.At > t.to {
+			break
+		}
+		if r.Client != t.client || !strings.Contains(r.Text, l.name) {
+			continue
+		}
+		switch {
+		case r.Step == history.StepSubscribe:
+			listens = r.Got > 0 && r.Got <= t.to
+		case r.Step == history.StepCleanup && strings.HasPrefix(strings.ToLower(r.Text), "unsubscribe "):
+			listens = false
+		}
+	}
+	all := f.obstacles(t.client, l.name, t.from, f.end, f.answerTime(), hinders)
+	return enough(t.to, f.prompt()+4*f.latency(), all), listens
 }
 
 const granularity = 2 * time.Millisecond

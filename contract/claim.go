@@ -11,6 +11,7 @@ const (
 	Forces       Claim = "force"
 	Inspects     Claim = "inspect"
 	TellsLoss    Claim = "lost"
+	HearsForce   Claim = "told-of-force"
 	KeepsLongest Claim = "keeps-longest"
 	SetsLease    Claim = "unlock-sets-lease"
 	TakesBack    Claim = "takes-back"
@@ -40,6 +41,8 @@ func Promises() []Promise {
 		{Inspects, "The lock answers questions about its state.", "object; plans with questions"},
 		{TellsLoss, "The lock tells a holder that its hold is over before another can be let in.",
 			"exclusion, effect and object; it takes the exemptions of leases that ended away"},
+		{HearsForce, "The lock tells a holder of a forced release as soon as the message of it can have come.",
+			"exclusion, of a client whose subscription to the lock's channel the server has confirmed"},
 		{KeepsLongest, "Neither a re-entry nor a renewal shortens the lease of the hold.",
 			"object, by the leases that the history expects; watchdog, which misses no renewal while a longer lease lasts"},
 		{SetsLease, "An unlock that leaves holds sets their lease anew.", "object, by the leases that the history expects"},

@@ -18,7 +18,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	switch g {
 	case lockimpl.Hardened:
-		s.Abilities = append(s.Abilities, "fencing", "lost", "keeps-longest", "takes-back", "idempotent", "tokens-go-on")
+		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", "tokens-go-on")
 		s.RetriesAfter = 5
 		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(acquires, unlocks, forces), For: 3 * time.Minute, ForOnce: latchLife}}
 		return s

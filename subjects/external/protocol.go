@@ -33,7 +33,7 @@ const cancels = "cancel"
 const idempotent = string(contract.Idempotent)
 
 // abilities are those that a worker may claim.
-var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", "keeps-longest", string(contract.SetsLease),
+var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", string(contract.HearsForce), "keeps-longest", string(contract.SetsLease),
 	string(contract.TakesBack), idempotent, string(contract.TokensGoOn), cancels}
 
 // request is a line to the worker. Its fields are named as those of [history.Op] where there are such.
