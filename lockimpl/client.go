@@ -99,7 +99,7 @@ func (c *Client) Owner(thread int64) Owner {
 func (c *Client) Lock(name string) *RLock {
 	channel := channelOf(name)
 	return &RLock{
-		client: c, proto: c.proto, name: name, channel: channel, bad: checkName(name),
+		object: object{client: c, name: name, bad: checkName(name)}, proto: c.proto, channel: channel,
 		nameArg: name, channelArg: channel, counterArg: counterOf(name),
 	}
 }

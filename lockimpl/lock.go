@@ -13,11 +13,9 @@ import (
 //
 // It is a handle, safe for concurrent use; all state is the server's and the [Client]'s.
 type RLock struct {
-	client  *Client
+	object
 	proto   protocol
-	name    string
 	channel string
-	bad     error // the name's fault
 
 	// Arguments of commands, boxed once.
 	nameArg, channelArg, counterArg any
@@ -30,9 +28,6 @@ const (
 	TTLNoExpiry time.Duration = -1 // locked for ever: somebody else removed the lease
 	TTLNoKey    time.Duration = -2 // not locked
 )
-
-// Name returns the lock's name, which is its key.
-func (l *RLock) Name() string { return l.name }
 
 // IsLocked reports whether anybody holds the lock.
 func (l *RLock) IsLocked(ctx context.Context) (bool, error) {
@@ -83,28 +78,8 @@ func (l *RLock) RemainingTTL(ctx context.Context) (time.Duration, error) {
 	return cmd.Val(), nil
 }
 
-// query runs a read command. Its result must not be touched after an error: the command may still
-// run.
-func (l *RLock) query(ctx context.Context, cmd redis.Cmder) error {
-	if err := l.begin(); err != nil {
-		return err
-	}
-	defer l.client.work.Done()
-	return l.client.process(ctx, cmd, nil)
-}
-
-// begin admits an operation on l.
-func (l *RLock) begin() error {
-	if l.bad != nil {
-		return l.bad
-	}
-	return l.client.begin()
-}
-
-// wrap says where err happened; nil stays nil.
-func (l *RLock) wrap(op string, owner Owner, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{Op: op, Lock: l.name, Owner: owner, Err: err}
+// waitsAt is where calls wait for a release.
+func (l *RLock) waitsAt() place {
+	_, eager := l.proto.(*hardened)
+	return place{client: l.client, channel: l.channel, eager: eager}
 }

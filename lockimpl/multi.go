@@ -105,9 +105,9 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 		if ttl == granted {
 			return true, nil
 		}
-		if wait.lock != busy {
+		if at := busy.waitsAt(); wait.place != at {
 			wait.end(false)
-			wait.lock, wait.w = busy, nil
+			wait.place, wait.w = at, nil
 		}
 		if again, err := wait.next(ctx, ttl); !again {
 			return false, err
