@@ -33,6 +33,8 @@ type Client struct {
 	holds *holds
 	proto protocol
 
+	slots slots
+
 	lastRequest [requestLines]atomic.Int64 // by the line that an owner draws from
 
 	randomMu sync.Mutex
@@ -58,7 +60,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lockimpl: %w", err)
 	}
-	c := &Client{rdb: rdb, opts: o}
+	c := &Client{rdb: rdb, opts: o, slots: slots{busy: map[string][]bool{}}}
 	switch o.Generation {
 	case Classic:
 		c.proto = &faithful{client: c, acquire: acquireClassic}

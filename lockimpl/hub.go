@@ -54,6 +54,7 @@ type channel struct {
 	waiters   []*waiter // in order of arrival
 	listeners []*func() // called, each in its own goroutine, at every release
 	confirmed bool
+	open      bool      // a gate that was opened and not closed since: see gate
 	idleSince time.Time // when the last of them left
 }
 
@@ -154,6 +155,9 @@ func (h *hub) serveSoon() {
 
 func (h *hub) add(ch *channel, p place) *waiter {
 	ch.manner = p.manner
+	if len(ch.waiters) == 0 {
+		ch.open = false
+	}
 	w := &waiter{ch: ch, need: p.need, wake: make(chan struct{}, 1), ready: make(chan struct{})}
 	if ch.confirmed {
 		w.setReady()
@@ -192,8 +196,11 @@ func (h *hub) subscribe(names ...string) {
 func (h *hub) attempted(w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !w.unread() {
-		w.owes = false
+	if w.unread() {
+		return
+	}
+	if w.owes = false; w.ch.open {
+		w.wakeUp()
 	}
 }
 

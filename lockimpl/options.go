@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -146,10 +147,11 @@ func (o Options) latchLifetime() time.Duration {
 	return max(time.Millisecond, (o.ResponseTimeout+o.RetryDelay)*time.Duration(o.RetryAttempts))
 }
 
-// Option is an argument of one Lock or TryLock call.
+// Option is an argument of one call. An operation that does not take an option refuses it with [ErrBadOption].
 type Option struct {
 	kind optionKind
 	d    time.Duration
+	id   string
 }
 
 type optionKind uint8
@@ -157,14 +159,21 @@ type optionKind uint8
 const (
 	leaseOption optionKind = iota + 1
 	waitOption
+	requestOption
 )
 
 // Lease has the lock end by itself after d, counted from its execution on the server and rounded
 // down to milliseconds. The watchdog does not renew it. At least 1 ms.
-func Lease(d time.Duration) Option { return Option{leaseOption, d} }
+func Lease(d time.Duration) Option { return Option{kind: leaseOption, d: d} }
 
 // Wait has TryLock wait up to d for the lock. 0: a single attempt.
-func Wait(d time.Duration) Option { return Option{waitOption, d} }
+func Wait(d time.Duration) Option { return Option{kind: waitOption, d: d} }
+
+// RequestID names a call, so that it can be repeated when its outcome is unknown: of all calls on one semaphore or
+// latch with one id, not empty, one takes effect, and the others get its answer. That holds for as long as a request is
+// remembered (see [Options.ResponseTimeout]), counted from when it took effect. Ids of different calls must
+// differ also between clients. It needs generation Hardened; others return [ErrGeneration].
+func RequestID(id string) Option { return Option{kind: requestOption, id: id} }
 
 // callOptions are the options of one call together.
 type callOptions struct {
@@ -172,13 +181,23 @@ type callOptions struct {
 	watched bool // no lease was given: the watchdog renews
 	wait    time.Duration
 	bounded bool // a wait was given
+	request string
 
 	contended bool // it was refused before, or somebody of this client was: others may wait, too
 }
 
+// call reads the options of a call that takes a lock.
 func (o Options) call(opts []Option) (callOptions, error) {
+	return o.callWith(opts, leaseOption, waitOption)
+}
+
+// callWith reads the options of a call that takes those of some kinds.
+func (o Options) callWith(opts []Option, kinds ...optionKind) (callOptions, error) {
 	co := callOptions{lease: o.WatchdogTimeout, watched: true}
 	for _, opt := range opts {
+		if !slices.Contains(kinds, opt.kind) {
+			return co, ErrBadOption
+		}
 		switch opt.kind {
 		case leaseOption:
 			if opt.d < time.Millisecond {
@@ -190,6 +209,11 @@ func (o Options) call(opts []Option) (callOptions, error) {
 				return co, ErrBadWait
 			}
 			co.wait, co.bounded = opt.d, true
+		case requestOption:
+			if opt.id == "" {
+				return co, ErrBadOption
+			}
+			co.request = opt.id
 		}
 	}
 	return co, nil

@@ -1,0 +1,24 @@
+package history
+
+// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] does not know them, so that no
+// reader takes a history with them before there is a judge for it.
+const (
+	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
+	AddPermits        Kind = "addPermits"        // Value: how many, also below 0
+	AcquirePermits    Kind = "acquirePermits"    // Value: how many; waits until acquired or cancelled
+	TryAcquirePermits Kind = "tryAcquirePermits" // Value: how many; waits at most Op.Wait
+	ReleasePermits    Kind = "releasePermits"    // Value: how many
+	ReleaseIfExists   Kind = "releaseIfExists"   // Value: how many
+	DrainPermits      Kind = "drainPermits"      // Value: how many were free
+	AvailablePermits  Kind = "availablePermits"  // Value: how many are free
+	TrySetCount       Kind = "trySetCount"       // Value: the count
+	CountDown         Kind = "countDown"         // one less
+	Await             Kind = "await"             // waits until the count is 0, or cancelled
+	TryAwait          Kind = "tryAwait"          // waits at most Op.Wait
+	GetCount          Kind = "getCount"          // Value: the count
+	DeleteLatch       Kind = "deleteLatch"       // the count is 0
+)
+
+// Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits, tryAcquirePermits:
+// Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists, deleteLatch: Released, NotHeld;
+// await, tryAwait: OK (the count was 0), Busy; the others: OK.
