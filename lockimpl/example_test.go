@@ -145,3 +145,62 @@ func ExampleRedLock() {
 	// true
 	// 3 <nil>
 }
+
+func ExampleSemaphore() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	workers := client.Semaphore("workers")
+	if _, err := workers.TrySetPermits(ctx, 3); err != nil { // whoever comes first sets them
+		log.Fatal(err)
+	}
+	if err := workers.Acquire(ctx, 2); err != nil {
+		log.Fatal(err)
+	}
+	ok, err := workers.TryAcquire(ctx, 2, lockimpl.Wait(20*time.Millisecond))
+	fmt.Println(ok, err)
+	if err := workers.Release(ctx, 2); err != nil {
+		log.Fatal(err)
+	}
+	free, err := workers.AvailablePermits(ctx)
+	fmt.Println(free, err)
+	// Output:
+	// false <nil>
+	// 3 <nil>
+}
+
+// A count-down whose outcome is unknown can be repeated under its id: both count as one.
+func ExampleRequestID() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	latch := client.CountDownLatch("shards")
+	if _, err := latch.TrySetCount(ctx, 3); err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		if err := latch.CountDown(ctx, lockimpl.RequestID("shard 7 is done")); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(latch.Count(ctx))
+	// Output: 2 <nil>
+}
+
+func ExampleCountDownLatch() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	latch := client.CountDownLatch("ready")
+	if _, err := latch.TrySetCount(ctx, 2); err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		go latch.CountDown(ctx)
+	}
+	fmt.Println(latch.Await(ctx))
+	// Output: <nil>
+}
