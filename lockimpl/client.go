@@ -63,11 +63,11 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	c := &Client{rdb: rdb, opts: o, slots: slots{busy: map[string][]bool{}}}
 	switch o.Generation {
 	case Classic:
-		c.proto = &faithful{client: c, acquire: acquireClassic}
+		c.proto = faithfulLock(c, acquireClassic, false)
 	case Combined:
-		c.proto = &faithful{client: c, acquire: acquireCombined}
+		c.proto = faithfulLock(c, acquireCombined, false)
 	case Latch:
-		c.proto = &faithful{client: c, acquire: acquireCombined, latch: true}
+		c.proto = faithfulLock(c, acquireCombined, true)
 	case Hardened:
 		c.proto = newHardened(c)
 	default:

@@ -19,6 +19,7 @@ var (
 	ErrNoReply          = errors.New("the server did not answer within the wait")
 	ErrElapsed          = errors.New("acquiring took longer than the lease; everything was released")
 	ErrGeneration       = errors.New("needs generation hardened")
+	ErrUpgrade          = errors.New("this owner holds the read lock, and who reads cannot take the write lock")
 	ErrSubscribeTimeout = errors.New("subscription was not confirmed in time")
 	ErrNotSet           = errors.New("there is no such semaphore: nobody has set its permits, or its time is over")
 
@@ -69,7 +70,7 @@ func OutcomeUnknown(err error) bool {
 		return false
 	}
 	for _, known := range []error{ErrNotHeld, ErrClosed, ErrLost, ErrSuperseded, ErrElapsed, ErrNoQuorum, ErrGeneration, ErrSubscribeTimeout,
-		ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait, ErrNotSet, ErrBadPermits, ErrBadOption} {
+		ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait, ErrNotSet, ErrUpgrade, ErrBadPermits, ErrBadOption} {
 		if errors.Is(err, known) {
 			return false
 		}
