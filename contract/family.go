@@ -14,4 +14,13 @@ const (
 	TimeIsUpAbove  Rule = "who waits for a latch gives up only while its count is above 0"
 	LatchDeleted   Rule = "who deletes a latch is told whether there was one"
 	LatchIsCounted Rule = "a query of a latch answers its count"
+
+	WritersAlone       Rule = "a write lock is granted only while nobody else reads or writes"
+	ReadersWithReaders Rule = "a read lock is granted only while nobody else writes"
+	SharedIsBusy       Rule = "a read-write lock is refused only while another is in the way"
+	UpgradeOfAReader   Rule = "only who reads and does not write is told that it cannot take the write lock"
+	SharedIsReleased   Rule = "an unlock of a read-write lock answers what is left of the owner's holds"
+	SharedIsHeld       Rule = "only a holder of a read-write lock gives it back or renews it"
+	SharedNotRefused   Rule = "the holder of a read-write lock is not refused its unlock or its renewal"
+	SharedTellsTruth   Rule = "a query of a read-write lock answers how often its owner holds it"
 )

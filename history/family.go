@@ -17,8 +17,21 @@ const (
 	TryAwait          Kind = "tryAwait"          // waits at most Op.Wait
 	GetCount          Kind = "getCount"          // Value: the count
 	DeleteLatch       Kind = "deleteLatch"       // the count is 0
+
+	// Of a read-write lock.
+	ReadLock    Kind = "readLock"    // waits as Lock
+	TryRead     Kind = "tryRead"     // waits as TryLock
+	ReadUnlock  Kind = "readUnlock"  // one decrement of the owner's read holds
+	WriteLock   Kind = "writeLock"   // waits as Lock
+	TryWrite    Kind = "tryWrite"    // waits as TryLock
+	WriteUnlock Kind = "writeUnlock" // one decrement of the owner's write holds
+	RenewRead   Kind = "renewRead"   // as Renew
+	RenewWrite  Kind = "renewWrite"  // as Renew
+	ReadCount   Kind = "readCount"   // Value: how often Op.Owner reads
+	WriteCount  Kind = "writeCount"  // Value: how often Op.Owner writes
 )
 
 // Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits, tryAcquirePermits:
 // Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists, deleteLatch: Released, NotHeld;
-// await, tryAwait: OK (the count was 0), Busy; the others: OK.
+// await, tryAwait: OK (the count was 0), Busy; readLock, tryRead, writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot
+// write); readUnlock, writeUnlock: Decremented, Released, NotHeld; renewRead, renewWrite: Renewed, NotHeld; the others: OK.

@@ -32,6 +32,8 @@ type Client struct {
 	hub   *hub
 	holds *holds
 	proto protocol
+	// The protocols of other locks than RLock.
+	readers, writers protocol
 
 	slots slots
 
@@ -73,6 +75,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	default:
 		return nil, fmt.Errorf("lockimpl: unknown generation %q", o.Generation)
 	}
+	c.readers, c.writers = rwProtocols(c)
 	if o.ID == "" {
 		if c.opts.ID, err = c.newUUID(); err != nil {
 			return nil, fmt.Errorf("lockimpl: client id: %w", err)

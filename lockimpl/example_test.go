@@ -204,3 +204,26 @@ func ExampleCountDownLatch() {
 	fmt.Println(latch.Await(ctx))
 	// Output: <nil>
 }
+
+// Who writes may go on to read without letting another writer in.
+func ExampleReadWriteLock() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	lock := client.ReadWriteLock("catalogue")
+	me, other := client.Owner(1), client.Owner(2)
+	if err := lock.WriteLock().Lock(ctx, me); err != nil {
+		log.Fatal(err)
+	}
+	if err := lock.ReadLock().Lock(ctx, me); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := lock.WriteLock().Unlock(ctx, me); err != nil { // a downgrade
+		log.Fatal(err)
+	}
+	reads, _ := lock.ReadLock().TryLock(ctx, other)
+	writes, _ := lock.WriteLock().TryLock(ctx, client.Owner(3))
+	fmt.Println(reads, writes)
+	// Output: true false
+}

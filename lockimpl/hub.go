@@ -114,11 +114,12 @@ func (h *hub) join(p place) *waiter {
 	return h.add(h.open(p.channel), p)
 }
 
-// listen has f called at every release that is published on name, until stop is called.
-func (h *hub) listen(name string, f func()) (stop func()) {
+// listen has f called at every release that is published at p, until stop is called.
+func (h *hub) listen(p place, f func()) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ch := h.open(name)
+	ch := h.open(p.channel)
+	ch.manner = p.manner
 	ch.listeners = append(ch.listeners, &f)
 	return func() {
 		h.mu.Lock()
@@ -523,6 +524,9 @@ func (h *hub) heardBy(name, payload string) bool {
 		return false
 	}
 	ch.manner.heard(ch, payload)
+	for _, listener := range ch.listeners {
+		go (*listener)()
+	}
 	return true
 }
 

@@ -21,6 +21,11 @@ type RLock struct {
 	nameArg, channelArg, counterArg any
 
 	fenced bool // counterArg counts from 1, for ever
+
+	// Where the lock is not a hash from owner to count, or its messages are not those of an RLock.
+	asks   *script // how often ARGV[1] holds it
+	anyone string  // what asks takes for anybody
+	manner *manner
 }
 
 // Answers of [RLock.RemainingTTL] that are not durations.
@@ -31,6 +36,10 @@ const (
 
 // IsLocked reports whether anybody holds the lock.
 func (l *RLock) IsLocked(ctx context.Context) (bool, error) {
+	if l.asks != nil {
+		count, err := l.ask(ctx, l.anyone)
+		return count > 0, l.wrap("IsLocked", "", err)
+	}
 	cmd := redis.NewIntCmd(ctx, "exists", l.name)
 	err := l.wrap("IsLocked", "", l.query(ctx, cmd))
 	return err == nil && cmd.Val() == 1, err
@@ -46,6 +55,10 @@ func (l *RLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
 }
 
 func (l *RLock) isHeldBy(ctx context.Context, owner Owner) (bool, error) {
+	if l.asks != nil {
+		count, err := l.ask(ctx, string(owner))
+		return count > 0, err
+	}
 	cmd := redis.NewBoolCmd(ctx, "hexists", l.name, string(owner))
 	err := l.query(ctx, cmd)
 	return err == nil && cmd.Val(), err
@@ -55,6 +68,10 @@ func (l *RLock) isHeldBy(ctx context.Context, owner Owner) (bool, error) {
 func (l *RLock) HoldCount(ctx context.Context, owner Owner) (int64, error) {
 	if owner == "" {
 		return 0, l.wrap("HoldCount", owner, ErrBadOwner)
+	}
+	if l.asks != nil {
+		count, err := l.ask(ctx, string(owner))
+		return count, l.wrap("HoldCount", owner, err)
 	}
 	cmd := redis.NewStringCmd(ctx, "hget", l.name, string(owner))
 	err := l.query(ctx, cmd)
@@ -78,8 +95,21 @@ func (l *RLock) RemainingTTL(ctx context.Context) (time.Duration, error) {
 	return cmd.Val(), nil
 }
 
+// ask executes the script that says how often a lock is held.
+func (l *RLock) ask(ctx context.Context, who string) (int64, error) {
+	if err := l.begin(); err != nil {
+		return 0, err
+	}
+	defer l.client.work.Done()
+	cmd := newIntCall(ctx, evalsha, l.asks.digest, 1, l.nameArg, who)
+	if err := l.client.run(ctx, l.asks, cmd, nil); err != nil {
+		return 0, err
+	}
+	return cmd.Val(), nil
+}
+
 // waitsAt is where calls wait for a release.
 func (l *RLock) waitsAt() place {
 	_, eager := l.proto.(*hardened)
-	return place{client: l.client, channel: l.channel, eager: eager}
+	return place{client: l.client, channel: l.channel, manner: l.manner, eager: eager}
 }

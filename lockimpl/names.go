@@ -38,6 +38,12 @@ func requestOf(lock string, owner Owner) string {
 // counterOf is the counter of a lock's fencing tokens.
 func counterOf(lock string) string { return prefixed("holdfast_lock_token", lock) }
 
+// rwChannelOf is the channel of a read-write lock, for readers and writers (RedissonReadLock, RedissonWriteLock).
+func rwChannelOf(lock string) string { return prefixed("redisson_rwlock", lock) }
+
+// writerSuffix is what Redisson adds to the name of an owner that writes.
+const writerSuffix = ":write"
+
 // roundOf is the number of a count-down latch's present round, or of the last one.
 func roundOf(latch string) string { return prefixed("holdfast_round", latch) }
 

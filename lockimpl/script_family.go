@@ -61,6 +61,45 @@ var latchDownHardenedSource string
 //go:embed scripts/latch_delete_hardened.lua
 var latchDeleteHardenedSource string
 
+//go:embed scripts/rw_state.lua
+var rwStateSource string
+
+//go:embed scripts/rw_read.lua
+var rwReadSource string
+
+//go:embed scripts/rw_read_unlock.lua
+var rwReadUnlockSource string
+
+//go:embed scripts/rw_read_renew.lua
+var rwReadRenewSource string
+
+//go:embed scripts/rw_write.lua
+var rwWriteSource string
+
+//go:embed scripts/rw_write_unlock.lua
+var rwWriteUnlockSource string
+
+//go:embed scripts/rw_force.lua
+var rwForceSource string
+
+//go:embed scripts/rw_ask.lua
+var rwAskSource string
+
+//go:embed scripts/rw_acquire_hardened.lua
+var rwAcquireHardenedSource string
+
+//go:embed scripts/rw_release_hardened.lua
+var rwReleaseHardenedSource string
+
+//go:embed scripts/rw_renew_hardened.lua
+var rwRenewHardenedSource string
+
+//go:embed scripts/rw_force_hardened.lua
+var rwForceHardenedSource string
+
+//go:embed scripts/rw_ask_hardened.lua
+var rwAskHardenedSource string
+
 var (
 	semaphoreAcquire         = newScript(semaphoreAcquireSource)
 	semaphoreRelease         = newScript(semaphoreReleaseSource)
@@ -80,4 +119,16 @@ var (
 	latchSetHardened         = newScript(onceSource + latchSetHardenedSource)
 	latchDownHardened        = newScript(onceSource + latchDownHardenedSource)
 	latchDeleteHardened      = newScript(onceSource + latchDeleteHardenedSource)
+	rwRead                   = newScript(rwReadSource)
+	rwReadUnlock             = newScript(rwReadUnlockSource)
+	rwReadRenew              = newScript(rwReadRenewSource)
+	rwWrite                  = newScript(rwWriteSource)
+	rwWriteUnlock            = newScript(rwWriteUnlockSource)
+	rwForce                  = newScript(rwForceSource)
+	rwAsk                    = newScript(rwAskSource)
+	rwAcquireHardened        = newScript(rwStateSource + rwAcquireHardenedSource)
+	rwReleaseHardened        = newScript(rwStateSource + rwReleaseHardenedSource)
+	rwRenewHardened          = newScript(rwStateSource + rwRenewHardenedSource)
+	rwForceHardened          = newScript(rwStateSource + rwForceHardenedSource)
+	rwAskHardened            = newScript(rwStateSource + rwAskHardenedSource)
 )
