@@ -22,5 +22,9 @@ const (
 	SharedIsReleased   Rule = "an unlock of a read-write lock answers what is left of the owner's holds"
 	SharedIsHeld       Rule = "only a holder of a read-write lock gives it back or renews it"
 	SharedNotRefused   Rule = "the holder of a read-write lock is not refused its unlock or its renewal"
-	SharedTellsTruth   Rule = "a query of a read-write lock answers how often its owner holds it"
+	QueueOrder         Rule = "a fair lock that is waited for is granted to who has waited longest"
+	QueueBusy          Rule = "a fair lock is refused only while another holds it or waits before"
+	QueuePlace         Rule = "only who waits has a place in the queue"
+
+	SharedTellsTruth Rule = "a query of a read-write lock answers how often its owner holds it"
 )

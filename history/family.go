@@ -29,7 +29,16 @@ const (
 	RenewWrite  Kind = "renewWrite"  // as Renew
 	ReadCount   Kind = "readCount"   // Value: how often Op.Owner reads
 	WriteCount  Kind = "writeCount"  // Value: how often Op.Owner writes
+
+	// Of a fair lock, besides Lock, TryLock and Unlock: a call that waits takes its place in the queue by its first request, and the
+	// lock by a later one.
+	Enqueue Kind = "enqueue" // Acquired, or Busy: it waits now
+	Grant   Kind = "grant"   // Acquired, or Busy: it waits on
+	Leave   Kind = "leave"   // OK: it waits no more
 )
+
+// GivenUp is the end of a waiter's place in a fair lock's queue: Event.Owner had not kept it.
+const GivenUp EventKind = "givenUp"
 
 // Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits, tryAcquirePermits:
 // Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists, deleteLatch: Released, NotHeld;

@@ -58,10 +58,14 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 	}
 	defer l.client.work.Done()
 
-	return l.waitsAt().acquire(ctx, co, func(ctx context.Context, contended bool) (time.Duration, error) {
+	acquired, err := l.waitsAt(owner).acquire(ctx, co, func(ctx context.Context, contended bool) (time.Duration, error) {
 		co.contended = contended
 		return l.proto.attempt(ctx, l, owner, co)
 	})
+	if l.fair != nil && !acquired && (!co.bounded || co.wait > 0) {
+		l.fair.left(ctx, l, owner, co, err)
+	}
+	return acquired, err
 }
 
 // acquire attempts until an attempt answers that it was granted, and waits in between; false: the time

@@ -227,3 +227,22 @@ func ExampleReadWriteLock() {
 	fmt.Println(reads, writes)
 	// Output: true false
 }
+
+// Who asks without waiting does not pass those who wait.
+func ExampleFairLock() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	lock, me, other := client.FairLock("turnstile"), client.Owner(1), client.Owner(2)
+	if err := lock.Lock(ctx, me); err != nil {
+		log.Fatal(err)
+	}
+	ok, err := lock.TryLock(ctx, other, lockimpl.Wait(20*time.Millisecond)) // it waits, and leaves the queue
+	fmt.Println(ok, err)
+	released, err := lock.Unlock(ctx, me)
+	fmt.Println(released, err)
+	// Output:
+	// false <nil>
+	// true <nil>
+}

@@ -52,7 +52,7 @@ func faithfulLock(c *Client, acquire *script, latch bool) *faithful {
 
 func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
 	key := holdKey{l.name, owner}
-	cmd := newIntCall(ctx, evalsha, f.acquire.digest, 1, l.nameArg, co.lease.Milliseconds(), string(owner))
+	cmd := newIntCall(ctx, f.acquiring(l, owner, co)...)
 	late := func() {
 		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more
 			_, _ = f.release(f.client.closing, l, owner, f.client.holds.lease(key))
@@ -71,6 +71,13 @@ func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		return time.Duration(ttl) * time.Millisecond, nil
 	}
 	return -1, nil
+}
+
+func (f *faithful) acquiring(l *RLock, owner Owner, co callOptions) []any {
+	if l.fair != nil {
+		return l.fair.acquiring(f, l, owner, co)
+	}
+	return []any{evalsha, f.acquire.digest, 1, l.nameArg, co.lease.Milliseconds(), string(owner)}
 }
 
 func (f *faithful) unlock(ctx context.Context, l *RLock, owner Owner) (bool, error) {
@@ -94,8 +101,12 @@ func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease tim
 		return false, err
 	}
 	latch := latchOf(l.name, request)
-	cmd := newIntCall(ctx, evalsha, f.unlocks.digest, 3, l.nameArg, l.channelArg, latch,
-		f.message, lease.Milliseconds(), string(owner), f.client.opts.latchLifetime().Milliseconds())
+	args := []any{evalsha, f.unlocks.digest, 3, l.nameArg, l.channelArg, latch,
+		f.message, lease.Milliseconds(), string(owner), f.client.opts.latchLifetime().Milliseconds()}
+	if l.fair != nil {
+		args = l.fair.queued(args)
+	}
+	cmd := newIntCall(ctx, args...)
 	err = f.client.run(ctx, f.unlocks, cmd, nil)
 	free, err := lastOf(cmd, err)
 	if err == nil || errors.Is(err, ErrNotHeld) {
@@ -117,7 +128,11 @@ func lastOf(cmd *intCall, err error) (bool, error) {
 
 func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
 	f.client.holds.unwatch(l.name)
-	cmd := newIntCall(ctx, evalsha, f.forces.digest, 2, l.nameArg, l.channelArg, f.message)
+	args := []any{evalsha, f.forces.digest, 2, l.nameArg, l.channelArg, f.message}
+	if l.fair != nil {
+		args = l.fair.queued(args)
+	}
+	cmd := newIntCall(ctx, args...)
 	if err := f.client.run(ctx, f.forces, cmd, nil); err != nil {
 		return false, err
 	}

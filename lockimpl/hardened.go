@@ -53,13 +53,20 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	for range tries {
 		request, called := p.client.nextRequest(h.key.owner)
 		args := append(make([]any, 0, 13), evalsha, p.acquires.digest, 3, l.nameArg, l.counterArg, h.recordArg)
-		if co.contended {
+		switch {
+		case l.fair != nil:
+			args[2] = 4
+			args = append(args, l.fair.line)
+		case co.contended:
 			args[2] = 4
 			args = append(args, l.channelArg)
 		}
 		args = append(args, co.lease.Milliseconds(), h.ownerArg, request, (co.lease + p.memory).Milliseconds())
-		if again > co.lease || l.fenced {
+		if again > co.lease || l.fenced || l.fair != nil {
 			args = append(args, (again - co.lease).Milliseconds())
+		}
+		if l.fair != nil {
+			args = append(args, l.fair.keep(co).Milliseconds(), l.fair.poll.Milliseconds())
 		}
 		if l.fenced {
 			args = append(args, 1)
@@ -223,8 +230,12 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 	remain, request int64, called time.Time, err error) {
 	for range tries {
 		request, called = p.client.nextRequest(h.key.owner)
-		args := append(make([]any, 0, 11), evalsha, p.releases.digest, 3, l.nameArg, l.channelArg, h.recordArg,
-			h.ownerArg, request, memory.Milliseconds(), lease.Milliseconds())
+		args := append(make([]any, 0, 11), evalsha, p.releases.digest, 3, l.nameArg, l.channelArg, h.recordArg)
+		if l.fair != nil {
+			args[2] = 4
+			args = append(args, l.fair.line)
+		}
+		args = append(args, h.ownerArg, request, memory.Milliseconds(), lease.Milliseconds())
 		if keep >= 0 {
 			args = append(args, keep)
 		}
@@ -359,8 +370,12 @@ func (p *hardened) force(ctx context.Context, l *RLock) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	cmd := newIntCall(ctx, evalsha, p.forces.digest, 3, l.nameArg, l.channelArg,
-		latchOf(l.name, request), p.message, p.memory.Milliseconds())
+	args := []any{evalsha, p.forces.digest, 3, l.nameArg, l.channelArg, latchOf(l.name, request)}
+	if l.fair != nil {
+		args[2] = 4
+		args = append(args, l.fair.line)
+	}
+	cmd := newIntCall(ctx, append(args, p.message, p.memory.Milliseconds())...)
 	if err := p.client.run(ctx, p.forces, cmd, nil); err != nil {
 		return false, err
 	}

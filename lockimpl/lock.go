@@ -26,6 +26,8 @@ type RLock struct {
 	asks   *script // how often ARGV[1] holds it
 	anyone string  // what asks takes for anybody
 	manner *manner
+
+	fair *fairKeys // not nil: those who wait stand in a queue
 }
 
 // Answers of [RLock.RemainingTTL] that are not durations.
@@ -108,8 +110,12 @@ func (l *RLock) ask(ctx context.Context, who string) (int64, error) {
 	return cmd.Val(), nil
 }
 
-// waitsAt is where calls wait for a release.
-func (l *RLock) waitsAt() place {
+// waitsAt is where calls of an owner wait for a release.
+func (l *RLock) waitsAt(owner Owner) place {
 	_, eager := l.proto.(*hardened)
-	return place{client: l.client, channel: l.channel, manner: l.manner, eager: eager}
+	channel := l.channel
+	if l.fair != nil {
+		channel += ":" + string(owner)
+	}
+	return place{client: l.client, channel: channel, manner: l.manner, eager: eager}
 }

@@ -109,7 +109,7 @@ func (hs *holds) watchOf(l *RLock, owner Owner) *lossWatch {
 		}
 		w := &lossWatch{lost: make(chan struct{})}
 		w.timer = time.AfterFunc(left, func() { hs.expire(h, w) })
-		w.unhear = hs.client.hub.listen(l.waitsAt(), func() { hs.verify(l, h, w) })
+		w.unhear = hs.client.hub.listen(l.waitsAt(owner), func() { hs.verify(l, h, w) })
 		h.watch = w
 	}
 	return h.watch

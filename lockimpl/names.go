@@ -44,6 +44,13 @@ func rwChannelOf(lock string) string { return prefixed("redisson_rwlock", lock) 
 // writerSuffix is what Redisson adds to the name of an owner that writes.
 const writerSuffix = ":write"
 
+// queueOf and deadlinesOf are the queue of Redisson's fair lock and when its waiters are given up (RedissonFairLock).
+func queueOf(lock string) string     { return prefixed("redisson_lock_queue", lock) }
+func deadlinesOf(lock string) string { return prefixed("redisson_lock_timeout", lock) }
+
+// lineOf is the queue of a fair lock of generation Hardened.
+func lineOf(lock string) string { return prefixed("holdfast_lock_queue", lock) }
+
 // roundOf is the number of a count-down latch's present round, or of the last one.
 func roundOf(latch string) string { return prefixed("holdfast_round", latch) }
 

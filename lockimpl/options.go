@@ -43,6 +43,11 @@ type Options struct {
 	// 100, as Redisson's lockWatchdogBatchSize.
 	WatchdogBatch int
 
+	// FairWaitTimeout is how long the faithful generations keep the place of a waiter for a [FairLock] that asked without
+	// [Wait], beyond what those before it may take. Default 5 min, as Redisson's fairLockWaitTimeout. Hardened
+	// keeps a place for two thirds of WatchdogTimeout, and who waits asks again in half of that.
+	FairWaitTimeout time.Duration
+
 	// ResponseTimeout, RetryAttempts and RetryDelay say how long after its first copy another
 	// copy of a request may still be sent; Latch keeps an unlock's answer, and Hardened that of
 	// every request beyond the lease it set, for (ResponseTimeout + RetryDelay) × RetryAttempts,
@@ -105,6 +110,7 @@ const (
 	DefaultSubscribeTimeout   = 7500 * time.Millisecond
 	DefaultSubscriptionLinger = time.Second
 	DefaultPingInterval       = time.Minute
+	DefaultFairWaitTimeout    = 5 * time.Minute
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -116,6 +122,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.RetryDelay = orDefault(o.RetryDelay, DefaultRetryDelay)
 	o.SubscribeTimeout = orDefault(o.SubscribeTimeout, DefaultSubscribeTimeout)
 	o.SubscriptionLinger = orDefault(o.SubscriptionLinger, DefaultSubscriptionLinger)
+	o.FairWaitTimeout = orDefault(o.FairWaitTimeout, DefaultFairWaitTimeout)
 	o.PingInterval = orDefault(o.PingInterval, DefaultPingInterval)
 	if o.Scheduler == nil {
 		o.Scheduler = systemScheduler{}
@@ -128,7 +135,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("watchdog timeout %v: must be at least 3ms", o.WatchdogTimeout)
 	case o.WatchdogBatch < 0:
 		return o, fmt.Errorf("watchdog batch %d: must be positive", o.WatchdogBatch)
-	case o.ResponseTimeout < 0 || o.RetryAttempts < 0 || o.RetryDelay < 0 || o.SubscribeTimeout < 0:
+	case o.ResponseTimeout < 0 || o.RetryAttempts < 0 || o.RetryDelay < 0 || o.SubscribeTimeout < 0 || o.FairWaitTimeout < 0:
 		return o, fmt.Errorf("timeouts, delays and attempts must be positive")
 	}
 	return o, nil

@@ -100,6 +100,36 @@ var rwForceHardenedSource string
 //go:embed scripts/rw_ask_hardened.lua
 var rwAskHardenedSource string
 
+//go:embed scripts/fair_queue.lua
+var fairQueueSource string
+
+//go:embed scripts/fair_line.lua
+var fairLineSource string
+
+//go:embed scripts/fair_acquire.lua
+var fairAcquireSource string
+
+//go:embed scripts/fair_unlock.lua
+var fairUnlockSource string
+
+//go:embed scripts/fair_force.lua
+var fairForceSource string
+
+//go:embed scripts/fair_failed.lua
+var fairFailedSource string
+
+//go:embed scripts/fair_acquire_hardened.lua
+var fairAcquireHardenedSource string
+
+//go:embed scripts/fair_release_hardened.lua
+var fairReleaseHardenedSource string
+
+//go:embed scripts/fair_force_hardened.lua
+var fairForceHardenedSource string
+
+//go:embed scripts/fair_leave_hardened.lua
+var fairLeaveHardenedSource string
+
 var (
 	semaphoreAcquire         = newScript(semaphoreAcquireSource)
 	semaphoreRelease         = newScript(semaphoreReleaseSource)
@@ -131,4 +161,12 @@ var (
 	rwRenewHardened          = newScript(rwStateSource + rwRenewHardenedSource)
 	rwForceHardened          = newScript(rwStateSource + rwForceHardenedSource)
 	rwAskHardened            = newScript(rwStateSource + rwAskHardenedSource)
+	fairAcquire              = newScript(fairQueueSource + fairAcquireSource)
+	fairUnlock               = newScript(fairQueueSource + fairUnlockSource)
+	fairForce                = newScript(fairQueueSource + fairForceSource)
+	fairFailed               = newScript(fairFailedSource)
+	fairAcquireHardened      = newScript(fairLineSource + fairAcquireHardenedSource)
+	fairReleaseHardened      = newScript(fairLineSource + fairReleaseHardenedSource)
+	fairForceHardened        = newScript(fairLineSource + fairForceHardenedSource)
+	fairLeaveHardened        = newScript(fairLineSource + fairLeaveHardenedSource)
 )
