@@ -9,6 +9,10 @@ const (
 	SemaphoreIsThere  Rule = "who gives permits is told whether there is a semaphore"
 	PermitsAreCounted Rule = "a query of permits answers how many are free"
 
+	PermitIsHeld     Rule = "only a permit that is taken, and whose lease is not over, is given back or prolonged"
+	PermitNotRefused Rule = "the holder of a permit is not refused before its lease is over"
+	PermitIsNew      Rule = "a permit is granted once"
+
 	LatchSetAtZero Rule = "a latch is set only while its count is 0"
 	ReturnsAtZero  Rule = "who waits for a latch returns only while its count is 0"
 	TimeIsUpAbove  Rule = "who waits for a latch gives up only while its count is above 0"

@@ -9,6 +9,7 @@ const (
 	TryAcquirePermits Kind = "tryAcquirePermits" // Value: how many; waits at most Op.Wait
 	ReleasePermits    Kind = "releasePermits"    // Value: how many
 	ReleaseIfExists   Kind = "releaseIfExists"   // Value: how many
+	UpdateLease       Kind = "updateLease"       // of the permit Op.Token, to Op.Lease, 0: none
 	DrainPermits      Kind = "drainPermits"      // Value: how many were free
 	AvailablePermits  Kind = "availablePermits"  // Value: how many are free
 	TrySetCount       Kind = "trySetCount"       // Value: the count
@@ -40,7 +41,10 @@ const (
 // GivenUp is the end of a waiter's place in a fair lock's queue: Event.Owner had not kept it.
 const GivenUp EventKind = "givenUp"
 
+// Permits that expire are taken and given back one at a time; Op.Token says which: a number that whoever records the operation gives to
+// the permit's id.
+
 // Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits, tryAcquirePermits:
-// Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists, deleteLatch: Released, NotHeld;
+// Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists, deleteLatch: Released, NotHeld; updateLease: OK, NotHeld;
 // await, tryAwait: OK (the count was 0), Busy; readLock, tryRead, writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot
 // write); readUnlock, writeUnlock: Decremented, Released, NotHeld; renewRead, renewWrite: Renewed, NotHeld; the others: OK.

@@ -246,3 +246,26 @@ func ExampleFairLock() {
 	// false <nil>
 	// true <nil>
 }
+
+// A permit whose holder dies comes back when its lease is over.
+func ExamplePermitExpirableSemaphore() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	sockets := client.PermitExpirableSemaphore("sockets")
+	if _, err := sockets.TrySetPermits(ctx, 2); err != nil {
+		log.Fatal(err)
+	}
+	permit, err := sockets.Acquire(ctx, lockimpl.Lease(time.Minute))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(sockets.AvailablePermits(ctx))
+	fmt.Println(sockets.Release(ctx, permit))
+	fmt.Println(errors.Is(sockets.Release(ctx, permit), lockimpl.ErrNotHeld))
+	// Output:
+	// 1 <nil>
+	// <nil>
+	// true
+}

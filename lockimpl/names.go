@@ -51,6 +51,14 @@ func deadlinesOf(lock string) string { return prefixed("redisson_lock_timeout", 
 // lineOf is the queue of a fair lock of generation Hardened.
 func lineOf(lock string) string { return prefixed("holdfast_lock_queue", lock) }
 
+// timeoutsOf is when the permits of a semaphore end (RedissonPermitExpirableSemaphore).
+func timeoutsOf(semaphore string) string {
+	if strings.Contains(semaphore, "{") {
+		return semaphore + ":timeout"
+	}
+	return "{" + semaphore + "}:timeout"
+}
+
 // roundOf is the number of a count-down latch's present round, or of the last one.
 func roundOf(latch string) string { return prefixed("holdfast_round", latch) }
 

@@ -130,6 +130,39 @@ var fairForceHardenedSource string
 //go:embed scripts/fair_leave_hardened.lua
 var fairLeaveHardenedSource string
 
+//go:embed scripts/permits_reclaim.lua
+var permitsReclaimSource string
+
+//go:embed scripts/permits_state.lua
+var permitsStateSource string
+
+//go:embed scripts/permits_free_hardened.lua
+var permitsFreeHardenedSource string
+
+//go:embed scripts/permits_acquire.lua
+var permitsAcquireSource string
+
+//go:embed scripts/permits_release.lua
+var permitsReleaseSource string
+
+//go:embed scripts/permits_update.lua
+var permitsUpdateSource string
+
+//go:embed scripts/permits_free.lua
+var permitsFreeSource string
+
+//go:embed scripts/permits_acquire_hardened.lua
+var permitsAcquireHardenedSource string
+
+//go:embed scripts/permits_release_hardened.lua
+var permitsReleaseHardenedSource string
+
+//go:embed scripts/permits_update_hardened.lua
+var permitsUpdateHardenedSource string
+
+//go:embed scripts/permits_set_hardened.lua
+var permitsSetHardenedSource string
+
 var (
 	semaphoreAcquire         = newScript(semaphoreAcquireSource)
 	semaphoreRelease         = newScript(semaphoreReleaseSource)
@@ -169,4 +202,13 @@ var (
 	fairReleaseHardened      = newScript(fairLineSource + fairReleaseHardenedSource)
 	fairForceHardened        = newScript(fairLineSource + fairForceHardenedSource)
 	fairLeaveHardened        = newScript(fairLineSource + fairLeaveHardenedSource)
+	permitsAcquire           = newScript(permitsReclaimSource + permitsAcquireSource)
+	permitsRelease           = newScript(permitsReclaimSource + permitsReleaseSource)
+	permitsUpdate            = newScript(permitsReclaimSource + permitsUpdateSource)
+	permitsFree              = newScript(permitsReclaimSource + permitsFreeSource)
+	permitsAcquireHardened   = newScript(onceSource + permitsStateSource + permitsAcquireHardenedSource)
+	permitsReleaseHardened   = newScript(onceSource + permitsStateSource + permitsReleaseHardenedSource)
+	permitsUpdateHardened    = newScript(onceSource + permitsStateSource + permitsUpdateHardenedSource)
+	permitsSetHardened       = newScript(onceSource + permitsStateSource + permitsSetHardenedSource)
+	permitsFreeHardened      = newScript(permitsStateSource + permitsFreeHardenedSource)
 )
