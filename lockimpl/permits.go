@@ -169,7 +169,7 @@ func (s *PermitExpirableSemaphore) attempt(ctx context.Context, id string, co ca
 func (s *PermitExpirableSemaphore) attemptOnce(ctx context.Context, id string, co callOptions) (time.Duration, int64, error) {
 	c := s.client
 	r := c.request(&s.object, "")
-	answer, err := r.send(ctx, permitsAcquireHardened, s.channel, nil, co.leaseOrNone(), id)
+	answer, err := r.begin(ctx, permitsAcquireHardened, s.channel, nil, co.leaseOrNone(), id)
 	if undecided(err) {
 		cancel := r.after()
 		c.settleRequest(r, err, func(ctx context.Context) error {

@@ -107,6 +107,19 @@ func (r *request) send(ctx context.Context, s *script, channel string, further [
 	return 0, err
 }
 
+// begin is send for the first time, with a later number if another client with the same id has used a higher one.
+func (r *request) begin(ctx context.Context, s *script, channel string, further []string, args ...any) (answer int64, err error) {
+	for range tries {
+		answer, err = r.send(ctx, s, channel, further, args...)
+		if !errors.Is(err, ErrSuperseded) || r.slot < 0 {
+			break
+		}
+		r.object.client.overtaken(r.line)
+		r.number, _ = r.object.client.nextRequest(r.line)
+	}
+	return answer, err
+}
+
 // memory is how long the server remembers a request: as long as copies of it may come.
 func (c *Client) memory() time.Duration {
 	if p, ok := c.proto.(*hardened); ok {
@@ -154,7 +167,7 @@ func (c *Client) settleRequest(r *request, err error, settle func(ctx context.Co
 func (c *Client) effect(ctx context.Context, o *object, co callOptions, s *script, channel string, further []string,
 	args ...any) (int64, error) {
 	r := c.request(o, co.request)
-	answer, err := r.send(ctx, s, channel, further, args...)
+	answer, err := r.begin(ctx, s, channel, further, args...)
 	if !undecided(err) {
 		r.done()
 		return answer, err

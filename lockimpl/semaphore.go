@@ -136,7 +136,7 @@ func (s *Semaphore) attempt(ctx context.Context, permits int64) (time.Duration, 
 func (s *Semaphore) attemptOnce(ctx context.Context, permits int64) (ttl time.Duration, left int64, err error) {
 	c := s.client
 	r := c.request(&s.object, "")
-	left, err = r.send(ctx, semaphoreAcquireHardened, s.channel, nil, permits)
+	left, err = r.begin(ctx, semaphoreAcquireHardened, s.channel, nil, permits)
 	if undecided(err) {
 		cancel := r.after()
 		c.settleRequest(r, err, func(ctx context.Context) error {

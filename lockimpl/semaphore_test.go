@@ -340,6 +340,21 @@ func TestSemaphoreCancellationAtAnyMoment(t *testing.T) {
 	})
 }
 
+// Two clients with one id, against the rules, use each other's slots. They do what they say all the same, one call at a time.
+func TestHardenedSemaphoreOfClientsWithOneID(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		same := func(o *lockimpl.Options) { o.ID = "same" }
+		a, b := w.client("a", same).Semaphore("x"), w.client("b", same).Semaphore("x")
+		is(t, true)(a.TrySetPermits(ctx, 100))
+		for i := range int64(20) {
+			must(t, a.Acquire(ctx, 1))
+			must(t, b.Acquire(ctx, 2))
+			must(t, a.Release(ctx, 1))
+			is(t, 100-2*(i+1))(b.AvailablePermits(ctx))
+		}
+	})
+}
+
 func TestSemaphoreWaits(t *testing.T) {
 	eachForm(t, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.client("b")
