@@ -58,10 +58,14 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 	}
 	defer l.client.work.Done()
 
-	acquired, err := l.waitsAt(owner).acquire(ctx, co, func(ctx context.Context, contended bool) (time.Duration, error) {
-		co.contended = contended
+	attempt := func(ctx context.Context, contended bool) (time.Duration, error) {
+		co.contended = contended && !l.spins
 		return l.proto.attempt(ctx, l, owner, co)
-	})
+	}
+	if l.spins {
+		return l.waitsAt(owner).spin(ctx, co, attempt)
+	}
+	acquired, err := l.waitsAt(owner).acquire(ctx, co, attempt)
 	if l.fair != nil && !acquired && (!co.bounded || co.wait > 0) {
 		l.fair.left(ctx, l, owner, co, err)
 	}

@@ -33,7 +33,7 @@ type Client struct {
 	holds *holds
 	proto protocol
 	// The protocols of other locks than RLock.
-	readers, writers, fair protocol
+	readers, writers, fair, spin protocol
 
 	slots slots
 
@@ -76,7 +76,7 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		return nil, fmt.Errorf("lockimpl: unknown generation %q", o.Generation)
 	}
 	c.readers, c.writers = rwProtocols(c)
-	c.fair = fairProtocol(c)
+	c.fair, c.spin = fairProtocol(c), spinProtocol(c)
 	if o.ID == "" {
 		if c.opts.ID, err = c.newUUID(); err != nil {
 			return nil, fmt.Errorf("lockimpl: client id: %w", err)

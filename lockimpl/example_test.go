@@ -269,3 +269,18 @@ func ExamplePermitExpirableSemaphore() {
 	// <nil>
 	// true
 }
+
+func ExampleSpinLock() {
+	client, end := newExampleClient()
+	defer end()
+	ctx := context.Background()
+
+	lock, me := client.SpinLock("row:42"), client.Owner(1)
+	ok, err := lock.TryLock(ctx, me, lockimpl.Wait(time.Second))
+	fmt.Println(ok, err)
+	released, err := lock.Unlock(ctx, me)
+	fmt.Println(released, err)
+	// Output:
+	// true <nil>
+	// true <nil>
+}

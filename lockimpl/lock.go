@@ -27,7 +27,8 @@ type RLock struct {
 	anyone string  // what asks takes for anybody
 	manner *manner
 
-	fair *fairKeys // not nil: those who wait stand in a queue
+	spins bool      // those who wait ask again and again
+	fair  *fairKeys // not nil: those who wait stand in a queue
 }
 
 // Answers of [RLock.RemainingTTL] that are not durations.

@@ -163,6 +163,9 @@ var permitsUpdateHardenedSource string
 //go:embed scripts/permits_set_hardened.lua
 var permitsSetHardenedSource string
 
+//go:embed scripts/spin_unlock.lua
+var spinUnlockSource string
+
 var (
 	semaphoreAcquire         = newScript(semaphoreAcquireSource)
 	semaphoreRelease         = newScript(semaphoreReleaseSource)
@@ -211,4 +214,5 @@ var (
 	permitsUpdateHardened    = newScript(onceSource + permitsStateSource + permitsUpdateHardenedSource)
 	permitsSetHardened       = newScript(onceSource + permitsStateSource + permitsSetHardenedSource)
 	permitsFreeHardened      = newScript(permitsStateSource + permitsFreeHardenedSource)
+	spinUnlock               = newScript(spinUnlockSource)
 )

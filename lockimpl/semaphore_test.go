@@ -181,6 +181,10 @@ func TestSemaphoreLostMessage(t *testing.T) {
 			<-other
 		} else {
 			time.Sleep(time.Second)
+			synctest.Wait()
+			if len(got) != 1 || len(other) != 1 {
+				t.Error("they do not look when the subscription stands again")
+			}
 			must(t, <-got)
 			must(t, <-other)
 		}
@@ -194,14 +198,17 @@ func TestHardenedSemaphorePolls(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		b := w.primed("b").Semaphore("x")
 		got := soon(func() error { return b.Acquire(ctx, 1) })
+		time.Sleep(10 * time.Second)
+		other := soon(func() error { return b.Acquire(ctx, 1) })
 		time.Sleep(time.Second)
-		must(t, w.admin.Set(ctx, "x", 1, 0).Err())
-		time.Sleep(30 * time.Second)
+		must(t, w.admin.Set(ctx, "x", 2, 0).Err())
+		time.Sleep(20 * time.Second)
 		synctest.Wait()
-		if len(got) != 1 {
-			t.Fatal("not served")
+		if len(got) != 1 || len(other) != 1 { // who finds that more are free tells the next
+			t.Fatalf("served: %v, %v", len(got) == 1, len(other) == 1)
 		}
 		must(t, <-got)
+		must(t, <-other)
 	})
 }
 
