@@ -1,7 +1,7 @@
 package history
 
-// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] does not know them, so that no
-// reader takes a history with them before there is a judge for it.
+// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] does not know
+// them, so that no reader takes a history with them before there is a judge for it.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
 	AddPermits        Kind = "addPermits"        // Value: how many, also below 0
@@ -31,8 +31,8 @@ const (
 	ReadCount   Kind = "readCount"   // Value: how often Op.Owner reads
 	WriteCount  Kind = "writeCount"  // Value: how often Op.Owner writes
 
-	// Of a fair lock, besides Lock, TryLock and Unlock: a call that waits takes its place in the queue by its first request, and the
-	// lock by a later one.
+	// Of a fair lock, besides Lock, TryLock and Unlock: a call that waits takes its place in the queue by its
+	// first request, and the lock by a later one.
 	Enqueue Kind = "enqueue" // Acquired, or Busy: it waits now
 	Grant   Kind = "grant"   // Acquired, or Busy: it waits on
 	Leave   Kind = "leave"   // OK: it waits no more
@@ -41,10 +41,11 @@ const (
 // GivenUp is the end of a waiter's place in a fair lock's queue: Event.Owner had not kept it.
 const GivenUp EventKind = "givenUp"
 
-// Permits that expire are taken and given back one at a time; Op.Token says which: a number that whoever records the operation gives to
-// the permit's id.
+// Permits that expire are taken and given back one at a time; Op.Token says which: a number that whoever
+// records the operation gives to the permit's id.
 
-// Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits, tryAcquirePermits:
-// Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists, deleteLatch: Released, NotHeld; updateLease: OK, NotHeld;
-// await, tryAwait: OK (the count was 0), Busy; readLock, tryRead, writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot
-// write); readUnlock, writeUnlock: Decremented, Released, NotHeld; renewRead, renewWrite: Renewed, NotHeld; the others: OK.
+// Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits,
+// tryAcquirePermits: Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists,
+// deleteLatch: Released, NotHeld; updateLease: OK, NotHeld; await, tryAwait: OK (the count was 0), Busy;
+// readLock, tryRead, writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot write); readUnlock,
+// writeUnlock: Decremented, Released, NotHeld; renewRead, renewWrite: Renewed, NotHeld; the others: OK.

@@ -19,9 +19,9 @@ import (
 // (Redisson's asynchronous waiters have no counterpart here.)
 //
 // Hardened counts each request once, tells everybody of a deletion, looks again after a broken subscription
-// and in any case every [Options.WatchdogTimeout], and numbers the rounds: who waits in one returns when it is
-// over, though the next has begun. Rounds that other forms begin have no number, so that this promise is off
-// for those.
+// and in any case every [Options.WatchdogTimeout], and numbers the rounds: who waits in one returns when it
+// is over, though the next has begun. Rounds that other forms begin have no number, so that this promise is
+// off for those.
 type CountDownLatch struct {
 	object
 	channel string
@@ -140,7 +140,8 @@ func (l *CountDownLatch) lookAt(ctx context.Context, mine int64) (over bool, rou
 	return false, round, nil
 }
 
-func (l *CountDownLatch) call(ctx context.Context, co callOptions, bad error, plain, hardened *script, args ...any) (int64, error) {
+func (l *CountDownLatch) call(ctx context.Context, co callOptions, bad error, plain, hardened *script,
+	args ...any) (int64, error) {
 	switch {
 	case bad != nil:
 		return 0, bad
@@ -170,8 +171,8 @@ const (
 	setMessage  = "1" // a count was set, or (Redisson) the latch was deleted
 )
 
-// gate is how Redisson's waiters for a latch hear: 0 opens a gate, 1 closes it, and who comes to an open gate does not
-// sleep.
+// gate is how Redisson's waiters for a latch hear: 0 opens a gate, 1 closes it, and who comes to an open gate
+// does not sleep.
 var gate = &manner{
 	heard: func(ch *channel, payload string) {
 		switch payload {

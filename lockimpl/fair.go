@@ -9,22 +9,24 @@ import (
 // fairLock is what [FairLock] has of an [RLock]; nobody can take it out and put it into a [MultiLock].
 type fairLock = RLock
 
-// FairLock is a lock as [RLock] that is granted in the order in which owners began to wait for it: Redisson's RFairLock
-// (4.7). TryLock without [Wait] does not wait, and is refused while others do.
+// FairLock is a lock as [RLock] that is granted in the order in which owners began to wait for it: Redisson's
+// RFairLock (4.7). TryLock without [Wait] does not wait, and is refused while others do.
 //
-// Classic, Combined and Latch are one form here, Redisson's 4.7.0 with the unlock latch, on its keys and channels, with what is weak
-// in it. Places in the queue have deadlines by the clocks of the clients, so that a clock that is ahead removes those who
-// wait; a deadline is guessed from the waits of those before, so that after long holds the order is lost. An owner that is
-// dead, or whose context ended, keeps its place to its deadline, and until then nobody gets the lock: more than five
-// minutes by default (redisson#6150); all who wait ask meanwhile without a pause, here once a millisecond. A message
-// that is lost costs the rest of the lease. Whoever unlocks a lock that nobody holds is told that it did. Queue and deadlines have no
-// time to live, and if only the one of them is lost, the lock may be so, too.
+// Classic, Combined and Latch are one form here, Redisson's 4.7.0 with the unlock latch, on its keys and
+// channels, with what is weak in it. Places in the queue have deadlines by the clocks of the clients, so that
+// a clock that is ahead removes those who wait; a deadline is guessed from the waits of those before, so that
+// after long holds the order is lost. An owner that is dead, or whose context ended, keeps its place to its
+// deadline, and until then nobody gets the lock: more than five minutes by default (redisson#6150); all who
+// wait ask meanwhile without a pause, here once a millisecond. A message that is lost costs the rest of the
+// lease. Whoever unlocks a lock that nobody holds is told that it did. Queue and deadlines have no time to
+// live, and if only the one of them is lost, the lock may be so, too.
 //
-// Hardened keeps the queue in one key, by the server's clock, and counts each request once. Who waits asks again, and so
-// keeps its place, at the latest every third of [Options.WatchdogTimeout]; a place that nobody keeps is free after two of
-// these. Whoever stops waiting, for whatever reason, leaves the queue at once.
+// Hardened keeps the queue in one key, by the server's clock, and counts each request once. Who waits asks
+// again, and so keeps its place, at the latest every third of [Options.WatchdogTimeout]; a place that nobody
+// keeps is free after two of these. Whoever stops waiting, for whatever reason, leaves the queue at once.
 //
-// Clients of Hardened and others exclude each other, but have a queue of their own each, and do not wake each other.
+// Clients of Hardened and others exclude each other, but have a queue of their own each, and do not wake each
+// other.
 type FairLock struct{ *fairLock }
 
 // FairLock returns the fair lock of that name. It costs nothing on the server.
@@ -80,7 +82,8 @@ func (f *fairKeys) acquiring(p *faithful, l *RLock, owner Owner, co callOptions)
 		co.lease.Milliseconds(), string(owner), patience(l.client, co).Milliseconds(), waits}
 }
 
-// queued adds to a faithful command, which has the lock's key first, the keys of the queue and the client's clock.
+// queued adds to a faithful command, which has the lock's key first, the keys of the queue and the client's
+// clock.
 func (f *fairKeys) queued(args []any) []any {
 	keys := args[2].(int)
 	args = slices.Insert(args, 3+keys, any(time.Now().UnixMilli()))
@@ -99,12 +102,13 @@ func (f *fairKeys) left(ctx context.Context, l *RLock, owner Owner, co callOptio
 	if err != nil {
 		return // Redisson leaves its place to the deadline
 	}
-	cmd := newIntCall(ctx, evalsha, fairFailed.digest, 2, f.queue, f.deadlines, string(owner), patience(c, co).Milliseconds())
+	cmd := newIntCall(ctx, evalsha, fairFailed.digest, 2, f.queue, f.deadlines,
+		string(owner), patience(c, co).Milliseconds())
 	_ = c.run(ctx, fairFailed, cmd, nil)
 }
 
-// leave gives up owner's place in the queue: while the caller waits, if ctx lasts, or else in the background. A later request of
-// owner waits for it; and no copy of an earlier one will take the place again.
+// leave gives up owner's place in the queue: while the caller waits, if ctx lasts, or else in the background.
+// A later request of owner waits for it; and no copy of an earlier one will take the place again.
 func (p *hardened) leave(ctx context.Context, l *RLock, owner Owner, awaited bool) {
 	c := p.client
 	h, _, err := c.holds.enter(dead, l, owner)
@@ -120,10 +124,9 @@ func (p *hardened) leave(ctx context.Context, l *RLock, owner Owner, awaited boo
 			return
 		}
 		// Until nobody has kept the place for so long that it is free.
-		for delay := c.opts.settleMin(); send(c.closing) != nil && time.Since(called) < 2*l.fair.poll; delay = min(2*delay, c.opts.settleMax()) {
-			if !c.pause(delay) {
-				return
-			}
+		delay := c.opts.settleMin()
+		for send(c.closing) != nil && time.Since(called) < 2*l.fair.poll && c.pause(delay) {
+			delay = min(2*delay, c.opts.settleMax())
 		}
 	}
 	if awaited && err == nil {

@@ -26,8 +26,8 @@ type fairStep struct {
 	Seconds        int // that pass instead, if Kind is empty
 }
 
-// Random calls, one after the other, of owners of whom some wait, answer what the sequential specification allows; and a lock that is
-// free and waited for is taken at once.
+// Random calls, one after the other, of owners of whom some wait, answer what the sequential specification
+// allows; and a lock that is free and waited for is taken at once.
 func TestFairLockKeepsToItsModel(t *testing.T) {
 	for _, g := range forms {
 		t.Run(string(g), func(t *testing.T) {
@@ -191,7 +191,8 @@ func fairWaiters(t *testing.T, ctx context.Context, clients ...*lockimpl.Client)
 	return order
 }
 
-// The first of the queue dies; in redisson the second waits until the first's deadline, and asks all the while.
+// The first of the queue dies; in redisson the second waits until the first's deadline, and asks all the
+// while.
 func TestFairLockDeadHead(t *testing.T) {
 	eachForm(t, func(t *testing.T, w *world) {
 		patience := func(o *lockimpl.Options) { o.FairWaitTimeout = 3 * time.Second } // of minutes, the storm takes too long to run

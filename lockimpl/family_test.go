@@ -84,8 +84,8 @@ func (w *world) listening(channel string) int64 {
 	return counts[channel]
 }
 
-// atRest fails unless nothing is left of calls that have ended: no goroutine, no subscription, and no key without an end but those
-// named.
+// atRest fails unless nothing is left of calls that have ended: no goroutine, no subscription, and no key
+// without an end but those named.
 func (w *world) atRest(channel string, lasting ...string) {
 	w.t.Helper()
 	time.Sleep(2 * time.Second) // subscriptions linger

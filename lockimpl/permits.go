@@ -9,20 +9,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// PermitExpirableSemaphore is a number of permits of which each that is taken has an id, and may have a lease, after which it
-// is free by itself: Redisson's RPermitExpirableSemaphore (4.7), one permit a call. It is not fair, and nothing renews a
-// permit: see [PermitExpirableSemaphore.UpdateLease].
+// PermitExpirableSemaphore is a number of permits of which each that is taken has an id, and may have a
+// lease, after which it is free by itself: Redisson's RPermitExpirableSemaphore (4.7), one permit a call. It
+// is not fair, and nothing renews a permit: see [PermitExpirableSemaphore.UpdateLease].
 //
 // It is a handle, safe for concurrent use.
 //
-// Classic, Combined and Latch are one form here, Redisson's 4.7.0, on its keys and channel, with what is weak in it. Leases end by the
-// clocks of the clients: one whose clock is ahead takes permits that are held. A copy of an acquire takes a permit that never comes
-// back; so does one whose answer is lost, without a lease. If only the key of the free permits is lost and set anew, more permits are out
-// than there are. A copy of a release says that there was nothing to release. Messages are lost as those of a [Semaphore].
+// Classic, Combined and Latch are one form here, Redisson's 4.7.0, on its keys and channel, with what is weak
+// in it. Leases end by the clocks of the clients: one whose clock is ahead takes permits that are held. A
+// copy of an acquire takes a permit that never comes back; so does one whose answer is lost, without a lease.
+// If only the key of the free permits is lost and set anew, more permits are out than there are. A copy of a
+// release says that there was nothing to release. Messages are lost as those of a [Semaphore].
 //
-// Hardened keeps everything in the semaphore's one key, of another type, so that the server refuses to let both forms share a semaphore;
-// how many are free follows from it. Leases end by the server's clock. Requests count once, also those whose caller gave up: what such an
-// acquire took is given back.
+// Hardened keeps everything in the semaphore's one key, of another type, so that the server refuses to let
+// both forms share a semaphore; how many are free follows from it. Leases end by the server's clock. Requests
+// count once, also those whose caller gave up: what such an acquire took is given back.
 type PermitExpirableSemaphore struct {
 	object
 	channel  string
@@ -33,15 +34,15 @@ type PermitExpirableSemaphore struct {
 // Permit is the id of a permit that was taken: 32 hexadecimal digits.
 type Permit string
 
-// PermitExpirableSemaphore returns the semaphore of that name. It costs nothing on the server. A name that cannot be a
-// semaphore's is reported by the operations.
+// PermitExpirableSemaphore returns the semaphore of that name. It costs nothing on the server. A name that
+// cannot be a semaphore's is reported by the operations.
 func (c *Client) PermitExpirableSemaphore(name string) *PermitExpirableSemaphore {
 	_, hard := c.proto.(*hardened)
 	return &PermitExpirableSemaphore{object{c, name, checkName(name)}, semaphoreChannelOf(name), timeoutsOf(name), hard}
 }
 
-// TrySetPermits makes a semaphore of so many permits, 0 to [MaxPermits], and reports whether it did: false, there is one already. With
-// [Lease] it ends by itself after that time, and all permits with it.
+// TrySetPermits makes a semaphore of so many permits, 0 to [MaxPermits], and reports whether it did: false,
+// there is one already. With [Lease] it ends by itself after that time, and all permits with it.
 func (s *PermitExpirableSemaphore) TrySetPermits(ctx context.Context, permits int64, opts ...Option) (bool, error) {
 	co, err := s.client.opts.callWith(opts, leaseOption, requestOption)
 	if err == nil {
@@ -60,8 +61,8 @@ func (s *PermitExpirableSemaphore) TrySetPermits(ctx context.Context, permits in
 	return set == 1, s.wrap("TrySetPermits", "", err)
 }
 
-// AddPermits makes it so many permits more, or fewer (-[MaxPermits] to MaxPermits): those that are out stay so. Where there
-// is no semaphore it makes one. Hardened makes it no fewer than 0.
+// AddPermits makes it so many permits more, or fewer (-[MaxPermits] to MaxPermits): those that are out stay
+// so. Where there is no semaphore it makes one. Hardened makes it no fewer than 0.
 func (s *PermitExpirableSemaphore) AddPermits(ctx context.Context, permits int64, opts ...Option) error {
 	co, err := s.client.opts.callWith(opts, requestOption)
 	if err == nil {
@@ -75,8 +76,9 @@ func (s *PermitExpirableSemaphore) AddPermits(ctx context.Context, permits int64
 	return s.wrap("AddPermits", "", err)
 }
 
-// Acquire takes a permit, and waits for it as long as ctx lasts. With [Lease] it ends after that time; without, it is taken until it
-// is released, also if its holder dies. When ctx ends, the rest is as with [Semaphore.Acquire].
+// Acquire takes a permit, and waits for it as long as ctx lasts. With [Lease] it ends after that time;
+// without, it is taken until it is released, also if its holder dies. When ctx ends, the rest is as with
+// [Semaphore.Acquire].
 func (s *PermitExpirableSemaphore) Acquire(ctx context.Context, opts ...Option) (Permit, error) {
 	co, err := s.client.opts.callWith(opts, leaseOption)
 	var permit Permit
@@ -86,8 +88,8 @@ func (s *PermitExpirableSemaphore) Acquire(ctx context.Context, opts ...Option) 
 	return permit, s.wrap("Acquire", "", err)
 }
 
-// TryAcquire takes a permit if one is free or becomes so within [Wait], and reports whether it did. The rest is as with
-// [PermitExpirableSemaphore.Acquire].
+// TryAcquire takes a permit if one is free or becomes so within [Wait], and reports whether it did. The rest
+// is as with [PermitExpirableSemaphore.Acquire].
 func (s *PermitExpirableSemaphore) TryAcquire(ctx context.Context, opts ...Option) (Permit, bool, error) {
 	co, err := s.client.opts.callWith(opts, leaseOption, waitOption)
 	var permit Permit
@@ -148,10 +150,11 @@ func (co callOptions) leaseOrNone() int64 {
 // attempt is Redisson's.
 func (s *PermitExpirableSemaphore) attempt(ctx context.Context, id string, co callOptions) (time.Duration, error) {
 	now := time.Now()
-	cmd := newIntCall(ctx, evalsha, permitsAcquire.digest, 3, s.name, s.timeouts, s.channel, now.UnixMilli(), co.ends(now), member(id))
+	cmd := newIntCall(ctx, evalsha, permitsAcquire.digest, 3, s.name, s.timeouts, s.channel,
+		now.UnixMilli(), co.ends(now), member(id))
 	err := s.client.run(ctx, permitsAcquire, cmd, func() {
 		if errors.Is(cmd.Err(), redis.Nil) { // taken, and nobody wants it any more
-			_, _ = s.run(s.client.closing, permitsRelease, []any{s.name, s.timeouts, s.channel}, time.Now().UnixMilli(), member(id))
+			_, _ = s.run(s.client.closing, permitsRelease, s.keys(), time.Now().UnixMilli(), member(id))
 		}
 	})
 	switch {
@@ -188,6 +191,9 @@ func (s *PermitExpirableSemaphore) attemptOnce(ctx context.Context, id string, c
 	return granted, answer, nil
 }
 
+// keys are those of Redisson's scripts.
+func (s *PermitExpirableSemaphore) keys() []any { return []any{s.name, s.timeouts, s.channel} }
+
 // member is a permit as Redisson's set has it: its bytes.
 func member(id string) string {
 	b, err := hex.DecodeString(id)
@@ -197,15 +203,16 @@ func member(id string) string {
 	return string(b)
 }
 
-// Release gives a permit back. If it is not taken, or its lease is over, Release returns [ErrNotHeld]. If the outcome is unknown, the
-// rest is as with [Semaphore.Release].
+// Release gives a permit back. If it is not taken, or its lease is over, Release returns [ErrNotHeld]. If the
+// outcome is unknown, the rest is as with [Semaphore.Release].
 func (s *PermitExpirableSemaphore) Release(ctx context.Context, permit Permit, opts ...Option) error {
 	co, err := s.client.opts.callWith(opts, requestOption)
 	var given int64
 	if s.hard {
 		given, err = s.once(ctx, co, err, permitsReleaseHardened, string(permit))
 	} else {
-		given, err = s.plain(ctx, co, err, permitsRelease, []any{s.name, s.timeouts, s.channel}, time.Now().UnixMilli(), member(string(permit)))
+		now := time.Now().UnixMilli()
+		given, err = s.plain(ctx, co, err, permitsRelease, s.keys(), now, member(string(permit)))
 	}
 	if err == nil && given == 0 {
 		err = ErrNotHeld
@@ -213,8 +220,8 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, permit Permit, o
 	return s.wrap("Release", "", err)
 }
 
-// UpdateLease has a permit that is taken end after [Lease] from now, or, without that, not by itself. If it is not taken, or its lease is
-// over, it returns [ErrNotHeld].
+// UpdateLease has a permit that is taken end after [Lease] from now, or, without that, not by itself. If it
+// is not taken, or its lease is over, it returns [ErrNotHeld].
 func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, permit Permit, opts ...Option) error {
 	co, err := s.client.opts.callWith(opts, leaseOption, requestOption)
 	var set int64
@@ -222,7 +229,7 @@ func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, permit Permi
 		set, err = s.once(ctx, co, err, permitsUpdateHardened, co.leaseOrNone(), string(permit))
 	} else {
 		now := time.Now()
-		set, err = s.plain(ctx, co, err, permitsUpdate, []any{s.name, s.timeouts, s.channel}, now.UnixMilli(), co.ends(now), member(string(permit)))
+		set, err = s.plain(ctx, co, err, permitsUpdate, s.keys(), now.UnixMilli(), co.ends(now), member(string(permit)))
 	}
 	if err == nil && set == 0 {
 		err = ErrNotHeld
@@ -238,14 +245,15 @@ func (s *PermitExpirableSemaphore) AvailablePermits(ctx context.Context) (int64,
 		if s.hard {
 			free, err = s.run(ctx, permitsFreeHardened, []any{s.name})
 		} else {
-			free, err = s.run(ctx, permitsFree, []any{s.name, s.timeouts, s.channel}, time.Now().UnixMilli())
+			free, err = s.run(ctx, permitsFree, s.keys(), time.Now().UnixMilli())
 		}
 	}
 	return free, s.wrap("AvailablePermits", "", err)
 }
 
 // once executes a script of Hardened, unless bad says that the arguments are refused.
-func (s *PermitExpirableSemaphore) once(ctx context.Context, co callOptions, bad error, script *script, args ...any) (int64, error) {
+func (s *PermitExpirableSemaphore) once(ctx context.Context, co callOptions, bad error, script *script,
+	args ...any) (int64, error) {
 	if bad != nil {
 		return 0, bad
 	}
@@ -257,7 +265,8 @@ func (s *PermitExpirableSemaphore) once(ctx context.Context, co callOptions, bad
 }
 
 // plain executes one of Redisson's, unless bad says that the arguments are refused.
-func (s *PermitExpirableSemaphore) plain(ctx context.Context, co callOptions, bad error, script *script, keys []any, args ...any) (int64, error) {
+func (s *PermitExpirableSemaphore) plain(ctx context.Context, co callOptions, bad error, script *script,
+	keys []any, args ...any) (int64, error) {
 	switch {
 	case bad != nil:
 		return 0, bad

@@ -107,8 +107,10 @@ func (r *request) send(ctx context.Context, s *script, channel string, further [
 	return 0, err
 }
 
-// begin is send for the first time, with a later number if another client with the same id has used a higher one.
-func (r *request) begin(ctx context.Context, s *script, channel string, further []string, args ...any) (answer int64, err error) {
+// begin is send for the first time, with a later number if another client with the same id has used a higher
+// one.
+func (r *request) begin(ctx context.Context, s *script, channel string, further []string, args ...any) (
+	answer int64, err error) {
 	for range tries {
 		answer, err = r.send(ctx, s, channel, further, args...)
 		if !errors.Is(err, ErrSuperseded) || r.slot < 0 {
@@ -139,8 +141,8 @@ func undecided(err error) bool {
 	return errors.As(err, &again) || !errors.As(err, &refused)
 }
 
-// settleRequest calls settle in the background until it succeeds, or the server has forgotten the request, and
-// then ends the request.
+// settleRequest calls settle in the background until it succeeds, or the server has forgotten the request,
+// and then ends the request.
 func (c *Client) settleRequest(r *request, err error, settle func(ctx context.Context) error) {
 	var late *abandoned
 	delay := c.opts.settleMin()
@@ -162,8 +164,8 @@ func (c *Client) settleRequest(r *request, err error, settle func(ctx context.Co
 	}()
 }
 
-// effect executes a request that must take effect once it is asked for: if its outcome is not known, it is sent
-// again in the background.
+// effect executes a request that must take effect once it is asked for: if its outcome is not known, it is
+// sent again in the background.
 func (c *Client) effect(ctx context.Context, o *object, co callOptions, s *script, channel string, further []string,
 	args ...any) (int64, error) {
 	r := c.request(o, co.request)

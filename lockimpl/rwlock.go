@@ -5,23 +5,25 @@ import (
 	"time"
 )
 
-// ReadWriteLock is two locks: any number of owners may hold the one to read, or one owner the other to write, and
-// that owner may also read. It is Redisson's RReadWriteLock (4.7), re-entrant and with leases as [RLock]. It is
-// not fair: readers that follow each other without a gap keep a writer waiting (redisson#5379: by design).
+// ReadWriteLock is two locks: any number of owners may hold the one to read, or one owner the other to write,
+// and that owner may also read. It is Redisson's RReadWriteLock (4.7), re-entrant and with leases as [RLock].
+// It is not fair: readers that follow each other without a gap keep a writer waiting (redisson#5379: by
+// design).
 //
-// Classic, Combined and Latch are one form here, Redisson's 4.7.0 with the unlock latch, on its keys and channel,
-// with what is weak in it. Who holds the write lock and unlocks a read lock of its own has the lease cut to the
-// longest of a reader's, and its watchdog ends: another writes beside it. A write unlock of an owner that reads on
-// wakes nobody. Of two read holds of one owner it is the lease of the later that ends with the first unlock. Readers
-// whose leases are over still count as holders as long as others read. An owner that reads and asks for the write
-// lock waits for itself (redisson#4796). A copy of an acquire counts again, and adds its lease to a writer's.
+// Classic, Combined and Latch are one form here, Redisson's 4.7.0 with the unlock latch, on its keys and
+// channel, with what is weak in it. Who holds the write lock and unlocks a read lock of its own has the lease
+// cut to the longest of a reader's, and its watchdog ends: another writes beside it. A write unlock of an
+// owner that reads on wakes nobody. Of two read holds of one owner it is the lease of the later that ends
+// with the first unlock. Readers whose leases are over still count as holders as long as others read. An
+// owner that reads and asks for the write lock waits for itself (redisson#4796). A copy of an acquire counts
+// again, and adds its lease to a writer's.
 //
-// Hardened keeps a lease for each hold, in the lock's one key, by the server's clock, and counts each request once; it
-// tells of losses and gives fencing tokens ([HalfLock.Lost], [HalfLock.Token]); a downgrade wakes those who wait;
-// who reads and asks for the write lock gets [ErrUpgrade] at once.
+// Hardened keeps a lease for each hold, in the lock's one key, by the server's clock, and counts each request
+// once; it tells of losses and gives fencing tokens ([HalfLock.Lost], [HalfLock.Token]); a downgrade wakes
+// those who wait; who reads and asks for the write lock gets [ErrUpgrade] at once.
 //
-// Clients of Hardened and others exclude each other altogether: also a reader of the one kind waits for the readers of
-// the other, and does not hear them leave.
+// Clients of Hardened and others exclude each other altogether: also a reader of the one kind waits for the
+// readers of the other, and does not hear them leave.
 type ReadWriteLock struct{ read, write *HalfLock }
 
 // ReadWriteLock returns the lock of that name. It costs nothing on the server.
@@ -46,8 +48,8 @@ func (l *ReadWriteLock) ReadLock() *HalfLock { return l.read }
 // WriteLock returns the lock that one may hold.
 func (l *ReadWriteLock) WriteLock() *HalfLock { return l.write }
 
-// HalfLock is the read lock or the write lock of a [ReadWriteLock]. Its operations are those of [RLock], of which it
-// says only what differs. Errors name the owner of a write lock as Redisson does: with ":write".
+// HalfLock is the read lock or the write lock of a [ReadWriteLock]. Its operations are those of [RLock], of
+// which it says only what differs. Errors name the owner of a write lock as Redisson does: with ":write".
 //
 // It is a handle, safe for concurrent use.
 type HalfLock struct {
@@ -76,20 +78,22 @@ func (h *HalfLock) TryLock(ctx context.Context, owner Owner, opts ...Option) (bo
 	return h.lock.TryLock(ctx, h.of(owner), opts...)
 }
 
-// Unlock takes back one of owner's holds: see [RLock.Unlock]. It reports whether owner has none left; of a read
-// lock, with the faithful generations, whether nobody holds either lock any more.
+// Unlock takes back one of owner's holds: see [RLock.Unlock]. It reports whether owner has none left; of a
+// read lock, with the faithful generations, whether nobody holds either lock any more.
 func (h *HalfLock) Unlock(ctx context.Context, owner Owner) (released bool, err error) {
 	return h.lock.Unlock(ctx, h.of(owner))
 }
 
-// ForceUnlock frees the lock whoever holds it: a read lock from all readers, a write lock from its writer. With the
-// faithful generations everything goes, and only if the lock is held in this way: by readers, or with a writer.
+// ForceUnlock frees the lock whoever holds it: a read lock from all readers, a write lock from its writer.
+// With the faithful generations everything goes, and only if the lock is held in this way: by readers, or
+// with a writer.
 func (h *HalfLock) ForceUnlock(ctx context.Context) (bool, error) { return h.lock.ForceUnlock(ctx) }
 
 // IsLocked reports whether anybody holds the lock.
 func (h *HalfLock) IsLocked(ctx context.Context) (bool, error) { return h.lock.IsLocked(ctx) }
 
-// IsHeldBy reports whether owner holds the lock. The faithful generations may count a reader whose lease is over.
+// IsHeldBy reports whether owner holds the lock. The faithful generations may count a reader whose lease is
+// over.
 func (h *HalfLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
 	return h.lock.IsHeldBy(ctx, h.of(owner))
 }
@@ -112,7 +116,8 @@ func (h *HalfLock) HoldContext(parent context.Context, owner Owner) (context.Con
 	return h.lock.HoldContext(parent, h.of(owner))
 }
 
-// Token returns the fencing token of owner's hold: see [RLock.Token]. Readers and writers draw from one counter.
+// Token returns the fencing token of owner's hold: see [RLock.Token]. Readers and writers draw from one
+// counter.
 func (h *HalfLock) Token(owner Owner) (token int64, ok bool) { return h.lock.Token(h.of(owner)) }
 
 // rwProtocols returns those of the client's read and write locks.
@@ -124,7 +129,8 @@ func rwProtocols(c *Client) (readers, writers protocol) {
 		r.message, w.message = lastReader, writerLeft
 		return &r, &w
 	}
-	return &rwReaders{&faithful{client: c, acquire: rwRead, unlocks: rwReadUnlock, latch: true, forces: rwForce, renews: rwReadRenew,
+	return &rwReaders{&faithful{client: c, acquire: rwRead, unlocks: rwReadUnlock, latch: true, forces: rwForce,
+			renews:  rwReadRenew,
 			message: lastReader}},
 		&faithful{client: c, acquire: rwWrite, unlocks: rwWriteUnlock, latch: true, forces: rwForce, renews: renewPlain,
 			message: writerLeft}
@@ -164,11 +170,12 @@ const (
 	writerLeft = "1" // all of those who wait may read
 )
 
-// plainSharers is how Redisson's waiters for a read-write lock hear; sharers is how those of generation Hardened do, all
-// of whom look after a broken subscription, for all of them may be readers.
+// plainSharers is how Redisson's waiters for a read-write lock hear; sharers is how those of generation
+// Hardened do, all of whom look after a broken subscription, for all of them may be readers.
 var (
-	plainSharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: func(_ *channel, waiters []*waiter) { wakeOne(waiters) }}
-	sharers      = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: wakeAll}
+	plainSharers = &manner{heard: sharersHeard, leaves: sharersLeave,
+		resumed: func(_ *channel, waiters []*waiter) { wakeOne(waiters) }}
+	sharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: wakeAll}
 )
 
 func sharersHeard(ch *channel, payload string) {

@@ -71,9 +71,9 @@ func (s *Semaphore) AddPermits(ctx context.Context, permits int64, opts ...Optio
 	return s.wrap("AddPermits", "", err)
 }
 
-// Acquire takes so many permits, 0 to [MaxPermits], all at once, and waits for them as long as ctx lasts. When
-// ctx ends it returns its error at once; if an attempt was under way, Hardened gives back what that took.
-// (The other generations do so only if they learn that it took some.)
+// Acquire takes so many permits, 0 to [MaxPermits], all at once, and waits for them as long as ctx lasts.
+// When ctx ends it returns its error at once; if an attempt was under way, Hardened gives back what that
+// took. (The other generations do so only if they learn that it took some.)
 func (s *Semaphore) Acquire(ctx context.Context, permits int64) error {
 	_, err := s.take(ctx, permits, callOptions{})
 	return s.wrap("Acquire", "", err)
@@ -163,8 +163,8 @@ func (s *Semaphore) Release(ctx context.Context, permits int64, opts ...Option) 
 	return s.wrap("Release", "", err)
 }
 
-// ReleaseIfExists is [Semaphore.Release] where there is a semaphore, and otherwise changes nothing. It reports
-// which. (Redisson 4.0.0.)
+// ReleaseIfExists is [Semaphore.Release] where there is a semaphore, and otherwise changes nothing. It
+// reports which. (Redisson 4.0.0.)
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, permits int64, opts ...Option) (bool, error) {
 	ok, err := s.release(ctx, permits, 1, opts)
 	if errors.Is(err, ErrNotSet) {
@@ -219,7 +219,8 @@ func (o *object) number(ctx context.Context) (int64, error) {
 }
 
 // call executes a script of the one form or the other, unless bad says that the arguments are refused.
-func (s *Semaphore) call(ctx context.Context, co callOptions, bad error, plain, hardened *script, args ...any) (int64, error) {
+func (s *Semaphore) call(ctx context.Context, co callOptions, bad error, plain, hardened *script,
+	args ...any) (int64, error) {
 	switch {
 	case bad != nil:
 		return 0, bad
@@ -258,8 +259,8 @@ func checkPermits(permits int64) error {
 	return nil
 }
 
-// plainPermits is how Redisson's waiters for permits hear: a message of m permits wakes m of them, and what was
-// missed stays so.
+// plainPermits is how Redisson's waiters for permits hear: a message of m permits wakes m of them, and what
+// was missed stays so.
 var plainPermits = &manner{
 	heard: func(ch *channel, payload string) {
 		m, err := strconv.ParseInt(payload, 10, 64)
@@ -278,8 +279,8 @@ var plainPermits = &manner{
 	resumed: func(*channel, []*waiter) {},
 }
 
-// freePermits is how those of generation Hardened do: a message of m permits wakes those who can get what they ask
-// for out of m, and after a broken subscription everybody looks.
+// freePermits is how those of generation Hardened do: a message of m permits wakes those who can get what
+// they ask for out of m, and after a broken subscription everybody looks.
 var freePermits = &manner{
 	heard: func(ch *channel, payload string) {
 		if m, err := strconv.ParseInt(payload, 10, 64); err == nil {

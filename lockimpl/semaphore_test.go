@@ -160,7 +160,8 @@ func TestHardenedSemaphoreWakesWhoCanBeServed(t *testing.T) {
 	})
 }
 
-// A release that is published while nobody hears it: redisson's waiters sleep for ever (4.7.0; verified there).
+// A release that is published while nobody hears it: redisson's waiters sleep for ever (4.7.0; verified
+// there).
 func TestSemaphoreLostMessage(t *testing.T) {
 	eachForm(t, func(t *testing.T, w *world) {
 		a, b := w.primed("a").Semaphore("x"), w.primed("b").Semaphore("x")
@@ -274,7 +275,8 @@ func TestHardenedSemaphoreLateCopies(t *testing.T) {
 	})
 }
 
-// Calls that fail without a word of what became of them: whether they ran or not, in the end they did once, or an acquire not at all.
+// Calls that fail without a word of what became of them: whether they ran or not, in the end they did once,
+// or an acquire not at all.
 func TestHardenedSemaphoreSettles(t *testing.T) {
 	for _, f := range []fate{isLost, neverRan} {
 		inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
@@ -347,7 +349,8 @@ func TestSemaphoreCancellationAtAnyMoment(t *testing.T) {
 	})
 }
 
-// Two clients with one id, against the rules, use each other's slots. They do what they say all the same, one call at a time.
+// Two clients with one id, against the rules, use each other's slots. They do what they say all the same, one
+// call at a time.
 func TestHardenedSemaphoreOfClientsWithOneID(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		same := func(o *lockimpl.Options) { o.ID = "same" }

@@ -9,16 +9,16 @@ import (
 // spinLock is what [SpinLock] has of an [RLock]; nobody can take it out and put it into a [MultiLock].
 type spinLock = RLock
 
-// SpinLock is an [RLock] whose waiters do not subscribe to anything: they ask again after 1 ms, 2 ms and so on, up to
-// 128 ms. It is Redisson's RSpinLock (4.7) with its default back-off, for many locks that are held for a
-// short time. It shares the key, not the messages, with locks of other kinds, and excludes them.
+// SpinLock is an [RLock] whose waiters do not subscribe to anything: they ask again after 1 ms, 2 ms and so
+// on, up to 128 ms. It is Redisson's RSpinLock (4.7) with its default back-off, for many locks that are held
+// for a short time. It shares the key, not the messages, with locks of other kinds, and excludes them.
 //
-// Classic, Combined and Latch are one form here: the two-branch acquire and the unlock latch of Redisson 4.7.0. A release is not
-// published, so that who waits for an RLock of the name sleeps out its lease. TryLock asks no more once its time is over, and may
-// sleep up to 128 ms beyond that.
+// Classic, Combined and Latch are one form here: the two-branch acquire and the unlock latch of Redisson
+// 4.7.0. A release is not published, so that who waits for an RLock of the name sleeps out its lease. TryLock
+// asks no more once its time is over, and may sleep up to 128 ms beyond that.
 //
-// Hardened has the scripts of RLock, and so publishes releases; TryLock returns when its time is over; and nobody
-// sleeps longer than the holder's lease.
+// Hardened has the scripts of RLock, and so publishes releases; TryLock returns when its time is over; and
+// nobody sleeps longer than the holder's lease.
 type SpinLock struct{ *spinLock }
 
 // SpinLock returns the spin lock of that name. It costs nothing on the server.
@@ -44,7 +44,8 @@ const (
 )
 
 // spin is place.acquire of those who ask again and again.
-func (p place) spin(ctx context.Context, co callOptions, attempt func(ctx context.Context, contended bool) (time.Duration, error)) (bool, error) {
+func (p place) spin(ctx context.Context, co callOptions,
+	attempt func(ctx context.Context, contended bool) (time.Duration, error)) (bool, error) {
 	wait := waiting{place: p, bounded: co.bounded, deadline: time.Now().Add(co.wait)}
 	for n := uint64(0); ; n++ {
 		ttl, err := attempt(ctx, n > 0)

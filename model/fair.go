@@ -40,9 +40,9 @@ type Fair struct {
 	Redisson bool // such an unlock is told that it released the lock
 }
 
-// Step returns the state after op with its answer, a [Violation], or the [Illegal] error of the lease lock ([Step]). Uncertainty is as
-// there. A call that waits is two operations or more: [history.Enqueue] when it comes, [history.Grant] when it asks
-// again, and [history.Leave] if it gives up.
+// Step returns the state after op with its answer, a [Violation], or the [Illegal] error of the lease lock
+// ([Step]). Uncertainty is as there. A call that waits is two operations or more: [history.Enqueue] when it
+// comes, [history.Grant] when it asks again, and [history.Leave] if it gives up.
 func (k Fair) Step(s FairState, op history.Op) (FairState, error) {
 	if op.Outcome == history.Failed {
 		return s, nil
@@ -110,8 +110,8 @@ func either(ok bool, yes, no history.Outcome) history.Outcome {
 	return no
 }
 
-// Environment returns the state after something that is no operation: what happens to the lock's key leaves the queue alone, and
-// [history.GivenUp] takes an owner from it.
+// Environment returns the state after something that is no operation: what happens to the lock's key leaves
+// the queue alone, and [history.GivenUp] takes an owner from it.
 func (k Fair) Environment(s FairState, e history.Event) (FairState, error) {
 	if e.Kind == history.GivenUp {
 		queue := s.Queue()

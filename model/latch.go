@@ -27,9 +27,9 @@ type Latch struct {
 	AtZero bool // it can, and then not be set again before it is counted down or deleted: Redisson's
 }
 
-// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function [Step]. Other operations
-// change nothing. Who waits is told what the count is at one moment of his call: a latch that is reset (a new round) may have been at 0
-// within it, which is for the checker to try.
+// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
+// [Step]. Other operations change nothing. Who waits is told what the count is at one moment of his call: a
+// latch that is reset (a new round) may have been at 0 within it, which is for the checker to try.
 func (k Latch) Step(s LatchState, op history.Op) (LatchState, error) {
 	if op.Outcome == history.Failed {
 		return s, nil
@@ -112,8 +112,8 @@ func showsCount(op history.Op) bool {
 	return false
 }
 
-// Environment returns the state after something that is no operation, or a [Violation]. [history.Restore] brings a count of
-// Event.Count back.
+// Environment returns the state after something that is no operation, or a [Violation]. [history.Restore]
+// brings a count of Event.Count back.
 func (k Latch) Environment(s LatchState, e history.Event) (LatchState, error) {
 	if e.Kind == history.Restore {
 		s = LatchState{Count: e.Count, life: endless}

@@ -56,13 +56,15 @@ func (s PermitsState) String() string {
 	return fmt.Sprintf("%d of %d permits are taken", strings.Count(s.held, "\n"), s.Total)
 }
 
-// Permits says which semaphore of permits that expire is meant. The zero value never has fewer than 0 permits.
+// Permits says which semaphore of permits that expire is meant. The zero value never has fewer than 0
+// permits.
 type Permits struct {
 	Redisson bool // permits may be taken away until there are fewer than 0
 }
 
-// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function [Step]: a permit whose lease may
-// be over, as far as the times of op tell, is taken or not, as the answer needs it. Other operations change nothing.
+// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
+// [Step]: a permit whose lease may be over, as far as the times of op tell, is taken or not, as the answer
+// needs it. Other operations change nothing.
 func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 	if op.Outcome == history.Failed {
 		return s, nil
@@ -150,7 +152,8 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 	return s.with(held), nil
 }
 
-// Environment returns the state after something that is no operation, or a [Violation]. What happens to the key happens to all permits.
+// Environment returns the state after something that is no operation, or a [Violation]. What happens to the
+// key happens to all permits.
 func (k Permits) Environment(s PermitsState, e history.Event) (PermitsState, error) {
 	switch e.Kind {
 	case history.Delete, history.Expire: // the key's own time to live, which is not looked at

@@ -75,16 +75,17 @@ func (s RWState) String() string {
 	return strings.Join(who, ", ")
 }
 
-// RWLock says which read-write lock is meant. The zero value ends each hold with its own lease, and its unlocks answer what is
-// left to the owner: hardened.
+// RWLock says which read-write lock is meant. The zero value ends each hold with its own lease, and its
+// unlocks answer what is left to the owner: hardened.
 type RWLock struct {
-	// Redisson: holds whose leases are over may count as long as any other lasts; a read unlock answers whether anybody holds
-	// either lock; and a re-entry of a writer adds its lease to what is left.
+	// Redisson: holds whose leases are over may count as long as any other lasts; a read unlock answers
+	// whether anybody holds either lock; and a re-entry of a writer adds its lease to what is left.
 	Redisson bool
 }
 
-// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function [Step]. A hold whose lease may
-// be over, as far as the times of op tell, is there or not, as the answer needs it; other operations change nothing.
+// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
+// [Step]. A hold whose lease may be over, as far as the times of op tell, is there or not, as the answer
+// needs it; other operations change nothing.
 func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	write := op.Kind == history.WriteLock || op.Kind == history.TryWrite || op.Kind == history.WriteUnlock ||
 		op.Kind == history.RenewWrite || op.Kind == history.WriteCount
@@ -247,7 +248,8 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 			switch {
 			case i == v.mine:
 				count = h.Count
-				// Neither form shortens a lease. Redisson keeps one for each read hold, of which the last to end counts.
+				// Neither form shortens a lease. Redisson keeps one for each read hold, of which the last to
+				// end counts.
 				lease = life{max(lease.Earliest, h.Earliest), max(lease.Latest, h.Latest)}
 				if k.Redisson && v.write && op.Lease > 0 {
 					lease = life{later(h.Earliest, op.Lease), later(h.Latest, op.Lease)}
@@ -286,8 +288,9 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 	return rwState(v.holds)
 }
 
-// Environment returns the state after something that is no operation, or a [Violation]. An [history.Expire] is that of the lock's key:
-// no lease may last beyond it. One with an Owner is that of this owner's hold alone.
+// Environment returns the state after something that is no operation, or a [Violation]. An [history.Expire]
+// is that of the lock's key: no lease may last beyond it. One with an Owner is that of this owner's hold
+// alone.
 func (k RWLock) Environment(s RWState, e history.Event) (RWState, error) {
 	holds := s.Holds()
 	if e.Kind == history.Expire && len(holds) == 0 {

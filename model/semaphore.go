@@ -22,16 +22,18 @@ func (s SemaphoreState) String() string {
 	return fmt.Sprintf("%d permits are free", s.Free)
 }
 
-// Semaphore says which semaphore is meant. The zero value is Redisson's: a release makes one where there is none, and what
-// writes the number of permits anew (addPermits, drainPermits) ends its time to live.
+// Semaphore says which semaphore is meant. The zero value is Redisson's: a release makes one where there is
+// none, and what writes the number of permits anew (addPermits, drainPermits) ends its time to live.
 type Semaphore struct {
 	Keeps bool // neither of these, as generation hardened
 }
 
-// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function [Step]: an operation whose
-// end is not known happened, with whatever answer the state gives, and one that failed did not. Other operations change nothing.
+// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
+// [Step]: an operation whose end is not known happened, with whatever answer the state gives, and one that
+// failed did not. Other operations change nothing.
 //
-// Permits have no owners, so that a release is never wrong: that no more are out than there are is for whoever counts grants.
+// Permits have no owners, so that a release is never wrong: that no more are out than there are is for
+// whoever counts grants.
 func (k Semaphore) Step(s SemaphoreState, op history.Op) (SemaphoreState, error) {
 	if op.Outcome == history.Failed {
 		return s, nil
@@ -156,8 +158,8 @@ func showsSemaphore(op history.Op) bool {
 	return false
 }
 
-// Environment returns the state after something that is no operation, or a [Violation]. [history.Restore] brings
-// Event.Count free permits back.
+// Environment returns the state after something that is no operation, or a [Violation]. [history.Restore]
+// brings Event.Count free permits back.
 func (k Semaphore) Environment(s SemaphoreState, e history.Event) (SemaphoreState, error) {
 	if e.Kind == history.Restore {
 		s = SemaphoreState{Set: true, Free: e.Count, life: endless}

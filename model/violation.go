@@ -8,8 +8,9 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// Violation says that something happened that an object of the lock family other than the locks of [Kind] does not allow in its
-// state. It is the only error type that the steps of those objects return; recognise it with [errors.As].
+// Violation says that something happened that an object of the lock family other than the locks of [Kind]
+// does not allow in its state. It is the only error type that the steps of those objects return; recognise it
+// with [errors.As].
 type Violation struct {
 	Rule  contract.Rule
 	State fmt.Stringer  // fits after "but "
@@ -42,8 +43,8 @@ func takesValue(k history.Kind) bool {
 	return false
 }
 
-// life is the time to live of a key that holds an object: it ends in [Earliest, Latest], both [Never] where it has no end. The zero
-// value is that of no key.
+// life is the time to live of a key that holds an object: it ends in [Earliest, Latest], both [Never] where
+// it has no end. The zero value is that of no key.
 type life struct{ Earliest, Latest time.Duration }
 
 var endless = life{Never, Never}
@@ -57,7 +58,8 @@ func lasting(op history.Op) life {
 	return life{later(from, op.Lease), later(to, op.Lease)}
 }
 
-// overAt reports whether a key with this life was gone for certain when op took effect, if anybody saw its answer.
+// overAt reports whether a key with this life was gone for certain when op took effect, if anybody saw its
+// answer.
 func (l life) overAt(op history.Op, uncertain bool) bool {
 	from, _ := when(op)
 	return (!uncertain || op.Evidence == history.Executed) && past(from, l.Latest)

@@ -1,7 +1,6 @@
--- After fair_queue.lua. ARGV: 2 lease in ms, 3 owner, 4 ms that a waiter's place is kept, 5 1: wait, if need be.
--- nil: acquired. Otherwise after how many ms to ask again: what is left of the lease, or, for one who comes, until the last of
--- the queue is given up.
--- Not idempotent.
+-- After fair_queue.lua. ARGV: 2 lease in ms, 3 owner, 4 ms that a waiter's place is kept, 5 1: wait, if need
+-- be. nil: acquired. Otherwise after how many ms to ask again: what is left of the lease, or, for one who
+-- comes, until the last of the queue is given up. Not idempotent.
 local owner, keep = ARGV[3], tonumber(ARGV[4])
 purge()
 if call('exists', KEYS[1]) == 0 and (call('exists', KEYS[2]) == 0 or call('lindex', KEYS[2], 0) == owner) then

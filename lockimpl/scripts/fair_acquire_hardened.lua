@@ -1,5 +1,6 @@
--- After fair_line.lua. KEYS and ARGV as those of acquire_hardened.lua, and its answers, but KEYS: 4 queue. ARGV: 5 is always there,
--- 6 ms that a waiter's place is kept, 0: it does not wait, 7 ms after which to ask again at the latest.
+-- After fair_line.lua. KEYS and ARGV as those of acquire_hardened.lua, and its answers, but KEYS: 4 queue.
+-- ARGV: 5 is always there, 6 ms that a waiter's place is kept, 0: it does not wait, 7 ms after which to ask
+-- again at the latest.
 local owner = ARGV[2]
 local last = call('get', KEYS[3])
 if last and last >= ARGV[3] then -- for numbers have equally many digits

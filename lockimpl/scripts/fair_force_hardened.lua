@@ -1,4 +1,5 @@
--- After fair_line.lua. KEYS and ARGV as those of force_hardened.lua, but KEYS: 2 channel, without the owner, 4 queue.
+-- After fair_line.lua. KEYS and ARGV as those of force_hardened.lua, but KEYS: 2 channel, without the owner,
+-- 4 queue.
 local answer = call('get', KEYS[3])
 if answer then
   return tonumber(answer)

@@ -1,6 +1,6 @@
--- The beginning of the scripts of the hardened fair lock, whose queue is one key, #KEYS: a sorted set in which a waiter has two members,
--- "q:<owner>" with the number of its turn, 1 at least, and "d:<owner>" with minus the time, in ms of the server's clock, until which
--- its place is kept.
+-- The beginning of the scripts of the hardened fair lock, whose queue is one key, #KEYS: a sorted set in
+-- which a waiter has two members, "q:<owner>" with the number of its turn, 1 at least, and "d:<owner>" with
+-- minus the time, in ms of the server's clock, until which its place is kept.
 local call = redis.call
 local queue = KEYS[#KEYS]
 local time = call('time')

@@ -1,4 +1,5 @@
--- After fair_line.lua. KEYS and ARGV as those of release_hardened.lua, and its answers, but KEYS: 2 channel, without the owner, 4 queue.
+-- After fair_line.lua. KEYS and ARGV as those of release_hardened.lua, and its answers, but KEYS: 2 channel,
+-- without the owner, 4 queue.
 local last = call('get', KEYS[3])
 if last and last >= ARGV[2] then
   if string.sub(last, 1, 16) > ARGV[2] then

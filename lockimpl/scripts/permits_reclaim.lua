@@ -1,5 +1,5 @@
--- The beginning of scripts of Redisson's semaphore of permits that expire. KEYS: 1 semaphore (free permits), 2 deadlines (a sorted
--- set from permit to ms), 3 channel. ARGV: 1 the caller's clock in ms.
+-- The beginning of scripts of Redisson's semaphore of permits that expire. KEYS: 1 semaphore (free permits),
+-- 2 deadlines (a sorted set from permit to ms), 3 channel. ARGV: 1 the caller's clock in ms.
 local call = redis.call
 -- Gives back permits, at most so many, whose deadlines are over by the caller's clock.
 local function reclaim(most)

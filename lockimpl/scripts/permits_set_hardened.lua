@@ -1,5 +1,5 @@
--- After once.lua and permits_state.lua. ARGV: 4 permits, 5 0: only if there is no semaphore, 1: in any case, 2: more, or less, than there
--- are; optional: 6 ms to live. 1: set. 0: there is a semaphore.
+-- After once.lua and permits_state.lua. ARGV: 4 permits, 5 0: only if there is no semaphore, 1: in any case,
+-- 2: more, or less, than there are; optional: 6 ms to live. 1: set. 0: there is a semaphore.
 local total = call('zscore', KEYS[1], 'total')
 if total and ARGV[5] == '0' then
   return answer(0)

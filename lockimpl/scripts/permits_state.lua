@@ -1,5 +1,6 @@
--- The beginning of scripts of the hardened semaphore of permits that expire: KEYS[1] is a sorted set of permits with their deadlines, in ms
--- of the server's clock, and of "total" with minus the number of permits that there are.
+-- The beginning of scripts of the hardened semaphore of permits that expire: KEYS[1] is a sorted set of
+-- permits with their deadlines, in ms of the server's clock, and of "total" with minus the number of permits
+-- that there are.
 local call = redis.call
 local time = call('time')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

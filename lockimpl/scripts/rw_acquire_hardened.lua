@@ -1,5 +1,5 @@
--- After rw_state.lua. KEYS and ARGV as those of acquire_hardened.lua, and its answers; -9000000000000000: the owner reads,
--- and who reads cannot write.
+-- After rw_state.lua. KEYS and ARGV as those of acquire_hardened.lua, and its answers; -9000000000000000: the
+-- owner reads, and who reads cannot write.
 local owner = ARGV[2]
 local last = call('get', KEYS[3])
 if last and last >= ARGV[3] then -- for numbers have equally many digits

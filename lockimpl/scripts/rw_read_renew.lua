@@ -1,5 +1,5 @@
--- KEYS: locks. ARGV: 1 lease in ms, i+1 owner of KEYS[i].
--- For each lock 1: the leases of all read holds of the owner, and that of the lock, are reset, 0: not held by the owner.
+-- KEYS: locks. ARGV: 1 lease in ms, i+1 owner of KEYS[i]. For each lock 1: the leases of all read holds of
+-- the owner, and that of the lock, are reset, 0: not held by the owner.
 local call, pcall = redis.call, redis.pcall
 local answers = {}
 for i = 1, #KEYS do

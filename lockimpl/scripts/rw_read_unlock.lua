@@ -1,7 +1,7 @@
--- KEYS: 1 lock, 2 channel, 3 latch. ARGV: 1 message, 2 nothing, 3 owner, 4 latch lifetime in ms.
--- nil: not held by the owner, or by nobody. 0: the lock is held still. 1: it is free.
--- Idempotent while the latch lives. The lease of the last read hold is the one that goes, whichever has ended;
--- and the key then lasts as long as the longest lease of a reader: a writer's is not looked at.
+-- KEYS: 1 lock, 2 channel, 3 latch. ARGV: 1 message, 2 nothing, 3 owner, 4 latch lifetime in ms. nil: not
+-- held by the owner, or by nobody. 0: the lock is held still. 1: it is free. Idempotent while the latch
+-- lives. The lease of the last read hold is the one that goes, whichever has ended; and the key then lasts as
+-- long as the longest lease of a reader: a writer's is not looked at.
 local call = redis.call
 local lock, owner = KEYS[1], ARGV[3]
 local answer = call('get', KEYS[3])

@@ -1,6 +1,6 @@
--- The beginning of scripts of the hardened read-write lock: KEYS[1] is the lock, a hash from owner (a writer's
--- ends in ":write") to "<count> <deadline>", in ms of the server's clock. Its field "mode" is "holdfast": other
--- programs know "read" and "write" and wait for any other to end.
+-- The beginning of scripts of the hardened read-write lock: KEYS[1] is the lock, a hash from owner (a
+-- writer's ends in ":write") to "<count> <deadline>", in ms of the server's clock. Its field "mode" is
+-- "holdfast": other programs know "read" and "write" and wait for any other to end.
 local call = redis.call
 local lock = KEYS[1]
 local time = call('time')

@@ -1,6 +1,6 @@
--- KEYS: 1 lock. ARGV: 1 lease in ms, 2 owner, as a writer.
--- nil: acquired. Otherwise how long the lock's key lasts in ms (-1: no end), also for a reader who would write.
--- Not idempotent. The lease of a re-entry is added to what is left.
+-- KEYS: 1 lock. ARGV: 1 lease in ms, 2 owner, as a writer. nil: acquired. Otherwise how long the lock's key
+-- lasts in ms (-1: no end), also for a reader who would write. Not idempotent. The lease of a re-entry is
+-- added to what is left.
 local call = redis.call
 local mode = call('hget', KEYS[1], 'mode')
 if not mode then

@@ -1,5 +1,5 @@
--- KEYS: 1 lock, 2 channel, 3 latch. ARGV: 1 message, 2 lease in ms, 3 owner, as a writer, 4 latch lifetime in ms.
--- nil: not held by the owner, or by nobody. 0: one hold fewer, lease reset. 1: the owner writes no more.
+-- KEYS: 1 lock, 2 channel, 3 latch. ARGV: 1 message, 2 lease in ms, 3 owner, as a writer, 4 latch lifetime in
+-- ms. nil: not held by the owner, or by nobody. 0: one hold fewer, lease reset. 1: the owner writes no more.
 -- Idempotent while the latch lives. If the owner reads on, nobody is told that others may read, too.
 local call = redis.call
 local answer = call('get', KEYS[3])
