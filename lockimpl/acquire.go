@@ -58,24 +58,42 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 	}
 	defer l.client.work.Done()
 
+	attempt := func(ctx context.Context, contended bool) (time.Duration, error) {
+		co.contended = contended && !l.spins
+		return l.proto.attempt(ctx, l, owner, co)
+	}
+	if l.spins {
+		return l.waitsAt(owner).spin(ctx, co, attempt)
+	}
+	acquired, err := l.waitsAt(owner).acquire(ctx, co, attempt)
+	if l.fair != nil && !acquired && (!co.bounded || co.wait > 0) {
+		l.fair.left(ctx, l, owner, co, err)
+	}
+	return acquired, err
+}
+
+// acquire attempts until an attempt answers that it was granted, and waits in between; false: the time
+// to wait is over. An attempt answers like that of [protocol]; contended says that others may wait, too.
+func (p place) acquire(ctx context.Context, co callOptions,
+	attempt func(ctx context.Context, contended bool) (time.Duration, error)) (acquired bool, err error) {
 	deadline := time.Now().Add(co.wait)
-	wait := waiting{lock: l, bounded: co.bounded, deadline: deadline}
+	wait := waiting{place: p, bounded: co.bounded, deadline: deadline}
+	contended := false
 	// A waiter that is there before the attempt needs no second attempt to be sure that it
 	// misses no release.
 	if !co.bounded || co.wait > 0 {
-		wait.w = l.client.hub.joinConfirmed(l.channel)
-		co.contended = wait.w != nil
+		wait.w = p.client.hub.joinConfirmed(p)
+		contended = wait.w != nil
 	}
-	acquired := false
 	defer func() { wait.end(acquired) }()
 	attempting := ctx
-	if _, ok := l.proto.(*hardened); ok && co.wait > 0 {
+	if p.eager && co.wait > 0 {
 		var cancel context.CancelFunc
-		attempting, cancel = context.WithDeadlineCause(ctx, deadline.Add(l.client.opts.grace()), errWaited)
+		attempting, cancel = context.WithDeadlineCause(ctx, deadline.Add(p.client.opts.grace()), errWaited)
 		defer cancel()
 	}
 	for {
-		ttl, err := l.proto.attempt(attempting, l, owner, co)
+		ttl, err := attempt(attempting, contended)
 		if err != nil && context.Cause(attempting) == errWaited && errors.Is(err, context.DeadlineExceeded) {
 			err = ErrNoReply
 		}
@@ -83,10 +101,9 @@ func (l *RLock) take(ctx context.Context, owner Owner, co callOptions) (bool, er
 			return false, err
 		}
 		if ttl == granted {
-			acquired = true
 			return true, nil
 		}
-		co.contended = true
+		contended = true
 		again, err := wait.next(ctx, ttl)
 		if !again {
 			return false, err
@@ -100,9 +117,18 @@ func (o Options) grace() time.Duration { return o.ResponseTimeout / 15 }
 // errWaited is why the context of an attempt ends when that is over, too.
 var errWaited = errors.New("waited long enough")
 
+// place is where calls wait: the channel on which they hear of releases. Places compare with ==.
+type place struct {
+	client  *Client
+	channel string
+	manner  *manner // what a message means; nil: that of a lock
+	need    int64   // how much the call asks for, where that is not always one
+	eager   bool    // it tries when the lease is over, though not subscribed, and does not await an attempt for long
+}
+
 // waiting is the pauses of one Lock or TryLock call.
 type waiting struct {
-	lock     *RLock
+	place
 	bounded  bool
 	deadline time.Time
 	w        *waiter // nil until the first pause
@@ -113,13 +139,13 @@ type waiting struct {
 // was published, or the holder's lease, ttl at the last attempt, is over. It reports false when
 // the time to wait is spent (err nil), ctx ended, the client is closed, or the subscription failed.
 func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err error) {
-	c := wt.lock.client
+	c := wt.client
 	left := time.Until(wt.deadline)
 	if wt.bounded && left <= 0 {
 		return false, nil
 	}
 	if wt.w == nil {
-		wt.w, wt.joined = c.hub.join(wt.lock.channel), time.Now()
+		wt.w, wt.joined = c.hub.join(wt.place), time.Now()
 		return wt.subscribing(ctx, left, ttl) // what was released since the last attempt, nobody told it of
 	}
 	if !wt.w.confirmed() {
@@ -141,13 +167,13 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 
 // subscribing is next until the subscription is confirmed. Generation Hardened knows meanwhile when the lease is over.
 func (wt *waiting) subscribing(ctx context.Context, left, ttl time.Duration) (again bool, err error) {
-	c := wt.lock.client
+	c := wt.client
 	limit := c.opts.SubscribeTimeout - time.Since(wt.joined)
 	late := func() (bool, error) { return false, ErrSubscribeTimeout }
 	if wt.bounded && left <= limit {
 		limit, late = left, func() (bool, error) { return false, nil }
 	}
-	if _, ok := wt.lock.proto.(*hardened); ok && 0 <= ttl && ttl < limit {
+	if wt.eager && 0 <= ttl && ttl < limit {
 		limit, late = max(ttl, time.Millisecond), func() (bool, error) { return true, nil }
 	}
 	return wt.pause(ctx, wt.w.ready, limit, late)
@@ -165,13 +191,13 @@ func (wt *waiting) pause(ctx context.Context, signal <-chan struct{}, limit time
 		return late()
 	case <-ctx.Done():
 		return false, notSent(ctx)
-	case <-wt.lock.client.closing.Done():
+	case <-wt.client.closing.Done():
 		return false, ErrClosed
 	}
 }
 
 func (wt *waiting) end(acquired bool) {
 	if wt.w != nil {
-		wt.lock.client.hub.leave(wt.w, acquired)
+		wt.client.hub.leave(wt.w, acquired)
 	}
 }

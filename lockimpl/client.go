@@ -32,6 +32,10 @@ type Client struct {
 	hub   *hub
 	holds *holds
 	proto protocol
+	// The protocols of other locks than RLock.
+	readers, writers, fair, spin protocol
+
+	slots slots
 
 	lastRequest [requestLines]atomic.Int64 // by the line that an owner draws from
 
@@ -58,19 +62,21 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lockimpl: %w", err)
 	}
-	c := &Client{rdb: rdb, opts: o}
+	c := &Client{rdb: rdb, opts: o, slots: slots{busy: map[string][]bool{}}}
 	switch o.Generation {
 	case Classic:
-		c.proto = &faithful{client: c, acquire: acquireClassic}
+		c.proto = faithfulLock(c, acquireClassic, false)
 	case Combined:
-		c.proto = &faithful{client: c, acquire: acquireCombined}
+		c.proto = faithfulLock(c, acquireCombined, false)
 	case Latch:
-		c.proto = &faithful{client: c, acquire: acquireCombined, latch: true}
+		c.proto = faithfulLock(c, acquireCombined, true)
 	case Hardened:
 		c.proto = newHardened(c)
 	default:
 		return nil, fmt.Errorf("lockimpl: unknown generation %q", o.Generation)
 	}
+	c.readers, c.writers = rwProtocols(c)
+	c.fair, c.spin = fairProtocol(c), spinProtocol(c)
 	if o.ID == "" {
 		if c.opts.ID, err = c.newUUID(); err != nil {
 			return nil, fmt.Errorf("lockimpl: client id: %w", err)
@@ -99,7 +105,7 @@ func (c *Client) Owner(thread int64) Owner {
 func (c *Client) Lock(name string) *RLock {
 	channel := channelOf(name)
 	return &RLock{
-		client: c, proto: c.proto, name: name, channel: channel, bad: checkName(name),
+		object: object{client: c, name: name, bad: checkName(name)}, proto: c.proto, channel: channel,
 		nameArg: name, channelArg: channel, counterArg: counterOf(name),
 	}
 }

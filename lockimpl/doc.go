@@ -9,7 +9,8 @@
 // calls), faithful.go and hardened.go (what the generations do on the server), script.go and
 // scripts/ (Lua), holds.go (what the client knows of its holds), watchdog.go (renewal), lost.go
 // (telling of losses), hub.go (waiting for releases); and the locks made of locks: multi.go,
-// fenced.go, redlock.go.
+// fenced.go, redlock.go. Other locks are RLocks with scripts of their own: rwlock.go, fair.go, spin.go.
+// What has no owners has its requests from requests.go: semaphore.go, permits.go, countdown.go.
 //
 // To add a generation: copy faithful.go, whose type protocol says what a generation is, write the
 // scripts that differ, embed them in script.go, and choose the new one in [New].

@@ -19,12 +19,17 @@ var (
 	ErrNoReply          = errors.New("the server did not answer within the wait")
 	ErrElapsed          = errors.New("acquiring took longer than the lease; everything was released")
 	ErrGeneration       = errors.New("needs generation hardened")
+	ErrUpgrade          = errors.New("this owner holds the read lock, and who reads cannot take the write lock")
 	ErrSubscribeTimeout = errors.New("subscription was not confirmed in time")
+	ErrNotSet           = errors.New("there is no such semaphore: nobody has set its permits, or its time is over")
 
 	ErrBadName  = errors.New("bad lock name: must not be empty, and braces must enclose a hash tag")
 	ErrBadOwner = errors.New("bad owner: must not be empty")
 	ErrBadLease = errors.New("bad lease: must be at least 1ms")
 	ErrBadWait  = errors.New("bad wait: must not be negative, and only TryLock takes one")
+
+	ErrBadPermits = errors.New("bad number of permits, or count: out of range")
+	ErrBadOption  = errors.New("bad option: this operation does not take it, or it is empty")
 )
 
 // Error says which operation on which lock failed, and why.
@@ -65,7 +70,7 @@ func OutcomeUnknown(err error) bool {
 		return false
 	}
 	for _, known := range []error{ErrNotHeld, ErrClosed, ErrLost, ErrSuperseded, ErrElapsed, ErrNoQuorum, ErrGeneration, ErrSubscribeTimeout,
-		ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait} {
+		ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait, ErrNotSet, ErrUpgrade, ErrBadPermits, ErrBadOption} {
 		if errors.Is(err, known) {
 			return false
 		}

@@ -33,12 +33,26 @@ const granted time.Duration = -2
 type faithful struct {
 	client  *Client
 	acquire *script
-	latch   bool // unlock with a latch
+	unlocks *script
+	latch   bool // unlocks with a latch
+	forces  *script
+	renews  *script
+	message string // of a release
+}
+
+// faithfulLock is that of RLock.
+func faithfulLock(c *Client, acquire *script, latch bool) *faithful {
+	f := &faithful{client: c, acquire: acquire, unlocks: unlockPlain, latch: latch, forces: forceUnlock, renews: renewPlain,
+		message: unlockMessage}
+	if latch {
+		f.unlocks = unlockLatch
+	}
+	return f
 }
 
 func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
 	key := holdKey{l.name, owner}
-	cmd := newIntCall(ctx, evalsha, f.acquire.digest, 1, l.nameArg, co.lease.Milliseconds(), string(owner))
+	cmd := newIntCall(ctx, f.acquiring(l, owner, co)...)
 	late := func() {
 		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more
 			_, _ = f.release(f.client.closing, l, owner, f.client.holds.lease(key))
@@ -47,7 +61,7 @@ func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	called := time.Now()
 	err := f.client.run(ctx, f.acquire, cmd, late)
 	if errors.Is(err, redis.Nil) {
-		f.client.holds.acquired(key, co, called)
+		f.client.holds.acquired(l, owner, co, called)
 		return granted, nil
 	}
 	if err != nil {
@@ -57,6 +71,13 @@ func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		return time.Duration(ttl) * time.Millisecond, nil
 	}
 	return -1, nil
+}
+
+func (f *faithful) acquiring(l *RLock, owner Owner, co callOptions) []any {
+	if l.fair != nil {
+		return l.fair.acquiring(f, l, owner, co)
+	}
+	return []any{evalsha, f.acquire.digest, 1, l.nameArg, co.lease.Milliseconds(), string(owner)}
 }
 
 func (f *faithful) unlock(ctx context.Context, l *RLock, owner Owner) (bool, error) {
@@ -70,9 +91,9 @@ func (f *faithful) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 // release executes the unlock script. lease is the one to set if holds remain.
 func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease time.Duration) (bool, error) {
 	if !f.latch {
-		cmd := newIntCall(ctx, evalsha, unlockPlain.digest, 2, l.nameArg, l.channelArg,
-			unlockMessage, lease.Milliseconds(), string(owner))
-		err := f.client.run(ctx, unlockPlain, cmd, nil)
+		cmd := newIntCall(ctx, evalsha, f.unlocks.digest, 2, l.nameArg, l.channelArg,
+			f.message, lease.Milliseconds(), string(owner))
+		err := f.client.run(ctx, f.unlocks, cmd, nil)
 		return lastOf(cmd, err)
 	}
 	request, err := f.client.newRequestID()
@@ -80,9 +101,13 @@ func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease tim
 		return false, err
 	}
 	latch := latchOf(l.name, request)
-	cmd := newIntCall(ctx, evalsha, unlockLatch.digest, 3, l.nameArg, l.channelArg, latch,
-		unlockMessage, lease.Milliseconds(), string(owner), f.client.opts.latchLifetime().Milliseconds())
-	err = f.client.run(ctx, unlockLatch, cmd, nil)
+	args := []any{evalsha, f.unlocks.digest, 3, l.nameArg, l.channelArg, latch,
+		f.message, lease.Milliseconds(), string(owner), f.client.opts.latchLifetime().Milliseconds()}
+	if l.fair != nil {
+		args = l.fair.queued(args)
+	}
+	cmd := newIntCall(ctx, args...)
+	err = f.client.run(ctx, f.unlocks, cmd, nil)
 	free, err := lastOf(cmd, err)
 	if err == nil || errors.Is(err, ErrNotHeld) {
 		_ = f.client.process(ctx, redis.NewIntCmd(ctx, "del", latch), nil)
@@ -103,8 +128,12 @@ func lastOf(cmd *intCall, err error) (bool, error) {
 
 func (f *faithful) force(ctx context.Context, l *RLock) (bool, error) {
 	f.client.holds.unwatch(l.name)
-	cmd := newIntCall(ctx, evalsha, forceUnlock.digest, 2, l.nameArg, l.channelArg, unlockMessage)
-	if err := f.client.run(ctx, forceUnlock, cmd, nil); err != nil {
+	args := []any{evalsha, f.forces.digest, 2, l.nameArg, l.channelArg, f.message}
+	if l.fair != nil {
+		args = l.fair.queued(args)
+	}
+	cmd := newIntCall(ctx, args...)
+	if err := f.client.run(ctx, f.forces, cmd, nil); err != nil {
 		return false, err
 	}
 	return cmd.Val() == 1, nil
@@ -127,7 +156,7 @@ func (f *faithful) renew(batches [][]renewal) error {
 		cmds[i] = f.renewal(ctx, batch)
 	}
 	called := time.Now()
-	if err := c.runAll(ctx, renewPlain, cmds, c.holds.again(batches, func(batch []renewal) *intsCall { return f.renewal(ctx, batch) })); err != nil {
+	if err := c.runAll(ctx, f.renews, cmds, c.holds.again(batches, func(batch []renewal) *intsCall { return f.renewal(ctx, batch) })); err != nil {
 		return err
 	}
 	var failed error
@@ -146,7 +175,7 @@ func (f *faithful) renew(batches [][]renewal) error {
 
 func (f *faithful) renewal(ctx context.Context, batch []renewal) *intsCall {
 	args := make([]any, 0, 4+2*len(batch))
-	args = append(args, evalsha, renewPlain.digest, len(batch))
+	args = append(args, evalsha, f.renews.digest, len(batch))
 	for _, r := range batch {
 		args = append(args, r.hold.key.lock)
 	}

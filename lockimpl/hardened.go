@@ -26,10 +26,14 @@ import (
 type hardened struct {
 	client *Client
 	memory time.Duration // how long after the first copy of a request another may come
+
+	acquires, releases, forces, renews *script
+	message                            string // of a forced release
 }
 
 func newHardened(c *Client) *hardened {
-	return &hardened{client: c, memory: max(c.opts.latchLifetime(), resending(c.rdb))}
+	return &hardened{client: c, memory: max(c.opts.latchLifetime(), resending(c.rdb)), acquires: acquireHardened,
+		releases: releaseHardened, forces: forceHardened, renews: renewHardened, message: unlockMessage}
 }
 
 func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error) {
@@ -48,20 +52,27 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	again := max(co.lease, v.longest) // a re-entry does not shorten
 	for range tries {
 		request, called := p.client.nextRequest(h.key.owner)
-		args := append(make([]any, 0, 13), evalsha, acquireHardened.digest, 3, l.nameArg, l.counterArg, h.recordArg)
-		if co.contended {
+		args := append(make([]any, 0, 13), evalsha, p.acquires.digest, 3, l.nameArg, l.counterArg, h.recordArg)
+		switch {
+		case l.fair != nil:
+			args[2] = 4
+			args = append(args, l.fair.line)
+		case co.contended:
 			args[2] = 4
 			args = append(args, l.channelArg)
 		}
 		args = append(args, co.lease.Milliseconds(), h.ownerArg, request, (co.lease + p.memory).Milliseconds())
-		if again > co.lease || l.fenced {
+		if again > co.lease || l.fenced || l.fair != nil {
 			args = append(args, (again - co.lease).Milliseconds())
+		}
+		if l.fair != nil {
+			args = append(args, l.fair.keep(co).Milliseconds(), l.fair.poll.Milliseconds())
 		}
 		if l.fenced {
 			args = append(args, 1)
 		}
 		cmd := newIntCall(ctx, args...)
-		if err := p.client.run(ctx, acquireHardened, cmd, func() { p.settle(l, h, again) }); err != nil {
+		if err := p.client.run(ctx, p.acquires, cmd, func() { p.settle(l, h, again) }); err != nil {
 			p.unanswered(l, h, again, err)
 			return 0, err
 		}
@@ -80,6 +91,8 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			continue // what an earlier call had left is given back: the lock is asked for anew
 		case answer == -2:
 			return -1, nil
+		case answer == upgrades:
+			return 0, ErrUpgrade
 		case answer < 0:
 			return time.Duration(-3-answer) * time.Millisecond, nil
 		}
@@ -87,6 +100,9 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 	}
 	return 0, ErrSuperseded
 }
+
+// upgrades is the answer of rw_acquire_hardened.lua to a reader who would write.
+const upgrades = -9_000_000_000_000_000
 
 // tries bounds how often a call begins anew because a later request of its owner overtook it, which
 // only another client with the same id can have made.
@@ -214,14 +230,18 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 	remain, request int64, called time.Time, err error) {
 	for range tries {
 		request, called = p.client.nextRequest(h.key.owner)
-		args := append(make([]any, 0, 11), evalsha, releaseHardened.digest, 3, l.nameArg, l.channelArg, h.recordArg,
-			h.ownerArg, request, memory.Milliseconds(), lease.Milliseconds())
+		args := append(make([]any, 0, 11), evalsha, p.releases.digest, 3, l.nameArg, l.channelArg, h.recordArg)
+		if l.fair != nil {
+			args[2] = 4
+			args = append(args, l.fair.line)
+		}
+		args = append(args, h.ownerArg, request, memory.Milliseconds(), lease.Milliseconds())
 		if keep >= 0 {
 			args = append(args, keep)
 		}
 		cmd := newIntCall(ctx, args...)
 		ends := p.client.holds.lower(h, safe(called, lease))
-		if err := p.client.run(ctx, releaseHardened, cmd, func() { p.settle(l, h, lease) }); err != nil {
+		if err := p.client.run(ctx, p.releases, cmd, func() { p.settle(l, h, lease) }); err != nil {
 			p.client.holds.unsent(h, ends, err)
 			p.unanswered(l, h, lease, err)
 			return 0, 0, called, err
@@ -350,9 +370,13 @@ func (p *hardened) force(ctx context.Context, l *RLock) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	cmd := newIntCall(ctx, evalsha, forceHardened.digest, 3, l.nameArg, l.channelArg,
-		latchOf(l.name, request), unlockMessage, p.memory.Milliseconds())
-	if err := p.client.run(ctx, forceHardened, cmd, nil); err != nil {
+	args := []any{evalsha, p.forces.digest, 3, l.nameArg, l.channelArg, latchOf(l.name, request)}
+	if l.fair != nil {
+		args[2] = 4
+		args = append(args, l.fair.line)
+	}
+	cmd := newIntCall(ctx, append(args, p.message, p.memory.Milliseconds())...)
+	if err := p.client.run(ctx, p.forces, cmd, nil); err != nil {
 		return false, err
 	}
 	return cmd.Val() == 1, nil
@@ -371,7 +395,7 @@ func (p *hardened) renew(batches [][]renewal) error {
 		cmds[i] = p.renewal(ctx, batch)
 	}
 	called := time.Now()
-	if err := c.runAll(ctx, renewHardened, cmds, c.holds.again(batches, func(batch []renewal) *intsCall { return p.renewal(ctx, batch) })); err != nil {
+	if err := c.runAll(ctx, p.renews, cmds, c.holds.again(batches, func(batch []renewal) *intsCall { return p.renewal(ctx, batch) })); err != nil {
 		return err
 	}
 	var failed error
@@ -387,7 +411,7 @@ func (p *hardened) renew(batches [][]renewal) error {
 				c.work.Add(1) // not 0 before: the round holds one
 				go func() {
 					defer c.work.Done()
-					p.settle(c.Lock(h.key.lock), h, c.opts.WatchdogTimeout)
+					p.settle(h.lock, h, c.opts.WatchdogTimeout)
 				}()
 			}
 		case errors.As(err, &refused) && len(batch) > 1:
@@ -405,7 +429,7 @@ func (p *hardened) renew(batches [][]renewal) error {
 func (p *hardened) renewal(ctx context.Context, batch []renewal) *intsCall {
 	timeout := p.client.opts.WatchdogTimeout
 	args := make([]any, 0, 5+4*len(batch))
-	args = append(args, evalsha, renewHardened.digest, 2*len(batch))
+	args = append(args, evalsha, p.renews.digest, 2*len(batch))
 	for _, r := range batch {
 		args = append(args, r.hold.key.lock, r.hold.recordArg)
 	}

@@ -28,6 +28,7 @@ type holdKey struct {
 // hold is one owner's holds of one lock. All but the immutable fields are guarded by holds.mu.
 type hold struct {
 	key    holdKey
+	lock   *RLock  // one handle of the lock
 	levels []level // innermost last
 	room   [2]level
 	mark   uint64    // changes with every acquisition
@@ -65,11 +66,12 @@ func (h *hold) watched() bool {
 }
 
 // get returns the hold, which it creates if need be.
-func (hs *holds) get(key holdKey) *hold {
+func (hs *holds) get(l *RLock, owner Owner) *hold {
+	key := holdKey{l.name, owner}
 	h := hs.m[key]
 	if h == nil {
 		hs.sweep()
-		h = &hold{key: key}
+		h = &hold{key: key, lock: l}
 		h.levels = h.room[:0]
 		hs.m[key] = h
 	}
@@ -181,10 +183,10 @@ func (hs *holds) until(l *RLock, owner Owner) time.Time {
 // ---- for the faithful generations
 
 // acquired notes that the server granted a hold, by a call made at called.
-func (hs *holds) acquired(key holdKey, co callOptions, called time.Time) {
+func (hs *holds) acquired(l *RLock, owner Owner, co callOptions, called time.Time) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	hs.push(hs.get(key), co, called.Add(co.lease))
+	hs.push(hs.get(l, owner), co, called.Add(co.lease))
 }
 
 // unlocking returns the hold's mark, to be given to unlocked, and the lease of the hold that
@@ -271,9 +273,8 @@ func (hs *holds) viewLocked(h *hold) view {
 // enter waits until no request of the owner on the lock is under way, and begins one, which must
 // end with exit.
 func (hs *holds) enter(ctx context.Context, l *RLock, owner Owner) (*hold, view, error) {
-	key := holdKey{l.name, owner}
 	hs.mu.Lock()
-	h := hs.get(key)
+	h := hs.get(l, owner)
 	if h.ownerArg == nil {
 		h.ownerArg = string(owner)
 		h.recordArg = requestOf(l.name, owner)

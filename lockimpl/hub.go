@@ -49,11 +49,24 @@ type channel struct {
 	staggered *time.Timer // not nil while a wake-up is put off
 
 	name      string
+	manner    *manner
 	opened    uint64    // counts the channels as they are opened
 	waiters   []*waiter // in order of arrival
 	listeners []*func() // called, each in its own goroutine, at every release
 	confirmed bool
+	open      bool      // a gate that was opened and not closed since: see gate
 	idleSince time.Time // when the last of them left
+}
+
+// manner is what the messages on a channel mean to its waiters, where it is not that of a lock, of which
+// each release wakes one. Hub.mu guards its calls.
+type manner struct {
+	// heard wakes waiters for a message.
+	heard func(ch *channel, payload string)
+	// leaves is called when a waiter, removed by then, leaves: what it was woken for may be another's.
+	leaves func(ch *channel, w *waiter, acquired bool)
+	// resumed wakes waiters when a subscription that had broken stands again, for they may have missed messages.
+	resumed func(ch *channel, waiters []*waiter)
 }
 
 func (ch *channel) idle() bool { return len(ch.waiters) == 0 && len(ch.listeners) == 0 }
@@ -63,6 +76,7 @@ type waiter struct {
 	ch    *channel
 	wake  chan struct{} // holds at most one wake-up
 	ready chan struct{} // closed once the subscription was confirmed
+	need  int64         // how much it asks for: see place
 	owes  bool          // a wake-up was given to it and no attempt has answered it yet
 	isSet bool          // ready is closed
 }
@@ -83,28 +97,29 @@ func newHub(c *Client) *hub {
 	return &hub{client: c, staggers: staggers, channels: map[string]*channel{}}
 }
 
-// joinConfirmed is join for a channel whose subscription stands, and nil for any other.
-func (h *hub) joinConfirmed(name string) *waiter {
+// joinConfirmed is join for a place whose subscription stands, and nil for any other.
+func (h *hub) joinConfirmed(p place) *waiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if ch := h.channels[name]; ch != nil && ch.confirmed {
-		return h.add(ch)
+	if ch := h.channels[p.channel]; ch != nil && ch.confirmed {
+		return h.add(ch, p)
 	}
 	return nil
 }
 
-// join adds a waiter for name and sees to it that there is, or will be, a subscription.
-func (h *hub) join(name string) *waiter {
+// join adds a waiter at p and sees to it that there is, or will be, a subscription.
+func (h *hub) join(p place) *waiter {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.add(h.open(name))
+	return h.add(h.open(p.channel), p)
 }
 
-// listen has f called at every release that is published on name, until stop is called.
-func (h *hub) listen(name string, f func()) (stop func()) {
+// listen has f called at every release that is published at p, until stop is called.
+func (h *hub) listen(p place, f func()) (stop func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	ch := h.open(name)
+	ch := h.open(p.channel)
+	ch.manner = p.manner
 	ch.listeners = append(ch.listeners, &f)
 	return func() {
 		h.mu.Lock()
@@ -139,8 +154,12 @@ func (h *hub) serveSoon() {
 	}
 }
 
-func (h *hub) add(ch *channel) *waiter {
-	w := &waiter{ch: ch, wake: make(chan struct{}, 1), ready: make(chan struct{})}
+func (h *hub) add(ch *channel, p place) *waiter {
+	ch.manner = p.manner
+	if len(ch.waiters) == 0 {
+		ch.open = false
+	}
+	w := &waiter{ch: ch, need: p.need, wake: make(chan struct{}, 1), ready: make(chan struct{})}
 	if ch.confirmed {
 		w.setReady()
 	}
@@ -178,8 +197,11 @@ func (h *hub) subscribe(names ...string) {
 func (h *hub) attempted(w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !w.unread() {
-		w.owes = false
+	if w.unread() {
+		return
+	}
+	if w.owes = false; w.ch.open {
+		w.wakeUp()
 	}
 }
 
@@ -190,7 +212,10 @@ func (h *hub) leave(w *waiter, acquired bool) {
 	defer h.mu.Unlock()
 	ch := w.ch
 	ch.waiters = slices.DeleteFunc(ch.waiters, func(other *waiter) bool { return other == w })
-	if w.owes && !acquired || w.unread() {
+	switch {
+	case ch.manner != nil:
+		ch.manner.leaves(ch, w, acquired)
+	case w.owes && !acquired || w.unread():
 		ch.wakeOne()
 	}
 	h.left(ch)
@@ -451,6 +476,9 @@ func (h *hub) read(ps *redis.PubSub) (worked bool) {
 				h.confirm(m.Channel)
 			}
 		case *redis.Message:
+			if h.heardBy(m.Channel, m.Payload) {
+				continue
+			}
 			if m.Payload == unlockMessage {
 				h.released(m.Channel)
 			} else if n, ok := strings.CutPrefix(m.Payload, takenMessage); ok && h.staggers {
@@ -476,10 +504,30 @@ func (h *hub) confirm(name string) {
 	ch.confirmed = true
 	// Waiters from before a reconnection may have missed a release: one of them looks. The others
 	// make an attempt anyway, now that they become ready.
-	wakeOne(slices.DeleteFunc(slices.Clone(ch.waiters), func(w *waiter) bool { return !w.isSet }))
+	before := slices.DeleteFunc(slices.Clone(ch.waiters), func(w *waiter) bool { return !w.isSet })
+	if ch.manner != nil {
+		ch.manner.resumed(ch, before)
+	} else {
+		wakeOne(before)
+	}
 	for _, w := range ch.waiters {
 		w.setReady()
 	}
+}
+
+// heardBy hands a message to the channel's manner, and reports whether it has one.
+func (h *hub) heardBy(name, payload string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ch := h.channels[name]
+	if ch == nil || ch.manner == nil {
+		return false
+	}
+	ch.manner.heard(ch, payload)
+	for _, listener := range ch.listeners {
+		go (*listener)()
+	}
+	return true
 }
 
 func (h *hub) released(name string) {

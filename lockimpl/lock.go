@@ -13,16 +13,22 @@ import (
 //
 // It is a handle, safe for concurrent use; all state is the server's and the [Client]'s.
 type RLock struct {
-	client  *Client
+	object
 	proto   protocol
-	name    string
 	channel string
-	bad     error // the name's fault
 
 	// Arguments of commands, boxed once.
 	nameArg, channelArg, counterArg any
 
 	fenced bool // counterArg counts from 1, for ever
+
+	// Where the lock is not a hash from owner to count, or its messages are not those of an RLock.
+	asks   *script // how often ARGV[1] holds it
+	anyone string  // what asks takes for anybody
+	manner *manner
+
+	spins bool      // those who wait ask again and again
+	fair  *fairKeys // not nil: those who wait stand in a queue
 }
 
 // Answers of [RLock.RemainingTTL] that are not durations.
@@ -31,11 +37,12 @@ const (
 	TTLNoKey    time.Duration = -2 // not locked
 )
 
-// Name returns the lock's name, which is its key.
-func (l *RLock) Name() string { return l.name }
-
 // IsLocked reports whether anybody holds the lock.
 func (l *RLock) IsLocked(ctx context.Context) (bool, error) {
+	if l.asks != nil {
+		count, err := l.ask(ctx, l.anyone)
+		return count > 0, l.wrap("IsLocked", "", err)
+	}
 	cmd := redis.NewIntCmd(ctx, "exists", l.name)
 	err := l.wrap("IsLocked", "", l.query(ctx, cmd))
 	return err == nil && cmd.Val() == 1, err
@@ -51,6 +58,10 @@ func (l *RLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
 }
 
 func (l *RLock) isHeldBy(ctx context.Context, owner Owner) (bool, error) {
+	if l.asks != nil {
+		count, err := l.ask(ctx, string(owner))
+		return count > 0, err
+	}
 	cmd := redis.NewBoolCmd(ctx, "hexists", l.name, string(owner))
 	err := l.query(ctx, cmd)
 	return err == nil && cmd.Val(), err
@@ -60,6 +71,10 @@ func (l *RLock) isHeldBy(ctx context.Context, owner Owner) (bool, error) {
 func (l *RLock) HoldCount(ctx context.Context, owner Owner) (int64, error) {
 	if owner == "" {
 		return 0, l.wrap("HoldCount", owner, ErrBadOwner)
+	}
+	if l.asks != nil {
+		count, err := l.ask(ctx, string(owner))
+		return count, l.wrap("HoldCount", owner, err)
 	}
 	cmd := redis.NewStringCmd(ctx, "hget", l.name, string(owner))
 	err := l.query(ctx, cmd)
@@ -83,28 +98,25 @@ func (l *RLock) RemainingTTL(ctx context.Context) (time.Duration, error) {
 	return cmd.Val(), nil
 }
 
-// query runs a read command. Its result must not be touched after an error: the command may still
-// run.
-func (l *RLock) query(ctx context.Context, cmd redis.Cmder) error {
+// ask executes the script that says how often a lock is held.
+func (l *RLock) ask(ctx context.Context, who string) (int64, error) {
 	if err := l.begin(); err != nil {
-		return err
+		return 0, err
 	}
 	defer l.client.work.Done()
-	return l.client.process(ctx, cmd, nil)
+	cmd := newIntCall(ctx, evalsha, l.asks.digest, 1, l.nameArg, who)
+	if err := l.client.run(ctx, l.asks, cmd, nil); err != nil {
+		return 0, err
+	}
+	return cmd.Val(), nil
 }
 
-// begin admits an operation on l.
-func (l *RLock) begin() error {
-	if l.bad != nil {
-		return l.bad
+// waitsAt is where calls of an owner wait for a release.
+func (l *RLock) waitsAt(owner Owner) place {
+	_, eager := l.proto.(*hardened)
+	channel := l.channel
+	if l.fair != nil {
+		channel += ":" + string(owner)
 	}
-	return l.client.begin()
-}
-
-// wrap says where err happened; nil stays nil.
-func (l *RLock) wrap(op string, owner Owner, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Error{Op: op, Lock: l.name, Owner: owner, Err: err}
+	return place{client: l.client, channel: channel, manner: l.manner, eager: eager}
 }

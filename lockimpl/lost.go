@@ -113,7 +113,7 @@ func (hs *holds) watchOf(l *RLock, owner Owner) *lossWatch {
 		w := &lossWatch{lost: make(chan struct{})}
 		w.timer = time.AfterFunc(left, func() { hs.expire(h, w) })
 		w.verify = func() { hs.verify(l, h, w) }
-		w.unhear = hs.client.hub.listen(l.channel, w.verify)
+		w.unhear = hs.client.hub.listen(l.waitsAt(owner), w.verify)
 		h.watch = w
 	}
 	return h.watch

@@ -52,7 +52,7 @@ func oneScriptFor(locks []*RLock) *hardened {
 		return nil
 	}
 	for _, l := range locks {
-		if l.client != c || l.bad != nil || l.fenced != locks[0].fenced {
+		if l.client != c || l.proto != c.proto || l.bad != nil || l.fenced != locks[0].fenced {
 			return nil
 		}
 		if !c.oneServer() && hashTag(l.name) != hashTag(locks[0].name) {
@@ -105,9 +105,9 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 		if ttl == granted {
 			return true, nil
 		}
-		if wait.lock != busy {
+		if at := busy.waitsAt(owner); wait.place != at {
 			wait.end(false)
-			wait.lock, wait.w = busy, nil
+			wait.place, wait.w = at, nil
 		}
 		if again, err := wait.next(ctx, ttl); !again {
 			return false, err

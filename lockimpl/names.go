@@ -20,7 +20,14 @@ func latchOf(lock, request string) string {
 	return prefixed("redisson_unlock_latch", lock) + ":" + request
 }
 
-// Generation Hardened uses two more keys, whose names are ours.
+// semaphoreChannelOf is the channel on which free permits are published (RedissonSemaphore.getChannelName).
+func semaphoreChannelOf(name string) string { return prefixed("redisson_sc", name) }
+
+// latchChannelOf is the channel of a count-down latch (RedissonCountDownLatch.getChannelName). Redisson adds braces also
+// where the name has a hash tag, so that name and channel then are in different Cluster slots.
+func latchChannelOf(name string) string { return "redisson_countdownlatch__channel__{" + name + "}" }
+
+// Generation Hardened uses more keys, whose names are ours.
 
 // requestOf is the record of an owner's last request on a lock. The name is short because Redis
 // keeps the buffers of script arguments of up to 64 bytes, and pays for each longer one.
@@ -30,6 +37,30 @@ func requestOf(lock string, owner Owner) string {
 
 // counterOf is the counter of a lock's fencing tokens.
 func counterOf(lock string) string { return prefixed("holdfast_lock_token", lock) }
+
+// rwChannelOf is the channel of a read-write lock, for readers and writers (RedissonReadLock, RedissonWriteLock).
+func rwChannelOf(lock string) string { return prefixed("redisson_rwlock", lock) }
+
+// writerSuffix is what Redisson adds to the name of an owner that writes.
+const writerSuffix = ":write"
+
+// queueOf and deadlinesOf are the queue of Redisson's fair lock and when its waiters are given up (RedissonFairLock).
+func queueOf(lock string) string     { return prefixed("redisson_lock_queue", lock) }
+func deadlinesOf(lock string) string { return prefixed("redisson_lock_timeout", lock) }
+
+// lineOf is the queue of a fair lock of generation Hardened.
+func lineOf(lock string) string { return prefixed("holdfast_lock_queue", lock) }
+
+// timeoutsOf is when the permits of a semaphore end (RedissonPermitExpirableSemaphore).
+func timeoutsOf(semaphore string) string {
+	if strings.Contains(semaphore, "{") {
+		return semaphore + ":timeout"
+	}
+	return "{" + semaphore + "}:timeout"
+}
+
+// roundOf is the number of a count-down latch's present round, or of the last one.
+func roundOf(latch string) string { return prefixed("holdfast_round", latch) }
 
 // prefixed puts a derived key into the Cluster slot of the lock's own key.
 func prefixed(prefix, lock string) string {

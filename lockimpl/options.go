@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 )
 
@@ -41,6 +42,11 @@ type Options struct {
 	// WatchdogBatch is the largest number of locks that one renewal command covers. Default
 	// 100, as Redisson's lockWatchdogBatchSize.
 	WatchdogBatch int
+
+	// FairWaitTimeout is how long the faithful generations keep the place of a waiter for a [FairLock] that asked without
+	// [Wait], beyond what those before it may take. Default 5 min, as Redisson's fairLockWaitTimeout. Hardened
+	// keeps a place for two thirds of WatchdogTimeout, and who waits asks again in half of that.
+	FairWaitTimeout time.Duration
 
 	// ResponseTimeout, RetryAttempts and RetryDelay say how long after its first copy another
 	// copy of a request may still be sent; Latch keeps an unlock's answer, and Hardened that of
@@ -104,6 +110,7 @@ const (
 	DefaultSubscribeTimeout   = 7500 * time.Millisecond
 	DefaultSubscriptionLinger = time.Second
 	DefaultPingInterval       = time.Minute
+	DefaultFairWaitTimeout    = 5 * time.Minute
 )
 
 func (o Options) withDefaults() (Options, error) {
@@ -115,6 +122,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.RetryDelay = orDefault(o.RetryDelay, DefaultRetryDelay)
 	o.SubscribeTimeout = orDefault(o.SubscribeTimeout, DefaultSubscribeTimeout)
 	o.SubscriptionLinger = orDefault(o.SubscriptionLinger, DefaultSubscriptionLinger)
+	o.FairWaitTimeout = orDefault(o.FairWaitTimeout, DefaultFairWaitTimeout)
 	o.PingInterval = orDefault(o.PingInterval, DefaultPingInterval)
 	if o.Scheduler == nil {
 		o.Scheduler = systemScheduler{}
@@ -127,7 +135,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("watchdog timeout %v: must be at least 3ms", o.WatchdogTimeout)
 	case o.WatchdogBatch < 0:
 		return o, fmt.Errorf("watchdog batch %d: must be positive", o.WatchdogBatch)
-	case o.ResponseTimeout < 0 || o.RetryAttempts < 0 || o.RetryDelay < 0 || o.SubscribeTimeout < 0:
+	case o.ResponseTimeout < 0 || o.RetryAttempts < 0 || o.RetryDelay < 0 || o.SubscribeTimeout < 0 || o.FairWaitTimeout < 0:
 		return o, fmt.Errorf("timeouts, delays and attempts must be positive")
 	}
 	return o, nil
@@ -146,10 +154,11 @@ func (o Options) latchLifetime() time.Duration {
 	return max(time.Millisecond, (o.ResponseTimeout+o.RetryDelay)*time.Duration(o.RetryAttempts))
 }
 
-// Option is an argument of one Lock or TryLock call.
+// Option is an argument of one call. An operation that does not take an option refuses it with [ErrBadOption].
 type Option struct {
 	kind optionKind
 	d    time.Duration
+	id   string
 }
 
 type optionKind uint8
@@ -157,14 +166,21 @@ type optionKind uint8
 const (
 	leaseOption optionKind = iota + 1
 	waitOption
+	requestOption
 )
 
 // Lease has the lock end by itself after d, counted from its execution on the server and rounded
 // down to milliseconds. The watchdog does not renew it. At least 1 ms.
-func Lease(d time.Duration) Option { return Option{leaseOption, d} }
+func Lease(d time.Duration) Option { return Option{kind: leaseOption, d: d} }
 
 // Wait has TryLock wait up to d for the lock. 0: a single attempt.
-func Wait(d time.Duration) Option { return Option{waitOption, d} }
+func Wait(d time.Duration) Option { return Option{kind: waitOption, d: d} }
+
+// RequestID names a call, so that it can be repeated when its outcome is unknown: of all calls on one semaphore or
+// latch with one id, not empty, one takes effect, and the others get its answer. That holds for as long as a request is
+// remembered (see [Options.ResponseTimeout]), counted from when it took effect. Ids of different calls must
+// differ also between clients. It needs generation Hardened; others return [ErrGeneration].
+func RequestID(id string) Option { return Option{kind: requestOption, id: id} }
 
 // callOptions are the options of one call together.
 type callOptions struct {
@@ -172,13 +188,23 @@ type callOptions struct {
 	watched bool // no lease was given: the watchdog renews
 	wait    time.Duration
 	bounded bool // a wait was given
+	request string
 
 	contended bool // it was refused before, or somebody of this client was: others may wait, too
 }
 
+// call reads the options of a call that takes a lock.
 func (o Options) call(opts []Option) (callOptions, error) {
+	return o.callWith(opts, leaseOption, waitOption)
+}
+
+// callWith reads the options of a call that takes those of some kinds.
+func (o Options) callWith(opts []Option, kinds ...optionKind) (callOptions, error) {
 	co := callOptions{lease: o.WatchdogTimeout, watched: true}
 	for _, opt := range opts {
+		if !slices.Contains(kinds, opt.kind) {
+			return co, ErrBadOption
+		}
 		switch opt.kind {
 		case leaseOption:
 			if opt.d < time.Millisecond {
@@ -190,6 +216,11 @@ func (o Options) call(opts []Option) (callOptions, error) {
 				return co, ErrBadWait
 			}
 			co.wait, co.bounded = opt.d, true
+		case requestOption:
+			if opt.id == "" {
+				return co, ErrBadOption
+			}
+			co.request = opt.id
 		}
 	}
 	return co, nil

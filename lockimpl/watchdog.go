@@ -118,13 +118,25 @@ func (hs *holds) renew(due []renewal) error {
 }
 
 func (hs *holds) renewShard(shard []renewal) (failed error) {
-	for _, batches := range hs.client.rounds(shard) {
-		err := hs.client.proto.renew(batches)
-		failed = cmp.Or(err, failed)
-		var answered redis.Error
-		if err != nil && !errors.As(err, &answered) {
-			break // who does not answer will not do so for the others, and these must not wait in vain
+	for len(shard) > 0 {
+		// Locks of one protocol at a time: each has a script of its own.
+		var same, others []renewal
+		for _, r := range shard {
+			if r.hold.lock.proto == shard[0].hold.lock.proto {
+				same = append(same, r)
+			} else {
+				others = append(others, r)
+			}
 		}
+		for _, batches := range hs.client.rounds(same) {
+			err := same[0].hold.lock.proto.renew(batches)
+			failed = cmp.Or(err, failed)
+			var answered redis.Error
+			if err != nil && !errors.As(err, &answered) {
+				return failed // who does not answer will not do so for the others, and these must not wait in vain
+			}
+		}
+		shard = others
 	}
 	return failed
 }

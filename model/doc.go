@@ -7,6 +7,9 @@
 // whether a lost call took effect) is the business of package checker, which tries these
 // functions. So they never change their arguments and never look anything up.
 //
+// violation.go is what the specifications of the rest of the family have in common: semaphore.go,
+// permits.go, latch.go, rwlock.go, fair.go. No checker searches with them yet.
+//
 // lease.go is the reentrant lease lock, kind.go what a mutex and a fenced lock have of their own,
 // quorum.go a lock made of several: MultiLock and RedLock. To add another object, copy it: a state type that is
 // comparable with ==, one step for operations, one for the environment, and the table of rules.

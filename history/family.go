@@ -1,0 +1,51 @@
+package history
+
+// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] does not know
+// them, so that no reader takes a history with them before there is a judge for it.
+const (
+	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
+	AddPermits        Kind = "addPermits"        // Value: how many, also below 0
+	AcquirePermits    Kind = "acquirePermits"    // Value: how many; waits until acquired or cancelled
+	TryAcquirePermits Kind = "tryAcquirePermits" // Value: how many; waits at most Op.Wait
+	ReleasePermits    Kind = "releasePermits"    // Value: how many
+	ReleaseIfExists   Kind = "releaseIfExists"   // Value: how many
+	UpdateLease       Kind = "updateLease"       // of the permit Op.Token, to Op.Lease, 0: none
+	DrainPermits      Kind = "drainPermits"      // Value: how many were free
+	AvailablePermits  Kind = "availablePermits"  // Value: how many are free
+	TrySetCount       Kind = "trySetCount"       // Value: the count
+	CountDown         Kind = "countDown"         // one less
+	Await             Kind = "await"             // waits until the count is 0, or cancelled
+	TryAwait          Kind = "tryAwait"          // waits at most Op.Wait
+	GetCount          Kind = "getCount"          // Value: the count
+	DeleteLatch       Kind = "deleteLatch"       // the count is 0
+
+	// Of a read-write lock.
+	ReadLock    Kind = "readLock"    // waits as Lock
+	TryRead     Kind = "tryRead"     // waits as TryLock
+	ReadUnlock  Kind = "readUnlock"  // one decrement of the owner's read holds
+	WriteLock   Kind = "writeLock"   // waits as Lock
+	TryWrite    Kind = "tryWrite"    // waits as TryLock
+	WriteUnlock Kind = "writeUnlock" // one decrement of the owner's write holds
+	RenewRead   Kind = "renewRead"   // as Renew
+	RenewWrite  Kind = "renewWrite"  // as Renew
+	ReadCount   Kind = "readCount"   // Value: how often Op.Owner reads
+	WriteCount  Kind = "writeCount"  // Value: how often Op.Owner writes
+
+	// Of a fair lock, besides Lock, TryLock and Unlock: a call that waits takes its place in the queue by its
+	// first request, and the lock by a later one.
+	Enqueue Kind = "enqueue" // Acquired, or Busy: it waits now
+	Grant   Kind = "grant"   // Acquired, or Busy: it waits on
+	Leave   Kind = "leave"   // OK: it waits no more
+)
+
+// GivenUp is the end of a waiter's place in a fair lock's queue: Event.Owner had not kept it.
+const GivenUp EventKind = "givenUp"
+
+// Permits that expire are taken and given back one at a time; Op.Token says which: a number that whoever
+// records the operation gives to the permit's id.
+
+// Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits,
+// tryAcquirePermits: Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists,
+// deleteLatch: Released, NotHeld; updateLease: OK, NotHeld; await, tryAwait: OK (the count was 0), Busy;
+// readLock, tryRead, writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot write); readUnlock,
+// writeUnlock: Decremented, Released, NotHeld; renewRead, renewWrite: Renewed, NotHeld; the others: OK.

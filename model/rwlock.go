@@ -1,0 +1,314 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// RWHold is an owner's hold of one of the two locks of a read-write lock.
+type RWHold struct {
+	Owner string
+	Write bool
+	Count int64
+	life  // of the lease: Earliest and Latest are when it may end and when it has ended for certain
+}
+
+// RWState is one read-write lock. The zero value is a free one. States compare with ==.
+type RWState struct {
+	holds string // the holds in order, written out: so that any number of readers compares
+}
+
+// Holds lists the holds, in the order of owners.
+func (s RWState) Holds() []RWHold {
+	var holds []RWHold
+	for line := range strings.Lines(s.holds) {
+		var h RWHold
+		var earliest, latest int64
+		if _, err := fmt.Sscanf(line, "%q %t %d %d %d\n", &h.Owner, &h.Write, &h.Count, &earliest, &latest); err != nil {
+			panic(err) // only rwState writes them
+		}
+		h.life = life{time.Duration(earliest), time.Duration(latest)}
+		holds = append(holds, h)
+	}
+	return holds
+}
+
+func rwState(holds []RWHold) RWState {
+	slices.SortFunc(holds, func(a, b RWHold) int {
+		if c := cmp.Compare(a.Owner, b.Owner); c != 0 || a.Write == b.Write {
+			return c
+		}
+		if a.Write {
+			return 1
+		}
+		return -1
+	})
+	var b strings.Builder
+	for _, h := range holds {
+		fmt.Fprintf(&b, "%q %t %d %d %d\n", h.Owner, h.Write, h.Count, h.Earliest, h.Latest)
+	}
+	return RWState{b.String()}
+}
+
+// String fits after "but".
+func (s RWState) String() string {
+	var who []string
+	for _, h := range s.Holds() {
+		does := "reads"
+		if h.Write {
+			does = "writes"
+		}
+		if h.Count > 1 {
+			does += fmt.Sprintf(" %d times", h.Count)
+		}
+		who = append(who, h.Owner+" "+does)
+	}
+	if len(who) == 0 {
+		return "the lock is free"
+	}
+	return strings.Join(who, ", ")
+}
+
+// RWLock says which read-write lock is meant. The zero value ends each hold with its own lease, and its
+// unlocks answer what is left to the owner: hardened.
+type RWLock struct {
+	// Redisson: holds whose leases are over may count as long as any other lasts; a read unlock answers
+	// whether anybody holds either lock; and a re-entry of a writer adds its lease to what is left.
+	Redisson bool
+}
+
+// Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
+// [Step]. A hold whose lease may be over, as far as the times of op tell, is there or not, as the answer
+// needs it; other operations change nothing.
+func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
+	write := op.Kind == history.WriteLock || op.Kind == history.TryWrite || op.Kind == history.WriteUnlock ||
+		op.Kind == history.RenewWrite || op.Kind == history.WriteCount
+	if op.Outcome == history.Failed {
+		return s, nil
+	}
+	uncertain := op.Uncertain()
+	if uncertain {
+		op.Return = 0
+	}
+	from, to := when(op)
+	if uncertain && op.Evidence != history.Executed {
+		from, to = 0, 0 // nobody saw that a lease was over: an event tells
+	}
+	v := k.view(s, op.Owner, write, from, to)
+	if uncertain {
+		if op.Outcome = v.answer(op); op.Outcome == "" {
+			return s, nil
+		}
+	}
+	rule := k.allows(v, op)
+	if rule != "" {
+		return s, &Violation{Rule: rule, State: s, Op: op}
+	}
+	return v.after(k, op), nil
+}
+
+// rwView is a lock as the caller of an operation sees it.
+type rwView struct {
+	write    bool
+	holds    []RWHold // but those that are over for certain
+	mine     int      // index of the owner's hold of the lock in question; -1: none
+	mineEnds bool     // it may be over
+	reads    bool     // the owner reads
+	readEnds bool     // that may be over
+	hindered bool     // somebody else is in the way for certain
+	maybe    bool     // somebody else may be
+	only     bool     // there is no hold but mine
+	surely   bool     // there is another for certain
+}
+
+func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration) rwView {
+	v := rwView{write: write, mine: -1, only: true}
+	all := s.Holds()
+	lasts := false // the key is there for certain as long as one hold is
+	for _, h := range all {
+		lasts = lasts || !past(from, h.Latest)
+	}
+	for _, h := range all {
+		over := past(from, h.Latest)
+		if over && !(k.Redisson && lasts) {
+			continue
+		}
+		ends := over || past(to, h.Earliest) // it may be over
+		v.holds = append(v.holds, h)
+		switch {
+		case h.Owner == owner && h.Write == write:
+			v.mine, v.mineEnds = len(v.holds)-1, ends
+		case h.Owner == owner:
+			if !h.Write {
+				v.reads, v.readEnds = true, ends
+			}
+			v.only, v.surely = false, v.surely || !ends
+		default:
+			v.only, v.surely = false, v.surely || !ends
+			if write || h.Write {
+				v.maybe = true
+				v.hindered = v.hindered || !ends
+			}
+		}
+	}
+	return v
+}
+
+// answer is what the lock says to op; empty: nobody needs it.
+func (v rwView) answer(op history.Op) history.Outcome {
+	switch op.Kind {
+	case history.ReadLock, history.TryRead, history.WriteLock, history.TryWrite:
+		if v.mine >= 0 || !v.maybe && !(v.write && v.reads) {
+			return history.Acquired
+		}
+		return history.Busy
+	case history.ReadUnlock, history.WriteUnlock:
+		switch {
+		case v.mine < 0:
+			return history.NotHeld
+		case v.holds[v.mine].Count > 1:
+			return history.Decremented
+		}
+		return history.Released
+	case history.RenewRead, history.RenewWrite:
+		if v.mine < 0 {
+			return history.NotHeld
+		}
+		return history.Renewed
+	}
+	return ""
+}
+
+// allows returns the rule that the answer of op breaks.
+func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
+	mine := v.mine >= 0
+	switch op.Kind {
+	case history.ReadLock, history.TryRead, history.WriteLock, history.TryWrite:
+		upgrade := v.write && v.reads
+		switch {
+		case op.Outcome == history.Acquired && mine:
+		case op.Outcome == history.Acquired && (v.hindered || upgrade && !v.readEnds):
+			if v.write {
+				return contract.WritersAlone
+			}
+			return contract.ReadersWithReaders
+		case op.Outcome == history.Rejected && (!upgrade || mine && !v.mineEnds):
+			return contract.UpgradeOfAReader
+		case op.Outcome == history.Busy && (mine && !v.mineEnds || !v.maybe && !upgrade):
+			return contract.SharedIsBusy
+		}
+	case history.ReadUnlock, history.WriteUnlock:
+		switch {
+		case op.Outcome == history.NotHeld && mine && !v.mineEnds:
+			return contract.SharedNotRefused
+		case op.Outcome == history.NotHeld:
+		case !mine:
+			return contract.SharedIsHeld
+		case k.Redisson && !v.write: // whether anybody holds anything after it
+			last := v.holds[v.mine].Count == 1
+			if op.Outcome == history.Released && (v.surely || !last && !v.mineEnds) ||
+				op.Outcome != history.Released && last && v.only {
+				return contract.SharedIsReleased
+			}
+		case (op.Outcome == history.Released) != (v.holds[v.mine].Count == 1):
+			return contract.SharedIsReleased
+		}
+	case history.RenewRead, history.RenewWrite:
+		switch {
+		case op.Outcome == history.Renewed && !mine:
+			return contract.SharedIsHeld
+		case op.Outcome == history.NotHeld && mine && !v.mineEnds:
+			return contract.SharedNotRefused
+		}
+	case history.ReadCount, history.WriteCount:
+		count := int64(0)
+		if mine {
+			count = v.holds[v.mine].Count
+		}
+		if op.Value != count && !(op.Value == 0 && v.mineEnds) {
+			return contract.SharedTellsTruth
+		}
+	}
+	return ""
+}
+
+// after is the state that op leaves.
+func (v rwView) after(k RWLock, op history.Op) RWState {
+	switch op.Outcome {
+	case history.Acquired:
+		kept := v.holds[:0:0]
+		count, lease := int64(0), lasting(op)
+		for i, h := range v.holds {
+			switch {
+			case i == v.mine:
+				count = h.Count
+				// Neither form shortens a lease. Redisson keeps one for each read hold, of which the last to
+				// end counts.
+				lease = life{max(lease.Earliest, h.Earliest), max(lease.Latest, h.Latest)}
+				if k.Redisson && v.write && op.Lease > 0 {
+					lease = life{later(h.Earliest, op.Lease), later(h.Latest, op.Lease)}
+				}
+			case h.Owner != op.Owner && (v.write || h.Write), v.mine < 0 && v.write:
+				// That is over, or this would not have been granted.
+			default:
+				kept = append(kept, h)
+			}
+		}
+		return rwState(append(kept, RWHold{Owner: op.Owner, Write: v.write, Count: count + 1, life: lease}))
+	case history.Decremented, history.Released:
+		if h := &v.holds[v.mine]; h.Count > 1 {
+			h.Count--
+			switch lease := lasting(op); {
+			case op.Lease > 0 && (v.write || !k.Redisson):
+				h.life = lease
+			case k.Redisson && !v.write:
+				h.Earliest = min(h.Earliest, lease.Earliest) // which of the leases went is not known
+			}
+		} else {
+			v.holds = slices.Delete(v.holds, v.mine, v.mine+1)
+		}
+	case history.NotHeld:
+		if v.mine >= 0 {
+			v.holds = slices.Delete(v.holds, v.mine, v.mine+1)
+		}
+	case history.Renewed:
+		h := &v.holds[v.mine]
+		lease := lasting(op)
+		if h.Earliest == Never {
+			h.Earliest = lease.Earliest
+		}
+		h.life = life{max(h.Earliest, lease.Earliest), max(h.Latest, lease.Latest)}
+	}
+	return rwState(v.holds)
+}
+
+// Environment returns the state after something that is no operation, or a [Violation]. An [history.Expire]
+// is that of the lock's key: no lease may last beyond it. One with an Owner is that of this owner's hold
+// alone.
+func (k RWLock) Environment(s RWState, e history.Event) (RWState, error) {
+	holds := s.Holds()
+	if e.Kind == history.Expire && len(holds) == 0 {
+		return s, &Violation{Rule: contract.ExpiryOfAHold, State: s, Event: e}
+	}
+	kept := holds[:0:0]
+	for _, h := range holds {
+		if e.Owner != "" && e.Owner != h.Owner {
+			kept = append(kept, h)
+			continue
+		}
+		next, gone, rule := h.environment(e)
+		if rule != "" {
+			return s, &Violation{Rule: rule, State: s, Event: e}
+		}
+		if h.life = next; !gone {
+			kept = append(kept, h)
+		}
+	}
+	return rwState(kept), nil
+}
