@@ -66,10 +66,14 @@ func (l *lockFacts) regrant(t *tenure) *tenure {
 // canKnow is when a holder whose hold the server ended can know that at the latest, and by what.
 func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) {
 	stopped := f.obstacles(t.client, l.name, t.from, f.end, f.latency(), []history.Effect{history.ProcessStopped})
-	own := t.last() + t.lease // of the last setting; the reply that told of it came later
+	lease := t.lease
+	if f.composed(l) { // of a group that may be what is left of an earlier hold of its members
+		lease = max(lease, t.grant.Asked)
+	}
+	own := t.last() + lease // of the last setting; the reply that told of it came later
 	for i := range f.h.Events {
 		if e := &f.h.Events[i]; e.Kind == history.ClockJump && t.from <= e.At && e.At <= t.to {
-			own = max(own, t.to+t.lease)
+			own = max(own, t.to+lease)
 		}
 	}
 	round := f.renewEvery() + f.renewalSlack() + 2*f.latency()
@@ -89,10 +93,10 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 // hearsForce is when the holder of a hold that was forced free can know that by the message, of a lock that claims to heed
 // it: its client has subscribed to the lock's channel, and asks the server whether it still holds.
 func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
-	if !f.h.Can(string(contract.HearsForce)) || f.composed(l) || t.endOp == nil || t.endOp.Kind != history.ForceUnlock || len(f.deafened(t.client, t.to)) > 0 {
+	if !f.h.Can(string(contract.HearsForce)) || f.composed(l) || t.endOp == nil || t.endOp.Kind != history.ForceUnlock {
 		return 0, false
 	}
-	listens := false
+	var since time.Duration // when its subscription was confirmed
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
 		if r.At > t.to {
@@ -102,14 +106,14 @@ func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
 			continue
 		}
 		switch {
-		case r.Step == history.StepSubscribe:
-			listens = r.Got > 0 && r.Got <= t.to
+		case r.Step == history.StepSubscribe && r.Got <= t.to:
+			since = r.Got
 		case r.Step == history.StepCleanup && strings.HasPrefix(strings.ToLower(r.Text), "unsubscribe "):
-			listens = false
+			since = 0
 		}
 	}
-	all := f.obstacles(t.client, l.name, t.from, f.end, f.answerTime(), hinders)
-	return enough(t.to, f.prompt()+4*f.latency(), all), listens
+	heard := t.to + f.prompt() + 4*f.latency()
+	return heard, since > 0 && len(f.obstacles(t.client, l.name, since, heard, f.answerTime(), hinders)) == 0 && !f.callsAt(l, t.owner, t.to)
 }
 
 const granularity = 2 * time.Millisecond
