@@ -274,6 +274,26 @@ func TestFairLockLostMessage(t *testing.T) {
 	})
 }
 
+// A lock that is free, and whose turn it is does not know yet.
+func TestFairLockLetsNobodyPass(t *testing.T) {
+	eachForm(t, func(t *testing.T, w *world) {
+		a, b, c := w.primed("a"), w.primed("b"), w.primed("c")
+		must(t, a.FairLock("x").Lock(ctx, a.Owner(1)))
+		first := fairWaiters(t, ctx, b)
+		w.deafen("b")
+		is(t, true)(a.FairLock("x").Unlock(ctx, a.Owner(1)))
+		is(t, false)(a.FairLock("x").TryLock(ctx, a.Owner(2)))
+		second := fairWaiters(t, ctx, c)
+		<-first
+		if len(second) != 0 {
+			t.Error("who came later has it, too")
+		}
+		is(t, true)(b.FairLock("x").Unlock(ctx, b.Owner(10)))
+		<-second
+		is(t, true)(c.FairLock("x").Unlock(ctx, c.Owner(10)))
+	})
+}
+
 func TestFairLockHalfEvicted(t *testing.T) {
 	eachForm(t, func(t *testing.T, w *world) {
 		a, b, c := w.primed("a"), w.primed("b"), w.primed("c")
