@@ -38,12 +38,12 @@ func inRequests() []SourceMutant {
 		source("latch-lives-for-one-attempt", latch, once, "the latch lives for one attempt",
 			"options.go", "(o.ResponseTimeout+o.RetryDelay)*time.Duration(o.RetryAttempts)", "o.ResponseTimeout+o.RetryDelay"),
 		source("latch-in-seconds", latch, once, "the latch's life is in seconds, and taken for milliseconds",
-			"faithful.go", "f.client.opts.latchLifetime().Milliseconds())", "int64(f.client.opts.latchLifetime().Seconds()))"),
+			"faithful.go", "f.client.opts.latchLifetime().Milliseconds()}", "int64(f.client.opts.latchLifetime().Seconds())}"),
 		{Name: "latch-by-owner", Sound: latch, Claim: once, About: "the latch bears the owner's name instead of the request's",
 			Edits: []Edit{
 				{"faithful.go", "	request, err := f.client.newRequestID()\n	if err != nil {\n		return false, err\n	}\n	latch := latchOf(l.name, request)\n",
 					"	latch := latchOf(l.name, string(owner))\n"},
-				{"faithful.go", "	err = f.client.run(ctx, unlockLatch, cmd, nil)\n", "	err := f.client.run(ctx, unlockLatch, cmd, nil)\n"}}},
+				{"faithful.go", "	err = f.client.run(ctx, f.unlocks, cmd, nil)\n", "	err := f.client.run(ctx, f.unlocks, cmd, nil)\n"}}},
 		source("multi-older-copy-executes", hardened, overtakes, "a MultiLock's acquire looks at the last lock's record only",
 			"scripts/acquire_multi.lua", "  local old = call('get', KEYS[3 * i])\n", "  local old = call('get', KEYS[3 * n])\n"),
 	}
@@ -61,12 +61,13 @@ func inGhosts() []SourceMutant {
 		source("settles-once", hardened, ghosts, "the client tries once to give back",
 			"hardened.go", "		hs.exit(current)\n		if err == nil {\n			break\n		}\n		c.pause(delay)\n", "		hs.exit(current)\n		break\n"),
 		source("abandoned-not-settled", hardened, ghosts, "nobody looks at the answer to an attempt that was given up",
-			"hardened.go", "p.client.run(ctx, acquireHardened, cmd, func() { p.settle(l, h, again) })", "p.client.run(ctx, acquireHardened, cmd, nil)"),
+			"hardened.go", "p.client.run(ctx, p.acquires, cmd, func() { p.settle(l, h, again) })", "p.client.run(ctx, p.acquires, cmd, nil)"),
 		source("abandoned-unlock-not-settled", hardened, ghosts, "nobody looks at the answer to an unlock that was given up",
-			"hardened.go", "p.client.run(ctx, releaseHardened, cmd, func() { p.settle(l, h, lease) })", "p.client.run(ctx, releaseHardened, cmd, nil)"),
+			"hardened.go", "p.client.run(ctx, p.releases, cmd, func() { p.settle(l, h, lease) })", "p.client.run(ctx, p.releases, cmd, nil)"),
 		{Name: "canceled-acquire-kept", Sound: latch, Claim: ghosts, About: "nobody looks at the answer to an attempt that was given up",
 			Edits: []Edit{
-				{"faithful.go", "	late := func() {\n		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more\n			_, _ = f.release(f.client.closing, l, owner, f.client.holds.lease(key))\n		}\n	}\n", ""},
+				{"faithful.go", "	key := holdKey{l.name, owner}\n	cmd := newIntCall(ctx, f.acquiring(l, owner, co)...)\n	late := func() {\n		if errors.Is(cmd.Err(), redis.Nil) { // granted, and nobody wants it any more\n			_, _ = f.release(f.client.closing, l, owner, f.client.holds.lease(key))\n		}\n	}\n",
+					"	cmd := newIntCall(ctx, f.acquiring(l, owner, co)...)\n"},
 				{"faithful.go", "err := f.client.run(ctx, f.acquire, cmd, late)", "err := f.client.run(ctx, f.acquire, cmd, nil)"}}},
 		source("noscript-forgets-late", latch, ghosts, "an attempt that was given up while its script was loaded is not given back",
 			"script.go", "err = c.process(ctx, cmd, late)", "err = c.process(ctx, cmd, nil)"),
@@ -110,7 +111,7 @@ func inTokens() []SourceMutant {
 		source("regrant-keeps-token", hardened, tokens, "a grant after a loss keeps the token of the hold that was lost",
 			"hardened.go", "		h.token = answer\n", "		if h.token == 0 {\n			h.token = answer\n		}\n"),
 		source("fenced-arguments-shift", fenced, eternal, "a FencedLock's word to the script comes in the place of another argument",
-			"hardened.go", "if again > co.lease || l.fenced {", "if again > co.lease {"),
+			"hardened.go", "if again > co.lease || l.fenced || l.fair != nil {", "if again > co.lease || l.fair != nil {"),
 		source("fenced-counter-shared", fenced, eternal, "a FencedLock counts on RLock's key",
 			"fenced.go", "l.counterArg = prefixed(\"redisson_lock_token\", name)", "l.counterArg = counterOf(name)"),
 		source("fenced-ignores-lease", fenced, leased, "LockAndGetToken ignores its options",
@@ -138,11 +139,11 @@ func inForce() []SourceMutant {
 			About: "all ForceUnlock calls of a client are one request",
 			Edits: []Edit{
 				{"hardened.go", "	request, err := p.client.newRequestID()\n	if err != nil {\n		return false, err\n	}\n", ""},
-				{"hardened.go", "latchOf(l.name, request), unlockMessage,", "latchOf(l.name, p.client.opts.ID), unlockMessage,"}}},
+				{"hardened.go", "latchOf(l.name, request)}", "latchOf(l.name, p.client.opts.ID)}"}}},
 		source("force-answer-turned", latch, forces, "ForceUnlock of a free lock publishes, and says that it was held",
 			"scripts/force_unlock.lua", "if redis.call('del', KEYS[1]) == 0 then\n  return 0\nend\n", "redis.call('del', KEYS[1])\n"),
 		source("force-memory-in-seconds", hardened, once, "the life of ForceUnlock's answer is in seconds, and taken for milliseconds",
-			"hardened.go", "latchOf(l.name, request), unlockMessage, p.memory.Milliseconds())", "latchOf(l.name, request), unlockMessage, int64(p.memory.Seconds()))"),
+			"hardened.go", "append(args, p.message, p.memory.Milliseconds())", "append(args, p.message, int64(p.memory.Seconds()))"),
 	}
 }
 
@@ -173,7 +174,7 @@ func inAnswers() []SourceMutant {
 func inErrors() []SourceMutant {
 	return []SourceMutant{
 		source("no-reply-is-certain", hardened, outcome, "an attempt that was not answered within the wait is said to have had no effect",
-			"errors.go", "ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait}", "ErrBadName, ErrBadOwner, ErrBadLease, ErrBadWait, ErrNoReply}"),
+			"errors.go", "ErrBadPermits, ErrBadOption}", "ErrBadPermits, ErrBadOption, ErrNoReply}"),
 		{Name: "refused-copy-is-certain", Sound: hardened, Claim: outcome, About: "the refusal of a copy is said to be one of the request",
 			Edits: []Edit{{"errors.go", "	var again *resent\n", ""}, {"errors.go", "	case errors.As(err, &again):\n		return true\n", ""}}},
 		source("refusal-is-uncertain", latch, outcome, "the refusal of a request that was sent once is taken for that of a copy",

@@ -39,7 +39,7 @@ func inWatchdog() []SourceMutant {
 		{Name: "refused-batch-stops-others", Sound: latch, Claim: stops,
 			About: "a batch that the server refuses keeps the next ones from being sent",
 			Edits: []Edit{
-				{"watchdog.go", "		var answered redis.Error\n		if err != nil && !errors.As(err, &answered) {", "		if err != nil {"},
+				{"watchdog.go", "			var answered redis.Error\n			if err != nil && !errors.As(err, &answered) {", "			if err != nil {"},
 				{"watchdog.go", "\n	\"github.com/redis/go-redis/v9\"\n", ""}}},
 		source("late-renewal-lengthens", hardened, overtakes, "the renewal script asks only whether there is a record, so that a late one lengthens the next hold",
 			"scripts/renew_hardened.lua", "if last and string.sub(last, 1, 16) > ARGV[2 * i + 2] then", "if not last then"),
@@ -83,7 +83,7 @@ func inLost() []SourceMutant {
 			"hardened.go", "ends := safe(called, co.lease)", "ends := safe(time.Now(), co.lease)"),
 		{Name: "lost-counts-from-renewals-reply", Sound: hardened, Claim: told, About: "the lease of a renewal is counted from its answer",
 			Edits: []Edit{
-				{"hardened.go", "	called := time.Now()\n	if err := c.runAll(ctx, renewHardened,", "	if err := c.runAll(ctx, renewHardened,"},
+				{"hardened.go", "	called := time.Now()\n	if err := c.runAll(ctx, p.renews,", "	if err := c.runAll(ctx, p.renews,"},
 				{"hardened.go", "safe(called, c.opts.WatchdogTimeout)", "safe(time.Now(), c.opts.WatchdogTimeout)"},
 			}},
 		source("lost-timer-not-rearmed", hardened, told, "the timer of a hold that was renewed is not started again",
