@@ -1,0 +1,650 @@
+package warp
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Coordinator has processes run in virtual time. New makes one. Its methods are safe for concurrent use, but Rest is to
+// be called when nobody else is about to do anything.
+type Coordinator struct {
+	clock   func() time.Time
+	folder  string // of the memory and the sockets
+	library string
+	shared  *shared
+	unmap   func()
+
+	turn     sync.Mutex // one at a time asks
+	ask      chan func()
+	answered chan struct{}
+
+	// What follows is the coordinator's thread's.
+	listeners []*listener
+	streams   []*Stream
+	processes []*Process
+	bells     int         // a socket, at which the files of slots are handed over
+	bell      map[int]int // the file of each slot that has one
+	threads   map[int]*thread
+	looks     int
+	stopped   map[int]bool // processes that stand still
+	stirred   bool         // something has happened since all was at rest
+	next      time.Time    // when a wait ends; zero: none does
+	events    []func()     // to be done by whoever called Rest
+	broken    error        // why nothing goes on
+	buf       []byte
+}
+
+type listener struct {
+	fd     int
+	accept func(*Stream)
+}
+
+const (
+	firstPort = 6379
+	// spinning is how long a thread may run, on a processor, without coming to rest.
+	spinning = 4 * time.Second
+	// patience is how long all may take to come to rest, however busy the machine is.
+	patience = 2 * time.Minute
+)
+
+// New makes a coordinator. The clocks of its processes show the time of clock, which is asked by whoever calls a method.
+// An error says in one line what the machine lacks.
+func New(clock func() time.Time) (*Coordinator, error) {
+	c := &Coordinator{clock: clock, ask: make(chan func()), answered: make(chan struct{}), bell: map[int]int{},
+		threads: map[int]*thread{}, stopped: map[int]bool{}, buf: make([]byte, 64<<10)}
+	for _, parent := range []string{"/dev/shm", os.TempDir()} {
+		folder, err := os.MkdirTemp(parent, "holdfast-warp-")
+		if err == nil {
+			c.folder = folder
+			break
+		} else if parent != "/dev/shm" {
+			return nil, err
+		}
+	}
+	err := c.begin()
+	if err != nil {
+		os.RemoveAll(c.folder)
+		return nil, err
+	}
+	started := make(chan struct{})
+	go func() {
+		// Processes are to die with this one, which Linux takes to mean: with the thread that started them.
+		runtime.LockOSThread()
+		close(started)
+		for f := range c.ask {
+			f()
+			c.answered <- struct{}{}
+		}
+		runtime.UnlockOSThread()
+	}()
+	<-started
+	return c, nil
+}
+
+func (c *Coordinator) begin() (err error) {
+	if c.library, err = library(c.folder); err != nil {
+		return err
+	}
+	if c.bells, err = c.listen("bells"); err != nil {
+		return err
+	}
+	if c.shared, c.unmap, err = newShared(c.folder, c.clock()); err != nil {
+		unix.Close(c.bells)
+	}
+	return err
+}
+
+// listen opens a socket of the folder.
+func (c *Coordinator) listen(name string) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Join(c.folder, name)}); err == nil {
+		err = unix.Listen(fd, 4096)
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("socket %s: %w", name, err)
+	}
+	return fd, nil
+}
+
+// do has f done by the coordinator's thread.
+func (c *Coordinator) do(f func()) {
+	now := c.clock()
+	c.turn.Lock()
+	defer c.turn.Unlock()
+	c.ask <- func() {
+		if c.shared == nil {
+			return // closed
+		}
+		c.setTime(now)
+		c.stirred = true
+		f()
+	}
+	<-c.answered
+}
+
+func (c *Coordinator) setTime(now time.Time) {
+	if ns := uint64(now.UnixNano()); ns > c.shared.now.Load() {
+		c.shared.now.Store(ns)
+	}
+}
+
+// Close ends all processes, and removes what the coordinator has made.
+func (c *Coordinator) Close() {
+	c.do(func() {
+		for _, p := range c.processes {
+			c.end(p)
+		}
+		for _, s := range c.streams {
+			s.shut()
+		}
+		for _, l := range c.listeners {
+			unix.Close(l.fd)
+		}
+		unix.Close(c.bells)
+		for _, fd := range c.bell {
+			unix.Close(fd)
+		}
+		for _, t := range c.threads {
+			t.close()
+		}
+		c.unmap()
+		c.shared = nil
+		os.RemoveAll(c.folder)
+	})
+}
+
+// Listen opens a port of the world, on 127.0.0.1. Who connects there is given to accept, by whoever calls Rest.
+func (c *Coordinator) Listen(accept func(*Stream)) (port int, err error) {
+	c.do(func() {
+		if len(c.listeners) == len(c.shared.ports) {
+			err = fmt.Errorf("more than %d ports", len(c.listeners))
+			return
+		}
+		port = firstPort + len(c.listeners)
+		var fd int
+		if fd, err = c.listen(strconv.Itoa(port)); err != nil {
+			return
+		}
+		c.shared.ports[len(c.listeners)].Store(uint32(port))
+		c.listeners = append(c.listeners, &listener{fd, accept})
+	})
+	return port, err
+}
+
+// Rest lets the processes run, at the time that the clock shows, until all are at rest. It reports whether they did anything that the
+// caller may have to react on: streams have something to read, there are new connections, a process has ended. If
+// they did not, next is when a wait of theirs ends, and they are to be given the time again; zero if none does. alive is
+// called all the while, from another goroutine. An error is a process that does not come to rest, or cannot be had
+// here; all processes are ended then.
+func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
+	var events []func()
+	now := c.clock()
+	c.turn.Lock()
+	c.ask <- func() {
+		if c.shared == nil || c.broken != nil {
+			return
+		}
+		if c.stirred || !c.next.IsZero() && !c.next.After(now) {
+			c.setTime(now)
+			if err = c.rest(alive); err != nil {
+				c.broken = err
+				for _, p := range c.processes {
+					c.end(p)
+				}
+				c.drain()
+			}
+		}
+		events, c.events = c.events, nil
+		next = c.next
+	}
+	<-c.answered
+	c.turn.Unlock()
+	for _, f := range events {
+		f()
+	}
+	return len(events) > 0, next, err
+}
+
+// rest waits until all is at rest, and wakes whose time has come, one after the other.
+func (c *Coordinator) rest(alive func()) error {
+	begun := time.Now()
+	for _, t := range c.threads {
+		t.ranBefore = t.ran
+	}
+	pause := 20 * time.Microsecond
+	quiet := 0 // looks in a row that found all asleep, and nothing done in between
+	for {
+		if alive != nil {
+			alive()
+		}
+		if c.drain() {
+			quiet, pause = 0, 20*time.Microsecond
+		}
+		if c.shared.noted.Load() == 2 {
+			text := string(c.shared.note[:])
+			text, _, _ = strings.Cut(text, "\x00")
+			return fmt.Errorf("process%s %s", c.of(int(c.shared.noter.Load())), text)
+		}
+		busy, same, err := c.look()
+		if err != nil {
+			return err
+		}
+		switch {
+		case busy != nil || !same:
+			quiet = 0
+			if same = busy == nil; same {
+				quiet = 1
+				continue
+			}
+		default:
+			quiet++
+		}
+		if quiet >= 2 {
+			if err := c.known(); err != nil {
+				return err
+			}
+			if c.wakeOne() {
+				quiet = 0
+				continue
+			}
+			c.stirred = false
+			return nil
+		}
+		if busy == nil {
+			continue
+		}
+		if ran := time.Duration(busy.ran - busy.ranBefore); ran > spinning {
+			return fmt.Errorf("%s has run for %v without sleeping: no time passes until all sleep", c.who(busy), ran.Round(time.Second))
+		}
+		if time.Since(begun) > patience {
+			return fmt.Errorf("%s did not come to rest within %v of real time (its state is %c)", c.who(busy), patience, busy.state)
+		}
+		c.wait(pause)
+		pause = min(pause*2, time.Millisecond)
+	}
+}
+
+// who names a thread.
+func (c *Coordinator) who(t *thread) string { return fmt.Sprintf("thread %q%s", t.name(), c.of(t.pid)) }
+
+// of says which command a process belongs to.
+func (c *Coordinator) of(pid int) string {
+	if p := c.leader(pid); p != nil {
+		return fmt.Sprintf(" of %q", strings.Join(p.words, " "))
+	}
+	return ""
+}
+
+// leader is the process that was started here and that a process is, or is the group of.
+func (c *Coordinator) leader(pid int) *Process {
+	group, err := unix.Getpgid(pid)
+	if err != nil {
+		group = pid
+	}
+	if i := slices.IndexFunc(c.processes, func(p *Process) bool { return p.pid == pid || p.pid == group }); i >= 0 {
+		return c.processes[i]
+	}
+	return nil
+}
+
+// look looks at all threads. It returns one that is not asleep, and whether none has run, come or gone since the look
+// before.
+func (c *Coordinator) look() (busy *thread, same bool, err error) {
+	c.looks++
+	same = true
+	if c.shared.births.Load() > 0 {
+		same = false
+	}
+	pids := c.pids()
+	for i := 0; i < len(pids); i++ {
+		pid := pids[i]
+		tids := tasks(pid)
+		alive, stopped := false, true
+		for _, tid := range tids {
+			t := c.threads[tid]
+			if t != nil && t.pid != pid {
+				t.close()
+				t = nil
+			}
+			if t == nil {
+				same = false
+				if t, err = openThread(pid, tid); err != nil {
+					if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
+						return nil, false, fmt.Errorf("threads of the processes: %w", err)
+					}
+					continue // it has ended
+				}
+				c.threads[tid] = t
+			}
+			before := t.turns
+			if err := t.look(c.buf); errors.Is(err, errGone) {
+				same = false
+				continue
+			} else if err != nil {
+				return nil, false, err
+			}
+			t.seen = c.looks
+			if t.turns != before {
+				same = false
+			}
+			if !t.asleep() {
+				busy = t
+			}
+			alive = alive || !t.ended()
+			stopped = stopped && (t.stopped() || t.ended())
+		}
+		if !alive {
+			same = c.gone(pid) && same
+			continue
+		}
+		c.stopped[pid] = stopped
+		if c.spawned(pid) {
+			for _, child := range children(pid, tids) {
+				if !slices.Contains(pids, child) {
+					pids = append(pids, child)
+				}
+			}
+		}
+	}
+	for tid, t := range c.threads {
+		if t.seen != c.looks {
+			t.close()
+			delete(c.threads, tid)
+			same = false
+		}
+	}
+	return busy, same, nil
+}
+
+// pids are the processes that were started here, and those that have the library.
+func (c *Coordinator) pids() []int {
+	var pids []int
+	for _, p := range c.processes {
+		if !p.ended {
+			pids = append(pids, p.pid)
+		}
+	}
+	for i := range c.shared.processes {
+		pid := int(c.shared.processes[i].pid.Load())
+		if pid != 0 && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func (c *Coordinator) entry(pid int) *entry {
+	for i := range c.shared.processes {
+		if e := &c.shared.processes[i]; int(e.pid.Load()) == pid {
+			return e
+		}
+	}
+	return nil
+}
+
+func (c *Coordinator) spawned(pid int) bool {
+	e := c.entry(pid)
+	return e == nil || e.spawned.Load() > 0
+}
+
+// gone forgets a process that has ended, or is only to be reaped by its parent. It reports whether nothing is awaited
+// of it: one that was started here is, until it has been reaped.
+func (c *Coordinator) gone(pid int) bool {
+	for _, p := range c.processes {
+		if p.pid == pid && !p.ended {
+			return false
+		}
+	}
+	c.forget(pid)
+	return true
+}
+
+func (c *Coordinator) forget(pid int) {
+	for i := range c.shared.slots.Load() {
+		if fd, ok := c.bell[int(i)]; ok && int(c.shared.slot[i].pid.Load()) == pid {
+			unix.Close(fd)
+			delete(c.bell, int(i))
+		}
+	}
+	c.shared.forget(pid)
+	delete(c.stopped, pid)
+}
+
+// known looks whether threads that ran since it was last called wait for a time in a way that the library does not know,
+// and whether processes have the library.
+func (c *Coordinator) known() error {
+	in := map[int]bool{}
+	c.next = time.Time{}
+	for i := range c.shared.slots.Load() {
+		if s := &c.shared.slot[i]; s.pid.Load() != 0 && s.state.Load() == waiting {
+			in[int(s.tid.Load())] = true
+		}
+	}
+	for _, t := range c.threads {
+		if t.looked == t.turns || t.stopped() || t.ended() {
+			continue
+		}
+		t.looked = t.turns
+		if c.entry(t.pid) == nil {
+			return fmt.Errorf("%s has not loaded the library: it is linked statically, as Go programs are (for which there is world sim), or made for another machine", c.who(t))
+		}
+		if in[t.tid] {
+			continue
+		}
+		if name := t.timedCall(); name != "" {
+			return fmt.Errorf("%s waits for real time, by the system call %s, which the library does not know", c.who(t), name)
+		}
+	}
+	return nil
+}
+
+// wakeOne wakes whose wait is over, the first that began to be due, and notes when the next one ends.
+func (c *Coordinator) wakeOne() bool {
+	now := c.shared.now.Load()
+	var first *slot
+	at := 0
+	for i := range c.shared.slots.Load() {
+		s := &c.shared.slot[i]
+		if pid := s.pid.Load(); pid == 0 || s.state.Load() != waiting || c.stopped[int(pid)] {
+			continue
+		}
+		if first == nil || s.deadline.Load() < first.deadline.Load() {
+			first, at = s, int(i)
+		}
+	}
+	c.next = time.Time{}
+	if first == nil {
+		return false
+	}
+	if due := first.deadline.Load(); due > now {
+		if due < 1<<63-1 {
+			c.next = time.Unix(0, int64(due))
+		}
+		return false
+	}
+	if first.kind.Load() == timer {
+		count := uint64(1)
+		if every := first.every.Load(); every > 0 {
+			count += (now - first.deadline.Load()) / every
+			first.deadline.Add(count * every)
+		} else {
+			first.state.Store(free)
+		}
+		c.ring(at, count)
+		return true
+	}
+	first.state.Store(expired)
+	if first.kind.Load() == polls {
+		c.ring(at, 1)
+	} else {
+		first.wake()
+	}
+	return true
+}
+
+// ring writes a number to the file of a slot.
+func (c *Coordinator) ring(slot int, count uint64) {
+	if fd, ok := c.bell[slot]; ok {
+		var b [8]byte
+		for i := range b {
+			b[i] = byte(count >> (8 * i))
+		}
+		_, _ = unix.Write(fd, b[:])
+	}
+}
+
+// drain takes what has come, and sends what could not be sent. It reports whether there was anything.
+func (c *Coordinator) drain() bool {
+	did := c.takeBells()
+	for _, l := range c.listeners {
+		for {
+			fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+			if err != nil {
+				break
+			}
+			did = true
+			s := newStream(c, fd)
+			c.streams = append(c.streams, s)
+			c.events = append(c.events, func() { l.accept(s) })
+		}
+	}
+	for _, p := range c.processes {
+		did = c.reap(p) || did
+	}
+	for _, s := range slices.Clone(c.streams) {
+		did = s.receive() || did
+		if len(s.unsent) > 0 || s.last && s.fd >= 0 {
+			before := len(s.unsent)
+			_ = s.send(nil)
+			did = did || len(s.unsent) != before
+		}
+	}
+	c.streams = slices.DeleteFunc(c.streams, func(s *Stream) bool { return s.fd < 0 })
+	return did
+}
+
+// takeBells takes the files that processes hand over.
+func (c *Coordinator) takeBells() bool {
+	did := false
+	for {
+		fd, _, err := unix.Accept4(c.bells, unix.SOCK_CLOEXEC)
+		if err != nil {
+			return did
+		}
+		did = true
+		var number [4]byte
+		rights := make([]byte, unix.CmsgSpace(4))
+		n, nrights, _, _, err := unix.Recvmsg(fd, number[:], rights, unix.MSG_CMSG_CLOEXEC)
+		unix.Close(fd)
+		if err != nil || n != len(number) {
+			continue // it has ended meanwhile
+		}
+		messages, err := unix.ParseSocketControlMessage(rights[:nrights])
+		if err != nil || len(messages) == 0 {
+			continue
+		}
+		files, err := unix.ParseUnixRights(&messages[0])
+		if err != nil || len(files) == 0 {
+			continue
+		}
+		slot := int(number[0]) | int(number[1])<<8 | int(number[2])<<16
+		if old, ok := c.bell[slot]; ok {
+			unix.Close(old)
+		}
+		c.bell[slot] = files[0]
+	}
+}
+
+// wait returns when something has come, or after at most d.
+func (c *Coordinator) wait(d time.Duration) {
+	files := []unix.PollFd{{Fd: int32(c.bells), Events: unix.POLLIN}}
+	for _, l := range c.listeners {
+		files = append(files, unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN})
+	}
+	for _, s := range c.streams {
+		if !s.done {
+			files = append(files, unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN})
+		}
+	}
+	t := unix.NsecToTimespec(int64(d))
+	_, _ = unix.Ppoll(files, &t, nil)
+}
+
+// receive reads what there is.
+func (s *Stream) receive() (did bool) {
+	if s.fd < 0 || s.done {
+		return false
+	}
+	for {
+		n, err := unix.Read(s.fd, s.c.buf)
+		switch {
+		case n > 0:
+			data := slices.Clone(s.c.buf[:n])
+			s.c.events = append(s.c.events, func() { s.fill(data, nil) })
+			did = true
+			continue
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return did
+		}
+		end := error(io.EOF)
+		if err != nil && !errors.Is(err, unix.EBADF) && !errors.Is(err, unix.ENOTCONN) {
+			end = err
+		}
+		s.done = true
+		s.c.events = append(s.c.events, func() { s.fill(nil, end) })
+		return true
+	}
+}
+
+// send sends what there is and b, as much as is taken, and closes the file if that is all there will be.
+func (s *Stream) send(b []byte) error {
+	if s.fd < 0 {
+		return io.ErrClosedPipe
+	}
+	s.unsent = append(s.unsent, b...)
+	for len(s.unsent) > 0 {
+		n, err := unix.Write(s.fd, s.unsent)
+		switch {
+		case n > 0:
+			s.unsent = s.unsent[n:]
+			continue
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		}
+		s.unsent = nil
+		if s.last {
+			s.shut()
+		}
+		return err
+	}
+	if s.last {
+		s.shut()
+	}
+	return nil
+}
+
+func (s *Stream) shut() {
+	if s.fd >= 0 {
+		unix.Close(s.fd)
+		s.fd = -1
+	}
+}
