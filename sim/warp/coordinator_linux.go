@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Coordinator has processes run in virtual time. New makes one. Its methods are safe for concurrent use, but Rest is to
-// be called when nobody else is about to do anything.
+// Coordinator has processes run in virtual time. New makes one. Its methods are safe for concurrent use, but Rest is
+// to be called when nobody else is about to do anything.
 type Coordinator struct {
 	clock   func() time.Time
 	folder  string // of the memory and the sockets
@@ -58,8 +58,8 @@ const (
 	patience = 2 * time.Minute
 )
 
-// New makes a coordinator. The clocks of its processes show the time of clock, which is asked by whoever calls a method.
-// An error says in one line what the machine lacks.
+// New makes a coordinator. The clocks of its processes show the time of clock, which is asked by whoever calls a
+// method. An error says in one line what the machine lacks.
 func New(clock func() time.Time) (*Coordinator, error) {
 	c := &Coordinator{clock: clock, ask: make(chan func()), answered: make(chan struct{}), bell: map[int]int{},
 		threads: map[int]*thread{}, stopped: map[int]bool{}, buf: make([]byte, 64<<10)}
@@ -186,11 +186,11 @@ func (c *Coordinator) Listen(accept func(*Stream)) (port int, err error) {
 	return port, err
 }
 
-// Rest lets the processes run, at the time that the clock shows, until all are at rest. It reports whether they did anything that the
-// caller may have to react on: streams have something to read, there are new connections, a process has ended. If
-// they did not, next is when a wait of theirs ends, and they are to be given the time again; zero if none does. alive is
-// called all the while, from another goroutine. An error is a process that does not come to rest, or cannot be had
-// here; all processes are ended then.
+// Rest lets the processes run, at the time that the clock shows, until all are at rest. It reports whether they did
+// anything that the caller may have to react on: streams have something to read, there are new connections, a process
+// has ended. If they did not, next is when a wait of theirs ends, and they are to be given the time again; zero if none
+// does. alive is called all the while, from another goroutine. An error is a process that does not come to rest, or
+// cannot be had here; all processes are ended then.
 func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 	var events []func()
 	now := c.clock()
@@ -269,10 +269,12 @@ func (c *Coordinator) rest(alive func()) error {
 			continue
 		}
 		if ran := time.Duration(busy.ran - busy.ranBefore); ran > spinning {
-			return fmt.Errorf("%s has run for %v without sleeping: no time passes until all sleep", c.who(busy), ran.Round(time.Second))
+			return fmt.Errorf("%s has run for %v without sleeping: no time passes until all sleep",
+				c.who(busy), ran.Round(time.Second))
 		}
 		if time.Since(begun) > patience {
-			return fmt.Errorf("%s did not come to rest within %v of real time (its state is %c)", c.who(busy), patience, busy.state)
+			return fmt.Errorf("%s did not come to rest within %v of real time (its state is %c)",
+				c.who(busy), patience, busy.state)
 		}
 		c.wait(pause)
 		pause = min(pause*2, time.Millisecond)
@@ -296,8 +298,10 @@ func (c *Coordinator) leader(pid int) *Process {
 	if err != nil {
 		group = pid
 	}
-	if i := slices.IndexFunc(c.processes, func(p *Process) bool { return p.pid == pid || p.pid == group }); i >= 0 {
-		return c.processes[i]
+	for _, p := range c.processes {
+		if p.pid == pid || p.pid == group {
+			return p
+		}
 	}
 	return nil
 }
@@ -342,10 +346,14 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 			if t.turns != before {
 				same = false
 			}
-			if !t.asleep() {
+			asleep, err := t.asleep()
+			if err != nil {
+				return nil, false, err
+			}
+			if !asleep {
 				busy = t
 			}
-			alive = alive || !t.ended()
+			alive = alive || !asleep || !t.ended()
 			stopped = stopped && (t.stopped() || t.ended())
 		}
 		if !alive {
@@ -441,7 +449,8 @@ func (c *Coordinator) known() error {
 		}
 		t.looked = t.turns
 		if c.entry(t.pid) == nil {
-			return fmt.Errorf("%s has not loaded the library: it is linked statically, as Go programs are (for which there is world sim), or made for another machine", c.who(t))
+			return fmt.Errorf("%s has not loaded the library: it is linked statically, as Go programs are "+
+				"(for which there is world sim), or made for another machine", c.who(t))
 		}
 		if in[t.tid] {
 			continue

@@ -1,8 +1,8 @@
 // Package warp runs processes of other languages in virtual time: their clocks show the time that the caller says, and
 // whoever waits for a time is woken when it has come. An hour of sleep takes a millisecond.
 //
-// A library (preload/warp.c) that the processes are started with stands before libc. It compiles once, with cc. Clocks read
-// the time from memory that is shared with this process, and timed waits leave their ends in it. Connections to ports of
+// A library (preload/warp.c) stands before libc in the processes. It is compiled once, with cc. Clocks read the time
+// from memory that is shared with this process, and timed waits leave their ends in it. Connections to ports of
 // the world become Unix sockets, whose other end is here, as are the other ends of standard input, output and error. So
 // nothing is under way that is not seen here.
 //
@@ -12,9 +12,12 @@
 // processes are thus one more source of events of the world's loop, in its bubble of virtual time: no network, no fault
 // and no server is written for them.
 //
-// A thread is known to sleep by its state in /proc. That no thread has run between two looks at all of them is known by
-// their schedstat, which counts how often a thread was put on a processor. Between the looks there was a moment at which
-// all slept. Nothing but this process can wake them after it: what wakes a thread otherwise is another thread, or a time.
+// A thread is at rest when /proc says so twice: its state is that of a sleeper, and the kernel tells its system call,
+// which it does only of a thread that has left its processor. The state alone is not enough, since a thread takes it
+// before it looks a last time whether it has to wait. That no thread has run between two looks at all of them is known
+// by their schedstat, which counts how often a thread was put on a processor. So there was a moment between the looks at
+// which all slept. Nobody but this process can wake them after it: what wakes a thread otherwise is another thread, or a
+// time.
 //
 // What the processes do between two events is theirs, and its order is the scheduler's. What reaches them, and when,
 // depends on the caller alone. So what comes out is the same again, though perhaps not byte for byte.

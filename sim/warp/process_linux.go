@@ -62,7 +62,8 @@ func dynamic(file string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is linked statically, as Go programs are: it cannot run in world warp; for Go there is world sim", file)
+	return fmt.Errorf("%s is linked statically, as Go programs are: it cannot run in virtual time; "+
+		"for Go there is world sim", file)
 }
 
 func (c *Coordinator) start(p *Process, file string) error {

@@ -18,10 +18,12 @@ type thread struct {
 	state       byte   // as stat has it
 	ran         uint64 // for how long, in ns
 	turns       uint64 // how often it was put on a processor
-	before      uint64 // turns, at the look before
 	looked      uint64 // turns, when its system call was looked at
 	ranBefore   uint64 // ran, when it was last at rest
 	seen        int    // the look that it was last seen in
+	known       bool   // what follows is
+	left        uint64 // turns, when it was last known to have left its processor
+	call        string // the system call that it was in then, as /proc has it
 }
 
 func openThread(pid, tid int) (*thread, error) {
@@ -82,8 +84,26 @@ func schedstat(text []byte) (ran, turns uint64, ok bool) {
 	return numbers[0], numbers[2], i == 2
 }
 
-// asleep reports whether the thread does nothing until somebody wakes it.
-func (t *thread) asleep() bool { return t.state == 'S' || t.stopped() || t.ended() }
+// asleep reports whether the thread does nothing until somebody wakes it. Its state alone does not say: a thread has it
+// for a while before it leaves its processor, and may then go on after all. So the kernel is asked in which system call it
+// is, which it answers only of a thread that has left. That holds until its next turn.
+func (t *thread) asleep() (bool, error) {
+	if t.state != 'S' && !t.stopped() && !t.ended() {
+		return false, nil
+	}
+	if t.known && t.left == t.turns {
+		return true, nil
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/syscall", t.pid, t.tid))
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return false, fmt.Errorf("what the threads of a process of our own wait for may not be read: %w", err)
+	case err != nil || bytes.HasPrefix(text, []byte("running")):
+		return false, nil
+	}
+	t.call, t.known, t.left = string(text), true, t.turns
+	return true, nil
+}
 
 func (t *thread) stopped() bool { return t.state == 'T' }
 
@@ -97,13 +117,9 @@ func (t *thread) name() string {
 
 // timedCall names the system call in which the thread waits for a time, a real one; "": it does not.
 func (t *thread) timedCall() string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/syscall", t.pid, t.tid))
-	if err != nil {
-		return ""
-	}
-	words := strings.Fields(string(text))
+	words := strings.Fields(t.call)
 	if len(words) < 7 {
-		return "" // it runs, or is in no call
+		return "" // it is in none
 	}
 	number, err := strconv.Atoi(words[0])
 	if err != nil {

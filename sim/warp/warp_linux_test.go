@@ -211,7 +211,7 @@ func TestAProcessThatIsPausedWaitsOn(t *testing.T) {
 			said += string(buf[:n])
 		}
 	}
-	if next := at(0); !next.Equal(began.Add(10*time.Second)) {
+	if next := at(0); !next.Equal(began.Add(10 * time.Second)) {
 		t.Errorf("the first sleep ends at %v", next)
 	}
 	at(10 * time.Second)
