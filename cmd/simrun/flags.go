@@ -158,10 +158,13 @@ func (o *order) readPlan(ctx context.Context) error {
 
 func (o *order) checkSubject() error {
 	if strings.HasPrefix(o.subject, external.Prefix) {
-		if !o.place.live() {
-			return fmt.Errorf("-subject %s: a process of its own cannot run in virtual time: -world redis or miniredis", o.subject)
+		if o.place.World == simWorld {
+			return fmt.Errorf("-subject %s: a process of its own cannot run in world sim: -world warp (virtual time), redis or miniredis", o.subject)
 		}
 		return nil // see openExternal
+	}
+	if o.place.World == warpWorld {
+		return fmt.Errorf("-world warp is for processes of their own (-subject exec:CMD): %s runs in virtual time in world sim", o.subject)
 	}
 	if _, ok := findSubject(o.subject); !ok && o.subject != everything {
 		return unknown("subject", o.subject, subjectNames())

@@ -58,9 +58,9 @@ const (
 	patience = 2 * time.Minute
 )
 
-// New makes a coordinator. The clocks of its processes show the time of clock, which is asked by whoever calls a
-// method. An error says in one line what the machine lacks.
-func New(clock func() time.Time) (*Coordinator, error) {
+// New makes a coordinator. The clocks of its processes begin at began, and show the time of clock, which is asked by
+// whoever calls a method. An error says in one line what the machine lacks.
+func New(began time.Time, clock func() time.Time) (*Coordinator, error) {
 	c := &Coordinator{clock: clock, ask: make(chan func()), answered: make(chan struct{}), bell: map[int]int{},
 		threads: map[int]*thread{}, stopped: map[int]bool{}, buf: make([]byte, 64<<10)}
 	for _, parent := range []string{"/dev/shm", os.TempDir()} {
@@ -72,7 +72,7 @@ func New(clock func() time.Time) (*Coordinator, error) {
 			return nil, err
 		}
 	}
-	err := c.begin()
+	err := c.begin(began)
 	if err != nil {
 		os.RemoveAll(c.folder)
 		return nil, err
@@ -92,14 +92,14 @@ func New(clock func() time.Time) (*Coordinator, error) {
 	return c, nil
 }
 
-func (c *Coordinator) begin() (err error) {
+func (c *Coordinator) begin(began time.Time) (err error) {
 	if c.library, err = library(c.folder); err != nil {
 		return err
 	}
 	if c.bells, err = c.listen("bells"); err != nil {
 		return err
 	}
-	if c.shared, c.unmap, err = newShared(c.folder, c.clock()); err != nil {
+	if c.shared, c.unmap, err = newShared(c.folder, began); err != nil {
 		unix.Close(c.bells)
 	}
 	return err
@@ -188,25 +188,24 @@ func (c *Coordinator) Listen(accept func(*Stream)) (port int, err error) {
 
 // Rest lets the processes run, at the time that the clock shows, until all are at rest. It reports whether they did
 // anything that the caller may have to react on: streams have something to read, there are new connections, a process
-// has ended. If they did not, next is when a wait of theirs ends, and they are to be given the time again; zero if none
-// does. alive is called all the while, from another goroutine. An error is a process that does not come to rest, or
+// has ended. next is when a wait of theirs ends, and [Coordinator.Wake] is to be called; zero if none does. alive is
+// called all the while, from another goroutine. An error is a process that does not come to rest, or
 // cannot be had here; all processes are ended then.
 func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 	var events []func()
-	now := c.clock()
 	c.turn.Lock()
 	c.ask <- func() {
-		if c.shared == nil || c.broken != nil {
+		if c.shared == nil {
 			return
 		}
-		if c.stirred || !c.next.IsZero() && !c.next.After(now) {
-			c.setTime(now)
+		if c.stirred && c.broken == nil {
 			if err = c.rest(alive); err != nil {
 				c.broken = err
 				for _, p := range c.processes {
 					c.end(p)
 				}
 				c.drain()
+				c.next = time.Time{}
 			}
 		}
 		events, c.events = c.events, nil
@@ -220,7 +219,16 @@ func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 	return len(events) > 0, next, err
 }
 
-// rest waits until all is at rest, and wakes whose time has come, one after the other.
+// Wake wakes the thread, or has the timer come due, whose wait was the first to end, if it has ended. There may be more.
+func (c *Coordinator) Wake() {
+	c.do(func() {
+		if first, slot := c.first(); first != nil && first.deadline.Load() <= c.shared.now.Load() {
+			c.wake(first, slot)
+		}
+	})
+}
+
+// rest waits until all is at rest.
 func (c *Coordinator) rest(alive func()) error {
 	begun := time.Now()
 	for _, t := range c.threads {
@@ -258,9 +266,9 @@ func (c *Coordinator) rest(alive func()) error {
 			if err := c.known(); err != nil {
 				return err
 			}
-			if c.wakeOne() {
-				quiet = 0
-				continue
+			c.next = time.Time{}
+			if first, _ := c.first(); first != nil && first.deadline.Load() < never {
+				c.next = time.Unix(0, int64(first.deadline.Load()))
 			}
 			c.stirred = false
 			return nil
@@ -437,7 +445,6 @@ func (c *Coordinator) forget(pid int) {
 // and whether processes have the library.
 func (c *Coordinator) known() error {
 	in := map[int]bool{}
-	c.next = time.Time{}
 	for i := range c.shared.slots.Load() {
 		if s := &c.shared.slot[i]; s.pid.Load() != 0 && s.state.Load() == waiting {
 			in[int(s.tid.Load())] = true
@@ -462,11 +469,8 @@ func (c *Coordinator) known() error {
 	return nil
 }
 
-// wakeOne wakes whose wait is over, the first that began to be due, and notes when the next one ends.
-func (c *Coordinator) wakeOne() bool {
-	now := c.shared.now.Load()
-	var first *slot
-	at := 0
+// first returns who waits for the earliest time, with the slot's number; nil: nobody does. Who stands still does not.
+func (c *Coordinator) first() (first *slot, at int) {
 	for i := range c.shared.slots.Load() {
 		s := &c.shared.slot[i]
 		if pid := s.pid.Load(); pid == 0 || s.state.Load() != waiting || c.stopped[int(pid)] {
@@ -476,34 +480,31 @@ func (c *Coordinator) wakeOne() bool {
 			first, at = s, int(i)
 		}
 	}
-	c.next = time.Time{}
-	if first == nil {
-		return false
-	}
-	if due := first.deadline.Load(); due > now {
-		if due < 1<<63-1 {
-			c.next = time.Unix(0, int64(due))
-		}
-		return false
-	}
-	if first.kind.Load() == timer {
+	return first, at
+}
+
+// never is a deadline that does not come.
+const never = 1<<63 - 1
+
+// wake ends the wait of a slot.
+func (c *Coordinator) wake(s *slot, number int) {
+	switch s.kind.Load() {
+	case timer:
 		count := uint64(1)
-		if every := first.every.Load(); every > 0 {
-			count += (now - first.deadline.Load()) / every
-			first.deadline.Add(count * every)
+		if every := s.every.Load(); every > 0 {
+			count += (c.shared.now.Load() - s.deadline.Load()) / every
+			s.deadline.Add(count * every)
 		} else {
-			first.state.Store(free)
+			s.state.Store(free)
 		}
-		c.ring(at, count)
-		return true
+		c.ring(number, count)
+	case polls:
+		s.state.Store(expired)
+		c.ring(number, 1)
+	default:
+		s.state.Store(expired)
+		s.wake()
 	}
-	first.state.Store(expired)
-	if first.kind.Load() == polls {
-		c.ring(at, 1)
-	} else {
-		first.wake()
-	}
-	return true
 }
 
 // ring writes a number to the file of a slot.

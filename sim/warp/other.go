@@ -14,16 +14,20 @@ var errNone = errors.New("it needs Linux")
 
 type (
 	Coordinator struct{}
-	Process     struct{ In, Out, Err *Stream }
+	Process     struct{}
 	Stream      struct{}
 )
 
-func New(func() time.Time) (*Coordinator, error)                  { return nil, errNone }
+func New(time.Time, func() time.Time) (*Coordinator, error)       { return nil, errNone }
 func (*Coordinator) Close()                                       {}
+func (*Coordinator) Wake()                                        {}
 func (*Coordinator) Listen(func(*Stream)) (int, error)            { return 0, errNone }
 func (*Coordinator) Start([]string) (*Process, error)             { return nil, errNone }
 func (*Coordinator) Rest(func()) (did bool, n time.Time, e error) { return false, n, errNone }
 
+func (*Process) In() io.WriteCloser      { return nil }
+func (*Process) Out() io.ReadCloser      { return nil }
+func (*Process) Err() io.ReadCloser      { return nil }
 func (*Process) Exited() <-chan struct{} { return nil }
 func (*Process) Ending() string          { return "" }
 func (*Process) Kill() error             { return errNone }

@@ -4,6 +4,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,7 +18,7 @@ import (
 // Process is a process that runs in virtual time, the leader of a group of its own. It dies with this process. Its
 // methods are safe for concurrent use.
 type Process struct {
-	In, Out, Err *Stream
+	in, out, err *Stream
 
 	c      *Coordinator
 	words  []string
@@ -96,7 +97,7 @@ func (c *Coordinator) start(p *Process, file string) error {
 	if err != nil {
 		return &os.PathError{Op: "fork/exec", Path: file, Err: err}
 	}
-	for i, s := range []**Stream{&p.In, &p.Out, &p.Err} {
+	for i, s := range []**Stream{&p.in, &p.out, &p.err} {
 		_ = unix.SetNonblock(ours[i], true)
 		*s = newStream(c, ours[i])
 		(*s).done = i == 0
@@ -153,6 +154,11 @@ func (c *Coordinator) end(p *Process) {
 
 // over is for whoever called Rest, or Kill.
 func (p *Process) over() { p.once.Do(func() { close(p.exited) }) }
+
+// In is its standard input, Out and Err are what it writes to its standard output and error.
+func (p *Process) In() io.WriteCloser { return p.in }
+func (p *Process) Out() io.ReadCloser { return p.out }
+func (p *Process) Err() io.ReadCloser { return p.err }
 
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }

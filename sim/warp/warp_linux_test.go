@@ -32,7 +32,7 @@ func newWorld(t *testing.T) *world {
 		t.Skip("no cc is on PATH")
 	}
 	w := &world{now: began}
-	c, err := warp.New(func() time.Time { return w.now })
+	c, err := warp.New(began, func() time.Time { return w.now })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,10 +58,10 @@ func (w *world) play(t *testing.T, words ...string) (out, ending string, passed 
 			if did {
 				continue // there may be more to read
 			}
-			p.Out.Close()
-			p.Err.Close()
-			text, _ := io.ReadAll(p.Out)
-			errs, _ := io.ReadAll(p.Err)
+			p.Out().Close()
+			p.Err().Close()
+			text, _ := io.ReadAll(p.Out())
+			errs, _ := io.ReadAll(p.Err())
 			return string(text) + string(errs), p.Ending(), w.now.Sub(began), nil
 		default:
 		}
@@ -71,6 +71,7 @@ func (w *world) play(t *testing.T, words ...string) (out, ending string, passed 
 			return "", "", w.now.Sub(began), errors.New("it waits for ever")
 		default:
 			w.now = next
+			w.Wake()
 		}
 	}
 }
@@ -203,11 +204,15 @@ func TestAProcessThatIsPausedWaitsOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !did {
+			if !did && (next.IsZero() || next.After(w.now)) {
 				return next
 			}
+			if !did {
+				w.Wake()
+				continue
+			}
 			buf := make([]byte, 100)
-			n, _ := p.Out.Read(buf)
+			n, _ := p.Out().Read(buf)
 			said += string(buf[:n])
 		}
 	}

@@ -61,7 +61,11 @@ var (
 
 // dial starts a worker and waits for its hello.
 func dial(command string, env *subjects.Env, l limits) (*client, error) {
-	p, err := launch(command)
+	var start subjects.Starter
+	if env != nil {
+		start = env.Start
+	}
+	p, err := launch(command, start)
 	if err != nil {
 		return nil, fmt.Errorf("worker %q: %w", command, err)
 	}
