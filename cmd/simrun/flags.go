@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +129,9 @@ func parse(ctx context.Context, args []string) (order, error) {
 	if err := o.place.check(); err != nil {
 		return o, err
 	}
+	if !given(f, "world") && o.place.World == simWorld && strings.HasPrefix(o.subject, external.Prefix) && runtime.GOOS == "linux" {
+		o.place.World = warpWorld
+	}
 	if o.planFile != "" {
 		return o, o.readPlan(ctx)
 	}
@@ -135,6 +139,12 @@ func parse(ctx context.Context, args []string) (order, error) {
 		return o, unknown("scenario", o.scenario, scenarios.Names())
 	}
 	return o, o.checkSubject()
+}
+
+// given reports whether a flag was.
+func given(f *flag.FlagSet, name string) (is bool) {
+	f.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
 }
 
 func (o *order) readPlan(ctx context.Context) error {

@@ -76,9 +76,12 @@ func (p *place) check() error {
 // live reports whether time is real there.
 func (p place) live() bool { return p.World != "" && p.World != simWorld && p.World != warpWorld }
 
+// exact reports whether a run comes again there as it was, to the byte.
+func (p place) exact() bool { return p.World == "" || p.World == simWorld }
+
 // words are the flags that say it again, without the password.
 func (p place) words() []string {
-	if p.World == "" || p.World == simWorld {
+	if p.exact() {
 		return nil
 	}
 	words := []string{"-world", p.World}

@@ -33,15 +33,17 @@ type Coordinator struct {
 	listeners []*listener
 	streams   []*Stream
 	processes []*Process
-	bells     int         // a socket, at which the files of slots are handed over
-	bell      map[int]int // the file of each slot that has one
-	threads   map[int]*thread
+	bells     int                     // a socket, at which the files of slots are handed over
+	bell      map[int]int             // the file of each slot that has one
+	threads   map[int]map[int]*thread // by process, by thread
+	group     map[int]*Process        // what was started here, by the processes of its group; nil: of none
+	stopped   map[int]bool            // processes that stand still
+	awake     map[*Process]bool       // something has happened to them since they were at rest; nil: to those of no group
 	looks     int
-	stopped   map[int]bool // processes that stand still
-	stirred   bool         // something has happened since all was at rest
-	next      time.Time    // when a wait ends; zero: none does
-	events    []func()     // to be done by whoever called Rest
-	broken    error        // why nothing goes on
+	next      time.Time     // when a wait ends; zero: none does
+	events    []func()      // to be done by whoever called Rest
+	broken    error         // why nothing goes on
+	files     []unix.PollFd // what ready has found: of bells, listeners, streams
 	buf       []byte
 }
 
@@ -56,13 +58,16 @@ const (
 	spinning = 4 * time.Second
 	// patience is how long all may take to come to rest, however busy the machine is.
 	patience = 2 * time.Minute
+	// birth is more than a process takes from its fork until it has entered itself.
+	birth = 2 * time.Second
 )
 
 // New makes a coordinator. The clocks of its processes begin at began, and show the time of clock, which is asked by
 // whoever calls a method. An error says in one line what the machine lacks.
 func New(began time.Time, clock func() time.Time) (*Coordinator, error) {
 	c := &Coordinator{clock: clock, ask: make(chan func()), answered: make(chan struct{}), bell: map[int]int{},
-		threads: map[int]*thread{}, stopped: map[int]bool{}, buf: make([]byte, 64<<10)}
+		threads: map[int]map[int]*thread{}, group: map[int]*Process{}, stopped: map[int]bool{}, awake: map[*Process]bool{},
+		buf: make([]byte, 64<<10)}
 	for _, parent := range []string{"/dev/shm", os.TempDir()} {
 		folder, err := os.MkdirTemp(parent, "holdfast-warp-")
 		if err == nil {
@@ -131,7 +136,6 @@ func (c *Coordinator) do(f func()) {
 			return // closed
 		}
 		c.setTime(now)
-		c.stirred = true
 		f()
 	}
 	<-c.answered
@@ -159,8 +163,8 @@ func (c *Coordinator) Close() {
 		for _, fd := range c.bell {
 			unix.Close(fd)
 		}
-		for _, t := range c.threads {
-			t.close()
+		for pid := range c.threads {
+			c.forgetThreads(pid, -1)
 		}
 		c.unmap()
 		c.shared = nil
@@ -198,7 +202,7 @@ func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 		if c.shared == nil {
 			return
 		}
-		if c.stirred && c.broken == nil {
+		if len(c.awake) > 0 && c.broken == nil {
 			if err = c.rest(alive); err != nil {
 				c.broken = err
 				for _, p := range c.processes {
@@ -231,8 +235,10 @@ func (c *Coordinator) Wake() {
 // rest waits until all is at rest.
 func (c *Coordinator) rest(alive func()) error {
 	begun := time.Now()
-	for _, t := range c.threads {
-		t.ranBefore = t.ran
+	for _, threads := range c.threads {
+		for _, t := range threads {
+			t.ranBefore = t.ran
+		}
 	}
 	pause := 20 * time.Microsecond
 	quiet := 0 // looks in a row that found all asleep, and nothing done in between
@@ -249,16 +255,20 @@ func (c *Coordinator) rest(alive func()) error {
 			return fmt.Errorf("process%s %s", c.of(int(c.shared.noter.Load())), text)
 		}
 		busy, same, err := c.look()
-		if err != nil {
-			return err
-		}
+		took := time.Since(begun)
 		switch {
-		case busy != nil || !same:
+		case err != nil:
+			return err
+		case busy != nil:
 			quiet = 0
-			if same = busy == nil; same {
-				quiet = 1
-				continue
+		case c.shared.births.Load() > 0:
+			quiet = 0
+			if took > birth { // whoever was about to be born has died
+				c.shared.births.Store(0)
 			}
+		case !same:
+			quiet = 1
+			continue
 		default:
 			quiet++
 		}
@@ -270,21 +280,21 @@ func (c *Coordinator) rest(alive func()) error {
 			if first, _ := c.first(); first != nil && first.deadline.Load() < never {
 				c.next = time.Unix(0, int64(first.deadline.Load()))
 			}
-			c.stirred = false
+			clear(c.awake)
 			return nil
 		}
-		if busy == nil {
+		if busy == nil && quiet > 0 {
 			continue
 		}
-		if ran := time.Duration(busy.ran - busy.ranBefore); ran > spinning {
+		if ran := busy.since(); ran > spinning {
 			return fmt.Errorf("%s has run for %v without sleeping: no time passes until all sleep",
 				c.who(busy), ran.Round(time.Second))
 		}
-		if time.Since(begun) > patience {
+		if took > patience && busy != nil {
 			return fmt.Errorf("%s did not come to rest within %v of real time (its state is %c)",
 				c.who(busy), patience, busy.state)
 		}
-		c.wait(pause)
+		c.ready(pause)
 		pause = min(pause*2, time.Millisecond)
 	}
 }
@@ -300,39 +310,42 @@ func (c *Coordinator) of(pid int) string {
 	return ""
 }
 
-// leader is the process that was started here and that a process is, or is the group of.
+// leader is the process that was started here and of whose group a process is, or nil.
 func (c *Coordinator) leader(pid int) *Process {
+	if p, ok := c.group[pid]; ok {
+		return p
+	}
 	group, err := unix.Getpgid(pid)
 	if err != nil {
-		group = pid
+		return nil
 	}
 	for _, p := range c.processes {
 		if p.pid == pid || p.pid == group {
+			c.group[pid] = p
 			return p
 		}
 	}
+	c.group[pid] = nil
 	return nil
 }
 
-// look looks at all threads. It returns one that is not asleep, and whether none has run, come or gone since the look
-// before.
+// look looks at all threads of those that are awake. It returns one that is not asleep, and whether none has run, come
+// or gone since the look before.
 func (c *Coordinator) look() (busy *thread, same bool, err error) {
 	c.looks++
 	same = true
-	if c.shared.births.Load() > 0 {
-		same = false
-	}
 	pids := c.pids()
 	for i := 0; i < len(pids); i++ {
 		pid := pids[i]
+		threads := c.threads[pid]
+		if threads == nil {
+			threads = map[int]*thread{}
+			c.threads[pid] = threads
+		}
 		tids := tasks(pid)
 		alive, stopped := false, true
 		for _, tid := range tids {
-			t := c.threads[tid]
-			if t != nil && t.pid != pid {
-				t.close()
-				t = nil
-			}
+			t := threads[tid]
 			if t == nil {
 				same = false
 				if t, err = openThread(pid, tid); err != nil {
@@ -341,7 +354,7 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 					}
 					continue // it has ended
 				}
-				c.threads[tid] = t
+				threads[tid] = t
 			}
 			before := t.turns
 			if err := t.look(c.buf); errors.Is(err, errGone) {
@@ -364,6 +377,9 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 			alive = alive || !asleep || !t.ended()
 			stopped = stopped && (t.stopped() || t.ended())
 		}
+		if c.forgetThreads(pid, c.looks) {
+			same = false
+		}
 		if !alive {
 			same = c.gone(pid) && same
 			continue
@@ -377,27 +393,39 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 			}
 		}
 	}
-	for tid, t := range c.threads {
-		if t.seen != c.looks {
-			t.close()
-			delete(c.threads, tid)
-			same = false
-		}
-	}
 	return busy, same, nil
 }
 
-// pids are the processes that were started here, and those that have the library.
+// forgetThreads forgets the threads of a process that were not seen in a look, and reports whether there were any.
+func (c *Coordinator) forgetThreads(pid, look int) (any bool) {
+	for tid, t := range c.threads[pid] {
+		if t.seen != look {
+			t.close()
+			delete(c.threads[pid], tid)
+			any = true
+		}
+	}
+	if len(c.threads[pid]) == 0 {
+		delete(c.threads, pid)
+	}
+	return any
+}
+
+// pids are the processes that were started here, and those that have the library, as far as they are awake. The others
+// sleep on: processes of two groups have nothing to wake each other with.
 func (c *Coordinator) pids() []int {
 	var pids []int
 	for _, p := range c.processes {
-		if !p.ended {
+		if !p.ended && c.awake[p] {
 			pids = append(pids, p.pid)
 		}
 	}
 	for i := range c.shared.processes {
 		pid := int(c.shared.processes[i].pid.Load())
-		if pid != 0 && !slices.Contains(pids, pid) {
+		if pid == 0 || slices.Contains(pids, pid) {
+			continue
+		}
+		if p := c.leader(pid); p == nil || c.awake[p] {
 			pids = append(pids, pid)
 		}
 	}
@@ -438,7 +466,9 @@ func (c *Coordinator) forget(pid int) {
 		}
 	}
 	c.shared.forget(pid)
+	c.forgetThreads(pid, -1)
 	delete(c.stopped, pid)
+	delete(c.group, pid)
 }
 
 // known looks whether threads that ran since it was last called wait for a time in a way that the library does not know,
@@ -450,20 +480,23 @@ func (c *Coordinator) known() error {
 			in[int(s.tid.Load())] = true
 		}
 	}
-	for _, t := range c.threads {
-		if t.looked == t.turns || t.stopped() || t.ended() {
-			continue
-		}
-		t.looked = t.turns
-		if c.entry(t.pid) == nil {
-			return fmt.Errorf("%s has not loaded the library: it is linked statically, as Go programs are "+
-				"(for which there is world sim), or made for another machine", c.who(t))
-		}
-		if in[t.tid] {
-			continue
-		}
-		if name := t.timedCall(); name != "" {
-			return fmt.Errorf("%s waits for real time, by the system call %s, which the library does not know", c.who(t), name)
+	for _, threads := range c.threads {
+		for _, t := range threads {
+			if t.looked == t.turns || t.stopped() || t.ended() {
+				continue
+			}
+			t.looked = t.turns
+			if c.entry(t.pid) == nil {
+				return fmt.Errorf("%s has not loaded the library: it is linked statically, as Go programs are, or made "+
+					"for another machine; it can run in real time only", c.who(t))
+			}
+			if in[t.tid] {
+				continue
+			}
+			if name := t.timedCall(); name != "" {
+				return fmt.Errorf("%s waits for real time, by the system call %s, which the library does not know",
+					c.who(t), name)
+			}
 		}
 	}
 	return nil
@@ -488,6 +521,7 @@ const never = 1<<63 - 1
 
 // wake ends the wait of a slot.
 func (c *Coordinator) wake(s *slot, number int) {
+	c.awake[c.leader(int(s.pid.Load()))] = true
 	switch s.kind.Load() {
 	case timer:
 		count := uint64(1)
@@ -519,33 +553,52 @@ func (c *Coordinator) ring(slot int, count uint64) {
 }
 
 // drain takes what has come, and sends what could not be sent. It reports whether there was anything.
-func (c *Coordinator) drain() bool {
-	did := c.takeBells()
-	for _, l := range c.listeners {
-		for {
-			fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-			if err != nil {
-				break
-			}
-			did = true
-			s := newStream(c, fd)
-			c.streams = append(c.streams, s)
-			c.events = append(c.events, func() { l.accept(s) })
-		}
-	}
+func (c *Coordinator) drain() (did bool) {
 	for _, p := range c.processes {
 		did = c.reap(p) || did
 	}
-	for _, s := range slices.Clone(c.streams) {
-		did = s.receive() || did
-		if len(s.unsent) > 0 || s.last && s.fd >= 0 {
-			before := len(s.unsent)
+	for _, s := range c.streams {
+		if before := len(s.unsent); s.fd >= 0 && (before > 0 || s.last) {
 			_ = s.send(nil)
 			did = did || len(s.unsent) != before
 		}
 	}
 	c.streams = slices.DeleteFunc(c.streams, func(s *Stream) bool { return s.fd < 0 })
+	if !c.ready(0) {
+		return did
+	}
+	for i, f := range c.files[:len(c.files):len(c.files)] {
+		if f.Revents == 0 {
+			continue
+		}
+		switch {
+		case i == 0:
+			did = c.takeBells() || did
+		case i <= len(c.listeners):
+			did = c.accept(c.listeners[i-1]) || did
+		default:
+			did = c.streams[i-1-len(c.listeners)].receive() || did
+		}
+	}
 	return did
+}
+
+// accept takes new connections.
+func (c *Coordinator) accept(l *listener) (did bool) {
+	for {
+		fd, _, err := unix.Accept4(l.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		if err != nil {
+			return did
+		}
+		did = true
+		var p *Process
+		if peer, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			p = c.leader(int(peer.Pid))
+		}
+		s := newStream(c, p, fd)
+		c.streams = append(c.streams, s)
+		c.events = append(c.events, func() { l.accept(s) })
+	}
 }
 
 // takeBells takes the files that processes hand over.
@@ -580,19 +633,22 @@ func (c *Coordinator) takeBells() bool {
 	}
 }
 
-// wait returns when something has come, or after at most d.
-func (c *Coordinator) wait(d time.Duration) {
-	files := []unix.PollFd{{Fd: int32(c.bells), Events: unix.POLLIN}}
+// ready waits until something has come, for at most d, and reports whether it has. What is in files then.
+func (c *Coordinator) ready(d time.Duration) bool {
+	c.files = append(c.files[:0], unix.PollFd{Fd: int32(c.bells), Events: unix.POLLIN})
 	for _, l := range c.listeners {
-		files = append(files, unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN})
+		c.files = append(c.files, unix.PollFd{Fd: int32(l.fd), Events: unix.POLLIN})
 	}
 	for _, s := range c.streams {
-		if !s.done {
-			files = append(files, unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN})
+		f := unix.PollFd{Fd: int32(s.fd), Events: unix.POLLIN}
+		if s.done {
+			f.Fd = -1
 		}
+		c.files = append(c.files, f)
 	}
 	t := unix.NsecToTimespec(int64(d))
-	_, _ = unix.Ppoll(files, &t, nil)
+	n, _ := unix.Ppoll(c.files, &t, nil)
+	return n > 0
 }
 
 // receive reads what there is.
@@ -628,6 +684,7 @@ func (s *Stream) send(b []byte) error {
 	if s.fd < 0 {
 		return io.ErrClosedPipe
 	}
+	s.c.awake[s.of] = true
 	s.unsent = append(s.unsent, b...)
 	for len(s.unsent) > 0 {
 		n, err := unix.Write(s.fd, s.unsent)

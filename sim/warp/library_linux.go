@@ -22,7 +22,7 @@ func library(folder string) (string, error) {
 	cc, err := exec.LookPath("cc")
 	if err != nil {
 		return "", errors.New("a small library has to be compiled, and there is no cc on PATH: " +
-			"install gcc or clang (Debian: apt install gcc libc6-dev)")
+			"install gcc or clang (Debian: apt install gcc libc6-dev), or take a world of real time")
 	}
 	sum := sha256.Sum256(source)
 	if cache, err := os.UserCacheDir(); err == nil {

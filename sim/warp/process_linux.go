@@ -63,8 +63,8 @@ func dynamic(file string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s is linked statically, as Go programs are: it cannot run in virtual time; "+
-		"for Go there is world sim", file)
+	return fmt.Errorf("%s is linked statically, as Go programs are: it can run in real time only; "+
+		"a Go package can be linked into world sim", file)
 }
 
 func (c *Coordinator) start(p *Process, file string) error {
@@ -99,12 +99,13 @@ func (c *Coordinator) start(p *Process, file string) error {
 	}
 	for i, s := range []**Stream{&p.in, &p.out, &p.err} {
 		_ = unix.SetNonblock(ours[i], true)
-		*s = newStream(c, ours[i])
+		*s = newStream(c, p, ours[i])
 		(*s).done = i == 0
 		c.streams = append(c.streams, *s)
 	}
 	p.pid = pid
 	c.processes = append(c.processes, p)
+	c.awake[p] = true
 	return nil
 }
 
@@ -146,6 +147,7 @@ func (c *Coordinator) end(p *Process) {
 	if p.ended {
 		return
 	}
+	c.awake[p] = true
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
 	for !c.reap(p) {
 		time.Sleep(100 * time.Microsecond)
@@ -187,6 +189,7 @@ func (p *Process) Resume() error { return p.signal(unix.SIGCONT) }
 func (p *Process) signal(s unix.Signal) (err error) {
 	p.c.do(func() {
 		if !p.ended {
+			p.c.awake[p] = true
 			err = unix.Kill(-p.pid, s)
 		}
 	})

@@ -9,7 +9,8 @@ import (
 // use.
 type Stream struct {
 	c  *Coordinator
-	fd int // the coordinator's thread uses it; -1: closed
+	of *Process // whose process has the other side; nil: it is not known
+	fd int      // the coordinator's thread uses it; -1: closed
 
 	unsent []byte // the coordinator's
 	last   bool   // and then it is to be closed
@@ -21,8 +22,8 @@ type Stream struct {
 	end    error // after data; nil: there may be more
 }
 
-func newStream(c *Coordinator, fd int) *Stream {
-	s := &Stream{c: c, fd: fd}
+func newStream(c *Coordinator, of *Process, fd int) *Stream {
+	s := &Stream{c: c, of: of, fd: fd}
 	s.filled = sync.NewCond(&s.mu)
 	return s
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,6 +104,14 @@ func (t *thread) asleep() (bool, error) {
 	}
 	t.call, t.known, t.left = string(text), true, t.turns
 	return true, nil
+}
+
+// since is how long the thread has run since all were at rest last; of none, no time.
+func (t *thread) since() time.Duration {
+	if t == nil {
+		return 0
+	}
+	return time.Duration(t.ran - t.ranBefore)
 }
 
 func (t *thread) stopped() bool { return t.state == 'T' }
