@@ -114,6 +114,15 @@ func TestAPythonProgramWaitsInVirtualTime(t *testing.T) {
 	t.Logf("%v in %v of real time", passed, time.Since(begun))
 }
 
+// Who reads the clock until it shows a time gets there, if that is near.
+func TestWhoWatchesTheClockSeesTimePass(t *testing.T) {
+	_, ending, passed, err := newWorld(t).play(t, python(t), "-c",
+		"import time\ntime.sleep(1)\nuntil = time.monotonic_ns() + 5000\nwhile time.monotonic_ns() < until: pass")
+	if err != nil || ending != "exit status 0" || passed < time.Second+5*time.Microsecond || passed > time.Second+20*time.Microsecond {
+		t.Errorf("%s after %v: %v", ending, passed, err)
+	}
+}
+
 // Each ends with one line that names it, and nothing goes on for ever.
 func TestWhatCannotBeHadIsNamed(t *testing.T) {
 	static := t.TempDir() + "/static"

@@ -320,12 +320,39 @@ static uint64_t until(clockid_t clock, const struct timespec *t) {
 	return ns == INT64_MAX ? ns : later(ns, add);
 }
 
+static int sleep_until(uint64_t deadline);
+
+enum { READS = 1000, NAPS = 16 };
+
+static __thread struct {
+	uint64_t last; // the time that it read last
+	int reads;     // how often
+	int naps;
+} reader;
+
+// watched is the time, for a thread that reads it. Who reads it again and again waits for it to pass, as Netty does for
+// the last microseconds until a timer is due. After many reads such a thread sleeps, for longer each time. It does so no
+// more when it has slept for a tenth of a second in all: then it spins, and simrun says so.
+static uint64_t watched(void) {
+	uint64_t t = now();
+	if (t != reader.last) {
+		reader.last = t;
+		reader.reads = reader.naps = 0;
+	}
+	if (++reader.reads > READS && reader.naps < NAPS) {
+		reader.reads = 0;
+		sleep_until(t + ((uint64_t)1000 << reader.naps++));
+		reader.last = t = now();
+	}
+	return t;
+}
+
 int clock_gettime(clockid_t clock, struct timespec *t) {
 	find_all();
 	int64_t add;
 	if (!world || !offset(clock, &add))
 		return real_clock_gettime(clock, t);
-	*t = in_timespec(now() - add);
+	*t = in_timespec(watched() - add);
 	return 0;
 }
 
