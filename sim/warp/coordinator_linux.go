@@ -241,7 +241,8 @@ func (c *Coordinator) rest(alive func()) error {
 		}
 	}
 	pause := 20 * time.Microsecond
-	quiet := 0 // looks in a row that found all asleep, and nothing done in between
+	quiet := 0       // looks in a row that found all asleep, and nothing done in between
+	var last *thread // that was found busy
 	for {
 		if alive != nil {
 			alive()
@@ -254,7 +255,11 @@ func (c *Coordinator) rest(alive func()) error {
 			text, _, _ = strings.Cut(text, "\x00")
 			return fmt.Errorf("process%s %s", c.of(int(c.shared.noter.Load())), text)
 		}
-		busy, same, err := c.look()
+		busy, same, err := c.goesOn(last), false, error(nil)
+		if busy == nil {
+			busy, same, err = c.look()
+		}
+		last = busy
 		took := time.Since(begun)
 		switch {
 		case err != nil:
@@ -329,8 +334,16 @@ func (c *Coordinator) leader(pid int) *Process {
 	return nil
 }
 
-// look looks at all threads of those that are awake. It returns one that is not asleep, and whether none has run, come
-// or gone since the look before.
+// goesOn returns a thread that was not asleep if it plainly is not yet.
+func (c *Coordinator) goesOn(t *thread) *thread {
+	if t == nil || t.look(c.buf) != nil || t.state == 'S' || t.stopped() || t.ended() {
+		return nil
+	}
+	return t
+}
+
+// look looks at all threads of those that are awake. It returns the first that is not asleep, or whether none has run,
+// come or gone since the look before.
 func (c *Coordinator) look() (busy *thread, same bool, err error) {
 	c.looks++
 	same = true
@@ -372,9 +385,9 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 				return nil, false, err
 			}
 			if !asleep {
-				busy = t
+				return t, false, nil
 			}
-			alive = alive || !asleep || !t.ended()
+			alive = alive || !t.ended()
 			stopped = stopped && (t.stopped() || t.ended())
 		}
 		if c.forgetThreads(pid, c.looks) {

@@ -44,6 +44,7 @@ func openThread(pid, tid int) (*thread, error) {
 func (t *thread) close() {
 	unix.Close(t.stat)
 	unix.Close(t.sched)
+	t.stat, t.sched = -1, -1
 }
 
 var errGone = errors.New("the thread has ended")
