@@ -140,6 +140,7 @@ type Child interface {
 	Err() io.ReadCloser // the same of its standard error
 	Exited() <-chan struct{}
 	Ending() string // once it has: "exit status 1", "signal: killed"
+	Overdue() int   // how many of its waits are over, while it is paused
 }
 
 // Namer is a client whose owners have names of their own in Redis.

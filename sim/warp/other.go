@@ -32,6 +32,7 @@ func (*Process) Exited() <-chan struct{} { return nil }
 func (*Process) Ending() string          { return "" }
 func (*Process) Kill() error             { return errNone }
 func (*Process) Pause() error            { return errNone }
+func (*Process) Overdue() int            { return 0 }
 func (*Process) Resume() error           { return errNone }
 
 func (*Stream) Read([]byte) (int, error)  { return 0, io.EOF }

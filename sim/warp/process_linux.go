@@ -183,6 +183,23 @@ func (p *Process) Kill() error {
 // Pause has the process and its group stand still, at the latest when all are at rest.
 func (p *Process) Pause() error { return p.signal(unix.SIGSTOP) }
 
+// Overdue is how many waits of a process that is paused, and its group, are over.
+func (p *Process) Overdue() (n int) {
+	p.c.do(func() {
+		for i := range p.c.shared.slots.Load() {
+			s := &p.c.shared.slot[i]
+			pid := int(s.pid.Load())
+			if pid == 0 || s.state.Load() != waiting || s.deadline.Load() > p.c.shared.now.Load() {
+				continue
+			}
+			if p.c.leader(pid) == p {
+				n++
+			}
+		}
+	})
+	return n
+}
+
 // Resume has them go on.
 func (p *Process) Resume() error { return p.signal(unix.SIGCONT) }
 

@@ -235,6 +235,9 @@ func TestAProcessThatIsPausedWaitsOn(t *testing.T) {
 	if next := at(25 * time.Second); !next.IsZero() || strings.Count(said, "\n") != 1 {
 		t.Errorf("paused, it goes on at %v, and has said %q", next, said)
 	}
+	if n := p.Overdue(); n != 1 {
+		t.Errorf("%d waits are over", n)
+	}
 	if err := p.Resume(); err != nil {
 		t.Fatal(err)
 	}

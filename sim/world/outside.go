@@ -97,6 +97,16 @@ func (o *outside) each(client string, do func(subjects.Process) error) error {
 	return errors.Join(errs...)
 }
 
+// overdue is how many waits of a client's processes a pause has held up, as far as they know.
+func (o *outside) overdue(client string) (n int) {
+	for _, p := range o.processes[client] {
+		if p, ok := p.(interface{ Overdue() int }); ok {
+			n += p.Overdue()
+		}
+	}
+	return n
+}
+
 func (o *outside) close() {
 	for _, l := range o.listeners {
 		l.Close()

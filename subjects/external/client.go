@@ -288,6 +288,14 @@ func (c *client) Pause() error { return c.p.pause() }
 // Resume implements [subjects.Process].
 func (c *client) Resume() error { return c.p.resume() }
 
+// Overdue is how many waits of a paused process are over; 0 where that is not known.
+func (c *client) Overdue() int {
+	if c.p.child == nil {
+		return 0
+	}
+	return c.p.child.Overdue()
+}
+
 // Kill implements [subjects.Process].
 func (c *client) Kill() error {
 	c.die(errKilled)
