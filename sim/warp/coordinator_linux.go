@@ -40,6 +40,7 @@ type Coordinator struct {
 	stopped   map[int]bool            // processes that stand still
 	awake     map[*Process]bool       // something has happened to them since they were at rest; nil: to those of no group
 	looks     int
+	still     bool          // nobody used a processor during the last look, which found all asleep
 	next      time.Time     // when a wait ends; zero: none does
 	events    []func()      // to be done by whoever called Rest
 	broken    error         // why nothing goes on
@@ -273,9 +274,11 @@ func (c *Coordinator) rest(alive func()) error {
 			}
 		case !same:
 			quiet = 1
-			continue
 		default:
 			quiet++
+		}
+		if c.still && quiet == 1 && !c.drain() {
+			quiet = 2 // a second look would find the same
 		}
 		if quiet >= 2 {
 			if err := c.known(); err != nil {
@@ -346,8 +349,13 @@ func (c *Coordinator) goesOn(t *thread) *thread {
 // come or gone since the look before.
 func (c *Coordinator) look() (busy *thread, same bool, err error) {
 	c.looks++
-	same = true
+	same, c.still = true, false
+	born := c.shared.births.Load() == 0 // or one that is not among pids may be what goes on
 	pids := c.pids()
+	ran := make([]time.Duration, 0, 8) // of each process, before
+	for _, pid := range pids {
+		ran = append(ran, processorTime(pid))
+	}
 	for i := 0; i < len(pids); i++ {
 		pid := pids[i]
 		threads := c.threads[pid]
@@ -406,7 +414,11 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 			}
 		}
 	}
-	return busy, same, nil
+	c.still = born && len(ran) == len(pids) && len(pids) > 0
+	for i := range ran {
+		c.still = c.still && ran[i] > 0 && processorTime(pids[i]) == ran[i]
+	}
+	return nil, same, nil
 }
 
 // forgetThreads forgets the threads of a process that were not seen in a look, and reports whether there were any.
