@@ -65,6 +65,14 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 		return nil, err
 	}
 	r := &run{see: see, ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
+	if o.Ground.Warped {
+		processes, err := world.NewProcesses()
+		if err != nil {
+			return nil, err
+		}
+		defer processes.Close()
+		r.warped = processes
+	}
 	run := func(f func()) error { return caught("the run", func() error { f(); return nil }) }
 	if !o.Ground.Live {
 		run = func(f func()) error {
@@ -105,8 +113,11 @@ func Suits(p *plan.Plan, s subjects.Subject, g world.Ground) error {
 	if err := g.Suits(p); err != nil || !s.External {
 		return err
 	}
-	if !g.Live {
-		return errors.New("a process of its own cannot run in virtual time")
+	if !g.Live && !g.Warped {
+		return errors.New("a process of its own cannot run in world sim, but in warp, redis and miniredis")
+	}
+	if g.Warped && len(p.Order) > 0 {
+		return errors.New("$.order: the steps of a process of its own cannot be ordered")
 	}
 	for i, f := range p.Faults {
 		if f.Kind == "pause-watchdog" {
@@ -147,6 +158,7 @@ type run struct {
 	clients   []openClient
 	processes []process // of the plan's clients
 	fresh     process   // see tryAll
+	warped    *world.Processes
 
 	threads   []*thread
 	locks     []string
@@ -185,6 +197,9 @@ func (r *run) run(o Options) {
 	if r.world, err = world.New(o.Ground, &timed, o.Seed, r.subject.Layout); err != nil {
 		r.failure = err
 		return
+	}
+	if r.warped != nil {
+		r.world.With(r.warped)
 	}
 	watchdog := time.Duration(r.timings.Watchdog)
 	header := history.Header{
@@ -358,6 +373,7 @@ func (r *run) connect(name, server string, rdb *redis.Client, noRetry bool, thre
 	}
 	e := subjects.NewEnv(name, rdb, r.world.Real(time.Duration(r.timings.Watchdog)), r.world.Fail)
 	e.Dial, e.Addr, e.Timescale = r.world.Dialer(name, server), addr, r.ground.Timescale
+	e.Start = r.world.Starter()
 	e.Scheduler, e.Random = r.world.Scheduler(name), seed.Bytes(r.seed, random)
 	e.NoRetry = noRetry
 	for _, t := range threads {

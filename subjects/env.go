@@ -26,6 +26,7 @@ type Env struct {
 	Timescale       float64       // how much of its usual length any other timeout of the lock should have
 	Scheduler       Scheduler     // runs the watchdog's timers, so that a fault can pause them
 	Random          io.Reader     // for ids and tokens; read by one goroutine at a time
+	Start           Starter       // starts a process for the client; nil: it starts as any other
 	Fail            func(error)   // ends the run: the subject cannot go on, as when its process has died; may be called at any time
 }
 

@@ -3,6 +3,7 @@ package subjects
 import (
 	"cmp"
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -27,8 +28,8 @@ type Subject struct {
 	// says of it.
 	Module string
 	Claims []Claim
-	// External says that it lives in processes of its own, so that it runs only in a world of real
-	// time whose servers it can dial.
+	// External says that it lives in processes of its own, so that it runs only in a world whose servers they can
+	// dial.
 	External bool
 	// RetriesAfter is the part of its period after which its watchdog tries again what failed: 5 is a fifth; 0: a whole one.
 	RetriesAfter int
@@ -126,6 +127,20 @@ type Process interface {
 	Pause() error // until Resume; the process does nothing at all, and calls wait
 	Resume() error
 	Kill() error // for good, and without a word; calls that wait end Unknown
+}
+
+// Starter starts a program with its arguments, in a world whose time its processes share.
+type Starter func(words []string) (Child, error)
+
+// A Child is a process that a [Starter] has started. Its methods are safe for concurrent use.
+type Child interface {
+	Process
+	In() io.WriteCloser // its standard input; a write does not block
+	Out() io.ReadCloser // what it writes to its standard output
+	Err() io.ReadCloser // the same of its standard error
+	Exited() <-chan struct{}
+	Ending() string // once it has: "exit status 1", "signal: killed"
+	Overdue() int   // how many of its waits are over, while it is paused
 }
 
 // Namer is a client whose owners have names of their own in Redis.

@@ -24,14 +24,14 @@ const chunk = 25
 func several(ctx context.Context, o order, jobs []job, args []string, stdout, stderr io.Writer) int {
 	var dirs []string // where each run is kept
 	size := chunk
-	if o.place.live() {
+	if !o.place.exact() {
 		size = 1
 	}
 	parts := func(yield func(job) bool) {
 		for _, j := range jobs {
 			for done := 0; done < j.Runs; done += size {
 				part := j
-				if o.place.live() {
+				if !o.place.exact() {
 					part.Out = o.out
 				}
 				part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(size, j.Runs-done), o.json
@@ -163,7 +163,7 @@ func whyNot(v *checker.Verdict) string {
 // keep has the crew run the examples again, to keep their reports, and writes the page about all runs. It returns the
 // exit code that this comes to.
 //
-// In real time a run does not come again: there all were kept at once, in the folders dirs.
+// Only in the sim world a run comes again as it was. In others all were kept at once, in the folders dirs.
 func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr io.Writer) int {
 	if o.out == nowhere {
 		return checker.ExitExpected
@@ -173,7 +173,7 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 	for _, i := range examples {
 		v := b.Runs[i].Verdict
 		j := job{Scenario: v.Scenario, Plan: o.plan, Subject: v.Subject, Seed: v.Seed, Runs: 1, Out: o.out, Prove: !o.noProof, Command: b.Runs[i].Command}
-		if !o.place.live() {
+		if o.place.exact() {
 			jobs = append(jobs, j)
 		}
 	}
@@ -186,7 +186,7 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 			b.Runs[run].Report = filepath.ToSlash(rel)
 		}
 	}
-	if o.place.live() {
+	if !o.place.exact() {
 		for run, dir := range dirs {
 			link(run, dir)
 		}

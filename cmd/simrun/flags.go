@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +129,9 @@ func parse(ctx context.Context, args []string) (order, error) {
 	if err := o.place.check(); err != nil {
 		return o, err
 	}
+	if !given(f, "world") && o.place.World == simWorld && strings.HasPrefix(o.subject, external.Prefix) && runtime.GOOS == "linux" {
+		o.place.World = warpWorld
+	}
 	if o.planFile != "" {
 		return o, o.readPlan(ctx)
 	}
@@ -135,6 +139,12 @@ func parse(ctx context.Context, args []string) (order, error) {
 		return o, unknown("scenario", o.scenario, scenarios.Names())
 	}
 	return o, o.checkSubject()
+}
+
+// given reports whether a flag was.
+func given(f *flag.FlagSet, name string) (is bool) {
+	f.Visit(func(f *flag.Flag) { is = is || f.Name == name })
+	return is
 }
 
 func (o *order) readPlan(ctx context.Context) error {
@@ -158,10 +168,13 @@ func (o *order) readPlan(ctx context.Context) error {
 
 func (o *order) checkSubject() error {
 	if strings.HasPrefix(o.subject, external.Prefix) {
-		if !o.place.live() {
-			return fmt.Errorf("-subject %s: a process of its own cannot run in virtual time: -world redis or miniredis", o.subject)
+		if o.place.World == simWorld {
+			return fmt.Errorf("-subject %s: a process of its own cannot run in world sim: -world warp (virtual time), redis or miniredis", o.subject)
 		}
 		return nil // see openExternal
+	}
+	if o.place.World == warpWorld {
+		return fmt.Errorf("-world warp is for processes of their own (-subject exec:CMD): %s runs in virtual time in world sim", o.subject)
 	}
 	if _, ok := findSubject(o.subject); !ok && o.subject != everything {
 		return unknown("subject", o.subject, subjectNames())

@@ -28,15 +28,16 @@ type place struct {
 
 const (
 	simWorld       = "sim"
+	warpWorld      = "warp"
 	miniredisWorld = "miniredis"
 	redisWorld     = "redis"
 )
 
-var worlds = []string{simWorld, miniredisWorld, redisWorld}
+var worlds = []string{simWorld, warpWorld, miniredisWorld, redisWorld}
 
 func (p *place) flags(f *flag.FlagSet) {
 	p.World, p.Timescale = simWorld, 1
-	f.StringVar(&p.World, "world", simWorld, "`name` of the world: sim (virtual time), miniredis or redis (real time)")
+	f.StringVar(&p.World, "world", simWorld, "`name` of the world: sim or, for exec:, warp (virtual time); miniredis or redis (real time)")
 	f.Var(&p.Timescale, "timescale", "`ratio` of real time to the plan's, as 1/10: a lease of 30s then lasts 3s (not in sim)")
 	addressFlags(f, &p.Addr, &p.TLS)
 	f.BoolVar(&p.Destructive, "allow-destructive", false, "with -addr: faults may touch more than the keys of the run")
@@ -66,18 +67,21 @@ func (p *place) check() error {
 	if p.Addr == "" && p.TLS != (redisserver.TLS{}) {
 		return errors.New("-tls-ca, -tls-cert and -tls-key are about a server that is not ours: they go with -addr")
 	}
-	if p.World == simWorld && p.Timescale != 1 {
-		return errors.New("-timescale is for real time (-world redis or miniredis): in sim time costs nothing")
+	if !p.live() && p.Timescale != 1 {
+		return fmt.Errorf("-timescale is for real time (-world redis or miniredis): in %s time costs nothing", p.World)
 	}
 	return nil
 }
 
 // live reports whether time is real there.
-func (p place) live() bool { return p.World != "" && p.World != simWorld }
+func (p place) live() bool { return p.World != "" && p.World != simWorld && p.World != warpWorld }
+
+// exact reports whether a run comes again there as it was, to the byte.
+func (p place) exact() bool { return p.World == "" || p.World == simWorld }
 
 // words are the flags that say it again, without the password.
 func (p place) words() []string {
-	if !p.live() {
+	if p.exact() {
 		return nil
 	}
 	words := []string{"-world", p.World}
@@ -170,6 +174,8 @@ func (p place) ground() (g world.Ground, prefix string, err error) {
 		return world.At(server, float64(p.Timescale), prefix, p.Destructive), prefix, nil
 	case p.World == redisWorld:
 		return world.Redis(float64(p.Timescale)), "", nil
+	case p.World == warpWorld:
+		return world.Warp(), "", nil
 	case p.World == miniredisWorld:
 		return world.Miniredis(float64(p.Timescale)), "", nil
 	}

@@ -198,7 +198,7 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	}
 	judging.Also = opinion
 	v := checker.Judge(context.Background(), h, judging)
-	if j.Prove && !ground.Live && v.Trouble() == "" {
+	if j.Prove && !ground.Live && !ground.Warped && v.Trouble() == "" {
 		explore.Prove(b, p, subject, h, v, judging)
 	}
 	res.judged(j, h, v)

@@ -144,6 +144,14 @@ func Settle() *Stall {
 	}
 }
 
+// Working says that the bubble that runs waits for something outside of it, which takes real time and is no stall. Who
+// waits says so again within less than [Patience], and may do so from any goroutine.
+func Working() {
+	if w := current.Load(); w != nil {
+		w.beat.Add(1)
+	}
+}
+
 // Stalled is a channel to select on besides others while time is to pass. When it yields, time does not pass, and
 // [Settle] says why.
 func Stalled() <-chan *Stall { return current.Load().stalled }

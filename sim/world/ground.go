@@ -31,12 +31,22 @@ type Ground struct {
 	foreign     bool // the servers are not ours
 	destructive bool // and may be harmed
 
+	// Warped says that processes run in its virtual time, see [NewProcesses].
+	Warped bool
+
 	open func(w *World, p plan.Server, seed uint64) (backend, error)
 }
 
 // Sim is the deterministic world.
 func Sim() Ground {
 	return Ground{Name: "sim", Timescale: 1, open: func(w *World, p plan.Server, seed uint64) (backend, error) { return w.newVirtual(p, seed) }}
+}
+
+// Warp is as [Sim], for clients that are processes of their own. They run in virtual time as well.
+func Warp() Ground {
+	g := Sim()
+	g.Name, g.Warped = "warp", true
+	return g
 }
 
 // Real is how much real time d, of the plan, takes. Programs may call it.

@@ -27,9 +27,12 @@ type outside struct {
 	abandoned map[string][]history.Op       // those that returned without an answer, and may go on; likewise
 }
 
-// Listen opens a port at which a process of a client finds a server, and returns its URL. Only a
-// world of real time has one.
+// Listen opens a port at which a process of a client finds a server, and returns its URL; "" in a world without
+// processes.
 func (w *World) Listen(client, server string) (url string, err error) {
+	if w.ground.Warped {
+		return w.listenWarped(client, server)
+	}
 	if !w.ground.Live {
 		return "", nil
 	}
@@ -51,22 +54,22 @@ func (w *World) Listen(client, server string) (url string, err error) {
 					abort(c)
 					return
 				}
-				join(c.(*net.TCPConn), end)
+				join(c, end, func() { abort(c) })
 			}()
 		}
 	}()
 	return "redis://" + l.Addr().String(), nil
 }
 
-// join passes on what comes from either until one of them ends.
-func join(c *net.TCPConn, end net.Conn) {
+// join passes on what comes from either until one of them ends. reset is what to do with c if end was reset.
+func join(c io.ReadWriteCloser, end net.Conn, reset func()) {
 	go func() {
 		_, _ = io.Copy(end, c)
 		end.Close()
 	}()
 	_, err := io.Copy(c, end)
 	if errors.Is(err, syscall.ECONNRESET) {
-		abort(c)
+		reset()
 		return
 	}
 	c.Close()
@@ -92,6 +95,16 @@ func (o *outside) each(client string, do func(subjects.Process) error) error {
 		errs = append(errs, do(p))
 	}
 	return errors.Join(errs...)
+}
+
+// overdue is how many waits of a client's processes a pause has held up, as far as they know.
+func (o *outside) overdue(client string) (n int) {
+	for _, p := range o.processes[client] {
+		if p, ok := p.(interface{ Overdue() int }); ok {
+			n += p.Overdue()
+		}
+	}
+	return n
 }
 
 func (o *outside) close() {

@@ -38,11 +38,11 @@ func (w *World) PauseClient(client string) {
 
 // ResumeClient implements [fault.Target].
 func (w *World) ResumeClient(client string) int {
+	held := w.outside.overdue(client)
 	w.check(w.outside.each(client, subjects.Process.Resume))
 	w.mu.Lock()
 	w.frozen[client]--
 	w.mu.Unlock()
-	held := 0
 	for _, s := range w.servers {
 		held += s.net.Thaw(client, w.began.Add(w.Now()))
 	}

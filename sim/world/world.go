@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/warp"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -57,6 +58,9 @@ type World struct {
 	woke    time.Duration // when a program was woken, or a message arrived, last
 	// Operator has somebody force a lock free, by the lock's own means.
 	Operator func(lock string)
+
+	processes *warp.Coordinator // nil: there are none
+	waitEnds  time.Time         // when one of them is to be woken; zero: none is
 
 	order *ordering // nil: latencies decide what happens first
 
@@ -252,6 +256,9 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 			w.stalled(stall)
 			return
 		}
+		if stall == nil && w.rest() {
+			continue
+		}
 		now := w.Now()
 		w.settled(now)
 		w.answerReturns()
@@ -357,6 +364,9 @@ func (w *World) next() event {
 	// goroutines of one, would otherwise come at one instant, and its order be the scheduler's.
 	if s, at := w.nextSleeper(); s != nil && first.later(max(at, w.woke+1)) {
 		first = event{max(at, w.woke+1), func() { w.rouse(s) }}
+	}
+	if e := w.nextWait(); e.happen != nil && first.later(e.at) {
+		first = e
 	}
 	for _, s := range w.servers {
 		if m := s.net.Next(); m != nil {

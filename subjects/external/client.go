@@ -61,7 +61,11 @@ var (
 
 // dial starts a worker and waits for its hello.
 func dial(command string, env *subjects.Env, l limits) (*client, error) {
-	p, err := launch(command)
+	var start subjects.Starter
+	if env != nil {
+		start = env.Start
+	}
+	p, err := launch(command, start)
 	if err != nil {
 		return nil, fmt.Errorf("worker %q: %w", command, err)
 	}
@@ -283,6 +287,14 @@ func (c *client) Pause() error { return c.p.pause() }
 
 // Resume implements [subjects.Process].
 func (c *client) Resume() error { return c.p.resume() }
+
+// Overdue is how many waits of a paused process are over; 0 where that is not known.
+func (c *client) Overdue() int {
+	if c.p.child == nil {
+		return 0
+	}
+	return c.p.child.Overdue()
+}
 
 // Kill implements [subjects.Process].
 func (c *client) Kill() error {

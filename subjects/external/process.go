@@ -10,26 +10,39 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // process is a worker's process, the leader of a group that is killed with it.
 type process struct {
 	cmd     *exec.Cmd
-	in      *os.File // to it
-	out     *os.File // from it
+	child   subjects.Child // instead of cmd, where the world starts processes
+	in      io.WriteCloser // to it
+	out     io.ReadCloser  // from it
 	errs    tail
 	signals sync.Mutex
-	exited  chan struct{} // closed when it has ended
+	exited  <-chan struct{} // closed when it has ended
 }
 
-// launch starts a command: a program and its arguments, separated by spaces.
-func launch(command string) (*process, error) {
+// launch starts a command: a program and its arguments, separated by spaces. start may be nil.
+func launch(command string, start subjects.Starter) (*process, error) {
 	words := strings.Fields(command)
 	if len(words) == 0 {
 		return nil, errors.New("no command; right is for example exec:./my-worker")
 	}
-	p := &process{cmd: exec.Command(words[0], words[1:]...), exited: make(chan struct{})}
+	p := &process{}
 	p.errs.done = make(chan struct{})
+	if start != nil {
+		var err error
+		if p.child, err = start(words); err != nil {
+			return nil, err
+		}
+		p.in, p.out, p.exited = p.child.In(), p.child.Out(), p.child.Exited()
+		go p.errs.keep(p.child.Err())
+		return p, nil
+	}
+	p.cmd = exec.Command(words[0], words[1:]...)
 	lead(p.cmd)
 	var err error
 	pipe := func() (r, w *os.File) {
@@ -65,7 +78,8 @@ func closeAll(files ...*os.File) {
 
 // run starts the process, and reaps it when it ends.
 func (p *process) run() error {
-	started := make(chan error)
+	started, exited := make(chan error), make(chan struct{})
+	p.exited = exited
 	go func() {
 		// The process is to die with this one, which Linux takes to mean: with the thread that started it.
 		runtime.LockOSThread()
@@ -75,7 +89,7 @@ func (p *process) run() error {
 		if err == nil {
 			_ = p.cmd.Wait() // how it ended is in ProcessState
 			_ = killGroup(p.cmd.Process)
-			close(p.exited)
+			close(exited)
 		}
 	}()
 	return <-started
@@ -102,12 +116,20 @@ func (p *process) ended() bool {
 }
 
 // ending says how the process ended, once it has: "exit status 1", "signal: killed".
-func (p *process) ending() string { return p.cmd.ProcessState.String() }
+func (p *process) ending() string {
+	if p.child != nil {
+		return p.child.Ending()
+	}
+	return p.cmd.ProcessState.String()
+}
 
 // kill ends the process and its group, and returns when it has ended.
 func (p *process) kill() error {
 	if p.ended() {
 		return nil
+	}
+	if p.child != nil {
+		return p.child.Kill()
 	}
 	err := killGroup(p.cmd.Process)
 	if err == nil {
@@ -117,9 +139,19 @@ func (p *process) kill() error {
 }
 
 // pause returns when the process stands still, or has ended.
-func (p *process) pause() error { return p.signal(pauseGroup) }
+func (p *process) pause() error {
+	if p.child != nil {
+		return p.child.Pause()
+	}
+	return p.signal(pauseGroup)
+}
 
-func (p *process) resume() error { return p.signal(resumeGroup) }
+func (p *process) resume() error {
+	if p.child != nil {
+		return p.child.Resume()
+	}
+	return p.signal(resumeGroup)
+}
 
 // signal sends a signal, one at a time. A process that has ended gets none, which is no error.
 func (p *process) signal(send func(*os.Process) error) error {
@@ -174,7 +206,7 @@ type tail struct {
 
 const tailSize = 4096
 
-func (t *tail) keep(r *os.File) {
+func (t *tail) keep(r io.ReadCloser) {
 	defer close(t.done)
 	defer r.Close()
 	_, _ = io.Copy(t, r)

@@ -1,0 +1,75 @@
+package warp
+
+import (
+	"io"
+	"sync"
+)
+
+// Stream is this side of a connection or a pipe that a process has the other side of. Its methods are safe for concurrent
+// use.
+type Stream struct {
+	c  *Coordinator
+	of *Process // whose process has the other side; nil: it is not known
+	fd int      // the coordinator's thread uses it; -1: closed
+
+	unsent []byte // the coordinator's
+	last   bool   // and then it is to be closed
+	done   bool   // nothing more is to be read
+
+	mu     sync.Mutex
+	filled *sync.Cond
+	data   []byte
+	end    error // after data; nil: there may be more
+}
+
+func newStream(c *Coordinator, of *Process, fd int) *Stream {
+	s := &Stream{c: c, of: of, fd: fd}
+	s.filled = sync.NewCond(&s.mu)
+	return s
+}
+
+// Read blocks until [Coordinator.Rest] has brought something. At the end it returns io.EOF.
+func (s *Stream) Read(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.data) == 0 && s.end == nil {
+		s.filled.Wait()
+	}
+	if len(s.data) == 0 {
+		return 0, s.end
+	}
+	n := copy(b, s.data)
+	s.data = s.data[n:]
+	return n, nil
+}
+
+// fill is for whoever called Rest.
+func (s *Stream) fill(data []byte, end error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.data = append(s.data, data...)
+	if s.end == nil {
+		s.end = end
+	}
+	s.filled.Broadcast()
+}
+
+// Write gives data to the process; it does not block. An error says that the process has closed its side.
+func (s *Stream) Write(b []byte) (int, error) {
+	var err error
+	s.c.do(func() { err = s.send(b) })
+	if err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// Close closes this side, once what was written has been taken. Who reads it is told that it is closed.
+func (s *Stream) Close() error {
+	s.c.do(func() {
+		s.last = true
+		_ = s.send(nil)
+	})
+	s.fill(nil, io.ErrClosedPipe)
+	return nil
+}
