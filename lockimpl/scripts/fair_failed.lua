@@ -1,7 +1,7 @@
 -- KEYS: 1 queue, 2 deadlines. ARGV: 1 owner, who waits no more, 2 ms that a waiter's place is kept.
 -- Idempotent.
-local behind = false
-for _, other in ipairs(redis.call('lrange', KEYS[1], 0, -1)) do
+local queue, behind = redis.call('lrange', KEYS[1], 0, -1), false
+for _, other in ipairs(queue) do
   if behind then
     redis.call('zincrby', KEYS[2], -tonumber(ARGV[2]), other)
   end

@@ -27,13 +27,29 @@ func lockScripts(t *testing.T) []string {
 	}
 	var all []string
 	for _, name := range names {
-		source, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, string(source))
+		all = append(all, wholeScript(t, name))
 	}
 	return all
+}
+
+// wholeScript is a script of the lock with those that it says it comes after: their beginnings are shared.
+func wholeScript(t *testing.T, name string) string {
+	t.Helper()
+	source, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := string(source)
+	if first, after := strings.CutPrefix(whole, "-- After "); after {
+		first, _, _ = strings.Cut(first, ". ")
+		first, _, _ = strings.Cut(first, ".\n")
+		var begin string
+		for _, file := range strings.Split(first, " and ") {
+			begin += wholeScript(t, filepath.Join(filepath.Dir(name), strings.TrimSuffix(file, ".lua")+".lua")) + "\n"
+		}
+		return begin + whole
+	}
+	return whole
 }
 
 // otherScripts return all that a script can return, and fail in all ways.
