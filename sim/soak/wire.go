@@ -211,8 +211,11 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.out.Lock()
 	defer c.out.Unlock()
 	c.wire.mu.Lock()
-	holding := c.wire.requests != nil
+	holding, dead := c.wire.requests != nil, c.wire.dead
 	c.wire.mu.Unlock()
+	if dead { // what was held back goes with its client
+		return 0, errDead
+	}
 	if holding {
 		c.held = append(c.held, b...)
 		return len(b), nil
@@ -226,7 +229,12 @@ func (c *conn) Write(b []byte) (int, error) {
 func (c *conn) flush() {
 	c.out.Lock()
 	defer c.out.Unlock()
-	_ = c.flushed()
+	c.wire.mu.Lock()
+	dead := c.wire.dead
+	c.wire.mu.Unlock()
+	if !dead {
+		_ = c.flushed()
+	}
 }
 
 func (c *conn) flushed() error {
