@@ -154,7 +154,7 @@ func (c *conclusion) granted(id int64, l *lock) {
 		c.tell(history.Event{At: p.at + 1, Within: c.within, Kind: history.Delete, Lock: op.Lock, Note: "a member was taken away while others were acquired"})
 	}
 	c.amend(op.ID, func(op *history.Op) {
-		op.Evidence, op.Executed, op.Within, op.Answer, op.Asked = history.Executed, p.at, c.within, history.Acquired, op.Lease
+		op.Evidence, op.Executed, op.Within, op.Answer, op.Asked = history.Executed, p.at, c.within, history.Acquired, cmp.Or(op.Asked, op.Lease)
 		if l.last.Deadline > p.at {
 			op.Lease = l.last.Deadline - p.at
 		}
