@@ -480,7 +480,7 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	// An attempt that is given up knows what it had been granted by then. An unlock that is given up may be done in part.
 	given := cancelled(op) && rule == contract.EveryMemberReleased
 	unheard := f.unheard(op, key)
-	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to > op.Return && (given || unheard && !f.h.Can(string(contract.TakesBack))) {
+	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to > op.Return && (given || (unheard || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack))) {
 		return // an outer hold is its own, and renewed
 	}
 	if given || unheard || f.stale(op) ||
