@@ -39,7 +39,7 @@ func (f *facts) over(l *lockFacts, t *tenure) Cause {
 		return f.expired(l, t)
 	case t.endEvent != nil:
 		return f.takenAway(l, t)
-	case t.deadline > 0 && t.deadline <= t.to+1: // its unlock was under way when the lease of a group's last member ended
+	case f.composed(l) && t.deadline > 0 && t.deadline <= t.to+1: // its unlock was under way when a member's lease ended
 		return f.expired(l, t)
 	}
 	return f.released(l, t)

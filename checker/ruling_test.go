@@ -365,6 +365,24 @@ func refusedGhost(reply string) *script {
 	return s
 }
 
+// A server that forgot explains the loss of a hold only of its own locks.
+func TestOnlyTheLocksOwnServerForgets(t *testing.T) {
+	for server, want := range map[string]contract.Class{"s1": contract.ServerLost, "s9": contract.KeyLost} {
+		s := overlapped(0, func(s *script) {
+			s.renewals("c1:1", 0, at(29))
+			s.event(history.Restart, at(29.5)).Lock = ""
+			fault := s.fault("restart", "", at(29.5), at(29.5))
+			fault.Step, fault.Server = "none", server
+			s.event(history.Delete, at(29.5))
+		})
+		s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Sent: at(0.0005), Client: "c1", Op: s.h.Ops[0].ID, Lock: job, Server: "s1"})
+		found := verdict(t, s).Result(contract.Exclusion).Violations
+		if len(found) == 0 || found[0].Cause.Class != want {
+			t.Errorf("%s forgot: %+v", server, found)
+		}
+	}
+}
+
 // forgottenGhost is an acquire whose client gave it back at 1.2 s, before its request came at 2 s. The server forgets it
 // at some second.
 func forgottenGhost(fault string, lost float64) *script {
