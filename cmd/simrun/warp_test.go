@@ -50,6 +50,9 @@ func TestForeignLocksInVirtualTime(t *testing.T) {
 				if err := json.Unmarshal([]byte(stdout), &v); err != nil || v.World != "warp" || code != checker.ExitExpected {
 					t.Fatalf("exit code %d: %v\n%s%s", code, err, stdout, stderr)
 				}
+				if len(v.Unstruck) > 0 { // each of these faults is what breaks the lock, or would
+					t.Errorf("struck nothing: %v", v.Unstruck)
+				}
 				var broken []string
 				for _, r := range v.Results {
 					if r.Status == checker.Broken {

@@ -41,6 +41,11 @@ func (w *World) ResumeClient(client string) int {
 	held := w.outside.overdue(client)
 	w.check(w.outside.each(client, subjects.Process.Resume))
 	w.mu.Lock()
+	for _, s := range w.sleepers { // a program that would have gone on meanwhile, though its process waited for nothing
+		if s.client == client && !s.sends() && s.at <= w.Now() {
+			held++
+		}
+	}
 	w.frozen[client]--
 	w.mu.Unlock()
 	for _, s := range w.servers {
