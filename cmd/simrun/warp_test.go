@@ -50,7 +50,7 @@ func TestForeignLocksInVirtualTime(t *testing.T) {
 				if err := json.Unmarshal([]byte(stdout), &v); err != nil || v.World != "warp" || code != checker.ExitExpected {
 					t.Fatalf("exit code %d: %v\n%s%s", code, err, stdout, stderr)
 				}
-				if len(v.Unstruck) > 0 { // each of these faults is what breaks the lock, or would
+				if c.scenario == "gc-pause" && len(v.Unstruck) > 0 { // it holds up a program that works
 					t.Errorf("struck nothing: %v", v.Unstruck)
 				}
 				var broken []string
