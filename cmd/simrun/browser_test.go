@@ -112,6 +112,7 @@ func (tb *tab) quiet(where string) {
 // What every scenario really leaves behind is a page that works: the violation is in view, its
 // story and its operations are there, and porcupine's picture opens at its moment.
 func TestReportsOfAllScenariosInBrowser(t *testing.T) {
+	t.Parallel()
 	tb := newTab(t)
 	dir := t.TempDir()
 	for _, s := range scenarios.All() {
@@ -146,6 +147,7 @@ func TestReportsOfAllScenariosInBrowser(t *testing.T) {
 // (-v) and not judged, since they are the machine's as much as the page's; what is judged is what they
 // depend on, the size of the page and of its picture.
 func TestALongReportOpensInBrowser(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "long.json")
 	if err := os.WriteFile(file, scenarios.Traffic("long", 1, 10, 210).JSON(), 0o666); err != nil {

@@ -20,6 +20,7 @@ func TestTheCataloguePageIsCurrent(t *testing.T) {
 }
 
 func TestTheLibraryPageIsCurrent(t *testing.T) {
+	t.Parallel()
 	const page = "../../docs/matrix.md"
 	want, stderr, code := run(t, t.TempDir(), "list", "-matrix")
 	if code != 0 {

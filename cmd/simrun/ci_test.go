@@ -57,6 +57,7 @@ func TestTheCommandsOfTheCIPageWork(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds a module of its own")
 	}
+	t.Parallel()
 	names, by := commands(t)
 	if len(names) != 6 || len(by) != 6 {
 		t.Fatalf("steps: %q", names)

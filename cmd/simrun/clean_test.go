@@ -61,6 +61,7 @@ func TestCleanRemovesWhatRunsHaveLeft(t *testing.T) {
 
 // Where keys cannot be looked for, somebody is told which stay.
 func TestKeysThatCannotBeRemovedAreTold(t *testing.T) {
+	t.Parallel()
 	needRedis(t)
 	s, err := redisserver.Start(t.Context(), redisserver.Options{Config: []string{`rename-command SCAN ""`}})
 	if err != nil {

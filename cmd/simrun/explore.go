@@ -273,11 +273,11 @@ var externals = map[string]subjects.Subject{}
 
 // openExternal has findSubject know a subject if it is an external one. It starts a process of it, to
 // hear what it claims.
-func openExternal(name string) error {
+func openExternal(ctx context.Context, name string) error {
 	if !strings.HasPrefix(name, external.Prefix) || externals[name].Name != "" {
 		return nil
 	}
-	s, err := external.Subject(name)
+	s, err := external.Subject(ctx, name)
 	if err == nil {
 		externals[name] = s
 	}

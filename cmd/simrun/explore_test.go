@@ -12,6 +12,7 @@ import (
 )
 
 func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	args := []string{"explore", "-subject", "broken-unlock-twice", "-first", "-faults", "none"}
 	stdout, stderr, code := run(t, dir, args...)
@@ -83,6 +84,7 @@ func TestMutantsSaysWhichAreCaught(t *testing.T) {
 
 // The test runs in a checkout, so that it can build the lock with a mistake, and hunt it.
 func TestMutantsHuntsMistakesInTheSource(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, code := run(t, ".", "mutants", "-source", "-only", "lost-never", "-seeds", "1", "-runs", "10")
 	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "1/1") || !strings.Contains(stdout, "watchdog-death") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)

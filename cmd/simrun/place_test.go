@@ -34,6 +34,7 @@ func theirs(t *testing.T) (s *redisserver.Server, url string) {
 }
 
 func TestAServerOfSomebodyElseIsLeftAsItWas(t *testing.T) {
+	t.Parallel()
 	s, url := theirs(t)
 	ctx := context.Background()
 	if err := s.Client().Set(ctx, "order:42", "theirs", 0).Err(); err != nil {

@@ -71,6 +71,7 @@ func TestARunThatIsKeptIsProved(t *testing.T) {
 
 // In real time a run does not come again: nothing is said of it.
 func TestARunInRealTimeIsNotProved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, stderr, code := run(t, dir, "-scenario", "key-deleted", "-world", "miniredis", "-timescale", "1/20", "-out", "a")
 	if code != checker.ExitExpected {
@@ -84,6 +85,7 @@ func TestARunInRealTimeIsNotProved(t *testing.T) {
 
 // What explore finds is proved where it is kept.
 func TestWhatExploreFindsIsProved(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		flags []string
 		tried bool

@@ -46,6 +46,7 @@ func ruled(t *testing.T, v *checker.Verdict) string {
 // One history has one ruling, whoever asks: explore, a single run with proofs, one of several runs, "check" of the stored
 // run, and the windows of a long history.
 func TestOneHistoryHasOneRulingWhoeverAsks(t *testing.T) {
+	t.Parallel()
 	runs := 24
 	if testing.Short() {
 		runs = 12

@@ -41,7 +41,9 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	if err := o.place.enough(); err != nil {
 		return fail(stderr, checker.ExitHarness, "-world %s: %v", o.place.World, err)
 	}
-	if err := openExternal(o.subject); errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if err := openExternal(ctx, o.subject); ctx.Err() != nil {
+		return interrupted(ctx, stderr, checker.ExitExpected, "interrupted before it began")
+	} else if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return fail(stderr, checker.ExitUsage, "-subject %s: %v", o.subject, err)
 	} else if err != nil { // it is there, and no worker
 		return fail(stderr, checker.ExitHarness, "-subject %s: %v", o.subject, err)

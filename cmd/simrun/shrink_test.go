@@ -12,6 +12,7 @@ import (
 )
 
 func TestShrinkTellsTheSmallestStoryAndWritesATest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	run(t, dir, "-scenario", "partition-holder", "-seed", "5")
 	stdout, stderr, code := run(t, dir, "shrink", filepath.Join("simrun-out", "partition-holder", "latest"))

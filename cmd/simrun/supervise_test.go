@@ -106,6 +106,7 @@ func TestAProcessThatIsLeftBehindHoldsNobodyUp(t *testing.T) {
 
 // A command that is told to end does so with code 2, a line, and what is done so far.
 func TestEachCommandThatIsToldToEndIsExit2(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	endless := func(w *os.File) { // a history that does not end
 		fmt.Fprintln(w, `{"record":"header","version":1,"clock":"virtual","world":"sim","subject":"s","seed":1}`)
@@ -122,6 +123,7 @@ func TestEachCommandThatIsToldToEndIsExit2(t *testing.T) {
 		{"list -matrix", "", "simrun: list: interrupted"},
 		{"explore -runs 1000000 -out none", "", "simrun: explore: interrupted after "},
 		{"worker-check sleep 1000", "worker-check", "simrun: worker-check: interrupted"},
+		{"-scenario watchdog-death -subject exec:cat", "", "simrun: interrupted before it began"}, // which never says hello
 		{"soak -for 1h -clients 4 -locks 4 -out s -faults none", "s/soak/latest/" + historyFile, "simrun: soak: interrupted after "},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -152,7 +154,7 @@ func TestEachCommandThatIsToldToEndIsExit2(t *testing.T) {
 					t.Fatal(err)
 				}
 				_ = cmd.Wait()
-				if code := cmd.ProcessState.ExitCode(); code != checker.ExitUndecided || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "process died") {
+				if code := cmd.ProcessState.ExitCode(); code != checker.ExitUndecided || !strings.Contains(out.String(), c.want) || strings.Contains(out.String(), "process died") || strings.Contains(out.String(), "but: ") {
 					t.Errorf("%v: exit code %d\n%s", signal, code, out.String())
 				}
 			}

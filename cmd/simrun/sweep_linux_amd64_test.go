@@ -56,6 +56,7 @@ func wholeFiles(t *testing.T, dir string, torn bool) {
 // A run is killed at each of its changes of the file system. What it leaves is whole, accuses nobody, and is all in its own
 // folder; who checks, serves and runs after it lives with that.
 func TestARunIsKilledAtEachWrite(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	seen, kills := map[string]bool{}, 0
 	sweep(t, 1, func(n int, torn bool) bool {
@@ -127,6 +128,7 @@ func sweep(t *testing.T, stride int, at func(n int, torn bool) (reached bool)) {
 // A search is killed at each of its changes of the file system, and goes on from there: it finds what one finds that was never
 // killed, and tells it as that does.
 func TestASearchIsKilledAtEachWriteAndGoesOn(t *testing.T) {
+	t.Parallel()
 	args := []string{"explore", "-subject", "broken-unlock-twice", "-runs", "8"}
 	untouched := t.TempDir()
 	want, _, wantCode := run(t, untouched, args...)

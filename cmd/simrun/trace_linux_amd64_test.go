@@ -29,7 +29,7 @@ func killedAt(t *testing.T, dir string, n int, torn bool, args ...string) bool {
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(simrun, args...)
 	cmd.Dir = dir
-	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true, Setpgid: true} // a group, so that no other test's process is waited for
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func killedAt(t *testing.T, dir string, n int, torn bool, args ...string) bool {
 		}
 		var err error
 		for pid, err = -1, syscall.EINTR; errors.Is(err, syscall.EINTR); {
-			pid, err = syscall.Wait4(-1, &status, syscall.WALL|wNoThread, nil)
+			pid, err = syscall.Wait4(-cmd.Process.Pid, &status, syscall.WALL|wNoThread, nil)
 		}
 		if errors.Is(err, syscall.ECHILD) {
 			return dead

@@ -77,6 +77,7 @@ var againLine = regexp.MustCompile(`(?m)^  again   simrun (.*)$`)
 
 // What reproduces a run can be pasted into a shell.
 func TestAgainLinesCanBePasted(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{"-scenario", "key-expiry", "-seed", "7"}, {"-scenario", "key-expiry", "-subject", "rlock-hardened"},
 		{"-scenario", "key-expiry", "-world", "miniredis", "-timescale", "1/20"}, {"-plan", "it's a $plan \x1b.json", "-seed", "3"},

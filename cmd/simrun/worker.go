@@ -146,7 +146,7 @@ const orphaned = 2 * time.Second
 
 // runOne runs, saves, judges and reports one run.
 func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
-	if err := openExternal(j.Subject); err != nil {
+	if err := openExternal(context.Background(), j.Subject); err != nil {
 		return res.failed(j, err)
 	}
 	subject, _ := findSubject(j.Subject)

@@ -10,7 +10,7 @@ import (
 
 // What the protocol costs a call: a worker that answers at once, whatever it is asked.
 func BenchmarkCall(b *testing.B) {
-	s, err := Subject(Prefix + worker("prompt"))
+	s, err := Subject(b.Context(), Prefix+worker("prompt"))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -56,7 +56,11 @@ func (t table) try(ctx context.Context, command, url string, l limits, report fu
 		case c.ability != "" && !slices.Contains(b.claimed, c.ability):
 			r.Status = NotClaimed
 		default:
-			if err := b.run(c); err != nil {
+			err := b.run(c)
+			if ctx.Err() != nil { // what it did not do meanwhile is not its failure
+				return false
+			}
+			if err != nil {
 				r.Status, r.Got = Failed, err.Error()
 				passed = false
 			}

@@ -36,7 +36,7 @@ var checks = table{
 }
 
 func hello(b *bench) (err error) {
-	b.subject, err = subject(Prefix+b.command, b.limits)
+	b.subject, err = subject(b.ctx, Prefix+b.command, b.limits)
 	b.claimed = b.subject.Abilities
 	return err
 }

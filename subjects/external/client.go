@@ -59,8 +59,8 @@ var (
 	errClosed = errors.New("the worker was closed")
 )
 
-// dial starts a worker and waits for its hello.
-func dial(command string, env *subjects.Env, l limits) (*client, error) {
+// dial starts a worker and waits for its hello, at most until ctx ends.
+func dial(ctx context.Context, command string, env *subjects.Env, l limits) (*client, error) {
 	var start subjects.Starter
 	if env != nil {
 		start = env.Start
@@ -78,6 +78,8 @@ func dial(command string, env *subjects.Env, l limits) (*client, error) {
 	case <-c.greeted:
 		return c, nil
 	case <-c.dead:
+	case <-ctx.Done():
+		c.fail("nobody waits for its hello any more: %v", context.Cause(ctx))
 	case <-time.After(c.limits.start):
 		c.fail("it said no hello within %v", c.limits.start)
 	}

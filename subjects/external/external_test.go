@@ -63,7 +63,7 @@ func redisURL(t *testing.T) string {
 func open(t *testing.T, name string, l limits) (subjects.Client, chan error, error) {
 	t.Helper()
 	failures := make(chan error, 10)
-	s, err := subject(Prefix+worker(name), l)
+	s, err := subject(t.Context(), Prefix+worker(name), l)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +96,7 @@ func good(t *testing.T) *client {
 }
 
 func TestAGoodWorkerIsASubject(t *testing.T) {
-	s, err := Subject(Prefix + worker("good"))
+	s, err := Subject(t.Context(), Prefix+worker("good"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestStartTellsAWorkerWhatItsVersionKnows(t *testing.T) {
 		"2": `{"id":1,"kind":"start","version":2,"redis":["URL"],"client":"c1","watchdogTimeout":1000000000,"seed":SEED,` +
 			`"timescale":0.1,"noRetry":true,"owners":["c1:1","c1:2"]}`,
 	} {
-		s, err := Subject(Prefix + worker("repeats start@"+version))
+		s, err := Subject(t.Context(), Prefix+worker("repeats start@"+version))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +282,7 @@ func TestEveryListedSubjectIsAWorker(t *testing.T) {
 	for _, listed := range append(subjects.All(), libraries.All()...) {
 		t.Run(listed.Name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Subject(Prefix + worker("listed@"+listed.Name))
+			s, err := Subject(t.Context(), Prefix+worker("listed@"+listed.Name))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +322,7 @@ func TestAProgramThatCannotBeStarted(t *testing.T) {
 		"/nowhere/worker":     "no such file",
 		notExecutable + " -v": "permission denied",
 	} {
-		if _, err := Subject(Prefix + command); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Subject(t.Context(), Prefix+command); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %s", command, err, want)
 		}
 	}
@@ -423,7 +423,7 @@ func TestAKilledProcessEndsItsCallsAndIsNoFailure(t *testing.T) {
 }
 
 func TestPasswordsAreInNoError(t *testing.T) {
-	s, err := Subject(Prefix + worker("tells secrets"))
+	s, err := Subject(t.Context(), Prefix+worker("tells secrets"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,16 +15,18 @@ import (
 const Prefix = "exec:"
 
 // Subject is the lock that a command's processes speak for: "exec:" and a program with its arguments,
-// separated by spaces. It starts one, to hear what the lock claims, and ends it. Each client that is
+// separated by spaces. It starts one, to hear what the lock claims, and ends it; ctx bounds only that. Each client that is
 // opened is a process of its own, and a [subjects.Process]; it ends with this process at the latest.
 //
 // A worker that breaks the protocol, or ends before it is told to, fails its client: the error goes to
 // Env.Fail, and the client's calls end Unknown, or Failed if they were not made yet.
-func Subject(name string) (subjects.Subject, error) { return subject(name, usual) }
+func Subject(ctx context.Context, name string) (subjects.Subject, error) {
+	return subject(ctx, name, usual)
+}
 
-func subject(name string, l limits) (subjects.Subject, error) {
+func subject(ctx context.Context, name string, l limits) (subjects.Subject, error) {
 	command := strings.TrimPrefix(name, Prefix)
-	c, err := dial(command, nil, l)
+	c, err := dial(ctx, command, nil, l)
 	if err != nil {
 		return subjects.Subject{}, err
 	}
@@ -46,7 +48,7 @@ func subject(name string, l limits) (subjects.Subject, error) {
 			if e.Addr == "" {
 				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", command)
 			}
-			c, err := dial(command, &e, l)
+			c, err := dial(context.Background(), command, &e, l)
 			if err != nil {
 				return nil, err
 			}

@@ -3,6 +3,7 @@ package external
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -46,7 +47,7 @@ func asWorker(name string) {
 
 // asHarness opens a worker, says which process it is, and does not end by itself.
 func asHarness(url string) {
-	s, err := Subject(Prefix + worker("good"))
+	s, err := Subject(context.Background(), Prefix+worker("good"))
 	if err != nil {
 		panic(err)
 	}
