@@ -80,6 +80,7 @@ var named = map[string][]Effect{
 	"server-error":      {RequestRefused},
 	"slow-server":       {ServerSlow},
 	"pause-server":      {ServerDown},
+	"starve-server":     {ServerDown},
 	"script-flush":      {ScriptsForgotten},
 	"restart":           {ServerDown, ConnectionBroken},
 	"clock-jump":        {ClockMoved},

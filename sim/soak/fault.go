@@ -176,7 +176,8 @@ func (s *strike) scriptFlush() {
 func (s *strike) pauseServer() {
 	s.fault.Client = ""
 	d := s.draw.between(10*time.Millisecond, s.run.Watchdog/2)
-	defer s.served()()
+	s.run.serving.Lock() // nobody else finds out that the server does not answer
+	defer s.run.serving.Unlock()
 	own := s.run.servers.master.Load()
 	s.lasts(func() {
 		if own == nil {

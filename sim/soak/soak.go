@@ -135,8 +135,11 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	}
 	others.Go(r.inject)
 	others.Go(r.watch)
+	var looks sync.WaitGroup
+	done := make(chan struct{})
 	if c.Out != nil {
-		others.Go(r.stalls)
+		looks.Go(func() { r.stalls(done) })
+		looks.Go(func() { r.starves(done) })
 	}
 	timer := time.NewTimer(c.For)
 	defer timer.Stop()
@@ -154,6 +157,8 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	if r.failed.Load() == nil {
 		r.tryAll(ctx)
 	}
+	close(done)
+	looks.Wait()
 	err := r.clear()
 	if failed := r.servers.home(context.WithoutCancel(ctx), c.Server.Own); err == nil {
 		err = failed
@@ -218,14 +223,14 @@ func (r *run) watch() {
 	}
 }
 
-// stalled is how late this process may be at what it wants to do before nobody can be blamed for
-// being late: a quarter of the shortest lease that is asked for, or less.
+// stalled is how late this process may be at what it wants to do, or the server with its answer, before nobody can
+// be blamed for being late: a quarter of the shortest lease that is asked for, or less.
 func (c Config) stalled() time.Duration { return min(100*time.Millisecond, c.Watchdog/16) }
 
 // stalls records when the whole process was held up, which is to every client as a pause.
-func (r *run) stalls() {
+func (r *run) stalls(done <-chan struct{}) {
 	const every = 10 * time.Millisecond
-	health.Late(r.over, every, func(begun, now time.Time) {
+	health.Late(done, every, func(begun, now time.Time) {
 		if now.Sub(begun) > every+r.stalled() {
 			f := r.stall(max(1, begun.Sub(r.rec.begun)), now.Sub(r.rec.begun))
 			r.rec.put(func(time.Duration) any { return f })
@@ -233,7 +238,59 @@ func (r *run) stalls() {
 	})
 }
 
-const stall = "pause-harness"
+// starves records when the server did not answer though no fault of ours kept it from that: it may be out of processor
+// time, or stopped by somebody.
+func (r *run) starves(done <-chan struct{}) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+			r.ask()
+		}
+	}
+}
+
+// ask finds out how long the server takes to answer, and records it if that is long.
+func (r *run) ask() {
+	r.serving.RLock()
+	defer r.serving.RUnlock()
+	ctx, cancel := context.WithTimeout(r.expired, answerTimeout)
+	defer cancel()
+	asked := r.rec.now()
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_ = r.admin.Ping(ctx).Err() // watch tells of a server that is gone
+	}()
+	soon := time.NewTimer(r.stalled())
+	defer soon.Stop()
+	select {
+	case <-answered:
+		return
+	case <-soon.C:
+	}
+	f := history.Fault{Index: r.stats.fault(starve), Kind: starve, Effects: history.EffectsOf(starve, ""), From: max(1, asked)}
+	r.rec.put(func(time.Duration) any { return f }) // whoever judges is told before calls end late
+	if r.Begun != nil {
+		r.Begun(f)
+	}
+	select {
+	case <-answered:
+	case <-ctx.Done():
+	}
+	r.rec.put(func(now time.Duration) any {
+		f.To = now
+		return f
+	})
+}
+
+const (
+	stall  = "pause-harness"
+	starve = "starve-server"
+)
 
 // stall is the record of a time in which the whole process was held up, by others or by what records and judges.
 func (r *run) stall(from, to time.Duration) history.Fault {

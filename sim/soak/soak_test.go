@@ -287,6 +287,36 @@ func TestRunEndsWithItsContextAndItsServer(t *testing.T) {
 	}
 }
 
+// A server that is stopped by somebody, or gets no processor, is no fault of the lock.
+func TestAStarvedServerIsNoFaultOfTheLock(t *testing.T) {
+	s := server(t)
+	c := config(s, subject(t, "rlock-hardened"))
+	c.For, c.Faults = 5*time.Second, nil
+	n := 0
+	c.Sampled = func(Sample) {
+		switch n++; n {
+		case 1:
+			if err := s.Pause(); err != nil {
+				t.Error(err)
+			}
+		case 4: // more than the 2 s that it takes to be called late
+			if err := s.Resume(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	v, r, records := judged(t, c)
+	if v.Code() != checker.ExitExpected || r.Granted == 0 {
+		t.Errorf("exit code %d: %s", v.Code(), v.Explanation)
+	}
+	for _, record := range records {
+		if f, ok := record.(history.Fault); ok && f.Kind == starve && f.To-f.From > 2*time.Second {
+			return
+		}
+	}
+	t.Error("that the server did not answer is not recorded")
+}
+
 // On a server that is not ours nothing but the run's keys is touched, and no password is told.
 func TestForeignServer(t *testing.T) {
 	s := server(t)
