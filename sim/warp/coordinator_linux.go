@@ -20,7 +20,8 @@ import (
 // to be called when nobody else is about to do anything.
 type Coordinator struct {
 	clock   func() time.Time
-	folder  string // of the memory and the sockets
+	folder  string   // of the memory and the sockets
+	owned   *os.File // says that somebody uses the folder
 	library string
 	shared  *shared
 	unmap   func()
@@ -69,18 +70,12 @@ func New(began time.Time, clock func() time.Time) (*Coordinator, error) {
 	c := &Coordinator{clock: clock, ask: make(chan func()), answered: make(chan struct{}), bell: map[int]int{},
 		threads: map[int]map[int]*thread{}, group: map[int]*Process{}, stopped: map[int]bool{}, awake: map[*Process]bool{},
 		buf: make([]byte, 64<<10)}
-	for _, parent := range []string{"/dev/shm", os.TempDir()} {
-		folder, err := os.MkdirTemp(parent, "holdfast-warp-")
-		if err == nil {
-			c.folder = folder
-			break
-		} else if parent != "/dev/shm" {
-			return nil, err
-		}
+	var err error
+	if c.folder, c.owned, err = newFolder("/dev/shm", os.TempDir()); err != nil {
+		return nil, err
 	}
-	err := c.begin(began)
-	if err != nil {
-		os.RemoveAll(c.folder)
+	if err = c.begin(began); err != nil {
+		c.leave()
 		return nil, err
 	}
 	started := make(chan struct{})
@@ -169,7 +164,7 @@ func (c *Coordinator) Close() {
 		}
 		c.unmap()
 		c.shared = nil
-		os.RemoveAll(c.folder)
+		c.leave()
 	})
 }
 
