@@ -17,12 +17,13 @@ func (f *facts) fresh(client string, at time.Duration) bool {
 	return client == history.Fresh && f.healed < f.end && at >= f.healed
 }
 
-// onceHealed judges what the lock did when no fault acted any more. No fault excuses anything here: what a lock may say for itself
-// is only that somebody rightly holds it, or that another program has overwritten its key.
+// onceHealed judges what the lock did when no fault of the plan acted any more. What a lock may say for itself is only that
+// somebody rightly holds it, that another program has overwritten its key, or that the machine failed.
 func (f *facts) onceHealed(l *lockFacts, found *violations) {
 	if f.healed >= f.end {
 		return
 	}
+	failed := false // the machine, while the fresh client called
 	for _, op := range l.ops {
 		told := string(op.Outcome)
 		if op.Pending() {
@@ -33,6 +34,8 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		}
 		switch {
 		case !f.fresh(op.Client, op.Call) || op.Aside || op.Pending() && !f.whole():
+		case f.machineFailed(op):
+			failed = true
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
 			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause { return f.keptByCopy(l, op) })
 		case op.Kind == history.Unlock && op.Outcome != history.Released:
@@ -40,10 +43,31 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		}
 	}
 	for _, t := range l.tenures {
-		if t.open && f.fresh(t.client, t.from) && !f.implied() && f.whole() && !f.ranOut(t) {
+		if t.open && !failed && f.fresh(t.client, t.from) && !f.implied() && f.whole() && !f.ranOut(t) {
 			f.unhealed(t.grant, contract.FreshGets, found, "was granted, and is held to the end")
 		}
 	}
+}
+
+// machineFailed reports whether the machine stopped the server, or all clients, for so much of a call, a quarter, that its answer
+// says nothing of the lock.
+func (f *facts) machineFailed(op *history.Op) bool {
+	return op.Outcome != history.Acquired && op.Outcome != history.Released && 4*f.away(op.Call, f.until(op)) > f.until(op)-op.Call
+}
+
+// away is how long, in [from, to], faults lasted once everything was healed. They are the machine's: those of the plan are over.
+func (f *facts) away(from, to time.Duration) (total time.Duration) {
+	if from = max(from, f.healed); !slices.ContainsFunc(f.h.Faults, func(x history.Fault) bool { return x.Lasts() && x.To > from && x.From < to }) {
+		return 0
+	}
+	faults := slices.SortedFunc(slices.Values(f.h.Faults), func(a, b history.Fault) int { return cmp.Compare(a.From, b.From) })
+	for i := range faults {
+		if fault := &faults[i]; fault.Lasts() && fault.To > from && fault.From < to {
+			total += min(fault.To, to) - max(fault.From, from)
+			from = fault.To
+		}
+	}
+	return total
 }
 
 // ranOut reports whether a hold is what a tryLock of a group had of a member when its time was over: a lock that does not take
@@ -131,7 +155,7 @@ func (f *facts) late(l *lockFacts, op *history.Op) bool {
 		return false
 	}
 	from, until := max(op.Call+op.Wait, f.healed), f.until(op)
-	most := f.overdue() + f.longestLease(l)
+	most := f.overdue() + f.longestLease(l) + f.away(from, until)
 	if until-from <= most {
 		return false
 	}

@@ -80,6 +80,32 @@ func TestOnceHealed(t *testing.T) {
 			op := s.op("c2:1", history.TryLock, at(110), at(111), history.Busy)
 			op.Evidence, op.Wait = history.Sent, sec
 		}, nil},
+		{"it hears nothing while the machine stops the server", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.tries(at(110), at(113), history.Failed)
+			s.fault("starve-server", "", at(110.5), at(112.9))
+		}, nil},
+		{"it hears nothing after the machine stopped the server", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.tries(at(113), at(116), history.Failed)
+			s.fault("starve-server", "", at(110.5), at(112.9))
+		}, []contract.Rule{contract.FreshGets}},
+		{"it is refused when the machine stopped for much of its wait", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.tries(at(110), at(111), history.Busy)
+			s.fault("pause-harness", "", at(110.1), at(110.4))
+			s.fault("starve-server", "", at(110.3), at(110.7))
+		}, nil},
+		{"it is refused when the machine stopped for a little of its wait", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			s.tries(at(110), at(111), history.Busy)
+			s.fault("pause-harness", "", at(110.25), at(110.4))
+			s.fault("starve-server", "", at(110.3), at(110.45))
+		}, []contract.Rule{contract.FreshGets}},
 		{"it is refused what a dead client left, which no lease ends", func(s *script) {
 			s.take("c1:1", at(50), at(50.002), 0)
 			for n := range 7 {

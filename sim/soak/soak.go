@@ -272,7 +272,7 @@ func (r *run) ask() {
 		return
 	case <-soon.C:
 	}
-	f := history.Fault{Index: r.stats.fault(starve), Kind: starve, Effects: history.EffectsOf(starve, ""), From: max(1, asked)}
+	f := history.Fault{Index: r.stats.fault(starve), Kind: starve, Effects: history.EffectsOf(starve, ""), From: max(1, asked), Hits: 1}
 	r.rec.put(func(time.Duration) any { return f }) // whoever judges is told before calls end late
 	if r.Begun != nil {
 		r.Begun(f)

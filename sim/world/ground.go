@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/health"
@@ -126,6 +127,20 @@ func (w *World) wasLate(by time.Duration) {
 			return
 		}
 	}
+}
+
+// absent is how long a server may take to answer, or this process to do what is due, in the plan's time, before that is recorded
+// as a fault. What is shorter is in the bounds of whoever judges: see history.End.Late.
+const absent = 500 * time.Millisecond
+
+// suffered records a fault that nobody planned: this machine, or a server on it, did nothing for so long.
+func (w *World) suffered(kind, server string, from, to time.Duration) {
+	if to-from < absent || w.log.closed {
+		return
+	}
+	w.rec.Fault(history.Fault{Index: len(w.planned) + w.unplanned, Kind: kind, Effects: history.EffectsOf(kind, ""), Server: server,
+		From: from, To: to, Hits: 1})
+	w.unplanned++
 }
 
 // Late is how much later than due anything was done for want of a processor, at the worst; in virtual

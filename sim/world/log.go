@@ -68,6 +68,7 @@ func (w *World) settled(now time.Duration) {
 			took := now - d.rows[0].At
 			if !blocks(d.message.Args) {
 				w.wasLate(took)
+				w.suffered("starve-server", s.name, d.rows[0].At, now)
 			}
 		}
 		for _, m := range s.net.Collect(w.began.Add(now)) {

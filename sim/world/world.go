@@ -46,6 +46,7 @@ type World struct {
 	planned    []*struckFault              // all faults, in the order of the plan
 	faults     []strike                    // to come, in order
 	watching   []*watch                    // those that wait for their trigger or strike messages
+	unplanned  int                         // faults that this machine was the cause of
 	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
 	stuck      bool         // it cannot go on, and its clients are as they are
@@ -287,6 +288,7 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 		}
 		if w.ground.Live && next.at == awaited {
 			w.wasLate(now - awaited)
+			w.suffered("pause-harness", "", awaited, now)
 		}
 		next.happen()
 	}
