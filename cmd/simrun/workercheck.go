@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -14,19 +15,23 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/subjects/external"
 )
 
+func workerCheckFlags(asJSON *bool) *flag.FlagSet {
+	f := newFlags("worker-check")
+	f.BoolVar(asJSON, "json", false, "each check's result on standard output, as JSON, one a line")
+	return f
+}
+
 // workerCheck finds out whether a program is a worker (docs/worker.md).
 func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("simrun worker-check", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	asJSON := f.Bool("json", false, "each check's result on standard output, as JSON, one a line")
+	var asJSON bool
+	f := workerCheckFlags(&asJSON)
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "worker-check")
 	} else if err != nil {
 		return fail(stderr, checker.ExitUsage, "worker-check: %v", flagError(f, err))
 	}
@@ -45,31 +50,39 @@ func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		return fail(stderr, checker.ExitHarness, "worker-check: %v", err)
 	}
 	defer server.close()
-	if !*asJSON {
+	if !asJSON {
 		say(stdout, "%s, on %s\n\n", command, server.name)
 	}
 	counts := map[external.Status]int{}
-	passed := external.Check(ctx, command, server.url, func(r external.Result) {
+	passed := external.Check(ctx, command, server.url, health.Lateness, func(r external.Result) {
 		counts[r.Status]++
-		if *asJSON {
+		if asJSON {
 			line, _ := json.Marshal(r) // strings, always encodable
 			say(stdout, "%s\n", reports.VisibleJSON(line))
 			return
 		}
-		say(stdout, "  %-11s  %-15s  %s\n", r.Status, r.Name, strings.TrimLeft(indent(r.About, 32, 78), " "))
+		say(stdout, "  %-11s  %-15s  %s\n", r.Status, r.Name, strings.TrimLeft(indent(r.About, 32, 46), " "))
 		if r.Said != "" {
 			say(stdout, "%31s it is %s\n", "", r.Said)
 		}
 		if r.Got != "" {
-			say(stdout, "%s\n", indent("but: "+r.Got, 32, 78))
+			say(stdout, "%s\n", indent("but: "+r.Got, 32, 46))
 		}
 	})
-	if !*asJSON {
-		say(stdout, "\n%d ok, %d FAILED, %d not claimed, %d not reached\n",
-			counts[external.Passed], counts[external.Failed], counts[external.NotClaimed], counts[external.NotReached])
+	undecided := ""
+	if n := counts[external.Undecided]; n > 0 {
+		undecided = fmt.Sprintf(", %d undecided", n)
+	}
+	if !asJSON {
+		say(stdout, "\n%d ok, %d FAILED, %d not claimed, %d not reached%s\n",
+			counts[external.Passed], counts[external.Failed], counts[external.NotClaimed], counts[external.NotReached], undecided)
 	}
 	code := checker.ExitExpected
-	if !passed && ctx.Err() == nil {
+	switch {
+	case passed || ctx.Err() != nil:
+	case counts[external.Failed] == 0:
+		code = checker.ExitUndecided
+	default:
 		code = checker.ExitUnexpected
 	}
 	return interrupted(ctx, stderr, code, "worker-check: interrupted: what follows was not checked")

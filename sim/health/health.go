@@ -150,6 +150,22 @@ func Late(stop <-chan struct{}, nap time.Duration, each func(begun, now time.Tim
 	}
 }
 
+// Lateness looks from now on how late this process is for want of a processor. What it returns ends that, and says how much it was
+// at the worst.
+func Lateness() func() time.Duration {
+	const nap = 5 * time.Millisecond
+	stop, worst := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		most := time.Duration(0)
+		Late(stop, nap, func(begun, now time.Time) { most = max(most, now.Sub(begun)-nap) })
+		worst <- most
+	}()
+	return func() time.Duration {
+		close(stop)
+		return <-worst
+	}
+}
+
 // Size words a number of bytes for people.
 func Size(n uint64) string {
 	for i, unit := range []string{"bytes", "KiB", "MiB"} {

@@ -100,3 +100,14 @@ func TestSpareSetsALimitOfItsOwn(t *testing.T) {
 		t.Errorf("GOMEMLIMIT is %d: %+v", debug.SetMemoryLimit(-1), got)
 	}
 }
+
+// In virtual time nobody is late.
+func TestLatenessOfATimelyMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		since := Lateness()
+		time.Sleep(time.Second)
+		if late := since(); late != 0 {
+			t.Errorf("%v late", late)
+		}
+	})
+}

@@ -1,9 +1,11 @@
 package external
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // check runs some checks on a worker of this test binary, all of them if none are named.
@@ -17,7 +19,7 @@ func runChecks(t *testing.T, name string, l limits, names ...string) map[string]
 	}
 	results := map[string]Result{}
 	passed := some.try(t.Context(), worker(name), redisURL(t), l, func(r Result) {
-		if !passes(r.Status) && (r.Got == "") != (r.Status != Failed) {
+		if !passes(r.Status) && (r.Got == "") != (r.Status == NotReached) {
 			t.Errorf("%+v", r)
 		}
 		results[r.Name] = r
@@ -41,6 +43,41 @@ func TestAGoodWorkerPassesEveryCheck(t *testing.T) {
 		if r.Status != Passed {
 			t.Errorf("%s: %+v", name, r)
 		}
+	}
+}
+
+// A machine that is late accuses no worker: what fails then is tried again, and is undecided in the end.
+func TestALateMachineAccusesNoWorker(t *testing.T) {
+	l := usual
+	late := 2 * tardy
+	l.late = func() func() time.Duration { return func() time.Duration { return late } }
+	if r := runChecks(t, "lets everybody in", l, "threads")["threads"]; r.Status != Undecided || !strings.Contains(r.Got, "this machine was 200ms late") {
+		t.Errorf("late: %+v", r)
+	}
+	late = tardy
+	if r := runChecks(t, "lets everybody in", l, "threads")["threads"]; r.Status != Failed {
+		t.Errorf("in time: %+v", r)
+	}
+	tried := 0 // the first of them says hello
+	l.late = func() func() time.Duration {
+		tried++
+		n := tried
+		return func() time.Duration { return max(0, 3-time.Duration(n)) * time.Second }
+	}
+	greets := check{name: "hello", run: hello, vital: true}
+	once := check{name: "once", run: func(b *bench) error {
+		if tried < 3 {
+			return errors.New("too early")
+		}
+		return nil
+	}}
+	passed := table{greets, once}.try(t.Context(), worker("good"), redisURL(t), l, func(r Result) {
+		if r.Status != Passed {
+			t.Errorf("%+v", r)
+		}
+	})
+	if !passed || tried != 3 {
+		t.Errorf("passed: %t, after %d tries", passed, tried)
 	}
 }
 

@@ -25,6 +25,9 @@ type limits struct {
 	cancel time.Duration // to answer a call that was cancelled
 	linger time.Duration // to end when it has closed its input or output
 	answer time.Duration // in checks: to answer what can be answered at once
+
+	// late says, when what it returns is called, how late this machine was at the worst since; nil: it is in time.
+	late func() func() time.Duration
 }
 
 // usual are the limits that docs/worker.md tells.
