@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
@@ -18,38 +19,49 @@ import (
 	"github.com/holdfast-sim/holdfast/reports"
 )
 
+// checkOrder is what the user of simrun check asked for.
+type checkOrder struct {
+	kind          model.Kind // "": what the history claims
+	budget        time.Duration
+	shrink        string
+	most          int
+	verbose, json bool
+	files         map[string]string
+}
+
+func checkFlags(o *checkOrder) *flag.FlagSet {
+	f := newFlags("check")
+	f.Func("model", "`kind` of lock: "+kinds()+" (default lease, or what the history claims)", func(name string) (err error) {
+		o.kind, err = model.ParseKind(name)
+		return err
+	})
+	f.DurationVar(&o.budget, "budget", checker.DefaultBudget, "`time` that one searching checker may spend on one lock")
+	f.StringVar(&o.shrink, "shrink", "", "`file` for the smallest part of a broken history that still breaks the same guarantee")
+	f.IntVar(&o.most, "records", mostRecords, "how `many` records of a history, each a line, to read at most; judging one takes about 700 bytes, "+
+		"and no more are read than there is memory for")
+	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
+	machineFlags(f, &o.json, &o.files)
+	return f
+}
+
 // check judges histories, whoever recorded them: ours, and those that docs/history.md or Jepsen's
 // EDN describe. Nothing is run, and nothing is written but what flags ask for, and a history on which the checkers disagree.
 func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("simrun check", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	kind := model.Kind("") // what the history claims
-	f.Func("model", "`kind` of lock: "+kinds()+" (default lease, or what the history claims)", func(name string) (err error) {
-		kind, err = model.ParseKind(name)
-		return err
-	})
-	budget := f.Duration("budget", checker.DefaultBudget, "`time` that one searching checker may spend on one lock")
-	shrink := f.String("shrink", "", "`file` for the smallest part of a broken history that still breaks the same guarantee")
-	most := f.Int("records", mostRecords, "how `many` records of a history, each a line, to read at most; judging one takes about 700 bytes (default no more than there is memory for)")
-	verbose := f.Bool("v", false, "the whole story, and every operation")
-	var asJSON bool
-	var files map[string]string
-	machineFlags(f, &asJSON, &files)
+	var o checkOrder
+	f := checkFlags(&o)
 	paths, err := parseMixed(f, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "check")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "check: %v", flagError(f, err))
 	case len(paths) == 0:
 		return fail(stderr, checker.ExitUsage, "check: say which histories: simrun check FILE... (- is standard input)")
-	case *budget <= 0:
-		return fail(stderr, checker.ExitUsage, "check: -budget %v: must be more than nothing", *budget)
-	case *most <= 0:
-		return fail(stderr, checker.ExitUsage, "check: -records %d: must be more than nothing", *most)
-	case *shrink != "" && len(paths) > 1:
+	case o.budget <= 0:
+		return fail(stderr, checker.ExitUsage, "check: -budget %v: must be more than nothing", o.budget)
+	case o.most <= 0:
+		return fail(stderr, checker.ExitUsage, "check: -records %d: must be more than nothing", o.most)
+	case o.shrink != "" && len(paths) > 1:
 		return fail(stderr, checker.ExitUsage, "check: -shrink takes one history, not %d", len(paths))
 	}
 	given := false
@@ -57,7 +69,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
 	b := reports.Batch{Command: again(append([]string{"check"}, args...))}
 	for _, path := range paths {
-		limit := history.Limit(*most)
+		limit := history.Limit(o.most)
 		if !given {
 			limit = affordable()
 		}
@@ -67,17 +79,17 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		if errors.Is(err, history.ErrTruncated) {
 			fail(stderr, 0, "warning: check: %v; the rest is judged", err)
-		} else if errors.Is(err, history.ErrTooLong) && limit < history.Limit(*most) {
-			return fail(stderr, checker.ExitUndecided, "check: %v: there is memory for %d records; -records %d reads more all the same", err, limit, *most)
+		} else if errors.Is(err, history.ErrTooLong) && limit < history.Limit(o.most) {
+			return fail(stderr, checker.ExitUndecided, "check: %v: there is memory for %d records; -records %d reads more all the same", err, limit, o.most)
 		} else if errors.Is(err, history.ErrTooLong) {
 			return fail(stderr, checker.ExitUsage, "check: %v: -records %d is the most; judging one takes about 700 bytes", err, limit)
 		} else if err != nil {
 			return fail(stderr, checker.ExitUsage, "check: %v", err)
 		}
 		incomplete(h, "check: "+path, stderr)
-		o := judging(h)
-		o.Model, o.Budget, o.Also = kind, *budget, opinion
-		v, shown := judge(ctx, h, o)
+		options := judging(h)
+		options.Model, options.Budget, options.Also = o.kind, o.budget, opinion
+		v, shown := judge(ctx, h, options)
 		if ctx.Err() != nil {
 			break
 		}
@@ -86,21 +98,21 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		command := again([]string{"check", path})
 		switch {
-		case asJSON && len(paths) > 1:
+		case o.json && len(paths) > 1:
 			_ = reports.JSONLine(stdout, v)
-		case asJSON:
+		case o.json:
 			_ = reports.JSON(stdout, v)
 		default:
-			s := showOn(stdout, *verbose)
+			s := showOn(stdout, o.verbose)
 			_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose, History: shown, Command: command})
 		}
 		if v.Disagreement != "" {
 			name := "disagreement-" + strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".jsonl"
-			fail(stderr, code, "check: %s: %s%s", path, v.Disagreement, leaveDisagreement(ctx, &folder{dir: "."}, name, shown, o))
+			fail(stderr, code, "check: %s: %s%s", path, v.Disagreement, leaveDisagreement(ctx, &folder{dir: "."}, name, shown, options))
 		}
-		if *shrink != "" && v.Disagreement == "" {
-			if err := shrunk(ctx, *shrink, shown, v, o); err != nil {
-				return fail(stderr, blame(err), "check: -shrink %s: %v", *shrink, err)
+		if o.shrink != "" && v.Disagreement == "" {
+			if err := shrunk(ctx, o.shrink, shown, v, options); err != nil {
+				return fail(stderr, blame(err), "check: -shrink %s: %v", o.shrink, err)
 			}
 		}
 		s := reports.Summarize(h, v, true)
@@ -109,7 +121,7 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code = checker.Worst(code, v.Code())
 	}
 	code = interrupted(ctx, stderr, code, "check: interrupted after %d of %d histories", len(b.Runs), len(paths))
-	return checker.Worst(code, leave(files, b, stderr))
+	return checker.Worst(code, leave(o.files, b, stderr))
 }
 
 // incomplete says that a run of ours has no end.

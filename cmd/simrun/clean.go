@@ -11,43 +11,50 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
-// clean removes what runs that were killed have left on somebody else's server.
-func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("simrun clean", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	var addr string
-	var t redisserver.TLS
-	addressFlags(f, &addr, &t)
-	var names []string
+// cleanOrder is what the user of simrun clean asked for.
+type cleanOrder struct {
+	addr string
+	tls  redisserver.TLS
+	runs []string // all that are known to be killed runs, if empty
+}
+
+func cleanFlags(o *cleanOrder) *flag.FlagSet {
+	f := newFlags("clean")
+	addressFlags(f, &o.addr, &o.tls)
 	f.Func("run", "`name` of a run whose keys are removed, and no others; again for another", func(name string) error {
 		if !redisserver.IsRunName(name) {
 			return errors.New("a run is called holdfast: and 18 characters, with which the names of its keys begin")
 		}
-		names = append(names, name)
+		o.runs = append(o.runs, name)
 		return nil
 	})
+	return f
+}
+
+// clean removes what runs that were killed have left on somebody else's server.
+func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o cleanOrder
+	f := cleanFlags(&o)
 	err := f.Parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "clean")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "clean: %v", flagError(f, err))
 	case f.NArg() > 0:
 		return fail(stderr, checker.ExitUsage, "clean: stray argument %q", f.Arg(0))
-	case addr == "":
+	case o.addr == "":
 		return fail(stderr, checker.ExitUsage, "clean: say which server: simrun clean -addr URL")
 	}
-	url, err := address(addr, t)
+	url, err := address(o.addr, o.tls)
 	if err != nil {
 		return fail(stderr, checker.ExitUsage, "clean: %v", err)
 	}
-	server, err := redisserver.Connect(ctx, url, redisserver.Needs{TLS: t, Prefix: "holdfast:"})
+	server, err := redisserver.Connect(ctx, url, redisserver.Needs{TLS: o.tls, Prefix: "holdfast:"})
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "clean: %v", err)
 	}
-	c, err := server.Clean(ctx, names)
+	c, err := server.Clean(ctx, o.runs)
 	say(stdout, "%s: %d %s of %d %s removed\n", server.Name(), c.Removed, plural("key", c.Removed), len(c.Runs), plural("run", len(c.Runs)))
 	if len(c.Runs) > 0 {
 		say(stdout, "  %s\n", strings.Join(c.Runs, "\n  "))

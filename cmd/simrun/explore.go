@@ -37,9 +37,7 @@ type hunt struct {
 }
 
 func huntFlags(h *hunt) *flag.FlagSet {
-	f := flag.NewFlagSet("simrun explore", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
+	f := newFlags("explore")
 	f.StringVar(&h.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list, simrun mutants -list), or all")
 	f.StringVar(&h.strategy, "strategy", explore.Strategies()[0].Name, "`how` to search: "+strategyNames())
 	h.seed = 1
@@ -72,9 +70,7 @@ func exploreCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	h, err := parseHunt(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, "simrun explore [flags] hunts for plans under which a lock breaks what it claims.\n\n")
-		printFlags(stdout, huntFlags(&hunt{}))
-		return checker.ExitExpected
+		return helpOn(stdout, "explore")
 	case ctx.Err() != nil:
 		return interrupted(ctx, stderr, checker.ExitExpected, "explore: interrupted before it began")
 	case err != nil:

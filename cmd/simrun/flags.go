@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"slices"
@@ -65,9 +64,7 @@ func (s *seedFlag) Set(text string) error {
 }
 
 func flags(o *order) *flag.FlagSet {
-	f := flag.NewFlagSet("simrun", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // we say it ourselves, in one line
-	f.Usage = func() {}
+	f := newFlags("")
 	f.StringVar(&o.scenario, "scenario", "", "`name` of the scenario (simrun list), or all: the reference lock's generations")
 	f.StringVar(&o.planFile, "plan", "", "`file` with a plan of your own, instead of a scenario")
 	f.StringVar(&o.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list), all, or exec:CMD")
@@ -111,6 +108,8 @@ func parse(ctx context.Context, args []string) (order, error) {
 		return o, flagError(f, err)
 	}
 	switch {
+	case f.NArg() > 0 && f.Arg(0) == args[0]:
+		return o, unknown("command", args[0], verbNames())
 	case f.NArg() > 0:
 		return o, fmt.Errorf("stray argument %q: everything is a flag, see simrun help", f.Arg(0))
 	case o.scenario == "" && o.planFile == "":
@@ -232,52 +231,4 @@ func unknown(what, name string, known []string) error {
 		return fmt.Errorf("unknown %s %q: did you mean %s?", what, name, nearest)
 	}
 	return fmt.Errorf("unknown %s %q: there are %s", what, name, strings.Join(known, ", "))
-}
-
-func usage(w io.Writer) {
-	fmt.Fprint(w, `simrun checks what a distributed lock in Redis really guarantees.
-
-  simrun -scenario NAME [flags]    run a story, judge it, explain it
-  simrun -plan FILE [flags]        run a plan of your own
-  simrun check FILE... [flags]     judge histories, whoever recorded them
-  simrun shrink PLAN|RUN [flags]   the smallest plan that breaks the same for the same cause
-  simrun explore [flags]           hunt for plans under which a lock breaks what it claims
-  simrun mutants [flags]           the same for locks that are broken on purpose: each must be caught
-  simrun report RUN... [flags]     render stored runs again
-  simrun soak [flags]              run a lock for long against a real Redis
-  simrun serve [flags]             browse stored runs
-  simrun clean -addr URL           remove what killed runs have left on a Redis of yours
-  simrun worker-check [-json] CMD  whether a program is a worker for -subject exec:CMD (docs/worker.md)
-  simrun list [-v]                 the scenarios, subjects and faults
-  simrun help                      this
-
-Flags:
-`)
-	var o order
-	printFlags(w, flags(&o))
-	fmt.Fprint(w, `
-Each run leaves behind, in OUT/<scenario>/<UTC time>-<seed>/ (and "latest" beside it):
-  plan.json, history.jsonl, server.jsonl`)
-	for _, f := range reports.Formats() {
-		fmt.Fprintf(w, ", %s", f.File)
-	}
-	fmt.Fprint(w, `
-Several runs leave one page about all of them in OUT/batch/<UTC time>/, and the runs worth a look.
-
-Exit codes: 0 every verdict was the expected one; 1 one was not; 2 undecided (a checker ran out of
-its budget, or a signal ended the command early); 3 the checkers disagree; 254 bad usage; 255 the
-harness itself failed: it crashed, the machine has nothing left, or output was lost. Over several
-runs the worst wins.
-`)
-}
-
-func printFlags(w io.Writer, f *flag.FlagSet) {
-	f.VisitAll(func(f *flag.Flag) {
-		arg, text := flag.UnquoteUsage(f)
-		def := ""
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "0" && f.DefValue != "0s" {
-			def = " (default " + f.DefValue + ")"
-		}
-		fmt.Fprintf(w, "  %-20s %s%s\n", "-"+f.Name+" "+arg, text, def)
-	})
 }

@@ -15,25 +15,31 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
+// listOrder is what the user of simrun list asked for.
+type listOrder struct{ verbose, markdown, matrix bool }
+
+func listFlags(o *listOrder) *flag.FlagSet {
+	f := newFlags("list")
+	f.BoolVar(&o.verbose, "v", false, "with the stories")
+	f.BoolVar(&o.markdown, "markdown", false, "the scenarios as a page: docs/scenarios.md")
+	f.BoolVar(&o.matrix, "matrix", false, "every scenario with every library, run and judged, as a page: docs/matrix.md")
+	return f
+}
+
 // list prints the registries.
 func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("simrun list", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	verbose := f.Bool("v", false, "with the stories")
-	markdown := f.Bool("markdown", false, "the scenarios as a page: docs/scenarios.md")
-	matrix := f.Bool("matrix", false, "every scenario with every library, run and judged, as a page: docs/matrix.md")
+	var o listOrder
+	f := listFlags(&o)
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "list")
 	} else if err != nil {
 		return fail(stderr, checker.ExitUsage, "list: %v", flagError(f, err))
 	}
-	if *markdown {
+	if o.markdown {
 		catalogue(stdout)
 		return checker.ExitExpected
 	}
-	if *matrix {
+	if o.matrix {
 		if err := libraryPage(ctx, stdout); ctx.Err() != nil {
 			return interrupted(ctx, stderr, checker.ExitExpected, "list: interrupted; a part of the page is of no use")
 		} else if err != nil {
@@ -46,28 +52,32 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	say(stdout, "Scenarios\n")
 	for _, s := range scenarios.All() {
-		say(stdout, "  %-22s %s\n", s.Name, s.Title)
-		if *verbose {
-			say(stdout, "%s\n", indent(s.Story, 25, 75))
-			say(stdout, "%25sexpected to break: %s\n", "", expectations(s))
-			say(stdout, "%25ssource: %s\n\n", "", s.Source)
+		row(stdout, s.Name, s.Title, listed)
+		if o.verbose {
+			say(stdout, "%s\n", indent(s.Story, listed, 78-listed))
+			say(stdout, "%s\n", indent("expected to break: "+expectations(s), listed, 78-listed))
+			say(stdout, "%s\n\n", indent("source: "+s.Source, listed, 78-listed))
 		}
 	}
 	say(stdout, "\nSubjects\n")
 	for _, s := range subjects.All() {
-		say(stdout, "  %-22s %s\n", s.Name, s.About)
+		row(stdout, s.Name, s.About, listed)
 	}
 	say(stdout, "\nOther libraries (docs/matrix.md)\n")
 	for _, s := range libraries.All() {
-		say(stdout, "  %-22s %s\n", s.Name, s.About)
+		row(stdout, s.Name, s.About, listed)
 	}
-	say(stdout, "\nAny other\n  %-22s %s\n", "exec:CMD", "a program that speaks the worker protocol (docs/worker.md), in a world of real time")
+	say(stdout, "\nAny other\n")
+	row(stdout, "exec:CMD", "a program that speaks the worker protocol (docs/worker.md)", listed)
 	say(stdout, "\nFaults\n")
 	for _, k := range fault.Kinds() {
-		say(stdout, "  %-22s %s\n", k.Name, k.About)
+		row(stdout, k.Name, k.About, listed)
 	}
 	return checker.ExitExpected
 }
+
+// listed is the column at which list tells about something.
+const listed = 31
 
 // words are the names of guarantees.
 func words(all []contract.Guarantee) []string {

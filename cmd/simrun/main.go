@@ -7,7 +7,7 @@
 // This package is flags, processes and files; runs are package sim's, verdicts package checker's,
 // pictures package reports'. Each run happens in a worker process (this program, started again), so
 // that whatever a lock under test does to its process, there is somebody left to say so. To add a
-// subcommand: a case in [command], and a file.
+// subcommand: a row in [verbs], and a file.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
@@ -40,30 +41,11 @@ func main() {
 // what is done so far, and returns [checker.ExitUndecided] unless that is worse.
 func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 {
-		switch args[0] {
-		case "list":
-			return list(ctx, args[1:], stdout, stderr)
-		case "report":
-			return report(ctx, args[1:], stdout, stderr)
-		case "check":
-			return check(ctx, args[1:], stdout, stderr)
-		case "shrink":
-			return shrink(ctx, args[1:], stdout, stderr)
-		case "explore":
-			return exploreCommand(ctx, args[1:], stdout, stderr)
-		case "mutants":
-			return mutants(ctx, args[1:], stdout, stderr)
-		case "soak":
-			return soakCommand(ctx, args[1:], stdout, stderr)
-		case "serve":
-			return serve(ctx, args[1:], stdout, stderr)
-		case "clean":
-			return clean(ctx, args[1:], stdout, stderr)
-		case "worker-check":
-			return workerCheck(ctx, args[1:], stdout, stderr)
-		case "help":
-			usage(stdout)
-			return checker.ExitExpected
+		if v, known := findVerb(args[0]); known && args[0] != "" {
+			return v.run(ctx, args[1:], stdout, stderr)
+		}
+		if strings.HasPrefix(args[0], completes) {
+			return complete(args, stdout)
 		}
 	}
 	return runCommand(ctx, args, stdout, stderr)

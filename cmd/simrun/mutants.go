@@ -17,56 +17,84 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 )
 
+// mutantOrder is what the user of simrun mutants asked for.
+type mutantOrder struct {
+	runs, seeds    int
+	only, strategy string
+	source, list   bool
+}
+
+func newMutantOrder() *mutantOrder { return &mutantOrder{runs: 1000, seeds: 10, strategy: "uniform"} }
+
+func mutantFlags(o *mutantOrder) *flag.FlagSet {
+	f := newFlags("mutants")
+	f.IntVar(&o.runs, "runs", o.runs, "a lock that survives so `many` runs was not caught")
+	f.IntVar(&o.seeds, "seeds", o.seeds, "how `many` times each is hunted, with other seeds")
+	f.StringVar(&o.only, "only", "", "`name` of the one to hunt")
+	f.StringVar(&o.strategy, "strategy", o.strategy, "`how` to search: "+strategyNames())
+	f.BoolVar(&o.source, "source", false, "mistakes in the reference lock's own source, each compiled: run it in a checkout, with Go installed")
+	f.BoolVar(&o.list, "list", false, "only their names, and what is wrong with each")
+	return f
+}
+
 // mutants explores the locks that are broken on purpose, and says of each whether it is caught, by
 // which guarantee, and after how many runs. It is how the harness itself is measured.
 func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	runs, seeds, only, strategy, source := 1000, 10, "", "uniform", false
-	f := flag.NewFlagSet("simrun mutants", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	f.IntVar(&runs, "runs", runs, "a lock that survives so `many` runs was not caught")
-	f.IntVar(&seeds, "seeds", seeds, "how `many` times each is hunted, with other seeds")
-	f.StringVar(&only, "only", "", "`name` of the one to hunt")
-	f.StringVar(&strategy, "strategy", strategy, "`how` to search: "+strategyNames())
-	f.BoolVar(&source, "source", false, "mistakes in the reference lock's own source, each compiled: run it in a checkout, with Go installed")
+	o := newMutantOrder()
+	f := mutantFlags(o)
 	err := f.Parse(args)
 	locks, sources := broken.All(), broken.SourceMutants()
 	var names []string
 	for _, l := range locks {
 		names = append(names, l.Name)
 	}
-	if source {
+	if o.source {
 		names = nil
 		for _, m := range sources {
 			names = append(names, m.Name)
 		}
 	}
-	_, known := explore.FindStrategy(strategy)
+	_, known := explore.FindStrategy(o.strategy)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, "simrun mutants [flags] explores locks that are broken on purpose: each must be caught.\n\n")
-		printFlags(stdout, f)
-		return checker.ExitExpected
+		return helpOn(stdout, "mutants")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "mutants: %v", flagError(f, err))
 	case f.NArg() > 0:
 		return fail(stderr, checker.ExitUsage, "mutants: stray argument %q", f.Arg(0))
-	case runs < 1 || seeds < 1:
+	case o.runs < 1 || o.seeds < 1:
 		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds must be at least 1")
-	case runs > mostRuns || seeds > mostRuns:
+	case o.runs > mostRuns || o.seeds > mostRuns:
 		return fail(stderr, checker.ExitUsage, "mutants: -runs and -seeds may be at most %d", mostRuns)
 	case !known:
-		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("strategy", strategy, []string{"uniform"}))
-	case only != "" && !slices.Contains(names, only):
-		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("broken lock", only, names))
-	case only != "":
-		locks = slices.DeleteFunc(locks, func(l broken.Lock) bool { return l.Name != only })
-		sources = slices.DeleteFunc(sources, func(m broken.SourceMutant) bool { return m.Name != only })
+		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("strategy", o.strategy, []string{"uniform"}))
+	case o.only != "" && !slices.Contains(names, o.only):
+		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("broken lock", o.only, names))
+	case o.only != "":
+		locks = slices.DeleteFunc(locks, func(l broken.Lock) bool { return l.Name != o.only })
+		sources = slices.DeleteFunc(sources, func(m broken.SourceMutant) bool { return m.Name != o.only })
 	}
+	if o.list {
+		return listMutants(stdout, locks, sources, o.source)
+	}
+	if o.source {
+		return huntSources(ctx, sources, o.runs, o.seeds, o.strategy, stdout, stderr)
+	}
+	return huntAll(ctx, locks, o.runs, o.seeds, o.strategy, stdout, stderr)
+}
+
+// listMutants names the broken locks, or the mistakes in the source.
+func listMutants(w io.Writer, locks []broken.Lock, sources []broken.SourceMutant, source bool) int {
 	if source {
-		return huntSources(ctx, sources, runs, seeds, strategy, stdout, stderr)
+		for _, m := range sources {
+			row(w, m.Name, m.About, listed)
+		}
+		return checker.ExitExpected
 	}
-	return huntAll(ctx, locks, runs, seeds, strategy, stdout, stderr)
+	for _, l := range locks {
+		row(w, l.Name, l.About, listed)
+	}
+	return checker.ExitExpected
 }
 
 // caught is what came out of hunting one lock with one seed.

@@ -14,21 +14,28 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/soak"
 )
 
+// reportOrder is what the user of simrun report asked for.
+type reportOrder struct {
+	verbose, json bool
+	files         map[string]string
+}
+
+func reportFlags(o *reportOrder) *flag.FlagSet {
+	f := newFlags("report")
+	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
+	machineFlags(f, &o.json, &o.files)
+	return f
+}
+
 // report renders stored runs again, from their files. A run that was never judged is judged first;
 // the verdict of any other stays as it is.
 func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("simrun report", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	verbose := f.Bool("v", false, "the whole story, and every operation")
-	var asJSON bool
-	var files map[string]string
-	machineFlags(f, &asJSON, &files)
+	var o reportOrder
+	f := reportFlags(&o)
 	dirs, err := parseMixed(f, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "report")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "report: %v", flagError(f, err))
 	case len(dirs) == 0:
@@ -77,12 +84,12 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		run.Command = commandOf(run, filepath.ToSlash(store.dir))
 		page := render(store, run, !judged, warn)
 		switch {
-		case asJSON && len(dirs) > 1:
+		case o.json && len(dirs) > 1:
 			_ = reports.JSONLine(stdout, run.Verdict)
-		case asJSON:
+		case o.json:
 			_ = reports.JSON(stdout, run.Verdict)
 		default:
-			s := showOn(stdout, *verbose)
+			s := showOn(stdout, o.verbose)
 			warn("summary", reports.Terminal(stdout, run.Verdict, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose,
 				History: run.History, Report: page, Command: run.Command}))
 			if counted != nil {
@@ -98,7 +105,7 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code = checker.Worst(code, run.Verdict.Code())
 	}
 	code = interrupted(ctx, stderr, code, "report: interrupted after %d of %d runs", len(b.Runs), len(dirs))
-	return checker.Worst(code, leave(files, b, stderr))
+	return checker.Worst(code, leave(o.files, b, stderr))
 }
 
 // render writes a run's reports into its folder, but for its verdict if that is to be kept, and

@@ -28,8 +28,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	o, err := parse(ctx, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "")
 	case ctx.Err() != nil:
 		return interrupted(ctx, stderr, checker.ExitExpected, "interrupted before it began")
 	case err != nil:

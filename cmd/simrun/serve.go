@@ -16,34 +16,40 @@ import (
 
 const defaultAddress = "127.0.0.1:8317"
 
+// serveOrder is what the user of simrun serve asked for.
+type serveOrder struct{ out, addr string }
+
+func serveFlags(o *serveOrder) *flag.FlagSet {
+	f := newFlags("serve")
+	f.StringVar(&o.out, "out", defaultOut, "`folder` with what runs left behind")
+	f.StringVar(&o.addr, "addr", defaultAddress, "`address` to listen on; whoever can reach it can read every run")
+	return f
+}
+
 // serve shows the stored runs to a browser, until it is told to end.
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	f := flag.NewFlagSet("simrun serve", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	out := f.String("out", defaultOut, "`folder` with what runs left behind")
-	address := f.String("addr", defaultAddress, "`address` to listen on; whoever can reach it can read every run")
+	var o serveOrder
+	f := serveFlags(&o)
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "serve")
 	} else if err != nil {
 		return fail(stderr, checker.ExitUsage, "serve: %v", flagError(f, err))
 	}
 	if f.NArg() > 0 {
 		return fail(stderr, checker.ExitUsage, "serve: stray argument %q", f.Arg(0))
 	}
-	root, err := os.OpenRoot(*out) // nothing outside of it can be reached, by links either
+	root, err := os.OpenRoot(o.out) // nothing outside of it can be reached, by links either
 	if err != nil {
-		return fail(stderr, checker.ExitUsage, "serve: -out %s: %v; run a scenario first", *out, cause(err))
+		return fail(stderr, checker.ExitUsage, "serve: -out %s: %v; run a scenario first", o.out, cause(err))
 	}
 	defer root.Close()
-	l, err := net.Listen("tcp", *address)
+	l, err := net.Listen("tcp", o.addr)
 	if err != nil {
-		return fail(stderr, checker.ExitUsage, "serve: -addr %s: %v", *address, err)
+		return fail(stderr, checker.ExitUsage, "serve: -addr %s: %v", o.addr, err)
 	}
-	name, err := filepath.Abs(*out)
+	name, err := filepath.Abs(o.out)
 	if err != nil {
-		name = *out
+		name = o.out
 	}
 	host, _, _ := net.SplitHostPort(l.Addr().String())
 	local := net.ParseIP(host).IsLoopback()

@@ -32,27 +32,37 @@ import (
 // that one of a hundred locks does not take minutes.
 func shrinkTries(messages int) int { return min(max(120_000/max(messages, 1), 40), 400) }
 
+// shrinkOrder is what the user of simrun shrink asked for: an order of a run, and which guarantee is to break.
+type shrinkOrder struct {
+	order
+	guarantee string
+}
+
+func newShrinkOrder() *shrinkOrder {
+	return &shrinkOrder{order: order{subject: defaultSubject, seed: 1, out: defaultOut, runs: 1}}
+}
+
+func shrinkFlags(o *shrinkOrder) *flag.FlagSet {
+	f := newFlags("shrink")
+	f.StringVar(&o.subject, "subject", o.subject, "`name` of the lock under test (simrun list); of a stored run, its own")
+	f.Var((*seedFlag)(&o.seed), "seed", "`number` that decides everything chance would; of a stored run, its own")
+	f.StringVar(&o.out, "out", o.out, "`folder` for the smallest plan and its run, or none")
+	o.proofFlag(f)
+	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
+	f.StringVar(&o.guarantee, "guarantee", "", "`name` of the one that is to break (default: the one that broke first)")
+	return f
+}
+
 // shrink makes the smallest plan that breaks the same guarantee for the same cause, tells its
 // story, and writes a test that reproduces it.
-//
-// Its flags are those of a run, and -guarantee.
 func shrink(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o := order{subject: defaultSubject, seed: 1, out: defaultOut, runs: 1}
-	var guarantee string
-	f := flag.NewFlagSet("simrun shrink", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
-	f.StringVar(&o.subject, "subject", o.subject, "")
-	f.Var((*seedFlag)(&o.seed), "seed", "")
-	f.StringVar(&o.out, "out", o.out, "")
-	o.proofFlag(f)
-	f.BoolVar(&o.verbose, "v", false, "")
-	f.StringVar(&guarantee, "guarantee", "", "")
+	s := newShrinkOrder()
+	f := shrinkFlags(s)
 	paths, err := parseMixed(f, args)
+	o, guarantee := s.order, s.guarantee
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		usage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "shrink")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "shrink: %v", flagError(f, err))
 	case len(paths) != 1:

@@ -42,9 +42,7 @@ const partFile = "broken.jsonl"
 const soakNeeds = "6.2"
 
 func soakFlags(o *soakOrder) *flag.FlagSet {
-	f := flag.NewFlagSet("simrun soak", flag.ContinueOnError)
-	f.SetOutput(io.Discard)
-	f.Usage = func() {}
+	f := newFlags("soak")
 	f.StringVar(&o.world, "world", "redis", "`redis`: a real server, the only world for this")
 	f.DurationVar(&o.For, "for", time.Minute, "`how long`")
 	f.IntVar(&o.Clients, "clients", 32, "`how many` clients work at once")
@@ -153,8 +151,7 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	o, err := parseSoak(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		soakUsage(stdout)
-		return checker.ExitExpected
+		return helpOn(stdout, "soak")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "soak: %v", err)
 	}
@@ -429,24 +426,4 @@ func (o *soakOrder) command() string {
 		words = append(words, "-allow-destructive")
 	}
 	return strings.Join(words, " ")
-}
-
-func soakUsage(w io.Writer) {
-	fmt.Fprint(w, `simrun soak runs a lock for a long time against a real Redis server, in real time, while faults strike.
-
-Flags:
-`)
-	var o soakOrder
-	printFlags(w, soakFlags(&o))
-	fmt.Fprint(w, "\nFaults (* only when asked for: they break every lease lock; + refused on a server of yours):\n")
-	for _, k := range soak.Kinds() {
-		mark := ""
-		if k.Breaks {
-			mark += "*"
-		}
-		if k.Whole {
-			mark += "+"
-		}
-		say(w, "  %-20s %s\n", k.Name+mark, k.About)
-	}
 }
