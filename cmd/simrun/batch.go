@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -41,7 +42,19 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 			}
 		}
 	}
-	code := checker.ExitExpected
+	code, begun := checker.ExitExpected, time.Now()
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	var stray []string // of jobs of which not all was as expected
+	jobDone := func(j job, runs []reports.Summary) {
+		text, expected := tell(o, j, runs)
+		if !expected {
+			stray = append(stray, text)
+		}
+		if !o.quiet {
+			say(stdout, "%s", text)
+		}
+	}
 	b := reports.Batch{Command: again(args)}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
@@ -50,8 +63,14 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 	bar := newProgress(stderr, len(jobs)*o.runs)
 	crew := crewFor(o, len(jobs)*((o.runs+size-1)/size))
 	defer crew.dismiss()
-	crew.run(ctx, parts, func(j job, r result) {
+	crew.run(running, parts, func(j job, r result) {
+		if running.Err() != nil && ctx.Err() == nil {
+			return // the first failure has ended it
+		}
 		bar.done(r.Code)
+		if o.failFast && r.Code != checker.ExitExpected {
+			stop()
+		}
 		code = checker.Worst(code, r.Code)
 		for _, l := range r.Lost {
 			bar.clear()
@@ -67,25 +86,34 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 			_ = reports.JSONLine(stdout, s.Verdict)
 		case n%o.runs == 0: // a job is done
 			bar.clear()
-			tell(o, j, b.Runs[n-o.runs:], stdout)
+			jobDone(j, b.Runs[n-o.runs:])
 		}
 	})
 	bar.clear()
 	n, all := len(b.Runs), len(jobs)*o.runs
 	if n < all {
 		if rest := n % o.runs; rest > 0 && !o.json {
-			tell(o, jobs[n/o.runs], b.Runs[n-rest:], stdout)
+			jobDone(jobs[n/o.runs], b.Runs[n-rest:])
 		}
 		code = interrupted(ctx, stderr, code, "interrupted after %d of %d runs", n, all)
+		if ctx.Err() == nil {
+			fail(stderr, code, "-fail-fast: ended after %d of %d runs", n, all)
+		}
 		if n == 0 {
 			return code
 		}
 	}
-	if !o.json {
+	if !o.json && !o.quiet {
 		if len(jobs) > 1 {
 			matrix(stdout, b.Runs)
 		}
 		covered(stdout, coverage, o.verbose)
+	}
+	if !o.json {
+		if (len(jobs) > 1 || o.quiet) && len(stray) > 0 {
+			say(stdout, "\nNot as expected:\n%s", strings.Join(stray, ""))
+		}
+		total(stdout, b.Runs, time.Since(begun))
 	}
 	code = checker.Worst(code, o.keep(&b, dirs, crew, stdout, stderr))
 	return checker.Worst(code, o.leave(b, stderr))
@@ -115,9 +143,18 @@ func quoted(word string) string {
 	return word
 }
 
-// tell prints a line that says what came out of all runs of one scenario with one subject, and
-// how to see the first that was not as expected.
-func tell(o order, j job, runs []reports.Summary, stdout io.Writer) {
+// total says what came out of all runs.
+func total(stdout io.Writer, runs []reports.Summary, took time.Duration) {
+	codes := map[int]int{}
+	for _, r := range runs {
+		codes[r.Verdict.Code()]++
+	}
+	say(stdout, "\n%d %s in %v: %s\n", len(runs), plural("run", len(runs)), took.Round(10*time.Millisecond), outcomes(codes))
+}
+
+// tell is a line that says what came out of all runs of one scenario with one subject, and how to see the first
+// that was not as expected, if one was not.
+func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 	counts, codes := tally{}, map[int]int{}
 	var first *reports.Summary
 	for i := range runs {
@@ -131,10 +168,11 @@ func tell(o order, j job, runs []reports.Summary, stdout io.Writer) {
 	if j.Plan != nil {
 		name = o.planFile
 	}
-	say(stdout, "%-22s %-15s %d %s: %s; %s\n", name, j.Subject, len(runs), plural("run", len(runs)), outcomes(codes), counts)
+	text = fmt.Sprintf("%-22s %-15s %d %s: %s; %s\n", name, j.Subject, len(runs), plural("run", len(runs)), outcomes(codes), counts)
 	if first != nil {
-		say(stdout, "  seed %d: %s\n    %s\n", first.Verdict.Seed, whyNot(first.Verdict), first.Command)
+		text += fmt.Sprintf("  seed %d: %s\n    %s\n", first.Verdict.Seed, whyNot(first.Verdict), first.Command)
 	}
+	return text, first == nil
 }
 
 // whyNot says why a verdict is not as expected.

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -25,15 +26,17 @@ import (
 
 // order is what the user asked for.
 type order struct {
-	scenario string // "all": every one
+	scenario string // see chosen
 	planFile string
 	plan     *plan.Plan // of planFile
-	subject  string     // "all": every one
+	subject  string     // see chosen; "all": the generations of the reference lock
 	seed     uint64
 	runs     int
 	atOnce   int    // how many runs; 0: what suits the processors
 	out      string // a folder, or "none"
 	place    place
+	failFast bool
+	quiet    bool
 	noProof  bool // see proofFlag
 	verbose  bool
 	json     bool
@@ -65,12 +68,14 @@ func (s *seedFlag) Set(text string) error {
 
 func flags(o *order) *flag.FlagSet {
 	f := newFlags("")
-	f.StringVar(&o.scenario, "scenario", "", "`name` of the scenario (simrun list), or all: the reference lock's generations")
+	f.StringVar(&o.scenario, "scenario", "", "`name` of the scenario (simrun list), names with commas, a pattern such as 'failover-*', or all")
 	f.StringVar(&o.planFile, "plan", "", "`file` with a plan of your own, instead of a scenario")
-	f.StringVar(&o.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list), all, or exec:CMD")
+	f.StringVar(&o.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list), names with commas, a pattern, all (the reference lock's generations), or exec:CMD")
 	o.seed = 1
 	f.Var((*seedFlag)(&o.seed), "seed", "`number` that decides everything chance would")
 	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
+	f.BoolVar(&o.failFast, "fail-fast", false, "end several runs at the first that is not as expected")
+	f.BoolVar(&o.quiet, "quiet", false, "of several runs, tell only what is not as expected, and the total")
 	f.IntVar(&o.atOnce, "jobs", 0, "at most so `many` of several runs at once (default: one for each processor, in real time four)")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
 	o.place.flags(f)
@@ -134,10 +139,46 @@ func parse(ctx context.Context, args []string) (order, error) {
 	if o.planFile != "" {
 		return o, o.readPlan(ctx)
 	}
-	if _, ok := scenarios.Find(o.scenario); !ok && o.scenario != everything {
-		return o, unknown("scenario", o.scenario, scenarios.Names())
+	if err := known("scenario", o.scenario, scenarios.Names()); err != nil {
+		return o, err
 	}
 	return o, o.checkSubject()
+}
+
+// chosen are the names that a flag asks for: all, one, some with commas between, or those that a pattern fits.
+func chosen(asked string, all []string) (names []string) {
+	for part := range strings.SplitSeq(asked, ",") {
+		switch {
+		case part == everything:
+			names = append(names, all...)
+		case strings.ContainsAny(part, "*?["):
+			for _, name := range all {
+				if fits, _ := path.Match(part, name); fits {
+					names = append(names, name)
+				}
+			}
+		default:
+			names = append(names, part)
+		}
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return slices.Index(all, a) - slices.Index(all, b) })
+	return slices.Compact(names)
+}
+
+// known refuses what [chosen] would not find.
+func known(what, asked string, all []string) error {
+	for part := range strings.SplitSeq(asked, ",") {
+		names := chosen(part, all)
+		if len(names) == 0 {
+			return fmt.Errorf("no %s fits %q: there are %s", what, part, strings.Join(all, ", "))
+		}
+		for _, name := range names {
+			if !slices.Contains(all, name) {
+				return unknown(what, name, all)
+			}
+		}
+	}
+	return nil
 }
 
 // given reports whether a flag was.
@@ -175,10 +216,10 @@ func (o *order) checkSubject() error {
 	if o.place.World == warpWorld {
 		return fmt.Errorf("-world warp is for processes of their own (-subject exec:CMD): %s runs in virtual time in world sim", o.subject)
 	}
-	if _, ok := findSubject(o.subject); !ok && o.subject != everything {
-		return unknown("subject", o.subject, subjectNames())
+	if _, ok := findSubject(o.subject); ok {
+		return nil
 	}
-	return nil
+	return known("subject", o.subject, subjectNames())
 }
 
 func subjectNames() []string {

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/external"
 )
 
 // runCommand is simrun without a subcommand.
@@ -114,15 +115,19 @@ type leftOut struct{ scenario, subject, why string }
 // out.
 func (o order) jobs() (jobs []job, left []leftOut) {
 	names := []string{o.scenario}
-	if o.scenario == everything {
-		names = scenarios.Names()
+	if o.plan == nil {
+		names = chosen(o.scenario, scenarios.Names())
 	}
-	locks := []string{o.subject}
-	if o.subject == everything {
-		locks = locks[:0]
+	var locks []string
+	switch {
+	case strings.HasPrefix(o.subject, external.Prefix):
+		locks = []string{o.subject}
+	case o.subject == everything:
 		for _, s := range subjects.All() {
 			locks = append(locks, s.Name)
 		}
+	default:
+		locks = chosen(o.subject, subjectNames())
 	}
 	for _, name := range names {
 		for _, lock := range locks {

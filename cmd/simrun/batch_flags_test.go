@@ -1,0 +1,64 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/scenarios"
+)
+
+func TestNamesAreChosenByPatterns(t *testing.T) {
+	all := []string{"gc-pause", "gc-pause-fenced", "failover-async", "failover-wait"}
+	for asked, want := range map[string][]string{
+		"all":                      all,
+		"gc-pause":                 {"gc-pause"},
+		"failover-wait,gc-pause":   {"gc-pause", "failover-wait"},
+		"failover-*":               {"failover-async", "failover-wait"},
+		"failover-*,failover-wait": {"failover-async", "failover-wait"},
+		"*-fenced,all":             all,
+		"[a":                       nil,
+		"nothing-*":                nil,
+	} {
+		if got := chosen(asked, all); !slices.Equal(got, want) {
+			t.Errorf("%s: %q; want %q", asked, got, want)
+		}
+	}
+	for asked, want := range map[string]string{
+		"nothing-*":         `no scenario fits "nothing-*": there are`,
+		"gc-pause,fail-*":   `no scenario fits "fail-*": there are`,
+		"gc-puase,gc-pause": `unknown scenario "gc-puase": did you mean gc-pause?`,
+	} {
+		if err := known("scenario", asked, all); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", asked, err)
+		}
+	}
+}
+
+// A batch tells what was not as expected last, with the total; -quiet tells nothing else, and -fail-fast ends at the first.
+func TestABatchTellsWhatMatters(t *testing.T) {
+	dir := t.TempDir()
+	args := strings.Fields("-scenario key-expiry,gc-* -subject rlock-latch,redsync -runs 4 -out none")
+	stdout, stderr, code := run(t, dir, args...)
+	if code != checker.ExitExpected || !strings.Contains(stdout, "\n24 runs in ") || !strings.Contains(stdout, ": 24 as expected\n") || strings.Contains(stdout, "Not as expected:") {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+	stdout, _, code = run(t, dir, append(args, "-quiet")...)
+	if code != checker.ExitExpected || strings.Count(stdout, "\n") != 2 || !strings.Contains(stdout, ": 24 as expected\n") {
+		t.Errorf("-quiet: exit code %d, stdout:\n%s", code, stdout)
+	}
+
+	plan := scenarios.Names()[0] // the locks of its plan break where they are broken
+	run(t, dir, "-scenario", plan)
+	file := "simrun-out/" + plan + "/latest/plan.json"
+	args = []string{"-plan", file, "-subject", "broken-unlock-silent", "-runs", "60", "-out", "none"}
+	stdout, _, code = run(t, dir, append(args, "-quiet")...)
+	if code != checker.ExitUnexpected || !strings.Contains(stdout, "Not as expected:\nsimrun-out/") || !strings.Contains(stdout, "seed 1: not as expected: [") {
+		t.Fatalf("exit code %d, stdout:\n%s", code, stdout)
+	}
+	stdout, stderr, code = run(t, dir, append(args, "-fail-fast")...)
+	if code != checker.ExitUnexpected || !strings.Contains(stderr, "-fail-fast: ended after ") || strings.Contains(stdout, "\n60 runs") {
+		t.Errorf("-fail-fast: exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+}
