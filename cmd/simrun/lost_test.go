@@ -21,7 +21,7 @@ func TestOutputToAFullDeviceIsExit255(t *testing.T) {
 	}
 	for _, args := range []string{
 		"help", "list", "list -v", "list -markdown", "-scenario key-expiry -out none", "-scenario key-expiry -json -out none",
-		"-scenario key-expiry -runs 30 -json -out none", "explore -runs 25 -out none", "soak -help", "check " + example,
+		"version", "completion bash", "help -markdown", "-scenario key-expiry -runs 30 -json -out none", "explore -runs 25 -out none", "soak -help", "check " + example,
 	} {
 		full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 		if err != nil {
