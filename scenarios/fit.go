@@ -3,6 +3,7 @@ package scenarios
 import (
 	"slices"
 
+	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -30,7 +31,10 @@ func (s Scenario) For(seed uint64, can func(ability string) bool) (p *plan.Plan,
 	if s.Reentry == Retried {
 		needs = slices.DeleteFunc(needs, func(n string) bool { return n == plan.NeedsReentrant })
 	}
-	return p, missing(needs, can)
+	if why = missing(needs, can); why == "" && p.Check(fault.Needs()) != nil {
+		why = "a fault waits for what only happens in a lock that can be taken again, or asked"
+	}
+	return p, why
 }
 
 // Fit returns a drawn plan without what a lock with these abilities does not know, as [Scenario.For]

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -177,12 +178,7 @@ func (p *Plan) checkTrigger(f Fault, at string, needs FaultNeeds) error {
 
 // checkMessage refuses kinds of messages that do not exist, or that no program can cause.
 func (p *Plan) checkMessage(t Trigger, kind MessageKind, request bool, at string) error {
-	causes, known := map[MessageKind][]Action{
-		Acquire: {Lock, TryLock}, Release: {Unlock}, Force: {ForceUnlock},
-		Query:     {IsLocked, IsHeldBy, HoldCount, RemainingTTL, Lock, TryLock}, // a lock may ask for itself
-		Renewal:   {Lock, TryLock},
-		Subscribe: nil, Publish: nil, Cleanup: nil, Session: nil,
-	}[kind]
+	causes, known := causesOf[kind]
 	switch {
 	case !known:
 		return fmt.Errorf("%s: unknown kind of message %q", at, kind)
@@ -191,12 +187,32 @@ func (p *Plan) checkMessage(t Trigger, kind MessageKind, request bool, at string
 	case causes == nil:
 		return nil
 	}
-	for _, a := range causes {
-		if p.countSteps(t.Client, t.Lock, a) > 0 {
-			return nil
-		}
+	if p.countSteps(t.Client, t.Lock, causes...) > 0 {
+		return nil
 	}
 	return fmt.Errorf("%s: cannot occur: %s %s 0 times", at, whose(t.Client), causes[0])
+}
+
+// causesOf are the steps of programs that cause a kind of message; none: any program may.
+var causesOf = map[MessageKind][]Action{
+	Acquire: {Lock, TryLock}, Release: {Unlock}, Force: {ForceUnlock},
+	Query:     {IsLocked, IsHeldBy, HoldCount, RemainingTTL, Lock, TryLock}, // a lock may ask for itself
+	Renewal:   {Lock, TryLock},
+	Subscribe: nil, Publish: nil, Cleanup: nil, Session: nil,
+}
+
+// occurs counts the steps that can bring about a trigger, of the kind of which there are fewest.
+func (p *Plan) occurs(t Trigger) int {
+	if t.Return != "" {
+		return p.countSteps(t.Client, t.Lock, t.Return)
+	}
+	fewest := math.MaxInt
+	for _, kind := range append([]MessageKind{t.Request, t.Reply}, t.Between...) {
+		if causes := causesOf[kind]; causes != nil {
+			fewest = min(fewest, p.countSteps(t.Client, t.Lock, causes...))
+		}
+	}
+	return fewest
 }
 
 // Trigger returns When with its defaults filled in; the zero value if there is none.
@@ -216,7 +232,7 @@ func (f Fault) Trigger() Trigger {
 }
 
 // countSteps counts the steps of a client (or all) on a lock (or any) that do an action.
-func (p *Plan) countSteps(client, lock string, do Action) int {
+func (p *Plan) countSteps(client, lock string, do ...Action) int {
 	n := 0
 	for _, c := range p.Clients {
 		if client != "" && c.Name != client {
@@ -224,7 +240,7 @@ func (p *Plan) countSteps(client, lock string, do Action) int {
 		}
 		for _, th := range c.Threads {
 			for _, s := range th.Steps {
-				if s.Do == do && (lock == "" || s.Lock == lock) {
+				if slices.Contains(do, s.Do) && (lock == "" || s.Lock == lock) {
 					n++
 				}
 			}
