@@ -139,11 +139,12 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 			case s.call:
 				// Its owner works under it no more, also if the last hold turns out to be one that it took for
 				// another's inner one.
-				if out := s.op.Outcome; len(watched) <= 1 || s.op.Kind == history.ForceUnlock || out == history.Released || out == history.NotHeld {
+				told := s.op.Kind == history.ForceUnlock || !f.silent[s.op.ID] && (s.op.Outcome == history.Released || s.op.Outcome == history.NotHeld)
+				if len(watched) <= 1 || told {
 					end(s.at, s.op, nil)
 				}
 			case b == nil:
-			case s.op.Outcome == history.Decremented:
+			case s.op.Outcome == history.Decremented, f.silent[s.op.ID]:
 				leave(s.op, s.at)
 			case s.op.Outcome == history.Failed, // it works under that hold no more
 				s.op.Outcome == history.Unknown && last[owner] >= s.at: // nor here, but under the outer one

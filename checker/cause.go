@@ -78,7 +78,16 @@ func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, 
 func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
 	call, lease := t.grant.Call, t.grant.Lease
 	again := len(t.sets) > 1 && t.sets[1].at <= at // it was told later that it still holds
-	if t.grant.Evidence == history.Executed || lease == 0 || again || at < call+lease-impliedSlack {
+	if t.grant.Evidence == history.Executed || lease == 0 || again {
+		return Cause{}, false
+	}
+	if at < call+lease-impliedSlack { // unless the clock jumped when it had taken effect
+		for _, e := range l.environment {
+			if e.Kind == history.ClockJump && call <= e.At && e.At <= t.from && at >= call+lease-e.By-impliedSlack {
+				return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
+					Text: fmt.Sprintf("the server's clock jumped by %s at %s, while %s got %s with a lease of %s", short(e.By), Stamp(e.At), t.owner, l.name, short(lease))}, true
+			}
+		}
 		return Cause{}, false
 	}
 	text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
@@ -433,6 +442,9 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
 	}
+	if c, unheard := f.unheardHold(l, a); unheard {
+		return c
+	}
 	if class == contract.DoubleExecution {
 		if anew, ok := f.sentAnew(a.op, a.at); ok {
 			return anew
@@ -466,6 +478,40 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		f.forgotten(a.op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
 	}
 	return c
+}
+
+// unheardHold says of a refused unlock that its owner never heard of what it holds: its calls that took it were not answered, or a
+// copy of their requests took it. So the lock gives the unlock no token of such a hold, or asks nobody. A lock
+// whose owner takes it again knows its owner by one token; it must ask.
+func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
+	op := a.op
+	if op.Kind != history.Unlock || op.Outcome != history.NotHeld || f.options.Model.Reenters() && op.Evidence == history.Executed {
+		return c, false
+	}
+	t := l.owner(op.Owner).tenure(a.at)
+	if t == nil || !t.open && t.to <= op.Call {
+		return c, false
+	}
+	for i := range l.acts {
+		took := &l.acts[i]
+		if took.at > a.at {
+			break
+		}
+		if took.op == nil || took.op.Owner != op.Owner || took.at < t.from || answer(took.op) != history.Acquired {
+			continue
+		}
+		switch {
+		case took.again:
+			c = f.twice(l, took.op, took.at, fmt.Sprintf("%s held it by a copy of its %s (operation %d), which took effect once more at %s",
+				op.Owner, took.op.Kind, took.op.ID, Stamp(took.at)))
+		case took.op.Uncertain():
+			c = f.untold(l, took.op, max(took.op.Return, took.at), fmt.Sprintf("%s held it by its %s (operation %d), and never learned so", op.Owner, took.op.Kind, took.op.ID))
+		default:
+			return c, false
+		}
+		unheard = true
+	}
+	return c, unheard
 }
 
 // refusedSome reports whether the server refused a copy of a call's request.

@@ -22,6 +22,7 @@ type facts struct {
 	log     *served
 	byID    map[int64]int       // operation -> position in h.Ops
 	servers map[string][]string // of locks, as far as they are known
+	silent  map[int64]bool      // unlocks that told their callers nothing
 	view    *memberView         // of locks that are made of others; nil if there are none
 
 	// disagreement is set when two checkers that know the same give different answers: a
@@ -165,8 +166,8 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 }
 
 func collect(h *history.History, o Options) *facts {
-	h = withEffects(h)
-	f := &facts{h: h, options: o, end: endOf(h), healed: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
+	h, silent := answered(withEffects(h))
+	f := &facts{h: h, silent: silent, options: o, end: endOf(h), healed: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
 		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
 	locks := map[string]*lockFacts{}
 	lock := func(name string) *lockFacts {

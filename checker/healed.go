@@ -187,7 +187,7 @@ func (f *facts) longestFree(l *lockFacts, from, to time.Duration) time.Duration 
 // another program. What the call met with on the server counts as well: a group cannot be had while another lock has one of
 // its keys.
 func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
-	if f.withheld(l, op.Owner, at) {
+	if f.withheld(l, op.Owner, at) || f.perhapsUntil(l, at) > at {
 		return true
 	}
 	if slices.ContainsFunc(l.tenures, func(t *tenure) bool {

@@ -91,6 +91,25 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 	return actions
 }
 
+// perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told: calls without an answer,
+// copies of a call's request, which nobody renews, and holds that were not given back.
+func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Duration) {
+	if !f.implied() {
+		return 0
+	}
+	for _, op := range l.ops {
+		if op.Kind.Acquires() && op.Uncertain() && op.Evidence != history.NotSent && op.Call < before {
+			until = max(until, max(op.Until, f.until(op))+op.Lease)
+		}
+	}
+	for _, t := range l.tenures { // renewed, for all that is known, as long as its owner believed in it
+		if t.open && t.watchdog && t.from < before && t.belief != nil {
+			until = max(until, t.belief.to+t.lease)
+		}
+	}
+	return until
+}
+
 // lapseOf is the end of the lease that a sets, at some time between two; a clock that jumped meanwhile moved both.
 func (f *facts) lapseOf(l *lockFacts, a *action, from, to int64) action {
 	for _, e := range l.environment {

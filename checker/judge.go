@@ -95,7 +95,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		return v
 	}
 
-	f := collect(answered(h), o)
+	f := collect(h, o)
 	v.Results = results(ctx, f)
 	v.Disagreement = f.disagreement
 	if o.Unpredicted {

@@ -73,8 +73,12 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 		if t.from > free {
 			gaps = append(gaps, gap{free, t.from, after})
 		}
-		if t.to >= free {
-			free, after = t.to, t
+		end := t.to
+		if f.implied() && t.endOp != nil { // when it took effect is not known
+			end = max(end, f.until(t.endOp))
+		}
+		if end >= free {
+			free, after = end, t
 		}
 	}
 	if after == nil || !after.open {
@@ -100,6 +104,7 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 			// time to live that it saw.
 			free = max(free, f.seenDeadline(g.after))
 		}
+		free = max(free, f.perhapsUntil(l, g.to))
 		var first *history.Op
 		var from, to time.Duration
 		for _, op := range calling {

@@ -93,7 +93,40 @@ func (f *facts) complete(g contract.Guarantee, v *Violation) {
 		}
 	}
 	v.Ruling = f.ruling(g, v)
+	if c, ok := f.lasting(v); ok && v.Ruling.Kind == Defect {
+		v.Cause = c
+		v.Ruling = f.ruling(g, v)
+	}
 	v.Cause.executed = executions{}
+}
+
+// lasting is the cause of whatever befalls a lock once the world is another than its clients, or its judge, can know. Nothing sets
+// that right, also when everything is healed.
+func (f *facts) lasting(v *Violation) (Cause, bool) {
+	until := v.To // what is seen of a call may be what it did before
+	for _, id := range v.Ops {
+		if op := f.op(id); op != nil {
+			until = max(until, f.until(op))
+		}
+	}
+	since := func(e history.Effect) int {
+		return slices.IndexFunc(f.h.Faults, func(fault history.Fault) bool { // one that touched no key then has struck all the same
+			return fault.Has(e) && !fault.Missed && fault.From <= until && f.reaches(&fault, v.Lock)
+		})
+	}
+	if v.Lock == "" {
+		return Cause{}, false
+	}
+	if i := since(history.ClockMoved); i >= 0 && f.h.Header.Layout.Absolute {
+		return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: []int{i},
+			Text: fmt.Sprintf("the clients of %s tell the server by their own clocks when a lease ends, and from %s on the server's was another",
+				v.Lock, Stamp(f.h.Faults[i].From))}, true
+	}
+	if i := since(history.ServerForgot); i >= 0 && f.h.Header.Layout.Unknown != "" {
+		return Cause{Class: contract.Unread, Effects: []history.Effect{history.ServerForgot}, Faults: []int{i},
+			Text: fmt.Sprintf("the server may have forgotten at %s who held %s, and nobody can read its keys", Stamp(f.h.Faults[i].From), v.Lock)}, true
+	}
+	return Cause{}, false
 }
 
 // excuses reports whether a cause of an overlap is one for which the lock does not answer.

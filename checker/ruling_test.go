@@ -180,6 +180,14 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			})},
 			{contract.GhostIsGone, true, forgottenGhost("clock-jump", 1.5)},
 			{contract.GhostIsGone, false, forgottenGhost("clock-jump", 1)},
+			{contract.HolderNotRefused, true, refusedAfter("clock-jump", history.Layout{Absolute: true}, 1)},
+			{contract.HolderNotRefused, false, refusedAfter("clock-jump", history.Layout{}, 1)},
+			{contract.HolderNotRefused, false, refusedAfter("clock-jump", history.Layout{Absolute: true}, 9)}, // afterwards
+		},
+		"forgot-unread": {
+			{contract.HolderNotRefused, true, refusedAfter("failover", history.Layout{Unknown: "no key shows it"}, 1)},
+			{contract.HolderNotRefused, false, refusedAfter("failover", history.Layout{}, 1)},
+			{contract.HolderNotRefused, false, refusedAfter("failover", history.Layout{Unknown: "no key shows it"}, 9)},
 		},
 		"counter-lost": {
 			{contract.TokensIncrease, true, restarted(history.Restart, true)},
@@ -261,12 +269,25 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 				return s
 			}()},
 		},
+		"held-unheard": {
+			{contract.HolderNotRefused, true, unheardHold(1, "duplicate-message", history.NotSent)},
+			{contract.HolderNotRefused, false, unheardHold(1, "", history.NotSent)},
+			{contract.HolderNotRefused, false, unheardHold(1, "duplicate-message", history.Executed)}, // a re-entrant lock's server knows its owner
+			{contract.HolderNotRefused, false, unheardHold(2, "duplicate-message", history.NotSent)},  // it heard of one
+			{contract.HolderNotRefused, false, once(unheardHold(1, "duplicate-message", history.NotSent))},
+		},
 		"not-told": {
+			{contract.HolderNotRefused, true, unheardHold(0, "drop-message", history.NotSent)},
+			{contract.HolderNotRefused, false, unheardHold(0, "", history.NotSent)},
+			{contract.HolderNotRefused, false, unheardHold(0, "drop-message", history.Executed)},
+			{contract.HolderNotRefused, false, claiming(unheardHold(0, "drop-message", history.NotSent), contract.TakesBack)},
 			{contract.UnlockEndsHold, true, ghost("drop-message")},
 			{contract.UnlockEndsHold, false, ghost("")},
 			{contract.UnlockEndsHold, false, claiming(ghost("drop-message"), contract.TakesBack)},
 		},
 		"given-up": {
+			{contract.HolderNotRefused, true, givenUpHold("context canceled")},
+			{contract.HolderNotRefused, false, givenUpHold("EOF")},
 			{contract.UnlockEndsHold, true, givenUpGhost()},
 			{contract.UnlockEndsHold, false, claiming(givenUpGhost(), contract.TakesBack)},
 		},
@@ -343,6 +364,56 @@ func ghost(fault string) *script {
 	if fault != "" {
 		s.fault(fault, "c1", at(1.5), 0)
 	}
+	return s
+}
+
+// refusedAfter is the refused unlock of a holder, at 6 s, of a lock that is kept in some way, with a fault at some second.
+func refusedAfter(fault string, layout history.Layout, struck float64) *script {
+	s := newScript()
+	s.h.Header.Layout = layout
+	s.take("c1:1", at(2), at(2.002), 30*sec)
+	s.unlock("c1:1", at(6), history.NotHeld)
+	s.unlock("c1:1", at(8), history.Released)
+	s.fault(fault, "", at(struck), at(struck))
+	return s
+}
+
+// unheardHold is an unlock that refuses an owner at 6 s. By then the owner has been told of so many grants, and has given
+// the first back; what it holds was taken by a copy of that at 3 s, or by a call that was not answered.
+func unheardHold(told int, fault string, asked history.Evidence) *script {
+	s := newScript()
+	op := s.take("c1:1", at(1), at(1.1), 30*sec)
+	op.Executed = at(1.05)
+	if told == 0 {
+		op.Outcome, op.Return, op.Answer = history.Unknown, at(3.1), history.Acquired
+	} else {
+		op.Repeats = 1
+		s.h.Served = append(s.h.Served,
+			history.Served{At: at(1.05), Sent: at(1.01), Got: at(1.1), Client: "c1", Op: op.ID, Request: 1, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(31.05))},
+			history.Served{At: at(3), Sent: at(1.01), Client: "c1", Op: op.ID, Request: 1, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(33))})
+		s.unlock("c1:1", at(2), history.Released)
+	}
+	if told == 2 {
+		s.take("c1:1", at(4), at(4.1), 40*sec)
+	}
+	refused := s.unlock("c1:1", at(6), history.NotHeld)
+	if refused.Evidence = asked; asked == history.NotSent {
+		refused.Executed, refused.Answer, refused.Return = 0, "", refused.Call
+	}
+	s.event(history.Expire, at(70)).At = map[bool]time.Duration{false: at(33.001), true: at(44.1)}[told == 2]
+	if told == 0 {
+		s.h.Events[len(s.h.Events)-1].At = at(31.051)
+	}
+	if fault != "" {
+		s.fault(fault, "c1", at(1.02), 0)
+	}
+	return s
+}
+
+// givenUpHold is a hold that its owner was not told of, and cannot give back, with the error that it got.
+func givenUpHold(err string) *script {
+	s := unheardHold(0, "", history.NotSent)
+	s.h.Ops[0].Error = err
 	return s
 }
 

@@ -9,22 +9,29 @@ import (
 
 // answered returns a history whose unlocks say whether a hold is left. A caller that was told [history.Unlocked] was
 // told no more than that one hold was given back, and one that was told [history.OK], nothing: what the server did is
-// then the answer. Where nobody knows that, the call says no more than one whose outcome is unknown.
-func answered(h *history.History) *history.History {
+// then the answer. Where nobody knows that, the call says no more than one whose outcome is unknown. silent are the calls that
+// told nothing, by their ids: their owners count their own calls.
+func answered(h *history.History) (told *history.History, silent map[int64]bool) {
 	vague := func(op history.Op) bool {
 		return op.Kind == history.Unlock && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
 	}
 	if !slices.ContainsFunc(h.Ops, vague) {
-		return h
+		return h, nil
 	}
-	told := *h
+	copied := *h
+	told, silent = &copied, map[int64]bool{}
 	told.Ops = slices.Clone(h.Ops)
 	for i := range told.Ops {
 		op := &told.Ops[i]
+		if vague(*op) && op.Outcome == history.OK {
+			silent[op.ID] = true
+		}
 		switch {
 		case !vague(*op):
 		case op.Evidence == history.Executed && op.Outcome == history.OK:
 			op.Outcome = op.Answer
+		case op.Evidence == history.NotSent && op.Outcome == history.OK: // its client knew that it held nothing
+			op.Outcome = history.NotHeld
 		case op.Evidence == history.Executed && op.Answer == history.Decremented:
 			op.Outcome = history.Decremented
 		case op.Evidence == history.Executed, ModelOf(h) == model.Exclusive:
@@ -33,5 +40,5 @@ func answered(h *history.History) *history.History {
 			op.Outcome = history.Unknown
 		}
 	}
-	return &told
+	return told, silent
 }

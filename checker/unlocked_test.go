@@ -36,3 +36,27 @@ func TestAnUnlockWithoutAnAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Who is told nothing by an unlock counts its own calls: it works on under its outer hold, which the server has lost. Who is
+// told that it holds nothing, and works on, has no excuse.
+func TestWhoIsToldNothingBelievesInItsOuterHold(t *testing.T) {
+	for told, want := range map[history.Outcome]RulingKind{history.OK: FailedAssumption, history.NotHeld: Defect} {
+		s := newScript()
+		s.take("c1:1", at(1), at(1.002), 0)
+		s.take("c1:1", at(2), at(2.002), 0)
+		s.event(history.Delete, at(3))
+		s.unlock("c1:1", at(4), told).Answer = history.NotHeld
+		s.read("c1:1", at(4.5), 0)
+		s.take("c2:1", at(5), at(5.002), 0)
+		s.read("c2:1", at(5.1), 0)
+		s.write("c2:1", at(5.2), 1)
+		s.write("c1:1", at(6), 1)
+		s.unlock("c1:1", at(7), told).Answer = history.NotHeld
+		s.unlock("c2:1", at(8), history.Released)
+		v := verdict(t, s)
+		found := v.Result(contract.Effect).Violations
+		if len(found) != 1 || found[0].Ruling.Kind != want {
+			t.Errorf("told %s: %+v; want %s", told, found, want)
+		}
+	}
+}

@@ -215,8 +215,10 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			if n := len(holds) - 1; n <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
 				holds, ended = nil, s
 			} else {
+				// An unlock that sets no lease leaves that of the hold that it gave back, which may be renewed.
+				stays := holds[n] && !f.h.Can(string(contract.SetsLease))
 				holds = holds[:n]
-				holds[n-1] = holds[n-1] || op.Outcome == history.Decremented && (op.Watchdog || op.Lease == f.h.Header.WatchdogTimeout)
+				holds[n-1] = holds[n-1] || stays || op.Outcome == history.Decremented && (op.Watchdog || op.Lease == f.h.Header.WatchdogTimeout)
 			}
 		case op.Kind == history.ForceUnlock && s.end:
 			holds, ended = nil, s

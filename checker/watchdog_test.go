@@ -82,7 +82,15 @@ func TestWatchdog(t *testing.T) {
 			s.op("c1:1", history.Unlock, at(11), at(11.002), history.Decremented).Lease = dog
 			s.unlock("c1:1", at(12), history.Released)
 		}, nil},
+		{"the hold without one was given back, by an unlock that sets no lease", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 25*sec)
+			s.take("c1:1", at(1), at(1.002), 0)
+			s.op("c1:1", history.Unlock, at(2), at(2.002), history.Decremented)
+			s.renew("c1:1", at(10), history.Renewed)
+			s.unlock("c1:1", at(12), history.Released)
+		}, nil},
 		{"the hold without one was given back", func(s *script) {
+			claiming(s, contract.SetsLease)
 			s.take("c1:1", at(0), at(0.002), 25*sec)
 			s.take("c1:1", at(1), at(1.002), 0)
 			s.op("c1:1", history.Unlock, at(2), at(2.002), history.Decremented).Lease = 25 * sec

@@ -24,5 +24,6 @@ const (
 	ForeignRelease  Class = "foreign release"           // freed by one who did not hold it
 	GrantedTwice    Class = "granted while held"        // the server gave the lock away under a holder
 	LateWrite       Class = "late write"                // a write took effect after its owner had gone on
+	Unread          Class = "state unread"              // the server may have forgotten who held the lock, and nobody can read its keys
 	Unexplained     Class = "unexplained"
 )

@@ -162,6 +162,9 @@ func (s *suite) kept() error {
 		p, why := scenarios.Fit(p, s.subject.Can)
 		t := &trial{name: strings.TrimSuffix(filepath.Base(file), ".json"), plan: p, why: why}
 		s.listed = append(s.listed, t.name)
+		if s.dials {
+			t.plan = p.Apart()
+		}
 		if s.wants(t.name) { // its locks are named like their keys
 			s.cases = append(s.cases, t)
 		}

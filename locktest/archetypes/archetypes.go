@@ -154,6 +154,7 @@ var counted = scripts{
 // absolute is a lock whose deadline is told by its clients' clocks.
 var absolute = func() scripts {
 	s := text.with("'px', ARGV[2]", "'pxat', ARGV[2]").with("'pexpire'", "'pexpireat'")
+	s.absolute = true
 	s.args = func(_, token string, lease time.Duration) []any {
 		return []any{token, time.Now().Add(lease).UnixMilli()}
 	}

@@ -167,13 +167,15 @@ func (c *client) watch(ctx context.Context, h *hold, stop chan struct{}) {
 	}
 }
 
-// watchAll renews all holds of the client, one after the other.
+// watchAll renews all holds of the client, one after the other, however long that takes.
 func (c *client) watchAll() {
+	rounds := time.NewTicker(c.lease / 3)
+	defer rounds.Stop()
 	for {
 		select {
 		case <-c.stop:
 			return
-		case <-time.After(c.lease / 3):
+		case <-rounds.C:
 		}
 		c.mu.Lock()
 		var all []*hold

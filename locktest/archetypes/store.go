@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/hex"
+	"errors"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ type scripts struct {
 	take1, give1, extend1 string
 	keys                  func(name string) []string
 	args                  func(name, token string, lease time.Duration) []any // nil: token and lease
+	absolute              bool                                                // the server is told when a lease ends
 	eval                  eval
 }
 
@@ -34,7 +36,11 @@ func (s scripts) run(ctx context.Context, script, name, token string, lease time
 }
 
 func (s scripts) take(ctx context.Context, name, token string, lease time.Duration) (bool, error) {
+	began := time.Now()
 	n, err := s.run(ctx, s.take1, name, token, lease)
+	if n == 1 && s.absolute && time.Since(began) >= lease {
+		return false, errors.New("the lease was over when the answer came")
+	}
 	return n == 1, err
 }
 

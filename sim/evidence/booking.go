@@ -136,6 +136,18 @@ func (c *conclusion) counted(began, lease time.Duration, l *lock) bool {
 	return c.h.Header.Layout.Absolute && l.last.Deadline >= began+lease-time.Millisecond && l.last.Deadline < c.now+lease
 }
 
+// running is when a client's process ran last by a time: what it sends then it may have made up before it was stopped.
+func (c *conclusion) running(client string, at time.Duration) time.Duration {
+	for i := range c.h.Faults {
+		f := &c.h.Faults[i]
+		stops := slices.Contains(history.EffectsOf(f.Kind, f.Step), history.ProcessStopped) && !f.Missed && (f.Client == "" || f.Client == client)
+		if stops && f.From <= at && at <= f.To+time.Millisecond {
+			at = f.From
+		}
+	}
+	return at
+}
+
 // granted notes what a call on a group did that was granted, though no command of it changed who held the
 // whole. Either what an earlier call of its owner had left became this one's: that was given back, and the
 // group taken anew, at one moment. Or a member that it had taken was taken away before it had the last: it held
@@ -243,7 +255,7 @@ func (c *conclusion) renewals(t touch, before history.KeyState, op history.Op) {
 	holds := func(owner string) bool { return before.Count(owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
 	op.Kind, op.Lease, op.Watchdog = history.Renew, c.h.Header.WatchdogTimeout, true
-	if !l.simple() || c.counted(op.Call, op.Lease, l) {
+	if !l.simple() || c.counted(c.running(op.Client, op.Call), op.Lease, l) {
 		op.Lease = max(l.last.Deadline-op.Executed, 0)
 	}
 	for _, op.Owner = range owners {

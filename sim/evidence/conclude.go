@@ -35,9 +35,6 @@ func Conclude(h *history.History) *history.History {
 	}
 	c.h.Ops = nil
 	for _, op := range c.all {
-		if op.Kind == history.Unlock && op.Outcome == history.OK { // its caller was told nothing
-			op.Outcome = map[history.Evidence]history.Outcome{history.Executed: op.Answer, history.NotSent: history.NotHeld, history.Sent: history.Unknown}[op.Evidence]
-		}
 		c.h.Ops = append(c.h.Ops, *op)
 	}
 	slices.SortStableFunc(c.h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
@@ -84,21 +81,36 @@ func forget(h *history.History) *history.History {
 func answersAlone(h *history.History) *history.History {
 	told, holds := *h, map[[2]string]int{}
 	told.Header.Expiry = history.Implied
-	told.Ops = slices.Clone(h.Ops)
-	copies, again := map[int64]int{}, map[int64]time.Duration{} // of requests; when calls were executed again
+	told.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Aside && op.Kind.OnLock() }) // concluded before
+	copies, again := map[int64]int{}, map[int64]time.Duration{}                                                         // of requests; when calls were executed again
+	var ghosts []history.Op                                                                                             // acquires that copies may have been
+	executed := map[int64]time.Duration{}                                                                               // calls, when that was last
 	for _, r := range h.Served {
-		if copies[r.Request]++; copies[r.Request] > 1 && r.Request != 0 && r.Op != 0 {
-			again[r.Op] = endOf(&r)
+		executed[r.Op] = endOf(&r)
+		if copies[r.Request]++; copies[r.Request] <= 1 || r.Request == 0 || r.Op == 0 {
+			continue
+		}
+		again[r.Op] = endOf(&r)
+		if i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == r.Op }); i >= 0 && h.Ops[i].Kind.Acquires() {
+			ghost := h.Ops[i]
+			ghost.Aside, ghost.Call, ghost.Return, ghost.Cancel, ghost.Wait = true, r.At, r.At, 0, 0
+			ghost.Outcome, ghost.Evidence, ghost.Until = history.Unknown, history.Sent, endOf(&r)
+			ghosts = append(ghosts, ghost)
 		}
 	}
+	last := int64(0)
 	for i := range told.Ops {
 		op := &told.Ops[i]
+		last = max(last, op.ID)
 		if op.Kind.OnLock() && op.Evidence != history.NotSent {
 			op.Evidence = history.NoEvidence
 		}
 		if at := again[op.ID]; at > 0 && op.Outcome != history.Acquired && op.Kind.OnLock() && !op.Pending() {
 			// Its answer is that of one copy, and it is not known what the others did.
 			op.Outcome, op.Evidence, op.Until = history.Unknown, history.Sent, at
+		}
+		if at := executed[op.ID]; op.Uncertain() && op.Kind.OnLock() && at > op.Return && !op.Pending() {
+			op.Evidence, op.Until = history.Sent, at // its request was late
 		}
 		over := op.Kind == history.Unlock && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
 		switch of := [2]string{op.Lock, op.Owner}; {
@@ -114,6 +126,12 @@ func answersAlone(h *history.History) *history.History {
 			holds[of] = max(holds[of]-1, 0)
 		}
 	}
+	for i := range ghosts {
+		last++
+		ghosts[i].ID = last
+	}
+	told.Ops = append(told.Ops, ghosts...)
+	slices.SortStableFunc(told.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	return &told
 }
 

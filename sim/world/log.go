@@ -21,6 +21,7 @@ type serverLog struct {
 	taken   *network.Message                // the reply that a client took last, still to be noted
 	sent    map[int64]bool                  // calls that wrote a command
 	unknown map[string]time.Duration        // commands of no call that were answered NOSCRIPT, when they were sent
+	loads   map[string]load                 // commands of no call that loaded a script, by client and script
 	closed  bool                            // the history is closed
 	dialed  map[*network.Link]time.Duration // connections by which nothing was sent yet, since when
 	// Of commands that belong to no call: when what they are copies of was begun, and their numbers.
@@ -39,6 +40,12 @@ type delivery struct {
 type row struct {
 	history.Served
 	done bool
+}
+
+// load is a command of no call that loaded a script.
+type load struct {
+	began time.Duration // by its client
+	row   *row
 }
 
 // sameCommand names a command and its copies, "" if those cannot be told from others.
@@ -229,7 +236,7 @@ func (w *World) begun(d *delivery) {
 	n, script := d.note, sameScript(d.message)
 	since, id := time.Duration(0), n.command
 	if n.call == 0 {
-		since = cmp.Or(w.log.begun[n.command], w.log.unknown[script], n.began)
+		since = cmp.Or(w.log.begun[n.command], w.log.unknown[script], w.loadedFor(d), n.began)
 		delete(w.log.unknown, script)
 		id = strconv.FormatInt(int64(since), 10) + "\x00" + script
 	}
@@ -244,6 +251,26 @@ func (w *World) begun(d *delivery) {
 	for _, r := range d.rows {
 		r.Began, r.Request = since, request
 	}
+}
+
+// loadedFor is when a client began to load the script that a command of no call runs, if it sent that command as soon as it
+// heard that the script was loaded; otherwise 0.
+func (w *World) loadedFor(d *delivery) time.Duration {
+	m := d.message
+	key := m.Link.Client + "\x00"
+	if !strings.EqualFold(m.Args[0], "evalsha") {
+		if source := scriptSource(m.Args); source != "" && strings.EqualFold(m.Args[0], "script") {
+			w.log.loads[key+digestOf(source)] = load{cmp.Or(d.note.began, d.rows[0].Sent), d.rows[0]}
+		}
+		return 0
+	}
+	key += scriptDigest(m.Args)
+	l, loaded := w.log.loads[key]
+	delete(w.log.loads, key)
+	if loaded && l.row.Got > 0 && m.Sent.Sub(w.began)-l.row.Got <= time.Millisecond {
+		return l.began
+	}
+	return 0
 }
 
 // nameIn returns what in a command stands for an owner of a key, "" if nothing does: a value that the key had, or

@@ -32,6 +32,7 @@ func (w *World) StopServer(server string, data bool) int {
 		before := w.snapshotStates(s)
 		w.do(s, "FLUSHALL")
 		w.lost(s, before, "by a restart")
+		w.unread(s, history.Event{Kind: history.Delete, Note: "by a restart"})
 	}
 	w.check(s.stop())
 	s.net.Tell(broken, w.apart)
@@ -69,11 +70,26 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 				Note: "the clock of " + s.name + " jumped"})
 		})
 	}
+	w.unread(s, history.Event{Kind: history.ClockJump, By: by})
 	w.doSince(before, s, "TIME")
 	for _, key := range expired {
 		w.expire(s, key, now)
 	}
 	return len(expired)
+}
+
+// unread records what befell all keys of a server, of locks whose keys nobody can read.
+func (w *World) unread(s *server, e history.Event) {
+	if w.layout.Unknown == "" {
+		return
+	}
+	e.At = w.Now()
+	for _, l := range w.locks {
+		if slices.ContainsFunc(l.parts, func(p part) bool { return p.server == s }) {
+			e.Lock = l.name
+			w.rec.Event(e)
+		}
+	}
 }
 
 // lost records what became of locks when a server lost data, or went back to older data.
@@ -155,6 +171,7 @@ func (w *World) DeleteKey(lock string) bool {
 		hit = hit || n > 0
 		w.do(s, "FLUSHALL")
 		w.lost(s, before, "by FLUSHALL")
+		w.unread(s, history.Event{Kind: history.Delete, Note: "by FLUSHALL"})
 	}
 	return hit
 }
