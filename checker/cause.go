@@ -144,6 +144,9 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		}
 		return Cause{Class: contract.LeaseOutlived, Text: what + ", and the work took longer"}
 	}
+	if f.implied() && t.watchdog { // nobody saw its renewals
+		last = max(last, t.to-t.lease)
+	}
 	c := f.unrenewed(l, t, f.due(t, last, t.to), t.to)
 	c.Text = what + c.Text
 	return c
@@ -504,6 +507,9 @@ func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
 		case took.again:
 			c = f.twice(l, took.op, took.at, fmt.Sprintf("%s held it by a copy of its %s (operation %d), which took effect once more at %s",
 				op.Owner, took.op.Kind, took.op.ID, Stamp(took.at)))
+		case !took.op.Uncertain() && took.op.Outcome != history.Acquired: // it was told what another copy found
+			c = f.twice(l, took.op, took.op.Return, fmt.Sprintf("%s held it by its %s (operation %d), and was told %s",
+				op.Owner, took.op.Kind, took.op.ID, took.op.Outcome))
 		case took.op.Uncertain():
 			c = f.untold(l, took.op, max(took.op.Return, took.at), fmt.Sprintf("%s held it by its %s (operation %d), and never learned so", op.Owner, took.op.Kind, took.op.ID))
 		default:

@@ -272,6 +272,9 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 		"held-unheard": {
 			{contract.HolderNotRefused, true, unheardHold(1, "duplicate-message", history.NotSent)},
 			{contract.HolderNotRefused, false, unheardHold(1, "", history.NotSent)},
+			{contract.HolderNotRefused, true, toldBusy("drop-message")},
+			{contract.HolderNotRefused, false, toldBusy("")},
+			{contract.HolderNotRefused, false, once(toldBusy("drop-message"))},
 			{contract.HolderNotRefused, false, unheardHold(1, "duplicate-message", history.Executed)}, // a re-entrant lock's server knows its owner
 			{contract.HolderNotRefused, false, unheardHold(2, "duplicate-message", history.NotSent)},  // it heard of one
 			{contract.HolderNotRefused, false, once(unheardHold(1, "duplicate-message", history.NotSent))},
@@ -407,6 +410,13 @@ func unheardHold(told int, fault string, asked history.Evidence) *script {
 	if fault != "" {
 		s.fault(fault, "c1", at(1.02), 0)
 	}
+	return s
+}
+
+// toldBusy is a hold whose owner was told what a copy of its request found.
+func toldBusy(fault string) *script {
+	s := unheardHold(0, fault, history.NotSent)
+	s.h.Ops[0].Outcome = history.Busy
 	return s
 }
 
