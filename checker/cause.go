@@ -28,6 +28,10 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server never granted %s to %s", l.name, owner)}
 	case t.open || t.to > at:
 		return Cause{Class: contract.GrantedTwice, Text: fmt.Sprintf("the server gave %s away at %s while %s held it", l.name, Stamp(at), owner)}
+	case f.implied():
+		if c, taken := f.perhapsTaken(l, t, t.to); taken {
+			return c
+		}
 	}
 	return f.over(l, t)
 }
@@ -271,17 +275,20 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
 }
 
-// releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted, and when
-// it did so again; nil: there is none.
+// releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted or its
+// owner believed in it, and when it did so again; nil: there is none.
 func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Duration) {
 	type effect struct {
 		call int64
 		key  memberKey
 	}
-	g, seen := f.log.groups[l.name], map[effect]bool{}
+	g, seen, from := f.log.groups[l.name], map[effect]bool{}, t.from
+	if b := l.owner(t.owner).belief(t.to); b != nil { // in which another hold may have ended so
+		from = min(from, b.acquire.Call)
+	}
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
-		if r.Op == 0 || r.Owner != t.owner || r.At < t.from || r.At > t.to || r.Before == nil || r.After == nil || !gives(r) ||
+		if r.Op == 0 || r.Owner != t.owner || r.At < from || r.At > t.to || r.Before == nil || r.After == nil || !gives(r) ||
 			r.Lock != l.name && !g.Has(r.Server, r.Lock) {
 			continue
 		}

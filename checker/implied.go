@@ -32,6 +32,7 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 	const slack = int64(impliedSlack)
 	next := map[int32]int64{} // owner -> when its next call that sets or shows the end of a hold returned
 	watched := slices.ContainsFunc(l.ops, func(op *history.Op) bool { return op.Watchdog })
+	guarded := guardedBy(l, actions)
 	for i := len(actions) - 1; i >= 0; i-- {
 		a := &actions[i]
 		if a.owner == 0 {
@@ -59,7 +60,7 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 			gone, dead := f.gone[op.Client]
 			followed, known := next[a.owner]
 			known = known && a.certain && !a.beside // what is not may take effect after that
-			if op.Watchdog {
+			if guarded[i] {
 				a.late, end.ret = open, open // renewed, for all that is known
 				switch {
 				case dead:
@@ -91,6 +92,26 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 	return actions
 }
 
+// guardedBy says of actions, in order of calls, after which their owner may have a hold without an explicit lease, which is
+// renewed, under another one perhaps.
+func guardedBy(l *lockFacts, actions []action) []bool {
+	all, guarded := make([]bool, len(actions)), map[int32]bool{}
+	for i := range actions {
+		a := &actions[i]
+		if a.owner == 0 {
+			continue
+		}
+		switch {
+		case a.verb == acquires || a.verb == renews || a.verb == decrements:
+			guarded[a.owner] = guarded[a.owner] || l.ops[a.index].Watchdog
+		case a.certain && !a.beside && (a.verb == releases || a.verb == findsNotMine):
+			guarded[a.owner] = false
+		}
+		all[i] = guarded[a.owner] || l.ops[a.index].Watchdog
+	}
+	return all
+}
+
 // perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told: calls without an answer,
 // copies of a call's request, which nobody renews, and holds that were not given back.
 func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Duration) {
@@ -103,8 +124,8 @@ func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Dur
 		}
 	}
 	for _, t := range l.tenures { // renewed, for all that is known, as long as its owner believed in it
-		if t.open && t.watchdog && t.from < before && t.belief != nil {
-			until = max(until, t.belief.to+t.lease)
+		if b := l.owner(t.owner).belief(before); t.open && t.watchdog && b != nil {
+			until = max(until, b.to+t.lease)
 		}
 	}
 	return until

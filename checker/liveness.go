@@ -508,6 +508,11 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 			return f.untold(l, s.op, max(s.op.Return, s.at), fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID))
 		}
 	}
+	for _, op := range l.owner(t.owner).called(t.from, t.to) {
+		if f.implied() && op.Kind.Acquires() && op.Uncertain() {
+			return f.untold(l, op, f.until(op), fmt.Sprintf("the %s of %s (operation %d) may have been granted, and its owner never learned so", op.Kind, op.Owner, op.ID))
+		}
+	}
 	if op := t.belief.unlock; op != nil && op.Repeats > 0 { // of a group, whose members it left differently often held
 		return f.twice(l, op, max(op.Return, op.Executed), fmt.Sprintf("the %s of %s (operation %d) took effect more than once", op.Kind, op.Owner, op.ID))
 	}

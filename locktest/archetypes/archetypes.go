@@ -174,14 +174,13 @@ var hidden = func() scripts {
 }()
 
 // secret is a lock whose key does not show its name.
-var secret = func() scripts {
-	s := text
+func secret(s scripts) scripts {
 	s.keys = func(name string) []string {
 		sum := sha1.Sum([]byte(name))
 		return []string{hex.EncodeToString(sum[:])}
 	}
 	return s
-}()
+}
 
 // inFields is a lock that is a hash of two fields: its holder, and how often he holds it.
 var inFields = scripts{
@@ -239,7 +238,8 @@ func All() []Archetype {
 			wrong{"error-is-mine", "lock", "server-errors", func(m *made) { m.errorIsMine = true }}),
 		archetype("named-fields", made{scripts: inFields}, nil, oneToken,
 			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hget', KEYS[1], 'holder') ~= ARGV[1] then return 0 end return", "return")),
-		archetype("secret-key", made{scripts: secret, habits: one}, nil, anyonesString, oneToken),
+		archetype("secret-key", made{scripts: secret(text), habits: one}, nil, anyonesString, oneToken),
+		archetype("secret-hash", made{scripts: secret(fields)}, nil, forgetsCount, oneToken),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

@@ -161,7 +161,11 @@ func (c *client) watch(ctx context.Context, h *hold, stop chan struct{}) {
 			return
 		case <-time.After(c.lease / 3):
 		}
-		if mine, err := c.extend(ctx, h.name, h.token, c.lease); err == nil && !mine || c.renewsOnce {
+		mine, err := c.extend(ctx, h.name, h.token, c.lease)
+		if err == nil && !mine { // whoever takes it again is watched anew
+			c.ended(h.name, h.token, false)
+		}
+		if err == nil && !mine || c.renewsOnce {
 			return
 		}
 	}
@@ -198,7 +202,7 @@ func (c *client) watchAll() {
 	}
 }
 
-// ended notes that a hold was given back, and whether any is left in Redis. After its owner's last none is renewed, whatever
+// ended notes that a hold was given back, and whether any may be left in Redis. After its owner's last none is renewed, whatever
 // a copy of a request may have left there.
 func (c *client) ended(name, token string, left bool) {
 	c.mu.Lock()
@@ -275,7 +279,7 @@ func (l *lock) releaseOne(ctx context.Context) (last bool, err error) {
 		return false, locktest.ErrNotHeld
 	}
 	left, err := l.give(ctx, l.name, l.token)
-	l.ended(l.name, l.token, err == nil && left > 0)
+	l.ended(l.name, l.token, err != nil || left > 0)
 	if err == nil && left < 0 {
 		err = locktest.ErrNotHeld
 	}
@@ -301,8 +305,13 @@ func (l plain) Release(ctx context.Context) error {
 	return err
 }
 
-// RenewEvery implements [locktest.Watchdog].
-func (l plain) RenewEvery() time.Duration { return l.lease / 3 }
+// RenewEvery implements [locktest.Watchdog]. Who comes when a round through many holds has begun waits for the next.
+func (l plain) RenewEvery() time.Duration {
+	if l.shared {
+		return l.lease / 2
+	}
+	return l.lease / 3
+}
 
 // reentrant is a lock that its owner can.
 type reentrant struct{ plain }

@@ -109,6 +109,9 @@ func answersAlone(h *history.History) *history.History {
 			// Its answer is that of one copy, and it is not known what the others did.
 			op.Outcome, op.Evidence, op.Until = history.Unknown, history.Sent, at
 		}
+		if op.Kind == history.Unlock && !h.Can(string(contract.SetsLease)) {
+			op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0
+		}
 		if at := executed[op.ID]; op.Uncertain() && op.Kind.OnLock() && at > op.Return && !op.Pending() {
 			op.Evidence, op.Until = history.Sent, at // its request was late
 		}

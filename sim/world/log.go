@@ -265,12 +265,13 @@ func (w *World) loadedFor(d *delivery) time.Duration {
 		return 0
 	}
 	key += scriptDigest(m.Args)
+	begun := cmp.Or(d.note.began, m.Sent.Sub(w.began)) // it may be a copy that was sent later
 	l, loaded := w.log.loads[key]
-	delete(w.log.loads, key)
-	if loaded && l.row.Got > 0 && m.Sent.Sub(w.began)-l.row.Got <= time.Millisecond {
-		return l.began
+	if !loaded || l.row.Got == 0 || begun < l.row.Got || begun-l.row.Got > time.Millisecond {
+		return 0
 	}
-	return 0
+	delete(w.log.loads, key)
+	return l.began
 }
 
 // nameIn returns what in a command stands for an owner of a key, "" if nothing does: a value that the key had, or
