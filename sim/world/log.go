@@ -21,7 +21,7 @@ type serverLog struct {
 	taken   *network.Message                // the reply that a client took last, still to be noted
 	sent    map[int64]bool                  // calls that wrote a command
 	unknown map[string]time.Duration        // commands of no call that were answered NOSCRIPT, when they were sent
-	loads   map[string]load                 // commands of no call that loaded a script, by client and script
+	loads   map[string][]load               // commands of no call that loaded a script, by client and script
 	closed  bool                            // the history is closed
 	dialed  map[*network.Link]time.Duration // connections by which nothing was sent yet, since when
 	// Of commands that belong to no call: when what they are copies of was begun, and their numbers.
@@ -260,18 +260,19 @@ func (w *World) loadedFor(d *delivery) time.Duration {
 	key := m.Link.Client + "\x00"
 	if !strings.EqualFold(m.Args[0], "evalsha") {
 		if source := scriptSource(m.Args); source != "" && strings.EqualFold(m.Args[0], "script") {
-			w.log.loads[key+digestOf(source)] = load{cmp.Or(d.note.began, d.rows[0].Sent), d.rows[0]}
+			key += digestOf(source)
+			w.log.loads[key] = append(w.log.loads[key], load{cmp.Or(d.note.began, d.rows[0].Sent), d.rows[0]})
 		}
 		return 0
 	}
 	key += scriptDigest(m.Args)
 	begun := cmp.Or(d.note.began, m.Sent.Sub(w.began)) // it may be a copy that was sent later
-	l, loaded := w.log.loads[key]
-	if !loaded || l.row.Got == 0 || begun < l.row.Got || begun-l.row.Got > time.Millisecond {
-		return 0
+	for _, l := range w.log.loads[key] {
+		if heard := l.row.Got; heard > 0 && heard <= begun && begun <= heard+time.Millisecond {
+			return l.began
+		}
 	}
-	delete(w.log.loads, key)
-	return l.began
+	return 0
 }
 
 // nameIn returns what in a command stands for an owner of a key, "" if nothing does: a value that the key had, or

@@ -115,7 +115,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World,
 	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, names: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, dialed: map[*network.Link]time.Duration{}, requests: map[string]int64{}, begun: map[string]time.Duration{}, unknown: map[string]time.Duration{},
-		loads: map[string]load{}}
+		loads: map[string][]load{}}
 	w.Begin(history.NewRecorder(history.Header{}, w.Now, nil)) // which nobody reads
 	return w, nil
 }
