@@ -80,9 +80,14 @@ func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, 
 // perhapsOver says that a hold's lease may have come to its end by then, though it was not over yet
 // counted from when its owner learned of the grant: when that took effect is not known.
 func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
-	call, lease := t.grant.Call, t.grant.Lease
-	again := len(t.sets) > 1 && t.sets[1].at <= at // it was told later that it still holds
-	if t.grant.Evidence == history.Executed || lease == 0 || again {
+	op := t.grant
+	for _, set := range t.sets { // a later call may have set another lease
+		if set.op != nil && set.at <= at {
+			op = set.op
+		}
+	}
+	call, lease := op.Call, op.Lease
+	if op.Evidence == history.Executed || lease == 0 {
 		return Cause{}, false
 	}
 	if at < call+lease-impliedSlack { // unless the clock jumped when it had taken effect
@@ -95,7 +100,7 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 		return Cause{}, false
 	}
 	text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
-		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(t.grant.Return))
+		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(op.Return))
 	if late := f.struckBy(t.client, l.name, call, at, hinders); len(late) > 0 {
 		return f.blame(text+", because "+f.describeAll(late), late), true
 	}

@@ -57,7 +57,7 @@ func (f *facts) machineFailed(op *history.Op) bool {
 
 // away is how long, in [from, to], faults lasted once everything was healed. They are the machine's: those of the plan are over.
 func (f *facts) away(from, to time.Duration) (total time.Duration) {
-	if from = max(from, f.healed); !slices.ContainsFunc(f.h.Faults, func(x history.Fault) bool { return x.Lasts() && x.To > from && x.From < to }) {
+	if from = max(from, f.healed); from >= to || !slices.ContainsFunc(f.h.Faults, func(x history.Fault) bool { return x.Lasts() && x.To > from && x.From < to }) {
 		return 0
 	}
 	faults := slices.SortedFunc(slices.Values(f.h.Faults), func(a, b history.Fault) int { return cmp.Compare(a.From, b.From) })
@@ -155,6 +155,9 @@ func (f *facts) late(l *lockFacts, op *history.Op) bool {
 		return false
 	}
 	from, until := max(op.Call+op.Wait, f.healed), f.until(op)
+	if until <= from {
+		return false
+	}
 	most := f.overdue() + f.longestLease(l) + f.away(from, until)
 	if until-from <= most {
 		return false

@@ -55,6 +55,13 @@ func TestOnceHealed(t *testing.T) {
 		write func(s *script)
 		rules []contract.Rule
 	}{
+		{"a call that was over long before is not late, though faults outlast the healing", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+			for _, to := range []float64{105, 110, 115} {
+				s.fault("slow-server", "", at(1), at(to))
+			}
+		}, nil},
 		{"a fresh client gets a lock that was given back", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.unlock("c1:1", at(5), history.Released)

@@ -508,8 +508,8 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 			return f.untold(l, s.op, max(s.op.Return, s.at), fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID))
 		}
 	}
-	for _, op := range l.owner(t.owner).called(t.from, t.to) {
-		if f.implied() && op.Kind.Acquires() && op.Uncertain() {
+	for _, op := range l.owner(t.owner).ops {
+		if f.implied() && op.Kind.Acquires() && op.Uncertain() && op.Call <= t.to && max(op.Until, f.until(op)) >= t.grant.Call {
 			return f.untold(l, op, f.until(op), fmt.Sprintf("the %s of %s (operation %d) may have been granted, and its owner never learned so", op.Kind, op.Owner, op.ID))
 		}
 	}

@@ -93,7 +93,7 @@ func answersAlone(h *history.History) *history.History {
 		again[r.Op] = endOf(&r)
 		if i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == r.Op }); i >= 0 && (h.Ops[i].Kind.Acquires() || h.Ops[i].Kind == history.Unlock) {
 			ghost := h.Ops[i]
-			ghost.Aside, ghost.Call, ghost.Return, ghost.Cancel, ghost.Wait = true, r.At, r.At, 0, 0
+			ghost.Aside, ghost.Return, ghost.Cancel, ghost.Wait = true, endOf(&r), 0, 0
 			ghost.Outcome, ghost.Evidence, ghost.Until = history.Unknown, history.Sent, endOf(&r)
 			if ghost.Kind == history.Unlock {
 				ghost.Lease = 0
