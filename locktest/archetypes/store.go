@@ -133,7 +133,7 @@ func (c commands) take(ctx context.Context, name, token string, lease time.Durat
 func listen(rdb goredis.UniversalClient) waiting {
 	return func(ctx context.Context, name string) (<-chan struct{}, func(), error) {
 		s := rdb.Subscribe(ctx, name+":free")
-		if _, err := s.ReceiveTimeout(ctx, 3*time.Second); err != nil { // nobody confirms what was lost
+		if _, err := s.ReceiveTimeout(ctx, 7500*time.Millisecond); err != nil { // nobody confirms what was lost
 			s.Close()
 			return nil, nil, err
 		}
