@@ -211,7 +211,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	if err != nil {
 		return fmt.Errorf("a client that locks, works and unlocks: %w", err)
 	}
-	if layout.Unknown == "" || s.key == nil {
+	if layout.Unknown != sim.NoKey || s.key == nil { // or it is where the option says
 		s.subject.Layout, s.key = layout, nil
 	}
 	return nil

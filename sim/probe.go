@@ -86,6 +86,9 @@ func (w *watched) at(t time.Duration) map[string]world.Value {
 // template is a key's name with * for the lock's.
 func template(key string) string { return strings.ReplaceAll(key, probed, "*") }
 
+// NoKey says of a lock that the names of its keys do not show which they are.
+const NoKey = "no key with the lock's name in its own comes with a hold and goes with it"
+
 // learn concludes how a lock is kept from two owners' runs.
 func learn(one, two *watched) history.Layout {
 	unknown := func(why string) history.Layout { return history.Layout{Unknown: why} }
@@ -103,17 +106,29 @@ func learn(one, two *watched) history.Layout {
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return len(a) - len(b) })
 	if len(keys) == 0 {
-		return unknown("no key with the lock's name in its own comes with a hold and goes with it")
+		return unknown(NoKey)
 	}
 	key := keys[0]
-	if held[key].Deadline == 0 {
+	switch v := held[key]; {
+	case v.Deadline == 0:
 		return unknown("its key " + key + " has no time to live")
+	case v.Kind != "string" && v.Kind != "hash":
+		return unknown("its key " + key + " is a " + v.Kind + ", in which nobody can read its holder")
+	case v.Deadline > first.Return+first.Lease+time.Second && one.renewsWithin(key):
+		return unknown("its key " + key + " says itself when its lease ends, and stays for longer")
 	}
 	l := history.Layout{Key: template(key)}
 	for _, k := range keys[1:] {
 		l.Keys = append(l.Keys, template(k))
 	}
-	l.Holder = holderIn(keys, held, other)
+	stays := func(p history.Place) bool { return one.stays(key, p, first, last) }
+	l.Holder = holderIn(keys, held, other, stays)
+	switch {
+	case l.Holder == history.Place{} && len(held[key].Fields) > 1:
+		return unknown("its key " + key + " has several fields, and none is known to be its holder's")
+	case !stays(l.Holder):
+		return unknown("what its keys say of its holder changes while he holds it")
+	}
 	if len(locks) > 1 && locks[1].Outcome == history.Acquired {
 		again := one.at(locks[1].Return)
 		var ok bool
@@ -129,8 +144,46 @@ func learn(one, two *watched) history.Layout {
 	return l
 }
 
-// holderIn finds the place that tells one owner from another, if that is not the default.
-func holderIn(keys []string, held, other map[string]world.Value) history.Place {
+// stays reports whether what a place says of a lock's holder stays the same from a grant to the last unlock. By default that is
+// the key's value, or its fields.
+func (w *watched) stays(key string, p history.Place, grant, unlock history.Op) bool {
+	who := func(keys map[string]world.Value) string {
+		switch v := keys[key]; {
+		case p != history.Place{}:
+			at := p.Of(probed)
+			if at.Field != "" {
+				return keys[at.Key].Fields[at.Field]
+			}
+			return keys[at.Key].Text
+		case v.Fields != nil:
+			return strings.Join(slices.Sorted(maps.Keys(v.Fields)), "\x00")
+		default:
+			return v.Text
+		}
+	}
+	at := who(w.at(grant.Return))
+	return !slices.ContainsFunc(w.all, func(o world.Observation) bool {
+		_, there := o.Keys[key]
+		return there && grant.Return <= o.At && o.At < unlock.Call && who(o.Keys) != at
+	})
+}
+
+// renewsWithin reports whether a command of no call changes what a key contains: when its lease ends, it seems.
+func (w *watched) renewsWithin(key string) bool {
+	var before world.Value
+	for _, o := range w.all {
+		v := o.Keys[key]
+		called := slices.ContainsFunc(w.h.Ops, func(op history.Op) bool { return op.Kind.OnLock() && op.Call <= o.Sent && o.Sent <= op.Return })
+		if !called && before.Kind != "" && v.Kind == before.Kind && (v.Text != before.Text || !maps.Equal(v.Fields, before.Fields)) {
+			return true
+		}
+		before = v
+	}
+	return false
+}
+
+// holderIn finds the place that tells one owner from another, and stays as it is, if that is not the default.
+func holderIn(keys []string, held, other map[string]world.Value, stays func(history.Place) bool) history.Place {
 	for i, key := range keys {
 		a, b := held[key], other[key]
 		same := slices.Equal(slices.Sorted(maps.Keys(a.Fields)), slices.Sorted(maps.Keys(b.Fields)))
@@ -141,8 +194,8 @@ func holderIn(keys []string, held, other map[string]world.Value) history.Place {
 			return history.Place{Key: template(key)}
 		case same:
 			for _, f := range slices.Sorted(maps.Keys(a.Fields)) {
-				if a.Fields[f] != b.Fields[f] {
-					return history.Place{Key: template(key), Field: f}
+				if p := (history.Place{Key: template(key), Field: f}); a.Fields[f] != b.Fields[f] && stays(p) {
+					return p
 				}
 			}
 		}
@@ -198,6 +251,7 @@ func (w *watched) roles(l history.Layout) map[string]history.Step {
 		before = o.Keys
 		i := slices.IndexFunc(w.h.Ops, func(op history.Op) bool { return op.Kind.OnLock() && op.Call <= o.Sent && o.Sent <= op.Return })
 		switch {
+		case strings.EqualFold(o.Args[0], "exec"): // whatever was queued
 		case i >= 0:
 			called[shape] = true
 			if op := w.h.Ops[i]; touched && !named {

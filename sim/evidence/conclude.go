@@ -422,6 +422,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
+		case (op.Kind.Acquires() || op.Kind == history.Unlock) && looks(r) && !changed(r): // its client decides by what it sees, and may send what it has decided
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
 			// A copy that changes nothing may come when something else has set the lease since.
 			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l)) {
@@ -431,6 +432,16 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.unbidden(t, was)
 		}
 	}
+}
+
+// looks reports whether a command only reads, or is queued in a transaction.
+func looks(r *history.Served) bool {
+	name, _, _ := strings.Cut(strings.ToLower(r.Text), " ")
+	switch name {
+	case "get", "mget", "strlen", "exists", "type", "ttl", "pttl", "hget", "hmget", "hgetall", "hexists", "hlen", "hkeys", "hvals", "watch", "unwatch":
+		return true
+	}
+	return r.Reply == "QUEUED"
 }
 
 // toldOver reports whether the owner of a call knew that its holds were over. What may be left of them has no lease that it
@@ -460,9 +471,18 @@ type touch struct {
 }
 
 // ownersIn returns on whose behalf a client's background names a key: those whose names or values the command
-// has for it, or the client.
+// has for it. If it has none, those are meant who hold it and are the client's, or else the client.
 func (c *conclusion) ownersIn(r *history.Served) []string {
 	if len(r.Names) == 0 {
+		var own []string
+		for _, h := range c.state[Part{r.Server, r.Lock}].Holdings {
+			if c.clients[h.Owner] == r.Client {
+				own = append(own, h.Owner)
+			}
+		}
+		if len(own) > 0 {
+			return own
+		}
 		return []string{r.Client}
 	}
 	owners := make([]string, len(r.Names))

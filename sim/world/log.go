@@ -56,9 +56,13 @@ func sameCommand(m *network.Message) string {
 	return m.Stamp + "\x00" + sameScript(m)
 }
 
-// sameScript names a command by its client and what it gives its script.
+// sameScript names a command by its client, and a script by what it is given, however it is named.
 func sameScript(m *network.Message) string {
-	return m.Link.Client + "\x00" + strings.Join(m.Args[min(2, len(m.Args)):], "\x00")
+	args := m.Args
+	if scriptDigest(args) != "" {
+		args = args[2:]
+	}
+	return m.Link.Client + "\x00" + strings.Join(args, "\x00")
 }
 
 // settled is called when all is at rest: it notes the last event, be it a reply that was taken or a
@@ -337,6 +341,13 @@ func (w *World) discover(s *server, d *delivery) {
 			continue
 		}
 		r := s.rowOf(base, lock)
+		switch after := w.look(s, lock); {
+		case !strings.EqualFold(d.message.Args[0], "exec"):
+		case d.note.call != 0:
+			r.Step = stepOf(w.rec.Op(d.note.call).Kind)
+		case len(after.Holdings) > 0 && slices.Equal(r.Before.Holdings, after.Holdings):
+			r.Step = history.StepRenew
+		}
 		if d.rows[0].Lock == "" {
 			*d.rows[0] = *r
 			continue

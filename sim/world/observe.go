@@ -12,6 +12,7 @@ type Observation struct {
 
 // Value is what a key holds.
 type Value struct {
+	Kind     string            // as TYPE says
 	Text     string            // of a string
 	Fields   map[string]string // of a hash; nil: it is none
 	Deadline time.Duration     // 0: none
@@ -28,7 +29,7 @@ func (w *World) observe(s *server, d *delivery, now time.Duration) {
 	o := Observation{At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Keys: map[string]Value{}}
 	for _, key := range v.redis.Keys() {
 		one := w.get(s, key)
-		o.Keys[key] = Value{one.text, one.fields, one.deadline}
+		o.Keys[key] = Value{one.kind, one.text, one.fields, one.deadline}
 	}
 	w.observer(o)
 }

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -80,11 +81,23 @@ func (v *virtual) promote(replica int) error {
 		if one.deadline != 0 && one.deadline <= now {
 			continue
 		}
-		for f, text := range one.fields {
-			v.redis.HSet(one.key, f, text)
-		}
-		if one.fields == nil {
+		switch one.kind {
+		case "hash":
+			for f, text := range one.fields {
+				v.redis.HSet(one.key, f, text)
+			}
+		case "list":
+			_, _ = v.redis.Push(one.key, one.items...)
+		case "set":
+			_, _ = v.redis.SetAdd(one.key, one.items...)
+		case "zset":
+			for member, score := range one.scores {
+				_, _ = v.redis.ZAdd(one.key, score, member)
+			}
+		case "string":
 			_ = v.redis.Set(one.key, one.text)
+		default:
+			return fmt.Errorf("a replica cannot have %s, which is a %s", one.key, one.kind)
 		}
 		if one.deadline != 0 {
 			v.redis.SetTTL(one.key, one.deadline-now)

@@ -49,7 +49,9 @@ type value struct {
 	kind     string            // as TYPE says; "": there is no such key
 	text     string            // of a string
 	fields   map[string]string // of a hash
-	deadline time.Duration     // 0: none
+	items    []string          // of a list or a set, as far as a replica needs them
+	scores   map[string]float64
+	deadline time.Duration // 0: none
 }
 
 // server is one Redis server, with the network that leads to it.

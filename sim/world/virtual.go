@@ -70,6 +70,12 @@ func (v *virtual) read(key string) (value, error) {
 		}
 	case "string":
 		got.text, _ = v.redis.Get(key)
+	case "list":
+		got.items, _ = v.redis.List(key)
+	case "set":
+		got.items, _ = v.redis.Members(key)
+	case "zset":
+		got.scores, _ = v.redis.SortedSet(key)
 	}
 	if ttl := v.redis.TTL(key); ttl > 0 {
 		got.deadline = v.now() + ttl
