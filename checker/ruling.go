@@ -109,9 +109,9 @@ func (f *facts) lasting(v *Violation) (Cause, bool) {
 			until = max(until, f.until(op))
 		}
 	}
-	since := func(e history.Effect) int {
+	since := func(some ...history.Effect) int {
 		return slices.IndexFunc(f.h.Faults, func(fault history.Fault) bool { // one that touched no key then has struck all the same
-			return fault.Has(e) && !fault.Missed && fault.From <= until && f.reaches(&fault, v.Lock)
+			return fault.Has(some...) && !fault.Missed && fault.From <= until && f.strikes(&fault, fault.Client, v.Lock)
 		})
 	}
 	if v.Lock == "" {
@@ -122,9 +122,9 @@ func (f *facts) lasting(v *Violation) (Cause, bool) {
 			Text: fmt.Sprintf("the clients of %s tell the server by their own clocks when a lease ends, and from %s on the server's was another",
 				v.Lock, Stamp(f.h.Faults[i].From))}, true
 	}
-	if i := since(history.ServerForgot); i >= 0 && f.h.Header.Layout.Unknown != "" {
-		return Cause{Class: contract.Unread, Effects: []history.Effect{history.ServerForgot}, Faults: []int{i},
-			Text: fmt.Sprintf("the server may have forgotten at %s who held %s, and nobody can read its keys", Stamp(f.h.Faults[i].From), v.Lock)}, true
+	if i := since(append(history.TouchesKey(), history.ServerForgot)...); i >= 0 && f.h.Header.Layout.Unknown != "" {
+		return Cause{Class: contract.Unread, Effects: f.effectsOf([]int{i}), Faults: []int{i},
+			Text: fmt.Sprintf("the server may have lost at %s who held %s, and nobody can read its keys", Stamp(f.h.Faults[i].From), v.Lock)}, true
 	}
 	return Cause{}, false
 }

@@ -60,8 +60,8 @@ func Exemptions() []Exemption {
 		{Name: "clock-moved", Guarantees: []Guarantee{Exclusion, Effect, Object, Liveness}, Classes: []Class{ClockJumped}, Effects: []history.Effect{history.ClockMoved},
 			Touched: "the server of the lock, while the first holder held it, between two effects of one call, or after it gave a call back that came later; at any time before, " +
 				"if the lock's clients tell the server when a lease ends and not how long it lasts", Source: distlock},
-		{Name: "forgot-unread", Guarantees: []Guarantee{Exclusion, Effect, Object, Liveness}, Classes: []Class{Unread}, Effects: []history.Effect{history.ServerForgot},
-			Touched: "the server of a lock that is judged by its answers alone, at any time before: what it still knew nobody could read", Source: failover},
+		{Name: "forgot-unread", Guarantees: []Guarantee{Exclusion, Effect, Object, Liveness}, Classes: []Class{Unread}, Effects: append(history.TouchesKey(), history.ServerForgot),
+			Touched: "the keys or the server of a lock that is judged by its answers alone, at any time before: what was left nobody could read", Source: failover},
 		{Name: "memory-lost", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid}, Classes: []Class{ServerLost},
 			Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, between two effects of one call", Source: failover},

@@ -35,3 +35,12 @@ func Accused(t *testing.T, newLock NewLock, opts ...Option) (stories []string, e
 	}
 	return stories, nil
 }
+
+// Unread is why a lock is judged by its answers alone; empty: it is not.
+func Unread(t *testing.T, newLock NewLock) (string, error) {
+	s, err := newSuite(bubble.In(t), newLock, optionsOf("lock", nil))
+	if err != nil {
+		return "", err
+	}
+	return s.subject.Layout.Unknown, nil
+}

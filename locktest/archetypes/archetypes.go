@@ -192,6 +192,40 @@ var inFields = scripts{
 	keys:    one,
 }
 
+// sorted is a lock that is a sorted set, of which nobody but it knows what its members are.
+var sorted = scripts{
+	take1: `if redis.call('exists', KEYS[1]) == 1 then return 0 end
+		redis.call('zadd', KEYS[1], 1, ARGV[1]) redis.call('pexpire', KEYS[1], ARGV[2]) return 1`,
+	give1:   `if not redis.call('zscore', KEYS[1], ARGV[1]) then return -1 end redis.call('del', KEYS[1]) return 0`,
+	extend1: `if not redis.call('zscore', KEYS[1], ARGV[1]) then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2])`,
+	keys:    one,
+}
+
+// dated is a lock whose value has its holder's token, and when it was last renewed.
+var dated = scripts{
+	take1: `if redis.call('exists', KEYS[1]) == 1 then return 0 end local now = redis.call('time')
+		redis.call('set', KEYS[1], ARGV[1] .. ' ' .. now[1] .. now[2], 'px', ARGV[2]) return 1`,
+	give1: `local v = redis.call('get', KEYS[1]) if not v or string.sub(v, 1, #ARGV[1]) ~= ARGV[1] then return -1 end
+		redis.call('del', KEYS[1]) return 0`,
+	extend1: `local v = redis.call('get', KEYS[1]) if not v or string.sub(v, 1, #ARGV[1]) ~= ARGV[1] then return 0 end
+		local now = redis.call('time') redis.call('set', KEYS[1], ARGV[1] .. ' ' .. now[1] .. now[2], 'px', ARGV[2]) return 1`,
+	keys: one,
+}
+
+// kept is a lock that says in a field when its lease ends, by the server's clock; its key stays for longer.
+var kept = scripts{
+	take1: `local now = redis.call('time') now = now[1] * 1000 + math.floor(now[2] / 1000)
+		local over = redis.call('hget', KEYS[1], 'until') if over and tonumber(over) > now then return 0 end
+		redis.call('hset', KEYS[1], 'owner', ARGV[1], 'until', now + ARGV[2]) redis.call('pexpire', KEYS[1], 2 * ARGV[2]) return 1`,
+	give1: `local now = redis.call('time') now = now[1] * 1000 + math.floor(now[2] / 1000)
+		if redis.call('hget', KEYS[1], 'owner') ~= ARGV[1] or tonumber(redis.call('hget', KEYS[1], 'until')) <= now then return -1 end
+		redis.call('del', KEYS[1]) return 0`,
+	extend1: `local now = redis.call('time') now = now[1] * 1000 + math.floor(now[2] / 1000)
+		if redis.call('hget', KEYS[1], 'owner') ~= ARGV[1] or tonumber(redis.call('hget', KEYS[1], 'until')) <= now then return 0 end
+		redis.call('hset', KEYS[1], 'until', now + ARGV[2]) redis.call('pexpire', KEYS[1], 2 * ARGV[2]) return 1`,
+	keys: one,
+}
+
 // loud is a lock whose release publishes.
 var loud = text.with("redis.call('del', KEYS[1])", "redis.call('del', KEYS[1]) redis.call('publish', KEYS[1] .. ':free', '1')")
 
@@ -240,6 +274,12 @@ func All() []Archetype {
 			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hget', KEYS[1], 'holder') ~= ARGV[1] then return 0 end return", "return")),
 		archetype("secret-key", made{scripts: secret(text), habits: one}, nil, anyonesString, oneToken),
 		archetype("secret-hash", made{scripts: secret(fields)}, nil, forgetsCount, oneToken),
+		archetype("sorted-set", made{scripts: sorted, habits: one}, nil, oneToken,
+			replaced("frees-anyones", "unlock", "old-owner-unlock", "if not redis.call('zscore', KEYS[1], ARGV[1]) then return -1 end redis.call('del'", "redis.call('del'")),
+		archetype("dated-value", made{scripts: dated, habits: one}, nil, oneToken,
+			replaced("frees-anyones", "unlock", "old-owner-unlock", "if not v or string.sub(v, 1, #ARGV[1]) ~= ARGV[1] then return -1 end", "")),
+		archetype("kept-key", made{scripts: kept, habits: one}, nil, oneToken,
+			replaced("frees-anyones", "unlock", "old-owner-unlock", "~= ARGV[1] or tonumber(redis.call('hget', KEYS[1], 'until')) <= now then return -1", "== '' then return -1")),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

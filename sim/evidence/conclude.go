@@ -82,9 +82,10 @@ func answersAlone(h *history.History) *history.History {
 	told, holds := *h, map[[2]string]int{}
 	told.Header.Expiry = history.Implied
 	told.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Aside && op.Kind.OnLock() }) // concluded before
-	copies, again := map[int64]int{}, map[int64]time.Duration{}                                                         // of requests; when calls were executed again
-	var ghosts []history.Op                                                                                             // acquires that copies may have been
-	executed := map[int64]time.Duration{}                                                                               // calls, when that was last
+	told.Events = slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool { return e.Kind == history.Expire || e.Kind == history.ForceTTL })
+	copies, again := map[int64]int{}, map[int64]time.Duration{} // of requests; when calls were executed again
+	var ghosts []history.Op                                     // acquires that copies may have been
+	executed := map[int64]time.Duration{}                       // calls, when that was last
 	for _, r := range h.Served {
 		executed[r.Op] = endOf(&r)
 		if copies[r.Request]++; copies[r.Request] <= 1 || r.Request == 0 || r.Op == 0 {

@@ -258,10 +258,20 @@ func (w *World) begun(d *delivery) {
 }
 
 // loadedFor is when a client began to load the script that a command of no call runs, if it sent that command as soon as it
-// heard that the script was loaded; otherwise 0.
+// heard that the script was loaded, or when it began a transaction; otherwise 0.
 func (w *World) loadedFor(d *delivery) time.Duration {
 	m := d.message
 	key := m.Link.Client + "\x00"
+	switch strings.ToLower(m.Args[0]) {
+	case "watch": // a transaction begins when its client looks
+		w.log.loads[m.Link.Name] = []load{{cmp.Or(d.note.began, d.rows[0].Sent), d.rows[0]}}
+		return 0
+	case "exec":
+		if l := w.log.loads[m.Link.Name]; len(l) > 0 {
+			return l[0].began
+		}
+		return 0
+	}
 	if !strings.EqualFold(m.Args[0], "evalsha") {
 		if source := scriptSource(m.Args); source != "" && strings.EqualFold(m.Args[0], "script") {
 			key += digestOf(source)
