@@ -63,8 +63,8 @@ func (f *facts) away(from, to time.Duration) (total time.Duration) {
 	faults := slices.SortedFunc(slices.Values(f.h.Faults), func(a, b history.Fault) int { return cmp.Compare(a.From, b.From) })
 	for i := range faults {
 		if fault := &faults[i]; fault.Lasts() && fault.To > from && fault.From < to {
-			total += min(fault.To, to) - max(fault.From, from)
-			from = fault.To
+			total += max(0, min(fault.To, to)-max(fault.From, from))
+			from = max(from, fault.To)
 		}
 	}
 	return total

@@ -62,6 +62,12 @@ func TestOnceHealed(t *testing.T) {
 				s.fault("slow-server", "", at(1), at(to))
 			}
 		}, nil},
+		{"nor is one that is short, though faults outlast it", func(s *script) {
+			s.tries(at(110), at(110.01), history.Acquired)
+			for _, to := range []float64{150, 200, 250} {
+				s.fault("slow-server", "", at(1), at(to))
+			}
+		}, nil},
 		{"a fresh client gets a lock that was given back", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.unlock("c1:1", at(5), history.Released)
