@@ -120,7 +120,11 @@ func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Dur
 	}
 	for _, op := range l.ops {
 		if op.Kind.Acquires() && op.Uncertain() && op.Evidence != history.NotSent && op.Call < before {
-			until = max(until, max(op.Until, f.until(op))+op.Lease)
+			end := max(op.Until, f.until(op))
+			if gone, died := f.gone[op.Client]; died && op.Pending() {
+				end = gone // nothing of a dead client comes after that
+			}
+			until = max(until, end+op.Lease)
 		}
 	}
 	for _, t := range l.tenures { // renewed, for all that is known, as long as its owner believed in it
