@@ -93,9 +93,11 @@ func (f *facts) complete(g contract.Guarantee, v *Violation) {
 		}
 	}
 	v.Ruling = f.ruling(g, v)
-	if c, ok := f.lasting(v); ok && v.Ruling.Kind == Defect {
-		v.Cause = c
-		v.Ruling = f.ruling(g, v)
+	if v.Ruling.Kind == Defect {
+		if c, ok := f.lasting(v); ok {
+			v.Cause = c
+			v.Ruling = f.ruling(g, v)
+		}
 	}
 	v.Cause.executed = executions{}
 }
@@ -110,8 +112,9 @@ func (f *facts) lasting(v *Violation) (Cause, bool) {
 		}
 	}
 	since := func(some ...history.Effect) int {
-		return slices.IndexFunc(f.h.Faults, func(fault history.Fault) bool { // one that touched no key then has struck all the same
-			return fault.Has(some...) && !fault.Missed && fault.From <= until && f.strikes(&fault, fault.Client, v.Lock)
+		return slices.IndexFunc(f.h.Faults, func(fault history.Fault) bool {
+			struck := !fault.Missed && (fault.Lock == "" || fault.Hits > 0) // a server without keys is struck all the same
+			return struck && fault.Has(some...) && fault.From <= until && f.strikes(&fault, fault.Client, v.Lock)
 		})
 	}
 	if v.Lock == "" {

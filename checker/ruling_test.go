@@ -187,6 +187,8 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 		"forgot-unread": {
 			{contract.HolderNotRefused, true, refusedAfter("failover", history.Layout{Unknown: "no key shows it"}, 1)},
 			{contract.HolderNotRefused, false, refusedAfter("failover", history.Layout{}, 1)},
+			{contract.HolderNotRefused, true, strikingKeys(refusedAfter("overwrite-key", history.Layout{Unknown: "it is a zset"}, 1), 1)},
+			{contract.HolderNotRefused, false, strikingKeys(refusedAfter("overwrite-key", history.Layout{Unknown: "it is a zset"}, 1), 0)},
 			{contract.HolderNotRefused, false, refusedAfter("failover", history.Layout{Unknown: "no key shows it"}, 9)},
 		},
 		"counter-lost": {
@@ -378,6 +380,13 @@ func refusedAfter(fault string, layout history.Layout, struck float64) *script {
 	s.unlock("c1:1", at(6), history.NotHeld)
 	s.unlock("c1:1", at(8), history.Released)
 	s.fault(fault, "", at(struck), at(struck))
+	return s
+}
+
+// strikingKeys has the last fault strike so many keys of the lock.
+func strikingKeys(s *script, keys int) *script {
+	fault := &s.h.Faults[len(s.h.Faults)-1]
+	fault.Lock, fault.Hits = job, keys
 	return s
 }
 

@@ -21,7 +21,7 @@ type serverLog struct {
 	taken   *network.Message                // the reply that a client took last, still to be noted
 	sent    map[int64]bool                  // calls that wrote a command
 	unknown map[string]time.Duration        // commands of no call that were answered NOSCRIPT, when they were sent
-	loads   map[string][]load               // commands of no call that loaded a script, by client and script
+	loads   map[string][]load               // commands of no call that loaded a script, by client and script, or that watch, by connection
 	closed  bool                            // the history is closed
 	dialed  map[*network.Link]time.Duration // connections by which nothing was sent yet, since when
 	// Of commands that belong to no call: when what they are copies of was begun, and their numbers.
@@ -42,7 +42,7 @@ type row struct {
 	done bool
 }
 
-// load is a command of no call that loaded a script.
+// load is a command of no call that loaded a script, or began a transaction.
 type load struct {
 	began time.Duration // by its client
 	row   *row
@@ -267,7 +267,8 @@ func (w *World) loadedFor(d *delivery) time.Duration {
 		w.log.loads[m.Link.Name] = []load{{cmp.Or(d.note.began, d.rows[0].Sent), d.rows[0]}}
 		return 0
 	case "exec":
-		if l := w.log.loads[m.Link.Name]; len(l) > 0 {
+		l := w.log.loads[m.Link.Name]
+		if delete(w.log.loads, m.Link.Name); len(l) > 0 {
 			return l[0].began
 		}
 		return 0

@@ -46,12 +46,12 @@ type backend interface {
 // value is what a key holds.
 type value struct {
 	key      string
-	kind     string            // as TYPE says; "": there is no such key
-	text     string            // of a string
-	fields   map[string]string // of a hash
-	items    []string          // of a list or a set, as far as a replica needs them
-	scores   map[string]float64
-	deadline time.Duration // 0: none
+	kind     string             // as TYPE says; "": there is no such key
+	text     string             // of a string
+	fields   map[string]string  // of a hash
+	items    []string           // of a list or a set, as far as a replica needs them
+	scores   map[string]float64 // of a sorted set, likewise
+	deadline time.Duration      // 0: none
 }
 
 // server is one Redis server, with the network that leads to it.
