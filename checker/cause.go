@@ -145,6 +145,10 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 				Text: fmt.Sprintf("%s, and the server's clock jumped by %s at %s", what, short(e.By), Stamp(e.At))}
 		}
 	}
+	set := t.sets[len(t.sets)-1]
+	if r := f.shortened(t, set.op, set.at); r != nil {
+		return f.twice(l, set.op, set.at, fmt.Sprintf("%s, by a renewal that %s had sent at %s, and others before it arrived", what, t.client, Stamp(r.Sent)))
+	}
 	if t.asked() {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
 		lasting := []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown}
@@ -259,6 +263,9 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case gave:
 		return f.twice(l, call, t.to, fmt.Sprintf("the %s of %s on %s, which had given %s back, did so once more at %s",
 			call.Kind, call.Owner, call.Lock, l.name, Stamp(t.to)))
+	case f.shortened(t, op, t.to) != nil:
+		return f.twice(l, op, t.to, fmt.Sprintf("a renewal that %s sent at %s took effect at %s, when the lease that it set was over",
+			op.Client, Stamp(f.shortened(t, op, t.to).Sent), Stamp(t.to)))
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
 	case op.Owner != t.owner:
@@ -278,6 +285,24 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			call.Kind, call.Owner, call.Lock, Stamp(again), t.owner))
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// shortened is the renewal of a hold's own client, executed as op at a time, that left the hold less time than it had: it told
+// the server when the lease ends, and a renewal that was begun after it arrived before it. nil: it is no such.
+func (f *facts) shortened(t *tenure, op *history.Op, at time.Duration) *history.Served {
+	if op == nil {
+		return nil
+	}
+	i, found := f.log.execution(op, at)
+	if !found {
+		return nil
+	}
+	r := &f.h.Served[i]
+	overtaken := slices.ContainsFunc(t.sets, func(s deadlineSet) bool { return r.Began < s.at && s.at < at })
+	if r.Step != history.StepRenew || r.Client != t.client || !overtaken || r.Before == nil || r.After == nil || r.After.Deadline >= r.Before.Deadline {
+		return nil
+	}
+	return r
 }
 
 // releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted or its

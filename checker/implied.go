@@ -113,7 +113,7 @@ func guardedBy(l *lockFacts, actions []action) []bool {
 }
 
 // perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told: calls without an answer,
-// copies of a call's request, which nobody renews, and holds that were not given back.
+// copies of a call's request, which nobody renews, and holds that were not given back, or by an unlock without an answer.
 func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Duration) {
 	if !f.implied() {
 		return 0
@@ -127,9 +127,19 @@ func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Dur
 			until = max(until, end+op.Lease)
 		}
 	}
-	for _, t := range l.tenures { // renewed, for all that is known, as long as its owner believed in it
-		if b := l.owner(t.owner).belief(before); t.open && t.watchdog && b != nil {
+	for _, t := range l.tenures {
+		if b := l.owner(t.owner).belief(before); t.open && t.watchdog && b != nil { // renewed, for all that is known, as long as its owner believed in it
 			until = max(until, b.to+t.lease)
+		}
+		for _, op := range l.owner(t.owner).called(t.from, before) {
+			if op.Kind != history.Unlock || !op.Uncertain() || !t.open && op != t.endOp {
+				continue
+			}
+			end := t.deadline
+			if t.watchdog { // an unlock that did not take effect leaves what was to be renewed
+				end = max(op.Until, f.until(op)) + t.lease
+			}
+			until = max(until, end)
 		}
 	}
 	return until

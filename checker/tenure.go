@@ -301,7 +301,7 @@ func (r *tenureReplay) environment(a *act) {
 	case history.ClockJump:
 		for _, t := range r.open {
 			if t.deadline != model.Never {
-				t.end(a.at, t.deadline-a.event.By)
+				t.end(a.at, max(a.at, t.deadline-a.event.By))
 			}
 		}
 	}

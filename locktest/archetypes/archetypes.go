@@ -32,6 +32,8 @@ type made struct {
 	habits
 	scripts
 	careless bool
+	anyones  bool
+	blind    bool
 }
 
 // archetype makes one of a description.
@@ -280,6 +282,12 @@ func All() []Archetype {
 			replaced("frees-anyones", "unlock", "old-owner-unlock", "if not v or string.sub(v, 1, #ARGV[1]) ~= ARGV[1] then return -1 end", "")),
 		archetype("kept-key", made{scripts: kept, habits: one}, nil, oneToken,
 			replaced("frees-anyones", "unlock", "old-owner-unlock", "~= ARGV[1] or tonumber(redis.call('hget', KEYS[1], 'until')) <= now then return -1", "== '' then return -1")),
+		archetype("transaction", made{habits: one}, byWatch,
+			wrong{"frees-anyones", "unlock", "old-owner-unlock", func(m *made) { m.anyones = true }},
+			wrong{"blind", "lock", "many-waiters", func(m *made) { m.blind = true }}),
+		archetype("queued", made{scripts: text, habits: one}, byQueue, anyonesString, renewsOnce),
+		archetype("kept-answers", made{scripts: remembering(text), habits: habits{fresh: true, again: true}}, overAndOver, anyonesString,
+			replaced("forgets", "unlock", "lost-unlock-reply", "'px', 60000", "'px', 1")),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

@@ -27,6 +27,7 @@ type habits struct {
 	shared  bool // one goroutine of a client renews all its holds
 	listens bool // it waits for a message, which a release publishes
 	silent  bool // its release tells nothing
+	again   bool // it sends requests again that the server knows again
 
 	oneToken    bool // mistake: all threads of a client have the same token
 	neverStops  bool // mistake: the watchdog goes on after the last release
@@ -255,6 +256,8 @@ type lock struct {
 func (c *client) Lock(name, owner string) locktest.Lock {
 	l := &lock{client: c, name: name, owner: owner}
 	switch {
+	case c.again:
+		return remembers{plain{l}}
 	case c.fresh:
 		return plain{l}
 	case c.silent:

@@ -37,7 +37,8 @@ type Message any
 type Fate uint8
 
 const (
-	Arrives Fate = iota // as if nothing had been
+	Arrives Fate = iota // now
+	Spared              // now, and the fault does nothing to it
 	Later               // it was postponed
 	Gone                // it will not arrive
 )
@@ -77,12 +78,12 @@ type Messages interface {
 	Drop(m Message)                    // it never arrives, nor does what follows it on its connection
 	Reset(m Message)                   // its connection breaks, and it is lost
 	Delay(m Message, by time.Duration) // it arrives later
-	Copy(m Message, by time.Duration)  // it arrives now, and once more later
+	// Copy has it arrive now, and once more later, a transaction as a whole, unless nobody would send it again.
+	Copy(m Message, by time.Duration) Fate
 	// Overtake holds it until another message of its client has passed it, at most so long.
 	Overtake(m Message, most time.Duration)
-	// Refuse answers a request with an error, if the server would refuse it in that state, and
-	// reports whether it did.
-	Refuse(m Message, code string) bool
+	// Refuse answers a request with an error, if the server would refuse it in that state.
+	Refuse(m Message, code string) Fate
 }
 
 // Servers is what faults can do to a server.

@@ -179,15 +179,21 @@ func (g *target) Heal(c, server string, requests, replies bool) int {
 	g.note("heal %s %s%v %v", c, server, requests, replies)
 	return 4
 }
-func (g *target) CloseConnections(c string) int                { g.note("close %s", c); return 2 }
-func (g *target) Drop(m fault.Message)                         { g.note("drop %v", m) }
-func (g *target) Reset(m fault.Message)                        { g.note("reset %v", m) }
-func (g *target) Delay(m fault.Message, by time.Duration)      { g.note("delay %v %v", m, by) }
-func (g *target) Copy(m fault.Message, by time.Duration)       { g.note("copy %v %v", m, by) }
+func (g *target) CloseConnections(c string) int           { g.note("close %s", c); return 2 }
+func (g *target) Drop(m fault.Message)                    { g.note("drop %v", m) }
+func (g *target) Reset(m fault.Message)                   { g.note("reset %v", m) }
+func (g *target) Delay(m fault.Message, by time.Duration) { g.note("delay %v %v", m, by) }
+func (g *target) Copy(m fault.Message, by time.Duration) fault.Fate {
+	g.note("copy %v %v", m, by)
+	return fault.Arrives
+}
 func (g *target) Overtake(m fault.Message, most time.Duration) { g.note("overtake %v %v", m, most) }
-func (g *target) Refuse(m fault.Message, code string) bool {
+func (g *target) Refuse(m fault.Message, code string) fault.Fate {
 	g.note("refuse %v %s", m, code)
-	return code == "BUSY"
+	if code == "BUSY" {
+		return fault.Gone
+	}
+	return fault.Spared
 }
 func (g *target) FlushScripts(server string) { g.note("flush %s", server) }
 func (g *target) StopServer(server string, data bool) int {
@@ -234,7 +240,7 @@ func TestEachKindDoesWhatItSays(t *testing.T) {
 		{plan.Fault{Kind: "reorder-message", By: plan.Duration(s)}, []string{"overtake m 1s"}, "", int(fault.Later)},
 		{plan.Fault{Kind: "slow-server", By: plan.Duration(s)}, []string{"delay m 1s"}, "", int(fault.Later)},
 		{plan.Fault{Kind: "server-error", Error: "BUSY"}, []string{"refuse m BUSY"}, "", int(fault.Gone)},
-		{plan.Fault{Kind: "server-error", Error: "OOM"}, []string{"refuse m OOM"}, "", int(fault.Arrives)},
+		{plan.Fault{Kind: "server-error", Error: "OOM"}, []string{"refuse m OOM"}, "", int(fault.Spared)},
 		{plan.Fault{Kind: "expire-key", Lock: "there"}, []string{"expire there"}, "", 1},
 		{plan.Fault{Kind: "expire-key", Lock: "gone"}, []string{"expire gone"}, "", 0},
 		{plan.Fault{Kind: "delete-key", Lock: "there"}, []string{"delete there"}, "", 1},

@@ -13,10 +13,5 @@ var serverError = Kind{
 	About:   "the server refuses commands with BUSY, LOADING, READONLY, OOM or MISCONF",
 	Needs:   plan.FaultNeeds{Client: plan.May, Lock: plan.May, Error: true, Messages: true, Requests: true},
 	Effects: always(history.RequestRefused),
-	Strike: func(t Target, f plan.Fault, m Message) Fate {
-		if t.Refuse(m, f.Error) {
-			return Gone
-		}
-		return Arrives
-	},
+	Strike:  func(t Target, f plan.Fault, m Message) Fate { return t.Refuse(m, f.Error) },
 }

@@ -44,17 +44,20 @@ func (n *Network) Postpone(m *Message, due time.Time) {
 	m.Due = due
 }
 
-// Copy has a copy of request m arrive at due, on a connection of its own, as from a middleman that
-// sends again what it thinks was lost. The server's answer to it goes to nobody.
-func (n *Network) Copy(m *Message, due time.Time) {
+// Copy has copies of requests of one connection arrive at due, in order, on a connection of their own, as from a middleman that
+// sends again what it thinks was lost. The server's answers to them go to nobody.
+func (n *Network) Copy(due time.Time, requests ...*Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.copies++
-	l := n.newLink(m.Link.Client, copyNumber+n.copies, fmt.Sprintf("%s+%d", m.Link.Name, n.copies))
+	first := requests[0]
+	l := n.newLink(first.Link.Client, copyNumber+n.copies, fmt.Sprintf("%s+%d", first.Link.Name, n.copies))
 	l.Copy, l.ends[ToClient].closed = true, true
-	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Connect, Sent: m.Sent}, due.Add(-time.Microsecond))
-	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Data, Data: m.Data, Args: m.Args, Sent: m.Sent, Note: m.Note}, due)
-	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Close, Sent: m.Sent}, due.Add(time.Microsecond))
+	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Connect, Sent: first.Sent}, due.Add(-time.Microsecond))
+	for _, m := range requests {
+		l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Data, Data: m.Data, Args: m.Args, Sent: m.Sent, Note: m.Note}, due)
+	}
+	l.enqueue(&Message{Link: l, Dir: ToServer, Kind: Close, Sent: first.Sent}, due.Add(time.Microsecond))
 }
 
 // copyNumber is above the numbers of all connections that clients dial.

@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"encoding"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -76,8 +77,25 @@ func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 			return err
 		}
 		defer h.enter()()
-		return next(ctx, h.stamp(ctx, cmd, words))
+		began := h.began(ctx, words)
+		err := next(ctx, h.stamp(ctx, cmd, words, began))
+		if err != nil && !errors.Is(err, redis.Nil) {
+			h.w.retries.failed(h.key(words), began, h.w.Now())
+		}
+		return err
 	}
+}
+
+// key names a command, and a script by what it is given.
+func (h *callHook) key(words []string) string { return sameScript(h.client, words) }
+
+// began is when a client began what a command that begins now is for: it may send again what has failed.
+func (h *callHook) began(ctx context.Context, words []string) time.Duration {
+	now := h.w.Now()
+	if id, _ := ctx.Value(callKey{}).(int64); id != 0 && !h.w.over(id, now) {
+		return now // the call says so
+	}
+	return h.w.retries.since(h.key(words), now, h.w.ground.atOnce())
 }
 
 func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
@@ -91,7 +109,7 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 					return err
 				}
 			}
-			all[i] = h.stamp(ctx, cmd, words)
+			all[i] = h.stamp(ctx, cmd, words, h.w.Now())
 		}
 		return next(ctx, all)
 	}
@@ -125,9 +143,9 @@ type stamped struct {
 
 func (s stamped) Args() []any { return s.args }
 
-// stamp stamps a command that begins now. It leaves MULTI alone, of which go-redis expects that it is no
+// stamp stamps a command. It leaves MULTI alone, of which go-redis expects that it is no
 // other type; it names no lock.
-func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string) redis.Cmder {
+func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string, began time.Duration) redis.Cmder {
 	if len(words) == 1 && strings.EqualFold(words[0], "multi") {
 		return cmd
 	}
@@ -139,7 +157,7 @@ func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string) r
 		}
 		h.w.mu.Unlock()
 	}
-	text := strconv.FormatInt(id, 10) + " " + strconv.FormatInt(int64(h.w.Now()), 10)
+	text := strconv.FormatInt(id, 10) + " " + strconv.FormatInt(int64(began), 10)
 	return stamped{cmd, append(slices.Clip(cmd.Args()), network.Stamp(text))}
 }
 

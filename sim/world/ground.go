@@ -70,6 +70,14 @@ func (g *Ground) planned(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / g.Timescale)
 }
 
+// atOnce is how much later a client does at the latest what it does next, without waiting for anything.
+func (g *Ground) atOnce() time.Duration {
+	if g.Live {
+		return 50 * time.Millisecond
+	}
+	return time.Millisecond
+}
+
 // settle waits until all is at rest; in real time, until the server has answered the command that
 // it was given last, so that one command is executed after the other. For want of an answer it does
 // not wait for ever: a server may be stopped, or be asked to block. It returns why not all is at rest, or nil.

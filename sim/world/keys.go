@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -50,6 +51,23 @@ func (w *World) locksOf(p *plan.Plan) {
 		}
 		w.locks = append(w.locks, l)
 	}
+	for _, s := range w.servers {
+		s.longest = slices.SortedStableFunc(slices.Values(s.keys), func(a, b string) int { return len(b) - len(a) })
+	}
+}
+
+// mentioned lists the locks of a server whose names some text has, in the order of the plan; not one whose name is only there
+// as a part of another's, as job-1 is of job-10.
+func (s *server) mentioned(texts []string) []string {
+	all := map[string]bool{}
+	for _, text := range texts {
+		for _, key := range s.longest {
+			if strings.Contains(text, key) {
+				all[key], text = true, strings.ReplaceAll(text, key, "\x00")
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(s.keys), func(key string) bool { return !all[key] })
 }
 
 // of lists the locks that a key is part of.

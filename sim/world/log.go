@@ -17,13 +17,14 @@ import (
 // serverLog is what the servers did: since one command arrives at a time, the difference that it
 // made to a lock's key can be told by looking before and after.
 type serverLog struct {
-	rows    []*row                          // in order, kept until the reply arrived
-	taken   *network.Message                // the reply that a client took last, still to be noted
-	sent    map[int64]bool                  // calls that wrote a command
-	unknown map[string]time.Duration        // commands of no call that were answered NOSCRIPT, when they were sent
-	loads   map[string][]load               // commands of no call that loaded a script, by client and script, or that watch, by connection
-	closed  bool                            // the history is closed
-	dialed  map[*network.Link]time.Duration // connections by which nothing was sent yet, since when
+	rows         []*row                          // in order, kept until the reply arrived
+	taken        *network.Message                // the reply that a client took last, still to be noted
+	sent         map[int64]bool                  // calls that wrote a command
+	asked        map[*network.Link]request       // of no call, that was sent last and is not answered, and has no stamp
+	loads        map[string][]load               // commands of no call that loaded a script, by client and script
+	closed       bool                            // the history is closed
+	dialed       map[*network.Link]time.Duration // connections by which nothing was sent yet, since when
+	transactions map[*network.Link]*transaction  // that are not executed yet
 	// Of commands that belong to no call: when what they are copies of was begun, and their numbers.
 	begun    map[string]time.Duration
 	requests map[string]int64
@@ -42,7 +43,7 @@ type row struct {
 	done bool
 }
 
-// load is a command of no call that loaded a script, or began a transaction.
+// load is a command of no call that loaded a script.
 type load struct {
 	began time.Duration // by its client
 	row   *row
@@ -53,16 +54,15 @@ func sameCommand(m *network.Message) string {
 	if m.Stamp == "" {
 		return ""
 	}
-	return m.Stamp + "\x00" + sameScript(m)
+	return m.Stamp + "\x00" + sameScript(m.Link.Client, m.Args)
 }
 
 // sameScript names a command by its client, and a script by what it is given, however it is named.
-func sameScript(m *network.Message) string {
-	args := m.Args
+func sameScript(client string, args []string) string {
 	if scriptDigest(args) != "" {
 		args = args[2:]
 	}
-	return m.Link.Client + "\x00" + strings.Join(args, "\x00")
+	return client + "\x00" + strings.Join(args, "\x00")
 }
 
 // settled is called when all is at rest: it notes the last event, be it a reply that was taken or a
@@ -87,6 +87,8 @@ func (w *World) settled(now time.Duration) {
 			switch {
 			case m.Kind == network.Connect:
 				w.log.dialed[m.Link] = now
+			case m.Kind == network.Close && m.Dir == network.ToServer:
+				w.gaveUp(m.Link)
 			case m.Kind != network.Data:
 			case m.Dir == network.ToServer:
 				m.Note = w.written(s, m)
@@ -112,7 +114,27 @@ func (w *World) written(s *server, m *network.Message) *note {
 	if n.step = w.step(m.Args, n.call, w.names(s, m.Args)); n.call != 0 && n.step != history.StepSession {
 		w.log.sent[n.call] = true
 	}
+	if n.call == 0 && m.Stamp == "" {
+		w.asks(n, m)
+	}
 	return n
+}
+
+// asks notes a request of no call without a stamp.
+func (w *World) asks(n *note, m *network.Message) {
+	key, began := sameScript(m.Link.Client, m.Args), cmp.Or(n.began, m.Sent.Sub(w.began))
+	if since := w.retries.since(key, began, w.ground.atOnce()); since != began {
+		n.began, began = since, since
+	}
+	w.log.asked[m.Link] = request{key, began, 0}
+}
+
+// gaveUp notes that a client has closed a connection, or that it broke: what it had asked for came to nothing.
+func (w *World) gaveUp(l *network.Link) {
+	if r, ok := w.log.asked[l]; ok {
+		w.retries.failed(r.key, r.began, w.Now())
+		delete(w.log.asked, l)
+	}
 }
 
 // names reports whether a command names the key of a lock.
@@ -131,9 +153,7 @@ func (w *World) unnamed(s *server, args []string) []string {
 	if w.layout.Roles[Shape(args)] == "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(s.keys), func(lock string) bool {
-		return !slices.ContainsFunc(args[1:], func(a string) bool { return strings.Contains(a, lock) })
-	})
+	return s.mentioned(args[1:])
 }
 
 // Shape is what is the same in all commands of one kind: the name, and the digest of a script.
@@ -160,6 +180,9 @@ func (w *World) replied(s *server, m *network.Message, d *delivery) *note {
 		return n
 	}
 	if d != nil && d.message.Link == m.Link {
+		if d.note.says != "" {
+			m.Data = []byte(d.note.says + "\r\n")
+		}
 		n.idle = bytes.HasPrefix(m.Data, []byte("-NOSCRIPT"))
 		n.step, n.call, n.locks, n.d = d.note.step, d.note.call, d.note.locks, d
 		for _, r := range d.rows {
@@ -237,11 +260,10 @@ func (s *server) rowOf(base history.Served, lock string) *row {
 
 // begun notes of what a command is a copy, and, if it belongs to no call, when its client began it.
 func (w *World) begun(d *delivery) {
-	n, script := d.note, sameScript(d.message)
+	n, script, looked := d.note, sameScript(d.message.Link.Client, d.message.Args), w.transact(d)
 	since, id := time.Duration(0), n.command
 	if n.call == 0 {
-		since = cmp.Or(w.log.begun[n.command], w.log.unknown[script], w.loadedFor(d), n.began)
-		delete(w.log.unknown, script)
+		since = cmp.Or(w.log.begun[n.command], looked, w.loadedFor(d), n.began)
 		id = strconv.FormatInt(int64(since), 10) + "\x00" + script
 	}
 	request := int64(0)
@@ -258,21 +280,10 @@ func (w *World) begun(d *delivery) {
 }
 
 // loadedFor is when a client began to load the script that a command of no call runs, if it sent that command as soon as it
-// heard that the script was loaded, or when it began a transaction; otherwise 0.
+// heard that the script was loaded; otherwise 0.
 func (w *World) loadedFor(d *delivery) time.Duration {
 	m := d.message
 	key := m.Link.Client + "\x00"
-	switch strings.ToLower(m.Args[0]) {
-	case "watch": // a transaction begins when its client looks
-		w.log.loads[m.Link.Name] = []load{{cmp.Or(d.note.began, d.rows[0].Sent), d.rows[0]}}
-		return 0
-	case "exec":
-		l := w.log.loads[m.Link.Name]
-		if delete(w.log.loads, m.Link.Name); len(l) > 0 {
-			return l[0].began
-		}
-		return 0
-	}
 	if !strings.EqualFold(m.Args[0], "evalsha") {
 		if source := scriptSource(m.Args); source != "" && strings.EqualFold(m.Args[0], "script") {
 			key += digestOf(source)
@@ -283,7 +294,7 @@ func (w *World) loadedFor(d *delivery) time.Duration {
 	key += scriptDigest(m.Args)
 	begun := cmp.Or(d.note.began, m.Sent.Sub(w.began)) // it may be a copy that was sent later
 	for _, l := range w.log.loads[key] {
-		if heard := l.row.Got; heard > 0 && heard <= begun && begun <= heard+time.Millisecond {
+		if heard := l.row.Got; heard > 0 && heard <= begun && begun <= heard+w.ground.atOnce() {
 			return l.began
 		}
 	}
@@ -331,10 +342,6 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 		s.state[r.Lock], r.After = after, &after
 		for _, l := range w.of(s, r.Lock) {
 			l.state = l.whole()
-		}
-		if d.note.call == 0 && r.Refused && strings.HasPrefix(r.Reply, "NOSCRIPT") && r.Before.Equal(after) {
-			script := sameScript(d.message)
-			w.log.unknown[script] = cmp.Or(w.log.unknown[script], r.Began, r.Sent)
 		}
 	}
 	s.written()
@@ -385,6 +392,10 @@ func (w *World) answered(m *network.Message) {
 	for _, r := range n.d.rows {
 		r.Got, r.done = w.Now(), true
 	}
+	if n.d.rows[0].Refused {
+		w.gaveUp(m.Link)
+	}
+	delete(w.log.asked, m.Link)
 	w.flush(false)
 }
 

@@ -2,6 +2,9 @@ package world
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -11,60 +14,101 @@ import (
 type replica struct {
 	lag     time.Duration
 	stopped time.Duration // since when it receives nothing; 0: it does
-	past    []snapshot    // of the master, the last one that has arrived first
+	last    time.Duration // when the master wrote what it is to receive last
+	keys    map[string]value
+	behind  []change // what has yet to arrive, the oldest first
 }
 
-// snapshot is all data of a server at a time.
-type snapshot struct {
+// change is what a master wrote at a time.
+type change struct {
 	at   time.Duration
-	keys []value
+	all  bool    // it has no other keys
+	keys []value // those without a kind are gone
 }
 
-// written notes the data of a server that has replicas.
+// touched are the keys that commands may have changed since it was last asked. A command that blocks is executed in a goroutine
+// of its own.
+type touched struct {
+	mu   sync.Mutex
+	keys map[string]bool
+	all  bool
+}
+
+// command notes a command, be it a client's or a script's: what it changes it names, but for a few.
+func (t *touched) command(name string, args []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all = t.all || name == "EXEC" || name == "FLUSHALL" || name == "FLUSHDB"
+	for _, a := range args {
+		t.keys[a] = true
+	}
+}
+
+func (t *touched) everything() {
+	t.mu.Lock()
+	t.all = true
+	t.mu.Unlock()
+}
+
+// take returns what was noted, in order, and begins anew.
+func (t *touched) take() (keys []string, all bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	keys, all = slices.Sorted(maps.Keys(t.keys)), t.all
+	t.keys, t.all = map[string]bool{}, false
+	return keys, all
+}
+
+// written has the replicas receive what has changed.
 func (v *virtual) written() {
 	if len(v.replicas) == 0 {
 		return
 	}
-	now := v.now()
-	snap := snapshot{at: now}
-	for _, key := range v.redis.Keys() { // sorted
+	keys, all := v.touched.take()
+	if all {
+		keys = v.redis.Keys() // sorted
+	}
+	c := change{at: v.now(), all: all}
+	for _, key := range keys {
 		one, _ := v.read(key)
-		snap.keys = append(snap.keys, one)
+		c.keys = append(c.keys, one)
 	}
 	for _, r := range v.replicas {
 		if r.stopped == 0 {
-			r.past = append(r.past, snap)
-			r.arrived(now)
+			r.last, r.behind = c.at, append(r.behind, c)
+			r.arrived(c.at)
 		}
 	}
 }
 
-// arrived returns what the replica has at a time, and forgets what was before that.
-func (r *replica) arrived(now time.Duration) snapshot {
-	has := snapshot{}
+// arrived takes what has arrived by a time.
+func (r *replica) arrived(now time.Duration) {
 	if r.stopped != 0 {
 		now = min(now, r.stopped)
 	}
-	for len(r.past) > 0 && r.past[0].at+r.lag <= now {
-		has = r.past[0]
-		if len(r.past) == 1 || r.past[1].at+r.lag > now {
-			break
+	for len(r.behind) > 0 && r.behind[0].at+r.lag <= now {
+		c := r.behind[0]
+		if r.behind = r.behind[1:]; c.all {
+			r.keys = map[string]value{}
 		}
-		r.past = r.past[1:]
+		for _, one := range c.keys {
+			if r.keys[one.key] = one; one.kind == "" {
+				delete(r.keys, one.key)
+			}
+		}
 	}
-	return has
 }
+
+// anew has the replica begin again with nothing.
+func (r *replica) anew() { r.stopped, r.last, r.keys, r.behind = 0, 0, map[string]value{}, nil }
 
 func (v *virtual) acknowledged() (n int, next time.Duration, known bool) {
 	now := v.now()
 	for _, r := range v.replicas {
-		last := time.Duration(0)
-		if len(r.past) > 0 {
-			last = r.past[len(r.past)-1].at + r.lag
-		}
+		last := r.last + r.lag
 		switch {
 		case r.stopped != 0:
-		case last <= now:
+		case r.last == 0 || last <= now:
 			n++
 		case next == 0 || last < next:
 			next = last
@@ -75,9 +119,11 @@ func (v *virtual) acknowledged() (n int, next time.Duration, known bool) {
 
 func (v *virtual) promote(replica int) error {
 	now := v.now()
-	has := v.replicas[replica-1].arrived(now)
+	r := v.replicas[replica-1]
+	r.arrived(now)
 	v.redis.FlushAll()
-	for _, one := range has.keys {
+	for _, key := range slices.Sorted(maps.Keys(r.keys)) {
+		one := r.keys[key]
 		if one.deadline != 0 && one.deadline <= now {
 			continue
 		}
@@ -104,8 +150,9 @@ func (v *virtual) promote(replica int) error {
 		}
 	}
 	for _, r := range v.replicas {
-		r.past, r.stopped = nil, 0
+		r.anew()
 	}
+	v.touched.everything()
 	v.written()
 	return nil
 }
@@ -116,5 +163,6 @@ func (v *virtual) stopReplication(replica int) {
 
 func (v *virtual) resumeReplication(replica int) {
 	v.replicas[replica-1].stopped = 0
+	v.touched.everything()
 	v.written()
 }

@@ -18,6 +18,7 @@ import (
 // connection that said something that matters to its scripts, such as MULTI, are miniredis's affair.
 type scripts struct {
 	redis *miniredis.Miniredis
+	sees  func(name string, args []string)
 	own   *mini.Peer // what we tell miniredis
 
 	mu    sync.Mutex
@@ -26,9 +27,9 @@ type scripts struct {
 	inner any                 // what miniredis keeps of a connection that a script's commands come by
 }
 
-// runScripts has the tame scripts of m run here.
-func runScripts(m *miniredis.Miniredis) {
-	s := &scripts{redis: m, own: mini.NewPeer(bufio.NewWriter(&bytes.Buffer{})), known: map[string]*script{}, aside: map[*mini.Peer]bool{}}
+// runScripts has the tame scripts of m run here. sees is called with each command, those of scripts included; nil: it is not.
+func runScripts(m *miniredis.Miniredis, sees func(name string, args []string)) {
+	s := &scripts{redis: m, sees: sees, own: mini.NewPeer(bufio.NewWriter(&bytes.Buffer{})), known: map[string]*script{}, aside: map[*mini.Peer]bool{}}
 	m.Server().SetPreHook(s.before)
 }
 
@@ -41,6 +42,9 @@ var minded = map[string]bool{"EVAL": true, "EVALSHA": true, "EVALSHA_RO": true, 
 
 // before is called before each command, in capitals, and returns whether that was answered.
 func (s *scripts) before(c *mini.Peer, command string, args ...string) bool {
+	if s.sees != nil {
+		s.sees(command, args)
+	}
 	switch {
 	case !minded[command] || c == s.own:
 		return false

@@ -132,7 +132,7 @@ func miniredises(t *testing.T) (ours, theirs *miniredis.Miniredis) {
 		t.Cleanup(made[i].Close)
 		dial(t, made[i])
 	}
-	runScripts(made[0])
+	runScripts(made[0], nil)
 	return made[0], made[1]
 }
 
@@ -228,7 +228,7 @@ func TestScriptsAnswerAsRedis(t *testing.T) {
 	m := miniredis.NewMiniRedis()
 	defer m.Close()
 	ours := dial(t, m)
-	runScripts(m)
+	runScripts(m, nil)
 	told := func(answer string) string {
 		if strings.HasPrefix(answer, "-") {
 			return "an error"

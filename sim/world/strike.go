@@ -148,7 +148,7 @@ func (w *World) HealAll() {
 	w.overtaking = nil
 	for _, s := range w.servers {
 		if broken := s.net.Hasten(w.began.Add(w.Now())); len(broken) > 0 {
-			s.net.Tell(broken, w.apart)
+			w.tell(s, broken)
 			w.apart()
 		}
 	}
@@ -225,11 +225,11 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 		w.rec.Begin(*t.record) // before what comes of it
 	}
 	fate := t.kind.Strike(w, t.fault, m)
-	if fate == fault.Later || t.record.Has(history.MessageCopied) {
-		t.record.To = w.Now() + t.fault.By.Duration() // when it arrives, or its copy
-	}
-	if fate != fault.Arrives || !t.kind.Needs.Error {
-		t.record.Hits++ // an error is not answered to a command that the server does not refuse
+	if fate != fault.Spared {
+		t.record.Hits++
+		if fate == fault.Later || t.record.Has(history.MessageCopied) {
+			t.record.To = w.Now() + t.fault.By.Duration() // when it arrives, or its copy
+		}
 	}
 	if t.left > 0 {
 		if t.left--; t.left == 0 {
@@ -238,5 +238,5 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 			w.watching = slices.DeleteFunc(w.watching, func(o *watch) bool { return o == t })
 		}
 	}
-	return fate == fault.Arrives
+	return fate == fault.Arrives || fate == fault.Spared
 }

@@ -2,7 +2,6 @@ package world
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -105,10 +104,18 @@ func (w *World) CloseConnections(client string) int {
 	n := 0
 	for _, s := range w.servers {
 		broken := s.net.Break(client)
-		s.net.Tell(broken, w.apart)
+		w.tell(s, broken)
 		n += len(broken)
 	}
 	return n
+}
+
+// tell tells both ends of connections that they are broken.
+func (w *World) tell(s *server, broken []*network.Link) {
+	for _, l := range broken {
+		w.gaveUp(l)
+	}
+	s.net.Tell(broken, w.apart)
 }
 
 // Drop implements [fault.Target].
@@ -122,6 +129,7 @@ func (w *World) Drop(m fault.Message) {
 func (w *World) Reset(m fault.Message) {
 	message := m.(*network.Message)
 	noteOf(message).server.net.Reset(message.Link)
+	w.gaveUp(message.Link)
 	w.snapped(message.Link)
 }
 
@@ -130,12 +138,6 @@ func (w *World) Delay(m fault.Message, by time.Duration) {
 	w.struckSome()
 	message := m.(*network.Message)
 	noteOf(message).server.net.Postpone(message, w.began.Add(w.Now()+by))
-}
-
-// Copy implements [fault.Target].
-func (w *World) Copy(m fault.Message, by time.Duration) {
-	message := m.(*network.Message)
-	noteOf(message).server.net.Copy(message, w.began.Add(w.Now()+by))
 }
 
 // overtaken is a message that waits to be overtaken.
@@ -162,46 +164,4 @@ func (w *World) passed(m *network.Message) {
 		}
 		return true
 	})
-}
-
-// errorTexts are Redis's words.
-var errorTexts = map[string]string{
-	"BUSY":     "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-	"LOADING":  "LOADING Redis is loading the dataset in memory",
-	"READONLY": "READONLY You can't write against a read only replica.",
-	"OOM":      "OOM command not allowed when used memory > 'maxmemory'.",
-	"MISCONF":  "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.",
-}
-
-// Refuse implements [fault.Target].
-func (w *World) Refuse(m fault.Message, code string) bool {
-	w.struckSome()
-	message := m.(*network.Message)
-	name := strings.ToLower(message.Args[0])
-	switch code {
-	case "BUSY", "LOADING":
-		if name == "hello" || name == "client" || name == "auth" || name == "quit" {
-			return false
-		}
-	default:
-		if !writes(name) {
-			return false
-		}
-	}
-	w.arriving(message)
-	n := noteOf(message).server.net
-	n.Take(message)
-	n.Answer(message.Link, []byte("-"+errorTexts[code]+"\r\n"))
-	return true
-}
-
-// writes reports whether a command may write. A script is taken to: Redis finds out when it tries,
-// and the lock's scripts do nothing before that.
-func writes(name string) bool {
-	switch name {
-	case "eval", "evalsha", "fcall", "set", "del", "unlink", "expire", "pexpire", "expireat", "pexpireat", "getex",
-		"hset", "hdel", "hincrby", "incr", "persist", "getdel", "setnx":
-		return true
-	}
-	return false
 }

@@ -35,7 +35,7 @@ func (w *World) StopServer(server string, data bool) int {
 		w.unread(s, history.Event{Kind: history.Delete, Note: "by a restart"})
 	}
 	w.check(s.stop())
-	s.net.Tell(broken, w.apart)
+	w.tell(s, broken)
 	return len(broken)
 }
 
@@ -194,7 +194,7 @@ func (w *World) Failover(server string, replica int) int {
 	w.logged(s, before, history.Served{Text: "(replica " + strconv.Itoa(replica) + " becomes the master)"})
 	n := w.lost(s, before, "by failover")
 	w.forgetScripts(s)
-	s.net.Tell(broken, w.apart)
+	w.tell(s, broken)
 	return n
 }
 

@@ -23,6 +23,8 @@ type note struct {
 	began   time.Duration // of a command of no call: when its client began it, if that is known
 	d       *delivery     // of a reply: what it answers
 	command string        // names it and its copies; see sameCommand
+	instead []string      // what the server gets of it, refused in a transaction; nil: it gets the request
+	says    string        // what its client is told then
 }
 
 // Locks are told by their keys and their channels, which contain the keys' names.
@@ -38,15 +40,9 @@ func (w *World) locksIn(s *server, args []string) []string {
 	if names != nil {
 		return names
 	}
-	longest := 0
+	mentioned := s.mentioned(args)
 	for _, l := range w.locks {
-		for _, p := range l.parts {
-			if p.server != s || len(p.key) < longest || !slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, p.key) }) {
-				continue
-			}
-			if len(p.key) > longest {
-				longest, names = len(p.key), nil
-			}
+		if slices.ContainsFunc(l.parts, func(p part) bool { return p.server == s && slices.Contains(mentioned, p.key) }) {
 			names = append(names, l.name)
 		}
 	}

@@ -21,6 +21,7 @@ type virtual struct {
 	admin    net.Conn             // for what faults do
 	skew     time.Duration        // how far its clock is ahead
 	replicas []*replica
+	touched  touched // since the replicas were last told
 	conns    []*conn // all that ever were
 }
 
@@ -32,11 +33,20 @@ func (w *World) newVirtual(p plan.Server, runSeed uint64) (*virtual, error) {
 	if v.admin, err = v.redis.Dial(); err != nil { // starts it without a listener
 		return nil, fmt.Errorf("miniredis: %w", err)
 	}
-	runScripts(v.redis)
 	for range p.Replicas {
-		v.replicas = append(v.replicas, &replica{lag: p.Lag.Duration()})
+		v.replicas = append(v.replicas, &replica{lag: p.Lag.Duration(), keys: map[string]value{}})
 	}
+	runScripts(v.redis, v.sees())
 	return v, nil
+}
+
+// sees is what is to be called with each command; nil: nobody asks.
+func (v *virtual) sees() func(name string, args []string) {
+	if len(v.replicas) == 0 {
+		return nil
+	}
+	v.touched.keys = map[string]bool{}
+	return v.touched.command
 }
 
 func (v *virtual) serve(end *network.End) {
@@ -54,6 +64,11 @@ func (v *virtual) tick() {
 
 func (v *virtual) do(args ...string) (string, error) {
 	v.tick()
+	if args[0] == "FLUSHALL" { // other than Redis's, miniredis's tells no transaction that watches a key
+		for _, key := range v.redis.Keys() {
+			v.redis.Del(key)
+		}
+	}
 	v.admin.Write(wireCommand(args)) // a pipe that the server reads: it neither fails nor blocks for long
 	return bufio.NewReader(v.admin).ReadString('\n')
 }
@@ -91,6 +106,7 @@ func (v *virtual) start() error { return nil }
 
 func (v *virtual) jump(by time.Duration, _ []string) error {
 	v.skew += by
+	v.touched.everything() // each lease ends at another time now
 	return nil
 }
 

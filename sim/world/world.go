@@ -75,6 +75,7 @@ type World struct {
 
 	outside outside
 	calls   calls
+	retries retries
 	log     serverLog
 	trace   hash.Hash
 	count   int // messages delivered
@@ -114,8 +115,8 @@ func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World,
 	w.locksOf(p)
 	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, names: map[string]string{}, scripts: map[string]history.Step{}}
 	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
-	w.log = serverLog{sent: map[int64]bool{}, dialed: map[*network.Link]time.Duration{}, requests: map[string]int64{}, begun: map[string]time.Duration{}, unknown: map[string]time.Duration{},
-		loads: map[string][]load{}}
+	w.log = serverLog{sent: map[int64]bool{}, dialed: map[*network.Link]time.Duration{}, requests: map[string]int64{}, begun: map[string]time.Duration{}, asked: map[*network.Link]request{},
+		loads: map[string][]load{}, transactions: map[*network.Link]*transaction{}}
 	w.Begin(history.NewRecorder(history.Header{}, w.Now, nil)) // which nobody reads
 	return w, nil
 }
@@ -408,6 +409,9 @@ func (w *World) deliver(s *server, m *network.Message) {
 	s.tick()
 	if m.Kind == network.Data && m.Dir == network.ToServer && s.net.Arrives(m) {
 		w.arriving(m)
+		if n := noteOf(m); n.instead != nil {
+			m.Args, m.Data = n.instead, wireCommand(n.instead)
+		}
 	}
 	w.woke = w.Now()
 	taken := s.net.Deliver(m)

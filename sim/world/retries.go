@@ -1,0 +1,42 @@
+package world
+
+import (
+	"sync"
+	"time"
+)
+
+// retries are the requests of no call that came to nothing. Who sends one again at once goes on with it, as locks do that send
+// again by themselves, and libraries after NOSCRIPT. So it began when it was first sent.
+type retries struct {
+	mu   sync.Mutex
+	last map[string]request
+}
+
+// request is a command, by client and script.
+type request struct {
+	key   string        // see sameScript
+	began time.Duration // by its client
+	over  time.Duration // when its client learned that it came to nothing
+}
+
+// failed notes that a request came to nothing.
+func (r *retries) failed(key string, began, now time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last == nil {
+		r.last = map[string]request{}
+	}
+	r.last[key] = request{key, began, now}
+}
+
+// since is when a request was begun that a client sends at a time: it may have sent it before.
+func (r *retries) since(key string, now, atOnce time.Duration) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before, ok := r.last[key]
+	delete(r.last, key)
+	if !ok || now > before.over+atOnce {
+		return now
+	}
+	return before.began
+}
