@@ -104,7 +104,7 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 	if late := f.struckBy(t.client, l.name, call, at, hinders); len(late) > 0 {
 		return f.blame(text+", because "+f.describeAll(late), late), true
 	}
-	if !t.watchdog {
+	if !op.Watchdog { // it was asked for
 		return Cause{Class: contract.LeaseOutlived, Text: text}, true
 	}
 	return Cause{Class: contract.LeaseExpired, Text: text}, true

@@ -27,7 +27,7 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.Latest = within(scope.Latest, resent)
 	scope.LatestOnce = within(cmp.Or(scope.LatestOnce, scope.Latest), once)
 	scope.Faults = slices.DeleteFunc(slices.Clone(scope.Faults), func(f string) bool {
-		return f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && !s.Can("watchdog")
+		return f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && (s.External || !s.Can("watchdog"))
 	})
 	return scope
 }

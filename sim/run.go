@@ -29,7 +29,7 @@ import (
 type Options struct {
 	Seed     uint64
 	Scenario string // for the history's header
-	// Ground is the world that it runs in; by default [world.Sim].
+	// Ground is the world that it runs in; by default [world.Sim], and [world.Warp] for a lock in processes of its own.
 	Ground world.Ground
 	// Order decides what happens first, instead of latencies; by default the plan's order, if it has
 	// one.
@@ -58,7 +58,11 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 	if err := p.Check(fault.Needs()); err != nil {
 		return nil, err
 	}
-	if o.Ground.Name == "" {
+	switch {
+	case o.Ground.Name != "":
+	case s.External:
+		o.Ground = world.Warp()
+	default:
 		o.Ground = world.Sim()
 	}
 	if err := Suits(p, s, o.Ground); err != nil {

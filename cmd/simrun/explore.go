@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ type hunt struct {
 
 func huntFlags(h *hunt) *flag.FlagSet {
 	f := newFlags("explore")
-	f.StringVar(&h.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list, simrun mutants -list), or all")
+	f.StringVar(&h.subject, "subject", defaultSubject, "`name` of the lock under test (simrun list, simrun mutants -list), exec:CMD, or all")
 	f.StringVar(&h.strategy, "strategy", explore.Strategies()[0].Name, "`how` to search: "+strategyNames())
 	h.seed = 1
 	f.Var((*seedFlag)(&h.seed), "seed", "`number` of the first run; the others follow")
@@ -139,14 +140,33 @@ func parseHunt(ctx context.Context, args []string) (hunt, error) {
 		}
 	}
 	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scope}
+	if strings.HasPrefix(h.subject, external.Prefix) {
+		return h, h.checkProcess(ctx)
+	}
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
 		return h, h.takeApart(ctx)
 	}
 	if h.planFile != "" {
-		return h, errors.New("-plan is for -strategy exhaustive; the others draw theirs")
+		return h, errNoPlan
 	}
 	return h, h.checkSubject()
 }
+
+// checkProcess says what cannot be searched of a lock in processes of its own. It starts one, which says what it can.
+func (h *hunt) checkProcess(ctx context.Context) error {
+	switch strategy, _ := explore.FindStrategy(h.strategy); {
+	case runtime.GOOS != "linux":
+		return fmt.Errorf("-subject %s: processes of their own are explored in virtual time, which needs Linux", h.subject)
+	case strategy.Whole:
+		return fmt.Errorf("-strategy %s: the steps of processes of their own (-subject exec:CMD) cannot be ordered", h.strategy)
+	case h.planFile != "":
+		return errNoPlan
+	}
+	h.place.World = warpWorld
+	return openExternal(ctx, h.subject)
+}
+
+var errNoPlan = errors.New("-plan is for -strategy exhaustive; the others draw theirs")
 
 // takeApart makes the configuration of a strategy that takes a plan apart. It has an end of its own.
 func (h *hunt) takeApart(ctx context.Context) error {

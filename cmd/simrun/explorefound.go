@@ -76,7 +76,7 @@ func slug(a explore.Accusation) string {
 
 func (h hunt) keep(ctx context.Context, workers *local, o order, at string, f explore.Found) error {
 	ctx = context.WithoutCancel(ctx) // an interruption comes after what was found is kept
-	r, err := workers.do(ctx, job{Plan: f.Plan, Subject: h.subject, Seed: f.Seed, Shrink: true, Cause: f.Cause()})
+	r, err := workers.do(ctx, job{Plan: f.Plan, Subject: h.subject, Seed: f.Seed, Place: h.place, Shrink: true, Cause: f.Cause()})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (h hunt) keep(ctx context.Context, workers *local, o order, at string, f ex
 	if err != nil {
 		return err
 	}
-	told, err := workers.do(ctx, job{Plan: r.Plan, Subject: h.subject, Seed: f.Seed, Out: at, Show: &show{Verbose: true}, Prove: !h.noProof,
+	told, err := workers.do(ctx, job{Plan: r.Plan, Subject: h.subject, Seed: f.Seed, Place: h.place, Out: at, Show: &show{Verbose: true}, Prove: !h.noProof,
 		Command: o.command("", h.subject, f.Seed)})
 	if err != nil {
 		return err

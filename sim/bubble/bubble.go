@@ -63,7 +63,7 @@ func (b *Bubbles) Run(f func()) error {
 	turn.Lock()
 	defer turn.Unlock()
 	resolver()
-	w := &watch{t: b.t, gaveUp: make(chan error, 1)}
+	w := &Bubble{t: b.t, gaveUp: make(chan error, 1)}
 	done := make(chan struct{})
 	err := errors.New("the test that the run was made for has failed") // unless the run comes back
 	go func() {
@@ -85,7 +85,7 @@ func (b *Bubbles) Run(f func()) error {
 var resolver = sync.OnceFunc(func() { _, _ = net.LookupHost("localhost") })
 
 // run is Run, in a goroutine that may never end.
-func (w *watch) run(f func()) (err error) {
+func (w *Bubble) run(f func()) (err error) {
 	var inner error
 	defer func() {
 		if p := recover(); p != nil { // synctest: goroutines are still blocked

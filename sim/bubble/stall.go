@@ -35,12 +35,13 @@ const glance = 2 * time.Millisecond
 // looks is how many of them in a row have to find that nothing but mutexes is waited for.
 const looks = 10
 
-// watch is what is known of the bubble that runs.
-type watch struct {
+// Bubble is a bubble, and what is known of it.
+type Bubble struct {
 	t    *testing.T
 	beat atomic.Int64 // counts what the bubble does
 	over atomic.Bool  // the function of the bubble has returned
 	told atomic.Bool  // a stall was told, and the bubble has not come to rest since
+	left atomic.Bool  // it was given up, and perhaps another one runs
 
 	asked   bool // Settle has asked, and there was no answer
 	ask     chan struct{}
@@ -57,10 +58,10 @@ type watch struct {
 }
 
 // current is the watch of the bubble that runs; there is one at a time.
-var current atomic.Pointer[watch]
+var current atomic.Pointer[Bubble]
 
 // begin prepares the bubble that it is called in.
-func (w *watch) begin() {
+func (w *Bubble) begin() {
 	w.ask, w.rested, w.stalled = make(chan struct{}), make(chan struct{}, 1), make(chan *Stall, 1)
 	go func() {
 		for range w.ask {
@@ -86,7 +87,7 @@ func (w *watch) begin() {
 }
 
 // end lets what begin has made end.
-func (w *watch) end() {
+func (w *Bubble) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.over.Store(true)
@@ -112,10 +113,15 @@ func Inside() bool {
 	return ownBubble() == id
 }
 
+// Here is the bubble of the calling goroutine, which is that of the function given to [Bubbles.Run].
+func Here() *Bubble { return current.Load() }
+
 // Settle blocks until every other goroutine of the bubble is durably blocked, or cannot go on: then it says why. It is
-// for one goroutine of a bubble that [Bubbles.Run] made.
-func Settle() *Stall {
-	w := current.Load()
+// for one goroutine of the bubble, and never returns once the bubble was given up.
+func (w *Bubble) Settle() *Stall {
+	if w.left.Load() {
+		select {}
+	}
 	w.beat.Add(1)
 	select {
 	case <-w.stalled: // it was so before
@@ -144,20 +150,16 @@ func Settle() *Stall {
 	}
 }
 
-// Working says that the bubble that runs waits for something outside of it, which takes real time and is no stall. Who
+// Working says that the bubble waits for something outside of it, which takes real time and is no stall. Who
 // waits says so again within less than [Patience], and may do so from any goroutine.
-func Working() {
-	if w := current.Load(); w != nil {
-		w.beat.Add(1)
-	}
-}
+func (w *Bubble) Working() { w.beat.Add(1) }
 
 // Stalled is a channel to select on besides others while time is to pass. When it yields, time does not pass, and
 // [Settle] says why.
-func Stalled() <-chan *Stall { return current.Load().stalled }
+func (w *Bubble) Stalled() <-chan *Stall { return w.stalled }
 
 // look watches the bubble until done is closed.
-func (w *watch) look(done <-chan struct{}) {
+func (w *Bubble) look(done <-chan struct{}) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	last, since := int64(-1), time.Now()
@@ -189,6 +191,7 @@ func (w *watch) look(done <-chan struct{}) {
 		case id == "" || len(s.Goroutines) == 0 || w.beat.Load() != last:
 		case !s.Mutex && silent <= Patience && !(over && w.told.Load()):
 		case over, silent > Patience+Patience/4:
+			w.left.Store(true)
 			w.gaveUp <- &StallError{s}
 			return
 		default:
@@ -198,7 +201,7 @@ func (w *watch) look(done <-chan struct{}) {
 }
 
 // poke wakes the bubble's own goroutine.
-func (w *watch) poke(s *Stall) {
+func (w *Bubble) poke(s *Stall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.hand == nil {

@@ -23,13 +23,13 @@ func TestWhoWaitsForAMutexIsToldOf(t *testing.T) {
 				defer close(done)
 				mu.Lock()
 			}()
-			s := bubble.Settle()
+			s := bubble.Here().Settle()
 			if s == nil || !s.Mutex || len(s.Goroutines) != 1 || !strings.Contains(s.Goroutines[0].At, "bubble/stall_test.go:") {
 				t.Errorf("%+v", s)
 			}
 			mu.Unlock()
 			<-done
-			if s := bubble.Settle(); s != nil {
+			if s := bubble.Here().Settle(); s != nil {
 				t.Errorf("all is at rest: %+v", s)
 			}
 			time.Sleep(time.Second) // and time passes
@@ -54,7 +54,7 @@ func TestTimeThatDoesNotPassIsToldOf(t *testing.T) {
 		select {
 		case <-time.After(time.Minute):
 			t.Error("time passed while a goroutine waited for a mutex")
-		case <-bubble.Stalled():
+		case <-bubble.Here().Stalled():
 		}
 		mu.Unlock()
 		<-done
@@ -93,7 +93,7 @@ func TestWhoIsBusyWithAMutexIsNoStall(t *testing.T) {
 					}
 				}()
 			}
-			if s := bubble.Settle(); s != nil {
+			if s := bubble.Here().Settle(); s != nil {
 				t.Errorf("%s: %+v", name, s)
 			}
 			over.Store(true)
@@ -116,12 +116,12 @@ func TestAStallThatWasOvercomeIsForgotten(t *testing.T) {
 			defer close(done)
 			mu.Lock()
 		}()
-		if s := bubble.Settle(); s == nil {
+		if s := bubble.Here().Settle(); s == nil {
 			t.Error("nobody waits for the mutex")
 		}
 		mu.Unlock()
 		<-done
-		if s := bubble.Settle(); s != nil {
+		if s := bubble.Here().Settle(); s != nil {
 			t.Errorf("all is at rest: %+v", s)
 		}
 		go func() {
@@ -177,7 +177,7 @@ func TestAGoroutineThatDoesNotRestIsNamed(t *testing.T) {
 				}
 			}
 		}()
-		if s := bubble.Settle(); s == nil || s.Mutex || len(s.Goroutines) != 1 {
+		if s := bubble.Here().Settle(); s == nil || s.Mutex || len(s.Goroutines) != 1 {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -186,6 +186,39 @@ func TestAGoroutineThatDoesNotRestIsNamed(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	t.Logf("after %v", time.Since(begun))
+}
+
+// What was given up may go on when another bubble runs, of a machine that was stopped, say. It is not taken for that one.
+func TestWhatWasGivenUpTouchesNoOtherBubble(t *testing.T) {
+	over, waits := make(chan struct{}), make(chan struct{}) // made outside of the bubble
+	var here *bubble.Bubble
+	var stalled *bubble.StallError
+	if err := bubble.In(t).Run(func() {
+		here = bubble.Here()
+		<-over
+		select { // of a channel of another bubble this would be fatal
+		case <-here.Stalled():
+		case <-time.After(time.Second):
+		}
+		close(waits)
+		here.Settle()
+		t.Error("it went on after it was given up")
+	}); !errors.As(err, &stalled) {
+		t.Fatal(err)
+	}
+	if err := bubble.In(t).Run(func() {
+		if bubble.Here() == here {
+			t.Error("it is the bubble that was given up")
+		}
+		close(over)
+		<-waits
+		time.Sleep(time.Hour)
+		if s := bubble.Here().Settle(); s != nil {
+			t.Errorf("%+v", s)
+		}
+	}); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestAPanicComesBack(t *testing.T) {

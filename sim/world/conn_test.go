@@ -24,7 +24,7 @@ type wires struct {
 func (r *wires) rest() {
 	for {
 		r.net.HandOver()
-		bubble.Settle()
+		bubble.Here().Settle()
 		r.net.Collect(time.Now())
 		m := r.net.Next()
 		if m == nil {

@@ -86,7 +86,7 @@ func (w *World) settle() *bubble.Stall {
 		for _, s := range w.servers {
 			s.net.HandOver()
 		}
-		return bubble.Settle()
+		return w.bubble.Settle()
 	}
 	for _, s := range w.servers {
 		if s.scene == nil || blocks(s.scene.message.Args) {
@@ -113,7 +113,7 @@ func (w *World) apart() {
 		moment := time.NewTimer(time.Nanosecond)
 		select {
 		case <-moment.C:
-		case <-bubble.Stalled():
+		case <-w.bubble.Stalled():
 			moment.Stop()
 		}
 		w.woke = w.Now()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/warp"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -74,7 +73,7 @@ func (w *World) rest() bool {
 	if w.processes == nil {
 		return false
 	}
-	did, next, err := w.processes.Rest(bubble.Working)
+	did, next, err := w.processes.Rest(w.bubble.Working)
 	if err != nil {
 		w.Fail(err)
 	}

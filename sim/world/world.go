@@ -36,7 +36,8 @@ type World struct {
 	rec      *history.Recorder
 	watchdog time.Duration // the lease that renewals set
 	ground   Ground
-	late     atomic.Int64 // how late anything was done, at the worst
+	bubble   *bubble.Bubble // nil in real time
+	late     atomic.Int64   // how late anything was done, at the worst
 
 	servers []*server
 	wake    chan struct{}
@@ -95,7 +96,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World,
 	if g.Live && p.Timings.LatencyMax == 0 {
 		latency = network.Latency{} // that of the machine is enough
 	}
-	w := &World{ground: g, seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
+	w := &World{ground: g, bubble: bubble.Here(), seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
 		frozen: map[string]int{}, dead: map[string]bool{}}
 	servers := p.Servers
@@ -345,7 +346,7 @@ const mostPressing = 500
 func (w *World) await(d time.Duration) {
 	var stalled <-chan *bubble.Stall
 	if !w.ground.Live {
-		stalled = bubble.Stalled()
+		stalled = w.bubble.Stalled()
 	}
 	if w.alarm == nil {
 		w.alarm = time.NewTimer(d)
