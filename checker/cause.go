@@ -520,8 +520,8 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	return c
 }
 
-// unheardHold says of a refused unlock that its owner never heard of what it holds: its calls that took it were not answered, or a
-// copy of their requests took it. So the lock gives the unlock no token of such a hold, or asks nobody. A lock
+// unheardHold says of a refused unlock that its owner never heard of what it holds: its calls that took it were not answered, a
+// copy of their requests took it, or a replica has brought it back. So the lock gives the unlock no token of such a hold, or asks nobody. A lock
 // whose owner takes it again knows its owner by one token; it must ask.
 func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
 	op := a.op
@@ -531,6 +531,9 @@ func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
 	t := l.owner(op.Owner).tenure(a.at)
 	if t == nil || !t.open && t.to <= op.Call {
 		return c, false
+	}
+	if t.restored { // an earlier hold of its owner, of which it has no token any more
+		return t.broughtBack(), true
 	}
 	for i := range l.acts {
 		took := &l.acts[i]

@@ -490,10 +490,15 @@ func (l *lockFacts) calls(owner string, from, to time.Duration) bool {
 	return slices.ContainsFunc(l.owner(owner).called(from, to), func(op *history.Op) bool { return op.Kind.Acquires() })
 }
 
+// broughtBack is the cause of what comes of a hold that a replica brought back.
+func (t *tenure) broughtBack() Cause {
+	return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
+		Text: fmt.Sprintf("a replica had brought back at %s a hold that %s had given back", Stamp(t.from), t.owner)}
+}
+
 func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 	if t.restored {
-		return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
-			Text: fmt.Sprintf("a replica had brought back at %s a hold that %s had given back", Stamp(t.from), t.owner)}
+		return t.broughtBack()
 	}
 	if c, lost := f.serverLost(l, t.from, t.to); t.recounted && lost != nil {
 		return c

@@ -271,6 +271,11 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 				return s
 			}()},
 		},
+		"held-again": {
+			{contract.HolderNotRefused, true, heldAgain(true, history.NotSent)},
+			{contract.HolderNotRefused, false, heldAgain(false, history.NotSent)},
+			{contract.HolderNotRefused, false, heldAgain(true, history.Executed)}, // a re-entrant lock's server knows its owner
+		},
 		"held-unheard": {
 			{contract.HolderNotRefused, true, unheardHold(1, "duplicate-message", history.NotSent)},
 			{contract.HolderNotRefused, false, unheardHold(1, "", history.NotSent)},
@@ -419,6 +424,26 @@ func unheardHold(told int, fault string, asked history.Evidence) *script {
 	if fault != "" {
 		s.fault(fault, "c1", at(1.02), 0)
 	}
+	return s
+}
+
+// heldAgain is a hold that was given back, and that a replica has again when its owner gives back the next one.
+func heldAgain(restored bool, asked history.Evidence) *script {
+	s := newScript()
+	s.take("c1:1", at(1), at(1.1), 30*sec)
+	if restored {
+		s.unlock("c1:1", at(2), history.Released)
+		s.take("c1:1", at(3), at(3.1), 30*sec)
+		s.event(history.Failover, at(4))
+		s.event(history.Delete, at(4.001))
+		back := s.event(history.Restore, at(4.002))
+		back.Owner, back.Count, back.Deadline = "c1:1", 1, at(31.05)
+	}
+	refused := s.unlock("c1:1", at(6), history.NotHeld)
+	if refused.Evidence = asked; asked == history.NotSent {
+		refused.Executed, refused.Answer, refused.Return = 0, "", refused.Call
+	}
+	s.event(history.Expire, at(31.051))
 	return s
 }
 
