@@ -32,7 +32,7 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 	const slack = int64(impliedSlack)
 	next := map[int32]int64{} // owner -> when its next call that sets or shows the end of a hold returned
 	watched := slices.ContainsFunc(l.ops, func(op *history.Op) bool { return op.Watchdog })
-	guarded := guardedBy(l, actions)
+	guarded, longest := guardedBy(l, actions), f.longest(l, actions)
 	for i := len(actions) - 1; i >= 0; i-- {
 		a := &actions[i]
 		if a.owner == 0 {
@@ -54,6 +54,9 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 				a.late += slack
 			} else if a.ret != open {
 				a.late = plus(a.ret, int64(op.Lease)+slack)
+			}
+			if a.late != open {
+				a.late = max(a.late, longest[i])
 			}
 			a.set = int32(i + 1)
 			end := f.lapseOf(l, a, a.early-slack, a.late)
@@ -112,13 +115,40 @@ func guardedBy(l *lockFacts, actions []action) []bool {
 	return all
 }
 
+// longest says of actions, in order of calls, until when the leases that their owner had asked for before may last, of a lock
+// whose re-entries shorten none.
+func (f *facts) longest(l *lockFacts, actions []action) []int64 {
+	all, until := make([]int64, len(actions)), map[int32]int64{}
+	if !f.keepsLongest() {
+		return all
+	}
+	for i := range actions {
+		a := &actions[i]
+		if a.owner == 0 {
+			continue
+		}
+		all[i] = until[a.owner]
+		switch lease := int64(l.ops[a.index].Lease); {
+		case a.verb == acquires && lease > 0 && a.ret != open:
+			until[a.owner] = max(until[a.owner], plus(a.ret, lease)+int64(impliedSlack))
+		case a.certain && !a.beside && (a.verb == releases || a.verb == findsNotMine):
+			until[a.owner] = 0
+		}
+	}
+	return all
+}
+
 // perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told: calls without an answer,
+// or with a late one,
 // copies of a call's request, which nobody renews, and holds that were not given back, or by an unlock without an answer.
 func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Duration) {
 	if !f.implied() {
 		return 0
 	}
 	for _, op := range l.ops {
+		if op.Call < before && f.heardLate(l, op) {
+			until = max(until, op.Return)
+		}
 		if op.Kind.Acquires() && op.Uncertain() && op.Evidence != history.NotSent && op.Call < before {
 			end := max(op.Until, f.until(op))
 			if gone, died := f.gone[op.Client]; died && op.Pending() {
@@ -143,6 +173,13 @@ func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Dur
 		}
 	}
 	return until
+}
+
+// heardLate reports whether the answer to a call that was granted may have been under way until its return, since a fault held
+// it up: it may have been granted long before.
+func (f *facts) heardLate(l *lockFacts, op *history.Op) bool {
+	return op.Kind.Acquires() && op.Outcome == history.Acquired && op.Evidence != history.Executed &&
+		slices.ContainsFunc(f.obstacles(op.Client, l.name, op.Call, op.Return, f.answerTime(), hinders), func(o obstacle) bool { return o.to >= op.Return-f.prompt() })
 }
 
 // lapseOf is the end of the lease that a sets, at some time between two; a clock that jumped meanwhile moved both.

@@ -218,7 +218,7 @@ func (r *tenureReplay) set(t *tenure, a *act) {
 	t.end(a.at, deadline)
 }
 
-// kept reports whether a renewal left a longer lease alone.
+// kept reports whether a renewal, or a re-entry, left a longer lease alone.
 func (r *tenureReplay) kept(t *tenure, a *act) bool {
 	renewed := a.at + a.op.Lease
 	if !r.f.keepsLongest() || t.deadline == model.Never || !past(t.deadline, renewed) {
@@ -234,6 +234,7 @@ func (r *tenureReplay) operation(a *act) {
 		if r.f.implied() {
 			r.lapse(a)
 		}
+		again := t != nil
 		if t == nil {
 			t = &tenure{owner: a.op.Owner, client: a.op.Client, from: a.at, grant: a.op}
 			r.all = append(r.all, t)
@@ -242,7 +243,9 @@ func (r *tenureReplay) operation(a *act) {
 		if a.op.Watchdog && !a.again && a.op.Outcome == history.Acquired { // or its client knows nothing of it
 			t.guard(true, a.at)
 		}
-		r.set(t, a)
+		if !again || !r.f.implied() || a.op.Lease == 0 || !r.kept(t, a) {
+			r.set(t, a)
+		}
 	case history.Decremented:
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)

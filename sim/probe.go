@@ -109,6 +109,16 @@ func learn(one, two *watched) history.Layout {
 		return unknown(NoKey)
 	}
 	key := keys[0]
+	l := history.Layout{Key: template(key)}
+	for _, k := range keys[1:] {
+		l.Keys = append(l.Keys, template(k))
+	}
+	if l.Key == "*" {
+		l.Key = ""
+	}
+	unknown = func(why string) history.Layout { // but which commands are the lock's is known
+		return history.Layout{Unknown: why, Key: l.Key, Keys: l.Keys, Roles: one.roles(l)}
+	}
 	switch v := held[key]; {
 	case v.Deadline == 0:
 		return unknown("its key " + key + " has no time to live")
@@ -116,10 +126,6 @@ func learn(one, two *watched) history.Layout {
 		return unknown("its key " + key + " is a " + v.Kind + ", in which nobody can read its holder")
 	case v.Deadline > first.Return+first.Lease+time.Second && one.renewsWithin(key):
 		return unknown("its key " + key + " says itself when its lease ends, and stays for longer")
-	}
-	l := history.Layout{Key: template(key)}
-	for _, k := range keys[1:] {
-		l.Keys = append(l.Keys, template(k))
 	}
 	stays := func(p history.Place) bool { return one.stays(key, p, first, last) }
 	l.Holder = holderIn(keys, held, other, stays)
@@ -138,9 +144,6 @@ func learn(one, two *watched) history.Layout {
 	}
 	l.Absolute = one.absolute(key, first)
 	l.Roles = one.roles(l)
-	if l.Key == "*" {
-		l.Key = ""
-	}
 	return l
 }
 
