@@ -22,6 +22,9 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		if c, over := f.perhapsOver(l, t, at); over {
 			return c
 		}
+		if c, gave := f.perhapsReleased(l, t, at); gave {
+			return c
+		}
 	}
 	switch {
 	case t == nil:
@@ -74,6 +77,12 @@ func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, 
 		return Cause{Class: contract.KeyLost, Effects: []history.Effect{history.KeyDeleted}, Faults: f.struckBy("", l.name, since, e.At, touches),
 			Text: fmt.Sprintf("the key of %s was deleted from outside %s, while %s held it", l.name, when, t.owner)}, true
 	}
+	for _, op := range l.ops {
+		if op.Kind == history.ForceUnlock && op.Evidence != history.Executed && op.Outcome != history.NotHeld && op.Call <= at && f.until(op) >= t.grant.Call {
+			return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(op.Call, l.name, history.ForcedFree),
+				Text: fmt.Sprintf("the lock %s was forced free by %s between %s and %s, and %s may have held it by then", l.name, op.Owner, Stamp(op.Call), Stamp(f.until(op)), t.owner)}, true
+		}
+	}
 	return Cause{}, false
 }
 
@@ -87,6 +96,9 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 		}
 	}
 	call, lease := op.Call, op.Lease
+	if op.Fresh > 0 {
+		lease = op.Fresh // the longer one may have begun before
+	}
 	if op.Evidence == history.Executed || lease == 0 {
 		return Cause{}, false
 	}
@@ -108,6 +120,22 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 		return Cause{Class: contract.LeaseOutlived, Text: text}, true
 	}
 	return Cause{Class: contract.LeaseExpired, Text: text}, true
+}
+
+// perhapsReleased says that a hold that nothing is known to have ended by then may have been ended by an unlock of its owner that
+// was never answered, or a copy of one, which was called before its owner locked again.
+func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	if !f.implied() {
+		return Cause{}, false
+	}
+	for _, op := range l.owner(t.owner).called(0, at) {
+		if op.Kind != history.Unlock || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < t.from {
+			continue
+		}
+		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when its owner had locked again",
+			op.Kind, op.Owner, Stamp(op.Call), Stamp(at))), true
+	}
+	return Cause{}, false
 }
 
 // serverLost says that the server lost a lock's key in [from, to], and in what; nil: it did not.

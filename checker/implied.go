@@ -58,6 +58,9 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 			if a.late != open {
 				a.late = max(a.late, longest[i])
 			}
+			if op.Fresh > 0 && a.early != open { // of a re-entry that shortens nothing, and perhaps lengthens nothing
+				a.early = min(a.early, plus(a.from, int64(op.Fresh)))
+			}
 			a.set = int32(i + 1)
 			end := f.lapseOf(l, a, a.early-slack, a.late)
 			gone, dead := f.gone[op.Client]

@@ -514,7 +514,7 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 		}
 	}
 	for _, op := range l.owner(t.owner).ops {
-		if f.implied() && op.Kind.Acquires() && op.Uncertain() && op.Call <= t.to && max(op.Until, f.until(op)) >= t.grant.Call {
+		if f.implied() && op.Kind.Acquires() && op.Uncertain() && op.Call <= t.to && max(op.Until, f.until(op))+op.Lease >= t.grant.Call {
 			return f.untold(l, op, f.until(op), fmt.Sprintf("the %s of %s (operation %d) may have been granted, and its owner never learned so", op.Kind, op.Owner, op.ID))
 		}
 	}

@@ -82,7 +82,13 @@ func answersAlone(h *history.History) *history.History {
 	told, holds := *h, map[[2]string]int{}
 	told.Header.Expiry = history.Implied
 	told.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Aside && op.Kind.OnLock() }) // concluded before
-	told.Events = slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool { return e.Kind == history.Expire || e.Kind == history.ForceTTL })
+	seen := map[history.Event]bool{} // what befell a key may be told of the key and of its server
+	told.Events = slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool {
+		once := history.Event{Kind: e.Kind, Lock: e.Lock, At: e.At, Client: e.Client, Owner: e.Owner}
+		again := seen[once]
+		seen[once] = true
+		return again || e.Kind == history.Expire || e.Kind == history.ForceTTL || e.Kind == history.Restore && e.Owner != history.AnotherProgram
+	})
 	copies, again := map[int64]int{}, map[int64]time.Duration{} // of requests; when calls were executed again
 	var ghosts []history.Op                                     // acquires that copies may have been
 	executed := map[int64]time.Duration{}                       // calls, when that was last
