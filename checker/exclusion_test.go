@@ -256,6 +256,35 @@ func TestExclusionBrokenByADelayedCopy(t *testing.T) {
 	}
 }
 
+// A late copy of a request takes a lock again that its owner has lost and believes to hold. Nobody renews that hold, and its end
+// explains nothing: what took the first one away does, if something did.
+func TestExclusionBrokenWhenACopyHadTakenALostLock(t *testing.T) {
+	for _, deleted := range []bool{true, false} {
+		s := newScript()
+		op := s.take("c1:1", at(1), at(1.1), 0)
+		op.Executed, op.Repeats = at(1.05), 1
+		s.served(op, at(1.05), key("", 0, 0), key("c1:1", 1, at(31.05)))
+		lost := history.Expire
+		if deleted {
+			lost = history.Delete
+		}
+		s.event(lost, map[bool]time.Duration{true: at(2), false: at(31.051)}[deleted])
+		s.h.Served = append(s.h.Served, history.Served{At: at(40), Sent: at(1), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(70))})
+		s.fault("duplicate-message", "c1", at(1.04), at(40))
+		if deleted {
+			s.fault("delete-key", "", at(2), 0)
+		}
+		s.event(history.Expire, at(70.001))
+		s.take("c2:1", at(71), at(71.1), 0)
+		s.unlock("c2:1", at(72), history.Released)
+		s.unlock("c1:1", at(80), history.NotHeld)
+		r := verdict(t, s).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || (r.Violations[0].Cause.Class == contract.KeyLost) != deleted || (r.Violations[0].Ruling.Kind != Defect) != deleted {
+			t.Errorf("deleted %v: %+v", deleted, r)
+		}
+	}
+}
+
 // Who lost a hold without knowing, and took the lock once more, believes that it holds the lock twice, and gives it
 // back with its first unlock. From the call of that unlock on it does nothing under the lock.
 func TestAnUnlockThatFreesTheLockEndsTheBeliefAtItsCall(t *testing.T) {

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -56,10 +57,10 @@ func (f *facts) imply(l *lockFacts, actions []action) []action {
 				a.late = plus(a.ret, int64(op.Lease)+slack)
 			}
 			if a.late != open {
-				a.late = max(a.late, longest[i])
+				a.late = max(a.late, longest[i].late)
 			}
 			if op.Fresh > 0 && a.early != open { // of a re-entry that shortens nothing, and perhaps lengthens nothing
-				a.early = min(a.early, plus(a.from, int64(op.Fresh)))
+				a.early = max(plus(a.from, int64(op.Fresh)), longest[i].early)
 			}
 			a.set = int32(i + 1)
 			end := f.lapseOf(l, a, a.early-slack, a.late)
@@ -118,10 +119,13 @@ func guardedBy(l *lockFacts, actions []action) []bool {
 	return all
 }
 
-// longest says of actions, in order of calls, until when the leases that their owner had asked for before may last, of a lock
-// whose re-entries shorten none.
-func (f *facts) longest(l *lockFacts, actions []action) []int64 {
-	all, until := make([]int64, len(actions)), map[int32]int64{}
+// lapseTime is when something ends: not before early, nor after late.
+type lapseTime struct{ early, late int64 }
+
+// longest says of actions, in order of calls, when the leases end that their owner had asked for before and still has, of a lock
+// whose re-entries shorten none: not before the longest of them, nor after.
+func (f *facts) longest(l *lockFacts, actions []action) []lapseTime {
+	all, until := make([]lapseTime, len(actions)), map[int32]lapseTime{}
 	if !f.keepsLongest() {
 		return all
 	}
@@ -131,11 +135,19 @@ func (f *facts) longest(l *lockFacts, actions []action) []int64 {
 			continue
 		}
 		all[i] = until[a.owner]
-		switch lease := int64(l.ops[a.index].Lease); {
-		case a.verb == acquires && lease > 0 && a.ret != open:
-			until[a.owner] = max(until[a.owner], plus(a.ret, lease)+int64(impliedSlack))
-		case a.certain && !a.beside && (a.verb == releases || a.verb == findsNotMine):
-			until[a.owner] = 0
+		switch op := l.ops[a.index]; {
+		case a.verb == acquires && op.Lease > 0 && a.ret != open:
+			u := until[a.owner]
+			if u.late = max(u.late, plus(a.ret, int64(op.Lease))+int64(impliedSlack)); a.certain {
+				u.early = max(u.early, plus(a.from, int64(cmp.Or(op.Fresh, op.Lease))))
+			}
+			until[a.owner] = u
+		case a.verb == releases || a.verb == findsNotMine: // perhaps
+			u := lapseTime{late: until[a.owner].late}
+			if a.certain && !a.beside {
+				u.late = 0
+			}
+			until[a.owner] = u
 		}
 	}
 	return all

@@ -18,6 +18,7 @@ type tenure struct {
 	from, to time.Duration // to: the end of the history when open
 	open     bool
 	grant    *history.Op // the acquire that began it
+	again    bool        // by another effect of it than the first
 	belief   *belief     // of its owner in it; nil when the owner never learned that it held the lock
 	latest   *belief     // its owner's last that began before it ended: another, if an unlock took effect late
 	watchdog bool        // some hold in it has no explicit lease
@@ -236,7 +237,7 @@ func (r *tenureReplay) operation(a *act) {
 		}
 		again := t != nil
 		if t == nil {
-			t = &tenure{owner: a.op.Owner, client: a.op.Client, from: a.at, grant: a.op}
+			t = &tenure{owner: a.op.Owner, client: a.op.Client, from: a.at, grant: a.op, again: a.again}
 			r.all = append(r.all, t)
 			r.open[t.owner] = t
 		}

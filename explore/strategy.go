@@ -1,12 +1,14 @@
 package explore
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/world"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -77,6 +79,9 @@ func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, ready func(*plan.Pla
 			p = ready(p)
 		}
 		r, err := One(b, p, s, seed)
+		if errors.Is(err, world.ErrWhose) {
+			r, err = One(b, p.Apart(), s, seed)
+		}
 		over := enough(&r, seed)
 		t.add(r, err, seed)
 		if over {

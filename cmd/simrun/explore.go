@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/explore"
@@ -162,7 +163,7 @@ func (h *hunt) checkProcess(ctx context.Context) error {
 	case h.planFile != "":
 		return errNoPlan
 	}
-	h.place.World = warpWorld
+	h.place = place{World: warpWorld, Timescale: 1}
 	return openExternal(ctx, h.subject)
 }
 
@@ -194,7 +195,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 	counted := &counting{Executor: workers}
 	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
 	if h.out != nowhere {
-		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", h.subject, h.strategy, h.config.Key()))
+		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
 		state, err := h.open(dir)
 		if err != nil {
 			return fail(stderr, blame(err), "explore: %v", err)
@@ -261,6 +262,19 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 		say(stdout, "  state   %s (the same search goes on from there)\n", state)
 	}
 	return code
+}
+
+// plainName is a name of a lock that can be one of a folder: of a command, what follows its last slash.
+func plainName(subject string) string {
+	if !strings.HasPrefix(subject, external.Prefix) {
+		return subject
+	}
+	return "exec-" + strings.Map(func(r rune) rune {
+		if r == '.' || r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return '-'
+	}, subject[strings.LastIndexByte(subject, '/')+1:])
 }
 
 const stateFile = "state.jsonl"

@@ -96,3 +96,27 @@ func TestForeignLocksAreJudgedByWhatTheyDo(t *testing.T) {
 		})
 	}
 }
+
+// Explore draws plans for them, too, and finds the mistake.
+func TestForeignLocksAreExplored(t *testing.T) {
+	needsWarp(t)
+	interpreter := python(t)
+	for _, c := range []struct {
+		name    string
+		mistake mistake
+		code    int
+		says    string
+	}{
+		{"as it is", mistake{}, checker.ExitExpected, "nothing that the lock claims was broken"},
+		{"it gives back nothing", mistake{"redis.call('hincrby', KEYS[1], ARGV[1], -1)", "0"}, checker.ExitUnexpected, "one unlock gives back one hold"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr, code := run(t, t.TempDir(), "explore", "-seed", "5", "-runs", "1", "-no-proof",
+				"-subject", "exec:"+interpreter+" "+c.mistake.planted(t, "../../examples/workers/python/reentrant.py"))
+			if code != c.code || !strings.Contains(stdout, c.says) || strings.Contains(stdout, "-timescale") {
+				t.Errorf("exit code %d, want %d and %q; stderr %q, stdout:\n%s", code, c.code, c.says, stderr, stdout)
+			}
+		})
+	}
+}

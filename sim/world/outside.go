@@ -18,6 +18,9 @@ import (
 // strike their messages as they strike all others. No context tells to which call a command of theirs
 // belongs: it is told by the key and by the owner that it names.
 
+// ErrWhose ends a run in which two threads of a client ask at once, and nothing tells whose their commands are.
+var ErrWhose = errors.New("its commands name no owner that tells which is whose: give each thread a client of its own")
+
 // outside is what the world knows of such clients.
 type outside struct {
 	listeners []net.Listener
@@ -190,8 +193,8 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	case len(calls) == 0:
 		return 0
 	case calls[0].Owner != calls[len(calls)-1].Owner && calls[0].Kind.Acquires():
-		w.failLocked(fmt.Errorf("%s and %s of client %s ask for %s at once, and its commands name no owner that tells which is whose: give each thread a client of its own",
-			calls[0].Owner, calls[len(calls)-1].Owner, client, calls[0].Lock))
+		w.failLocked(fmt.Errorf("%s and %s of client %s ask for %s at once, and %w",
+			calls[0].Owner, calls[len(calls)-1].Owner, client, calls[0].Lock, ErrWhose))
 	}
 	return calls[0].ID
 }
