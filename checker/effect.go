@@ -12,7 +12,7 @@ import (
 // owner wrote. The resource of a lock is the one that has its name.
 func judgeEffect(_ context.Context, f *facts) Result {
 	found := f.found(contract.Effect)
-	writes := 0
+	writes, gone := 0, map[*history.Op]bool{}
 	for _, l := range f.locks {
 		read := map[string]*history.Op{} // what each owner read last and has not yet written back
 		var written []*history.Op
@@ -33,6 +33,7 @@ func judgeEffect(_ context.Context, f *facts) Result {
 					if lost.Owner == op.Owner {
 						continue
 					}
+					gone[lost] = true
 					found.add(func() Violation { return f.lostUpdate(l, r, lost, op) })
 				}
 			}
@@ -46,7 +47,7 @@ func judgeEffect(_ context.Context, f *facts) Result {
 	}
 	return conclude("order of reads and writes",
 		fmt.Sprintf("%s, none lost", count(writes, "update")),
-		fmt.Sprintf("%d of %s lost", found.all, count(writes, "update")),
+		fmt.Sprintf("%d of %s lost", len(gone), count(writes, "update")),
 		found)
 }
 

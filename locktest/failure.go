@@ -90,7 +90,7 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 		f.Violations = append(f.Violations, v.Text)
 	}
 	var text strings.Builder
-	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again})
+	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again, Rest: "in the report"})
 	if len(all) > 1 {
 		fmt.Fprintf(&text, "\n  All %d violations of %s that the lock answers for:\n\n", len(all), g)
 		for _, v := range all {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -22,6 +23,7 @@ type TerminalOptions struct {
 	Verbose bool             // the whole story, and all operations if History is set
 	History *history.History // needed only for the operations
 	Report  string           // where the report lies; empty: nowhere
+	Rest    string           // where the rest of the story is; empty: "with -v"
 	Command string           // what reproduces the run; empty: not said
 }
 
@@ -212,7 +214,7 @@ func (t *terminal) story() {
 		}
 	}
 	if left > 0 {
-		t.line(strings.Repeat(" ", indent), t.paint.as("quiet", count(left, "more moment", "more moments")+" with -v"))
+		t.line(strings.Repeat(" ", indent), t.paint.as("quiet", count(left, "more moment", "more moments")+" "+cmp.Or(t.o.Rest, "with -v")))
 	}
 	t.line()
 }

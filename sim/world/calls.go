@@ -80,7 +80,7 @@ func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		began := h.began(ctx, words)
 		err := next(ctx, h.stamp(ctx, cmd, words, began))
 		if err != nil && !errors.Is(err, redis.Nil) {
-			h.w.retries.failed(h.key(words), began, h.w.Now())
+			h.w.retries.failed(h.key(words), began, h.w.Now(), h.w.ground.atOnce())
 		}
 		return err
 	}

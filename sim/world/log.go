@@ -89,6 +89,7 @@ func (w *World) settled(now time.Duration) {
 				w.log.dialed[m.Link] = now
 			case m.Kind == network.Close && m.Dir == network.ToServer:
 				w.gaveUp(m.Link)
+				delete(w.log.transactions, m.Link)
 			case m.Kind != network.Data:
 			case m.Dir == network.ToServer:
 				m.Note = w.written(s, m)
@@ -132,7 +133,7 @@ func (w *World) asks(n *note, m *network.Message) {
 // gaveUp notes that a client has closed a connection, or that it broke: what it had asked for came to nothing.
 func (w *World) gaveUp(l *network.Link) {
 	if r, ok := w.log.asked[l]; ok {
-		w.retries.failed(r.key, r.began, w.Now())
+		w.retries.failed(r.key, r.began, w.Now(), w.ground.atOnce())
 		delete(w.log.asked, l)
 	}
 }

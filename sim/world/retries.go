@@ -1,6 +1,7 @@
 package world
 
 import (
+	"maps"
 	"sync"
 	"time"
 )
@@ -19,15 +20,21 @@ type request struct {
 	over  time.Duration // when its client learned that it came to nothing
 }
 
-// failed notes that a request came to nothing.
-func (r *retries) failed(key string, began, now time.Duration) {
+// failed notes that a request came to nothing, now.
+func (r *retries) failed(key string, began, now, atOnce time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == nil {
 		r.last = map[string]request{}
 	}
+	if len(r.last) >= mostFailed {
+		maps.DeleteFunc(r.last, func(_ string, old request) bool { return now > old.over+atOnce })
+	}
 	r.last[key] = request{key, began, now}
 }
+
+// mostFailed is how many are kept without a look at which of them are too old.
+const mostFailed = 256
 
 // since is when a request was begun that a client sends at a time: it may have sent it before.
 func (r *retries) since(key string, now, atOnce time.Duration) time.Duration {
