@@ -287,7 +287,7 @@ func All() []Archetype {
 			wrong{"blind", "lock", "many-waiters", func(m *made) { m.blind = true }}),
 		archetype("queued", made{scripts: text, habits: one}, byQueue, anyonesString, renewsOnce),
 		archetype("kept-answers", made{scripts: remembering(text), habits: habits{fresh: true, again: true}}, overAndOver, anyonesString,
-			replaced("forgets", "unlock", "lost-unlock-reply", "'px', 60000", "'px', 1")),
+			replaced("forgets", "unlock", "lost-unlock-reply", "'px', 10000", "'px', 1")),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

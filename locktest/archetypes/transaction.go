@@ -105,7 +105,7 @@ func remembering(s scripts) scripts {
 	for _, script := range []*string{&s.take1, &s.give1, &s.extend1} {
 		*script = `local kept = redis.call('get', KEYS[2]) if kept then return tonumber(kept) end
 			local function run() ` + *script + ` end
-			local answer = run() redis.call('set', KEYS[2], answer, 'px', 60000) return answer`
+			local answer = run() redis.call('set', KEYS[2], answer, 'px', 10000) return answer`
 	}
 	return s
 }
@@ -121,4 +121,4 @@ func overAndOver(e locktest.Env, m made) (*client, error) {
 type remembers struct{ plain }
 
 // Idempotent implements [locktest.Idempotent].
-func (remembers) Idempotent() time.Duration { return time.Minute }
+func (remembers) Idempotent() time.Duration { return 10 * time.Second }
