@@ -52,92 +52,6 @@ func (f *facts) over(l *lockFacts, t *tenure) Cause {
 	return f.released(l, t)
 }
 
-// perhapsTaken says that a hold that nothing is known to have ended by then may have been taken away
-// from outside: the time of that is not known exactly, or that of the grant, of which its owner learned later.
-func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
-	granted := t.from
-	if t.grant.Evidence != history.Executed {
-		granted = t.grant.Call
-	}
-	for _, e := range l.environment {
-		since := e.At
-		if e.Since > 0 {
-			since = e.Since
-		}
-		if e.Kind != history.Delete || e.At < granted || at < since || since == e.At && granted == t.from {
-			continue
-		}
-		if c, lost := f.serverLost(l, since, e.At); lost != nil {
-			return c, true
-		}
-		when := "at " + Stamp(e.At)
-		if since < e.At {
-			when = fmt.Sprintf("between %s and %s", Stamp(since), Stamp(e.At))
-		}
-		return Cause{Class: contract.KeyLost, Effects: []history.Effect{history.KeyDeleted}, Faults: f.struckBy("", l.name, since, e.At, touches),
-			Text: fmt.Sprintf("the key of %s was deleted from outside %s, while %s held it", l.name, when, t.owner)}, true
-	}
-	for _, op := range l.ops {
-		if op.Kind == history.ForceUnlock && op.Evidence != history.Executed && op.Outcome != history.NotHeld && op.Call <= at && f.until(op) >= t.grant.Call {
-			return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(op.Call, l.name, history.ForcedFree),
-				Text: fmt.Sprintf("the lock %s was forced free by %s between %s and %s, and %s may have held it by then", l.name, op.Owner, Stamp(op.Call), Stamp(f.until(op)), t.owner)}, true
-		}
-	}
-	return Cause{}, false
-}
-
-// perhapsOver says that a hold's lease may have come to its end by then, though it was not over yet
-// counted from when its owner learned of the grant: when that took effect is not known.
-func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
-	op := t.grant
-	for _, set := range t.sets { // a later call may have set another lease
-		if set.op != nil && set.at <= at {
-			op = set.op
-		}
-	}
-	call, lease := op.Call, op.Lease
-	if op.Fresh > 0 {
-		lease = op.Fresh // the longer one may have begun before
-	}
-	if op.Evidence == history.Executed || lease == 0 {
-		return Cause{}, false
-	}
-	if at < call+lease-impliedSlack { // unless the clock jumped when it had taken effect
-		for _, e := range l.environment {
-			if e.Kind == history.ClockJump && call <= e.At && e.At <= t.from && at >= call+lease-e.By-impliedSlack {
-				return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
-					Text: fmt.Sprintf("the server's clock jumped by %s at %s, while %s got %s with a lease of %s", short(e.By), Stamp(e.At), t.owner, l.name, short(lease))}, true
-			}
-		}
-		return Cause{}, false
-	}
-	text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
-		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(op.Return))
-	if late := f.struckBy(t.client, l.name, call, at, hinders); len(late) > 0 {
-		return f.blame(text+", because "+f.describeAll(late), late), true
-	}
-	if !op.Watchdog { // it was asked for
-		return Cause{Class: contract.LeaseOutlived, Text: text}, true
-	}
-	return Cause{Class: contract.LeaseExpired, Text: text}, true
-}
-
-// perhapsReleased says that a hold that nothing is known to have ended by then may have been ended by an unlock of its owner that
-// was never answered, or a copy of one, which was called before its owner locked again.
-func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
-	if !f.implied() {
-		return Cause{}, false
-	}
-	for _, op := range l.owner(t.owner).called(0, at) {
-		if op.Kind != history.Unlock || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < t.from {
-			continue
-		}
-		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when its owner had locked again",
-			op.Kind, op.Owner, Stamp(op.Call), Stamp(at))), true
-	}
-	return Cause{}, false
-}
-
 // serverLost says that the server lost a lock's key in [from, to], and in what; nil: it did not.
 func (f *facts) serverLost(l *lockFacts, from, to time.Duration) (c Cause, in *history.Event) {
 	for i := range f.h.Events {
@@ -569,7 +483,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 }
 
 // unheardHold says of a refused unlock that its owner never heard of what it holds: its calls that took it were not answered, a
-// copy of their requests took it, or a replica has brought it back. So the lock gives the unlock no token of such a hold, or asks nobody. A lock
+// copy of their requests took it, or a replica has brought it back. So the lock has no token of such a hold to give it back. A lock
 // whose owner takes it again knows its owner by one token; it must ask.
 func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
 	op := a.op

@@ -153,50 +153,6 @@ func (f *facts) longest(l *lockFacts, actions []action) []lapseTime {
 	return all
 }
 
-// perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told: calls without an answer,
-// or with a late one,
-// copies of a call's request, which nobody renews, and holds that were not given back, or by an unlock without an answer.
-func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Duration) {
-	if !f.implied() {
-		return 0
-	}
-	for _, op := range l.ops {
-		if op.Call < before && f.heardLate(l, op) {
-			until = max(until, op.Return)
-		}
-		if op.Kind.Acquires() && op.Uncertain() && op.Evidence != history.NotSent && op.Call < before {
-			end := max(op.Until, f.until(op))
-			if gone, died := f.gone[op.Client]; died && op.Pending() {
-				end = gone // nothing of a dead client comes after that
-			}
-			until = max(until, end+op.Lease)
-		}
-	}
-	for _, t := range l.tenures {
-		if b := l.owner(t.owner).belief(before); t.open && t.watchdog && b != nil { // renewed, for all that is known, as long as its owner believed in it
-			until = max(until, b.to+t.lease)
-		}
-		for _, op := range l.owner(t.owner).called(t.from, before) {
-			if op.Kind != history.Unlock || !op.Uncertain() || !t.open && op != t.endOp {
-				continue
-			}
-			end := t.deadline
-			if t.watchdog { // an unlock that did not take effect leaves what was to be renewed
-				end = max(op.Until, f.until(op)) + t.lease
-			}
-			until = max(until, end)
-		}
-	}
-	return until
-}
-
-// heardLate reports whether the answer to a call that was granted may have been under way until its return, since a fault held
-// it up: it may have been granted long before.
-func (f *facts) heardLate(l *lockFacts, op *history.Op) bool {
-	return op.Kind.Acquires() && op.Outcome == history.Acquired && op.Evidence != history.Executed &&
-		slices.ContainsFunc(f.obstacles(op.Client, l.name, op.Call, op.Return, f.answerTime(), hinders), func(o obstacle) bool { return o.to >= op.Return-f.prompt() })
-}
-
 // lapseOf is the end of the lease that a sets, at some time between two; a clock that jumped meanwhile moved both.
 func (f *facts) lapseOf(l *lockFacts, a *action, from, to int64) action {
 	for _, e := range l.environment {

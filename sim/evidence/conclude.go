@@ -82,7 +82,8 @@ func answersAlone(h *history.History) *history.History {
 	told, holds := *h, map[[2]string]int{}
 	told.Header.Expiry = history.Implied
 	told.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Aside && op.Kind.OnLock() }) // concluded before
-	seen := map[history.Event]bool{}                                                                                    // what befell a key may be told of the key and of its server
+	// What befell a key may be told of the key and of its server.
+	seen := map[history.Event]bool{}
 	told.Events = slices.DeleteFunc(slices.Clone(h.Events), func(e history.Event) bool {
 		once := history.Event{Kind: e.Kind, Lock: e.Lock, At: e.At, Client: e.Client, Owner: e.Owner}
 		again := seen[once]

@@ -1,0 +1,147 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// What answers alone leave open. Nobody saw the server, so that a call may have taken effect at any time at which it can have.
+
+// perhapsTaken says that a hold that nothing is known to have ended by then may have been taken away
+// from outside: the time of that is not known exactly, or that of the grant, of which its owner learned later.
+func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	granted := t.from
+	if t.grant.Evidence != history.Executed {
+		granted = t.grant.Call
+	}
+	for _, e := range l.environment {
+		since := e.At
+		if e.Since > 0 {
+			since = e.Since
+		}
+		if e.Kind != history.Delete || e.At < granted || at < since || since == e.At && granted == t.from {
+			continue
+		}
+		if c, lost := f.serverLost(l, since, e.At); lost != nil {
+			return c, true
+		}
+		when := "at " + Stamp(e.At)
+		if since < e.At {
+			when = fmt.Sprintf("between %s and %s", Stamp(since), Stamp(e.At))
+		}
+		return Cause{Class: contract.KeyLost, Effects: []history.Effect{history.KeyDeleted}, Faults: f.struckBy("", l.name, since, e.At, touches),
+			Text: fmt.Sprintf("the key of %s was deleted from outside %s, while %s held it", l.name, when, t.owner)}, true
+	}
+	for _, op := range l.ops {
+		if op.Kind == history.ForceUnlock && op.Evidence != history.Executed && op.Outcome != history.NotHeld && op.Call <= at && f.until(op) >= t.grant.Call {
+			return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(op.Call, l.name, history.ForcedFree),
+				Text: fmt.Sprintf("the lock %s was forced free by %s between %s and %s, and %s may have held it by then", l.name, op.Owner, Stamp(op.Call), Stamp(f.until(op)), t.owner)}, true
+		}
+	}
+	return Cause{}, false
+}
+
+// perhapsOver says that a hold's lease may have come to its end by then, though it was not over yet
+// counted from when its owner learned of the grant: when that took effect is not known.
+func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	op := t.grant
+	for _, set := range t.sets { // a later call may have set another lease
+		if set.op != nil && set.at <= at {
+			op = set.op
+		}
+	}
+	call, lease := op.Call, op.Lease
+	if op.Fresh > 0 {
+		lease = op.Fresh // the longer one may have begun before
+	}
+	if op.Evidence == history.Executed || lease == 0 {
+		return Cause{}, false
+	}
+	if at < call+lease-impliedSlack { // unless the clock jumped when it had taken effect
+		for _, e := range l.environment {
+			if e.Kind == history.ClockJump && call <= e.At && e.At <= t.from && at >= call+lease-e.By-impliedSlack {
+				return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
+					Text: fmt.Sprintf("the server's clock jumped by %s at %s, while %s got %s with a lease of %s", short(e.By), Stamp(e.At), t.owner, l.name, short(lease))}, true
+			}
+		}
+		return Cause{}, false
+	}
+	text := fmt.Sprintf("the lease of %s on %s, %s long, began at some time from %s, and %s learned of it at %s",
+		t.owner, l.name, short(lease), Stamp(call), t.owner, Stamp(op.Return))
+	if late := f.struckBy(t.client, l.name, call, at, hinders); len(late) > 0 {
+		return f.blame(text+", because "+f.describeAll(late), late), true
+	}
+	if !op.Watchdog { // it was asked for
+		return Cause{Class: contract.LeaseOutlived, Text: text}, true
+	}
+	return Cause{Class: contract.LeaseExpired, Text: text}, true
+}
+
+// perhapsReleased says that an unlock of its owner may have ended a hold that nothing is known to have ended by then. That unlock,
+// or a copy of it, was never answered, and was called before its owner locked again.
+func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	if !f.implied() {
+		return Cause{}, false
+	}
+	again := t.grant.Call // when its owner last asked for it
+	for _, set := range t.sets {
+		if set.op != nil && set.op.Kind.Acquires() && set.at <= at {
+			again = set.op.Call
+		}
+	}
+	for _, op := range l.owner(t.owner).called(0, at) {
+		if op.Kind != history.Unlock || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < again {
+			continue
+		}
+		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when its owner had locked again",
+			op.Kind, op.Owner, Stamp(op.Call), Stamp(at))), true
+	}
+	return Cause{}, false
+}
+
+// perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told. Such are calls whose
+// answer never came or came late, copies of requests, which nobody renews, and holds whose unlock was not answered.
+func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Duration) {
+	if !f.implied() {
+		return 0
+	}
+	for _, op := range l.ops {
+		if op.Call < before && f.heardLate(l, op) {
+			until = max(until, op.Return)
+		}
+		if op.Kind.Acquires() && op.Uncertain() && op.Evidence != history.NotSent && op.Call < before {
+			end := max(op.Until, f.until(op))
+			if gone, died := f.gone[op.Client]; died && op.Pending() {
+				end = gone // nothing of a dead client comes after that
+			}
+			until = max(until, end+op.Lease)
+		}
+	}
+	for _, t := range l.tenures {
+		if b := l.owner(t.owner).belief(before); t.open && t.watchdog && b != nil { // renewed, for all that is known, as long as its owner believed in it
+			until = max(until, b.to+t.lease)
+		}
+		for _, op := range l.owner(t.owner).called(t.from, before) {
+			if op.Kind != history.Unlock || !op.Uncertain() || !t.open && op != t.endOp {
+				continue
+			}
+			end := t.deadline
+			if t.watchdog { // an unlock that did not take effect leaves what was to be renewed
+				end = max(op.Until, f.until(op)) + t.lease
+			}
+			until = max(until, end)
+		}
+	}
+	return until
+}
+
+// heardLate reports whether the answer to a call that was granted may have been under way until its return, since a fault held
+// it up: it may have been granted long before.
+func (f *facts) heardLate(l *lockFacts, op *history.Op) bool {
+	return op.Kind.Acquires() && op.Outcome == history.Acquired && op.Evidence != history.Executed &&
+		slices.ContainsFunc(f.obstacles(op.Client, l.name, op.Call, op.Return, f.answerTime(), hinders), func(o obstacle) bool { return o.to >= op.Return-f.prompt() })
+}

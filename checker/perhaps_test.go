@@ -1,0 +1,125 @@
+package checker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A call of owner a or b, whose clients have their names, in ms.
+func told(owner string, kind history.Kind, call, ret int, lease time.Duration, out history.Outcome) history.Op {
+	return history.Op{Client: owner, Owner: owner, Lock: job, Kind: kind, Lease: lease, Outcome: out, Call: time.Duration(call) * ms, Return: time.Duration(ret) * ms}
+}
+
+// unseen judges a history in which nobody saw the server.
+func unseen(abilities []string, faults []history.Fault, ops ...history.Op) *Verdict {
+	for i := range ops {
+		ops[i].ID = int64(i + 1)
+	}
+	h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms, Abilities: abilities}, Ops: ops, Faults: faults}
+	return Judge(context.Background(), h, Options{})
+}
+
+// What may have ended a hold, for all that was told, is the cause that another was let in; what cannot have is none.
+func TestWhatMayHaveEndedAHoldIsACause(t *testing.T) {
+	const lock, unlock, got = history.TryLock, history.Unlock, history.Acquired
+	forced := func(call, ret int, out history.Outcome) []history.Op {
+		return []history.Op{told("c", history.ForceUnlock, call, ret, 0, out),
+			told("a", lock, 3, 9, time.Second, got), told("b", lock, 11, 12, time.Second, got), told("a", unlock, 20, 21, 0, history.NotHeld)}
+	}
+	given := func(e history.Evidence, until int) []history.Op {
+		late := told("a", unlock, 3, 8, 0, history.Unknown)
+		late.Evidence, late.Until = e, time.Duration(until)*ms
+		return []history.Op{told("a", lock, 1, 2, time.Second, got), late, told("a", lock, 9, 10, time.Second, got),
+			told("b", lock, 12, 14, time.Second, got), told("a", unlock, 20, 21, 0, history.NotHeld)}
+	}
+	delay := []history.Fault{{Kind: "delay-message", Client: "a", From: 3 * ms, To: 11 * ms, Hits: 1}}
+	for _, tt := range []struct {
+		name   string
+		ops    []history.Op
+		faults []history.Fault
+		class  contract.Class
+		defect bool
+	}{
+		{"forced free while it was taken", forced(6, 10, history.Released), nil, contract.Forced, false},
+		{"forced free before it was asked for", forced(1, 2, history.Released), nil, contract.GrantedTwice, true},
+		{"nothing was there to be forced free", forced(6, 10, history.NotHeld), nil, contract.GrantedTwice, true},
+		{"an unlock came late", given(history.Sent, 0), delay, contract.Untold, false},
+		{"an unlock was late, and no fault made it so", given(history.Sent, 0), nil, contract.Untold, true},
+		{"an unlock was never sent", given(history.NotSent, 0), delay, contract.GrantedTwice, true},
+		{"an unlock was over before", given(history.Sent, 8), delay, contract.GrantedTwice, true},
+	} {
+		r := unseen([]string{"reentrant", "force"}, tt.faults, tt.ops...).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.class || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
+			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}
+
+// A lock whose grant was answered late may have been held all the while, if a fault held the answer up.
+func TestALockThatIsHeldUnheardIsNotFree(t *testing.T) {
+	const s = 1000
+	for _, tt := range []struct {
+		name   string
+		faults []history.Fault
+		want   Status
+	}{
+		{"its answer was late", []history.Fault{{Kind: "delay-message", Client: "a", From: 2 * ms, To: 20 * sec, Hits: 1}}, Holds},
+		{"nothing held its answer up", nil, Broken},
+		{"its answer was late for a moment", []history.Fault{{Kind: "delay-message", Client: "a", From: 2 * ms, To: 3 * ms, Hits: 1}}, Broken},
+	} {
+		r := unseen([]string{"reentrant"}, tt.faults,
+			told("a", history.Lock, 1, 20*s, 30*sec, history.Acquired), told("b", history.Lock, 100, 22*s, 30*sec, history.Acquired),
+			told("a", history.Unlock, 21990, 21991, 0, history.Released), told("b", history.Unlock, 22100, 22101, 0, history.Released)).Result(contract.Liveness)
+		if r.Status != tt.want {
+			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}
+
+// Of a lock whose re-entries shorten no lease, the longest one counts, from when it was asked for, and no longer.
+func TestAReentryShortensNothing(t *testing.T) {
+	const lock, got = history.TryLock, history.Acquired
+	again := told("a", lock, 50, 51, 100*ms, got)
+	again.Fresh = 40 * ms // what the call itself asks for; it keeps the 100 ms of the hold
+	for _, tt := range []struct {
+		name      string
+		abilities []string
+		taken     int
+		want      Status
+	}{
+		{"the longer lease is over", []string{"reentrant", "keeps-longest"}, 105, Holds},
+		{"the longer lease is not over", []string{"reentrant", "keeps-longest"}, 93, Broken},
+	} {
+		r := unseen(tt.abilities, nil, told("a", lock, 1, 2, 100*ms, got), again, told("b", lock, tt.taken-1, tt.taken, 100*ms, got)).Result(contract.Object)
+		if r.Status != tt.want {
+			t.Errorf("%s: %s", tt.name, r.Summary)
+		}
+	}
+}
+
+// A renewal that tells when a lease ends can end the hold when it comes late. A fault answers for that, and without one the lock.
+func TestARenewalThatComesLateEndsAHold(t *testing.T) {
+	for _, late := range []bool{true, false} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 0)
+		s.renew("c1:1", at(10), history.Renewed)
+		gone := s.op("c1:1", history.Unlock, at(5), at(15), history.Released)
+		gone.Aside, gone.Executed, gone.Outcome, gone.Return = true, at(15), "", 0
+		s.h.Served = append(s.h.Served, history.Served{At: at(15), Sent: at(5), Began: at(5), Client: "c1", Owner: "c1:1", Lock: job, Step: history.StepRenew,
+			Before: key("c1:1", 1, at(40)), After: key("", 0, 0)})
+		if late {
+			s.fault("delay-message", "c1", at(5), at(15))
+		}
+		s.take("c2:1", at(16), at(16.002), 0)
+		s.unlock("c2:1", at(18), history.Released)
+		s.unlock("c1:1", at(20), history.NotHeld)
+		r := verdict(t, s).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || r.Violations[0].Cause.Class != contract.DoubleExecution || (r.Violations[0].Ruling.Kind == Defect) == late {
+			t.Errorf("late %v: %s, %+v", late, r.Summary, r.Violations)
+		}
+	}
+}
