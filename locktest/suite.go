@@ -207,7 +207,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		}
 	}
 	s.subject, s.dials = found, dials.Load()
-	layout, err := sim.Probe(b, s.subject, s.seed)
+	layout, err := sim.Probe(b, s.subject, sim.Options{Seed: s.seed})
 	if err != nil {
 		return fmt.Errorf("a client that locks, works and unlocks: %w", err)
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -21,12 +20,12 @@ const probed = "holdfast:probe"
 // Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
 // lock, lock again if they can, wait for a renewal, and give back. An error is that of the run. If the lock cannot be
 // read, the layout says why.
-func Probe(b *bubble.Bubbles, s subjects.Subject, seed uint64) (history.Layout, error) {
+func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	s.Layout = history.Layout{Unknown: "it is being probed"}
 	var seen []*watched
 	for _, client := range []string{"c1", "c2"} {
 		w := &watched{}
-		h, err := run1(b, probePlan(s, client), s, Options{Seed: seed}, func(o world.Observation) { w.all = append(w.all, o) })
+		h, err := run1(b, probePlan(s, client), s, o, func(o world.Observation) { w.all = append(w.all, o) })
 		if err != nil {
 			return history.Layout{}, err
 		}
@@ -46,7 +45,7 @@ func probePlan(s subjects.Subject, client string) *plan.Plan {
 	}
 	if s.Can("watchdog") {
 		p := timings(&plan.Plan{}, s)
-		steps = append(steps, do(plan.Work, 2*cmp.Or(s.RenewEvery, time.Duration(p.Watchdog)/3)+time.Second))
+		steps = append(steps, do(plan.Work, 2*s.Renews(time.Duration(p.Watchdog))+time.Second))
 	}
 	steps = append(steps, do(plan.Unlock, 0))
 	p := &plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: client, Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}

@@ -209,7 +209,7 @@ func (r *run) run(o Options) {
 	header := history.Header{
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
 		Plan: r.plan.JSON(), Abilities: r.abilities(), Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
-		WatchdogTimeout: watchdog, RenewEvery: cmp.Or(r.subject.RenewEvery, watchdog/3), LatencyMax: time.Duration(r.timings.LatencyMax),
+		WatchdogTimeout: watchdog, RenewEvery: r.subject.Renews(watchdog), LatencyMax: time.Duration(r.timings.LatencyMax),
 		AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
 	for _, c := range r.plan.Clients {

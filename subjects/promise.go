@@ -25,6 +25,14 @@ func without(claim contract.Claim, source string) history.Limitation {
 	return history.Limitation{Claim: string(claim), Source: source}
 }
 
+// OfValues are the limitations of a lock whose key has a value for each grant: who did not learn of a grant has no value
+// to give back.
+func OfValues() []history.Limitation {
+	return []history.Limitation{
+		{Rule: string(contract.HolderNotRefused), Calls: unlocks, Source: "docs/explore.md: who does not learn of a grant or a release cannot unlock"},
+	}
+}
+
 // latchLife is how long the default options keep the answer to an unlock, and the least for which
 // generation hardened remembers a request.
 const latchLife = 20 * time.Second

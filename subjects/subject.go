@@ -24,6 +24,8 @@ type Subject struct {
 	// Lease is what a hold gets for which no lease was asked, if that is not Env.WatchdogTimeout, which
 	// then is the same. RenewEvery is how often its watchdog promises to renew that; 0: every third of it.
 	Lease, RenewEvery time.Duration
+	// RenewPart is the same as a part of the lease, where that is whatever Env.WatchdogTimeout says.
+	RenewPart float64
 	// Module is the Go module that it comes from, "" for our own, and Claims are what its documentation
 	// says of it.
 	Module string
@@ -49,6 +51,11 @@ type Subject struct {
 
 // Claim is what a lock's documentation says that concerns a guarantee, in our words.
 type Claim struct{ Guarantee, Text, Source string }
+
+// Renews is how often its watchdog promises to renew a lease of that length for which none was asked.
+func (s Subject) Renews(lease time.Duration) time.Duration {
+	return cmp.Or(s.RenewEvery, time.Duration(s.RenewPart*float64(lease)), lease/3)
+}
 
 // Can reports whether the subject claims an ability, or makes a group of that kind.
 func (s Subject) Can(ability string) bool {

@@ -72,6 +72,12 @@ func verbs() []verb {
 		{name: "list", about: "the scenarios, subjects and faults",
 			flags: func() *flag.FlagSet { return listFlags(new(listOrder)) }, run: list,
 			examples: []example{{"list -v", "with the stories"}}},
+		{name: "matrix", about: "every scenario with other people's locks, as pages: docs/matrix.md",
+			flags: func() *flag.FlagSet { return matrixFlags(new(matrixOrder)) }, run: matrixCommand,
+			examples: []example{
+				{"matrix", "run all locks whose tools are here, and write docs/matrix.md, .html and .json"},
+				{"matrix -locks 'redisson-*' -out /tmp/matrix", "some of them, elsewhere"},
+			}},
 		{name: "version", about: "what this program was built of", run: version},
 		{name: "completion", args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, run: completion,
 			examples: []example{{"completion bash", "print the script: source <(simrun completion bash)"}}},

@@ -18,10 +18,8 @@ import (
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/health"
-	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/broken"
 	"github.com/holdfast-sim/holdfast/subjects/external"
-	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
 // hunt is what "simrun explore" is asked for.
@@ -141,7 +139,7 @@ func parseHunt(ctx context.Context, args []string) (hunt, error) {
 		}
 	}
 	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scope}
-	if strings.HasPrefix(h.subject, external.Prefix) {
+	if isProcess(h.subject) {
 		return h, h.checkProcess(ctx)
 	}
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
@@ -164,7 +162,7 @@ func (h *hunt) checkProcess(ctx context.Context) error {
 		return errNoPlan
 	}
 	h.place = place{World: warpWorld, Timescale: 1}
-	return openExternal(ctx, h.subject)
+	return openProcesses(ctx, []string{h.subject}, h.place, os.Stderr)
 }
 
 var errNoPlan = errors.New("-plan is for -strategy exhaustive; the others draw theirs")
@@ -284,34 +282,6 @@ func (h hunt) open(dir string) (*explore.State, error) {
 		return nil, err
 	}
 	return explore.OpenState(filepath.Join(dir, stateFile), h.config, h.fresh)
-}
-
-// findSubject is [libraries.Find], and knows those that are broken on purpose, and external ones that
-// were opened.
-func findSubject(name string) (subjects.Subject, bool) {
-	if s, ok := externals[name]; ok {
-		return s, true
-	}
-	if l, ok := broken.Find(name); ok {
-		return l.Subject, true
-	}
-	return libraries.Find(name)
-}
-
-// externals are subjects in processes of their own, by their commands.
-var externals = map[string]subjects.Subject{}
-
-// openExternal has findSubject know a subject if it is an external one. It starts a process of it, to
-// hear what it claims.
-func openExternal(ctx context.Context, name string) error {
-	if !strings.HasPrefix(name, external.Prefix) || externals[name].Name != "" {
-		return nil
-	}
-	s, err := external.Subject(ctx, name)
-	if err == nil {
-		externals[name] = s
-	}
-	return err
 }
 
 func isBroken(name string) bool {

@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/external"
 	"github.com/holdfast-sim/holdfast/subjects/libraries"
+	"github.com/holdfast-sim/holdfast/subjects/workers"
 )
 
 // order is what the user asked for.
@@ -133,7 +134,7 @@ func parse(ctx context.Context, args []string) (order, error) {
 	if err := o.place.check(); err != nil {
 		return o, err
 	}
-	if !given(f, "world") && o.place.World == simWorld && strings.HasPrefix(o.subject, external.Prefix) && runtime.GOOS == "linux" {
+	if !given(f, "world") && o.place.World == simWorld && slices.ContainsFunc(o.locks(), isProcess) && runtime.GOOS == "linux" {
 		o.place.World = warpWorld
 	}
 	if o.planFile != "" {
@@ -207,25 +208,32 @@ func (o *order) readPlan(ctx context.Context) error {
 }
 
 func (o *order) checkSubject() error {
-	if strings.HasPrefix(o.subject, external.Prefix) {
-		if o.place.World == simWorld {
-			return fmt.Errorf("-subject %s: a process of its own cannot run in world sim: -world warp (virtual time), redis or miniredis", o.subject)
+	if _, ok := findSubject(o.subject); !ok && !strings.HasPrefix(o.subject, external.Prefix) {
+		if err := known("subject", o.subject, subjectNames()); err != nil {
+			return err
 		}
-		return nil // see openExternal
 	}
-	if o.place.World == warpWorld {
-		return fmt.Errorf("-world warp is for processes of their own (-subject exec:CMD): %s runs in virtual time in world sim", o.subject)
+	locks := o.locks()
+	own := slices.IndexFunc(locks, isProcess)
+	linked := slices.IndexFunc(locks, func(name string) bool { return !isProcess(name) })
+	switch {
+	case own >= 0 && o.place.World == simWorld:
+		return fmt.Errorf("-subject %s: a process of its own cannot run in world sim: -world warp (virtual time), redis or miniredis", locks[own])
+	case own >= 0 && linked >= 0 && o.place.World == warpWorld:
+		return fmt.Errorf("-subject %s: %s lives in processes of its own, and %s does not: their virtual times are two worlds, so ask for them one after the other", o.subject, locks[own], locks[linked])
+	case linked >= 0 && o.place.World == warpWorld:
+		return fmt.Errorf("-world warp is for processes of their own (-subject exec:CMD): %s runs in virtual time in world sim", locks[linked])
 	}
-	if _, ok := findSubject(o.subject); ok {
-		return nil
-	}
-	return known("subject", o.subject, subjectNames())
+	return nil // processes: see openProcesses
 }
 
 func subjectNames() []string {
 	var names []string
 	for _, s := range append(subjects.All(), libraries.All()...) {
 		names = append(names, s.Name)
+	}
+	for _, l := range workers.All() {
+		names = append(names, l.Name)
 	}
 	return names
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/libraries"
+	"github.com/holdfast-sim/holdfast/subjects/workers"
 )
 
 // listOrder is what the user of simrun list asked for.
-type listOrder struct{ verbose, markdown, matrix bool }
+type listOrder struct{ verbose, markdown bool }
 
 func listFlags(o *listOrder) *flag.FlagSet {
 	f := newFlags("list")
 	f.BoolVar(&o.verbose, "v", false, "with the stories")
 	f.BoolVar(&o.markdown, "markdown", false, "the scenarios as a page: docs/scenarios.md")
-	f.BoolVar(&o.matrix, "matrix", false, "every scenario with every library, run and judged, as a page: docs/matrix.md")
 	return f
 }
 
 // list prints the registries.
-func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	var o listOrder
 	f := listFlags(&o)
 	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -37,14 +37,6 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if o.markdown {
 		catalogue(stdout)
-		return checker.ExitExpected
-	}
-	if o.matrix {
-		if err := libraryPage(ctx, stdout); ctx.Err() != nil {
-			return interrupted(ctx, stderr, checker.ExitExpected, "list: interrupted; a part of the page is of no use")
-		} else if err != nil {
-			return fail(stderr, checker.ExitHarness, "list: %v", err)
-		}
 		return checker.ExitExpected
 	}
 	if f.NArg() > 0 {
@@ -66,6 +58,10 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	say(stdout, "\nOther libraries (docs/matrix.md)\n")
 	for _, s := range libraries.All() {
 		row(stdout, s.Name, s.About, listed)
+	}
+	say(stdout, "\nLocks of other languages, whose workers are built when first asked for\n")
+	for _, l := range workers.All() {
+		row(stdout, l.Name, l.Package+" "+l.Version+": "+l.About, listed)
 	}
 	say(stdout, "\nAny other\n")
 	row(stdout, "exec:CMD", "a program that speaks the worker protocol (docs/worker.md)", listed)

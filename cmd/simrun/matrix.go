@@ -4,29 +4,37 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
-	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/libraries"
+	"github.com/holdfast-sim/holdfast/subjects/workers"
 )
 
-const matrixHead = `# Go libraries for locks in Redis, held to what they claim
+const matrixHead = `# Locks in Redis, held to what they claim
 
-<!-- Made by "simrun list -matrix", which runs it all; a test keeps it current. Do not edit. -->
+<!-- Made by "simrun matrix"; a test keeps it current. Do not edit. -->
 
-Every scenario of the [catalogue](scenarios.md) with each library, unmodified, in virtual time. Any cell is run
-again, and explained, by
+Every scenario of the [catalogue](scenarios.md) with each library, unmodified, in virtual time: Go libraries in world sim,
+others as processes of their own in [world warp](warp.md). [matrix.html](matrix.html) has the story of each cell.
+[matrix.json](matrix.json) has the same for machines. Any cell is run again, and explained, by
 
     go run ./cmd/simrun -scenario ROW -subject COLUMN -seed 1
 
+The worker of a lock of another language is built when it is first asked for. That takes the language's tools and its registry.
 No scenario foretells how other people's locks fare: they are held to what they claim. A cell says
 
 * ✓ everything that the lock claims held;
@@ -34,128 +42,233 @@ No scenario foretells how other people's locks fare: they are held to what they 
 * a guarantee, such as *exclusion*: it broke, but not by a defect of the lock. Something failed that every such lock
   assumes, or the lock is documented not to promise it: [guarantees.md](guarantees.md) has the table;
 * **a guarantee**: it broke by a defect, and the lock has to answer for it;
-* – the story is about something that the lock does not offer.
+* ? the run came to no verdict: the story of the cell says why;
+* – the story is about something that the lock does not offer, or that cannot be had in its world.
 
-Of our own locks there are two: rlock-latch is faithful to today's Redisson, known limitations included; rlock-hardened is the
-one that we would ship.
-
+Of our own locks there are two: rlock-latch is faithful to Redisson 3.24 to 3.36, known limitations included; rlock-hardened is
+the one that we would ship.
 `
 
-// libraryPage writes docs/matrix.md. It runs every scenario with every subject of the page.
-func libraryPage(ctx context.Context, w io.Writer) error {
-	var page bytes.Buffer // a part of it is of no use
-	out, w := w, &page
-	columns := append(onPage(), libraries.All()...)
-	fmt.Fprint(w, matrixHead)
-	for _, s := range columns {
-		from := "this module"
-		if s.Module != "" {
-			from = s.Module + " " + versionOf(s.Module)
-		}
-		fmt.Fprintf(w, "* `%s` (%s): %s\n", s.Name, from, s.About)
-	}
-	fmt.Fprint(w, "\n| scenario |")
-	for _, s := range columns {
-		fmt.Fprintf(w, " %s |", s.Name)
-	}
-	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(columns)))
+const matrixTail = `
+## Not here: rueidislock
 
-	var jobs []job
-	for _, sc := range scenarios.Stories() {
-		for _, s := range columns {
-			if _, why := sc.For(1, s.Can); why == "" {
-				jobs = append(jobs, job{Scenario: sc.Name, Subject: s.Name, Seed: 1, Runs: 1, Out: nowhere, Whole: true, Place: place{World: simWorld, Timescale: 1}})
-			}
-		}
+rueidislock (part of github.com/redis/rueidis, tried at v1.0.79) learns of releases and of losses by client side
+caching, which needs CLIENT TRACKING. miniredis, the server of the simulated world, does not know that command, and
+rueidislock refuses to start on it. Its client does run in virtual time over a connection of ours
+(ClientOption.DialCtxFn), and without tracking (DisableCache) the lock works there; but then it polls, which its
+documentation names for servers that offer nothing better: that is not the lock that people use. Besides, its values
+come from math/rand/v2, which cannot be seeded, so that no run would repeat byte for byte. It belongs into the world of
+a real server.
+`
+
+// The files of the matrix.
+const (
+	matrixJSON = "matrix.json"
+	matrixMD   = "matrix.md"
+	matrixHTML = "matrix.html"
+)
+
+// matrixOrder is what the user of simrun matrix asked for.
+type matrixOrder struct {
+	out, locks string
+	repeats    int
+}
+
+func matrixFlags(o *matrixOrder) *flag.FlagSet {
+	f := newFlags("matrix")
+	f.StringVar(&o.out, "out", "docs", "`folder` of matrix.json, matrix.md and matrix.html; what is not run anew is kept as it is there")
+	f.StringVar(&o.locks, "locks", everything, "`names` of the locks to run: a name, names with commas, a pattern, or all")
+	f.IntVar(&o.repeats, "repeats", 9, "how `often` a cell is run again in which a lock of another language has a defect")
+	return f
+}
+
+// matrixCommand runs every scenario that suits each lock, and writes the pages.
+func matrixCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o matrixOrder
+	f := matrixFlags(&o)
+	if err := f.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return helpOn(stdout, "matrix")
+	} else if err != nil {
+		return fail(stderr, checker.ExitUsage, "matrix: %v", flagError(f, err))
 	}
-	cells := map[[2]string]reports.Summary{}
-	crew := newCrew(len(jobs))
-	defer crew.dismiss()
-	var failed error
-	crew.run(ctx, slices.Values(jobs), func(j job, r result) {
-		if r.Error != "" && failed == nil {
-			failed = fmt.Errorf("%s with %s: %s", j.Scenario, j.Subject, r.Error)
+	if f.NArg() > 0 {
+		return fail(stderr, checker.ExitUsage, "matrix: stray argument %q", f.Arg(0))
+	}
+	if o.repeats < 0 || o.repeats > mostRuns {
+		return fail(stderr, checker.ExitUsage, "matrix: -repeats %d: from 0 to %d", o.repeats, mostRuns)
+	}
+	if err := known("lock", o.locks, columnNames()); err != nil {
+		return fail(stderr, checker.ExitUsage, "matrix: %v", err)
+	}
+	if err := writable(o.out); err != nil {
+		return fail(stderr, blame(err), "matrix: -out %s: %v", o.out, err)
+	}
+	var before reports.Matrix
+	if text, err := os.ReadFile(filepath.Join(o.out, matrixJSON)); err == nil {
+		if before, err = reports.ReadMatrix(text); err != nil {
+			return fail(stderr, checker.ExitUsage, "matrix: %s: %v; remove it to begin anew", filepath.Join(o.out, matrixJSON), err)
 		}
-		cells[[2]string{j.Scenario, j.Subject}] = r.Summary
-	})
-	if err := cmp.Or(ctx.Err(), failed); err != nil {
+	} else if !errors.Is(err, os.ErrNotExist) {
+		return fail(stderr, checker.ExitUsage, "matrix: %v", err)
+	}
+	if err := o.run(ctx, before, stdout, stderr); ctx.Err() != nil {
+		return interrupted(ctx, stderr, checker.ExitExpected, "matrix: interrupted; locks that were done are in %s", o.out)
+	} else if err != nil {
+		return fail(stderr, checker.ExitHarness, "matrix: %v", err)
+	}
+	say(stdout, "%s, %s and %s are in %s\n", matrixMD, matrixHTML, matrixJSON, o.out)
+	return checker.ExitExpected
+}
+
+// writeMatrix writes the three files of a matrix.
+func writeMatrix(dir string, m reports.Matrix) error {
+	var md, page bytes.Buffer
+	if err := errors.Join(m.Markdown(&md, matrixHead, matrixTail), m.HTML(&page)); err != nil {
 		return err
 	}
-	var guilty, known []string
-	for _, sc := range scenarios.Stories() {
-		fmt.Fprintf(w, "| [%s](scenarios.md#%s) |", sc.Name, sc.Name)
-		for _, s := range columns {
-			run, ran := cells[[2]string{sc.Name, s.Name}]
-			if !ran {
-				fmt.Fprint(w, " – |")
-				continue
-			}
-			fmt.Fprintf(w, " %s |", cell(sc, run))
-			for _, r := range brokenIn(run.Verdict) {
-				if len(r.Defects()) > 0 {
-					guilty = append(guilty, fmt.Sprintf("* **%s** in %s, %s: %s.\n\n      go run ./cmd/simrun -scenario %s -subject %s -seed 1\n",
-						r.Guarantee, sc.Name, s.Name, strings.TrimSuffix(r.Defects()[0].Text, "."), sc.Name, s.Name))
-				}
-				for _, v := range r.Violations {
-					row := fmt.Sprintf("| %s | %s | %s | %s |\n", s.Name, sc.Name, r.Guarantee, v.Ruling.Source)
-					if v.Ruling.Kind == checker.KnownLimitation && !slices.Contains(known, row) {
-						known = append(known, row)
-					}
-				}
-			}
-		}
-		fmt.Fprintln(w)
-	}
-	if guilty == nil {
-		guilty = []string{"Nothing that these stories show.\n"}
-	}
-	fmt.Fprintf(w, "\n## What they have to answer for\n\n%s", strings.Join(guilty, ""))
-	if known != nil {
-		fmt.Fprintf(w, "\n## What they are documented not to promise\n\n| lock | scenario | what broke | where it is documented |\n|---|---|---|---|\n%s", strings.Join(known, ""))
-	}
-	claims(w, columns)
-	fmt.Fprint(w, matrixTail)
-	_, err := page.WriteTo(out)
-	return err
+	return errors.Join(
+		writeFile(filepath.Join(dir, matrixJSON), m.JSON()),
+		writeFile(filepath.Join(dir, matrixMD), md.Bytes()),
+		writeFile(filepath.Join(dir, matrixHTML), page.Bytes()))
 }
+
+// linked are the locks of the matrix that run in world sim.
+func linked() []subjects.Subject { return append(onPage(), libraries.All()...) }
 
 // onPage are those of our own locks that others are compared with.
 func onPage() []subjects.Subject {
 	return slices.DeleteFunc(subjects.All(), func(s subjects.Subject) bool { return s.Name != "rlock-latch" && s.Name != "rlock-hardened" })
 }
 
-func brokenIn(v *checker.Verdict) []checker.Result {
-	return slices.DeleteFunc(slices.Clone(v.Results), func(r checker.Result) bool { return r.Status != checker.Broken })
+func columnNames() (names []string) {
+	for _, s := range linked() {
+		names = append(names, s.Name)
+	}
+	for _, l := range workers.All() {
+		names = append(names, l.Name)
+	}
+	return names
 }
 
-// cell says what became of a run.
-func cell(sc scenarios.Scenario, run reports.Summary) string {
-	var words []string
-	for _, r := range brokenIn(run.Verdict) {
-		mark := "*"
-		if len(r.Defects()) > 0 {
-			mark = "**"
+// run runs the locks that were asked for and whose tools are here. The others stay as they were before. After each lock
+// it writes the files.
+func (o matrixOrder) run(ctx context.Context, before reports.Matrix, stdout, stderr io.Writer) error {
+	m := reports.Matrix{Version: reports.MatrixVersion}
+	for _, s := range scenarios.Stories() {
+		m.Scenarios = append(m.Scenarios, s.Name)
+	}
+	asked := chosen(o.locks, columnNames())
+	for _, s := range linked() {
+		module, version := "this module", ""
+		if s.Module != "" {
+			module, version = s.Module, versionOf(s.Module)
 		}
-		words = append(words, mark+string(r.Guarantee)+mark)
+		l := reports.MatrixLock{Name: s.Name, Language: "go", Package: module, Version: version, About: s.About, Claims: claimsOf(s.Claims)}
+		if err := o.fill(ctx, &l, &m, before, slices.Contains(asked, s.Name), place{World: simWorld, Timescale: 1}, stdout); err != nil {
+			return err
+		}
 	}
-	switch {
-	case words != nil:
-		return strings.Join(words, ", ")
-	case len(run.Faults) > 0 && !slices.ContainsFunc(run.Faults, func(f history.Fault) bool { return f.Struck() }):
-		return "(✓)"
+	today := time.Now().UTC().Format(time.DateOnly)
+	for _, w := range workers.All() {
+		l := reports.MatrixLock{Name: w.Name, Language: w.Language(), Package: w.Package, Version: w.Version, About: w.About, Date: today, Claims: claimsOf(w.Claims)}
+		here := slices.Contains(asked, w.Name)
+		if lacks := w.Lacks(); here && (len(lacks) > 0 || runtime.GOOS != "linux") {
+			fail(stderr, checker.ExitExpected, "matrix: %s stays as it was published: there is no %s here", w.Name, cmp.Or(strings.Join(lacks, ", no "), "Linux"))
+			here = false
+		}
+		if here {
+			if err := openProcesses(ctx, []string{w.Name}, place{World: warpWorld, Timescale: 1}, stderr); err != nil {
+				return err
+			}
+		}
+		if err := o.fill(ctx, &l, &m, before, here, place{World: warpWorld, Timescale: 1}, stdout); err != nil {
+			return err
+		}
 	}
-	return "✓"
+	return writeMatrix(o.out, m)
 }
 
-// claims lists what the libraries' documentation says, in our words.
-func claims(w io.Writer, columns []subjects.Subject) {
-	fmt.Fprint(w, "\n## What they claim, and where\n\nIn our words. Effect is asked of whoever claims exclusion; watchdog and fencing of nobody who does not offer them.\n\n"+
-		"| library | guarantee | what its documentation says | where |\n|---|---|---|---|\n")
-	for _, s := range columns {
-		for _, c := range s.Claims {
-			fmt.Fprintf(w, "| %s | %s | %s | %s |\n", s.Name, c.Guarantee, c.Text, c.Source)
+// fill adds a lock, run now or as it was before. One that was neither is left out.
+func (o matrixOrder) fill(ctx context.Context, l *reports.MatrixLock, m *reports.Matrix, before reports.Matrix, now bool, at place, stdout io.Writer) error {
+	if !now {
+		if old := before.Lock(l.Name); old != nil {
+			m.Locks = append(m.Locks, *old)
+		}
+		return nil
+	}
+	begun := time.Now()
+	cells, err := cellsOf(ctx, l.Name, m.Scenarios, at)
+	if err != nil {
+		return err
+	}
+	var guilty []string
+	for _, c := range cells {
+		if c.Guilty() {
+			guilty = append(guilty, c.Scenario)
 		}
 	}
+	for i := 0; i < o.repeats && len(guilty) > 0 && !at.exact(); i++ {
+		again, err := cellsOf(ctx, l.Name, guilty, at)
+		if err != nil {
+			return err
+		}
+		for _, a := range again {
+			for j := range cells {
+				if cells[j].Scenario == a.Scenario {
+					cells[j].Runs++
+					if cells[j].Agrees(a) {
+						cells[j].Same++
+					}
+				}
+			}
+		}
+	}
+	l.Cells = cells
+	m.Locks = append(m.Locks, *l)
+	say(stdout, "%-30s %2d scenarios, %d with a defect, %v\n", l.Name, len(cells), len(guilty), time.Since(begun).Round(time.Second))
+	far := *m
+	for _, name := range columnNames() {
+		if old := before.Lock(name); old != nil && m.Lock(name) == nil {
+			far.Locks = append(slices.Clip(far.Locks), *old)
+		}
+	}
+	return writeMatrix(o.out, far)
+}
+
+// cellsOf runs a lock in scenarios, in their order.
+func cellsOf(ctx context.Context, lock string, names []string, at place) (cells []reports.MatrixCell, failed error) {
+	subject, _ := findSubject(lock)
+	var jobs []job
+	for _, name := range names {
+		o := order{scenario: name, subject: lock, seed: 1, runs: 1, place: at}
+		if o.lacks(name, lock) != "" {
+			continue
+		}
+		jobs = append(jobs, job{Scenario: name, Subject: subject.Name, Seed: 1, Runs: 1, Out: nowhere, Whole: true, Place: at,
+			Show: &show{Width: 80}, Command: fmt.Sprintf("simrun -scenario %s -subject %s -seed 1", name, lock)})
+	}
+	crew := newCrew(len(jobs))
+	defer crew.dismiss()
+	crew.run(ctx, slices.Values(jobs), func(j job, r result) {
+		switch {
+		case r.Error == "":
+			r.Summary.Command = j.Command
+			cells = append(cells, reports.NewMatrixCell(j.Scenario, r.Summary, strings.TrimSpace(r.Text)))
+		case at.exact():
+			failed = cmp.Or(failed, fmt.Errorf("%s with %s: %s", j.Scenario, j.Subject, r.Error))
+		default: // the other cells are worth having
+			cells = append(cells, reports.MatrixCell{Scenario: j.Scenario, Trouble: r.Error, Command: j.Command, Runs: 1, Same: 1})
+		}
+	})
+	return cells, cmp.Or(ctx.Err(), failed)
+}
+
+// claimsOf puts claims into the form of the matrix.
+func claimsOf(claims []subjects.Claim) (all []reports.MatrixClaim) {
+	for _, c := range claims {
+		all = append(all, reports.MatrixClaim{Guarantee: c.Guarantee, Text: c.Text, Source: c.Source})
+	}
+	return all
 }
 
 // versionOf is the version of a module that this program is built with.
@@ -169,15 +282,3 @@ func versionOf(module string) string {
 	}
 	return "(unknown version)"
 }
-
-const matrixTail = `
-## Not here: rueidislock
-
-rueidislock (part of github.com/redis/rueidis, tried at v1.0.79) learns of releases and of losses by client side
-caching, which needs CLIENT TRACKING. miniredis, the server of the simulated world, does not know that command, and
-rueidislock refuses to start on it. Its client does run in virtual time over a connection of ours
-(ClientOption.DialCtxFn), and without tracking (DisableCache) the lock works there; but then it polls, which its
-documentation names for servers that offer nothing better: that is not the lock that people use. Besides, its values
-come from math/rand/v2, which cannot be seeded, so that no run would repeat byte for byte. It belongs into the world of
-a real server.
-`

@@ -130,6 +130,9 @@ func workerEnvironment() []string {
 // worker's process.
 func (w *worker) do(ctx context.Context, j job) []result {
 	var results []result
+	if s, probed := processes[j.Subject]; probed && !j.Probe {
+		j.Layout = &s.Layout
+	}
 	for len(results) < j.Runs {
 		rest := j
 		rest.Seed, rest.Runs = j.Seed+uint64(len(results)), j.Runs-len(results)

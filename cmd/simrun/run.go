@@ -41,12 +41,12 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	if err := o.place.enough(); err != nil {
 		return fail(stderr, checker.ExitHarness, "-world %s: %v", o.place.World, err)
 	}
-	if err := openExternal(ctx, o.subject); ctx.Err() != nil {
+	if err := openProcesses(ctx, o.locks(), o.place, stderr); ctx.Err() != nil {
 		return interrupted(ctx, stderr, checker.ExitExpected, "interrupted before it began")
 	} else if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return fail(stderr, checker.ExitUsage, "-subject %s: %v", o.subject, err)
+		return fail(stderr, checker.ExitUsage, "%v", err)
 	} else if err != nil { // it is there, and no worker
-		return fail(stderr, checker.ExitHarness, "-subject %s: %v", o.subject, err)
+		return fail(stderr, checker.ExitHarness, "%v", err)
 	}
 	jobs, left := o.jobs()
 	if len(jobs) == 0 {
@@ -118,19 +118,8 @@ func (o order) jobs() (jobs []job, left []leftOut) {
 	if o.plan == nil {
 		names = chosen(o.scenario, scenarios.Names())
 	}
-	var locks []string
-	switch {
-	case strings.HasPrefix(o.subject, external.Prefix):
-		locks = []string{o.subject}
-	case o.subject == everything:
-		for _, s := range subjects.All() {
-			locks = append(locks, s.Name)
-		}
-	default:
-		locks = chosen(o.subject, subjectNames())
-	}
 	for _, name := range names {
-		for _, lock := range locks {
+		for _, lock := range o.locks() {
 			if why := o.lacks(name, lock); why != "" {
 				left = append(left, leftOut{name, lock, why})
 				continue
@@ -140,6 +129,20 @@ func (o order) jobs() (jobs []job, left []leftOut) {
 		}
 	}
 	return jobs, left
+}
+
+// locks are the names of the subjects that the order asks for.
+func (o order) locks() (names []string) {
+	switch {
+	case strings.HasPrefix(o.subject, external.Prefix):
+		return []string{o.subject}
+	case o.subject == everything:
+		for _, s := range subjects.All() {
+			names = append(names, s.Name)
+		}
+		return names
+	}
+	return chosen(o.subject, subjectNames())
 }
 
 // command reproduces one run.

@@ -120,7 +120,7 @@ func TestEachCommandThatIsToldToEndIsExit2(t *testing.T) {
 		{"-scenario watchdog-death -runs 1000000 -out none", "", "simrun: interrupted after "},
 		{"check -", "", "simrun: check: interrupted after 0 of 1 histories"},
 		{"mutants -runs 100000 -seeds 1000", "", "simrun: mutants: interrupted"},
-		{"list -matrix", "", "simrun: list: interrupted"},
+		{"matrix -out m -locks redsync", "m", "simrun: matrix: interrupted"},
 		{"explore -runs 1000000 -out none", "", "simrun: explore: interrupted after "},
 		{"worker-check sleep 1000", "worker-check", "simrun: worker-check: interrupted"},
 		{"-scenario watchdog-death -subject exec:cat", "", "simrun: interrupted before it began"}, // which never says hello

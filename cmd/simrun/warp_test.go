@@ -67,6 +67,49 @@ func TestForeignLocksInVirtualTime(t *testing.T) {
 	}
 }
 
+// A lock whose key is not its name alone is watched before it is judged, so that what it does is known for its own.
+func TestAKeyWithAPrefixIsLearnedInVirtualTime(t *testing.T) {
+	needsWarp(t)
+	interpreter := python(t)
+	source, err := os.ReadFile("../../examples/workers/python/worker.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const plain = `client.lock(request["lock"]`
+	if !strings.Contains(string(source), plain) {
+		t.Fatalf("the worker has no %s", plain)
+	}
+	file := filepath.Join(t.TempDir(), "worker.py")
+	prefixed := strings.Replace(string(source), plain, `client.lock("app:{" + request["lock"] + "}"`, 1)
+	if err := os.WriteFile(file, []byte(prefixed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for scenario, want := range map[string]string{"holder-crash": "", "key-deleted": "exclusion effect"} {
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			out := t.TempDir()
+			stdout, stderr, code := run(t, ".", "-scenario", scenario, "-subject", "exec:"+interpreter+" "+file, "-out", out, "-json")
+			var v checker.Verdict
+			if err := json.Unmarshal([]byte(stdout), &v); err != nil || code != checker.ExitExpected {
+				t.Fatalf("exit code %d: %v\n%s%s", code, err, stdout, stderr)
+			}
+			var broken []string
+			for _, r := range v.Results {
+				if r.Status == checker.Broken {
+					broken = append(broken, string(r.Guarantee))
+				}
+			}
+			if got := strings.Join(broken, " "); got != want {
+				t.Errorf("broken: %q, want %q", got, want)
+			}
+			history, err := os.ReadFile(filepath.Join(out, scenario, "latest", historyFile))
+			if err != nil || !strings.Contains(string(history), `"key":"app:{*}"`) {
+				t.Errorf("the history does not say which key it is (%v)", err)
+			}
+		})
+	}
+}
+
 // What a worker cannot do in virtual time ends the run with one line, and no verdict.
 func TestAWorkerThatCannotRunInVirtualTimeIsNamed(t *testing.T) {
 	needsWarp(t)

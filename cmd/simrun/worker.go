@@ -48,6 +48,9 @@ type job struct {
 	Prove    bool       `json:"prove,omitzero"` // causes are to be tried by runs without faults, if the world is sim
 	Command  string     `json:"command"`
 
+	Layout *history.Layout `json:"layout,omitempty"` // of the subject, if it was probed
+	Probe  bool            `json:"probe,omitzero"`   // its layout is wanted, not a run
+
 	Shrink    bool               `json:"shrink,omitzero"`    // the smallest plan is wanted, not a run
 	Smallest  string             `json:"smallest,omitzero"`  // the command that will run it; empty: no page is wanted
 	Guarantee contract.Guarantee `json:"guarantee,omitzero"` // that must stay broken; default the first that is
@@ -88,6 +91,7 @@ type result struct {
 	Class contract.Class     `json:"class,omitzero"`
 
 	Report *explore.Report `json:"report,omitempty"` // of a shard
+	Layout *history.Layout `json:"layout,omitempty"` // of a probe
 }
 
 // work is the worker's main loop. What becomes of a job when a command is to end, of which every process
@@ -146,11 +150,22 @@ const orphaned = 2 * time.Second
 
 // runOne runs, saves, judges and reports one run.
 func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
-	if err := openExternal(context.Background(), j.Subject); err != nil {
-		return res.failed(j, err)
+	if isProcess(j.Subject) {
+		if err := openProcess(context.Background(), j.Subject, io.Discard); err != nil {
+			return res.failed(j, err)
+		}
 	}
 	subject, _ := findSubject(j.Subject)
+	if j.Layout != nil {
+		subject.Layout = *j.Layout
+	}
 	switch {
+	case j.Probe:
+		layout, err := sim.Probe(b, subject, sim.Options{Seed: seed})
+		if err != nil {
+			return res.failed(j, err)
+		}
+		return result{Layout: &layout}
 	case j.Shrink:
 		return shrinkOne(b, j)
 	case j.Shard != nil:

@@ -53,6 +53,10 @@ func (c *client) answered(m message) error {
 		}
 	case history.Released, history.NotHeld:
 		delete(c.holds, h)
+	case history.OK:
+		if w.Kind == history.Unlock { // of which its caller was told nothing
+			delete(c.holds, h)
+		}
 	}
 	if w.Kind == kindStart {
 		c.names = m.Owners

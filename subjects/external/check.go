@@ -297,6 +297,9 @@ func (a actor) waits() error {
 
 func (a actor) releases(right history.Outcome) error {
 	what, all := "unlock of the lock that it holds", []history.Outcome{right}
+	if a.c.hello.Hello > 1 {
+		all = append(all, history.OK)
+	}
 	if right == history.NotHeld {
 		what = "unlock of a lock that it does not hold"
 	} else if a.c.hello.Hello > 1 {

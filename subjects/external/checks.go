@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -36,7 +37,7 @@ var checks = table{
 }
 
 func hello(b *bench) (err error) {
-	b.subject, err = subject(b.ctx, Prefix+b.command, b.limits)
+	b.subject, err = subject(b.ctx, Prefix+b.command, strings.Fields(b.command), b.limits)
 	b.claimed = b.subject.Abilities
 	return err
 }

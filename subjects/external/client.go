@@ -63,12 +63,13 @@ var (
 )
 
 // dial starts a worker and waits for its hello, at most until ctx ends.
-func dial(ctx context.Context, command string, env *subjects.Env, l limits) (*client, error) {
+func dial(ctx context.Context, words []string, env *subjects.Env, l limits) (*client, error) {
 	var start subjects.Starter
 	if env != nil {
 		start = env.Start
 	}
-	p, err := launch(command, start)
+	command := strings.Join(words, " ")
+	p, err := launch(words, start)
 	if err != nil {
 		return nil, fmt.Errorf("worker %q: %w", command, err)
 	}

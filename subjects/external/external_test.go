@@ -63,7 +63,7 @@ func redisURL(t *testing.T) string {
 func open(t *testing.T, name string, l limits) (subjects.Client, chan error, error) {
 	t.Helper()
 	failures := make(chan error, 10)
-	s, err := subject(t.Context(), Prefix+worker(name), l)
+	s, err := subject(t.Context(), Prefix+worker(name), strings.Fields(worker(name)), l)
 	if err != nil {
 		return nil, nil, err
 	}

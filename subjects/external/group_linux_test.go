@@ -57,7 +57,7 @@ func TestWorkersEndWithTheHarnessHoweverItEnds(t *testing.T) {
 
 func TestWhatAWorkerStartedEndsWithIt(t *testing.T) {
 	for _, end := range []func(c *client) error{(*client).Close, (*client).Kill} {
-		c, err := dial(t.Context(), worker("has a child"), nil, usual)
+		c, err := dial(t.Context(), strings.Fields(worker("has a child")), nil, usual)
 		if err != nil {
 			t.Fatal(err)
 		}

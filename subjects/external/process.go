@@ -25,9 +25,8 @@ type process struct {
 	exited  <-chan struct{} // closed when it has ended
 }
 
-// launch starts a command: a program and its arguments, separated by spaces. start may be nil.
-func launch(command string, start subjects.Starter) (*process, error) {
-	words := strings.Fields(command)
+// launch starts a program with its arguments. start may be nil.
+func launch(words []string, start subjects.Starter) (*process, error) {
 	if len(words) == 0 {
 		return nil, errors.New("no command; right is for example exec:./my-worker")
 	}

@@ -68,6 +68,8 @@ type message struct {
 	Abilities []string `json:"abilities,omitempty"`
 	// Idempotent says for which calls the lock claims to be idempotent, and for how long.
 	Idempotent []history.Idempotence `json:"idempotent,omitempty"`
+	// RenewPart, of the hello: after which part of the watchdog timeout it renews; 0: a third. Since version 2.
+	RenewPart float64 `json:"renewPart,omitzero"`
 
 	ID      int64           `json:"id,omitzero"`
 	Outcome history.Outcome `json:"outcome,omitzero"`
@@ -121,6 +123,9 @@ func checkHello(m message) error {
 		if !slices.Contains(abilities, a) {
 			return fmt.Errorf("its hello claims %q; there are %s", a, strings.Join(abilities, ", "))
 		}
+	}
+	if p := m.RenewPart; p != 0 && (m.Hello < 2 || p < 0 || p >= 1 || !slices.Contains(m.Abilities, "watchdog")) {
+		return fmt.Errorf("its hello has the renewPart %v; right: since version 2, with the ability watchdog, more than 0 and less than 1", p)
 	}
 	if slices.Contains(m.Abilities, idempotent) != (len(m.Idempotent) > 0) {
 		return fmt.Errorf("its hello must claim %q and say for which calls, or do neither", idempotent)

@@ -21,12 +21,16 @@ const Prefix = "exec:"
 // A worker that breaks the protocol, or ends before it is told to, fails its client: the error goes to
 // Env.Fail, and the client's calls end Unknown, or Failed if they were not made yet.
 func Subject(ctx context.Context, name string) (subjects.Subject, error) {
-	return subject(ctx, name, usual)
+	return subject(ctx, name, strings.Fields(strings.TrimPrefix(name, Prefix)), usual)
 }
 
-func subject(ctx context.Context, name string, l limits) (subjects.Subject, error) {
-	command := strings.TrimPrefix(name, Prefix)
-	c, err := dial(ctx, command, nil, l)
+// Program is the same for a program with its arguments, under a name of its own.
+func Program(ctx context.Context, name string, words []string) (subjects.Subject, error) {
+	return subject(ctx, name, words, usual)
+}
+
+func subject(ctx context.Context, name string, words []string, l limits) (subjects.Subject, error) {
+	c, err := dial(ctx, words, nil, l)
 	if err != nil {
 		return subjects.Subject{}, err
 	}
@@ -42,13 +46,14 @@ func subject(ctx context.Context, name string, l limits) (subjects.Subject, erro
 		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
 		Abilities:  can,
 		Idempotent: c.hello.Idempotent,
+		RenewPart:  c.hello.RenewPart,
 		Patient:    !slices.Contains(claimed, cancels),
 		Resends:    c.hello.Hello < 2, // it is not told what a plan says
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			if e.Addr == "" {
-				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", command)
+				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", strings.Join(words, " "))
 			}
-			c, err := dial(context.Background(), command, &e, l)
+			c, err := dial(context.Background(), words, &e, l)
 			if err != nil {
 				return nil, err
 			}

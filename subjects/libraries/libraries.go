@@ -7,8 +7,6 @@ package libraries
 import (
 	"slices"
 
-	"github.com/holdfast-sim/holdfast/contract"
-	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -24,12 +22,4 @@ func Find(name string) (subjects.Subject, bool) {
 		return All()[i], true
 	}
 	return subjects.Find(name)
-}
-
-// ofValues are the limitations of a lock whose key has a value by which its holder is known: who did not learn of a
-// grant has no value to give back.
-func ofValues() []history.Limitation {
-	return []history.Limitation{
-		{Rule: string(contract.HolderNotRefused), Calls: []history.Kind{history.Unlock}, Source: "docs/explore.md: who does not learn of a grant or a release cannot unlock"},
-	}
 }

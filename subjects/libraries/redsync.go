@@ -38,7 +38,7 @@ func redsyncDefault() subjects.Subject {
 		Name: "redsync", About: "go-redsync/redsync with its defaults: a lease of 8 s, 32 tries",
 		Module: "github.com/go-redsync/redsync/v4", Claims: redsyncClaims,
 		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry,
-		Limitations: append(ofValues(),
+		Limitations: append(subjects.OfValues(),
 			history.Limitation{Rule: string(contract.AllOrNone), Calls: []history.Kind{history.Lock, history.TryLock},
 				Source: "redsync, Mutex.LockContext: what failed is given back under the caller's context, and not once that is over"}),
 		Open: func(e subjects.Env) (subjects.Client, error) {

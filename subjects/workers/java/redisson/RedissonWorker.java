@@ -1,0 +1,98 @@
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
+import org.redisson.Redisson;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+import org.redisson.config.BaseConfig;
+import org.redisson.config.Config;
+
+/**
+ * A worker for Redisson's RLock with its defaults, of whatever version is on the class path. Each thread has an RLock of
+ * its own for each name. With the argument "shared" all threads have one. With "master-slave" the client is configured
+ * for a master and replicas, of which there are none. The client keeps one idle connection instead of 24.
+ */
+public class RedissonWorker extends Worker {
+  private final boolean masterSlave;
+  private final boolean shared;
+  private final Map<String, RLock> locks = new ConcurrentHashMap<>();
+  private RedissonClient redisson;
+
+  RedissonWorker(List<String> args) {
+    masterSlave = args.contains("master-slave");
+    shared = args.contains("shared");
+  }
+
+  public static void main(String[] args) throws Exception {
+    new RedissonWorker(List.of(args)).serve("Redisson RLock", version(), "reentrant", "watchdog", "force", "inspect",
+        "cancel", "unlock-sets-lease");
+  }
+
+  private static String version() throws Exception {
+    try (var jar = new java.util.jar.JarFile(Redisson.class.getProtectionDomain().getCodeSource().getLocation().getPath())) {
+      return jar.getManifest().getMainAttributes().getValue("Bundle-Version");
+    }
+  }
+
+  @Override
+  Map<String, String> start(Request request, Map<String, Long> threads) throws Exception {
+    var config = new Config();
+    config.setLockWatchdogTimeout(request.ms("watchdogTimeout"));
+    var url = request.redis();
+    var address = "redis://" + url.getHost() + ":" + url.getPort();
+    BaseConfig<?> server;
+    if (masterSlave) {
+      server = config.useMasterSlaveServers().setMasterAddress(address).setReadMode(org.redisson.config.ReadMode.MASTER)
+          .setSubscriptionMode(org.redisson.config.SubscriptionMode.MASTER).setMasterConnectionMinimumIdleSize(1);
+    } else {
+      server = config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1);
+    }
+    var scale = request.timescale();
+    if (scale != 1) {
+      server.setTimeout((int) (server.getTimeout() * scale)).setConnectTimeout((int) (server.getConnectTimeout() * scale));
+    }
+    if (request.is("noRetry")) {
+      server.setRetryAttempts(0);
+    }
+    redisson = Redisson.create(config);
+    var names = new HashMap<String, String>();
+    threads.forEach((owner, thread) -> names.put(owner, redisson.getId() + ":" + thread));
+    return names;
+  }
+
+  @Override
+  Answer call(Request request) throws Exception {
+    var name = request.text("lock");
+    RLock lock = locks.computeIfAbsent(shared ? name : request.text("owner") + " " + name, k -> redisson.getLock(name));
+    long lease = request.is("watchdog") ? -1 : request.ms("lease");
+    switch (request.text("kind")) {
+      case "lock":
+        lock.lockInterruptibly(lease, TimeUnit.MILLISECONDS);
+        return Answer.ACQUIRED;
+      case "tryLock":
+        return lock.tryLock(request.ms("wait"), lease, TimeUnit.MILLISECONDS) ? Answer.ACQUIRED : Answer.BUSY;
+      case "unlock":
+        try {
+          lock.unlock();
+        } catch (IllegalMonitorStateException e) {
+          return Answer.NOT_HELD;
+        }
+        return Answer.UNLOCKED;
+      case "forceUnlock":
+        return lock.forceUnlock() ? Answer.RELEASED : Answer.NOT_HELD;
+      case "isLocked":
+        return Answer.of(lock.isLocked());
+      case "isHeldBy":
+        return Answer.of(lock.isHeldByCurrentThread());
+      case "holdCount":
+        return Answer.of(lock.getHoldCount());
+      case "remainingTTL":
+        long left = lock.remainTimeToLive();
+        return Answer.of(left < 0 ? left : left * 1_000_000);
+      default:
+        return new Answer("failed", null, "RLock has no " + request.text("kind"));
+    }
+  }
+}

@@ -1,0 +1,141 @@
+package workers
+
+import (
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// jvm are the words that start a JVM quickly, with its warnings where they do no harm.
+var jvm = []string{"java", "-Xlog:disable", "-Xlog:all=error:stderr", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto"}
+
+var (
+	// ARG1 is the folder of the worker, ARG2 what Maven is told besides.
+	java = kit{"java", []string{"java", "javac", "mvn"}, []string{
+		"mvn -q -B -f ARG1/pom.xml ARG2 dependency:copy-dependencies -DoutputDirectory=$PWD/lib -DincludeScope=runtime",
+		"javac -d classes -cp 'lib/*' kit/*.java ARG1/*.java",
+	}, append(jvm, "-cp", "DIR/classes:DIR/lib/*")}
+	python = kit{"python", []string{"python3"}, []string{
+		"python3 -m venv venv",
+		"venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt",
+	}, []string{"DIR/venv/bin/python"}}
+	node = kit{"node", []string{"node", "npm"}, []string{"npm ci --silent --no-audit --no-fund"}, []string{"node"}}
+	rust = kit{"rust", []string{"cargo"}, []string{"cargo build -q --release --locked"}, nil}
+)
+
+// All returns the locks, in the order of the matrix.
+func All() []Lock {
+	return []Lock{
+		redissonLock("4.7.0", "", "today's Redisson, of one server: an acquire and an unlock are not sent again", latched),
+		redissonLock("4.7.0", "master-slave", "today's Redisson, of a master and replicas: both are sent again", latched),
+		redissonLock("4.7.0", "shared", "the same of one server, all threads of a process sharing one RLock object", latched),
+		redissonLock("3.36.0", "", "Redisson 3.24 to 3.36: a re-sent unlock gets the first answer", latched),
+		redissonLock("3.23.5", "", "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch", unlatched),
+		redissonLock("3.18.1", "", "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch", unlatched),
+		spring("", "with its defaults: a waiter polls every 100 ms, and nothing renews a lease"),
+		spring("pub-sub", "waiters are told of releases; nothing renews a lease"),
+		other("redis-py", python, "redis", "8.1.0", "redis-py's own Lock: a random token for each grant, polled every 0.1 s; nobody renews", redisPy, "DIR/redis_py.py").besides(early),
+		other("python-redis-lock", python, "python-redis-lock", "4.0.1", "SET NX, waiters in BLPOP, a thread that renews at two thirds of the lease", pythonRedisLock, "DIR/python_redis_lock.py"),
+		other("pottery", python, "pottery", "3.0.1", "its Redlock with one master; nobody renews", pottery, "DIR/pottery_lock.py"),
+		other("redlock-4", node, "redlock", "4.2.0", "Redlock with one server, 11 attempts; nobody renews", redlock, "DIR/redlock4.mjs"),
+		other("redlock-5", node, "redlock", "5.0.0-beta.2", "the same; using extends half a second before the lease ends", redlockUsing, "DIR/redlock5.mjs"),
+		other("sesamecare-redlock", node, "@sesamecare-oss/redlock", "1.4.0", "a fork of redlock 5", redlockUsing, "DIR/sesamecare.mjs"),
+		other("redis-semaphore", node, "redis-semaphore", "5.8.0", "its Mutex, refreshed at four fifths of the lease; an error of a refresh, which would end the process, is caught", redisSemaphore, "DIR/redis_semaphore.mjs"),
+		other("rslock", rust, "rslock", "0.10.0", "async Redlock with one server; nobody renews", rslock, "DIR/target/release/rslock"),
+	}
+}
+
+// What Redisson is documented not to promise, by its issues.
+var (
+	resent = []history.Limitation{
+		{Claim: string(contract.Idempotent), Calls: []history.Kind{history.Lock, history.TryLock}, Source: "Redisson #7367: an acquire that is sent again is a new one"},
+		{Claim: string(contract.TakesBack), Source: "docs/lock.md: call that failed, outcome unknown"},
+	}
+	latched = append([]history.Limitation{{Claim: string(contract.Idempotent), Calls: []history.Kind{history.Unlock},
+		Source: "scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer"}}, resent...)
+	unlatched = append([]history.Limitation{{Claim: string(contract.Idempotent), Calls: []history.Kind{history.Unlock},
+		Source: "Redisson #4871: an unlock that is sent again is a new one"}}, resent...)
+)
+
+func redissonLock(version, mode, about string, limits []history.Limitation) Lock {
+	l := Lock{Name: "redisson-" + version, About: about, Package: "org.redisson:redisson", Version: version,
+		kit: java, args: []string{"redisson", "-Dredisson.version=" + version}, run: []string{"RedissonWorker"}, Claims: redissonClaims, Limitations: limits}
+	if mode != "" {
+		l.Name += "-" + mode
+		l.run = append(l.run, mode)
+	}
+	return l
+}
+
+// spring is RedisLockRegistry in one of its two kinds.
+func spring(mode, about string) Lock {
+	l := other("spring-lock-registry", java, "org.springframework.integration:spring-integration-redis", "7.0.0", about, []subjects.Claim{
+		{Guarantee: "exclusion", Text: "a LockRegistry of distributed locks in Redis", Source: "Spring Integration reference, Redis Lock Registry"},
+		{Guarantee: "exclusion", Text: "a lock expires by default after 60 s; unlock of an expired one throws, since the protected resource may have been compromised", Source: "the same"},
+		{Guarantee: "liveness", Text: "SPIN_LOCK polls every 100 ms, PUB_SUB_LOCK waits for a notice", Source: "the same"},
+	}, "SpringWorker")
+	l.args = []string{"spring", ""}
+	if mode != "" {
+		l.Name += "-" + mode
+		l.run = append(l.run, mode)
+	}
+	return l
+}
+
+// other is a lock of which each grant has a value of its own.
+func other(name string, k kit, pkg, version, about string, claims []subjects.Claim, run ...string) Lock {
+	return Lock{Name: name, About: about, Package: pkg, Version: version, kit: k, run: run, Claims: claims, Limitations: subjects.OfValues()}
+}
+
+// besides adds what it is documented not to promise.
+func (l Lock) besides(more ...history.Limitation) Lock {
+	l.Limitations = slices.Concat(l.Limitations, more)
+	return l
+}
+
+// early is of a lock that gives up when its next poll would come too late.
+var early = history.Limitation{Rule: string(contract.WaitsItsTime), Calls: []history.Kind{history.TryLock},
+	Source: "redis.lock.Lock.acquire: blocking_timeout is the most that it waits"}
+
+// What documentation says, in our words.
+var (
+	redisPy = []subjects.Claim{
+		{Guarantee: "exclusion", Text: "a shared, distributed lock; timeout is the longest life of a hold", Source: "redis.lock.Lock"},
+		{Guarantee: "object", Text: "release raises LockNotOwnedError if the lock is no longer owned", Source: "redis.lock.Lock.release"},
+		{Guarantee: "liveness", Text: "blocking_timeout is the most that acquire waits", Source: "redis.lock.Lock.acquire"},
+	}
+	pythonRedisLock = []subjects.Claim{
+		{Guarantee: "exclusion", Text: "no two clients hold the lock, even if a node crashes", Source: "README, Introduction"},
+		{Guarantee: "watchdog", Text: "auto_renewal renews the lock at two thirds of expire while it is held", Source: "README, Troubleshooting"},
+		{Guarantee: "liveness", Text: "waiters block in BLPOP and are signalled; there is no spinning", Source: "README, Features"},
+	}
+	pottery = []subjects.Claim{
+		{Guarantee: "exclusion", Text: "Redlock is a safe and reliable lock", Source: "README, Redlock"},
+		{Guarantee: "object", Text: "release of an expired lock raises ReleaseUnlockedLock", Source: "README, Redlock"},
+	}
+	redlock = []subjects.Claim{
+		{Guarantee: "exclusion", Text: "distributed locks, as Redis' documentation of Redlock has them", Source: "README"},
+		{Guarantee: "liveness", Text: "retryCount and retryDelay say how often and when it tries before it fails", Source: "README, Configuration"},
+	}
+	redlockUsing = append([]subjects.Claim{
+		{Guarantee: "watchdog", Text: "using extends the lock before it ends, for as long as the routine runs; the signal says that an extension failed", Source: "README, Usage"},
+	}, redlock...)
+	redisSemaphore = []subjects.Claim{
+		{Guarantee: "exclusion", Text: "one holder of a key at a time", Source: "README, Mutex"},
+		{Guarantee: "watchdog", Text: "refreshInterval, by default 0.8 of lockTimeout, is how often the lock is refreshed", Source: "README, Mutex"},
+		{Guarantee: "liveness", Text: "acquire tries every retryInterval, for acquireTimeout", Source: "README, Mutex"},
+	}
+	rslock = []subjects.Claim{
+		{Guarantee: "exclusion", Text: "Redlock, as Redis' documentation has it", Source: "README"},
+		{Guarantee: "liveness", Text: "unlock is best effort: a key stays until its lease ends if a server cannot be asked", Source: "LockManager.unlock"},
+	}
+)
+
+var redissonClaims = []subjects.Claim{
+	{Guarantee: "object", Text: "a reentrant lock, as java.util.concurrent.locks.Lock has it", Source: "RLock"},
+	{Guarantee: "exclusion", Text: "only the thread that owns the lock can unlock it; others get IllegalMonitorStateException", Source: "RLock"},
+	{Guarantee: "watchdog", Text: "a watchdog prolongs the lock while its holder's Redisson instance is alive, lockWatchdogTimeout each time, 30 s by default", Source: "RLock, Config.lockWatchdogTimeout"},
+	{Guarantee: "liveness", Text: "waiters are told of a release by publish and subscribe", Source: "RLock"},
+}
