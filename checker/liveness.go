@@ -152,12 +152,16 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), f.silences) {
 		late = max(late, op.Call+subscribeTime+f.prompt(), enough(seen, f.prompt(), all))
 	}
-	if faults := appendNew(faultsOf(all), deaf...); len(faults) > 0 && to <= late {
+	faults := appendNew(faultsOf(all), deaf...)
+	if len(faults) > 0 && to <= late {
 		return f.blame("while it waited "+f.describeAll(faults), faults)
 	}
 	if before != nil && before.endEvent != nil && to <= seen+f.prompt() {
 		return Cause{Class: contract.Unannounced, Faults: f.freedBy(l, before),
 			Text: fmt.Sprintf("nobody publishes that a key is gone, and %s had been told of a lease until %s", op.Owner, Stamp(seen))}
+	}
+	if len(faults) > 0 {
+		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("while it waited %s, but no fault explains why nobody took it after %s", f.describeAll(faults), Stamp(late))}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it"}
 }

@@ -32,6 +32,8 @@ func answered(h *history.History) (told *history.History, silent map[int64]bool)
 			op.Outcome = op.Answer
 		case op.Evidence == history.NotSent && op.Outcome == history.OK: // its client knew that it held nothing
 			op.Outcome = history.NotHeld
+		case op.Outcome == history.OK && op.Evidence != "": // a lock that keeps its errors to itself
+			op.Outcome = history.Unknown
 		case op.Evidence == history.Executed && op.Answer == history.Decremented:
 			op.Outcome = history.Decremented
 		case op.Evidence == history.Executed, ModelOf(h) == model.Exclusive:

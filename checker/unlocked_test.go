@@ -37,6 +37,21 @@ func TestAnUnlockWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// A lock that says nothing of an unlock keeps its errors to itself: a request that the server refused is no answer. Who says
+// that it unlocked is held to it.
+func TestAnUnlockThatSaysNothingAndDidNothing(t *testing.T) {
+	for told, want := range map[history.Outcome]Status{history.OK: Holds, history.Released: Broken} {
+		s := newScript()
+		s.take("c1:1", at(1), at(1)+2*lat, 30)
+		s.unlock("c1:1", at(2), told)
+		op := &s.h.Ops[len(s.h.Ops)-1]
+		op.Evidence, op.Executed, op.Answer, op.Until = history.Sent, 0, "", op.Return
+		if r := Judge(t.Context(), s.h, Options{}).Result(contract.Object); r.Status != want {
+			t.Errorf("told %s: %s; want %s", told, r.Status, want)
+		}
+	}
+}
+
 // Who is told nothing by an unlock counts its own calls: it works on under its outer hold, which the server has lost. Who is
 // told that it holds nothing, and works on, has no excuse.
 func TestWhoIsToldNothingBelievesInItsOuterHold(t *testing.T) {

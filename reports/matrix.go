@@ -312,7 +312,7 @@ func (m Matrix) HTML(w io.Writer) error {
 					words = append(words, string(b.Guarantee))
 				}
 				if words != nil {
-					entry.Mark, entry.Tone = strings.Join(words, " "), "reproduced"
+					entry.Mark, entry.Tone = "", "reproduced"
 				}
 				if c.Guilty() {
 					entry.Tone = "bad"
@@ -352,6 +352,7 @@ type matrixLine struct {
 }
 
 type matrixEntry struct {
-	Lock, Language, ID, Mark, Tone, Broke string
-	Cell                                  *MatrixCell // nil: the story is about something that the lock does not offer
+	Lock, Language, ID, Tone, Broke string
+	Mark                            string      // empty: what broke
+	Cell                            *MatrixCell // nil: the story is about something that the lock does not offer
 }

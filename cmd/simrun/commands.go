@@ -66,7 +66,7 @@ func verbs() []verb {
 		{name: "clean", args: "-addr URL", about: "remove what killed runs have left on a Redis of yours",
 			flags: func() *flag.FlagSet { return cleanFlags(new(cleanOrder)) }, run: clean,
 			examples: []example{{"clean -addr env:REDIS_URL", "remove the keys of killed runs from the server that $REDIS_URL names"}}},
-		{name: "worker-check", args: "CMD", about: "whether a program is a worker for -subject exec:CMD (docs/worker.md)",
+		{name: "worker-check", args: "CMD|LOCK", about: "whether a program, or that of a lock, is a worker (docs/worker.md)",
 			flags: func() *flag.FlagSet { return workerCheckFlags(new(bool)) }, run: workerCheck,
 			examples: []example{{"worker-check python3 my_worker.py", "try each part of the protocol, and of what the lock claims"}}},
 		{name: "list", about: "the scenarios, subjects and faults",

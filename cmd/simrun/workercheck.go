@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/subjects/external"
+	"github.com/holdfast-sim/holdfast/subjects/workers"
 )
 
 func workerCheckFlags(asJSON *bool) *flag.FlagSet {
@@ -40,7 +41,14 @@ func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	if len(words) == 0 {
 		return fail(stderr, checker.ExitUsage, "worker-check: say which program: simrun worker-check ./my-worker")
 	}
-	if _, err := exec.LookPath(words[0]); err != nil {
+	if l, ok := workers.Find(command); ok {
+		var err error
+		if words, err = l.Command(ctx, func(what string) { say(stderr, "simrun: %s\n", what) }); ctx.Err() != nil {
+			return interrupted(ctx, stderr, checker.ExitExpected, "worker-check: interrupted: nothing was checked")
+		} else if err != nil {
+			return fail(stderr, checker.ExitHarness, "worker-check: %s: %v", command, err)
+		}
+	} else if _, err := exec.LookPath(words[0]); err != nil {
 		return fail(stderr, checker.ExitUsage, "worker-check: %v", err)
 	}
 	server, err := checkServer(ctx)
@@ -54,7 +62,7 @@ func workerCheck(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		say(stdout, "%s, on %s\n\n", command, server.name)
 	}
 	counts := map[external.Status]int{}
-	passed := external.Check(ctx, command, server.url, health.Lateness, func(r external.Result) {
+	passed := external.Check(ctx, words, server.url, health.Lateness, func(r external.Result) {
 		counts[r.Status]++
 		if asJSON {
 			line, _ := json.Marshal(r) // strings, always encodable

@@ -12,7 +12,7 @@
     const guarantee = data.get("guarantee");
     const wanted = (e) => languages.includes(e.dataset.language) && (!lock || e.dataset.lock === lock);
     for (const e of all("[data-lock]")) e.hidden = !wanted(e);
-    for (const row of all("tbody tr")) {
+    for (const row of all(".field tbody tr")) {
       row.hidden = !!guarantee && ![...row.querySelectorAll("td")].some((c) => !c.hidden && c.dataset.broke.split(" ").includes(guarantee));
     }
     const query = new URLSearchParams([...data].filter(([, value]) => value));

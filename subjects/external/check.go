@@ -34,21 +34,21 @@ type Result struct {
 	Said   string `json:"said,omitzero"` // of hello: the lock's name and version
 }
 
-// Check finds out whether the command is a worker that speaks the protocol, and a lock that does what
+// Check finds out whether a program with its arguments is a worker that speaks the protocol, and a lock that does what
 // it claims, on the Redis server at that URL; report gets each result as it becomes known. It takes
 // some seconds of real time. A check that fails while this machine is late is done again, and is undecided if that happens each
 // time. It reports whether every check passed that the worker claims.
 //
 // late looks at this machine from when it is called: what it returns says how late that was at the worst.
-func Check(ctx context.Context, command, url string, late func() func() time.Duration, report func(Result)) bool {
+func Check(ctx context.Context, words []string, url string, late func() func() time.Duration, report func(Result)) bool {
 	l := usual
 	l.late = late
-	return checks.try(ctx, command, url, l, report)
+	return checks.try(ctx, words, url, l, report)
 }
 
 // try is [Check] with other checks, or limits.
-func (t table) try(ctx context.Context, command, url string, l limits, report func(Result)) bool {
-	b := &bench{ctx: ctx, url: url, command: command, limits: l, prefix: "holdfast-check:" + rand.Text()[:8] + ":"}
+func (t table) try(ctx context.Context, words []string, url string, l limits, report func(Result)) bool {
+	b := &bench{ctx: ctx, url: url, words: words, limits: l, prefix: "holdfast-check:" + rand.Text()[:8] + ":"}
 	defer b.dismiss()
 	passed := true
 	for _, c := range t {
@@ -94,13 +94,14 @@ type check struct {
 
 // bench is what checks are done on: two processes of the worker.
 type bench struct {
-	ctx          context.Context
-	command, url string
-	limits       limits
-	prefix       string
-	subject      subjects.Subject
-	claimed      []string
-	broken       bool
+	ctx     context.Context
+	words   []string
+	url     string
+	limits  limits
+	prefix  string
+	subject subjects.Subject
+	claimed []string
+	broken  bool
 
 	name      string // of the check
 	processes map[string]*client

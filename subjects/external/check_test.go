@@ -18,7 +18,7 @@ func runChecks(t *testing.T, name string, l limits, names ...string) map[string]
 		})
 	}
 	results := map[string]Result{}
-	passed := some.try(t.Context(), worker(name), redisURL(t), l, func(r Result) {
+	passed := some.try(t.Context(), strings.Fields(worker(name)), redisURL(t), l, func(r Result) {
 		if !passes(r.Status) && (r.Got == "") != (r.Status == NotReached) {
 			t.Errorf("%+v", r)
 		}
@@ -71,7 +71,7 @@ func TestALateMachineAccusesNoWorker(t *testing.T) {
 		}
 		return nil
 	}}
-	passed := table{greets, once}.try(t.Context(), worker("good"), redisURL(t), l, func(r Result) {
+	passed := table{greets, once}.try(t.Context(), strings.Fields(worker("good")), redisURL(t), l, func(r Result) {
 		if r.Status != Passed {
 			t.Errorf("%+v", r)
 		}

@@ -37,7 +37,7 @@ var checks = table{
 }
 
 func hello(b *bench) (err error) {
-	b.subject, err = subject(b.ctx, Prefix+b.command, strings.Fields(b.command), b.limits)
+	b.subject, err = subject(b.ctx, Prefix+strings.Join(b.words, " "), b.words, b.limits)
 	b.claimed = b.subject.Abilities
 	return err
 }

@@ -72,11 +72,11 @@ func (l Lock) Lacks() []string {
 // Subject builds the worker, if this user has not built it yet, and starts one to hear what the lock claims. Building
 // takes from seconds to minutes, and needs the language's registry; say is told before it begins. ctx bounds both.
 func (l Lock) Subject(ctx context.Context, say func(string)) (subjects.Subject, error) {
-	dir, err := l.built(ctx, say)
+	words, err := l.Command(ctx, say)
 	if err != nil {
 		return subjects.Subject{}, err
 	}
-	s, err := external.Program(ctx, l.Name, l.words(dir))
+	s, err := external.Program(ctx, l.Name, words)
 	if err != nil {
 		return s, err
 	}
@@ -84,11 +84,13 @@ func (l Lock) Subject(ctx context.Context, say func(string)) (subjects.Subject, 
 	return s, nil
 }
 
-func (l Lock) words(dir string) (words []string) {
+// Command builds the worker likewise, and returns its program and arguments.
+func (l Lock) Command(ctx context.Context, say func(string)) (words []string, err error) {
+	dir, err := l.built(ctx, say)
 	for _, w := range slices.Concat(l.kit.run, l.run) {
 		words = append(words, strings.ReplaceAll(w, "DIR", dir))
 	}
-	return words
+	return words, err
 }
 
 // built returns the folder of the worker as it was built.

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/checker"
+)
+
+// A lock of each language, of the real library, speaks the protocol, and plays stories as its documentation and its
+// known defects have them. To build the workers takes their registries, and minutes: so this is for whoever asks.
+func TestLocksOfOtherLanguages(t *testing.T) {
+	if os.Getenv("HOLDFAST_REQUIRE_WORKERS") != "1" {
+		t.Skip("HOLDFAST_REQUIRE_WORKERS=1 builds the workers of other languages, and runs them")
+	}
+	needsWarp(t)
+	for _, c := range []struct {
+		lock    string
+		stories map[string]string // what breaks; what the lock has to answer for has a ! before it
+	}{
+		{"redisson-4.7.0", map[string]string{"gc-pause": "exclusion effect watchdog", "lost-acquire-reply": "", "batch-poison": "!exclusion !effect !watchdog"}},
+		{"redis-py", map[string]string{"gc-pause": "exclusion effect", "lost-unlock-reply": "object", "holder-crash": ""}},
+		{"redis-semaphore", map[string]string{"gc-pause": "watchdog", "lost-acquire-reply": "!liveness", "holder-crash": ""}},
+	} {
+		t.Run(c.lock, func(t *testing.T) {
+			if stdout, stderr, code := run(t, ".", "worker-check", c.lock); code != checker.ExitExpected {
+				t.Errorf("worker-check: exit code %d\n%s%s", code, stdout, stderr)
+			}
+			for scenario, want := range c.stories {
+				stdout, stderr, code := run(t, ".", "-scenario", scenario, "-subject", c.lock, "-out", "none", "-json")
+				var v checker.Verdict
+				if err := json.Unmarshal([]byte(stdout), &v); err != nil {
+					t.Fatalf("%s: exit code %d: %v\n%s%s", scenario, code, err, stdout, stderr)
+				}
+				var broken []string
+				for _, r := range v.Results {
+					name := string(r.Guarantee)
+					if len(r.Defects()) > 0 {
+						name = "!" + name
+					}
+					if r.Status == checker.Broken {
+						broken = append(broken, name)
+					}
+				}
+				if got := strings.Join(broken, " "); got != want || v.World != "warp" {
+					t.Errorf("%s in world %s: broken: %q, want %q", scenario, v.World, got, want)
+				}
+			}
+		})
+	}
+}
