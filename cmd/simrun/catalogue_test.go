@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/subjects/workers"
 )
 
 func TestTheCataloguePageIsCurrent(t *testing.T) {
@@ -18,6 +21,23 @@ func TestTheCataloguePageIsCurrent(t *testing.T) {
 	}
 	if !bytes.Equal(got, want.Bytes()) {
 		t.Errorf("%s is not what the registry says; make it anew: go run ./cmd/simrun list -markdown > docs/scenarios.md", page)
+	}
+}
+
+// What the track record says is what the published runs showed.
+func TestTheTrackRecordIsShown(t *testing.T) {
+	text, err := os.ReadFile("../../docs/" + matrixJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := reports.ReadMatrix(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range workers.Defects() {
+		if said := shown(m, d); !strings.Contains(said, " runs: ") {
+			t.Errorf("%s in %s: %s", d.Lock, d.Scenario, said)
+		}
 	}
 }
 
@@ -41,7 +61,7 @@ func TestTheMatrixIsCurrent(t *testing.T) {
 	if _, stderr, code := run(t, dir, "matrix", "-out", ".", "-locks", strings.Join(names, ",")); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	for _, name := range []string{matrixJSON, matrixMD, matrixHTML} {
+	for _, name := range []string{matrixJSON, matrixMD, matrixHTML, recordMD} {
 		want, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)

@@ -61,7 +61,7 @@ func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	say(stdout, "\nLocks of other languages, whose workers are built when first asked for\n")
 	for _, l := range workers.All() {
-		row(stdout, l.Name, l.Package+" "+l.Version+": "+l.About, listed)
+		row(stdout, l.Name, l.About+" ("+l.Version+")", listed)
 	}
 	say(stdout, "\nAny other\n")
 	row(stdout, "exec:CMD", "a program that speaks the worker protocol (docs/worker.md)", listed)

@@ -66,6 +66,7 @@ const (
 	matrixJSON = "matrix.json"
 	matrixMD   = "matrix.md"
 	matrixHTML = "matrix.html"
+	recordMD   = "trackrecord.md"
 )
 
 // matrixOrder is what the user of simrun matrix asked for.
@@ -129,7 +130,40 @@ func writeMatrix(dir string, m reports.Matrix) error {
 	return errors.Join(
 		writeFile(filepath.Join(dir, matrixJSON), m.JSON()),
 		writeFile(filepath.Join(dir, matrixMD), md.Bytes()),
-		writeFile(filepath.Join(dir, matrixHTML), page.Bytes()))
+		writeFile(filepath.Join(dir, matrixHTML), page.Bytes()),
+		writeFile(filepath.Join(dir, recordMD), []byte(record(m))))
+}
+
+const recordHead = `# Known defects, shown on the real libraries
+
+<!-- Made by "simrun matrix"; a test keeps it current. Do not edit. -->
+
+Each is one command. It runs the real library, unmodified, in virtual time. [The matrix](matrix.md) has all scenarios.
+`
+
+// record is the page of known defects.
+func record(m reports.Matrix) string {
+	var b strings.Builder
+	b.WriteString(recordHead)
+	for _, d := range workers.Defects() {
+		fmt.Fprintf(&b, "\n## %s: %s\n\n%s\n\n    go run ./cmd/simrun -scenario %s -subject %s\n\n", d.Lock, d.What, indent(d.Story, 0, 110), d.Scenario, d.Lock)
+		fmt.Fprintf(&b, "Versions: %s. Source: %s. It breaks %s. %s\n", d.Versions, d.Source, d.Guarantee, shown(m, d))
+	}
+	return b.String()
+}
+
+// shown says what the matrix shows of a defect.
+func shown(m reports.Matrix, d workers.Defect) string {
+	l := m.Lock(d.Lock)
+	if l == nil || l.Cell(d.Scenario) == nil {
+		return "It was not run for this page."
+	}
+	c := l.Cell(d.Scenario)
+	i := slices.IndexFunc(c.Broke, func(b reports.MatrixBreak) bool { return b.Guarantee == d.Guarantee })
+	if i < 0 {
+		return fmt.Sprintf("On %s it did not show.", l.Date)
+	}
+	return fmt.Sprintf("On %s, in %d of %d runs: %s.", l.Date, c.Same, c.Runs, strings.TrimSuffix(c.Broke[i].Text, "."))
 }
 
 // linked are the locks of the matrix that run in world sim.

@@ -100,6 +100,9 @@ func parseSoak(args []string) (o soakOrder, err error) {
 			return o, err
 		}
 	}
+	if isProcess(o.subject) {
+		return o, fmt.Errorf("-subject %s: it lives in processes of its own, and a soak is for locks in this program", o.subject)
+	}
 	var known bool
 	if o.Subject, known = libraries.Find(o.subject); !known {
 		return o, unknown("subject", o.subject, subjectNames())

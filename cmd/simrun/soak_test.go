@@ -487,6 +487,7 @@ func TestSoakRefusesBadInput(t *testing.T) {
 		{"-fault-every 0", checker.ExitUsage, "-fault-every 0s: must be at least 1ms"},
 		{"-world sim", checker.ExitUsage, "-world sim: a soak runs in real time"},
 		{"-subject rlock-hardend", checker.ExitUsage, "did you mean rlock-hardened?"},
+		{"-subject redisson-4.7.0", checker.ExitUsage, "it lives in processes of its own, and a soak is for locks in this program"},
 		{"-faults partitoin", checker.ExitUsage, "did you mean partition?"},
 		{"-faults none,partition", checker.ExitUsage, `unknown fault "none"`},
 		{"-fro 1s", checker.ExitUsage, "did you mean -for?"},

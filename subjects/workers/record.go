@@ -1,0 +1,62 @@
+package workers
+
+import "github.com/holdfast-sim/holdfast/contract"
+
+// Defect is a known defect of somebody's lock, or a way in which it fails that its users should know, and the scenario that
+// shows it on the real library.
+type Defect struct {
+	What      string // a line
+	Source    string // an issue, a file of the library, its documentation
+	Versions  string
+	Lock      string
+	Scenario  string
+	Guarantee contract.Guarantee // that breaks there
+	Story     string             // in some five lines
+}
+
+// Defects returns the track record, in the order of docs/trackrecord.md.
+func Defects() []Defect {
+	return []Defect{
+		{"one key of another type stops the renewal of every other lock of the client", "Redisson: LockTask, AsyncChunkProcessor", "3.44 to 4.7.0",
+			"redisson-4.7.0", "batch-poison", contract.Exclusion,
+			"Since 3.44 a client renews its locks in batches, with one script for many keys. Something overwrites one key with a string. " +
+				"The script fails there, and the keys behind it are not renewed. Their leases end, and others get locks that are held."},
+		{"a call that is interrupted leaves a lock that its watchdog renews for ever", "Redisson #5358", "to 4.7.0",
+			"redisson-4.7.0", "canceled-waiter", contract.Liveness,
+			"A thread waits for a lock, and is interrupted while its request is under way. The call throws. The server grants the lock all the same, " +
+				"and the callback of the answer starts the watchdog. Nobody holds the lock, and nobody gets it until the process ends."},
+		{"a lock whose acquire was sent again is held twice", "Redisson #7367", "to 4.7.0, but for one server since 3.37",
+			"redisson-4.7.0-master-slave", "lost-acquire-reply", contract.Object,
+			"The network loses the reply to an acquire. The client sends the request again, and the server counts a second hold. One unlock leaves the " +
+				"other. With one server and since 3.37 the request is not sent again."},
+		{"an unlock that was sent again tells the owner that it held nothing", "Redisson #4871", "to 3.23",
+			"redisson-3.18.1", "lost-unlock-reply", contract.Object,
+			"The network loses the reply to an unlock. The client sends it again, and the server finds no hold. The owner gets " +
+				"IllegalMonitorStateException for a lock that it did hold. Since 3.24 a latch keeps the first answer."},
+		{"an unlock that was sent again takes back two holds", "Redisson #4871", "to 3.23",
+			"redisson-3.18.1", "lost-unlock-reply-reentrant", contract.Exclusion,
+			"An owner holds a lock twice, and unlocks once. The reply is lost and the request sent again: both holds are gone. The owner works on " +
+				"under a lock that somebody else gets."},
+		{"a waiter does not notice that the holder died, and gets an error a minute later", "python-redis-lock 4.0.1 with redis-py 8: BLPOP, socket_timeout", "4.0.1",
+			"python-redis-lock", "holder-crash", contract.Liveness,
+			"A holder crashes, and its lease of 30 s ends. Nobody signals that. A waiter blocks in BLPOP for its own lease. redis-py gives an answer 5 s, " +
+				"and sends BLPOP again, up to ten times. The waiter never looks at the key, and gets a TimeoutError after a minute."},
+		{"a lost reply holds a caller up until the connection ends", "ioredis: commandTimeout, which is off by default", "5.11",
+			"redlock-5", "lost-acquire-reply", contract.Liveness,
+			"The network loses the reply to an acquire. ioredis waits for a reply as long as the connection lives. The lease that the server granted " +
+				"ends, the lock is free, and the caller still waits. Set commandTimeout."},
+		{"the same, with another lock", "ioredis: commandTimeout, which is off by default", "5.11",
+			"redis-semaphore", "lost-acquire-reply", contract.Liveness,
+			"acquireTimeout bounds the attempts and not an attempt. One that gets no reply ends with the connection."},
+		{"the signal of a loss comes after the lease has ended", "redlock 5: using, _execute", "5.0.0-beta.2",
+			"redlock-5", "batch-poison", contract.Watchdog,
+			"using extends the lock half a second before its lease ends. A refusal is final, but redlock tries ten times more, for two seconds. Only then does the " +
+				"signal tell the routine, which has worked without the lock."},
+		{"an unlock that failed is told as done", "rslock: LockManager.unlock", "0.10.0",
+			"rslock", "immortal-watchdog", contract.Liveness,
+			"The server answers an unlock with an error. rslock's unlock returns nothing, and does not try again. The key stays until its lease ends, and waiters wait."},
+		{"tryLock gives up before its time", "redis.lock.Lock.acquire", "8.1.0",
+			"redis-py", "baseline", contract.Liveness,
+			"acquire gives up as soon as its next poll would come after blocking_timeout: up to 0.1 s early, though the lock may become free until then."},
+	}
+}
