@@ -59,7 +59,7 @@ type Violation struct {
 	To     time.Duration `json:"to"`
 	Ops    []int64       `json:"ops,omitempty"`    // operations involved, the first inexplicable one first
 	Owners []string      `json:"owners,omitempty"` // for an overlap: who held first, who came in
-	Call   history.Kind  `json:"call,omitzero"`    // the kind of the first operation involved
+	Call   history.Kind  `json:"call,omitzero"`    // the kind of the first operation involved, or of that which ended a hold
 	Cause  Cause         `json:"cause"`
 	Ruling Ruling        `json:"ruling,omitzero"` // who answers for it; none in verdicts of version 1
 	Proof  *Proof        `json:"proof,omitempty"` // what runs without faults show of the cause; nil: it was not tried

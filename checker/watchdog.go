@@ -172,12 +172,12 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		return !a.end && !a.lost && (b.end || b.lost) // at one instant a renewal was sent before anything was known
 	})
 
-	stray := func(op *history.Op, rule contract.Rule, since time.Duration, text string) {
+	stray := func(op *history.Op, rule contract.Rule, since time.Duration, after history.Kind, text string) {
 		if since < op.Call && op.Call-since <= f.haste() || f.sharedHold(l, owner, 0, op.Call) {
 			return
 		}
 		found.addAt(since, func() Violation {
-			return Violation{Rule: rule, Lock: l.name, From: since, To: op.Call,
+			return Violation{Rule: rule, Lock: l.name, From: since, To: op.Call, Call: after,
 				Ops: []int64{op.ID}, Owners: []string{owner},
 				Text:  fmt.Sprintf("%s, but a renewal of its lease on %s was sent at %s", text, l.name, Stamp(op.Call)),
 				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a client send a renewal: it did so by itself"}}
@@ -232,19 +232,19 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			dead, died := f.died[op.Client]
 			switch {
 			case died && op.Call > dead:
-				stray(op, contract.NoRenewalByDead, dead, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
+				stray(op, contract.NoRenewalByDead, dead, history.Renew, fmt.Sprintf("%s died at %s", op.Client, Stamp(dead)))
 			case len(holds) > 0 && refused != nil:
-				stray(op, contract.NoRenewalOnceNo, refused.Return, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
+				stray(op, contract.NoRenewalOnceNo, refused.Return, history.Renew, fmt.Sprintf("%s was told at %s that it no longer held the lock", owner, Stamp(refused.Return)))
 			case !slices.Contains(holds, true) && !acquiring && f.memberOver(l, owner, op.Call, int64(len(holds))):
 				// What an earlier hold has left of a member is renewed for that one.
 			case len(holds) > 0 && !slices.Contains(holds, true) && !acquiring:
-				stray(op, contract.NoRenewalAsked, op.Call, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
+				stray(op, contract.NoRenewalAsked, op.Call, history.Renew, fmt.Sprintf("%s holds the lock with an explicit lease", owner))
 			case len(holds) == 0 && !acquiring && ended != nil && ended.lost && f.composed(l):
 				// The whole is lost with some of its members. Its owner has the others until it unlocks.
 			case len(holds) == 0 && !acquiring && ended != nil && ended.lost:
-				stray(op, contract.NoRenewalAfter, ended.at, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
+				stray(op, contract.NoRenewalAfter, ended.at, history.Renew, fmt.Sprintf("%s was told at %s that its hold was over", owner, Stamp(ended.at)))
 			case len(holds) == 0 && !acquiring && ended != nil:
-				stray(op, contract.NoRenewalAfter, ended.at, fmt.Sprintf("the %s of %s returned %s at %s", ended.op.Kind, owner, ended.op.Outcome, Stamp(ended.at)))
+				stray(op, contract.NoRenewalAfter, ended.at, ended.op.Kind, fmt.Sprintf("the %s of %s returned %s at %s", ended.op.Kind, owner, ended.op.Outcome, Stamp(ended.at)))
 			}
 		}
 	}

@@ -71,14 +71,15 @@ const (
 
 // matrixOrder is what the user of simrun matrix asked for.
 type matrixOrder struct {
-	out, locks string
-	repeats    int
+	out, locks, scenario string
+	repeats              int
 }
 
 func matrixFlags(o *matrixOrder) *flag.FlagSet {
 	f := newFlags("matrix")
 	f.StringVar(&o.out, "out", "docs", "`folder` of matrix.json, matrix.md and matrix.html; what is not run anew is kept as it is there")
 	f.StringVar(&o.locks, "locks", everything, "`names` of the locks to run: a name, names with commas, a pattern, or all")
+	f.StringVar(&o.scenario, "scenario", everything, "`names` of the scenarios to run, likewise; other cells stay as they are")
 	f.IntVar(&o.repeats, "repeats", 9, "how `often` a cell is run again in which a lock of another language has a defect")
 	return f
 }
@@ -97,6 +98,9 @@ func matrixCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	}
 	if o.repeats < 0 || o.repeats > mostRuns {
 		return fail(stderr, checker.ExitUsage, "matrix: -repeats %d: from 0 to %d", o.repeats, mostRuns)
+	}
+	if err := known("scenario", o.scenario, scenarios.Names()); err != nil {
+		return fail(stderr, checker.ExitUsage, "matrix: %v", err)
 	}
 	if err := known("lock", o.locks, columnNames()); err != nil {
 		return fail(stderr, checker.ExitUsage, "matrix: %v", err)
@@ -231,7 +235,8 @@ func (o matrixOrder) fill(ctx context.Context, l *reports.MatrixLock, m *reports
 		return nil
 	}
 	begun := time.Now()
-	cells, err := cellsOf(ctx, l.Name, m.Scenarios, at)
+	asked := slices.DeleteFunc(slices.Clone(m.Scenarios), func(name string) bool { return !slices.Contains(chosen(o.scenario, scenarios.Names()), name) })
+	cells, err := cellsOf(ctx, l.Name, asked, at)
 	if err != nil {
 		return err
 	}
@@ -256,6 +261,16 @@ func (o matrixOrder) fill(ctx context.Context, l *reports.MatrixLock, m *reports
 				}
 			}
 		}
+	}
+	if old := before.Lock(l.Name); old != nil && len(asked) < len(m.Scenarios) {
+		for _, c := range old.Cells {
+			if !slices.Contains(asked, c.Scenario) {
+				cells = append(cells, c)
+			}
+		}
+		slices.SortStableFunc(cells, func(a, b reports.MatrixCell) int {
+			return slices.Index(m.Scenarios, a.Scenario) - slices.Index(m.Scenarios, b.Scenario)
+		})
 	}
 	l.Cells = cells
 	m.Locks = append(m.Locks, *l)

@@ -52,7 +52,8 @@ var (
 	resent = []history.Limitation{
 		{Claim: string(contract.Idempotent), Calls: []history.Kind{history.Lock, history.TryLock}, Source: "Redisson #7367: an acquire that is sent again is a new one"},
 		{Claim: string(contract.TakesBack), Source: "docs/lock.md: call that failed, outcome unknown"},
-		{Rule: string(contract.NoRenewalAfter), Source: "Redisson's RenewalTask: an unlock does not call off a renewal that has begun"},
+		{Rule: string(contract.NoRenewalAfter), Calls: []history.Kind{history.Unlock},
+			Source: "Redisson's RenewalTask: an unlock does not call off a renewal that has begun"},
 	}
 	latched = append([]history.Limitation{{Claim: string(contract.Idempotent), Calls: []history.Kind{history.Unlock},
 		Source: "scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer"}}, resent...)
