@@ -43,7 +43,7 @@ func All() []Lock {
 		other("redlock-5", node, "redlock", "5.0.0-beta.2", "the same; using extends half a second before the lease ends", redlockUsing, "DIR/redlock5.mjs"),
 		other("sesamecare-redlock", node, "@sesamecare-oss/redlock", "1.4.0", "a fork of redlock 5", redlockUsing, "DIR/sesamecare.mjs"),
 		other("redis-semaphore", node, "redis-semaphore", "5.8.0", "its Mutex, refreshed at four fifths of the lease; an error of a refresh, which would end the process, is caught", redisSemaphore, "DIR/redis_semaphore.mjs"),
-		other("rslock", rust, "rslock", "0.10.0", "async Redlock with one server; nobody renews", rslock, "DIR/target/release/rslock"),
+		other("rslock", rust, "rslock", "0.10.0", "async Redlock with one server; nobody renews", rslock, "DIR/target/release/rslock").besides(bestEffort),
 	}
 }
 
@@ -100,6 +100,10 @@ func (l Lock) besides(more ...history.Limitation) Lock {
 // early is of a lock that gives up when its next poll would come too late.
 var early = history.Limitation{Rule: string(contract.WaitsItsTime), Calls: []history.Kind{history.TryLock},
 	Source: "redis.lock.Lock.acquire: blocking_timeout is the most that it waits"}
+
+// bestEffort is of a lock whose unlock fails without a word.
+var bestEffort = history.Limitation{Rule: string(contract.UnlockEndsHold), Calls: []history.Kind{history.Unlock},
+	Source: "rslock, LockManager.unlock: best effort"}
 
 // What documentation says, in our words.
 var (

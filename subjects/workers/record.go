@@ -34,9 +34,17 @@ func Defects() []Defect {
 			"The network loses the reply to an unlock. The client sends it again, and the server finds no hold. The owner gets " +
 				"IllegalMonitorStateException for a lock that it did hold. Since 3.24 a latch keeps the first answer."},
 		{"an unlock that was sent again takes back two holds", "Redisson #4871", "to 3.23",
-			"redisson-3.18.1", "lost-unlock-reply-reentrant", contract.Exclusion,
-			"An owner holds a lock twice, and unlocks once. The reply is lost and the request sent again: both holds are gone. The owner works on " +
-				"under a lock that somebody else gets."},
+			"redisson-3.18.1", "lost-unlock-reply-reentrant", contract.Object,
+			"An owner holds a lock twice, and unlocks once. The reply is lost and the request sent again: both holds are gone. Another client gets " +
+				"the lock while the owner works on under its outer hold."},
+		{"a watchdog is off for good after one error of the server", "Redisson 3.18.1: an answer with BUSY or LOADING is tried again, and thrown all the same", "3.18.1; not 3.23.5",
+			"redisson-3.18.1", "renewal-error", contract.Exclusion,
+			"The server answers a renewal with an error. The client sends it again, and three renewals take effect. Then there is no other: the lease ends " +
+				"under its holder, and another client gets the lock."},
+		{"a lease that was asked for once is the watchdog's from then on", "Redisson: internalLockLeaseTime of an RLock", "3.18.1; not 4.7.0",
+			"redisson-3.18.1", "baseline", contract.Object,
+			"A thread takes a lock with a lease of 60 s, and gives it back. Later it takes it without a lease, through the same RLock. The key lives for " +
+				"60 s, not for the 30 s of the watchdog. If its process dies, others wait twice as long."},
 		{"a waiter does not notice that the holder died, and gets an error a minute later", "python-redis-lock 4.0.1 with redis-py 8: BLPOP, socket_timeout", "4.0.1",
 			"python-redis-lock", "holder-crash", contract.Liveness,
 			"A holder crashes, and its lease of 30 s ends. Nobody signals that. A waiter blocks in BLPOP for its own lease. redis-py gives an answer 5 s, " +
@@ -52,9 +60,10 @@ func Defects() []Defect {
 			"redlock-5", "batch-poison", contract.Watchdog,
 			"using extends the lock half a second before its lease ends. A refusal is final, but redlock tries ten times more, for two seconds. Only then does the " +
 				"signal tell the routine, which has worked without the lock."},
-		{"an unlock that failed is told as done", "rslock: LockManager.unlock", "0.10.0",
-			"rslock", "immortal-watchdog", contract.Liveness,
-			"The server answers an unlock with an error. rslock's unlock returns nothing, and does not try again. The key stays until its lease ends, and waiters wait."},
+		{"an unlock that fails tells nobody", "rslock, LockManager.unlock: best effort", "0.10.0",
+			"rslock", "closed-connections", contract.Liveness,
+			"The connection of a holder is closed while it works. Its unlock finds it closed, returns nothing, and does not try again. The key stays until " +
+				"its lease ends, and waiters wait."},
 		{"tryLock gives up before its time", "redis.lock.Lock.acquire", "8.1.0",
 			"redis-py", "baseline", contract.Liveness,
 			"acquire gives up as soon as its next poll would come after blocking_timeout: up to 0.1 s early, though the lock may become free until then."},
