@@ -25,8 +25,8 @@ func Defects() []Defect {
 			"redisson-4.7.0", "canceled-waiter", contract.Liveness,
 			"A thread waits for a lock, and is interrupted while its request is under way. The call throws. The server grants the lock all the same, " +
 				"and the callback of the answer starts the watchdog. Nobody holds the lock, and nobody gets it until the process ends."},
-		{"a lock whose acquire was sent again is held twice", "Redisson #7367", "to 4.7.0, but for one server since 3.37",
-			"redisson-4.7.0-master-slave", "lost-acquire-reply", contract.Object,
+		{"a lock whose acquire was sent again is held twice", "Redisson #7367", "to 3.36; later ones but for one server",
+			"redisson-3.18.1", "lost-acquire-reply", contract.Object,
 			"The network loses the reply to an acquire. The client sends the request again, and the server counts a second hold. One unlock leaves the " +
 				"other. With one server and since 3.37 the request is not sent again."},
 		{"an unlock that was sent again tells the owner that it held nothing", "Redisson #4871", "to 3.23",

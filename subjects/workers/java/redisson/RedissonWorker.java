@@ -6,22 +6,18 @@ import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
-import org.redisson.config.BaseConfig;
 import org.redisson.config.Config;
 
 /**
  * A worker for Redisson's RLock with its defaults, of whatever version is on the class path. Each thread has an RLock of
- * its own for each name. With the argument "shared" all threads have one. With "master-slave" the client is configured
- * for a master and replicas, of which there are none. The client keeps one idle connection instead of 24.
+ * its own for each name. With the argument "shared" all threads have one. The client keeps one idle connection instead of 24.
  */
 public class RedissonWorker extends Worker {
-  private final boolean masterSlave;
   private final boolean shared;
   private final Map<String, RLock> locks = new ConcurrentHashMap<>();
   private RedissonClient redisson;
 
   RedissonWorker(List<String> args) {
-    masterSlave = args.contains("master-slave");
     shared = args.contains("shared");
   }
 
@@ -42,13 +38,7 @@ public class RedissonWorker extends Worker {
     config.setLockWatchdogTimeout(request.ms("watchdogTimeout"));
     var url = request.redis();
     var address = "redis://" + url.getHost() + ":" + url.getPort();
-    BaseConfig<?> server;
-    if (masterSlave) {
-      server = config.useMasterSlaveServers().setMasterAddress(address).setReadMode(org.redisson.config.ReadMode.MASTER)
-          .setSubscriptionMode(org.redisson.config.SubscriptionMode.MASTER).setMasterConnectionMinimumIdleSize(1);
-    } else {
-      server = config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1);
-    }
+    var server = config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1);
     var scale = request.timescale();
     if (scale != 1) {
       server.setTimeout((int) (server.getTimeout() * scale)).setConnectTimeout((int) (server.getConnectTimeout() * scale));
