@@ -87,3 +87,59 @@ func TestAKnownLimitationIsExpectedAndHidesNothing(t *testing.T) {
 		})
 	}
 }
+
+// What a lock is documented not to do after an unlock excuses no renewal after a call that its caller gave up.
+func TestARenewalIsExcusedByTheCallThatEndedTheHold(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends func(*script)
+		want RulingKind
+	}{
+		"after an unlock": {func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.unlock("c1:1", at(5), history.Released)
+		}, KnownLimitation},
+		"after a call whose caller was not told": {func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0).Outcome = history.Unknown
+		}, Defect},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript()
+			s.h.Header.Limitations = []history.Limitation{{Rule: string(contract.NoRenewalAfter), Calls: []history.Kind{history.Unlock}, Source: "its manual"}}
+			c.ends(s)
+			for _, sent := range []float64{10, 20, 30} {
+				s.renew("c1:1", at(sent), history.Renewed)
+			}
+			found := verdict(t, s).Result(contract.Watchdog).Violations
+			if len(found) == 0 {
+				t.Fatal("nobody is accused")
+			}
+			for _, v := range found {
+				if v.Rule == contract.NoRenewalAfter && v.Ruling.Kind != c.want {
+					t.Errorf("%s: %s, want %s", v.Text, v.Ruling.Kind, c.want)
+				}
+			}
+			if !slices.ContainsFunc(found, func(v Violation) bool { return v.Rule == contract.NoRenewalAfter }) {
+				t.Errorf("another rule broke: %+v", found[0])
+			}
+		})
+	}
+}
+
+// A fault that struck a waiter's own call is told, though it explains no more than the time until its client gives the answer up.
+func TestAWaitThatAFaultExplainsInPartNamesIt(t *testing.T) {
+	for struck, want := range map[bool]string{true: "the fault drop-message struck", false: "no fault explains why nobody took it"} {
+		s := newScript()
+		s.take("c2:1", at(0), at(0.002), at(1))
+		s.unlock("c2:1", at(0.5), history.Released)
+		op := s.take("c1:1", at(0.4), at(600), 0)
+		op.Executed = at(600) - lat
+		if struck {
+			s.fault("drop-message", "c1", at(0.402), at(0.402)).Effects = []history.Effect{history.MessageLost}
+		}
+		s.unlock("c1:1", at(601), history.Released)
+		found := verdict(t, s).Result(contract.Liveness).Violations
+		if len(found) == 0 || !strings.Contains(found[0].Cause.Text, want) || found[0].Ruling.Kind != Defect {
+			t.Errorf("struck: %v: %+v; want %q", struck, found, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 
@@ -183,7 +184,7 @@ func (m Matrix) Markdown(w io.Writer, head, tail string) error {
 }
 
 // languages yields each language once, in the order of the locks.
-func languages(locks []MatrixLock) func(yield func(string) bool) {
+func languages(locks []MatrixLock) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i, l := range locks {
 			if slices.IndexFunc(locks, func(o MatrixLock) bool { return o.Language == l.Language }) == i && !yield(l.Language) {
@@ -229,27 +230,34 @@ func (m Matrix) table(b *bytes.Buffer, language string) {
 	}
 }
 
+// cells yields each cell with the name of its lock, scenario by scenario.
+func (m Matrix) cells() iter.Seq2[string, *MatrixCell] {
+	return func(yield func(string, *MatrixCell) bool) {
+		for _, s := range m.Scenarios {
+			for i := range m.Locks {
+				if c := m.Locks[i].Cell(s); c != nil && !yield(m.Locks[i].Name, c) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // guilty writes what locks have to answer for.
 func (m Matrix) guilty(b *bytes.Buffer) {
 	b.WriteString("\n## What they have to answer for\n\n")
 	none := true
-	for _, s := range m.Scenarios {
-		for i := range m.Locks {
-			c := m.Locks[i].Cell(s)
-			if c == nil {
+	for lock, c := range m.cells() {
+		for _, broke := range c.Broke {
+			if !broke.Defect {
 				continue
 			}
-			for _, broke := range c.Broke {
-				if !broke.Defect {
-					continue
-				}
-				none = false
-				again := ""
-				if c.Runs > 1 {
-					again = fmt.Sprintf(" So it went in %d of %d runs.", c.Same, c.Runs)
-				}
-				fmt.Fprintf(b, "* **%s** in %s, %s: %s.%s\n\n      go run ./cmd/%s\n", broke.Guarantee, s, m.Locks[i].Name, strings.TrimSuffix(broke.Text, "."), again, c.Command)
+			none = false
+			again := ""
+			if c.Runs > 1 {
+				again = fmt.Sprintf(" So it went in %d of %d runs.", c.Same, c.Runs)
 			}
+			fmt.Fprintf(b, "* **%s** in %s, %s: %s.%s\n\n      go run ./cmd/%s\n", broke.Guarantee, c.Scenario, lock, strings.TrimSuffix(broke.Text, "."), again, c.Command)
 		}
 	}
 	if none {
@@ -260,17 +268,11 @@ func (m Matrix) guilty(b *bytes.Buffer) {
 // limits writes what they are documented not to promise.
 func (m Matrix) limits(b *bytes.Buffer) {
 	head := "\n## What they are documented not to promise\n\n| lock | scenario | what broke | where it is documented |\n|---|---|---|---|\n"
-	for _, s := range m.Scenarios {
-		for i := range m.Locks {
-			c := m.Locks[i].Cell(s)
-			if c == nil {
-				continue
-			}
-			for _, broke := range c.Broke {
-				for _, source := range broke.Sources {
-					fmt.Fprintf(b, "%s| %s | %s | %s | %s |\n", head, m.Locks[i].Name, s, broke.Guarantee, source)
-					head = ""
-				}
+	for lock, c := range m.cells() {
+		for _, broke := range c.Broke {
+			for _, source := range broke.Sources {
+				fmt.Fprintf(b, "%s| %s | %s | %s | %s |\n", head, lock, c.Scenario, broke.Guarantee, source)
+				head = ""
 			}
 		}
 	}

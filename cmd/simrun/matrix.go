@@ -263,6 +263,7 @@ func (o matrixOrder) fill(ctx context.Context, l *reports.MatrixLock, m *reports
 		}
 	}
 	if old := before.Lock(l.Name); old != nil && len(asked) < len(m.Scenarios) {
+		l.Date = old.Date // of the oldest cells
 		for _, c := range old.Cells {
 			if !slices.Contains(asked, c.Scenario) {
 				cells = append(cells, c)
