@@ -26,17 +26,17 @@ type Coordinator struct {
 	shared  *shared
 	unmap   func()
 
-	turn     sync.Mutex // one at a time asks
-	ask      chan func()
-	answered chan struct{}
+	starts  chan func() // done by the thread that starts processes
+	started chan struct{}
 
-	// What follows is the coordinator's thread's.
+	mu        sync.Mutex // guards what follows
 	listeners []*listener
 	streams   []*Stream
 	processes []*Process
 	bells     int                     // a socket, at which the files of slots are handed over
 	bell      map[int]int             // the file of each slot that has one
 	threads   map[int]map[int]*thread // by process, by thread
+	listed    map[int]listing         // by process
 	group     map[int]*Process        // what was started here, by the processes of its group; nil: of none
 	stopped   map[int]bool            // processes that stand still
 	awake     map[*Process]bool       // something has happened to them since they were at rest; nil: to those of no group
@@ -67,8 +67,8 @@ const (
 // New makes a coordinator. The clocks of its processes begin at began, and show the time of clock, which is asked by
 // whoever calls a method. An error says in one line what the machine lacks.
 func New(began time.Time, clock func() time.Time) (*Coordinator, error) {
-	c := &Coordinator{clock: clock, ask: make(chan func()), answered: make(chan struct{}), bell: map[int]int{},
-		threads: map[int]map[int]*thread{}, group: map[int]*Process{}, stopped: map[int]bool{}, awake: map[*Process]bool{},
+	c := &Coordinator{clock: clock, starts: make(chan func()), started: make(chan struct{}), bell: map[int]int{},
+		threads: map[int]map[int]*thread{}, listed: map[int]listing{}, group: map[int]*Process{}, stopped: map[int]bool{}, awake: map[*Process]bool{},
 		buf: make([]byte, 64<<10)}
 	var err error
 	if c.folder, c.owned, err = newFolder("/dev/shm", os.TempDir()); err != nil {
@@ -78,18 +78,15 @@ func New(began time.Time, clock func() time.Time) (*Coordinator, error) {
 		c.leave()
 		return nil, err
 	}
-	started := make(chan struct{})
 	go func() {
 		// Processes are to die with this one, which Linux takes to mean: with the thread that started them.
 		runtime.LockOSThread()
-		close(started)
-		for f := range c.ask {
+		defer runtime.UnlockOSThread()
+		for f := range c.starts {
 			f()
-			c.answered <- struct{}{}
+			c.started <- struct{}{}
 		}
-		runtime.UnlockOSThread()
 	}()
-	<-started
 	return c, nil
 }
 
@@ -122,19 +119,15 @@ func (c *Coordinator) listen(name string) (int, error) {
 	return fd, nil
 }
 
-// do has f done by the coordinator's thread.
+// do does f, at the time that the clock shows, unless the coordinator is closed.
 func (c *Coordinator) do(f func()) {
 	now := c.clock()
-	c.turn.Lock()
-	defer c.turn.Unlock()
-	c.ask <- func() {
-		if c.shared == nil {
-			return // closed
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shared != nil {
 		c.setTime(now)
 		f()
 	}
-	<-c.answered
 }
 
 func (c *Coordinator) setTime(now time.Time) {
@@ -165,6 +158,7 @@ func (c *Coordinator) Close() {
 		c.unmap()
 		c.shared = nil
 		c.leave()
+		close(c.starts)
 	})
 }
 
@@ -189,15 +183,11 @@ func (c *Coordinator) Listen(accept func(*Stream)) (port int, err error) {
 // Rest lets the processes run, at the time that the clock shows, until all are at rest. It reports whether they did
 // anything that the caller may have to react on: streams have something to read, there are new connections, a process
 // has ended. next is when a wait of theirs ends, and [Coordinator.Wake] is to be called; zero if none does. alive is
-// called all the while, from another goroutine. An error is a process that does not come to rest, or
-// cannot be had here; all processes are ended then.
+// called all the while. An error is a process that does not come to rest, or cannot be had here; all processes are
+// ended then.
 func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 	var events []func()
-	c.turn.Lock()
-	c.ask <- func() {
-		if c.shared == nil {
-			return
-		}
+	c.do(func() {
 		if len(c.awake) > 0 && c.broken == nil {
 			if err = c.rest(alive); err != nil {
 				c.broken = err
@@ -210,9 +200,7 @@ func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 		}
 		events, c.events = c.events, nil
 		next = c.next
-	}
-	<-c.answered
-	c.turn.Unlock()
+	})
 	for _, f := range events {
 		f()
 	}
@@ -230,7 +218,7 @@ func (c *Coordinator) Wake() {
 
 // rest waits until all is at rest.
 func (c *Coordinator) rest(alive func()) error {
-	begun := time.Now()
+	begun := realTime()
 	for _, threads := range c.threads {
 		for _, t := range threads {
 			t.ranBefore = t.ran
@@ -256,7 +244,7 @@ func (c *Coordinator) rest(alive func()) error {
 			busy, same, err = c.look()
 		}
 		last = busy
-		took := time.Since(begun)
+		took := realTime() - begun
 		switch {
 		case err != nil:
 			return err
@@ -358,7 +346,9 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 			threads = map[int]*thread{}
 			c.threads[pid] = threads
 		}
-		tids := tasks(pid)
+		listed := tasks(pid, c.listed[pid])
+		tids := listed.tids
+		c.listed[pid] = listed
 		alive, stopped := false, true
 		for _, tid := range tids {
 			t := threads[tid]
@@ -368,12 +358,14 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 					if errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) {
 						return nil, false, fmt.Errorf("threads of the processes: %w", err)
 					}
+					delete(c.listed, pid)
 					continue // it has ended
 				}
 				threads[tid] = t
 			}
 			before := t.turns
 			if err := t.look(c.buf); errors.Is(err, errGone) {
+				delete(c.listed, pid)
 				same = false
 				continue
 			} else if err != nil {
@@ -487,6 +479,7 @@ func (c *Coordinator) forget(pid int) {
 	}
 	c.shared.forget(pid)
 	c.forgetThreads(pid, -1)
+	delete(c.listed, pid)
 	delete(c.stopped, pid)
 	delete(c.group, pid)
 }

@@ -22,6 +22,6 @@
 // What the processes do between two events is theirs, and its order is the scheduler's. What reaches them, and when,
 // depends on the caller alone. So what comes out is the same again, though perhaps not byte for byte.
 //
-// It must not know what the processes are, nor the bubble that it may be called from. It does its own work on a thread
-// that is in no bubble, in real time.
+// It must not know what the processes are, nor the bubble that it may be called from. What it waits for itself it waits
+// for in real time.
 package warp

@@ -23,7 +23,7 @@ type Process struct {
 	c      *Coordinator
 	words  []string
 	pid    int
-	ended  bool // reaped; the coordinator's
+	ended  bool // reaped; c.mu guards it and status
 	status unix.WaitStatus
 
 	exited chan struct{}
@@ -42,7 +42,8 @@ func (c *Coordinator) Start(words []string) (*Process, error) {
 	p := &Process{c: c, words: words, exited: make(chan struct{})}
 	c.do(func() {
 		if err = c.broken; err == nil {
-			err = c.start(p, file)
+			c.starts <- func() { err = c.start(p, file) }
+			<-c.started
 		}
 	})
 	if err != nil {
@@ -150,7 +151,8 @@ func (c *Coordinator) end(p *Process) {
 	c.awake[p] = true
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
 	for !c.reap(p) {
-		time.Sleep(100 * time.Microsecond)
+		sleep := unix.NsecToTimespec(int64(100 * time.Microsecond)) // of real time, whatever bubble calls this
+		_ = unix.Nanosleep(&sleep, nil)
 	}
 }
 

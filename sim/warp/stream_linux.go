@@ -10,11 +10,11 @@ import (
 type Stream struct {
 	c  *Coordinator
 	of *Process // whose process has the other side; nil: it is not known
-	fd int      // the coordinator's thread uses it; -1: closed
+	fd int      // -1: closed; c.mu guards it, and what follows
 
-	unsent []byte // the coordinator's
-	last   bool   // and then it is to be closed
-	done   bool   // nothing more is to be read
+	unsent []byte
+	last   bool // and then it is to be closed
+	done   bool // nothing more is to be read
 
 	mu     sync.Mutex
 	filled *sync.Cond

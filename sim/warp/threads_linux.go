@@ -176,6 +176,13 @@ const (
 	futexTime                    // a pointer, in some of the commands
 )
 
+// realTime is a time of the machine's clock, also in a bubble.
+func realTime() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t)
+	return time.Duration(t.Nano())
+}
+
 // processorTime is how long the threads of a process, those that have ended included, have run; 0: it is not known. Of a
 // thread that runs now not all is counted, but it is as soon as the thread has left its processor.
 func processorTime(pid int) time.Duration {
@@ -187,21 +194,36 @@ func processorTime(pid int) time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// tasks returns the threads of a process; none: it is gone.
-func tasks(pid int) []int {
-	f, err := os.Open(fmt.Sprintf("/proc/%d/task", pid))
+// listing is the threads of a process, and how many links their folder had then: it has one for each thread.
+type listing struct {
+	links uint64
+	tids  []int
+}
+
+// tasks returns the threads of a process, with none if it is gone. They are those of before if there are as many: one that
+// has ended is noticed by whoever looks at it.
+func tasks(pid int, before listing) listing {
+	name := fmt.Sprintf("/proc/%d/task", pid)
+	var is unix.Stat_t
+	if unix.Stat(name, &is) != nil {
+		return listing{}
+	}
+	if is.Nlink == before.links {
+		return before
+	}
+	f, err := os.Open(name)
 	if err != nil {
-		return nil
+		return listing{}
 	}
 	defer f.Close()
 	names, _ := f.Readdirnames(-1)
-	ids := make([]int, 0, len(names))
+	now := listing{is.Nlink, make([]int, 0, len(names))}
 	for _, n := range names {
 		if id, err := strconv.Atoi(n); err == nil {
-			ids = append(ids, id)
+			now.tids = append(now.tids, id)
 		}
 	}
-	return ids
+	return now
 }
 
 // children returns the processes that the threads of a process have started.
