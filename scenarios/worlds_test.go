@@ -1,10 +1,13 @@
 package scenarios_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
+	"runtime"
 	"testing"
 	"time"
 
@@ -23,6 +26,11 @@ var differs = map[string]map[string]string{
 	"redis": {
 		"sweep-reorder-message": closeRace,
 	},
+	"warp": {
+		"failover-async":      "the server has no replicas in virtual time",
+		"failover-wait":       "the server has no replicas in virtual time",
+		"failover-old-holder": "the server has no replicas in virtual time",
+	},
 	"miniredis": {
 		"sweep-reorder-message": closeRace,
 		"failover-async":        "miniredis has no replicas",
@@ -36,9 +44,15 @@ const closeRace = "whether another message passes the one that waits turns on le
 // someStories are enough to see that a world of real time works at all.
 var someStories = []string{"watchdog-death", "lost-unlock-reply-reentrant", "restart-empty"}
 
+// These have the program of HOLDFAST_SERVER for servers, or redis-server.
+func redisWorld(timescale float64) world.Ground { return world.Redis(theServer(), timescale) }
+func warpWorld(float64) world.Ground            { return world.WarpOn(theServer()) }
+
+func theServer() string { return cmp.Or(os.Getenv("HOLDFAST_SERVER"), "redis-server") }
+
 // TestWorldsAgree is the proof that the simulation does not lie: every scenario gives the same
 // verdict on each guarantee in virtual time as in real time, on miniredis over TCP and on a real
-// redis-server. All of them take minutes and a machine that has nothing else to do, so that they are
+// redis-server, or the server that HOLDFAST_SERVER names, which runs in virtual time as well. All of them take minutes and a machine that has nothing else to do, so that they are
 // for HOLDFAST_WORLDS=all.
 func TestWorldsAgree(t *testing.T) {
 	names := someStories
@@ -52,12 +66,19 @@ func TestWorldsAgree(t *testing.T) {
 		subjects []string
 	}{
 		{world.Miniredis, []string{"rlock-latch"}},
-		{world.Redis, []string{"rlock-latch", "rlock-hardened"}},
+		{redisWorld, []string{"rlock-latch", "rlock-hardened"}},
+		{warpWorld, []string{"rlock-latch", "rlock-hardened"}},
 	} {
-		name := c.ground(1).Name
+		g := c.ground(1)
+		name := g.Name
 		t.Run(name, func(t *testing.T) {
-			if name == "redis" {
+			if name != "miniredis" {
 				redisserver.Need(t)
+			}
+			if g.Warped {
+				if _, err := exec.LookPath("cc"); err != nil || runtime.GOOS != "linux" {
+					t.Skip("processes in virtual time need Linux and a C compiler")
+				}
 			}
 			for _, scenario := range names {
 				if differs[name][scenario] != "" {
@@ -95,6 +116,12 @@ func agrees(t *testing.T, ground func(timescale float64) world.Ground, name, sub
 		return found, h.End.Late
 	}
 	want, _ := judge(bubble.In(t), world.Sim())
+	if g := ground(1); !g.Live { // nothing is late there
+		if got, _ := judge(bubble.In(t), g); !maps.Equal(got, want) {
+			t.Errorf("in sim %v, in %s %v", want, g.Name, got)
+		}
+		return
+	}
 	t.Parallel() // from here on it waits more than it works
 	for _, timescale := range timescales {
 		g := ground(timescale)

@@ -75,7 +75,7 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 			return nil, err
 		}
 		defer processes.Close()
-		r.warped = processes
+		o.Ground = o.Ground.With(processes)
 	}
 	run := func(f func()) error { return caught("the run", func() error { f(); return nil }) }
 	if !o.Ground.Live {
@@ -162,7 +162,6 @@ type run struct {
 	clients   []openClient
 	processes []process // of the plan's clients
 	fresh     process   // see tryAll
-	warped    *world.Processes
 
 	threads   []*thread
 	locks     []string
@@ -201,9 +200,6 @@ func (r *run) run(o Options) {
 	if r.world, err = world.New(o.Ground, &timed, o.Seed, r.subject.Layout); err != nil {
 		r.failure = err
 		return
-	}
-	if r.warped != nil {
-		r.world.With(r.warped)
 	}
 	watchdog := time.Duration(r.timings.Watchdog)
 	header := history.Header{

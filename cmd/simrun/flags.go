@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,11 +130,11 @@ func parse(ctx context.Context, args []string) (order, error) {
 	case o.out == "":
 		return o, errors.New(`-out "": name a folder, or none`)
 	}
+	if !given(f, "world") {
+		o.place.usual(slices.ContainsFunc(o.locks(), isProcess))
+	}
 	if err := o.place.check(); err != nil {
 		return o, err
-	}
-	if !given(f, "world") && o.place.World == simWorld && slices.ContainsFunc(o.locks(), isProcess) && runtime.GOOS == "linux" {
-		o.place.World = warpWorld
 	}
 	if o.planFile != "" {
 		return o, o.readPlan(ctx)
@@ -221,8 +220,8 @@ func (o *order) checkSubject() error {
 		return fmt.Errorf("-subject %s: a process of its own cannot run in world sim: -world warp (virtual time), redis or miniredis", locks[own])
 	case own >= 0 && linked >= 0 && o.place.World == warpWorld:
 		return fmt.Errorf("-subject %s: %s lives in processes of its own, and %s does not: their virtual times are two worlds, so ask for them one after the other", o.subject, locks[own], locks[linked])
-	case linked >= 0 && o.place.World == warpWorld:
-		return fmt.Errorf("-world warp is for processes of their own (-subject exec:CMD): %s runs in virtual time in world sim", locks[linked])
+	case linked >= 0 && o.place.World == warpWorld && o.place.Server == "":
+		return fmt.Errorf("-world warp is for processes of their own: -subject exec:CMD, or a server with -server. %s runs in virtual time in world sim", locks[linked])
 	}
 	return nil // processes: see openProcesses
 }

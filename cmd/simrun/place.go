@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,7 @@ type place struct {
 	URL         string          `json:"url,omitzero"` // with the password: it goes to workers, and nowhere else
 	TLS         redisserver.TLS `json:"tls,omitzero"`
 	Destructive bool            `json:"destructive,omitzero"`
+	Server      string          `json:"server,omitzero"` // the program of servers of our own; "": redis-server
 }
 
 const (
@@ -39,8 +41,20 @@ func (p *place) flags(f *flag.FlagSet) {
 	p.World, p.Timescale = simWorld, 1
 	f.StringVar(&p.World, "world", simWorld, "`name` of the world: sim or, for exec:, warp (virtual time); miniredis or redis (real time)")
 	f.Var(&p.Timescale, "timescale", "`ratio` of real time to the plan's, as 1/10: a lease of 30s then lasts 3s (not in sim)")
+	serverFlag(f, &p.Server)
 	addressFlags(f, &p.Addr, &p.TLS)
 	f.BoolVar(&p.Destructive, "allow-destructive", false, "with -addr: faults may touch more than the keys of the run")
+}
+
+// usual is the world of whoever names none, with a process among the subjects or without.
+func (p *place) usual(process bool) {
+	switch {
+	case p.Addr != "":
+	case (process || p.Server != "") && runtime.GOOS == "linux":
+		p.World = warpWorld
+	case p.Server != "":
+		p.World = redisWorld
+	}
 }
 
 // check completes the place, or says in one line what is wrong with it.
@@ -62,6 +76,14 @@ func (p *place) check() error {
 		var err error
 		if p.URL, err = address(p.Addr, p.TLS); err != nil {
 			return err
+		}
+	}
+	if p.Server != "" {
+		if p.World != redisWorld && p.World != warpWorld || p.Addr != "" {
+			return errors.New("-server is the program of servers of our own: it goes with -world warp or redis, without -addr")
+		}
+		if _, err := redisserver.Find(p.Server); err != nil {
+			return fmt.Errorf("-server: %w", err)
 		}
 	}
 	if p.Addr == "" && p.TLS != (redisserver.TLS{}) {
@@ -88,6 +110,9 @@ func (p place) words() []string {
 	if p.Addr != "" {
 		words = append([]string{"-addr", quoted(withoutPassword(p.Addr))}, tlsWords(p.TLS)...)
 	}
+	if p.Server != "" {
+		words = append(words, "-server", quoted(p.Server))
+	}
 	if p.Timescale != 1 {
 		words = append(words, "-timescale", p.Timescale.String())
 	}
@@ -95,6 +120,11 @@ func (p place) words() []string {
 		words = append(words, "-allow-destructive")
 	}
 	return words
+}
+
+// serverFlag is which program serves.
+func serverFlag(f *flag.FlagSet, program *string) {
+	f.StringVar(program, "server", "", "`name` on PATH, or path, of the server's program, such as valkey-server: in world redis, or in warp, whose server else is miniredis")
 }
 
 // addressFlags are those for a server that is not ours.
@@ -173,7 +203,9 @@ func (p place) ground() (g world.Ground, prefix string, err error) {
 		}
 		return world.At(server, float64(p.Timescale), prefix, p.Destructive), prefix, nil
 	case p.World == redisWorld:
-		return world.Redis(float64(p.Timescale)), "", nil
+		return world.Redis(p.Server, float64(p.Timescale)), "", nil
+	case p.World == warpWorld && p.Server != "":
+		return world.WarpOn(p.Server), "", nil
 	case p.World == warpWorld:
 		return world.Warp(), "", nil
 	case p.World == miniredisWorld:

@@ -31,6 +31,7 @@ type soakOrder struct {
 	record, judge                bool
 	out                          string
 	server                       string // its address, without a password
+	program                      string // of a server of its own; "": redis-server
 	url                          string // the same with it
 	tls                          redisserver.TLS
 }
@@ -48,6 +49,7 @@ func soakFlags(o *soakOrder) *flag.FlagSet {
 	f.IntVar(&o.Clients, "clients", 32, "`how many` clients work at once")
 	f.IntVar(&o.Locks, "locks", 100, "`how many` locks they share")
 	f.StringVar(&o.subject, "subject", "rlock-hardened", "`name` of the lock under test (simrun list)")
+	serverFlag(f, &o.program)
 	addressFlags(f, &o.addr, &o.tls)
 	f.BoolVar(&o.destructive, "allow-destructive", false, "on a server of yours, let faults strike more than the run's own keys")
 	f.StringVar(&o.faults, "faults", "default", "`default`, all, none, or names with commas: "+strings.Join(faultNames(soak.Kinds()), ", "))
@@ -94,6 +96,14 @@ func parseSoak(args []string) (o soakOrder, err error) {
 		return o, errors.New(`-out "": name a folder, or none`)
 	case !o.judge && (o.json || o.out == nowhere):
 		return o, errors.New("-judge=false leaves a history and no verdict: it needs -out, and goes without -json")
+	}
+	if o.program != "" {
+		if o.addr != "" {
+			return o, errors.New("-server is the program of a server of its own, and -addr names a server of yours: leave one of them out")
+		}
+		if _, err := redisserver.Find(o.program); err != nil {
+			return o, fmt.Errorf("-server: %w", err)
+		}
 	}
 	if o.addr != "" {
 		if o.url, err = address(o.addr, o.tls); err != nil {
@@ -165,7 +175,7 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
 	o.Name = redisserver.RunName()
-	name, version, closeServer, err := o.serve(ctx)
+	name, software, closeServer, err := o.serve(ctx)
 	if ctx.Err() != nil {
 		return interrupted(ctx, stderr, checker.ExitExpected, "soak: interrupted before it began")
 	} else if err != nil {
@@ -173,7 +183,7 @@ func soakCommand(ctx context.Context, args []string, stdout, stderr io.Writer) i
 	}
 	defer closeServer()
 	o.server = name
-	return o.run(ctx, version, stdout, stderr)
+	return o.run(ctx, software, stdout, stderr)
 }
 
 // A soak begins with so much room on each disk that it writes to, and ends when no more is left than it takes to
@@ -242,28 +252,28 @@ func (s *supplies) look(at time.Duration, warn func(string)) error {
 }
 
 // serve starts a server, or looks over the one that is named.
-func (o *soakOrder) serve(ctx context.Context) (name, version string, stop func(), err error) {
+func (o *soakOrder) serve(ctx context.Context) (name string, is redisserver.Software, stop func(), err error) {
 	if o.addr != "" {
 		r, err := redisserver.Connect(ctx, o.url, redisserver.Needs{AtLeast: soakNeeds, Prefix: o.Name + ":", TLS: o.tls})
 		if err != nil {
-			return "", "", nil, err
+			return "", is, nil, err
 		}
 		o.Server = soak.Server{Options: r.RedisOptions, Destructive: o.destructive}
-		return r.Name(), r.Version(), func() {}, nil
+		return r.Name(), r.Software(), func() {}, nil
 	}
-	s, err := redisserver.Start(ctx, redisserver.Options{AtLeast: soakNeeds})
+	s, err := redisserver.Start(ctx, redisserver.Options{Path: o.program, AtLeast: soakNeeds})
 	if err != nil {
 		if !strings.Contains(err.Error(), "\n") { // or it would look like the server's last line
 			err = fmt.Errorf("%w; or name a server of yours with -addr", err)
 		}
-		return "", "", nil, err
+		return "", is, nil, err
 	}
 	o.Server = soak.Server{Own: s, Options: s.RedisOptions}
-	return "redis://" + s.Addr(), s.Version(), func() { _ = s.Close() }, nil
+	return "redis://" + s.Addr(), s.Software(), func() { _ = s.Close() }, nil
 }
 
 // run runs, judges and reports.
-func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.Writer) int {
+func (o *soakOrder) run(ctx context.Context, is redisserver.Software, stdout, stderr io.Writer) int {
 	if !o.record {
 		return o.measure(ctx, stdout, stderr)
 	}
@@ -274,7 +284,7 @@ func (o *soakOrder) run(ctx context.Context, version string, stdout, stderr io.W
 	if err := dir.latest(); err != nil { // a soak is long: who looks for it finds it
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
-	header := o.Header(map[string]string{"redis": version, "server": o.server, "keys": o.Name, "go": runtime.Version()})
+	header := o.Header(map[string]string{is.Name: is.Version, "server": o.server, "keys": o.Name, "go": runtime.Version()})
 	var judge *checker.Stream // nil: nobody judges
 	add := func(any) {}
 	if o.judge {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,8 +195,13 @@ func commandOf(run reports.Run, dir string) string {
 		words = append(words, "-subject", quoted(v.Subject))
 	}
 	where := place{World: v.World, Timescale: 1}
-	if run.History != nil && run.History.Header.Timescale != 0 {
-		where.Timescale = scale(run.History.Header.Timescale)
+	if run.History != nil {
+		where.Timescale = scale(cmp.Or(run.History.Header.Timescale, 1))
+		for program := range run.History.Header.Versions {
+			if strings.HasSuffix(program, "-server") && (program != "redis-server" || v.World == warpWorld) {
+				where.Server = program
+			}
+		}
 	}
 	words = append(words, where.words()...)
 	return strings.Join(append(words, "-seed", fmt.Sprint(v.Seed)), " ")

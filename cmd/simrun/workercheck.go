@@ -109,7 +109,7 @@ func checkServer(ctx context.Context) (checkedOn, error) {
 		if err != nil {
 			return checkedOn{}, err
 		}
-		return checkedOn{"redis-server " + s.Version(), "redis://" + s.Addr(), func() { s.Close() }}, nil
+		return checkedOn{s.Software().String(), "redis://" + s.Addr(), func() { s.Close() }}, nil
 	}
 	m := miniredis.NewMiniRedis()
 	if err := m.Start(); err != nil {

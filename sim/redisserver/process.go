@@ -3,6 +3,7 @@ package redisserver
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,17 +15,28 @@ import (
 // pidFile is where the server writes its process id, and the guard looks for it.
 const pidFile = "redis.pid"
 
-// find looks for the program.
-func find(path string) (string, error) {
+// Find returns the absolute path of the program of a server: of redis-server if path is "". An error says in one
+// line that there is none.
+func Find(path string) (string, error) {
 	if path == "" {
 		path = "redis-server"
 	}
 	found, err := exec.LookPath(path)
-	if err != nil {
-		return "", fmt.Errorf("no %s on PATH: install it (Debian, Ubuntu: apt install redis-server; Fedora: dnf install redis; "+
-			"Alpine: apk add redis; macOS: brew install redis)", path)
+	switch {
+	case err == nil:
+		return filepath.Abs(found)
+	case strings.ContainsRune(path, filepath.Separator):
+		var why *fs.PathError
+		if errors.As(err, &why) {
+			err = why.Err
+		}
+		return "", fmt.Errorf("%s: %w; it should be the program of a Redis or Valkey server", path, err)
+	case path == "redis-server":
+		return "", errors.New("no redis-server on PATH: install it (Debian, Ubuntu: apt install redis-server; " +
+			"Fedora: dnf install redis; Alpine: apk add redis; macOS: brew install redis)")
+	default:
+		return "", fmt.Errorf("no %s on PATH: install it, or give the path of the program", path)
 	}
-	return filepath.Abs(found)
 }
 
 // process is a running program.

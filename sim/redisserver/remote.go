@@ -24,7 +24,7 @@ import (
 // Remote is a server that is not ours, found fit for use.
 type Remote struct {
 	name    string
-	version string
+	is      Software
 	options *redis.Options
 }
 
@@ -131,8 +131,8 @@ func Connect(ctx context.Context, address string, n Needs) (*Remote, error) {
 // Name is the server's address without the password.
 func (r *Remote) Name() string { return r.name }
 
-// Version is that of the server, as "7.0.15".
-func (r *Remote) Version() string { return r.version }
+// Software is what the server says that it is.
+func (r *Remote) Software() Software { return r.is }
 
 // RedisOptions are what a client needs to connect to it, the password among them.
 func (r *Remote) RedisOptions() *redis.Options {
@@ -227,7 +227,7 @@ func (r *Remote) look(ctx context.Context, client *redis.Client, n Needs) error 
 	if err != nil {
 		return r.plainly(err)
 	}
-	r.version = info["redis_version"]
+	r.is = softwareOf(info)
 	switch {
 	case info["redis_mode"] == "sentinel":
 		return errors.New("this is a Sentinel; give the address of the master that it watches")
@@ -236,8 +236,8 @@ func (r *Remote) look(ctx context.Context, client *redis.Client, n Needs) error 
 	case info["role"] != "master":
 		return fmt.Errorf("this is a replica, which takes no writes; its master is %s",
 			net.JoinHostPort(info["master_host"], info["master_port"]))
-	case older(r.version, n.AtLeast):
-		return tooOld("the server", r.version, n.AtLeast)
+	case older(info[versionOfRedis], n.AtLeast):
+		return tooOld("the server", info[versionOfRedis], n.AtLeast)
 	}
 	key := n.Prefix + "probe:" + rand.Text()
 	if err := client.Set(ctx, key, "", time.Second).Err(); err != nil {
@@ -313,6 +313,28 @@ func infoOf(ctx context.Context, client *redis.Client, section string) (map[stri
 		}
 	}
 	return info, nil
+}
+
+// Software is a program and its version, as "redis-server" and "7.0.15", or "valkey-server" and "9.1.2".
+type Software struct{ Name, Version string }
+
+func (s Software) String() string { return s.Name + " " + s.Version }
+
+// versionOfRedis is the line of INFO that all of them have: for others, the Redis that they are like.
+const versionOfRedis = "redis_version"
+
+// SoftwareOf asks a server what it is.
+func SoftwareOf(ctx context.Context, client *redis.Client) (Software, error) {
+	info, err := infoOf(ctx, client, "server")
+	return softwareOf(info), err
+}
+
+// softwareOf reads it from INFO. Redis gives itself no name.
+func softwareOf(info map[string]string) Software {
+	if name := info["server_name"]; name != "" && info[name+"_version"] != "" {
+		return Software{name + "-server", info[name+"_version"]}
+	}
+	return Software{"redis-server", info[versionOfRedis]}
 }
 
 // older reports whether a version comes before another; every one comes after "".

@@ -23,8 +23,8 @@ func TestConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := r.RedisOptions()
-	if r.Name() != "redis://:***@"+s.Addr()+"/3" || r.Version() != s.Version() || o.DB != 3 || o.Password != "pa55 word" {
-		t.Errorf("%s, version %s, %+v", r.Name(), r.Version(), o)
+	if r.Name() != "redis://:***@"+s.Addr()+"/3" || r.Software() != s.Software() || o.DB != 3 || o.Password != "pa55 word" {
+		t.Errorf("%s, version %s, %+v", r.Name(), r.Software(), o)
 	}
 	if left, err := s.Client().DBSize(t.Context()).Result(); left != 0 || err != nil {
 		t.Errorf("%d keys left, %v", left, err)
@@ -98,7 +98,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	if _, err := Connect(soon, "rediss://"+open.Addr(), Needs{}); err == nil || !strings.Contains(err.Error(), "does not speak TLS") {
 		t.Error(err)
 	}
-	if _, err := Connect(t.Context(), "redis://"+open.Addr(), Needs{AtLeast: "99"}); err == nil || !strings.Contains(err.Error(), "is version "+open.Version()+", but version 99 or later is needed") {
+	if _, err := Connect(t.Context(), "redis://"+open.Addr(), Needs{AtLeast: "99"}); err == nil || !strings.Contains(err.Error(), "is version "+open.Software().Version+", but version 99 or later is needed") {
 		t.Error(err)
 	}
 }

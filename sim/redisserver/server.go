@@ -17,7 +17,7 @@ import (
 
 // Options configure a server. The zero value is usable.
 type Options struct {
-	// Path of the program. Default: redis-server from PATH.
+	// Path of the program, or its name on PATH. Default: redis-server.
 	Path string
 
 	// Port to listen on, on 127.0.0.1. 0: a free one.
@@ -48,7 +48,7 @@ type Server struct {
 
 	mu      sync.Mutex
 	process *process // nil: we ended it
-	version string
+	is      Software
 	closed  bool
 }
 
@@ -64,7 +64,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if o.ports == nil {
 		o.ports = freePort
 	}
-	path, err := find(o.Path)
+	path, err := Find(o.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -99,11 +99,14 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 // Addr is where it listens, as "127.0.0.1:40123"; it stays the same over restarts.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.o.Port)) }
 
-// Version is that of the program, as "7.0.15".
-func (s *Server) Version() string {
+// Path is that of the program.
+func (s *Server) Path() string { return s.o.Path }
+
+// Software is what the program says that it is.
+func (s *Server) Software() Software {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.version
+	return s.is
 }
 
 // RedisOptions are what a client needs to connect to it.
@@ -138,15 +141,15 @@ func (s *Server) launch(ctx context.Context) error {
 		return fmt.Errorf("redis-server cannot be started: %w", err)
 	}
 	p.secret = s.o.Password
-	version, err := s.answers(ctx, p)
-	if err == nil && older(version, s.o.AtLeast) {
-		err = tooOld("redis-server on PATH ("+s.o.Path+")", version, s.o.AtLeast)
+	info, err := s.answers(ctx, p)
+	if err == nil && older(info[versionOfRedis], s.o.AtLeast) {
+		err = tooOld("the server "+s.o.Path, info[versionOfRedis], s.o.AtLeast)
 	}
 	if err != nil {
 		p.kill()
 		return err
 	}
-	s.process, s.version = p, version
+	s.process, s.is = p, softwareOf(info)
 	return nil
 }
 
@@ -185,8 +188,8 @@ func quote(value string) string {
 	return b.String()
 }
 
-// answers waits until it is process p that answers on our port, and returns its version.
-func (s *Server) answers(ctx context.Context, p *process) (version string, _ error) {
+// answers waits until it is process p that answers on our port, and returns what it says of itself.
+func (s *Server) answers(ctx context.Context, p *process) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
 	o := s.RedisOptions()
@@ -199,17 +202,17 @@ func (s *Server) answers(ctx context.Context, p *process) (version string, _ err
 		if client.Ping(ctx).Err() == nil {
 			info, err := infoOf(ctx, client, "server")
 			if err == nil && info["process_id"] == strconv.Itoa(p.pid()) {
-				return info["redis_version"], nil
+				return info, nil
 			}
 		}
 		select {
 		case <-p.done:
 			if p.tail.contains("Address already in use") {
-				return "", fmt.Errorf("redis-server cannot listen on %s: %w", s.Addr(), errPortInUse)
+				return nil, fmt.Errorf("redis-server cannot listen on %s: %w", s.Addr(), errPortInUse)
 			}
-			return "", p.failure("redis-server died at start")
+			return nil, p.failure("redis-server died at start")
 		case <-ctx.Done():
-			return "", p.failure("redis-server on " + s.Addr() + " does not answer")
+			return nil, p.failure("redis-server on " + s.Addr() + " does not answer")
 		case <-tick.C:
 		}
 	}

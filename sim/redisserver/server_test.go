@@ -98,8 +98,8 @@ func silent(addr string) bool {
 func TestServersComeAndGo(t *testing.T) {
 	a, b := server(t, Options{}), server(t, Options{AtLeast: "2.6"})
 	set(t, a, "k", "a")
-	if a.Addr() == b.Addr() || value(t, b, "k") != "" || a.Version() == "" {
-		t.Errorf("%s and %s, version %q", a.Addr(), b.Addr(), a.Version())
+	if a.Addr() == b.Addr() || value(t, b, "k") != "" || a.Software().Version == "" {
+		t.Errorf("%s and %s, version %q", a.Addr(), b.Addr(), a.Software().Version)
 	}
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
@@ -260,7 +260,7 @@ func TestServersThatCannotBe(t *testing.T) {
 		o    Options
 		want []string
 	}{
-		{Options{Path: "redis-sevrer"}, []string{"no redis-sevrer on PATH", "apt install redis-server", "brew install redis"}},
+		{Options{Path: "redis-sevrer"}, []string{"no redis-sevrer on PATH", "the path of the program"}},
 		{Options{Path: dies}, []string{"died at start: exit status 3", "\n  one\n  two"}},
 		{Options{AtLeast: "99.1"}, []string{"is version ", "version 99.1 or later is needed"}},
 		{Options{Password: "pa55word", Config: []string{"requirepass pa55word pa55word"}}, []string{"died at start: exit status 1", "***"}},
@@ -324,5 +324,15 @@ func TestNothingOutlivesAHarnessThatDies(t *testing.T) {
 			eventually(t, "the server is gone", func() bool { return silent(addr) })
 			eventually(t, "its folder is gone", func() bool { return gone(dir) })
 		})
+	}
+}
+
+func TestWhoHasNoServerIsToldHowToGetOne(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, err := Find("")
+	for _, want := range []string{"no redis-server on PATH", "apt install redis-server", "brew install redis"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
 	}
 }

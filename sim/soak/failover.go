@@ -24,7 +24,7 @@ func (p *pair) replica(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if p.spare == nil {
-		p.spare, err = redisserver.Start(ctx, redisserver.Options{Password: master.RedisOptions().Password})
+		p.spare, err = redisserver.Start(ctx, redisserver.Options{Path: master.Path(), Password: master.RedisOptions().Password})
 	} else {
 		err = p.spare.Restart(ctx, false)
 	}

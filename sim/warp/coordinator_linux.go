@@ -162,6 +162,9 @@ func (c *Coordinator) Close() {
 	})
 }
 
+// Folder is the coordinator's own, which is removed when it is closed, or later if this process is killed.
+func (c *Coordinator) Folder() string { return c.folder }
+
 // Listen opens a port of the world, on 127.0.0.1. Who connects there is given to accept, by whoever calls Rest.
 func (c *Coordinator) Listen(accept func(*Stream)) (port int, err error) {
 	c.do(func() {

@@ -19,6 +19,8 @@ type (
 )
 
 func New(time.Time, func() time.Time) (*Coordinator, error)       { return nil, errNone }
+func (*Coordinator) Dial(*Process, string) (*Stream, error)       { return nil, errNone }
+func (*Coordinator) Folder() string                               { return "" }
 func (*Coordinator) Close()                                       {}
 func (*Coordinator) Wake()                                        {}
 func (*Coordinator) Listen(func(*Stream)) (int, error)            { return 0, errNone }
@@ -35,6 +37,7 @@ func (*Process) Pause() error            { return errNone }
 func (*Process) Overdue() int            { return 0 }
 func (*Process) Resume() error           { return errNone }
 
+func (*Stream) Filled() bool              { return true }
 func (*Stream) Read([]byte) (int, error)  { return 0, io.EOF }
 func (*Stream) Write([]byte) (int, error) { return 0, errNone }
 func (*Stream) Close() error              { return nil }

@@ -2,7 +2,11 @@ package warp
 
 import (
 	"io"
+	"net"
+	"os"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // Stream is this side of a connection or a pipe that a process has the other side of. Its methods are safe for concurrent
@@ -28,6 +32,29 @@ func newStream(c *Coordinator, of *Process, fd int) *Stream {
 	return s
 }
 
+// Dial connects to the socket that p listens at, a path of at most 107 bytes. It does not block.
+func (c *Coordinator) Dial(p *Process, socket string) (s *Stream, err error) {
+	c.do(func() {
+		var fd int
+		fd, err = unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return
+		}
+		if err = unix.Connect(fd, &unix.SockaddrUnix{Name: socket}); err != nil {
+			unix.Close(fd)
+			err = &os.PathError{Op: "connect", Path: socket, Err: err}
+			return
+		}
+		s = newStream(c, p, fd)
+		c.streams = append(c.streams, s)
+		c.awake[p] = true
+	})
+	if s == nil && err == nil {
+		err = net.ErrClosed
+	}
+	return s, err
+}
+
 // Read blocks until [Coordinator.Rest] has brought something. At the end it returns io.EOF.
 func (s *Stream) Read(b []byte) (int, error) {
 	s.mu.Lock()
@@ -41,6 +68,13 @@ func (s *Stream) Read(b []byte) (int, error) {
 	n := copy(b, s.data)
 	s.data = s.data[n:]
 	return n, nil
+}
+
+// Filled reports whether Read would not block.
+func (s *Stream) Filled() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.data) > 0 || s.end != nil
 }
 
 // fill is for whoever called Rest.

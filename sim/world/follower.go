@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type follower struct {
 // follow starts a replica of a server.
 func (l *live) follow(ctx context.Context, lag time.Duration) (err error) {
 	f := &follower{}
-	if f.Server, err = redisserver.Start(ctx, redisserver.Options{AtLeast: OldestRedis}); err != nil {
+	if f.Server, err = redisserver.Start(ctx, redisserver.Options{Path: l.program, AtLeast: OldestRedis}); err != nil {
 		return err
 	}
 	l.follows = append(l.follows, f)
@@ -31,10 +32,12 @@ func (l *live) follow(ctx context.Context, lag time.Duration) (err error) {
 
 // attach makes f a replica of the server, and waits until it has its data.
 func (l *live) attach(ctx context.Context, f *follower, lag time.Duration) (err error) {
-	if f.link, err = newLagging(l.options.Addr, lag); err != nil {
+	f.link = newLagging(lag)
+	at, err := f.link.overTCP(l.options.Addr)
+	if err != nil {
 		return err
 	}
-	host, port, _ := net.SplitHostPort(f.link.Addr().String())
+	host, port, _ := net.SplitHostPort(at.String())
 	if err := f.Client().Do(ctx, "REPLICAOF", host, port).Err(); err != nil {
 		return err
 	}
@@ -74,8 +77,8 @@ func (l *live) promote(replica int) error {
 	}
 	l.options = heir.RedisOptions()
 	l.process = heir.Server
-	l.admin.Close()
-	l.admin = adminOf(l.options)
+	l.admin.Client.Close()
+	l.admin.Client = adminOf(l.options)
 	for _, f := range l.follows {
 		if f != heir {
 			if err := l.attach(ctx, f, f.link.lag); err != nil {
@@ -93,58 +96,71 @@ func (f *follower) close() {
 	f.Server.Close()
 }
 
-// lagging passes on what is sent over TCP, later: from the server on whose behalf it listens by lag,
-// to it at once. While it holds, nothing comes from that server.
+// lagging passes on what replicas and their master say, later: from the master by lag, to it at once. While it holds,
+// nothing comes from the master.
 type lagging struct {
-	net.Listener
-	lag time.Duration
+	lag   time.Duration
+	wrote func() // is called when something came from the master; may be nil
 
 	mu     sync.Mutex
 	cond   *sync.Cond
 	held   bool
 	closed bool
-	conns  []net.Conn
+	ends   []io.Closer
 }
 
-func newLagging(to string, lag time.Duration) (*lagging, error) {
-	l := &lagging{lag: lag}
+func newLagging(lag time.Duration) *lagging {
+	l := &lagging{lag: lag, wrote: func() {}}
 	l.cond = sync.NewCond(&l.mu)
-	var err error
-	if l.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-		return nil, err
+	return l
+}
+
+// overTCP has it listen for the replicas of a server, and returns where.
+func (l *lagging) overTCP(server string) (net.Addr, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil || !l.keep(listener) {
+		return nil, cmp.Or(err, net.ErrClosed)
 	}
 	go func() {
 		for {
-			c, err := l.Accept()
+			c, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			server, err := net.Dial("tcp", to)
-			if err != nil || !l.keep(c, server) {
+			master, err := net.Dial("tcp", server)
+			if err != nil {
 				c.Close()
 				continue
 			}
-			go func() {
-				_, _ = io.Copy(server, c)
-				server.Close()
-			}()
-			go l.pass(c, server)
+			l.join(c, master)
 		}
 	}()
-	return l, nil
+	return listener.Addr(), nil
 }
 
-// keep notes connections that end with it.
-func (l *lagging) keep(conns ...net.Conn) bool {
+// join passes on what a replica and its master say, until one of them ends.
+func (l *lagging) join(replica, master io.ReadWriteCloser) {
+	if !l.keep(replica, master) {
+		return
+	}
+	go func() {
+		_, _ = io.Copy(master, replica)
+		master.Close()
+	}()
+	go l.pass(replica, master)
+}
+
+// keep notes what ends with it.
+func (l *lagging) keep(ends ...io.Closer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		for _, c := range conns {
-			c.Close()
+		for _, e := range ends {
+			e.Close()
 		}
 		return false
 	}
-	l.conns = append(l.conns, conns...)
+	l.ends = append(l.ends, ends...)
 	return true
 }
 
@@ -154,7 +170,7 @@ type late struct {
 	data []byte
 }
 
-func (l *lagging) pass(to, from net.Conn) {
+func (l *lagging) pass(to io.WriteCloser, from io.Reader) {
 	defer to.Close()
 	queue := make(chan late, 1<<16)
 	go func() {
@@ -181,6 +197,7 @@ func (l *lagging) pass(to, from net.Conn) {
 		if _, err := to.Write(m.data); err != nil || closed {
 			return
 		}
+		l.wrote()
 	}
 }
 
@@ -192,16 +209,17 @@ func (l *lagging) hold(held bool) {
 	l.cond.Broadcast()
 }
 
+// Close ends all that it keeps: what is under way is lost.
 func (l *lagging) Close() error {
 	l.mu.Lock()
 	l.closed = true
-	conns := l.conns
-	l.conns = nil
+	ends := l.ends
+	l.ends = nil
 	l.mu.Unlock()
 	l.cond.Broadcast()
-	errs := []error{l.Listener.Close()}
-	for _, c := range conns {
-		errs = append(errs, c.Close())
+	var errs []error
+	for _, e := range ends {
+		errs = append(errs, e.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/warp"
 )
 
 // Ground is what a world stands on: virtual time, or real time and real servers.
@@ -28,12 +29,13 @@ type Ground struct {
 	// plan's time.
 	Latency time.Duration
 
-	noReplicas  bool // the servers have none
-	foreign     bool // the servers are not ours
-	destructive bool // and may be harmed
+	noReplicas  string // who has none: "miniredis has"; "": servers may have some
+	foreign     bool   // the servers are not ours
+	destructive bool   // and may be harmed
 
 	// Warped says that processes run in its virtual time, see [NewProcesses].
-	Warped bool
+	Warped    bool
+	processes *warp.Coordinator
 
 	open func(w *World, p plan.Server, seed uint64) (backend, error)
 }
@@ -160,10 +162,10 @@ const answerTime = 2 * time.Second
 
 // Suits reports what of a plan cannot be had here.
 func (g *Ground) Suits(p *plan.Plan) error {
-	if g.noReplicas {
+	if g.noReplicas != "" {
 		for i, s := range p.Servers {
 			if s.Replicas > 0 {
-				return fmt.Errorf("$.servers[%d].replicas: miniredis has none: -world sim or redis", i)
+				return fmt.Errorf("$.servers[%d].replicas: %s none: -world sim or redis", i, g.noReplicas)
 			}
 		}
 	}

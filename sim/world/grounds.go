@@ -18,7 +18,7 @@ const OldestRedis = "7.0"
 // Miniredis is a world of real time, with a miniredis in this process for each server.
 func Miniredis(timescale float64) Ground {
 	g := realTime("miniredis", timescale)
-	g.noReplicas = true
+	g.noReplicas = "miniredis has"
 	g.open = func(w *World, _ plan.Server, _ uint64) (backend, error) {
 		m := miniredis.NewMiniRedis()
 		m.ClockTTL(true)
@@ -36,14 +36,15 @@ func Miniredis(timescale float64) Ground {
 	return g
 }
 
-// Redis is a world of real time, with a redis-server process for each server and replica, which
-// ends with the run.
-func Redis(timescale float64) Ground {
+// Redis is a world of real time, with a process for each server and replica, which ends with the run. The program is
+// the one given, by its path or its name on PATH, or redis-server if that is "".
+func Redis(program string, timescale float64) Ground {
 	g := realTime("redis", timescale)
 	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), startTime)
 		defer cancel()
-		s, err := redisserver.Start(ctx, redisserver.Options{AtLeast: OldestRedis, Config: []string{"repl-diskless-sync-delay 0"}})
+		s, err := redisserver.Start(ctx, redisserver.Options{Path: program, AtLeast: OldestRedis,
+			Config: []string{"repl-diskless-sync-delay 0"}})
 		if err != nil {
 			return nil, err
 		}
@@ -52,14 +53,14 @@ func Redis(timescale float64) Ground {
 			s.Close()
 			return nil, err
 		}
-		l.process, l.close1 = s, func() { s.Close() }
+		l.process, l.program, l.close1 = s, program, func() { s.Close() }
 		for range p.Replicas {
 			if err := l.follow(ctx, g.real(p.Lag.Duration())); err != nil {
 				l.close()
 				return nil, err
 			}
 		}
-		w.ground.Versions["redis-server"] = s.Version()
+		w.ground.served(s.Software())
 		return l, nil
 	}
 	return g
@@ -70,7 +71,7 @@ func Redis(timescale float64) Ground {
 // may be destructive. See [Ground.Suits].
 func At(server *redisserver.Remote, timescale float64, prefix string, destructive bool) Ground {
 	g := Foreign(timescale, destructive)
-	g.Versions["redis-server"] = server.Version()
+	g.served(server.Software())
 	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
 		l, err := newLive(w, server.RedisOptions())
 		if err != nil {
@@ -94,6 +95,9 @@ func realTime(name string, timescale float64) Ground {
 	g.Latency = g.planned(usualLatency)
 	return g
 }
+
+// served notes which program serves.
+func (g *Ground) served(s redisserver.Software) { g.Versions[s.Name] = s.Version }
 
 // usualLatency is how long a message takes at most on one machine, the scheduling of the processes
 // included; what takes longer is measured while the run goes on.

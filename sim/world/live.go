@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -24,8 +24,9 @@ import (
 type live struct {
 	w       *World
 	options *redis.Options // to reach it
-	admin   *redis.Client
+	*admin
 	process process     // nil: there is none that could be started again
+	program string      // that its replicas run
 	follows []*follower // its replicas
 	prefix  string      // of keys that are removed at the end; "": the server itself goes
 	ahead   int64       // how far the server's clock is ahead of this machine's, in µs
@@ -45,26 +46,15 @@ type process interface {
 	Restart(ctx context.Context, keep bool) error
 }
 
-// adminTime bounds what the world itself asks of a server.
-const adminTime = 10 * time.Second
-
 // newLive looks at the clock of a server that answers at o.
 func newLive(w *World, o *redis.Options) (*live, error) {
 	l := &live{w: w, options: o, close1: func() {}, conns: map[net.Conn]bool{}}
-	l.admin = adminOf(o)
+	l.admin = &admin{adminOf(o), l.timeOf, w.Real}
 	if err := l.compareClocks(); err != nil {
-		l.admin.Close()
+		l.admin.Client.Close()
 		return nil, err
 	}
 	return l, nil
-}
-
-// adminOf is the world's own client of a server.
-func adminOf(o *redis.Options) *redis.Client {
-	own := *o
-	own.MaxRetries, own.PoolSize, own.DisableIdentity = 2, 1, true
-	own.MaintNotificationsConfig = noMaintenanceNotices()
-	return redis.NewClient(&own)
 }
 
 // compareClocks finds out how far the server's clock is ahead, by the quickest of some answers.
@@ -131,7 +121,7 @@ func (l *live) serve(c *network.End) {
 }
 
 // replies calls take for each whole reply, until it says no, something else comes or the connection ends.
-func replies(c net.Conn, take func(reply []byte) bool) {
+func replies(c io.Reader, take func(reply []byte) bool) {
 	var rest []byte
 	var parts network.Replies
 	buf := make([]byte, 16<<10)
@@ -217,39 +207,14 @@ func (l *live) dial() (net.Conn, error) {
 
 func (l *live) tick() {}
 
-func (l *live) do(args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
-	defer cancel()
-	words := make([]any, len(args))
-	for i, a := range args {
-		words[i] = a
-	}
-	answer, err := l.admin.Do(ctx, words...).Result()
-	if err != nil {
-		return "", err
-	}
-	return "+" + fmt.Sprint(answer) + "\r\n", nil
-}
-
-// readKey reads a key at one moment.
-var readKey = redis.NewScript(`
-local kind = redis.call('type', KEYS[1]).ok
-local at = redis.call('pexpiretime', KEYS[1])
-if kind == 'hash' then
-  return {kind, at, redis.call('hgetall', KEYS[1])}
-elseif kind == 'string' then
-  return {kind, at, {redis.call('get', KEYS[1])}}
-end
-return {kind, at, {}}`)
-
 func (l *live) read(key string) (value, error) {
-	v, err := l.readOnce(key)
+	v, err := l.admin.read(key)
 	if !l.counts || err != nil {
 		return v, err
 	}
 	was := l.seen[key]
 	if was != 0 && v.deadline != 0 && v.deadline != was {
-		again, err := l.readOnce(key) // what came late in between makes it later, never sooner
+		again, err := l.admin.read(key) // what came late in between makes it later, never sooner
 		if err != nil {
 			return v, err
 		}
@@ -262,40 +227,6 @@ func (l *live) read(key string) (value, error) {
 	}
 	l.seen[key] = v.deadline
 	return v, nil
-}
-
-func (l *live) readOnce(key string) (value, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
-	defer cancel()
-	answer, err := readKey.Run(ctx, l.admin, []string{key}).Slice()
-	if err != nil {
-		return value{}, fmt.Errorf("reading %s: %w", key, err)
-	}
-	v := value{key: key, kind: answer[0].(string)}
-	if v.kind == "none" {
-		v.kind = ""
-	}
-	content, _ := answer[2].([]any)
-	switch v.kind {
-	case "hash":
-		v.fields = map[string]string{}
-		for i := 0; i+1 < len(content); i += 2 {
-			v.fields[content[i].(string)] = content[i+1].(string)
-		}
-	case "string":
-		v.text = content[0].(string)
-	}
-	if at := answer[1].(int64); at > 0 {
-		v.deadline = max(l.timeOf(at+1), 1) // a key is there to the end of its last millisecond
-	}
-	return v, nil
-}
-
-func (l *live) size() (int, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
-	defer cancel()
-	n, err := l.admin.DBSize(ctx).Result()
-	return int(n), err
 }
 
 func (l *live) written() {}
@@ -313,25 +244,6 @@ func (l *live) start() error {
 	return l.process.Restart(ctx, true) // what it is to lose was flushed
 }
 
-// moveKey brings a key's deadline forward by ARGV[1] ms.
-var moveKey = redis.NewScript(`
-local at = redis.call('pexpiretime', KEYS[1])
-if at > 0 then redis.call('pexpireat', KEYS[1], at - tonumber(ARGV[1])) end
-return at`)
-
-// jump moves the deadlines of the keys given: no process can be handed another clock without
-// privileges, and to those keys it is the same.
-func (l *live) jump(by time.Duration, keys []string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
-	defer cancel()
-	for _, key := range keys {
-		if err := moveKey.Run(ctx, l.admin, []string{key}, l.w.Real(by).Milliseconds()).Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func (l *live) acknowledged() (n int, next time.Duration, known bool) { return 0, 0, false }
 
 func (l *live) close() {
@@ -344,7 +256,7 @@ func (l *live) close() {
 	if l.prefix != "" {
 		l.sweep()
 	}
-	l.admin.Close()
+	l.admin.Client.Close()
 	for _, f := range l.follows {
 		f.close()
 	}
@@ -356,7 +268,7 @@ func (l *live) close() {
 func (l *live) sweep() {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
 	defer cancel()
-	if _, err := redisserver.Sweep(ctx, l.admin, l.prefix, nil); err != nil {
+	if _, err := redisserver.Sweep(ctx, l.admin.Client, l.prefix, nil); err != nil {
 		l.w.unclean = err
 	}
 }

@@ -27,7 +27,7 @@ func TestADeadlineThatNobodySetsStandsStill(t *testing.T) {
 	}
 	raw := map[time.Duration]int{}
 	for range 500 {
-		v, err := l.readOnce("k")
+		v, err := l.admin.read("k")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,8 +34,11 @@ func (p *Processes) Close() {
 	}
 }
 
-// With has processes run in the world's time. It is to be called at once.
-func (w *World) With(p *Processes) { w.processes = p.c }
+// With is the ground on which these processes run.
+func (g Ground) With(p *Processes) Ground {
+	g.processes = p.c
+	return g
+}
 
 // Starter starts processes in the world's time; nil in a world without.
 func (w *World) Starter() subjects.Starter {

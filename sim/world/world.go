@@ -96,7 +96,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World,
 	if g.Live && p.Timings.LatencyMax == 0 {
 		latency = network.Latency{} // that of the machine is enough
 	}
-	w := &World{ground: g, bubble: bubble.Here(), seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
+	w := &World{ground: g, bubble: bubble.Here(), processes: g.processes, seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
 		frozen: map[string]int{}, dead: map[string]bool{}}
 	servers := p.Servers

@@ -129,6 +129,8 @@ REAL(posix_spawn);
 REAL(posix_spawnp);
 REAL(system);
 REAL(popen);
+REAL(fopen);
+REAL(fopen64);
 static long (*real_syscall)(long, ...);
 
 static void *find(const char *name) { return dlsym(RTLD_NEXT, name); }
@@ -176,6 +178,8 @@ static void find_all(void) {
 	FIND(posix_spawn);
 	FIND(posix_spawnp);
 	FIND(system);
+	FIND(fopen);
+	FIND(fopen64);
 	FIND(popen);
 	FIND(syscall);
 	FIND(clock_gettime);
@@ -1143,6 +1147,37 @@ int setitimer(__itimer_which_t which, const struct itimerval *restrict to, struc
 	if (world && which == ITIMER_REAL && (to->it_value.tv_sec || to->it_value.tv_usec))
 		note("calls setitimer, a wait that the library does not know");
 	return real_setitimer(which, to, was);
+}
+
+// ---- The processor's own counter goes on in real time, and no library stands before the instruction that reads it.
+// Programs use it if /proc/cpuinfo says that it counts evenly, which it therefore does not say here. Valkey does so.
+
+static FILE *without_counter(void) {
+	static const char flag[] = "constant_tsc";
+	FILE *from = real_fopen("/proc/cpuinfo", "re"), *to = tmpfile();
+	char *line = NULL;
+	size_t size = 0;
+	for (ssize_t n; from && to && (n = getline(&line, &size, from)) > 0;) {
+		for (char *at = line; (at = strstr(at, flag));)
+			memset(at, ' ', sizeof flag - 1);
+		fwrite(line, 1, (size_t)n, to);
+	}
+	free(line);
+	if (from)
+		fclose(from);
+	if (to)
+		rewind(to);
+	return to;
+}
+
+FILE *fopen(const char *restrict path, const char *restrict mode) {
+	find_all();
+	return world && !strcmp(path, "/proc/cpuinfo") ? without_counter() : real_fopen(path, mode);
+}
+
+FILE *fopen64(const char *restrict path, const char *restrict mode) {
+	find_all();
+	return world && !strcmp(path, "/proc/cpuinfo") ? without_counter() : real_fopen64(path, mode);
 }
 
 // ---- Processes that a process starts. Who forks enters the child; for the others simrun asks the kernel.
