@@ -26,11 +26,6 @@ var differs = map[string]map[string]string{
 	"redis": {
 		"sweep-reorder-message": closeRace,
 	},
-	"warp": {
-		"failover-async":      "the server has no replicas in virtual time",
-		"failover-wait":       "the server has no replicas in virtual time",
-		"failover-old-holder": "the server has no replicas in virtual time",
-	},
 	"miniredis": {
 		"sweep-reorder-message": closeRace,
 		"failover-async":        "miniredis has no replicas",
@@ -52,8 +47,8 @@ func theServer() string { return cmp.Or(os.Getenv("HOLDFAST_SERVER"), "redis-ser
 
 // TestWorldsAgree is the proof that the simulation does not lie: every scenario gives the same
 // verdict on each guarantee in virtual time as in real time, on miniredis over TCP and on a real
-// redis-server, or the server that HOLDFAST_SERVER names, which runs in virtual time as well. All of them take minutes and a machine that has nothing else to do, so that they are
-// for HOLDFAST_WORLDS=all.
+// redis-server. That runs in virtual time as well. HOLDFAST_SERVER names another program for it, such as Valkey's.
+// All of them take minutes and a machine that has nothing else to do, so that they are for HOLDFAST_WORLDS=all.
 func TestWorldsAgree(t *testing.T) {
 	names := someStories
 	if os.Getenv("HOLDFAST_WORLDS") == "all" {

@@ -7,10 +7,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
 // needsWarp skips a test where processes cannot run in virtual time.
@@ -33,19 +35,26 @@ func TestForeignLocksInVirtualTime(t *testing.T) {
 	needsWarp(t)
 	interpreters := map[string]func(*testing.T) string{".mjs": node, ".py": python}
 	const inNode, inPython = "../../examples/workers/node/worker.mjs", "../../examples/workers/python/worker.py"
-	for _, c := range []struct{ worker, scenario, broken string }{
-		{inPython, "gc-pause", "exclusion effect"},
-		{inPython, "partition-holder", "exclusion effect"},
-		{inNode, "gc-pause", "exclusion effect watchdog"},
-		{inNode, "holder-crash", ""},
-		{inNode, "failover-async", "exclusion effect"},
-		{inNode, "restart-empty", "exclusion effect"},
+	for _, c := range []struct{ worker, scenario, server, broken string }{
+		{inPython, "gc-pause", "", "exclusion effect"},
+		{inPython, "partition-holder", "", "exclusion effect"},
+		{inPython, "partition-holder", "redis-server", "exclusion effect"},
+		{inPython, "restart-empty", "redis-server", "exclusion effect"},
+		{inNode, "gc-pause", "", "exclusion effect watchdog"},
+		{inNode, "gc-pause", "redis-server", "exclusion effect watchdog"},
+		{inNode, "holder-crash", "", ""},
+		{inNode, "failover-async", "", "exclusion effect"},
+		{inNode, "restart-empty", "", "exclusion effect"},
 	} {
-		t.Run(filepath.Ext(c.worker)[1:]+"/"+c.scenario, func(t *testing.T) {
+		t.Run(filepath.Ext(c.worker)[1:]+"/"+c.scenario+"/"+c.server, func(t *testing.T) {
 			t.Parallel()
-			command := "exec:" + interpreters[filepath.Ext(c.worker)](t) + " " + c.worker
+			command := []string{"-subject", "exec:" + interpreters[filepath.Ext(c.worker)](t) + " " + c.worker}
+			if c.server != "" {
+				redisserver.Need(t)
+				command = append(command, "-server", c.server)
+			}
 			for range 2 {
-				stdout, stderr, code := run(t, ".", "-scenario", c.scenario, "-subject", command, "-out", "none", "-json")
+				stdout, stderr, code := run(t, ".", slices.Concat([]string{"-scenario", c.scenario, "-out", "none", "-json"}, command)...)
 				var v checker.Verdict
 				if err := json.Unmarshal([]byte(stdout), &v); err != nil || v.World != "warp" || code != checker.ExitExpected {
 					t.Fatalf("exit code %d: %v\n%s%s", code, err, stdout, stderr)

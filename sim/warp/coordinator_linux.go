@@ -336,6 +336,7 @@ func (c *Coordinator) goesOn(t *thread) *thread {
 func (c *Coordinator) look() (busy *thread, same bool, err error) {
 	c.looks++
 	same, c.still = true, false
+	all := true                         // threads were looked at
 	born := c.shared.births.Load() == 0 // or one that is not among pids may be what goes on
 	pids := c.pids()
 	ran := make([]time.Duration, 0, 8) // of each process, before
@@ -362,14 +363,15 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 						return nil, false, fmt.Errorf("threads of the processes: %w", err)
 					}
 					delete(c.listed, pid)
+					all = false
 					continue // it has ended
 				}
 				threads[tid] = t
 			}
 			before := t.turns
 			if err := t.look(c.buf); errors.Is(err, errGone) {
-				delete(c.listed, pid)
-				same = false
+				delete(c.listed, pid) // another may have come for it
+				same, all = false, false
 				continue
 			} else if err != nil {
 				return nil, false, err
@@ -404,7 +406,7 @@ func (c *Coordinator) look() (busy *thread, same bool, err error) {
 			}
 		}
 	}
-	c.still = born && len(ran) == len(pids) && len(pids) > 0
+	c.still = all && born && len(ran) == len(pids) && len(pids) > 0
 	for i := range ran {
 		c.still = c.still && ran[i] > 0 && processorTime(pids[i]) == ran[i]
 	}

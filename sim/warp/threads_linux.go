@@ -49,18 +49,11 @@ func (t *thread) close() {
 
 var errGone = errors.New("the thread has ended")
 
-// look reads the state, and how often the thread ran until then.
+// look reads the state, and how often the thread ran until after that. The order matters: a turn that began in between
+// makes the state count for nothing, since asleep asks the kernel anew then.
 func (t *thread) look(buf []byte) error {
-	n, err := unix.Pread(t.sched, buf, 0)
+	n, err := unix.Pread(t.stat, buf, 0)
 	if err != nil || n == 0 {
-		return errGone
-	}
-	ran, turns, ok := schedstat(buf[:n])
-	if !ok {
-		return fmt.Errorf("the kernel's schedstat is %q", buf[:n])
-	}
-	t.ran, t.turns = ran, turns
-	if n, err = unix.Pread(t.stat, buf, 0); err != nil || n == 0 {
 		return errGone
 	}
 	end := bytes.LastIndexByte(buf[:n], ')') // of the name, which may have any bytes
@@ -68,6 +61,14 @@ func (t *thread) look(buf []byte) error {
 		return errGone
 	}
 	t.state = buf[end+2]
+	if n, err = unix.Pread(t.sched, buf, 0); err != nil || n == 0 {
+		return errGone
+	}
+	ran, turns, ok := schedstat(buf[:n])
+	if !ok {
+		return fmt.Errorf("the kernel's schedstat is %q", buf[:n])
+	}
+	t.ran, t.turns = ran, turns
 	return nil
 }
 

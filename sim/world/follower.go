@@ -20,25 +20,14 @@ type follower struct {
 	link *lagging
 }
 
-// follow starts a replica of a server.
+// follow starts a replica of the server, and waits until it has its data.
 func (l *live) follow(ctx context.Context, lag time.Duration) (err error) {
 	f := &follower{}
-	if f.Server, err = redisserver.Start(ctx, redisserver.Options{Path: l.program, AtLeast: OldestRedis}); err != nil {
+	if f.Server, err = redisserver.Start(ctx, ours(l.program)); err != nil {
 		return err
 	}
 	l.follows = append(l.follows, f)
-	return l.attach(ctx, f, lag)
-}
-
-// attach makes f a replica of the server, and waits until it has its data.
-func (l *live) attach(ctx context.Context, f *follower, lag time.Duration) (err error) {
-	f.link = newLagging(lag)
-	at, err := f.link.overTCP(l.options.Addr)
-	if err != nil {
-		return err
-	}
-	host, port, _ := net.SplitHostPort(at.String())
-	if err := f.Client().Do(ctx, "REPLICAOF", host, port).Err(); err != nil {
+	if err := l.attach(ctx, f, lag); err != nil {
 		return err
 	}
 	for {
@@ -57,11 +46,22 @@ func (l *live) attach(ctx context.Context, f *follower, lag time.Duration) (err 
 	}
 }
 
+// attach makes f a replica of the server.
+func (l *live) attach(ctx context.Context, f *follower, lag time.Duration) error {
+	f.link = newLagging(lag)
+	at, err := f.link.overTCP(l.options.Addr)
+	if err != nil {
+		return err
+	}
+	host, port, _ := net.SplitHostPort(at.String())
+	return f.Client().Do(ctx, "REPLICAOF", host, port).Err()
+}
+
 func (l *live) stopReplication(replica int)   { l.follows[replica-1].link.hold(true) }
 func (l *live) resumeReplication(replica int) { l.follows[replica-1].link.hold(false) }
 
-// promote ends the master, and makes a replica the master that is reached from now on. The others
-// follow it.
+// promote makes a replica the master that is reached from now on. The others follow it, and the master that was takes its
+// place among them.
 func (l *live) promote(replica int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
 	defer cancel()
@@ -69,21 +69,16 @@ func (l *live) promote(replica int) error {
 	for _, f := range l.follows {
 		f.link.Close() // what is under way is lost
 	}
-	if old, ok := l.process.(*redisserver.Server); ok {
-		old.Kill()
-	}
 	if err := heir.Client().Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return err
 	}
-	l.options = heir.RedisOptions()
-	l.process = heir.Server
+	l.process, heir.Server = heir.Server, l.process
+	l.options = l.process.RedisOptions()
 	l.admin.Client.Close()
 	l.admin.Client = adminOf(l.options)
 	for _, f := range l.follows {
-		if f != heir {
-			if err := l.attach(ctx, f, f.link.lag); err != nil {
-				return err
-			}
+		if err := l.attach(ctx, f, f.link.lag); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -102,15 +97,16 @@ type lagging struct {
 	lag   time.Duration
 	wrote func() // is called when something came from the master; may be nil
 
-	mu     sync.Mutex
-	cond   *sync.Cond
-	held   bool
-	closed bool
-	ends   []io.Closer
+	mu    sync.Mutex
+	cond  *sync.Cond
+	held  bool
+	over  chan struct{} // is closed with it
+	ended bool          // over is closed
+	ends  []io.Closer
 }
 
 func newLagging(lag time.Duration) *lagging {
-	l := &lagging{lag: lag, wrote: func() {}}
+	l := &lagging{lag: lag, wrote: func() {}, over: make(chan struct{})}
 	l.cond = sync.NewCond(&l.mu)
 	return l
 }
@@ -154,7 +150,7 @@ func (l *lagging) join(replica, master io.ReadWriteCloser) {
 func (l *lagging) keep(ends ...io.Closer) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.ended {
 		for _, e := range ends {
 			e.Close()
 		}
@@ -187,14 +183,23 @@ func (l *lagging) pass(to io.WriteCloser, from io.Reader) {
 		}
 	}()
 	for m := range queue {
-		time.Sleep(time.Until(m.due))
+		due := time.NewTimer(time.Until(m.due))
+		select {
+		case <-due.C:
+		case <-l.over:
+			due.Stop()
+			return
+		}
 		l.mu.Lock()
-		for l.held && !l.closed {
+		for l.held && !l.ended {
 			l.cond.Wait()
 		}
-		closed := l.closed
+		ended := l.ended
 		l.mu.Unlock()
-		if _, err := to.Write(m.data); err != nil || closed {
+		if ended {
+			return
+		}
+		if _, err := to.Write(m.data); err != nil {
 			return
 		}
 		l.wrote()
@@ -212,7 +217,10 @@ func (l *lagging) hold(held bool) {
 // Close ends all that it keeps: what is under way is lost.
 func (l *lagging) Close() error {
 	l.mu.Lock()
-	l.closed = true
+	if !l.ended {
+		close(l.over)
+	}
+	l.ended = true
 	ends := l.ends
 	l.ends = nil
 	l.mu.Unlock()

@@ -43,8 +43,7 @@ func Redis(program string, timescale float64) Ground {
 	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
 		ctx, cancel := context.WithTimeout(context.Background(), startTime)
 		defer cancel()
-		s, err := redisserver.Start(ctx, redisserver.Options{Path: program, AtLeast: OldestRedis,
-			Config: []string{"repl-diskless-sync-delay 0"}})
+		s, err := redisserver.Start(ctx, ours(program))
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +52,7 @@ func Redis(program string, timescale float64) Ground {
 			s.Close()
 			return nil, err
 		}
-		l.process, l.program, l.close1 = s, program, func() { s.Close() }
+		l.process, l.program = s, program
 		for range p.Replicas {
 			if err := l.follow(ctx, g.real(p.Lag.Duration())); err != nil {
 				l.close()
@@ -64,6 +63,11 @@ func Redis(program string, timescale float64) Ground {
 		return l, nil
 	}
 	return g
+}
+
+// ours are what servers and replicas of our own are started with. A replica may come to be the master.
+func ours(program string) redisserver.Options {
+	return redisserver.Options{Path: program, AtLeast: OldestRedis, Config: []string{"repl-diskless-sync-delay 0"}}
 }
 
 // At is a world of real time on a server that is not ours. All keys of the run contain prefix, and

@@ -25,11 +25,11 @@ type live struct {
 	w       *World
 	options *redis.Options // to reach it
 	*admin
-	process process     // nil: there is none that could be started again
-	program string      // that its replicas run
-	follows []*follower // its replicas
-	prefix  string      // of keys that are removed at the end; "": the server itself goes
-	ahead   int64       // how far the server's clock is ahead of this machine's, in µs
+	process *redisserver.Server // ours; nil: there is none that could be started again
+	program string              // that it and its replicas run
+	follows []*follower         // its replicas
+	prefix  string              // of keys that are removed at the end; "": the server itself goes
+	ahead   int64               // how far the server's clock is ahead of this machine's, in µs
 	close1  func()
 
 	// counts says that the server counts times to live down and knows no deadlines, so that these come
@@ -39,11 +39,6 @@ type live struct {
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
-}
-
-// process is a server process that is ours.
-type process interface {
-	Restart(ctx context.Context, keep bool) error
 }
 
 // newLive looks at the clock of a server that answers at o.
@@ -259,6 +254,9 @@ func (l *live) close() {
 	l.admin.Client.Close()
 	for _, f := range l.follows {
 		f.close()
+	}
+	if l.process != nil {
+		l.process.Close()
 	}
 	l.close1()
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,8 +20,15 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/warp"
 )
 
-// warped is a server that is a process in virtual time. It is at rest whenever the world looks at it.
+// warped is a server that is a process in virtual time, with processes for its replicas. They are at rest whenever the
+// world looks at them.
 type warped struct {
+	*warpServer // the master
+	follows     []*warpFollower
+}
+
+// warpServer is one process of a server.
+type warpServer struct {
 	*admin
 	w       *World
 	words   []string // that start it
@@ -28,29 +36,31 @@ type warped struct {
 	process *warp.Process
 }
 
-// WarpOn is as [Warp], with a process in virtual time for each server. The program is the one given, by its path or its
-// name on PATH.
+// warpFollower is a replica, behind a connection that takes its time.
+type warpFollower struct {
+	*warpServer
+	link *lagging
+}
+
+// WarpOn is as [Warp], with a process in virtual time for each server and replica. The program is the one given, by its
+// path or its name on PATH.
 func WarpOn(program string) Ground {
 	g := Warp()
-	g.noReplicas, g.Versions = "a server in virtual time has", map[string]string{}
-	g.open = func(w *World, _ plan.Server, _ uint64) (backend, error) {
+	g.Versions = map[string]string{}
+	g.open = func(w *World, p plan.Server, _ uint64) (backend, error) {
 		path, err := redisserver.Find(program)
 		if err != nil {
 			return nil, err
 		}
-		v := &warped{w: w}
-		dir, err := os.MkdirTemp(w.processes.Folder(), "server-")
-		if err != nil {
-			return nil, fmt.Errorf("a folder for %s: %w", path, err)
-		}
-		v.socket = filepath.Join(dir, "socket")
-		// It says on its standard output what goes wrong.
-		v.words = []string{path, "--port", "0", "--unixsocket", v.socket, "--dir", dir, "--save", "", "--appendonly", "no",
-			"--daemonize", "no", "--logfile", "", "--loglevel", "warning"}
-		v.admin = &admin{adminOf(&redis.Options{Dialer: v.dial}), v.timeOf, w.Real}
-		if err := v.launch(); err != nil {
-			v.close()
+		v := &warped{}
+		if v.warpServer, err = w.launch(path); err != nil {
 			return nil, err
+		}
+		for range p.Replicas {
+			if err := v.follow(path, p.Lag.Duration()); err != nil {
+				v.close()
+				return nil, err
+			}
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), adminTime)
 		defer cancel()
@@ -65,54 +75,149 @@ func WarpOn(program string) Ground {
 	return g
 }
 
-// launch starts the process, and returns when it listens. The run has not begun: time may pass.
-func (v *warped) launch() (err error) {
-	if v.process, err = v.w.processes.Start(v.words); err != nil {
-		return err
+// launch starts a process, and returns when it listens.
+func (w *World) launch(path string) (s *warpServer, err error) {
+	dir, err := os.MkdirTemp(w.processes.Folder(), "server-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for %s: %w", path, err)
 	}
-	for begun := time.Now(); time.Since(begun) < startTime; {
-		for v.w.rest() {
-		}
-		if err := v.w.Failure(); err != nil {
-			return err
-		}
-		probe, err := v.w.processes.Dial(v.process, v.socket)
+	s = &warpServer{w: w, socket: filepath.Join(dir, "socket")}
+	// It says on its standard output what goes wrong.
+	s.words = []string{path, "--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--appendonly", "no",
+		"--daemonize", "no", "--logfile", "", "--loglevel", "warning", "--repl-diskless-sync-delay", "0"}
+	s.admin = &admin{adminOf(&redis.Options{Dialer: s.dial}), s.timeOf, w.Real}
+	if s.process, err = w.processes.Start(s.words); err != nil {
+		return nil, err
+	}
+	listens, err := w.prepare(func() (bool, error) {
+		probe, err := w.processes.Dial(s.process, s.socket)
 		if err == nil {
-			return probe.Close()
+			err = probe.Close()
 		}
-		if v.w.waitEnds.IsZero() {
-			break
-		}
-		time.Sleep(time.Until(v.w.waitEnds))
-		v.w.processes.Wake()
+		return err == nil, nil
+	})
+	if listens {
+		return s, nil
+	}
+	defer s.close()
+	if err != nil {
+		return nil, err
 	}
 	select {
-	case <-v.process.Exited():
-		err = fmt.Errorf("%s died at start: %s", v.words[0], v.process.Ending())
+	case <-s.process.Exited():
+		err = fmt.Errorf("%s died at start: %s", path, s.process.Ending())
 	default:
-		err = fmt.Errorf("%s does not listen on its socket", v.words[0])
+		err = fmt.Errorf("%s does not listen on its socket", path)
 	}
-	v.process.Out().Close()
-	if text, _ := io.ReadAll(v.process.Out()); len(text) > 0 {
+	s.process.Out().Close()
+	if text, _ := io.ReadAll(s.process.Out()); len(text) > 0 {
 		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(lines[len(lines)-1]))
+	}
+	return nil, err
+}
+
+// prepare lets time pass until it is so, or nothing will happen any more. The run has not begun.
+func (w *World) prepare(so func() (bool, error)) (bool, error) {
+	for begun := time.Now(); time.Since(begun) < startTime; {
+		for w.rest() {
+			w.bubble.Settle()
+		}
+		if err := w.Failure(); err != nil {
+			return false, err
+		}
+		if is, err := so(); is || err != nil {
+			return is, err
+		}
+		if w.waitEnds.IsZero() {
+			break
+		}
+		time.Sleep(time.Until(w.waitEnds))
+		w.processes.Wake()
+	}
+	return false, nil
+}
+
+// follow starts a replica, and returns when it has the server's data.
+func (v *warped) follow(path string, lag time.Duration) error {
+	s, err := v.w.launch(path)
+	if err != nil {
+		return err
+	}
+	f := &warpFollower{warpServer: s}
+	v.follows = append(v.follows, f)
+	if err := v.attach(f, lag); err != nil {
+		return err
+	}
+	follows, err := v.w.prepare(func() (bool, error) {
+		info, err := f.Info(context.Background(), "replication").Result()
+		return strings.Contains(info, "master_link_status:up"), err
+	})
+	if err == nil && !follows {
+		err = errors.New("it did not get its master's data")
+	}
+	if err != nil {
+		return fmt.Errorf("a replica: %w", err)
+	}
+	return nil
+}
+
+// attach makes f a replica of the server.
+func (v *warped) attach(f *warpFollower, lag time.Duration) error {
+	f.link = newLagging(lag)
+	f.link.wrote = v.w.Notify
+	link, master := f.link, v.warpServer
+	port, err := v.w.processes.Listen(func(replica *warp.Stream) {
+		upstream, err := v.w.processes.Dial(master.process, master.socket)
+		if err != nil {
+			replica.Close()
+			return
+		}
+		link.join(replica, upstream)
+	})
+	if err == nil {
+		_, err = f.do("REPLICAOF", "127.0.0.1", strconv.Itoa(port))
 	}
 	return err
 }
 
-// end ends the process, if there is one.
-func (v *warped) end() {
-	if v.process != nil {
-		v.w.check(v.process.Kill())
-		v.process = nil
+func (v *warped) stopReplication(replica int)   { v.follows[replica-1].link.hold(true) }
+func (v *warped) resumeReplication(replica int) { v.follows[replica-1].link.hold(false) }
+
+// promote makes a replica the master that is reached from now on. The others follow it, and the master that was takes its
+// place among them.
+func (v *warped) promote(replica int) error {
+	heir := v.follows[replica-1]
+	for _, f := range v.follows {
+		f.link.Close() // what is under way is lost
 	}
+	if _, err := heir.do("REPLICAOF", "NO", "ONE"); err != nil {
+		return err
+	}
+	v.warpServer, heir.warpServer = heir.warpServer, v.warpServer
+	for _, f := range v.follows {
+		if err := v.attach(f, f.link.lag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *warped) close() {
+	for _, f := range v.follows {
+		if f.link != nil {
+			f.link.Close()
+		}
+		f.close()
+	}
+	v.warpServer.close()
 }
 
 // serve joins the world's end of a connection to one of the process.
-func (v *warped) serve(end *network.End) {
+func (s *warpServer) serve(end *network.End) {
 	go func() {
 		defer end.Close()
-		upstream, err := v.w.processes.Dial(v.process, v.socket)
+		upstream, err := s.w.processes.Dial(s.process, s.socket)
 		if err != nil {
 			return
 		}
@@ -129,15 +234,12 @@ func (v *warped) serve(end *network.End) {
 }
 
 // dial connects the world's own client.
-func (v *warped) dial(context.Context, string, string) (net.Conn, error) {
-	if v.process == nil {
-		return nil, errors.New("the server has ended")
-	}
-	s, err := v.w.processes.Dial(v.process, v.socket)
+func (s *warpServer) dial(context.Context, string, string) (net.Conn, error) {
+	c, err := s.w.processes.Dial(s.process, s.socket)
 	if err != nil {
 		return nil, err
 	}
-	return &adminConn{s, v.w}, nil
+	return &adminConn{c, s.w}, nil
 }
 
 // adminConn is the connection of the world's own client. No time passes until it is answered.
@@ -162,25 +264,20 @@ func (*adminConn) SetReadDeadline(time.Time) error  { return nil }
 func (*adminConn) SetWriteDeadline(time.Time) error { return nil }
 
 // timeOf puts a time of the server's clock, in ms, into that of the run.
-func (v *warped) timeOf(ms int64) time.Duration { return time.UnixMilli(ms).Sub(*v.w.start.Load()) }
+func (s *warpServer) timeOf(ms int64) time.Duration { return time.UnixMilli(ms).Sub(*s.w.start.Load()) }
 
-func (v *warped) tick()    {}
-func (v *warped) written() {}
+func (s *warpServer) tick()    {}
+func (s *warpServer) written() {}
 
 // stop and start have nothing to do: nobody reaches a server whose network refuses connections, and its connections and
 // scripts are gone, as are the data that it is to lose. To start anew it would take time of the story.
-func (v *warped) stop() error  { return nil }
-func (v *warped) start() error { return nil }
+func (s *warpServer) stop() error  { return nil }
+func (s *warpServer) start() error { return nil }
 
-func (v *warped) acknowledged() (n int, next time.Duration, known bool) { return 0, 0, false }
+func (s *warpServer) acknowledged() (n int, next time.Duration, known bool) { return 0, 0, false }
 
-// It has no replicas: see [Ground.Suits].
-func (v *warped) stopReplication(int)   {}
-func (v *warped) resumeReplication(int) {}
-func (v *warped) promote(int) error     { return errors.ErrUnsupported }
-
-func (v *warped) close() {
-	v.Client.Close()
-	v.end()
-	v.w.rest() // who reads what it says learns that it has ended
+func (s *warpServer) close() {
+	s.Client.Close()
+	s.w.check(s.process.Kill())
+	s.w.rest() // who reads what it says learns that it has ended
 }

@@ -31,9 +31,11 @@
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <threads.h>
 #include <time.h>
@@ -115,6 +117,11 @@ REAL(nanosleep);
 REAL(clock_nanosleep);
 REAL(connect);
 REAL(socket);
+REAL(read);
+REAL(readv);
+REAL(recv);
+REAL(recvfrom);
+REAL(recvmsg);
 REAL(setsockopt);
 REAL(getsockopt);
 REAL(getsockname);
@@ -165,6 +172,11 @@ static void find_all(void) {
 	FIND(clock_nanosleep);
 	FIND(connect);
 	FIND(socket);
+	FIND(read);
+	FIND(readv);
+	FIND(recv);
+	FIND(recvfrom);
+	FIND(recvmsg);
 	FIND(setsockopt);
 	FIND(getsockopt);
 	FIND(getsockname);
@@ -1002,6 +1014,75 @@ static struct looks *looks_of(int fd) {
 	return world && fd >= 0 && fd < FILES && atomic_load(&looks[fd].port) ? &looks[fd] : NULL;
 }
 
+// A socket's patience is how long a read of it waits, SO_RCVTIMEO, in ns. The file tells whether the number is still that
+// of the same socket.
+static struct {
+	_Atomic uint64_t ns;
+	_Atomic uint64_t file;
+} patience[FILES];
+
+static uint64_t file_of(int fd) {
+	struct stat is;
+	return fstat(fd, &is) < 0 ? 0 : is.st_ino;
+}
+
+static void set_patience(int fd, uint64_t ns) {
+	if (fd < 0 || fd >= FILES || (ns == 0 && atomic_load(&patience[fd].ns) == 0))
+		return;
+	atomic_store(&patience[fd].file, file_of(fd));
+	atomic_store(&patience[fd].ns, ns);
+}
+
+static uint64_t patience_of(int fd) {
+	if (!world || fd < 0 || fd >= FILES || !atomic_load(&patience[fd].ns))
+		return 0;
+	int was = errno;
+	uint64_t ns = atomic_load(&patience[fd].file) == file_of(fd) ? atomic_load(&patience[fd].ns) : 0;
+	errno = was;
+	return ns;
+}
+
+// lost_patience waits until there is something to read, or patience is over.
+static int lost_patience(int fd, int flags) {
+	find_all();
+	uint64_t ns = patience_of(fd);
+	if (!ns || flags & MSG_DONTWAIT || fcntl(fd, F_GETFL) & O_NONBLOCK)
+		return 0;
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct timespec t = in_timespec(ns);
+	int r = ppoll(&p, 1, &t, NULL);
+	if (r == 0)
+		errno = EAGAIN;
+	return r <= 0;
+}
+
+ssize_t read(int fd, void *b, size_t n) { return lost_patience(fd, 0) ? -1 : real_read(fd, b, n); }
+
+ssize_t readv(int fd, const struct iovec *v, int n) { return lost_patience(fd, 0) ? -1 : real_readv(fd, v, n); }
+
+ssize_t recv(int fd, void *b, size_t n, int flags) { return lost_patience(fd, flags) ? -1 : real_recv(fd, b, n, flags); }
+
+ssize_t recvfrom(int fd, void *restrict b, size_t n, int flags, struct sockaddr *restrict a, socklen_t *restrict size) {
+	return lost_patience(fd, flags) ? -1 : real_recvfrom(fd, b, n, flags, a, size);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *m, int flags) { return lost_patience(fd, flags) ? -1 : real_recvmsg(fd, m, flags); }
+
+ssize_t __read_chk(int fd, void *b, size_t n, size_t size) {
+	(void)size;
+	return read(fd, b, n);
+}
+
+ssize_t __recv_chk(int fd, void *b, size_t n, size_t size, int flags) {
+	(void)size;
+	return recv(fd, b, n, flags);
+}
+
+ssize_t __recvfrom_chk(int fd, void *restrict b, size_t n, size_t size, int flags, struct sockaddr *restrict a, socklen_t *restrict asize) {
+	(void)size;
+	return recvfrom(fd, b, n, flags, a, asize);
+}
+
 int socket(int family, int type, int protocol) {
 	find_all();
 	int fd = real_socket(family, type, protocol);
@@ -1055,10 +1136,12 @@ int connect(int fd, const struct sockaddr *a, socklen_t size) {
 		return -1;
 	}
 	fcntl(c, F_SETFL, was);
+	uint64_t patience = patience_of(fd);
 	int err = dup3(c, fd, closes ? O_CLOEXEC : 0);
 	close(c);
 	if (err < 0)
 		return -1;
+	set_patience(fd, patience);
 	if (fd < FILES) {
 		atomic_store(&looks[fd].family, a->sa_family);
 		atomic_store(&looks[fd].port, port);
@@ -1070,8 +1153,8 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t size) {
 	find_all();
 	if (world && level == SOL_SOCKET && (name == SO_RCVTIMEO || name == SO_SNDTIMEO) && size >= sizeof(struct timeval)) {
 		const struct timeval *t = value;
-		if (t->tv_sec || t->tv_usec)
-			note("sets SO_RCVTIMEO or SO_SNDTIMEO, a wait that the library does not know");
+		if (name == SO_RCVTIMEO) // to write takes no time here
+			set_patience(fd, (uint64_t)t->tv_sec * second + (uint64_t)t->tv_usec * 1000);
 		return 0;
 	}
 	if (looks_of(fd) && level != SOL_SOCKET)
@@ -1081,6 +1164,12 @@ int setsockopt(int fd, int level, int name, const void *value, socklen_t size) {
 
 int getsockopt(int fd, int level, int name, void *restrict value, socklen_t *restrict size) {
 	find_all();
+	if (world && level == SOL_SOCKET && name == SO_RCVTIMEO && *size >= sizeof(struct timeval)) {
+		uint64_t ns = patience_of(fd);
+		*(struct timeval *)value = (struct timeval){ns / second, ns % second / 1000};
+		*size = sizeof(struct timeval);
+		return 0;
+	}
 	struct looks *l = looks_of(fd);
 	if (l && level != SOL_SOCKET) {
 		memset(value, 0, *size);

@@ -3,6 +3,7 @@
 import queue
 import select
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -42,6 +43,24 @@ try:
 except TimeoutError as e:
     print(e)
 passed("timeout of a socket")
+a.settimeout(None)
+a.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 4, 500000))
+try:
+    a.recv(1)
+except BlockingIOError as e:
+    print(e)
+passed("timeout of the kernel")
+threading.Timer(2, b.send, (b"x",)).start()
+print(a.recv(1), struct.unpack("ll", a.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16)))
+passed("a socket that is in time")
+number = a.fileno()
+a.close()
+b.close()
+a, b = socket.socketpair()
+assert a.fileno() == number
+threading.Timer(6, b.send, (b"y",)).start()
+print(a.recv(1))
+passed("another socket of its number")
 threading.Timer(3, lock.release).start()
 print(lock.acquire(timeout=10))
 passed("released lock")
