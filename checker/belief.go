@@ -27,25 +27,27 @@ type belief struct {
 	lost   *history.Event
 }
 
-// unheldUnlock is the owner's unlock of a group that it did not believe in, if that gave the member back. It
-// is then an unlock of what the owner holds of the member otherwise. The beliefs in groups are known.
+// unheldUnlock is the owner's unlock of a group that it did not believe in, if that gave back what the owner holds
+// otherwise: a member, or another group that needs it.
 func (f *facts) unheldUnlock(op *history.Op) *history.Op {
 	call := f.inNameOf(op)
-	if call == nil || op.Kind != history.Unlock || call.Kind != history.Unlock || len(f.log.groups[op.Lock].Members) > 0 {
+	if call == nil || op.Kind != history.Unlock || call.Kind != history.Unlock || call.Lock == op.Lock {
 		return nil
 	}
-	for _, g := range f.locks {
-		if g.name == call.Lock && g.name != op.Lock {
-			if b := g.owner(op.Owner).belief(call.Call); b == nil || b.to < call.Call {
-				return call
-			}
+	all, known := f.asked[call.Lock]
+	if !known {
+		return nil
+	}
+	for _, b := range all {
+		if b.owner == op.Owner && b.from <= call.Call && b.to >= call.Call {
+			return nil
 		}
 	}
-	return nil
+	return call
 }
 
-// beliefsOf follows what each owner was told.
-func beliefsOf(f *facts, l *lockFacts) []*belief {
+// beliefsOf follows what each owner was told. Unlocks of other groups that end a hold are known by aside.
+func beliefsOf(f *facts, l *lockFacts, aside func(*history.Op) *history.Op) []*belief {
 	// Per owner, since one owner's calls are sequential: what it was told of at a return, and
 	// what it gave up at a call.
 	type step struct {
@@ -72,7 +74,7 @@ func beliefsOf(f *facts, l *lockFacts) []*belief {
 		}
 		switch {
 		case op.Aside: // its owner knows nothing of it, unless it unlocks a group that it does not hold
-			if call := f.unheldUnlock(op); call != nil {
+			if call := aside(op); call != nil {
 				add(op.Owner, step{at: call.Call, op: op, call: true})
 				if !call.Pending() {
 					add(op.Owner, step{at: call.Return, op: op})

@@ -77,7 +77,7 @@ func (f *facts) lostUnheard(l *lockFacts, t *tenure) *tenure {
 		return nil
 	}
 	u := o.tenures[i-1]
-	if b := o.belief(t.from); b == nil || u.to < b.acquire.Call {
+	if b := o.belief(t.from); b == nil || b.to < t.from || u.to < b.acquire.Call {
 		return nil
 	}
 	return u
@@ -100,14 +100,18 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	} else {
 		what += fmt.Sprintf("its lease of %s was last renewed at %s", short(t.lease), Stamp(last))
 	}
+	set := t.sets[len(t.sets)-1]
+	from := last
+	if f.composed(l) && set.op != nil {
+		from = min(last, set.op.Call) // the lease of its first member may have begun then
+	}
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
-		if e.Kind == history.ClockJump && last < e.At && e.At <= t.to {
+		if e.Kind == history.ClockJump && from < e.At && e.At <= t.to {
 			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
 				Text: fmt.Sprintf("%s, and the server's clock jumped by %s at %s", what, short(e.By), Stamp(e.At))}
 		}
 	}
-	set := t.sets[len(t.sets)-1]
 	if r := f.shortened(t, set.op, set.at); r != nil {
 		return f.twice(l, set.op, set.at, fmt.Sprintf("%s, by a renewal that %s had sent at %s, and others before it arrived", what, t.client, Stamp(r.Sent)))
 	}

@@ -20,10 +20,11 @@ type facts struct {
 	gone    map[string]time.Duration // when the server had nothing of a client that died any more
 	ended   map[string]time.Duration // clients that died, or whose programs ended
 	log     *served
-	byID    map[int64]int       // operation -> position in h.Ops
-	servers map[string][]string // of locks, as far as they are known
-	silent  map[int64]bool      // unlocks that told their callers nothing
-	view    *memberView         // of locks that are made of others; nil if there are none
+	byID    map[int64]int        // operation -> position in h.Ops
+	servers map[string][]string  // of locks, as far as they are known
+	silent  map[int64]bool       // unlocks that told their callers nothing
+	asked   map[string][]*belief // of groups, by what their owners asked of them alone
+	view    *memberView          // of locks that are made of others; nil if there are none
 
 	// disagreement is set when two checkers that know the same give different answers: a
 	// harness error.
@@ -168,7 +169,7 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 func collect(h *history.History, o Options) *facts {
 	h, silent := answered(withEffects(h))
 	f := &facts{h: h, silent: silent, options: o, end: endOf(h), healed: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
-		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}}
+		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}, asked: map[string][]*belief{}}
 	locks := map[string]*lockFacts{}
 	lock := func(name string) *lockFacts {
 		l := locks[name]
@@ -223,13 +224,14 @@ func collect(h *history.History, o Options) *facts {
 		l.acts = actsOf(f, l, f.log)
 		l.tenures = tenuresOf(f, l)
 	}
-	// Groups first: who unlocks one without holding it gives back what it holds of its members.
-	ordered := slices.Clone(f.locks)
-	slices.SortStableFunc(ordered, func(a, b *lockFacts) int {
-		return len(f.log.groups[b.name].Members) - len(f.log.groups[a.name].Members)
-	})
-	for _, l := range ordered {
-		l.beliefs = beliefsOf(f, l)
+	// Who unlocks a group without holding it gives back what it holds of its members.
+	for _, l := range f.locks {
+		if len(f.log.groups[l.name].Members) > 0 {
+			f.asked[l.name] = beliefsOf(f, l, func(*history.Op) *history.Op { return nil })
+		}
+	}
+	for _, l := range f.locks {
+		l.beliefs = beliefsOf(f, l, f.unheldUnlock)
 		l.index()
 		match(l)
 		l.overlaps = overlapsOf(l)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -347,10 +348,13 @@ func (f *facts) deadHolds(l *lockFacts, found *violations) {
 		var lease time.Duration
 		last := died
 		for _, s := range t.sets {
-			if s.op == nil {
-				continue
+			sent := model.Never
+			if s.op != nil {
+				lease, sent = max(lease, s.op.Lease), s.op.Call
+			} else if i, found := f.log.at[servedKey{at: s.at, lock: l.name}]; found && f.h.Served[i].Client == t.client {
+				sent = f.h.Served[i].Sent // by no call
 			}
-			if lease = max(lease, s.op.Lease); s.op.Call <= died {
+			if sent <= died {
 				last = max(last, s.at) // it was under way
 			}
 		}
@@ -544,7 +548,7 @@ func (f *facts) failedUnlock(l *lockFacts, t *tenure) *history.Op {
 // untold is the cause that a call had an effect, or none, of which its caller does not know.
 func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text string) Cause {
 	faults := f.struckBy(op.Client, l.name, op.Call, until, resends)
-	if len(faults) == 0 && cancelled(op) {
+	if len(faults) == 0 && cancelled(cmp.Or(f.inNameOf(op), op)) { // what a group's call asked of a member is given up with it
 		return Cause{Class: contract.Abandoned, Text: text + ": it gave the call up", executed: executions{call: op.Kind}}
 	}
 	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: until}}

@@ -422,3 +422,27 @@ func unheard(s *script, lasts, late float64) {
 	op.Lease, op.Evidence = dog, history.NotSent
 	s.h.End.Late = at(late)
 }
+
+// What a dead client had sent before its death may set its lease once more; what it sends afterwards may not.
+func TestWhatADeadClientHadSentMaySetItsLease(t *testing.T) {
+	for sent, accused := range map[time.Duration]bool{at(4.9): false, at(5.1): true} {
+		s := newScript()
+		op := s.take("c1:1", at(0), at(0.002), at(8))
+		s.h.Served = append(s.h.Served,
+			history.Served{At: at(0.001), Sent: at(0), Got: at(0.002), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
+				Before: key("", 0, 0), After: key("c1:1", 1, at(8.001))},
+			history.Served{At: at(7.9), Sent: sent, Client: "c1", Owner: "c1:1", Lock: job, Step: history.StepRelease,
+				Before: key("c1:1", 1, at(8.001)), After: key("c1:1", 1, at(15.9))})
+		s.event(history.Died, at(5)).Client = "c1"
+		e := s.event(history.ForceTTL, at(7.9))
+		e.Owner, e.Deadline = "c1:1", at(15.9)
+		s.event(history.Expire, at(15.9))
+		found := false
+		for _, x := range verdict(t, s).Result(contract.Liveness).Violations {
+			found = found || x.Rule == contract.DeadHoldEnds
+		}
+		if found != accused {
+			t.Errorf("sent at %v: accused: %v\n%s", sent, found, verdict(t, s).Explanation)
+		}
+	}
+}

@@ -243,6 +243,10 @@ func (t *teller) events(l *lockFacts) {
 			}
 			t.add(e.At, "server", Plain, scoreScene, l.name, nil, "the key of %s is left behind, %s", l.name, until)
 		case history.ForceTTL:
+			if e.Owner != "" {
+				t.add(e.At, e.Owner, Plain, scoreScene, l.name, []string{e.Owner}, "sets its lease on %s anew, in the background", l.name)
+				break
+			}
 			t.add(e.At, "server", Key, scoreKey, l.name, nil, "the time to live of %s is changed from outside", l.name)
 		default:
 			t.environment(e)

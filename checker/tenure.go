@@ -29,6 +29,7 @@ type tenure struct {
 	sets     []deadlineSet
 	deadline time.Duration // the last one; model.Never when it does not expire
 	ends     []deadlineEnd // what deadline was, whoever changed it, in order
+	byItself time.Duration // the last deadline that the lock set for the owner, by no call; 0: none
 
 	// What ended it: an operation (another owner's, when the lock is broken) or an event.
 	endOp    *history.Op
@@ -301,6 +302,9 @@ func (r *tenureReplay) environment(a *act) {
 				deadline = model.Never
 			}
 			t.end(a.at, deadline)
+			if a.event.Kind == history.ForceTTL && a.event.Owner == t.owner {
+				t.byItself = deadline
+			}
 		}
 	case history.ClockJump:
 		for _, t := range r.open {

@@ -70,7 +70,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	if f.composed(l) { // of a group that may be what is left of an earlier hold of its members
 		lease = max(lease, t.grant.Asked)
 	}
-	own := t.last() + lease // of the last setting; the reply that told of it came later
+	own := max(t.last()+lease, t.byItself) // of the last setting; the reply that told of it came later
 	for i := range f.h.Events {
 		if e := &f.h.Events[i]; e.Kind == history.ClockJump && t.from <= e.At && e.At <= t.to {
 			own = max(own, t.to+lease)
@@ -96,18 +96,19 @@ func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
 	if !f.h.Can(string(contract.HearsForce)) || f.composed(l) || t.endOp == nil || t.endOp.Kind != history.ForceUnlock {
 		return 0, false
 	}
+	force, logged := f.log.execution(t.endOp, t.endOp.Executed)
 	var since time.Duration // when its subscription was confirmed
+	var conn string         // on which connection
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
-		if r.At > t.to {
-			break
-		}
-		if r.Client != t.client || !namesKey(r.Text, l.name) {
+		if r.Sent > t.to || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !namesKey(r.Text, l.name) {
 			continue
 		}
 		switch {
-		case r.Step == history.StepSubscribe && r.Got <= t.to:
-			since = r.Got
+		case r.Step == history.StepSubscribe && r.Got > 0 && r.Got <= t.to:
+			since, conn = r.Got, r.Conn
+		case r.Step == history.StepSubscribe && r.Conn != conn: // the connection before is closed
+			since = 0
 		case r.Step == history.StepCleanup && strings.HasPrefix(strings.ToLower(r.Text), "unsubscribe "):
 			since = 0
 		}

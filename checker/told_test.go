@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,12 +29,21 @@ func TestAForcedReleaseIsToldAtOnce(t *testing.T) {
 		subscribed time.Duration // when the subscription was confirmed; 0: never
 		told       time.Duration
 		late       bool
+		again      history.Served // another subscription, if it has a text
 	}{
-		{"at once", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(0.5), at(5.05), false},
-		{"by the next renewal only", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(0.5), at(10.003), true},
-		{"which is enough without the claim", []contract.Claim{contract.TellsLoss}, at(0.5), at(10.003), false},
-		{"and without a subscription", []contract.Claim{contract.TellsLoss, contract.HearsForce}, 0, at(10.003), false},
-		{"or before it was confirmed", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(5.01), at(10.003), false},
+		{"at once", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(0.5), at(5.05), false, history.Served{}},
+		{"by the next renewal only", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(0.5), at(10.003), true, history.Served{}},
+		{"which is enough without the claim", []contract.Claim{contract.TellsLoss}, at(0.5), at(10.003), false, history.Served{}},
+		{"and without a subscription", []contract.Claim{contract.TellsLoss, contract.HearsForce}, 0, at(10.003), false, history.Served{}},
+		{"or before it was confirmed", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(5.01), at(10.003), false, history.Served{}},
+		{"or on a connection that was closed", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(0.5), at(10.003), false,
+			history.Served{At: at(5.01), Sent: at(4.99), Got: at(5.02), Conn: "c1#2"}},
+		{"but on one that is closed only later", []contract.Claim{contract.TellsLoss, contract.HearsForce}, at(0.5), at(10.003), true,
+			history.Served{At: at(6.01), Sent: at(6), Got: at(6.02), Conn: "c1#2"}},
+		{"or at another server", []contract.Claim{contract.TellsLoss, contract.HearsForce}, 0, at(10.003), false,
+			history.Served{At: at(0.51), Sent: at(0.5), Got: at(0.52), Server: "s2", Conn: "c1@s2#1"}},
+		{"but at the same one", []contract.Claim{contract.TellsLoss, contract.HearsForce}, 0, at(10.003), true,
+			history.Served{At: at(0.51), Sent: at(0.5), Got: at(0.52), Conn: "c1#1"}},
 	} {
 		s := newScript()
 		for _, c := range tt.claims {
@@ -45,8 +56,45 @@ func TestAForcedReleaseIsToldAtOnce(t *testing.T) {
 			s.h.Served = append(s.h.Served, history.Served{At: tt.subscribed - ms, Sent: tt.subscribed - 2*ms, Got: tt.subscribed, Client: "c1",
 				Step: history.StepSubscribe, Text: "subscribe channel:" + job})
 		}
-		s.op("c9:1", history.ForceUnlock, at(5), at(5.002), history.Released)
+		if r := tt.again; r.Got > 0 {
+			r.Client, r.Step, r.Text = "c1", history.StepSubscribe, "subscribe channel:"+job
+			s.h.Served = append(s.h.Served, r)
+		}
+		force := s.op("c9:1", history.ForceUnlock, at(5), at(5.002), history.Released)
+		s.h.Served = append(s.h.Served, history.Served{At: at(5.001), Sent: at(5), Got: at(5.002), Client: "c9", Owner: "c9:1", Op: force.ID, Lock: job,
+			Before: key("c1:1", 1, at(30.001)), After: key("", 0, 0)})
+		slices.SortStableFunc(s.h.Served, func(a, b history.Served) int { return cmp.Compare(a.At, b.At) })
 		s.renew("c1:1", at(10), history.NotHeld)
+		s.event(history.Lost, tt.told).Owner = "c1:1"
+		found := false
+		for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {
+			found = found || x.Rule == contract.ToldInTime
+		}
+		if found != tt.late {
+			t.Errorf("%s: told too late: %v", tt.name, found)
+		}
+	}
+}
+
+// A holder counts on the lease that its client set for it in the background, and not on one that somebody else set.
+func TestALeaseThatTheLockSetByItselfIsKnownToItsHolder(t *testing.T) {
+	for _, tt := range []struct {
+		name, owner string
+		told        time.Duration
+		late        bool
+	}{
+		{"by its own client", "c1:1", at(40), false},
+		{"for another owner", "c2:1", at(40), true},
+		{"from outside", "", at(40), true},
+		{"and only until that lease ends", "c1:1", at(47), true},
+	} {
+		s := claiming(newScript(), contract.TellsLoss)
+		op := s.take("c1:1", at(0), at(0.002), at(26))
+		s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Sent: at(0), Got: at(0.002), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
+			Before: key("", 0, 0), After: key("c1:1", 1, at(26.001))})
+		e := s.event(history.ForceTTL, at(20))
+		e.Owner, e.Deadline = tt.owner, at(46)
+		s.event(history.Delete, at(21))
 		s.event(history.Lost, tt.told).Owner = "c1:1"
 		found := false
 		for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {

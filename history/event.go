@@ -13,7 +13,7 @@ type EventKind string
 const (
 	Expire    EventKind = "expire"    // the key's TTL ended and the server removed it
 	Delete    EventKind = "delete"    // somebody outside the lock removed the key
-	ForceTTL  EventKind = "forceTTL"  // somebody outside the lock changed the key's TTL; Deadline says to what
+	ForceTTL  EventKind = "forceTTL"  // the key's TTL was changed to Deadline: by the lock for Owner and by no call of it, or from outside if there is none
 	Restore   EventKind = "restore"   // the lock was held again as it had been: by Owner, Count times, until Deadline; or its key was overwritten, by [AnotherProgram]
 	Lost      EventKind = "lost"      // the lock told Owner that its hold is over
 	Died      EventKind = "died"      // the client is gone for good

@@ -24,7 +24,7 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 	case !l.simple() && known.Kind == history.Unlock && !effect && before.Count(known.Owner) > 0:
 		// One member, or another's: enough are left.
 		if before.Deadline != after.Deadline {
-			c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
+			c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: known.Owner, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		}
 		return true
 	case known.Kind.Acquires() && after.Total() < before.Total():
@@ -35,7 +35,7 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		if known.Pending() && effective(known.Answer) {
 			return true // one more member: the whole's lease is measured
 		}
-		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
+		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: known.Owner, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		return true
 	case !effect && known.Kind.Acquires() && before.Count(known.Owner) > 0 && before.Deadline != after.Deadline:
 		// A copy of a command that has taken the lock sets the lease anew.
@@ -238,7 +238,7 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 		return
 	case is > 0 && l.last.Deadline != before.Deadline && l.last.Count(r.Owner) > 0:
 		// What settles an unanswered call may only set its owner's lease anew.
-		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Deadline: l.last.Deadline,
+		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: r.Owner, Deadline: l.last.Deadline,
 			Note: "by the lock, for " + r.Owner})
 		return
 	default:

@@ -17,6 +17,7 @@ type lock struct {
 	parts  []Part
 	quorum int              // on how many of its parts an owner must be
 	shared bool             // a part of it is a part of another lock
+	alike  bool             // a hold has the same value in all its parts
 	last   history.KeyState // as it was after what was looked at last
 	under  map[string]progress
 	older  time.Duration // when a server went back to a grant before of the same owner; 0: it did not
@@ -42,7 +43,7 @@ func locksOf(h *history.History) []*lock {
 				l.shared, other.shared = true, true
 			}
 		}
-		l.under, l.completed = map[string]progress{}, map[time.Duration]bool{}
+		l.under, l.completed, l.alike = map[string]progress{}, map[time.Duration]bool{}, alike(h, l)
 		locks = append(locks, l)
 	}
 	called, named := map[string]bool{}, map[string]bool{}
@@ -73,6 +74,26 @@ func locksOf(h *history.History) []*lock {
 		}
 	}
 	return locks
+}
+
+// alike reports whether a value stood in two parts of a lock, as the random values of Redlock do.
+func alike(h *history.History, l *lock) bool {
+	at := map[string]Part{}
+	for i := range h.Served {
+		r := &h.Served[i]
+		p := Part{r.Server, r.Lock}
+		if r.After == nil || l.simple() || !slices.Contains(l.parts, p) {
+			continue
+		}
+		for _, holding := range r.After.Holdings {
+			value := cmp.Or(holding.Value, holding.Owner)
+			if first, seen := at[value]; seen && first != p {
+				return true
+			}
+			at[value] = p
+		}
+	}
+	return false
 }
 
 // firstServer is where locks are that are no groups.
@@ -113,16 +134,33 @@ func (l *lock) enough(on progress) bool {
 	return n >= l.quorum
 }
 
-// whole is the lock's state, as its keys have it.
+// whole is the lock's state, as its keys have it. What an owner has of different requests, with different values, is not one hold.
 func (l *lock) whole(state map[Part]history.KeyState) history.KeyState {
 	if l.simple() {
 		return state[l.parts[0]]
 	}
 	members := make([]history.KeyState, len(l.parts))
+	owners := map[string]string{} // by value
 	for i, p := range l.parts {
 		members[i] = state[p]
+		if !l.alike {
+			continue
+		}
+		members[i].Holdings = slices.Clone(members[i].Holdings)
+		for j := range members[i].Holdings {
+			holding := &members[i].Holdings[j]
+			if holding.Value != "" {
+				owners[holding.Value] = holding.Owner
+				holding.Owner = holding.Value
+			}
+		}
 	}
-	return Whole(members, l.quorum)
+	whole := Whole(members, l.quorum)
+	for i := range whole.Holdings {
+		holding := &whole.Holdings[i]
+		holding.Owner = cmp.Or(owners[holding.Owner], holding.Owner)
+	}
+	return whole
 }
 
 // Whole is the state of a group, of which an owner needs a quorum of members. The owners are in the order of their names.
