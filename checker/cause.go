@@ -92,15 +92,19 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	}
 	last := t.last()
 	what := fmt.Sprintf("the key of %s expired at %s: ", l.name, Stamp(t.to))
-	if len(t.sets) == 1 {
+	set := t.sets[len(t.sets)-1]
+	switch {
+	case set.byItself:
+		last = set.at
+		what += fmt.Sprintf("a request of %s, by no call, set its lease to %s at %s", t.client, short(t.deadline-last), Stamp(last))
+	case len(t.sets) == 1:
 		what += fmt.Sprintf("its lease of %s began at %s", short(t.lease), Stamp(last))
 		if t.watchdog {
 			what += " and was never renewed"
 		}
-	} else {
+	default:
 		what += fmt.Sprintf("its lease of %s was last renewed at %s", short(t.lease), Stamp(last))
 	}
-	set := t.sets[len(t.sets)-1]
 	from := last
 	if f.composed(l) && set.op != nil {
 		from = min(last, set.op.Call) // the lease of its first member may have begun then
@@ -114,6 +118,9 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	}
 	if r := f.shortened(t, set.op, set.at); r != nil {
 		return f.twice(l, set.op, set.at, fmt.Sprintf("%s, by a renewal that %s had sent at %s, and others before it arrived", what, t.client, Stamp(r.Sent)))
+	}
+	if f.cut(l, t, set) {
+		return Cause{Class: contract.Unexplained, Text: what + ", which is less than " + t.owner + " had asked for"}
 	}
 	if t.asked() {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
@@ -129,6 +136,21 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	c := f.unrenewed(l, t, f.due(t, last, t.to), t.to)
 	c.Text = what + c.Text
 	return c
+}
+
+// cut reports whether a request of the owner's client, by no call, set a lease shorter than any that was asked for in the hold.
+func (f *facts) cut(l *lockFacts, t *tenure, set deadlineSet) bool {
+	i, found := f.log.at[servedKey{at: set.at, lock: l.name}]
+	if !set.byItself || !found {
+		return false
+	}
+	asked := t.grant.Lease
+	for _, s := range t.sets {
+		if s.op != nil && s.op.Lease > 0 {
+			asked = min(asked, s.op.Lease)
+		}
+	}
+	return f.h.Served[i].After.Deadline-set.at < asked-granularity
 }
 
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a

@@ -100,8 +100,9 @@ func (t *tenure) asked() bool {
 
 // A deadlineSet is one moment at which a tenure's deadline was set.
 type deadlineSet struct {
-	at time.Duration
-	op *history.Op // nil: somebody outside the lock did it
+	at       time.Duration
+	op       *history.Op // nil: no call did it
+	byItself bool        // nor somebody outside the lock: its client did, in the background
 }
 
 // A deadlineEnd is a deadline that was in force from a moment on.
@@ -211,7 +212,7 @@ func (r *tenureReplay) endAll(a *act, outside bool) {
 }
 
 func (r *tenureReplay) set(t *tenure, a *act) {
-	t.sets = append(t.sets, deadlineSet{a.at, a.op})
+	t.sets = append(t.sets, deadlineSet{at: a.at, op: a.op})
 	t.lease = a.op.Lease
 	deadline := model.Never
 	if a.op.Lease > 0 {
@@ -286,7 +287,8 @@ func (r *tenureReplay) environment(a *act) {
 	case history.Expire:
 		outside := r.f.outside(a.event)
 		for _, t := range r.open {
-			outside = outside || t.sets[len(t.sets)-1].op == nil
+			last := t.sets[len(t.sets)-1]
+			outside = outside || last.op == nil && !last.byItself
 		}
 		r.endAll(a, outside)
 	case history.Delete:
@@ -296,13 +298,14 @@ func (r *tenureReplay) environment(a *act) {
 		fallthrough
 	case history.ForceTTL:
 		for _, t := range r.open {
-			t.sets = append(t.sets, deadlineSet{at: a.at})
+			own := a.event.Kind == history.ForceTTL && a.event.Owner == t.owner
+			t.sets = append(t.sets, deadlineSet{at: a.at, byItself: own && len(r.f.log.groups[a.event.Lock].Members) == 0})
 			deadline := a.event.Deadline
 			if deadline == 0 {
 				deadline = model.Never
 			}
 			t.end(a.at, deadline)
-			if a.event.Kind == history.ForceTTL && a.event.Owner == t.owner {
+			if own {
 				t.byItself = deadline
 			}
 		}

@@ -105,3 +105,32 @@ func TestALeaseThatTheLockSetByItselfIsKnownToItsHolder(t *testing.T) {
 		}
 	}
 }
+
+// A lock that shortens its holder's lease by itself, with a request that belongs to no call, answers for what comes of it.
+func TestALeaseThatTheLockCutsByItselfIsItsOwnDefect(t *testing.T) {
+	for _, tt := range []struct {
+		name, owner string
+		lease       time.Duration
+		want        RulingKind
+	}{
+		{"cut", "c1:1", at(1), Defect},
+		{"set to what was asked for", "c1:1", at(30), FailedAssumption},
+		{"cut from outside", "", at(1), FailedAssumption},
+	} {
+		s := newScript()
+		op := s.take("c1:1", at(0), at(0.002), at(30))
+		s.h.Served = append(s.h.Served,
+			history.Served{At: at(0.001), Sent: at(0), Got: at(0.002), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
+				Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))},
+			history.Served{At: at(5), Sent: at(4.999), Client: "c1", Owner: "c1:1", Lock: job, Step: history.StepRelease,
+				Before: key("c1:1", 1, at(30.001)), After: key("c1:1", 1, at(5)+tt.lease)})
+		e := s.event(history.ForceTTL, at(5))
+		e.Owner, e.Deadline = tt.owner, at(5)+tt.lease
+		s.event(history.Expire, at(5)+tt.lease)
+		s.take("c2:1", at(40), at(40.002), at(30))
+		vs := verdict(t, s).Result(contract.Exclusion).Violations
+		if len(vs) != 1 || vs[0].Ruling.Kind != tt.want {
+			t.Errorf("%s: %+v", tt.name, vs)
+		}
+	}
+}
