@@ -50,9 +50,15 @@ func (v *virtual) sees() func(name string, args []string) {
 }
 
 func (v *virtual) serve(end *network.End) {
-	c := &conn{server: v.redis.Server(), end: end, peer: mini.NewPeer(bufio.NewWriter(end))}
+	c := &conn{server: v.redis.Server(), end: end, peer: mini.NewPeer(bufio.NewWriter(end)), info: v.info}
 	v.conns = append(v.conns, c)
 	end.Serve(c)
+}
+
+// info is what clients ask for who want to know whether a server is a master, and with how many replicas: Redisson does, to send
+// WAIT. It has the same sections whichever are asked for.
+func (v *virtual) info() string {
+	return fmt.Sprintf("# Server\r\nredis_version:8.4.0\r\nredis_mode:standalone\r\n\r\n# Replication\r\nrole:master\r\nconnected_slaves:%d\r\n", len(v.replicas))
 }
 
 // tick sets the server's clock, if it is not that of the run.

@@ -32,6 +32,7 @@ func All() []Lock {
 	return []Lock{
 		redissonLock("4.7.0", "", "today's Redisson, of one server: an acquire and an unlock are not sent again", latched),
 		redissonLock("4.7.0", "shared", "the same of one server, all threads of a process sharing one RLock object", latched),
+		redissonLock("4.7.0", "master-slave", "the same in master-slave mode: an acquire and an unlock are sent again", latched),
 		redissonLock("3.36.0", "", "Redisson 3.24 to 3.36: a re-sent unlock gets the first answer", latched),
 		redissonLock("3.23.5", "", "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch", unlatched),
 		redissonLock("3.18.1", "", "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch", unlatched),

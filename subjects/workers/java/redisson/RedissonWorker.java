@@ -7,18 +7,22 @@ import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
 import org.redisson.config.Config;
+import org.redisson.config.ReadMode;
 
 /**
  * A worker for Redisson's RLock with its defaults, of whatever version is on the class path. Each thread has an RLock of
- * its own for each name. With the argument "shared" all threads have one. The client keeps one idle connection instead of 24.
+ * its own for each name. With the argument "shared" all threads have one. With "master-slave" the server is the master
+ * of Redisson's master-slave mode, without slaves to read from. The client keeps one idle connection instead of 24.
  */
 public class RedissonWorker extends Worker {
   private final boolean shared;
+  private final boolean masterSlave;
   private final Map<String, RLock> locks = new ConcurrentHashMap<>();
   private RedissonClient redisson;
 
   RedissonWorker(List<String> args) {
     shared = args.contains("shared");
+    masterSlave = args.contains("master-slave");
   }
 
   public static void main(String[] args) throws Exception {
@@ -38,7 +42,9 @@ public class RedissonWorker extends Worker {
     config.setLockWatchdogTimeout(request.ms("watchdogTimeout"));
     var url = request.redis();
     var address = "redis://" + url.getHost() + ":" + url.getPort();
-    var server = config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1);
+    var server = masterSlave
+        ? config.useMasterSlaveServers().setMasterAddress(address).setReadMode(ReadMode.MASTER).setMasterConnectionMinimumIdleSize(1)
+        : config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1);
     var scale = request.timescale();
     if (scale != 1) {
       server.setTimeout((int) (server.getTimeout() * scale)).setConnectTimeout((int) (server.getConnectTimeout() * scale));
