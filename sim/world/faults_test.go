@@ -1,14 +1,19 @@
 package world_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // Each kind of fault does what it says, read from the server log. (pause-watchdog, partition and
@@ -365,4 +370,43 @@ func TestEveryKindOfFaultIsTestedAgainstTheServerLog(t *testing.T) {
 			t.Errorf("%s has no test here", name)
 		}
 	}
+}
+
+// Clients ask a server whether it is a master, and with how many replicas.
+func TestAServerTellsOfItsReplicas(t *testing.T) {
+	for _, replicas := range []int{0, 2} {
+		s := find(t, "rlock-latch")
+		open := s.Open
+		var info string
+		s.Open = func(e subjects.Env) (subjects.Client, error) {
+			c, err := open(e)
+			return asking{c, func(ctx context.Context) { info = e.Redis.Info(ctx, "all").String() }}, err
+		}
+		p := newPlan(nil, client("c1", 0, lock(), unlock()))
+		p.Servers = []plan.Server{{Name: "s1", Replicas: replicas}}
+		if _, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("role:master\r\nconnected_slaves:%d\r\n", replicas); !strings.Contains(info, want) {
+			t.Errorf("with %d replicas it says %q", replicas, info)
+		}
+	}
+}
+
+// asking is a client whose locks ask the server something before they are taken.
+type asking struct {
+	subjects.Client
+	ask func(context.Context)
+}
+
+func (a asking) Lock(name string) subjects.Lock { return askingLock{a.Client.Lock(name), a.ask} }
+
+type askingLock struct {
+	subjects.Lock
+	ask func(context.Context)
+}
+
+func (l askingLock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
+	l.ask(ctx)
+	return l.Lock.Acquire(ctx, owner, r)
 }
