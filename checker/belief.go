@@ -27,8 +27,8 @@ type belief struct {
 	lost   *history.Event
 }
 
-// unheldUnlock is the owner's unlock of a group that it did not believe in, if that gave back what the owner holds
-// otherwise: a member, or another group that needs it.
+// unheldUnlock is the owner's unlock of a lock that it did not believe in, if that gave back what the owner holds
+// otherwise: a member of a group, or a group that needs it.
 func (f *facts) unheldUnlock(op *history.Op) *history.Op {
 	call := f.inNameOf(op)
 	if call == nil || op.Kind != history.Unlock || call.Kind != history.Unlock || call.Lock == op.Lock {

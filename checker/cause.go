@@ -245,6 +245,10 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case op.Owner == t.owner && !t.endAgain && op.Uncertain() && op.Call < t.from && t.to == op.Executed && t.to > op.Return:
 		return f.untold(l, op, t.to, fmt.Sprintf("the %s of %s ended unknown at %s, and took effect at %s, when its owner had locked again",
 			op.Kind, op.Owner, Stamp(op.Return), Stamp(t.to)))
+	case op.Owner == t.owner && !t.endAgain && f.lateUnlock(l, t) != nil:
+		late := f.lateUnlock(l, t)
+		return f.untold(l, late, late.Executed, fmt.Sprintf("the %s of %s ended unknown at %s, and took effect at %s, when its owner had locked again",
+			late.Kind, late.Owner, Stamp(late.Return), Stamp(late.Executed)))
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
@@ -273,6 +277,18 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			call.Kind, call.Owner, call.Lock, Stamp(again), t.owner))
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
+}
+
+// lateUnlock is an unlock of the owner that it had asked for before a hold, and of which it was not told, that gave back a part of
+// that hold; nil: there is none.
+func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
+	for _, op := range l.owner(t.owner).ops {
+		if op.Kind == history.Unlock && !op.Aside && op.Uncertain() && op.Call < t.from && op.Return < op.Executed &&
+			t.from < op.Executed && op.Executed <= t.to && op.Answer == history.Decremented {
+			return op
+		}
+	}
+	return nil
 }
 
 // shortened is the renewal of a hold's own client, executed as op at a time, that left the hold less time than it had: it told

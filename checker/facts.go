@@ -23,7 +23,7 @@ type facts struct {
 	byID    map[int64]int        // operation -> position in h.Ops
 	servers map[string][]string  // of locks, as far as they are known
 	silent  map[int64]bool       // unlocks that told their callers nothing
-	asked   map[string][]*belief // of groups, by what their owners asked of them alone
+	asked   map[string][]*belief // where there are groups, by what owners asked of each lock alone
 	view    *memberView          // of locks that are made of others; nil if there are none
 
 	// disagreement is set when two checkers that know the same give different answers: a
@@ -224,9 +224,10 @@ func collect(h *history.History, o Options) *facts {
 		l.acts = actsOf(f, l, f.log)
 		l.tenures = tenuresOf(f, l)
 	}
-	// Who unlocks a group without holding it gives back what it holds of its members.
+	// Who unlocks a group without holding it gives back what it holds of its members, and who unlocks a member that it holds
+	// by a group alone, the group.
 	for _, l := range f.locks {
-		if len(f.log.groups[l.name].Members) > 0 {
+		if len(f.log.groups) > 0 {
 			f.asked[l.name] = beliefsOf(f, l, func(*history.Op) *history.Op { return nil })
 		}
 	}

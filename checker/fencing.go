@@ -12,9 +12,6 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// The rules of fencing.
-const ()
-
 // judgeFencing checks the tokens in the order of the grants on the server, and those presented to
 // the resource in the order of their arrival there.
 func judgeFencing(_ context.Context, f *facts) Result {
@@ -24,6 +21,9 @@ func judgeFencing(_ context.Context, f *facts) Result {
 	found := f.found(contract.Fencing)
 	grants := 0
 	for _, l := range f.locks {
+		if len(f.log.groups[l.name].Members) > 0 {
+			continue // a group has no token: each member has its own
+		}
 		var last *history.Op
 		for i := range l.acts {
 			op := l.acts[i].op

@@ -204,7 +204,7 @@ func (r *run) run(o Options) {
 	watchdog := time.Duration(r.timings.Watchdog)
 	header := history.Header{
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
-		Plan: r.plan.JSON(), Abilities: r.abilities(), Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
+		Plan: r.plan.JSON(), Abilities: r.subject.Abilities, Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: r.subject.Renews(watchdog), LatencyMax: time.Duration(r.timings.LatencyMax),
 		AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
@@ -347,15 +347,6 @@ func (r *run) process(name string, noRetry bool, threads ...int64) (process, err
 		p.on[server] = openClient{client, rdb}
 	}
 	return p, nil
-}
-
-// abilities are what the subject claims of the plan's locks: of groups, no tokens.
-func (r *run) abilities() []string {
-	all := slices.Clone(r.subject.Abilities)
-	if len(r.plan.Groups) > 0 {
-		all = slices.DeleteFunc(all, func(a string) bool { return a == "fencing" })
-	}
-	return all
 }
 
 // connect opens the subject for a client process and a server.
