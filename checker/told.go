@@ -97,23 +97,23 @@ func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
 		return 0, false
 	}
 	force, logged := f.log.execution(t.endOp, t.endOp.Executed)
+	heard := t.to + f.prompt() + 4*f.latency()
 	var since time.Duration // when its subscription was confirmed
 	var conn string         // on which connection
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
-		if r.Sent > t.to || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !namesKey(r.Text, l.name) {
+		if r.Sent > heard || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !namesKey(r.Text, l.name) {
 			continue
 		}
 		switch {
 		case r.Step == history.StepSubscribe && r.Got > 0 && r.Got <= t.to:
 			since, conn = r.Got, r.Conn
-		case r.Step == history.StepSubscribe && r.Conn != conn: // the connection before is closed
+		case r.Step == history.StepSubscribe && r.Conn != conn: // the connection before was closed, or it need not ask again
 			since = 0
-		case r.Step == history.StepCleanup && strings.HasPrefix(strings.ToLower(r.Text), "unsubscribe "):
+		case r.Step == history.StepCleanup && r.Sent <= t.to && strings.HasPrefix(strings.ToLower(r.Text), "unsubscribe "):
 			since = 0
 		}
 	}
-	heard := t.to + f.prompt() + 4*f.latency()
 	return heard, since > 0 && len(f.obstacles(t.client, l.name, since, heard, f.answerTime(), hinders)) == 0 && !f.callsAt(l, t.owner, t.to)
 }
 
