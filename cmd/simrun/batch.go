@@ -277,6 +277,9 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 	if !o.json {
 		say(stdout, "\n  report  %s\n", filepath.Join(store.dir, reportFile))
 	}
+	if o.open {
+		openPage(filepath.Join(store.dir, reportFile), stderr)
+	}
 	return code
 }
 

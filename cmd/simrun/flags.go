@@ -37,6 +37,7 @@ type order struct {
 	place    place
 	failFast bool
 	quiet    bool
+	open     bool // see openPage
 	noProof  bool // see proofFlag
 	verbose  bool
 	json     bool
@@ -84,6 +85,7 @@ func flags(o *order) *flag.FlagSet {
 	f.BoolVar(&o.rerun, "rerun-failed", false, "run again what was not as expected in the last batch below -out, on the same seeds and in the same world")
 	f.IntVar(&o.atOnce, "jobs", 0, "at most so `many` of several runs at once (default: one for each processor, in real time four)")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
+	openFlag(f, &o.open)
 	o.place.flags(f)
 	o.proofFlag(f)
 	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
@@ -125,6 +127,8 @@ func parse(ctx context.Context, args []string) (order, error) {
 		return o, fmt.Errorf("stray argument %q: everything is a flag, see simrun help", f.Arg(0))
 	case o.out == "":
 		return o, errors.New(`-out "": name a folder, or none`)
+	case o.open && o.out == nowhere:
+		return o, errors.New("-open shows a report, and -out none leaves none: leave one of them out")
 	case o.rerun:
 		return o, o.readFailed(f)
 	case o.scenario == "" && o.planFile == "":

@@ -225,6 +225,9 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 			say(stderr, "%s", r.Stack)
 		}
 	}
+	if page := filepath.Join(r.Dir, reportFile); o.open && r.Dir != "" && exists(page) {
+		openPage(page, stderr)
+	}
 	return r
 }
 
