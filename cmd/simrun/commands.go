@@ -39,6 +39,13 @@ func verbs() []verb {
 				{"-scenario all -subject redsync -runs 20 -junit out.xml", "every story that suits a lock, twenty seeds each, for CI"},
 				{"-plan mine.json -subject exec:./my-worker -world redis", "a plan of your own, with a lock of any language, on a real Redis"},
 			}},
+		{name: "init", args: "plan|locktest|workflow", about: "write a file to start from; one that is there stays as it is",
+			flags: func() *flag.FlagSet { return initFlags(new(string)) }, run: initCommand,
+			examples: []example{
+				{"init plan -out mine.json", "write a plan with comments, which runs as it is"},
+				{"init locktest", "write a test of a lock of your own, which passes as it is"},
+				{"init workflow", "write a workflow for GitHub, which runs the tests on each commit"},
+			}},
 		{name: "check", args: "FILE...", about: "judge histories, whoever recorded them (- is standard input)",
 			flags: func() *flag.FlagSet { return checkFlags(new(checkOrder)) }, run: check,
 			examples: []example{{"check history.jsonl", "judge a history (docs/history.md)"}, {"check -model mutex jepsen.edn", "judge what Jepsen recorded"}}},

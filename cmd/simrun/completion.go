@@ -104,6 +104,8 @@ func (v verb) next(before []string, begun string) ([]cobra.Completion, cobra.She
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 	switch v.name {
+	case "init":
+		return starterNames(), cobra.ShellCompDirectiveNoFileComp
 	case "completion":
 		return shellNames(), cobra.ShellCompDirectiveNoFileComp
 	case "help":
