@@ -64,6 +64,12 @@ func verbs() []verb {
 		{name: "report", args: "RUN...", about: "render stored runs again",
 			flags: func() *flag.FlagSet { return reportFlags(new(reportOrder)) }, run: report,
 			examples: []example{{"report simrun-out/watchdog-death/latest", "make the pages of a run anew"}}},
+		{name: "export", args: "RUN", about: "write a stored run for other tools: Perfetto, OpenTelemetry",
+			flags: func() *flag.FlagSet { return exportFlags(new(exportOrder)) }, run: export,
+			examples: []example{
+				{"export -format perfetto simrun-out/watchdog-death/latest", "write perfetto.json into the run's folder, for ui.perfetto.dev"},
+				{"export -format otlp -out - simrun-out/watchdog-death/latest", "print spans, as an OpenTelemetry collector takes them"},
+			}},
 		{name: "soak", about: "run a lock for long against a real Redis, while faults strike", more: soakFaults,
 			flags: func() *flag.FlagSet { return soakFlags(new(soakOrder)) }, run: soakCommand,
 			examples: []example{{"soak -subject redislock -for 10m", "ten minutes on a redis-server of its own"}}},
