@@ -97,6 +97,8 @@ func verbs() []verb {
 		{name: "version", about: "what this program was built of", run: version},
 		{name: "completion", args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, run: completion,
 			examples: []example{{"completion bash", "print the script: source <(simrun completion bash)"}}},
+		{name: "man", args: "DIR", about: "write a page for man about each command", run: manCommand,
+			examples: []example{{"man ~/.local/share/man/man1", "write simrun.1, simrun-explore.1 and the others, where man looks for them"}}},
 		{name: "help", args: "[COMMAND]", about: "this, or the flags and examples of one command",
 			flags: func() *flag.FlagSet { return helpFlags(new(bool)) }, run: help,
 			examples: []example{{"help explore", "the flags and examples of explore"}}},

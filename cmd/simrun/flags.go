@@ -284,6 +284,9 @@ func flagError(f *flag.FlagSet, err error) error {
 
 // unknown says that there is no such name, and which one was probably meant.
 func unknown(what, name string, known []string) error {
+	if len(known) == 0 {
+		return fmt.Errorf("unknown %s %q: there are none", what, name)
+	}
 	nearest := slices.MinFunc(known, func(a, b string) int {
 		return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
 	})
