@@ -170,13 +170,32 @@ func quoted(word string) string {
 	return word
 }
 
-// total says what came out of all runs.
+// total says what came out of all runs, how long they took together, and how long one took its worker.
 func total(stdout io.Writer, runs []reports.Summary, took time.Duration) {
 	codes := map[int]int{}
+	var work, longest time.Duration
+	timed := 0
 	for _, r := range runs {
 		codes[r.Verdict.Code()]++
+		if r.Wall > 0 { // of one whose worker died nobody knows
+			work, longest, timed = work+r.Wall, max(longest, r.Wall), timed+1
+		}
 	}
-	say(stdout, "\n%d %s in %v: %s\n", len(runs), plural("run", len(runs)), took.Round(10*time.Millisecond), outcomes(codes))
+	each := ""
+	if timed > 0 {
+		each = fmt.Sprintf(", %v each and %v at most", rounded(work/time.Duration(timed)), rounded(longest))
+	}
+	say(stdout, "\n%d %s in %v%s: %s\n", len(runs), plural("run", len(runs)), rounded(took), each, outcomes(codes))
+}
+
+// rounded is a duration to two digits or more.
+func rounded(d time.Duration) time.Duration {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= unit {
+			return d.Round(max(unit/100, time.Microsecond))
+		}
+	}
+	return d
 }
 
 // tell is a line that says what came out of all runs of one scenario with one subject, and how to see the first
