@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,35 +19,41 @@ import (
 )
 
 // chunk is how many seeds a worker is given at a time.
-const chunk = 25
-
-// several runs many times and counts. One crew does all jobs, so that they keep every processor
-// busy together.
-func several(ctx context.Context, o order, jobs []job, args []string, stdout, stderr io.Writer) int {
-	var dirs []string // where each run is kept
-	size := chunk
-	if !o.place.exact() {
-		size = 1
+func (o order) chunk() int {
+	if o.place.exact() {
+		return 25
 	}
-	parts := func(yield func(job) bool) {
+	return 1
+}
+
+// parts are the jobs as workers are given them. What does not come again as it was is kept at once.
+func (o order) parts(jobs []job) iter.Seq[job] {
+	return func(yield func(job) bool) {
 		for _, j := range jobs {
-			for done := 0; done < j.Runs; done += size {
+			for done := 0; done < j.Runs; done += o.chunk() {
 				part := j
 				if !o.place.exact() {
 					part.Out = o.out
 				}
-				part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(size, j.Runs-done), o.json
+				part.Seed, part.Runs, part.Whole = j.Seed+uint64(done), min(o.chunk(), j.Runs-done), o.json
 				if !yield(part) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// several runs many times and counts. One crew does all jobs, so that they keep every processor
+// busy together.
+func several(ctx context.Context, o order, jobs []job, args []string, stdout, stderr io.Writer) int {
+	var dirs []string // where each run is kept
 	code, begun := checker.ExitExpected, time.Now()
 	running, stop := context.WithCancel(ctx)
 	defer stop()
-	var stray []string // of jobs of which not all was as expected
-	jobDone := func(j job, runs []reports.Summary) {
+	at, before := 0, 0 // which group is under way, and how many runs came before it
+	var stray []string // of groups of which not all was as expected
+	groupDone := func(j job, runs []reports.Summary) {
 		text, expected := tell(o, j, runs)
 		if !expected {
 			stray = append(stray, text)
@@ -56,14 +63,22 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 		}
 	}
 	b := reports.Batch{Command: again(args)}
+	if o.rerun {
+		b.Note = "These are the runs that were not as expected in " + o.last
+	}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
 	}
 	coverage := fault.Coverage{}
-	bar := newProgress(stderr, len(jobs)*o.runs)
-	crew := crewFor(o, len(jobs)*((o.runs+size-1)/size))
+	all, parts := 0, 0
+	for _, j := range jobs {
+		all, parts = all+j.Runs, parts+(j.Runs+o.chunk()-1)/o.chunk()
+	}
+	groups := grouped(jobs)
+	bar := newProgress(stderr, all)
+	crew := crewFor(o, parts)
 	defer crew.dismiss()
-	crew.run(running, parts, func(j job, r result) {
+	crew.run(running, o.parts(jobs), func(j job, r result) {
 		if running.Err() != nil && ctx.Err() == nil {
 			return // the first failure has ended it
 		}
@@ -80,20 +95,20 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 		s := r.Summary
 		s.Command = o.command(j.Scenario, j.Subject, r.Seed)
 		b.Runs, dirs = append(b.Runs, s), append(dirs, r.Dir)
-		switch n := len(b.Runs); {
-		case o.json:
+		if o.json {
 			bar.clear()
 			_ = reports.JSONLine(stdout, s.Verdict)
-		case n%o.runs == 0: // a job is done
+		} else if n := len(b.Runs); n-before == groups[at].Runs {
 			bar.clear()
-			jobDone(j, b.Runs[n-o.runs:])
+			groupDone(groups[at], b.Runs[before:])
+			before, at = n, at+1
 		}
 	})
 	bar.clear()
-	n, all := len(b.Runs), len(jobs)*o.runs
+	n := len(b.Runs)
 	if n < all {
-		if rest := n % o.runs; rest > 0 && !o.json {
-			jobDone(jobs[n/o.runs], b.Runs[n-rest:])
+		if n > before && !o.json {
+			groupDone(groups[at], b.Runs[before:])
 		}
 		code = interrupted(ctx, stderr, code, "interrupted after %d of %d runs", n, all)
 		if ctx.Err() == nil {
@@ -104,19 +119,31 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 		}
 	}
 	if !o.json && !o.quiet {
-		if len(jobs) > 1 {
+		if len(groups) > 1 {
 			matrix(stdout, b.Runs)
 		}
 		covered(stdout, coverage, o.verbose)
 	}
 	if !o.json {
-		if (len(jobs) > 1 || o.quiet) && len(stray) > 0 {
+		if (len(groups) > 1 || o.quiet) && len(stray) > 0 {
 			say(stdout, "\nNot as expected:\n%s", strings.Join(stray, ""))
 		}
 		total(stdout, b.Runs, time.Since(begun))
 	}
 	code = checker.Worst(code, o.keep(&b, dirs, crew, stdout, stderr))
 	return checker.Worst(code, o.leave(b, stderr))
+}
+
+// grouped are jobs of which those of one scenario and subject that follow each other are one, which has all their runs.
+func grouped(jobs []job) (groups []job) {
+	for _, j := range jobs {
+		if n := len(groups); n > 0 && groups[n-1].sameAs(j.Scenario, j.Subject) {
+			groups[n-1].Runs += j.Runs
+			continue
+		}
+		groups = append(groups, j)
+	}
+	return groups
 }
 
 // again is the command that was given, for a shell.
@@ -143,13 +170,32 @@ func quoted(word string) string {
 	return word
 }
 
-// total says what came out of all runs.
+// total says what came out of all runs, how long they took together, and how long one took its worker.
 func total(stdout io.Writer, runs []reports.Summary, took time.Duration) {
 	codes := map[int]int{}
+	var work, longest time.Duration
+	timed := 0
 	for _, r := range runs {
 		codes[r.Verdict.Code()]++
+		if r.Wall > 0 { // of one whose worker died nobody knows
+			work, longest, timed = work+r.Wall, max(longest, r.Wall), timed+1
+		}
 	}
-	say(stdout, "\n%d %s in %v: %s\n", len(runs), plural("run", len(runs)), took.Round(10*time.Millisecond), outcomes(codes))
+	each := ""
+	if timed > 0 {
+		each = fmt.Sprintf(", %v each and %v at most", rounded(work/time.Duration(timed)), rounded(longest))
+	}
+	say(stdout, "\n%d %s in %v%s: %s\n", len(runs), plural("run", len(runs)), rounded(took), each, outcomes(codes))
+}
+
+// rounded is a duration to two digits or more.
+func rounded(d time.Duration) time.Duration {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= unit {
+			return d.Round(max(unit/100, time.Microsecond))
+		}
+	}
+	return d
 }
 
 // tell is a line that says what came out of all runs of one scenario with one subject, and how to see the first
@@ -242,13 +288,16 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 	var page bytes.Buffer
 	err = reports.BatchHTML(&page, *b)
 	if err == nil {
-		err = store.write(reportFile, page.Bytes())
+		err = errors.Join(store.write(reportFile, page.Bytes()), o.storeBatch(store, b.Runs))
 	}
 	if err = errors.Join(err, store.latest()); err != nil {
 		return fail(stderr, checker.ExitHarness, "the batch report: %v", err)
 	}
 	if !o.json {
 		say(stdout, "\n  report  %s\n", filepath.Join(store.dir, reportFile))
+	}
+	if o.open {
+		openPage(filepath.Join(store.dir, reportFile), stderr)
 	}
 	return code
 }

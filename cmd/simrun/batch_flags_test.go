@@ -1,11 +1,14 @@
 package main
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 )
 
@@ -36,12 +39,33 @@ func TestNamesAreChosenByPatterns(t *testing.T) {
 	}
 }
 
+// A batch ends with how long it took, and how long a run took its worker.
+func TestTheTotalTellsHowLongRunsTook(t *testing.T) {
+	of := func(wall time.Duration) reports.Summary {
+		return reports.Summary{Verdict: &checker.Verdict{}, Wall: wall}
+	}
+	for _, tt := range []struct {
+		runs []reports.Summary
+		took time.Duration
+		want string
+	}{
+		{[]reports.Summary{of(20 * time.Millisecond), of(41 * time.Millisecond)}, 61234567 * time.Microsecond, "2 runs in 1m1.23s, 30.5ms each and 41ms at most: "},
+		{[]reports.Summary{of(1234567 * time.Nanosecond), of(0)}, 999 * time.Microsecond, "2 runs in 999µs, 1.23ms each and 1.23ms at most: "},
+		{[]reports.Summary{of(0)}, 1500 * time.Millisecond, "1 run in 1.5s: "},
+	} {
+		var b strings.Builder
+		if total(&b, tt.runs, tt.took); !strings.HasPrefix(b.String(), "\n"+tt.want) {
+			t.Errorf("%q; want %q", b.String(), tt.want)
+		}
+	}
+}
+
 // A batch tells what was not as expected last, with the total; -quiet tells nothing else, and -fail-fast ends at the first.
 func TestABatchTellsWhatMatters(t *testing.T) {
 	dir := t.TempDir()
 	args := strings.Fields("-scenario key-expiry,gc-* -subject rlock-latch,redsync -runs 4 -out none")
 	stdout, stderr, code := run(t, dir, args...)
-	if code != checker.ExitExpected || !strings.Contains(stdout, "\n24 runs in ") || !strings.Contains(stdout, ": 24 as expected\n") || strings.Contains(stdout, "Not as expected:") {
+	if code != checker.ExitExpected || !regexp.MustCompile(`\n24 runs in \S+s, \S+s each and \S+s at most: `).MatchString(stdout) || !strings.Contains(stdout, ": 24 as expected\n") || strings.Contains(stdout, "Not as expected:") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 	stdout, _, code = run(t, dir, append(args, "-quiet")...)

@@ -16,6 +16,8 @@ type cleanOrder struct {
 	addr string
 	tls  redisserver.TLS
 	runs []string // all that are known to be killed runs, if empty
+	out  string   // the folder of stored runs
+	keep int      // how many of each scenario are kept; 0: nothing below out is removed
 }
 
 func cleanFlags(o *cleanOrder) *flag.FlagSet {
@@ -28,10 +30,12 @@ func cleanFlags(o *cleanOrder) *flag.FlagSet {
 		o.runs = append(o.runs, name)
 		return nil
 	})
+	f.IntVar(&o.keep, "keep", 0, "below -out, remove all but the newest so `many` runs of each scenario; what \"latest\" points to stays")
+	f.StringVar(&o.out, "out", defaultOut, "with -keep: `folder` with what runs left behind")
 	return f
 }
 
-// clean removes what runs that were killed have left on somebody else's server.
+// clean removes what runs that were killed have left on somebody else's server, or old runs from a folder of ours.
 func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o cleanOrder
 	f := cleanFlags(&o)
@@ -43,8 +47,14 @@ func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "clean: %v", flagError(f, err))
 	case f.NArg() > 0:
 		return fail(stderr, checker.ExitUsage, "clean: stray argument %q", f.Arg(0))
+	case given(f, "keep") && (o.addr != "" || len(o.runs) > 0):
+		return fail(stderr, checker.ExitUsage, "clean: -keep is about a folder, and -addr and -run are about a server: one after the other")
+	case given(f, "keep"):
+		return cleanRuns(ctx, o, stdout, stderr)
+	case given(f, "out"):
+		return fail(stderr, checker.ExitUsage, "clean: -out goes with -keep, which says how many runs of each scenario stay")
 	case o.addr == "":
-		return fail(stderr, checker.ExitUsage, "clean: say which server: simrun clean -addr URL")
+		return fail(stderr, checker.ExitUsage, "clean: say which server, or how many stored runs stay: simrun clean -addr URL, or simrun clean -keep N")
 	}
 	url, err := address(o.addr, o.tls)
 	if err != nil {

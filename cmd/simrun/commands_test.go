@@ -109,6 +109,8 @@ func TestCommandLinesAreCompleted(t *testing.T) {
 		{[]string{"mutants", "-only", ""}, "broken-unlock-anybodys", "rlock-latch"},
 		{[]string{"check", "-model", ""}, "mutex", "exclusion"},
 		{[]string{"completion", ""}, "fish", "explore"},
+		{[]string{"init", ""}, "locktest", "explore"},
+		{[]string{"export", "-format", ""}, "otlp", "html"},
 		{[]string{"help", ""}, "worker-check", "fish"},
 	} {
 		got := "\n" + strings.Join(next(c.words...), "\n") + "\n"

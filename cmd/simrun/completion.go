@@ -104,11 +104,13 @@ func (v verb) next(before []string, begun string) ([]cobra.Completion, cobra.She
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
 	switch v.name {
+	case "init":
+		return starterNames(), cobra.ShellCompDirectiveNoFileComp
 	case "completion":
 		return shellNames(), cobra.ShellCompDirectiveNoFileComp
 	case "help":
 		return verbNames(), cobra.ShellCompDirectiveNoFileComp
-	case "check", "shrink", "report", "worker-check":
+	case "check", "shrink", "report", "export", "worker-check":
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
@@ -148,6 +150,8 @@ func valuesOf(flag, command string) []cobra.Completion {
 			names = append(names, s.Name)
 		}
 		return names
+	case "format":
+		return exportNames()
 	case "guarantee":
 		return words(contract.Guarantees())
 	case "model":

@@ -37,10 +37,16 @@ type order struct {
 	place    place
 	failFast bool
 	quiet    bool
+	open     bool // see openPage
 	noProof  bool // see proofFlag
 	verbose  bool
 	json     bool
 	files    map[string]string // of the formats in reports.BatchFormats, by name
+
+	rerun  bool        // see readFailed
+	last   string      // the folder of the last batch
+	ran    int         // how many runs that had
+	failed []storedRun // of them
 }
 
 const (
@@ -76,8 +82,10 @@ func flags(o *order) *flag.FlagSet {
 	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
 	f.BoolVar(&o.failFast, "fail-fast", false, "end several runs at the first that is not as expected")
 	f.BoolVar(&o.quiet, "quiet", false, "of several runs, tell only what is not as expected, and the total")
+	f.BoolVar(&o.rerun, "rerun-failed", false, "run again what was not as expected in the last batch below -out, on the same seeds and in the same world")
 	f.IntVar(&o.atOnce, "jobs", 0, "at most so `many` of several runs at once (default: one for each processor, in real time four)")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
+	openFlag(f, &o.open)
 	o.place.flags(f)
 	o.proofFlag(f)
 	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
@@ -117,6 +125,12 @@ func parse(ctx context.Context, args []string) (order, error) {
 		return o, unknown("command", args[0], verbNames())
 	case f.NArg() > 0:
 		return o, fmt.Errorf("stray argument %q: everything is a flag, see simrun help", f.Arg(0))
+	case o.out == "":
+		return o, errors.New(`-out "": name a folder, or none`)
+	case o.open && o.out == nowhere:
+		return o, errors.New("-open shows a report, and -out none leaves none: leave one of them out")
+	case o.rerun:
+		return o, o.readFailed(f)
 	case o.scenario == "" && o.planFile == "":
 		return o, errors.New("say which scenario: simrun -scenario NAME (simrun list names them)")
 	case o.scenario != "" && o.planFile != "":
@@ -127,8 +141,6 @@ func parse(ctx context.Context, args []string) (order, error) {
 		return o, fmt.Errorf("-runs %d: at most %d", o.runs, mostRuns)
 	case o.atOnce < 0 || o.atOnce > 1000:
 		return o, fmt.Errorf("-jobs %d: from 1 to 1000, or 0 for what suits the processors", o.atOnce)
-	case o.out == "":
-		return o, errors.New(`-out "": name a folder, or none`)
 	}
 	if !given(f, "world") {
 		o.place.usual(slices.ContainsFunc(o.locks(), isProcess))
@@ -272,6 +284,9 @@ func flagError(f *flag.FlagSet, err error) error {
 
 // unknown says that there is no such name, and which one was probably meant.
 func unknown(what, name string, known []string) error {
+	if len(known) == 0 {
+		return fmt.Errorf("unknown %s %q: there are none", what, name)
+	}
 	nearest := slices.MinFunc(known, func(a, b string) int {
 		return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
 	})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/explore"
@@ -107,6 +108,7 @@ type caught struct {
 }
 
 func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy string, stdout, stderr io.Writer) int {
+	begun := time.Now()
 	workers := newLocal()
 	defer workers.dismiss()
 	scope := scenarios.Whole()
@@ -143,7 +145,7 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	for _, l := range locks {
 		names = append(names, l.Name)
 	}
-	return tellMutants(ctx, names, nil, results, stdout, stderr)
+	return tellMutants(ctx, names, nil, results, begun, stdout, stderr)
 }
 
 func caughtBy(r result, err error) caught {
@@ -166,7 +168,7 @@ func caughtBy(r result, err error) caught {
 
 // tellMutants prints a line for each lock: in how many hunts it was caught, after how many runs in
 // the median and at worst, and by what. unseen says why some cannot be caught, by their names.
-func tellMutants(ctx context.Context, names []string, unseen map[string]string, results [][]caught, stdout, stderr io.Writer) int {
+func tellMutants(ctx context.Context, names []string, unseen map[string]string, results [][]caught, begun time.Time, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
 	survived, slow := 0, 0
 	say(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
@@ -201,7 +203,7 @@ func tellMutants(ctx context.Context, names []string, unseen map[string]string, 
 		}
 		say(stdout, "%s\n", line)
 	}
-	say(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median\n", len(names), survived, slow)
+	say(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median; all in %v\n", len(names), survived, slow, rounded(time.Since(begun)))
 	return interrupted(ctx, stderr, code, "mutants: interrupted: of hunts that were not done there is no result")
 }
 

@@ -44,6 +44,7 @@ type sourceHunt struct {
 // huntSources builds and hunts the mutants, as many at once as there are processors, so that the builds
 // of some go on beside the hunts of others.
 func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds int, strategy string, stdout, stderr io.Writer) int {
+	begun := time.Now()
 	root, err := checkout(ctx)
 	if err != nil {
 		return fail(stderr, checker.ExitUsage, "mutants: -source: %v", err)
@@ -81,7 +82,7 @@ func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds
 	close(next)
 	slots.Wait()
 	bar.clear()
-	return tellMutants(ctx, names, unseen, results, stdout, stderr)
+	return tellMutants(ctx, names, unseen, results, begun, stdout, stderr)
 }
 
 // checkout returns the root of the module's source that the working directory is in.

@@ -17,12 +17,14 @@ import (
 // reportOrder is what the user of simrun report asked for.
 type reportOrder struct {
 	verbose, json bool
+	open          bool
 	files         map[string]string
 }
 
 func reportFlags(o *reportOrder) *flag.FlagSet {
 	f := newFlags("report")
 	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
+	openFlag(f, &o.open)
 	machineFlags(f, &o.json, &o.files)
 	return f
 }
@@ -40,6 +42,8 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "report: %v", flagError(f, err))
 	case len(dirs) == 0:
 		return fail(stderr, checker.ExitUsage, "report: say which runs: simrun report OUT/SCENARIO/RUN...")
+	case o.open && len(dirs) > 1:
+		return fail(stderr, checker.ExitUsage, "report: -open shows one report: name one run")
 	}
 	code := checker.ExitExpected
 	b := reports.Batch{Command: again(append([]string{"report"}, args...))}
@@ -103,6 +107,9 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		s.Command = run.Command
 		b.Runs = append(b.Runs, s)
 		code = checker.Worst(code, run.Verdict.Code())
+		if o.open && page != "" {
+			openPage(page, stderr)
+		}
 	}
 	code = interrupted(ctx, stderr, code, "report: interrupted after %d of %d runs", len(b.Runs), len(dirs))
 	return checker.Worst(code, leave(o.files, b, stderr))

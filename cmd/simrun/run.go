@@ -35,6 +35,9 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "%v", err)
 	}
+	if o.rerun && len(o.failed) == 0 {
+		return fail(stderr, checker.ExitExpected, "-rerun-failed: of %d %s in %s none was unexpected: there is nothing to run again", o.ran, plural("run", o.ran), o.last)
+	}
 	if err := writable(o.out); err != nil {
 		return fail(stderr, blame(err), "-out %s: %v", o.out, err)
 	}
@@ -55,7 +58,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	for _, l := range left {
 		fail(stderr, checker.ExitExpected, "%s is not run with %s: %s", l.scenario, l.subject, l.why)
 	}
-	if len(jobs) == 1 && o.runs == 1 {
+	if len(jobs) == 1 && o.runs == 1 && !o.rerun {
 		return single(ctx, o, jobs[0], stdout, stderr).Code
 	}
 	return several(ctx, o, jobs, args, stdout, stderr)
@@ -114,6 +117,9 @@ type leftOut struct{ scenario, subject, why string }
 // jobs are the runs that the order asks for, one job for each scenario and subject, and what is left
 // out.
 func (o order) jobs() (jobs []job, left []leftOut) {
+	if o.rerun {
+		return o.failedJobs()
+	}
 	names := []string{o.scenario}
 	if o.plan == nil {
 		names = chosen(o.scenario, scenarios.Names())
@@ -124,11 +130,15 @@ func (o order) jobs() (jobs []job, left []leftOut) {
 				left = append(left, leftOut{name, lock, why})
 				continue
 			}
-			jobs = append(jobs, job{Scenario: name, Plan: o.plan, Subject: lock, Seed: o.seed, Runs: o.runs, Out: nowhere, Place: o.place,
-				Command: o.command(name, lock, o.seed)})
+			jobs = append(jobs, o.job(name, lock, o.seed, o.runs))
 		}
 	}
 	return jobs, left
+}
+
+// job is some runs of the order.
+func (o order) job(scenario, lock string, seed uint64, runs int) job {
+	return job{Scenario: scenario, Plan: o.plan, Subject: lock, Seed: seed, Runs: runs, Out: nowhere, Place: o.place, Command: o.command(scenario, lock, seed)}
 }
 
 // locks are the names of the subjects that the order asks for.
@@ -214,6 +224,9 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 		if o.verbose {
 			say(stderr, "%s", r.Stack)
 		}
+	}
+	if page := filepath.Join(r.Dir, reportFile); o.open && r.Dir != "" && exists(page) {
+		openPage(page, stderr)
 	}
 	return r
 }

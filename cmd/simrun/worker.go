@@ -272,6 +272,11 @@ func (r result) short(j job, err error) result {
 	return r
 }
 
+// sameAs reports whether a job is of a scenario and a subject.
+func (j job) sameAs(scenario, subject string) bool {
+	return j.Scenario == scenario && j.Subject == subject
+}
+
 // name is what the job's runs are runs of.
 func (j job) name() string {
 	if j.Plan != nil {

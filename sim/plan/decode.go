@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"reflect"
+	"regexp"
 	"strings"
 )
 
@@ -28,11 +29,13 @@ func Read(r io.Reader) (*Plan, error) {
 }
 
 // Decode reads a plan. An unknown field, a value of another type and another version are errors,
-// which give the place as a JSON path. It does not check the plan's sense, which is [Plan.Check]'s.
+// which give the place as a JSON path. Lines that begin with two slashes are comments. It does not check the plan's
+// sense, which is [Plan.Check]'s.
 func Decode(b []byte) (*Plan, error) {
 	if len(b) > MaxSize {
 		return nil, ErrTooLarge
 	}
+	b = comment.ReplaceAll(b, nil)
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
 	var value any
@@ -51,6 +54,9 @@ func Decode(b []byte) (*Plan, error) {
 	}
 	return p, nil
 }
+
+// comment is a line of a plan for people. No string of JSON goes on in another line, so that none is taken for one.
+var comment = regexp.MustCompile(`(?m)^[ \t]*//.*$`)
 
 // version comes first: a plan from the future has fields that this program does not know.
 func version(value any) error {

@@ -159,6 +159,8 @@ func TestDecodeRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		{"a brace too many", "{\"version\":1,\"clients\":[]}\n\n}", "line 3: \"}\" follows the plan"},
 		{"no text behind it", "{\"version\":1,\"clients\":[]}\x00", `"\x00" follows the plan`},
 		{"cut off", `{"version":1,"clients":[`, "ends too early"},
+		{"below comments", "// one\n{\n  // two\n  \"version\":1,]}", "line 4: "},
+		{"a comment beside something", "{\"version\":1, // one\n\"clients\":[]}", "line 1: "},
 	}
 	for _, tt := range tests {
 		_, err := plan.Decode([]byte(tt.text))
@@ -169,6 +171,13 @@ func TestDecodeRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		if text := err.Error(); !strings.HasPrefix(text, "plan: ") || !strings.Contains(text, tt.mentions) || strings.Contains(text, "\n") {
 			t.Errorf("%s: %q should mention %q", tt.name, text, tt.mentions)
 		}
+	}
+}
+
+func TestLinesWithTwoSlashesAreComments(t *testing.T) {
+	p, err := plan.Decode([]byte("// {\n{\"version\":1, \"name\": \"// one\",\r\n\t// \"story\": \"two\"\r\n\"clients\":[]}\n//"))
+	if err != nil || p.Name != "// one" || p.Story != "" {
+		t.Errorf("%v %+v", err, p)
 	}
 }
 
