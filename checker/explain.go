@@ -16,6 +16,7 @@ func explain(f *facts, v *Verdict) string {
 		says = append(says, capital(f.disagreement)+".")
 	}
 	n := narrator{told: map[string]bool{}}
+	n.object, n.sort = f.called()
 	for _, g := range []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Object, contract.Fencing, contract.Watchdog, contract.Liveness} {
 		r := v.Result(g)
 		overlapped := v.Result(contract.Exclusion).Status == Broken
@@ -29,7 +30,7 @@ func explain(f *facts, v *Verdict) string {
 		case r.Status == Holds && g == contract.Effect && overlapped:
 			says = append(says, "By luck no update was lost.")
 		case r.Status == Holds && g == contract.Object && overlapped:
-			says = append(says, "All the while the lock itself answered correctly.")
+			says = append(says, "All the while the "+n.object+" itself answered correctly.")
 		}
 	}
 	if len(says) == 0 {
@@ -40,17 +41,14 @@ func explain(f *facts, v *Verdict) string {
 
 // harmony is what to say when nothing broke.
 func harmony(f *facts, v *Verdict) string {
-	holds := 0
-	for _, l := range f.locks {
-		holds += len(l.beliefs)
-	}
 	kept := 0
 	for _, r := range v.Results {
 		if r.Status == Holds {
 			kept++
 		}
 	}
-	text := fmt.Sprintf("Nothing broke: %s in %s, and %s kept.", count(holds, "hold"), Stamp(f.end), count(kept, "guarantee"))
+	object, _ := f.called()
+	text := fmt.Sprintf("Nothing broke: %s in %s, and %s kept.", f.grantedText(), Stamp(f.end), count(kept, "guarantee"))
 	var struck []int
 	for i := range f.h.Faults {
 		if f.h.Faults[i].Struck() {
@@ -58,9 +56,9 @@ func harmony(f *facts, v *Verdict) string {
 		}
 	}
 	if len(struck) == 1 {
-		text += fmt.Sprintf(" The lock withstood that %s.", f.describe(struck[0]))
+		text += fmt.Sprintf(" The %s withstood that %s.", object, f.describe(struck[0]))
 	} else if len(struck) > 1 {
-		text += fmt.Sprintf(" The lock withstood %d faults.", len(struck))
+		text += fmt.Sprintf(" The %s withstood %d faults.", object, len(struck))
 	}
 	if others := len(f.h.Faults) - len(struck); others > 0 {
 		text += fmt.Sprintf(" Of %s nothing can be said: %s.", count(others, "fault"), strings.Join(v.Unstruck, "; "))
@@ -69,7 +67,10 @@ func harmony(f *facts, v *Verdict) string {
 }
 
 // A narrator tells each cause once.
-type narrator struct{ told map[string]bool }
+type narrator struct {
+	told         map[string]bool
+	object, sort string // see [facts.called]
+}
 
 // broke tells the first violation of a guarantee, and why it came to that. An identifier must not
 // be written in capitals, so that no sentence begins with the text of a violation.
@@ -88,13 +89,13 @@ func (n *narrator) broke(r Result) string {
 	}
 	switch first.Ruling.Kind {
 	case KnownLimitation:
-		text += ". It is known that this lock does not promise that: " + first.Ruling.Source
+		text += ". It is known that this " + n.object + " does not promise that: " + first.Ruling.Source
 	case Defect:
-		text += ". That is a defect of this lock"
+		text += ". That is a defect of this " + n.object
 	case FailedAssumption:
 		if !n.told["assumption"] {
 			n.told["assumption"] = true
-			text += ". Every lease lock assumes that this does not happen, so that it is no defect of this one"
+			text += ". Every " + n.sort + " assumes that this does not happen, so that it is no defect of this one"
 		}
 	}
 	return text + "."

@@ -16,15 +16,17 @@ type facts struct {
 	end     time.Duration
 	healed  time.Duration // from then on no fault acts; the end, if the history does not say
 	locks   []*lockFacts  // by name
-	died    map[string]time.Duration
-	gone    map[string]time.Duration // when the server had nothing of a client that died any more
-	ended   map[string]time.Duration // clients that died, or whose programs ended
-	log     *served
-	byID    map[int64]int        // operation -> position in h.Ops
-	servers map[string][]string  // of locks, as far as they are known
-	silent  map[int64]bool       // unlocks that told their callers nothing
-	asked   map[string][]*belief // where there are groups, by what owners asked of each lock alone
-	view    *memberView          // of locks that are made of others; nil if there are none
+	// semaphores are what there is to know of each semaphore, by name: its calls, its events, and what took effect.
+	semaphores []*lockFacts
+	died       map[string]time.Duration
+	gone       map[string]time.Duration // when the server had nothing of a client that died any more
+	ended      map[string]time.Duration // clients that died, or whose programs ended
+	log        *served
+	byID       map[int64]int        // operation -> position in h.Ops
+	servers    map[string][]string  // of locks, as far as they are known
+	silent     map[int64]bool       // unlocks that told their callers nothing
+	asked      map[string][]*belief // where there are groups, by what owners asked of each lock alone
+	view       *memberView          // of locks that are made of others; nil if there are none
 
 	// disagreement is set when two checkers that know the same give different answers: a
 	// harness error.
@@ -158,7 +160,7 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 		return op.Executed, true
 	case op.Uncertain() || op.Outcome == history.Failed:
 		return 0, false
-	case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
+	case op.Kind.Gives() || op.Kind == history.ForceUnlock || op.Kind == history.TrySetPermits:
 		// A release is known to be over only at its return, but the next owner may be in
 		// before that; the call is the moment that accuses nobody.
 		return op.Call, true
@@ -170,13 +172,16 @@ func collect(h *history.History, o Options) *facts {
 	h, silent := answered(withEffects(h))
 	f := &facts{h: h, silent: silent, options: o, end: endOf(h), healed: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
 		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}, asked: map[string][]*belief{}}
-	locks := map[string]*lockFacts{}
+	locks, objects := map[string]*lockFacts{}, h.Objects()
 	lock := func(name string) *lockFacts {
 		l := locks[name]
 		if l == nil {
 			l = &lockFacts{name: name, owners: map[string]*ownerFacts{}}
-			locks[name] = l
-			f.locks = append(f.locks, l)
+			if locks[name] = l; objects[name] == history.ASemaphore {
+				f.semaphores = append(f.semaphores, l)
+			} else {
+				f.locks = append(f.locks, l)
+			}
 		}
 		return l
 	}
@@ -209,9 +214,11 @@ func collect(h *history.History, o Options) *facts {
 			f.ended[e.Client] = when
 		}
 	}
-	sort.Slice(f.locks, func(i, j int) bool { return f.locks[i].name < f.locks[j].name })
+	for _, all := range [][]*lockFacts{f.locks, f.semaphores} {
+		sort.Slice(all, func(i, j int) bool { return all[i].name < all[j].name })
+	}
 
-	for _, l := range f.locks {
+	for _, l := range slices.Concat(f.locks, f.semaphores) {
 		l.environment = slices.Clone(l.events)
 		for i := range h.Events {
 			if e := &h.Events[i]; e.Kind == history.ClockJump && e.Lock == "" {
@@ -222,6 +229,8 @@ func collect(h *history.History, o Options) *facts {
 		slices.SortStableFunc(l.ops, byCallOf)
 		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
 		l.acts = actsOf(f, l, f.log)
+	}
+	for _, l := range f.locks {
 		l.tenures = tenuresOf(f, l)
 	}
 	// Who unlocks a group without holding it gives back what it holds of its members, and who unlocks a member that it holds

@@ -21,7 +21,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 		failed := !op.Pending() && (op.Outcome == history.Failed || op.Outcome == history.Unknown)
 		gone, ended := f.ended[op.Client]
 		switch {
-		case op.Kind == history.TryLock && op.Wait > 0 && op.Wait < prompt: // its time is over before an attempt is
+		case op.Kind.Tries() && op.Wait > 0 && op.Wait < prompt: // its time is over before an attempt is
 			continue
 		case !failed, op.Aside, op.Kind == history.Renew, f.fresh(op.Client, op.Call), cancelled(op), ended && gone <= op.Return, op.Lease > 0 && op.Lease < prompt:
 			continue

@@ -50,9 +50,9 @@ const DefaultMemory = 256 << 20
 // [porcupineOps]) by more than ten times, so that a slow machine does not change a verdict.
 const DefaultBudget = 5 * time.Second
 
-// judges is the registry: who answers for each guarantee. Their order is that of [Guarantees].
-func judges() map[contract.Guarantee]func(context.Context, *facts) Result {
-	return map[contract.Guarantee]func(context.Context, *facts) Result{
+// judges are who answers for each guarantee of locks. Their order is that of [Guarantees].
+func judges() map[contract.Guarantee]judge {
+	return map[contract.Guarantee]judge{
 		contract.Object:    judgeObject,
 		contract.Exclusion: judgeExclusion,
 		contract.Effect:    judgeEffect,
@@ -147,11 +147,11 @@ func (o Options) withDefaults(h *history.History) Options {
 // results has every guarantee judged.
 func results(ctx context.Context, f *facts) []Result {
 	var list []Result
-	all := judges()
+	kinds := f.kinds()
 	for _, g := range contract.Guarantees() {
 		r := Result{Status: Undecided, Summary: "not judged: it was cancelled"}
 		if ctx.Err() == nil {
-			r = all[g](ctx, f)
+			r = judgeAll(ctx, f, g, kinds)
 		}
 		if r.Status == Holds && f.nothingTried() {
 			r = notClaimed("nothing was tried: every call that asked for a lock ended in an error")

@@ -116,7 +116,7 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 			if !op.Pending() {
 				end = min(end, op.Return)
 			}
-			if op.Kind == history.TryLock {
+			if op.Kind.Tries() {
 				end = min(end, op.Call+op.Wait)
 			}
 			if at, dead := f.died[op.Client]; dead {
@@ -259,7 +259,7 @@ func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Durati
 
 // callsFor reports whether somebody waits for the lock by an operation. Nobody does by a copy of a
 // call that came when the call had returned.
-func callsFor(op *history.Op) bool { return op.Kind.Acquires() && !op.Aside }
+func callsFor(op *history.Op) bool { return op.Kind.Asks() && !op.Aside }
 
 // seenDeadline is the latest deadline that a waiter can have seen of a hold that was taken away
 // from outside.
@@ -304,7 +304,7 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 		if op.Cancel > 0 { // its caller waits no longer
 			wait = min(wait, op.Cancel)
 		}
-		tries := op.Kind == history.TryLock && (op.Outcome == history.Busy || op.Outcome == history.Acquired)
+		tries := op.Kind.Tries() && (op.Outcome == history.Busy || op.Outcome == history.Acquired)
 		rule, how := contract.ReturnsInTime, "returned"
 		switch {
 		case tries && op.Outcome == history.Busy && took < wait-earlyTolerance:
@@ -317,7 +317,7 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 		}
 		found.addAt(op.Call, func() Violation {
 			call := fmt.Sprintf("%s of %s on %s", op.Kind, op.Owner, l.name)
-			if op.Kind == history.TryLock {
+			if op.Kind.Tries() {
 				call += " with a wait of " + short(op.Wait)
 			}
 			return Violation{

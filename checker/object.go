@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // opinion is what the checkers of object say of one lock.
@@ -159,14 +160,22 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 		o.note = why
 		return o
 	}
+	return o.seconded(l, history.ALock, second, by, func() bool {
+		return !beyond && fitsPorcupine(l) && askPorcupine(ctx, f, l, asExecuted) == porcupine.Ok
+	})
+}
+
+// seconded adds a second opinion to that of the witness replay. accepts reports whether porcupine accepts the server's
+// order, and should not.
+func (o opinion) seconded(l *lockFacts, object history.Object, second Status, by string, accepts func() bool) opinion {
 	o.by = append(o.by, by)
 	switch {
 	case o.status == Holds && second == Broken:
 		o.status = Undecided
-		o.disagree = fmt.Sprintf("the checkers disagree on %s: the server's order fits the sequential lock, but the %s finds no order that does", l.name, by)
+		o.disagree = fmt.Sprintf("the checkers disagree on %s: the server's order fits the sequential %s, but the %s finds no order that does", l.name, object, by)
 	case o.status == Broken && second == Holds:
 		o.note = "from what the clients were told alone it could not be seen"
-		if !beyond && fitsPorcupine(l) && askPorcupine(ctx, f, l, asExecuted) == porcupine.Ok {
+		if accepts() {
 			o.disagree = fmt.Sprintf("the checkers disagree on %s: replaying the server's order breaks a rule (%s), but porcupine accepts the same order", l.name, o.violations.first[0].Text)
 		}
 	}

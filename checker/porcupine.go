@@ -123,14 +123,20 @@ func (s *porcupineStep) String() string {
 	if s.event != nil {
 		return string(s.event.Kind)
 	}
+	what := string(s.op.Kind)
+	if s.op.Kind.Object() == history.ASemaphore {
+		what += fmt.Sprintf(" %d", s.op.Value)
+	}
 	out := string(s.op.Outcome)
 	switch s.op.Outcome {
 	case "":
 		out = "?"
 	case history.OK:
-		out = fmt.Sprint(s.op.Value)
+		if s.op.Kind.Object() == history.ALock {
+			out = fmt.Sprint(s.op.Value)
+		}
 	}
-	return fmt.Sprintf("%s(%s) → %s", s.op.Kind, s.op.Owner, out)
+	return fmt.Sprintf("%s(%s) → %s", what, s.op.Owner, out)
 }
 
 // porcupineHistory is one lock's history for porcupine. Unknown outcomes are closed by the
@@ -151,8 +157,7 @@ func porcupineHistory(f *facts, l *lockFacts, w window) []porcupine.Operation {
 		op := *p
 		from, to, maybe := momentOf(op.Call), momentOf(op.Return), false
 		switch {
-		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent, l.toldLost(p),
-			op.Uncertain() && op.Answer == history.OK: // a query, of which nobody heard what it said
+		case op.Outcome == history.Failed, op.Uncertain() && op.Evidence == history.NotSent, l.toldLost(p), nobodyHeard(p):
 			continue
 		case op.Uncertain() && op.Evidence == history.Executed:
 			if op.Outcome, op.Return = op.Answer, max(op.Executed, 1); op.Token == 0 {
@@ -203,7 +208,7 @@ func porcupineNeeds(e *history.Event) bool {
 // longest ones that do. It is [ErrTooLarge] when porcupine cannot be expected to come to an end.
 func Picture(w io.Writer, h *history.History, lock string, budget time.Duration) error {
 	f := collect(h, Options{Budget: budget})
-	for _, l := range f.locks {
+	for _, l := range slices.Concat(f.locks, f.semaphores) {
 		if l.name != lock {
 			continue
 		}
@@ -212,6 +217,9 @@ func Picture(w io.Writer, h *history.History, lock string, budget time.Duration)
 		}
 		ops := porcupineHistory(f, l, asCalled)
 		m := porcupineModel(f.options.Model, model.State{}, ops)
+		if slices.Contains(f.semaphores, l) {
+			m = f.permitsModel(ops)
+		}
 		_, info := porcupine.CheckOperationsVerbose(m, ops, budget)
 		return porcupine.Visualize(m, info, w)
 	}
@@ -230,6 +238,11 @@ func askPorcupine(ctx context.Context, f *facts, l *lockFacts, w window) porcupi
 }
 
 func runPorcupine(ctx context.Context, f *facts, from model.State, ops []porcupine.Operation) porcupine.CheckResult {
+	return checkWithin(ctx, f, porcupineModel(f.options.Model, from, ops), ops)
+}
+
+// checkWithin asks porcupine, within its budget.
+func checkWithin(ctx context.Context, f *facts, m porcupine.Model, ops []porcupine.Operation) porcupine.CheckResult {
 	budget := f.options.Budget
 	if deadline, ok := ctx.Deadline(); ok {
 		budget = min(budget, time.Until(deadline))
@@ -237,7 +250,7 @@ func runPorcupine(ctx context.Context, f *facts, from model.State, ops []porcupi
 	if budget <= 0 || ctx.Err() != nil {
 		return porcupine.Unknown
 	}
-	return porcupine.CheckOperationsTimeout(porcupineModel(f.options.Model, from, ops), ops, budget)
+	return porcupine.CheckOperationsTimeout(m, ops, budget)
 }
 
 // fitsPorcupine reports whether porcupine can be expected to answer.

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -37,16 +38,17 @@ func (f *facts) ruling(g contract.Guarantee, v *Violation) Ruling {
 
 // String says who answers, as an apposition.
 func (r Ruling) String() string {
+	object := cmp.Or(r.Object, history.ALock)
 	switch r.Kind {
 	case Defect:
-		return "a defect of this lock"
+		return fmt.Sprintf("a defect of this %s", object)
 	case FailedAssumption:
-		return fmt.Sprintf("an assumption of such locks failed: %s (%s)", r.Row, r.Source)
+		return fmt.Sprintf("an assumption of such %ss failed: %s (%s)", object, r.Row, r.Source)
 	case KnownLimitation:
 		if r.Row != "" {
-			return fmt.Sprintf("a known limitation of this lock: %s (%s)", r.Row, r.Source)
+			return fmt.Sprintf("a known limitation of this %s: %s (%s)", object, r.Row, r.Source)
 		}
-		return "a known limitation of this lock: " + r.Source
+		return fmt.Sprintf("a known limitation of this %s: %s", object, r.Source)
 	}
 	return "no ruling: the verdict is of an older version"
 }
@@ -98,6 +100,9 @@ func (f *facts) complete(g contract.Guarantee, v *Violation) {
 			v.Cause = c
 			v.Ruling = f.ruling(g, v)
 		}
+	}
+	if slices.ContainsFunc(f.semaphores, func(l *lockFacts) bool { return l.name == v.Lock }) {
+		v.Ruling.Object = history.ASemaphore
 	}
 	v.Cause.executed = executions{}
 }

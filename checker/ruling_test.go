@@ -326,7 +326,7 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 	}
 	elsewhere := map[string]string{
 		"perhaps-sent-again": "TestAKnownLimitationIsExpectedAndHidesNothing",
-		"paused-in-acquire":  "TestGroupRules",
+		"paused-in-acquire":  "TestGroupRules", "message-missed": ofPermits, "woke-another": ofPermits, "holder-died": ofPermits,
 	}
 	for _, e := range contract.Exemptions() {
 		sides := cases[e.Name]

@@ -53,10 +53,10 @@ func tell(f *facts, results []Result) []Moment {
 		}
 	}
 	t.faults()
-	for _, l := range f.locks {
-		t.holds(l)
-		t.calls(l)
-		t.events(l)
+	for _, k := range f.kinds() {
+		for _, l := range k.of(f) {
+			k.tell(t, l)
+		}
 	}
 	t.healing(results)
 	for i := range f.h.Events {
@@ -280,6 +280,8 @@ func (t *teller) verdict(r Result) {
 			if v.To < t.f.end {
 				t.add(v.To, "verdict", Breaking, score, v.Lock, v.Owners, "the overlap of %s and %s ends after %s", v.Owners[0], v.Owners[1], short(v.To-v.From))
 			}
+		case contract.NoMoreOut:
+			t.add(v.From, "verdict", Breaking, score, v.Lock, v.Owners, "%s", v.Text)
 		case contract.RenewedInTime:
 			due := v.From + t.f.renewEvery()
 			t.add(due, "verdict", Breaking, score, v.Lock, v.Owners, "the renewal of %s's lease on %s is due and does not come", v.Owners[0], v.Lock)

@@ -106,6 +106,8 @@ type Ruling struct {
 	Kind   RulingKind `json:"kind"`
 	Row    string     `json:"row,omitzero"`    // the exemption that applies, as contract.Exemptions names it
 	Source string     `json:"source,omitzero"` // where that, or the limitation, is documented
+	// Object is what was judged, if it was no lock.
+	Object history.Object `json:"object,omitzero"`
 }
 
 // Moment is one line of the story: what a person needs to see, in order of time.

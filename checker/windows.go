@@ -100,7 +100,8 @@ func (s *Stream) replay(ctx context.Context, h *history.History) {
 		switch m.what {
 		case opCalled:
 			op := h.Ops[m.index]
-			op.Return, op.Outcome, op.Value, op.Token, op.Error, op.Evidence, op.Until = 0, "", 0, 0, "", "", 0
+			op = op.Unanswered()
+			op.Evidence, op.Until = "", 0
 			add(op)
 		case opReturned:
 			op := h.Ops[m.index]

@@ -1,10 +1,8 @@
 package checker
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -33,7 +31,12 @@ func witnessed(f *facts, l *lockFacts) bool {
 // beyond reports whether some violation lies in what only the server log shows: a checker that
 // knows only what clients were told may call such a history legal.
 func replay(f *facts, l *lockFacts) (found violations, beyond bool) {
-	w := &witness{f: f, l: l, found: f.found(contract.Object), past: []epoch{{}}, took: map[*history.Op]span{}}
+	return replayed(f, l, lockSpec(f))
+}
+
+// replayed is [replay] of an object with a specification.
+func replayed[S comparable](f *facts, l *lockFacts, spec specification[S]) (found violations, beyond bool) {
+	w := &witness[S]{f: f, l: l, spec: spec, found: f.found(contract.Object), past: []epoch[S]{{}}, took: map[*history.Op]span{}}
 	for i := range l.acts {
 		a := &l.acts[i]
 		if a.event != nil {
@@ -50,33 +53,34 @@ func replay(f *facts, l *lockFacts) (found violations, beyond bool) {
 	return w.found, w.beyond
 }
 
-type witness struct {
+type witness[S comparable] struct {
 	f      *facts
 	l      *lockFacts
-	state  model.State
-	past   []epoch // the states so far, with their beginnings
+	spec   specification[S]
+	state  S
+	past   []epoch[S] // the states so far, with their beginnings
 	took   map[*history.Op]span
 	found  violations
 	beyond bool
 }
 
-type epoch struct {
+type epoch[S comparable] struct {
 	from  int64 // a moment
-	state model.State
+	state S
 }
 
 // A span is a first and a last epoch.
 type span struct{ first, last int }
 
-func (w *witness) become(s model.State, a *act) {
+func (w *witness[S]) become(s S, a *act) {
 	from := momentOf(a.at)
 	if w.state = s; a.event != nil {
 		_, from = w.f.struck(a.at, a.at)
 	}
-	w.past = append(w.past, epoch{from, s})
+	w.past = append(w.past, epoch[S]{from, s})
 }
 
-func (w *witness) broken(rule contract.Rule, text string, a *act, class contract.Class) {
+func (w *witness[S]) broken(rule contract.Rule, text string, a *act, class contract.Class) {
 	w.found.add(func() Violation {
 		v := Violation{Rule: rule, Text: text, Lock: w.l.name, From: a.at, To: a.at}
 		if a.op != nil {
@@ -88,17 +92,14 @@ func (w *witness) broken(rule contract.Rule, text string, a *act, class contract
 }
 
 // illegal records a rule of the model that was broken.
-func (w *witness) illegal(err error, a *act) {
-	var e *model.Illegal
-	if !errors.As(err, &e) {
-		panic(fmt.Sprintf("checker: package model returned an error of type %T", err))
-	}
-	w.broken(e.Rule, fmt.Sprintf("%s: %s", w.l.name, e), a, classOf(e.Rule))
+func (w *witness[S]) illegal(err error, a *act) {
+	rule := ruleOf(err)
+	w.broken(rule, fmt.Sprintf("%s: %s", w.l.name, err), a, classOf(rule))
 }
 
 // call checks what an operation must keep whatever the lock's state is, and reports whether it is
 // to be replayed.
-func (w *witness) call(a *act) bool {
+func (w *witness[S]) call(a *act) bool {
 	op := a.op
 	broken := func(rule contract.Rule, class contract.Class, format string, args ...any) {
 		w.beyond = true
@@ -117,12 +118,12 @@ func (w *witness) call(a *act) bool {
 		return false // see unseen
 	}
 	switch {
-	case op.Outcome == history.Failed && changes(op.Answer):
+	case op.Outcome == history.Failed && effective(op, op.Answer):
 		broken(contract.FailedIsVoid, told, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
 	case op.Outcome == history.Failed:
 		return false
-	case op.Uncertain() && op.Answer == history.OK:
-		return false // a question, and nobody knows what the answer said
+	case nobodyHeard(op):
+		return false
 	case op.Uncertain():
 	case op.Executed > op.Return:
 		broken(contract.WithinCall, told, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))
@@ -132,7 +133,7 @@ func (w *witness) call(a *act) bool {
 	return true
 }
 
-func (w *witness) operation(a *act) {
+func (w *witness[S]) operation(a *act) {
 	op := *a.op
 	if op.Uncertain() && op.Token == 0 {
 		op.Token = model.UnheardToken
@@ -141,65 +142,33 @@ func (w *witness) operation(a *act) {
 	if op.Pending() {
 		op.Return = max(w.f.end, op.Executed, 1) // whoever reads the answer of the server is certain of it
 	}
-	next, err := w.f.options.Model.Step(w.state, op)
+	next, err := w.spec.step(w.state, op)
 	if err != nil {
 		w.illegal(err, a)
-		next = w.resume(a)
-	} else if a.after != nil && !fits(next, *a.after) {
+		if next = w.spec.resume(w.state, a); a.after != nil {
+			next = w.spec.shown(*a.after)
+		}
+	} else if a.after != nil && !w.spec.fits(next, *a.after) {
 		w.beyond = true
-		next = w.misfit(next, a)
+		rule, says := w.spec.misfit(w.state, next, a)
+		w.broken(rule, fmt.Sprintf("%s: after the %s of %s (operation %d) at %s %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at), says), a, contract.Unexplained)
+		next = w.spec.shown(*a.after)
 	}
 	if next != w.state {
 		w.become(next, a)
 	}
 }
 
-// fits reports whether the key is what a state of the model says.
-func fits(s model.State, k history.KeyState) bool {
-	key := shown(k)
-	return len(k.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count &&
-		!past(s.Earliest, key.Latest) && !past(key.Earliest, s.Latest)
-}
-
-// past reports whether a is after b by more than deadlines are exact.
-func past(a, b time.Duration) bool { return b != model.Never && a > b+model.Granularity }
-
-// misfit records that the answer was right but the key is not what the answer means, and returns
-// the state that the key shows.
-func (w *witness) misfit(s model.State, a *act) model.State {
-	key, op := shown(*a.after), a.op
-	what := fmt.Sprintf("%s: after the %s of %s (operation %d) at %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at))
-	same := len(a.after.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count
-	if same && op.Kind == history.Renew && past(w.state.Earliest, key.Latest) && past(s.Earliest, key.Latest) && w.f.keepsLongest() {
-		w.broken(contract.RenewalKeeps, fmt.Sprintf("%s the key expires %s, but its lease had lasted until %s",
-			what, until(key.Latest), Stamp(w.state.Earliest)), a, contract.Unexplained)
-	} else if same {
-		w.broken(contract.LeaseIsSet, fmt.Sprintf("%s the key expires %s, but the lease ends %s", what, until(key.Latest), until(s.Latest)), a, contract.Unexplained)
-	} else if len(a.after.Holdings) > 1 {
-		w.broken(contract.KeyFits, fmt.Sprintf("%s the key has %d owners, but the lock is %s", what, len(a.after.Holdings), s), a, contract.Unexplained)
-	} else {
-		w.broken(contract.KeyFits, fmt.Sprintf("%s the key says %s, but the lock is %s", what, key, s), a, contract.Unexplained)
-	}
-	return key
-}
-
-func until(d time.Duration) string {
-	if d == model.Never {
-		return "never"
-	}
-	return "at " + Stamp(d)
-}
-
-func (w *witness) environment(a *act) {
+func (w *witness[S]) environment(a *act) {
 	e := *a.event
 	if w.f.outside(a.event) {
 		e.Kind = history.Delete
 	}
-	next, err := w.f.options.Model.Environment(w.state, e)
+	next, err := w.spec.environment(w.state, e)
 	if err != nil {
 		w.illegal(err, a)
 		if e.Kind == history.Expire {
-			next = model.State{}
+			next = *new(S)
 		}
 	}
 	if next != w.state {
@@ -207,59 +176,22 @@ func (w *witness) environment(a *act) {
 	}
 }
 
-// resume is the state from which to go on after an answer that no state allows: the key as the
-// server log shows it, or what the answer says.
-func (w *witness) resume(a *act) model.State {
-	if a.after != nil {
-		return shown(*a.after)
-	}
-	op := a.op
-	s := w.state
-	switch answer(op) {
-	case history.Acquired:
-		s = model.State{Owner: op.Owner, Count: 1, Earliest: model.Never, Latest: model.Never}
-		if op.Lease > 0 {
-			s.Earliest, s.Latest = a.at+op.Lease, a.at+op.Lease
-		}
-	case history.Released:
-		s = model.State{}
-	case history.Renewed, history.Decremented:
-		if !s.Free() && op.Lease > 0 {
-			s.Earliest, s.Latest = a.at+op.Lease, a.at+op.Lease
-		}
-	}
-	return s
-}
-
 // repeat is the effect of one more execution.
-func (w *witness) repeat(a *act) {
+func (w *witness[S]) repeat(a *act) {
 	if a.after != nil {
-		w.become(shown(*a.after), a)
+		w.become(w.spec.shown(*a.after), a)
 		return
 	}
 	op := *a.op
 	op.Outcome, op.Return, op.Evidence, op.Executed = history.Unknown, 0, history.Executed, a.at
-	if next, err := w.f.options.Model.Step(w.state, op); err == nil {
+	if next, err := w.spec.step(w.state, op); err == nil {
 		w.become(next, a)
 	}
 }
 
-// shown is the state of the model for a key that the server log shows. A key that two owners
-// share has no such state; its first owner stands for it.
-func shown(k history.KeyState) model.State {
-	if len(k.Holdings) == 0 {
-		return model.State{}
-	}
-	s := model.State{Owner: k.Holdings[0].Owner, Count: k.Holdings[0].Count, Earliest: k.Deadline, Latest: k.Deadline}
-	if k.Deadline == 0 {
-		s.Earliest, s.Latest = model.Never, model.Never
-	}
-	return s
-}
-
 // unseenAll checks the answers that the server never gave. An owner's answers come in the order of its calls, also
 // where they share an instant.
-func (w *witness) unseenAll() {
+func (w *witness[S]) unseenAll() {
 	if len(w.took) == len(w.l.ops) {
 		return
 	}
@@ -299,12 +231,12 @@ func afterwards(op *history.Op) bool { return !op.Pending() && op.Executed > op.
 // unseen checks an answer that the server never gave: the lock's client knew it by itself, as a
 // waiter does whose time is over. It is legal if it was true at some moment of the call. It returns the first epoch
 // within bounds in which it was.
-func (w *witness) unseen(op *history.Op, bounds span) int {
+func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	if op.Evidence == history.Executed || op.Uncertain() || op.Outcome == history.Failed {
 		return 0
 	}
 	a := &act{at: op.Return, op: op}
-	if changes(op.Outcome) {
+	if effective(op, op.Outcome) {
 		w.beyond = true
 		w.broken(contract.AnswerHasRoot, fmt.Sprintf("%s: %s by %s (operation %d) returned %s at %s, but the server never executed it",
 			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return)), a, contract.Unexplained)
@@ -315,13 +247,13 @@ func (w *witness) unseen(op *history.Op, bounds span) int {
 	}
 	var first error
 	// The states of the call: from the last that began before it on.
-	begin, _ := slices.BinarySearchFunc(w.past, momentOf(op.Call), func(e epoch, at int64) int { return cmpInt(e.from, at) })
+	begin, _ := slices.BinarySearchFunc(w.past, momentOf(op.Call), func(e epoch[S], at int64) int { return cmpInt(e.from, at) })
 	begin = max(0, begin-1)
 	for i, e := range w.past[begin:] {
 		if e.from > momentOf(op.Return) {
 			break
 		}
-		_, err := w.f.options.Model.Step(e.state, *op)
+		_, err := w.spec.step(e.state, *op)
 		if err == nil && bounds.first <= begin+i && begin+i <= bounds.last {
 			return begin + i
 		}
@@ -330,7 +262,7 @@ func (w *witness) unseen(op *history.Op, bounds span) int {
 		}
 	}
 	if first == nil {
-		first = &model.Illegal{Rule: contract.QueryTellsTruth, State: w.past[bounds.last].state, Op: *op}
+		first = w.spec.untrue(w.past[bounds.last].state, *op)
 	}
 	w.illegal(first, a)
 	return 0

@@ -20,6 +20,9 @@ const (
 	Mutex        Claim = "mutex"
 	Multi        Claim = "multi"
 	Red          Claim = "red"
+	Permits      Claim = "permits"
+	LooksAgain   Claim = "looks-again"
+	WakesByNeed  Claim = "wakes-by-need"
 )
 
 // A Promise describes a claim.
@@ -53,5 +56,9 @@ func Promises() []Promise {
 		{Mutex, "None of the above: the lock excludes.", "all guarantees, as far as they apply"},
 		{Multi, "The lock can be made of several, of which all must be held.", "plans with groups"},
 		{Red, "The lock can be made of several, of which a majority must be held.", "plans with groups"},
+		{Permits, "It is a semaphore: no more permits are out than there are.", "object, exclusion and liveness"},
+		{LooksAgain, "A waiter for permits that missed a message looks again by itself, within `watchdogTimeout`.",
+			"liveness; it takes the exemption of missed messages away"},
+		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
 	}
 }

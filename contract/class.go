@@ -23,6 +23,9 @@ const (
 	Abandoned       Class = "abandoned"                 // the caller gave a call up that took effect
 	ForeignRelease  Class = "foreign release"           // freed by one who did not hold it
 	GrantedTwice    Class = "granted while held"        // the server gave the lock away under a holder
+	Missed          Class = "missed message"            // a waiter that hears by messages alone did not get one
+	WokeAnother     Class = "woke another"              // a message woke a waiter who asks for more than there is
+	HolderDied      Class = "holder died"               // who took permits died with them
 	LateWrite       Class = "late write"                // a write took effect after its owner had gone on
 	Unread          Class = "state unread"              // the server may have forgotten who held the lock, and nobody can read its keys
 	Unexplained     Class = "unexplained"

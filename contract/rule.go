@@ -102,6 +102,18 @@ const (
 	WaitsQuietly      Rule = "a waiter asks the server at most a hundred times a second"
 )
 
+// The rules of semaphores, besides those of their sequential specification.
+const (
+	// NoMoreOut is broken by callers who believe at once that they have more permits than were set. (exclusion)
+	NoMoreOut Rule = "no more permits are out than there are"
+	// PermitsAreTaken is broken by a waiter that is not granted what is free. (liveness)
+	PermitsAreTaken Rule = "free permits that somebody waits for are taken promptly"
+	// PermitsComeBack is broken by permits that are out, and that nobody was told he has. (liveness)
+	PermitsComeBack Rule = "permits that nobody knows to have are given back"
+	// DeadPermits is broken by permits that a client had when it died. (liveness)
+	DeadPermits Rule = "the permits of a dead client come back"
+)
+
 // A RuleOf says which guarantee a rule is of, and what it cannot see.
 type RuleOf struct {
 	Rule      Rule
@@ -125,6 +137,7 @@ func Rules() []RuleOf {
 		{RenewalKeeps, Object, "histories without a server log: there the hold ends too soon"},
 		{Linearizable, Object, "which operation is wrong"},
 		{NotToldEarly, Object, "histories whose leases end unseen"},
+		{PermitsAreFree, Object, ""}, {PermitsAreFew, Object, ""}, {SemaphoreSetOnce, Object, ""}, {SemaphoreIsThere, Object, ""},
 		{OneBeliever, Exclusion, ""}, {ToldInTime, Exclusion, "histories whose leases end unseen"},
 		{NoLostUpdate, Effect, ""},
 		{TokenGiven, Fencing, ""}, {TokensIncrease, Fencing, ""}, {StaleRefused, Fencing, ""}, {FreshAccepted, Fencing, ""},
@@ -147,5 +160,8 @@ func Rules() []RuleOf {
 		{AllOrNone, Liveness, "histories without a server log"},
 		{EveryMemberReleased, Liveness, "histories without a server log"},
 		{SharedMember, Exclusion, "histories without a server log"},
+		{NoMoreOut, Exclusion, ""},
+		{PermitsAreTaken, Liveness, "histories without a server log; delays below a second and two round trips"},
+		{PermitsComeBack, Liveness, "histories without a server log"}, {DeadPermits, Liveness, "runs that did not come to their end"},
 	}
 }

@@ -10,5 +10,5 @@
 // later than 0, so that 0 can stand for "not yet".
 //
 // To add a kind of operation: add the constant in op.go, its legal outcomes in the table there,
-// and a rule in package model. To add a kind of event: the constant in event.go.
+// its object in object.go, and a rule in package model. To add a kind of event: the constant in event.go.
 package history

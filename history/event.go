@@ -78,16 +78,35 @@ type Holding struct {
 	Value string `json:"value,omitzero"`
 }
 
-// KeyState is what a lock's key looked like on the server. No holdings: the key was absent. More
+// KeyState is what an object's key looked like on the server. No holdings and no permits: the key was absent. More
 // than one: two owners share the lock, which no correct lock lets happen.
 type KeyState struct {
 	Holdings []Holding     `json:"holdings,omitempty"`
 	Deadline time.Duration `json:"deadline,omitzero"` // when the key will expire; 0 with holdings: never
+	// Permits is how many permits are free, of a semaphore's key. Nil: it is none, or the key was absent.
+	Permits *int64 `json:"permits,omitempty"`
 }
 
 // Equal reports whether two states have the same holdings, in the same order, and the same deadline.
 func (k KeyState) Equal(o KeyState) bool {
-	return k.Deadline == o.Deadline && slices.Equal(k.Holdings, o.Holdings)
+	return k.Deadline == o.Deadline && k.Alike(o)
+}
+
+// Alike reports whether two states are equal but for their deadlines.
+func (k KeyState) Alike(o KeyState) bool {
+	same := k.Permits == o.Permits || k.Permits != nil && o.Permits != nil && *k.Permits == *o.Permits
+	return same && slices.Equal(k.Holdings, o.Holdings)
+}
+
+// Absent reports whether there was no key.
+func (k KeyState) Absent() bool { return len(k.Holdings) == 0 && k.Permits == nil }
+
+// Free is how many permits a semaphore's key has: 0 where there is none.
+func (k KeyState) Free() int64 {
+	if k.Permits == nil {
+		return 0
+	}
+	return *k.Permits
 }
 
 // Count is how many holds an owner has.
@@ -114,9 +133,10 @@ func (k KeyState) Total() int64 {
 type Step string
 
 const (
-	StepAcquire   Step = "acquire"   // an attempt to take the lock, for a lock or tryLock call
-	StepRelease   Step = "release"   // for an unlock call
+	StepAcquire   Step = "acquire"   // an attempt to take the lock, for a lock or tryLock call; or permits
+	StepRelease   Step = "release"   // for an unlock call, or one that gives permits back
 	StepForce     Step = "force"     // for a forceUnlock call
+	StepSet       Step = "set"       // for a trySetPermits call
 	StepRenew     Step = "renew"     // touches a lock's key and belongs to no call
 	StepQuery     Step = "query"     // for isLocked and its like
 	StepSubscribe Step = "subscribe" // SUBSCRIBE and its relatives

@@ -1,7 +1,8 @@
 package history
 
-// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] does not know
-// them, so that no reader takes a history with them before there is a judge for it.
+// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those of a
+// semaphore that are judged: trySetPermits, acquirePermits, tryAcquirePermits and releasePermits. No reader takes a
+// history with the others before there is a judge for it.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
 	AddPermits        Kind = "addPermits"        // Value: how many, also below 0

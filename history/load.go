@@ -95,6 +95,9 @@ func (n Limit) Load(ctx context.Context, readers ...io.Reader) (*History, error)
 	if err := l.calls(); err != nil {
 		return nil, err
 	}
+	if err := l.objects(); err != nil {
+		return nil, err
+	}
 	if err := l.tokens(); err != nil {
 		return nil, err
 	}
@@ -365,6 +368,14 @@ func (l *loader) calls() error {
 		if what != "" {
 			return &LineError{int(l.lines[i]), what}
 		}
+	}
+	return nil
+}
+
+// objects looks for a name that stands for two kinds of objects.
+func (l *loader) objects() error {
+	if i, what := l.h.mixed(); what != "" {
+		return &LineError{int(l.lines[i]), what}
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ var outcomes = map[Kind][]Outcome{
 	Renew:    {Renewed, NotHeld},
 	IsLocked: {OK}, IsHeldBy: {OK}, HoldCount: {OK}, RemainingTTL: {OK},
 	Read: {OK}, Write: {OK, Rejected},
+
+	TrySetPermits: {OK, Rejected}, AcquirePermits: {Acquired, Busy}, TryAcquirePermits: {Acquired, Busy},
+	ReleasePermits: {OK, NotHeld},
 }
 
 // Evidence is what the world knows of a call beyond what the client was told.
@@ -115,7 +118,7 @@ func (o Op) Uncertain() bool { return o.Return == 0 || o.Outcome == Unknown }
 // Acquires reports whether the operation is one that takes the lock.
 func (k Kind) Acquires() bool { return k == Lock || k == TryLock }
 
-// OnLock reports whether the operation is one on the lock object, not on the resource.
+// OnLock reports whether the operation is one on the shared object, not on the resource that a lock protects.
 func (k Kind) OnLock() bool { return k != Read && k != Write }
 
 // Valid reports whether k is a known operation.

@@ -8,7 +8,7 @@
 // functions. So they never change their arguments and never look anything up.
 //
 // violation.go is what the specifications of the rest of the family have in common: semaphore.go,
-// permits.go, latch.go, rwlock.go, fair.go. No checker searches with them yet.
+// permits.go, latch.go, rwlock.go, fair.go. Checkers search with the first of them alone.
 //
 // lease.go is the reentrant lease lock, kind.go what a mutex and a fenced lock have of their own,
 // quorum.go a lock made of several: MultiLock and RedLock. To add another object, copy it: a state type that is

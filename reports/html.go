@@ -378,6 +378,9 @@ func firstWindow(ws []window) *window {
 
 // keyText says what a lock's key held at a time.
 func keyText(k history.KeyState, at time.Duration) string {
+	if k.Permits != nil {
+		return fmt.Sprintf("%d permits free", k.Free())
+	}
 	if len(k.Holdings) == 0 {
 		return "free"
 	}

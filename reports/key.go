@@ -80,7 +80,7 @@ func keySegments(h *history.History, lock string, end time.Duration) []segment {
 }
 
 func sameState(a, b history.KeyState) bool {
-	return sameHoldings(a.Holdings, b.Holdings) && (len(a.Holdings) == 0 || a.Deadline == b.Deadline)
+	return a.Alike(b) && (a.Absent() || a.Deadline == b.Deadline)
 }
 
 func sameHoldings(a, b []history.Holding) bool { return slices.Equal(a, b) }

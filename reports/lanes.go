@@ -24,6 +24,9 @@ func ownerLane(h *history.History, c *cast, p part, key []segment, end time.Dura
 		it.Color = l.Color
 		l.Items = append(l.Items, it)
 	}
+	for _, it := range permitsHad(h, p, end) {
+		add(it)
+	}
 	for _, b := range beliefs(h, p, end) {
 		for _, s := range against(b, key, p.owner) {
 			add(s)
@@ -61,8 +64,15 @@ func addOp(add func(item), op history.Op, end time.Duration) {
 	if op.Pending() {
 		to = end
 	}
-	sign := ""
+	sign, waits := "", "wait"
+	permits := op.Kind.Object() == history.ASemaphore
+	if permits {
+		waits = "queue"
+	}
 	switch {
+	case permits && op.Outcome == history.Rejected: // there is a semaphore already
+	case permits && op.Outcome == history.NotHeld:
+		sign = "failed"
 	case op.Uncertain():
 		sign = "unknown"
 	case op.Outcome == history.Failed || op.Outcome == history.Rejected:
@@ -75,8 +85,8 @@ func addOp(add func(item), op history.Op, end time.Duration) {
 	switch {
 	case op.Kind == history.Renew && sign == "":
 		add(item{Kind: "beat", From: op.Call, To: op.Call, Op: op.ID})
-	case op.Kind.Acquires():
-		add(item{Kind: "wait", From: op.Call, To: to, Op: op.ID})
+	case op.Kind.Asks():
+		add(item{Kind: waits, From: op.Call, To: to, Op: op.ID})
 	case op.Kind != history.Renew && op.Kind.OnLock(): // a renewal is no part of what its owner does meanwhile
 		add(item{Kind: "call", From: op.Call, To: to, Op: op.ID})
 	}

@@ -139,7 +139,12 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 		}
 		p.Lanes = append(p.Lanes, ownerLane(h, c, o, locks[o.lock], p.End))
 	}
+	objects := h.Objects()
 	for _, l := range c.locks {
+		if objects[l] == history.ASemaphore {
+			p.Lanes = append(p.Lanes, permitsLane(h, l, locks[l]))
+			continue
+		}
 		p.Lanes = append(p.Lanes, lockLane(h, c, l, locks[l]))
 	}
 	p.Messages = messages(h, v, p.Lanes)

@@ -18,6 +18,8 @@ var shapes = map[string]shape{
 	"nested":  {"bar", 29, 5, "holds it more than once"},
 	"call":    {"bar", 21, 6, "another call"},
 	"beat":    {"tick", 36, 7, "renewal"},
+	"queue":   {"bar", 21, 6, "waits for permits"},
+	"permits": {"bar", 14, 20, "has permits"},
 	"refused": {"sym", 24, 14, "refused: not the holder"},
 	"failed":  {"sym", 24, 14, "failed"},
 	"unknown": {"sym", 24, 14, "outcome unknown to the client"},
@@ -33,13 +35,15 @@ var shapes = map[string]shape{
 	"denied":  {"sym", 8, 10, "a renewal that changed nothing"},
 	"expire":  {"sym", 64, 14, "the key expired"},
 	"delete":  {"sym", 64, 14, "the key was removed from outside"},
+	// in a semaphore's lane
+	"free": {"bar", 14, 20, "permits that are free"},
 	// in both
 	"fault":  {"bar", 0, 0, "fault"},
 	"strike": {"tick", 0, 0, "fault, in one blow"},
 }
 
 // legendOrder lists the kinds that the legend explains, if they occur.
-var legendOrder = []string{"wait", "held", "nested", "doubt", "read", "write", "ramp", "forever", "renew", "denied",
+var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "read", "write", "ramp", "forever", "renew", "denied",
 	"refused", "failed", "unknown", "lost", "expire", "delete", "died", "fault", "strike"}
 
 // legendEntry explains one kind.

@@ -35,7 +35,7 @@ func Summarize(h *history.History, v *checker.Verdict, whole bool) Summary {
 	if h != nil {
 		s.Handoffs, s.Faults = Handoffs(h), h.Faults
 		for _, op := range h.Ops {
-			if op.Kind.Acquires() && op.Outcome == history.Acquired {
+			if op.Kind.Asks() && op.Outcome == history.Acquired {
 				s.Grants = append(s.Grants, op.Return)
 			}
 		}

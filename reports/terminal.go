@@ -272,6 +272,9 @@ func (t *terminal) operations(h *history.History) {
 func asked(op history.Op) string {
 	s := Visible(string(op.Kind))
 	var args []string
+	if op.Kind.Object() == history.ASemaphore {
+		args = append(args, fmt.Sprint(op.Value))
+	}
 	if op.Wait > 0 {
 		args = append(args, "wait "+length(op.Wait))
 	}
@@ -298,7 +301,7 @@ func told(op history.Op) string {
 		s = "never returned"
 	case op.Outcome == history.OK && op.Kind == history.RemainingTTL:
 		s = remaining(op.Value)
-	case op.Outcome == history.OK && op.Kind != history.Write:
+	case op.Outcome == history.OK && op.Kind != history.Write && op.Kind.Object() == history.ALock:
 		s = fmt.Sprint(op.Value)
 	}
 	if op.Token != 0 {

@@ -53,11 +53,18 @@ func missing(needs []string, can func(string) bool) string {
 	return ""
 }
 
+// OfAnother reports whether the reason for which a subject cannot run a plan is that it is another kind of object.
+func OfAnother(why string) bool {
+	return why != "" && (why == reasons[plan.NeedsLock] || why == reasons[plan.NeedsSemaphore])
+}
+
 var reasons = map[string]string{
 	plan.NeedsReentrant: "the story is about a re-entry, and the lock is not reentrant",
 	plan.NeedsForce:     "an operator forces the lock free, which it has no means for",
 	plan.NeedsInspect:   "the lock is asked about its state, and answers no questions",
 	plan.NeedsWatchdog:  "a fault strikes the watchdog, and the lock has none",
 	plan.NeedsMulti:     "the story is about a lock of several, of which all must be held, and there is none",
+	plan.NeedsLock:      "the story is about a lock, and the subject is none",
+	plan.NeedsSemaphore: "the story is about a semaphore, and the subject is none (-subject rsemaphore-classic, rsemaphore-hardened)",
 	plan.NeedsRed:       "the story is about a quorum of several servers, and the lock knows one server",
 }

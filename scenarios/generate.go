@@ -29,6 +29,8 @@ type Scope struct {
 	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
 	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
 
+	Permits bool `json:"permits,omitzero"` // plans of semaphores, and not of locks
+
 	Clients  int `json:"clients,omitzero"`  // at most; 0: 3, and, if Rare, 10 in some plans
 	Sections int `json:"sections,omitzero"` // of a thread, at most; 0: 3
 	Strikes  int `json:"strikes,omitzero"`  // faults, at most; 0: 3
@@ -80,6 +82,13 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		d.timings(&p.Timings)
 	}
 	d.period = p.Timings.WithDefaults().Watchdog / 3
+	if s.Permits {
+		d.permits(p)
+		if len(s.Faults) > 0 {
+			d.faults(p)
+		}
+		return p
+	}
 	for n := range d.locks {
 		d.units = append(d.units, lockName(n))
 		d.keys[lockName(n)] = []string{lockName(n)}

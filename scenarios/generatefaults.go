@@ -184,11 +184,12 @@ func (d *drawing) span(what string) plan.Duration {
 func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool) *plan.Trigger {
 	type use struct{ client, lock string }
 	var uses []use // who takes which lock; every section ends with an unlock
+	lock, try, give := d.asking()
 	for _, c := range p.Clients {
 		for _, th := range c.Threads {
 			for _, s := range th.Steps {
 				u := use{c.Name, s.Lock}
-				if (s.Do == plan.Lock || s.Do == plan.TryLock) && (f.Client == "" || c.Name == f.Client || !kind.Needs.Messages) &&
+				if (s.Do == lock || s.Do == try) && (f.Client == "" || c.Name == f.Client || !kind.Needs.Messages) &&
 					(f.Lock == "" || s.Lock == f.Lock) && !slices.Contains(uses, u) {
 					uses = append(uses, u)
 				}
@@ -204,7 +205,7 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 		most = 8
 	}
 	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, most, "nth")}
-	steps := []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
+	steps := d.steps()
 	if d.mood.deep {
 		steps = append(steps, plan.Release, plan.Release, plan.Release)
 	}
@@ -214,18 +215,18 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 	if d.mood.forces && d.does(p, u.client, u.lock, plan.ForceUnlock) {
 		steps = append(steps, plan.Force, plan.Force, plan.Force)
 	}
-	step := rapid.SampledFrom(steps).Draw(d.t, "step")
+	step := d.orSets(p, u.client, u.lock, rapid.SampledFrom(steps).Draw(d.t, "step"))
 	way := d.upTo(0, 3, "way")
 	if robs || kind.Needs.Lock == plan.Must && d.upTo(0, 1, "of a holder") == 1 {
 		way = 3
 	}
 	switch {
 	case way == 3 && !kind.Needs.Messages:
-		t.Return, t.Nth = plan.Unlock, 1
+		t.Return, t.Nth = give, 1
 		if kind.Needs.Lock == plan.Must || d.upTo(0, 1, "return of") == 0 {
-			t.Return = plan.TryLock
-			if !d.does(p, u.client, u.lock, plan.TryLock) {
-				t.Return = plan.Lock
+			t.Return = try
+			if !d.does(p, u.client, u.lock, try) {
+				t.Return = lock
 			}
 		}
 	case way == 2 && step != plan.Publish:

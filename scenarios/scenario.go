@@ -27,7 +27,8 @@ type Scenario struct {
 	Breaks func(can func(claim string) bool) []contract.Guarantee
 }
 
-// All is the registry, in the order of the catalogue.
+// All is the registry of the stories of locks, in the order of the catalogue; [Everything] has those of other
+// objects, too.
 func All() []Scenario {
 	return []Scenario{
 		baseline,
@@ -100,17 +101,18 @@ func Stories() []Scenario {
 
 // Find returns the scenario of that name.
 func Find(name string) (Scenario, bool) {
-	i := slices.IndexFunc(All(), func(s Scenario) bool { return s.Name == name })
+	all := Everything()
+	i := slices.IndexFunc(all, func(s Scenario) bool { return s.Name == name })
 	if i < 0 {
 		return Scenario{}, false
 	}
-	return All()[i], true
+	return all[i], true
 }
 
 // Names returns the names of all scenarios, in the order of the catalogue.
 func Names() []string {
 	var names []string
-	for _, s := range All() {
+	for _, s := range Everything() {
 		names = append(names, s.Name)
 	}
 	return names

@@ -112,6 +112,11 @@ func determined(t *testing.T) []repeatable {
 			}
 		}
 	}
+	for _, sc := range scenarios.AllSemaphores() {
+		for _, s := range subjects.AllSemaphores() {
+			all = append(all, repeatable{sc, s, 1}, repeatable{sc, s, 2})
+		}
+	}
 	locks := subjects.All()
 	for s := range drawnPlans(t) {
 		drawn := scenarios.Scenario{Name: "drawn", Plan: func(seed uint64) *plan.Plan { return scenarios.DrawnBy(seed, scenarios.Whole()) }}

@@ -29,6 +29,7 @@ type thread struct {
 	late    *rand.Rand       // the jitter of writes that are under way
 	mu      sync.Mutex       // guards held, and what is in it, from all but the thread's own reading
 	held    map[string]*held // what it believes to hold
+	permits map[string]int64 // how many permits it believes to have, by the semaphore
 	doing   plan.Step        // for a panic's message
 }
 
@@ -64,7 +65,7 @@ func newThread(r *run, c process, p plan.Thread) *thread {
 			p.Steps[i].Cancel = 0
 		}
 	}
-	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{},
+	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{}, permits: map[string]int64{},
 		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }
 
@@ -106,6 +107,8 @@ func (t *thread) step(s plan.Step) {
 		t.inspect(history.HoldCount, s.Lock)
 	case plan.RemainingTTL:
 		t.inspect(history.RemainingTTL, s.Lock)
+	default:
+		t.permit(s)
 	}
 }
 

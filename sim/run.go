@@ -114,7 +114,7 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 
 // Suits says what of a plan cannot be had of a subject in a world; nil: all can.
 func Suits(p *plan.Plan, s subjects.Subject, g world.Ground) error {
-	if err := g.Suits(p); err != nil || !s.External {
+	if err := errors.Join(g.Suits(p), suitsObjects(p, s)); err != nil || !s.External {
 		return err
 	}
 	if !g.Live && !g.Warped {
@@ -126,6 +126,16 @@ func Suits(p *plan.Plan, s subjects.Subject, g world.Ground) error {
 	for i, f := range p.Faults {
 		if f.Kind == "pause-watchdog" {
 			return fmt.Errorf("$.faults[%d]: the watchdog of a process of its own cannot be paused alone; pause-client pauses all of it", i)
+		}
+	}
+	return nil
+}
+
+// suitsObjects says that a plan has steps on objects of another kind than a subject's; nil: it has none.
+func suitsObjects(p *plan.Plan, s subjects.Subject) error {
+	for _, need := range p.Needs() {
+		if (need == plan.NeedsLock || need == plan.NeedsSemaphore) && !s.Can(need) {
+			return fmt.Errorf("$.clients: the plan has steps on a %s, and %s is none", need, s.Name)
 		}
 	}
 	return nil
@@ -416,7 +426,13 @@ func (r *run) tryAll() {
 	}
 	wait := plan.Duration(time.Second + 100*r.latency)
 	var steps []plan.Step
+	objects := r.plan.Objects()
 	for _, lock := range r.locks {
+		if objects[lock] == history.ASemaphore {
+			steps = append(steps, plan.Step{Do: plan.TryAcquirePermits, Lock: lock, Wait: wait, Permits: 1},
+				plan.Step{Do: plan.ReleasePermits, Lock: lock, Permits: 1})
+			continue
+		}
 		steps = append(steps, plan.Step{Do: plan.TryLock, Lock: lock, Wait: wait, Lease: r.timings.Watchdog}, plan.Step{Do: plan.Unlock, Lock: lock})
 	}
 	r.launch(r.fresh, plan.Thread{ID: 1, Steps: steps})

@@ -36,3 +36,6 @@ func OfValues() []history.Limitation {
 // latchLife is how long the default options keep the answer to an unlock, and the least for which
 // generation hardened remembers a request.
 const latchLife = 20 * time.Second
+
+// resentFor is for how long generation hardened at least knows a request again that go-redis sends again.
+const resentFor = 3 * time.Minute

@@ -20,7 +20,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	case lockimpl.Hardened:
 		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", "tokens-go-on")
 		s.RetriesAfter = 5
-		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(acquires, unlocks, forces), For: 3 * time.Minute, ForOnce: latchLife}}
+		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(acquires, unlocks, forces), For: resentFor, ForOnce: latchLife}}
 		return s
 	case lockimpl.Latch:
 		s.Abilities = append(s.Abilities, "idempotent")

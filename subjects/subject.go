@@ -15,6 +15,8 @@ import (
 type Subject struct {
 	Name  string
 	About string // one line for "simrun list"
+	// Object is what it is; "": a lock. The clients of a semaphore are [Semaphores].
+	Object history.Object
 	// Abilities are what it claims, as history.Header has them and contract.Promises explains;
 	// "mutex" for a lock that claims nothing else.
 	Abilities []string
@@ -57,8 +59,11 @@ func (s Subject) Renews(lease time.Duration) time.Duration {
 	return cmp.Or(s.RenewEvery, time.Duration(s.RenewPart*float64(lease)), lease/3)
 }
 
-// Can reports whether the subject claims an ability, or makes a group of that kind.
+// Can reports whether the subject claims an ability, makes a group of that kind, or is an object of that kind.
 func (s Subject) Can(ability string) bool {
+	if is := cmp.Or(s.Object, history.ALock); ability == string(history.ALock) || ability == string(history.ASemaphore) {
+		return ability == string(is)
+	}
 	return slices.Contains(s.Abilities, ability) || slices.Contains(s.Groups, ability)
 }
 
@@ -171,9 +176,12 @@ func All() []Subject {
 	}
 }
 
-// Find returns the subject of that name in [All].
+// Everything returns the subjects of all kinds of objects, locks first.
+func Everything() []Subject { return append(All(), AllSemaphores()...) }
+
+// Find returns the subject of that name in [Everything].
 func Find(name string) (Subject, bool) {
-	for _, s := range All() {
+	for _, s := range Everything() {
 		if s.Name == name {
 			return s, true
 		}

@@ -39,7 +39,16 @@ a batch reached.
 // catalogue writes docs/scenarios.md.
 func catalogue(w io.Writer) {
 	fmt.Fprint(w, catalogueHead)
-	for i, s := range subjects.All() {
+	fmt.Fprint(w, "## Of locks\n\n")
+	catalogueTable(w, scenarios.All(), subjects.All())
+	fmt.Fprint(w, "\n## Of semaphores\n\n")
+	catalogueTable(w, scenarios.AllSemaphores(), subjects.AllSemaphores())
+	catalogueStories(w)
+}
+
+// catalogueTable is the overview of the stories of one kind of object.
+func catalogueTable(w io.Writer, stories []scenarios.Scenario, objects []subjects.Subject) {
+	for i, s := range objects {
 		fmt.Fprintf(w, "* **%c** is %s: %s\n", 'A'+i, s.Name, s.About)
 	}
 	fmt.Fprint(w, "\nA letter in the table: there the guarantee is expected to break.\n\n| scenario |")
@@ -47,14 +56,18 @@ func catalogue(w io.Writer) {
 		fmt.Fprintf(w, " %s |", g)
 	}
 	fmt.Fprintf(w, "\n|---|%s\n", strings.Repeat("---|", len(contract.Guarantees())))
-	for _, s := range scenarios.All() {
+	for _, s := range stories {
 		fmt.Fprintf(w, "| [%s](#%s) |", s.Name, s.Name)
 		for _, g := range contract.Guarantees() {
-			fmt.Fprintf(w, " %s |", letters(s, g))
+			fmt.Fprintf(w, " %s |", letters(s, g, objects))
 		}
 		fmt.Fprintln(w)
 	}
-	for _, s := range scenarios.All() {
+}
+
+// catalogueStories tells them all, and of what faults there are.
+func catalogueStories(w io.Writer) {
+	for _, s := range scenarios.Everything() {
 		fmt.Fprintf(w, "\n## %s\n\n*%s*\n\n%s\n\n", s.Name, s.Title, indent(s.Story, 0, 100))
 		var kinds []string
 		for _, f := range s.Plan(1).Faults {
@@ -92,9 +105,9 @@ func catalogue(w io.Writer) {
 }
 
 // letters names the subjects for which a guarantee is expected to break.
-func letters(s scenarios.Scenario, guarantee contract.Guarantee) string {
+func letters(s scenarios.Scenario, guarantee contract.Guarantee, objects []subjects.Subject) string {
 	var text []byte
-	for i, subject := range subjects.All() {
+	for i, subject := range objects {
 		if slices.Contains(s.Breaks(subject.Can), guarantee) {
 			text = append(text, byte('A'+i))
 		}

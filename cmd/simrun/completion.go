@@ -170,7 +170,7 @@ func valuesOf(flag, command string) []cobra.Completion {
 }
 
 func brokenNames() (names []string) {
-	for _, l := range broken.All() {
+	for _, l := range broken.Everything() {
 		names = append(names, l.Name)
 	}
 	return names

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -81,7 +83,7 @@ func exploreCommand(ctx context.Context, args []string, stdout, stderr io.Writer
 	}
 	locks := []string{h.subject}
 	if h.subject == everything {
-		locks = subjectNames()
+		locks = slices.DeleteFunc(subjectNames(), func(name string) bool { return h.unfit(name) != nil })
 	}
 	workers := newLocal()
 	defer workers.dismiss()
@@ -178,12 +180,24 @@ func (h *hunt) takeApart(ctx context.Context) error {
 	}
 	h.config = explore.Config{Version: explore.Version, Strategy: h.strategy, Scope: scenarios.Scope{Faults: faults}, Plan: explore.Pair(), Strikes: h.strikes}
 	if h.planFile == "" {
-		return h.checkSubject()
+		return cmp.Or(h.checkSubject(), h.unfit(h.subject))
 	}
 	if err := h.readPlan(ctx); err != nil {
 		return err
 	}
 	h.config.Plan = h.plan
+	return h.unfit(h.subject)
+}
+
+// unfit says that a subject is another kind of object than the plan that is taken apart is about.
+func (h *hunt) unfit(subject string) error {
+	if h.config.Plan == nil || subject == everything || isProcess(subject) {
+		return nil
+	}
+	s, _ := findSubject(subject)
+	if _, why := scenarios.Fit(h.config.Plan, s.Can); scenarios.OfAnother(why) {
+		return fmt.Errorf("-subject %s: it is another kind of object than the plan is about; name another with -plan", subject)
+	}
 	return nil
 }
 

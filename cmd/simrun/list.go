@@ -43,7 +43,7 @@ func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "list: stray argument %q", f.Arg(0))
 	}
 	say(stdout, "Scenarios\n")
-	for _, s := range scenarios.All() {
+	for _, s := range scenarios.Everything() {
 		row(stdout, s.Name, s.Title, listed)
 		if o.verbose {
 			say(stdout, "%s\n", indent(s.Story, listed, 78-listed))
@@ -52,7 +52,7 @@ func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	say(stdout, "\nSubjects\n")
-	for _, s := range subjects.All() {
+	for _, s := range subjects.Everything() {
 		row(stdout, s.Name, s.About, listed)
 	}
 	say(stdout, "\nOther libraries (docs/matrix.md)\n")
@@ -88,7 +88,10 @@ func words(all []contract.Guarantee) []string {
 func expectations(s scenarios.Scenario) string {
 	var groups []string
 	who := map[string][]string{}
-	for _, subject := range subjects.All() {
+	for _, subject := range subjects.Everything() {
+		if _, why := s.For(1, subject.Can); why != "" {
+			continue // the story is of another object
+		}
 		what := strings.Join(words(s.Breaks(subject.Can)), ", ")
 		if what == "" {
 			what = "nothing"

@@ -99,7 +99,7 @@ func matrixCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	if o.repeats < 0 || o.repeats > mostRuns {
 		return fail(stderr, checker.ExitUsage, "matrix: -repeats %d: from 0 to %d", o.repeats, mostRuns)
 	}
-	if err := known("scenario", o.scenario, scenarios.Names()); err != nil {
+	if err := known("scenario", o.scenario, storyNames()); err != nil {
 		return fail(stderr, checker.ExitUsage, "matrix: %v", err)
 	}
 	if err := known("lock", o.locks, columnNames()); err != nil {
@@ -188,13 +188,19 @@ func columnNames() (names []string) {
 	return names
 }
 
+// storyNames are the rows: the stories of locks.
+func storyNames() (names []string) {
+	for _, s := range scenarios.Stories() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // run runs the locks that were asked for and whose tools are here. The others stay as they were before. After each lock
 // it writes the files.
 func (o matrixOrder) run(ctx context.Context, before reports.Matrix, stdout, stderr io.Writer) error {
 	m := reports.Matrix{Version: reports.MatrixVersion}
-	for _, s := range scenarios.Stories() {
-		m.Scenarios = append(m.Scenarios, s.Name)
-	}
+	m.Scenarios = storyNames()
 	asked := chosen(o.locks, columnNames())
 	for _, s := range linked() {
 		module, version := "this module", ""
@@ -235,7 +241,7 @@ func (o matrixOrder) fill(ctx context.Context, l *reports.MatrixLock, m *reports
 		return nil
 	}
 	begun := time.Now()
-	asked := slices.DeleteFunc(slices.Clone(m.Scenarios), func(name string) bool { return !slices.Contains(chosen(o.scenario, scenarios.Names()), name) })
+	asked := slices.DeleteFunc(slices.Clone(m.Scenarios), func(name string) bool { return !slices.Contains(chosen(o.scenario, storyNames()), name) })
 	cells, err := cellsOf(ctx, l.Name, asked, at)
 	if err != nil {
 		return err

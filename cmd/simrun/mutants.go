@@ -44,7 +44,7 @@ func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o := newMutantOrder()
 	f := mutantFlags(o)
 	err := f.Parse(args)
-	locks, sources := broken.All(), broken.SourceMutants()
+	locks, sources := broken.Everything(), broken.SourceMutants()
 	var names []string
 	for _, l := range locks {
 		names = append(names, l.Name)

@@ -126,7 +126,11 @@ func (o order) jobs() (jobs []job, left []leftOut) {
 	}
 	for _, name := range names {
 		for _, lock := range o.locks() {
-			if why := o.lacks(name, lock); why != "" {
+			why := o.lacks(name, lock)
+			if scenarios.OfAnother(why) && (chooses(o.scenario) || chooses(o.subject)) {
+				continue // whoever asks for all means those that go together
+			}
+			if why != "" {
 				left = append(left, leftOut{name, lock, why})
 				continue
 			}
@@ -141,13 +145,16 @@ func (o order) job(scenario, lock string, seed uint64, runs int) job {
 	return job{Scenario: scenario, Plan: o.plan, Subject: lock, Seed: seed, Runs: runs, Out: nowhere, Place: o.place, Command: o.command(scenario, lock, seed)}
 }
 
+// chooses reports whether a name stands for more than one.
+func chooses(name string) bool { return name == everything || strings.ContainsAny(name, "*?[,") }
+
 // locks are the names of the subjects that the order asks for.
 func (o order) locks() (names []string) {
 	switch {
 	case strings.HasPrefix(o.subject, external.Prefix):
 		return []string{o.subject}
 	case o.subject == everything:
-		for _, s := range subjects.All() {
+		for _, s := range subjects.Everything() {
 			names = append(names, s.Name)
 		}
 		return names

@@ -117,6 +117,9 @@ func parseSoak(args []string) (o soakOrder, err error) {
 	if o.Subject, known = libraries.Find(o.subject); !known {
 		return o, unknown("subject", o.subject, subjectNames())
 	}
+	if !o.Subject.Can("lock") {
+		return o, fmt.Errorf("-subject %s: it is a %s, and a soak is for locks", o.subject, o.Subject.Object)
+	}
 	return o, o.chooseFaults()
 }
 

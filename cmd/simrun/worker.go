@@ -247,7 +247,7 @@ func judgingOf(s scenarios.Scenario, subject string) checker.Options {
 
 // predicted reports whether scenarios foretell how a subject fares.
 func predicted(subject string) bool {
-	return slices.ContainsFunc(subjects.All(), func(s subjects.Subject) bool { return s.Name == subject })
+	return slices.ContainsFunc(subjects.Everything(), func(s subjects.Subject) bool { return s.Name == subject })
 }
 
 // folderName is a name of a run that can be one of a folder.

@@ -26,7 +26,7 @@ func Certain(h *history.History) *history.History {
 			continue
 		}
 		if op.Return > last {
-			op.Return, op.Outcome, op.Value, op.Token, op.Error = 0, "", 0, 0, ""
+			op = op.Unanswered()
 		}
 		if op.Kind.OnLock() && op.Evidence == history.NoEvidence {
 			op.Evidence = history.Sent // it may be executed later

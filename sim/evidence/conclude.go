@@ -260,7 +260,7 @@ func (c *conclusion) of(p Part) []*lock {
 func (c *conclusion) op(id int64) history.Op {
 	op := *c.byID[id]
 	if op.Return > c.now {
-		op.Return, op.Outcome, op.Value, op.Token, op.Error = 0, "", 0, 0, ""
+		op = op.Unanswered()
 	}
 	return op
 }
@@ -418,6 +418,10 @@ func (c *conclusion) command(rows []*history.Served) {
 	for _, t := range touched {
 		l, r, was := t.lock, t.row, was[t.lock]
 		l.last = l.whole(c.state)
+		if l.object == history.ASemaphore {
+			c.permits(t, call, was)
+			continue
+		}
 		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && l.last.Total() > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
@@ -506,7 +510,7 @@ func (c *conclusion) answered(rows []*history.Served) {
 		c.asked(r)
 		for _, id := range c.ops[r] {
 			c.amend(id, func(op *history.Op) {
-				if op.Return, op.Outcome = c.now, op.Answer; op.Kind.Acquires() {
+				if op.Return, op.Outcome = c.now, op.Answer; op.Kind.Asks() {
 					op.Outcome = history.Unknown // nobody was told
 				}
 			})

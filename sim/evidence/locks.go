@@ -14,6 +14,7 @@ import (
 // long as its key is there on enough of them.
 type lock struct {
 	name   string
+	object history.Object
 	parts  []Part
 	quorum int              // on how many of its parts an owner must be
 	shared bool             // a part of it is a part of another lock
@@ -70,7 +71,7 @@ func locksOf(h *history.History) []*lock {
 	for _, op := range h.Ops {
 		if !named[op.Lock] {
 			named[op.Lock] = true
-			add(&lock{name: op.Lock, quorum: 1, parts: []Part{{first, op.Lock}}})
+			add(&lock{name: op.Lock, object: op.Kind.Object(), quorum: 1, parts: []Part{{first, op.Lock}}})
 		}
 	}
 	return locks

@@ -17,7 +17,7 @@ const (
 )
 
 // stepNeeds says what each action takes.
-var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel bool }{
+var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits bool }{
 	Lock:         {lock: true, lease: true, cancel: true},
 	TryLock:      {lock: true, wait: true, lease: true, cancel: true},
 	Unlock:       {lock: true, cancel: true},
@@ -28,6 +28,11 @@ var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel bool }{
 	IsHeldBy:     {lock: true},
 	HoldCount:    {lock: true},
 	RemainingTTL: {lock: true},
+
+	TrySetPermits:     {lock: true, cancel: true, permits: true},
+	AcquirePermits:    {lock: true, cancel: true, permits: true},
+	TryAcquirePermits: {lock: true, wait: true, cancel: true, permits: true},
+	ReleasePermits:    {lock: true, cancel: true, permits: true},
 }
 
 // Check returns the first thing that is wrong with the plan, with its place as a JSON path.
@@ -64,6 +69,9 @@ func (p *Plan) Check(kinds map[string]FaultNeeds) error {
 				return err
 			}
 		}
+	}
+	if err := p.checkObjects(); err != nil {
+		return fmt.Errorf("plan: %w", err)
 	}
 	for i, f := range p.Faults {
 		if err := p.checkFault(f, fmt.Sprintf("$.faults[%d]", i), kinds); err != nil {
@@ -153,8 +161,12 @@ func (s Step) check(at string) error {
 	switch {
 	case needs.lock != (s.Lock != ""):
 		return fmt.Errorf("%s.lock: %s %s", at, s.Do, takes(needs.lock, "a lock"))
-	case s.Regardless && s.Do != Unlock:
-		return fmt.Errorf("%s.regardless: only unlock can be regardless", at)
+	case needs.permits && (s.Permits < 1 || s.Permits > history.MaxPermits):
+		return fmt.Errorf("%s.permits: %d must be from 1 to %d", at, s.Permits, history.MaxPermits)
+	case s.Permits != 0 && !needs.permits:
+		return fmt.Errorf("%s.permits: %s takes none", at, s.Do)
+	case s.Regardless && s.Do != Unlock && s.Do != ReleasePermits:
+		return fmt.Errorf("%s.regardless: only unlock and releasePermits can be regardless", at)
 	case s.Replicas < 0 || s.Replicas > 0 && s.Do != Lock && s.Do != TryLock:
 		return fmt.Errorf("%s.replicas: only lock and tryLock can wait for replicas", at)
 	case s.Fenced && s.Do != Work:

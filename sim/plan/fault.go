@@ -47,9 +47,10 @@ type Trigger struct {
 type MessageKind string
 
 const (
-	Acquire   MessageKind = "acquire"   // an attempt of a lock or tryLock
-	Release   MessageKind = "release"   // of an unlock
+	Acquire   MessageKind = "acquire"   // an attempt of a lock or tryLock, or to take permits
+	Release   MessageKind = "release"   // of an unlock, or of permits
 	Force     MessageKind = "force"     // of a forceUnlock
+	Set       MessageKind = "set"       // of a trySetPermits
 	Renewal   MessageKind = "renew"     // of a watchdog
 	Query     MessageKind = "query"     // of isLocked and its like
 	Subscribe MessageKind = "subscribe" // for releases; its reply is the confirmation
@@ -60,5 +61,5 @@ const (
 
 // MessageKinds lists them all.
 func MessageKinds() []MessageKind {
-	return []MessageKind{Acquire, Release, Force, Renewal, Query, Subscribe, Publish, Cleanup, Session}
+	return []MessageKind{Acquire, Release, Force, Set, Renewal, Query, Subscribe, Publish, Cleanup, Session}
 }

@@ -11,6 +11,8 @@ const (
 	NeedsWatchdog  = "watchdog"  // a fault strikes the watchdog itself
 	NeedsMulti     = "multi"     // a group of kind [Multi]
 	NeedsRed       = "red"       // a group of kind [Red]
+	NeedsLock      = "lock"      // steps on locks
+	NeedsSemaphore = "semaphore" // steps on semaphores
 )
 
 // Needs lists what a lock must be able to do for the plan to be run, in a fixed order. Whether a
@@ -23,6 +25,7 @@ func (p *Plan) Needs() []string {
 				found[NeedsInspect] = found[NeedsInspect] || s.Do.inspects()
 				found[NeedsForce] = found[NeedsForce] || s.Do == ForceUnlock
 				found[NeedsReentrant] = found[NeedsReentrant] || th.reenters(i)
+				found[string(s.Do.object())] = true
 			}
 		}
 	}
@@ -33,7 +36,7 @@ func (p *Plan) Needs() []string {
 	for _, g := range p.Groups {
 		found[string(g.Kind)] = true
 	}
-	all := []string{NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
+	all := []string{NeedsLock, NeedsSemaphore, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
 	return slices.DeleteFunc(all, func(need string) bool { return !found[need] })
 }
 

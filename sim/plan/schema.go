@@ -14,8 +14,7 @@ func Schema(kinds []string) []byte {
 		"Fault.kind": kinds, "Fault.error": Errors(), "Fault.data": {"none", "all"}, "Fault.direction": {"both", "requests", "replies"},
 		"Group.kind": {string(Multi), string(Red)},
 	}
-	actions := []Action{Lock, TryLock, Unlock, ForceUnlock, Work, Sleep, IsLocked, IsHeldBy, HoldCount, RemainingTTL}
-	for _, a := range actions {
+	for _, a := range actions() {
 		words["Step.do"] = append(words["Step.do"], string(a))
 	}
 	words["Trigger.return"] = words["Step.do"]

@@ -29,6 +29,9 @@ type part struct {
 
 // locksOf lists the locks of a plan, and tells the servers their keys.
 func (w *World) locksOf(p *plan.Plan) {
+	for name, object := range p.Objects() { // of which nothing depends on their order
+		w.servers[0].semaphores[name] = object == history.ASemaphore
+	}
 	for _, name := range p.Locks() {
 		l := &lock{name: name, quorum: 1}
 		if g, ok := p.Group(name); ok {
@@ -99,6 +102,9 @@ func (l *lock) whole() history.KeyState {
 // look reads a lock's key. Whoever holds it is named as the key names him: [evidence.Conclude] knows who that is.
 func (w *World) look(s *server, lock string) history.KeyState {
 	var state history.KeyState
+	if s.semaphores[lock] {
+		return w.permits(s, lock)
+	}
 	v := w.get(s, w.layout.KeyOf(lock))
 	switch at := w.layout.Holder; {
 	case v.kind == "":
@@ -122,6 +128,19 @@ func (w *World) look(s *server, lock string) history.KeyState {
 	}
 	state.Deadline = v.deadline
 	return state
+}
+
+// permits reads a semaphore's key. What is no number is another program's.
+func (w *World) permits(s *server, name string) history.KeyState {
+	v := w.get(s, name)
+	free, err := strconv.ParseInt(v.text, 10, 64)
+	switch {
+	case v.kind == "":
+		return history.KeyState{}
+	case v.kind != "string" || err != nil:
+		return history.KeyState{Holdings: []history.Holding{{Owner: history.AnotherProgram, Count: 1}}, Deadline: v.deadline}
+	}
+	return history.KeyState{Permits: &free, Deadline: v.deadline}
 }
 
 // get reads a key of a server.
@@ -169,16 +188,26 @@ func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) 
 func (w *World) expire(s *server, key string, at time.Duration) {
 	w.changed(s, key, w.look(s, key), func(l *lock, before, after history.KeyState) {
 		e := history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name}
-		switch {
-		case len(after.Holdings) == 0:
-		case slices.Equal(before.Holdings, after.Holdings):
-			e.Kind, e.Deadline = history.ForceTTL, after.Deadline
-		default: // it is held still, but less often
-			e.Kind, e.Owner, e.Count, e.Deadline = history.Restore, after.Holdings[0].Owner, after.Holdings[0].Count, after.Deadline
+		if !after.Absent() { // it is held still, but less often
+			e.Deadline = after.Deadline
 		}
+		left(&e, before, after)
 		w.rec.Event(e)
 	})
 	s.written()
+}
+
+// left says of what befell a key what is left of it, if anything is.
+func left(e *history.Event, before, after history.KeyState) {
+	switch {
+	case after.Absent():
+	case before.Alike(after):
+		e.Kind = history.ForceTTL
+	case after.Permits != nil:
+		e.Kind, e.Count = history.Restore, after.Free()
+	default:
+		e.Kind, e.Owner, e.Count = history.Restore, after.Holdings[0].Owner, after.Holdings[0].Count
+	}
 }
 
 // changed notes a key's new state, and calls tell for each lock that changed by it.

@@ -197,9 +197,11 @@ func (w *World) replied(s *server, m *network.Message, d *delivery) *note {
 // stepOf is the step that a call's own commands are.
 func stepOf(kind history.Kind) history.Step {
 	switch {
-	case kind.Acquires():
+	case kind.Asks():
 		return history.StepAcquire
-	case kind == history.Unlock:
+	case kind == history.TrySetPermits:
+		return history.StepSet
+	case kind.Gives():
 		return history.StepRelease
 	case kind == history.ForceUnlock:
 		return history.StepForce

@@ -104,13 +104,7 @@ func (w *World) lost(s *server, before []history.KeyState, note string) int {
 		n++
 		w.changed(s, key, after, func(l *lock, was, is history.KeyState) {
 			e := history.Event{At: now, Kind: history.Delete, Lock: l.name, Deadline: is.Deadline, Note: note}
-			switch {
-			case len(is.Holdings) == 0:
-			case slices.Equal(was.Holdings, is.Holdings):
-				e.Kind = history.ForceTTL
-			default:
-				e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
-			}
+			left(&e, was, is)
 			w.rec.Event(e)
 		})
 	}
@@ -125,7 +119,7 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			continue
 		}
 		for _, p := range l.parts {
-			if len(p.server.state[p.key].Holdings) == 0 {
+			if p.server.state[p.key].Absent() {
 				continue
 			}
 			hit = true
@@ -139,13 +133,7 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 				if l.name != name && kind == history.Expire {
 					e.Kind = history.Delete // the fault names another lock: this one's lease has not ended
 				}
-				switch {
-				case len(is.Holdings) == 0:
-				case slices.Equal(was.Holdings, is.Holdings): // the other members are enough
-					e.Kind = history.ForceTTL
-				default:
-					e.Kind, e.Owner, e.Count = history.Restore, is.Holdings[0].Owner, is.Holdings[0].Count
-				}
+				left(&e, was, is) // the other members may be enough
 				w.rec.Event(e)
 			})
 		}

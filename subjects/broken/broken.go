@@ -6,7 +6,7 @@
 // Others are made in an adapter around it. It must not know how a lock is judged; what must catch
 // each mistake is said by name.
 //
-// To add one: a line in [All].
+// To add one: a line in [All] or [Semaphores].
 package broken
 
 import (
@@ -74,9 +74,12 @@ func basic() []Lock {
 // base is the lock that most mistakes are made in.
 const base = "rlock-latch"
 
-// Find returns the broken lock of that name, of [All] or of [Groups].
+// Everything returns the broken objects of all kinds, locks first, but for the locks of [Groups].
+func Everything() []Lock { return append(All(), Semaphores()...) }
+
+// Find returns the broken lock of that name, of [Everything] or of [Groups].
 func Find(name string) (Lock, bool) {
-	for _, l := range append(All(), Groups()...) {
+	for _, l := range append(Everything(), Groups()...) {
 		if l.Name == name {
 			return l, true
 		}
@@ -197,6 +200,11 @@ func (c *checkedClient) All(locks []subjects.Lock) (subjects.Lock, error) {
 // Quorum implements [subjects.MultiLocker].
 func (c *checkedClient) Quorum(locks []subjects.Lock) (subjects.Lock, error) {
 	return c.Client.(subjects.MultiLocker).Quorum(locks)
+}
+
+// Semaphore implements [subjects.Semaphores] for the mistakes of [Semaphores].
+func (c *checkedClient) Semaphore(name string) subjects.Semaphore {
+	return c.Client.(subjects.Semaphores).Semaphore(name)
 }
 
 func (c *checkedClient) Close() error { return errors.Join(c.Client.Close(), c.shell.Close()) }

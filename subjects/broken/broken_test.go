@@ -73,7 +73,7 @@ func late() *plan.Plan {
 // stories are those of this file, which show most mistakes, and then the catalogue.
 func stories() []*plan.Plan {
 	all := []*plan.Plan{story(), several(), late()}
-	for _, s := range scenarios.Stories() {
+	for _, s := range slices.Concat(scenarios.Stories(), scenarios.AllSemaphores()) {
 		all = append(all, s.Plan(1))
 	}
 	return all
@@ -112,7 +112,7 @@ func TestEachBrokenLockIsCaught(t *testing.T) {
 		plan    int
 	}
 	references := map[told]*checker.Verdict{}
-	for i, l := range broken.All() {
+	for i, l := range broken.Everything() {
 		if testing.Short() && i%6 != 0 {
 			continue // the race detector looks at the same code in a few
 		}

@@ -1,0 +1,395 @@
+package checker
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// ofPermits is the test that has both sides of the exemptions that are of semaphores alone.
+const ofPermits = "TestEachExemptionOfPermitsHasTwoSides"
+
+// A poolScript writes a history of a semaphore by hand, with its server log. Calls come in the order of their
+// execution, one lat before they return.
+type poolScript struct {
+	*script
+	free *int64
+}
+
+func newPool(permits int64) *poolScript {
+	p := &poolScript{script: newScript()}
+	p.lock = "pool"
+	p.h.Header.Subject, p.h.Header.Abilities = "rsemaphore-classic", []string{string(contract.Permits)}
+	p.do("c0:1", history.TrySetPermits, permits, at(0), at(0.002), history.OK)
+	return p
+}
+
+// do is a call that the server executes as it is told.
+func (p *poolScript) do(owner string, kind history.Kind, n int64, call, ret time.Duration, out history.Outcome) *history.Op {
+	op := p.op(owner, kind, call, ret, out)
+	op.Value = n
+	p.executed(op, ret-lat, out)
+	return op
+}
+
+// executed has the server execute a call, once more if it has before, with an answer.
+func (p *poolScript) executed(op *history.Op, at time.Duration, answer history.Outcome) {
+	before := p.key()
+	switch {
+	case answer == history.Acquired:
+		p.set(*p.free - op.Value)
+	case answer == history.OK && op.Kind == history.TrySetPermits:
+		p.set(op.Value)
+	case answer == history.OK && op.Kind == history.ReleasePermits:
+		p.set(before.Free() + op.Value)
+	}
+	p.h.Served = append(p.h.Served, history.Served{At: at, Sent: max(op.Call, 0), Got: at + lat, Client: op.Client, Op: op.ID, Lock: p.lock,
+		Before: before, After: p.key()})
+}
+
+func (p *poolScript) set(n int64) { p.free = &n }
+
+func (p *poolScript) key() *history.KeyState { return &history.KeyState{Permits: p.free} }
+
+func (p *poolScript) take(owner string, n int64, call, ret float64) *history.Op {
+	return p.do(owner, history.AcquirePermits, n, at(call), at(ret), history.Acquired)
+}
+
+func (p *poolScript) give(owner string, n int64, call float64) *history.Op {
+	return p.do(owner, history.ReleasePermits, n, at(call), at(call+0.002), history.OK)
+}
+
+func (p *poolScript) struck(kind, client string, when float64) *poolScript {
+	p.fault(kind, client, at(when), 0)
+	return p
+}
+
+func (p *poolScript) claiming(claims ...contract.Claim) *poolScript {
+	claiming(p.script, claims...)
+	if slices.Contains(claims, contract.Idempotent) {
+		p.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.TrySetPermits, history.AcquirePermits, history.TryAcquirePermits, history.ReleasePermits}}}
+	}
+	return p
+}
+
+// shared is a pool of three permits with nothing wrong: c3 waits for what c1 has.
+func shared() *poolScript {
+	p := newPool(3)
+	p.take("c1:1", 2, 1, 1.002)
+	p.do("c2:1", history.TryAcquirePermits, 2, at(2), at(2.002), history.Busy)
+	p.take("c2:1", 1, 3, 3.002)
+	p.give("c1:1", 2, 5)
+	p.take("c3:1", 2, 4, 5.01)
+	p.give("c2:1", 1, 6)
+	p.give("c3:1", 2, 7)
+	return p
+}
+
+func TestASharedPoolHolds(t *testing.T) {
+	v := verdict(t, shared().script)
+	want(t, v)
+	for _, g := range []contract.Guarantee{contract.Effect, contract.Fencing, contract.Watchdog} {
+		if s := v.Result(g).Status; s != NotClaimed {
+			t.Errorf("%s %s", g, s)
+		}
+	}
+	if by := v.Result(contract.Object).By; by != "witness replay, porcupine" {
+		t.Errorf("object is judged by %q", by)
+	}
+	black := Judge(t.Context(), blind(shared().done()), Options{})
+	want(t, black)
+	if by := black.Result(contract.Object).By; by != "porcupine" {
+		t.Errorf("of a black box object is judged by %q", by)
+	}
+}
+
+func TestWrongAnswersOfASemaphoreAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		rule  contract.Rule
+		wrong func(p *poolScript)
+		seen  bool // by the server log alone
+	}{
+		"granted beyond what is free": {contract.PermitsAreFree, func(p *poolScript) { p.take("c4:1", 4, 10, 10.002) }, false},
+		"refused though enough are free": {contract.PermitsAreFew, func(p *poolScript) {
+			p.do("c4:1", history.TryAcquirePermits, 3, at(10), at(10.002), history.Busy)
+		}, false},
+		"set twice": {contract.SemaphoreSetOnce, func(p *poolScript) { p.do("c4:1", history.TrySetPermits, 3, at(10), at(10.002), history.OK) }, false},
+		"given, and told that there is none": {contract.SemaphoreIsThere, func(p *poolScript) {
+			p.do("c4:1", history.ReleasePermits, 1, at(10), at(10.002), history.NotHeld)
+		}, false},
+		"told otherwise than the server did": {contract.ToldTheTruth, func(p *poolScript) {
+			op := p.op("c4:1", history.TryAcquirePermits, at(10), at(10.002), history.Busy)
+			op.Value, op.Answer = 1, history.Acquired
+			p.executed(op, at(10.001), history.Acquired)
+		}, false},
+		"failed, and took all the same": {contract.FailedIsVoid, func(p *poolScript) {
+			op := p.op("c4:1", history.TryAcquirePermits, at(10), at(10.002), history.Failed)
+			op.Value, op.Answer = 1, history.Acquired
+			p.executed(op, at(10.001), history.Acquired)
+		}, true},
+		"answered without the server": {contract.AnswerHasRoot, func(p *poolScript) {
+			op := p.op("c4:1", history.ReleasePermits, at(10), at(10.002), history.OK)
+			op.Value, op.Evidence, op.Executed, op.Answer = 1, history.NotSent, 0, ""
+		}, true},
+		"took another number": {contract.KeyFits, func(p *poolScript) {
+			p.take("c4:1", 1, 10, 10.002)
+			p.set(1)
+			p.h.Served[len(p.h.Served)-1].After = p.key()
+		}, true},
+		"given by the lock itself": {contract.AtMostOnce, func(p *poolScript) {
+			op := p.give("c4", 1, 10)
+			op.Aside = true
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := shared()
+			c.wrong(p)
+			v := verdict(t, p.script)
+			if got := rules(v, contract.Object); !slices.Contains(got, c.rule) {
+				t.Errorf("broken: %q, not %q", got, c.rule)
+			}
+			if v.Disagreement != "" {
+				t.Error(v.Disagreement)
+			}
+			black := Judge(t.Context(), blind(p.done()), Options{})
+			if s := black.Result(contract.Object).Status; (s == Broken) == c.seen {
+				t.Errorf("what the clients were told alone %s", s)
+			}
+		})
+	}
+}
+
+// lostMessage is a waiter that a message did not reach, while a permit was free from 5 s on, until it took it.
+func lostMessage(taken float64) *poolScript {
+	p := newPool(1)
+	p.take("c1:1", 1, 1, 1.002)
+	p.give("c1:1", 1, 5)
+	p.take("c2:1", 1, 2, taken)
+	p.give("c2:1", 1, taken+1)
+	p.fault("drop-message", "c2", at(5), 0).On = "reply publish"
+	return p
+}
+
+// unequal is a waiter for one permit that waits beside it, since another thread of its client wants more.
+func unequal(first int64, client string) *poolScript {
+	p := newPool(3)
+	p.take("c1:1", 3, 1, 1.002)
+	p.give("c1:1", 1, 5)
+	p.take("c2:2", 1, 4, 20)
+	p.give("c2:2", 1, 21)
+	p.give("c1:1", 2, 22)
+	p.take(client+":1", first, 3, 22.01)
+	p.give(client+":1", first, 23)
+	return p
+}
+
+// dead is a client that has two permits of three when it ends so.
+func dead(kind history.EventKind, gives bool) *poolScript {
+	p := newPool(3)
+	p.take("c1:1", 2, 1, 1.002)
+	if gives {
+		p.give("c1:1", 2, 2)
+	}
+	p.h.Events = append(p.h.Events, history.Event{Kind: kind, At: at(5), Client: "c1"})
+	return p.struck("kill-client", "c1", 5)
+}
+
+// ghostPermits is an acquire of which its caller does not learn that it took two permits.
+func ghostPermits(err string) *poolScript {
+	p := newPool(3)
+	op := p.take("c1:1", 2, 1, 6)
+	op.Executed, op.Outcome, op.Error, op.Cancel = at(1.001), history.Unknown, err, 0
+	p.h.Served[len(p.h.Served)-1].At = at(1.001)
+	return p
+}
+
+func givenUpPermits() *poolScript {
+	p := ghostPermits("context deadline exceeded")
+	p.h.Ops[1].Cancel = at(5)
+	return p
+}
+
+// copied is a call that takes effect once more.
+func copiedPermits(kind history.Kind, answer history.Outcome) *poolScript {
+	p := newPool(2)
+	var op *history.Op
+	if kind == history.ReleasePermits {
+		p.take("c1:1", 2, 0.5, 0.502)
+		op = p.give("c1:1", 2, 1)
+	} else {
+		op = p.take("c1:1", 1, 1, 1.002)
+	}
+	op.Return, op.Repeats = at(6.002), 1
+	p.executed(op, at(6), answer)
+	if kind == history.ReleasePermits {
+		p.take("c2:1", 2, 7, 7.002)
+		p.take("c3:1", 2, 8, 8.002)
+	}
+	return p
+}
+
+// Each row of the table acquits something sound of a semaphore, too, and nothing just outside of it.
+func TestEachExemptionOfPermitsHasTwoSides(t *testing.T) {
+	type side struct {
+		rule   contract.Rule
+		inside bool
+		script *poolScript
+	}
+	took := func() *poolScript { return copiedPermits(history.AcquirePermits, history.Acquired) }
+	gave := func() *poolScript { return copiedPermits(history.ReleasePermits, history.OK) }
+	for name, sides := range map[string][]side{
+		"waiter-hindered": {
+			{contract.PermitsAreTaken, true, lostMessage(20).claiming(contract.LooksAgain)},
+			{contract.PermitsAreTaken, false, lostMessage(50).claiming(contract.LooksAgain)}, // beyond watchdogTimeout
+		},
+		"message-missed": {
+			{contract.PermitsAreTaken, true, lostMessage(50)},
+			{contract.PermitsAreTaken, false, lostMessage(50).claiming(contract.LooksAgain)},
+			{contract.PermitsAreTaken, false, func() *poolScript { p := lostMessage(50); p.h.Faults[0].Client = "c9"; return p }()},
+		},
+		"woke-another": {
+			{contract.PermitsAreTaken, true, unequal(3, "c2")},
+			{contract.PermitsAreTaken, false, unequal(3, "c3")}, // a message reaches every client
+			{contract.PermitsAreTaken, false, unequal(1, "c2")}, // who could have taken it
+			{contract.PermitsAreTaken, false, unequal(3, "c2").claiming(contract.WakesByNeed)},
+		},
+		"holder-died": {
+			{contract.DeadPermits, true, dead(history.Died, false)},
+		},
+		"not-told": {
+			{contract.PermitsComeBack, true, ghostPermits("i/o timeout").struck("drop-message", "c1", 1)},
+			{contract.PermitsComeBack, false, ghostPermits("i/o timeout")},
+			{contract.PermitsComeBack, false, ghostPermits("i/o timeout").struck("drop-message", "c1", 1).claiming(contract.TakesBack)},
+		},
+		"given-up": {
+			{contract.PermitsComeBack, true, givenUpPermits()},
+			{contract.PermitsComeBack, false, givenUpPermits().claiming(contract.TakesBack)},
+		},
+		"sent-again": {
+			{contract.AtMostOnce, true, took().struck("drop-message", "c1", 1)},
+			{contract.AtMostOnce, false, took()},
+			{contract.AtMostOnce, false, took().struck("drop-message", "c1", 1).claiming(contract.Idempotent)},
+		},
+		"held-twice": {
+			{contract.NoMoreOut, true, gave().struck("drop-message", "c1", 1)},
+			{contract.NoMoreOut, false, gave()},
+			{contract.NoMoreOut, false, gave().struck("drop-message", "c1", 1).claiming(contract.Idempotent)},
+			{contract.PermitsComeBack, true, took().struck("drop-message", "c1", 1)},
+			{contract.PermitsComeBack, false, took()},
+			{contract.PermitsComeBack, false, took().struck("drop-message", "c1", 1).claiming(contract.Idempotent)},
+		},
+		"server-forgot": {
+			{contract.NoMoreOut, true, forgotten(history.Failover)},
+			{contract.NoMoreOut, false, forgotten(history.Healed)},
+		},
+	} {
+		for i, c := range sides {
+			v := verdict(t, c.script.script)
+			found := false
+			for _, r := range v.Results {
+				for _, x := range r.Violations {
+					if x.Rule != c.rule {
+						continue
+					}
+					found = true
+					if inside := x.Ruling.Row == name; inside != c.inside || !c.inside && x.Ruling.Kind != Defect {
+						t.Errorf("%s, case %d: %s: %s, by row %q: %s; %s", name, i, x.Rule, x.Ruling.Kind, x.Ruling.Row, x.Text, x.Cause.Text)
+					}
+				}
+			}
+			if !found {
+				t.Errorf("%s, case %d: %q was not broken", name, i, c.rule)
+			}
+		}
+	}
+	// A client that gave its permits before it died, and one whose program ended with them, are no dead holders.
+	for _, p := range []*poolScript{dead(history.Died, true), dead(history.Finished, false)} {
+		if got := rules(verdict(t, p.script), contract.Liveness); len(got) > 0 {
+			t.Errorf("broken: %q", got)
+		}
+	}
+}
+
+// forgotten is a permit that is granted twice since the server forgot the first grant, or says so.
+func forgotten(how history.EventKind) *poolScript {
+	p := newPool(1)
+	p.take("c1:1", 1, 1, 1.002)
+	p.h.Events = append(p.h.Events, history.Event{Kind: how, At: at(2)}, history.Event{Kind: history.Restore, Lock: "pool", At: at(2), Count: 1})
+	if how == history.Failover {
+		p.struck("failover", "", 2)
+	}
+	p.set(1)
+	p.take("c2:1", 1, 3, 3.002)
+	return p
+}
+
+// TestCheckersOfPermitsAgree holds the replay of the server's order against porcupine, on random histories that are
+// sound, and on such with one answer that may be wrong.
+func TestCheckersOfPermitsAgree(t *testing.T) {
+	broken := 0
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		p := randomPool(r)
+		h := p.done()
+		if v := Judge(t.Context(), h, Options{}); v.Disagreement != "" || v.Result(contract.Object).Status != Holds || v.Result(contract.Exclusion).Status != Holds {
+			t.Fatalf("seed %d: a sound history is refused: %s %s", seed, v.Disagreement, v.Explanation)
+		}
+		if v := Judge(t.Context(), blind(h), Options{}); v.Result(contract.Object).Status != Holds || v.Result(contract.Exclusion).Status != Holds {
+			t.Fatalf("seed %d: a sound black box is refused: %s", seed, v.Explanation)
+		}
+		op := &h.Ops[r.IntN(len(h.Ops))]
+		other := map[history.Outcome]history.Outcome{history.Acquired: history.Busy, history.Busy: history.Acquired, history.Rejected: history.OK}[op.Outcome]
+		if op.Kind == history.ReleasePermits || other == "" {
+			continue
+		}
+		op.Outcome, op.Answer = other, other
+		for i := range h.Served {
+			h.Served[i].Before, h.Served[i].After = nil, nil // or the key alone shows it
+		}
+		v := Judge(t.Context(), h, Options{})
+		if v.Disagreement != "" {
+			t.Fatalf("seed %d: %s", seed, v.Disagreement)
+		}
+		if v.Result(contract.Object).Status == Broken {
+			broken++
+		}
+		if black := Judge(t.Context(), blind(h), Options{}); black.Result(contract.Object).Status == Broken && v.Result(contract.Object).Status != Broken {
+			t.Fatalf("seed %d: what clients were told is refused, and the server's order is not", seed)
+		}
+	}
+	if broken < 100 {
+		t.Errorf("only %d wrong answers were found", broken)
+	}
+}
+
+// randomPool is a sound history: calls overlap, and each takes effect at some moment of its own.
+func randomPool(r *rand.Rand) *poolScript {
+	p := newPool(1 + r.Int64N(4))
+	busy := map[int]float64{} // owners, until when
+	now := 1.0
+	for range 5 + r.IntN(30) {
+		now += 0.01
+		who := r.IntN(4)
+		owner := []string{"c1:1", "c1:2", "c2:1", "c3:1"}[who]
+		call := max(busy[who]+0.001, now-0.2*r.Float64())
+		ret := max(now, call) + 0.002
+		n, kind, out := 1+r.Int64N(3), history.TryAcquirePermits, history.Busy
+		switch {
+		case r.IntN(3) == 0:
+			kind, out = history.ReleasePermits, history.OK
+		case r.IntN(12) == 0:
+			kind, out = history.TrySetPermits, history.Rejected
+		case *p.free >= n:
+			out = history.Acquired
+		}
+		p.do(owner, kind, n, at(call), at(ret), out)
+		last := &p.h.Ops[len(p.h.Ops)-1]
+		last.Return += time.Duration(r.IntN(100)) * ms
+		busy[who], now = last.Return.Seconds(), max(now, ret)
+	}
+	return p
+}

@@ -1,0 +1,121 @@
+package checker
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// A specification is a sequential one of package model, as the witness replay asks it; S is its state.
+type specification[S comparable] struct {
+	step        func(S, history.Op) (S, error)
+	environment func(S, history.Event) (S, error)
+	shown       func(history.KeyState) S                                        // the state that a key shows
+	fits        func(S, history.KeyState) bool                                  // whether the key is what a state says
+	misfit      func(before, after S, a *act) (rule contract.Rule, says string) // of a key that is not
+	resume      func(S, *act) S                                                 // where to go on after a refused answer whose key nobody saw
+	untrue      func(S, history.Op) error                                       // an answer that was true in no state of its call
+}
+
+// ruleOf is the rule that an error of package model says was broken.
+func ruleOf(err error) contract.Rule {
+	var illegal *model.Illegal
+	var violation *model.Violation
+	switch {
+	case errors.As(err, &illegal):
+		return illegal.Rule
+	case errors.As(err, &violation):
+		return violation.Rule
+	}
+	panic(fmt.Sprintf("checker: package model returned an error of type %T", err))
+}
+
+// effective reports whether an answer to an operation means that its object changed.
+func effective(op *history.Op, o history.Outcome) bool {
+	return changes(o) || op.Kind.Object() == history.ASemaphore && o == history.OK
+}
+
+// nobodyHeard reports whether an operation is a question of which nobody knows what the answer said.
+func nobodyHeard(op *history.Op) bool {
+	return op.Uncertain() && op.Answer == history.OK && op.Kind.Object() == history.ALock
+}
+
+// lockSpec is the specification of the history's locks.
+func lockSpec(f *facts) specification[model.State] {
+	kind := f.options.Model
+	return specification[model.State]{
+		step: kind.Step, environment: kind.Environment, shown: shown, fits: fits, resume: resume,
+		misfit: func(before, after model.State, a *act) (contract.Rule, string) { return misfit(f, before, after, a) },
+		untrue: func(s model.State, op history.Op) error {
+			return &model.Illegal{Rule: contract.QueryTellsTruth, State: s, Op: op}
+		},
+	}
+}
+
+// fits reports whether the key is what a state of the model says.
+func fits(s model.State, k history.KeyState) bool {
+	key := shown(k)
+	return len(k.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count &&
+		!past(s.Earliest, key.Latest) && !past(key.Earliest, s.Latest)
+}
+
+// past reports whether a is after b by more than deadlines are exact.
+func past(a, b time.Duration) bool { return b != model.Never && a > b+model.Granularity }
+
+// misfit says of an answer that was right that the key is not what the answer means.
+func misfit(f *facts, before, s model.State, a *act) (contract.Rule, string) {
+	key, op := shown(*a.after), a.op
+	same := len(a.after.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count
+	switch {
+	case same && op.Kind == history.Renew && past(before.Earliest, key.Latest) && past(s.Earliest, key.Latest) && f.keepsLongest():
+		return contract.RenewalKeeps, fmt.Sprintf("the key expires %s, but its lease had lasted until %s", until(key.Latest), Stamp(before.Earliest))
+	case same:
+		return contract.LeaseIsSet, fmt.Sprintf("the key expires %s, but the lease ends %s", until(key.Latest), until(s.Latest))
+	case len(a.after.Holdings) > 1:
+		return contract.KeyFits, fmt.Sprintf("the key has %d owners, but the lock is %s", len(a.after.Holdings), s)
+	}
+	return contract.KeyFits, fmt.Sprintf("the key says %s, but the lock is %s", key, s)
+}
+
+func until(d time.Duration) string {
+	if d == model.Never {
+		return "never"
+	}
+	return "at " + Stamp(d)
+}
+
+// resume is the state from which to go on after an answer that no state allows: what the answer says.
+func resume(s model.State, a *act) model.State {
+	op := a.op
+	switch answer(op) {
+	case history.Acquired:
+		s = model.State{Owner: op.Owner, Count: 1, Earliest: model.Never, Latest: model.Never}
+		if op.Lease > 0 {
+			s.Earliest, s.Latest = a.at+op.Lease, a.at+op.Lease
+		}
+	case history.Released:
+		s = model.State{}
+	case history.Renewed, history.Decremented:
+		if !s.Free() && op.Lease > 0 {
+			s.Earliest, s.Latest = a.at+op.Lease, a.at+op.Lease
+		}
+	}
+	return s
+}
+
+// shown is the state of the model for a key that the server log shows. A key that two owners
+// share has no such state; its first owner stands for it.
+func shown(k history.KeyState) model.State {
+	if len(k.Holdings) == 0 {
+		return model.State{}
+	}
+	s := model.State{Owner: k.Holdings[0].Owner, Count: k.Holdings[0].Count, Earliest: k.Deadline, Latest: k.Deadline}
+	if k.Deadline == 0 {
+		s.Earliest, s.Latest = model.Never, model.Never
+	}
+	return s
+}

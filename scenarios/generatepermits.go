@@ -1,0 +1,98 @@
+package scenarios
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// Bounds of drawn plans of semaphores, which are small for the reasons that those of locks are.
+const (
+	drawnSemaphores = 2
+	drawnPermits    = 5
+)
+
+// permits draws the programs of a plan of semaphores: somebody sets the permits, and all take some, work, and give them
+// back, at once or in parts. Now and then somebody gives permits that he did not take, which is his right, or sets what
+// is set. Nobody takes permits of one semaphore while he has some of another, so that none wait in a circle.
+func (d *drawing) permits(p *plan.Plan) {
+	var totals []int64
+	for range d.upTo(1, drawnSemaphores, "semaphores") {
+		totals = append(totals, int64(d.upTo(1, drawnPermits, "permits")))
+	}
+	for i := range d.upTo(1, orDefault(d.scope.Clients, drawnClients), "clients") {
+		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
+		for j := range d.upTo(1, drawnThreads, "threads") {
+			th := plan.Thread{ID: int64(j + 1)}
+			for n, total := range totals {
+				if i == 0 && j == 0 || d.oneIn(8, "sets it, too") {
+					th.Steps = append(th.Steps, d.cancel(plan.Step{Do: plan.TrySetPermits, Lock: semaphoreName(n), Permits: total}))
+				}
+			}
+			if th.Steps == nil {
+				th.Start = d.time(d.mood.start, "start")
+			}
+			for range d.upTo(1, orDefault(d.scope.Sections, drawnSections), "sections") {
+				th.Steps = append(th.Steps, d.share(totals)...)
+			}
+			c.Threads = append(c.Threads, th)
+		}
+		p.Clients = append(p.Clients, c)
+	}
+}
+
+// semaphoreName names a semaphore.
+func semaphoreName(n int) string { return fmt.Sprintf("{pool}-%d", n+1) }
+
+// share is one use of permits.
+func (d *drawing) share(totals []int64) []plan.Step {
+	n := d.upTo(0, len(totals)-1, "semaphore")
+	name, some := semaphoreName(n), int64(d.upTo(1, int(totals[n]), "takes"))
+	if d.mood.rogue && d.oneIn(8, "gives") {
+		return []plan.Step{{Do: plan.ReleasePermits, Lock: name, Permits: 1, Regardless: true}}
+	}
+	take := plan.Step{Do: plan.AcquirePermits, Lock: name, Permits: some}
+	if d.upTo(0, 1, "try") == 1 {
+		take.Do, take.Wait = plan.TryAcquirePermits, d.time(20*time.Second, "wait")
+		if d.oneIn(4, "one attempt") {
+			take.Wait = 0
+		}
+	}
+	steps := []plan.Step{d.cancel(take), {Do: plan.Sleep, For: d.time(d.mood.work, "work")}}
+	if some > 1 && d.oneIn(2, "in parts") {
+		steps = append(steps, d.cancel(plan.Step{Do: plan.ReleasePermits, Lock: name, Permits: 1}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.work, "more work")})
+		some--
+	}
+	return append(steps, d.cancel(plan.Step{Do: plan.ReleasePermits, Lock: name, Permits: some}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
+}
+
+// asking are the actions with which programs ask for an object, and the one with which they give it back.
+func (d *drawing) asking() (lock, try, give plan.Action) {
+	if d.scope.Permits {
+		return plan.AcquirePermits, plan.TryAcquirePermits, plan.ReleasePermits
+	}
+	return plan.Lock, plan.TryLock, plan.Unlock
+}
+
+// steps are the kinds of messages at which faults strike, the more often the oftener they are named.
+func (d *drawing) steps() []plan.MessageKind {
+	if d.scope.Permits {
+		return []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Set, plan.Subscribe, plan.Publish, plan.Cleanup}
+	}
+	return []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
+}
+
+// orSets draws another step where the client that is struck sets no permits.
+func (d *drawing) orSets(p *plan.Plan, client, lock string, step plan.MessageKind) plan.MessageKind {
+	if step == plan.Set && !d.does(p, client, lock, plan.TrySetPermits) {
+		return plan.Acquire
+	}
+	return step
+}
+
+// NotOfPermits are the kinds of faults that no plan of semaphores has.
+func NotOfPermits(kind string) bool {
+	return slices.Contains([]string{"force-unlock", "overwrite-key", "pause-watchdog"}, kind)
+}

@@ -1,0 +1,116 @@
+package subjects
+
+import (
+	"context"
+	"errors"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/lockimpl"
+)
+
+// Semaphores is a client of semaphores.
+type Semaphores interface {
+	Semaphore(name string) Semaphore
+}
+
+// Semaphore is one semaphore as one client sees it.
+type Semaphore interface {
+	// Set makes it of so many permits: OK, Rejected (there is one), Failed or Unknown.
+	Set(ctx context.Context, permits int64) Answer
+	// Take takes so many permits at once: Acquired, Busy, Failed or Unknown.
+	Take(ctx context.Context, permits int64, r Request) Answer
+	// Give gives so many permits: OK, NotHeld (there is none), Failed or Unknown.
+	Give(ctx context.Context, permits int64) Answer
+}
+
+// AllSemaphores returns the two forms of the reference semaphore.
+func AllSemaphores() []Subject {
+	return []Subject{
+		semaphore(lockimpl.Classic, "Redisson's RSemaphore 4.7.0: copies count, and a waiter hears by messages alone"),
+		semaphore(lockimpl.Hardened, "the semaphore we would ship: a request counts once, and a waiter looks again by itself"),
+	}
+}
+
+// semaphore is the reference semaphore in one of its two forms.
+func semaphore(g lockimpl.Generation, about string) Subject {
+	s := Subject{Name: "rsemaphore-" + string(g), About: about, Object: history.ASemaphore, Abilities: []string{string(contract.Permits)}}
+	open := opened(g)
+	s.Open = func(e Env) (Client, error) {
+		c, err := open(e)
+		if err != nil {
+			return nil, err
+		}
+		return semaphoreClient{c.(rlockClient)}, nil
+	}
+	if g == lockimpl.Hardened {
+		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.WakesByNeed))
+		s.Idempotent = []history.Idempotence{{Calls: permitCalls, For: resentFor, ForOnce: latchLife}}
+		return s
+	}
+	s.Limitations = []history.Limitation{
+		notIdempotent("Redisson #6517: an acquire that is sent again is a new one", takes),
+		notIdempotent("docs/family.md: release, or addPermits, sent again", gives),
+		notIdempotent("docs/family.md: TrySetPermits sent again", sets),
+		without(contract.TakesBack, "docs/family.md: acquire whose caller gave up, outcome unknown"),
+		without(contract.LooksAgain, "docs/family.md: message lost with the subscription"),
+		without(contract.WakesByNeed, "docs/family.md: release of m permits"),
+	}
+	return s
+}
+
+var (
+	takes       = []history.Kind{history.AcquirePermits, history.TryAcquirePermits}
+	gives       = []history.Kind{history.ReleasePermits}
+	sets        = []history.Kind{history.TrySetPermits}
+	permitCalls = []history.Kind{history.TrySetPermits, history.AcquirePermits, history.TryAcquirePermits, history.ReleasePermits}
+)
+
+type semaphoreClient struct{ rlockClient }
+
+func (c semaphoreClient) Semaphore(name string) Semaphore {
+	return rsemaphore{c.c.Semaphore(name)}
+}
+
+type rsemaphore struct{ s *lockimpl.Semaphore }
+
+func (s rsemaphore) Set(ctx context.Context, permits int64) Answer {
+	set, err := s.s.TrySetPermits(ctx, permits)
+	switch {
+	case err != nil:
+		return failure(err)
+	case !set:
+		return Answer{Outcome: history.Rejected}
+	}
+	return Answer{Outcome: history.OK}
+}
+
+func (s rsemaphore) Take(ctx context.Context, permits int64, r Request) Answer {
+	got, err := true, error(nil)
+	switch {
+	case r.Forever:
+		err = s.s.Acquire(ctx, permits)
+	case r.Wait > 0:
+		got, err = s.s.TryAcquire(ctx, permits, lockimpl.Wait(r.Wait))
+	default:
+		got, err = s.s.TryAcquire(ctx, permits)
+	}
+	switch {
+	case err != nil:
+		return failure(err)
+	case !got:
+		return Answer{Outcome: history.Busy}
+	}
+	return Answer{Outcome: history.Acquired}
+}
+
+func (s rsemaphore) Give(ctx context.Context, permits int64) Answer {
+	err := s.s.Release(ctx, permits)
+	switch {
+	case errors.Is(err, lockimpl.ErrNotSet):
+		return Answer{Outcome: history.NotHeld, Err: err}
+	case err != nil:
+		return failure(err)
+	}
+	return Answer{Outcome: history.OK}
+}
