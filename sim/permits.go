@@ -52,3 +52,13 @@ func (t *thread) permit(s plan.Step) {
 		t.permits[s.Lock] += s.Permits
 	}
 }
+
+// suitsObjects says that a plan has steps on objects of another kind than a subject's; nil: it has none.
+func suitsObjects(p *plan.Plan, s subjects.Subject) error {
+	for _, need := range p.Needs() {
+		if (need == plan.NeedsLock || need == plan.NeedsSemaphore) && !s.Can(need) {
+			return fmt.Errorf("$.clients: the plan has steps on a %s, and %s is none", need, s.Name)
+		}
+	}
+	return nil
+}

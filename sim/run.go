@@ -131,16 +131,6 @@ func Suits(p *plan.Plan, s subjects.Subject, g world.Ground) error {
 	return nil
 }
 
-// suitsObjects says that a plan has steps on objects of another kind than a subject's; nil: it has none.
-func suitsObjects(p *plan.Plan, s subjects.Subject) error {
-	for _, need := range p.Needs() {
-		if (need == plan.NeedsLock || need == plan.NeedsSemaphore) && !s.Can(need) {
-			return fmt.Errorf("$.clients: the plan has steps on a %s, and %s is none", need, s.Name)
-		}
-	}
-	return nil
-}
-
 // caught runs f, and returns its error, or its panic.
 func caught(during string, f func() error) (err error) {
 	defer func() {
