@@ -17,7 +17,7 @@ type conn struct {
 	end     *network.End
 	peer    *mini.Peer
 	info    func() string // what it answers to INFO
-	listens bool // it has ever subscribed to something
+	listens bool          // it has ever subscribed to something
 
 	mu    sync.Mutex
 	queue [][]string // a command that may block, and what came behind it
