@@ -138,21 +138,6 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	return c
 }
 
-// cut reports whether a request of the owner's client, by no call, set a lease shorter than any that was asked for in the hold.
-func (f *facts) cut(l *lockFacts, t *tenure, set deadlineSet) bool {
-	i, found := f.log.at[servedKey{at: set.at, lock: l.name}]
-	if !set.byItself || !found {
-		return false
-	}
-	asked := t.grant.Lease
-	for _, s := range t.sets {
-		if s.op != nil && s.op.Lease > 0 {
-			asked = min(asked, s.op.Lease)
-		}
-	}
-	return f.h.Served[i].After.Deadline-set.at < asked-granularity
-}
-
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
 // statement of that. Faults explain it if they left its client no opportunity to renew in time.
 func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
@@ -277,36 +262,6 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			call.Kind, call.Owner, call.Lock, Stamp(again), t.owner))
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
-}
-
-// lateUnlock is an unlock of the owner that it had asked for before a hold, and of which it was not told, that gave back a part of
-// that hold; nil: there is none.
-func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
-	for _, op := range l.owner(t.owner).ops {
-		if op.Kind == history.Unlock && !op.Aside && op.Uncertain() && op.Call < t.from && op.Return < op.Executed &&
-			t.from < op.Executed && op.Executed <= t.to && op.Answer == history.Decremented {
-			return op
-		}
-	}
-	return nil
-}
-
-// shortened is the renewal of a hold's own client, executed as op at a time, that left the hold less time than it had: it told
-// the server when the lease ends, and a renewal that was begun after it arrived before it. nil: it is no such.
-func (f *facts) shortened(t *tenure, op *history.Op, at time.Duration) *history.Served {
-	if op == nil {
-		return nil
-	}
-	i, found := f.log.execution(op, at)
-	if !found {
-		return nil
-	}
-	r := &f.h.Served[i]
-	overtaken := slices.ContainsFunc(t.sets, func(s deadlineSet) bool { return r.Began < s.at && s.at < at })
-	if r.Step != history.StepRenew || r.Client != t.client || !overtaken || r.Before == nil || r.After == nil || r.After.Deadline >= r.Before.Deadline {
-		return nil
-	}
-	return r
 }
 
 // releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted or its

@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -111,6 +112,26 @@ func TestATokenIsOfTheTimeOfItsGrant(t *testing.T) {
 		v := verdict(t, s).Result(contract.Fencing).Violations
 		if len(v) != 1 || (v[0].Ruling.Kind == Defect) == lost {
 			t.Errorf("the counter was lost: %t, but %+v", lost, v)
+		}
+	}
+}
+
+// Where there are groups, tokens are those of their members and of other locks. A group has none.
+func TestTokensWhereThereAreGroups(t *testing.T) {
+	for name, second := range map[string]int64{"that increase": 8, "that fall": 6} {
+		s := claiming(newScript(), contract.Fences)
+		s.h.Header.Groups = []history.Group{{Name: "both", Kind: history.Multi, Members: []string{job, "other"}}}
+		grant := func(owner string, from time.Duration, token int64) {
+			s.take(owner, from, from+2*ms, at(30)).Token = token
+			s.op(owner, history.Unlock, from+at(1), from+at(1)+2*ms, history.Released)
+		}
+		grant("c1:1", at(0), 7)
+		grant("c2:1", at(5), second)
+		s.lock = "both"
+		s.take("c1:1", at(10), at(10.002), at(30))
+		s.op("c1:1", history.Unlock, at(11), at(11.002), history.Released)
+		if r := verdict(t, s).Result(contract.Fencing); (r.Status == Broken) != (second < 7) || len(r.Violations) > 1 {
+			t.Errorf("tokens %s: %s %+v", name, r.Status, r.Violations)
 		}
 	}
 }

@@ -1,0 +1,55 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// What came later than its client had in mind, or by no call of it, and took something from a hold.
+
+// cut reports whether a request of the owner's client, by no call, set a lease shorter than any that was asked for in the hold.
+func (f *facts) cut(l *lockFacts, t *tenure, set deadlineSet) bool {
+	i, found := f.log.at[servedKey{at: set.at, lock: l.name}]
+	if !set.byItself || !found {
+		return false
+	}
+	asked := t.grant.Lease
+	for _, s := range t.sets {
+		if s.op != nil && s.op.Lease > 0 {
+			asked = min(asked, s.op.Lease)
+		}
+	}
+	return f.h.Served[i].After.Deadline-set.at < asked-granularity
+}
+
+// lateUnlock is an unlock of the owner that it had asked for before a hold, and of which it was not told, that gave back a part of
+// that hold; nil: there is none.
+func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
+	for _, op := range l.owner(t.owner).ops {
+		if op.Kind == history.Unlock && !op.Aside && op.Uncertain() && op.Call < t.from && op.Return < op.Executed &&
+			t.from < op.Executed && op.Executed <= t.to && op.Answer == history.Decremented {
+			return op
+		}
+	}
+	return nil
+}
+
+// shortened is the renewal of a hold's own client, executed as op at a time, that left the hold less time than it had: it told
+// the server when the lease ends, and a renewal that was begun after it arrived before it. nil: it is no such.
+func (f *facts) shortened(t *tenure, op *history.Op, at time.Duration) *history.Served {
+	if op == nil {
+		return nil
+	}
+	i, found := f.log.execution(op, at)
+	if !found {
+		return nil
+	}
+	r := &f.h.Served[i]
+	overtaken := slices.ContainsFunc(t.sets, func(s deadlineSet) bool { return r.Began < s.at && s.at < at })
+	if r.Step != history.StepRenew || r.Client != t.client || !overtaken || r.Before == nil || r.After == nil || r.After.Deadline >= r.Before.Deadline {
+		return nil
+	}
+	return r
+}
