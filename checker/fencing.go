@@ -57,6 +57,9 @@ func judgeFencing(_ context.Context, f *facts) Result {
 		}
 		presented(l, &found)
 	}
+	if grants == 0 && len(f.log.groups) > 0 {
+		return notClaimed("a group hands out no fencing tokens")
+	}
 	return conclude("order of tokens",
 		fmt.Sprintf("%s with increasing tokens", count(grants, "grant")),
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(grants, "grant")), found)
