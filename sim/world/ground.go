@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -162,6 +163,9 @@ const answerTime = 2 * time.Second
 
 // Suits reports what of a plan cannot be had here.
 func (g *Ground) Suits(p *plan.Plan) error {
+	if g.Live && slices.Contains(p.Needs(), plan.NeedsSemaphore) { // what such a server makes of permits is not read yet
+		return fmt.Errorf("the plan has steps on a semaphore, which is judged in virtual time only: -world sim or warp")
+	}
 	if g.noReplicas != "" {
 		for i, s := range p.Servers {
 			if s.Replicas > 0 {
