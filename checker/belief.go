@@ -46,7 +46,7 @@ func (f *facts) unheldUnlock(op *history.Op) *history.Op {
 	return call
 }
 
-// beliefsOf follows what each owner was told. Unlocks of other groups that end a hold are known by aside.
+// beliefsOf follows what each owner was told. aside names the owner's unlock of another lock that ended a hold of this one; nil: none did.
 func beliefsOf(f *facts, l *lockFacts, aside func(*history.Op) *history.Op) []*belief {
 	// Per owner, since one owner's calls are sequential: what it was told of at a return, and
 	// what it gave up at a call.

@@ -24,8 +24,8 @@ func (f *facts) cut(l *lockFacts, t *tenure, set deadlineSet) bool {
 	return f.h.Served[i].After.Deadline-set.at < asked-granularity
 }
 
-// lateUnlock is an unlock of the owner that it had asked for before a hold, and of which it was not told, that gave back a part of
-// that hold; nil: there is none.
+// lateUnlock is an unlock that the owner asked for before a hold, and that gave back a part of the hold. The owner was not
+// told of it. nil: there is none.
 func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
 	for _, op := range l.owner(t.owner).ops {
 		if op.Kind == history.Unlock && !op.Aside && op.Uncertain() && op.Call < t.from && op.Return < op.Executed &&
