@@ -148,6 +148,9 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
 	left := opportunity(from, to, all)
 	faults := faultsOf(all)
+	if text, late := f.begunLate(l, t, from, to); late {
+		return Cause{Class: contract.LeaseExpired, Text: text}
+	}
 	switch {
 	case len(all) > 0 && left <= cmp.Or(f.renewEvery(), t.lease/3)+f.renewalSlack():
 		because := "after "

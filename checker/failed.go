@@ -29,8 +29,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 			continue // it is refused so, see refused, or told of a member that its owner had lost, or had otherwise
 		case op.Outcome == history.Unknown && op.Return-op.Call >= impatience && f.lateness() >= impatience:
 			continue // the answer came in time, to a program that this machine did not let run
-		case len(f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)) > 0,
-			f.foreign(l, op), f.unreplicated(op), f.stale(op), op.Kind.Acquires() && f.taken(l, op):
+		case f.prevented(op, lock, prompt), f.foreign(l, op), f.unreplicated(op), f.stale(op), op.Kind.Acquires() && f.refusable(op) && f.taken(l, op):
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
@@ -41,6 +40,19 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 			}
 		})
 	}
+}
+
+// prevented reports whether faults are a reason for which a call failed: its client had not had the time since for what should go on at
+// once, or it heard nothing on its subscription.
+func (f *facts) prevented(op *history.Op, lock string, prompt time.Duration) bool {
+	all := f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)
+	return slices.ContainsFunc(all, func(o obstacle) bool { return o.to+prompt > op.Return }) ||
+		op.Kind.Acquires() && len(f.deafened(op.Client, lock, waking{op.Call, op.Call, op.Return})) > 0
+}
+
+// refusable reports whether a call may be refused by an error because another has the lock.
+func (f *facts) refusable(op *history.Op) bool {
+	return op.Kind != history.Lock || !f.h.Can(string(contract.Waits))
 }
 
 // impatience is the shortest time for which a client waits for an answer: lockimpl's Hardened gives up an attempt that is under way
@@ -99,6 +111,9 @@ func (f *facts) unreplicated(op *history.Op) bool {
 // them fails one call at most. Without a server log nobody knows how many there were.
 func (f *facts) stale(op *history.Op) bool {
 	return slices.ContainsFunc(f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken}), func(i int) bool {
+		if f.ofSubscription(i) {
+			return false
+		}
 		if len(f.h.Served) == 0 {
 			return true
 		}
@@ -111,6 +126,12 @@ func (f *facts) stale(op *history.Op) bool {
 		}
 		return failed < f.connections(op.Client, broken)
 	})
+}
+
+// ofSubscription reports whether a fault broke no connection but that of a subscription, by which no call asks.
+func (f *facts) ofSubscription(i int) bool {
+	fault := &f.h.Faults[i]
+	return fault.Has(history.MessageLost) && (strings.HasSuffix(fault.On, " "+string(history.StepSubscribe)) || strings.HasSuffix(fault.On, " "+string(history.StepPublish)))
 }
 
 // connections is how many connections a client may have had at a time: those that the server log shows, and those of calls that

@@ -84,7 +84,7 @@ func (f *facts) idleGroup(l *lockFacts, c *composition, found *violations) {
 		}
 		found.addAt(from, func() Violation {
 			cause := Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it"}
-			if deaf := f.deafened(op.Client, to); len(deaf) > 0 && to <= max(op.Call+subscribeTime, f.toldOf(c, op, from))+f.groupPrompt(c) {
+			if deaf := f.deafened(op.Client, "", waking{from, from, to}); len(deaf) > 0 && to <= max(op.Call+subscribeTime, f.toldOf(c, op, from))+f.groupPrompt(c) {
 				cause = f.blame("while it waited "+f.describeAll(deaf), deaf)
 			}
 			return Violation{

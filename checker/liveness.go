@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -143,14 +142,15 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 // untaken says why a waiter did not take a lock that was free from a time on, until another. A waiter is woken
 // by a message. If that did not get through, or if nobody sent one, it waits for the lease that it was told of.
 func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to time.Duration) Cause {
-	seen := from
+	seen, released := from, time.Duration(0)
 	if before != nil {
-		seen = max(from, f.told(l, op, from), f.seenDeadline(before))
+		seen, released = max(from, f.told(l, op, from), f.seenDeadline(before)), before.to
 	}
 	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
-	deaf := f.deafened(op.Client, to)
+	w := waking{released, from, to}
+	deaf := f.deafened(op.Client, l.name, w)
 	late := enough(from, f.prompt(), all)
-	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), f.silences) {
+	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), func(i int) bool { return f.silences(i, op.Client, l.name, w) }) {
 		late = max(late, op.Call+subscribeTime+f.prompt(), enough(seen, f.prompt(), all))
 	}
 	faults := appendNew(faultsOf(all), deaf...)
@@ -167,12 +167,6 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why nobody took it"}
 }
 
-// silences reports whether by a fault a waiter may have missed what wakes it. What is late, or waits in a socket, comes.
-func (f *facts) silences(i int) bool {
-	fault := &f.h.Faults[i]
-	return fault.Has(history.MessageLost, history.ConnectionBroken, history.ServerDown) || strings.Contains(fault.On, string(history.StepSubscribe))
-}
-
 // delays reports whether a fault did no more than to hold messages up, for less than their sender waits.
 func (f *facts) delays(i int) bool {
 	begin, end := f.span(&f.h.Faults[i])
@@ -185,36 +179,6 @@ func (f *facts) delays(i int) bool {
 func (f *facts) freedBy(l *lockFacts, t *tenure) []int {
 	gone := append(history.TouchesKey(), history.ServerForgot)
 	return appendNew(f.struckBy("", l.name, t.to, t.to, gone), f.struckBy("", l.name, t.last(), t.to, []history.Effect{history.ClockMoved})...)
-}
-
-// subscribeTime is how long a waiter waits for its subscription to be confirmed: Redisson's 7.5 s.
-const subscribeTime = 7500 * time.Millisecond
-
-// deafened lists the faults by which a client's subscription went silent by a time: what is lost on that
-// connection takes with it all that would follow. Where the fault does not say on which connection it struck, the subscription is
-// silent if no answer to it came since.
-func (f *facts) deafened(client string, by time.Duration) []int {
-	var found []int
-	for i := range f.h.Faults {
-		fault := &f.h.Faults[i]
-		if fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) || fault.From > by || fault.Client != "" && fault.Client != client {
-			continue
-		}
-		onSubscription := strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
-		somewhere := !strings.Contains(fault.On, " ") || strings.HasPrefix(fault.On, "between ") || // "request" alone is any
-			strings.Contains(fault.On, string(history.StepCleanup)) // a client unsubscribes by one
-		if onSubscription || somewhere && !f.subscribes(client, fault.From, by) {
-			found = append(found, i)
-		}
-	}
-	return found
-}
-
-// subscribes reports whether a client got the answer to a subscription that it asked for in [from, to].
-func (f *facts) subscribes(client string, from, to time.Duration) bool {
-	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
-		return s.Client == client && s.Step == history.StepSubscribe && s.Sent >= from && s.Got > 0 && s.Got <= to
-	})
 }
 
 // toldBy is the deadline of its key that a command's answer tells, as its client counts it.

@@ -410,7 +410,7 @@ func TestWhatSilencesASubscription(t *testing.T) {
 		s := newScript()
 		s.fault("drop-message", "c2", at(1), 0).On = tt.on
 		s.h.Served = append(s.h.Served, history.Served{At: tt.subscribed + lat, Sent: tt.subscribed, Got: tt.subscribed + 2*lat, Client: "c2", Step: history.StepSubscribe})
-		if got := len(collect(s.done(), Options{}).deafened("c2", at(8))) > 0; got != tt.deaf {
+		if got := len(collect(s.done(), Options{}).deafened("c2", job, waking{to: at(8)})) > 0; got != tt.deaf {
 			t.Errorf("%q, subscribed at %s: silent: %v", tt.on, Stamp(tt.subscribed), got)
 		}
 	}

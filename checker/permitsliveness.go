@@ -125,7 +125,7 @@ func (f *facts) starving(l *lockFacts, found *violations) {
 // until then, if a fault may have kept a message from it.
 func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, free int64) Cause {
 	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
-	faults := appendNew(faultsOf(all), f.deafened(op.Client, to)...)
+	faults := appendNew(faultsOf(all), f.deafened(op.Client, l.name, waking{0, from, to})...)
 	late := enough(from, f.prompt(), all)
 	if len(faults) > 0 && f.h.Can(string(contract.LooksAgain)) {
 		late = max(late, enough(from, f.h.Header.WatchdogTimeout+f.prompt(), all))

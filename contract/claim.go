@@ -23,6 +23,10 @@ const (
 	Permits      Claim = "permits"
 	LooksAgain   Claim = "looks-again"
 	WakesByNeed  Claim = "wakes-by-need"
+
+	NoticesSilence Claim = "notices-silence"
+	Waits          Claim = "waits"
+	Steady         Claim = "steady"
 )
 
 // A Promise describes a claim.
@@ -52,6 +56,11 @@ func Promises() []Promise {
 		{TakesBack, "The lock gives back what a call took whose caller was not told.", "liveness"},
 		{Idempotent, "A request that is sent again takes effect once, and gets the first answer.",
 			"object, for the calls and the time that `idempotent` of the header names"},
+		{NoticesSilence, "A client notices that nothing comes on its subscription any more, subscribes anew, and looks.",
+			"liveness; `silenceNoticed` is after how long, which ends the exemption of a waiter that may have missed a message"},
+		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},
+		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
+			"watchdog; it takes away the exemption of messages that came late before"},
 		{TokensGoOn, "Tokens go on rising when the server has lost their counter.", "fencing; it takes the exemption of a server that forgot away"},
 		{Mutex, "None of the above: the lock excludes.", "all guarantees, as far as they apply"},
 		{Multi, "The lock can be made of several, of which all must be held.", "plans with groups"},

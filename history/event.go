@@ -209,6 +209,7 @@ type Header struct {
 	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"` // the lease that a watchdog renews
 	RenewEvery      time.Duration `json:"renewEvery,omitzero"`      // how often it promises to
 	RenewRetry      time.Duration `json:"renewRetry,omitzero"`      // how soon it tries a renewal again that failed; 0: after renewEvery
+	SilenceNoticed  time.Duration `json:"silenceNoticed,omitzero"`  // after how long its client notices that nothing comes on its subscription; 0: it is not known
 	AnswerTimeout   time.Duration `json:"answerTimeout,omitzero"`   // how long its client waits for an answer before it sends a request again, or gives up
 	LatencyMax      time.Duration `json:"latencyMax,omitzero"`      // the slowest one-way message without faults
 

@@ -13,8 +13,9 @@ import (
 
 // rlock is the reference lock in one of its generations.
 func rlock(g lockimpl.Generation, about string) Subject {
-	s := Subject{Name: "rlock-" + string(g), About: about, Abilities: []string{"reentrant", "watchdog", "force", "inspect", "unlock-sets-lease"}, Groups: []string{"multi", "red"},
-		Open: opened(g)}
+	s := Subject{Name: "rlock-" + string(g), About: about, Groups: []string{"multi", "red"}, SilenceNoticed: 2 * lockimpl.DefaultPingInterval,
+		Abilities: []string{"reentrant", "watchdog", "force", "inspect", "unlock-sets-lease", string(contract.NoticesSilence), string(contract.Waits), string(contract.Steady)},
+		Open:      opened(g)}
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	switch g {
 	case lockimpl.Hardened:

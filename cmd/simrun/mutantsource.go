@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,6 +124,17 @@ func (h *sourceHunt) hunt(ctx context.Context, m broken.SourceMutant) []caught {
 		}
 		found = append(found, one)
 	}
+	if !slices.ContainsFunc(found, func(c caught) bool { return c.by == "" && c.error == "" }) {
+		return found
+	}
+	if by, err = h.plan(ctx, m, program); err != nil {
+		return append(found, caught{error: err.Error()})
+	}
+	for n := range found {
+		if found[n].error == "" {
+			found[n].by = cmp.Or(found[n].by, by)
+		}
+	}
 	return found
 }
 
@@ -168,7 +180,21 @@ func (h *sourceHunt) build(ctx context.Context, m broken.SourceMutant) (string, 
 // scenarios runs all default scenarios, as "simrun -scenario all" does, and says which verdict, if any,
 // shows the mutant: one that is not as expected, or a run that the harness could not finish.
 func (h *sourceHunt) scenarios(ctx context.Context, m broken.SourceMutant, program string) (by string, err error) {
-	o, err := parse(context.Background(), []string{"-scenario", everything, "-subject", m.Sound, "-out", nowhere})
+	return h.shown(ctx, m, program, "-scenario", everything)
+}
+
+// plan runs the plan that was written for the mutant, if there is one, and says what shows it there.
+func (h *sourceHunt) plan(ctx context.Context, m broken.SourceMutant, program string) (by string, err error) {
+	file := filepath.Join(h.root, "testdata", "plans", m.Name+".json")
+	if _, err := os.Stat(file); err != nil {
+		return "", nil
+	}
+	return h.shown(ctx, m, program, "-plan", file)
+}
+
+// shown runs what arguments of simrun name, and says which run, if any, shows the mutant.
+func (h *sourceHunt) shown(ctx context.Context, m broken.SourceMutant, program string, args ...string) (by string, err error) {
+	o, err := parse(context.Background(), append(args, "-subject", m.Sound, "-out", nowhere))
 	if err != nil {
 		return "", err
 	}
@@ -176,14 +202,15 @@ func (h *sourceHunt) scenarios(ctx context.Context, m broken.SourceMutant, progr
 	defer w.dismiss()
 	jobs, _ := o.jobs()
 	for _, j := range jobs {
+		name := cmp.Or(j.Scenario, "its plan")
 		r, err := h.ask(ctx, w, j)
 		switch {
 		case err != nil:
 			return "", err
 		case r.Code == checker.ExitUnexpected:
-			return fmt.Sprintf("%s: %s", j.Scenario, strings.TrimPrefix(whyNot(r.Summary.Verdict), "not as expected: ")), nil
+			return fmt.Sprintf("%s: %s", name, strings.TrimPrefix(whyNot(r.Summary.Verdict), "not as expected: ")), nil
 		case r.Code == checker.ExitHarness:
-			return fmt.Sprintf("%s: %s", j.Scenario, r.Error), nil
+			return fmt.Sprintf("%s: %s", name, r.Error), nil
 		}
 	}
 	return "", nil

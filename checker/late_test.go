@@ -1,0 +1,75 @@
+package checker
+
+import (
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// An unlock that its owner was not told of takes effect in the owner's next hold, and gives back one of its two. So the unlock of
+// the inner one frees the lock, though its owner takes it for held once.
+func TestAnUnlockThatComesLateTakesAPartOfTheNextHold(t *testing.T) {
+	decremented := func(executed float64, err string) *script {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 0)
+		s.unlock("c1:1", at(1), history.Released)
+		late := s.op("c1:1", history.Unlock, at(1.5), at(1.502), history.Unknown)
+		late.Error, late.Executed, late.Answer, late.Lease = err, at(executed), history.Decremented, dog
+		s.take("c1:1", at(2), at(2.002), 0)
+		s.take("c1:1", at(3), at(3.002), 0)
+		inner := s.op("c1:1", history.Unlock, at(6), at(6.002), history.Decremented)
+		inner.Answer, inner.Lease = history.Released, dog
+		s.take("c2:1", at(6.5), at(6.502), 0)
+		return s
+	}
+	const late = string(FailedAssumption) + "unlocked-late"
+	for _, tt := range []struct {
+		name   string
+		script *script
+		want   string
+	}{
+		{"its answer was lost", answerLost(decremented(5, "EOF")), late},
+		{"nothing kept its answer", decremented(5, "EOF"), defect},
+		{"its answer was lost, of a lock that takes back", claiming(answerLost(decremented(5, "EOF")), contract.TakesBack), defect},
+		{"its caller gave it up", decremented(5, "context canceled"), string(FailedAssumption) + "given-up-late"},
+	} {
+		if got := ruledOn(t, tt.script, contract.OneBeliever); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A copy of a request takes a lock that its owner has lost unheard. Nobody renews that: what its end is blamed on is the loss.
+func TestWhatACopyTakesAgainIsBlamedOnTheLossBefore(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		again bool // it is taken by a copy of the request, not by another
+		want  string
+	}{
+		{"a copy takes it", true, string(FailedAssumption) + "key-touched"},
+		{"a request of another call takes it", false, defect},
+	} {
+		s := newScript()
+		op := s.take("c1:1", at(0), at(0.002), 0)
+		s.event(history.Delete, at(5))
+		s.h.Served = append(s.h.Served,
+			history.Served{At: at(0.001), Sent: at(0), Got: at(0.002), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))})
+		if tt.again {
+			op.Repeats = 1
+			s.h.Served = append(s.h.Served,
+				history.Served{At: at(9), Sent: at(0), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(39))})
+			s.fault("duplicate-message", "c1", at(0), at(9))
+		} else {
+			s.take("c1:1", at(8.999), at(9.001), 0)
+		}
+		s.event(history.Expire, at(39))
+		s.take("c2:1", at(40), at(40.002), 0)
+		if got := ruledOn(t, s, contract.OneBeliever); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+			for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {
+				t.Log(x.Text, x.Cause.Text)
+			}
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// heldUp are the effects that only hold messages up: who has none under way is not kept from anything.
+var heldUp = []history.Effect{history.MessageLate, history.ServerSlow, history.MessageCopied}
+
+// begunLate says of a renewal that it was begun later than was due, for which no fault is a reason: in [from, to] the lease was set
+// by one renewal and not by another. A fault that made the first one late held the client up until the answer came, and no
+// longer. The next is due a period after the answer, or after the beginning, if the lock claims that.
+func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text string, late bool) {
+	before := f.renewedAt(t, from)
+	if before == nil || len(f.h.Served) == 0 {
+		return "", false
+	}
+	since, word := before.Return, "answered"
+	if f.h.Can(string(contract.Steady)) {
+		since, word = before.Call, "begun"
+	}
+	due := max(since+f.renewEvery(), before.Return)
+	next := to
+	for _, op := range l.owner(t.owner).called(before.Call+1, to) {
+		if op.Kind == history.Renew {
+			next = min(next, op.Call)
+		}
+	}
+	if next <= due+f.renewalSlack() {
+		return "", false
+	}
+	held := func(i int) bool {
+		return slices.ContainsFunc(f.h.Faults[i].Effects, func(e history.Effect) bool { return !slices.Contains(heldUp, e) })
+	}
+	others := f.obstacles(t.client, "", before.Call, next, f.retry(), hindersTimers)
+	if slices.ContainsFunc(faultsOf(others), held) || f.renewing(t.client, before.Return+f.latency(), next) {
+		return "", false
+	}
+	return fmt.Sprintf("; the one before was %s at %s, and the next begun at %s", word, Stamp(since), Stamp(next)), true
+}
+
+// renewedAt is the renewal that set a hold's lease at a time, and whose client was told so; nil: none did.
+func (f *facts) renewedAt(t *tenure, at time.Duration) *history.Op {
+	for _, s := range t.sets {
+		if op := s.op; s.at == at && op != nil && op.Kind == history.Renew && !op.Aside && !op.Pending() && op.Outcome == history.Renewed {
+			return op
+		}
+	}
+	return nil
+}
+
+// renewing reports whether a client had a renewal under way in [from, to] that it had begun before. It renews what it holds in
+// rounds, and the next begins when the last answer of one is there.
+func (f *facts) renewing(client string, from, to time.Duration) bool {
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == client && s.Step == history.StepRenew && s.Sent < to && (s.Got == 0 && s.At > from-f.answerTime() || s.Got > from)
+	})
+}

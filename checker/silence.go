@@ -1,0 +1,112 @@
+package checker
+
+import (
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// What keeps a waiter from hearing that a lock is free, and until when.
+
+// subscribeTime is how long a waiter waits for its subscription to be confirmed: Redisson's 7.5 s.
+const subscribeTime = 7500 * time.Millisecond
+
+// A waking is a time in which a waiter should have heard of a release, and taken the lock.
+type waking struct {
+	released time.Duration // at the earliest
+	from, to time.Duration // when it could have taken the lock, and did not
+}
+
+// silences reports whether by a fault a client may have missed what was published of a lock when it was released, and need not have
+// looked for itself since. What is late, or waits in a socket, comes: a subscription that comes late misses what is published before.
+func (f *facts) silences(i int, client, lock string, w waking) bool {
+	fault := &f.h.Faults[i]
+	_, end := f.span(fault)
+	switch {
+	case fault.Has(history.ConnectionBroken, history.ServerDown):
+		return f.subscribedAnew(client, lock, fault.From, end) >= w.released
+	case fault.Has(history.MessageLost):
+		return f.subscribedAnew(client, lock, fault.From, end) >= w.released && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
+	case strings.Contains(fault.On, string(history.StepSubscribe)):
+		return end+2*f.latency() >= w.released
+	}
+	return false
+}
+
+// deafened lists the faults by which a client's subscription was silent at a release: what is lost on that connection takes with it
+// all that would follow. Where the fault does not say on which connection it struck, the subscription is silent if no answer to it
+// came since. It ends when the client subscribes anew. A lock that claims to notice a silence must look for itself by then.
+func (f *facts) deafened(client, lock string, w waking) []int {
+	var found []int
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		if fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) || fault.From > w.to || fault.Client != "" && fault.Client != client {
+			continue
+		}
+		onSubscription := strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
+		somewhere := !strings.Contains(fault.On, " ") || strings.HasPrefix(fault.On, "between ") || // "request" alone is any
+			strings.Contains(fault.On, string(history.StepCleanup)) // a client unsubscribes by one
+		if !onSubscription && (!somewhere || f.subscribes(client, fault.From, w.to)) {
+			continue
+		}
+		if f.silences(i, client, lock, w) {
+			found = append(found, i)
+		}
+	}
+	return found
+}
+
+// noticed is when a client that claims it has noticed that its subscription is silent by a fault; [model.Never]: it does not claim it.
+// As long as something comes there is nothing to notice.
+func (f *facts) noticed(i int, client, lock string, by time.Duration) time.Duration {
+	within := f.h.Header.SilenceNoticed
+	if within == 0 || !f.h.Can(string(contract.NoticesSilence)) {
+		return model.Never
+	}
+	heard := f.h.Faults[i].From
+	for j := range f.h.Served {
+		s := &f.h.Served[j]
+		if s.Client == client && (s.Step == history.StepSubscribe || s.Step == history.StepPublish) && s.Got <= by {
+			heard = max(heard, s.Got)
+		}
+	}
+	return enough(heard, within, f.obstacles(client, lock, heard, by, f.answerTime(), hinders))
+}
+
+// subscribes reports whether a client got the answer to a subscription that it asked for in [from, to].
+func (f *facts) subscribes(client string, from, to time.Duration) bool {
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == client && s.Step == history.StepSubscribe && s.Sent >= from && s.Got > 0 && s.Got <= to
+	})
+}
+
+// subscribedAnew is when a client got the answer to a subscription to a lock's channel that it asked for since a time, and
+// after another; [model.Never]: the server log shows none.
+func (f *facts) subscribedAnew(client, lock string, since, after time.Duration) time.Duration {
+	first := model.Never
+	for i := range f.h.Served {
+		s := &f.h.Served[i]
+		if s.Client == client && s.Step == history.StepSubscribe && s.Sent >= since && s.Got > after && s.Got < first && lock != "" && names(s.Text, lock) {
+			first = s.Got
+		}
+	}
+	return first
+}
+
+// names reports whether a subscription is to a channel that is named after a lock: whose name ends with the lock's, in braces or not.
+func names(subscription, lock string) bool {
+	return slices.ContainsFunc(strings.Fields(subscription), func(channel string) bool {
+		prefix, found := strings.CutSuffix(channel, "{"+lock+"}")
+		if !found {
+			prefix, found = strings.CutSuffix(channel, lock)
+		}
+		last, _ := utf8.DecodeLastRuneInString(prefix)
+		return found && prefix != "" && !unicode.IsLetter(last) && !unicode.IsDigit(last) && !strings.ContainsRune("{}-_", last)
+	})
+}
