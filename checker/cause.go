@@ -122,7 +122,11 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	if f.cut(l, t, set) {
 		return Cause{Class: contract.Unexplained, Text: what + ", which is less than " + t.owner + " had asked for"}
 	}
-	if t.asked() {
+	sets := len(t.sets)
+	if op := set.op; f.composed(l) && op != nil && op.Kind == history.Unlock && (op.Pending() || op.Return >= t.to) {
+		sets-- // it is under way: the members that it has not reached yet have the lease from before
+	}
+	if t.askedFor(sets) {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
 		lasting := []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown}
 		if late := f.struckBy(t.client, l.name, t.from, t.to, lasting); len(late) > 0 {
@@ -232,6 +236,10 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			op.Kind, op.Owner, Stamp(op.Return), Stamp(t.to)))
 	case op.Owner == t.owner && !t.endAgain && f.lateUnlock(l, t) != nil:
 		late := f.lateUnlock(l, t)
+		if late.Aside {
+			return f.untold(l, late, late.Executed, fmt.Sprintf("a release that %s had sent at %s, by no call, took effect at %s, when its owner had locked again",
+				late.Client, Stamp(late.Call), Stamp(late.Executed)))
+		}
 		return f.untold(l, late, late.Executed, fmt.Sprintf("the %s of %s ended unknown at %s, and took effect at %s, when its owner had locked again",
 			late.Kind, late.Owner, Stamp(late.Return), Stamp(late.Executed)))
 	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
@@ -240,6 +248,9 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case gave:
 		return f.twice(l, call, t.to, fmt.Sprintf("the %s of %s on %s, which had given %s back, did so once more at %s",
 			call.Kind, call.Owner, call.Lock, l.name, Stamp(t.to)))
+	case op.Owner == t.owner && op.Aside && f.firstCopy(op, t.to) != nil:
+		return f.twice(l, op, t.to, fmt.Sprintf("a request by which %s had given %s back in the background, at %s, did so once more at %s",
+			op.Client, l.name, Stamp(f.firstCopy(op, t.to).At), Stamp(t.to)))
 	case f.shortened(t, op, t.to) != nil:
 		return f.twice(l, op, t.to, fmt.Sprintf("a renewal that %s sent at %s took effect at %s, when the lease that it set was over",
 			op.Client, Stamp(f.shortened(t, op, t.to).Sent), Stamp(t.to)))
@@ -296,7 +307,27 @@ func (f *facts) inNameOf(op *history.Op) *history.Op {
 	if !op.Aside || !found || f.h.Served[i].Op == op.ID {
 		return nil
 	}
-	return f.op(f.h.Served[i].Op)
+	call := f.op(f.h.Served[i].Op)
+	if call == nil || call.Aside { // what one command did to another lock in the background is no call
+		return nil
+	}
+	return call
+}
+
+// firstCopy is the first of the rows of the server log that are of one request, as the row is that executed a call at a time; nil:
+// that is the first.
+func (f *facts) firstCopy(op *history.Op, at time.Duration) *history.Served {
+	i, found := f.log.execution(op, at)
+	if !found || f.h.Served[i].Request == 0 {
+		return nil
+	}
+	is := &f.h.Served[i]
+	for j := range f.h.Served[:i] {
+		if r := &f.h.Served[j]; r.Request == is.Request && r.Server == is.Server && r.Lock == is.Lock && !refused(r) {
+			return r
+		}
+	}
+	return nil
 }
 
 // gaveBefore reports whether the call in whose name a member was given back had given that member back before.
@@ -363,9 +394,13 @@ func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text st
 	if c, ok := f.sentAnew(op, again); ok {
 		return c
 	}
+	first := tookOrCall(op)
+	if r := f.firstCopy(op, again); r != nil {
+		first = min(first, r.At)
+	}
 	faults := f.struckBy(op.Client, l.name, sent, again, resends)
 	c := Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
-		executed: executions{call: op.Kind, client: op.Client, first: tookOrCall(op), again: again, learned: f.learned(op, again)}}
+		executed: executions{call: op.Kind, client: op.Client, first: first, again: again, learned: f.learned(op, again)}}
 	f.forgotten(op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
 	return c
 }
@@ -405,6 +440,11 @@ func gives(r *history.Served) bool { return r.After.Total() < r.Before.Total() }
 func (f *facts) learned(op *history.Op, by time.Duration) bool {
 	if !op.Uncertain() && op.Outcome != history.Failed && op.Return < by {
 		return true
+	}
+	if first := f.firstCopy(op, by); first != nil && slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
+		return r.Request == first.Request && r.Server == first.Server && r.Got > 0 && r.Got <= by
+	}) {
+		return true // also to a copy that did nothing, and so belongs to no call
 	}
 	return slices.ContainsFunc(f.executions(op), func(i int) bool { got := f.h.Served[i].Got; return got > 0 && got <= by })
 }

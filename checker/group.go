@@ -332,7 +332,7 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 	set := took.row.After.Deadline - took.row.At
 	again := took.left > took.holds
 	if was, is := took.row.Before.Deadline, took.row.After.Deadline; again && f.h.Can(string(contract.KeepsLongest)) && is > 0 && is < was-f.exact() &&
-		!f.toldOfLoss(op.Owner, took.row.At) {
+		f.believes(l, op.Owner, op.Call) {
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"its owner held its member %s until %s, and then only until %s", key, Stamp(was), Stamp(is))
 	}
@@ -378,9 +378,10 @@ func (f *facts) longestAsked(op *history.Op, key memberKey, until *history.Serve
 	return longest
 }
 
-// toldOfLoss reports whether an owner was told of a loss before a time: it may have what it does not count on.
-func (f *facts) toldOfLoss(owner string, by time.Duration) bool {
-	return slices.ContainsFunc(f.h.Events, func(e history.Event) bool { return e.Kind == history.Lost && e.Owner == owner && e.At <= by })
+// believes reports whether at a time an owner believes in a hold of a lock, or of another that shares members with it. What it has
+// of a member otherwise, it does not count on.
+func (f *facts) believes(l *lockFacts, owner string, at time.Duration) bool {
+	return slices.ContainsFunc(append([]*lockFacts{l}, f.view.sharing[l.name]...), func(l *lockFacts) bool { return len(l.owner(owner).lasting(at, at)) > 0 })
 }
 
 func (k memberKey) String() string {
@@ -483,8 +484,13 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	// An attempt that is given up knows what it had been granted by then. An unlock that is given up may be done in part.
 	given := cancelled(op) && rule == contract.EveryMemberReleased
 	unheard := f.unheard(op, key)
-	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to > op.Return && (given || (unheard || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack))) {
-		return // an outer hold is its own, and renewed
+	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to > op.Return {
+		if given || (unheard || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack)) {
+			return // an outer hold is its own, and renewed
+		}
+		if m.at(limit).KeyState.Count(op.Owner) <= f.owed(l, op.Owner, b.acquire.Call, op.Return) {
+			return // of the outer hold, which had lost the member, no less
+		}
 	}
 	if given || unheard || f.stale(op) ||
 		slices.ContainsFunc(faultsOf(f.keptFromGiving(op, key, took, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) }) {

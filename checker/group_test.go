@@ -70,6 +70,41 @@ func (s *groupScript) givenUp() {
 	s.set(op, "a", at(1.05), 1, at(31.05))
 }
 
+// shorter has x:1 take both for a second, which leaves b the 10 s that it has of an earlier hold if the lock keeps the longest lease. It
+// may have given that up before, and does not know what became of it.
+func (s *groupScript) shorter(givenUp bool) {
+	claiming(s.script, contract.KeepsLongest)
+	s.takesBoth()
+	if givenUp {
+		op := s.op("x:1", history.Unlock, at(1), at(1.1), history.Unknown)
+		op.Evidence, op.Cancel, op.Error = history.Sent, at(0.1), "context deadline exceeded"
+	}
+	op := s.take("x:1", at(2), at(2.1), sec)
+	s.set(op, "a", at(2.05), 2, at(10.05))
+	s.set(op, "b", at(2.099), 2, at(3.099))
+	op = s.op("x:1", history.Unlock, at(2.5), at(2.6), history.Decremented)
+	s.set(op, "a", at(2.55), 1, at(10.05))
+	s.set(op, "b", at(2.56), 1, at(10.099))
+}
+
+// refusedWithin has x:1 ask once more for both, in vain, when it may have lost a: the attempt leaves a hold of a.
+func (s *groupScript) refusedWithin(lost bool) {
+	s.takesBoth()
+	holds := int64(2)
+	if lost {
+		admin := s.h.Ops[0]
+		s.set(&admin, "a", at(1), 0, 0)
+		s.h.Served[2].Op, s.h.Served[2].Owner, s.h.Served[2].Step = 0, "", history.StepAdmin
+		holds = 1
+	}
+	op := s.op("x:1", history.TryLock, at(2), at(2.1), history.Failed)
+	op.Cancel, op.Error = at(0.1), "context deadline exceeded"
+	s.set(op, "a", at(2.05), holds, at(12.05))
+	op = s.op("x:1", history.Unlock, at(5), at(5.1), history.Released)
+	s.set(op, "a", at(5.02), holds-1, at(12.05))
+	s.set(op, "b", at(5.03), 0, 0)
+}
+
 // renewed has the client of x:1 renew a before its lease is over, and hear of it at a time.
 func (s *groupScript) renewed(heard time.Duration) {
 	op := s.op("x:1", history.Renew, at(1.9), heard, history.Renewed)
@@ -212,6 +247,18 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "a", at(1.05), 1, at(31.05))
 			s.set(op, "a", at(1.09), 0, 0)
 		}, []contract.Rule{contract.RefusedWhileTaken}},
+		{"a shorter lease in a group that its owner has given back, as it takes it", history.Multi, func(s *groupScript) {
+			s.shorter(true)
+		}, nil},
+		{"a shorter lease in a group that its owner has", history.Multi, func(s *groupScript) {
+			s.shorter(false)
+		}, []contract.Rule{contract.MemberLease}},
+		{"refused, and a kept that its owner's hold had lost", history.Multi, func(s *groupScript) {
+			s.refusedWithin(true)
+		}, nil},
+		{"refused, and a kept, of which its owner's hold had one", history.Multi, func(s *groupScript) {
+			s.refusedWithin(false)
+		}, []contract.Rule{contract.AllOrNone}},
 		{"b forgotten by an unlock", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)

@@ -246,19 +246,23 @@ func (f *facts) keepsMember(owner string, key memberKey, at time.Duration) bool 
 	return false
 }
 
-// owes reports whether an owner that lives was granted a lock more often by a time than it has called to give it back.
+// owes reports whether an owner has a lock to give back at a time, as it was told.
 func (f *facts) owes(l *lockFacts, owner string, at time.Duration) bool {
-	holds := 0
+	return f.owed(l, owner, 0, at) > 0
+}
+
+// owed is how many holds an owner has to give back at a time of those that its calls took since another, as it was told.
+func (f *facts) owed(l *lockFacts, owner string, since, at time.Duration) (holds int64) {
 	for _, op := range l.owner(owner).ops {
 		switch died, dead := f.died[op.Client]; {
-		case op.Aside || op.Call > at || dead && died <= at:
+		case op.Aside || op.Call < since || op.Call > at || dead && died <= at:
 		case op.Kind == history.Unlock && !givenUp(op):
 			holds = max(0, holds-1)
 		case op.Kind.Acquires() && op.Outcome == history.Acquired && !op.Pending():
 			holds++
 		}
 	}
-	return holds > 0
+	return holds
 }
 
 // rightly reports whether a hold stood at a time, and should have.

@@ -27,9 +27,15 @@ func (f *facts) cut(l *lockFacts, t *tenure, set deadlineSet) bool {
 // lateUnlock is an unlock that the owner asked for before a hold, and that gave back a part of the hold. The owner was not
 // told of it. nil: there is none.
 func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
+	b := l.owner(t.owner).belief(t.to)
 	for _, op := range l.owner(t.owner).ops {
-		if op.Kind == history.Unlock && !op.Aside && op.Uncertain() && op.Call < t.from && op.Return < op.Executed &&
-			t.from < op.Executed && op.Executed <= t.to && op.Answer == history.Decremented {
+		if op.Kind != history.Unlock || op.Executed > t.to {
+			continue
+		}
+		if !op.Aside && op.Uncertain() && op.Call < t.from && op.Return < op.Executed && t.from < op.Executed && op.Answer == history.Decremented {
+			return op
+		}
+		if op.Aside && b != nil && op.Call < b.acquire.Call && b.from < op.Executed { // it gives back what an earlier call left
 			return op
 		}
 	}

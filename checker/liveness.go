@@ -521,6 +521,11 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 			return f.untold(l, s.op, max(s.op.Return, s.at), fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner never learned so", s.op.Kind, s.op.Owner, s.op.ID))
 		}
 	}
+	for _, s := range t.sets {
+		if s.op != nil && s.op.Kind.Acquires() && !s.op.Pending() && s.op.Outcome == history.Busy && answer(s.op) == history.Acquired {
+			return f.twice(l, s.op, max(s.op.Return, s.at), fmt.Sprintf("the %s of %s (operation %d) was granted, and its owner was told %s", s.op.Kind, s.op.Owner, s.op.ID, s.op.Outcome))
+		}
+	}
 	for _, op := range l.owner(t.owner).ops {
 		if f.implied() && op.Kind.Acquires() && op.Uncertain() && op.Call <= t.to && max(op.Until, f.until(op))+op.Lease >= t.grant.Call {
 			return f.untold(l, op, f.until(op), fmt.Sprintf("the %s of %s (operation %d) may have been granted, and its owner never learned so", op.Kind, op.Owner, op.ID))

@@ -74,14 +74,17 @@ func (t *tenure) guard(on bool, at time.Duration) {
 }
 
 // asked reports whether the deadline was last set to a lease that somebody asked for.
-func (t *tenure) asked() bool {
+func (t *tenure) asked() bool { return t.askedFor(len(t.sets)) }
+
+// askedFor is the same of the first n settings.
+func (t *tenure) askedFor(n int) bool {
 	if b := t.latest; b != nil && t.to <= b.to && !b.guards.at(t.to) {
 		return true // its owner has given back what was to be renewed, and that unlock is late or lost
 	}
 	if len(t.guards) > 0 && !t.guards.open() {
 		return true // of the hold that remains, whatever a late copy of a renewal has set
 	}
-	for i := len(t.sets) - 1; i >= 0; i-- {
+	for i := n - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
 			copied := op.Kind == history.Renew && op.Aside // of the call that asked for the lease, which it sets anew
 			if op.Kind == history.Renew && !copied && len(t.guards) == 0 && t.to >= t.from+t.grant.Lease {

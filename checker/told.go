@@ -25,6 +25,9 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		if t.grant.Uncertain() && !t.grant.Aside && b.acquire.Return <= t.grant.Call && why == ownClock {
 			continue // it knows of another lease
 		}
+		if why == ownClock && f.lostUnheard(l, t) != nil {
+			continue // nobody heard of this one: what counts is when it can know of the loss before
+		}
 		if next := l.regrant(t); next != nil && !f.composed(l) && next.grant.Return < by {
 			by, why = next.grant.Return, "by the answer to its next call, which was granted anew"
 		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again != t && again.from >= t.to {

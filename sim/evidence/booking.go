@@ -163,6 +163,9 @@ func (c *conclusion) granted(id int64, l *lock) {
 		c.add(history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.Unlock, Aside: true, Call: before, Return: before, Outcome: history.Released,
 			Evidence: history.Executed, Executed: before, Within: c.within, Answer: history.Released})
 	} else {
+		if p.held { // it had enough of them one after the other, and another owner got there first
+			p.at = max(op.Call, c.taken(op.Lock, p.at)-2)
+		}
 		c.tell(history.Event{At: p.at + 1, Within: c.within, Kind: history.Delete, Lock: op.Lock, Note: "a member was taken away while others were acquired"})
 	}
 	c.amend(op.ID, func(op *history.Op) {
@@ -171,6 +174,16 @@ func (c *conclusion) granted(id int64, l *lock) {
 			op.Lease = l.last.Deadline - p.at
 		}
 	})
+}
+
+// taken is when a lock was last taken by a time.
+func (c *conclusion) taken(name string, by time.Duration) (at time.Duration) {
+	for _, op := range c.all {
+		if op.Lock == name && op.Kind.Acquires() && op.Answer == history.Acquired && op.Evidence == history.Executed && op.Executed <= by {
+			at = max(at, op.Executed)
+		}
+	}
+	return at
 }
 
 // effective reports whether an answer says that something was changed.

@@ -402,7 +402,7 @@ func (c *conclusion) command(rows []*history.Served) {
 				i, touched = len(touched), append(touched, touch{lock: l, row: r})
 			}
 			if call != 0 && op.Lock == l.name && !l.simple() && changed(r) {
-				l.goesOn(op, p, after.Count(op.Owner)-before.Count(op.Owner), c.now)
+				l.goesOn(op, p, after.Count(op.Owner)-before.Count(op.Owner), c.now, l.whole(c.state))
 			}
 			t := &touched[i]
 			if !changed(t.row) && changed(r) {

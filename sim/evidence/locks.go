@@ -26,12 +26,13 @@ type lock struct {
 	completed map[time.Duration]bool
 }
 
-// progress is what an owner's call on a group has done to parts so far: when it last did, and how many holds it
-// has taken of each.
+// progress is what an owner's call on a group has done to parts so far: when it last did, how many holds it
+// has taken of each, and whether another owner had the whole by then.
 type progress struct {
 	call int64
 	at   time.Duration
 	took map[Part]int64
+	held bool // another owner had the whole then
 }
 
 // locksOf lists the locks that calls are on, groups first. Nobody does anything to a group that no call is on, though its
@@ -114,12 +115,12 @@ func (l *lock) simple() bool { return len(l.parts) == 1 && l.parts[0].Key == l.n
 func (l *lock) alone() bool { return l.simple() && !l.shared }
 
 // goesOn notes how many holds of one of its parts a command of a call on a group took.
-func (l *lock) goesOn(op history.Op, p Part, holds int64, now time.Duration) {
+func (l *lock) goesOn(op history.Op, p Part, holds int64, now time.Duration, whole history.KeyState) {
 	on := l.under[op.Owner]
 	if on.call != op.ID {
 		on = progress{call: op.ID, took: map[Part]int64{}}
 	}
-	on.at = now
+	on.at, on.held = now, whole.Total() > whole.Count(op.Owner)
 	on.took[p] += holds
 	l.under[op.Owner] = on
 }

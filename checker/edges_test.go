@@ -1,0 +1,123 @@
+package checker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// What a server remembers for a time it has forgotten at the end of that time, and not a moment before.
+func TestARequestIsRememberedForItsTimeAlone(t *testing.T) {
+	for again, want := range map[time.Duration]bool{20*sec - 1: true, 20 * sec: false} {
+		s := newScript()
+		s.h.Header.Abilities = append(s.h.Header.Abilities, string(contract.Idempotent))
+		s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.ForceUnlock}, For: 20 * sec}}
+		f := &facts{h: s.done()}
+		if f.claims(contract.Idempotent, &Cause{executed: executions{call: history.ForceUnlock, again: again}}) != want {
+			t.Errorf("a copy %s after the first effect: claimed is not %v", again, want)
+		}
+	}
+}
+
+// A lock that remembers an answer until its client has it forgets it when the client has it from any copy of the request, also one
+// that did nothing. Until then it answers for a copy.
+func TestAnAnswerThatDidNothingIsHeardAsWell(t *testing.T) {
+	for name, c := range map[string]struct {
+		got  time.Duration
+		want RulingKind
+	}{
+		"heard before the copy": {at(10.002), KnownLimitation},
+		"not heard":             {0, Defect},
+		"heard after the copy":  {at(10.006), Defect},
+	} {
+		s := newScript()
+		s.h.Header.Abilities = append(s.h.Header.Abilities, string(contract.Idempotent))
+		s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Unlock}, For: 20 * sec, UntilAnswered: true}}
+		s.h.Header.Limitations = []history.Limitation{{Claim: string(contract.Idempotent), Calls: []history.Kind{history.Unlock}, Source: "its manual"}}
+		row := func(id, request int64, sent, at, got time.Duration, before, after int64) {
+			s.h.Served = append(s.h.Served, history.Served{At: at, Sent: sent, Got: got, Client: "c1", Owner: "c1:1", Op: id, Lock: job, Request: request,
+				Step: history.StepRelease, Text: "eval", Before: key("c1:1", before, sec*60), After: key("c1:1", after, sec*60)})
+		}
+		for i := range 3 {
+			s.take("c1:1", at(float64(i)), at(float64(i)+0.002), 60*sec)
+		}
+		op := s.op("c1:1", history.Unlock, at(5), 0, "")
+		op.Outcome, op.Executed, op.Answer, op.Lease, op.Repeats = "", at(5.001), history.Decremented, 60*sec, 1
+		row(op.ID, 1, at(5), at(5.001), 0, 3, 2)
+		row(0, 2, at(10), at(10.001), c.got, 2, 2)
+		row(op.ID, 2, at(10), at(10.005), 0, 2, 1)
+		s.fault("duplicate-message", "c1", at(4), at(11)).Effects = []history.Effect{history.MessageCopied}
+		found := false
+		for _, v := range verdict(t, s).Result(contract.Object).Violations {
+			if v.Rule == contract.AtMostOnce {
+				found = true
+				if v.Ruling.Kind != c.want {
+					t.Errorf("%s: %s: %s", name, v.Ruling, v.Text)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: nobody saw that it took effect twice", name)
+		}
+	}
+}
+
+// A release that a client sent by itself, for what an earlier call had left, may meet the owner's next hold. One that it sent later
+// is the lock's own doing.
+func TestAReleaseOfTheBackgroundMayBeLate(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent time.Duration
+		want RulingKind
+	}{
+		"sent before the owner locked again": {at(4), FailedAssumption},
+		"sent after that":                    {at(6), Defect},
+	} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 60*sec)
+		s.unlock("c1:1", at(1), history.Released)
+		s.take("c1:1", at(5), at(5.002), 60*sec)
+		op := s.op("c1:1", history.Unlock, c.sent, at(7.001), history.Released)
+		op.Aside, op.Lease = true, 60*sec
+		s.h.Served = append(s.h.Served, history.Served{At: at(7), Sent: c.sent, Got: at(7.002), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job, Request: 9,
+			Step: history.StepRelease, Text: "eval", Before: key("c1:1", 1, at(65)), After: key("", 0, 0)})
+		s.fault("delay-message", "c1", at(3), at(7)).Effects = []history.Effect{history.MessageLate}
+		s.take("c2:1", at(8), at(8.002), 60*sec)
+		vs := verdict(t, s).Result(contract.Exclusion).Violations
+		if len(vs) != 1 || vs[0].Ruling.Kind != c.want {
+			t.Errorf("%s: %+v", name, vs)
+		}
+	}
+}
+
+// While an unlock of a group is under way, the members that it has not reached have the lease from before. One that has returned has
+// set each of them.
+func TestALeaseThatEndsInAnUnlockOfAGroup(t *testing.T) {
+	for name, c := range map[string]struct {
+		returned time.Duration
+		want     RulingKind
+	}{
+		"under way": {at(3.2), FailedAssumption},
+		"returned":  {at(2.95), Defect},
+	} {
+		s := newGroupScript(history.Multi, "a", "b")
+		first := s.take("x:1", at(0), at(0.01), 0)
+		s.set(first, "a", at(0.004), 1, at(30))
+		s.set(first, "b", at(0.005), 1, at(30))
+		again := s.take("x:1", at(1), at(1.01), 2*sec)
+		s.set(again, "a", at(1.004), 2, at(3.004))
+		s.set(again, "b", at(1.005), 2, at(3.005))
+		op := s.op("x:1", history.Unlock, at(2.9), c.returned, history.Decremented)
+		op.Executed, op.Lease, op.Watchdog = at(2.91), at(3.005)-at(2.91), true
+		s.set(op, "a", at(2.91), 1, at(32.91))
+		other := s.take("y:1", at(3.1), at(3.12), 0)
+		s.set(other, "b", at(3.11), 1, at(33.11))
+		other.Lock = "b"
+		s.event(history.Expire, at(3.005))
+		vs := verdict(t, s.script).Result(contract.Exclusion).Violations
+		if len(vs) != 1 || vs[0].Ruling.Kind != c.want {
+			t.Errorf("%s: %+v", name, vs)
+		}
+	}
+}
