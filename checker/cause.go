@@ -511,7 +511,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case class == contract.DoubleExecution || len(executed) > 1:
 		c.Class = contract.DoubleExecution
-	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && f.refusedSome(a.op):
+	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && f.refusedSome(a.op) && (a.op.Outcome != history.Failed || f.refusedCopy(a.op)):
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case class == contract.Unexplained && len(c.Faults) > 0:
 		c.Class = contract.LostMessage
@@ -569,9 +569,22 @@ func (f *facts) refusedSome(op *history.Op) bool {
 	})
 }
 
-// refusedCopy reports whether a call failed since the server refused a copy of its request.
+// refusedCopy reports whether a call failed since the server refused a copy of its request, and its client could not know that
+// there was another.
 func (f *facts) refusedCopy(op *history.Op) bool {
-	return op.Outcome == history.Failed && f.refusedSome(op)
+	return op.Outcome == history.Failed && f.refusedSome(op) && !f.sentBeforeRefusal(op)
+}
+
+// sentBeforeRefusal reports whether the client of a call had sent a request that was executed before it sent it again, and heard
+// that the server refused that copy: it knew that this one was not the only one.
+func (f *facts) sentBeforeRefusal(op *history.Op) bool {
+	return slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool {
+		r := &f.h.Served[i]
+		return r.Request > 0 && refused(r) && slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool {
+			first := &f.h.Served[i]
+			return first.Request == r.Request && first.Sent < r.Sent && !refused(first)
+		})
+	})
 }
 
 // forgotten says of a call that took effect more than once that the server forgot in between what it

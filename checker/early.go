@@ -27,13 +27,7 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			continue // it was told of a hold before this one, which a call on another lock with the same key may have begun
 		}
 		known, ok := f.known(l, t, e.At)
-		longest := t.lease // a setting of a group may be what is left of an earlier one
-		for _, s := range t.sets {
-			if s.op != nil {
-				longest = max(longest, s.op.Lease)
-			}
-		}
-		if margin := longest/tellMargin + 2*f.latency() + granularity; !ok || known-margin <= e.At {
+		if !ok || known-f.tellsBefore(t) <= e.At {
 			continue
 		}
 		found.addAt(e.At, func() Violation {
@@ -47,8 +41,63 @@ func (f *facts) early(l *lockFacts, found *violations) {
 	}
 }
 
+// ownUnlocks asks of a lock that tells its holders of a loss whether it told one whose own unlock ended the hold, or was about
+// to, while the lease lasted as far as its client knew.
+func (f *facts) ownUnlocks(l *lockFacts, found *violations) {
+	if !f.h.Can(string(contract.TellsLoss)) || f.implied() || len(f.h.Served) == 0 || f.composed(l) { // a member may be lost by itself
+		return
+	}
+	for _, e := range l.events {
+		if e.Kind != history.LostGiving {
+			continue
+		}
+		op := l.owner(e.Owner).gives(e.At)
+		if op == nil || op.Outcome == history.NotHeld || givenUp(op) {
+			continue
+		}
+		t := l.owner(e.Owner).tenure(op.Call)
+		if t == nil || t.restored || t.to < op.Call || t.to <= e.At && t.endOp != op || f.callsBut(op, l, e.Owner, e.At) || f.sharedHold(l, e.Owner, op.Call, e.At) {
+			continue
+		}
+		known, ok := f.known(l, t, e.At)
+		if !ok || known-f.tellsBefore(t) <= e.At {
+			continue
+		}
+		found.addAt(e.At, func() Violation {
+			return Violation{
+				Rule: contract.UnlockIsNoLoss, Lock: l.name, From: op.Call, To: e.At, Ops: []int64{op.ID, t.grant.ID}, Owners: []string{e.Owner},
+				Text: fmt.Sprintf("%s was told at %s that its hold on %s was lost, while its own unlock was under way; its client knew of a lease until %s",
+					e.Owner, Stamp(e.At), l.name, Stamp(known)),
+				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a lock tell of a loss that is none"},
+			}
+		})
+	}
+}
+
+// gives is the owner's unlock that is under way at a time; nil: none is.
+func (o *ownerFacts) gives(at time.Duration) *history.Op {
+	i := slices.IndexFunc(o.ops, func(op *history.Op) bool {
+		return op.Kind == history.Unlock && !op.Aside && op.Call <= at && (op.Pending() || at <= op.Return)
+	})
+	if i < 0 {
+		return nil
+	}
+	return o.ops[i]
+}
+
 // tellMargin is the part of a lease by which a lock may tell of its end early, for clocks that run unequally fast.
 const tellMargin = 50
+
+// tellsBefore is how long before the end of a hold's lease its owner may be told.
+func (f *facts) tellsBefore(t *tenure) time.Duration {
+	longest := t.lease // a setting of a group may be what is left of an earlier one
+	for _, s := range t.sets {
+		if s.op != nil {
+			longest = max(longest, s.op.Lease)
+		}
+	}
+	return longest/tellMargin + 2*f.latency() + granularity
+}
 
 // known is when a hold's lease ends as its client can know it at a time, by the answers that it has.
 func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Duration, ok bool) {
@@ -98,13 +147,18 @@ func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 // callsAt reports whether an owner has a call under way on a lock, or on another with the same key. So it is for a call
 // whose outcome the owner does not know: the lock may not know how often it is held.
 func (f *facts) callsAt(l *lockFacts, owner string, at time.Duration) bool {
+	return f.callsBut(nil, l, owner, at)
+}
+
+// callsBut is callsAt of all calls but one.
+func (f *facts) callsBut(but *history.Op, l *lockFacts, owner string, at time.Duration) bool {
 	locks := []*lockFacts{l}
 	if f.view != nil {
 		locks = append(locks, f.view.sharing[l.name]...)
 	}
 	return slices.ContainsFunc(locks, func(l *lockFacts) bool {
 		return slices.ContainsFunc(l.owner(owner).ops, func(op *history.Op) bool {
-			return op.Kind != history.Renew && !op.Aside && op.Call <= at &&
+			return op != but && op.Kind != history.Renew && !op.Aside && op.Call <= at &&
 				(op.Pending() || op.Return >= at || op.Uncertain() || op.Outcome == history.Failed)
 		})
 	})

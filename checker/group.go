@@ -50,6 +50,7 @@ func (f *facts) groupRules(g contract.Guarantee, found *violations) (overlapped 
 				f.keptNone(l, c, op, found)
 			case g == contract.Liveness && op.Kind == history.Unlock:
 				f.gaveEach(l, c, op, found)
+				f.endsEach(l, c, op, found)
 			}
 		}
 	}
@@ -444,7 +445,7 @@ func (f *facts) keptNone(l *lockFacts, c *composition, op *history.Op, found *vi
 		if !ok {
 			continue
 		}
-		f.leftHeld(l, c, op, key, took.row.At, took.left, contract.AllOrNone, found)
+		f.leftHeld(l, c, op, key, took.row, took.row.At, took.left, contract.AllOrNone, found)
 	}
 }
 
@@ -459,7 +460,7 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 			continue
 		}
 		if holds := m.at(op.Call).KeyState.Count(op.Owner); holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
-			f.leftHeld(l, c, op, key, op.Call, holds, contract.EveryMemberReleased, found)
+			f.leftHeld(l, c, op, key, nil, op.Call, holds, contract.EveryMemberReleased, found)
 		}
 	}
 }
@@ -471,9 +472,11 @@ func (f *facts) memberLimit(c *composition, op *history.Op, key memberKey, from 
 
 // leftHeld tells of a member's holds that an owner has from a time on, and should not have when its client has had the
 // opportunity to give them back, unless the hold became one of another call's. Where the call did not learn what
-// became of a command on the member, or could not reach it from then on, or was given up, the lease may end them.
-func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key memberKey, from time.Duration, holds int64, rule contract.Rule, found *violations) {
-	m, limit := f.view.members[key], f.memberLimit(c, op, key, max(op.Return, from))
+// became of a command on the member, or could not reach it from then on, or was given up, the lease may end them. What took
+// them, if that is known, is a command of the call.
+func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key memberKey, took *history.Served, from time.Duration, holds int64, rule contract.Rule, found *violations) {
+	m, since := f.view.members[key], max(op.Return, from)
+	limit := enough(since, f.groupPrompt(c), f.keptFromGiving(op, key, took, since, f.end))
 	until := m.until(op.Owner, from, holds)
 	if until <= limit || f.callsAgain(l, op, limit) {
 		return
@@ -490,7 +493,7 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		}
 	}
 	if given || unheard || f.stale(op) ||
-		slices.ContainsFunc(faultsOf(f.memberObstacles(op.Client, key, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) }) {
+		slices.ContainsFunc(faultsOf(f.keptFromGiving(op, key, took, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) }) {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline

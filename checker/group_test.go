@@ -116,6 +116,32 @@ func (s *groupScript) renewed(heard time.Duration) {
 	s.h.Served = slices.Insert(s.h.Served, 1, r)
 }
 
+// leavesOne has x:1 enter the group twice, and give it back twice: the first time, which it gives up after a's request, b is left out. It
+// returns the second.
+func (s *groupScript) leavesOne() *history.Op {
+	s.takesBoth()
+	op := s.take("x:1", at(1), at(1.1), 10*sec)
+	s.set(op, "a", at(1.05), 2, at(11.05))
+	s.set(op, "b", at(1.099), 2, at(11.099))
+	op = s.op("x:1", history.Unlock, at(2), at(2.1), history.Unknown)
+	op.Cancel, op.Error, op.Evidence = at(0.1), "context deadline exceeded", history.Sent
+	s.set(op, "a", at(2.05), 1, at(11.05))
+	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+	s.set(op, "a", at(3.02), 0, 0)
+	s.set(op, "b", at(3.03), 1, at(13.03))
+	return op
+}
+
+// elapsed has x:1 take both members, too slowly, and give back only a.
+func (s *groupScript) elapsed() {
+	op := s.op("x:1", history.Lock, 0, at(6.1), history.Unknown)
+	op.Lease, op.Evidence, op.Error = 5*sec, history.Sent, "acquiring took longer than the lease; everything was released"
+	s.set(op, "a", at(3), 1, at(8))
+	s.set(op, "b", at(6), 1, at(11))
+	s.set(op, "a", at(6.05), 0, 0)
+	s.take("z:1", at(20), at(20.1), 10*sec).Lock = "z"
+}
+
 func TestGroupRules(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -272,6 +298,56 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "a", at(3.02), 1, at(11.05))
 			s.set(op, "b", at(3.03), 1, at(11.099))
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"told released for the last time, and one hold of b is left, as its answer says", history.Multi, func(s *groupScript) {
+			claiming(s.script, contract.TakesBack)
+			s.leavesOne()
+		}, []contract.Rule{contract.UnlockEndsHold}},
+		{"and that is known of a lock that takes nothing back", history.Multi, func(s *groupScript) {
+			s.leavesOne()
+		}, []contract.Rule{"assumed: " + contract.UnlockEndsHold}},
+		{"one hold of b is left, and is given back at once", history.Multi, func(s *groupScript) {
+			op := *s.leavesOne()
+			op.ID = 0
+			s.set(&op, "b", at(3.5), 0, 0)
+		}, nil},
+		{"one hold of b is left, of which the answer came later", history.Multi, func(s *groupScript) {
+			s.leavesOne()
+			s.h.Served[len(s.h.Served)-1].Got = at(3.2)
+		}, nil},
+		{"one hold of b is left, which its owner has by itself", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.01), 10*sec)
+			op.Lock = "b"
+			s.set(op, "b", at(0.005), 1, at(10.005))
+			op = s.take("x:1", at(1), at(1.1), 10*sec)
+			s.set(op, "a", at(1.05), 1, at(11.05))
+			s.set(op, "b", at(1.099), 2, at(11.099))
+			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.set(op, "a", at(3.02), 0, 0)
+			s.set(op, "b", at(3.03), 1, at(13.03))
+		}, nil},
+		{"one hold of b is left, since a's first was over, and its owner has another unlock to call", history.Multi, func(s *groupScript) {
+			op := s.take("x:1", 0, at(0.1), at(0.9))
+			s.set(op, "a", at(0.05), 1, at(0.95))
+			s.set(op, "b", at(0.099), 1, at(0.999))
+			op = s.take("x:1", at(0.96), at(0.99), 10*sec)
+			s.set(op, "a", at(0.97), 1, at(10.97))
+			s.set(op, "b", at(0.98), 2, at(10.98))
+			op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+			s.set(op, "a", at(3.02), 0, 0)
+			s.set(op, "b", at(3.03), 1, at(13.03))
+		}, nil},
+		{"took longer than its lease, and b is kept, though its server was slow only until then", history.Multi, func(s *groupScript) {
+			s.elapsed()
+			s.fault("slow-server", "x", at(0.1), at(6))
+		}, []contract.Rule{contract.AllOrNone}},
+		{"took longer than its lease, and b is kept for its lease, while its server is slow", history.Multi, func(s *groupScript) {
+			s.elapsed()
+			s.fault("slow-server", "x", at(0.1), at(6.05))
+		}, nil},
+		{"took longer than its lease, and b is kept for its lease, since other connections were broken", history.Multi, func(s *groupScript) {
+			s.elapsed()
+			s.fault("close-connection", "x", at(5), at(5))
+		}, nil},
 		{"told decremented, and nothing is left", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)

@@ -67,6 +67,7 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	known := all.all
 	for _, l := range f.locks {
 		f.early(l, &all)
+		f.ownUnlocks(l, &all)
 	}
 	if all.all > known {
 		r.Status, speakers = Broken, appendNew(speakers, byNotices)

@@ -314,6 +314,9 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 		"refused-copy": {
 			{contract.GhostIsGone, true, refusedGhost("LOADING Redis is loading the dataset in memory")},
 			{contract.GhostIsGone, false, refusedGhost("NOSCRIPT No matching script")},
+			{contract.GhostIsGone, true, sentOnce(1)},
+			{contract.GhostIsGone, true, sentOnce(2)},
+			{contract.GhostIsGone, false, sentTwice()},
 		},
 		"held-twice": {
 			{contract.UnlockEndsHold, true, countedTwice("drop-message")},
@@ -477,6 +480,23 @@ func refusedGhost(reply string) *script {
 		history.Served{At: at(1.005), Sent: at(1.001), Got: at(1.01), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("", 0, 0), Reply: reply},
 		history.Served{At: at(1.1), Sent: at(1.001), Client: "c1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(31.1))})
 	s.event(history.Expire, at(31.101))
+	return s
+}
+
+// sentOnce is a refused ghost of which the network made the copy, or whose client made two requests, of which the second was executed.
+func sentOnce(request int64) *script {
+	s := refusedGhost("BUSY Redis is busy running a script")
+	s.h.Served[0].Request, s.h.Served[1].Request = 1, request
+	if request == 2 {
+		s.h.Served[1].Sent = at(1.0005)
+	}
+	return s
+}
+
+// sentTwice is a refused ghost whose client had sent that request before, and heard nothing: it knew that it had.
+func sentTwice() *script {
+	s := sentOnce(1)
+	s.h.Served[1].Sent = at(1.0005)
 	return s
 }
 

@@ -236,6 +236,8 @@ func (t *teller) events(l *lockFacts) {
 		switch e.Kind {
 		case history.Lost:
 			t.add(e.At, e.Owner, Key, scoreKey, l.name, []string{e.Owner}, "is told that its hold on %s is over", l.name)
+		case history.LostGiving:
+			t.add(e.At, e.Owner, Plain, scoreScene, l.name, []string{e.Owner}, "is told that its hold on %s is over, while it gives it back", l.name)
 		case history.Leftover:
 			until := "for ever"
 			if e.Deadline > 0 {

@@ -69,7 +69,7 @@ func Exemptions() []Exemption {
 			Touched: "the server of the lock, which has a hold again that its owner had given back", Source: failover},
 		{Name: "refused-copy", Guarantees: []Guarantee{Object, Liveness}, Rules: []Rule{FailedIsVoid, ToldTheTruth, WithinCall, GhostIsGone, PermitsComeBack}, Classes: []Class{RefusedCopy},
 			Effects: []history.Effect{history.RequestRefused},
-			Touched: "one copy of the request, which the server refused; it executed another", Source: "docs/lock.md: a server remembers nothing of what it refuses"},
+			Touched: "one copy of the request, which the server refused; it executed another, which the client had not sent before", Source: "docs/lock.md: a server remembers nothing of what it refuses"},
 		{Name: "sent-again", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid, GrantHasMembers},
 			Classes: []Class{DoubleExecution, LostMessage}, Effects: resending,
 			Touched: "the client of the call, between the call and its last effect", Unless: Idempotent, Source: goredis},

@@ -56,16 +56,17 @@ const (
 
 // The rules of object that are about one call, or about what the server log shows of the key.
 const (
-	AtMostOnce    Rule = "a call takes effect at most once"
-	WithinCall    Rule = "a call takes effect between its call and its return"
-	ToldTheTruth  Rule = "a caller is told what its call did"
-	FailedIsVoid  Rule = "a call that failed had no effect"
-	AnswerHasRoot Rule = "an answer comes from the server"
-	KeyFits       Rule = "the key is what the answers say"
-	LeaseIsSet    Rule = "a call sets the key's time to live to its lease"
-	RenewalKeeps  Rule = "a renewal does not shorten the lease of a lock that keeps the longest"
-	Linearizable  Rule = "the history of a lock has an order that the sequential lock allows"
-	NotToldEarly  Rule = "nobody is told of a loss while the lock is its own and it can know that"
+	AtMostOnce     Rule = "a call takes effect at most once"
+	WithinCall     Rule = "a call takes effect between its call and its return"
+	ToldTheTruth   Rule = "a caller is told what its call did"
+	FailedIsVoid   Rule = "a call that failed had no effect"
+	AnswerHasRoot  Rule = "an answer comes from the server"
+	KeyFits        Rule = "the key is what the answers say"
+	LeaseIsSet     Rule = "a call sets the key's time to live to its lease"
+	RenewalKeeps   Rule = "a renewal does not shorten the lease of a lock that keeps the longest"
+	Linearizable   Rule = "the history of a lock has an order that the sequential lock allows"
+	UnlockIsNoLoss Rule = "nobody is told that its own unlock is a loss"
+	NotToldEarly   Rule = "nobody is told of a loss while the lock is its own and it can know that"
 )
 
 // The rules of the other guarantees.
@@ -136,6 +137,7 @@ func Rules() []RuleOf {
 		{KeyFits, Object, "histories without a server log"}, {LeaseIsSet, Object, "histories without a server log"},
 		{RenewalKeeps, Object, "histories without a server log: there the hold ends too soon"},
 		{Linearizable, Object, "which operation is wrong"},
+		{UnlockIsNoLoss, Object, "histories whose leases end unseen; locks that are made of others"},
 		{NotToldEarly, Object, "histories whose leases end unseen"},
 		{PermitsAreFree, Object, ""}, {PermitsAreFew, Object, ""}, {SemaphoreSetOnce, Object, ""}, {SemaphoreIsThere, Object, ""},
 		{OneBeliever, Exclusion, ""}, {ToldInTime, Exclusion, "histories whose leases end unseen"},

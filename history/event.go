@@ -11,18 +11,20 @@ import (
 type EventKind string
 
 const (
-	Expire    EventKind = "expire"    // the key's TTL ended and the server removed it
-	Delete    EventKind = "delete"    // somebody outside the lock removed the key
-	ForceTTL  EventKind = "forceTTL"  // the key's TTL was changed to Deadline: by the lock for Owner and by no call of it, or from outside if there is none
-	Restore   EventKind = "restore"   // the lock was held again as it had been: by Owner, Count times, until Deadline; or its key was overwritten, by [AnotherProgram]
-	Lost      EventKind = "lost"      // the lock told Owner that its hold is over
-	Died      EventKind = "died"      // the client is gone for good
-	Finished  EventKind = "finished"  // the client's programs ended
-	Leftover  EventKind = "leftover"  // at the end of the run the key was still there
-	Restart   EventKind = "restart"   // the server restarted
-	Failover  EventKind = "failover"  // a replica became master
-	ClockJump EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server
-	Healed    EventKind = "healed"    // all faults are over, and none acts from now on; then [Fresh] comes
+	Expire   EventKind = "expire"   // the key's TTL ended and the server removed it
+	Delete   EventKind = "delete"   // somebody outside the lock removed the key
+	ForceTTL EventKind = "forceTTL" // the key's TTL was changed to Deadline: by the lock for Owner and by no call of it, or from outside if there is none
+	Restore  EventKind = "restore"  // the lock was held again as it had been: by Owner, Count times, until Deadline; or its key was overwritten, by [AnotherProgram]
+	Lost     EventKind = "lost"     // the lock told Owner that its hold is over
+	// LostGiving is like Lost, while the unlock was under way by which Owner gave its last hold back: it believed in it no more.
+	LostGiving EventKind = "lostGiving"
+	Died       EventKind = "died"      // the client is gone for good
+	Finished   EventKind = "finished"  // the client's programs ended
+	Leftover   EventKind = "leftover"  // at the end of the run the key was still there
+	Restart    EventKind = "restart"   // the server restarted
+	Failover   EventKind = "failover"  // a replica became master
+	ClockJump  EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server
+	Healed     EventKind = "healed"    // all faults are over, and none acts from now on; then [Fresh] comes
 )
 
 // Fresh is the client that comes once everything is healed: it locks and unlocks each lock, one after the other.

@@ -42,7 +42,7 @@ func ownerLane(h *history.History, c *cast, p part, key []segment, end time.Dura
 	}
 	for _, e := range h.Events {
 		switch {
-		case e.Kind == history.Lost && e.Owner == p.owner && (e.Lock == p.lock || e.Lock == ""):
+		case (e.Kind == history.Lost || e.Kind == history.LostGiving) && e.Owner == p.owner && (e.Lock == p.lock || e.Lock == ""):
 			add(item{Kind: "lost", From: e.At, To: e.At, Tip: "told that its hold is lost, " + checker.Stamp(e.At)})
 		case e.Kind == history.Died && e.Client == p.client:
 			add(item{Kind: "died", From: e.At, To: e.At, Tip: "the client died, " + checker.Stamp(e.At)})

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -236,7 +235,10 @@ func (t *thread) losses() {
 		switch {
 		case !closed(h.lost):
 		case len(h.leases) == 0: // to the owner the hold is over, unless it gives its unlock up
-			h.since = cmp.Or(h.since, t.run.world.Now())
+			if h.since == 0 {
+				h.since = t.run.world.Now()
+				t.run.rec.Event(history.Event{At: h.since, Kind: history.LostGiving, Lock: lock, Client: t.client, Owner: t.owner})
+			}
 		default:
 			h.told = true
 			t.lose(lock, h.since)

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,16 +13,22 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// leases runs the steps of one program, and returns its calls.
-func leases(t *testing.T, s subjects.Subject, steps ...plan.Step) []history.Op {
+// record runs the steps of one program.
+func record(t *testing.T, s subjects.Subject, steps ...plan.Step) *history.History {
 	t.Helper()
 	p := &plan.Plan{Version: plan.Version, Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}
 	h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return h
+}
+
+// leases runs the steps of one program, and returns its calls.
+func leases(t *testing.T, s subjects.Subject, steps ...plan.Step) []history.Op {
+	t.Helper()
 	var ops []history.Op
-	for _, op := range h.Ops {
+	for _, op := range record(t, s, steps...).Ops {
 		if op.Client == "c1" && (op.Kind.Acquires() || op.Kind == history.Unlock) {
 			ops = append(ops, op)
 		}
@@ -85,6 +92,58 @@ func TestAReentryWithAnotherLease(t *testing.T) {
 		ops := leases(t, subject(t, name), take(20*second), take(5*second), plan.Step{Do: plan.Unlock, Lock: "a"}, plan.Step{Do: plan.Unlock, Lock: "a"})
 		if len(ops) != 4 || ops[1].Lease != inside || ops[2].Outcome != history.Decremented || ops[2].Lease != 20*second {
 			t.Errorf("%s: %+v", name, ops)
+		}
+	}
+}
+
+// crier is a client whose lock tells of a loss as soon as its owner gives it back.
+type crier struct {
+	subjects.Client
+	lost *chan struct{}
+}
+
+func (c crier) Lock(name string) subjects.Lock { return cryingLock{c.Client.Lock(name), c.lost} }
+
+type cryingLock struct {
+	subjects.Lock
+	lost *chan struct{}
+}
+
+func (l cryingLock) Lost(string) <-chan struct{} {
+	*l.lost = make(chan struct{})
+	return *l.lost
+}
+
+func (l cryingLock) Release(ctx context.Context, owner string) subjects.Answer {
+	select {
+	case <-*l.lost:
+	default:
+		close(*l.lost)
+	}
+	return l.Lock.Release(ctx, owner)
+}
+
+// What a lock tells its owner within the unlock of its last hold is none of the hold's losses, and is recorded as what it is.
+func TestALossThatIsToldWithinAnUnlock(t *testing.T) {
+	s := subject(t, "rlock-hardened")
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		return crier{c, new(chan struct{})}, err
+	}
+	unlock := plan.Step{Do: plan.Unlock, Lock: "a"}
+	for want, steps := range map[history.EventKind][]plan.Step{
+		history.LostGiving: {take(0), unlock},
+		history.Lost:       {take(0), take(0), unlock, unlock}, // a hold is left of which it is told
+	} {
+		var told []history.EventKind
+		for _, e := range record(t, s, steps...).Events {
+			if e.Owner == "c1:1" {
+				told = append(told, e.Kind)
+			}
+		}
+		if !slices.Equal(told, []history.EventKind{want}) {
+			t.Errorf("told %q, expected %q", told, want)
 		}
 	}
 }

@@ -1,0 +1,125 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// endsEach looks for members that an owner has still though the answer to its unlock says that it has given its last hold of the
+// group back. Its client knows of them: the answer to that member's command told it.
+func (f *facts) endsEach(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	if op.Outcome != history.Released || cancelled(op) || f.owes(l, op.Owner, op.Call) {
+		return
+	}
+	for _, key := range c.members {
+		r := f.heardLast(op, key)
+		if r == nil || r.After.Count(op.Owner) == 0 {
+			continue
+		}
+		limit := f.memberLimit(c, op, key, op.Return)
+		until := f.view.members[key].until(op.Owner, r.At, 1)
+		gone, ended := f.ended[op.Client]
+		if until <= limit || ended && gone <= limit || f.callsAgain(l, op, limit) || f.sharedHold(l, op.Owner, r.At, limit) {
+			continue
+		}
+		f.groupViolation(found, l, op, contract.UnlockEndsHold, until, f.leftBy(l, op, key), "its owner has given all back, and held its member %s until %s", key, Stamp(until))
+	}
+}
+
+// heardLast is the last command of a call on a member whose answer came before the call returned; nil: there is none, or
+// another's answer did not.
+func (f *facts) heardLast(op *history.Op, key memberKey) (last *history.Served) {
+	if f.unheard(op, key) {
+		return nil
+	}
+	for _, i := range f.view.commands[op.ID] {
+		if r := &f.h.Served[i]; r.Server == key.server && r.Lock == key.key && r.At <= op.Return {
+			last = r
+		}
+	}
+	return last
+}
+
+// leftBy says why an owner has a hold of a member that it does not know of when its last unlock has returned.
+func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
+	m := f.view.members[key]
+	since := m.since(op.Owner, op.Call)
+	if x := f.memoryLost(since, op.Return, func(fault *history.Fault) bool { return fault.Server == "" || fault.Server == key.server }); x >= 0 {
+		c := Cause{Text: fmt.Sprintf("since it took the member %s", f.describe(x))}
+		f.forgot(x, &c)
+		return c
+	}
+	calls := f.callsOn(m, op.Owner, since, op.Return)
+	for _, call := range calls {
+		if again := m.tookAgain(f, call); again > 0 {
+			return f.twice(l, call, again, fmt.Sprintf("the %s of %s (operation %d) took effect on it more than once", call.Kind, call.Owner, call.ID))
+		}
+	}
+	for _, locks := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
+		for _, call := range locks.owner(op.Owner).called(since, op.Call-1) {
+			if !call.Aside && !givenUp(call) && (call.Uncertain() || call.Outcome == history.Failed) {
+				return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s", call.Kind, call.Owner, call.ID, call.Outcome))
+			}
+		}
+	}
+	return Cause{Class: contract.Unexplained, Text: "the answer told its client that a hold was left"}
+}
+
+// since is when the hold of the key began that an owner has at a time; the time itself if it has none.
+func (m *member) since(owner string, when time.Duration) time.Duration {
+	from := when
+	for _, s := range slices.Backward(m.states) {
+		if s.from > when {
+			continue
+		}
+		if s.KeyState.Count(owner) == 0 {
+			break
+		}
+		from = s.from
+	}
+	return from
+}
+
+// callsOn are the calls of an owner whose commands changed a key in [from, to], in the order of their first.
+func (f *facts) callsOn(m *member, owner string, from, to time.Duration) (calls []*history.Op) {
+	for _, i := range m.rows {
+		r := &f.h.Served[i]
+		if op := f.op(r.Op); op != nil && op.Owner == owner && from <= r.At && r.At <= to && !slices.Contains(calls, op) {
+			calls = append(calls, op)
+		}
+	}
+	return calls
+}
+
+// tookAgain is when a call took a hold of the key once more; 0: it did not.
+func (m *member) tookAgain(f *facts, op *history.Op) time.Duration {
+	took := false
+	for _, i := range m.rows {
+		r := &f.h.Served[i]
+		if r.Op != op.ID || r.After.Count(op.Owner) <= r.Before.Count(op.Owner) {
+			continue
+		}
+		if took {
+			return r.At
+		}
+		took = true
+	}
+	return 0
+}
+
+// keptFromGiving lists what kept the client of a call from giving a member back that it took, from a time on. What was over when it heard
+// that it had the member did not: it could act, unless its other connections were broken.
+func (f *facts) keptFromGiving(op *history.Op, key memberKey, took *history.Served, from, to time.Duration) []obstacle {
+	all := f.memberObstacles(op.Client, key, from, to)
+	if took == nil || took.Op != op.ID || took.Got == 0 || took.Got > op.Return {
+		return all
+	}
+	return slices.DeleteFunc(all, func(o obstacle) bool {
+		_, end := f.span(&f.h.Faults[o.fault])
+		return end <= took.Got && !f.h.Faults[o.fault].Has(history.ConnectionBroken)
+	})
+}
