@@ -98,3 +98,32 @@ func TestTheClockJumpsBetweenTheMembersOfAGroup(t *testing.T) {
 		}
 	}
 }
+
+// What a group's call asks of a member is given up with it.
+func TestAMembersRequestIsGivenUpWithItsGroup(t *testing.T) {
+	for err, want := range map[string]contract.Class{"context deadline exceeded": contract.Abandoned, "EOF": contract.Untold} {
+		s := newGroupScript(history.Multi, "a", "b")
+		whole := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+		whole.Error, whole.Evidence = err, history.Sent
+		s.set(whole, "a", at(1.05), 1, at(31.05))
+		part := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+		part.Lock, part.Aside, part.Executed, part.Answer, part.Lease, part.Watchdog = "a", true, at(1.05), history.Acquired, dog, true
+		h := s.done()
+		f := collect(h, Options{}.withDefaults(h))
+		asked := 0
+		for _, l := range f.locks {
+			for _, op := range l.ops {
+				if op.Lock != "a" {
+					continue
+				}
+				asked++
+				if got := f.untold(l, op, at(31), "it took a"); got.Class != want {
+					t.Errorf("%s: %s, want %s", err, got.Class, want)
+				}
+			}
+		}
+		if asked != 1 {
+			t.Errorf("%d requests for a", asked)
+		}
+	}
+}
