@@ -73,3 +73,57 @@ func TestWhatACopyTakesAgainIsBlamedOnTheLossBefore(t *testing.T) {
 		}
 	}
 }
+
+// The lease of a group's first member has begun while the others are taken: a jump of its server's clock then ends the whole. One
+// before the call does not.
+func TestTheClockJumpsBetweenTheMembersOfAGroup(t *testing.T) {
+	for called, want := range map[float64]string{0: string(FailedAssumption) + "clock-moved", 1.5: defect} {
+		s := newGroupScript(history.Multi, "a", "b")
+		jump := s.event(history.ClockJump, at(1))
+		jump.Lock, jump.By = "", at(25)
+		s.fault("clock-jump", "", at(1), at(1))
+		op := s.take("x:1", at(called), at(2.1), 0)
+		s.set(op, "a", at(called+0.05), 1, at(called+30.05))
+		s.set(op, "b", at(2.099), 1, at(32.099))
+		s.event(history.Expire, at(5.05))
+		op = s.take("y:1", at(6), at(6.2), 0)
+		s.state = map[memberKey]history.KeyState{}
+		s.set(op, "a", at(6.1), 1, at(36.1))
+		s.set(op, "b", at(6.199), 1, at(36.199))
+		if got := ruledOn(t, s.script, contract.OneBeliever); got != want {
+			t.Errorf("called at %v: %q, want %q", called, got, want)
+			for _, x := range verdict(t, s.script).Result(contract.Exclusion).Violations {
+				t.Log(x.Text, x.Cause.Text)
+			}
+		}
+	}
+}
+
+// What a group's call asks of a member is given up with it.
+func TestAMembersRequestIsGivenUpWithItsGroup(t *testing.T) {
+	for err, want := range map[string]contract.Class{"context deadline exceeded": contract.Abandoned, "EOF": contract.Untold} {
+		s := newGroupScript(history.Multi, "a", "b")
+		whole := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+		whole.Error, whole.Evidence = err, history.Sent
+		s.set(whole, "a", at(1.05), 1, at(31.05))
+		part := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+		part.Lock, part.Aside, part.Executed, part.Answer, part.Lease, part.Watchdog = "a", true, at(1.05), history.Acquired, dog, true
+		h := s.done()
+		f := collect(h, Options{}.withDefaults(h))
+		asked := 0
+		for _, l := range f.locks {
+			for _, op := range l.ops {
+				if op.Lock != "a" {
+					continue
+				}
+				asked++
+				if got := f.untold(l, op, at(31), "it took a"); got.Class != want {
+					t.Errorf("%s: %s, want %s", err, got.Class, want)
+				}
+			}
+		}
+		if asked != 1 {
+			t.Errorf("%d requests for a", asked)
+		}
+	}
+}
