@@ -17,8 +17,8 @@ func (f *facts) endsEach(l *lockFacts, c *composition, op *history.Op, found *vi
 	}
 	for _, key := range c.members {
 		r := f.heardLast(op, key)
-		if r == nil || r.After.Count(op.Owner) == 0 {
-			continue
+		if r == nil || r.After.Count(op.Owner) == 0 || r.After.Count(op.Owner) >= r.Before.Count(op.Owner) {
+			continue // of a lock that is not re-entrant, what is there now is another hold
 		}
 		limit := f.memberLimit(c, op, key, op.Return)
 		until := f.view.members[key].until(op.Owner, r.At, 1)
@@ -60,8 +60,9 @@ func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 		}
 	}
 	for _, locks := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
-		for _, call := range locks.owner(op.Owner).called(since, op.Call-1) {
-			if !call.Aside && !givenUp(call) && (call.Uncertain() || call.Outcome == history.Failed) {
+		for _, call := range locks.owner(op.Owner).called(0, op.Call-1) {
+			lasted := f.until(call) >= since || slices.Contains(calls, call)
+			if lasted && !call.Aside && !givenUp(call) && (call.Uncertain() || call.Outcome == history.Failed) {
 				return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s", call.Kind, call.Owner, call.ID, call.Outcome))
 			}
 		}
