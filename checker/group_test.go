@@ -257,8 +257,13 @@ func TestGroupRules(t *testing.T) {
 			s.refusedWithin(true)
 		}, nil},
 		{"refused, and a kept, of which its owner's hold had one", history.Multi, func(s *groupScript) {
-			s.refusedWithin(false)
-		}, []contract.Rule{contract.AllOrNone}},
+			s.refusedWithin(false) // so that its unlock leaves one, too
+		}, []contract.Rule{contract.AllOrNone, "assumed: " + contract.UnlockEndsHold}},
+		{"what is left is another hold, of a lock that is not re-entrant", history.Multi, func(s *groupScript) {
+			claiming(s.script, contract.TakesBack)
+			s.leavesOne()
+			s.h.Served[len(s.h.Served)-1].Before = s.h.Served[len(s.h.Served)-1].After
+		}, nil},
 		{"b forgotten by an unlock", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)

@@ -17,8 +17,8 @@ func (f *facts) endsEach(l *lockFacts, c *composition, op *history.Op, found *vi
 	}
 	for _, key := range c.members {
 		r := f.heardLast(op, key)
-		if r == nil || r.After.Count(op.Owner) == 0 {
-			continue
+		if r == nil || r.After.Count(op.Owner) == 0 || r.After.Count(op.Owner) >= r.Before.Count(op.Owner) {
+			continue // of a lock that is not re-entrant, what is there now is another hold
 		}
 		limit := f.memberLimit(c, op, key, op.Return)
 		until := f.view.members[key].until(op.Owner, r.At, 1)
@@ -44,7 +44,8 @@ func (f *facts) heardLast(op *history.Op, key memberKey) (last *history.Served) 
 	return last
 }
 
-// leftBy says why an owner has a hold of a member that it does not know of when its last unlock has returned.
+// leftBy says why an owner has a hold of a member that it does not know of when its last unlock has returned. A call on the group, or on
+// another with that member, may not have been told what became of it, even where the others were enough.
 func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 	m := f.view.members[key]
 	since := m.since(op.Owner, op.Call)
@@ -60,9 +61,10 @@ func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 		}
 	}
 	for _, locks := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
-		for _, call := range locks.owner(op.Owner).called(since, op.Call-1) {
-			if !call.Aside && !givenUp(call) && (call.Uncertain() || call.Outcome == history.Failed) {
-				return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s", call.Kind, call.Owner, call.ID, call.Outcome))
+		for _, call := range locks.owner(op.Owner).called(0, op.Call-1) {
+			lasted := f.until(call) >= since || slices.Contains(calls, call)
+			if lasted && !call.Aside && !givenUp(call) && (call.Uncertain() || call.Outcome == history.Failed || call.Error != "" || f.unheard(call, key)) {
+				return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s, and was not told what became of the member", call.Kind, call.Owner, call.ID, call.Outcome))
 			}
 		}
 	}
