@@ -112,9 +112,14 @@ func expectations(s scenarios.Scenario) string {
 
 // indent wraps text at width columns behind a margin.
 func indent(text string, margin, width int) string {
+	return indentWords(strings.Fields(text), margin, width)
+}
+
+// indentWords is indent for words that may have spaces within, where no line ends.
+func indentWords(words []string, margin, width int) string {
 	var b strings.Builder
 	line := 0
-	for _, word := range strings.Fields(text) {
+	for _, word := range words {
 		switch {
 		case line == 0:
 			b.WriteString(strings.Repeat(" ", margin))

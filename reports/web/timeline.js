@@ -326,7 +326,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
 
   const local = e => {
     const r = box.getBoundingClientRect();
-    return [e.clientX - r.left, e.clientY - r.top];
+    return [e.clientX - r.left, e.clientY - r.top + box.scrollTop];
   };
   box.addEventListener("wheel", e => {
     const unit = e.deltaMode === 1 ? 16 : 1;
@@ -403,7 +403,12 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   overviewBox.addEventListener("pointermove", e => { if (overviewBox.hasPointerCapture(e.pointerId)) jump(e); });
 
   box.classList.add("live");
-  box.replaceChildren(svg);
+  // Paper has the whole run, whatever part of it is in view.
+  const paper = document.createElement("div");
+  paper.className = "paper";
+  paper.append(...box.childNodes);
+  box.before(paper);
+  box.append(svg);
   overviewBox.hidden = false;
   new ResizeObserver(() => {
     if (box.clientWidth === width) return;
