@@ -17,12 +17,13 @@ import (
 )
 
 // listOrder is what the user of simrun list asked for.
-type listOrder struct{ verbose, markdown bool }
+type listOrder struct{ verbose, markdown, json bool }
 
 func listFlags(o *listOrder) *flag.FlagSet {
 	f := newFlags("list")
 	f.BoolVar(&o.verbose, "v", false, "with the stories")
 	f.BoolVar(&o.markdown, "markdown", false, "the scenarios as a page: docs/scenarios.md")
+	jsonFlag(f, &o.json, "all of them")
 	return f
 }
 
@@ -41,6 +42,9 @@ func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if f.NArg() > 0 {
 		return fail(stderr, checker.ExitUsage, "list: stray argument %q", f.Arg(0))
+	}
+	if o.json {
+		return printJSON(stdout, stderr, listAll())
 	}
 	say(stdout, "Scenarios\n")
 	for _, s := range scenarios.Everything() {

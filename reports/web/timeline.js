@@ -198,7 +198,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     node(o, "rect", { class: "back", x: gutter, y: 0, width: Math.max(0, width - RIGHT - gutter), height: OVER, rx: 4 });
     const owners = data.lanes.filter(l => l.kind === "owner"), row = Math.min(7, (OVER - 10) / Math.max(1, owners.length));
     owners.forEach((l, i) => {
-      const d = (l.items || []).filter(it => it.k === "held" || it.k === "doubt").map(it =>
+      const d = (l.items || []).filter(it => it.k === "held" || it.k === "doubt" || it.k === "permits").map(it =>
         `M${round(overviewX(it.a))} ${round(5 + i * row)}h${round(Math.max(1, overviewX(it.b) - overviewX(it.a)))}v${round(row * 0.7)}H${round(overviewX(it.a))}z`);
       node(o, "path", { class: "k-held o" + l.color, d: d.join("") });
     });
