@@ -304,7 +304,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const lines = [];
     if (it.k === "owns") lines.push(it.l);
     if (it.t) lines.push(it.t);
-    else if (it.k === "ramp") lines.push(`${precise(it.d - it.a)} at ${precise(it.a)}, ${precise(Math.max(0, it.d - it.b))} at ${precise(it.b)}`, `deadline ${precise(it.d)}`);
+    else if (it.k === "ramp" || it.k === "member") lines.push(`${precise(it.d - it.a)} at ${precise(it.a)}, ${precise(Math.max(0, it.d - it.b))} at ${precise(it.b)}`, `deadline ${precise(it.d)}`);
     else if (it.b > it.a) lines.push(`${precise(it.a)} to ${precise(it.b)} (${seconds(it.b - it.a, 1e6)} s)`);
     else lines.push(precise(it.a));
     if (row) {
