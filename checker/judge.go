@@ -75,6 +75,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		Subject:  h.Header.Subject,
 		World:    h.Header.World,
 		Seed:     h.Header.Seed,
+		Object:   judged(h),
 		Story:    []Moment{},
 		Refused:  assumptions(h),
 		Missed:   missed(h),
@@ -107,6 +108,21 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 	v.Story = tell(f, v.Results)
 	v.Explanation = explain(f, v)
 	return v
+}
+
+// judged names what a history is of, if it is no lock.
+func judged(h *history.History) string {
+	kinds := make(map[history.Object]bool)
+	for _, o := range h.Objects() {
+		kinds[o] = true
+	}
+	switch {
+	case !kinds[history.ASemaphore]:
+		return ""
+	case len(kinds) == 1:
+		return string(history.ASemaphore)
+	}
+	return "object"
 }
 
 // unpredicted expects what broke, and nothing of what did not.

@@ -97,6 +97,9 @@ func TestASharedPoolHolds(t *testing.T) {
 			t.Errorf("%s %s", g, s)
 		}
 	}
+	if v.Object != "semaphore" {
+		t.Errorf("what was judged is called %q", v.Object)
+	}
 	if by := v.Result(contract.Object).By; by != "witness replay, porcupine" {
 		t.Errorf("object is judged by %q", by)
 	}

@@ -138,7 +138,8 @@ type Verdict struct {
 	Subject  string   `json:"subject"`
 	World    string   `json:"world"`
 	Seed     uint64   `json:"seed"`
-	Results  []Result `json:"results"` // one per guarantee, in the order of [Guarantees]
+	Object   string   `json:"object,omitzero"` // what was judged, if no lock: "semaphore", or "object" where there were several kinds
+	Results  []Result `json:"results"`         // one per guarantee, in the order of [Guarantees]
 	Story    []Moment `json:"story"`
 	// Explanation is the story in one paragraph, for somebody who has never seen the tool.
 	Explanation string   `json:"explanation,omitzero"`

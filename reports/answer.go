@@ -1,10 +1,12 @@
 package reports
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // Tone is what an answer or a result means for the reader. It chooses colours and marks.
@@ -34,7 +36,7 @@ func answer(v *checker.Verdict) Answer {
 	case len(v.Refused) > 0:
 		return Answer{Bad, "NOT JUDGED", "the history does not meet the checkers' assumptions"}
 	case v.Disagreement != "":
-		return Answer{Bad, "THE CHECKERS DISAGREE", "one of them is wrong, which is a bug of the harness, not of the lock"}
+		return Answer{Bad, "THE CHECKERS DISAGREE", "one of them is wrong, which is a bug of the harness, not of the " + object(v)}
 	}
 	var broken, surprising, undecided clauses
 	for _, g := range contract.Guarantees() {
@@ -46,7 +48,7 @@ func answer(v *checker.Verdict) Answer {
 		case r.Status == checker.Undecided:
 			undecided.add("could not be decided", string(g))
 		default:
-			surprising.add(statusPhrase(r), string(g))
+			surprising.add(statusPhrase(r, object(v)), string(g))
 		}
 	}
 	switch v.Code() {
@@ -61,12 +63,15 @@ func answer(v *checker.Verdict) Answer {
 	if len(broken) > 0 {
 		why := ", as this scenario expects"
 		if v.Scenario == "" {
-			why = ", by nothing that the lock answers for"
+			why = ", by nothing that the " + object(v) + " answers for"
 		}
 		return Answer{Reproduced, "REPRODUCED", broken.String() + why}
 	}
-	return Answer{Good, "HOLDS", "every guarantee that the lock claims held"}
+	return Answer{Good, "HOLDS", "every guarantee that the " + object(v) + " claims held"}
 }
+
+// object is what was judged, in a word.
+func object(v *checker.Verdict) string { return cmp.Or(v.Object, string(history.ALock)) }
 
 // clauses are sentences' parts of what holds of whom: "object and effect are broken".
 type clauses []clause
@@ -102,7 +107,7 @@ func (cs clauses) String() string {
 }
 
 // statusPhrase says what a result is and what it was expected to be.
-func statusPhrase(r checker.Result) string {
+func statusPhrase(r checker.Result, object string) string {
 	phrase := "is " + string(r.Status)
 	switch {
 	case !r.Status.Valid():
@@ -114,7 +119,7 @@ func statusPhrase(r checker.Result) string {
 	case "":
 		return phrase
 	case r.Status: // expected, but not by the lock itself
-		return phrase + " by a defect of this lock"
+		return phrase + " by a defect of this " + object
 	}
 	return phrase + " (expected: " + string(r.Expected) + ")"
 }
@@ -166,8 +171,11 @@ func summary(r checker.Result) string {
 	return Visible(r.Summary)
 }
 
-// question is what a guarantee asks, for somebody who has never heard of it.
-func question(g contract.Guarantee) string {
+// question is what a guarantee asks of an object, for somebody who has never heard of it.
+func question(g contract.Guarantee, object string) string {
+	if q := questionsOfPermits[g]; q != "" && object == string(history.ASemaphore) {
+		return q
+	}
 	switch g {
 	case contract.Object:
 		return "Did every answer of the lock fit a correct lock with leases?"
@@ -183,4 +191,11 @@ func question(g contract.Guarantee) string {
 		return "Did waiters get the free lock promptly, and did everything end?"
 	}
 	return ""
+}
+
+// questionsOfPermits are asked in other words of a semaphore.
+var questionsOfPermits = map[contract.Guarantee]string{
+	contract.Object:    "Did every answer of the semaphore fit a correct semaphore?",
+	contract.Exclusion: "Were more permits ever out at once than there are?",
+	contract.Liveness:  "Did waiters get free permits promptly, and did everything end?",
 }

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -109,9 +110,27 @@ func TestToneOfResult(t *testing.T) {
 	}
 }
 
+// A semaphore is called one, in the answer and in the questions.
+func TestASemaphoreIsCalledOne(t *testing.T) {
+	v := verdictOf()
+	v.Object = "semaphore"
+	if got, want := answer(v).Text, "every guarantee that the semaphore claims held"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	page := pageOf(t, nil, v, HTMLOptions{})
+	for _, want := range []string{"Did every answer of the semaphore fit a correct semaphore?", "Were more permits ever out at once than there are?", "semaphore report"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "the lock") {
+		t.Error("the page of a semaphore speaks of the lock")
+	}
+}
+
 func TestEveryGuaranteeHasItsQuestion(t *testing.T) {
 	for _, g := range contract.Guarantees() {
-		if question(g) == "" {
+		if question(g, "lock") == "" {
 			t.Errorf("%s asks nothing", g)
 		}
 	}

@@ -128,6 +128,7 @@ func colorNumbers() []int {
 type page struct {
 	Assets      *assets
 	Scenario    string
+	Object      string // what was judged: a lock, if nobody says otherwise
 	Subject     string
 	Seed        uint64
 	Answer      Answer
@@ -208,7 +209,7 @@ type logView struct {
 
 func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	p := &page{
-		Scenario: name(v.Scenario), Subject: name(v.Subject), Seed: v.Seed,
+		Scenario: name(v.Scenario), Subject: name(v.Subject), Seed: v.Seed, Object: object(v),
 		Answer: answer(v), Command: Visible(o.Command), PictureLink: o.Picture,
 	}
 	if v.Scenario == "" {
@@ -228,7 +229,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		}
 	}
 	for _, g := range contract.Guarantees() {
-		p.Results = append(p.Results, viewResult(v.Result(g)))
+		p.Results = append(p.Results, viewResult(v.Result(g), object(v)))
 	}
 	shareCauses(p.Results)
 	part := v // of the history
@@ -264,9 +265,9 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 // violationsShown is how many violations of one guarantee the page tells one by one.
 const violationsShown = 20
 
-func viewResult(r checker.Result) resultView {
+func viewResult(r checker.Result, object string) resultView {
 	rv := resultView{
-		Name: string(r.Guarantee), Question: question(r.Guarantee), Status: statusWord(r), Tone: tone(r),
+		Name: string(r.Guarantee), Question: question(r.Guarantee, object), Status: statusWord(r), Tone: tone(r),
 		Expectation: expectation(r), By: Visible(r.By), Summary: unbroken(summary(r)),
 	}
 	for _, x := range r.Violations {

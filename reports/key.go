@@ -55,28 +55,39 @@ func keySegments(h *history.History, lock string, end time.Duration) []segment {
 	for _, e := range events {
 		changes = append(changes, change{at: e.At})
 	}
-	var segments []segment
-	now := segment{}
-	set := func(at time.Duration, state history.KeyState) {
-		if sameState(now.state, state) {
-			return
-		}
-		if at > now.from {
-			now.to = at
-			segments = append(segments, now)
-		}
-		now = segment{from: at, state: state}
-	}
+	var t trail
 	for _, c := range changes {
 		if c.before != nil { // a change that no record tells of, as by a restart
-			set(c.at, *c.before)
+			t.set(c.at, *c.before)
 		}
-		set(c.at, c.state)
+		t.set(c.at, c.state)
 	}
-	if now.to = end; now.to > now.from {
-		segments = append(segments, now)
+	return t.done(end)
+}
+
+// trail makes segments of what a key's state is set to, in order of time.
+type trail struct {
+	segments []segment
+	now      segment
+}
+
+func (t *trail) set(at time.Duration, state history.KeyState) {
+	if sameState(t.now.state, state) {
+		return
 	}
-	return segments
+	if at > t.now.from {
+		t.now.to = at
+		t.segments = append(t.segments, t.now)
+	}
+	t.now = segment{from: at, state: state}
+}
+
+// done is all segments up to an end.
+func (t *trail) done(end time.Duration) []segment {
+	if t.now.to = end; t.now.to > t.now.from {
+		t.segments = append(t.segments, t.now)
+	}
+	return t.segments
 }
 
 func sameState(a, b history.KeyState) bool {

@@ -41,6 +41,7 @@ type lane struct {
 	Items []item        `json:"items"`
 
 	client, owner, lock string
+	server              string // of a member
 }
 
 // item is one thing in a lane. Its kind says how it is drawn (see shapes) and, in the style sheet,
@@ -105,18 +106,19 @@ type message struct {
 
 // The measures of the picture, in pixels.
 const (
-	axisHeight  = 30
-	windowRow   = 24
-	pinRow      = 26
-	ownerHeight = 48
-	lowHeight   = 32 // of an owner's lane if there are many
-	manyOwners  = 16
-	lockHeight  = 92
-	laneGap     = 6
-	lockGap     = 26 // between the owners and the locks, where the messages run
-	gutterWidth = 132
-	colors      = 6 // how many owners' colours the style sheet has
-	noColor     = -1
+	axisHeight   = 30
+	windowRow    = 24
+	pinRow       = 26
+	ownerHeight  = 48
+	lowHeight    = 32 // of an owner's lane if there are many
+	manyOwners   = 16
+	lockHeight   = 92
+	memberHeight = 40
+	laneGap      = 6
+	lockGap      = 26 // between the owners and the locks, where the messages run
+	gutterWidth  = 132
+	colors       = 6 // how many owners' colours the style sheet has
+	noColor      = -1
 )
 
 // draw arranges a run as a picture.
@@ -133,20 +135,14 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 	for _, l := range c.locks {
 		locks[l] = keySegments(h, l, p.End)
 	}
+	below := locksDrawn(h, c, locks, p.End)
 	for _, o := range c.parts {
 		if passes(h, v, o) {
 			continue
 		}
 		p.Lanes = append(p.Lanes, ownerLane(h, c, o, locks[o.lock], p.End))
 	}
-	objects := h.Objects()
-	for _, l := range c.locks {
-		if objects[l] == history.ASemaphore {
-			p.Lanes = append(p.Lanes, permitsLane(h, l, locks[l]))
-			continue
-		}
-		p.Lanes = append(p.Lanes, lockLane(h, c, l, locks[l]))
-	}
+	p.Lanes = append(p.Lanes, below...)
 	p.Messages = messages(h, v, p.Lanes)
 	addFaults(h, p)
 	p.Height = layLanes(p.Lanes, top) + 8
@@ -292,10 +288,10 @@ func (c *cast) color(owner string) int {
 // taken to be about that of the call it belongs to.
 func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
 	log := logAround(h, v)
-	owners, clients, locks := make(map[part]int), make(map[string]int), make(map[string]int)
+	owners, clients, locks := make(map[part]int), make(map[string]int), make(map[member]int)
 	for i, l := range lanes {
 		if l.Kind == "lock" {
-			locks[l.lock] = i
+			locks[member{l.server, l.lock}] = i
 			continue
 		}
 		owners[part{l.client, l.owner, l.lock}] = i
@@ -313,7 +309,10 @@ func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
 		if op := ops[s.Op]; op != nil {
 			p = part{op.Client, op.Owner, op.Lock}
 		}
-		server, ok := locks[p.lock]
+		server, ok := locks[member{s.Server, s.Lock}]
+		if !ok {
+			server, ok = locks[member{lock: p.lock}]
+		}
 		if !ok {
 			continue
 		}
@@ -331,6 +330,10 @@ func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
 // addFaults lays each fault over the lanes that it concerns.
 func addFaults(h *history.History, p *picture) {
 	end := healed(h, p.End)
+	servers := make(map[string]bool) // that have lanes
+	for _, l := range p.Lanes {
+		servers[l.server] = true
+	}
 	for _, f := range h.Faults {
 		if f.Missed {
 			continue
@@ -341,7 +344,7 @@ func addFaults(h *history.History, p *picture) {
 		}
 		label := Visible(f.Kind)
 		for _, l := range p.Lanes {
-			if !concerns(f, l) {
+			if !concerns(f, l, servers) {
 				continue
 			}
 			it.Label, label = label, "" // only the first lane is labelled
@@ -372,12 +375,15 @@ func faultEnd(f history.Fault, end time.Duration) time.Duration {
 	return f.From
 }
 
-func concerns(f history.Fault, l *lane) bool {
+// concerns reports whether a fault is about a lane: one of a server about that server's, if there are such.
+func concerns(f history.Fault, l *lane, servers map[string]bool) bool {
 	switch {
 	case f.Client != "":
 		return l.client == f.Client
 	case f.Lock != "":
 		return l.Kind == "lock" && l.lock == f.Lock
+	case f.Server != "" && servers[f.Server]:
+		return l.server == f.Server
 	}
 	return true
 }

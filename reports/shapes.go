@@ -37,13 +37,18 @@ var shapes = map[string]shape{
 	"delete":  {"sym", 64, 14, "the key was removed from outside"},
 	// in a semaphore's lane
 	"free": {"bar", 14, 20, "permits that are free"},
+	// in a group's lane, and in those of its members
+	"quorum": {"bar", 14, 20, "holds as many members as it needs"},
+	"part":   {"bar", 21, 6, "holds too few members"},
+	"member": {"ramp", 4, 32, "a member's time to live, on its server"},
+	"kept":   {"ramp", 4, 32, "a member that never expires"},
 	// in both
 	"fault":  {"bar", 0, 0, "fault"},
 	"strike": {"tick", 0, 0, "fault, in one blow"},
 }
 
 // legendOrder lists the kinds that the legend explains, if they occur.
-var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "read", "write", "ramp", "forever", "renew", "denied",
+var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "quorum", "part", "member", "kept", "read", "write", "ramp", "forever", "renew", "denied",
 	"refused", "failed", "unknown", "lost", "expire", "delete", "died", "fault", "strike"}
 
 // legendEntry explains one kind.

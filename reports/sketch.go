@@ -18,6 +18,9 @@ type sketch struct {
 	Shapes, Bands       []mark
 	Signs               []mark
 	Texts, Pins         []caption
+	Moments             []mark // lines through all lanes
+
+	labelled map[int]float64 // up to where each row of windows has labels
 }
 
 // mark is one shape in its place. X and W are text so that the template need not format them.
@@ -39,7 +42,7 @@ const (
 )
 
 func newSketch(p *picture) *sketch {
-	s := &sketch{Width: sketchWidth, Height: p.Height, Axis: axisHeight, Lanes: p.Lanes}
+	s := &sketch{Width: sketchWidth, Height: p.Height, Axis: axisHeight, Lanes: p.Lanes, labelled: make(map[int]float64)}
 	scale := float64(sketchRight-p.Gutter) / float64(max(p.End, 1))
 	x := func(t time.Duration) float64 { return float64(p.Gutter) + float64(t)*scale }
 	for t, step := time.Duration(0), axisStep(p.End, 8); t <= p.End; t += step {
@@ -63,6 +66,12 @@ func newSketch(p *picture) *sketch {
 	return s
 }
 
+// mark draws a line through all lanes at a time.
+func (s *sketch) mark(p *picture, at time.Duration, title string) {
+	x := float64(p.Gutter) + float64(at)*float64(sketchRight-p.Gutter)/float64(max(p.End, 1))
+	s.Moments = append(s.Moments, mark{X: px(x), Y: axisHeight - 6, H: p.Height, Title: title})
+}
+
 // pinY is the middle of the row of the story's numbers, just above the first lane.
 func (p *picture) pinY() int {
 	if len(p.Lanes) == 0 {
@@ -79,13 +88,17 @@ func (s *sketch) addWindow(p *picture, w window, x func(time.Duration) float64) 
 		m.H = p.Height - 8 - m.Y
 		s.Bands = append(s.Bands, m)
 	}
-	// The label lies in the window, or else beside it.
+	// The label lies in the window, or else beside it, if none before it lies there.
 	at, room := x(w.From)+7, letter*float64(utf8.RuneCountInString(w.Label))+10
 	if x(w.To)-x(w.From) < room {
 		if at = x(w.To) + 7; at+room > sketchWidth {
 			at = x(w.From) - room
 		}
 	}
+	if at < s.labelled[w.Y] {
+		return
+	}
+	s.labelled[w.Y] = max(x(w.To), at+room)
 	s.Texts = append(s.Texts, caption{Class: "window-label", X: px(at), Y: w.Y + 15, Text: w.Label})
 }
 

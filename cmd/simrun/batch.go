@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -185,7 +186,8 @@ func total(stdout io.Writer, runs []reports.Summary, took time.Duration) {
 	if timed > 0 {
 		each = fmt.Sprintf(", %v each and %v at most", rounded(work/time.Duration(timed)), rounded(longest))
 	}
-	say(stdout, "\n%d %s in %v%s: %s\n", len(runs), plural("run", len(runs)), rounded(took), each, outcomes(codes))
+	text := fmt.Sprintf("%d %s in %v%s: %s", len(runs), plural("run", len(runs)), rounded(took), each, outcomes(codes))
+	say(stdout, "\n%s\n", indent(text, 0, wide))
 }
 
 // rounded is a duration to two digits or more.
@@ -214,11 +216,22 @@ func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 	if j.Plan != nil {
 		name = o.planFile
 	}
-	text = fmt.Sprintf("%-22s %-15s %d %s: %s; %s\n", name, j.Subject, len(runs), plural("run", len(runs)), outcomes(codes), counts)
+	text = folded(fmt.Sprintf("%-22s %-15s", name, j.Subject), fmt.Sprintf("%d %s: %s; %s", len(runs), plural("run", len(runs)), outcomes(codes), counts))
 	if first != nil {
-		text += fmt.Sprintf("  seed %d: %s\n    %s\n", first.Verdict.Seed, whyNot(first.Verdict), first.Command)
+		text += folded(fmt.Sprintf("  seed %d:", first.Verdict.Seed), whyNot(first.Verdict)) + "    " + first.Command + "\n"
 	}
 	return text, first == nil
+}
+
+// wide is how many columns a terminal has at least.
+const wide = 80
+
+// folded is a line with a head, or several where one is too long for a terminal.
+func folded(head, text string) string {
+	if line := head + " " + text; utf8.RuneCountInString(line) <= wide {
+		return line + "\n"
+	}
+	return strings.TrimRight(head, " ") + "\n" + indent(text, 4, wide-4) + "\n"
 }
 
 // whyNot says why a verdict is not as expected.

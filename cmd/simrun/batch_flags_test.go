@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/reports"
@@ -84,5 +85,40 @@ func TestABatchTellsWhatMatters(t *testing.T) {
 	stdout, stderr, code = run(t, dir, append(args, "-fail-fast")...)
 	if code != checker.ExitUnexpected || !strings.Contains(stderr, "-fail-fast: ended after ") || strings.Contains(stdout, "\n60 runs") {
 		t.Errorf("-fail-fast: exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+}
+
+// What a batch says fits a terminal of 80 columns, but for what people copy: commands and paths.
+func TestABatchFitsATerminal(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range []string{
+		"-scenario semaphore-* -subject rsemaphore-* -runs 2 -out none",
+		"-scenario key-expiry,baseline -subject redsync,rlock-latch -runs 2 -out none",
+	} {
+		stdout, _, _ := run(t, dir, strings.Fields(args)...)
+		if !strings.Contains(stdout, " 2 runs: ") || !strings.Contains(stdout, "\nbroken ") {
+			t.Errorf("%s:\n%s", args, stdout)
+		}
+		for line := range strings.Lines(stdout) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 && !strings.HasPrefix(strings.TrimSpace(line), "simrun ") {
+				t.Errorf("%s: %d columns: %s", args, n, line)
+			}
+		}
+	}
+}
+
+// One is told of in the singular.
+func TestABatchCountsInWords(t *testing.T) {
+	stdout, _, _ := run(t, t.TempDir(), strings.Fields("-scenario holder-crash -subject redsync -runs 2 -out none")...)
+	if text := strings.Join(strings.Fields(stdout), " "); !strings.Contains(text, "faults struck 2 times, in 1 way (kind, step, outcome); ") {
+		t.Errorf("%s", stdout)
+	}
+}
+
+// Stories of semaphores do not fit a lock: who asks for them all, with a lock, is told so.
+func TestStoriesOfAnotherKindAreNothingToRun(t *testing.T) {
+	stdout, stderr, code := run(t, t.TempDir(), "-scenario", "semaphore-*")
+	if code != checker.ExitUsage || stdout != "" || !strings.HasPrefix(stderr, "simrun: -subject rlock-latch: nothing to run: the story is about a semaphore") || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }

@@ -17,11 +17,22 @@ type cleanOrder struct {
 	tls  redisserver.TLS
 	runs []string // all that are known to be killed runs, if empty
 	out  string   // the folder of stored runs
-	keep int      // how many of each scenario are kept; 0: nothing below out is removed
+	json bool
+	keep int // how many of each scenario are kept; 0: nothing below out is removed
+}
+
+// cleaned is what simrun clean -json prints.
+type cleaned struct {
+	Where   string   `json:"where"`         // the server, or the folder
+	Removed []string `json:"removed"`       // runs: of a server their names, of a folder their folders in it
+	Keys    int      `json:"keys,omitzero"` // how many keys of them, of a server
+	Kept    int      `json:"kept,omitzero"` // how many runs stay, in a folder
+	Left    []string `json:"left"`          // what may be somebody else's, on a server
 }
 
 func cleanFlags(o *cleanOrder) *flag.FlagSet {
 	f := newFlags("clean")
+	jsonFlag(f, &o.json, "what was removed")
 	addressFlags(f, &o.addr, &o.tls)
 	f.Func("run", "`name` of a run whose keys are removed, and no others; again for another", func(name string) error {
 		if !redisserver.IsRunName(name) {
@@ -65,6 +76,10 @@ func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitHarness, "clean: %v", err)
 	}
 	c, err := server.Clean(ctx, o.runs)
+	if o.json {
+		_ = printJSON(stdout, stderr, cleaned{Where: server.Name(), Removed: append([]string{}, c.Runs...), Keys: c.Removed, Left: append([]string{}, c.Left...)})
+		stdout = io.Discard
+	}
 	say(stdout, "%s: %d %s of %d %s removed\n", server.Name(), c.Removed, plural("key", c.Removed), len(c.Runs), plural("run", len(c.Runs)))
 	if len(c.Runs) > 0 {
 		say(stdout, "  %s\n", strings.Join(c.Runs, "\n  "))

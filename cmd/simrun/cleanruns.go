@@ -66,6 +66,10 @@ func cleanRuns(ctx context.Context, o cleanOrder, stdout, stderr io.Writer) int 
 			removed = append(removed, name)
 		}
 	}
+	if o.json {
+		_ = printJSON(stdout, stderr, cleaned{Where: o.out, Removed: append([]string{}, removed...), Kept: kept, Left: []string{}})
+		stdout = io.Discard
+	}
 	say(stdout, "%s: %d %s removed, %d kept\n", o.out, len(removed), plural("run", len(removed)), kept)
 	for _, name := range removed {
 		say(stdout, "  %s\n", name)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"io"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -64,6 +63,12 @@ func verbs() []verb {
 		{name: "report", args: "RUN...", about: "render stored runs again",
 			flags: func() *flag.FlagSet { return reportFlags(new(reportOrder)) }, run: report,
 			examples: []example{{"report simrun-out/watchdog-death/latest", "make the pages of a run anew"}}},
+		{name: "diff", args: "RUN RUN", about: "how two stored runs differ: where first, in what was judged, in plan and story",
+			flags: func() *flag.FlagSet { return diffFlags(new(diffOrder)) }, run: diff,
+			examples: []example{
+				{"diff simrun-out/key-expiry/latest simrun-out/key-deleted/latest", "tell where two runs part"},
+				{"diff -html both.html old/key-expiry/latest new/key-expiry/latest", "the same as a page, with both on one axis"},
+			}},
 		{name: "export", args: "RUN", about: "write a stored run for other tools: Perfetto, OpenTelemetry",
 			flags: func() *flag.FlagSet { return exportFlags(new(exportOrder)) }, run: export,
 			examples: []example{
@@ -94,7 +99,8 @@ func verbs() []verb {
 				{"matrix", "run all locks whose tools are here, and write docs/matrix.md, .html and .json"},
 				{"matrix -locks 'redisson-*' -out /tmp/matrix", "some of them, elsewhere"},
 			}},
-		{name: "version", about: "what this program was built of", run: version},
+		{name: "version", about: "what this program was built of", flags: func() *flag.FlagSet { return versionFlags(new(bool)) }, run: version,
+			examples: []example{{"version -json", "version, commit, Go and dependencies, for bug reports"}}},
 		{name: "completion", args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, run: completion,
 			examples: []example{{"completion bash", "print the script: source <(simrun completion bash)"}}},
 		{name: "man", args: "DIR", about: "write a page for man about each command", run: manCommand,
@@ -321,29 +327,42 @@ func manual(w io.Writer) {
 	}
 }
 
+func versionFlags(json *bool) *flag.FlagSet {
+	f := newFlags("version")
+	jsonFlag(f, json, "the same")
+	return f
+}
+
 // version is simrun version.
 func version(_ context.Context, args []string, stdout, stderr io.Writer) int {
-	if len(args) > 0 {
-		return fail(stderr, checker.ExitUsage, "version: stray argument %q", args[0])
+	var asJSON bool
+	f := versionFlags(&asJSON)
+	switch err := f.Parse(args); {
+	case err == flag.ErrHelp:
+		return helpOn(stdout, "version")
+	case err != nil:
+		return fail(stderr, checker.ExitUsage, "version: %v", flagError(f, err))
+	case f.NArg() > 0:
+		return fail(stderr, checker.ExitUsage, "version: stray argument %q", f.Arg(0))
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return fail(stderr, checker.ExitHarness, "version: this program was built without knowing of what")
 	}
-	built := map[string]string{}
-	for _, s := range info.Settings {
-		built[s.Key] = s.Value
+	b := builtOf(info)
+	if asJSON {
+		return printJSON(stdout, stderr, b)
 	}
-	say(stdout, "simrun %s\n", info.Main.Version)
-	if commit := built["vcs.revision"]; commit != "" {
+	say(stdout, "simrun %s\n", b.Version)
+	if b.Commit != "" {
 		changed := ""
-		if built["vcs.modified"] == "true" {
+		if b.Modified {
 			changed = ", and changes that are not committed"
 		}
-		say(stdout, "  commit %s of %s%s\n", commit, built["vcs.time"], changed)
+		say(stdout, "  commit %s of %s%s\n", b.Commit, b.CommitTime, changed)
 	}
-	say(stdout, "  %s %s/%s\n", info.GoVersion, runtime.GOOS, runtime.GOARCH)
-	for _, m := range info.Deps {
+	say(stdout, "  %s %s/%s\n", b.Go, b.OS, b.Arch)
+	for _, m := range b.Dependencies {
 		say(stdout, "  %s %s\n", m.Path, m.Version)
 	}
 	return checker.ExitExpected

@@ -56,6 +56,7 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.BoolVar(&h.fresh, "fresh", false, "begin anew, rather than go on where the same search stopped")
 	h.proofFlag(f)
 	f.BoolVar(&h.verbose, "v", false, "the whole coverage")
+	jsonFlag(f, &h.json, "what came out, of several locks one a line,")
 	return f
 }
 
@@ -202,8 +203,8 @@ func (h *hunt) unfit(subject string) error {
 }
 
 // search searches one lock, keeps what it finds, and says what came out.
-func (h hunt) search(ctx context.Context, workers *local, args []string, stdout, stderr io.Writer) int {
-	dir := ""
+func (h hunt) search(ctx context.Context, workers *local, args []string, output, stderr io.Writer) int {
+	dir, stdout := "", forPeople(output, h.json)
 	counted := &counting{Executor: workers}
 	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
 	if h.out != nowhere {
@@ -272,6 +273,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, stdout,
 			return checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: %v", err))
 		}
 		say(stdout, "  state   %s (the same search goes on from there)\n", state)
+	}
+	if h.json {
+		code = checker.Worst(code, printJSONLine(output, stderr, h.explored(dir, t, code)))
 	}
 	return code
 }

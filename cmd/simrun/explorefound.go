@@ -47,6 +47,58 @@ func (h hunt) tell(w io.Writer, t explore.Total, now int64, took time.Duration) 
 	}
 }
 
+// explored is what simrun explore -json prints of one lock.
+type explored struct {
+	Subject   string          `json:"subject"`
+	Strategy  string          `json:"strategy"`
+	Seed      uint64          `json:"seed"`      // of the first run
+	Code      int             `json:"code"`      // the exit code that this comes to
+	Runs      int             `json:"runs"`      // those of earlier commands of the same search among them
+	Broken    int             `json:"broken"`    // runs in which something broke
+	Accused   int             `json:"accused"`   // those of them for which the lock is to blame
+	Undecided int             `json:"undecided"` // runs of which the checkers did not know
+	Failed    int             `json:"failed"`    // runs in which the harness failed
+	Complete  bool            `json:"complete"`  // of -strategy exhaustive: all orders were seen
+	Found     []exploredCause `json:"found"`
+	Failure   string          `json:"failure,omitzero"` // the first of the harness
+	Ways      int             `json:"ways"`             // in how many ways faults struck
+	States    int             `json:"states"`           // how many states of the lock were visited
+	Dir       string          `json:"dir,omitzero"`     // where the report, the state and what was found are
+}
+
+// exploredCause is one cause for which the lock is to blame.
+type exploredCause struct {
+	explore.Accusation
+	Runs  int    `json:"runs"`
+	Seed  uint64 `json:"seed"`          // of the first
+	Kept  string `json:"kept,omitzero"` // where its plan, story and test are
+	Again string `json:"again,omitzero"`
+}
+
+func (h hunt) explored(dir string, t explore.Total, code int) explored {
+	strategy, _ := explore.FindStrategy(h.strategy)
+	e := explored{Subject: h.subject, Strategy: h.strategy, Seed: h.seed, Code: code, Runs: t.Runs, Broken: t.Broken, Accused: t.Accused,
+		Undecided: t.Undecided, Failed: t.Failed, Complete: strategy.Whole && t.Complete, Found: []exploredCause{}, Ways: len(t.Coverage), States: len(t.Visited), Dir: dir}
+	if t.Failure != nil {
+		e.Failure = t.Failure.Error
+	}
+	for _, f := range t.Found {
+		c := exploredCause{Accusation: f.Accusation, Runs: f.Runs, Seed: f.Seed}
+		if dir != "" {
+			c.Kept, c.Again = h.keptAt(dir, f)
+		}
+		e.Found = append(e.Found, c)
+	}
+	return e
+}
+
+// keptAt is where a cause is kept, and what reproduces it.
+func (h hunt) keptAt(dir string, f explore.Found) (at, again string) {
+	at = filepath.Join(dir, "found", slug(f.Accusation))
+	h.planFile = filepath.Join(at, planFile)
+	return at, h.command("", h.subject, f.Seed)
+}
+
 // keepFound shrinks the first run of a cause, and keeps the plan, its story, a test that reproduces
 // it, and its report. What was kept before is told again.
 func (h hunt) keepFound(ctx context.Context, workers *local, dir string, f explore.Found, stdout io.Writer) error {
@@ -56,14 +108,14 @@ func (h hunt) keepFound(ctx context.Context, workers *local, dir string, f explo
 	if dir == "" {
 		return nil
 	}
-	at := filepath.Join(dir, "found", slug(f.Accusation))
+	at, again := h.keptAt(dir, f)
 	o.planFile = filepath.Join(at, planFile)
 	if _, err := os.Stat(o.planFile); errors.Is(err, os.ErrNotExist) {
 		if err := h.keep(ctx, workers, o, at, f); err != nil {
 			return err
 		}
 	}
-	say(stdout, "    kept    %s (plan, story, test)\n    again   %s\n", at, o.command("", h.subject, f.Seed))
+	say(stdout, "    kept    %s (plan, story, test)\n    again   %s\n", at, again)
 	return nil
 }
 

@@ -17,12 +17,13 @@ import (
 )
 
 // listOrder is what the user of simrun list asked for.
-type listOrder struct{ verbose, markdown bool }
+type listOrder struct{ verbose, markdown, json bool }
 
 func listFlags(o *listOrder) *flag.FlagSet {
 	f := newFlags("list")
 	f.BoolVar(&o.verbose, "v", false, "with the stories")
 	f.BoolVar(&o.markdown, "markdown", false, "the scenarios as a page: docs/scenarios.md")
+	jsonFlag(f, &o.json, "all of them")
 	return f
 }
 
@@ -41,6 +42,9 @@ func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if f.NArg() > 0 {
 		return fail(stderr, checker.ExitUsage, "list: stray argument %q", f.Arg(0))
+	}
+	if o.json {
+		return printJSON(stdout, stderr, listAll())
 	}
 	say(stdout, "Scenarios\n")
 	for _, s := range scenarios.Everything() {
@@ -112,9 +116,14 @@ func expectations(s scenarios.Scenario) string {
 
 // indent wraps text at width columns behind a margin.
 func indent(text string, margin, width int) string {
+	return indentWords(strings.Fields(text), margin, width)
+}
+
+// indentWords is indent for words that may have spaces within, where no line ends.
+func indentWords(words []string, margin, width int) string {
 	var b strings.Builder
 	line := 0
-	for _, word := range strings.Fields(text) {
+	for _, word := range words {
 		switch {
 		case line == 0:
 			b.WriteString(strings.Repeat(" ", margin))

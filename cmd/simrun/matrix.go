@@ -73,6 +73,7 @@ const (
 type matrixOrder struct {
 	out, locks, scenario string
 	repeats              int
+	json                 bool
 }
 
 func matrixFlags(o *matrixOrder) *flag.FlagSet {
@@ -81,6 +82,7 @@ func matrixFlags(o *matrixOrder) *flag.FlagSet {
 	f.StringVar(&o.locks, "locks", everything, "`names` of the locks to run: a name, names with commas, a pattern, or all")
 	f.StringVar(&o.scenario, "scenario", everything, "`names` of the scenarios to run, likewise; other cells stay as they are")
 	f.IntVar(&o.repeats, "repeats", 9, "how `often` a cell is run again in which a lock of another language has a defect")
+	jsonFlag(f, &o.json, "the whole matrix, as in matrix.json,")
 	return f
 }
 
@@ -116,13 +118,22 @@ func matrixCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return fail(stderr, checker.ExitUsage, "matrix: %v", err)
 	}
-	if err := o.run(ctx, before, stdout, stderr); ctx.Err() != nil {
+	if err := o.run(ctx, before, forPeople(stdout, o.json), stderr); ctx.Err() != nil {
 		return interrupted(ctx, stderr, checker.ExitExpected, "matrix: interrupted; locks that were done are in %s", o.out)
 	} else if err != nil {
 		return fail(stderr, checker.ExitHarness, "matrix: %v", err)
 	}
+	if o.json {
+		return o.print(stdout, stderr)
+	}
 	say(stdout, "%s, %s and %s are in %s\n", matrixMD, matrixHTML, matrixJSON, o.out)
 	return checker.ExitExpected
+}
+
+// print prints the matrix that was written.
+func (o matrixOrder) print(stdout, stderr io.Writer) int {
+	text, err := os.ReadFile(filepath.Join(o.out, matrixJSON))
+	return printed(stdout, stderr, bytes.TrimSpace(text), err)
 }
 
 // writeMatrix writes the three files of a matrix.

@@ -23,6 +23,7 @@ type mutantOrder struct {
 	runs, seeds    int
 	only, strategy string
 	source, list   bool
+	json           bool
 }
 
 func newMutantOrder() *mutantOrder { return &mutantOrder{runs: 1000, seeds: 10, strategy: "uniform"} }
@@ -35,6 +36,7 @@ func mutantFlags(o *mutantOrder) *flag.FlagSet {
 	f.StringVar(&o.strategy, "strategy", o.strategy, "`how` to search: "+strategyNames())
 	f.BoolVar(&o.source, "source", false, "mistakes in the reference lock's own source, each compiled: run it in a checkout, with Go installed")
 	f.BoolVar(&o.list, "list", false, "only their names, and what is wrong with each")
+	jsonFlag(f, &o.json, "what came out of each hunt, or with -list their names,")
 	return f
 }
 
@@ -76,26 +78,58 @@ func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		sources = slices.DeleteFunc(sources, func(m broken.SourceMutant) bool { return m.Name != o.only })
 	}
 	if o.list {
-		return listMutants(stdout, locks, sources, o.source)
+		return listMutants(stdout, stderr, locks, sources, o)
 	}
 	if o.source {
-		return huntSources(ctx, sources, o.runs, o.seeds, o.strategy, stdout, stderr)
+		return huntSources(ctx, sources, o, stdout, stderr)
 	}
-	return huntAll(ctx, locks, o.runs, o.seeds, o.strategy, stdout, stderr)
+	return huntAll(ctx, locks, o, stdout, stderr)
 }
 
 // listMutants names the broken locks, or the mistakes in the source.
-func listMutants(w io.Writer, locks []broken.Lock, sources []broken.SourceMutant, source bool) int {
-	if source {
+func listMutants(stdout, stderr io.Writer, locks []broken.Lock, sources []broken.SourceMutant, o *mutantOrder) int {
+	found := hunted{Locks: []huntedLock{}}
+	if o.source {
 		for _, m := range sources {
-			row(w, m.Name, m.About, listed)
+			found.Locks = append(found.Locks, huntedLock{Name: m.Name, About: m.About})
 		}
-		return checker.ExitExpected
+	} else {
+		for _, l := range locks {
+			found.Locks = append(found.Locks, huntedLock{Name: l.Name, About: l.About})
+		}
 	}
-	for _, l := range locks {
-		row(w, l.Name, l.About, listed)
+	if o.json {
+		return printJSON(stdout, stderr, found)
+	}
+	for _, l := range found.Locks {
+		row(stdout, l.Name, l.About, listed)
 	}
 	return checker.ExitExpected
+}
+
+// hunted is what simrun mutants -json prints.
+type hunted struct {
+	Locks    []huntedLock  `json:"locks"`
+	Survived int           `json:"survived"` // how many locks survived a hunt
+	Wall     time.Duration `json:"wall,omitzero"`
+}
+
+// huntedLock is a lock that is broken on purpose, and what came out of hunting it. With -list it was not hunted.
+type huntedLock struct {
+	Name   string         `json:"name"`
+	About  string         `json:"about,omitzero"`
+	Hunts  int            `json:"hunts,omitzero"`
+	Caught int            `json:"caught"`          // in how many of them
+	Median int            `json:"median,omitzero"` // after how many runs
+	Worst  int            `json:"worst,omitzero"`
+	By     map[string]int `json:"by,omitempty"`    // what caught it, how often
+	Unseen string         `json:"unseen,omitzero"` // why it cannot be caught
+	Slow   bool           `json:"slow,omitzero"`   // more than 200 runs in the median
+}
+
+// survived reports whether a lock that can be caught was not, in one of its hunts.
+func (l huntedLock) survived() bool {
+	return l.Caught < l.Hunts && (l.Unseen == "" || l.Caught > 0)
 }
 
 // caught is what came out of hunting one lock with one seed.
@@ -107,12 +141,12 @@ type caught struct {
 	ended bool // by an interruption: it is no result
 }
 
-func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy string, stdout, stderr io.Writer) int {
+func huntAll(ctx context.Context, locks []broken.Lock, o *mutantOrder, stdout, stderr io.Writer) int {
 	begun := time.Now()
 	workers := newLocal()
 	defer workers.dismiss()
 	scope := scenarios.Whole()
-	bar := newProgress(stderr, len(locks)*seeds)
+	bar := newProgress(stderr, len(locks)*o.seeds)
 	results := make([][]caught, len(locks))
 	var mu sync.Mutex
 	type task struct{ lock, seed int }
@@ -121,8 +155,8 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	for range workers.Slots() {
 		slots.Go(func() {
 			for t := range tasks {
-				shard := explore.Shard{From: uint64(t.seed)*1_000_000 + 1, Runs: runs,
-					Config: explore.Config{Version: explore.Version, Subject: locks[t.lock].Name, Strategy: strategy, Scope: scope}}
+				shard := explore.Shard{From: uint64(t.seed)*1_000_000 + 1, Runs: o.runs,
+					Config: explore.Config{Version: explore.Version, Subject: locks[t.lock].Name, Strategy: o.strategy, Scope: scope}}
 				r, err := workers.do(ctx, job{Subject: locks[t.lock].Name, Hunt: &shard})
 				mu.Lock()
 				c := caughtBy(r, err)
@@ -134,7 +168,7 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 		})
 	}
 	for i := range locks {
-		for n := 0; n < seeds && ctx.Err() == nil; n++ {
+		for n := 0; n < o.seeds && ctx.Err() == nil; n++ {
 			tasks <- task{i, n}
 		}
 	}
@@ -145,7 +179,7 @@ func huntAll(ctx context.Context, locks []broken.Lock, runs, seeds int, strategy
 	for _, l := range locks {
 		names = append(names, l.Name)
 	}
-	return tellMutants(ctx, names, nil, results, begun, stdout, stderr)
+	return tellMutants(ctx, names, nil, results, begun, o.json, stdout, stderr)
 }
 
 func caughtBy(r result, err error) caught {
@@ -168,43 +202,69 @@ func caughtBy(r result, err error) caught {
 
 // tellMutants prints a line for each lock: in how many hunts it was caught, after how many runs in
 // the median and at worst, and by what. unseen says why some cannot be caught, by their names.
-func tellMutants(ctx context.Context, names []string, unseen map[string]string, results [][]caught, begun time.Time, stdout, stderr io.Writer) int {
+func tellMutants(ctx context.Context, names []string, unseen map[string]string, results [][]caught, begun time.Time, asJSON bool, stdout, stderr io.Writer) int {
 	code := checker.ExitExpected
-	survived, slow := 0, 0
-	say(stdout, "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
+	found := hunted{Locks: []huntedLock{}}
+	slow := 0
+	say(forPeople(stdout, asJSON), "%-34s %-7s %7s %7s  %s\n", "lock", "caught", "median", "worst", "by")
 	for i, name := range names {
-		var took []int
-		var by []string
-		results[i] = slices.DeleteFunc(results[i], func(c caught) bool { return c.ended })
-		for _, c := range results[i] {
+		done := slices.DeleteFunc(results[i], func(c caught) bool { return c.ended })
+		for _, c := range done {
 			if c.error != "" {
 				code = checker.Worst(code, fail(stderr, checker.ExitHarness, "mutants: %s, hunt %d: %s", name, c.hunt+1, c.error))
 			}
-			if c.by != "" {
-				by = append(by, c.by)
-				took = append(took, c.runs)
-			}
 		}
-		slices.Sort(took)
-		line := fmt.Sprintf("%-34s %d/%-5d", name, len(took), len(results[i]))
-		if why := unseen[name]; why != "" && len(took) == 0 {
-			line += "  cannot be seen: " + why
-		} else if len(took) < len(results[i]) {
-			survived++
+		l, by := summed(name, unseen[name], done)
+		found.Locks = append(found.Locks, l)
+		if l.survived() {
+			found.Survived++
 			code = checker.Worst(code, checker.ExitUnexpected)
-			line += "  SURVIVED"
 		}
-		if len(took) > 0 {
-			median := took[(len(took)-1)/2]
-			if median > 200 {
-				slow++
-			}
-			line += fmt.Sprintf(" %7d %7d  %s", median, took[len(took)-1], tallied(by))
+		if l.Slow {
+			slow++
 		}
-		say(stdout, "%s\n", line)
+		say(forPeople(stdout, asJSON), "%s\n", l.line(by))
 	}
-	say(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median; all in %v\n", len(names), survived, slow, rounded(time.Since(begun)))
+	if found.Wall = time.Since(begun); asJSON {
+		code = checker.Worst(code, printJSON(stdout, stderr, found))
+	} else {
+		say(stdout, "%d locks broken on purpose, %d survived a hunt, %d took more than 200 runs in the median; all in %v\n", len(names), found.Survived, slow, rounded(found.Wall))
+	}
 	return interrupted(ctx, stderr, code, "mutants: interrupted: of hunts that were not done there is no result")
+}
+
+// summed is what came out of all hunts of one lock, and what caught it, in the order of the hunts.
+func summed(name, unseen string, hunts []caught) (l huntedLock, by []string) {
+	l = huntedLock{Name: name, Hunts: len(hunts), Unseen: unseen, By: map[string]int{}}
+	var took []int
+	for _, c := range hunts {
+		if c.by != "" {
+			by = append(by, c.by)
+			l.By[c.by]++
+			took = append(took, c.runs)
+		}
+	}
+	if l.Caught = len(took); l.Caught > 0 {
+		slices.Sort(took)
+		l.Median, l.Worst = took[(len(took)-1)/2], took[len(took)-1]
+		l.Slow = l.Median > 200
+	}
+	return l, by
+}
+
+// line tells of a lock on a terminal.
+func (l huntedLock) line(by []string) string {
+	line := fmt.Sprintf("%-34s %d/%-5d", l.Name, l.Caught, l.Hunts)
+	switch {
+	case l.Unseen != "" && l.Caught == 0:
+		line += "  cannot be seen: " + l.Unseen
+	case l.survived():
+		line += "  SURVIVED"
+	}
+	if l.Caught > 0 {
+		line += fmt.Sprintf(" %7d %7d  %s", l.Median, l.Worst, tallied(by))
+	}
+	return line
 }
 
 // tallied words what caught a lock, the most frequent first.

@@ -44,7 +44,7 @@ type sourceHunt struct {
 
 // huntSources builds and hunts the mutants, as many at once as there are processors, so that the builds
 // of some go on beside the hunts of others.
-func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds int, strategy string, stdout, stderr io.Writer) int {
+func huntSources(ctx context.Context, mutants []broken.SourceMutant, o *mutantOrder, stdout, stderr io.Writer) int {
 	begun := time.Now()
 	root, err := checkout(ctx)
 	if err != nil {
@@ -55,8 +55,8 @@ func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds
 		return fail(stderr, checker.ExitHarness, "mutants: %v", err)
 	}
 	defer os.RemoveAll(dir)
-	h := sourceHunt{root: root, dir: dir, runs: runs, seeds: seeds, sound: newLocal(),
-		config: explore.Config{Version: explore.Version, Strategy: strategy, Scope: scenarios.Whole()}}
+	h := sourceHunt{root: root, dir: dir, runs: o.runs, seeds: o.seeds, sound: newLocal(),
+		config: explore.Config{Version: explore.Version, Strategy: o.strategy, Scope: scenarios.Whole()}}
 	defer h.sound.dismiss()
 	bar := newProgress(stderr, len(mutants))
 	results := make([][]caught, len(mutants))
@@ -83,7 +83,7 @@ func huntSources(ctx context.Context, mutants []broken.SourceMutant, runs, seeds
 	close(next)
 	slots.Wait()
 	bar.clear()
-	return tellMutants(ctx, names, unseen, results, begun, stdout, stderr)
+	return tellMutants(ctx, names, unseen, results, begun, o.json, stdout, stderr)
 }
 
 // checkout returns the root of the module's source that the working directory is in.

@@ -124,18 +124,22 @@ func (o order) jobs() (jobs []job, left []leftOut) {
 	if o.plan == nil {
 		names = chosen(o.scenario, scenarios.Names())
 	}
+	var others []leftOut // whoever asks for all means those that go together
 	for _, name := range names {
 		for _, lock := range o.locks() {
 			why := o.lacks(name, lock)
-			if scenarios.OfAnother(why) && (chooses(o.scenario) || chooses(o.subject)) {
-				continue // whoever asks for all means those that go together
-			}
-			if why != "" {
+			switch {
+			case scenarios.OfAnother(why) && (chooses(o.scenario) || chooses(o.subject)):
+				others = append(others, leftOut{name, lock, why})
+			case why != "":
 				left = append(left, leftOut{name, lock, why})
-				continue
+			default:
+				jobs = append(jobs, o.job(name, lock, o.seed, o.runs))
 			}
-			jobs = append(jobs, o.job(name, lock, o.seed, o.runs))
 		}
+	}
+	if len(jobs) == 0 {
+		left = append(left, others...)
 	}
 	return jobs, left
 }

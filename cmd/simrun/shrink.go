@@ -50,6 +50,7 @@ func shrinkFlags(o *shrinkOrder) *flag.FlagSet {
 	o.proofFlag(f)
 	f.BoolVar(&o.verbose, "v", false, "the whole story, and every operation")
 	f.StringVar(&o.guarantee, "guarantee", "", "`name` of the one that is to break (default: the one that broke first)")
+	jsonFlag(f, &o.json, "the smallest plan and its verdict")
 	return f
 }
 
@@ -101,8 +102,29 @@ func shrink(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if r.Tried == r.Tries {
 		more = ", in as many tries as it gets (shrink this one again for a smaller one)"
 	}
-	say(stdout, "%s broke: %s. Of %d plans tried, this is the smallest that still does%s:\n\n", r.Broke, r.Class, r.Tried, more)
-	return o.tellShrunk(ctx, j, r, stdout, stderr)
+	people := forPeople(stdout, o.json)
+	say(people, "%s broke: %s. Of %d plans tried, this is the smallest that still does%s:\n\n", r.Broke, r.Class, r.Tried, more)
+	code, v := o.tellShrunk(ctx, j, r, people, stderr)
+	if !o.json || v == nil {
+		return code
+	}
+	found := smallest{Guarantee: r.Broke, Class: r.Class, Tried: r.Tried, Plan: r.Plan, Verdict: v}
+	if o.out != nowhere {
+		found.PlanFile, found.Test, found.Again = o.planFile, o.shrunk("_test.go"), o.command("", o.subject, o.seed)
+	}
+	return checker.Worst(code, printJSON(stdout, stderr, found))
+}
+
+// smallest is what simrun shrink -json prints.
+type smallest struct {
+	Guarantee contract.Guarantee `json:"guarantee"` // what breaks
+	Class     contract.Class     `json:"class"`     // and why
+	Tried     int                `json:"tried"`     // how many plans were tried
+	Plan      *plan.Plan         `json:"plan"`
+	PlanFile  string             `json:"planFile,omitzero"`
+	Test      string             `json:"test,omitzero"` // the file with a test that reproduces it
+	Again     string             `json:"again,omitzero"`
+	Verdict   *checker.Verdict   `json:"verdict"` // of the smallest plan
 }
 
 // toShrink finds out what to shrink: a plan, or a run's folder with its plan, subject and seed.
@@ -134,8 +156,9 @@ func shrunkName(name string) string {
 	return strings.TrimSuffix(folderName(name), "-shrunk") + "-shrunk"
 }
 
-// tellShrunk runs the smallest plan, keeps it with a test that reproduces it, and tells its story.
-func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr io.Writer) int {
+// tellShrunk runs the smallest plan, keeps it with a test that reproduces it, and tells its story. It returns the run's
+// verdict, if there is one.
+func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr io.Writer) (code int, v *checker.Verdict) {
 	j.Plan, j.Shrink = r.Plan, false
 	lost := checker.ExitExpected
 	if o.out == nowhere {
@@ -146,7 +169,7 @@ func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr i
 			err = errors.Join(writeFile(o.planFile, append(r.Plan.JSON(), '\n')), writeFile(o.shrunk("_test.go"), test))
 		}
 		if err != nil {
-			return fail(stderr, checker.ExitHarness, "shrink: %v", err)
+			return fail(stderr, checker.ExitHarness, "shrink: %v", err), nil
 		}
 		say(stdout, "  plan    %s\n  test    %s\n", o.planFile, o.shrunk("_test.go"))
 		if len(r.Page) > 0 {
@@ -162,17 +185,18 @@ func (o order) tellShrunk(ctx context.Context, j job, r result, stdout, stderr i
 		say(stdout, "\n")
 	}
 	j.Command = o.command("", o.subject, o.seed)
+	o.json = false // it is told in one with the plan
 	told := single(ctx, o, j, stdout, stderr)
 	if ctx.Err() != nil {
-		return checker.Worst(lost, told.Code)
+		return checker.Worst(lost, told.Code), nil
 	}
 	if status := told.Summary.Verdict.Result(r.Broke).Status; status != checker.Broken {
-		return fail(stderr, checker.ExitHarness, "shrink: in the smallest plan, run again, %s is %s", r.Broke, status)
+		return fail(stderr, checker.ExitHarness, "shrink: in the smallest plan, run again, %s is %s", r.Broke, status), nil
 	}
 	if len(told.Lost) > 0 {
 		lost = checker.ExitHarness
 	}
-	return lost
+	return lost, told.Summary.Verdict
 }
 
 //go:embed shrunk_test.go.tmpl

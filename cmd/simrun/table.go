@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -31,13 +32,12 @@ func matrix(w io.Writer, runs []reports.Summary) {
 			stray[key] = stray[key] || !one.AsExpected()
 		}
 	}
-	say(w, "\n%-28s", "broken")
+	table := [][]string{{"broken"}}
 	for _, g := range contract.Guarantees() {
-		say(w, " %-10s", g)
+		table[0] = append(table[0], string(g))
 	}
-	say(w, "\n")
 	for _, row := range rows {
-		line := fmt.Sprintf("%-28s", row)
+		line := []string{row}
 		for _, g := range contract.Guarantees() {
 			cell := ""
 			for i, column := range columns {
@@ -49,14 +49,34 @@ func matrix(w io.Writer, runs []reports.Summary) {
 					cell += "!"
 				}
 			}
-			line += fmt.Sprintf(" %-10s", cell)
+			line = append(line, cell)
+		}
+		table = append(table, line)
+	}
+	say(w, "\n")
+	aligned(w, table)
+	var key []string
+	for i, column := range columns {
+		key = append(key, fmt.Sprintf("%c: %s ", 'A'+i, column))
+	}
+	say(w, "%s\n", indentWords(key, 0, wide))
+}
+
+// aligned prints a table with columns as wide as they must be.
+func aligned(w io.Writer, table [][]string) {
+	widths := make([]int, len(table[0]))
+	for _, row := range table {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, row := range table {
+		line := ""
+		for i, cell := range row {
+			line += fmt.Sprintf("%-*s ", widths[i], cell)
 		}
 		say(w, "%s\n", strings.TrimRight(line, " "))
 	}
-	for i, column := range columns {
-		say(w, "%c: %s  ", 'A'+i, column)
-	}
-	say(w, "\n")
 }
 
 // covered prints how faults struck, and how none did that could.
@@ -66,8 +86,9 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 	}
 	times := struck(c, w, verbose)
 	can, never := fault.Reachable(), c.Missing()
-	say(w, "faults struck %d %s, in %d ways (kind, step, outcome); of the %d that the catalogue has to reach, %d were not reached\n",
-		times, plural("time", times), len(c), len(can), len(never))
+	text := fmt.Sprintf("faults struck %d %s, in %d %s (kind, step, outcome); of the %d that the catalogue has to reach, %d %s not reached",
+		times, plural("time", times), len(c), plural("way", len(c)), len(can), len(never), wereOf(len(never)))
+	say(w, "%s\n", indent(text, 0, wide))
 	if !verbose {
 		return
 	}
@@ -84,4 +105,11 @@ func struck(c fault.Coverage, w io.Writer, verbose bool) (times int) {
 		}
 	}
 	return times
+}
+
+func wereOf(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
 }

@@ -18,17 +18,20 @@
   };
 
   // A link to a moment is "#t=30.412s", to a stretch "#t=30.412s-45.4s". It works from outside too.
-  const follow = (hash, still) => {
+  // Where the picture stays beside the text, the page stays where it is.
+  const beside = matchMedia("(min-width: 1280px)");
+  const stays = link => beside.matches && link && link.closest(".beside");
+  const follow = (hash, still, link) => {
     const m = /^#t=([\d.]+)s(?:-([\d.]+)s)?$/.exec(hash);
     if (!m || !picture) return;
     const from = m[1] * 1e9, to = m[2] ? m[2] * 1e9 : from;
     if (to > from) picture.around(from, to, still);
     else picture.choose(from);
-    box.scrollIntoView({ block: "nearest", behavior: "auto" });
+    if (!stays(link)) box.scrollIntoView({ block: "nearest", behavior: "auto" });
   };
   const go = link => {
     try { history.replaceState(null, "", link.hash); } catch { /* some viewers forbid it */ }
-    follow(link.hash);
+    follow(link.hash, false, link);
   };
   document.addEventListener("click", e => {
     const link = e.target.closest('a[href^="#t="]') || e.target.closest(".story li, #ops tbody tr")?.querySelector('a[href^="#t="]');

@@ -198,7 +198,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     node(o, "rect", { class: "back", x: gutter, y: 0, width: Math.max(0, width - RIGHT - gutter), height: OVER, rx: 4 });
     const owners = data.lanes.filter(l => l.kind === "owner"), row = Math.min(7, (OVER - 10) / Math.max(1, owners.length));
     owners.forEach((l, i) => {
-      const d = (l.items || []).filter(it => it.k === "held" || it.k === "doubt").map(it =>
+      const d = (l.items || []).filter(it => it.k === "held" || it.k === "doubt" || it.k === "permits").map(it =>
         `M${round(overviewX(it.a))} ${round(5 + i * row)}h${round(Math.max(1, overviewX(it.b) - overviewX(it.a)))}v${round(row * 0.7)}H${round(overviewX(it.a))}z`);
       node(o, "path", { class: "k-held o" + l.color, d: d.join("") });
     });
@@ -304,7 +304,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const lines = [];
     if (it.k === "owns") lines.push(it.l);
     if (it.t) lines.push(it.t);
-    else if (it.k === "ramp") lines.push(`${precise(it.d - it.a)} at ${precise(it.a)}, ${precise(Math.max(0, it.d - it.b))} at ${precise(it.b)}`, `deadline ${precise(it.d)}`);
+    else if (it.k === "ramp" || it.k === "member") lines.push(`${precise(it.d - it.a)} at ${precise(it.a)}, ${precise(Math.max(0, it.d - it.b))} at ${precise(it.b)}`, `deadline ${precise(it.d)}`);
     else if (it.b > it.a) lines.push(`${precise(it.a)} to ${precise(it.b)} (${seconds(it.b - it.a, 1e6)} s)`);
     else lines.push(precise(it.a));
     if (row) {
@@ -326,7 +326,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
 
   const local = e => {
     const r = box.getBoundingClientRect();
-    return [e.clientX - r.left, e.clientY - r.top];
+    return [e.clientX - r.left, e.clientY - r.top + box.scrollTop];
   };
   box.addEventListener("wheel", e => {
     const unit = e.deltaMode === 1 ? 16 : 1;
@@ -403,7 +403,12 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   overviewBox.addEventListener("pointermove", e => { if (overviewBox.hasPointerCapture(e.pointerId)) jump(e); });
 
   box.classList.add("live");
-  box.replaceChildren(svg);
+  // Paper has the whole run, whatever part of it is in view.
+  const paper = document.createElement("div");
+  paper.className = "paper";
+  paper.append(...box.childNodes);
+  box.before(paper);
+  box.append(svg);
   overviewBox.hidden = false;
   new ResizeObserver(() => {
     if (box.clientWidth === width) return;

@@ -1,0 +1,95 @@
+package reports
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+)
+
+// printed makes the page as it is on paper.
+func printed() chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		return err
+	})
+}
+
+// bottomOf is how far down an element reaches, in pixels of the window.
+func bottomOf(tb *tab, selector string) float64 {
+	tb.t.Helper()
+	return eval[float64](tb, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, selector))
+}
+
+// The first screen has the verdict, the marks and the picture; what explains them comes after.
+func TestTheFirstScreenHasVerdictMarksAndPicture(t *testing.T) {
+	b := browser(t)
+	for _, size := range [][2]int64{{1280, 800}, {1920, 1080}, {390, 844}} {
+		t.Run(fmt.Sprint(size[0]), func(t *testing.T) {
+			h, v := watchdogDeath()
+			tb := open(t, b, h, v, "", chromedp.EmulateViewport(size[0], size[1]))
+			before := 0.0
+			for _, part := range []string{".badge", ".verdicts", "#timeline"} {
+				bottom := bottomOf(tb, part)
+				if bottom <= before || bottom > float64(size[1]) {
+					t.Errorf("%s ends at %.0f of %d pixels, after %.0f", part, bottom, size[1], before)
+				}
+				before = bottom
+			}
+			if got := eval[int](tb, `document.querySelectorAll(".verdicts li").length`); got != 6 {
+				t.Errorf("%d marks", got)
+			}
+			if eval[bool](tb, `document.documentElement.scrollWidth > innerWidth`) {
+				t.Error("the page is wider than the window")
+			}
+			tb.quiet()
+		})
+	}
+}
+
+// Where there is room the picture stays beside the story: whatever line is chosen, the picture moves and the page does not.
+func TestThePictureStaysBesideTheStory(t *testing.T) {
+	b := browser(t)
+	h, v := watchdogDeath()
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 500))
+	tb.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".story li:last-child").scrollIntoView({block: "center"})`))
+	seen := `(() => { const r = document.getElementById("timeline").getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight; })()`
+	tb.wait(seen)
+	scrolled := eval[float64](tb, `scrollY`)
+	if scrolled < 100 {
+		t.Fatalf("the story's end is seen when %.0f pixels are scrolled: the test tries nothing", scrolled)
+	}
+	tb.do(chromedp.Click(chromedp.CSS(`[data-do="in"]`)), chromedp.Click(chromedp.CSS(`[data-do="in"]`)))
+	range0 := eval[string](tb, `document.querySelector(".range").textContent`)
+	tb.do(chromedp.Click(chromedp.CSS(`.story li:last-child .text`)))
+	tb.wait(fmt.Sprintf(`document.querySelectorAll("#timeline .moment").length === 1 && document.querySelector(".range").textContent !== %q`, range0))
+	tb.do(chromedp.Click(chromedp.CSS(`.story li:last-child .at`)))
+	if got := eval[float64](tb, `scrollY`); got != scrolled {
+		t.Errorf("the page moved from %.0f to %.0f", scrolled, got)
+	}
+	tb.quiet()
+}
+
+// Paper shows the whole run, whatever part of it is in view.
+func TestPrintShowsTheWholeRun(t *testing.T) {
+	b := browser(t)
+	h, v := watchdogDeath()
+	tb := open(t, b, h, v, "#t=30.4s-30.43s", chromedp.EmulateViewport(1280, 800))
+	shown := func(selector string) bool {
+		return eval[bool](tb, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, selector))
+	}
+	if !shown("#timeline svg") || shown(".paper svg") {
+		t.Error("the screen does not show the live picture alone")
+	}
+	tb.do(printed())
+	if shown("#timeline") || !shown(".paper svg") || shown(".tools") {
+		t.Error("paper does not show the whole run alone")
+	}
+	if got := eval[int](tb, `document.querySelectorAll(".paper .k-through").length`); got != 1 {
+		t.Errorf("%d overlaps on paper", got)
+	}
+	tb.quiet()
+}
