@@ -15,16 +15,17 @@ var jvm = []string{"java", "-Xlog:disable", "-Xlog:all=error:stderr", "-XX:+UseS
 
 var (
 	// ARG1 is the folder of the worker, ARG2 what Maven is told besides.
-	java = kit{"java", []string{"java", "javac", "mvn"}, []string{
+	java = kit{language: "java", tools: []string{"java", "javac", "jar", "mvn"}, build: []string{
 		"mvn -q -B -f ARG1/pom.xml ARG2 dependency:copy-dependencies -DoutputDirectory=$PWD/lib -DincludeScope=runtime",
 		"javac -d classes -cp 'lib/*' kit/*.java ARG1/*.java",
-	}, append(jvm, "-cp", "DIR/classes:DIR/lib/*")}
-	python = kit{"python", []string{"python3"}, []string{
+		"jar cf worker.jar -C classes .", // a JVM archives no classes of folders
+	}, run: append(jvm, "-cp", "DIR/worker.jar:DIR/lib/*"), train: "-XX:ArchiveClassesAtExit=", trained: "-XX:SharedArchiveFile=DIR/" + archive}
+	python = kit{language: "python", tools: []string{"python3"}, build: []string{
 		"python3 -m venv venv",
 		"venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt",
-	}, []string{"DIR/venv/bin/python"}}
-	node = kit{"node", []string{"node", "npm"}, []string{"npm ci --silent --no-audit --no-fund"}, []string{"node"}}
-	rust = kit{"rust", []string{"cargo"}, []string{"cargo build -q --release --locked"}, nil}
+	}, run: []string{"DIR/venv/bin/python"}}
+	node = kit{language: "node", tools: []string{"node", "npm"}, build: []string{"npm ci --silent --no-audit --no-fund"}, run: []string{"node"}}
+	rust = kit{language: "rust", tools: []string{"cargo"}, build: []string{"cargo build -q --release --locked"}}
 )
 
 // All returns the locks, in the order of the matrix.

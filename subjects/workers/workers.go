@@ -47,6 +47,8 @@ type kit struct {
 	tools    []string // that must be on PATH
 	build    []string // lines of a shell, in DIR
 	run      []string
+	train    string // an argument, less a file's name, that has the worker write down what it loads; "": it cannot
+	trained  string // an argument for a worker that has done so
 }
 
 // Language is the one that it is written in.
@@ -87,10 +89,22 @@ func (l Lock) Subject(ctx context.Context, say func(string)) (subjects.Subject, 
 // Command builds the worker likewise, and returns its program and arguments.
 func (l Lock) Command(ctx context.Context, say func(string)) (words []string, err error) {
 	dir, err := l.built(ctx, say)
+	if err != nil {
+		return nil, err
+	}
+	words = l.words(dir)
+	if _, err := os.Stat(filepath.Join(dir, archive)); err == nil && l.kit.trained != "" {
+		words = slices.Insert(words, 1, strings.ReplaceAll(l.kit.trained, "DIR", dir))
+	}
+	return words, nil
+}
+
+// words are the worker's program and arguments, once it is built in dir.
+func (l Lock) words(dir string) (words []string) {
 	for _, w := range slices.Concat(l.kit.run, l.run) {
 		words = append(words, strings.ReplaceAll(w, "DIR", dir))
 	}
-	return words, err
+	return words
 }
 
 // built returns the folder of the worker as it was built.
@@ -146,10 +160,13 @@ func (l Lock) built(ctx context.Context, say func(string)) (string, error) {
 			return "", fmt.Errorf("%s (%w): %s", line, err, lastLine(string(said)))
 		}
 	}
-	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) { // somebody was quicker
+	if err := os.Rename(made, dir); errors.Is(err, fs.ErrExist) { // somebody was quicker
+		return dir, nil
+	} else if err != nil {
 		return "", err
 	}
-	return dir, nil
+	l.train(ctx, dir)
+	return dir, ctx.Err()
 }
 
 // files are the names of the sources of the language, below its folder, and a sum of their contents.
