@@ -76,7 +76,10 @@ func (w *World) rest() bool {
 	if w.processes == nil {
 		return false
 	}
-	did, next, err := w.processes.Rest(w.bubble.Working)
+	var did bool
+	var next time.Time
+	var err error
+	w.bubble.Outside(func(alive func()) { did, next, err = w.processes.Rest(alive) })
 	if err != nil {
 		w.Fail(err)
 	}
