@@ -43,7 +43,7 @@ type Bubble struct {
 	told atomic.Bool  // a stall was told, and the bubble has not come to rest since
 	left atomic.Bool  // it was given up, and perhaps another one runs
 
-	outside atomic.Bool // it waits for something outside of it, and says so
+	outside atomic.Int32 // how many of it wait for something outside of it, and say so
 
 	asked   bool // Settle has asked, and there was no answer
 	ask     chan struct{}
@@ -153,12 +153,12 @@ func (w *Bubble) Settle() *Stall {
 }
 
 // Outside calls f, which waits for something outside of the bubble. That takes real time, and is no stall while f calls
-// alive again within less than [Patience], from any goroutine. One goroutine of the bubble may do so at a time.
+// alive again within less than [Patience], from any goroutine.
 func (w *Bubble) Outside(f func(alive func())) {
-	w.outside.Store(true)
+	w.outside.Add(1)
 	defer func() {
 		w.beat.Add(1)
-		w.outside.Store(false)
+		w.outside.Add(-1)
 	}()
 	f(func() { w.beat.Add(1) })
 }
@@ -183,7 +183,7 @@ func (w *Bubble) look(done <-chan struct{}) {
 			last, since, seen = beat, time.Now(), 0
 			continue
 		}
-		if w.outside.Load() && time.Since(since) <= Patience {
+		if w.outside.Load() > 0 && time.Since(since) <= Patience {
 			seen = 0 // the stacks, for which all has to stop, would say nothing new
 			continue
 		}

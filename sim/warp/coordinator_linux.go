@@ -140,7 +140,7 @@ func (c *Coordinator) setTime(now time.Time) {
 func (c *Coordinator) Close() {
 	c.do(func() {
 		for _, p := range c.processes {
-			c.end(p)
+			c.end(p, nil)
 		}
 		for _, s := range c.streams {
 			s.shut()
@@ -195,7 +195,7 @@ func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 			if err = c.rest(alive); err != nil {
 				c.broken = err
 				for _, p := range c.processes {
-					c.end(p)
+					c.end(p, alive)
 				}
 				c.drain()
 				c.next = time.Time{}

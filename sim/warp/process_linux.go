@@ -143,14 +143,20 @@ func (c *Coordinator) reap(p *Process) bool {
 	return true
 }
 
-// end ends the process and its group, and returns when it has ended.
-func (c *Coordinator) end(p *Process) {
+// end ends the process and its group, and returns when it has ended. alive, if not nil, is called all the while.
+func (c *Coordinator) end(p *Process, alive func()) {
 	if p.ended {
 		return
 	}
 	c.awake[p] = true
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
-	for !c.reap(p) {
+	for {
+		if alive != nil {
+			alive()
+		}
+		if c.reap(p) {
+			return
+		}
 		sleep := unix.NsecToTimespec(int64(100 * time.Microsecond)) // of real time, whatever bubble calls this
 		_ = unix.Nanosleep(&sleep, nil)
 	}
@@ -175,11 +181,11 @@ func (p *Process) Ending() string {
 	return fmt.Sprintf("exit status %d", p.status.ExitStatus())
 }
 
-// Kill ends the process and its group, and returns when it has ended.
-func (p *Process) Kill() error {
-	p.c.do(func() { p.c.end(p) })
+// Kill ends the process and its group, and returns when it has ended. alive, if not nil, is called all the while: a large
+// process of a busy machine takes seconds to end.
+func (p *Process) Kill(alive func()) {
+	p.c.do(func() { p.c.end(p, alive) })
 	p.over()
-	return nil
 }
 
 // Pause has the process and its group stand still, at the latest when all are at rest.
