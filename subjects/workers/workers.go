@@ -99,6 +99,9 @@ func (l Lock) Command(ctx context.Context, say func(string)) (words []string, er
 	return words, nil
 }
 
+// Folder builds the worker likewise, and returns where: what is learned of it may be kept there.
+func (l Lock) Folder(ctx context.Context, say func(string)) (string, error) { return l.built(ctx, say) }
+
 // words are the worker's program and arguments, once it is built in dir.
 func (l Lock) words(dir string) (words []string) {
 	for _, w := range slices.Concat(l.kit.run, l.run) {
