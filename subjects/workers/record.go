@@ -29,6 +29,10 @@ func Defects() []Defect {
 			"redisson-3.18.1", "lost-acquire-reply", contract.Object,
 			"The network loses the reply to an acquire. The client sends the request again, and the server counts a second hold. One unlock leaves the " +
 				"other. With one server and since 3.37 the request is not sent again."},
+		{"today's version still sends an acquire again where there is more than one server", "Redisson #7367", "3.37 to 4.7.0, in master-slave, sentinel and cluster mode",
+			"redisson-4.7.0-master-slave", "lost-acquire-reply", contract.Object,
+			"The network loses the reply to an acquire. The script goes out in a batch with WAIT, for which the flag that forbids a retry is lost. The client " +
+				"sends it four times more, and five holds are counted. The call throws, and the lock is taken until its lease ends, which each copy sets anew."},
 		{"an unlock that was sent again tells the owner that it held nothing", "Redisson #4871", "to 3.23",
 			"redisson-3.18.1", "lost-unlock-reply", contract.Object,
 			"The network loses the reply to an unlock. The client sends it again, and the server finds no hold. The owner gets " +

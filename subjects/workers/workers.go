@@ -39,6 +39,9 @@ type Lock struct {
 	// What its documentation says, and what it is documented not to promise.
 	Claims      []subjects.Claim
 	Limitations []history.Limitation
+
+	// Unjudged are stories in which it is not judged rightly yet, each with the reason.
+	Unjudged map[string]string
 }
 
 // kit is how the workers of a language are built and run. DIR is the folder with the sources, ARGn what the lock says.
