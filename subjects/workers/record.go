@@ -41,6 +41,10 @@ func Defects() []Defect {
 			"redisson-3.18.1", "lost-unlock-reply-reentrant", contract.Object,
 			"An owner holds a lock twice, and unlocks once. The reply is lost and the request sent again: both holds are gone. Another client gets " +
 				"the lock while the owner works on under its outer hold."},
+		{"an unlock that comes late gives back what its owner took meanwhile", "Redisson: RedissonBaseLock deletes the latch of an unlock when its answer has come", "3.24 to 3.36",
+			"redisson-3.36.0", "delayed-duplicate-unlock", contract.Exclusion,
+			"The network holds a request to unlock up. The client sends it again over another connection, and it is executed. The latch that would tell a copy is " +
+				"deleted with the answer. The owner locks again, and the first request comes: it gives that hold back, and another client gets the lock."},
 		{"a watchdog is off for good after one error of the server", "Redisson 3.18.1: an answer with BUSY or LOADING is tried again, and thrown all the same", "3.18.1; not 3.23.5",
 			"redisson-3.18.1", "renewal-error", contract.Exclusion,
 			"The server answers a renewal with an error. The client sends it again, and three renewals take effect. Then there is no other: the lease ends " +
