@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -73,6 +74,8 @@ func redissonLock(version, mode, about string, limits []history.Limitation) Lock
 		l.Name += "-" + mode
 		l.run = append(l.run, mode)
 	}
+	l.Unjudged = map[string]string{"same-owner-retry": "a connection that lost a reply is silent from then on, and Redisson uses it again; " +
+		"what is sent there gets no answer, and the judge takes its client for connected"}
 	return l
 }
 
@@ -104,7 +107,9 @@ func (l Lock) besides(more ...history.Limitation) Lock {
 
 // leaves adds a story that it is not held to, and why.
 func (l Lock) leaves(scenario, why string) Lock {
-	l.Unjudged = map[string]string{scenario: why}
+	more := map[string]string{scenario: why}
+	maps.Copy(more, l.Unjudged)
+	l.Unjudged = more
 	return l
 }
 

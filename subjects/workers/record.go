@@ -21,7 +21,7 @@ func Defects() []Defect {
 			"redisson-4.7.0", "batch-poison", contract.Exclusion,
 			"Since 3.44 a client renews its locks in batches, with one script for many keys. Something overwrites one key with a string. " +
 				"The script fails there, and the keys behind it are not renewed. Their leases end, and others get locks that are held."},
-		{"a call that is interrupted leaves a lock that its watchdog renews for ever", "Redisson #5358", "to 4.7.0",
+		{"a call that is interrupted leaves a lock that its watchdog renews for ever", "Redisson #5358", "3.23.5 to 4.7.0; not 3.18.1",
 			"redisson-4.7.0", "canceled-waiter", contract.Liveness,
 			"A thread waits for a lock, and is interrupted while its request is under way. The call throws. The server grants the lock all the same, " +
 				"and the callback of the answer starts the watchdog. Nobody holds the lock, and nobody gets it until the process ends."},
@@ -49,7 +49,7 @@ func Defects() []Defect {
 			"redisson-3.18.1", "renewal-error", contract.Exclusion,
 			"The server answers a renewal with an error. The client sends it again, and three renewals take effect. Then there is no other: the lease ends " +
 				"under its holder, and another client gets the lock."},
-		{"a lease that was asked for once is the watchdog's from then on", "Redisson: internalLockLeaseTime of an RLock", "3.18.1; not 4.7.0",
+		{"a lease that was asked for once is the watchdog's from then on", "Redisson: internalLockLeaseTime of an RLock", "3.18.1; not 3.23.5",
 			"redisson-3.18.1", "baseline", contract.Object,
 			"A thread takes a lock with a lease of 60 s, and gives it back. Later it takes it without a lease, through the same RLock. The key lives for " +
 				"60 s, not for the 30 s of the watchdog. If its process dies, others wait twice as long."},
