@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,30 @@ func TestTheTrackRecordIsShown(t *testing.T) {
 	for _, d := range workers.Defects() {
 		if said := shown(m, d); !strings.Contains(said, " runs: ") {
 			t.Errorf("%s in %s: %s", d.Lock, d.Scenario, said)
+		}
+	}
+}
+
+// A story in which a lock is not judged rightly accuses it of nothing, and says why.
+func TestWhatIsNotJudgedRightlyIsLeftOpen(t *testing.T) {
+	text, err := os.ReadFile("../../docs/" + matrixJSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := reports.ReadMatrix(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range workers.All() {
+		for name, why := range l.Unjudged {
+			if !slices.Contains(storyNames(), name) || why == "" {
+				t.Errorf("%s: %s is no story, or there is no reason", l.Name, name)
+			}
+			if column := m.Lock(l.Name); column != nil {
+				if c := column.Cell(name); c == nil || c.Words() != "?" || !strings.Contains(c.Trouble, why) {
+					t.Errorf("the matrix does not say of %s in %s that it is not judged rightly: %s", l.Name, name, why)
+				}
+			}
 		}
 	}
 }

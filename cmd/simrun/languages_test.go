@@ -21,6 +21,8 @@ func TestLocksOfOtherLanguages(t *testing.T) {
 		stories map[string]string // what breaks; what the lock has to answer for has a ! before it
 	}{
 		{"redisson-4.7.0", map[string]string{"gc-pause": "exclusion effect watchdog", "lost-acquire-reply": "", "batch-poison": "!exclusion !effect !watchdog"}},
+		{"redisson-4.7.0-master-slave", map[string]string{"lost-acquire-reply": "object"}},
+		{"redisson-3.36.0", map[string]string{"delayed-duplicate-unlock": "object exclusion effect"}},
 		{"redis-py", map[string]string{"gc-pause": "exclusion effect", "lost-unlock-reply": "object", "holder-crash": ""}},
 		{"redis-semaphore", map[string]string{"gc-pause": "watchdog", "lost-acquire-reply": "!liveness", "holder-crash": ""}},
 	} {

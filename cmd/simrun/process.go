@@ -48,14 +48,12 @@ func openProcesses(ctx context.Context, names []string, at place, out io.Writer)
 		if at.World != warpWorld {
 			continue
 		}
-		w := &worker{}
-		r := w.do(ctx, job{Subject: name, Seed: 1, Runs: 1, Out: nowhere, Place: at, Probe: true})[0]
-		w.dismiss()
-		if r.Error != "" {
-			return fmt.Errorf("-subject %s: %s", name, r.Error)
+		layout, err := layoutOf(ctx, name, at, out)
+		if err != nil {
+			return err
 		}
 		s := processes[name]
-		s.Layout = *r.Layout
+		s.Layout = layout
 		processes[name] = s
 	}
 	return nil

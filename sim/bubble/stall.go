@@ -43,6 +43,8 @@ type Bubble struct {
 	told atomic.Bool  // a stall was told, and the bubble has not come to rest since
 	left atomic.Bool  // it was given up, and perhaps another one runs
 
+	outside atomic.Int32 // how many of it wait for something outside of it, and say so
+
 	asked   bool // Settle has asked, and there was no answer
 	ask     chan struct{}
 	rested  chan struct{}
@@ -150,9 +152,16 @@ func (w *Bubble) Settle() *Stall {
 	}
 }
 
-// Working says that the bubble waits for something outside of it, which takes real time and is no stall. Who
-// waits says so again within less than [Patience], and may do so from any goroutine.
-func (w *Bubble) Working() { w.beat.Add(1) }
+// Outside calls f, which waits for something outside of the bubble. That takes real time, and is no stall while f calls
+// alive again within less than [Patience], from any goroutine.
+func (w *Bubble) Outside(f func(alive func())) {
+	w.outside.Add(1)
+	defer func() {
+		w.beat.Add(1)
+		w.outside.Add(-1)
+	}()
+	f(func() { w.beat.Add(1) })
+}
 
 // Stalled is a channel to select on besides others while time is to pass. When it yields, time does not pass, and
 // [Settle] says why.
@@ -172,6 +181,10 @@ func (w *Bubble) look(done <-chan struct{}) {
 		}
 		if beat := w.beat.Load(); beat != last {
 			last, since, seen = beat, time.Now(), 0
+			continue
+		}
+		if w.outside.Load() > 0 && time.Since(since) <= Patience {
+			seen = 0 // the stacks, for which all has to stop, would say nothing new
 			continue
 		}
 		w.mu.Lock()

@@ -188,6 +188,39 @@ func TestAGoroutineThatDoesNotRestIsNamed(t *testing.T) {
 	t.Logf("after %v", time.Since(begun))
 }
 
+// While a bubble waits for something outside of it, nobody reads the stacks of all goroutines, for which all would have to stop.
+func TestWhoWaitsForSomethingOutsideIsLeftAlone(t *testing.T) {
+	var over atomic.Bool
+	time.AfterFunc(200*time.Millisecond, func() { over.Store(true) }) // of real time
+	err := bubble.In(t).Run(func() {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		bubble.Here().Outside(func(func()) {
+			for !over.Load() {
+				runtime.Gosched()
+			}
+		})
+		runtime.ReadMemStats(&after)
+		if got := after.TotalAlloc - before.TotalAlloc; got >= 1<<18 { // what one look at the stacks takes
+			t.Errorf("%d bytes were allocated meanwhile", got)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Who says nothing for long is told of nevertheless.
+func TestWhoWaitsForTooLongIsNamed(t *testing.T) {
+	over := make(chan struct{})
+	defer close(over)
+	err := bubble.In(t).Run(func() { bubble.Here().Outside(func(func()) { <-over }) })
+	var stalled *bubble.StallError
+	if !errors.As(err, &stalled) || !strings.Contains(err.Error(), "is in chan receive at bubble/stall_test.go:") {
+		t.Errorf("%v", err)
+	}
+}
+
 // What was given up may go on when another bubble runs, of a machine that was stopped, say. It is not taken for that one.
 func TestWhatWasGivenUpTouchesNoOtherBubble(t *testing.T) {
 	over, waits := make(chan struct{}), make(chan struct{}) // made outside of the bubble

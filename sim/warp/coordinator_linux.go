@@ -140,7 +140,7 @@ func (c *Coordinator) setTime(now time.Time) {
 func (c *Coordinator) Close() {
 	c.do(func() {
 		for _, p := range c.processes {
-			c.end(p)
+			c.end(p, nil)
 		}
 		for _, s := range c.streams {
 			s.shut()
@@ -195,9 +195,9 @@ func (c *Coordinator) Rest(alive func()) (did bool, next time.Time, err error) {
 			if err = c.rest(alive); err != nil {
 				c.broken = err
 				for _, p := range c.processes {
-					c.end(p)
+					c.end(p, alive)
 				}
-				c.drain()
+				c.drain(alive)
 				c.next = time.Time{}
 			}
 		}
@@ -234,7 +234,7 @@ func (c *Coordinator) rest(alive func()) error {
 		if alive != nil {
 			alive()
 		}
-		if c.drain() {
+		if c.drain(alive) {
 			quiet, pause = 0, 20*time.Microsecond
 		}
 		if c.shared.noted.Load() == 2 {
@@ -263,7 +263,7 @@ func (c *Coordinator) rest(alive func()) error {
 		default:
 			quiet++
 		}
-		if c.still && quiet == 1 && !c.drain() {
+		if c.still && quiet == 1 && !c.drain(alive) {
 			quiet = 2 // a second look would find the same
 		}
 		if quiet >= 2 {
@@ -571,9 +571,9 @@ func (c *Coordinator) ring(slot int, count uint64) {
 }
 
 // drain takes what has come, and sends what could not be sent. It reports whether there was anything.
-func (c *Coordinator) drain() (did bool) {
+func (c *Coordinator) drain(alive func()) (did bool) {
 	for _, p := range c.processes {
-		did = c.reap(p) || did
+		did = c.reap(p, alive) || did
 	}
 	for _, s := range c.streams {
 		if before := len(s.unsent); s.fd >= 0 && (before > 0 || s.last) {

@@ -32,7 +32,7 @@ func (*Process) Out() io.ReadCloser      { return nil }
 func (*Process) Err() io.ReadCloser      { return nil }
 func (*Process) Exited() <-chan struct{} { return nil }
 func (*Process) Ending() string          { return "" }
-func (*Process) Kill() error             { return errNone }
+func (*Process) Kill(func())             {}
 func (*Process) Pause() error            { return errNone }
 func (*Process) Overdue() int            { return 0 }
 func (*Process) Resume() error           { return errNone }

@@ -127,14 +127,25 @@ func (c *Coordinator) environment() []string {
 	return append(env, "LD_PRELOAD="+preload, "HOLDFAST_WARP="+c.folder, "UV_USE_IO_URING=0")
 }
 
-// reap reports whether the process has ended, now.
-func (c *Coordinator) reap(p *Process) bool {
+// reap reports whether the process has ended, now. For the kernel to forget one takes a tenth of a second, and many of them if
+// the machine is busy. Another thread waits for that, and alive, if not nil, is called all the while.
+func (c *Coordinator) reap(p *Process, alive func()) bool {
 	if p.ended {
 		return false
 	}
-	pid, err := unix.Wait4(p.pid, &p.status, unix.WNOHANG, nil)
-	if pid != p.pid && !errors.Is(err, unix.ECHILD) {
+	var about unix.Siginfo
+	err := unix.Waitid(unix.P_PID, p.pid, &about, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	if err == nil && about.Signo == 0 || err != nil && !errors.Is(err, unix.ECHILD) {
 		return false
+	}
+	c.starts <- func() { _, _ = unix.Wait4(p.pid, &p.status, 0, nil) }
+	for reaped := false; !reaped; {
+		select {
+		case <-c.started:
+			reaped = true
+		default:
+			nap(alive)
+		}
 	}
 	p.ended = true
 	_ = unix.Kill(-p.pid, unix.SIGKILL) // whom it has left behind
@@ -143,16 +154,24 @@ func (c *Coordinator) reap(p *Process) bool {
 	return true
 }
 
-// end ends the process and its group, and returns when it has ended.
-func (c *Coordinator) end(p *Process) {
+// nap lets a little real time pass, whatever bubble calls this, and says so.
+func nap(alive func()) {
+	if alive != nil {
+		alive()
+	}
+	sleep := unix.NsecToTimespec(int64(100 * time.Microsecond))
+	_ = unix.Nanosleep(&sleep, nil)
+}
+
+// end ends the process and its group, and returns when it has ended. alive, if not nil, is called all the while.
+func (c *Coordinator) end(p *Process, alive func()) {
 	if p.ended {
 		return
 	}
 	c.awake[p] = true
 	_ = unix.Kill(-p.pid, unix.SIGKILL)
-	for !c.reap(p) {
-		sleep := unix.NsecToTimespec(int64(100 * time.Microsecond)) // of real time, whatever bubble calls this
-		_ = unix.Nanosleep(&sleep, nil)
+	for nap(alive); !c.reap(p, alive); {
+		nap(alive)
 	}
 }
 
@@ -175,11 +194,11 @@ func (p *Process) Ending() string {
 	return fmt.Sprintf("exit status %d", p.status.ExitStatus())
 }
 
-// Kill ends the process and its group, and returns when it has ended.
-func (p *Process) Kill() error {
-	p.c.do(func() { p.c.end(p) })
+// Kill ends the process and its group, and returns when it has ended. alive, if not nil, is called all the while: a large
+// process of a busy machine takes seconds to end.
+func (p *Process) Kill(alive func()) {
+	p.c.do(func() { p.c.end(p, alive) })
 	p.over()
-	return nil
 }
 
 // Pause has the process and its group stand still, at the latest when all are at rest.

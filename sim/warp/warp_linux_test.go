@@ -257,8 +257,9 @@ func TestAProcessThatIsPausedWaitsOn(t *testing.T) {
 	if next := at(26 * time.Second); !next.Equal(began.Add(36*time.Second)) || strings.Count(said, "\n") != 2 {
 		t.Errorf("the third sleep ends at %v, and it has said %q", next, said)
 	}
-	if err := p.Kill(); err != nil {
-		t.Fatal(err)
+	lives := 0
+	if p.Kill(func() { lives++ }); lives == 0 {
+		t.Error("while it ended nobody was told that all goes on")
 	}
 	if next := at(27 * time.Second); !next.IsZero() || p.Ending() != "signal: killed" {
 		t.Errorf("killed, it goes on at %v: %s", next, p.Ending())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/warp"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -51,8 +52,19 @@ func (w *World) Starter() subjects.Starter {
 			return nil, err
 		}
 		w.Notify()
-		return p, nil
+		return child{p, w.bubble}, nil
 	}
+}
+
+// child is a process, whose end takes no time of the story either.
+type child struct {
+	*warp.Process
+	bubble *bubble.Bubble
+}
+
+func (c child) Kill() error {
+	c.bubble.Outside(c.Process.Kill)
+	return nil
 }
 
 // listenWarped is Listen.
@@ -76,7 +88,10 @@ func (w *World) rest() bool {
 	if w.processes == nil {
 		return false
 	}
-	did, next, err := w.processes.Rest(w.bubble.Working)
+	var did bool
+	var next time.Time
+	var err error
+	w.bubble.Outside(func(alive func()) { did, next, err = w.processes.Rest(alive) })
 	if err != nil {
 		w.Fail(err)
 	}

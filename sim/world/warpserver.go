@@ -278,6 +278,6 @@ func (s *warpServer) acknowledged() (n int, next time.Duration, known bool) { re
 
 func (s *warpServer) close() {
 	s.Client.Close()
-	s.w.check(s.process.Kill())
+	s.w.bubble.Outside(s.process.Kill)
 	s.w.rest() // who reads what it says learns that it has ended
 }

@@ -21,7 +21,7 @@ func Defects() []Defect {
 			"redisson-4.7.0", "batch-poison", contract.Exclusion,
 			"Since 3.44 a client renews its locks in batches, with one script for many keys. Something overwrites one key with a string. " +
 				"The script fails there, and the keys behind it are not renewed. Their leases end, and others get locks that are held."},
-		{"a call that is interrupted leaves a lock that its watchdog renews for ever", "Redisson #5358", "to 4.7.0",
+		{"a call that is interrupted leaves a lock that its watchdog renews for ever", "Redisson #5358", "3.23.5 to 4.7.0; not 3.18.1",
 			"redisson-4.7.0", "canceled-waiter", contract.Liveness,
 			"A thread waits for a lock, and is interrupted while its request is under way. The call throws. The server grants the lock all the same, " +
 				"and the callback of the answer starts the watchdog. Nobody holds the lock, and nobody gets it until the process ends."},
@@ -29,6 +29,10 @@ func Defects() []Defect {
 			"redisson-3.18.1", "lost-acquire-reply", contract.Object,
 			"The network loses the reply to an acquire. The client sends the request again, and the server counts a second hold. One unlock leaves the " +
 				"other. With one server and since 3.37 the request is not sent again."},
+		{"today's version still sends an acquire again where there is more than one server", "Redisson #7367", "3.37 to 4.7.0, in master-slave, sentinel and cluster mode",
+			"redisson-4.7.0-master-slave", "lost-acquire-reply", contract.Object,
+			"The network loses the reply to an acquire. The script goes out in a batch with WAIT, for which the flag that forbids a retry is lost. The client " +
+				"sends it four times more, and five holds are counted. The call throws, and the lock is taken until its lease ends, which each copy sets anew."},
 		{"an unlock that was sent again tells the owner that it held nothing", "Redisson #4871", "to 3.23",
 			"redisson-3.18.1", "lost-unlock-reply", contract.Object,
 			"The network loses the reply to an unlock. The client sends it again, and the server finds no hold. The owner gets " +
@@ -37,11 +41,15 @@ func Defects() []Defect {
 			"redisson-3.18.1", "lost-unlock-reply-reentrant", contract.Object,
 			"An owner holds a lock twice, and unlocks once. The reply is lost and the request sent again: both holds are gone. Another client gets " +
 				"the lock while the owner works on under its outer hold."},
+		{"an unlock that comes late gives back what its owner took meanwhile", "Redisson: RedissonBaseLock deletes the latch of an unlock when its answer has come", "3.24 to 3.36",
+			"redisson-3.36.0", "delayed-duplicate-unlock", contract.Exclusion,
+			"The network holds a request to unlock up. The client sends it again over another connection, and it is executed. The latch that would tell a copy is " +
+				"deleted with the answer. The owner locks again, and the first request comes: it gives that hold back, and another client gets the lock."},
 		{"a watchdog is off for good after one error of the server", "Redisson 3.18.1: an answer with BUSY or LOADING is tried again, and thrown all the same", "3.18.1; not 3.23.5",
 			"redisson-3.18.1", "renewal-error", contract.Exclusion,
 			"The server answers a renewal with an error. The client sends it again, and three renewals take effect. Then there is no other: the lease ends " +
 				"under its holder, and another client gets the lock."},
-		{"a lease that was asked for once is the watchdog's from then on", "Redisson: internalLockLeaseTime of an RLock", "3.18.1; not 4.7.0",
+		{"a lease that was asked for once is the watchdog's from then on", "Redisson: internalLockLeaseTime of an RLock", "3.18.1; not 3.23.5",
 			"redisson-3.18.1", "baseline", contract.Object,
 			"A thread takes a lock with a lease of 60 s, and gives it back. Later it takes it without a lease, through the same RLock. The key lives for " +
 				"60 s, not for the 30 s of the watchdog. If its process dies, others wait twice as long."},

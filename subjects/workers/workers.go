@@ -39,6 +39,9 @@ type Lock struct {
 	// What its documentation says, and what it is documented not to promise.
 	Claims      []subjects.Claim
 	Limitations []history.Limitation
+
+	// Unjudged are stories in which it is not judged rightly yet, each with the reason.
+	Unjudged map[string]string
 }
 
 // kit is how the workers of a language are built and run. DIR is the folder with the sources, ARGn what the lock says.
@@ -47,6 +50,8 @@ type kit struct {
 	tools    []string // that must be on PATH
 	build    []string // lines of a shell, in DIR
 	run      []string
+	train    string // an argument, less a file's name, that has the worker write down what it loads; "": it cannot
+	trained  string // an argument for a worker that has done so
 }
 
 // Language is the one that it is written in.
@@ -87,10 +92,25 @@ func (l Lock) Subject(ctx context.Context, say func(string)) (subjects.Subject, 
 // Command builds the worker likewise, and returns its program and arguments.
 func (l Lock) Command(ctx context.Context, say func(string)) (words []string, err error) {
 	dir, err := l.built(ctx, say)
+	if err != nil {
+		return nil, err
+	}
+	words = l.words(dir)
+	if _, err := os.Stat(filepath.Join(dir, archive)); err == nil && l.kit.trained != "" {
+		words = slices.Insert(words, 1, strings.ReplaceAll(l.kit.trained, "DIR", dir))
+	}
+	return words, nil
+}
+
+// Folder builds the worker likewise, and returns where: what is learned of it may be kept there.
+func (l Lock) Folder(ctx context.Context, say func(string)) (string, error) { return l.built(ctx, say) }
+
+// words are the worker's program and arguments, once it is built in dir.
+func (l Lock) words(dir string) (words []string) {
 	for _, w := range slices.Concat(l.kit.run, l.run) {
 		words = append(words, strings.ReplaceAll(w, "DIR", dir))
 	}
-	return words, err
+	return words
 }
 
 // built returns the folder of the worker as it was built.
@@ -146,10 +166,13 @@ func (l Lock) built(ctx context.Context, say func(string)) (string, error) {
 			return "", fmt.Errorf("%s (%w): %s", line, err, lastLine(string(said)))
 		}
 	}
-	if err := os.Rename(made, dir); err != nil && !errors.Is(err, fs.ErrExist) { // somebody was quicker
+	if err := os.Rename(made, dir); errors.Is(err, fs.ErrExist) { // somebody was quicker
+		return dir, nil
+	} else if err != nil {
 		return "", err
 	}
-	return dir, nil
+	l.train(ctx, dir)
+	return dir, ctx.Err()
 }
 
 // files are the names of the sources of the language, below its folder, and a sum of their contents.

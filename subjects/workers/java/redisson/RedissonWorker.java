@@ -12,7 +12,8 @@ import org.redisson.config.ReadMode;
 /**
  * A worker for Redisson's RLock with its defaults, of whatever version is on the class path. Each thread has an RLock of
  * its own for each name. With the argument "shared" all threads have one. With "master-slave" the server is the master
- * of Redisson's master-slave mode, without slaves to read from. The client keeps one idle connection instead of 24.
+ * of Redisson's master-slave mode, without slaves to read from. The client keeps two idle connections instead of 24. With
+ * one, what is sent again would wait behind what it repeats.
  */
 public class RedissonWorker extends Worker {
   private final boolean shared;
@@ -43,8 +44,8 @@ public class RedissonWorker extends Worker {
     var url = request.redis();
     var address = "redis://" + url.getHost() + ":" + url.getPort();
     var server = masterSlave
-        ? config.useMasterSlaveServers().setMasterAddress(address).setReadMode(ReadMode.MASTER).setMasterConnectionMinimumIdleSize(1)
-        : config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(1);
+        ? config.useMasterSlaveServers().setMasterAddress(address).setReadMode(ReadMode.MASTER).setMasterConnectionMinimumIdleSize(2)
+        : config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(2);
     var scale = request.timescale();
     if (scale != 1) {
       server.setTimeout((int) (server.getTimeout() * scale)).setConnectTimeout((int) (server.getConnectTimeout() * scale));
