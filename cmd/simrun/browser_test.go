@@ -220,10 +220,10 @@ func TestServeInBrowser(t *testing.T) {
 	tb.do(chromedp.Click(chromedp.CSS("#runs tbody tr:nth-child(1) input")), chromedp.Click(chromedp.CSS("#runs tbody tr:nth-child(2) input")),
 		chromedp.Click(chromedp.CSS(".act button")), chromedp.WaitVisible(chromedp.CSS(".versus")))
 	if got := eval[int](tb, `document.querySelectorAll("main.pair svg.sketch").length`); got != 2 {
-		t.Errorf("%d pictures side by side", got)
+		t.Errorf("%d pictures on one axis", got)
 	}
-	if eval[bool](tb, `(() => { const [a, b] = [...document.querySelectorAll("main.pair figure")].map(s => s.getBoundingClientRect()); return a.right > b.left + 1 || Math.abs(a.top - b.top) > 1; })()`) {
-		t.Error("the two pictures are not side by side")
+	if eval[bool](tb, `(() => { const [a, b] = [...document.querySelectorAll("main.pair figure")].map(s => s.getBoundingClientRect()); return a.bottom > b.top || Math.abs(a.left - b.left) > 1 || Math.abs(a.right - b.right) > 1; })()`) {
+		t.Error("the two pictures are not on one axis, one below the other")
 	}
 	tb.open(s.url+"/runs/"+death+"/recheck", ".versus")
 	tb.open(s.url+"/runs/batch/"+latestBatch(t, dir)+"/report.html", ".matrix")

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
@@ -41,7 +40,7 @@ func printed(stdout, stderr io.Writer, text []byte, err error) int {
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "%v", err)
 	}
-	fmt.Fprintf(stdout, "%s\n", reports.VisibleJSON(text))
+	say(stdout, "%s\n", reports.VisibleJSON(text))
 	return checker.ExitExpected
 }
 
