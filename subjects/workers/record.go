@@ -26,7 +26,7 @@ func Defects() []Defect {
 			"A thread waits for a lock, and is interrupted while its request is under way. The call throws. The server grants the lock all the same, " +
 				"and the callback of the answer starts the watchdog. Nobody holds the lock, and nobody gets it until the process ends."},
 		{"a lock whose acquire was sent again is held twice", "Redisson #7367", "to 3.36; later ones but for one server",
-			"redisson-3.18.1", "lost-acquire-reply", contract.Object,
+			"redisson-3.36.0", "lost-acquire-reply", contract.Object,
 			"The network loses the reply to an acquire. The client sends the request again, and the server counts a second hold. One unlock leaves the " +
 				"other. With one server and since 3.37 the request is not sent again."},
 		{"today's version still sends an acquire again where there is more than one server", "Redisson #7367", "3.37 to 4.7.0, in master-slave, sentinel and cluster mode",
