@@ -484,16 +484,16 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	// An attempt that is given up knows what it had been granted by then. An unlock that is given up may be done in part.
 	given := cancelled(op) && rule == contract.EveryMemberReleased
 	unheard := f.unheard(op, key)
-	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to > op.Return {
-		if given || (unheard || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack)) {
+	hindered := slices.ContainsFunc(faultsOf(f.keptFromGiving(op, key, took, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) })
+	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to >= op.Return {
+		if given || (unheard || hindered || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack)) {
 			return // an outer hold is its own, and renewed
 		}
 		if m.at(limit).KeyState.Count(op.Owner) <= f.owed(l, op.Owner, b.acquire.Call, op.Return) {
 			return // of the outer hold, which had lost the member, no less
 		}
 	}
-	if given || unheard || f.stale(op) ||
-		slices.ContainsFunc(faultsOf(f.keptFromGiving(op, key, took, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) }) {
+	if given || unheard || hindered || f.stale(op) {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline

@@ -87,6 +87,20 @@ func (s *groupScript) shorter(givenUp bool) {
 	s.set(op, "b", at(2.56), 1, at(10.099))
 }
 
+// innerUnlock has x:1 enter both twice, and give back a alone. Its lease is renewed.
+func (s *groupScript) innerUnlock() *history.Op {
+	s.takesBoth()
+	op := s.take("x:1", at(1), at(1.1), 10*sec)
+	s.set(op, "a", at(1.05), 2, at(11.05))
+	s.set(op, "b", at(1.06), 2, at(11.06))
+	op = s.op("x:1", history.Unlock, at(2), at(2.1), history.Decremented)
+	s.set(op, "a", at(2.05), 1, at(12.05))
+	renewal := s.op("x:1", history.Renew, at(10), at(10.1), history.Renewed)
+	s.set(renewal, "a", at(10.05), 1, at(60))
+	s.set(renewal, "b", at(10.06), 2, at(60))
+	return &s.h.Ops[len(s.h.Ops)-2]
+}
+
 // refusedWithin has x:1 ask once more for both, in vain, when it may have lost a: the attempt leaves a hold of a.
 func (s *groupScript) refusedWithin(lost bool) {
 	s.takesBoth()
@@ -264,6 +278,22 @@ func TestGroupRules(t *testing.T) {
 			s.leavesOne()
 			s.h.Served[len(s.h.Served)-1].Before = s.h.Served[len(s.h.Served)-1].After
 		}, nil},
+		{"b not given back by an inner unlock, whose message is lost, by a lock that takes nothing back", history.Multi, func(s *groupScript) {
+			s.innerUnlock()
+			s.fault("drop-message", "x", at(2.01), at(2.05))
+		}, nil},
+		{"b not given back by an inner unlock, whose message is lost, by a lock that takes such things back", history.Multi, func(s *groupScript) {
+			claiming(s.script, contract.TakesBack)
+			s.innerUnlock()
+			s.fault("drop-message", "x", at(2.01), at(2.05))
+		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"b not given back by an inner unlock that is given up, and is the last that its owner does", history.Multi, func(s *groupScript) {
+			op := s.innerUnlock()
+			op.Outcome, op.Cancel, op.Error = history.Unknown, at(0.1), "context deadline exceeded"
+		}, nil},
+		{"b forgotten by an inner unlock", history.Multi, func(s *groupScript) {
+			s.innerUnlock()
+		}, []contract.Rule{contract.EveryMemberReleased}},
 		{"b forgotten by an unlock", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)

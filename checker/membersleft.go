@@ -12,7 +12,8 @@ import (
 // endsEach looks for members that an owner has still though the answer to its unlock says that it has given its last hold of the
 // group back. Its client knows of them: the answer to that member's command told it.
 func (f *facts) endsEach(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	if op.Outcome != history.Released || cancelled(op) || f.owes(l, op.Owner, op.Call) {
+	if op.Outcome != history.Released || cancelled(op) || f.owes(l, op.Owner, op.Call) ||
+		slices.ContainsFunc(f.view.sharing[l.name], func(other *lockFacts) bool { return f.owes(other, op.Owner, op.Return) }) {
 		return
 	}
 	for _, key := range c.members {
@@ -97,18 +98,21 @@ func (f *facts) callsOn(m *member, owner string, from, to time.Duration) (calls 
 	return calls
 }
 
-// tookAgain is when a call took a hold of the key once more; 0: it did not.
+// tookAgain is when a call took a hold of the key once more; 0: it did not. An attempt that is given back is none.
 func (m *member) tookAgain(f *facts, op *history.Op) time.Duration {
 	took := false
 	for _, i := range m.rows {
 		r := &f.h.Served[i]
-		if r.Op != op.ID || r.After.Count(op.Owner) <= r.Before.Count(op.Owner) {
-			continue
-		}
-		if took {
+		was, is := r.Before.Count(op.Owner), r.After.Count(op.Owner)
+		switch {
+		case r.Op != op.ID || is == was:
+		case is < was:
+			took = false
+		case took:
 			return r.At
+		default:
+			took = true
 		}
-		took = true
 	}
 	return 0
 }

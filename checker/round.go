@@ -26,12 +26,13 @@ func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text
 	}
 	due := max(since+f.renewEvery(), before.Return)
 	next := to
+	var begun *history.Op
 	for _, op := range l.owner(t.owner).called(before.Call+1, to) {
-		if op.Kind == history.Renew {
-			next = min(next, op.Call)
+		if op.Kind == history.Renew && op.Call < next {
+			next, begun = op.Call, op
 		}
 	}
-	if next <= due+f.renewalSlack() {
+	if next <= due+f.renewalSlack() || begun == nil || !f.connected(begun, due) {
 		return "", false
 	}
 	held := func(i int) bool {
@@ -42,6 +43,15 @@ func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text
 		return "", false
 	}
 	return fmt.Sprintf("; the one before was %s at %s, and the next begun at %s", word, Stamp(since), Stamp(next)), true
+}
+
+// connected reports whether a call was sent on a connection that its client had used by a time. A call that has to connect first may
+// have been begun long before it was sent.
+func (f *facts) connected(op *history.Op, by time.Duration) bool {
+	i, found := f.log.execution(op, op.Executed)
+	return found && slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == op.Client && s.Conn == f.h.Served[i].Conn && s.Got > 0 && s.Got <= by
+	})
 }
 
 // renewedAt is the renewal that set a hold's lease at a time, and whose client was told so; nil: none did.

@@ -158,10 +158,13 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 func slowRound(sent, took float64) *script {
 	s := newScript()
 	s.take("c1:1", at(0), at(0.002), 0)
+	before := key("c1:1", 1, at(30.001))
 	add := func(sent, took float64) {
 		op := s.renew("c1:1", at(sent), history.Renewed)
 		op.Executed, op.Return = at(sent+took), at(sent+took)+lat
-		s.h.Served = append(s.h.Served, history.Served{At: op.Executed, Sent: op.Call, Got: op.Return, Client: "c1", Owner: "c1:1", Lock: job, Step: history.StepRenew})
+		s.h.Served = append(s.h.Served, history.Served{At: op.Executed, Sent: op.Call, Got: op.Return, Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job, Conn: "c1#1", Step: history.StepRenew,
+			Before: before, After: key("c1:1", 1, op.Executed+dog)})
+		before = s.h.Served[len(s.h.Served)-1].After
 	}
 	add(5, 0.001)
 	add(10, 4)
@@ -193,6 +196,7 @@ func TestALateRenewalDoesNotPutOffTheNext(t *testing.T) {
 		{"begun later than that", 25.1, 6, func(*script) {}, defect},
 		{"begun when another renewal was answered", 21.1, 6, beside(21), noChance},
 		{"begun later, and another renewal was answered before", 21.1, 6, beside(14), defect},
+		{"begun later, or sent later, on a connection of its own", 21.1, 6, func(s *script) { steady(s); s.h.Served[2].Conn = "c1#2" }, noChance},
 		{"begun later, as a message was lost", 21.1, 6, func(s *script) { steady(s); s.fault("drop-message", "c1", at(15), at(15)) }, noChance},
 		{"begun later, as the messages of another were", 21.1, 6, func(s *script) { steady(s); s.fault("drop-message", "c2", at(15), at(15)) }, defect},
 	} {
