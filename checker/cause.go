@@ -416,6 +416,7 @@ func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
 		id  int64
 	}
 	done, seen := map[memberKey]*history.Served{}, map[request]bool{}
+	unheard := map[memberKey]bool{} // of a request, which its client may send again
 	for _, i := range f.executions(op) {
 		r := &f.h.Served[i]
 		key := memberKey{r.Server, r.Lock}
@@ -424,8 +425,9 @@ func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
 		} else {
 			seen[id] = true
 		}
-		b := done[key]
-		if done[key] = r; b == nil || r.At < from || b.Got == 0 || b.Got > r.Sent || gives(b) != gives(r) {
+		b, again := done[key], unheard[key]
+		done[key], unheard[key] = r, again || r.Got == 0
+		if b == nil || again || r.At < from || b.Got == 0 || b.Got > r.Sent || gives(b) != gives(r) {
 			continue // it may give back what it took before, and take that again
 		}
 		if len(f.struckBy(op.Client, op.Lock, b.Got, r.Sent, hinders)) == 0 {

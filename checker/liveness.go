@@ -517,6 +517,9 @@ func (f *facts) failedUnlock(l *lockFacts, t *tenure) *history.Op {
 // untold is the cause that a call had an effect, or none, of which its caller does not know.
 func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text string) Cause {
 	faults := f.struckBy(op.Client, l.name, op.Call, until, resends)
+	if len(faults) == 0 && f.stale(op) { // it was sent on a connection that had been broken before
+		faults = f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken})
+	}
 	if len(faults) == 0 && cancelled(cmp.Or(f.inNameOf(op), op)) { // what a group's call asked of a member is given up with it
 		return Cause{Class: contract.Abandoned, Text: text + ": it gave the call up", executed: executions{call: op.Kind}}
 	}

@@ -2,6 +2,7 @@ package lockimpl
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -58,15 +59,46 @@ func (l *RLock) HoldContext(parent context.Context, owner Owner) (ctx context.Co
 	if _, ok := l.proto.(*hardened); !ok {
 		return ctx, cancel
 	}
+	l.whenOver(owner, stop)
+	return ctx, cancel
+}
+
+// whenOver calls f when owner's hold is over: with nil if it was unlocked, else with the reason for which it is lost, which it is already
+// if owner holds nothing. It calls f before [RLock.Lost] can be seen closed by anybody else, and f must not wait.
+func (l *RLock) whenOver(owner Owner, f func(reason error)) {
 	hs := l.client.holds
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if w := hs.watchOf(l, owner); w != nil {
-		w.cancels = append(w.cancels, stop)
+		w.cancels = append(w.cancels, f)
 	} else {
-		stop(ErrLost)
+		f(ErrLost)
 	}
-	return ctx, cancel
+}
+
+// lostOf returns a channel that is closed when so many of owner's holds of locks are lost, at the moment at which the last of them is;
+// nil if one of the locks does not tell.
+func lostOf(locks []*RLock, owner Owner, many int) <-chan struct{} {
+	for _, l := range locks {
+		if _, ok := l.proto.(*hardened); !ok {
+			return nil
+		}
+	}
+	var mu sync.Mutex // the locks may be of several clients
+	lost := make(chan struct{})
+	for _, l := range locks {
+		l.whenOver(owner, func(reason error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if reason == nil {
+				return
+			}
+			if many--; many == 0 {
+				close(lost)
+			}
+		})
+	}
+	return lost
 }
 
 // Token returns the fencing token of owner's hold, and whether there is one. Tokens of a lock

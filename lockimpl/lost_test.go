@@ -397,3 +397,68 @@ func TestLostWhenTheAnswerToAPartialUnlockDoesNotCome(t *testing.T) {
 		})
 	}
 }
+
+// now reports whether a channel is closed at once, before any other goroutine runs.
+func now(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Several locks are lost at the moment at which so many of them are that the rest is none.
+func TestSeveralLocksAreLostAtOnce(t *testing.T) {
+	type several interface {
+		Lock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) error
+		UnlockMembers(ctx context.Context, owner lockimpl.Owner) ([]lockimpl.Unlocked, error)
+		Lost(owner lockimpl.Owner) <-chan struct{}
+	}
+	for name, c := range map[string]struct {
+		of   func(locks ...*lockimpl.RLock) (several, error)
+		most int // of three that may be lost
+	}{
+		"MultiLock": {func(locks ...*lockimpl.RLock) (several, error) { return lockimpl.NewMultiLock(locks...) }, 0},
+		"RedLock":   {func(locks ...*lockimpl.RLock) (several, error) { return lockimpl.NewRedLock(locks...) }, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+				a := w.client("a")
+				o := a.Owner(1)
+				members := []*lockimpl.RLock{a.Lock("x"), w.client("b").Lock("y"), w.client("c").Lock("z")}
+				l, err := c.of(members...)
+				must(t, err)
+				if !now(l.Lost(o)) {
+					t.Fatal("nothing is held")
+				}
+				must(t, l.Lock(ctx, o))
+				lost := l.Lost(o)
+				for i, m := range members {
+					w.server.Del([]string{"x", "y", "z"}[i])
+					must(t, m.Lock(ctx, o)) // whose answer tells of the loss
+					if now(lost) != (i >= c.most) {
+						t.Fatalf("lost with %d of 3 gone: %v", i+1, now(lost))
+					}
+				}
+				lost = l.Lost(o)
+				if now(lost) {
+					t.Fatal("all are held anew")
+				}
+				if _, err := l.UnlockMembers(ctx, o); err != nil {
+					t.Fatal(err)
+				}
+				if isClosed(lost) {
+					t.Fatal("told of a loss by an unlock")
+				}
+			})
+		})
+	}
+	inBubble(t, lockimpl.Latch, func(t *testing.T, w *world) {
+		l, err := lockimpl.NewMultiLock(w.client("a").Lock("x"))
+		must(t, err)
+		if l.Lost("a:1") != nil {
+			t.Fatal("a faithful generation tells")
+		}
+	})
+}

@@ -234,6 +234,10 @@ func (m *MultiLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
 	return true, nil
 }
 
+// Lost returns a channel that is closed when one of owner's holds is lost, as [RLock.Lost] tells of it. An unlock does not close it. If
+// owner does not hold all, it is closed already. The faithful generations do not tell: they return nil.
+func (m *MultiLock) Lost(owner Owner) <-chan struct{} { return lostOf(m.members, owner, 1) }
+
 // HoldContext returns a context for work under owner's holds, which ends when one of them does: see
 // [RLock.HoldContext].
 func (m *MultiLock) HoldContext(parent context.Context, owner Owner) (context.Context, context.CancelFunc) {

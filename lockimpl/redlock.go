@@ -45,6 +45,12 @@ func NewRedLock(locks ...*RLock) (*RedLock, error) {
 	return &RedLock{members: slices.Clone(locks), quorum: len(locks)/2 + 1}, nil
 }
 
+// Lost returns a channel that is closed when so many of owner's holds are lost, as [RLock.Lost] tells of each, that no quorum is left. An
+// unlock does not close it. If owner has no quorum, it is closed already. The faithful generations do not tell: they return nil.
+func (r *RedLock) Lost(owner Owner) <-chan struct{} {
+	return lostOf(r.members, owner, len(r.members)-r.quorum+1)
+}
+
 // ErrNoQuorum says that the lock was not acquired since too many servers failed; it comes with
 // their errors.
 var ErrNoQuorum = errors.New("no quorum of servers answered")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/lockimpl"
@@ -49,6 +48,7 @@ type several struct {
 		Lock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) error
 		TryLock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) (bool, error)
 		UnlockMembers(ctx context.Context, owner lockimpl.Owner) ([]lockimpl.Unlocked, error)
+		Lost(owner lockimpl.Owner) <-chan struct{}
 	}
 	members []*lockimpl.RLock
 	quorum  int
@@ -120,37 +120,4 @@ func (s several) Release(ctx context.Context, owner string) Answer {
 }
 
 // Lost is closed when so many members are lost that the rest is none.
-func (s several) Lost(owner string) <-chan struct{} {
-	o := lockimpl.Owner(owner)
-	if s.members[0].Lost(o) == nil {
-		return nil // a generation that does not tell
-	}
-	lost := make(chan struct{})
-	if m, ok := s.l.(*lockimpl.MultiLock); ok {
-		ctx, cancel := m.HoldContext(context.Background(), o)
-		context.AfterFunc(ctx, func() {
-			cancel()
-			if errors.Is(context.Cause(ctx), lockimpl.ErrLost) {
-				close(lost)
-			}
-		})
-		return lost
-	}
-	var mu sync.Mutex
-	left := len(s.members)
-	for _, m := range s.members {
-		ctx, cancel := m.HoldContext(context.Background(), o)
-		context.AfterFunc(ctx, func() {
-			cancel()
-			if !errors.Is(context.Cause(ctx), lockimpl.ErrLost) {
-				return // unlocked
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if left--; left == s.quorum-1 {
-				close(lost)
-			}
-		})
-	}
-	return lost
-}
+func (s several) Lost(owner string) <-chan struct{} { return s.l.Lost(lockimpl.Owner(owner)) }
