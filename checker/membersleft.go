@@ -129,3 +129,67 @@ func (f *facts) keptFromGiving(op *history.Op, key memberKey, took *history.Serv
 		return end <= took.Got && !f.h.Faults[o.fault].Has(history.ConnectionBroken)
 	})
 }
+
+// leftHeld tells of a member's holds that an owner has from a time on, and should not have when its client has had the
+// opportunity to give them back, unless the hold became one of another call's. Where the call did not learn what
+// became of a command on the member, or could not reach it from then on, or was given up, the lease may end them. What took
+// them, if that is known, is a command of the call.
+func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key memberKey, took *history.Served, from time.Duration, holds int64, rule contract.Rule, found *violations) {
+	m, since := f.view.members[key], max(op.Return, from)
+	limit := enough(since, f.groupPrompt(c), f.keptFromGiving(op, key, took, since, f.end))
+	until := m.until(op.Owner, from, holds)
+	if until <= limit || f.callsAgain(l, op, limit) {
+		return
+	}
+	// An attempt that is given up knows what it had been granted by then. An unlock that is given up may be done in part.
+	given := cancelled(op) && rule == contract.EveryMemberReleased
+	unheard := f.unheard(op, key)
+	hindered := slices.ContainsFunc(faultsOf(f.keptFromGiving(op, key, took, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) })
+	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to >= op.Return {
+		if given || (unheard || hindered || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack)) {
+			return // an outer hold is its own, and renewed
+		}
+		if m.at(limit).KeyState.Count(op.Owner) <= f.owed(l, op.Owner, b.acquire.Call, op.Return) {
+			return // of the outer hold, which had lost the member, no less
+		}
+	}
+	if given || unheard || hindered || f.stale(op) {
+		ends := f.end
+		if s := m.at(limit); s.Deadline > 0 {
+			ends = s.Deadline
+		}
+		for _, i := range m.rows { // what came when its call was over is a copy, which is told by itself
+			r := &f.h.Served[i]
+			if call := f.op(r.Op); call != nil && call.Owner == op.Owner && !call.Pending() && limit < r.At && call.Return < r.At && r.At <= ends+f.exact() {
+				ends = max(ends, r.After.Deadline)
+			}
+		}
+		if until <= ends+f.exact() || f.callsAgain(l, op, ends) {
+			return
+		}
+	}
+	cause := Cause{Class: contract.Unexplained, Text: "nothing kept the lock from giving it back"}
+	if from > op.Return {
+		cause = f.twice(l, op, from, fmt.Sprintf("a command of the call was executed at %s, after its return", Stamp(from)))
+	}
+	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
+}
+
+// unheard reports whether a call did not learn what became of one of its commands on a member.
+func (f *facts) unheard(op *history.Op, key memberKey) bool {
+	return slices.ContainsFunc(f.view.commands[op.ID], func(i int) bool {
+		r := &f.h.Served[i]
+		return r.Server == key.server && r.Lock == key.key && (r.Got == 0 || r.Got > op.Return)
+	})
+}
+
+// callsAgain reports whether an owner took a lock again that has members of a lock in common with it, after a
+// call and before a time: what the call left is then part of that.
+func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) bool {
+	for _, other := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
+		if slices.ContainsFunc(other.owner(op.Owner).called(op.Return, before), func(o *history.Op) bool { return o.Kind.Acquires() && !o.Aside }) {
+			return true
+		}
+	}
+	return false
+}

@@ -135,7 +135,7 @@ func inLost() []SourceMutant {
 			"lost.go", "		close(w.lost)\n	}\n	for _, cancel := range w.cancels {\n		cancel(reason)\n	}\n",
 			"		close(w.lost)\n		for _, cancel := range w.cancels {\n			cancel(reason)\n		}\n	}\n"),
 		source("hold-context-of-nothing", hardened, context_, "the context of a hold that is over does not end",
-			"lost.go", "	} else {\n		stop(ErrLost)\n	}\n", "	}\n"),
+			"lost.go", "	} else {\n		f(ErrLost)\n	}\n", "	}\n"),
 		source("hold-context-ignores-parent", hardened, context_, "the context of a hold does not end with its parent",
 			"lost.go", "ctx, stop := context.WithCancelCause(parent)", "ctx, stop := context.WithCancelCause(context.WithoutCancel(parent))"),
 		source("sweep-forgets-live-holds", hardened, untold, "a client of many holds forgets those with a lease before it ends",
