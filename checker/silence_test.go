@@ -125,6 +125,18 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 			more(s)
 		}
 	}
+	again := func(got float64) func(s *script) { // an attempt is lost at 5 s, and the one after it is sent at 15 s
+		return func(s *script) {
+			op := s.op("c1:1", history.TryLock, at(5), at(18), history.Failed)
+			op.Lease = dog
+			for i, sent := range []float64{5, 15} {
+				s.h.Served = append(s.h.Served, history.Served{At: at(sent + 0.001), Sent: at(sent), Got: at(got) * time.Duration(i), Client: "c1", Owner: "c1:1",
+					Op: op.ID, Lock: job, Conn: "c1#1", Step: history.StepAcquire, Before: key("c9:1", 1, at(100)), After: key("c9:1", 1, at(100))})
+			}
+			s.fault("drop-message", "c1", at(5), at(5)).Effects = []history.Effect{history.MessageLost}
+			s.h.Faults[0].On = "reply acquire"
+		}
+	}
 	silent := func(s *script) { s.fault("drop-message", "c2", at(2), 0).On = "reply subscribe" }
 	for _, tt := range []struct {
 		name  string
@@ -135,6 +147,8 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 		{"the server refused it long before", refused(11.2), []contract.Rule{contract.CallsSucceed}},
 		{"the connection of another call broke", reset("reply acquire"), nil},
 		{"the connection of a subscription broke", reset("reply subscribe"), []contract.Rule{contract.CallsSucceed}},
+		{"what it sent again on a silent connection was not answered", again(0), nil},
+		{"what it sent again was answered", again(15.002), []contract.Rule{contract.CallsSucceed}},
 		{"another has the lock", busy(history.Lock, func(*script) {}), nil},
 		{"another has the lock, of one that waits", busy(history.Lock, func(s *script) { claiming(s, contract.Waits) }), []contract.Rule{contract.CallsSucceed}},
 		{"another has the lock, of one that waits, but not in a tryLock", busy(history.TryLock, func(s *script) { claiming(s, contract.Waits) }), nil},
