@@ -99,7 +99,7 @@ func (f *facts) subscribedAnew(client, lock string, since, after time.Duration) 
 	return first
 }
 
-// names reports whether a subscription is to a channel that is named after a lock: whose name ends with the lock's, in braces or not.
+// names reports whether a command is about a channel that is named after a lock: whose name ends with the lock's, in braces or not.
 func names(subscription, lock string) bool {
 	return slices.ContainsFunc(strings.Fields(subscription), func(channel string) bool {
 		prefix, found := strings.CutSuffix(channel, "{"+lock+"}")

@@ -105,7 +105,7 @@ func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
 	var conn string         // on which connection
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
-		if r.Sent > heard || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !namesKey(r.Text, l.name) {
+		if r.Sent > heard || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !names(r.Text, l.name) {
 			continue
 		}
 		switch {
@@ -118,24 +118,6 @@ func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
 		}
 	}
 	return heard, since > 0 && len(f.obstacles(t.client, l.name, since, heard, f.answerTime(), hinders)) == 0 && !f.callsAt(l, t.owner, t.to)
-}
-
-// namesKey reports whether a command's text has a key's name, in the name of a channel perhaps, and not one that goes on.
-func namesKey(text, key string) bool {
-	within := func(c byte) bool {
-		return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-	}
-	for from := 0; ; {
-		i := strings.Index(text[from:], key)
-		if i < 0 {
-			return false
-		}
-		begin, end := from+i, from+i+len(key)
-		if (begin == 0 || !within(text[begin-1])) && (end == len(text) || !within(text[end])) {
-			return true
-		}
-		from = begin + 1
-	}
 }
 
 const granularity = 2 * time.Millisecond

@@ -10,17 +10,6 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-func TestNamesKey(t *testing.T) {
-	for text, want := range map[string]bool{
-		"subscribe channel:{job}-1": true, "subscribe channel:{{job}-1}": true, "subscribe a {job}-1 b": true, "{job}-1": true,
-		"subscribe channel:{job}-10": false, "subscribe channel:x{job}-1": false, "subscribe {job}-10 c:{job}-1": true, "": false,
-	} {
-		if namesKey(text, "{job}-1") != want {
-			t.Errorf("%q: %v", text, !want)
-		}
-	}
-}
-
 // A lock that claims to heed the message of a forced release tells a holder at once, whose client has subscribed to it.
 func TestAForcedReleaseIsToldAtOnce(t *testing.T) {
 	for _, tt := range []struct {

@@ -1,0 +1,155 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A groupScript writes a history of a group by hand, with the server log of its members: a on s1, b on s2, ...
+type groupScript struct {
+	*script
+	state map[memberKey]history.KeyState
+}
+
+func newGroupScript(kind string, members ...string) *groupScript {
+	s := &groupScript{newScript(), map[memberKey]history.KeyState{}}
+	s.lock = "all"
+	g := history.Group{Name: "all", Kind: kind, Members: members}
+	for i := range members {
+		g.Servers = append(g.Servers, "s"+string(rune('1'+i)))
+	}
+	s.h.Header.Groups = []history.Group{g}
+	return s
+}
+
+// set has the server log show a command of a call that leaves an owner so many holds of a member, until a time.
+func (s *groupScript) set(op *history.Op, key string, at time.Duration, holds int64, until time.Duration) {
+	k := memberKey{"s" + string(key[0]-'a'+'1'), key}
+	before, after := s.state[k], history.KeyState{}
+	if before.Deadline > 0 && before.Deadline <= at {
+		before = history.KeyState{} // its lease is over
+	}
+	if holds > 0 {
+		after = history.KeyState{Holdings: []history.Holding{{Owner: op.Owner, Count: holds}}, Deadline: until}
+	}
+	s.state[k] = after
+	step := history.StepAcquire
+	if op.Kind == history.Unlock {
+		step = history.StepRelease
+	}
+	s.h.Served = append(s.h.Served, history.Served{At: at, Sent: at - lat, Got: at + lat, Server: k.server, Client: op.Client, Conn: op.Client, Step: step,
+		Op: op.ID, Owner: op.Owner, Lock: key, Text: "eval", Before: &before, After: &after})
+}
+
+// takesBoth has x:1 take both members, with a lease of 10 s.
+func (s *groupScript) takesBoth() {
+	op := s.take("x:1", 0, at(0.1), 10*sec)
+	s.set(op, "a", at(0.05), 1, at(10.05))
+	s.set(op, "b", at(0.099), 1, at(10.099))
+}
+
+// takesSlowly has x:1 take both members, and get the second when the lease of the first is over.
+func (s *groupScript) takesSlowly() {
+	op := s.take("x:1", 0, at(2.5), 2*sec)
+	s.set(op, "a", at(0.1), 1, at(2.1))
+	s.set(op, "b", at(2.499), 1, at(4.499))
+}
+
+// givenUp has x:1 give up an attempt that had got a of a and b, after the answer.
+func (s *groupScript) givenUp() {
+	other := s.take("y:1", 0, at(0.1), 60*sec)
+	other.Lock = "b"
+	s.set(other, "b", at(0.099), 1, at(60.099))
+	op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+	op.Cancel, op.Error, op.Evidence = at(0.1), "context deadline exceeded", history.Sent
+	s.set(op, "a", at(1.05), 1, at(31.05))
+}
+
+// shorter has x:1 take both for a second, which leaves b the 10 s that it has of an earlier hold if the lock keeps the longest lease. It
+// may have given that up before, and does not know what became of it.
+func (s *groupScript) shorter(givenUp bool) {
+	claiming(s.script, contract.KeepsLongest)
+	s.takesBoth()
+	if givenUp {
+		op := s.op("x:1", history.Unlock, at(1), at(1.1), history.Unknown)
+		op.Evidence, op.Cancel, op.Error = history.Sent, at(0.1), "context deadline exceeded"
+	}
+	op := s.take("x:1", at(2), at(2.1), sec)
+	s.set(op, "a", at(2.05), 2, at(10.05))
+	s.set(op, "b", at(2.099), 2, at(3.099))
+	op = s.op("x:1", history.Unlock, at(2.5), at(2.6), history.Decremented)
+	s.set(op, "a", at(2.55), 1, at(10.05))
+	s.set(op, "b", at(2.56), 1, at(10.099))
+}
+
+// innerUnlock has x:1 enter both twice, and give back a alone. Its lease is renewed.
+func (s *groupScript) innerUnlock() *history.Op {
+	s.takesBoth()
+	op := s.take("x:1", at(1), at(1.1), 10*sec)
+	s.set(op, "a", at(1.05), 2, at(11.05))
+	s.set(op, "b", at(1.06), 2, at(11.06))
+	op = s.op("x:1", history.Unlock, at(2), at(2.1), history.Decremented)
+	s.set(op, "a", at(2.05), 1, at(12.05))
+	renewal := s.op("x:1", history.Renew, at(10), at(10.1), history.Renewed)
+	s.set(renewal, "a", at(10.05), 1, at(60))
+	s.set(renewal, "b", at(10.06), 2, at(60))
+	return &s.h.Ops[len(s.h.Ops)-2]
+}
+
+// refusedWithin has x:1 ask once more for both, in vain, when it may have lost a: the attempt leaves a hold of a.
+func (s *groupScript) refusedWithin(lost bool) {
+	s.takesBoth()
+	holds := int64(2)
+	if lost {
+		admin := s.h.Ops[0]
+		s.set(&admin, "a", at(1), 0, 0)
+		s.h.Served[2].Op, s.h.Served[2].Owner, s.h.Served[2].Step = 0, "", history.StepAdmin
+		holds = 1
+	}
+	op := s.op("x:1", history.TryLock, at(2), at(2.1), history.Failed)
+	op.Cancel, op.Error = at(0.1), "context deadline exceeded"
+	s.set(op, "a", at(2.05), holds, at(12.05))
+	op = s.op("x:1", history.Unlock, at(5), at(5.1), history.Released)
+	s.set(op, "a", at(5.02), holds-1, at(12.05))
+	s.set(op, "b", at(5.03), 0, 0)
+}
+
+// renewed has the client of x:1 renew a before its lease is over, and hear of it at a time.
+func (s *groupScript) renewed(heard time.Duration) {
+	op := s.op("x:1", history.Renew, at(1.9), heard, history.Renewed)
+	r := s.h.Served[0]
+	r.Op, r.Step, r.At, r.Sent, r.Got = op.ID, history.StepRenew, at(2), at(1.9), heard
+	before, after := *r.After, *r.After
+	after.Deadline = at(4)
+	r.Before, r.After = &before, &after
+	s.h.Served = slices.Insert(s.h.Served, 1, r)
+}
+
+// leavesOne has x:1 enter the group twice, and give it back twice: the first time, which it gives up after a's request, b is left out. It
+// returns the second.
+func (s *groupScript) leavesOne() *history.Op {
+	s.takesBoth()
+	op := s.take("x:1", at(1), at(1.1), 10*sec)
+	s.set(op, "a", at(1.05), 2, at(11.05))
+	s.set(op, "b", at(1.099), 2, at(11.099))
+	op = s.op("x:1", history.Unlock, at(2), at(2.1), history.Unknown)
+	op.Cancel, op.Error, op.Evidence = at(0.1), "context deadline exceeded", history.Sent
+	s.set(op, "a", at(2.05), 1, at(11.05))
+	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+	s.set(op, "a", at(3.02), 0, 0)
+	s.set(op, "b", at(3.03), 1, at(13.03))
+	return op
+}
+
+// elapsed has x:1 take both members, too slowly, and give back only a.
+func (s *groupScript) elapsed() {
+	op := s.op("x:1", history.Lock, 0, at(6.1), history.Unknown)
+	op.Lease, op.Evidence, op.Error = 5*sec, history.Sent, "acquiring took longer than the lease; everything was released"
+	s.set(op, "a", at(3), 1, at(8))
+	s.set(op, "b", at(6), 1, at(11))
+	s.set(op, "a", at(6.05), 0, 0)
+	s.take("z:1", at(20), at(20.1), 10*sec).Lock = "z"
+}

@@ -1,0 +1,119 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// What took effect more than once, and whether its client had a reason to send it again.
+
+// twice is the cause that a call took effect again, at a time.
+func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text string) Cause {
+	sent := op.Call
+	if i, found := f.log.execution(op, again); found {
+		sent = min(sent, f.h.Served[i].Sent)
+	}
+	if c, ok := f.sentAnew(op, again); ok {
+		return c
+	}
+	first := tookOrCall(op)
+	if r := f.firstCopy(op, again); r != nil {
+		first = min(first, r.At)
+	}
+	faults := f.struckBy(op.Client, l.name, sent, again, resends)
+	c := Cause{Class: contract.DoubleExecution, Text: text, Faults: faults, Effects: f.effectsOf(faults),
+		executed: executions{call: op.Kind, client: op.Client, first: first, again: again, learned: f.learned(op, again)}}
+	f.forgotten(op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
+	return c
+}
+
+// sentAnew is the cause of an effect that a call has by a request of its own, at a time or after it. What it did before that it
+// did by another request, and its client had the answer, and no fault kept it from going on. So nobody needed to send one more.
+func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
+	type request struct {
+		key memberKey
+		id  int64
+	}
+	done, seen := map[memberKey]*history.Served{}, map[request]bool{}
+	unheard := map[memberKey]bool{} // of a request, which its client may send again
+	for _, i := range f.executions(op) {
+		r := &f.h.Served[i]
+		key := memberKey{r.Server, r.Lock}
+		if id := (request{key, r.Request}); r.Request == 0 || seen[id] || r.Before == nil || r.After == nil || sameKey(r.Before, r.After) {
+			continue // a copy is not sent anew
+		} else {
+			seen[id] = true
+		}
+		b, again := done[key], unheard[key]
+		done[key], unheard[key] = r, again || r.Got == 0
+		if b == nil || again || r.At < from || b.Got == 0 || b.Got > r.Sent || gives(b) != gives(r) {
+			continue // it may give back what it took before, and take that again
+		}
+		if len(f.struckBy(op.Client, op.Lock, b.Got, r.Sent, hinders)) == 0 {
+			return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s had the answer to its request at %s, and sent another one for the same call at %s",
+				op.Client, Stamp(b.Got), Stamp(r.Sent))}, true
+		}
+	}
+	return Cause{}, false
+}
+
+// firstCopy is the first row of the server log with the request that executed a call at a time; nil: that row is the first.
+func (f *facts) firstCopy(op *history.Op, at time.Duration) *history.Served {
+	i, found := f.log.execution(op, at)
+	if !found || f.h.Served[i].Request == 0 {
+		return nil
+	}
+	is := &f.h.Served[i]
+	for j := range f.h.Served[:i] {
+		if r := &f.h.Served[j]; r.Request == is.Request && r.Server == is.Server && r.Lock == is.Lock && !refused(r) {
+			return r
+		}
+	}
+	return nil
+}
+
+// learned reports whether the client of a call had an answer to it before a time.
+func (f *facts) learned(op *history.Op, by time.Duration) bool {
+	if !op.Uncertain() && op.Outcome != history.Failed && op.Return < by {
+		return true
+	}
+	if first := f.firstCopy(op, by); first != nil && slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
+		return r.Request == first.Request && r.Server == first.Server && r.Got > 0 && r.Got <= by
+	}) {
+		return true // also to a copy that did nothing, and so belongs to no call
+	}
+	return slices.ContainsFunc(f.executions(op), func(i int) bool { got := f.h.Served[i].Got; return got > 0 && got <= by })
+}
+
+// executions lists the commands of a call on the lock's key that the server did not refuse, by index
+// into History.Served. Those of what was done in the name of a call are that call's, on the same server.
+func (f *facts) executions(op *history.Op) []int {
+	id, server := op.ID, ""
+	if call := f.inNameOf(op); call != nil {
+		i, _ := f.log.execution(op, op.Executed)
+		id, server = call.ID, f.h.Served[i].Server
+	}
+	return slices.DeleteFunc(slices.Clone(f.log.byOp[id]), func(i int) bool {
+		s := &f.h.Served[i]
+		return id != op.ID && s.Server != server || s.Lock != op.Lock && !f.log.groups[op.Lock].Has(s.Server, s.Lock) || refused(s)
+	})
+}
+
+// forgotten says of a call that took effect more than once that the server forgot in between what it
+// remembered of the request. A lock that does not claim that it remembers any has lost nothing.
+func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.Fault) bool) {
+	if !f.claims(contract.Idempotent, c) {
+		return
+	}
+	i := f.memoryLost(c.executed.first, c.executed.again, struck)
+	if i < 0 {
+		return
+	}
+	f.forgot(i, c)
+	c.Text = fmt.Sprintf("between the first effect of the %s of %s at %s and the last at %s %s: it forgot what it remembered of the request",
+		op.Kind, op.Owner, Stamp(c.executed.first), Stamp(c.executed.again), f.describe(i))
+}
