@@ -168,7 +168,7 @@ func (f *faithful) renew(batches [][]renewal) error {
 			failed = err
 			continue
 		}
-		c.holds.renewed(batches[i], cmd.Val(), called.Add(c.opts.WatchdogTimeout))
+		c.holds.renewed(batches[i], cmd.Val(), called, time.Time.Add)
 	}
 	return failed
 }

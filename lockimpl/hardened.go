@@ -135,7 +135,7 @@ func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, 
 		h.unsettled = false
 		h.token = answer
 	}
-	h.request = request
+	h.answered(request)
 	hs.push(h, co, ends)
 	if h.token == 0 {
 		h.unsettled = true
@@ -179,7 +179,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) error {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	h.request = request
+	h.answered(request)
 	switch {
 	case remain < 0:
 		hs.lose(h)
@@ -195,23 +195,31 @@ func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) err
 	return nil
 }
 
-// lower notes that a request is sent which may set a lease that ends sooner than the client counts on: until it is
-// answered nobody knows. It returns the end as it was.
-func (hs *holds) lower(h *hold, ends time.Time) (before time.Time) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	if before = h.ends; len(h.levels) > 1 && ends.Before(before) {
-		h.endAt(ends)
-	}
-	return before
-}
+// answered notes the number of a request that was answered: no request that was sent before it can take effect any more.
+func (h *hold) answered(request int64) { h.request, h.unanswered = request, 0 }
 
-// unsent takes lower back, if an error says that nothing was sent.
-func (hs *holds) unsent(h *hold, before time.Time, err error) {
+// lower notes that a request is made at called which may set a lease that ends sooner than the client counts on: until it is
+// answered nobody knows. It returns what takes that back, if an error says that nothing was sent.
+func (hs *holds) lower(h *hold, called time.Time, lease time.Duration) (unsent func(err error)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if errors.Is(err, errNotSent) && len(h.levels) > 0 {
-		h.endAt(before)
+	if len(h.levels) <= 1 {
+		return func(error) {}
+	}
+	ends, unanswered := h.ends, h.unanswered
+	if sooner := safe(called, lease); sooner.Before(ends) {
+		h.endAt(sooner)
+	}
+	if h.unanswered = lease; unanswered > 0 {
+		h.unanswered = min(lease, unanswered)
+	}
+	return func(err error) {
+		hs.mu.Lock()
+		defer hs.mu.Unlock()
+		if errors.Is(err, errNotSent) && len(h.levels) > 0 {
+			h.endAt(ends)
+			h.unanswered = unanswered
+		}
 	}
 }
 
@@ -240,9 +248,9 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 			args = append(args, keep)
 		}
 		cmd := newIntCall(ctx, args...)
-		ends := p.client.holds.lower(h, safe(called, lease))
+		unsent := p.client.holds.lower(h, called, lease)
 		if err := p.client.run(ctx, p.releases, cmd, func() { p.settle(l, h, lease) }); err != nil {
-			p.client.holds.unsent(h, ends, err)
+			unsent(err)
 			p.unanswered(l, h, lease, err)
 			return 0, 0, called, err
 		}
@@ -260,27 +268,32 @@ type apart struct{ context.Context }
 
 func (apart) Value(any) any { return nil }
 
-// reconcile makes the server's hold count what the client knows, if it may be another.
+// reconcile makes the server's hold count what the client knows, if it may be another. It does so again where the client
+// forgot a hold meanwhile: an unlock that could not begin does not wait for the answer.
 func (p *hardened) reconcile(ctx context.Context, l *RLock, h *hold) error {
 	hs := p.client.holds
-	v := hs.viewOf(h)
-	if !v.unsettled {
-		return nil
+	for v := hs.viewOf(h); v.unsettled; v = hs.viewOf(h) {
+		remain, request, called, err := p.release(ctx, l, h, v.inner, v.inner+p.memory, v.levels)
+		if err != nil {
+			return err
+		}
+		hs.reconciled(h, request, remain, safe(called, v.inner))
 	}
-	remain, request, called, err := p.release(ctx, l, h, v.inner, v.inner+p.memory, v.levels)
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// reconciled notes the release script's answer to reconcile.
+func (hs *holds) reconciled(h *hold, request, remain int64, ends time.Time) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	h.request = request
+	h.answered(request)
+	h.unsettled = remain > int64(len(h.levels))
 	if remain > 0 {
-		h.endAt(safe(called, v.inner))
+		h.endAt(ends)
 	} else {
 		hs.lose(h)
+		h.unsettled = false
 	}
-	h.unsettled = false
-	return nil
 }
 
 // unanswered notes that a request, which sets a lease if it takes effect, failed: whether it took
@@ -407,7 +420,7 @@ func (p *hardened) renew(batches [][]renewal) error {
 		var refused redis.Error
 		switch {
 		case err == nil:
-			for _, h := range c.holds.renewed(batch, cmds[i].Val(), safe(called, c.opts.WatchdogTimeout)) {
+			for _, h := range c.holds.renewed(batch, cmds[i].Val(), called, safe) {
 				c.work.Add(1) // not 0 before: the round holds one
 				go func() {
 					defer c.work.Done()

@@ -38,10 +38,11 @@ type hold struct {
 
 	recordArg, ownerArg any // name of the record of the owner's last request, and owner, boxed
 
-	request   int64 // number of the last request that was answered
-	token     int64 // fencing token of the grant
-	unsettled bool  // the server's count may differ: reconcile before the next acquisition
-	settling  bool  // a goroutine sees to that
+	request    int64         // number of the last request that was answered
+	unanswered time.Duration // shortest lease that a later request, whose answer is not there, may set; 0: none sets one
+	token      int64         // fencing token of the grant
+	unsettled  bool          // the server's count may differ: reconcile before the next acquisition
+	settling   bool          // a goroutine sees to that
 
 	past []level // holds that were called lost: they may be unlocked while the server still has them
 

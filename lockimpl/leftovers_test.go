@@ -213,3 +213,40 @@ func TestOneWaiterOfAProcessTriesAtEachRelease(t *testing.T) {
 		}
 	})
 }
+
+// An unlock that gives up its turn forgets a hold while the client settles what an earlier one left: the server must be told of that
+// hold, too.
+func TestAnUnlockThatGivesUpItsTurnIsSettledAsWell(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a, b := w.client("a"), w.client("b")
+		l, err := lockimpl.NewRedLock(a.Lock("x"), b.Lock("y"))
+		must(t, err)
+		o := a.Owner(1)
+		for range 3 {
+			must(t, l.Lock(ctx, o))
+		}
+		for _, client := range []string{"a", "b"} {
+			w.fates(client, isLate, isLate)
+		}
+		for range 2 { // the first is under way until what settles it is
+			giveUp, cancel := context.WithTimeout(ctx, lateBy/4)
+			if _, err := l.Unlock(giveUp, o); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("unlock: %v", err)
+			}
+			cancel()
+			time.Sleep(lateBy)
+		}
+		time.Sleep(4 * lateBy)
+		for _, name := range []string{"x", "y"} {
+			if count := w.server.HGet(name, string(o)); count != "1" {
+				t.Errorf("the server counts %q holds of %s, the owner has one", count, name)
+			}
+		}
+		if n, err := l.Unlock(ctx, o); n != 2 || err != nil {
+			t.Errorf("unlock: %d, %v", n, err)
+		}
+		if w.server.Exists("x") || w.server.Exists("y") {
+			t.Error("the owner gave back all, and the lock is not free")
+		}
+	})
+}

@@ -398,6 +398,33 @@ func TestLostWhenTheAnswerToAPartialUnlockDoesNotCome(t *testing.T) {
 	}
 }
 
+// The unlock of a re-entry may be executed after a renewal that was sent later: then the lease that the unlock sets is the shorter one.
+func TestLostWhenAPartialUnlockMayBeExecutedAfterARenewal(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(15*time.Second)))
+		must(t, l.Lock(ctx, o)) // its watchdog renews every 10 s
+		lost := l.Lost(o)
+		start, done := time.Now(), make(chan error)
+		w.mu.Lock()
+		w.judge["a"] = func(command []byte) fate {
+			if time.Since(start) > 10*time.Second || bytes.Contains(command, []byte("redisson_lock__channel")) {
+				return vanishes // unlocks at once, renewals after the first
+			}
+			return arrives
+		}
+		w.mu.Unlock()
+		go func() { _, err := l.Unlock(ctx, o); done <- err }()
+		<-lost
+		const lease = 15 * time.Second
+		if d := time.Since(start); d != 10*time.Second+lease-lockimpl.Margin(lease) {
+			t.Errorf("the loss was told after %v", d)
+		}
+		<-done
+	})
+}
+
 // now reports whether a channel is closed at once, before any other goroutine runs.
 func now(c <-chan struct{}) bool {
 	select {

@@ -102,10 +102,10 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	request, called := p.client.nextRequest(held[0].key.owner)
 	args = append(args, held[0].ownerArg, request)
 	leases := make([]time.Duration, len(held))
-	before := make([]time.Time, len(held))
+	unsent := make([]func(error), len(held))
 	for i, h := range held {
 		leases[i] = hs.viewOf(h).outer
-		before[i] = hs.lower(h, safe(called, leases[i]))
+		unsent[i] = hs.lower(h, called, leases[i])
 		args = append(args, (leases[i] + p.memory).Milliseconds(), leases[i].Milliseconds())
 	}
 	longest := slices.Max(leases)
@@ -114,7 +114,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	if err := p.client.run(ctx, releaseMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
 		p.unansweredAll(locks, held, longest, err)
 		for i, h := range held {
-			hs.unsent(h, before[i], err)
+			unsent[i](err)
 			hs.unlockFailed(h)
 			results[i].Err = locks[i].wrap("Unlock", h.key.owner, err)
 		}

@@ -189,13 +189,15 @@ func (hs *holds) again(batches [][]renewal, renewal func(batch []renewal) *intsC
 	}
 }
 
-// renewed notes the answers of a renewal: each hold's lease now ends at ends or later, unless it is
-// not held. A hold acquired since the command was sent is none of the answer's business; and that an
+// renewed notes the answers of a renewal that was made at called: each hold's lease now ends a watchdog timeout later, as until
+// counts, unless it is not held. A request without an answer that may set a shorter lease can still be executed after
+// the renewal, and then that lease counts. A hold acquired since the command was sent is none of the answer's business; and that an
 // owner does not hold the lock means nothing while a request of it is under way, which may be its
 // unlock. The client of a holder who wants to be told then asks again, when the request is over. It
 // returns the holds whose owner has made a request, as the server has it, that the client knows nothing
 // of: a copy of one that the server had refused. Until that is settled nothing renews them.
-func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) (unknown []*hold) {
+func (hs *holds) renewed(batch []renewal, answers []int64, called time.Time,
+	until func(time.Time, time.Duration) time.Time) (unknown []*hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	for i, answer := range answers {
@@ -203,7 +205,11 @@ func (hs *holds) renewed(batch []renewal, answers []int64, ends time.Time) (unkn
 		if h.mark != batch[i].mark || hs.m[h.key] != h {
 			continue
 		}
-		switch {
+		lease := hs.client.opts.WatchdogTimeout
+		if h.unanswered > 0 {
+			lease = min(lease, h.unanswered)
+		}
+		switch ends := until(called, lease); {
 		case answer == 1 && h.request == batch[i].request && ends.After(h.ends):
 			// Not if a request since then has set another lease, nor if a renewal that was sent later was
 			// answered sooner. Nor if the client knows of a longer lease, which the server has kept.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -183,13 +184,22 @@ func (h *sourceHunt) scenarios(ctx context.Context, m broken.SourceMutant, progr
 	return h.shown(ctx, m, program, "-scenario", everything)
 }
 
-// plan runs the plan that was written for the mutant, if there is one, and says what shows it there.
+// plan runs the plan that was written for the mutant, if there is one, with its seed, and says what shows it there.
 func (h *sourceHunt) plan(ctx context.Context, m broken.SourceMutant, program string) (by string, err error) {
-	file := filepath.Join(h.root, "testdata", "plans", m.Name+".json")
+	plans := filepath.Join(h.root, "testdata", "plans")
+	file := filepath.Join(plans, m.Name+".json")
 	if _, err := os.Stat(file); err != nil {
 		return "", nil
 	}
-	return h.shown(ctx, m, program, "-plan", file)
+	b, err := os.ReadFile(filepath.Join(plans, "seeds.json"))
+	if err != nil {
+		return "", err
+	}
+	var seeds map[string]uint64 // 1 where none is named
+	if err := json.Unmarshal(b, &seeds); err != nil {
+		return "", err
+	}
+	return h.shown(ctx, m, program, "-plan", file, "-seed", strconv.FormatUint(cmp.Or(seeds[m.Name], 1), 10))
 }
 
 // shown runs what arguments of simrun name, and says which run, if any, shows the mutant.

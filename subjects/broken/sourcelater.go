@@ -121,8 +121,8 @@ func plantedLater() []SourceMutant {
 			About: "inner unlock of unknown outcome sets 10 s, client counts on 60",
 			Edits: []Edit{
 				{"hardened.go",
-					"\tif before = h.ends; len(h.levels) > 1 && ends.Before(before) {\n",
-					"\tif before = h.ends; len(h.levels) > 2 && ends.Before(before) {\n"},
+					"\tif len(h.levels) <= 1 {\n",
+					"\tif len(h.levels) <= 2 {\n"},
 			}},
 		{Name: "notice-timer-only-moves-on", Sound: hardened, Claim: "Lost is closed before the lease ends by the client's own clock",
 			About: "notice late where an unlock shortens the lease",
@@ -245,5 +245,17 @@ func plantedLater() []SourceMutant {
 					"\t\t\t\tends := hs.granted(h, co, again[i], request, answer[i+1], called)\n",
 					"\t\t\t\ttoken := answer[i+1]\n\t\t\t\tif token > 0 {\n\t\t\t\t\ttoken = slices.Max(answer[1:]) // one token for the group\n\t\t\t\t}\n\t\t\t\tends := hs.granted(h, co, again[i], request, token, called)\n"},
 			}},
+	}
+}
+
+// ownMistakes are those that the lock itself had, until explore accused it of them.
+func ownMistakes() []SourceMutant {
+	return []SourceMutant{
+		source("renewal-outlives-shorter-lease", hardened, "Lost is told before anybody else can have the lock",
+			"a renewal during the unlock of a re-entry counts as if the unlock could not come after it",
+			"watchdog.go", "\t\t\tlease = min(lease, h.unanswered)\n", ""),
+		source("settled-while-a-hold-was-forgotten", hardened, "An owner that locks again after an unlock of unknown outcome counts right",
+			"what settles an unlock does not see that another one gave up its turn meanwhile",
+			"hardened.go", "\th.unsettled = remain > int64(len(h.levels))\n", "\th.unsettled = false\n"),
 	}
 }

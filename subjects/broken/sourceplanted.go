@@ -260,10 +260,10 @@ func planted() []SourceMutant {
 			About: "the client does not heed a shorter lease while the request for it is under way",
 			Edits: []Edit{
 				{"hardened.go",
-					"		ends := p.client.holds.lower(h, safe(called, lease))\n",
+					"		unsent := p.client.holds.lower(h, called, lease)\n",
 					""},
 				{"hardened.go",
-					"			p.client.holds.unsent(h, ends, err)\n",
+					"			unsent(err)\n",
 					""},
 			}},
 		{Name: "partial-unlock-end-stays", Sound: hardened, Claim: "Unlock of a re-entry sets the lease anew; Lost comes when the lease is over, not before",

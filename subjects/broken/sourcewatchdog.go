@@ -46,12 +46,11 @@ func inWatchdog() []SourceMutant {
 		source("late-renewal-of-first", hardened, renews, "the renewal script compares all records with the first hold's request",
 			"scripts/renew_hardened.lua", "string.sub(last, 1, 16) > ARGV[2 * i + 2]", "string.sub(last, 1, 16) > ARGV[4]"),
 		source("partial-unlock-forgets-request", hardened, renews, "the client does not note the number of an unlock, so that later renewals are taken for late ones",
-			"hardened.go", "	h.request = request\n	switch {\n", "	switch {\n"),
+			"hardened.go", "	h.answered(request)\n	switch {\n", "	h.unanswered = 0\n	switch {\n"),
 		{Name: "reconcile-forgets-request", Sound: hardened, Claim: renews,
 			About: "the client does not note the number of a settling request, so that later renewals are taken for late ones",
 			Edits: []Edit{
-				{"hardened.go", "remain, request, called, err := p.release(ctx, l, h, v.inner,", "remain, _, called, err := p.release(ctx, l, h, v.inner,"},
-				{"hardened.go", "	h.request = request\n	if remain > 0 {\n", "	if remain > 0 {\n"}}},
+				{"hardened.go", "	h.answered(request)\n	h.unsettled = remain >", "	h.unanswered = 0\n	h.unsettled = remain >"}}},
 		source("renewal-forgets-record", hardened, once, "a renewal does not prolong the record, so that it ends in the middle of a long hold",
 			"scripts/renew_hardened.lua", "      lengthen(record, ARGV[2])\n", ""),
 		source("refused-renewal-goes-on", latch, stops, "the client takes a refusal for a negative number, and goes on renewing",
@@ -84,7 +83,7 @@ func inLost() []SourceMutant {
 		{Name: "lost-counts-from-renewals-reply", Sound: hardened, Claim: told, About: "the lease of a renewal is counted from its answer",
 			Edits: []Edit{
 				{"hardened.go", "	called := time.Now()\n	if err := c.runAll(ctx, p.renews,", "	if err := c.runAll(ctx, p.renews,"},
-				{"hardened.go", "safe(called, c.opts.WatchdogTimeout)", "safe(time.Now(), c.opts.WatchdogTimeout)"},
+				{"hardened.go", "cmds[i].Val(), called, safe)", "cmds[i].Val(), time.Now(), safe)"},
 			}},
 		source("lost-timer-not-rearmed", hardened, told, "the timer of a hold that was renewed is not started again",
 			"lost.go", "		w.timer.Reset(left)\n", ""),
