@@ -396,6 +396,9 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	if c, unheard := f.unheardHold(l, a); unheard {
 		return c
 	}
+	if c, more := f.leftMore(l, a); more && class == contract.Unexplained {
+		return c
+	}
 	if class == contract.DoubleExecution {
 		if anew, ok := f.sentAnew(a.op, a.at); ok {
 			return anew
@@ -429,6 +432,25 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		f.forgotten(a.op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
 	}
 	return c
+}
+
+// leftMore says of an unlock after which its owner still held the lock that a replica had brought back more holds, or others, than the
+// owner knew of: the lease that the owner had asked for is another one's.
+func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
+	if a.op.Kind != history.Unlock || answer(a.op) != history.Decremented {
+		return c, false
+	}
+	t := l.owner(a.op.Owner).tenure(a.at)
+	switch {
+	case t == nil || a.at < t.from:
+		return c, false
+	case t.restored:
+		return t.broughtBack(), true
+	case t.recounted:
+		c, in := f.serverLost(l, t.from, a.at)
+		return c, in != nil
+	}
+	return c, false
 }
 
 // unheardHold says of a refused unlock that its owner never heard of what it holds: its calls that took it were not answered, a

@@ -32,7 +32,7 @@ func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text
 			next, begun = op.Call, op
 		}
 	}
-	if next <= due+f.renewalSlack() || begun == nil || !f.connected(begun, due) {
+	if next <= due+f.renewalSlack() || begun == nil || !f.connected(begun, due) || f.connecting(t.client, before.Return, next) {
 		return "", false
 	}
 	held := func(i int) bool {
@@ -51,6 +51,14 @@ func (f *facts) connected(op *history.Op, by time.Duration) bool {
 	i, found := f.log.execution(op, op.Executed)
 	return found && slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
 		return s.Client == op.Client && s.Conn == f.h.Served[i].Conn && s.Got > 0 && s.Got <= by
+	})
+}
+
+// connecting reports whether a client opened a connection in [from, to] of which it heard nothing by then: what it had begun, and
+// would have sent on it, nobody sees.
+func (f *facts) connecting(client string, from, to time.Duration) bool {
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Client == client && s.Step == history.StepSession && s.Sent >= from && s.Sent < to && (s.Got == 0 || s.Got >= to)
 	})
 }
 

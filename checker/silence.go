@@ -30,9 +30,9 @@ func (f *facts) silences(i int, client, lock string, w waking) bool {
 	_, end := f.span(fault)
 	switch {
 	case fault.Has(history.ConnectionBroken, history.ServerDown):
-		return f.subscribedAnew(client, lock, fault.From, end) >= w.released
+		return f.subscribedAnew(client, lock, fault.Server, fault.From, end) >= w.released
 	case fault.Has(history.MessageLost):
-		return f.subscribedAnew(client, lock, fault.From, end) >= w.released && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
+		return f.subscribedAnew(client, lock, fault.Server, fault.From, end) >= w.released && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
 	case strings.Contains(fault.On, string(history.StepSubscribe)):
 		return end+2*f.latency() >= w.released
 	}
@@ -86,13 +86,14 @@ func (f *facts) subscribes(client string, from, to time.Duration) bool {
 	})
 }
 
-// subscribedAnew is when a client got the answer to a subscription to a lock's channel that it asked for since a time, and
-// after another; [model.Never]: the server log shows none.
-func (f *facts) subscribedAnew(client, lock string, since, after time.Duration) time.Duration {
+// subscribedAnew is when a client got the answer to a subscription to a lock's channel, on a server ("": any), that it asked for since
+// a time, and after another; [model.Never]: the server log shows none.
+func (f *facts) subscribedAnew(client, lock, server string, since, after time.Duration) time.Duration {
 	first := model.Never
 	for i := range f.h.Served {
 		s := &f.h.Served[i]
-		if s.Client == client && s.Step == history.StepSubscribe && s.Sent >= since && s.Got > after && s.Got < first && lock != "" && names(s.Text, lock) {
+		if s.Client == client && s.Step == history.StepSubscribe && s.Sent >= since && s.Got > after && s.Got < first &&
+			(server == "" || s.Server == "" || s.Server == server) && lock != "" && names(s.Text, lock) {
 			first = s.Got
 		}
 	}

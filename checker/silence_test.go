@@ -46,6 +46,14 @@ func (s *script) subscription(channel string, sent time.Duration) {
 func TestAFaultBeforeTheReleaseExcusesASilentSubscriptionOnly(t *testing.T) {
 	const channel = "redisson_lock__channel:{" + job + "}"
 	lost := func(s *script) { s.fault("drop-message", "c2", at(3), 0).On = "reply publish" }
+	onServer := func(struck, anew string) func(s *script) {
+		return func(s *script) {
+			lost(s)
+			s.h.Faults[0].Server = struck
+			s.subscription(channel, at(4))
+			s.h.Served[len(s.h.Served)-1].Server = anew
+		}
+	}
 	broken := func(s *script) { s.fault("close-connection", "c2", at(3), at(3)) }
 	late := func(until float64) func(*script) {
 		return func(s *script) { s.fault("delay-message", "c2", at(2), at(until)).On = "request subscribe" }
@@ -65,6 +73,8 @@ func TestAFaultBeforeTheReleaseExcusesASilentSubscriptionOnly(t *testing.T) {
 		{"a message was lost, and it must have noticed", lost, func(s *script) { noticing(s, at(20)) }, defect},
 		{"a message was lost, and others came until late", lost, func(s *script) { noticing(s, at(20)); s.subscription("another", at(9)) }, hindered},
 		{"a message was lost, and it does not claim to notice", lost, func(s *script) { s.h.Header.SilenceNoticed = at(20) }, hindered},
+		{"a message of one server was lost, and it subscribed anew at another", onServer("s1", "s2"), func(*script) {}, hindered},
+		{"a message of one server was lost, and it subscribed anew there", onServer("s1", "s1"), func(*script) {}, defect},
 		{"its connections broke", broken, func(*script) {}, hindered},
 		{"its connections broke, and it subscribed anew before", broken, func(s *script) { s.subscription(channel, at(4)) }, defect},
 		{"its connections broke, and it subscribed anew afterwards", broken, func(s *script) { s.subscription(channel, at(6)) }, hindered},
@@ -198,6 +208,13 @@ func TestALateRenewalDoesNotPutOffTheNext(t *testing.T) {
 			slices.SortFunc(s.h.Served, func(a, b history.Served) int { return cmpTime(a.At, b.At) })
 		}
 	}
+	opening := func(client string, got time.Duration) func(s *script) {
+		return func(s *script) {
+			steady(s)
+			s.h.Served = append(s.h.Served, history.Served{At: at(22), Sent: at(20), Got: got, Client: client, Conn: client + "#2", Step: history.StepSession})
+			slices.SortFunc(s.h.Served, func(a, b history.Served) int { return cmpTime(a.At, b.At) })
+		}
+	}
 	for _, tt := range []struct {
 		name       string
 		sent, took float64
@@ -211,6 +228,9 @@ func TestALateRenewalDoesNotPutOffTheNext(t *testing.T) {
 		{"begun when another renewal was answered", 21.1, 6, beside(21), noChance},
 		{"begun later, and another renewal was answered before", 21.1, 6, beside(14), defect},
 		{"begun later, or sent later, on a connection of its own", 21.1, 6, func(s *script) { steady(s); s.h.Served[2].Conn = "c1#2" }, noChance},
+		{"begun later, and a connection that its client opened was not answered", 21.1, 6, opening("c1", 0), noChance},
+		{"begun later, and a connection that its client opened was answered before", 21.1, 6, opening("c1", at(21)), defect},
+		{"begun later, and a connection of another client was not answered", 21.1, 6, opening("c2", 0), defect},
 		{"begun later, as a message was lost", 21.1, 6, func(s *script) { steady(s); s.fault("drop-message", "c1", at(15), at(15)) }, noChance},
 		{"begun later, as the messages of another were", 21.1, 6, func(s *script) { steady(s); s.fault("drop-message", "c2", at(15), at(15)) }, defect},
 	} {

@@ -152,8 +152,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 		return false, &notBegun{err}
 	}
 	defer hs.exit(h)
-	// A hold that the client knows nothing of, or calls lost, may still be there: the server says.
-	if v.unsettled && v.levels > 0 {
+	if v.settle {
 		if err := p.reconcile(apart{ctx}, l, h); err != nil {
 			hs.unlockFailed(h)
 			return false, err
@@ -228,8 +227,7 @@ func (hs *holds) lower(h *hold, called time.Time, lease time.Duration) (unsent f
 func (hs *holds) unlockFailed(h *hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	hs.popOne(h)
-	h.unsettled = h.unsettled || len(h.levels) > 0
+	hs.popKept(h)
 }
 
 // release executes the release script: to take back one hold (keep -1), or to leave at most keep.
@@ -287,7 +285,7 @@ func (hs *holds) reconciled(h *hold, request, remain int64, ends time.Time) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	h.answered(request)
-	h.unsettled = remain > int64(len(h.levels))
+	h.unsettled, h.owes = remain > int64(len(h.levels)), false
 	if remain > 0 {
 		h.endAt(ends)
 	} else {

@@ -45,6 +45,7 @@ type hold struct {
 	settling   bool          // a goroutine sees to that
 
 	past []level // holds that were called lost: they may be unlocked while the server still has them
+	owes bool    // an unlock that failed may have left the server more of them than past
 
 	busy  bool            // a request is under way
 	queue []chan struct{} // calls that wait until it is not
@@ -82,7 +83,7 @@ func (hs *holds) get(l *RLock, owner Owner) *hold {
 // push notes that the server granted a hold, whose lease ends at ends.
 func (hs *holds) push(h *hold, co callOptions, ends time.Time) {
 	before := h.watched()
-	h.past = nil
+	h.past, h.owes = nil, false
 	h.levels = append(h.levels, level{co.lease, co.watched})
 	h.mark++
 	h.endAt(ends)
@@ -150,9 +151,16 @@ func (hs *holds) forgetInnermost(key holdKey) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	if h := hs.m[key]; h != nil {
-		hs.popOne(h)
-		h.unsettled = h.unsettled || len(h.levels) > 0
+		hs.popKept(h)
 	}
+}
+
+// popKept forgets the innermost hold, which the server may count still.
+func (hs *holds) popKept(h *hold) {
+	lost := len(h.levels) == 0
+	hs.popOne(h)
+	h.unsettled = h.unsettled || len(h.levels) > 0
+	h.owes = h.owes || lost && len(h.past) > 0
 }
 
 // sweep forgets unwatched holds whose leases ended without an unlock. It costs a constant time per
@@ -251,6 +259,7 @@ func (hs *holds) unwatch(lock string) {
 type view struct {
 	levels    int
 	unsettled bool
+	settle    bool          // what is unsettled must be settled before an unlock
 	longest   time.Duration // 0 without levels
 	inner     time.Duration // of the innermost level
 	outer     time.Duration // of the level that remains when one is taken back
@@ -265,6 +274,8 @@ func (hs *holds) viewOf(h *hold) view {
 func (hs *holds) viewLocked(h *hold) view {
 	v := view{levels: len(h.levels), unsettled: h.unsettled, inner: hs.leaseOf(h.levels),
 		outer: hs.leaseOf(butLast(h.unlockable()))}
+	// A hold that the client knows nothing of, or calls lost, may still be there: the server says.
+	v.settle = h.unsettled && (len(h.levels) > 0 || h.owes)
 	for _, level := range h.levels {
 		v.longest = max(v.longest, level.lease)
 	}

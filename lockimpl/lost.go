@@ -172,8 +172,8 @@ func (hs *holds) lose(h *hold) {
 		h.watch.end(ErrLost)
 		h.watch = nil
 	}
+	h.past, h.owes = h.levels, h.unsettled
 	h.unsettled = true
-	h.past = h.levels
 	hs.pop(h, 0)
 }
 

@@ -196,6 +196,37 @@ func TestUnlockAfterALossSetsTheLeaseOfTheHoldThatRemains(t *testing.T) {
 	}
 }
 
+// An unlock that failed, before the loss or after it, leaves the server more holds than the owner gives back after it: the last unlock of
+// the owner must leave nothing.
+func TestNothingIsLeftOfALostHoldOfWhichAnUnlockFailed(t *testing.T) {
+	for name, lostFirst := range map[string]bool{"before the loss": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+				a := w.client("a")
+				l, o := a.Lock("x"), a.Owner(1)
+				for range 2 {
+					must(t, l.Lock(ctx, o, lockimpl.Lease(10*time.Second)))
+				}
+				if lostFirst {
+					<-l.Lost(o)
+				}
+				w.fates("a", isRefusal)
+				if _, err := l.Unlock(ctx, o); err == nil {
+					t.Fatal("the server is busy")
+				}
+				w.server.SetError("")
+				<-l.Lost(o) // the key lives on for the margin
+				if _, err := l.Unlock(ctx, o); !errors.Is(err, lockimpl.ErrNotHeld) {
+					t.Errorf("unlock: %v", err)
+				}
+				if w.server.Exists("x") {
+					t.Errorf("the lock has a lease of %v", w.server.TTL("x"))
+				}
+			})
+		})
+	}
+}
+
 func TestLockAfterALossIsANewGrant(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.client("a")

@@ -83,7 +83,7 @@ func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) (
 	}
 	defer p.exitAll(held)
 	for i, h := range held {
-		if p.client.holds.viewOf(h).levels > 0 {
+		if p.client.holds.viewOf(h).settle {
 			// If that fails, so may what follows; it is tried all the same.
 			_ = p.reconcile(apart{ctx}, locks[i], h)
 		}

@@ -19,8 +19,8 @@ func plantedLater() []SourceMutant {
 			About: "unlock that was not sent is not settled",
 			Edits: []Edit{
 				{"hardened.go",
-					"\th.unsettled = h.unsettled || len(h.levels) > 0\n",
-					""},
+					"\ths.popKept(h)\n",
+					"\ths.popOne(h)\n"},
 			}},
 		{Name: "late-grant-given-back-by-unlock", Sound: latch, Claim: "A hold without a lease is renewed while its owner holds it",
 			About: "given-up re-entry pops the outer hold, which nobody renews any more",
@@ -256,6 +256,12 @@ func ownMistakes() []SourceMutant {
 			"watchdog.go", "\t\t\tlease = min(lease, h.unanswered)\n", ""),
 		source("settled-while-a-hold-was-forgotten", hardened, "An owner that locks again after an unlock of unknown outcome counts right",
 			"what settles an unlock does not see that another one gave up its turn meanwhile",
-			"hardened.go", "\th.unsettled = remain > int64(len(h.levels))\n", "\th.unsettled = false\n"),
+			"hardened.go", "\th.unsettled, h.owes = remain > int64(len(h.levels)), false\n", "\th.unsettled, h.owes = false, false\n"),
+		source("lost-hold-owes-nothing", hardened, "Nothing is left of a hold when its owner has given back as often as it got it",
+			"the client forgets that an unlock failed before the hold was lost",
+			"lost.go", "h.levels, h.unsettled\n", "h.levels, false\n"),
+		source("failed-unlock-of-lost-hold-forgotten", hardened, "Nothing is left of a hold when its owner has given back as often as it got it",
+			"the client forgets that an unlock failed after the hold was lost",
+			"holds.go", "\th.owes = h.owes || lost && len(h.past) > 0\n", "\t_ = lost\n"),
 	}
 }

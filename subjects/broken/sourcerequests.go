@@ -57,7 +57,7 @@ func inGhosts() []SourceMutant {
 		source("many-locks-forget-what-is-to-be-settled", hardened, ghosts, "a client of many locks forgets an attempt of unknown outcome before it has settled that",
 			"hardened.go", "	if !hs.settles(h) {\n		return\n	}\n	c.work", "	c.work"),
 		source("given-up-unlock-of-a-member-not-noted", hardened, ghosts, "a member that an unlock of a group did not come to has a hold more than its client counts",
-			"holds.go", "		hs.popOne(h)\n		h.unsettled = h.unsettled || len(h.levels) > 0\n", "		hs.popOne(h)\n"),
+			"holds.go", "		hs.popKept(h)\n", "		hs.popOne(h)\n"),
 		source("settles-once", hardened, ghosts, "the client tries once to give back",
 			"hardened.go", "		hs.exit(current)\n		if err == nil {\n			break\n		}\n		c.pause(delay)\n", "		hs.exit(current)\n		break\n"),
 		source("abandoned-not-settled", hardened, ghosts, "nobody looks at the answer to an attempt that was given up",

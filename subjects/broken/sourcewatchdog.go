@@ -50,7 +50,7 @@ func inWatchdog() []SourceMutant {
 		{Name: "reconcile-forgets-request", Sound: hardened, Claim: renews,
 			About: "the client does not note the number of a settling request, so that later renewals are taken for late ones",
 			Edits: []Edit{
-				{"hardened.go", "	h.answered(request)\n	h.unsettled = remain >", "	h.unanswered = 0\n	h.unsettled = remain >"}}},
+				{"hardened.go", "	h.answered(request)\n	h.unsettled, h.owes =", "	h.unanswered = 0\n	h.unsettled, h.owes ="}}},
 		source("renewal-forgets-record", hardened, once, "a renewal does not prolong the record, so that it ends in the middle of a long hold",
 			"scripts/renew_hardened.lua", "      lengthen(record, ARGV[2])\n", ""),
 		source("refused-renewal-goes-on", latch, stops, "the client takes a refusal for a negative number, and goes on renewing",
