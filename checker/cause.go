@@ -41,6 +41,9 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 
 // over says why a hold ended.
 func (f *facts) over(l *lockFacts, t *tenure) Cause {
+	if c, gone := f.memberGone(l, t); gone {
+		return c
+	}
 	switch {
 	case t.endEvent != nil && !t.outside:
 		return f.expired(l, t)
@@ -279,7 +282,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 }
 
 // releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted or its
-// owner believed in it, and when it did so again; nil: there is none.
+// owner believed in it, and when it did so again; or that did so by a copy when it had returned. nil: there is none.
 func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Duration) {
 	type effect struct {
 		call int64
@@ -296,7 +299,11 @@ func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Durati
 			continue
 		}
 		e := effect{r.Op, memberKey{r.Server, r.Lock}}
-		if call := f.op(r.Op); seen[e] && call != nil && call.Kind == history.Unlock {
+		call := f.op(r.Op)
+		if call == nil || call.Kind != history.Unlock {
+			continue
+		}
+		if copied := !call.Uncertain() && call.Return < r.At; seen[e] || copied {
 			return call, r.At
 		}
 		seen[e] = true

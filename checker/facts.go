@@ -230,6 +230,7 @@ func collect(h *history.History, o Options) *facts {
 		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
 		l.acts = actsOf(f, l, f.log)
 	}
+	f.view = viewOf(f)
 	for _, l := range f.locks {
 		l.tenures = tenuresOf(f, l)
 	}
@@ -246,7 +247,6 @@ func collect(h *history.History, o Options) *facts {
 		match(l)
 		l.overlaps = overlapsOf(l)
 	}
-	f.view = viewOf(f)
 	return f
 }
 

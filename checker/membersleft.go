@@ -61,11 +61,14 @@ func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 			return f.twice(l, call, again, fmt.Sprintf("the %s of %s (operation %d) took effect on it more than once", call.Kind, call.Owner, call.ID))
 		}
 	}
-	for _, locks := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
-		for _, call := range locks.owner(op.Owner).called(0, op.Call-1) {
-			lasted := f.until(call) >= since || slices.Contains(calls, call)
-			if lasted && !call.Aside && !givenUp(call) && (call.Uncertain() || call.Outcome == history.Failed || call.Error != "" || f.unheard(call, key)) {
-				return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s, and was not told what became of the member", call.Kind, call.Owner, call.ID, call.Outcome))
+	for _, heard := range []bool{false, true} { // of the member, though not of the others: it may have been refused
+		for _, locks := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
+			for _, call := range locks.owner(op.Owner).called(0, op.Call-1) {
+				lasted := f.until(call) >= since || slices.Contains(calls, call)
+				untold := call.Uncertain() || call.Outcome == history.Failed || call.Error != "" || f.unheard(call, key)
+				if lasted && !call.Aside && !givenUp(call) && untold && (f.heardLast(call, key) != nil) == heard {
+					return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s, and was not told what became of the member", call.Kind, call.Owner, call.ID, call.Outcome))
+				}
 			}
 		}
 	}

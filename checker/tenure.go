@@ -253,6 +253,10 @@ func (r *tenureReplay) operation(a *act) {
 			r.set(t, a)
 		}
 	case history.Decremented:
+		if t != nil && a.again && !r.whole(a) { // a copy, which found fewer holds than the first did
+			r.end(t, a, false)
+			return
+		}
 		if t != nil && a.op.Lease > 0 {
 			r.set(t, a)
 			if !a.again && !a.op.Aside {
@@ -283,6 +287,17 @@ func (r *tenureReplay) operation(a *act) {
 			r.end(t, a, false)
 		}
 	}
+}
+
+// whole reports whether the owner of an operation has enough members of a group after it. A lock of one key shows by itself what its
+// owner has.
+func (r *tenureReplay) whole(a *act) bool {
+	if r.f.view == nil || r.f.view.locks[a.op.Lock] == nil || !r.f.view.locks[a.op.Lock].group {
+		return true
+	}
+	c := r.f.view.locks[a.op.Lock]
+	least, _ := r.f.view.held(c, a.op.Owner, a.at, a.at)
+	return least >= c.needed
 }
 
 func (r *tenureReplay) environment(a *act) {

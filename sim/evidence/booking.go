@@ -154,8 +154,8 @@ func (c *conclusion) running(client string, at time.Duration) time.Duration {
 // the group for a moment only.
 func (c *conclusion) granted(id int64, l *lock) {
 	op := *c.byID[id]
-	p := l.under[op.Owner]
-	if !op.Kind.Acquires() || op.Outcome != history.Acquired || p.call != id || !l.enough(p) || effective(op.Answer) {
+	p := l.calls[id]
+	if !op.Kind.Acquires() || op.Outcome != history.Acquired || !l.enough(p) || effective(op.Answer) {
 		return
 	}
 	if l.last.Count(op.Owner) > 0 {
@@ -230,7 +230,7 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 		c.tell(e)
 		return
 	case is < was:
-		if call := l.under[r.Owner].call; call != 0 && c.took(call) {
+		if call := l.under[r.Owner]; call != 0 && c.took(call) {
 			c.undid[call] = true // what an earlier call had left of a member was given back while this one took the others
 		}
 		op.Aside = true
@@ -296,14 +296,14 @@ func (c *conclusion) noted(r *history.Served, op history.Op) {
 // back some members, and the end of another one's lease does the rest.
 func (c *conclusion) completes(l *lock, before history.KeyState) bool {
 	for _, h := range before.Holdings {
-		owner, p := h.Owner, l.under[h.Owner]
-		if p.call == 0 {
+		owner, call := h.Owner, l.under[h.Owner]
+		if call == 0 {
 			continue
 		}
-		if op := c.op(p.call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && l.last.Count(owner) < before.Count(owner) {
+		if op := c.op(call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && l.last.Count(owner) < before.Count(owner) {
 			at := c.now
 			c.now-- // what befalls other keys at this instant comes after it
-			done := c.testify(p.call, l, before)
+			done := c.testify(call, l, before)
 			c.now = at
 			return done
 		}

@@ -16,12 +16,13 @@ type lock struct {
 	name   string
 	object history.Object
 	parts  []Part
-	quorum int              // on how many of its parts an owner must be
-	shared bool             // a part of it is a part of another lock
-	alike  bool             // a hold has the same value in all its parts
-	last   history.KeyState // as it was after what was looked at last
-	under  map[string]progress
-	older  time.Duration // when a server went back to a grant before of the same owner; 0: it did not
+	quorum int                // on how many of its parts an owner must be
+	shared bool               // a part of it is a part of another lock
+	alike  bool               // a hold has the same value in all its parts
+	last   history.KeyState   // as it was after what was looked at last
+	under  map[string]int64   // each owner's call that did something to a part last
+	calls  map[int64]progress // of calls on a group
+	older  time.Duration      // when a server went back to a grant before of the same owner; 0: it did not
 	// completed is when the end of a lease completed an unlock, so that it is no event of the lock.
 	completed map[time.Duration]bool
 }
@@ -29,7 +30,6 @@ type lock struct {
 // progress is what an owner's call on a group has done to parts so far: when it last did, how many holds it
 // has taken of each, and whether another owner had the whole by then.
 type progress struct {
-	call int64
 	at   time.Duration
 	took map[Part]int64
 	held bool // another owner had the whole then
@@ -45,7 +45,7 @@ func locksOf(h *history.History) []*lock {
 				l.shared, other.shared = true, true
 			}
 		}
-		l.under, l.completed, l.alike = map[string]progress{}, map[time.Duration]bool{}, alike(h, l)
+		l.under, l.calls, l.completed, l.alike = map[string]int64{}, map[int64]progress{}, map[time.Duration]bool{}, alike(h, l)
 		locks = append(locks, l)
 	}
 	called, named := map[string]bool{}, map[string]bool{}
@@ -116,13 +116,13 @@ func (l *lock) alone() bool { return l.simple() && !l.shared }
 
 // goesOn notes how many holds of one of its parts a command of a call on a group took.
 func (l *lock) goesOn(op history.Op, p Part, holds int64, now time.Duration, whole history.KeyState) {
-	on := l.under[op.Owner]
-	if on.call != op.ID {
-		on = progress{call: op.ID, took: map[Part]int64{}}
+	on, begun := l.calls[op.ID]
+	if !begun {
+		on.took = map[Part]int64{}
 	}
 	on.at, on.held = now, whole.Total() > whole.Count(op.Owner)
 	on.took[p] += holds
-	l.under[op.Owner] = on
+	l.under[op.Owner], l.calls[op.ID] = op.ID, on
 }
 
 // enough reports whether a call has taken as many parts as make a hold.

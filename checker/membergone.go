@@ -1,0 +1,96 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A memberLoss is the end of an owner's hold of a member of a group, while it took the others.
+type memberLoss struct {
+	key memberKey
+	at  time.Duration
+	row *history.Served // what did it; nil: its lease ended, or it was done from outside
+}
+
+// memberGone says why a group was not whole, or no longer, when its owner's last member was granted: an earlier one was gone again. false:
+// it is not such a hold.
+func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
+	if t.endEvent == nil || !t.endEvent.Concluded || t.endEvent.Kind != history.Delete || !f.byMembers(l) {
+		return Cause{}, false
+	}
+	loss := f.firstLoss(l, t)
+	if loss == nil {
+		return Cause{}, false
+	}
+	what := fmt.Sprintf("the member %s of %s was no longer %s's from %s on", loss.key, l.name, t.owner, Stamp(loss.at))
+	if loss.row == nil {
+		return f.memberEnded(t, loss, what), true
+	}
+	call := f.op(loss.row.Op)
+	switch {
+	case call == nil:
+		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s: %s gave it back, by no call", what, loss.row.Client)}, true
+	case call.Kind == history.ForceUnlock:
+		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(call.Call, l.name, history.ForcedFree),
+			Text: fmt.Sprintf("%s: %s had forced it free", what, call.Owner)}, true
+	case call.Owner != t.owner:
+		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("%s: the %s of %s ended its hold", what, call.Kind, call.Owner)}, true
+	case call.Call < t.grant.Call && !call.Pending() && call.Return < loss.at && (call.Uncertain() || call.Aside):
+		return f.untold(l, call, loss.at, fmt.Sprintf("%s: the %s of %s, which ended at %s, took effect on it", what, call.Kind, call.Owner, Stamp(call.Return))), true
+	case call.Call < t.grant.Call && !call.Pending() && call.Return < loss.at:
+		return f.twice(l, call, loss.at, fmt.Sprintf("%s: the %s of %s, which had returned at %s, took effect on it once more", what, call.Kind, call.Owner, Stamp(call.Return))), true
+	}
+	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s: the %s of %s gave it back", what, call.Kind, call.Owner)}, true
+}
+
+// memberEnded says why a member was gone that no command took away.
+func (f *facts) memberEnded(t *tenure, loss *memberLoss, what string) Cause {
+	lock := loss.key.key
+	if faults := f.struckBy("", lock, t.grant.Call, loss.at, touches); len(faults) > 0 {
+		return Cause{Class: contract.KeyLost, Effects: f.effectsOf(faults), Faults: faults, Text: what + ": " + f.describeAll(faults)}
+	}
+	for _, e := range []history.Effect{history.ServerForgot, history.ClockMoved} {
+		if faults := f.struckBy("", lock, t.grant.Call, loss.at, []history.Effect{e}); len(faults) > 0 {
+			c := Cause{Class: contract.ServerLost, Effects: []history.Effect{e}, Faults: faults, Text: what + ": " + f.describeAll(faults)}
+			if e == history.ClockMoved {
+				c.Class = contract.ClockJumped
+			}
+			return c
+		}
+	}
+	what += ", when its lease was over"
+	if late := f.struckBy(t.client, lock, t.grant.Call, loss.at, hinders); len(late) > 0 {
+		return f.blame(what+", since "+f.describeAll(late), late)
+	}
+	if t.grant.Watchdog {
+		return Cause{Class: contract.LeaseExpired, Text: what}
+	}
+	return Cause{Class: contract.LeaseOutlived, Text: what}
+}
+
+// firstLoss is the first loss of a member during the call that took a group; nil: there is none.
+func (f *facts) firstLoss(l *lockFacts, t *tenure) (first *memberLoss) {
+	for _, key := range f.view.locks[l.name].members {
+		m := f.view.members[key]
+		if m == nil {
+			continue
+		}
+		for i := 1; i < len(m.states); i++ {
+			at := m.states[i].from
+			if at <= t.grant.Call || at > t.grant.Return || m.states[i].Count(t.owner) >= m.states[i-1].Count(t.owner) || first != nil && first.at <= at {
+				continue
+			}
+			first = &memberLoss{key: key, at: at}
+			for _, row := range m.rows {
+				r := &f.h.Served[row]
+				if r.At == at && r.Step != history.StepAdmin && r.Before.Count(t.owner) > r.After.Count(t.owner) {
+					first.row = r
+				}
+			}
+		}
+	}
+	return first
+}
