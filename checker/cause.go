@@ -120,7 +120,11 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		}
 	}
 	if r := f.shortened(t, set.op, set.at); r != nil {
-		return f.twice(l, set.op, set.at, fmt.Sprintf("%s, by a renewal that %s had sent at %s, and others before it arrived", what, t.client, Stamp(r.Sent)))
+		c := f.twice(l, set.op, set.at, fmt.Sprintf("%s, by a renewal that %s had sent at %s, and others before it arrived", what, t.client, Stamp(r.Sent)))
+		if len(c.Faults) == 0 { // its client was busy with it when the hold before ended
+			c.Class = contract.RenewedLate
+		}
+		return c
 	}
 	if f.cut(l, t, set) {
 		return Cause{Class: contract.Unexplained, Text: what + ", which is less than " + t.owner + " had asked for"}
@@ -344,6 +348,8 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 		case u != t && !both && !(i == at-1 && f.sentBefore(t.endOp, t)):
 			return nil
 		case u != t && (u.endEvent != nil || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
+			return u
+		case u != t && u.endOp != nil && u.endOp.Owner == t.owner && u.endOp.Uncertain() && u.endOp.Call < u.grant.Call: // it came late
 			return u
 		case !f.evenly(l, u):
 			return nil

@@ -21,7 +21,7 @@ func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
 	if t.endEvent == nil || !t.endEvent.Concluded || t.endEvent.Kind != history.Delete || !f.byMembers(l) {
 		return Cause{}, false
 	}
-	loss := f.firstLoss(l, t)
+	loss := f.lossOf(l, t)
 	if loss == nil {
 		return Cause{}, false
 	}
@@ -71,8 +71,9 @@ func (f *facts) memberEnded(t *tenure, loss *memberLoss, what string) Cause {
 	return Cause{Class: contract.LeaseOutlived, Text: what}
 }
 
-// firstLoss is the first loss of a member during the call that took a group; nil: there is none.
-func (f *facts) firstLoss(l *lockFacts, t *tenure) (first *memberLoss) {
+// lossOf is the loss of a member for which a group is not whole at the end of a hold: the last one by then, unless the owner took the
+// member again, else the first one while the call that took the group goes on. nil: there is none.
+func (f *facts) lossOf(l *lockFacts, t *tenure) (loss *memberLoss) {
 	for _, key := range f.view.locks[l.name].members {
 		m := f.view.members[key]
 		if m == nil {
@@ -80,17 +81,24 @@ func (f *facts) firstLoss(l *lockFacts, t *tenure) (first *memberLoss) {
 		}
 		for i := 1; i < len(m.states); i++ {
 			at := m.states[i].from
-			if at <= t.grant.Call || at > t.grant.Return || m.states[i].Count(t.owner) >= m.states[i-1].Count(t.owner) || first != nil && first.at <= at {
+			fell := m.states[i].Count(t.owner) < m.states[i-1].Count(t.owner)
+			if at <= t.grant.Call || at > max(t.to, t.grant.Return) || !fell || at <= t.to && m.at(t.to).Count(t.owner) > 0 {
 				continue
 			}
-			first = &memberLoss{key: key, at: at}
-			for _, row := range m.rows {
-				r := &f.h.Served[row]
-				if r.At == at && r.Step != history.StepAdmin && r.Before.Count(t.owner) > r.After.Count(t.owner) {
-					first.row = r
-				}
+			if loss == nil || at <= t.to && at > loss.at || loss.at > t.to && at < loss.at {
+				loss = &memberLoss{key: key, at: at, row: f.takes(m, t.owner, at)}
 			}
 		}
 	}
-	return first
+	return loss
+}
+
+// takes is the command that took a hold of a key from an owner at a time; nil: none did.
+func (f *facts) takes(m *member, owner string, at time.Duration) *history.Served {
+	for _, row := range m.rows {
+		if r := &f.h.Served[row]; r.At == at && r.Step != history.StepAdmin && r.Before.Count(owner) > r.After.Count(owner) {
+			return r
+		}
+	}
+	return nil
 }

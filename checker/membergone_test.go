@@ -18,7 +18,9 @@ func TestAMemberIsGoneBeforeTheGroupIsWhole(t *testing.T) {
 		}
 	}
 	givenUp := own(func(_ *groupScript, op *history.Op) { op.Cancel, op.Error = at(0.1), "context deadline exceeded" })
-	unanswered := own(func(s *groupScript, _ *history.Op) { s.fault("drop-message", "x", at(0.1), at(0.1)).On = "reply release" })
+	unanswered := own(func(s *groupScript, _ *history.Op) {
+		s.fault("drop-message", "x", at(0.1), at(0.1)).On = "reply release"
+	})
 	outside := func(fault string) func(s *groupScript) {
 		return func(s *groupScript) {
 			s.set(&history.Op{Client: "faults"}, "a", at(2), 0, 0)
@@ -28,7 +30,9 @@ func TestAMemberIsGoneBeforeTheGroupIsWhole(t *testing.T) {
 			}
 		}
 	}
-	foreign := func(s *groupScript) { s.set(s.op("y:1", history.Unlock, at(1.9), at(2.1), history.NotHeld), "a", at(2), 0, 0) }
+	foreign := func(s *groupScript) {
+		s.set(s.op("y:1", history.Unlock, at(1.9), at(2.1), history.NotHeld), "a", at(2), 0, 0)
+	}
 	const failed = string(FailedAssumption)
 	for _, tt := range []struct {
 		name     string

@@ -163,7 +163,12 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		}
 		for _, i := range m.rows { // what came when its call was over is a copy, which is told by itself
 			r := &f.h.Served[i]
-			if call := f.op(r.Op); call != nil && call.Owner == op.Owner && !call.Pending() && limit < r.At && call.Return < r.At && r.At <= ends+f.exact() {
+			call := f.op(r.Op)
+			over := call != nil && call.Owner == op.Owner && !call.Pending() && call.Return < r.At
+			if r.Step == history.StepRenew { // or a renewal that was under way
+				over = r.Client == op.Client && r.Sent < op.Return
+			}
+			if over && limit < r.At && r.At <= ends+f.exact() {
 				ends = max(ends, r.After.Deadline)
 			}
 		}

@@ -43,7 +43,7 @@ func (x Violation) Agrees() bool {
 
 // byPrograms are the causes that are no faults, but what programs did: they let a lease run out, for which others waited or
 // not, forced a lock free, wrote late, or gave a call up. Faults can only lead to it that others were there at that time.
-var byPrograms = []contract.Class{contract.LeaseOutlived, contract.Unannounced, contract.Forced, contract.LateWrite, contract.Abandoned}
+var byPrograms = []contract.Class{contract.LeaseOutlived, contract.Unannounced, contract.Forced, contract.LateWrite, contract.RenewedLate, contract.Abandoned}
 
 // Proof is what runs without some faults show of a violation. It rules on nothing: see [Ruling].
 type Proof struct {

@@ -158,6 +158,10 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			}()},
 			{contract.FreeIsTaken, false, waited(at(30.002), release)},
 		},
+		"renewed-late": {
+			{contract.OneBeliever, true, renewedLate(9.8)},
+			{contract.OneBeliever, false, claiming(renewedLate(9.8), contract.KeepsLongest)},
+		},
 		"late-write": {
 			{contract.NoLostUpdate, true, func() *script {
 				s := newScript()

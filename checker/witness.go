@@ -149,9 +149,11 @@ func (w *witness[S]) operation(a *act) {
 			next = w.spec.shown(*a.after)
 		}
 	} else if a.after != nil && !w.spec.fits(next, *a.after) {
-		w.beyond = true
 		rule, says := w.spec.misfit(w.state, next, a)
-		w.broken(rule, fmt.Sprintf("%s: after the %s of %s (operation %d) at %s %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at), says), a, contract.Unexplained)
+		if rule != contract.LeaseIsSet || !afterwards(a.op) { // that it came so late is told: its client had another lease in mind
+			w.beyond = true
+			w.broken(rule, fmt.Sprintf("%s: after the %s of %s (operation %d) at %s %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at), says), a, contract.Unexplained)
+		}
 		next = w.spec.shown(*a.after)
 	}
 	if next != w.state {

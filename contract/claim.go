@@ -27,6 +27,7 @@ const (
 	NoticesSilence Claim = "notices-silence"
 	Waits          Claim = "waits"
 	Steady         Claim = "steady"
+	Unsubscribes   Claim = "unsubscribes"
 )
 
 // A Promise describes a claim.
@@ -61,6 +62,7 @@ func Promises() []Promise {
 		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},
 		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
 			"watchdog; it takes away the exemption of messages that came late before"},
+		{Unsubscribes, "A client gives a subscription back that it needs no more.", "liveness; `unsubscribed` is after how long"},
 		{TokensGoOn, "Tokens go on rising when the server has lost their counter.", "fencing; it takes the exemption of a server that forgot away"},
 		{Mutex, "None of the above: the lock excludes.", "all guarantees, as far as they apply"},
 		{Multi, "The lock can be made of several, of which all must be held.", "plans with groups"},

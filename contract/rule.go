@@ -94,6 +94,7 @@ const (
 	DeadHoldEnds   Rule = "the hold of a dead client ends with its lease"
 	UnlockEndsHold Rule = "a hold ends with its owner's last unlock"
 	GhostIsGone    Rule = "what a call took whose caller was not told is given back"
+	Unsubscribed   Rule = "a subscription that nobody needs is given back"
 	CallsReturn    Rule = "every call of a live client returns"
 	CallsSucceed   Rule = "a call ends in an error only if something kept it from its end"
 	KeysHaveAnEnd  Rule = "no key is left without a time to live"
@@ -150,6 +151,7 @@ func Rules() []RuleOf {
 		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
 		{GivenUpReturns, Liveness, "delays below a second and four round trips"},
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
+		{Unsubscribed, Liveness, "worlds that do not see who is subscribed; clients of which a fault lost a message, or which may have a hold"},
 		{CallsReturn, Liveness, "runs that did not come to their end"},
 		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a connection of their client broke, in histories without a server log"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
 		{HealedCallsReturn, Liveness, "histories without a healed phase"}, {FreshGets, Liveness, "histories without a healed phase"},

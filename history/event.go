@@ -24,6 +24,7 @@ const (
 	Restart    EventKind = "restart"   // the server restarted
 	Failover   EventKind = "failover"  // a replica became master
 	ClockJump  EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server
+	Listening  EventKind = "listening" // the client, whose programs have ended, was subscribed to the channel that Note names
 	Healed     EventKind = "healed"    // all faults are over, and none acts from now on; then [Fresh] comes
 )
 
@@ -211,6 +212,7 @@ type Header struct {
 	WatchdogTimeout time.Duration `json:"watchdogTimeout,omitzero"` // the lease that a watchdog renews
 	RenewEvery      time.Duration `json:"renewEvery,omitzero"`      // how often it promises to
 	RenewRetry      time.Duration `json:"renewRetry,omitzero"`      // how soon it tries a renewal again that failed; 0: after renewEvery
+	Unsubscribed    time.Duration `json:"unsubscribed,omitzero"`    // after how long its client gives a subscription back that it needs no more; 0: it is not known
 	SilenceNoticed  time.Duration `json:"silenceNoticed,omitzero"`  // after how long its client notices that nothing comes on its subscription; 0: it is not known
 	AnswerTimeout   time.Duration `json:"answerTimeout,omitzero"`   // how long its client waits for an answer before it sends a request again, or gives up
 	LatencyMax      time.Duration `json:"latencyMax,omitzero"`      // the slowest one-way message without faults

@@ -206,7 +206,7 @@ func (r *run) run(o Options) {
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
 		Plan: r.plan.JSON(), Abilities: r.subject.Abilities, Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: r.subject.Renews(watchdog), LatencyMax: time.Duration(r.timings.LatencyMax),
-		SilenceNoticed: r.subject.SilenceNoticed, AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
+		Unsubscribed: r.subject.Unsubscribed, SilenceNoticed: r.subject.SilenceNoticed, AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
 	for _, c := range r.plan.Clients {
 		if c.NoRetry && !r.subject.Resends {
@@ -244,6 +244,9 @@ func (r *run) run(o Options) {
 		r.world.HealAll()
 		r.world.Run(r.until(r.busy)) // what faults kept from going on
 		r.world.Run(r.quiet())
+		for _, l := range r.world.Listeners() {
+			r.rec.Event(history.Event{Kind: history.Listening, Client: l.Client, Note: l.Channel})
+		}
 		r.tryAll()
 		r.world.Run(r.until(r.tries))
 	}

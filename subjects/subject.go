@@ -37,6 +37,8 @@ type Subject struct {
 	External bool
 	// RetriesAfter is the part of its period after which its watchdog tries again what failed: 5 is a fifth; 0: a whole one.
 	RetriesAfter int
+	// Unsubscribed is after how long its client gives a subscription back that it needs no more; 0: it does not say.
+	Unsubscribed time.Duration
 	// SilenceNoticed is after how long its client notices that nothing comes on its subscription; 0: it does not say.
 	SilenceNoticed time.Duration
 	// Idempotent says of which calls a request that is sent again takes effect once.

@@ -1,6 +1,8 @@
 package world
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -20,7 +22,8 @@ type conn struct {
 	listens bool          // it has ever subscribed to something
 
 	mu    sync.Mutex
-	queue [][]string // a command that may block, and what came behind it
+	heeds map[string]bool // channels that it is subscribed to
+	queue [][]string      // a command that may block, and what came behind it
 }
 
 // Command implements [network.Server]. A command that may block is executed by a goroutine of its own.
@@ -65,11 +68,64 @@ func (c *conn) execute(args []string) {
 		c.peer.WriteBulk(c.info())
 	} else {
 		c.server.Dispatch(c.peer, args)
+		c.subscribed(args)
 	}
 	c.peer.Flush()
 	if c.peer.Closed() { // it has said QUIT
 		c.end.Close()
 	}
+}
+
+// subscribed notes what a command does to the subscriptions to channels.
+func (c *conn) subscribed(args []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch name := strings.ToUpper(args[0]); {
+	case name == "SUBSCRIBE":
+		if c.heeds == nil {
+			c.heeds = map[string]bool{}
+		}
+		for _, channel := range args[1:] {
+			c.heeds[channel] = true
+		}
+	case name == "UNSUBSCRIBE" && len(args) == 1:
+		c.heeds = nil
+	case name == "UNSUBSCRIBE":
+		for _, channel := range args[1:] {
+			delete(c.heeds, channel)
+		}
+	}
+}
+
+// channels lists the channels that an open connection is subscribed to, in the order of their names.
+func (c *conn) channels() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.peer.Closed() {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.heeds))
+}
+
+// A Listener is a client that is subscribed to a channel.
+type Listener struct{ Client, Channel string }
+
+// Listeners lists who is subscribed at servers in virtual time, by server and connection. What real servers know is not asked for.
+func (w *World) Listeners() (all []Listener) {
+	for _, s := range w.servers {
+		v, ok := s.backend.(*virtual)
+		if !ok {
+			continue
+		}
+		for _, c := range v.conns {
+			client, _, _ := strings.Cut(c.end.Name(), "#")
+			client, _, _ = strings.Cut(client, "@") // "<client>@<server>" has a group's members
+			for _, channel := range c.channels() {
+				all = append(all, Listener{client, channel})
+			}
+		}
+	}
+	return all
 }
 
 // Gone implements [network.Server].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -91,10 +92,23 @@ func TestAConnectionThatBlocksSubscribesOrEnds(t *testing.T) {
 		r.says(a, "+PONG\r\n", "PING")
 
 		r.says(a, "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n", "SUBSCRIBE", "c")
+		w := &World{servers: []*server{{backend: v}}}
+		listens := func(want ...Listener) {
+			t.Helper()
+			if got := w.Listeners(); !slices.Equal(got, want) {
+				t.Errorf("listeners: %v, want %v", got, want)
+			}
+		}
+		listens(Listener{"a", "c"})
+		r.says(a, "*3\r\n$9\r\nsubscribe\r\n$1\r\nd\r\n:2\r\n", "SUBSCRIBE", "d")
+		listens(Listener{"a", "c"}, Listener{"a", "d"})
+		r.says(a, "*3\r\n$11\r\nunsubscribe\r\n$1\r\nd\r\n:1\r\n", "UNSUBSCRIBE", "d")
+		listens(Listener{"a", "c"})
 		r.says(b, ":1\r\n", "PUBLISH", "c", "news")
 		r.says(a, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\nnews\r\n")
 		a.Close()
 		r.rest()
+		listens()
 		r.says(b, ":0\r\n", "PUBLISH", "c", "news")
 
 		a = r.dial("a")
