@@ -37,7 +37,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		case f.machineFailed(op):
 			failed = true
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
-			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause { return f.keptByCopy(l, op) })
+			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause { return f.keptByCopy(l, op.Call) })
 		case op.Kind == history.Unlock && op.Outcome != history.Released:
 			f.unhealed(op, contract.FreshGets, found, "was told "+told)
 		}
@@ -94,9 +94,9 @@ func nobodyKept() Cause {
 	return Cause{Class: contract.Unexplained, Text: "no fault acted at that time, and nobody who lived kept the lock"}
 }
 
-// keptByCopy is the cause that the key of a call, or one of its group's, has a hold that a copy of a request took, and that
+// keptByCopy is the cause that the key of a lock, or one of its members, has a hold at a time that a copy of a request took, and that
 // was renewed ever since. Of a lock that does not promise to tell copies it is known; no other may keep one.
-func (f *facts) keptByCopy(l *lockFacts, op *history.Op) Cause {
+func (f *facts) keptByCopy(l *lockFacts, at time.Duration) Cause {
 	type request struct {
 		key memberKey
 		id  int64
@@ -108,7 +108,7 @@ func (f *facts) keptByCopy(l *lockFacts, op *history.Op) Cause {
 		if r.Before == nil || r.After == nil || r.Lock != l.name && !g.Has(r.Server, r.Lock) {
 			continue
 		}
-		if r.At > op.Call {
+		if r.At > at {
 			break
 		}
 		key := memberKey{r.Server, r.Lock}
@@ -124,7 +124,7 @@ func (f *facts) keptByCopy(l *lockFacts, op *history.Op) Cause {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(copied), func(a, b memberKey) int { return cmp.Or(cmp.Compare(a.server, b.server), cmp.Compare(a.key, b.key)) }) {
 		r := copied[key]
-		if call := f.op(r.Op); call != nil && holds[key].After.Count(r.Owner) > 0 && holds[key].After.Deadline > op.Call {
+		if call := f.op(r.Op); call != nil && holds[key].After.Count(r.Owner) > 0 && holds[key].After.Deadline > at {
 			return f.twice(l, call, r.At, fmt.Sprintf("the %s of %s took %s once more at %s, and that has not been given back", call.Kind, call.Owner, key, Stamp(r.At)))
 		}
 	}

@@ -551,11 +551,15 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
+			cause := f.keptByCopy(l, f.end)
+			if cause.Class == contract.Unexplained {
+				cause.Text = "its client lived and was connected"
+			}
 			return Violation{
 				Rule: contract.CallsReturn, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text: fmt.Sprintf("%s of %s on %s, called at %s, had not returned when the run ended at %s",
 					op.Kind, op.Owner, l.name, Stamp(op.Call), Stamp(f.end)),
-				Cause: Cause{Class: contract.Unexplained, Text: "its client lived and was connected"},
+				Cause: cause,
 			}
 		})
 	}

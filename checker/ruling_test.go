@@ -245,6 +245,9 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.FreshGets, true, keptByCopy("duplicate-message")},
 			{contract.FreshGets, false, keptByCopy("")},
 			{contract.FreshGets, false, once(keptByCopy("duplicate-message"))},
+			{contract.CallsReturn, true, memberKeptByCopy("duplicate-message")},
+			{contract.CallsReturn, false, memberKeptByCopy("")},
+			{contract.CallsReturn, false, once(memberKeptByCopy("duplicate-message"))},
 		},
 	}
 	elsewhere := map[string]string{

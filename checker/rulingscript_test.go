@@ -333,3 +333,28 @@ func renewedLate(began float64) *script {
 	s.unlock("c1:1", at(50), history.NotHeld)
 	return s
 }
+
+// memberKeptByCopy is a call on a group of which a copy of a request keeps a member to the end, so that the call does not return.
+func memberKeptByCopy(fault string) *script {
+	s := newGroupScript(history.Multi, "a", "b")
+	s.lock = "a"
+	took := s.take("y:1", at(1), at(1.1), 0)
+	took.Executed, took.Repeats = at(1.05), 1
+	s.set(took, "a", at(1.05), 1, at(31))
+	s.set(took, "a", at(1.07), 2, at(31))
+	for i := range s.h.Served {
+		s.h.Served[i].Request = 1
+	}
+	unlock := s.unlock("y:1", at(2), history.Released)
+	s.set(unlock, "a", at(2.001), 1, at(32))
+	renewal := s.renew("y:1", at(11), history.Renewed)
+	s.set(renewal, "a", at(11.001), 1, at(100))
+	s.lock = "all"
+	op := s.op("x:1", history.Lock, at(5), 0, "")
+	op.Lease, op.Watchdog, op.Evidence, op.Executed, op.Answer = dog, true, history.Sent, 0, ""
+	s.h.End = &history.End{At: at(60)}
+	if fault != "" {
+		s.fault(fault, "y", at(1.06), at(1.07))
+	}
+	return s.script
+}

@@ -104,8 +104,9 @@ func (t *tenure) askedFor(n int) bool {
 // A deadlineSet is one moment at which a tenure's deadline was set.
 type deadlineSet struct {
 	at       time.Duration
-	op       *history.Op // nil: no call did it
-	byItself bool        // nor somebody outside the lock: its client did, in the background
+	op       *history.Op   // nil: no call did it
+	byItself bool          // nor somebody outside the lock: its client did, in the background
+	until    time.Duration // of what no call did: the end of the lease
 }
 
 // A deadlineEnd is a deadline that was in force from a moment on.
@@ -317,11 +318,11 @@ func (r *tenureReplay) environment(a *act) {
 	case history.ForceTTL:
 		for _, t := range r.open {
 			own := a.event.Kind == history.ForceTTL && a.event.Owner == t.owner
-			t.sets = append(t.sets, deadlineSet{at: a.at, byItself: own && len(r.f.log.groups[a.event.Lock].Members) == 0})
 			deadline := a.event.Deadline
 			if deadline == 0 {
 				deadline = model.Never
 			}
+			t.sets = append(t.sets, deadlineSet{at: a.at, until: deadline, byItself: own && len(r.f.log.groups[a.event.Lock].Members) == 0})
 			t.end(a.at, deadline)
 			if own {
 				t.byItself = deadline

@@ -96,7 +96,7 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			until = min(until, at)
 		}
 		for _, s := range t.sets {
-			if s.op == nil || s.at < last || s.at > until {
+			if s.op == nil && !f.setItself(s) || s.at < last || s.at > until {
 				continue
 			}
 			check(last, s.at)
@@ -111,6 +111,11 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			}
 		}
 	}
+}
+
+// setItself reports whether the lock set a lease by no call, as long as a renewal would have made it: what settles an earlier call does so.
+func (f *facts) setItself(s deadlineSet) bool {
+	return s.byItself && s.until+granularity >= s.at+f.h.Header.WatchdogTimeout
 }
 
 // haste is how much later than it was begun a renewal may be seen to be sent: in real time a

@@ -397,3 +397,27 @@ func TestALossIsOfTheHoldThatItsOwnerBelievesIn(t *testing.T) {
 		}
 	}
 }
+
+// What settles an earlier call sets the lease of a hold in the background. That is as good as a renewal, if the lease is as long.
+func TestALeaseSetInTheBackgroundIsARenewal(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		owner string
+		until float64
+		want  string
+	}{
+		{"as long as a renewal would", "c1:1", 40, ""},
+		{"shorter", "c1:1", 35, defect},
+		{"from outside", "", 40, defect},
+	} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 0)
+		e := s.event(history.ForceTTL, at(10))
+		e.Owner, e.Deadline = tt.owner, at(tt.until)
+		s.renew("c1:1", at(20), history.Renewed)
+		s.unlock("c1:1", at(22), history.Released)
+		if got := ruledOn(t, s, contract.RenewedInTime); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
