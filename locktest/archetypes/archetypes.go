@@ -228,6 +228,15 @@ var kept = scripts{
 	keys: one,
 }
 
+// longer is a lock whose key lives for half a second more than was asked for. Its owner gets anew what he has.
+var longer = scripts{
+	take1: `local lease = ARGV[2] + 500 if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1], 'px', lease) return 1 end
+		if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', lease) then return 1 end return 0`,
+	give1:   text.give1,
+	extend1: `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2] + 500)`,
+	keys:    one,
+}
+
 // loud is a lock whose release publishes.
 var loud = text.with("redis.call('del', KEYS[1])", "redis.call('del', KEYS[1]) redis.call('publish', KEYS[1] .. ':free', '1')")
 
@@ -248,7 +257,8 @@ func All() []Archetype {
 	return []Archetype{
 		archetype("hash-uuid", made{scripts: fields}, nil,
 			replaced("frees-anyones", "unlock", "old-owner-unlock", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then redis.call('del', KEYS[1]) return 0 end"),
-			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", "")),
+			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", ""),
+			replaced("for-a-year", "unlock", "baseline", "if left == 0 then", "if left > 0 then redis.call('pexpire', KEYS[1], 30000000000) else")),
 		archetype("constant", made{scripts: constant, habits: one}, nil,
 			replaced("frees-anyones", "unlock", "old-owner-unlock", " or redis.call('get', KEYS[2]) ~= ARGV[1]", ""),
 			replaced("no-lease", "lock", "old-owner-unlock", "'locked', 'px', ARGV[2]", "'locked'")),
@@ -288,6 +298,11 @@ func All() []Archetype {
 		archetype("queued", made{scripts: text, habits: one}, byQueue, anyonesString, renewsOnce),
 		archetype("kept-answers", made{scripts: remembering(text), habits: habits{fresh: true, again: true}}, overAndOver, anyonesString,
 			replaced("forgets", "unlock", "lost-unlock-reply", "'px', 10000", "'px', 1")),
+		archetype("longer", made{scripts: longer, habits: habits{anew: true}}, nil, anyonesString,
+			replaced("half-lease", "lock", "baseline", "ARGV[2] + 500", "ARGV[2] / 2 + 500"),
+			replaced("as-long-as-it-likes", "lock", "explicit-lease", "ARGV[2] + 500", "30500")),
+		archetype("own-renewals", made{scripts: text, habits: habits{fresh: true, derived: true, lazy: true, share: 2}}, nil,
+			anyonesKept, wrong{"too-short", "renew", "watchdog-death", func(m *made) { m.share = 6 }}),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }
