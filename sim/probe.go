@@ -116,10 +116,16 @@ func learn(one, two *watched) history.Layout {
 	}
 	first, last := locks[0], unlocks[len(unlocks)-1]
 	held, other, free := one.at(first.Return), two.at(two.calls(history.Lock)[0].Return), one.at(last.Return)
-	var keys []string
+	var keys, owned []string // owned: another owner has others
 	for _, key := range slices.Sorted(maps.Keys(held)) {
-		if _, stays := free[key]; !stays && strings.Contains(key, probed) {
+		_, stays := free[key]
+		_, shared := other[key]
+		switch {
+		case stays || !strings.Contains(key, probed):
+		case shared:
 			keys = append(keys, key)
+		default:
+			owned = append(owned, key)
 		}
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return len(a) - len(b) })
@@ -156,7 +162,9 @@ func learn(one, two *watched) history.Layout {
 	if len(locks) > 1 && locks[1].Outcome == history.Acquired {
 		again := one.at(locks[1].Return)
 		var ok bool
-		if l.Count, ok = countIn(l, keys, held, again); !ok {
+		if l.Count, ok = countIn(l, keys, held, again); !ok && len(owned) > 0 {
+			return unknown("its key " + owned[0] + " has a name of its holder's own, and nothing else counts how often he holds it")
+		} else if !ok {
 			return unknown("nothing in its keys counts how often its holder holds it")
 		}
 	}

@@ -153,6 +153,17 @@ var counted = scripts{
 	keys: func(name string) []string { return []string{name, name + ":count"} },
 }
 
+// countedApart is one whose second key is its holder's own.
+var countedApart = func() scripts {
+	s := counted
+	for _, script := range []*string{&s.take1, &s.give1, &s.extend1} {
+		*script = "local count = KEYS[1] .. ':count:' .. ARGV[1] " + *script
+	}
+	s = s.with("KEYS[2]", "count")
+	s.keys = one
+	return s
+}()
+
 // absolute is a lock whose deadline is told by its clients' clocks.
 var absolute = func() scripts {
 	s := text.with("'px', ARGV[2]", "'pxat', ARGV[2]").with("'pexpire'", "'pexpireat'")
@@ -247,6 +258,7 @@ var (
 	halfLease     = replaced("half-lease", "lock", "baseline", "'px', ARGV[2]", "'px', ARGV[2] / 2")
 	oneToken      = wrong{"one-token", "lock", "shared-handle", func(m *made) { m.oneToken = true }}
 	neverStops    = wrong{"never-stops", "renew", "baseline", func(m *made) { m.neverStops = true }}
+	resurrects    = replaced("resurrects", "renew", "renewal-of-a-free-lock", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end", "if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1]) end if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end")
 	renewsOnce    = wrong{"renews-once", "renew", "renewal-error", func(m *made) { m.renewsOnce = true }}
 	forgetsCount  = replaced("forgets-count", "unlock", "baseline", "if left == 0 then redis.call('del', KEYS[1]) end", "redis.call('del', KEYS[1])")
 )
@@ -265,6 +277,8 @@ func All() []Archetype {
 		archetype("count-elsewhere", made{scripts: counted}, nil,
 			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then"),
 			oneToken),
+		archetype("count-apart", made{scripts: countedApart}, nil, oneToken,
+			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then")),
 		archetype("absolute", made{scripts: absolute, habits: one}, nil,
 			replaced("half-lease", "lock", "baseline", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),
 			anyonesKept),
@@ -279,7 +293,7 @@ func All() []Archetype {
 			wrong{"deaf", "lock", "subscribe-race", func(m *made) { m.deaf = true }}, anyonesString),
 		archetype("polling", made{scripts: text, habits: one}, byCommands,
 			replaced("lies", "unlock", "key-expiry", "then return -1 end", "then return 0 end"), anyonesString),
-		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce),
+		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce, resurrects),
 		archetype("eager", made{scripts: text, habits: one}, eager, halfLease,
 			wrong{"error-is-mine", "lock", "server-errors", func(m *made) { m.errorIsMine = true }}),
 		archetype("named-fields", made{scripts: inFields}, nil, oneToken,
@@ -302,7 +316,7 @@ func All() []Archetype {
 			replaced("half-lease", "lock", "baseline", "ARGV[2] + 500", "ARGV[2] / 2 + 500"),
 			replaced("as-long-as-it-likes", "lock", "explicit-lease", "ARGV[2] + 500", "30500")),
 		archetype("own-renewals", made{scripts: text, habits: habits{fresh: true, derived: true, lazy: true, share: 2}}, nil,
-			anyonesKept, wrong{"too-short", "renew", "watchdog-death", func(m *made) { m.share = 6 }}),
+			anyonesKept, resurrects, wrong{"too-short", "renew", "watchdog-death", func(m *made) { m.share = 6 }}),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }
