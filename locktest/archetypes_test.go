@@ -48,7 +48,6 @@ func TestSoundArchetypesExplored(t *testing.T) {
 
 // Nor is any of their mistakes overlooked, and the story tells of the call that goes wrong.
 func TestMistakesOfArchetypesAreCaught(t *testing.T) {
-	t.Chdir("archetypes")
 	for _, a := range archetypes.All() {
 		for _, m := range a.Mistakes {
 			t.Run(a.Name+"/"+m.Name, func(t *testing.T) {

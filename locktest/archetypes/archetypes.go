@@ -258,7 +258,7 @@ var (
 	halfLease     = replaced("half-lease", "lock", "baseline", "'px', ARGV[2]", "'px', ARGV[2] / 2")
 	oneToken      = wrong{"one-token", "lock", "shared-handle", func(m *made) { m.oneToken = true }}
 	neverStops    = wrong{"never-stops", "renew", "baseline", func(m *made) { m.neverStops = true }}
-	resurrects    = replaced("resurrects", "renew", "renewal-of-a-free-lock", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end", "if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1]) end if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end")
+	resurrects    = replaced("resurrects", "renew", "renewal-outlives-unlock", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end", "if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1]) end if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end")
 	renewsOnce    = wrong{"renews-once", "renew", "renewal-error", func(m *made) { m.renewsOnce = true }}
 	forgetsCount  = replaced("forgets-count", "unlock", "baseline", "if left == 0 then redis.call('del', KEYS[1]) end", "redis.call('del', KEYS[1])")
 )
