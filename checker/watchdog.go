@@ -53,6 +53,7 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 			}
 		}
 		f.strays(l, &found)
+		f.revived(l, &found)
 	}
 	return conclude("times of renewals",
 		fmt.Sprintf("%s without an explicit lease, %s, all in their time", count(guarded, "hold"), count(renewals, "renewal")),

@@ -1,6 +1,9 @@
 package history
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // Layout is how a lock is kept in Redis. In names of keys, * stands for the name of the lock. The zero value is
 // a key named like the lock: a string that is its holder's, or a hash whose fields are its holders and have their
@@ -14,6 +17,10 @@ type Layout struct {
 	// Absolute says that clients tell the server when a lease ends, and not how long it lasts: it is counted from
 	// the call.
 	Absolute bool `json:"absolute,omitzero"`
+	// Margin is how much longer than the lease that was asked for a grant has the key live.
+	Margin time.Duration `json:"margin,omitzero"`
+	// Renewal is the share of a lease that a renewal sets, if not the whole of it.
+	Renewal float64 `json:"renewal,omitzero"`
 	// Roles are the steps that commands are which touch the lock, by what is the same in all commands of one kind: the
 	// name, and the digest of a script.
 	Roles map[string]Step `json:"roles,omitempty"`

@@ -207,7 +207,8 @@ func (l *loader) line(line []byte, n int) string {
 			return fmt.Sprintf("history version %d, but this program reads version %d", v.Version, Version)
 		}
 		l.h.Header = v.Header
-		if what := beyond(nil, []quantity{{"watchdogTimeout", v.WatchdogTimeout}, {"renewEvery", v.RenewEvery}, {"latencyMax", v.LatencyMax}}); what != "" {
+		if what := beyond(nil, []quantity{{"watchdogTimeout", v.WatchdogTimeout}, {"renewEvery", v.RenewEvery}, {"latencyMax", v.LatencyMax},
+			{"layout.margin", v.Layout.Margin}}); what != "" {
 			return what
 		}
 		return v.Header.check()

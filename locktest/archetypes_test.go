@@ -63,7 +63,7 @@ func TestMistakesOfArchetypesAreCaught(t *testing.T) {
 // What cannot be read is not guessed: the log says why the lock is judged by its answers alone.
 func TestWhatNobodyCanReadIsSaid(t *testing.T) {
 	why := map[string]string{"secret-key": "no key with the lock's name", "secret-hash": "no key with the lock's name", "sorted-set": "is a zset",
-		"dated-value": "changes while he holds it", "kept-key": "says itself when its lease ends"}
+		"dated-value": "changes while he holds it", "kept-key": "says itself when its lease ends", "count-apart": "has a name of its holder's own"}
 	for _, a := range archetypes.All() {
 		if said, err := locktest.Unread(t, a.New); err != nil || !strings.Contains(said, why[a.Name]) || (said == "") != (why[a.Name] == "") {
 			t.Errorf("%s: %q, %v", a.Name, said, err)

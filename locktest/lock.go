@@ -41,7 +41,7 @@ type Request = subjects.Request
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
 	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
-	// it is not known whether it was taken.
+	// it is not known whether it was taken. ctx may end after Acquire has returned, and the hold lasts.
 	Acquire(ctx context.Context, r Request) error
 	// Release gives it back and returns nil, or says [ErrNotHeld], or [ErrFailed]. Any other error says
 	// that it is not known.
@@ -62,7 +62,8 @@ type Reentrant interface {
 }
 
 // Silent is a lock whose Release returns nil whatever it did: whether the hold was still its own, and, if it is
-// [Reentrant], whether that was the last. What it did is then known from Redis alone.
+// [Reentrant], whether that was the last. What it did is then known from Redis alone. A lock that knows that the hold
+// was not its own may say [ErrNotHeld] all the same.
 type Silent interface{ Silent() }
 
 // Watchdog is a lock that extends a lease by itself for which none was asked, and promises how often.

@@ -167,3 +167,34 @@ func TestWhatWasFoundBeforeAStopIsTold(t *testing.T) {
 		t.Errorf("it is told %d times that a run came to a stop", n)
 	}
 }
+
+// restless is a lock with a goroutine that sends what go-redis refuses to send, and tries again at once.
+type restless struct{ waiting }
+
+func (l *restless) Acquire(ctx context.Context, r locktest.Request) error {
+	err := l.waiting.Acquire(ctx, r)
+	if err == nil {
+		over, cancel := context.WithCancel(context.Background())
+		cancel()
+		go func() {
+			for l.rdb.Get(over, l.name).Err() == context.Canceled {
+			}
+		}()
+	}
+	return err
+}
+
+// Time does not pass while somebody sends one command after the other: the run ends, and names him.
+func TestALockThatNeverPausesIsNamed(t *testing.T) {
+	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
+		return locktest.Locks(func(name, owner string) locktest.Lock {
+			return &restless{waiting{env: e, rdb: e.Redis, name: name, owner: owner}}
+		}), nil
+	}, locktest.Only("baseline"), locktest.Drawn(0))
+	for _, what := range []string{"sends one command after the other and waits for nothing in between: 10000 within ", "the last of them get ",
+		"locktest_test.(*restless).Acquire.func1, started at locktest/stall_test.go:"} {
+		if err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%q is not in: %v", what, err)
+		}
+	}
+}

@@ -31,13 +31,21 @@ var renewalOutlivesUnlock = Scenario{
 	Title: "an unlock races a renewal: nothing may be renewed afterwards",
 	Story: "c1's first renewal is under way for a second, and c1 unlocks meanwhile. The renewal arrives after the " +
 		"unlock, and finds nothing to renew. c2, who was granted the lock, keeps its own lease; c1 renews nothing " +
-		"any more.",
+		"any more. So it goes with c3, whose lock nobody else wants: nothing takes that again.",
 	Source: "Redisson issue 7272",
 	Plan: func(uint64) *plan.Plan {
+		late := func(client string) plan.Fault {
+			return plan.Fault{Kind: "delay-message", Client: client, By: at(2), When: &plan.Trigger{Request: plan.Renewal}}
+		}
+		alone := client("c3", 0, lock(), work(10500*time.Millisecond), unlock(), sleep(40*time.Second))
+		for i := range alone.Threads[0].Steps[:3] {
+			alone.Threads[0].Steps[i].Lock = "order:43"
+		}
 		return story("renewal-outlives-unlock",
-			[]plan.Fault{{Kind: "delay-message", Client: "c1", By: at(2), When: &plan.Trigger{Request: plan.Renewal}}},
+			[]plan.Fault{late("c1"), late("c3")},
 			client("c1", 0, lock(), work(10500*time.Millisecond), unlock(), sleep(40*time.Second)),
 			client("c2", 2*time.Second, lock(), work(15*time.Second), unlock()),
+			alone,
 		)
 	},
 	Breaks: nothing,

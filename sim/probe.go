@@ -47,12 +47,18 @@ func probePlan(s subjects.Subject, client string) *plan.Plan {
 		p := timings(&plan.Plan{}, s)
 		steps = append(steps, do(plan.Work, 2*s.Renews(time.Duration(p.Watchdog))+time.Second))
 	}
-	steps = append(steps, do(plan.Unlock, 0))
+	steps = append(steps, do(plan.Unlock, 0), do(plan.Work, time.Second))
+	again := do(plan.Lock, 0)
+	again.Lease = plan.Duration(anotherLease)
+	steps = append(steps, again, do(plan.Work, time.Second), do(plan.Unlock, 0))
 	p := &plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: client, Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}
 	// So slow that it shows whether a lease is counted from the call.
 	p.Timings.LatencyMin, p.Timings.LatencyMax = plan.Duration(50*time.Millisecond), plan.Duration(50*time.Millisecond)
 	return p
 }
+
+// anotherLease is asked for in the end, to see what a lock makes of leases.
+const anotherLease = 17 * time.Second
 
 // watched is a run of the probe.
 type watched struct {
@@ -60,15 +66,28 @@ type watched struct {
 	all []world.Observation
 }
 
-// calls are those of the probe's owner of a kind.
+// calls are those of the probe's owner of a kind, without what asks for another lease.
 func (w *watched) calls(kind history.Kind) []history.Op {
 	var all []history.Op
+	again, asked := w.again()
 	for _, op := range w.h.Ops {
-		if op.Kind == kind && op.Client != history.Fresh {
+		if op.Kind == kind && op.Client != history.Fresh && !(asked && op.Call >= again.Call) {
 			all = append(all, op)
 		}
 	}
 	return all
+}
+
+// again is the call that asks for another lease, which is the last.
+func (w *watched) again() (again history.Op, asked bool) {
+	first := true
+	for _, op := range w.h.Ops {
+		if op.Kind != history.Lock || op.Client == history.Fresh {
+			continue
+		}
+		again, asked, first = op, !first && op.Lease == anotherLease, false
+	}
+	return again, asked
 }
 
 // at are the keys at a time.
@@ -97,10 +116,16 @@ func learn(one, two *watched) history.Layout {
 	}
 	first, last := locks[0], unlocks[len(unlocks)-1]
 	held, other, free := one.at(first.Return), two.at(two.calls(history.Lock)[0].Return), one.at(last.Return)
-	var keys []string
+	var keys, owned []string // owned: another owner has others
 	for _, key := range slices.Sorted(maps.Keys(held)) {
-		if _, stays := free[key]; !stays && strings.Contains(key, probed) {
+		_, stays := free[key]
+		_, shared := other[key]
+		switch {
+		case stays || !strings.Contains(key, probed):
+		case shared:
 			keys = append(keys, key)
+		default:
+			owned = append(owned, key)
 		}
 	}
 	slices.SortStableFunc(keys, func(a, b string) int { return len(a) - len(b) })
@@ -137,11 +162,17 @@ func learn(one, two *watched) history.Layout {
 	if len(locks) > 1 && locks[1].Outcome == history.Acquired {
 		again := one.at(locks[1].Return)
 		var ok bool
-		if l.Count, ok = countIn(l, keys, held, again); !ok {
+		if l.Count, ok = countIn(l, keys, held, again); !ok && len(owned) > 0 {
+			return unknown("its key " + owned[0] + " has a name of its holder's own, and nothing else counts how often he holds it")
+		} else if !ok {
 			return unknown("nothing in its keys counts how often its holder holds it")
 		}
 	}
 	l.Absolute = one.absolute(key, first)
+	if !l.Absolute {
+		l.Margin = one.margin(key, first)
+		l.Renewal, l.Absolute = one.renewal(key, first, l.Margin)
+	}
 	l.Roles = one.roles(l)
 	return l
 }
@@ -238,6 +269,59 @@ func (w *watched) absolute(key string, grant history.Op) bool {
 		}
 	}
 	return false
+}
+
+// margin is how much longer than its lease a grant has the key live, whatever lease was asked for.
+func (w *watched) margin(key string, first history.Op) time.Duration {
+	again, asked := w.again()
+	if !asked || again.Outcome != history.Acquired {
+		return 0
+	}
+	one, other := w.given(key, first)-first.Lease, w.given(key, again)-again.Lease
+	if one != other || one < exactly {
+		return 0
+	}
+	return one
+}
+
+// given is how long a grant has the key live.
+func (w *watched) given(key string, grant history.Op) time.Duration {
+	for _, o := range w.all {
+		if v, set := o.Keys[key]; set && o.At >= grant.Call {
+			return v.Deadline - o.At
+		}
+	}
+	return 0
+}
+
+// exactly is how exact deadlines are at the worst.
+const exactly = 2 * time.Millisecond
+
+// renewal is the share of its lease that each renewal of a grant sets; 0 if it is not the same each time, or all of it, but for the
+// margin. absolute says that it is the lease, which the client counted from when it sent the renewal.
+func (w *watched) renewal(key string, grant history.Op, margin time.Duration) (share float64, absolute bool) {
+	var before, given, sent time.Duration
+	times := 0
+	for _, o := range w.all {
+		v := o.Keys[key]
+		called := slices.ContainsFunc(w.h.Ops, func(op history.Op) bool { return op.Kind.OnLock() && op.Call <= o.Sent && o.Sent <= op.Return })
+		if !called && before > 0 && v.Deadline > 0 && v.Deadline != before {
+			if times > 0 && given != v.Deadline-o.At {
+				return 0, false
+			}
+			given, sent = v.Deadline-o.At, v.Deadline-o.Sent
+			times++
+		}
+		before = v.Deadline
+	}
+	is := func(a, b time.Duration) bool { return a-b < exactly && b-a < exactly }
+	switch {
+	case times < 2, is(given, grant.Lease), is(given, grant.Lease+margin):
+		return 0, false
+	case is(sent, grant.Lease):
+		return 0, true
+	}
+	return float64(given) / float64(grant.Lease), false
 }
 
 // roles finds the commands that touch the lock and do not name its keys, and those by which its holder's client renews.

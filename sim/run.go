@@ -516,7 +516,8 @@ func (r *run) until(goes func() bool) func(now time.Duration) (bool, time.Durati
 }
 
 // quiet returns the rule for when what programs left is gone: when no key is left, and a watchdog that outlives them would have
-// shown itself; or when keys outlast every lease that they can rightly have.
+// shown itself; or when keys outlast every lease that they can rightly have. A lock may have given a key far more: no more than
+// the limit of the plan is waited for that.
 func (r *run) quiet() func(now time.Duration) (bool, time.Duration) {
 	watchdog := time.Duration(r.timings.Watchdog)
 	longest := watchdog
@@ -527,7 +528,7 @@ func (r *run) quiet() func(now time.Duration) (bool, time.Duration) {
 	}
 	quiet := r.world.Now() + watchdog/3 + time.Second
 	_, until := r.world.Remaining()
-	latest := max(quiet+longest, until+time.Second)
+	latest := max(quiet+longest, min(until+time.Second, quiet+time.Duration(r.timings.Limit)))
 	return func(now time.Duration) (bool, time.Duration) {
 		r.losses()
 		if now < quiet {

@@ -153,6 +153,17 @@ var counted = scripts{
 	keys: func(name string) []string { return []string{name, name + ":count"} },
 }
 
+// countedApart is one whose second key is its holder's own.
+var countedApart = func() scripts {
+	s := counted
+	for _, script := range []*string{&s.take1, &s.give1, &s.extend1} {
+		*script = "local count = KEYS[1] .. ':count:' .. ARGV[1] " + *script
+	}
+	s = s.with("KEYS[2]", "count")
+	s.keys = one
+	return s
+}()
+
 // absolute is a lock whose deadline is told by its clients' clocks.
 var absolute = func() scripts {
 	s := text.with("'px', ARGV[2]", "'pxat', ARGV[2]").with("'pexpire'", "'pexpireat'")
@@ -228,6 +239,15 @@ var kept = scripts{
 	keys: one,
 }
 
+// longer is a lock whose key lives for half a second more than was asked for. Its owner gets anew what he has.
+var longer = scripts{
+	take1: `local lease = ARGV[2] + 500 if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1], 'px', lease) return 1 end
+		if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', lease) then return 1 end return 0`,
+	give1:   text.give1,
+	extend1: `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2] + 500)`,
+	keys:    one,
+}
+
 // loud is a lock whose release publishes.
 var loud = text.with("redis.call('del', KEYS[1])", "redis.call('del', KEYS[1]) redis.call('publish', KEYS[1] .. ':free', '1')")
 
@@ -238,6 +258,7 @@ var (
 	halfLease     = replaced("half-lease", "lock", "baseline", "'px', ARGV[2]", "'px', ARGV[2] / 2")
 	oneToken      = wrong{"one-token", "lock", "shared-handle", func(m *made) { m.oneToken = true }}
 	neverStops    = wrong{"never-stops", "renew", "baseline", func(m *made) { m.neverStops = true }}
+	resurrects    = replaced("resurrects", "renew", "renewal-outlives-unlock", "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end", "if redis.call('exists', KEYS[1]) == 0 then redis.call('set', KEYS[1], ARGV[1]) end if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end")
 	renewsOnce    = wrong{"renews-once", "renew", "renewal-error", func(m *made) { m.renewsOnce = true }}
 	forgetsCount  = replaced("forgets-count", "unlock", "baseline", "if left == 0 then redis.call('del', KEYS[1]) end", "redis.call('del', KEYS[1])")
 )
@@ -248,13 +269,16 @@ func All() []Archetype {
 	return []Archetype{
 		archetype("hash-uuid", made{scripts: fields}, nil,
 			replaced("frees-anyones", "unlock", "old-owner-unlock", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return -1 end", "if redis.call('exists', KEYS[1]) == 0 then return -1 end if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then redis.call('del', KEYS[1]) return 0 end"),
-			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", "")),
+			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", ""),
+			replaced("for-a-year", "unlock", "baseline", "if left == 0 then", "if left > 0 then redis.call('pexpire', KEYS[1], 30000000000) else")),
 		archetype("constant", made{scripts: constant, habits: one}, nil,
 			replaced("frees-anyones", "unlock", "old-owner-unlock", " or redis.call('get', KEYS[2]) ~= ARGV[1]", ""),
 			replaced("no-lease", "lock", "old-owner-unlock", "'locked', 'px', ARGV[2]", "'locked'")),
 		archetype("count-elsewhere", made{scripts: counted}, nil,
 			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then"),
 			oneToken),
+		archetype("count-apart", made{scripts: countedApart}, nil, oneToken,
+			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then")),
 		archetype("absolute", made{scripts: absolute, habits: one}, nil,
 			replaced("half-lease", "lock", "baseline", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),
 			anyonesKept),
@@ -269,7 +293,7 @@ func All() []Archetype {
 			wrong{"deaf", "lock", "subscribe-race", func(m *made) { m.deaf = true }}, anyonesString),
 		archetype("polling", made{scripts: text, habits: one}, byCommands,
 			replaced("lies", "unlock", "key-expiry", "then return -1 end", "then return 0 end"), anyonesString),
-		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce),
+		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce, resurrects),
 		archetype("eager", made{scripts: text, habits: one}, eager, halfLease,
 			wrong{"error-is-mine", "lock", "server-errors", func(m *made) { m.errorIsMine = true }}),
 		archetype("named-fields", made{scripts: inFields}, nil, oneToken,
@@ -288,6 +312,11 @@ func All() []Archetype {
 		archetype("queued", made{scripts: text, habits: one}, byQueue, anyonesString, renewsOnce),
 		archetype("kept-answers", made{scripts: remembering(text), habits: habits{fresh: true, again: true}}, overAndOver, anyonesString,
 			replaced("forgets", "unlock", "lost-unlock-reply", "'px', 10000", "'px', 1")),
+		archetype("longer", made{scripts: longer, habits: habits{anew: true}}, nil, anyonesString,
+			replaced("half-lease", "lock", "baseline", "ARGV[2] + 500", "ARGV[2] / 2 + 500"),
+			replaced("as-long-as-it-likes", "lock", "explicit-lease", "ARGV[2] + 500", "30500")),
+		archetype("own-renewals", made{scripts: text, habits: habits{fresh: true, derived: true, lazy: true, share: 2}}, nil,
+			anyonesKept, resurrects, wrong{"too-short", "renew", "watchdog-death", func(m *made) { m.share = 6 }}),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

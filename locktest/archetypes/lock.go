@@ -22,12 +22,15 @@ type store interface {
 
 // habits are what a lock does around its store.
 type habits struct {
-	fresh   bool // a token for each hold, and not for each owner: such a lock is not reentrant
-	derived bool // the watchdog's context comes from that of Acquire
-	shared  bool // one goroutine of a client renews all its holds
-	listens bool // it waits for a message, which a release publishes
-	silent  bool // its release tells nothing
-	again   bool // it sends requests again that the server knows again
+	fresh   bool          // a token for each hold, and not for each owner: such a lock is not reentrant
+	anew    bool          // it grants its owner anew what he holds, and counts nothing: nor is that
+	derived bool          // the watchdog's context comes from that of Acquire
+	lazy    bool          // the watchdog looks whether it is still wanted when its time comes, and no sooner
+	shared  bool          // one goroutine of a client renews all its holds
+	listens bool          // it waits for a message, which a release publishes
+	silent  bool          // its release tells nothing
+	again   bool          // it sends requests again that the server knows again
+	share   time.Duration // renewals set one so-many-th of the lease; 0: all of it
 
 	oneToken    bool // mistake: all threads of a client have the same token
 	neverStops  bool // mistake: the watchdog goes on after the last release
@@ -35,6 +38,7 @@ type habits struct {
 	oldestOnly  bool // mistake: of the holds of a client the first alone is renewed
 	errorIsMine bool // mistake: an error of an attempt is taken for a grant
 	deaf        bool // mistake: it does not look again after it has subscribed
+
 }
 
 // client is one process's client.
@@ -157,18 +161,31 @@ func (c *client) background(ctx context.Context) context.Context {
 func (c *client) watch(ctx context.Context, h *hold, stop chan struct{}) {
 	ctx = c.background(ctx)
 	for {
-		select {
-		case <-stop:
+		if !c.lazy {
+			select {
+			case <-stop:
+				return
+			case <-time.After(c.lease / 3):
+			}
+		} else if <-time.After(c.lease / 3); closed(stop) {
 			return
-		case <-time.After(c.lease / 3):
 		}
-		mine, err := c.extend(ctx, h.name, h.token, c.lease)
+		mine, err := c.extend(ctx, h.name, h.token, c.lease/max(c.share, 1))
 		if err == nil && !mine { // whoever takes it again is watched anew
 			c.ended(h.name, h.token, false)
 		}
 		if err == nil && !mine || c.renewsOnce {
 			return
 		}
+	}
+}
+
+func closed(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -240,7 +257,9 @@ func (c *client) Close() error {
 	}
 	c.mu.Unlock()
 	err := c.close()
-	c.dogs.Wait()
+	if !c.lazy {
+		c.dogs.Wait()
+	}
 	return err
 }
 
@@ -258,7 +277,7 @@ func (c *client) Lock(name, owner string) locktest.Lock {
 	switch {
 	case c.again:
 		return remembers{plain{l}}
-	case c.fresh:
+	case c.fresh, c.anew:
 		return plain{l}
 	case c.silent:
 		return silent{reentrant{plain{l}}}

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // Bubbles starts bubbles, one after the other: at once they would gain nothing, and what go-redis keeps for the whole
@@ -56,8 +57,12 @@ var Program = sync.OnceValue(func() *Bubbles {
 	return &Bubbles{<-made}
 })
 
+// Grace is how much virtual time goroutines have to end after the function of a bubble has returned: one that looks every third
+// of a lease whether it is still wanted.
+const Grace = time.Minute
+
 // Run executes f in a new bubble and waits until it and all goroutines that it started have
-// ended. A panic of f comes back as a [*PanicError], goroutines that are left behind as a [*LeftError], those
+// ended. A panic of f comes back as a [*PanicError], goroutines that are left behind for longer than [Grace] as a [*LeftError], those
 // that do not come to rest after f has returned as a [*StallError]. Those goroutines stay.
 func (b *Bubbles) Run(f func()) error {
 	turn.Lock()
@@ -96,6 +101,7 @@ func (w *Bubble) run(f func()) (err error) {
 		}
 	}()
 	synctest.Test(w.t, func(*testing.T) {
+		defer time.Sleep(Grace) // after end
 		w.begin()
 		defer w.end()
 		defer func() {

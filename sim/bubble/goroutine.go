@@ -72,6 +72,17 @@ func listed(all []Goroutine) string {
 	return text
 }
 
+// Caller is the calling goroutine.
+func Caller() Goroutine {
+	buf := make([]byte, 1<<16)
+	head, stack, _ := strings.Cut(string(buf[:runtime.Stack(buf, false)]), "\n")
+	_, state, _ := strings.Cut(head, " [")
+	state, _, _ = strings.Cut(state, ",")
+	g := Goroutine{State: strings.TrimSuffix(state, "]:")}
+	g.trace(strings.Split(strings.TrimSuffix(stack, "\n"), "\n"))
+	return g
+}
+
 // ownBubble is the bubble of the caller, as stacks name it.
 func ownBubble() string {
 	var b [128]byte

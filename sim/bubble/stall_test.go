@@ -260,3 +260,15 @@ func TestAPanicComesBack(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A watchdog may look only at its next tick whether it is still wanted. That is virtual time, and left behind is who stays longer.
+func TestWhoEndsByItselfIsNotLeftBehind(t *testing.T) {
+	for lasts, stays := range map[time.Duration]bool{bubble.Grace - time.Second: false, bubble.Grace + time.Second: true} {
+		err := bubble.In(t).Run(func() {
+			go time.Sleep(lasts)
+		})
+		if left := errors.As(err, new(*bubble.LeftError)); left != stays {
+			t.Errorf("a goroutine that ends after %v: %v", lasts, err)
+		}
+	}
+}

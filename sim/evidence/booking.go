@@ -37,6 +37,14 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		}
 		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: known.Owner, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		return true
+	case !effect && known.Kind.Acquires() && before.Deadline != after.Deadline && l.simple() && c.leftTo(&known, before):
+		// The owner takes anew what he has without knowing it.
+		c.add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Unlock, Aside: true, Call: now - 1, Return: now - 1,
+			Outcome: history.Released, Evidence: history.Executed, Executed: now - 1, Within: c.within, Answer: history.Released})
+		c.amend(call, func(op *history.Op) {
+			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, c.within, history.Acquired
+		})
+		return true
 	case !effect && known.Kind.Acquires() && before.Count(known.Owner) > 0 && before.Deadline != after.Deadline:
 		// A copy of a command that has taken the lock sets the lease anew.
 		c.add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Renew, Lease: after.Deadline - now,
@@ -95,6 +103,20 @@ func (c *conclusion) heard(op history.Op) bool {
 	})
 }
 
+// leftTo reports whether a call, whose lock is not reentrant, finds that its owner holds it by an earlier call that did not tell him.
+func (c *conclusion) leftTo(op *history.Op, before history.KeyState) bool {
+	if c.h.Can("reentrant") || !op.Pending() || effective(op.Answer) || before.Count(op.Owner) == 0 {
+		return false
+	}
+	var last history.Op
+	for _, o := range c.all {
+		if o.Owner == op.Owner && o.Lock == op.Lock && o.Kind.Acquires() && o.Answer == history.Acquired && o.Evidence == history.Executed && o.Executed >= last.Executed {
+			last = *o
+		}
+	}
+	return last.ID != 0 && last.Outcome != history.Acquired
+}
+
 // took reports whether a call that is under way has taken its lock.
 func (c *conclusion) took(call int64) bool {
 	known := c.op(call)
@@ -135,6 +157,22 @@ func (c *conclusion) measure(call int64, l *lock) {
 func (c *conclusion) counted(began, lease time.Duration, l *lock) bool {
 	return c.h.Header.Layout.Absolute && l.last.Deadline >= began+lease-time.Millisecond && l.last.Deadline < c.now+lease
 }
+
+// margined reports whether a call is granted now, for as much longer than was asked for as is usual with this lock.
+func (c *conclusion) margined(call int64, l *lock) bool {
+	margin, op := c.h.Header.Layout.Margin, c.op(call)
+	return margin > 0 && op.Kind.Acquires() && op.Executed == c.now && near(l.last.Deadline, c.now+cmp.Or(op.Asked, op.Lease)+margin)
+}
+
+// usual reports whether a renewal has just set what renewals of this lock set, which is not the lease.
+func (c *conclusion) usual(lease time.Duration, l *lock) bool {
+	y := c.h.Header.Layout
+	return y.Renewal > 0 && near(l.last.Deadline, c.now+time.Duration(y.Renewal*float64(lease))) ||
+		y.Margin > 0 && near(l.last.Deadline, c.now+lease+y.Margin)
+}
+
+// near reports whether deadlines are the same, as far as Redis has them.
+func near(a, b time.Duration) bool { return a-b <= time.Millisecond && b-a <= time.Millisecond }
 
 // running is when a client's process ran last by a time: what it sends then it may have made up before it was stopped.
 func (c *conclusion) running(client string, at time.Duration) time.Duration {
@@ -268,7 +306,7 @@ func (c *conclusion) renewals(t touch, before history.KeyState, op history.Op) {
 	holds := func(owner string) bool { return before.Count(owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
 	op.Kind, op.Lease, op.Watchdog = history.Renew, c.h.Header.WatchdogTimeout, true
-	if !l.simple() || c.counted(c.running(op.Client, op.Call), op.Lease, l) {
+	if !l.simple() || c.counted(c.running(op.Client, op.Call), op.Lease, l) || c.usual(op.Lease, l) {
 		op.Lease = max(l.last.Deadline-op.Executed, 0)
 	}
 	for _, op.Owner = range owners {

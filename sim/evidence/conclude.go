@@ -437,7 +437,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		case (op.Kind.Acquires() || op.Kind == history.Unlock) && looks(r) && !changed(r): // its client decides by what it sees, and may send what it has decided
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
 			// A copy that changes nothing may come when something else has set the lease since.
-			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l)) {
+			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l) || c.margined(call, l)) {
 				c.measure(call, l)
 			}
 		case call == 0 && l.simple() || !was.Equal(l.last):

@@ -119,10 +119,14 @@ func (h *callHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // decides, and of those that say the same that of their calls. Those of a paused client wait until it
 // goes on, unless somebody waits for a mutex meanwhile: then they fail.
 func (h *callHook) turn(ctx context.Context, words []string) error {
+	if h.w.ended.Load() { // and so is the client, which would see that only after its turn
+		return redis.ErrClosed
+	}
 	id, _ := ctx.Value(callKey{}).(int64)
 	h.w.mu.Lock()
 	h.w.calls.asked[id] = true
 	h.w.mu.Unlock()
+	h.spun(id, words)
 	s := h.w.lie(commandKey(h.client, h.server, words), h.client, id, 0)
 	<-s.woke
 	return s.refused

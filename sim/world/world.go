@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"net"
@@ -51,6 +52,7 @@ type World struct {
 	struck     time.Duration               // when the last fault began: what it did counts from then, in real time too
 	overtaking []overtaken
 	stuck      bool         // it cannot go on, and its clients are as they are
+	ended      atomic.Bool  // it is closed: nobody gets a turn any more
 	floor      atomic.Int64 // it is at least so late, in ns
 	pressed    struct {     // what happened at once because somebody waited for a mutex: when, and how often
 		at    time.Duration
@@ -77,6 +79,7 @@ type World struct {
 	outside outside
 	calls   calls
 	retries retries
+	spins   spins
 	log     serverLog
 	trace   hash.Hash
 	count   int // messages delivered
@@ -98,7 +101,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World,
 	}
 	w := &World{ground: g, bubble: bubble.Here(), processes: g.processes, seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
-		frozen: map[string]int{}, dead: map[string]bool{}}
+		frozen: map[string]int{}, dead: map[string]bool{}, spins: spins{}}
 	servers := p.Servers
 	if len(servers) == 0 {
 		servers = []plan.Server{{}}
@@ -267,7 +270,8 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 		w.settled(now)
 		w.answerReturns()
 		over, ask := done(now)
-		if over || w.Failure() != nil {
+		if failure := w.Failure(); over || failure != nil {
+			w.stuck = errors.As(failure, new(*SpinError)) // it would not end when it is closed, either
 			return
 		}
 		next := event{}
@@ -410,6 +414,9 @@ func (w *World) deliver(s *server, m *network.Message) {
 	s.tick()
 	if m.Kind == network.Data && m.Dir == network.ToServer && s.net.Arrives(m) {
 		w.arriving(m)
+		if m.Stamp == "" {
+			w.spunOutside(m.Link.Client, m.Args)
+		}
 		if n := noteOf(m); n.instead != nil {
 			m.Args, m.Data = n.instead, wireCommand(n.instead)
 		}
@@ -486,6 +493,7 @@ func (w *World) Close(release func()) {
 			return now >= deadline, deadline
 		}
 	})
+	w.ended.Store(true)
 	for _, s := range w.servers {
 		s.close()
 	}

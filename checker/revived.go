@@ -1,0 +1,50 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// revived looks for renewals that took a lock which nobody held, after their owner had given it back. Such a hold is nobody's, and
+// keeps all others out. A renewal may well have been sent before the unlock: a correct one finds nothing to renew.
+func (f *facts) revived(l *lockFacts, found *violations) {
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Step != history.StepRenew || r.Op == 0 {
+			continue
+		}
+		op := f.op(r.Op)
+		if op == nil || !op.Aside || op.Kind != history.Lock || op.Lock != l.name || answer(op) != history.Acquired {
+			continue
+		}
+		unlock := l.gaveBack(op.Owner, op.Executed)
+		if unlock == nil {
+			continue
+		}
+		found.addAt(unlock.Return, func() Violation {
+			return Violation{Rule: contract.NoRenewalAfter, Lock: l.name, From: unlock.Return, To: op.Executed, Call: history.Unlock,
+				Ops: []int64{unlock.ID, op.ID}, Owners: []string{op.Owner},
+				Text: fmt.Sprintf("the unlock of %s returned %s at %s, but at %s a renewal took %s for it again, which nobody held",
+					op.Owner, unlock.Outcome, Stamp(unlock.Return), Stamp(op.Executed), l.name),
+				Cause: Cause{Class: contract.Unexplained, Text: "a renewal of what nobody holds has nothing to do, whenever it comes"}}
+		})
+	}
+}
+
+// gaveBack is the unlock by which an owner had given its last hold back at a time, if it has not asked for the lock since.
+func (l *lockFacts) gaveBack(owner string, at time.Duration) *history.Op {
+	var last *history.Op
+	for _, op := range l.owner(owner).ops {
+		switch {
+		case op.Aside || op.Call > at:
+		case op.Kind.Acquires():
+			last = nil
+		case op.Kind == history.Unlock && !op.Pending() && op.Return <= at && op.Outcome == history.Released:
+			last = op
+		}
+	}
+	return last
+}
