@@ -29,9 +29,11 @@ var mayImport = map[string][]string{
 	"subjects":  {"lockimpl", "history", "contract"},
 	"sim":       {"history", "subjects", "contract"}, // contract: what evidence may take for granted is claimed
 	"scenarios": {"sim", "model", "contract"},
-	"checker":   {"model", "history", "contract"},
-	"reports":   {"checker", "history", "contract"},
-	"explore":   {"sim", "scenarios", "subjects", "checker", "reports", "history", "contract"}, // added: what simrun explore and locktest have in common
+	"checker":   {"checker/internal/linear", "model", "history", "contract"},
+	// Added: the searching checkers, which know no verdict.
+	"checker/internal/linear": {"model", "history"},
+	"reports":                 {"checker", "history", "contract"},
+	"explore":                 {"sim", "scenarios", "subjects", "checker", "reports", "history", "contract"}, // added: what simrun explore and locktest have in common
 	// Besides what it is made of: a lock under test is a subject, a failure is told by its history and
 	// its report, and drawn plans accuse by the rules of exploration.
 	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports", "explore", "contract"},
@@ -73,14 +75,14 @@ func refusal(from, imported string) string {
 	return ""
 }
 
-// folderOf returns the folder of the table that a package is in.
+// folderOf returns the innermost folder of the table that a package is in.
 func folderOf(pkg string) (folder string, known bool) {
-	for folder := range mayImport {
-		if pkg == folder || strings.HasPrefix(pkg, folder+"/") {
-			return folder, true
+	for f := range mayImport {
+		if (pkg == f || strings.HasPrefix(pkg, f+"/")) && len(f) >= len(folder) {
+			folder, known = f, true
 		}
 	}
-	return "", false
+	return folder, known
 }
 
 // A subjects.Env that lacks something fails in the middle of a run: [subjects.NewEnv] alone makes one.
@@ -189,6 +191,9 @@ func TestTheImportTableRefusesWhatItDoesNotAllow(t *testing.T) {
 		{"subjects/broken", module + "/lockimpl", false},
 		{"subjects/broken", module + "/sim/plan", true},
 		{"checker", module + "/sim/plan", true},
+		{"checker", module + "/checker/internal/linear", false},
+		{"checker/internal/linear", module + "/checker", true},
+		{"reports", module + "/checker/internal/linear", true},
 		{"reports", module + "/model", true},
 		{"locktest", "testing", false},
 		{"cmd/simrun", module + "/reports", false},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -278,40 +279,39 @@ func agree(t *testing.T, h *history.History, s shape, touch bool, tally map[stri
 	o := Options{Budget: time.Minute, Memory: DefaultMemory, Model: s.kind}
 	f := collect(h, o)
 	for _, l := range f.locks {
-		second := askPorcupine(context.Background(), f, l, asCalled)
-		actions, names := actionsOf(f, l, asCalled)
-		search, ok := newSearch(context.Background(), actions, len(names), machineOf(s.kind), o)
+		second := askPorcupine(context.Background(), f, l, linear.AsCalled)
+		p := linear.Reduce(f.problem(l, linear.AsCalled))
+		search, ok := p.Search(context.Background(), o.limits())
 		if !ok {
 			t.Fatal("too many at once")
 		}
-		first := search.run()
-		verdicts := []found{first}
-		if alone, broken := search.overdrawn(); broken {
+		first := search.Run()
+		verdicts := []linear.Found{first}
+		if alone, broken := search.Overdrawn(); broken {
 			tally["alone"]++
-			if verdicts = append(verdicts, alone); first.status != Broken {
+			if verdicts = append(verdicts, alone); first.Result != porcupine.Illegal {
 				t.Errorf("the answers of one owner are said to show a violation that the frontier checker does not see, of\n%s", testCase(h))
 			}
 		}
 		for _, v := range verdicts {
-			if v.status != Broken {
+			if v.Result != porcupine.Illegal {
 				continue
 			}
-			part := search.window(context.Background(), f, l, v, names)
+			part := search.Part(v)
 			tally["part "+string(part)]++
-			if part == porcupine.Ok || search.explain(f, l, v, names).Text == "" {
+			if part == porcupine.Ok || f.inexplicable(l, v, search.Refusal(v)).Text == "" {
 				t.Errorf("porcupine accepts the part that shows the violation, of\n%s", testCase(h))
 			}
 		}
-		want := map[porcupine.CheckResult]Status{porcupine.Ok: Holds, porcupine.Illegal: Broken, porcupine.Unknown: Undecided}[second]
-		tally[string(first.status)]++
-		if spoken, ok := byIntervals(actions, len(names), machineOf(s.kind)); ok {
+		tally[string(first.Result)]++
+		if spoken, ok := p.Intervals(); ok {
 			tally["interval "+string(spoken)]++
-			if spoken != first.status {
-				t.Errorf("the interval checker says %s, the frontier checker %s, porcupine %s, of\n%s", spoken, first.status, want, testCase(h))
+			if spoken != first.Result {
+				t.Errorf("the interval checker says %s, the frontier checker %s, porcupine %s, of\n%s", spoken, first.Result, second, testCase(h))
 			}
 		}
-		if first.status != want {
-			t.Errorf("the frontier checker says %s, porcupine %s, of\n%s", first.status, want, testCase(h))
+		if first.Result != second {
+			t.Errorf("the frontier checker says %s, porcupine %s, of\n%s", first.Result, second, testCase(h))
 		}
 	}
 }

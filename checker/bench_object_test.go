@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
-	"github.com/holdfast-sim/holdfast/model"
 )
 
 // The figures of the checker, beside plain porcupine on the same histories:
@@ -84,27 +85,23 @@ func watch(before float64, most *float64) (stop func()) {
 }
 
 func ours(f *facts, l *lockFacts) string {
-	actions, names := actionsOf(f, l, asCalled)
-	m := machineOf(f.options.Model)
-	if status, ok := byIntervals(actions, len(names), m); ok {
-		return byInterval + ": " + string(status)
+	if says, ok := linear.Reduce(f.problem(l, linear.AsCalled)).Intervals(); ok {
+		return byInterval + ": " + string(says)
 	}
 	return searchOnly(f, l)
 }
 
 func searchOnly(f *facts, l *lockFacts) string {
-	actions, names := actionsOf(f, l, asCalled)
-	s, ok := newSearch(context.Background(), actions, len(names), machineOf(f.options.Model), f.options)
+	s, ok := linear.Reduce(f.problem(l, linear.AsCalled)).Search(context.Background(), f.options.limits())
 	if !ok {
 		return "too many at once"
 	}
-	r := s.run()
-	return byFrontier + ": " + string(r.status) + " " + r.why
+	r := s.Run()
+	return byFrontier + ": " + string(r.Result) + " " + r.Why
 }
 
 func plainPorcupine(f *facts, l *lockFacts) string {
-	ops := porcupineHistory(f, l, asCalled)
-	return byPorcupine + ": " + string(porcupine.CheckOperationsTimeout(porcupineModel(f.options.Model, model.State{}, ops), ops, f.options.Budget))
+	return byPorcupine + ": " + string(askPorcupine(context.Background(), f, l, linear.AsCalled))
 }
 
 func BenchmarkObject(b *testing.B) {
@@ -175,7 +172,7 @@ func BenchmarkObjectViolation(b *testing.B) {
 				b.ReportMetric(most/1e6, "MB")
 				undecided := 0
 				for s, n := range said {
-					if len(s) > 27 && s[18:27] == "undecided" {
+					if strings.Contains(s, string(porcupine.Unknown)) {
 						undecided += n
 					}
 				}

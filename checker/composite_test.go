@@ -136,7 +136,7 @@ func TestGroupsThatShareMembersAreJudgedTogether(t *testing.T) {
 		{Name: "all", Kind: history.Multi, Members: []string{"d", "b"}},
 	}
 	of := ensemblesOf(collect(h, Options{Model: model.Reentrant}))
-	if e := of["first"]; e != of["others"] || e != of["all"] || e != of["a"] || len(e.members) != 4 || len(e.locks) != 4 {
+	if e := of["first"]; e != of["others"] || e != of["all"] || e != of["a"] || len(e.Members) != 4 || len(e.locks) != 4 {
 		t.Fatalf("%+v", of)
 	}
 	// all has b and d, so that nobody else can have had first, others or d.

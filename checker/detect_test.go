@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 )
 
@@ -38,12 +41,11 @@ func TestDetection(t *testing.T) {
 					}
 					continue
 				}
-				actions, names := actionsOf(f, l, asCalled)
-				s, _ := newSearch(context.Background(), actions, len(names), machineOf(""), o)
-				switch s.run().status {
-				case Broken:
+				s, _ := linear.Reduce(f.problem(l, linear.AsCalled)).Search(context.Background(), o.limits())
+				switch s.Run().Result {
+				case porcupine.Illegal:
 					found++
-				case Undecided:
+				case porcupine.Unknown:
 					undecided++
 				}
 			}

@@ -14,31 +14,11 @@
 // order, who held on the server (tenure.go), who believed to hold (belief.go). Causes are found
 // in the faults and the server log (cause.go) and told as a story (story.go).
 //
-// Who decides object, each faster or stronger where it applies (object.go, blackbox.go):
+// Who decides object (object.go, blackbox.go): the witness replay, when the server's order is known (witness.go), and the
+// searching checkers of package linear, whose doc.go says which, and how they order what happens at one instant.
 //
-//   - the witness replay, when the server's order is known (witness.go);
-//   - the interval checker, when no unknown outcome matters (interval.go);
-//   - the frontier checker, a search in which the length of the history plays no part
-//     (frontier.go, passing.go; its place in the history is in cursor.go, unknown outcomes in
-//     tokens.go, what it remembers in memo.go, where it never goes back behind in cut.go, what one
-//     owner's answers show by themselves in accounts.go);
-//   - porcupine, as a second opinion on small histories and on the part of a long one that shows
-//     a violation (porcupine.go); alone on locks that the history says are made of others
-//     (composite.go).
-//
-// What happens at one instant (instant.go) is ordered by one rule, the same for all of them:
-//
-//   - Where the server log has an order, that is the order.
-//   - An owner's calls come in the order in which they stand in the history.
-//   - On a virtual clock what the environment did comes before all else of its instant: there a fault strikes before the
-//     message that arrives. An event whose time is not exact has no such order at its last instant.
-//   - Otherwise every order is possible. Calls last from their first instant to their last one, both included: what
-//     touches overlaps. A lock is accused only if it is wrong in every order. (Where the order of the
-//     server's times is in doubt, the replay hands over to the searching checkers.)
-//
-// The searching ones see operations reduced to actions (action.go) of a machine that does what
-// package model says (machine.go). That all agree is tested on random histories: go test
-// ./checker -run Agree -agree 300000, go test ./checker -run Histories -honest 1000000, and go test ./checker -fuzz
+// That all agree is tested on random histories: go test ./checker -run Agree -agree 300000,
+// go test ./checker -run Histories -honest 1000000, and go test ./checker -fuzz
 // with FuzzHonest, FuzzCheckers or FuzzWindows. If they ever do not, the verdict says so, and [ShrinkDisagreement]
 // finds the smallest history that shows it.
 //

@@ -55,28 +55,35 @@ type overlaps struct {
 // other, so that all that last at some moment are of different owners.
 func overlapsOf(l *lockFacts) overlaps {
 	var found overlaps
-	var ends endHeap // of the beliefs that last
+	var ends []time.Duration // of the beliefs that did not end yet, some of which did not begin either
+	for _, b := range l.beliefs {
+		if b.from < b.to {
+			ends = append(ends, b.to)
+		}
+	}
+	slices.Sort(ends)
+	lasts := 0 // how many
 	var last time.Duration
 	forward := func(to time.Duration) { // n beliefs are n(n-1)/2 pairs
-		n := float64(len(ends))
+		n := float64(lasts)
 		found.total += n * (n - 1) / 2 * float64(to-last)
 		last = to
 	}
-	endBy := func(by int64) {
-		for len(ends) > 0 && ends[0].at <= by {
-			forward(time.Duration(ends[0].at))
-			ends.pop()
+	endBy := func(by time.Duration) {
+		for ; len(ends) > 0 && ends[0] <= by; ends = ends[1:] {
+			forward(ends[0])
+			lasts--
 		}
 	}
 	var lasting []*belief // until enough overlaps were found: as many as last then make more
 	for _, b := range l.beliefs {
-		if b.from == b.to {
+		if b.from >= b.to {
 			continue
 		}
-		endBy(int64(b.from))
+		endBy(b.from)
 		forward(b.from)
-		found.all += len(ends)
-		ends.push(end{at: int64(b.to)})
+		found.all += lasts
+		lasts++
 		if len(found.first) == maxOverlaps {
 			continue
 		}
@@ -86,7 +93,7 @@ func overlapsOf(l *lockFacts) overlaps {
 		}
 		lasting = append(lasting, b)
 	}
-	endBy(open)
+	endBy(math.MaxInt64)
 	return found
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // facts is what all guarantees are judged from, collected once and never changed after.
@@ -397,7 +398,7 @@ func (s *served) repeats(op *history.Op, lock string) []int {
 // changesOf lists the commands of an operation on a group that changed how often its owner had the whole.
 func (s *served) changesOf(g history.Group, op *history.Op) []int {
 	var found []int
-	members, needed := map[memberKey]*history.KeyState{}, neededOf(g)
+	members, needed := map[memberKey]*history.KeyState{}, model.QuorumOf(g).Needed
 	whole := func(at time.Duration) int64 {
 		counts := make([]int64, 0, len(g.Members))
 		for i, name := range g.Members {

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"sync"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -46,37 +46,35 @@ func (s *simulation) judged(honest bool) string {
 
 // apart asks each checker by itself, with and without the server's times.
 func apart(f *facts, l *lockFacts) string {
-	statuses := map[porcupine.CheckResult]Status{porcupine.Ok: Holds, porcupine.Illegal: Broken, porcupine.Unknown: Undecided}
-	m := machineOf(f.options.Model)
-	said := map[window]Status{}
-	for _, w := range []window{asCalled, asExecuted} {
-		actions, names := actionsOf(f, l, w)
-		search, ok := newSearch(context.Background(), actions, len(names), m, f.options)
+	said := map[linear.Window]porcupine.CheckResult{}
+	for _, w := range []linear.Window{linear.AsCalled, linear.AsExecuted} {
+		p := linear.Reduce(f.problem(l, w))
+		search, ok := p.Search(context.Background(), f.options.limits())
 		if !ok {
 			return "too many at once"
 		}
-		r := search.run()
-		said[w] = r.status
-		second := Undecided
+		r := search.Run()
+		said[w] = r.Result
+		second := porcupine.Unknown
 		if f.implied() {
-			second = statuses[reference(actions, search.c.order, m)]
+			second = search.Reference(time.Minute)
 		} else {
-			second = statuses[askPorcupine(context.Background(), f, l, w)]
+			second = askPorcupine(context.Background(), f, l, w)
 		}
-		if second != r.status {
-			return fmt.Sprintf("window %d: the frontier checker says %s, porcupine %s", w, r.status, second)
+		if second != r.Result {
+			return fmt.Sprintf("window %d: the frontier checker says %s, porcupine %s", w, r.Result, second)
 		}
-		if interval, ok := byIntervals(actions, len(names), m); ok && interval != r.status {
-			return fmt.Sprintf("window %d: the frontier checker says %s, the interval checker %s", w, r.status, interval)
+		if interval, ok := p.Intervals(); ok && interval != r.Result {
+			return fmt.Sprintf("window %d: the frontier checker says %s, the interval checker %s", w, r.Result, interval)
 		}
-		if _, broken := search.overdrawn(); broken && r.status != Broken {
+		if _, broken := search.Overdrawn(); broken && r.Result != porcupine.Illegal {
 			return fmt.Sprintf("window %d: one owner's answers are said to show what the search does not see", w)
 		}
-		if r.status == Broken && !f.implied() && search.window(context.Background(), f, l, r, names) != porcupine.Illegal {
+		if r.Result == porcupine.Illegal && !f.implied() && search.Part(r) != porcupine.Illegal {
 			return fmt.Sprintf("window %d: porcupine accepts the part that shows the violation", w)
 		}
 	}
-	if said[asExecuted] == Holds && said[asCalled] != Holds {
+	if said[linear.AsExecuted] == porcupine.Ok && said[linear.AsCalled] != porcupine.Ok {
 		return "an order at the server's times is none between calls and returns"
 	}
 	if !witnessed(f, l) {
@@ -84,45 +82,13 @@ func apart(f *facts, l *lockFacts) string {
 	}
 	found, beyond := replay(f, l)
 	switch {
-	case found.all == 0 && said[asExecuted] != Holds:
-		return fmt.Sprintf("the witness replay accepts what the frontier checker says is %s at the server's times", said[asExecuted])
-	case found.all > 0 && !beyond && !doubtful(f, l) && said[asExecuted] != Broken:
+	case found.all == 0 && said[linear.AsExecuted] != porcupine.Ok:
+		return fmt.Sprintf("the witness replay accepts what the frontier checker says is %s at the server's times", said[linear.AsExecuted])
+	case found.all > 0 && !beyond && !doubtful(f, l) && said[linear.AsExecuted] != porcupine.Illegal:
 		return "the witness replay refuses what the frontier checker accepts: " + found.first[0].Text
 	}
 	return ""
 }
-
-// reference is porcupine on the very actions that the search sees, the inferred ends of leases among them.
-func reference(actions []action, p *program, m machine) porcupine.CheckResult {
-	ops := make([]porcupine.Operation, len(actions))
-	setters := map[int32]int64{}
-	for i := range actions {
-		if a := &actions[i]; a.set > 0 && a.verb != lapses && a.ret != open {
-			setters[a.set] = int64(i)
-		}
-	}
-	for i := range actions {
-		a := &actions[i]
-		in := &porcupineStep{id: int64(i), maybe: !a.certain && a.ret != open}
-		if p.touches[i] >= 0 {
-			in.after = []int64{int64(p.touches[i])}
-		}
-		if setter, known := setters[a.set]; known && a.verb == lapses { // a lease ends after it was set
-			in.after, in.later, in.maybe = append(in.after, setter), in.maybe, false
-		}
-		ops[i] = porcupine.Operation{ClientId: int(a.owner), Input: in, Call: a.call, Return: a.ret}
-	}
-	step := func(in *porcupineStep, s state) (state, error) {
-		next, ok := m.step(s, &actions[in.id])
-		if !ok {
-			return s, errRefused
-		}
-		return next, nil
-	}
-	return porcupine.CheckOperationsTimeout(stepModel(state{}, step, ops), ops, time.Minute)
-}
-
-var errRefused = errors.New("refused")
 
 // A seed corpus of bytes; the tests add many that are drawn.
 func seeds(f *testing.F) {
@@ -201,7 +167,7 @@ func (s *simulation) inWindows() string {
 func brokenAtServerTimes(h *history.History, o Options) bool {
 	f := collect(h, o)
 	for _, l := range f.locks {
-		if o := blackBox(context.Background(), f, l, asExecuted); o.status == Broken {
+		if o := blackBox(context.Background(), f, l, linear.AsExecuted); o.status == Broken {
 			return true
 		}
 	}

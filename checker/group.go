@@ -153,7 +153,7 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 			changes = changes[:1+slices.Index(changes, took)]
 		}
 		for _, ch := range changes {
-			left := open - ch.row.Sent
+			left := model.Never - ch.row.Sent
 			if ch.row.After.Deadline > 0 {
 				left = ch.row.After.Deadline - ch.row.At
 			}

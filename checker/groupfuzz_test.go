@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -118,7 +119,7 @@ func groupsOf(d *dice, most int) *history.History {
 }
 
 // some reports whether the calls have an order that the groups allow: it tries all of them.
-func some(h *history.History, e *ensemble) bool {
+func some(h *history.History, e *linear.Ensemble) bool {
 	type visit struct {
 		done  int
 		state model.QuorumState
@@ -143,7 +144,7 @@ func some(h *history.History, e *ensemble) bool {
 			if v.done>>i&1 == 1 || h.Ops[i].Call > first {
 				continue
 			}
-			if next, err := e.apply(&porcupineStep{op: h.Ops[i]}, v.state); err == nil && try(visit{v.done | 1<<i, next}) {
+			if next, err := e.Apply(&linear.Step{Op: h.Ops[i]}, v.state); err == nil && try(visit{v.done | 1<<i, next}) {
 				return true
 			}
 		}
@@ -173,13 +174,13 @@ func judgedGroups(d *dice) (Status, string) {
 		part.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool {
 			return !slices.ContainsFunc(e.locks, func(l *lockFacts) bool { return l.name == op.Lock })
 		})
-		want = want && some(&part, e)
+		want = want && some(&part, e.Ensemble)
 	}
 	for _, l := range f.locks { // members that no group has
 		if alone := ensemblesOf(f)[l.name] == nil; alone && len(l.ops) > 0 {
 			part := *h
 			part.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Lock != l.name })
-			want = want && some(&part, &ensemble{kind: model.Reentrant, members: []string{l.name}})
+			want = want && some(&part, linear.Alone(l.name, model.Reentrant))
 		}
 	}
 	switch {

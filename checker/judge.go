@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
@@ -146,6 +147,8 @@ func ModelOf(h *history.History) model.Kind {
 	}
 	return model.Lease
 }
+
+func (o Options) limits() linear.Limits { return linear.Limits{Budget: o.Budget, Memory: o.Memory} }
 
 func (o Options) withDefaults(h *history.History) Options {
 	if o.Budget == 0 {

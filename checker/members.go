@@ -58,7 +58,7 @@ func viewOf(f *facts) *memberView {
 		if !g.Seen() {
 			continue
 		}
-		c := &composition{name: g.Name, needed: neededOf(g), group: true}
+		c := &composition{name: g.Name, needed: model.QuorumOf(g).Needed, group: true}
 		for i, key := range g.Members {
 			c.members = append(c.members, memberKey{g.Servers[i], key})
 		}
@@ -107,14 +107,6 @@ func (f *facts) composed(l *lockFacts) bool {
 // knows that.
 func (f *facts) byMembers(l *lockFacts) bool { return f.composed(l) && len(f.h.Served) > 0 }
 
-// neededOf is how many members make a hold of a group.
-func neededOf(g history.Group) int {
-	if g.Kind == history.Red {
-		return model.RedLock(len(g.Members)).Needed
-	}
-	return model.MultiLock(len(g.Members)).Needed
-}
-
 // common is how many members two locks share.
 func (c *composition) common(d *composition) int {
 	n := 0
@@ -150,7 +142,7 @@ func statesOf(f *facts, rows []int) []memberState {
 			seen = 0
 		}
 		if s.Deadline == 0 && len(s.Holdings) > 0 {
-			seen = open
+			seen = model.Never
 		}
 		seen = max(seen, s.Deadline)
 	}

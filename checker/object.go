@@ -11,6 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -141,14 +142,14 @@ func judgeLocks(ctx context.Context, f *facts) []opinion {
 // judgeLock asks whoever can speak about one lock.
 func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 	if !witnessed(f, l) {
-		return blackBox(ctx, f, l, asCalled)
+		return blackBox(ctx, f, l, linear.AsCalled)
 	}
 	o := opinion{lock: l.name, by: []string{byWitness}, status: Holds}
 	var beyond bool
 	o.violations, beyond = replay(f, l)
 	if o.violations.all > 0 {
 		if o.status = Broken; !beyond && doubtful(f, l) {
-			return blackBox(ctx, f, l, asExecuted) // in another order it may be legal
+			return blackBox(ctx, f, l, linear.AsExecuted) // in another order it may be legal
 		}
 	}
 
@@ -162,7 +163,7 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 		return o
 	}
 	return o.seconded(l, history.ALock, second, by, func() bool {
-		return !beyond && fitsPorcupine(l) && askPorcupine(ctx, f, l, asExecuted) == porcupine.Ok
+		return !beyond && fitsPorcupine(l) && askPorcupine(ctx, f, l, linear.AsExecuted) == porcupine.Ok
 	})
 }
 
@@ -187,25 +188,18 @@ func (o opinion) seconded(l *lockFacts, object history.Object, second Status, by
 // porcupine, or by the black-box checkers when that would take too long.
 func secondOpinion(ctx context.Context, f *facts, l *lockFacts) (status Status, by, why string) {
 	if fitsPorcupine(l) {
-		switch askPorcupine(ctx, f, l, asCalled) {
-		case porcupine.Ok:
-			return Holds, byPorcupine, ""
-		case porcupine.Illegal:
-			return Broken, byPorcupine, ""
-		}
-		return Undecided, byPorcupine, "porcupine came to no answer within its budget"
+		return statusOf(askPorcupine(ctx, f, l, linear.AsCalled)), byPorcupine, "porcupine came to no answer within its budget"
 	}
-	actions, names := actionsOf(f, l, asCalled)
-	m := machineOf(f.options.Model)
-	if status, ok := byIntervals(actions, len(names), m); ok {
-		return status, byInterval, ""
+	p := linear.Reduce(f.problem(l, linear.AsCalled))
+	if says, ok := p.Intervals(); ok {
+		return statusOf(says), byInterval, ""
 	}
-	s, ok := newSearch(ctx, actions, len(names), m, f.options)
+	s, ok := p.Search(ctx, f.options.limits())
 	if !ok {
-		return Undecided, byFrontier, fmt.Sprintf("more than %d calls were under way at once, too many for a second opinion", maxSlots)
+		return Undecided, byFrontier, fmt.Sprintf("more than %d calls were under way at once, too many for a second opinion", linear.MaxUnderWay)
 	}
-	r := s.run()
-	return r.status, byFrontier, fmt.Sprintf("the %s came to no answer: %s", byFrontier, r.why)
+	r := s.Run()
+	return statusOf(r.Result), byFrontier, fmt.Sprintf("the %s came to no answer: %s", byFrontier, r.Why)
 }
 
 // worseStatus is what several locks' answers add up to.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -339,7 +340,7 @@ func TestObjectCauses(t *testing.T) {
 func TestObjectIsUndecidedWhenNobodyCanTell(t *testing.T) {
 	s := newScript()
 	s.take("c1:1", at(0), at(1), 0)
-	for i := range maxSlots + 1 {
+	for i := range linear.MaxUnderWay + 1 {
 		s.op(fmt.Sprintf("w%d:1", i), history.TryLock, at(1), at(2), history.Busy)
 	}
 	s.op("c1:1", history.Unlock, at(3), at(4), history.Unknown)

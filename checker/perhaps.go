@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -61,9 +62,9 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 	if op.Evidence == history.Executed || lease == 0 {
 		return Cause{}, false
 	}
-	if at < call+lease-impliedSlack { // unless the clock jumped when it had taken effect
+	if at < call+lease-linear.Slack { // unless the clock jumped when it had taken effect
 		for _, e := range l.environment {
-			if e.Kind == history.ClockJump && call <= e.At && e.At <= t.from && at >= call+lease-e.By-impliedSlack {
+			if e.Kind == history.ClockJump && call <= e.At && e.At <= t.from && at >= call+lease-e.By-linear.Slack {
 				return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
 					Text: fmt.Sprintf("the server's clock jumped by %s at %s, while %s got %s with a lease of %s", short(e.By), Stamp(e.At), t.owner, l.name, short(lease))}, true
 			}

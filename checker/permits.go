@@ -9,6 +9,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
@@ -76,17 +77,17 @@ func shownPermits(k history.KeyState) model.SemaphoreState {
 // permitsModel is the semaphore as porcupine wants it for a history.
 func (f *facts) permitsModel(ops []porcupine.Operation) porcupine.Model {
 	kind := f.semaphoreModel()
-	return stepModel(model.SemaphoreState{}, func(in *porcupineStep, s model.SemaphoreState) (model.SemaphoreState, error) {
-		if in.event != nil {
-			return kind.Environment(s, *in.event)
+	return linear.Model(model.SemaphoreState{}, func(in *linear.Step, s model.SemaphoreState) (model.SemaphoreState, error) {
+		if in.Event != nil {
+			return kind.Environment(s, *in.Event)
 		}
-		return kind.Step(s, in.op)
+		return kind.Step(s, in.Op)
 	}, ops)
 }
 
-func askPorcupineOfPermits(ctx context.Context, f *facts, l *lockFacts, w window) porcupine.CheckResult {
-	ops := porcupineHistory(f, l, w)
-	return checkWithin(ctx, f, f.permitsModel(ops), ops)
+func askPorcupineOfPermits(ctx context.Context, f *facts, l *lockFacts, w linear.Window) porcupine.CheckResult {
+	ops := f.problem(l, w).History()
+	return linear.Ask(ctx, f.permitsModel(ops), ops, f.options.Budget)
 }
 
 // judgePermits asks the witness replay of each semaphore, and porcupine as second opinion or, where nobody saw the
@@ -132,13 +133,13 @@ func judgePermits(ctx context.Context, f *facts) Result {
 // judgeSemaphore is the opinion of one semaphore.
 func (f *facts) judgeSemaphore(ctx context.Context, l *lockFacts) opinion {
 	if !witnessed(f, l) {
-		return f.blackBoxPermits(ctx, l, asCalled)
+		return f.blackBoxPermits(ctx, l, linear.AsCalled)
 	}
 	o := opinion{lock: l.name, by: []string{byWitness}, status: Holds}
 	var beyond bool
 	o.violations, beyond = replayed(f, l, permitSpec(f))
 	if o.violations.all > 0 && !beyond && doubtful(f, l) {
-		return f.blackBoxPermits(ctx, l, asExecuted) // in another order it may be legal
+		return f.blackBoxPermits(ctx, l, linear.AsExecuted) // in another order it may be legal
 	}
 	_, surplus := f.ledger(l)
 	for _, op := range surplus {
@@ -150,27 +151,22 @@ func (f *facts) judgeSemaphore(ctx context.Context, l *lockFacts) opinion {
 	}
 	second := Undecided
 	if fitsPorcupine(l) {
-		switch askPorcupineOfPermits(ctx, f, l, asCalled) {
-		case porcupine.Ok:
-			second = Holds
-		case porcupine.Illegal:
-			second = Broken
-		}
+		second = statusOf(askPorcupineOfPermits(ctx, f, l, linear.AsCalled))
 	}
 	if second == Undecided {
 		o.note = "porcupine came to no answer, for a second opinion"
 		return o
 	}
 	return o.seconded(l, history.ASemaphore, second, byPorcupine, func() bool {
-		return !beyond && askPorcupineOfPermits(ctx, f, l, asExecuted) == porcupine.Ok
+		return !beyond && askPorcupineOfPermits(ctx, f, l, linear.AsExecuted) == porcupine.Ok
 	})
 }
 
 // blackBoxPermits judges a semaphore by what its clients were told, and by the server's times if w says so.
-func (f *facts) blackBoxPermits(ctx context.Context, l *lockFacts, w window) opinion {
+func (f *facts) blackBoxPermits(ctx context.Context, l *lockFacts, w linear.Window) opinion {
 	o := opinion{lock: l.name, by: []string{byPorcupine}, status: Holds, violations: f.found(contract.Object)}
 	if !fitsPorcupine(l) {
-		o.status, o.note = Undecided, fmt.Sprintf("more than %d operations, or %d at once, are too many for porcupine", porcupineOps, porcupineConcurrent)
+		o.status, o.note = Undecided, fmt.Sprintf("more than %d operations, or %d at once, are too many for porcupine", linear.MaxOps, linear.MaxConcurrent)
 		return o
 	}
 	switch askPorcupineOfPermits(ctx, f, l, w) {

@@ -39,11 +39,6 @@ func effective(op *history.Op, o history.Outcome) bool {
 	return changes(o) || op.Kind.Object() == history.ASemaphore && o == history.OK
 }
 
-// nobodyHeard reports whether an operation is a question of which nobody knows what the answer said.
-func nobodyHeard(op *history.Op) bool {
-	return op.Uncertain() && op.Answer == history.OK && op.Kind.Object() == history.ALock
-}
-
 // lockSpec is the specification of the history's locks.
 func lockSpec(f *facts) specification[model.State] {
 	kind := f.options.Model

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -182,7 +183,7 @@ func TestPicture(t *testing.T) {
 		t.Errorf("no such lock: %v", err)
 	}
 	s := newScript()
-	for i := range porcupineConcurrent + 1 {
+	for i := range linear.MaxConcurrent + 1 {
 		s.op(fmt.Sprintf("c%d:1", i), history.TryLock, at(1), at(2), history.Busy)
 	}
 	if err := Picture(&page, s.done(), job, DefaultBudget); !errors.Is(err, ErrTooLarge) {

@@ -1,9 +1,11 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
@@ -44,7 +46,7 @@ func replayed[S comparable](f *facts, l *lockFacts, spec specification[S]) (foun
 		} else if w.call(a) {
 			before := len(w.past) - 1
 			w.operation(a)
-			if !beside(a.op) {
+			if !linear.Beside(a.op) {
 				w.took[a.op] = span{before, len(w.past) - 1}
 			}
 		}
@@ -73,9 +75,9 @@ type epoch[S comparable] struct {
 type span struct{ first, last int }
 
 func (w *witness[S]) become(s S, a *act) {
-	from := momentOf(a.at)
+	from := linear.Moment(a.at)
 	if w.state = s; a.event != nil {
-		_, from = w.f.struck(a.at, a.at)
+		_, from = linear.Struck(w.f.h.Header.Clock == history.Virtual, a.at, a.at)
 	}
 	w.past = append(w.past, epoch[S]{from, s})
 }
@@ -122,7 +124,7 @@ func (w *witness[S]) call(a *act) bool {
 		broken(contract.FailedIsVoid, told, "failed for its caller, but the server executed it at %s and answered %s", Stamp(op.Executed), op.Answer)
 	case op.Outcome == history.Failed:
 		return false
-	case nobodyHeard(op):
+	case linear.NobodyHeard(op):
 		return false
 	case op.Uncertain():
 	case op.Executed > op.Return:
@@ -202,7 +204,7 @@ func (w *witness[S]) unseenAll() {
 	for i := len(w.l.ops) - 1; i >= 0; i-- {
 		op := w.l.ops[i]
 		var known bool
-		if most[i], known = last[op.Owner]; !known || beside(op) {
+		if most[i], known = last[op.Owner]; !known || linear.Beside(op) {
 			most[i] = len(w.past) - 1
 		}
 		if t, ok := w.took[op]; ok && !afterwards(op) {
@@ -218,10 +220,10 @@ func (w *witness[S]) unseenAll() {
 			continue
 		}
 		least := first[op.Owner]
-		if beside(op) {
+		if linear.Beside(op) {
 			least = 0
 		}
-		if at := w.unseen(op, span{least, most[i]}); !beside(op) {
+		if at := w.unseen(op, span{least, most[i]}); !linear.Beside(op) {
 			first[op.Owner] = max(least, at)
 		}
 	}
@@ -249,10 +251,10 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	}
 	var first error
 	// The states of the call: from the last that began before it on.
-	begin, _ := slices.BinarySearchFunc(w.past, momentOf(op.Call), func(e epoch[S], at int64) int { return cmpInt(e.from, at) })
+	begin, _ := slices.BinarySearchFunc(w.past, linear.Moment(op.Call), func(e epoch[S], at int64) int { return cmp.Compare(e.from, at) })
 	begin = max(0, begin-1)
 	for i, e := range w.past[begin:] {
-		if e.from > momentOf(op.Return) {
+		if e.from > linear.Moment(op.Return) {
 			break
 		}
 		_, err := w.spec.step(e.state, *op)

@@ -24,6 +24,14 @@ func MultiLock(n int) Quorum { return Quorum{Members: n, Needed: n} }
 // RedLock is a lock of n members of which a hold needs more than half.
 func RedLock(n int) Quorum { return Quorum{Members: n, Needed: n/2 + 1} }
 
+// QuorumOf is the lock that a group is.
+func QuorumOf(g history.Group) Quorum {
+	if g.Kind == history.Red {
+		return RedLock(len(g.Members))
+	}
+	return MultiLock(len(g.Members))
+}
+
 // QuorumState is the state of each member; the zero value is a free lock. States compare with ==.
 type QuorumState [MaxMembers]State
 

@@ -1,12 +1,15 @@
-package checker
+package linear
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
+
+	"github.com/anishathalye/porcupine"
 )
 
-// The frontier checker searches for an order that the lock allows, in the manner of Wing and Gong
+// Search is the frontier checker. It searches for an order that the lock allows, in the manner of Wing and Gong
 // with Lowe's improvement: it walks over the beginnings and ends of calls in the order of time and
 // lets an action take effect no earlier than some action has to, which is at its end. (Whatever
 // took effect between two ends may as well have waited for the second.) So a configuration is the
@@ -24,7 +27,8 @@ import (
 //     outcomes (accounts.go): what contradicts these no order can mend.
 //
 // It is exact when it answers. It is exponential in the worst case, so that it has a budget.
-type search struct {
+type Search struct {
+	p       *Reduction
 	ctx     context.Context
 	machine machine
 	c       *cursor
@@ -36,10 +40,10 @@ type search struct {
 	lazy    bool // see inPassing
 	stuck   stuck
 
-	until  time.Time
-	memory int64
-	steps  int
-	backs  int // how often it went back
+	most  Limits
+	until time.Time
+	steps int
+	backs int // how often it went back
 }
 
 // manyBacks is how often a search goes back before it looks for what it cannot find by that, or
@@ -78,28 +82,31 @@ type stuck struct {
 	states []state
 }
 
-// found is what a search came to.
-type found struct {
-	status Status
-	why    string // Undecided: why
-	stuck  stuck  // Broken
-	cut    cut    // Broken: where the part begins that shows it
-	alone  bool   // Broken: the calls of one owner show it by themselves
+// Found is what a search came to.
+type Found struct {
+	Result porcupine.CheckResult
+	Why    string // porcupine.Unknown: why
+	Alone  bool   // porcupine.Illegal: the calls of one owner show it by themselves
+	stuck  stuck  // porcupine.Illegal
+	cut    cut    // porcupine.Illegal: where the part begins that shows it
 }
 
-func newSearch(ctx context.Context, actions []action, owners int, m machine, o Options) (*search, bool) {
-	c, ok := newCursor(actions, owners, m)
+// Search prepares the frontier checker; ok is false when more than [MaxUnderWay] calls were under way at once.
+func (p *Reduction) Search(ctx context.Context, most Limits) (s *Search, ok bool) {
+	m := p.machine
+	c, ok := newCursor(p.actions, len(p.names), m)
 	if !ok {
 		return nil, false
 	}
 	lazy := c.order.calm && m.reentrant && !m.fenced
-	return &search{ctx: ctx, machine: m, c: c, lazy: lazy, until: time.Now().Add(o.Budget), memory: o.Memory, stuck: stuck{at: -1}}, true
+	return &Search{p: p, ctx: ctx, machine: m, c: c, lazy: lazy, most: most, until: time.Now().Add(most.Budget), stuck: stuck{at: -1}}, true
 }
 
-func (s *search) run() found {
+// Run searches.
+func (s *Search) Run() Found {
 	for s.c.at < len(s.c.marks) {
 		if why := s.exhausted(); why != "" {
-			return found{status: Undecided, why: why}
+			return Found{Result: porcupine.Unknown, Why: why}
 		}
 		m := s.c.marks[s.c.at]
 		i := m.action()
@@ -123,20 +130,20 @@ func (s *search) run() found {
 			continue
 		}
 		if s.backs == manyBacks {
-			if r, broken := s.overdrawn(); broken {
+			if r, broken := s.Overdrawn(); broken {
 				return r
 			}
 		}
 		if !s.back() {
-			return found{status: Broken, stuck: s.stuck, cut: s.cut}
+			return Found{Result: porcupine.Illegal, stuck: s.stuck, cut: s.cut}
 		}
 	}
-	return found{status: Holds}
+	return Found{Result: porcupine.Ok}
 }
 
 // choose makes the first move towards the effect of action i, whose end has come; it reports
 // false when there is none.
-func (s *search) choose(i int32) bool {
+func (s *Search) choose(i int32) bool {
 	if s.memo.failed(s.c, s.cfg) {
 		return false
 	}
@@ -157,7 +164,7 @@ func (s *search) choose(i int32) bool {
 }
 
 // back returns to the latest choice that has a move left, and makes it.
-func (s *search) back() bool {
+func (s *Search) back() bool {
 	s.backs++
 	for len(s.choices) > 0 {
 		top := &s.choices[len(s.choices)-1]
@@ -179,7 +186,7 @@ func (s *search) back() bool {
 	return false
 }
 
-func (s *search) make(m move) {
+func (s *Search) make(m move) {
 	i := int32(m)
 	end := s.c.marks[s.c.at].action()
 	if s.cfg.state.owner == 0 {
@@ -206,7 +213,7 @@ func (s *search) make(m move) {
 
 // collect appends to moves what can take effect before the end of action i: the action itself,
 // or others first. Moves that cannot lead to its effect are left out.
-func (s *search) collect(i int32) {
+func (s *Search) collect(i int32) {
 	c, st := s.c, s.cfg.state
 	x := &c.actions[i]
 	next, legal := s.machine.step(st, x)
@@ -250,7 +257,7 @@ func (s *search) collect(i int32) {
 	})
 	if others := s.moves[first:]; len(others) > 1 {
 		// Whoever returns first most likely was first.
-		slices.SortFunc(others, func(a, b move) int { return cmpInt(c.actions[a].ret, c.actions[b].ret) })
+		slices.SortFunc(others, func(a, b move) int { return cmp.Compare(c.actions[a].ret, c.actions[b].ret) })
 	}
 	changers.and(c.maybe).each(func(slot uint8) bool {
 		s.offer(x, c.inSlot[slot], move(c.inSlot[slot]))
@@ -272,14 +279,14 @@ func (s *search) collect(i int32) {
 	}
 }
 
-func (s *search) offerToken(x *action, group int32) {
+func (s *Search) offerToken(x *action, group int32) {
 	if i, ok := s.c.tokens.next(s.cfg.spent, group); ok {
 		s.offer(x, i, move(^group))
 	}
 }
 
 // offer appends a move that lets action j take effect, if it can and it is of any use.
-func (s *search) offer(x *action, j int32, m move) {
+func (s *Search) offer(x *action, j int32, m move) {
 	a := &s.c.actions[j]
 	if s.lazy && a.verb == acquires && a.owner == s.cfg.state.owner && x.owner != a.owner &&
 		s.c.own[a.owner].without(s.c.maybe).without(s.cfg.done).empty() {
@@ -297,7 +304,7 @@ func (s *search) offer(x *action, j int32, m move) {
 
 // helps reports whether x can take effect, or its window may close, while another owner holds the
 // lock.
-func (s *search) helps(x *action) bool {
+func (s *Search) helps(x *action) bool {
 	if !x.certain {
 		return true
 	}
@@ -310,7 +317,7 @@ func (s *search) helps(x *action) bool {
 
 // escapes reports whether something that is under way or unknown could end a hold that an owner
 // would get by action j.
-func (s *search) escapes(owner, j int32) bool {
+func (s *Search) escapes(owner, j int32) bool {
 	c := s.c
 	for _, g := range c.tokens.byOwner[owner] {
 		if _, ok := c.tokens.next(s.cfg.spent, g); ok && c.tokens.groups[g].verb == releases {
@@ -349,7 +356,7 @@ func (s *stuck) meet(at int, st state) {
 }
 
 // exhausted says which budget is spent, or "".
-func (s *search) exhausted() string {
+func (s *Search) exhausted() string {
 	s.steps++
 	if s.steps&255 != 1 {
 		return ""
@@ -357,20 +364,10 @@ func (s *search) exhausted() string {
 	switch {
 	case s.ctx.Err() != nil:
 		return "it was cancelled"
-	case s.memo.bytes > s.memory:
+	case s.memo.bytes > s.most.Memory:
 		return "its memory budget was spent"
 	case time.Now().After(s.until):
 		return "its time budget was spent"
 	}
 	return ""
-}
-
-func cmpInt(a, b int64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -1,9 +1,12 @@
-package checker
+package linear
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -84,7 +87,7 @@ type holder struct {
 }
 
 // byIntervals judges actions in order of their calls; ok is false when it cannot tell.
-func byIntervals(actions []action, owners int, m machine) (status Status, ok bool) {
+func byIntervals(actions []action, owners int, m machine) (status porcupine.CheckResult, ok bool) {
 	v := &intervals{machine: m, holders: make([]holder, owners)}
 	for o := range v.holders {
 		v.holders[o].ended = -1
@@ -103,16 +106,16 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 		switch a := &actions[i]; a.verb {
 		case expires, deletes:
 			if a.call < a.ret {
-				return Undecided, false
+				return porcupine.Unknown, false
 			}
 			v.kills = append(v.kills, kill{at: a.call, time: a.late, expires: a.verb == expires})
 		case forces, lapses, restores, setsTTL, jumps, findsTTL, isLeft:
-			return Undecided, false
+			return porcupine.Unknown, false
 		default:
 			if !a.certain {
 				v.guessed = true // take it that it never happened
 				if a.ret != open {
-					return Undecided, false
+					return porcupine.Unknown, false
 				}
 			}
 		}
@@ -120,7 +123,7 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 	slices.SortStableFunc(v.kills, func(x, y kill) int { // actions are sorted by time already
 		switch {
 		case x.at != y.at:
-			return cmpInt(x.at, y.at)
+			return cmp.Compare(x.at, y.at)
 		case x.expires == y.expires:
 			return 0
 		}
@@ -134,13 +137,13 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 		if a := &actions[i]; a.owner != 0 && a.certain {
 			v.replay(a)
 			if v.beyond || v.broken && v.guessed {
-				return Undecided, false
+				return porcupine.Unknown, false
 			}
 		}
 	}
 	v.finish()
 	if v.beyond {
-		return Undecided, false
+		return porcupine.Unknown, false
 	}
 	v.order()
 	for i := range v.asked {
@@ -151,11 +154,11 @@ func byIntervals(actions []action, owners int, m machine) (status Status, ok boo
 	}
 	switch {
 	case v.broken && v.guessed:
-		return Undecided, false
+		return porcupine.Unknown, false
 	case v.broken:
-		return Broken, true
+		return porcupine.Illegal, true
 	}
-	return Holds, true
+	return porcupine.Ok, true
 }
 
 // replay takes one more answer of an owner.
@@ -336,10 +339,7 @@ func (v *intervals) finish() {
 // order sorts the sessions by their cores, and trims them.
 func (v *intervals) order() {
 	slices.SortFunc(v.sessions, func(x, y session) int {
-		if x.b != y.b {
-			return cmpInt(x.b, y.b)
-		}
-		return cmpInt(x.c, y.c)
+		return cmp.Or(cmp.Compare(x.b, y.b), cmp.Compare(x.c, y.c))
 	})
 	for i := 1; i < len(v.sessions); i++ {
 		s, t := &v.sessions[i-1], &v.sessions[i]

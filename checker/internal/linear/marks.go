@@ -1,6 +1,7 @@
-package checker
+package linear
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -12,15 +13,7 @@ func sortByCall(actions []action) {
 	}
 }
 
-func byCall(a, b action) int {
-	switch {
-	case a.call < b.call:
-		return -1
-	case a.call > b.call:
-		return 1
-	}
-	return 0
-}
+func byCall(a, b action) int { return cmp.Compare(a.call, b.call) }
 
 // A mark is the beginning or the end of an action in the order of time: the action's index, or
 // its complement for the end.
@@ -104,7 +97,8 @@ func (h *endHeap) pop() int32 {
 // slots is a set of actions under way. Each has a slot while it lasts.
 type slots [4]uint64
 
-const maxSlots = 256
+// MaxUnderWay is how many calls may be under way at once in a search.
+const MaxUnderWay = 256
 
 func (s *slots) set(i uint8)     { s[i>>6] |= 1 << (i & 63) }
 func (s *slots) clear(i uint8)   { s[i>>6] &^= 1 << (i & 63) }

@@ -1,4 +1,4 @@
-package checker
+package linear
 
 // A cursor walks over the marks of a history, both ways, and knows what is under way there. It is
 // the part of a search that depends on the place only, not on what the search has chosen.
@@ -6,14 +6,14 @@ type cursor struct {
 	actions []action
 	marks   []mark
 	slot    []uint8
-	begins  []int32         // action -> its first mark
-	ends    []int32         // and its last, if it has one
-	at      int             // how many marks are behind
-	inSlot  [maxSlots]int32 // which action is under way in a slot
-	under   slots           // all under way
-	own     []slots         // by owner
-	maybe   slots           // not certain, with a window
-	busy    slots           // by verb: those that can be settled many at a time
+	begins  []int32            // action -> its first mark
+	ends    []int32            // and its last, if it has one
+	at      int                // how many marks are behind
+	inSlot  [MaxUnderWay]int32 // which action is under way in a slot
+	under   slots              // all under way
+	own     []slots            // by owner
+	maybe   slots              // not certain, with a window
+	busy    slots              // by verb: those that can be settled many at a time
 	notMine slots
 	held    slots
 	free    slots

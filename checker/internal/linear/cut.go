@@ -1,4 +1,4 @@
-package checker
+package linear
 
 // A cut is a place that a search does not go back behind, with the configuration there.
 type cut struct {
@@ -9,7 +9,7 @@ type cut struct {
 
 // tryCut makes this place a cut if no other way in which things may have gone can be better than
 // the one at hand. When nothing is left to come back to there is no other way.
-func (s *search) tryCut() {
+func (s *Search) tryCut() {
 	if len(s.choices) > 0 && !s.certain() {
 		return
 	}
@@ -30,7 +30,7 @@ func (s *search) tryCut() {
 //     own answers force them to be, so that every other way has spent at least as many, and comes
 //     from this one by spending the difference now. An acquire under way whose owner has a release
 //     to spend is the exception: it may have been over before this hold began.
-func (s *search) certain() bool {
+func (s *Search) certain() bool {
 	c, p, owner := s.c, s.c.order, s.cfg.state.owner
 	if owner == 0 {
 		return false
@@ -62,7 +62,7 @@ func (s *search) certain() bool {
 	return sure
 }
 
-func (s *search) certainTokens() bool {
+func (s *Search) certainTokens() bool {
 	c, p, owner := s.c, s.c.order, s.cfg.state.owner
 	if c.tokens.canRelease(s.cfg.spent, owner) || c.last[owner] < 0 {
 		return false
@@ -95,7 +95,7 @@ func (s *search) certainTokens() bool {
 
 // forced reports whether an owner that now has count holds has spent no more tokens than its own
 // answers, and that count, need.
-func (s *search) forced(owner int32, count int64) bool {
+func (s *Search) forced(owner int32, count int64) bool {
 	c := s.c
 	var l local
 	if last := c.last[owner]; last >= 0 {

@@ -1,4 +1,4 @@
-package checker
+package linear
 
 // A memo remembers configurations from which no order was found.
 type memo struct {

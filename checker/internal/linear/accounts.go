@@ -1,13 +1,17 @@
-package checker
+package linear
 
-import "slices"
+import (
+	"slices"
 
-// overdrawn looks at each owner by itself: nobody but it can change how many holds it has, so that
+	"github.com/anishathalye/porcupine"
+)
+
+// Overdrawn looks at each owner by itself: nobody but it can change how many holds it has, so that
 // its answers say how many of its unknown outcomes must have taken effect, and when no more than
 // were called can have. It finds the earliest answer for which they are too few. What a search
 // would find out only after every order of what was under way, this does in one pass. It says
 // nothing of times after something that may end anybody's hold.
-func (s *search) overdrawn() (r found, broken bool) {
+func (s *Search) Overdrawn() (r Found, broken bool) {
 	c, p := s.c, s.c.order
 	calm := int64(open)
 	if len(p.strikes) > 0 {
@@ -48,7 +52,7 @@ func (s *search) overdrawn() (r found, broken bool) {
 			st = state{owner: a.owner, count: int32(count), early: open, late: open}
 		}
 		first, broken = a.ret, true
-		r = found{status: Broken, alone: true, stuck: stuck{at: int(c.ends[i]), states: []state{st}}}
+		r = Found{Result: porcupine.Illegal, Alone: true, stuck: stuck{at: int(c.ends[i]), states: []state{st}}}
 	}
 	return r, broken
 }

@@ -1,4 +1,4 @@
-package checker
+package linear
 
 import (
 	"math/rand/v2"
@@ -18,7 +18,7 @@ func TestMachineIsTheModel(t *testing.T) {
 	outcomes := []history.Outcome{history.Acquired, history.Busy, history.Decremented, history.Released, history.NotHeld,
 		history.Renewed, history.OK, history.Unknown}
 	events := []history.EventKind{history.Expire, history.Delete, history.ForceTTL, history.Restore, history.ClockJump, history.Leftover}
-	moment := func() time.Duration { return time.Duration(r.IntN(30)) * ms }
+	moment := func() time.Duration { return time.Duration(r.IntN(30)) * time.Millisecond }
 	legal := map[bool]int{}
 	for range 300000 {
 		kind := model.Kinds()[r.IntN(len(model.Kinds()))]
@@ -28,7 +28,7 @@ func TestMachineIsTheModel(t *testing.T) {
 			from = model.State{Owner: owners[1+r.IntN(2)], Count: 1 + r.Int64N(3), Earliest: model.Never, Latest: model.Never}
 			if r.IntN(3) > 0 && kind.Leases() {
 				from.Earliest = moment()
-				from.Latest = from.Earliest + time.Duration(r.IntN(4))*ms
+				from.Latest = from.Earliest + time.Duration(r.IntN(4))*time.Millisecond
 			}
 		}
 		if kind == model.Fenced {
@@ -49,7 +49,7 @@ func TestMachineIsTheModel(t *testing.T) {
 		ok := false
 		if r.IntN(4) == 0 {
 			e := history.Event{At: moment(), Kind: events[r.IntN(len(events))], By: moment(), Deadline: moment(), Owner: owners[1+r.IntN(2)], Count: 1 + r.Int64N(3)}
-			a, ok = eventAction(&facts{h: &history.History{}}, &e, kind, func(o string) int32 { return number(model.State{Owner: o}).owner })
+			a, ok = eventAction(&e, kind, func(o string) int32 { return number(model.State{Owner: o}).owner })
 			if e.Kind == history.Delete {
 				e.At = 0
 			}
@@ -65,7 +65,7 @@ func TestMachineIsTheModel(t *testing.T) {
 				op.Lease = moment()
 			}
 			if op.Kind == history.RemainingTTL {
-				op.Value = r.Int64N(int64(30*ms)) - 2
+				op.Value = r.Int64N(int64(30*time.Millisecond)) - 2
 			}
 			if op.Outcome != history.Unknown && r.IntN(2) == 0 {
 				op.Evidence, op.Answer, op.Executed = history.Executed, op.Outcome, op.Call

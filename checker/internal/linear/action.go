@@ -1,4 +1,4 @@
-package checker
+package linear
 
 import (
 	"math"
@@ -17,7 +17,7 @@ type action struct {
 	value       int64 // holdCount: the count; remainingTTL: nanoseconds; clockJump: by how much
 	token       int64
 	owner       int32 // 1, 2, ...; 0: the environment
-	index       int32 // in lockFacts.ops, or in its events as ^index
+	index       int32 // in Lock.Ops, or in its Events as ^index
 	set         int32 // its setting of a deadline that may lapse, or the one that lapses; 0: none
 	verb        verb
 	certain     bool // it took effect; otherwise it did or it did not
@@ -65,12 +65,11 @@ func (v verb) counts() bool {
 	return false
 }
 
-// actionsOf reduces one lock's history, in order of calls. With w it says how much is to be known of when each
-// took effect. Unknown outcomes are closed by the
-// evidence, as for porcupine (see [porcupineHistory], which is written apart so that the two can
-// be held against each other). names lists the owners by their numbers.
-func actionsOf(f *facts, l *lockFacts, w window) (actions []action, names []string) {
-	kind := f.options.Model
+// actionsOf reduces one lock's history, in order of calls. Unknown outcomes are closed by the evidence, as for
+// porcupine (see [Lock.History], which is written apart so that the two can be held against each other). names lists
+// the owners by their numbers.
+func actionsOf(l *Lock) (actions []action, names []string) {
+	kind := l.Model
 	numbers := make(map[string]int32, 64)
 	names = []string{""}
 	number := func(owner string) int32 {
@@ -81,22 +80,22 @@ func actionsOf(f *facts, l *lockFacts, w window) (actions []action, names []stri
 		}
 		return n
 	}
-	actions = make([]action, 0, len(l.ops)+len(l.events))
+	actions = make([]action, 0, len(l.Ops)+len(l.Events))
 	events := 0
 	environment := func(until time.Duration) {
-		for ; events < len(l.environment) && l.environment[events].At < until; events++ {
-			if a, ok := eventAction(f, l.environment[events], kind, number); ok {
+		for ; events < len(l.Events) && l.Events[events].At < until; events++ {
+			if a, ok := eventAction(l.Events[events], kind, number); ok {
 				a.index = int32(^events)
 				actions = append(actions, a)
 			}
 		}
 	}
-	for i, op := range l.ops {
+	for i, op := range l.Ops {
 		a, ok := opAction(op, kind)
-		if !ok || l.toldLost(op) || w == asExecuted && !a.certain && op.Evidence == history.Sent && len(f.h.Served) > 0 {
+		if !ok || l.Excused(op) || l.Window == AsExecuted && !a.certain && op.Evidence == history.Sent && l.Served {
 			continue // the last would be in the server log
 		}
-		if w == asExecuted && op.Evidence == history.Executed {
+		if l.Window == AsExecuted && op.Evidence == history.Executed {
 			a.call, a.ret = int64(op.Executed), int64(op.Executed)
 		}
 		environment(time.Duration(a.call))
@@ -104,11 +103,11 @@ func actionsOf(f *facts, l *lockFacts, w window) (actions []action, names []stri
 		actions = append(actions, a)
 	}
 	environment(open)
-	if f.implied() {
+	if l.Inferred {
 		sortByCall(actions)
-		actions = f.imply(l, actions)
+		actions = l.imply(actions)
 	}
-	f.toMoments(actions)
+	l.toMoments(actions)
 	sortByCall(actions)
 	return actions, names
 }
@@ -116,7 +115,7 @@ func actionsOf(f *facts, l *lockFacts, w window) (actions []action, names []stri
 // opAction reduces an operation; ok is false when it cannot have taken effect.
 func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 	a = action{call: int64(op.Call), ret: int64(op.Return), certain: true, value: op.Value, token: op.Token}
-	a.beside = beside(op)
+	a.beside = Beside(op)
 	out := op.Outcome
 	first, last := int64(op.Call), int64(op.Return) // when it took effect, for the deadline
 	if op.Evidence == history.Executed {
@@ -208,7 +207,7 @@ func queryAction(op *history.Op, a action, last int64) (action, bool) {
 }
 
 // eventAction reduces an event; ok is false when it says nothing of the lock's state.
-func eventAction(f *facts, e *history.Event, kind model.Kind, number func(owner string) int32) (a action, ok bool) {
+func eventAction(e *history.Event, kind model.Kind, number func(owner string) int32) (a action, ok bool) {
 	at := int64(e.At)
 	a = action{call: at, ret: at, from: at - int64(e.Within), certain: true, early: open, late: open}
 	if e.Since > 0 {
@@ -217,7 +216,7 @@ func eventAction(f *facts, e *history.Event, kind model.Kind, number func(owner 
 	switch e.Kind {
 	case history.Expire:
 		a.late = at + int64(e.Within)
-		if a.verb = expires; f.outside(e) || !kind.Leases() {
+		if a.verb = expires; !kind.Leases() {
 			a.verb = deletes
 		}
 	case history.Delete:

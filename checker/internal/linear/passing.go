@@ -1,4 +1,4 @@
-package checker
+package linear
 
 // inPassing says what it costs to take the effect of action i, whose end has come, for that of a
 // hold that its owner had and lost again when the lock was free last: an acquire whose unknown
@@ -7,7 +7,7 @@ package checker
 // of it is refused because of the present one. So it need not be tried whenever the lock is free:
 // it is soon enough when an answer asks for it. That holds where nothing but calls and tokens
 // matters (lazy); elsewhere all are tried.
-func (s *search) inPassing(i int32) (spent int32, ok bool) {
+func (s *Search) inPassing(i int32) (spent int32, ok bool) {
 	c, a := s.c, &s.c.actions[i]
 	if !s.lazy || !a.certain || s.cfg.state.owner == 0 || s.cfg.state.owner == a.owner || c.begins[i] >= s.cfg.free {
 		return 0, false
