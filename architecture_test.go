@@ -29,11 +29,17 @@ var mayImport = map[string][]string{
 	"subjects":  {"lockimpl", "history", "contract"},
 	"sim":       {"history", "subjects", "contract"}, // contract: what evidence may take for granted is claimed
 	"scenarios": {"sim", "model", "contract"},
-	"checker":   {"checker/internal/linear", "model", "history", "contract"},
-	// Added: the searching checkers, which know no verdict.
+	"checker":   {"checker/internal/linear", "checker/internal/words", "model", "history", "contract"},
+	"reports":   {"checker", "history", "contract"},
+	// Added: what simrun explore and locktest have in common.
+	"explore": {"sim", "scenarios", "subjects", "checker", "checker/proof", "checker/minimal", "reports", "history", "contract"},
+
+	// The rooms of checker, of which the first two know no verdict, and the others ask for one.
 	"checker/internal/linear": {"model", "history"},
-	"reports":                 {"checker", "history", "contract"},
-	"explore":                 {"sim", "scenarios", "subjects", "checker", "reports", "history", "contract"}, // added: what simrun explore and locktest have in common
+	"checker/internal/words":  {"history"},
+	"checker/minimal":         {"checker", "history", "contract"},
+	"checker/proof":           {"checker", "checker/internal/words", "history", "contract"},
+
 	// Besides what it is made of: a lock under test is a subject, a failure is told by its history and
 	// its report, and drawn plans accuse by the rules of exploration.
 	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports", "explore", "contract"},
@@ -193,6 +199,10 @@ func TestTheImportTableRefusesWhatItDoesNotAllow(t *testing.T) {
 		{"checker", module + "/sim/plan", true},
 		{"checker", module + "/checker/internal/linear", false},
 		{"checker/internal/linear", module + "/checker", true},
+		{"checker/internal/words", module + "/model", true},
+		{"checker", module + "/checker/proof", true},
+		{"checker/proof", module + "/checker", false},
+		{"reports", module + "/checker/proof", true},
 		{"reports", module + "/checker/internal/linear", true},
 		{"reports", module + "/model", true},
 		{"locktest", "testing", false},

@@ -79,21 +79,3 @@ func assumptions(h *history.History) []string {
 	}
 	return wrong
 }
-
-// endOf is when the history ends on its own clock.
-func endOf(h *history.History) time.Duration {
-	if h.End != nil {
-		return h.End.At
-	}
-	var end time.Duration
-	for _, op := range h.Ops {
-		end = max(end, op.Call, op.Return, op.Executed)
-	}
-	for _, e := range h.Events {
-		end = max(end, e.At)
-	}
-	for _, s := range h.Served {
-		end = max(end, s.At)
-	}
-	return end
-}

@@ -19,7 +19,7 @@
 //
 // That all agree is tested on random histories: go test ./checker -run Agree -agree 300000,
 // go test ./checker -run Histories -honest 1000000, and go test ./checker -fuzz
-// with FuzzHonest, FuzzCheckers or FuzzWindows. If they ever do not, the verdict says so, and [ShrinkDisagreement]
+// with FuzzHonest, FuzzCheckers or FuzzWindows. If they ever do not, the verdict says so, and package minimal
 // finds the smallest history that shows it.
 //
 // It must not know worlds, plans, or subjects: a history is all it gets, and two equal histories

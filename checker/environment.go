@@ -98,17 +98,8 @@ func (f *facts) retry() time.Duration {
 	return f.answerTime() + again
 }
 
-// span is the time of a fault; one without an end lasted until everything was healed, or struck once. Later than
-// that none acts: a message that was to be late arrives.
-func (f *facts) span(fault *history.Fault) (from, to time.Duration) {
-	switch {
-	case fault.To > 0:
-		return fault.From, max(fault.From, min(fault.To, f.healed))
-	case !fault.Lasts():
-		return fault.From, fault.From
-	}
-	return fault.From, max(fault.From, f.healed)
-}
+// span is the time of a fault.
+func (f *facts) span(fault *history.Fault) (from, to time.Duration) { return fault.Span(f.healed) }
 
 // strikes reports whether a fault touched a client's use of a lock. A fault that names no client touches all,
 // one that names a server the locks that are there, and one on keys the lock that it names. A message that

@@ -75,7 +75,7 @@ type narrator struct {
 // broke tells the first violation of a guarantee, and why it came to that. An identifier must not
 // be written in capitals, so that no sentence begins with the text of a violation.
 func (n *narrator) broke(r Result) string {
-	first := r.told()
+	first := r.Told()
 	text := fmt.Sprintf("%s broke: %s", capital(string(r.Guarantee)), first.Text)
 	if more := len(r.Violations) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more)", more)
@@ -101,9 +101,9 @@ func (n *narrator) broke(r Result) string {
 	return text + "."
 }
 
-// told is the violation of a broken guarantee that the explanation tells: the first for which the lock answers, or else
+// Told is the violation of a broken guarantee that the explanation tells: the first for which the lock answers, or else
 // the first. nil: there is none.
-func (r Result) told() *Violation {
+func (r Result) Told() *Violation {
 	if i := slices.IndexFunc(r.Violations, func(v Violation) bool { return v.Ruling.Kind == Defect }); i >= 0 {
 		return &r.Violations[i]
 	}

@@ -170,8 +170,8 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 }
 
 func collect(h *history.History, o Options) *facts {
-	h, silent := answered(withEffects(h))
-	f := &facts{h: h, silent: silent, options: o, end: endOf(h), healed: endOf(h), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
+	h, silent := answered(h.WithEffects())
+	f := &facts{h: h, silent: silent, options: o, end: h.Over(), healed: h.Healed(), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
 		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}, asked: map[string][]*belief{}}
 	locks, objects := map[string]*lockFacts{}, h.Objects()
 	lock := func(name string) *lockFacts {
@@ -200,9 +200,6 @@ func collect(h *history.History, o Options) *facts {
 		if e.Lock != "" {
 			l := lock(e.Lock)
 			l.events = append(l.events, e)
-		}
-		if e.Kind == history.Healed {
-			f.healed = min(f.healed, e.At)
 		}
 		when := e.At
 		if e.Since > 0 {
@@ -249,21 +246,6 @@ func collect(h *history.History, o Options) *facts {
 		l.overlaps = overlapsOf(l)
 	}
 	return f
-}
-
-// withEffects is a history whose faults name their effects.
-func withEffects(h *history.History) *history.History {
-	if !slices.ContainsFunc(h.Faults, func(f history.Fault) bool { return f.Effects == nil }) {
-		return h
-	}
-	all := *h
-	all.Faults = slices.Clone(h.Faults)
-	for i := range all.Faults {
-		if f := &all.Faults[i]; f.Effects == nil {
-			f.Effects = history.EffectsOf(f.Kind, f.Step)
-		}
-	}
-	return &all
 }
 
 // index sorts facts by their owners.

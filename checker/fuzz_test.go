@@ -154,7 +154,7 @@ func (s *simulation) inWindows() string {
 	whole := judgeObject(context.Background(), collect(s.h, o.withDefaults(s.h)))
 	stream := newStream(s.h.Header, o, 1+s.n(4))
 	stream.replay(context.Background(), s.h)
-	v := stream.finish(s.h.End, endOf(s.h))
+	v := stream.finish(s.h.End, s.h.Over())
 	if got := v.Result(contract.Object); got.Status == Broken && whole.Status == Holds && brokenAtServerTimes(s.h, o.withDefaults(s.h)) {
 		return "" // the server's times are known of a whole window, though not of the whole history
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker/internal/linear"
+	"github.com/holdfast-sim/holdfast/checker/internal/words"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
@@ -79,10 +80,10 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		Object:   judged(h),
 		Story:    []Moment{},
 		Refused:  assumptions(h),
-		Missed:   missed(h),
-		Unstruck: unstruck(h),
+		Missed:   words.Missed(h),
+		Unstruck: words.Unstruck(h),
 		Ops:      len(h.Ops),
-		Virtual:  endOf(h),
+		Virtual:  h.Over(),
 	}
 	if h.End != nil {
 		v.Messages, v.Trace, v.Error = h.End.Messages, h.End.Trace, h.End.Error
@@ -203,9 +204,9 @@ func (f *facts) nothingTried() bool {
 	return failed
 }
 
-// maxViolations bounds how many violations of one guarantee are kept: the first ones tell the
+// MaxViolations bounds how many violations of one guarantee are kept: the first ones tell the
 // story, a lock that is broken throughout would fill the disk. The summary has the whole number.
-const maxViolations = 16
+const MaxViolations = 16
 
 // maxRuled bounds how many violations of one guarantee are ruled on while none is a defect.
 const maxRuled = 4096
@@ -225,7 +226,7 @@ func (f *facts) found(g contract.Guarantee) violations { return violations{f: f,
 
 // add counts one more violation.
 func (v *violations) add(what func() Violation) {
-	if v.all++; len(v.first) < maxViolations || !v.defect && v.all <= maxRuled {
+	if v.all++; len(v.first) < MaxViolations || !v.defect && v.all <= maxRuled {
 		v.keep(len(v.first), what())
 	}
 }
@@ -237,7 +238,7 @@ func (v *violations) addAt(from time.Duration, what func() Violation) {
 	for i > 0 && v.first[i-1].From > from {
 		i--
 	}
-	if i < maxViolations || !v.defect && v.all <= maxRuled {
+	if i < MaxViolations || !v.defect && v.all <= maxRuled {
 		v.keep(i, what())
 	}
 }
@@ -246,18 +247,18 @@ func (v *violations) addAt(from time.Duration, what func() Violation) {
 // defect.
 func (v *violations) keep(i int, x Violation) {
 	v.f.complete(v.g, &x)
-	if len(v.first) < maxViolations {
+	if len(v.first) < MaxViolations {
 		v.first = slices.Insert(v.first, i, x)
 	} else {
-		last := v.first[maxViolations-1]
-		alone := last.Ruling.Kind == Defect && !slices.ContainsFunc(v.first[:maxViolations-1], func(y Violation) bool { return y.Ruling.Kind == Defect })
+		last := v.first[MaxViolations-1]
+		alone := last.Ruling.Kind == Defect && !slices.ContainsFunc(v.first[:MaxViolations-1], func(y Violation) bool { return y.Ruling.Kind == Defect })
 		switch {
 		case alone && x.Ruling.Kind != Defect:
 			return
-		case i < maxViolations:
-			v.first = slices.Insert(v.first[:maxViolations-1], i, x)
+		case i < MaxViolations:
+			v.first = slices.Insert(v.first[:MaxViolations-1], i, x)
 		case x.Ruling.Kind == Defect && !v.defect:
-			v.first[maxViolations-1] = x
+			v.first[MaxViolations-1] = x
 		}
 	}
 	v.defect = v.defect || x.Ruling.Kind == Defect

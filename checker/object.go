@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-sim/holdfast/checker/internal/linear"
+	"github.com/holdfast-sim/holdfast/checker/internal/words"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -100,15 +101,25 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	return r
 }
 
+// Disagreement says on what the checkers of object disagree about a history; "": on nothing, or it is not judged.
+func Disagreement(ctx context.Context, h *history.History, o Options) string {
+	if len(assumptions(h)) > 0 {
+		return ""
+	}
+	f := collect(h, o.withDefaults(h))
+	judgeObject(ctx, f)
+	return f.disagreement
+}
+
 // someOf are as many violations as are kept, a defect among them if there is one.
 func someOf(all []Violation) []Violation {
-	if len(all) <= maxViolations {
+	if len(all) <= MaxViolations {
 		return all
 	}
-	some := slices.Clone(all[:maxViolations])
+	some := slices.Clone(all[:MaxViolations])
 	defect := func(v Violation) bool { return v.Ruling.Kind == Defect }
-	if i := slices.IndexFunc(all, defect); i >= maxViolations {
-		some[maxViolations-1] = all[i]
+	if i := slices.IndexFunc(all, defect); i >= MaxViolations {
+		some[MaxViolations-1] = all[i]
 	}
 	return some
 }
@@ -224,9 +235,4 @@ next:
 	return list
 }
 
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
+func count(n int, what string) string { return words.Count(n, what) }

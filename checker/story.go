@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/words"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -101,9 +102,9 @@ func (t *teller) faults() {
 	for i := range t.f.h.Faults {
 		fault := &t.f.h.Faults[i]
 		from, to := t.f.span(fault)
-		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", beginning(fault))
+		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Begins(fault))
 		if to > from && to < t.f.healed {
-			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", ending(fault))
+			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Ends(fault))
 		}
 	}
 }

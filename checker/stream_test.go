@@ -14,7 +14,7 @@ import (
 func stream(h *history.History, least int) (*Verdict, *Stream) {
 	s := newStream(h.Header, Options{Budget: time.Minute}, least)
 	s.replay(context.Background(), h)
-	return s.finish(h.End, endOf(h)), s
+	return s.finish(h.End, h.Over()), s
 }
 
 // Windows say what the whole says, of histories that are right and of those in which an answer is

@@ -109,7 +109,7 @@ func (t *tally) judge(w work, o Options) {
 				}
 				v.Cause.Faults = nil // they are indexes into the window's
 				// Those that count most come first, and are kept.
-				if len(one.violations) < maxViolations {
+				if len(one.violations) < MaxViolations {
 					one.violations = append(one.violations, v)
 				} else if i := len(one.violations) - 1; v.Ruling.Kind == Defect && one.violations[i].Ruling.Kind != Defect {
 					one.violations[i] = v

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/words"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -90,6 +91,46 @@ type executions struct {
 	client       string
 	first, again time.Duration // when it took effect first, and when again
 	learned      bool          // its client had an answer to it before it took effect again
+}
+
+// A ProofOutcome says what runs without faults show of a violation.
+type ProofOutcome string
+
+const (
+	Proved  ProofOutcome = "proved"  // without faults that the cause names, it is gone
+	Several ProofOutcome = "several" // it takes one more: without faults that the cause names, and others, it is gone
+	// Without faults that the cause names it is gone, and the rule is broken by another cause or another's call, which the
+	// faults came before.
+	Besides ProofOutcome = "besides"
+	// The cause names no fault, but what a program did, or the lock of itself. Without some faults it did not come to that.
+	Occasion  ProofOutcome = "occasion"
+	ByItself  ProofOutcome = "by itself"  // it is there without any fault
+	Otherwise ProofOutcome = "otherwise"  // without other faults than those that the cause names, it is gone: the cause is wrong
+	NotProved ProofOutcome = "not proved" // the runs that were allowed did not show it
+)
+
+// Agrees reports whether the runs show what the cause argues, of a violation that has a proof. Where they do not, the
+// argument is wrong or not shown: it names faults, of which none is needed; or it names none, though it takes some.
+func (x Violation) Agrees() bool {
+	switch x.Proof.Outcome {
+	case Proved, Several, Besides, Occasion:
+		return true
+	case ByItself:
+		return len(x.Cause.Faults) == 0
+	}
+	return false
+}
+
+// Proof is what runs without some faults show of a violation. It rules on nothing: see [Ruling].
+type Proof struct {
+	Outcome ProofOutcome `json:"outcome"`
+	// Faults are a smallest set of faults without which it is gone, as indexes of History.Faults. Left out but for one of
+	// them, it is still there: each is enough.
+	Faults []int `json:"faults,omitempty"`
+	// Clean says that without these faults every guarantee holds.
+	Clean bool   `json:"clean,omitzero"`
+	Runs  int    `json:"runs"` // how many runs without faults were looked at; proofs of one verdict share them
+	Text  string `json:"text"` // the same in sentences
 }
 
 // A RulingKind says who answers for a violation.
@@ -223,4 +264,4 @@ func Worst(a, b int) int {
 }
 
 // Stamp writes a time of the run the way people read it: "30.412 s".
-func Stamp(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+func Stamp(d time.Duration) string { return words.Stamp(d) }

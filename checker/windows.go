@@ -16,7 +16,7 @@ import (
 func JudgeInWindows(ctx context.Context, h *history.History, o Options) (v *Verdict, part *history.History, window *Verdict) {
 	s := NewStream(h.Header, o)
 	s.replay(ctx, h)
-	v = s.finish(h.End, endOf(h))
+	v = s.finish(h.End, h.Over())
 	part, window = s.Broken()
 	return v, part, window
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/checker/minimal"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
@@ -117,7 +118,7 @@ func failureOf(seed uint64, p *plan.Plan, err error) *Failure {
 	f := &Failure{Seed: seed, Plan: p, Error: err.Error()}
 	var d *Disagreement
 	if f.Disagree = errors.As(err, &d); f.Disagree {
-		if small, ok := checker.ShrinkDisagreement(context.Background(), d.History, checker.Options{}); ok {
+		if small, ok := minimal.Disagreement(context.Background(), d.History, checker.Options{}); ok {
 			var b bytes.Buffer
 			if history.Save(&b, small) == nil {
 				f.Smallest = b.Bytes()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/checker/minimal"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/history/formats"
 	"github.com/holdfast-sim/holdfast/model"
@@ -165,7 +166,7 @@ func shrunk(ctx context.Context, file string, h *history.History, v *checker.Ver
 		if r.Status != checker.Broken {
 			continue
 		}
-		small, ok := checker.Shrink(ctx, h, r.Guarantee, o)
+		small, ok := minimal.Violation(ctx, h, r.Guarantee, o)
 		if !ok {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/checker/minimal"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -21,7 +22,7 @@ func leaveDisagreement(ctx context.Context, into *folder, name string, h *histor
 	if into.dir == "" {
 		return "; with -out the smallest history that shows it is kept"
 	}
-	small, ok := checker.ShrinkDisagreement(ctx, h, o)
+	small, ok := minimal.Disagreement(ctx, h, o)
 	if !ok {
 		small = h // it shows in a part of it, as a stream judges it
 	}

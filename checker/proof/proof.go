@@ -1,10 +1,16 @@
-package checker
+// Package proof tries the causes that a verdict argues: it has the plan run again without some of its faults, and
+// judged, and looks for the violation.
+//
+// It must not know how a plan is run, nor how a history is judged: it is given both as one function. It rules on nothing.
+package proof
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -13,63 +19,24 @@ import (
 // some of its faults, and the violation is looked for. (J. Halpern, J. Pearl: Causes and Explanations, 2005, for
 // what a cause is; A. Zeller: Isolating Cause-Effect Chains from Computer Programs, 2002, for finding it by runs.)
 
-// A ProofOutcome says what runs without faults show of a violation.
-type ProofOutcome string
-
-const (
-	Proved  ProofOutcome = "proved"  // without faults that the cause names, it is gone
-	Several ProofOutcome = "several" // it takes one more: without faults that the cause names, and others, it is gone
-	// Without faults that the cause names it is gone, and the rule is broken by another cause or another's call, which the
-	// faults came before.
-	Besides ProofOutcome = "besides"
-	// The cause names no fault, but what a program did, or the lock of itself. Without some faults it did not come to that.
-	Occasion  ProofOutcome = "occasion"
-	ByItself  ProofOutcome = "by itself"  // it is there without any fault
-	Otherwise ProofOutcome = "otherwise"  // without other faults than those that the cause names, it is gone: the cause is wrong
-	NotProved ProofOutcome = "not proved" // the runs that were allowed did not show it
-)
-
-// Agrees reports whether the runs show what the cause argues, of a violation that has a proof. Where they do not, the
-// argument is wrong or not shown: it names faults, of which none is needed; or it names none, though it takes some.
-func (x Violation) Agrees() bool {
-	switch x.Proof.Outcome {
-	case Proved, Several, Besides, Occasion:
-		return true
-	case ByItself:
-		return len(x.Cause.Faults) == 0
-	}
-	return false
-}
-
 // byPrograms are the causes that are no faults, but what programs did: they let a lease run out, for which others waited or
 // not, forced a lock free, wrote late, or gave a call up. Faults can only lead to it that others were there at that time.
 var byPrograms = []contract.Class{contract.LeaseOutlived, contract.Unannounced, contract.Forced, contract.LateWrite, contract.RenewedLate, contract.Abandoned}
 
-// Proof is what runs without some faults show of a violation. It rules on nothing: see [Ruling].
-type Proof struct {
-	Outcome ProofOutcome `json:"outcome"`
-	// Faults are a smallest set of faults without which it is gone, as indexes of History.Faults. Left out but for one of
-	// them, it is still there: each is enough.
-	Faults []int `json:"faults,omitempty"`
-	// Clean says that without these faults every guarantee holds.
-	Clean bool   `json:"clean,omitzero"`
-	Runs  int    `json:"runs"` // how many runs without faults were looked at; proofs of one verdict share them
-	Text  string `json:"text"` // the same in sentences
-}
-
 // Again runs a plan again without some of its faults, with the same seed, and judges what comes out. The faults are
 // given by their places in the plan, in order. It returns the history and its verdict. An error says that there is none:
 // the harness failed, or the lock panicked.
-type Again func(without []int) (*history.History, *Verdict, error)
+type Again func(without []int) (*history.History, *checker.Verdict, error)
 
-// maxProofRuns bounds how many different runs the proofs of one verdict may take together.
-const maxProofRuns = 48
+// maxRuns bounds how many different runs the proofs of one verdict may take together.
+const maxRuns = 48
 
-// Prove tries the causes that a verdict of h gives, by runs without faults. It adds a [Proof] to one violation of each
+// Prove tries the causes that a verdict of h gives, by runs without faults. It adds a [checker.Proof] to one violation of each
 // sort and ruling, and what it shows to the explanation; nothing else of the verdict changes. The history must be one of a
 // world whose runs are the same again, and the verdict is to be proved once. It is deterministic if again is.
-func Prove(h *history.History, v *Verdict, again Again) {
-	p := &prover{facts: collect(h, Options{}), v: v, again: again, known: map[string]*rerun{}}
+func Prove(h *history.History, v *checker.Verdict, again Again) {
+	h = h.WithEffects()
+	p := &prover{h: h, healed: h.Healed(), v: v, again: again, known: map[string]*rerun{}}
 	for i := range h.Faults {
 		if f := &h.Faults[i]; f.Missed {
 			p.missed = append(p.missed, f.Index)
@@ -89,7 +56,7 @@ func Prove(h *history.History, v *Verdict, again Again) {
 				x.Proof = p.prove(r.Guarantee, x)
 			}
 		}
-		if told := r.told(); told != nil && told.Proof != nil {
+		if told := r.Told(); told != nil && told.Proof != nil {
 			says = also(says, told.Proof.Text)
 		}
 	}
@@ -113,8 +80,9 @@ func also(says []string, text string) []string {
 
 // prover tries the causes of one verdict. Sets of faults are places in the plan, in order.
 type prover struct {
-	*facts          // of the run whose causes are tried
-	v      *Verdict // of it
+	h      *history.History // of the run whose causes are tried
+	healed time.Duration
+	v      *checker.Verdict // of it
 	again  Again
 	struck []int
 	missed []int             // never struck; they are left out of all runs, in which they might
@@ -125,7 +93,7 @@ type prover struct {
 type rerun struct {
 	without []int // those that never struck included
 	h       *history.History
-	v       *Verdict // nil: there is none
+	v       *checker.Verdict // nil: there is none
 }
 
 // set puts places in order, each once.
@@ -147,29 +115,29 @@ const (
 type attempt struct {
 	*prover
 	g    contract.Guarantee
-	x    *Violation
+	x    *checker.Violation
 	also bool     // the rule may be broken besides, by another cause or another's call
 	seen []string // the runs that it looked at
 	lack bool     // it wanted runs that are not allowed, or came to nothing: what it found may not be the smallest
 }
 
-func (p *prover) prove(g contract.Guarantee, x *Violation) *Proof {
+func (p *prover) prove(g contract.Guarantee, x *checker.Violation) *checker.Proof {
 	a := &attempt{prover: p, g: g, x: x}
 	named := a.places(x.Cause.Faults)
 	least, found := a.search(named)
 	outcome := a.outcome(least, named, found)
-	if len(named) > 0 && outcome != Proved && outcome != Several {
+	if len(named) > 0 && outcome != checker.Proved && outcome != checker.Several {
 		a.also = true
 		other, found := a.among(named)
-		if o := a.outcome(other, named, found); o == Proved || o == Several {
-			least, outcome = other, Besides
+		if o := a.outcome(other, named, found); o == checker.Proved || o == checker.Several {
+			least, outcome = other, checker.Besides
 		}
 		a.also = false
 	}
 	if a.lack {
-		least, outcome = nil, NotProved
+		least, outcome = nil, checker.NotProved
 	}
-	proof := &Proof{Outcome: outcome, Faults: a.faults(least), Runs: len(a.seen)}
+	proof := &checker.Proof{Outcome: outcome, Faults: a.faults(least), Runs: len(a.seen)}
 	if len(least) > 0 {
 		proof.Clean = clean(a.run(least).v)
 	}
@@ -178,27 +146,27 @@ func (p *prover) prove(g contract.Guarantee, x *Violation) *Proof {
 }
 
 // outcome says how what was found stands to the faults that the cause names.
-func (a *attempt) outcome(least, named []int, found bool) ProofOutcome {
+func (a *attempt) outcome(least, named []int, found bool) checker.ProofOutcome {
 	switch {
 	case !found:
-		return NotProved
+		return checker.NotProved
 	case len(least) == 0:
-		return ByItself
+		return checker.ByItself
 	case within(least, named):
-		return Proved
+		return checker.Proved
 	case slices.ContainsFunc(least, func(i int) bool { return slices.Contains(named, i) }):
-		return Several
+		return checker.Several
 	case len(named) == 0 && (a.byLock() || slices.Contains(byPrograms, a.x.Cause.Class)):
-		return Occasion
+		return checker.Occasion
 	}
-	return Otherwise
+	return checker.Otherwise
 }
 
 // byLock reports whether the violation is what the lock does of itself, as its ruling says: a defect, or a limitation that no
 // fault has to exempt.
 func (a *attempt) byLock() bool {
 	r := a.x.Ruling
-	return r.Kind == Defect || r.Kind == KnownLimitation && r.Row == ""
+	return r.Kind == checker.Defect || r.Kind == checker.KnownLimitation && r.Row == ""
 }
 
 // search looks for a smallest set of faults without which the violation is gone; an empty one says that it is there
@@ -297,7 +265,7 @@ func (a *attempt) minimise(some []int) []int {
 
 // same reports whether a violation of another run is the one that is to be proved. Times, owners and causes may differ
 // when a fault is left out: what counts is that the rule is broken for the lock.
-func (a *attempt) same(x *Violation, of *history.History) bool {
+func (a *attempt) same(x *checker.Violation, of *history.History) bool {
 	if x.Rule != a.x.Rule || x.Lock != a.x.Lock {
 		return false
 	}
@@ -305,7 +273,7 @@ func (a *attempt) same(x *Violation, of *history.History) bool {
 }
 
 // callerOf is whose operation shows a violation; "": none does.
-func callerOf(x *Violation, h *history.History) string {
+func callerOf(x *checker.Violation, h *history.History) string {
 	if len(x.Ops) == 0 {
 		return ""
 	}
@@ -324,9 +292,9 @@ func (a *attempt) without(some []int) finding {
 	}
 	result := r.v.Result(a.g)
 	switch {
-	case slices.ContainsFunc(result.Violations, func(x Violation) bool { return a.same(&x, r.h) }):
+	case slices.ContainsFunc(result.Violations, func(x checker.Violation) bool { return a.same(&x, r.h) }):
 		return there
-	case result.Status == Undecided || !result.Status.Valid() || len(result.Violations) >= maxViolations:
+	case result.Status == checker.Undecided || !result.Status.Valid() || len(result.Violations) >= checker.MaxViolations:
 		return unclear // more were found than are kept
 	}
 	return gone
@@ -337,7 +305,7 @@ func (a *attempt) run(some []int) *rerun {
 	key := fmt.Sprint(some)
 	r := a.known[key]
 	if r == nil {
-		if len(a.known) == maxProofRuns {
+		if len(a.known) == maxRuns {
 			a.lack = true
 			return nil
 		}
@@ -380,6 +348,6 @@ func within(some, other []int) bool {
 }
 
 // clean reports whether every guarantee holds that is claimed.
-func clean(v *Verdict) bool {
-	return !slices.ContainsFunc(v.Results, func(r Result) bool { return r.Status != Holds && r.Status != NotClaimed })
+func clean(v *checker.Verdict) bool {
+	return !slices.ContainsFunc(v.Results, func(r checker.Result) bool { return r.Status != checker.Holds && r.Status != checker.NotClaimed })
 }

@@ -1,15 +1,19 @@
-package checker
+// Package minimal makes a history smaller that shows something, as long as it shows it: it has what is left judged again.
+//
+// It must not know how a history is judged.
+package minimal
 
 import (
 	"context"
 	"slices"
 	"strings"
 
+	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// Shrink removes operations, events, faults and server log entries from a history as long as the
+// Violation removes operations, events, faults and server log entries from a history as long as the
 // same guarantee breaks by the same rule, and returns the history that is left: removing any one
 // operation more would change the verdict. It is for histories that cannot be run again, of which
 // only the record can be made smaller; for a plan, shrink the plan. The result is the same for the
@@ -18,21 +22,15 @@ import (
 //
 // It removes halves, quarters and so on down to single ones, first whole locks and owners, then
 // operations in order of time (delta debugging: Zeller and Hildebrandt, 2002).
-func Shrink(ctx context.Context, h *history.History, g contract.Guarantee, o Options) (smallest *history.History, ok bool) {
+func Violation(ctx context.Context, h *history.History, g contract.Guarantee, o checker.Options) (smallest *history.History, ok bool) {
 	return shrink(ctx, h, func(h *history.History) (contract.Rule, bool) { return firstRule(ctx, h, g, o) })
 }
 
-// ShrinkDisagreement is [Shrink] for a history on which the checkers disagree: on what is left they still do, and
+// Disagreement is [Violation] for a history on which the checkers disagree: on what is left they still do, and
 // any one operation less and they agree. It is what a bug report needs. ok is false when they agree on h.
-func ShrinkDisagreement(ctx context.Context, h *history.History, o Options) (smallest *history.History, ok bool) {
-	o = o.withDefaults(h)
+func Disagreement(ctx context.Context, h *history.History, o checker.Options) (smallest *history.History, ok bool) {
 	return shrink(ctx, h, func(h *history.History) (contract.Rule, bool) {
-		if len(assumptions(h)) > 0 {
-			return "", false
-		}
-		f := collect(h, o)
-		judgeObject(ctx, f)
-		who, _, _ := strings.Cut(f.disagreement, " (") // without what broke, which may be told of another operation
+		who, _, _ := strings.Cut(checker.Disagreement(ctx, h, o), " (") // without what broke, which may be told of another operation
 		return contract.Rule(who), who != ""
 	})
 }
@@ -59,10 +57,10 @@ func shrink(ctx context.Context, h *history.History, judge func(*history.History
 }
 
 // firstRule is the rule that the first violation of a guarantee breaks.
-func firstRule(ctx context.Context, h *history.History, g contract.Guarantee, o Options) (contract.Rule, bool) {
-	v := Judge(ctx, h, o)
+func firstRule(ctx context.Context, h *history.History, g contract.Guarantee, o checker.Options) (contract.Rule, bool) {
+	v := checker.Judge(ctx, h, o)
 	r := v.Result(g)
-	if len(v.Refused) > 0 || r.Status != Broken || len(r.Violations) == 0 {
+	if len(v.Refused) > 0 || r.Status != checker.Broken || len(r.Violations) == 0 {
 		return "", false
 	}
 	return r.Violations[0].Rule, true
@@ -104,7 +102,9 @@ func (s *shrinker) without(drop func(op *history.Op) bool) *history.History {
 func (s *shrinker) groups(name func(op *history.Op) string) {
 	var names []string
 	for i := range s.h.Ops {
-		names = appendNew(names, name(&s.h.Ops[i]))
+		if n := name(&s.h.Ops[i]); !slices.Contains(names, n) {
+			names = append(names, n)
+		}
 	}
 	cutDown(len(names), func(from, to int) bool {
 		drop := map[string]bool{}
