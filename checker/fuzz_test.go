@@ -153,7 +153,7 @@ func (s *simulation) inWindows() string {
 	o := Options{Model: s.kind, Budget: time.Minute}
 	whole := judgeObject(context.Background(), collect(s.h, o.withDefaults(s.h)))
 	stream := newStream(s.h.Header, o, 1+s.n(4))
-	stream.replay(context.Background(), s.h)
+	stream.windows.Replay(context.Background(), s.h)
 	v := stream.finish(s.h.End, s.h.Over())
 	if got := v.Result(contract.Object); got.Status == Broken && whole.Status == Holds && brokenAtServerTimes(s.h, o.withDefaults(s.h)) {
 		return "" // the server's times are known of a whole window, though not of the whole history

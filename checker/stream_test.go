@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/windows"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -13,7 +14,7 @@ import (
 // stream judges a history in windows of at least so many operations.
 func stream(h *history.History, least int) (*Verdict, *Stream) {
 	s := newStream(h.Header, Options{Budget: time.Minute}, least)
-	s.replay(context.Background(), h)
+	s.windows.Replay(context.Background(), h)
 	return s.finish(h.End, h.Over()), s
 }
 
@@ -94,21 +95,21 @@ func TestTheWindowThatIsShownAccuses(t *testing.T) {
 		{ID: 2, Client: "b", Owner: "b", Lock: "l", Kind: history.TryLock, Lease: at(1), Call: at(1.6), Return: at(1.7), Outcome: history.Acquired},
 		{ID: 3, Client: "a", Owner: "a", Lock: "l", Kind: history.Unlock, Call: at(2.4), Return: at(2.5), Outcome: history.NotHeld},
 	}}
-	for _, windows := range [][]*history.History{{unclear, overlap}, {overlap, unclear}, {unclear}} {
+	for _, parts := range [][]*history.History{{unclear, overlap}, {overlap, unclear}, {unclear}} {
 		s := newStream(header, Options{Budget: 1}, 1)
-		for _, h := range windows {
-			s.sum.judge(work{h: h}, s.options)
+		for _, h := range parts {
+			s.sum.judge(windows.Window{History: h}, s.options)
 		}
 		v := s.finish(&history.End{At: at(3)}, at(3))
 		if r := v.Result(contract.Object); r.Status == Holds {
 			t.Fatalf("object: %s, with no time at all", r.Summary)
 		}
-		want := windows[0]
-		if len(windows) > 1 {
+		want := parts[0]
+		if len(parts) > 1 {
 			want = overlap
 		}
 		if shown, w := s.Broken(); shown != want || w == nil {
-			t.Errorf("of %d windows one of %d operations is shown", len(windows), len(shown.Ops))
+			t.Errorf("of %d windows one of %d operations is shown", len(parts), len(shown.Ops))
 		}
 	}
 }

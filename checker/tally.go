@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/windows"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -55,21 +56,21 @@ type tallied struct {
 func (t *tally) judged() (ops, windows int) { return int(t.ops.Load()), int(t.windows.Load()) }
 
 // judge judges one window.
-func (t *tally) judge(w work, o Options) {
+func (t *tally) judge(w windows.Window, o Options) {
 	defer func() {
-		t.ops.Add(int64(len(w.h.Ops)))
+		t.ops.Add(int64(len(w.History.Ops)))
 		t.windows.Add(1)
 	}()
-	if wrong := assumptions(w.h); len(wrong) > 0 {
+	if wrong := assumptions(w.History); len(wrong) > 0 {
 		t.refused = appendNew(t.refused, wrong[0])
 		return
 	}
-	f := collect(w.h, o)
+	f := collect(w.History, o)
 	worst := rank(0)
 	var object Result // if it is broken
 	for _, r := range results(context.Background(), f) {
 		if r.Guarantee == contract.Fencing && r.Status == Holds {
-			r = f.tokensGoOn(r, w.before)
+			r = f.tokensGoOn(r, w.Before)
 		}
 		one := t.results[r.Guarantee]
 		if one == nil {
@@ -139,7 +140,7 @@ func (t *tally) judge(w work, o Options) {
 	}
 	if worst > t.rank {
 		o.Sparing = false
-		t.h, t.v, t.rank = w.h, Judge(context.Background(), w.h, o), worst
+		t.h, t.v, t.rank = w.History, Judge(context.Background(), w.History, o), worst
 		for i := range t.v.Results {
 			if r := &t.v.Results[i]; r.Guarantee == contract.Object && r.Status == Broken && len(object.Violations) > len(r.Violations) {
 				r.Violations = object.Violations

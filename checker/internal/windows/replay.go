@@ -1,4 +1,4 @@
-package checker
+package windows
 
 import (
 	"cmp"
@@ -9,17 +9,6 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 )
-
-// JudgeInWindows judges a history as a [Stream] did, or would have, while it was recorded: with the same
-// verdict, and what faults excuse excused. part is the window in which something broke, and window the
-// verdict on it, as of [Stream.Broken].
-func JudgeInWindows(ctx context.Context, h *history.History, o Options) (v *Verdict, part *history.History, window *Verdict) {
-	s := NewStream(h.Header, o)
-	s.replay(ctx, h)
-	v = s.finish(h.End, h.Over())
-	part, window = s.Broken()
-	return v, part, window
-}
 
 // A moment is one at which a record became known.
 type moment struct {
@@ -43,8 +32,8 @@ const (
 	opClosed // it can no longer take effect
 )
 
-// replay adds the records of a history in the order in which they became known.
-func (s *Stream) replay(ctx context.Context, h *history.History) {
+// Replay adds the records of a history in the order in which they became known.
+func (c *Cutter) Replay(ctx context.Context, h *history.History) {
 	moments := make([]moment, 0, 2*len(h.Ops)+len(h.Events)+2*len(h.Faults))
 	note := func(at time.Duration, what momentKind, index int) { moments = append(moments, moment{at, what, index}) }
 	for i := range h.Ops {
@@ -81,9 +70,9 @@ func (s *Stream) replay(ctx context.Context, h *history.History) {
 		ops := cmp.Compare(min(a.what, opCalled), min(b.what, opCalled))
 		return cmp.Or(cmp.Compare(a.at, b.at), ops, cmp.Compare(a.index, b.index), cmp.Compare(a.what, b.what))
 	})
-	called := map[*streamLock]bool{}
+	called := map[*lock]bool{}
 	add := func(record any) {
-		if l := s.take(record); l != nil {
+		if l := c.take(record); l != nil {
 			called[l] = true
 		}
 	}
@@ -92,8 +81,8 @@ func (s *Stream) replay(ctx context.Context, h *history.History) {
 			return
 		}
 		if i > 0 && moments[i-1].at < m.at { // no window ends within an instant, of which the order may be another
-			for _, l := range s.inOrder(called) {
-				s.cut(l, false)
+			for _, l := range c.inOrder(called) {
+				c.cut(l, false)
 			}
 			clear(called)
 		}
@@ -112,10 +101,10 @@ func (s *Stream) replay(ctx context.Context, h *history.History) {
 		case opClosed, opAtOnce:
 			add(h.Ops[m.index])
 		case eventBegan: // no window ends before it is known what became of the lock
-			s.lock(h.Events[m.index].Lock).struck[^m.index] = true
+			c.lock(h.Events[m.index].Lock).struck[^m.index] = true
 		case eventCame:
 			if lock := h.Events[m.index].Lock; lock != "" {
-				delete(s.lock(lock).struck, ^m.index)
+				delete(c.lock(lock).struck, ^m.index)
 			}
 			add(h.Events[m.index])
 		case faultBegan:
@@ -129,8 +118,8 @@ func (s *Stream) replay(ctx context.Context, h *history.History) {
 }
 
 // inOrder lists locks by their names.
-func (s *Stream) inOrder(locks map[*streamLock]bool) []*streamLock {
-	return slices.SortedFunc(maps.Keys(locks), func(a, b *streamLock) int { return cmp.Compare(a.name, b.name) })
+func (c *Cutter) inOrder(locks map[*lock]bool) []*lock {
+	return slices.SortedFunc(maps.Keys(locks), func(a, b *lock) int { return cmp.Compare(a.name, b.name) })
 }
 
 // closes reports whether it became known later that an operation can no longer take effect.
