@@ -315,19 +315,6 @@ func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Durati
 	return nil, 0
 }
 
-// inNameOf is the call in whose name the server executed something that its owner had not asked for; nil: there is none.
-func (f *facts) inNameOf(op *history.Op) *history.Op {
-	i, found := f.log.execution(op, op.Executed)
-	if !op.Aside || !found || f.h.Served[i].Op == op.ID {
-		return nil
-	}
-	call := f.op(f.h.Served[i].Op)
-	if call == nil || call.Aside { // what one command did to another lock in the background is no call
-		return nil
-	}
-	return call
-}
-
 // gaveBefore reports whether the call in whose name a member was given back had given that member back before.
 func (f *facts) gaveBefore(op *history.Op) bool {
 	return f.inNameOf(op) != nil && slices.ContainsFunc(f.executions(op), func(i int) bool {
@@ -562,4 +549,21 @@ func was(n int, what string) string {
 		return "1 " + what + " was"
 	}
 	return fmt.Sprintf("%d %ss were", n, what)
+}
+
+// blame makes a cause of faults that hindered somebody: its class is that of the strongest of them.
+func (f *facts) blame(text string, faults []int) Cause {
+	c := Cause{Class: contract.LostMessage, Text: text, Faults: faults, Effects: f.effectsOf(faults)}
+	has := func(some ...history.Effect) bool {
+		return slices.ContainsFunc(c.Effects, func(e history.Effect) bool { return slices.Contains(some, e) })
+	}
+	switch {
+	case has(history.ProcessStopped, history.TimersStopped):
+		c.Class = contract.PausedHolder
+	case has(history.RequestsHeld, history.RepliesHeld):
+		c.Class = contract.CutOff
+	case has(history.ServerDown, history.ServerSlow, history.RequestRefused):
+		c.Class = contract.ServerAway
+	}
+	return c
 }

@@ -11,8 +11,11 @@
 //   - liveness: do waiters get a free lock promptly, do calls and holds end?
 //
 // All of them read the same facts, collected once (facts.go): per lock what took effect in which
-// order, who held on the server (tenure.go), who believed to hold (belief.go). Causes are found
+// order, who held on the server (tenure.go), who believed to hold (belief.go), when that overlapped (overlaps.go), what
+// the server log shows (served.go), and what faults kept whom from acting (environment.go). Causes are found
 // in the faults and the server log (cause.go) and told as a story (story.go).
+//
+// Its files are in layers, none of which uses one after it: layers_test.go lists them, and holds them to it.
 //
 // Who decides object (object.go, blackbox.go): the witness replay, when the server's order is known (witness.go), and the
 // searching checkers of package linear, whose doc.go says which, and how they order what happens at one instant.

@@ -2,9 +2,9 @@ package checker
 
 import (
 	"slices"
+	"strings"
 	"time"
 
-	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -156,23 +156,6 @@ func (f *facts) effectsOf(faults []int) []history.Effect {
 	return all
 }
 
-// blame makes a cause of faults that hindered somebody: its class is that of the strongest of them.
-func (f *facts) blame(text string, faults []int) Cause {
-	c := Cause{Class: contract.LostMessage, Text: text, Faults: faults, Effects: f.effectsOf(faults)}
-	has := func(some ...history.Effect) bool {
-		return slices.ContainsFunc(c.Effects, func(e history.Effect) bool { return slices.Contains(some, e) })
-	}
-	switch {
-	case has(history.ProcessStopped, history.TimersStopped):
-		c.Class = contract.PausedHolder
-	case has(history.RequestsHeld, history.RepliesHeld):
-		c.Class = contract.CutOff
-	case has(history.ServerDown, history.ServerSlow, history.RequestRefused):
-		c.Class = contract.ServerAway
-	}
-	return c
-}
-
 // faultsOf are the faults of obstacles.
 func faultsOf(all []obstacle) []int {
 	var faults []int
@@ -185,14 +168,37 @@ func faultsOf(all []obstacle) []int {
 	return faults
 }
 
-// serversOf tells on which servers the keys of each lock are, as far as the server log shows it.
-func serversOf(h *history.History) map[string][]string {
-	servers := map[string][]string{}
-	for i := range h.Served {
-		s := &h.Served[i]
-		if s.Lock != "" && s.Server != "" && !slices.Contains(servers[s.Lock], s.Server) {
-			servers[s.Lock] = append(servers[s.Lock], s.Server)
+// connections is how many connections a client may have had at a time: those that the server log shows, and those of calls that
+// were given up while their client connected. One may have sent nothing.
+func (f *facts) connections(client string, at time.Duration) int {
+	used := map[string]bool{}
+	for i := range f.h.Served {
+		s := &f.h.Served[i]
+		if s.At > at {
+			break
+		}
+		if s.Client == client && s.Conn != "" {
+			used[s.Conn] = true
 		}
 	}
-	return servers
+	n := len(used)
+	for i := range f.h.Ops {
+		if o := &f.h.Ops[i]; o.Client == client && o.Return <= at && cancelled(o) && o.Evidence == history.NotSent {
+			n++
+		}
+	}
+	return max(n, 1)
+}
+
+// renewEvery is the period the lock promises; Redisson's third of the timeout when it says none.
+func (f *facts) renewEvery() time.Duration {
+	if every := f.h.Header.RenewEvery; every > 0 {
+		return every
+	}
+	return f.h.Header.WatchdogTimeout / 3
+}
+
+// cancelled reports whether a call failed since its caller gave it up, as far as its record or its error says so.
+func cancelled(op *history.Op) bool {
+	return op.Cancel > 0 && op.Return >= op.Call+op.Cancel || strings.Contains(op.Error, "context ")
 }

@@ -153,27 +153,5 @@ func (f *facts) ofSubscription(i int) bool {
 	return fault.Has(history.MessageLost) && (strings.HasSuffix(fault.On, " "+string(history.StepSubscribe)) || strings.HasSuffix(fault.On, " "+string(history.StepPublish)))
 }
 
-// connections is how many connections a client may have had at a time: those that the server log shows, and those of calls that
-// were given up while their client connected. One may have sent nothing.
-func (f *facts) connections(client string, at time.Duration) int {
-	used := map[string]bool{}
-	for i := range f.h.Served {
-		s := &f.h.Served[i]
-		if s.At > at {
-			break
-		}
-		if s.Client == client && s.Conn != "" {
-			used[s.Conn] = true
-		}
-	}
-	n := len(used)
-	for i := range f.h.Ops {
-		if o := &f.h.Ops[i]; o.Client == client && o.Return <= at && cancelled(o) && o.Evidence == history.NotSent {
-			n++
-		}
-	}
-	return max(n, 1)
-}
-
 // sec1 is the shortest wait whose load is judged.
 const sec1 = time.Second

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -389,11 +388,6 @@ func (k memberKey) String() string {
 		return k.key
 	}
 	return k.key + " on " + k.server
-}
-
-// cancelled reports whether a call failed since its caller gave it up, as far as its record or its error says so.
-func cancelled(op *history.Op) bool {
-	return op.Cancel > 0 && op.Return >= op.Call+op.Cancel || strings.Contains(op.Error, "context ")
 }
 
 // refused looks for a tryLock that failed for no reason: all along, enough members were to be had. A member was not

@@ -12,11 +12,6 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// fresh reports whether a client that did something at a time is the one that comes once everything is healed.
-func (f *facts) fresh(client string, at time.Duration) bool {
-	return client == history.Fresh && f.healed < f.end && at >= f.healed
-}
-
 // onceHealed judges what the lock did when no fault of the plan acted any more. What a lock may say for itself is only that
 // somebody rightly holds it, that another program has overwritten its key, or that the machine failed.
 func (f *facts) onceHealed(l *lockFacts, found *violations) {

@@ -3,54 +3,11 @@ package checker
 import (
 	"context"
 	"fmt"
-	"slices"
-	"time"
 
-	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/checker/internal/words"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
-	"github.com/holdfast-sim/holdfast/model"
 )
-
-// Options tune a judgement. The zero value is usable.
-type Options struct {
-	// Expect is what the scenario expects; nil: nothing in particular.
-	Expect Expectation
-
-	// Unpredicted says that nobody has foretold how this lock fares in the run: it is held to what it
-	// claims. A guarantee may then break, but by nothing that the lock answers for. Faults may miss.
-	Unpredicted bool
-	// Told says that the plan is a story of its teller's: also of an unpredicted run the verdict says which of its
-	// faults never struck.
-	Told bool
-
-	// Model is the lock that object is judged against; the zero value is what the history's subject
-	// claims to be, [ModelOf].
-	Model model.Kind
-
-	// Budget is the wall time that one searching checker may spend on one lock. 0 means
-	// [DefaultBudget]. The witness replay and the interval checker need none.
-	Budget time.Duration
-
-	// Memory is about how many bytes one searching checker may remember of failed attempts on one
-	// lock. 0 means [DefaultMemory].
-	Memory int64
-
-	// Also is one more opinion of object, somebody else's: Holds, Broken, or anything else for none. If it is not
-	// that of the checkers here, they disagree. It may be called for parts of a history, and concurrently. Nil: there is none.
-	Also func(h *history.History) Status
-
-	// Sparing asks porcupine only about what another checker refuses.
-	Sparing bool
-}
-
-// DefaultMemory is a part of what a small machine has, and more than any search used that ended.
-const DefaultMemory = 256 << 20
-
-// DefaultBudget is long enough for every history that porcupine is asked about (see
-// [porcupineOps]) by more than ten times, so that a slow machine does not change a verdict.
-const DefaultBudget = 5 * time.Second
 
 // judges are who answers for each guarantee of locks. Their order is that of [Guarantees].
 func judges() map[contract.Guarantee]judge {
@@ -61,6 +18,19 @@ func judges() map[contract.Guarantee]judge {
 		contract.Fencing:   judgeFencing,
 		contract.Watchdog:  judgeWatchdog,
 		contract.Liveness:  judgeLiveness,
+	}
+}
+
+// permitJudges are who answers for each guarantee of semaphores.
+func permitJudges() map[contract.Guarantee]judge {
+	unclaimed := func(why string) judge { return func(context.Context, *facts) Result { return notClaimed(why) } }
+	return map[contract.Guarantee]judge{
+		contract.Object:    judgePermits,
+		contract.Exclusion: judgeBound,
+		contract.Effect:    unclaimed("a semaphore lets several in at once, so that no update is its to protect"),
+		contract.Fencing:   unclaimed("permits carry no fencing tokens"),
+		contract.Watchdog:  unclaimed("permits have no lease"),
+		contract.Liveness:  judgePermitsLiveness,
 	}
 }
 
@@ -137,33 +107,6 @@ func (v *Verdict) unpredicted() {
 	}
 }
 
-// ModelOf returns the lock that a history is of: a reentrant one with leases, unless its header says
-// what the subject can, and re-entry is not of it. One that keeps the longest lease does so in renewals, too.
-func ModelOf(h *history.History) model.Kind {
-	if len(h.Header.Abilities) > 0 && !h.Can("reentrant") {
-		return model.Exclusive
-	}
-	if h.Can(string(contract.KeepsLongest)) {
-		return model.Keeping
-	}
-	return model.Lease
-}
-
-func (o Options) limits() linear.Limits { return linear.Limits{Budget: o.Budget, Memory: o.Memory} }
-
-func (o Options) withDefaults(h *history.History) Options {
-	if o.Budget == 0 {
-		o.Budget = DefaultBudget
-	}
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
-	if o.Model == "" {
-		o.Model = ModelOf(h)
-	}
-	return o
-}
-
 // results has every guarantee judged.
 func results(ctx context.Context, f *facts) []Result {
 	var list []Result
@@ -203,75 +146,3 @@ func (f *facts) nothingTried() bool {
 	}
 	return failed
 }
-
-// MaxViolations bounds how many violations of one guarantee are kept: the first ones tell the
-// story, a lock that is broken throughout would fill the disk. The summary has the whole number.
-const MaxViolations = 16
-
-// maxRuled bounds how many violations of one guarantee are ruled on while none is a defect.
-const maxRuled = 4096
-
-// violations are those of one guarantee, of which only the first are kept, and only those made
-// into words. A defect is kept, though what came before it was none.
-type violations struct {
-	f      *facts
-	g      contract.Guarantee
-	first  []Violation
-	all    int
-	defect bool // among the first
-}
-
-// found is none yet of a guarantee.
-func (f *facts) found(g contract.Guarantee) violations { return violations{f: f, g: g} }
-
-// add counts one more violation.
-func (v *violations) add(what func() Violation) {
-	if v.all++; len(v.first) < MaxViolations || !v.defect && v.all <= maxRuled {
-		v.keep(len(v.first), what())
-	}
-}
-
-// addAt counts a violation that begins at a time; those are first that begin first.
-func (v *violations) addAt(from time.Duration, what func() Violation) {
-	v.all++
-	i := len(v.first)
-	for i > 0 && v.first[i-1].From > from {
-		i--
-	}
-	if i < MaxViolations || !v.defect && v.all <= maxRuled {
-		v.keep(i, what())
-	}
-}
-
-// keep puts a violation into its place. Where there is no place left the last one goes, unless that is the only
-// defect.
-func (v *violations) keep(i int, x Violation) {
-	v.f.complete(v.g, &x)
-	if len(v.first) < MaxViolations {
-		v.first = slices.Insert(v.first, i, x)
-	} else {
-		last := v.first[MaxViolations-1]
-		alone := last.Ruling.Kind == Defect && !slices.ContainsFunc(v.first[:MaxViolations-1], func(y Violation) bool { return y.Ruling.Kind == Defect })
-		switch {
-		case alone && x.Ruling.Kind != Defect:
-			return
-		case i < MaxViolations:
-			v.first = slices.Insert(v.first[:MaxViolations-1], i, x)
-		case x.Ruling.Kind == Defect && !v.defect:
-			v.first[MaxViolations-1] = x
-		}
-	}
-	v.defect = v.defect || x.Ruling.Kind == Defect
-}
-
-// conclude makes a result of the violations found: Broken if there are any.
-func conclude(by, whenHeld, whenBroken string, found violations) Result {
-	r := Result{Status: Holds, By: by, Summary: whenHeld}
-	if found.all > 0 {
-		r.Status, r.Summary, r.Violations = Broken, whenBroken, found.first
-	}
-	return r
-}
-
-// notClaimed is the result for a guarantee that cannot be asked of this run.
-func notClaimed(why string) Result { return Result{Status: NotClaimed, Summary: why} }

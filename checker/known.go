@@ -15,12 +15,6 @@ import (
 // calls that may have taken effect twice, and so on until nothing else is wrong, or something is that no such
 // call explains. Without that one such call would hide all that comes after.
 
-// copied is a call whose connection broke while it was under way.
-type copied struct {
-	op     *history.Op
-	faults []int // that broke it
-}
-
 // sentAgain looks for calls that may have made what owners held when a violation was seen another thing than they
 // were told, by being sent again. Of an owner that is one since the last that gave its hold back. It
 // reports whether there is one, which then is the cause.

@@ -182,14 +182,6 @@ func (f *facts) freedBy(l *lockFacts, t *tenure) []int {
 	return appendNew(f.struckBy("", l.name, t.to, t.to, gone), f.struckBy("", l.name, t.last(), t.to, []history.Effect{history.ClockMoved})...)
 }
 
-// toldBy is the deadline of its key that a command's answer tells, as its client counts it.
-func toldBy(s *history.Served) time.Duration {
-	if s.After.Deadline == 0 || s.Got < s.At {
-		return s.After.Deadline
-	}
-	return s.After.Deadline + s.Got - s.At
-}
-
 // told is the latest deadline that a waiter has been told of by a time, as the server log shows it; 0: none. It is told a time to
 // live, and counts from the answer. A request that takes effect once is told, when it is sent again, what it was told at first.
 // Nobody is told by the answer to a copy, which its client does not read.

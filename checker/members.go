@@ -401,3 +401,11 @@ func gaveBack(all []change) bool {
 	}
 	return false
 }
+
+// toldBy is the deadline of its key that a command's answer tells, as its client counts it.
+func toldBy(s *history.Served) time.Duration {
+	if s.After.Deadline == 0 || s.Got < s.At {
+		return s.After.Deadline
+	}
+	return s.After.Deadline + s.Got - s.At
+}

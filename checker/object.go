@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-sim/holdfast/checker/internal/linear"
-	"github.com/holdfast-sim/holdfast/checker/internal/words"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -109,19 +107,6 @@ func Disagreement(ctx context.Context, h *history.History, o Options) string {
 	f := collect(h, o.withDefaults(h))
 	judgeObject(ctx, f)
 	return f.disagreement
-}
-
-// someOf are as many violations as are kept, a defect among them if there is one.
-func someOf(all []Violation) []Violation {
-	if len(all) <= MaxViolations {
-		return all
-	}
-	some := slices.Clone(all[:MaxViolations])
-	defect := func(v Violation) bool { return v.Ruling.Kind == Defect }
-	if i := slices.IndexFunc(all, defect); i >= MaxViolations {
-		some[MaxViolations-1] = all[i]
-	}
-	return some
 }
 
 // judgeLocks judges every lock, as many at once as there are processors: each search has a budget
@@ -221,18 +206,3 @@ func worseStatus(a, b Status) Status {
 	}
 	return a
 }
-
-func appendNew[T comparable](list []T, items ...T) []T {
-next:
-	for _, item := range items {
-		for _, known := range list {
-			if known == item {
-				continue next
-			}
-		}
-		list = append(list, item)
-	}
-	return list
-}
-
-func count(n int, what string) string { return words.Count(n, what) }

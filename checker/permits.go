@@ -15,19 +15,6 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// permitJudges are who answers for each guarantee of semaphores.
-func permitJudges() map[contract.Guarantee]judge {
-	unclaimed := func(why string) judge { return func(context.Context, *facts) Result { return notClaimed(why) } }
-	return map[contract.Guarantee]judge{
-		contract.Object:    judgePermits,
-		contract.Exclusion: judgeBound,
-		contract.Effect:    unclaimed("a semaphore lets several in at once, so that no update is its to protect"),
-		contract.Fencing:   unclaimed("permits carry no fencing tokens"),
-		contract.Watchdog:  unclaimed("permits have no lease"),
-		contract.Liveness:  judgePermitsLiveness,
-	}
-}
-
 // semaphoreModel is the sequential semaphore of the history: one whose requests count once makes no semaphore by a
 // release, and keeps its time to live.
 func (f *facts) semaphoreModel() model.Semaphore {

@@ -141,11 +141,3 @@ func (f *facts) lasting(v *Violation) (Cause, bool) {
 func (f *facts) excuses(c Cause) bool {
 	return f.ruling(contract.Exclusion, &Violation{Rule: contract.OneBeliever, Cause: c}).Kind != Defect
 }
-
-// op finds an operation by its id.
-func (f *facts) op(id int64) *history.Op {
-	if i, known := f.byID[id]; known {
-		return &f.h.Ops[i]
-	}
-	return nil
-}

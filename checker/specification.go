@@ -58,9 +58,6 @@ func fits(s model.State, k history.KeyState) bool {
 		!past(s.Earliest, key.Latest) && !past(key.Earliest, s.Latest)
 }
 
-// past reports whether a is after b by more than deadlines are exact.
-func past(a, b time.Duration) bool { return b != model.Never && a > b+model.Granularity }
-
 // misfit says of an answer that was right that the key is not what the answer means.
 func misfit(f *facts, before, s model.State, a *act) (contract.Rule, string) {
 	key, op := shown(*a.after), a.op
@@ -98,19 +95,6 @@ func resume(s model.State, a *act) model.State {
 		if !s.Free() && op.Lease > 0 {
 			s.Earliest, s.Latest = a.at+op.Lease, a.at+op.Lease
 		}
-	}
-	return s
-}
-
-// shown is the state of the model for a key that the server log shows. A key that two owners
-// share has no such state; its first owner stands for it.
-func shown(k history.KeyState) model.State {
-	if len(k.Holdings) == 0 {
-		return model.State{}
-	}
-	s := model.State{Owner: k.Holdings[0].Owner, Count: k.Holdings[0].Count, Earliest: k.Deadline, Latest: k.Deadline}
-	if k.Deadline == 0 {
-		s.Earliest, s.Latest = model.Never, model.Never
 	}
 	return s
 }

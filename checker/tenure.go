@@ -371,3 +371,19 @@ func (r *tenureReplay) agree(a *act) {
 		}
 	}
 }
+
+// past reports whether a is after b by more than deadlines are exact.
+func past(a, b time.Duration) bool { return b != model.Never && a > b+model.Granularity }
+
+// shown is the state of the model for a key that the server log shows. A key that two owners
+// share has no such state; its first owner stands for it.
+func shown(k history.KeyState) model.State {
+	if len(k.Holdings) == 0 {
+		return model.State{}
+	}
+	s := model.State{Owner: k.Holdings[0].Owner, Count: k.Holdings[0].Count, Earliest: k.Deadline, Latest: k.Deadline}
+	if k.Deadline == 0 {
+		s.Earliest, s.Latest = model.Never, model.Never
+	}
+	return s
+}

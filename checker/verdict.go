@@ -68,6 +68,12 @@ type Violation struct {
 	copied []copied // calls that may have been sent again, and are known to take effect twice then
 }
 
+// copied is a call whose connection broke while it was under way.
+type copied struct {
+	op     *history.Op
+	faults []int // that broke it
+}
+
 // Sort tells violations of one sort from those of others, whatever their times and names.
 func (v Violation) Sort(g contract.Guarantee) string {
 	return fmt.Sprintf("%s: %s (%s, %s)", g, v.Rule, v.Cause.Class, v.Call)

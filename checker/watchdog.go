@@ -17,14 +17,6 @@ import (
 // round trips, one for the reply that starts the next period and one for the renewal itself.
 func (f *facts) renewalSlack() time.Duration { return f.renewEvery()/10 + 4*f.latency() }
 
-// renewEvery is the period the lock promises; Redisson's third of the timeout when it says none.
-func (f *facts) renewEvery() time.Duration {
-	if every := f.h.Header.RenewEvery; every > 0 {
-		return every
-	}
-	return f.h.Header.WatchdogTimeout / 3
-}
-
 // judgeWatchdog asks whether leases without an explicit end were renewed while they had to be, and
 // nothing was renewed after that. A pause or a partition excuses nothing: the guarantee is then
 // broken by the failure of an assumption, which the cause says.

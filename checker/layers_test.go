@@ -1,0 +1,102 @@
+package checker
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// layers are the rooms of this package, each of which may use those before it, and none after it. The walls between them
+// are this test: as packages they would have to export some hundred names that nobody else is promised.
+var layers = []struct{ name, files string }{
+	{"data", "doc verdict options"},
+	{"facts", "unlocked assume facts served environment fault implied order tenure belief overlaps members specification"},
+	{"judges", "violations ruling cause late early exclusion effect failed fencing group groupwait healed liveness membergone membersleft perhaps round silence told twice watchdog"},
+	{"object", "known witness blackbox composite object"},
+	{"permits", "permits permitsliveness"},
+	{"verdict", "kinds story permitsstory explain judge picture tally stream"},
+}
+
+func TestNoLayerUsesOneAfterIt(t *testing.T) {
+	level := map[string]int{}
+	for i, l := range layers {
+		for _, file := range strings.Fields(l.files) {
+			level[file+".go"] = i
+		}
+	}
+	files := token.NewFileSet()
+	var parsed []*ast.File
+	seen := 0
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		if _, known := level[name]; !known {
+			t.Errorf("%s is in no layer", name)
+		}
+		seen++
+		f, err := parser.ParseFile(files, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, f)
+	}
+	if seen != len(level) {
+		t.Errorf("%d files, but %d in layers", seen, len(level))
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	conf := types.Config{Importer: importer.ForCompiler(files, "gc", exports(t))}
+	pkg, err := conf.Check("checker", files, parsed, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := 0
+	for id, used := range info.Uses {
+		if used.Pkg() != pkg {
+			continue
+		}
+		from, to := files.Position(id.Pos()), files.Position(used.Pos())
+		looked++
+		if level[from.Filename] < level[to.Filename] {
+			t.Errorf("%s uses %s of %s: layer %s may not know layer %s", from, id.Name, to.Filename, layers[level[from.Filename]].name, layers[level[to.Filename]].name)
+		}
+	}
+	if looked < 1000 {
+		t.Errorf("only %d uses were looked at", looked)
+	}
+}
+
+// exports finds what the compiler left of each package that this one imports.
+func exports(t *testing.T) importer.Lookup {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Export", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := map[string]string{}
+	for all := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ ImportPath, Export string }
+		if err := all.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		of[p.ImportPath] = p.Export
+	}
+	return func(path string) (io.ReadCloser, error) { return os.Open(of[path]) }
+}
