@@ -213,3 +213,22 @@ func askPorcupine(ctx context.Context, f *facts, l *lockFacts, w linear.Window) 
 
 // fitsPorcupine reports whether porcupine can be expected to answer.
 func fitsPorcupine(l *lockFacts) bool { return len(l.acts) <= linear.MaxOps && linear.Fits(l.ops) }
+
+// order are the acts at one instant of which the server log says which came first, by their names for porcupine.
+func (l *lockFacts) order() (pairs [][2]int64) {
+	for i := 1; i < len(l.acts); i++ {
+		a, b := &l.acts[i-1], &l.acts[i]
+		if a.at == b.at && a.seq >= 0 && b.seq >= 0 && !a.again && !b.again {
+			pairs = append(pairs, [2]int64{l.id(a), l.id(b)})
+		}
+	}
+	return pairs
+}
+
+// id is what a [linear.Step] calls an act.
+func (l *lockFacts) id(a *act) int64 {
+	if a.event != nil {
+		return int64(^slices.Index(l.environment, a.event))
+	}
+	return a.op.ID
+}

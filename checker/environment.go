@@ -5,7 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/words"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // What the world did to whoever uses a lock, as spans of time. A deadline is counted in opportunity:
@@ -201,4 +203,33 @@ func (f *facts) renewEvery() time.Duration {
 // cancelled reports whether a call failed since its caller gave it up, as far as its record or its error says so.
 func cancelled(op *history.Op) bool {
 	return op.Cancel > 0 && op.Return >= op.Call+op.Cancel || strings.Contains(op.Error, "context ")
+}
+
+// describe is a fault as a clause: "the watchdog of c1 was paused from 5.000 s on".
+func (f *facts) describe(i int) string {
+	fault := &f.h.Faults[i]
+	return words.Was(fault) + words.When(fault, f.healed)
+}
+
+func (f *facts) describeAll(faults []int) string {
+	texts := make([]string, len(faults))
+	for i, n := range faults {
+		texts[i] = f.describe(n)
+	}
+	return strings.Join(texts, " and ")
+}
+
+// outside reports whether an expiry was an act from outside the lock: a fault that expired the
+// key, rather than its lease that ended.
+func (f *facts) outside(e *history.Event) bool {
+	if e.Kind != history.Expire {
+		return e.Kind == history.Delete
+	}
+	for i := range f.h.Faults {
+		fault := &f.h.Faults[i]
+		if fault.Has(history.KeyExpired) && fault.Lock == e.Lock && fault.From <= e.At && e.At <= fault.From+model.Granularity {
+			return true
+		}
+	}
+	return false
 }

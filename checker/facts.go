@@ -278,15 +278,7 @@ func (l *lockFacts) index() {
 
 func byCallOf(a, b *history.Op) int { return cmpTime(a.Call, b.Call) }
 
-func cmpTime(a, b time.Duration) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
+func cmpTime(a, b time.Duration) int { return cmp.Compare(a, b) }
 
 func tookOrCall(op *history.Op) time.Duration {
 	if at, ok := took(op); ok {
@@ -381,4 +373,9 @@ func (f *facts) op(id int64) *history.Op {
 // fresh reports whether a client that did something at a time is the one that comes once everything is healed.
 func (f *facts) fresh(client string, at time.Duration) bool {
 	return client == history.Fresh && f.healed < f.end && at >= f.healed
+}
+
+// implied reports whether ends of leases are to be inferred.
+func (f *facts) implied() bool {
+	return f.h.Header.Expiry == history.Implied && f.options.Model.Leases()
 }

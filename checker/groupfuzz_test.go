@@ -180,7 +180,7 @@ func judgedGroups(d *dice) (Status, string) {
 		if alone := ensemblesOf(f)[l.name] == nil; alone && len(l.ops) > 0 {
 			part := *h
 			part.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Lock != l.name })
-			want = want && some(&part, linear.Alone(l.name, model.Reentrant))
+			want = want && some(&part, linear.Ensembles([]history.Group{{Kind: history.Multi, Members: []string{l.name}}}, model.Reentrant)[l.name])
 		}
 	}
 	switch {

@@ -21,7 +21,7 @@ import (
 // are this test: as packages they would have to export some hundred names that nobody else is promised.
 var layers = []struct{ name, files string }{
 	{"data", "doc verdict options"},
-	{"facts", "unlocked assume facts served environment fault implied order tenure belief overlaps members specification"},
+	{"facts", "unlocked assume facts served environment tenure belief overlaps members specification"},
 	{"judges", "violations ruling cause late early exclusion effect failed fencing group groupwait healed liveness membergone membersleft perhaps round silence told twice watchdog"},
 	{"object", "known witness blackbox composite object"},
 	{"permits", "permits permitsliveness"},

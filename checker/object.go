@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -25,78 +26,87 @@ type opinion struct {
 	disagree   string
 }
 
+// opinions are those of all locks, or of all semaphores, together.
+type opinions struct {
+	status   Status
+	speakers []string
+	notes    []string
+	all      violations
+}
+
+// hear adds one more opinion.
+func (s *opinions) hear(f *facts, o opinion) {
+	s.all.all += o.violations.all
+	s.all.first = append(s.all.first, o.violations.first...)
+	s.speakers = appendNew(s.speakers, o.by...)
+	if o.note != "" {
+		s.notes = append(s.notes, fmt.Sprintf("%s: %s", o.lock, o.note))
+	}
+	f.disagreement = cmp.Or(f.disagreement, o.disagree)
+	s.status = worseStatus(s.status, o.status)
+}
+
+// result is what they come to; fits says what holds if all do.
+func (s *opinions) result(fits string) Result {
+	r := Result{Status: s.status, By: strings.Join(s.speakers, ", "), Summary: fits, Violations: someOf(s.all.first)}
+	switch r.Status {
+	case Broken:
+		r.Summary = fmt.Sprintf("%s; the first: %s", count(s.all.all, "violation"), s.all.first[0].Text)
+	case Undecided:
+		r.Summary = "no checker came to an answer"
+	}
+	r.Summary = strings.Join(append([]string{r.Summary}, s.notes...), "; ")
+	return r
+}
+
 // judgeObject asks the fastest checker that applies to each lock, and porcupine as second
 // opinion on histories small enough.
 func judgeObject(ctx context.Context, f *facts) Result {
-	r := Result{Status: Holds}
-	var speakers, notes []string
-	all := f.found(contract.Object) // of all locks
+	s := opinions{status: Holds, all: f.found(contract.Object)}
 	ops, locks, groupOps, groups := 0, 0, 0, 0
 	for i, o := range judgeLocks(ctx, f) {
 		l := f.locks[i]
 		if len(l.ops) == 0 {
 			continue
 		}
-		if f.byMembers(l) {
+		if o.lock = l.name; f.byMembers(l) {
 			groups++
 			groupOps += len(l.ops)
 		} else {
 			locks++
 			ops += len(l.ops)
 		}
-		all.all += o.violations.all
-		all.first = append(all.first, o.violations.first...)
-		speakers = appendNew(speakers, o.by...)
-		if o.note != "" {
-			notes = appendNew(notes, fmt.Sprintf("%s: %s", l.name, o.note))
-		}
-		if o.disagree != "" && f.disagreement == "" {
-			f.disagreement = o.disagree
-		}
-		r.Status = worseStatus(r.Status, o.status)
+		s.hear(f, o)
 	}
 	if locks+groups == 0 {
 		return notClaimed("no lock was used")
 	}
 	if also := f.options.Also; also != nil && f.disagreement == "" {
-		if s := also(f.h); s != r.Status && (s == Holds || s == Broken) && (r.Status == Holds || r.Status == Broken) {
-			f.disagreement = fmt.Sprintf("the checkers disagree: the history %s for %s, and %s for one more checker", r.Status, strings.Join(speakers, ", "), s)
-			r.Status, all = Undecided, f.found(contract.Object)
+		if says := also(f.h); says != s.status && (says == Holds || says == Broken) && (s.status == Holds || s.status == Broken) {
+			f.disagreement = fmt.Sprintf("the checkers disagree: the history %s for %s, and %s for one more checker", s.status, strings.Join(s.speakers, ", "), says)
+			s.status, s.all = Undecided, f.found(contract.Object)
 		}
 	}
-	known := all.all
+	known := s.all.all
 	for _, l := range f.locks {
-		f.early(l, &all)
-		f.ownUnlocks(l, &all)
+		f.early(l, &s.all)
+		f.ownUnlocks(l, &s.all)
 	}
-	if all.all > known {
-		r.Status, speakers = Broken, appendNew(speakers, byNotices)
+	if s.all.all > known {
+		s.status, s.speakers = Broken, appendNew(s.speakers, byNotices)
 	}
-	known = all.all
-	if f.groupRules(contract.Object, &all); all.all > known {
-		r.Status, speakers = Broken, appendNew(speakers, byMembers)
+	known = s.all.all
+	if f.groupRules(contract.Object, &s.all); s.all.all > known {
+		s.status, s.speakers = Broken, appendNew(s.speakers, byMembers)
 	}
-	r.By = strings.Join(speakers, ", ")
-	r.Violations = someOf(all.first)
-	switch r.Status {
-	case Holds:
-		var fits []string
-		if locks > 0 {
-			fits = append(fits, fmt.Sprintf("%s on %s fit the sequential lock", count(ops, "operation"), count(locks, "lock")))
-		}
-		if groups > 0 {
-			fits = append(fits, fmt.Sprintf("%s on %s fit what became of its members", count(groupOps, "operation"), count(groups, "group")))
-		}
-		r.Summary = strings.Join(fits, ", and ")
-	case Broken:
-		r.Summary = fmt.Sprintf("%s; the first: %s", count(all.all, "violation"), all.first[0].Text)
-	case Undecided:
-		r.Summary = "no checker came to an answer"
+	var fits []string
+	if locks > 0 {
+		fits = append(fits, fmt.Sprintf("%s on %s fit the sequential lock", count(ops, "operation"), count(locks, "lock")))
 	}
-	if len(notes) > 0 {
-		r.Summary += "; " + strings.Join(notes, "; ")
+	if groups > 0 {
+		fits = append(fits, fmt.Sprintf("%s on %s fit what became of its members", count(groupOps, "operation"), count(groups, "group")))
 	}
-	return r
+	return s.result(strings.Join(fits, ", and "))
 }
 
 // Disagreement says on what the checkers of object disagree about a history; "": on nothing, or it is not judged.
@@ -112,7 +122,7 @@ func Disagreement(ctx context.Context, h *history.History, o Options) string {
 // judgeLocks judges every lock, as many at once as there are processors: each search has a budget
 // of memory.
 func judgeLocks(ctx context.Context, f *facts) []opinion {
-	opinions := make([]opinion, len(f.locks))
+	all := make([]opinion, len(f.locks))
 	together := ensemblesOf(f)
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -122,17 +132,17 @@ func judgeLocks(ctx context.Context, f *facts) []opinion {
 				l := f.locks[i]
 				switch e := together[l.name]; {
 				case e != nil && e.locks[0] == l:
-					opinions[i] = e.judge(ctx, f)
+					all[i] = e.judge(ctx, f)
 				case f.byMembers(l): // no atomic lock says what its members may do one after the other: see group.go
-					opinions[i] = opinion{lock: l.name, by: []string{byMembers}, status: Holds}
+					all[i] = opinion{lock: l.name, by: []string{byMembers}, status: Holds}
 				case e == nil && len(l.ops) > 0:
-					opinions[i] = judgeLock(ctx, f, l)
+					all[i] = judgeLock(ctx, f, l)
 				}
 			}
 		})
 	}
 	workers.Wait()
-	return opinions
+	return all
 }
 
 // judgeLock asks whoever can speak about one lock.

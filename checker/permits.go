@@ -80,41 +80,13 @@ func askPorcupineOfPermits(ctx context.Context, f *facts, l *lockFacts, w linear
 // judgePermits asks the witness replay of each semaphore, and porcupine as second opinion or, where nobody saw the
 // server, alone.
 func judgePermits(ctx context.Context, f *facts) Result {
-	r := Result{Status: Holds}
-	var speakers, notes []string
-	all := f.found(contract.Object)
+	s := opinions{status: Holds, all: f.found(contract.Object)}
 	ops := 0
 	for _, l := range f.semaphores {
-		o := f.judgeSemaphore(ctx, l)
+		s.hear(f, f.judgeSemaphore(ctx, l))
 		ops += len(l.ops)
-		all.all += o.violations.all
-		all.first = append(all.first, o.violations.first...)
-		speakers = appendNew(speakers, o.by...)
-		if o.note != "" {
-			notes = appendNew(notes, fmt.Sprintf("; %s: %s", l.name, o.note))
-		}
-		f.disagreement = cmp.Or(f.disagreement, o.disagree)
-		r.Status = worseStatus(r.Status, o.status)
 	}
-	for i, s := range speakers {
-		r.By += s
-		if i < len(speakers)-1 {
-			r.By += ", "
-		}
-	}
-	r.Violations = someOf(all.first)
-	switch r.Status {
-	case Holds:
-		r.Summary = fmt.Sprintf("%s on %s fit the sequential semaphore", count(ops, "operation"), count(len(f.semaphores), "semaphore"))
-	case Broken:
-		r.Summary = fmt.Sprintf("%s; the first: %s", count(all.all, "violation"), all.first[0].Text)
-	case Undecided:
-		r.Summary = "no checker came to an answer"
-	}
-	for _, n := range notes {
-		r.Summary += n
-	}
-	return r
+	return s.result(fmt.Sprintf("%s on %s fit the sequential semaphore", count(ops, "operation"), count(len(f.semaphores), "semaphore")))
 }
 
 // judgeSemaphore is the opinion of one semaphore.

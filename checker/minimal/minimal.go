@@ -42,14 +42,14 @@ func shrink(ctx context.Context, h *history.History, judge func(*history.History
 		return nil, false
 	}
 	s := &shrinker{ctx: ctx, h: h, rule: rule, judge: judge}
-	s.faults()
+	drop(s, func(h *history.History) *[]history.Fault { return &h.Faults })
 	s.groups(func(op *history.Op) string { return op.Lock })
 	s.groups(func(op *history.Op) string { return op.Owner })
 	s.before()
 	for {
 		n := len(s.h.Ops) + len(s.h.Events)
 		s.ops()
-		s.events()
+		drop(s, func(h *history.History) *[]history.Event { return &h.Events })
 		if len(s.h.Ops)+len(s.h.Events) == n {
 			return s.h, true
 		}
@@ -140,18 +140,11 @@ func (s *shrinker) ops() {
 	})
 }
 
-func (s *shrinker) events() {
-	cutDown(len(s.h.Events), func(from, to int) bool {
+// drop removes some of what is in a list of the history.
+func drop[T any](s *shrinker, list func(*history.History) *[]T) {
+	cutDown(len(*list(s.h)), func(from, to int) bool {
 		c := *s.h
-		c.Events = slices.Delete(slices.Clone(s.h.Events), from, to)
-		return s.try(&c)
-	})
-}
-
-func (s *shrinker) faults() {
-	cutDown(len(s.h.Faults), func(from, to int) bool {
-		c := *s.h
-		c.Faults = slices.Delete(slices.Clone(s.h.Faults), from, to)
+		*list(&c) = slices.Delete(slices.Clone(*list(s.h)), from, to)
 		return s.try(&c)
 	})
 }

@@ -48,7 +48,7 @@ func (s *Search) certain() bool {
 	if last < 0 {
 		return false
 	}
-	now, l := c.now(), p.local[last]
+	now, l := s.momentOf(c.at-1), p.local[last]
 	if l.count != int64(s.cfg.state.count) || p.struck(c.actions[l.first].call, now) || p.closed(owner, l.pinned, now) {
 		return false
 	}
@@ -134,14 +134,4 @@ func (t *tokens) canRelease(spent, owner int32) bool {
 		}
 	}
 	return false
-}
-
-// now is the time of the mark behind the cursor.
-func (c *cursor) now() int64 {
-	m := c.marks[c.at-1]
-	if a := &c.actions[m.action()]; !m.begins() {
-		return a.ret
-	} else {
-		return a.call
-	}
 }

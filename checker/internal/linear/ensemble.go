@@ -28,11 +28,6 @@ type compound struct {
 	members []int
 }
 
-// Alone is an ensemble of a lock that no group has.
-func Alone(lock string, kind model.Kind) *Ensemble {
-	return &Ensemble{Members: []string{lock}, kind: kind}
-}
-
 // Ensembles finds the ensemble of each lock that belongs to one.
 func Ensembles(groups []history.Group, kind model.Kind) map[string]*Ensemble {
 	of := map[string]*Ensemble{}

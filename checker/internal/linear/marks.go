@@ -30,68 +30,26 @@ func (m mark) action() int32 {
 
 // marksOf merges beginnings and ends of actions that are sorted by their calls. At one instant
 // beginnings come first: intervals are closed, so that what touches overlaps. An action without
-// end has no mark of it. The ends of what is under way wait in a heap, which stays as small as
-// the number of callers.
+// end has no mark of it.
 func marksOf(actions []action) []mark {
-	marks := make([]mark, 0, 2*len(actions))
-	var ends endHeap
+	ends := make([]int32, 0, len(actions))
 	for i := range actions {
-		for len(ends) > 0 && ends[0].at < actions[i].call {
-			marks = append(marks, mark(^ends.pop()))
+		if actions[i].ret != open {
+			ends = append(ends, int32(i))
+		}
+	}
+	slices.SortFunc(ends, func(a, b int32) int { return cmp.Or(cmp.Compare(actions[a].ret, actions[b].ret), cmp.Compare(a, b)) })
+	marks := make([]mark, 0, len(actions)+len(ends))
+	for i := range actions {
+		for ; len(ends) > 0 && actions[ends[0]].ret < actions[i].call; ends = ends[1:] {
+			marks = append(marks, mark(^ends[0]))
 		}
 		marks = append(marks, mark(i))
-		if actions[i].ret != open {
-			ends.push(end{actions[i].ret, int32(i)})
-		}
 	}
-	for len(ends) > 0 {
-		marks = append(marks, mark(^ends.pop()))
+	for _, i := range ends {
+		marks = append(marks, mark(^i))
 	}
 	return marks
-}
-
-type end struct {
-	at     int64
-	action int32
-}
-
-func (e end) before(o end) bool { return e.at < o.at || e.at == o.at && e.action < o.action }
-
-// endHeap is a binary heap, the earliest end first.
-type endHeap []end
-
-func (h *endHeap) push(e end) {
-	s := append(*h, e)
-	i := len(s) - 1
-	for i > 0 && s[i].before(s[(i-1)/2]) {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
-		i = (i - 1) / 2
-	}
-	*h = s
-}
-
-func (h *endHeap) pop() int32 {
-	s := *h
-	first := s[0].action
-	last := len(s) - 1
-	s[0] = s[last]
-	s = s[:last]
-	for i := 0; ; {
-		c := 2*i + 1
-		if c >= last {
-			break
-		}
-		if c+1 < last && s[c+1].before(s[c]) {
-			c++
-		}
-		if !s[c].before(s[i]) {
-			break
-		}
-		s[i], s[c] = s[c], s[i]
-		i = c
-	}
-	*h = s
-	return first
 }
 
 // slots is a set of actions under way. Each has a slot while it lasts.
