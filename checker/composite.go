@@ -8,23 +8,24 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/composite"
 	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// An ensemble is locks that are judged together.
-type ensemble struct {
-	*linear.Ensemble
+// A joint is locks that are judged together.
+type joint struct {
+	*composite.Locks
 	locks []*lockFacts // those that were called first
 }
 
-// ensemblesOf finds the ensemble of each lock that belongs to one.
-func ensemblesOf(f *facts) map[string]*ensemble {
-	all, of := map[*linear.Ensemble]*ensemble{}, map[string]*ensemble{}
-	for name, e := range linear.Ensembles(f.h.Header.Groups, f.options.Model) {
+// jointsOf finds the joint of each lock that belongs to one.
+func jointsOf(f *facts) map[string]*joint {
+	all, of := map[*composite.Locks]*joint{}, map[string]*joint{}
+	for name, e := range composite.Of(f.h.Header.Groups, f.options.Model) {
 		if all[e] == nil {
-			all[e] = &ensemble{Ensemble: e}
+			all[e] = &joint{Locks: e}
 		}
 		of[name] = all[e]
 	}
@@ -38,8 +39,8 @@ func ensemblesOf(f *facts) map[string]*ensemble {
 	return of
 }
 
-// judge asks porcupine about the history of all locks of the ensemble.
-func (e *ensemble) judge(ctx context.Context, f *facts) opinion {
+// judge asks porcupine about the history of all locks of the joint.
+func (e *joint) judge(ctx context.Context, f *facts) opinion {
 	o := opinion{lock: e.locks[0].name, violations: f.found(contract.Object), by: []string{byPorcupine}, status: Undecided}
 	var ops []porcupine.Operation
 	for _, l := range e.locks {
@@ -67,7 +68,7 @@ func (e *ensemble) judge(ctx context.Context, f *facts) opinion {
 }
 
 // explain is the violation that shows first.
-func (e *ensemble) explain(ctx context.Context, f *facts, ops []porcupine.Operation) Violation {
+func (e *joint) explain(ctx context.Context, f *facts, ops []porcupine.Operation) Violation {
 	x := e.Explain(ctx, ops, f.options.Budget)
 	op, event := x.Step.Op, x.Step.Event
 	v := Violation{Rule: contract.Linearizable, Lock: op.Lock, From: time.Duration(x.Call), To: time.Duration(x.Return)}

@@ -121,7 +121,7 @@ func TestGroupsFromElsewhere(t *testing.T) {
 	}
 }
 
-// Groups with members in common are one ensemble, however they are listed; too many members are
+// Groups with members in common are one joint, however they are listed; too many members are
 // said to be.
 func TestGroupsThatShareMembersAreJudgedTogether(t *testing.T) {
 	s := newScript()
@@ -135,7 +135,7 @@ func TestGroupsThatShareMembersAreJudgedTogether(t *testing.T) {
 		{Name: "others", Kind: history.Multi, Members: []string{"c", "d"}},
 		{Name: "all", Kind: history.Multi, Members: []string{"d", "b"}},
 	}
-	of := ensemblesOf(collect(h, Options{Model: model.Reentrant}))
+	of := jointsOf(collect(h, Options{Model: model.Reentrant}))
 	if e := of["first"]; e != of["others"] || e != of["all"] || e != of["a"] || len(e.Members) != 4 || len(e.locks) != 4 {
 		t.Fatalf("%+v", of)
 	}

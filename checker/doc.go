@@ -18,7 +18,8 @@
 // Its files are in layers, none of which uses one after it: layers_test.go lists them, and holds them to it.
 //
 // Who decides object (object.go, blackbox.go): the witness replay, when the server's order is known (witness.go), and the
-// searching checkers of package linear, whose doc.go says which, and how they order what happens at one instant.
+// searching checkers of packages linear and composite. The doc.go of linear says which there are, and how they order what
+// happens at one instant.
 //
 // That all agree is tested on random histories: go test ./checker -run Agree -agree 300000,
 // go test ./checker -run Histories -honest 1000000, and go test ./checker -fuzz

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/composite"
 	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
@@ -119,7 +120,7 @@ func groupsOf(d *dice, most int) *history.History {
 }
 
 // some reports whether the calls have an order that the groups allow: it tries all of them.
-func some(h *history.History, e *linear.Ensemble) bool {
+func some(h *history.History, e *composite.Locks) bool {
 	type visit struct {
 		done  int
 		state model.QuorumState
@@ -164,8 +165,8 @@ func judgedGroups(d *dice) (Status, string) {
 	o.Budget = time.Minute
 	f := collect(h, o)
 	r := judgeObject(context.Background(), f)
-	want, judged := true, map[*ensemble]bool{}
-	for _, e := range ensemblesOf(f) {
+	want, judged := true, map[*joint]bool{}
+	for _, e := range jointsOf(f) {
 		if judged[e] {
 			continue
 		}
@@ -174,13 +175,13 @@ func judgedGroups(d *dice) (Status, string) {
 		part.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool {
 			return !slices.ContainsFunc(e.locks, func(l *lockFacts) bool { return l.name == op.Lock })
 		})
-		want = want && some(&part, e.Ensemble)
+		want = want && some(&part, e.Locks)
 	}
 	for _, l := range f.locks { // members that no group has
-		if alone := ensemblesOf(f)[l.name] == nil; alone && len(l.ops) > 0 {
+		if alone := jointsOf(f)[l.name] == nil; alone && len(l.ops) > 0 {
 			part := *h
 			part.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Lock != l.name })
-			want = want && some(&part, linear.Ensembles([]history.Group{{Kind: history.Multi, Members: []string{l.name}}}, model.Reentrant)[l.name])
+			want = want && some(&part, composite.Of([]history.Group{{Kind: history.Multi, Members: []string{l.name}}}, model.Reentrant)[l.name])
 		}
 	}
 	switch {

@@ -123,7 +123,7 @@ func Disagreement(ctx context.Context, h *history.History, o Options) string {
 // of memory.
 func judgeLocks(ctx context.Context, f *facts) []opinion {
 	all := make([]opinion, len(f.locks))
-	together := ensemblesOf(f)
+	together := jointsOf(f)
 	var next atomic.Int64
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(f.locks)) {

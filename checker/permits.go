@@ -65,10 +65,7 @@ func shownPermits(k history.KeyState) model.SemaphoreState {
 func (f *facts) permitsModel(ops []porcupine.Operation) porcupine.Model {
 	kind := f.semaphoreModel()
 	return linear.Model(model.SemaphoreState{}, func(in *linear.Step, s model.SemaphoreState) (model.SemaphoreState, error) {
-		if in.Event != nil {
-			return kind.Environment(s, *in.Event)
-		}
-		return kind.Step(s, in.Op)
+		return linear.Apply(kind, in, s)
 	}, ops)
 }
 

@@ -9,8 +9,8 @@
 //     tokens.go, what it remembers in memo.go, where it never goes back behind in cut.go, what one
 //     owner's answers show by themselves in accounts.go);
 //   - porcupine, as a second opinion on small histories and on the part of a long one that shows
-//     a violation (porcupine.go, part.go); alone on locks that the history says are made of others
-//     (ensemble.go).
+//     a violation (porcupine.go, part.go); alone on semaphores, and on locks that the history says are
+//     made of others (package composite).
 //
 // What happens at one instant (instant.go) is ordered by one rule, the same for all of them:
 //

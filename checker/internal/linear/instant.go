@@ -67,7 +67,7 @@ func (l *Lock) follow(ops []porcupine.Operation) {
 		if p := last[in.Op.Owner]; p != nil && p.Return >= n.Call {
 			in.after = append(in.after, p.Input.(*Step).id)
 		}
-		if !in.maybe && n.Return != math.MaxInt64 {
+		if !in.Maybe && n.Return != math.MaxInt64 {
 			last[in.Op.Owner] = n
 		}
 	}
@@ -111,7 +111,7 @@ func tie(ops []porcupine.Operation) {
 			return
 		}
 		used.set(bit)
-		if until[bit] = ops[p.second].Return; ops[p.second].Input.(*Step).later {
+		if until[bit] = ops[p.second].Return; ops[p.second].Input.(*Step).Later {
 			until[bit] = math.MaxInt64 // it may be left out before the first takes effect
 		}
 		ops[p.first].Input.(*Step).gives.set(bit)

@@ -67,10 +67,15 @@ func (p *Reduction) Intervals() (says porcupine.CheckResult, ok bool) {
 	return byIntervals(p.actions, len(p.names), p.machine)
 }
 
+// from is the lock from a state on, as porcupine wants it for a history.
+func (l *Lock) from(s model.State, ops []porcupine.Operation) porcupine.Model {
+	return Model(s, func(in *Step, s model.State) (model.State, error) { return Apply(l.Model, in, s) }, ops)
+}
+
 // ForPorcupine is the whole, as porcupine wants it.
 func (l *Lock) ForPorcupine() (porcupine.Model, []porcupine.Operation) {
 	ops := l.History()
-	return lockModel(l.Model, model.State{}, ops), ops
+	return l.from(model.State{}, ops), ops
 }
 
 // Porcupine asks porcupine about the whole.

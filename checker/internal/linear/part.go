@@ -102,7 +102,7 @@ func (s *Search) Part(r Found) porcupine.CheckResult {
 			}
 			begins = r.cut.at - 1
 		}
-		in := &Step{id: s.idOf(int32(i)), maybe: !a.certain && a.ret != open}
+		in := &Step{id: s.idOf(int32(i)), Maybe: !a.certain && a.ret != open}
 		before := s.c.order.touches[i]
 		for before >= 0 && silent(&s.c.actions[before]) {
 			before = s.c.order.touches[before]
@@ -118,14 +118,14 @@ func (s *Search) Part(r Found) porcupine.CheckResult {
 			in.Event = l.Events[^a.index]
 		}
 		if ends > r.stuck.at {
-			in.later, ends = true, len(s.c.marks)
+			in.Later, ends = true, len(s.c.marks)
 		}
 		ops = append(ops, porcupine.Operation{ClientId: int(a.owner), Input: in, Call: int64(begins), Return: int64(ends)})
 	}
 	if !Few(ops) {
 		return porcupine.Unknown
 	}
-	return Ask(s.ctx, lockModel(l.Model, s.model(r.cut.cfg.state), ops), ops, s.most.Budget)
+	return Ask(s.ctx, l.from(s.model(r.cut.cfg.state), ops), ops, s.most.Budget)
 }
 
 // idOf is what a Step calls an action.

@@ -11,7 +11,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"github.com/holdfast-sim/holdfast/history"
-	"github.com/holdfast-sim/holdfast/model"
 )
 
 // porcupine takes O(n²) memory on every history and 2^clients time on an illegal one; within
@@ -27,25 +26,28 @@ type Step struct {
 	Op    history.Op
 	Event *history.Event
 
+	Maybe bool // Op took effect within its interval, or never
+	Later bool // it did, or does so after all that is asked about
+
 	id     int64       // of the operation, or for an event its place in Lock.Events as ^place
 	source *history.Op // Op as recorded; nil for an event
-	maybe  bool        // op took effect within its interval, or never
-	later  bool        // it did, or does so after all that is asked about
 	after  []int64     // the steps that it follows though time does not say so, see [follow]
 
 	needs, gives slots // see [tie]
 }
 
-func (in *Step) apply(kind model.Kind, s model.State) (model.State, error) {
-	if in.Event != nil {
-		return kind.Environment(s, *in.Event)
-	}
-	return kind.Step(s, in.Op)
+// A Specification is sequential, with states of type S: one of package model.
+type Specification[S any] interface {
+	Step(S, history.Op) (S, error)
+	Environment(S, history.Event) (S, error)
 }
 
-// lockModel is a lock of package model, as porcupine wants it for a history.
-func lockModel(kind model.Kind, init model.State, ops []porcupine.Operation) porcupine.Model {
-	return Model(init, func(in *Step, s model.State) (model.State, error) { return in.apply(kind, s) }, ops)
+// Apply takes a step of a specification.
+func Apply[S any](spec Specification[S], in *Step, s S) (S, error) {
+	if in.Event != nil {
+		return spec.Environment(s, *in.Event)
+	}
+	return spec.Step(s, in.Op)
 }
 
 // ordered is a state, and which of the steps at one moment that others follow have taken effect.
@@ -69,7 +71,7 @@ func Model[S comparable](init S, apply func(*Step, S) (S, error), ops []porcupin
 	ready := func(in *Step, s state) bool { return in.needs.without(s.done).empty() }
 	describe := func(input, _ any) string { return input.(*Step).String() }
 	words := func(s any) string { return fmt.Sprint(s.(state).state) }
-	maybe := func(op porcupine.Operation) bool { in := op.Input.(*Step); return in.maybe || in.later }
+	maybe := func(op porcupine.Operation) bool { in := op.Input.(*Step); return in.Maybe || in.Later }
 	if !slices.ContainsFunc(ops, maybe) {
 		return porcupine.Model{
 			Init: func() any { return state{state: init} },
@@ -88,7 +90,7 @@ func Model[S comparable](init S, apply func(*Step, S) (S, error), ops []porcupin
 		Init: func() []any { return []any{state{state: init}} },
 		Step: func(from, input, _ any) []any {
 			in, s := input.(*Step), from.(state)
-			if in.later && !ready(in, s) {
+			if in.Later && !ready(in, s) {
 				return []any{s}
 			} else if !ready(in, s) {
 				return nil
@@ -98,9 +100,9 @@ func Model[S comparable](init S, apply func(*Step, S) (S, error), ops []porcupin
 			if ok {
 				all = append(all, after)
 			}
-			if in.later {
+			if in.Later {
 				all = append(all, s)
-			} else if in.maybe {
+			} else if in.Maybe {
 				after.state = s.state
 				all = append(all, after)
 			}
@@ -163,7 +165,7 @@ func (l *Lock) History() []porcupine.Operation {
 		case l.Window == AsExecuted && op.Evidence == history.Executed:
 			from, to = Moment(op.Executed), Moment(op.Executed)
 		}
-		in := &Step{id: op.ID, Op: op, source: p, maybe: maybe}
+		in := &Step{id: op.ID, Op: op, source: p, Maybe: maybe}
 		ops = append(ops, porcupine.Operation{ClientId: number(op.Owner), Input: in, Call: from, Return: to})
 	}
 	for i, e := range l.Events {

@@ -20,12 +20,12 @@ func (s *Search) Reference(budget time.Duration) porcupine.CheckResult {
 	}
 	for i := range actions {
 		a := &actions[i]
-		in := &Step{id: int64(i), maybe: !a.certain && a.ret != open}
+		in := &Step{id: int64(i), Maybe: !a.certain && a.ret != open}
 		if p.touches[i] >= 0 {
 			in.after = []int64{int64(p.touches[i])}
 		}
 		if setter, known := setters[a.set]; known && a.verb == lapses { // a lease ends after it was set
-			in.after, in.later, in.maybe = append(in.after, setter), in.maybe, false
+			in.after, in.Later, in.Maybe = append(in.after, setter), in.Maybe, false
 		}
 		ops[i] = porcupine.Operation{ClientId: int(a.owner), Input: in, Call: a.call, Return: a.ret}
 	}

@@ -1,4 +1,8 @@
-package linear
+// Package composite decides whether what became of locks that are made of others is linearizable, taken together: no
+// lock of a group can be judged without what was done to the others. Only porcupine judges it.
+//
+// It must not know verdicts, causes, or words for people.
+package composite
 
 import (
 	"cmp"
@@ -9,33 +13,34 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// An Ensemble is locks that are judged together: groups, as the header names them, that have
-// members in common, and their members. Its model is that of package model for locks of several
-// members; members are also locks by themselves. Only porcupine judges it.
-type Ensemble struct {
+// Locks are those that are judged together: groups, as the header names them, that have
+// members in common, and their members. Their model is that of package model for locks of several
+// members; members are also locks by themselves.
+type Locks struct {
 	Members []string
 	groups  map[string]compound
 	kind    model.Kind
 }
 
-// A compound is a group, by the places of its members in an ensemble.
+// A compound is a group, by the places of its members.
 type compound struct {
 	quorum  model.Quorum
 	members []int
 }
 
-// Ensembles finds the ensemble of each lock that belongs to one.
-func Ensembles(groups []history.Group, kind model.Kind) map[string]*Ensemble {
-	of := map[string]*Ensemble{}
+// Of finds for each lock with which others it is judged; one that is judged alone is not among them.
+func Of(groups []history.Group, kind model.Kind) map[string]*Locks {
+	of := map[string]*Locks{}
 	for _, g := range groups {
 		if g.Seen() {
 			continue // judged as one lock, and by its members in the server log
 		}
-		e := &Ensemble{groups: map[string]compound{}, kind: kind}
+		e := &Locks{groups: map[string]compound{}, kind: kind}
 		c := compound{quorum: model.QuorumOf(g)}
 		for _, name := range g.Members {
 			if other := of[name]; other != nil && other != e {
@@ -53,7 +58,7 @@ func Ensembles(groups []history.Group, kind model.Kind) map[string]*Ensemble {
 }
 
 // joined is e with all that other has.
-func (e *Ensemble) joined(other *Ensemble, of map[string]*Ensemble) *Ensemble {
+func (e *Locks) joined(other *Locks, of map[string]*Locks) *Locks {
 	for name, c := range other.groups {
 		for i, at := range c.members {
 			c.members[i] = e.place(other.Members[at])
@@ -68,7 +73,7 @@ func (e *Ensemble) joined(other *Ensemble, of map[string]*Ensemble) *Ensemble {
 }
 
 // place is the place of a member, a new one if it has none.
-func (e *Ensemble) place(name string) int {
+func (e *Locks) place(name string) int {
 	i := slices.Index(e.Members, name)
 	if i < 0 {
 		i = len(e.Members)
@@ -77,16 +82,16 @@ func (e *Ensemble) place(name string) int {
 	return i
 }
 
-// Ask asks porcupine about the history of all locks of the ensemble.
-func (e *Ensemble) Ask(ctx context.Context, ops []porcupine.Operation, budget time.Duration) porcupine.CheckResult {
+// Ask asks porcupine about the history of all locks of the locks.
+func (e *Locks) Ask(ctx context.Context, ops []porcupine.Operation, budget time.Duration) porcupine.CheckResult {
 	if ctx.Err() != nil {
 		return porcupine.Unknown
 	}
-	return porcupine.CheckOperationsTimeout(Model(model.QuorumState{}, e.Apply, ops), ops, budget)
+	return porcupine.CheckOperationsTimeout(linear.Model(model.QuorumState{}, e.Apply, ops), ops, budget)
 }
 
 // Apply is the model: a step of a group, of a member, or of what the environment did to one.
-func (e *Ensemble) Apply(in *Step, s model.QuorumState) (model.QuorumState, error) {
+func (e *Locks) Apply(in *linear.Step, s model.QuorumState) (model.QuorumState, error) {
 	lock := in.Op.Lock
 	if in.Event != nil {
 		lock = in.Event.Lock
@@ -116,7 +121,7 @@ func (e *Ensemble) Apply(in *Step, s model.QuorumState) (model.QuorumState, erro
 		affected = []int{slices.Index(e.Members, lock)}
 	}
 	for _, i := range affected {
-		next, err := in.apply(e.kind, s[i])
+		next, err := linear.Apply(e.kind, in, s[i])
 		if err != nil {
 			return s, err
 		}
@@ -125,9 +130,9 @@ func (e *Ensemble) Apply(in *Step, s model.QuorumState) (model.QuorumState, erro
 	return s, nil
 }
 
-// Inexplicable is the first answer of an ensemble that no order explains.
+// Inexplicable is the first answer of composite locks that no order explains.
 type Inexplicable struct {
-	Step         *Step
+	Step         *linear.Step
 	Call, Return int64
 	Before       int   // how many answers came before it
 	Why          error // what the model says to it after one of their orders, or nil
@@ -135,10 +140,10 @@ type Inexplicable struct {
 
 // Explain finds it in a history that porcupine refuses: with what was called by then it is
 // refused, and without it, accepted.
-func (e *Ensemble) Explain(ctx context.Context, ops []porcupine.Operation, budget time.Duration) Inexplicable {
+func (e *Locks) Explain(ctx context.Context, ops []porcupine.Operation, budget time.Duration) Inexplicable {
 	var answers []porcupine.Operation
 	for _, op := range ops {
-		if in := op.Input.(*Step); op.Return != math.MaxInt64 && !in.maybe {
+		if in := op.Input.(*linear.Step); op.Return != math.MaxInt64 && !in.Maybe {
 			answers = append(answers, op)
 		}
 	}
@@ -150,8 +155,8 @@ func (e *Ensemble) Explain(ctx context.Context, ops []porcupine.Operation, budge
 		}
 		var part []porcupine.Operation
 		for _, op := range ops {
-			if in := *op.Input.(*Step); !told[op.Input] && op.Return != math.MaxInt64 {
-				in.later, op.Input, op.Return = true, &in, math.MaxInt64
+			if in := *op.Input.(*linear.Step); !told[op.Input] && op.Return != math.MaxInt64 {
+				in.Later, op.Input, op.Return = true, &in, math.MaxInt64
 			}
 			if n < len(answers) && op.Call > answers[n].Return {
 				continue
@@ -168,16 +173,16 @@ func (e *Ensemble) Explain(ctx context.Context, ops []porcupine.Operation, budge
 			low = middle
 		}
 	}
-	first := answers[high-1].Input.(*Step)
+	first := answers[high-1].Input.(*linear.Step)
 	return Inexplicable{Step: first, Call: answers[high-1].Call, Return: answers[high-1].Return, Before: high - 1,
 		Why: e.refusal(until(high-1), first, budget)}
 }
 
 // refusal is what the model says to an answer after some order of what was before it, if nothing
 // that may or may not have happened is needed for one.
-func (e *Ensemble) refusal(before []porcupine.Operation, in *Step, budget time.Duration) error {
-	before = slices.DeleteFunc(before, func(op porcupine.Operation) bool { in := op.Input.(*Step); return in.maybe || in.later })
-	m := Model(model.QuorumState{}, e.Apply, before)
+func (e *Locks) refusal(before []porcupine.Operation, in *linear.Step, budget time.Duration) error {
+	before = slices.DeleteFunc(before, func(op porcupine.Operation) bool { in := op.Input.(*linear.Step); return in.Maybe || in.Later })
+	m := linear.Model(model.QuorumState{}, e.Apply, before)
 	result, info := porcupine.CheckOperationsVerbose(m, before, budget)
 	if result != porcupine.Ok {
 		return nil
@@ -186,7 +191,7 @@ func (e *Ensemble) refusal(before []porcupine.Operation, in *Step, budget time.D
 		for _, order := range orders {
 			var s model.QuorumState
 			for _, op := range order {
-				s, _ = e.Apply(op.Input.(*Step), s)
+				s, _ = e.Apply(op.Input.(*linear.Step), s)
 			}
 			if _, err := e.Apply(in, s); err != nil {
 				return err
