@@ -18,26 +18,29 @@ import (
 )
 
 // layers are the rooms of this package, each of which may use those before it, and none after it. The walls between them
-// are this test: as packages they would have to export some hundred names that nobody else is promised.
+// are this test: as packages they would have to export two hundred names for each other.
 var layers = []struct{ name, files string }{
 	{"data", "doc verdict options"},
 	{"facts", "unlocked assume facts served environment tenure belief overlaps members specification"},
-	{"judges", "violations ruling cause late early exclusion effect failed fencing group groupwait healed liveness membergone membersleft perhaps round silence told twice watchdog"},
+	{"judges", ""}, // and causes: every file that no other layer names
 	{"object", "known witness blackbox composite object"},
 	{"permits", "permits permitsliveness"},
 	{"verdict", "kinds story permitsstory explain judge picture tally stream"},
 }
 
 func TestNoLayerUsesOneAfterIt(t *testing.T) {
-	level := map[string]int{}
+	level, judges := map[string]int{}, 0
 	for i, l := range layers {
+		if l.files == "" {
+			judges = i
+		}
 		for _, file := range strings.Fields(l.files) {
 			level[file+".go"] = i
 		}
 	}
 	files := token.NewFileSet()
 	var parsed []*ast.File
-	seen := 0
+	listed, others := 0, 0
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -46,18 +49,20 @@ func TestNoLayerUsesOneAfterIt(t *testing.T) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		if _, known := level[name]; !known {
-			t.Errorf("%s is in no layer", name)
+		if _, known := level[name]; known {
+			listed++
+		} else {
+			others++
+			level[name] = judges
 		}
-		seen++
 		f, err := parser.ParseFile(files, name, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		parsed = append(parsed, f)
 	}
-	if seen != len(level) {
-		t.Errorf("%d files, but %d in layers", seen, len(level))
+	if listed+others != len(level) {
+		t.Errorf("%d files are in layers, of which there are %d", len(level)-others, listed)
 	}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{Importer: importer.ForCompiler(files, "gc", exports(t))}
