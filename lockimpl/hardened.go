@@ -296,7 +296,14 @@ func (hs *holds) reconciled(h *hold, request, remain int64, ends time.Time) {
 
 // unanswered notes that a request, which sets a lease if it takes effect, failed: whether it took
 // effect must be settled.
-func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error) {
+func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error) { p.unansweredNth(0, l, h, lease, err) }
+
+// nth is how much later than the first the n-th of several goroutines begins that have come of one command: who comes first must not
+// be left to the scheduler.
+func nth(n int) time.Duration { return time.Duration(n) }
+
+// unansweredNth is unanswered for the n-th lock of a request.
+func (p *hardened) unansweredNth(n int, l *RLock, h *hold, lease time.Duration, err error) {
 	if errors.Is(err, errNotSent) {
 		return
 	}
@@ -319,7 +326,7 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 		defer c.work.Done()
 		// Not at once: what failed just now may fail again, and the caller may have something to
 		// send first, in an order that should not be left to the scheduler.
-		if c.pause(c.opts.settleMin()) {
+		if c.pause(c.opts.settleMin() + nth(n)) {
 			p.settling(l, h, lease)
 		}
 	}()
@@ -418,11 +425,13 @@ func (p *hardened) renew(batches [][]renewal) error {
 		var refused redis.Error
 		switch {
 		case err == nil:
-			for _, h := range c.holds.renewed(batch, cmds[i].Val(), called, safe) {
+			for n, h := range c.holds.renewed(batch, cmds[i].Val(), called, safe) {
 				c.work.Add(1) // not 0 before: the round holds one
 				go func() {
 					defer c.work.Done()
-					p.settle(h.lock, h, c.opts.WatchdogTimeout)
+					if c.pause(nth(n)) {
+						p.settle(h.lock, h, c.opts.WatchdogTimeout)
+					}
 				}()
 			}
 		case errors.As(err, &refused) && len(batch) > 1:

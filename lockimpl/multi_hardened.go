@@ -157,7 +157,7 @@ func (p *hardened) exitAll(held []*hold) {
 
 func (p *hardened) unansweredAll(locks []*RLock, held []*hold, lease time.Duration, err error) {
 	for i, h := range held {
-		p.unanswered(locks[i], h, lease, err)
+		p.unansweredNth(i, locks[i], h, lease, err)
 	}
 }
 

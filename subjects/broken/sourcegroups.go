@@ -42,7 +42,7 @@ func inMulti() []SourceMutant {
 		source("multi-elapsed-granted", hardened, elapsed, "the answer of one script for all is believed however late it comes",
 			"multi_hardened.go", "over || !time.Now().Before(ends), left", "over || ends.IsZero(), left"),
 		source("multi-settles-first", hardened, ghosts, "of several locks whose outcome is not known only the first is given back",
-			"multi_hardened.go", "	for i, h := range held {\n		p.unanswered(locks[i], h, lease, err)\n	}\n", "	p.unanswered(locks[0], held[0], lease, err)\n"),
+			"multi_hardened.go", "	for i, h := range held {\n		p.unansweredNth(i, locks[i], h, lease, err)\n	}\n", "	p.unanswered(locks[0], held[0], lease, err)\n"),
 		source("multi-abandoned-first", hardened, ghosts, "of several locks whose answer nobody awaited only the first is given back",
 			"multi_hardened.go", "			p.settle(locks[i], h, lease)\n", "			p.settle(locks[i], h, lease)\n			return\n"),
 		source("multi-keeps-turns", hardened, canceled, "a call that cannot enter one lock keeps its turn on those before",
