@@ -296,7 +296,9 @@ func (hs *holds) reconciled(h *hold, request, remain int64, ends time.Time) {
 
 // unanswered notes that a request, which sets a lease if it takes effect, failed: whether it took
 // effect must be settled.
-func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error) { p.unansweredNth(0, l, h, lease, err) }
+func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error) {
+	p.unansweredNth(0, l, h, lease, err)
+}
 
 // nth is how much later than the first the n-th of several goroutines begins that have come of one command: who comes first must not
 // be left to the scheduler.
