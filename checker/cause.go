@@ -435,12 +435,15 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 }
 
 // leftMore says of an unlock after which its owner still held the lock that a replica had brought back more holds, or others, than the
-// owner knew of: the lease that the owner had asked for is another one's.
+// owner knew of: the lease that the owner had asked for is another one's. Or it says of a grant that its owner had the lock so.
 func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
+	t := l.owner(a.op.Owner).tenure(a.at)
+	if t != nil && t.restored && a.op.Kind.Acquires() && a.op.Evidence != history.Executed {
+		return t.broughtBack(), true // it was granted what it had, which no command changed
+	}
 	if a.op.Kind != history.Unlock || answer(a.op) != history.Decremented {
 		return c, false
 	}
-	t := l.owner(a.op.Owner).tenure(a.at)
 	switch {
 	case t == nil || a.at < t.from:
 		return c, false

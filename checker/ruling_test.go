@@ -193,6 +193,8 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.HolderNotRefused, true, heldAgain(true, history.NotSent)},
 			{contract.HolderNotRefused, false, heldAgain(false, history.NotSent)},
 			{contract.HolderNotRefused, false, heldAgain(true, history.Executed)}, // a re-entrant lock's server knows its owner
+			{contract.AnswerHasRoot, true, grantedAnew(true)},
+			{contract.AnswerHasRoot, false, grantedAnew(false)},
 			{contract.LeaseIsSet, true, leftWith(2)},
 			{contract.LeaseIsSet, false, leftWith(0)},
 		},

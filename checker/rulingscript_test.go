@@ -177,6 +177,21 @@ func heldAgain(restored bool, asked history.Evidence) *script {
 	return s
 }
 
+// grantedAnew is a grant that no command made, of a lock that a replica has again for its owner, or that nobody has.
+func grantedAnew(restored bool) *script {
+	s := newScript()
+	s.take("c1:1", at(1), at(1.1), 30*sec)
+	s.unlock("c1:1", at(2), history.Released)
+	if restored {
+		s.event(history.Failover, at(4))
+		back := s.event(history.Restore, at(4.002))
+		back.Owner, back.Count, back.Deadline = "c1:1", 1, at(31.05)
+	}
+	op := s.take("c1:1", at(6), at(6.1), 30*sec)
+	op.Evidence, op.Executed, op.Answer = history.Sent, 0, ""
+	return s
+}
+
 // toldBusy is a hold whose owner was told what a copy of its request found.
 func toldBusy(fault string) *script {
 	s := unheardHold(0, fault, history.NotSent)

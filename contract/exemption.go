@@ -65,7 +65,7 @@ func Exemptions() []Exemption {
 		{Name: "memory-lost", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid}, Classes: []Class{ServerLost},
 			Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, between two effects of one call", Source: failover},
-		{Name: "held-again", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderNotRefused, LeaseIsSet}, Classes: []Class{ServerLost}, Effects: []history.Effect{history.ServerForgot},
+		{Name: "held-again", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderNotRefused, LeaseIsSet, AnswerHasRoot}, Classes: []Class{ServerLost}, Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, which has a hold again that its owner had given back", Source: failover},
 		{Name: "refused-copy", Guarantees: []Guarantee{Object, Liveness}, Rules: []Rule{FailedIsVoid, ToldTheTruth, WithinCall, GhostIsGone, PermitsComeBack}, Classes: []Class{RefusedCopy},
 			Effects: []history.Effect{history.RequestRefused},

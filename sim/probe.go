@@ -321,6 +321,9 @@ func (w *watched) renewal(key string, grant history.Op, margin time.Duration) (s
 	case is(sent, grant.Lease):
 		return 0, true
 	}
+	if 2*given < grant.Lease { // so little that it is over before one renewal has failed: that is held against the lock
+		return 0, false
+	}
 	return float64(given) / float64(grant.Lease), false
 }
 

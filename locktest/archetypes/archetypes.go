@@ -239,10 +239,9 @@ var kept = scripts{
 	keys: one,
 }
 
-// longer is a lock whose key lives for half a second more than was asked for. Its owner gets anew what he has.
+// longer is a lock whose key lives for half a second more than was asked for.
 var longer = scripts{
-	take1: `local lease = ARGV[2] + 500 if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1], 'px', lease) return 1 end
-		if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', lease) then return 1 end return 0`,
+	take1:   `if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2] + 500) then return 1 end return 0`,
 	give1:   text.give1,
 	extend1: `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2] + 500)`,
 	keys:    one,
@@ -312,7 +311,7 @@ func All() []Archetype {
 		archetype("queued", made{scripts: text, habits: one}, byQueue, anyonesString, renewsOnce),
 		archetype("kept-answers", made{scripts: remembering(text), habits: habits{fresh: true, again: true}}, overAndOver, anyonesString,
 			replaced("forgets", "unlock", "lost-unlock-reply", "'px', 10000", "'px', 1")),
-		archetype("longer", made{scripts: longer, habits: habits{anew: true}}, nil, anyonesString,
+		archetype("longer", made{scripts: longer, habits: habits{fresh: true}}, nil, anyonesString,
 			replaced("half-lease", "lock", "baseline", "ARGV[2] + 500", "ARGV[2] / 2 + 500"),
 			replaced("as-long-as-it-likes", "lock", "explicit-lease", "ARGV[2] + 500", "30500")),
 		archetype("own-renewals", made{scripts: text, habits: habits{fresh: true, derived: true, lazy: true, share: 2}}, nil,

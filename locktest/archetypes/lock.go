@@ -23,7 +23,6 @@ type store interface {
 // habits are what a lock does around its store.
 type habits struct {
 	fresh   bool          // a token for each hold, and not for each owner: such a lock is not reentrant
-	anew    bool          // it grants its owner anew what he holds, and counts nothing: nor is that
 	derived bool          // the watchdog's context comes from that of Acquire
 	lazy    bool          // the watchdog looks whether it is still wanted when its time comes, and no sooner
 	shared  bool          // one goroutine of a client renews all its holds
@@ -277,7 +276,7 @@ func (c *client) Lock(name, owner string) locktest.Lock {
 	switch {
 	case c.again:
 		return remembers{plain{l}}
-	case c.fresh, c.anew:
+	case c.fresh:
 		return plain{l}
 	case c.silent:
 		return silent{reentrant{plain{l}}}

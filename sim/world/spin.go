@@ -48,7 +48,7 @@ type spun struct {
 
 // spun counts a command. w.mu is held.
 func (w *World) spun(client string, call int64) (within time.Duration, spins bool) {
-	if w.ground.Live {
+	if w.ground.Live || !w.ready { // before the story there are clients that poll until they are ready
 		return 0, false
 	}
 	key, now := spinner{client, call}, w.Now()

@@ -80,6 +80,7 @@ type World struct {
 	calls   calls
 	retries retries
 	spins   spins
+	ready   bool // its clients are: the story has begun
 	log     serverLog
 	trace   hash.Hash
 	count   int // messages delivered
@@ -138,7 +139,7 @@ func (w *World) Begin(rec *history.Recorder, faults ...plan.Fault) {
 	if w.start.Load() == nil {
 		w.began = now
 	} else {
-		w.began = w.began.Add(w.Now())
+		w.began, w.ready = w.began.Add(w.Now()), true
 	}
 	w.start.Store(&now)
 	w.floor.Store(0)

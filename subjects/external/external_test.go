@@ -102,8 +102,10 @@ func TestAGoodWorkerIsASubject(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := reference()
-	// After how long it notices a silence, a hello does not say.
-	want.Abilities = slices.DeleteFunc(want.Abilities, func(a string) bool { return a == string(contract.NoticesSilence) })
+	// After how long it notices a silence, or gives a subscription back, a hello does not say.
+	want.Abilities = slices.DeleteFunc(want.Abilities, func(a string) bool {
+		return a == string(contract.NoticesSilence) || a == string(contract.Unsubscribes)
+	})
 	if !s.External || !slices.Equal(s.Abilities, want.Abilities) || !reflect.DeepEqual(s.Idempotent, want.Idempotent) || s.About != "rlock-hardened 1" {
 		t.Errorf("%+v; want the abilities %q, and %+v", s, want.Abilities, want.Idempotent)
 	}
