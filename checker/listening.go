@@ -18,11 +18,7 @@ func (f *facts) listening(found *violations) {
 	}
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
-		lost := func(fault history.Fault) bool {
-			return !fault.Missed && fault.Has(history.MessageLost) && (fault.Client == "" || fault.Client == e.Client)
-		}
-		// What was lost may have been the very request that ends the subscription.
-		if _, died := f.died[e.Client]; died || e.Kind != history.Listening || slices.ContainsFunc(f.h.Faults, lost) {
+		if _, died := f.died[e.Client]; died || e.Kind != history.Listening {
 			continue
 		}
 		l, last, needed := f.lastNeed(e)
@@ -37,9 +33,17 @@ func (f *facts) listening(found *violations) {
 			return Violation{Rule: contract.Unsubscribed, Lock: l.name, From: last, To: e.At,
 				Text: fmt.Sprintf("%s was subscribed to %s at %s, though it had done nothing with %s since %s; it claims to give a subscription back after %s",
 					e.Client, e.Note, Stamp(e.At), l.name, Stamp(last), short(within)),
-				Cause: Cause{Class: contract.Unexplained, Text: "its client lived and was connected, and the server served"}}
+				Cause: f.notGivenBack(e)}
 		})
 	}
+}
+
+// notGivenBack says why a client is still subscribed. What a fault lost may have been the very request that ends the subscription.
+func (f *facts) notGivenBack(e *history.Event) Cause {
+	if lost := f.struckBy(e.Client, "", 0, e.At, []history.Effect{history.MessageLost}); len(lost) > 0 {
+		return Cause{Class: contract.LostMessage, Effects: f.effectsOf(lost), Faults: lost, Text: f.describeAll(lost)}
+	}
+	return Cause{Class: contract.Unexplained, Text: "its client lived and was connected, and the server served"}
 }
 
 // lastNeed is until when a client may have needed its subscription, by one of the locks whose channel it is, or which have such a member;

@@ -25,7 +25,6 @@ func TestASubscriptionThatNobodyNeedsIsGivenBack(t *testing.T) {
 		{"to a channel of no lock", "another", at(9), func(*script) {}, false},
 		{"its process was stopped", channel, at(4.1), func(s *script) { s.fault("pause-client", "c1", at(2.1), at(3)) }, false},
 		{"another's process was stopped", channel, at(4.1), func(s *script) { s.fault("pause-client", "c2", at(2.1), at(3)) }, true},
-		{"a message of its was lost", channel, at(9), func(s *script) { s.fault("drop-message", "c1", at(0.5), at(0.5)) }, false},
 		{"it died", channel, at(9), func(s *script) { s.died("c1", at(2.5)) }, false},
 		{"it asks again", channel, at(9), func(s *script) {
 			s.op("c1:2", history.TryLock, at(8), at(8.002), history.Busy)

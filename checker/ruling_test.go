@@ -158,6 +158,11 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			}()},
 			{contract.FreeIsTaken, false, waited(at(30.002), release)},
 		},
+		"request-lost": {
+			{contract.Unsubscribed, true, stillSubscribed("drop-message", "c1")},
+			{contract.Unsubscribed, false, stillSubscribed("drop-message", "c2")},
+			{contract.Unsubscribed, false, stillSubscribed("duplicate-message", "c1")},
+		},
 		"renewed-late": {
 			{contract.OneBeliever, true, renewedLate(9.8)},
 			{contract.OneBeliever, false, claiming(renewedLate(9.8), contract.KeepsLongest)},

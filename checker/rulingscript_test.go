@@ -373,3 +373,15 @@ func memberKeptByCopy(fault string) *script {
 	}
 	return s.script
 }
+
+// stillSubscribed is a client that is subscribed long after its unlock, and a fault at a client long before.
+func stillSubscribed(fault, client string) *script {
+	s := newScript()
+	claiming(s, contract.Unsubscribes).h.Header.Unsubscribed = sec
+	s.take("c1:1", at(1), at(1.002), 0)
+	s.unlock("c1:1", at(2), history.Released)
+	s.fault(fault, client, at(0.5), at(0.5))
+	e := s.event(history.Listening, at(20))
+	e.Lock, e.Client, e.Note = "", "c1", "redisson_lock__channel:{"+job+"}"
+	return s
+}

@@ -151,7 +151,7 @@ func Rules() []RuleOf {
 		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
 		{GivenUpReturns, Liveness, "delays below a second and four round trips"},
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
-		{Unsubscribed, Liveness, "worlds that do not see who is subscribed; clients of which a fault lost a message, or which may have a hold"},
+		{Unsubscribed, Liveness, "worlds that do not see who is subscribed; clients that may have a hold"},
 		{CallsReturn, Liveness, "runs that did not come to their end"},
 		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a connection of their client broke, in histories without a server log"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
 		{HealedCallsReturn, Liveness, "histories without a healed phase"}, {FreshGets, Liveness, "histories without a healed phase"},
