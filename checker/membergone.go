@@ -25,36 +25,36 @@ func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
 	if loss == nil {
 		return Cause{}, false
 	}
-	what := fmt.Sprintf("the member %s of %s was no longer %s's from %s on", loss.key, l.name, t.owner, Stamp(loss.at))
+	what := fmt.Sprintf("the owner %s lost the member %s of %s at %s", t.owner, loss.key, l.name, Stamp(loss.at))
 	if loss.row == nil {
 		return f.memberEnded(t, loss, what), true
 	}
 	call := f.op(loss.row.Op)
 	switch {
 	case call == nil:
-		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s: %s gave it back, by no call", what, loss.row.Client)}, true
+		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s. %s gave it back, by no call", what, loss.row.Client)}, true
 	case call.Kind == history.ForceUnlock:
 		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(call.Call, l.name, history.ForcedFree),
-			Text: fmt.Sprintf("%s: %s had forced it free", what, call.Owner)}, true
+			Text: fmt.Sprintf("%s. %s had forced it free", what, call.Owner)}, true
 	case call.Owner != t.owner:
-		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("%s: the %s of %s ended its hold", what, call.Kind, call.Owner)}, true
+		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("%s. The %s of %s ended its hold", what, call.Kind, call.Owner)}, true
 	case call.Call < t.grant.Call && !call.Pending() && call.Return < loss.at && (call.Uncertain() || call.Aside):
-		return f.untold(l, call, loss.at, fmt.Sprintf("%s: the %s of %s, which ended at %s, took effect on it", what, call.Kind, call.Owner, Stamp(call.Return))), true
+		return f.untold(l, call, loss.at, fmt.Sprintf("%s. The %s of %s, which ended at %s, took effect then", what, call.Kind, call.Owner, Stamp(call.Return))), true
 	case call.Call < t.grant.Call && !call.Pending() && call.Return < loss.at:
-		return f.twice(l, call, loss.at, fmt.Sprintf("%s: the %s of %s, which had returned at %s, took effect on it once more", what, call.Kind, call.Owner, Stamp(call.Return))), true
+		return f.twice(l, call, loss.at, fmt.Sprintf("%s. The %s of %s, which had returned at %s, took effect once more then", what, call.Kind, call.Owner, Stamp(call.Return))), true
 	}
-	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s: the %s of %s gave it back", what, call.Kind, call.Owner)}, true
+	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s. The %s of %s gave it back", what, call.Kind, call.Owner)}, true
 }
 
 // memberEnded says why a member was gone that no command took away.
 func (f *facts) memberEnded(t *tenure, loss *memberLoss, what string) Cause {
 	lock := loss.key.key
 	if faults := f.struckBy("", lock, t.grant.Call, loss.at, touches); len(faults) > 0 {
-		return Cause{Class: contract.KeyLost, Effects: f.effectsOf(faults), Faults: faults, Text: what + ": " + f.describeAll(faults)}
+		return Cause{Class: contract.KeyLost, Effects: f.effectsOf(faults), Faults: faults, Text: what + " by a fault: " + f.describeAll(faults)}
 	}
 	for _, e := range []history.Effect{history.ServerForgot, history.ClockMoved} {
 		if faults := f.struckBy("", lock, t.grant.Call, loss.at, []history.Effect{e}); len(faults) > 0 {
-			c := Cause{Class: contract.ServerLost, Effects: []history.Effect{e}, Faults: faults, Text: what + ": " + f.describeAll(faults)}
+			c := Cause{Class: contract.ServerLost, Effects: []history.Effect{e}, Faults: faults, Text: what + " by a fault: " + f.describeAll(faults)}
 			if e == history.ClockMoved {
 				c.Class = contract.ClockJumped
 			}

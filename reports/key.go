@@ -22,6 +22,19 @@ func (s segment) holds(owner string) bool {
 	return false
 }
 
+// isOf returns whether a row of the server log is about the key of a lock. Another server may have a key of that name, as a member of a
+// group: the lock's is where the first command of a call on it went.
+func isOf(h *history.History, lock string) func(s history.Served) bool {
+	calls := map[int64]bool{}
+	for _, op := range h.Ops {
+		if op.Lock == lock {
+			calls[op.ID] = true
+		}
+	}
+	i := slices.IndexFunc(h.Served, func(s history.Served) bool { return s.Lock == lock && calls[s.Op] })
+	return func(s history.Served) bool { return s.Lock == lock && (i < 0 || s.Server == h.Served[i].Server) }
+}
+
 // keySegments follows a lock's key through the server log and the environment's events. It
 // returns nothing if the log never saw the key.
 func keySegments(h *history.History, lock string, end time.Duration) []segment {
@@ -37,9 +50,9 @@ func keySegments(h *history.History, lock string, end time.Duration) []segment {
 			events = append(events, e)
 		}
 	}
-	seen := false
+	seen, own := false, isOf(h, lock)
 	for _, s := range h.Served {
-		if s.Lock != lock || s.After == nil {
+		if !own(s) || s.After == nil {
 			continue
 		}
 		seen = true

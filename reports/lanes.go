@@ -238,8 +238,9 @@ func lockLane(h *history.History, c *cast, lock string, key []segment) *lane {
 			l.Items = append(l.Items, item{Kind: "owns", From: s.from, To: to, Color: color, Label: label})
 		}
 	}
+	own := isOf(h, lock)
 	for _, s := range h.Served {
-		if s.Lock == lock && s.Step == history.StepRenew {
+		if own(s) && s.Step == history.StepRenew {
 			l.Items = append(l.Items, renewal(s, c))
 		}
 	}

@@ -38,7 +38,7 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: known.Owner, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		return true
 	case !effect && known.Kind.Acquires() && before.Deadline != after.Deadline && l.simple() && c.leftTo(&known, before):
-		// The owner takes anew what he has without knowing it.
+		// The owner takes anew what it has without knowing so.
 		c.add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Unlock, Aside: true, Call: now - 1, Return: now - 1,
 			Outcome: history.Released, Evidence: history.Executed, Executed: now - 1, Within: c.within, Answer: history.Released})
 		c.amend(call, func(op *history.Op) {
@@ -103,7 +103,7 @@ func (c *conclusion) heard(op history.Op) bool {
 	})
 }
 
-// leftTo reports whether a call, whose lock is not reentrant, finds that its owner holds it by an earlier call that did not tell him.
+// leftTo reports whether a call, whose lock is not reentrant, finds that its owner holds it by an earlier call, and was not told.
 func (c *conclusion) leftTo(op *history.Op, before history.KeyState) bool {
 	if c.h.Can("reentrant") || !op.Pending() || effective(op.Answer) || before.Count(op.Owner) == 0 {
 		return false

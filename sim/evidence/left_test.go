@@ -1,0 +1,44 @@
+package evidence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A lock that counts nothing may grant its owner anew what an attempt had left that was not answered: the key then has another end.
+// An owner that was told that it holds the lock is granted nothing by that.
+func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
+	const lock = "x"
+	held := func(until time.Duration) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
+	}
+	for _, tt := range []struct {
+		name    string
+		first   history.Outcome
+		granted bool
+	}{
+		{"the attempt was not answered", history.Unknown, true},
+		{"the attempt was granted", history.Acquired, false},
+	} {
+		h := &history.History{Header: history.Header{Abilities: []string{"watchdog"}},
+			Ops: []history.Op{
+				{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: 0, Return: time.Second, Outcome: tt.first},
+				{ID: 2, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: 2 * time.Second, Return: 3 * time.Second, Outcome: history.Acquired},
+			},
+			Served: []history.Served{
+				{At: 500 * time.Millisecond, Sent: 400 * time.Millisecond, Client: "c1", Owner: "c1:1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 1, Before: &history.KeyState{}, After: held(10500 * time.Millisecond)},
+				{At: 2500 * time.Millisecond, Sent: 2400 * time.Millisecond, Client: "c1", Owner: "c1:1", Op: 2, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 2, Before: held(10500 * time.Millisecond), After: held(12500 * time.Millisecond)},
+			}}
+		var op history.Op
+		for _, o := range Conclude(h).Ops {
+			if o.ID == 2 {
+				op = o
+			}
+		}
+		if granted := op.Evidence == history.Executed && op.Answer == history.Acquired; granted != tt.granted {
+			t.Errorf("%s: %s %s", tt.name, op.Evidence, op.Answer)
+		}
+	}
+}
