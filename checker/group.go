@@ -305,6 +305,9 @@ func (f *facts) othersHolds(l *lockFacts, c *composition, op *history.Op, found 
 		if !slices.Contains(c.members, key) || op.Kind == history.ForceUnlock {
 			continue
 		}
+		if d := r.Before.Deadline; d > 0 && d <= r.At+f.exact() {
+			continue // whoever held it then had it no longer when the command was executed: its lease was over
+		}
 		for _, h := range r.Before.Holdings {
 			if h.Owner == op.Owner {
 				continue

@@ -257,6 +257,22 @@ func TestGroupRules(t *testing.T) {
 			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
 			s.set(op, "b", at(1.06), 0, 0)
 		}, []contract.Rule{contract.HolderReleases}},
+		{"a failed attempt beside another owner's b, which ends with its lease, in real time", history.Multi, func(s *groupScript) {
+			s.h.Header.Timescale = 1
+			other := s.take("y:1", 0, at(0.1), sec)
+			other.Lock = "b"
+			s.set(other, "b", at(0.099), 1, at(1.061))
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "b", at(1.06), 0, 0)
+		}, nil},
+		{"a failed attempt beside another owner's b, which would have ended a little later, in real time", history.Multi, func(s *groupScript) {
+			s.h.Header.Timescale = 1
+			other := s.take("y:1", 0, at(0.1), sec)
+			other.Lock = "b"
+			s.set(other, "b", at(0.099), 1, at(1.08))
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+			s.set(op, "b", at(1.06), 0, 0)
+		}, []contract.Rule{contract.HolderReleases}},
 		{"taken twice by one call", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			s.set(&s.h.Ops[0], "b", at(0.2), 2, at(10.2))
