@@ -123,7 +123,7 @@ func (f *facts) haste() time.Duration {
 // strays looks for renewals that were sent when there was nothing to renew. An owner may renew
 // from the call of an acquire (the watchdog starts when the reply is there, which is not recorded
 // apart from the return) to the return of the unlock that gives back its last hold, whatever the
-// unlock's outcome; and no more once it knows that a renewal was refused.
+// unlock's outcome; and no more once it knows that a renewal was refused, as after a forced release.
 func (f *facts) strays(l *lockFacts, found *violations) {
 	for _, owner := range slices.Sorted(maps.Keys(l.owners)) {
 		if slices.ContainsFunc(l.owners[owner].ops, func(op *history.Op) bool { return op.Kind == history.Renew }) {
@@ -219,12 +219,16 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 				holds[n-1] = holds[n-1] || stays || op.Outcome == history.Decremented && (op.Watchdog || op.Lease == f.h.Header.WatchdogTimeout)
 			}
 		case op.Kind == history.ForceUnlock && s.end:
-			holds, ended = nil, s
+			// It needs no owner: whoever is the holder, its watchdog learns of it by a refusal.
+			holds, ended = nil, nil
 		case op.Kind == history.Renew && s.end && op.Outcome == history.NotHeld:
 			// Or it was sent for a hold that was given back, and the lock taken again; or its client may have given the answer up.
 			heard := len(f.obstacles(op.Client, l.name, op.Call, op.Return+1, f.answerTime(), hinders)) == 0
 			if op.Call >= granted && !releasing && !acquiring && heard {
 				refused = op
+				if len(holds) == 0 && ended == nil {
+					ended = s
+				}
 			}
 		case op.Kind == history.Renew && !s.end:
 			dead, died := f.died[op.Client]

@@ -213,6 +213,17 @@ func TestWatchdog(t *testing.T) {
 			s.event(history.Lost, at(5)).Owner = "c1:1"
 			s.renew("c1:1", at(10), history.Renewed)
 		}, []contract.Rule{contract.NoRenewalAfter}},
+		{"renewal after the holder forced the lock free: the refusal tells its watchdog", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c1:1", history.ForceUnlock, at(5), at(5.002), history.Released).Executed = at(5.001)
+			s.renew("c1:1", at(10), history.NotHeld)
+		}, nil},
+		{"a second renewal after the holder forced the lock free", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.op("c1:1", history.ForceUnlock, at(5), at(5.002), history.Released).Executed = at(5.001)
+			s.renew("c1:1", at(10), history.NotHeld)
+			s.renew("c1:1", at(20), history.NotHeld)
+		}, []contract.Rule{contract.NoRenewalAfter}},
 		{"renewal by the dead", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.died("c1", at(5))

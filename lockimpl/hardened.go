@@ -149,12 +149,12 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	over := ctx.Err() != nil
 	h, v, err := hs.enter(ctx, l, owner)
 	if err != nil {
-		return false, &notBegun{err}
+		return false, &notBegun{err, p}
 	}
 	defer hs.exit(h)
 	if v.settle {
 		if err := p.reconcile(apart{ctx}, l, h); err != nil {
-			hs.unlockFailed(h)
+			p.unlockFailed(l, h)
 			return false, err
 		}
 		v = hs.viewOf(h)
@@ -166,9 +166,9 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	remain, request, called, err := p.release(ctx, l, h, v.outer, memory, -1)
 	switch {
 	case errors.Is(err, errNotSent) && !over:
-		return false, &notBegun{err}
+		return false, &notBegun{err, p}
 	case err != nil:
-		hs.unlockFailed(h)
+		p.unlockFailed(l, h)
 		return false, err
 	}
 	return remain == 0, hs.unlockedOne(h, request, remain, safe(called, v.outer))
@@ -223,11 +223,19 @@ func (hs *holds) lower(h *hold, called time.Time, lease time.Duration) (unsent f
 }
 
 // unlockFailed forgets the innermost hold, for the caller will not unlock it again. The server may count it still, whether or
-// not anything was sent.
-func (hs *holds) unlockFailed(h *hold) {
+// not anything was sent. While others remain, its lease is renewed with theirs: that it is too many is settled in the background.
+func (p *hardened) unlockFailed(l *RLock, h *hold) { p.unlockFailedNth(0, l, h) }
+
+// unlockFailedNth is unlockFailed for the n-th lock of a request.
+func (p *hardened) unlockFailedNth(n int, l *RLock, h *hold) {
+	hs := p.client.holds
 	hs.mu.Lock()
-	defer hs.mu.Unlock()
 	hs.popKept(h)
+	v := hs.viewLocked(h)
+	hs.mu.Unlock()
+	if v.levels > 0 {
+		p.settleLater(n, l, h, v.longest)
+	}
 }
 
 // release executes the release script: to take back one hold (keep -1), or to leave at most keep.
@@ -309,8 +317,7 @@ func (p *hardened) unansweredNth(n int, l *RLock, h *hold, lease time.Duration, 
 	if errors.Is(err, errNotSent) {
 		return
 	}
-	c := p.client
-	hs := c.holds
+	hs := p.client.holds
 	hs.mu.Lock()
 	h.unsettled = true
 	hs.mu.Unlock()
@@ -320,7 +327,13 @@ func (p *hardened) unansweredNth(n int, l *RLock, h *hold, lease time.Duration, 
 	if errors.As(err, &late) || errors.As(err, &refused) && !errors.As(err, &again) {
 		return // an abandoned command's own goroutine settles; what was refused needs none
 	}
-	if !hs.settles(h) {
+	p.settleLater(n, l, h, lease)
+}
+
+// settleLater has the n-th of several holds settled in the background, unless that is done already.
+func (p *hardened) settleLater(n int, l *RLock, h *hold, lease time.Duration) {
+	c := p.client
+	if !c.holds.settles(h) {
 		return
 	}
 	c.work.Add(1) // not 0 before: the operation that calls holds one

@@ -146,15 +146,6 @@ func (hs *holds) popOne(h *hold) {
 	hs.pop(h, len(h.levels)-1)
 }
 
-// forgetInnermost forgets the innermost hold of an owner, while a request of it may be under way. The server counts it still.
-func (hs *holds) forgetInnermost(key holdKey) {
-	hs.mu.Lock()
-	defer hs.mu.Unlock()
-	if h := hs.m[key]; h != nil {
-		hs.popKept(h)
-	}
-}
-
 // popKept forgets the innermost hold, which the server may count still.
 func (hs *holds) popKept(h *hold) {
 	lost := len(h.levels) == 0

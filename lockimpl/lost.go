@@ -2,7 +2,6 @@ package lockimpl
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -74,31 +73,6 @@ func (l *RLock) whenOver(owner Owner, f func(reason error)) {
 	} else {
 		f(ErrLost)
 	}
-}
-
-// lostOf returns a channel that is closed when so many of owner's holds of locks are lost, at the moment at which the last of them is;
-// nil if one of the locks does not tell.
-func lostOf(locks []*RLock, owner Owner, many int) <-chan struct{} {
-	for _, l := range locks {
-		if _, ok := l.proto.(*hardened); !ok {
-			return nil
-		}
-	}
-	var mu sync.Mutex // the locks may be of several clients
-	lost := make(chan struct{})
-	for _, l := range locks {
-		l.whenOver(owner, func(reason error) {
-			mu.Lock()
-			defer mu.Unlock()
-			if reason == nil {
-				return
-			}
-			if many--; many == 0 {
-				close(lost)
-			}
-		})
-	}
-	return lost
 }
 
 // Token returns the fencing token of owner's hold, and whether there is one. Tokens of a lock

@@ -520,3 +520,41 @@ func TestSeveralLocksAreLostAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// A group that an unlock leaves without a quorum is lost, although its owner has a hold of it by count.
+func TestRedLockIsLostByAnUnlockThatLeavesNoQuorum(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		uneven bool // two of the three have one hold less than the group
+	}{{"two had one hold less", true}, {"all had as many", false}} {
+		t.Run(c.name, func(t *testing.T) {
+			inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+				a := w.client("a")
+				o := a.Owner(1)
+				members := []*lockimpl.RLock{a.Lock("x"), w.client("b").Lock("y"), w.client("c").Lock("z")}
+				r, err := lockimpl.NewRedLock(members...)
+				must(t, err)
+				must(t, r.Lock(ctx, o))
+				must(t, r.Lock(ctx, o))
+				if c.uneven {
+					for _, m := range members[:2] {
+						_, err := m.Unlock(ctx, o)
+						must(t, err)
+					}
+				}
+				lost := r.Lost(o)
+				if now(lost) {
+					t.Fatal("all are held")
+				}
+				for i := range 2 {
+					if _, err := r.UnlockMembers(ctx, o); err != nil {
+						t.Fatal(err)
+					}
+					if isClosed(lost) != c.uneven {
+						t.Fatalf("after %d unlocks lost: %v", i+1, isClosed(lost))
+					}
+				}
+			})
+		})
+	}
+}

@@ -23,6 +23,7 @@ import (
 type MultiLock struct {
 	members []*RLock
 	one     *hardened // can take all by one script; nil: cannot
+	holds   groupHolds
 }
 
 // NewMultiLock returns a lock over locks, which must be at least one, and no two the same.
@@ -98,11 +99,13 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 	wait := waiting{bounded: co.bounded, deadline: time.Now().Add(co.wait)}
 	defer func() { wait.end(acquired) }()
 	for {
+		again := time.Now().Before(allUntil(m.members, owner))
 		busy, ttl, err := m.attempt(ctx, owner, co)
 		if err != nil {
 			return false, err
 		}
 		if ttl == granted {
+			m.holds.granted(owner, again, func(o Owner) time.Time { return allUntil(m.members, o) })
 			return true, nil
 		}
 		if at := busy.waitsAt(owner); wait.place != at {
@@ -126,7 +129,7 @@ func (m *MultiLock) attempt(ctx context.Context, owner Owner, co callOptions) (*
 			lease.lease = l.client.opts.WatchdogTimeout
 		}
 		ttl, err := l.proto.attempt(ctx, l, owner, lease)
-		if err == nil && ttl == granted && !m.valid(m.members[:i+1], owner) {
+		if err == nil && ttl == granted && !time.Now().Before(allUntil(m.members[:i+1], owner)) {
 			i++ // this one is to be given back, too
 			err = ErrElapsed
 		}
@@ -139,15 +142,15 @@ func (m *MultiLock) attempt(ctx context.Context, owner Owner, co callOptions) (*
 	return nil, granted, nil
 }
 
-// valid reports whether owner can still count on all of locks.
-func (m *MultiLock) valid(locks []*RLock, owner Owner) bool {
-	now := time.Now()
-	for _, l := range locks {
-		if !now.Before(l.client.holds.until(l, owner)) {
-			return false
+// allUntil returns until when owner may count on all of locks, the zero time if it does not hold one.
+func allUntil(locks []*RLock, owner Owner) time.Time {
+	least := locks[0].client.holds.until(locks[0], owner)
+	for _, l := range locks[1:] {
+		if ends := l.client.holds.until(l, owner); ends.Before(least) {
+			least = ends
 		}
 	}
-	return true
+	return least
 }
 
 // Unlock takes back one of owner's holds of each lock. It tries them all, whatever becomes of the
@@ -191,6 +194,7 @@ func (m *MultiLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked,
 		return nil, m.wrap("Unlock", owner, err)
 	}
 	defer end()
+	m.holds.unlocking(owner)
 	if m.one != nil {
 		return m.one.unlockAll(ctx, m.members, owner)
 	}
@@ -209,9 +213,24 @@ func unlockEach(ctx context.Context, locks []*RLock, owner Owner) []Unlocked {
 
 // notBegun is the error of an unlock that was given up while it waited for an earlier request of its owner, or for a
 // connection.
-type notBegun struct{ error }
+type notBegun struct {
+	error
+	p *hardened
+}
 
 func (e *notBegun) Unwrap() error { return e.error }
+
+// leave forgets the innermost hold of an owner, while another request of it may be under way. The server counts it still. The lock is
+// the n-th of several.
+func (e *notBegun) leave(n int, l *RLock, owner Owner) {
+	hs := e.p.client.holds
+	hs.mu.Lock()
+	h := hs.m[holdKey{l.name, owner}]
+	hs.mu.Unlock()
+	if h != nil {
+		e.p.unlockFailedNth(n, l, h)
+	}
+}
 
 // leaveRest forgets the innermost hold of each member whose unlock did not begin. That of another may have: the caller
 // does not unlock the whole again, and the lease of what nobody renews ends.
@@ -219,7 +238,7 @@ func leaveRest(results []Unlocked, locks []*RLock, owner Owner) {
 	for i, l := range locks {
 		var waited *notBegun
 		if errors.As(results[i].Err, &waited) {
-			l.client.holds.forgetInnermost(holdKey{l.name, owner})
+			waited.leave(i, l, owner)
 		}
 	}
 }
@@ -234,9 +253,10 @@ func (m *MultiLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
 	return true, nil
 }
 
-// Lost returns a channel that is closed when one of owner's holds is lost, as [RLock.Lost] tells of it. An unlock does not close it. If
-// owner does not hold all, it is closed already. The faithful generations do not tell: they return nil.
-func (m *MultiLock) Lost(owner Owner) <-chan struct{} { return lostOf(m.members, owner, 1) }
+// Lost returns a channel that is closed when owner holds one of the locks no more, as [RLock.Lost] tells of it. The last unlock does
+// not close it; one that leaves owner a hold of some of the locks does. If owner does not hold all, it is closed already. The faithful
+// generations do not tell: they return nil.
+func (m *MultiLock) Lost(owner Owner) <-chan struct{} { return m.holds.lost(m.members, owner, 1) }
 
 // HoldContext returns a context for work under owner's holds, which ends when one of them does: see
 // [RLock.HoldContext].

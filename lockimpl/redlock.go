@@ -24,6 +24,7 @@ import (
 type RedLock struct {
 	members []*RLock
 	quorum  int
+	holds   groupHolds
 }
 
 // NewRedLock returns a lock over locks, one for each server, each of a client of its own; their
@@ -45,10 +46,11 @@ func NewRedLock(locks ...*RLock) (*RedLock, error) {
 	return &RedLock{members: slices.Clone(locks), quorum: len(locks)/2 + 1}, nil
 }
 
-// Lost returns a channel that is closed when so many of owner's holds are lost, as [RLock.Lost] tells of each, that no quorum is left. An
-// unlock does not close it. If owner has no quorum, it is closed already. The faithful generations do not tell: they return nil.
+// Lost returns a channel that is closed when owner holds so few members, as [RLock.Lost] tells of each, that no quorum is left. The
+// last unlock does not close it; one that leaves owner a hold without a quorum does. If owner has no quorum, it is closed already. The
+// faithful generations do not tell: they return nil.
 func (r *RedLock) Lost(owner Owner) <-chan struct{} {
-	return lostOf(r.members, owner, len(r.members)-r.quorum+1)
+	return r.holds.lost(r.members, owner, len(r.members)-r.quorum+1)
 }
 
 // ErrNoQuorum says that the lock was not acquired since too many servers failed; it comes with
@@ -104,7 +106,11 @@ func (r *RedLock) take(ctx context.Context, owner Owner, co callOptions) (bool, 
 	}
 	var open error // what the attempts left open
 	for {
+		again := time.Now().Before(r.Until(owner))
 		ok, unanswered, err := r.attempt(ctx, owner, co)
+		if ok {
+			r.holds.granted(owner, again, r.Until)
+		}
 		if ok || err != nil && !co.bounded {
 			return ok, err
 		}
@@ -208,6 +214,7 @@ func (r *RedLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, e
 		return nil, r.members[0].wrap("Unlock", owner, err)
 	}
 	defer end()
+	r.holds.unlocking(owner)
 	results := make([]Unlocked, len(r.members))
 	r.each(ctx, r.members[0].client.opts.WatchdogTimeout, func(ctx context.Context, i int, l *RLock) {
 		released, err := l.proto.unlock(ctx, l, owner)

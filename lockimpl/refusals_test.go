@@ -156,3 +156,31 @@ func TestARealServersRefusalsTakeNothing(t *testing.T) {
 		})
 	}
 }
+
+// A refused unlock of a re-entry leaves the server one hold too many, whose lease is renewed with the one that remains: it is given back
+// although the owner asks for nothing more.
+func TestRefusedUnlockOfAReEntryIsMadeGood(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		o := a.Owner(1)
+		one, two := a.Lock("x"), a.Lock("y")
+		m, err := lockimpl.NewMultiLock(one, two)
+		must(t, err)
+		for range 2 {
+			must(t, m.Lock(ctx, o))
+		}
+		w.server.SetError("LOADING Redis is loading the dataset in memory")
+		if _, err := m.Unlock(ctx, o); err == nil {
+			t.Fatal("the unlock was not refused")
+		}
+		w.server.SetError("")
+		time.Sleep(time.Minute) // the leases were renewed meanwhile
+		for _, l := range []*lockimpl.RLock{one, two} {
+			is(t, int64(1))(l.HoldCount(ctx, o))
+		}
+		must(t, errOf(m.Unlock(ctx, o)))
+		for _, l := range []*lockimpl.RLock{one, two} {
+			is(t, int64(0))(l.HoldCount(ctx, o))
+		}
+	})
+}

@@ -263,5 +263,11 @@ func ownMistakes() []SourceMutant {
 		source("failed-unlock-of-lost-hold-forgotten", hardened, "Nothing is left of a hold when its owner has given back as often as it got it",
 			"the client forgets that an unlock failed after the hold was lost",
 			"holds.go", "\th.owes = h.owes || lost && len(h.past) > 0\n", "\t_ = lost\n"),
+		source("refused-give-back-is-not-settled", hardened, "Who is not granted a group keeps none of its members",
+			"a refused unlock of a re-entry is not made good while the hold that remains is renewed",
+			"hardened.go", "\tif v.levels > 0 {\n", "\tif v.levels > 1000 {\n"),
+		source("unlock-without-quorum-is-silent", hardened, "Lost is told before anybody else can have the lock",
+			"a member that an unlock gives back, while the group is held by count, does not count as gone",
+			"grouplost.go", "\t\t\tif reason == nil && !loss.known {\n", "\t\t\tif reason == nil {\n"),
 	}
 }
