@@ -202,6 +202,28 @@ func TestWindowsOfHistories(t *testing.T) {
 	})
 }
 
+// TestSeedsThatCheckersOnceDisagreedOn are found by the tests above, in larger numbers than they run by default.
+func TestSeedsThatCheckersOnceDisagreedOn(t *testing.T) {
+	t.Run("a lease ended before it was set", func(t *testing.T) {
+		s := simulate(diceOfSeed(23216))
+		if s.corrupt(); len(assumptions(s.h)) > 0 {
+			t.Fatal("this seed draws another history now: find the case anew")
+		}
+		if what := s.judged(false); what != "" {
+			t.Error(what)
+		}
+	})
+	t.Run("a window ended between a grant and an unlock of one owner at one time", func(t *testing.T) {
+		s := simulate(diceOfSeed(7478))
+		if s.n(2) == 0 {
+			s.corrupt()
+		}
+		if what := s.inWindows(); what != "" {
+			t.Error(what)
+		}
+	})
+}
+
 func many(t *testing.T, wrong func(*simulation) string) {
 	var next, bad atomic.Int64
 	var workers sync.WaitGroup

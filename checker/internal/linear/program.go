@@ -6,7 +6,7 @@ import "slices"
 // renewal is nobody's call: a watchdog works while its owner does.)
 type program struct {
 	before  []int32 // action -> the one of its owner before it, or -1
-	touches []int32 // the same when the two share an instant, so that time does not order them
+	touches []int32 // the same when the two share an instant, so that time does not order them; of the end of a lease, its setting
 	local   []local // action -> what is known after its answer
 	crowded []bool  // owner -> some of its renewals overlap other actions of it
 
@@ -41,9 +41,13 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		last[o], ends[o] = -1, -1
 	}
 	latest := int64(-1)
+	settings := settingsOf(actions)
 	for i := range actions {
 		a := &actions[i]
 		p.before[i], p.touches[i] = -1, -1
+		if setting, known := settings[a.set]; known && a.verb == lapses {
+			p.touches[i] = setting
+		}
 		if a.early != open || a.late != open && a.verb != findsTTL || !a.certain && a.ret != open || a.owner == 0 || a.verb == forces {
 			p.calm = false
 		}
@@ -92,6 +96,17 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 		slices.Sort(p.closes[o])
 	}
 	return p
+}
+
+// settingsOf returns the action that made each setting of a lease, if it is certain and its window closes.
+func settingsOf(actions []action) map[int32]int32 {
+	settings := map[int32]int32{}
+	for i := range actions {
+		if a := &actions[i]; a.set > 0 && a.verb != lapses && a.certain && a.ret != open {
+			settings[a.set] = int32(i)
+		}
+	}
+	return settings
 }
 
 // then is what is known after one more answer.

@@ -57,6 +57,7 @@ type claim struct {
 	client string
 	holds  int
 	began  time.Duration // the call of its first acquire
+	grew   time.Duration // the return of its latest
 }
 
 // New begins to cut a history with that header into windows of so many operations at least.
@@ -210,6 +211,7 @@ func (l *lock) add(op history.Op) {
 			b = claim{client: op.Client, began: op.Call}
 		}
 		b.holds++
+		b.grew = op.Return
 		l.claims[op.Owner] = b
 	case history.Decremented:
 		if b.holds--; b.holds > 0 {
@@ -219,6 +221,11 @@ func (l *lock) add(op history.Op) {
 			l.doubt = max(l.doubt, op.Return)
 		}
 	case history.Released:
+		if op.Kind != history.ForceUnlock && believes && b.grew > op.Call {
+			b.holds = 1 // of two calls of one owner at one time the grant may have been the later
+			l.claims[op.Owner] = b
+			return
+		}
 		delete(l.claims, op.Owner)
 		switch {
 		case op.Kind == history.ForceUnlock:
