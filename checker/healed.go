@@ -189,7 +189,8 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 		return true
 	}
 	if slices.ContainsFunc(l.tenures, func(t *tenure) bool {
-		return t.owner != op.Owner && f.rightly(t, at) || t.from <= at && (t.open || t.to > at) && f.ranOut(t)
+		lasts := t.from <= at && (t.open || t.to > at)
+		return t.owner != op.Owner && (f.rightly(t, at) || lasts && f.hasMore(l, t.owner, at)) || lasts && f.ranOut(t)
 	}) {
 		return true
 	}
@@ -258,6 +259,18 @@ func (f *facts) owed(l *lockFacts, owner string, since, at time.Duration) (holds
 		}
 	}
 	return holds
+}
+
+// hasMore reports whether an owner's latest answer by a time is that it holds the lock still, after an unlock, and it has locked more
+// often than it has unlocked: what it was told was lost it has all the same, and has to give back.
+func (f *facts) hasMore(l *lockFacts, owner string, at time.Duration) bool {
+	var last *history.Op
+	for _, op := range l.owner(owner).ops {
+		if !op.Aside && op.Kind != history.Renew && !op.Pending() && op.Return <= at && (last == nil || op.Return >= last.Return) {
+			last = op
+		}
+	}
+	return last != nil && last.Kind == history.Unlock && last.Outcome == history.Decremented && f.owes(l, owner, at)
 }
 
 // rightly reports whether a hold stood at a time, and should have.

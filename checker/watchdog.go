@@ -182,6 +182,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		})
 	}
 	var holds []bool // that it has, the last one's on top: whether it was taken without an explicit lease
+	var told []bool  // those that it had when it was told of their loss
 	// While a call is under way a refusal may be its doing.
 	acquiring, releasing := false, false
 	var ended *step           // what ended the last hold
@@ -195,7 +196,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		case s.lost && len(holds) > 1 && l.anew(last, s.at):
 			holds = []bool{last.Watchdog}
 		case s.lost:
-			holds, ended = nil, s
+			holds, told, ended = nil, holds, s
 		case op.Kind.Acquires() && !s.end:
 			acquiring = true
 		case op.Kind.Acquires():
@@ -210,7 +211,9 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			releasing = true
 		case op.Kind == history.Unlock && s.end:
 			releasing = false
-			if n := len(holds) - 1; n <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
+			if len(holds) <= 1 && f.hasMore(l, owner, s.at) {
+				holds = []bool{slices.Contains(told, true)}
+			} else if n := len(holds) - 1; n <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
 				holds, ended = nil, s
 			} else {
 				// An unlock that sets no lease leaves that of the hold that it gave back, which may be renewed.
