@@ -401,7 +401,7 @@ func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *vio
 	if lease == 0 {
 		lease = op.Lease
 	}
-	if cancelled(op) || f.stale(op) || lease > 0 && lease < f.groupPrompt(c) {
+	if cancelled(op) || f.stale(op) || lease > 0 && (lease < f.groupPrompt(c) || f.givesUp(c, lease)) {
 		return
 	}
 	left := 0
@@ -415,6 +415,13 @@ func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *vio
 		f.groupViolation(found, l, op, contract.RefusedWhileTaken, op.Return, Cause{Class: contract.Unexplained, Text: "no fault explains why it failed"},
 			"%d of %d members were to be had all along, of which a hold needs %d", left, len(c.members), c.needed)
 	}
+}
+
+// givesUp reports whether a group that needs not all of its members may stop asking one before it can answer: the Redlock algorithm
+// (redis.io) asks each for a time that is small against the lease, a tenth at most. To answer takes a connection, a script that the
+// server does not know, and its text.
+func (f *facts) givesUp(c *composition, lease time.Duration) bool {
+	return c.needed < len(c.members) && lease/10 < 6*f.latency()
 }
 
 // patientGroup checks the time that a tryLock took that was refused. It may leave out an attempt that would

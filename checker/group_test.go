@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -327,6 +328,15 @@ func TestGroupRules(t *testing.T) {
 			s.fault("pause-server", "", at(0.5), at(1.05))
 			s.h.Faults[0].Server = "s2"
 		}, []contract.Rule{contract.RefusedWhileTaken}},
+		{"refused by a quorum that asks no member for as long as its answer may take", history.Red, func(s *groupScript) {
+			s.hasty(2 * time.Second)
+		}, nil},
+		{"refused by a quorum that asks each member for long enough", history.Red, func(s *groupScript) {
+			s.hasty(3 * time.Second)
+		}, []contract.Rule{contract.RefusedWhileTaken}},
+		{"refused by a group of all that asks for a short lease", history.Multi, func(s *groupScript) {
+			s.hasty(2 * time.Second)
+		}, []contract.Rule{contract.RefusedWhileTaken}},
 		{"refused since a member was taken from the call", history.Multi, func(s *groupScript) {
 			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
 			s.set(op, "a", at(1.05), 1, at(31.05))
@@ -484,4 +494,13 @@ func TestAGroupWithoutALogIsJudgedAsOneLock(t *testing.T) {
 			t.Errorf("log %v: %s by %s", log, r.Status, r.By)
 		}
 	}
+}
+
+// hasty is a tryLock, with a lease, of a group that is refused although all members are free, where a message takes up to 40 ms.
+func (s *groupScript) hasty(lease time.Duration) {
+	s.h.Header.LatencyMax = 40 * time.Millisecond
+	op := s.op("x:1", history.TryLock, at(1), at(1.5), history.Failed)
+	op.Asked = lease
+	s.set(op, "a", at(1.05), 1, at(1.05)+lease)
+	s.set(op, "a", at(1.45), 0, 0)
 }
