@@ -214,8 +214,8 @@ func TestNothingIsLeftOfALostHoldOfWhichAnUnlockFailed(t *testing.T) {
 				if _, err := l.Unlock(ctx, o); err == nil {
 					t.Fatal("the server is busy")
 				}
-				w.server.SetError("")
 				<-l.Lost(o) // the key lives on for the margin
+				w.server.SetError("")
 				if _, err := l.Unlock(ctx, o); !errors.Is(err, lockimpl.ErrNotHeld) {
 					t.Errorf("unlock: %v", err)
 				}
