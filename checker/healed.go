@@ -189,7 +189,7 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 		return true
 	}
 	if slices.ContainsFunc(l.tenures, func(t *tenure) bool {
-		return t.owner != op.Owner && f.rightly(t, at) || t.from <= at && (t.open || t.to > at) && f.ranOut(t)
+		return t.owner != op.Owner && l.rightly(t, at) || t.from <= at && (t.open || t.to > at) && f.ranOut(t)
 	}) {
 		return true
 	}
@@ -260,20 +260,21 @@ func (f *facts) owed(l *lockFacts, owner string, since, at time.Duration) (holds
 	return holds
 }
 
-// rightly reports whether a hold stood at a time, and should have.
-func (f *facts) rightly(t *tenure, at time.Duration) bool {
+// rightly reports whether a hold stood at a time, and should have: its owner believed in it, by the call that began it or by a later one.
+func (l *lockFacts) rightly(t *tenure, at time.Duration) bool {
 	if t.from > at || t.to < at {
 		return false
 	}
+	believes := func(b *belief) bool { return b != nil && b.from <= at && at <= b.to }
 	return t.owner == history.AnotherProgram ||
-		t.belief != nil && t.belief.from <= at && at <= t.belief.to && (t.watchdog || t.deadline == model.Never || t.deadline >= at)
+		(believes(t.belief) || believes(l.owner(t.owner).belief(at))) && (t.watchdog || t.deadline == model.Never || t.deadline >= at)
 }
 
 // has reports whether an owner rightly held at a time a lock that it got with a key on a server.
 func (f *facts) has(owner, server, key string, at time.Duration) bool {
 	for _, l := range f.locks {
 		for _, t := range l.owner(owner).tenures {
-			if f.rightly(t, at) && slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+			if l.rightly(t, at) && slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
 				return s.Op == t.grant.ID && s.Server == server && s.Lock == key
 			}) {
 				return true
