@@ -190,7 +190,7 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 	}
 	if slices.ContainsFunc(l.tenures, func(t *tenure) bool {
 		lasts := t.from <= at && (t.open || t.to > at)
-		return t.owner != op.Owner && (f.rightly(t, at) || lasts && f.hasMore(l, t.owner, at)) || lasts && f.ranOut(t)
+		return t.owner != op.Owner && (l.rightly(t, at) || lasts && f.hasMore(l, t.owner, at)) || lasts && f.ranOut(t)
 	}) {
 		return true
 	}
@@ -273,20 +273,21 @@ func (f *facts) hasMore(l *lockFacts, owner string, at time.Duration) bool {
 	return last != nil && last.Kind == history.Unlock && last.Outcome == history.Decremented && f.owes(l, owner, at)
 }
 
-// rightly reports whether a hold stood at a time, and should have.
-func (f *facts) rightly(t *tenure, at time.Duration) bool {
+// rightly reports whether a hold stood at a time, and should have: its owner believed in it, by the call that began it or by a later one.
+func (l *lockFacts) rightly(t *tenure, at time.Duration) bool {
 	if t.from > at || t.to < at {
 		return false
 	}
+	believes := func(b *belief) bool { return b != nil && b.from <= at && at <= b.to }
 	return t.owner == history.AnotherProgram ||
-		t.belief != nil && t.belief.from <= at && at <= t.belief.to && (t.watchdog || t.deadline == model.Never || t.deadline >= at)
+		(believes(t.belief) || believes(l.owner(t.owner).belief(at))) && (t.watchdog || t.deadline == model.Never || t.deadline >= at)
 }
 
 // has reports whether an owner rightly held at a time a lock that it got with a key on a server.
 func (f *facts) has(owner, server, key string, at time.Duration) bool {
 	for _, l := range f.locks {
 		for _, t := range l.owner(owner).tenures {
-			if f.rightly(t, at) && slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+			if l.rightly(t, at) && slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
 				return s.Op == t.grant.ID && s.Server == server && s.Lock == key
 			}) {
 				return true

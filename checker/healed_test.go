@@ -49,6 +49,23 @@ func (s *script) ranOut(wait float64) {
 	}
 }
 
+// takenAgain has c1 unlock in vain, and take the lock again before that unlock takes effect; the fresh client then finds it busy.
+func (s *script) takenAgain(told history.Outcome) {
+	s.take("c1:1", at(90), at(90.002), 0)
+	late := s.op("c1:1", history.Unlock, at(91), at(95), history.Unknown)
+	late.Evidence, late.Executed, late.Answer = history.Executed, at(95.208), history.Decremented
+	again := s.take("c1:1", at(95.206), at(95.209), 0)
+	again.Executed = at(95.207)
+	if again.Outcome = told; told == history.Unknown {
+		again.Answer = history.Acquired
+	}
+	for n := range 3 {
+		s.renew("c1:1", at(100+10*float64(n)), history.Renewed)
+	}
+	s.fault("partition", "c1", at(91), at(95.208))
+	s.tries(at(117), at(118), history.Busy)
+}
+
 func TestOnceHealed(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -189,6 +206,12 @@ func TestOnceHealed(t *testing.T) {
 			op.Evidence, op.Executed = history.NotSent, 0
 			s.died("c1", at(96))
 		}, nil},
+		{"a hold that goes on by a later call, since the unlock before that came late", func(s *script) {
+			s.takenAgain(history.Acquired)
+		}, nil},
+		{"a hold that goes on by a later call, of which nobody was told", func(s *script) {
+			s.takenAgain(history.Unknown)
+		}, []contract.Rule{contract.FreshGets}},
 		{"a waiter that is not served although the lock is free", func(s *script) {
 			s.h.End.At = 200 * sec
 			op := s.op("c2:1", history.Lock, at(5), 0, "")

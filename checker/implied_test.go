@@ -217,6 +217,29 @@ func TestTokenOfAHoldThatIsGivenUpForLost(t *testing.T) {
 	}
 }
 
+// A hold that is renewed may end with the lease that renewals set, though a re-entry that nobody heard of had asked for a longer one. It
+// may not if nothing is renewed, or if renewals shorten nothing.
+func TestARenewalMaySetLessThanWasAskedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		renewed bool
+		can     []string
+		want    Status
+	}{
+		{"renewed", true, []string{"reentrant"}, Holds},
+		{"not renewed", false, []string{"reentrant"}, Broken},
+		{"renewals shorten nothing", true, []string{"reentrant", "keeps-longest"}, Broken},
+	} {
+		ops := []history.Op{told("a", history.TryLock, 1, 2, 60*ms, history.Acquired), told("a", history.TryLock, 3, 50, 110*ms, history.Unknown),
+			told("a", history.Unlock, 51, 52, 0, history.Decremented), // so that it was granted
+			told("a", history.TryLock, 100, 101, 60*ms, history.Acquired), told("a", history.Unlock, 102, 103, 0, history.Released)}
+		ops[0].Watchdog, ops[3].Watchdog = tt.renewed, tt.renewed
+		if r := unseen(tt.can, nil, ops...).Result(contract.Object); r.Status != tt.want {
+			t.Errorf("%s: %s: %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}
+
 // The lease of a dead client ends though nobody is there to see it; that it did not is seen by whoever finds the lock busy.
 func TestALeaseOfTheDeadEnds(t *testing.T) {
 	for _, busy := range []bool{false, true} {

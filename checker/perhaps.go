@@ -62,11 +62,19 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 	if op.Evidence == history.Executed || lease == 0 {
 		return Cause{}, false
 	}
-	if at < call+lease-linear.Slack { // unless the clock jumped when it had taken effect
+	if at < call+lease-linear.Slack { // unless the clock has jumped since it can have taken effect
+		ahead := time.Duration(0)
 		for _, e := range l.environment {
-			if e.Kind == history.ClockJump && call <= e.At && e.At <= t.from && at >= call+lease-e.By-linear.Slack {
+			if e.Kind != history.ClockJump || e.At < call || at < e.At {
+				continue
+			}
+			if ahead += max(e.By, 0); at >= call+lease-ahead-linear.Slack {
+				when := "while"
+				if e.At > t.from {
+					when = "after"
+				}
 				return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
-					Text: fmt.Sprintf("the server's clock jumped by %s at %s, while %s got %s with a lease of %s", short(e.By), Stamp(e.At), t.owner, l.name, short(lease))}, true
+					Text: fmt.Sprintf("the server's clock jumped by %s at %s, %s %s got %s with a lease of %s", short(e.By), Stamp(e.At), when, t.owner, l.name, short(lease))}, true
 			}
 		}
 		return Cause{}, false
@@ -105,7 +113,7 @@ func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Caus
 }
 
 // perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told. Such are calls whose
-// answer never came or came late, copies of requests, which nobody renews, and holds whose unlock was not answered.
+// answer never came or came late, copies of requests, which nobody renews, and holds whose unlock was not answered or never came.
 func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Duration) {
 	if !f.implied() {
 		return 0
@@ -123,6 +131,9 @@ func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Dur
 		}
 	}
 	for _, t := range l.tenures {
+		if t.open && !t.watchdog && t.from <= before { // its owner need not live for that
+			until = max(until, t.deadline)
+		}
 		if b := l.owner(t.owner).belief(before); t.open && t.watchdog && b != nil { // renewed, for all that is known, as long as its owner believed in it
 			until = max(until, b.to+t.lease)
 		}

@@ -59,6 +59,63 @@ func TestWhatMayHaveEndedAHoldIsACause(t *testing.T) {
 	}
 }
 
+// A clock that jumped ahead may have ended a lease as much sooner, counted from when it was asked for, and no sooner.
+func TestAClockThatJumpedMayHaveEndedALease(t *testing.T) {
+	const lock, got = history.TryLock, history.Acquired
+	for _, tt := range []struct {
+		name     string
+		by       int   // ms
+		jumps    []int // when, in ms
+		defect   bool
+		taken    int // by another
+		explains contract.Class
+	}{
+		{"while it was held, so far", 300, []int{500}, false, 710, contract.ClockJumped},
+		{"while it was held, not so far", 300, []int{500}, true, 690, contract.GrantedTwice},
+		{"twice", 150, []int{500, 600}, false, 710, contract.ClockJumped},
+		{"while it was asked for", 300, []int{10}, false, 710, contract.ClockJumped},
+		{"before it was asked for", 300, []int{1}, true, 710, contract.GrantedTwice},
+		{"after it was another's", 300, []int{730}, true, 710, contract.GrantedTwice},
+		{"back", -300, []int{500}, true, 710, contract.GrantedTwice},
+	} {
+		var faults []history.Fault
+		events := []history.Event{}
+		for _, at := range tt.jumps {
+			at, by := time.Duration(at)*ms, time.Duration(tt.by)*ms
+			faults = append(faults, history.Fault{Index: len(faults), Kind: "clock-jump", Effects: []history.Effect{history.ClockMoved}, From: at, Hits: 1})
+			events = append(events, history.Event{At: at, Kind: history.ClockJump, Lock: job, By: by})
+		}
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: 40 * ms}, Events: events, Faults: faults, Ops: []history.Op{
+			told("a", lock, 5, 45, time.Second, got), told("b", lock, tt.taken-5, tt.taken, time.Second, got), told("a", history.Unlock, 790, 791, 0, history.NotHeld)}}
+		for i := range h.Ops {
+			h.Ops[i].ID = int64(i + 1)
+		}
+		r := Judge(context.Background(), h, Options{}).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.explains || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
+			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}
+
+// A lease that was asked for goes on when its owner is dead. Until it is over nobody else need be let in.
+func TestALeaseOutlivesItsOwner(t *testing.T) {
+	for _, tt := range []struct {
+		tried int // ms
+		want  Status
+	}{{3000, Holds}, {9000, Broken}} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms},
+			Ops: []history.Op{told("a", history.Lock, 1, 2, 8*time.Second, history.Acquired),
+				told(history.Fresh, history.TryLock, tt.tried, tt.tried+1000, 30*time.Second, history.Busy)},
+			Events: []history.Event{{At: 5 * ms, Kind: history.Died, Client: "a"}, {At: 6 * ms, Kind: history.Healed}},
+			End:    &history.End{At: 20 * time.Second}}
+		h.Ops[0].ID, h.Ops[1].ID, h.Ops[1].Wait = 1, 2, time.Second
+		r := Judge(context.Background(), h, Options{}).Result(contract.Liveness)
+		if r.Status != tt.want {
+			t.Errorf("tried at %d ms: %s, %+v", tt.tried, r.Summary, r.Violations)
+		}
+	}
+}
+
 // A lock whose grant was answered late may have been held all the while, if a fault held the answer up.
 func TestALockThatIsHeldUnheardIsNotFree(t *testing.T) {
 	const s = 1000

@@ -21,6 +21,9 @@ type Layout struct {
 	Margin time.Duration `json:"margin,omitzero"`
 	// Renewal is the share of a lease that a renewal sets, if not the whole of it.
 	Renewal float64 `json:"renewal,omitzero"`
+	// Anew says that an owner that holds the lock is granted it anew, of a lock that is not reentrant: that counts nothing, and
+	// sets the lease.
+	Anew bool `json:"anew,omitzero"`
 	// Roles are the steps that commands are which touch the lock, by what is the same in all commands of one kind: the
 	// name, and the digest of a script.
 	Roles map[string]Step `json:"roles,omitempty"`

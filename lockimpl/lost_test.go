@@ -210,11 +210,12 @@ func TestNothingIsLeftOfALostHoldOfWhichAnUnlockFailed(t *testing.T) {
 				if lostFirst {
 					<-l.Lost(o)
 				}
-				w.fates("a", isRefusal)
+				w.fates("a", slices.Repeat([]fate{isRefusal}, 100)...)
 				if _, err := l.Unlock(ctx, o); err == nil {
 					t.Fatal("the server is busy")
 				}
 				<-l.Lost(o) // the key lives on for the margin
+				w.fates("a")
 				w.server.SetError("")
 				if _, err := l.Unlock(ctx, o); !errors.Is(err, lockimpl.ErrNotHeld) {
 					t.Errorf("unlock: %v", err)

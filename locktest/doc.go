@@ -8,8 +8,8 @@
 //		})
 //	}
 //
-// The adapter puts what the lock's methods return into [Lock]'s terms; the examples do so for the
-// reference lock, redsync and redislock. The clients are real, and so are the scripts that the server
+// The adapter puts what the lock's methods return into [Lock]'s terms. [Funcs] is one for what most libraries have; the examples
+// are for the reference lock, redsync and redislock. The clients are real, and so are the scripts that the server
 // runs; time and the network are the harness's, so that a lease of 30 s takes no time and every failure
 // can be repeated. docs/locktest.md is the page about it. [Explore] hunts for more than [Run] tries.
 //

@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,7 @@ func TestTheExampleOfTheDocsRuns(t *testing.T) {
 	}
 	_, rest, _ := strings.Cut(string(page), "```go\n")
 	example, _, found := strings.Cut(rest, "```\n")
-	if lines := strings.Count(example, "\n"); !found || lines > 40 {
+	if lines := strings.Count(example, "\n"); !found || !strings.Contains(string(page), fmt.Sprintf("A file of %d lines", lines)) || lines > 40 {
 		t.Errorf("adapter and test take %d lines", lines)
 	}
 	dir := freshModule(t, map[string]string{"lock_test.go": example})

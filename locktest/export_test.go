@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 )
 
@@ -36,11 +37,11 @@ func Accused(t *testing.T, newLock NewLock, opts ...Option) (stories []string, e
 	return stories, nil
 }
 
-// Unread is why a lock is judged by its answers alone; empty: it is not.
-func Unread(t *testing.T, newLock NewLock) (string, error) {
+// Learned is how a lock is kept, as the probe learned it.
+func Learned(t *testing.T, newLock NewLock) (history.Layout, error) {
 	s, err := newSuite(bubble.In(t), newLock, optionsOf("lock", nil))
 	if err != nil {
-		return "", err
+		return history.Layout{}, err
 	}
-	return s.subject.Layout.Unknown, nil
+	return s.subject.Layout, nil
 }

@@ -94,7 +94,7 @@ func TestAProgramIsToldByAnError(t *testing.T) {
 
 // prefixed is a lock whose key is not its name.
 func prefixed(e locktest.Env) (locktest.Client, error) {
-	return locktest.Locks(func(name, _ string) locktest.Lock { return &redisLock{env: e, name: "locks:" + name} }), nil
+	return locktest.Locks(func(name, _ string) locktest.Lock { return redisLock(e, "locks:"+name) }), nil
 }
 
 func TestAKeyThatIsNotTheName(t *testing.T) {
@@ -110,10 +110,10 @@ func TestAKeyThatIsNotTheName(t *testing.T) {
 
 // claiming is redislock, which is said to be idempotent, and is not.
 func claiming(e locktest.Env) (locktest.Client, error) {
-	return locktest.Locks(func(name, _ string) locktest.Lock { return idempotent{&redisLock{env: e, name: name}} }), nil
+	return locktest.Locks(func(name, _ string) locktest.Lock { return idempotent{redisLock(e, name)} }), nil
 }
 
-type idempotent struct{ *redisLock }
+type idempotent struct{ locktest.Funcs }
 
 func (idempotent) Idempotent() time.Duration { return 0 }
 

@@ -50,7 +50,12 @@ func probePlan(s subjects.Subject, client string) *plan.Plan {
 	steps = append(steps, do(plan.Unlock, 0), do(plan.Work, time.Second))
 	again := do(plan.Lock, 0)
 	again.Lease = plan.Duration(anotherLease)
-	steps = append(steps, again, do(plan.Work, time.Second), do(plan.Unlock, 0))
+	steps = append(steps, again, do(plan.Work, time.Second))
+	if !s.Can("reentrant") {
+		again.Do = plan.TryLock // what it has
+		steps = append(steps, again, do(plan.Work, time.Second))
+	}
+	steps = append(steps, do(plan.Unlock, 0))
 	p := &plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: client, Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}
 	// So slow that it shows whether a lease is counted from the call.
 	p.Timings.LatencyMin, p.Timings.LatencyMax = plan.Duration(50*time.Millisecond), plan.Duration(50*time.Millisecond)
@@ -173,7 +178,7 @@ func learn(one, two *watched) history.Layout {
 		l.Margin = one.margin(key, first)
 		l.Renewal, l.Absolute = one.renewal(key, first, l.Margin)
 	}
-	l.Roles = one.roles(l)
+	l.Anew, l.Roles = one.anew(l), one.roles(l)
 	return l
 }
 
@@ -282,6 +287,24 @@ func (w *watched) margin(key string, first history.Op) time.Duration {
 		return 0
 	}
 	return one
+}
+
+// anew reports whether the owner was granted what it had, and its keys then say what they said.
+func (w *watched) anew(l history.Layout) bool {
+	held, asked := w.again()
+	i := slices.IndexFunc(w.h.Ops, func(op history.Op) bool { return op.Kind == history.TryLock && op.Client != history.Fresh })
+	if !asked || held.Outcome != history.Acquired || i < 0 {
+		return false
+	}
+	try := w.h.Ops[i]
+	if try.Outcome != history.Acquired || try.Return >= held.Call+anotherLease { // its lease was over
+		return false
+	}
+	before, after := w.at(held.Return), w.at(try.Return)
+	return !slices.ContainsFunc(l.KeysOf(probed), func(key string) bool {
+		a, b := before[key], after[key]
+		return a.Kind == "" || a.Text != b.Text || !maps.Equal(a.Fields, b.Fields)
+	})
 }
 
 // given is how long a grant has the key live.

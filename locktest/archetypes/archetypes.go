@@ -239,13 +239,19 @@ var kept = scripts{
 	keys: one,
 }
 
-// longer is a lock whose key lives for half a second more than was asked for.
+// longer is a lock whose key lives for half a second more than was asked for. Its owner is granted anew what it has.
 var longer = scripts{
-	take1:   `if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2] + 500) then return 1 end return 0`,
+	take1: `local lease = ARGV[2] + 500 if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1], 'px', lease) return 1 end
+		if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', lease) then return 1 end return 0`,
 	give1:   text.give1,
 	extend1: `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[1], ARGV[2] + 500)`,
 	keys:    one,
 }
+
+// anew is a lock that its owner is granted anew while it has it: one hold, with another lease.
+var anew = text.with("if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]) then return 1 end return 0",
+	`if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) return 1 end
+		if redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]) then return 1 end return 0`)
 
 // loud is a lock whose release publishes.
 var loud = text.with("redis.call('del', KEYS[1])", "redis.call('del', KEYS[1]) redis.call('publish', KEYS[1] .. ':free', '1')")
@@ -311,11 +317,14 @@ func All() []Archetype {
 		archetype("queued", made{scripts: text, habits: one}, byQueue, anyonesString, renewsOnce),
 		archetype("kept-answers", made{scripts: remembering(text), habits: habits{fresh: true, again: true}}, overAndOver, anyonesString,
 			replaced("forgets", "unlock", "lost-unlock-reply", "'px', 10000", "'px', 1")),
-		archetype("longer", made{scripts: longer, habits: habits{fresh: true}}, nil, anyonesString,
+		archetype("longer", made{scripts: longer, habits: habits{anew: true}}, nil, anyonesString,
 			replaced("half-lease", "lock", "baseline", "ARGV[2] + 500", "ARGV[2] / 2 + 500"),
 			replaced("as-long-as-it-likes", "lock", "explicit-lease", "ARGV[2] + 500", "30500")),
 		archetype("own-renewals", made{scripts: text, habits: habits{fresh: true, derived: true, lazy: true, share: 2}}, nil,
 			anyonesKept, resurrects, wrong{"too-short", "renew", "watchdog-death", func(m *made) { m.share = 6 }}),
+		archetype("granted-anew", made{scripts: anew, habits: habits{anew: true}}, nil, anyonesString, oneToken,
+			replaced("keeps-lease", "lock", "same-owner-retry", "redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) return 1", "return 1"),
+			replaced("no-lease-anew", "lock", "same-owner-retry", "redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])", "redis.call('set', KEYS[1], ARGV[1])")),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

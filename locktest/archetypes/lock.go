@@ -23,6 +23,7 @@ type store interface {
 // habits are what a lock does around its store.
 type habits struct {
 	fresh   bool          // a token for each hold, and not for each owner: such a lock is not reentrant
+	anew    bool          // it grants its owner anew what it holds, and counts nothing: nor is that
 	derived bool          // the watchdog's context comes from that of Acquire
 	lazy    bool          // the watchdog looks whether it is still wanted when its time comes, and no sooner
 	shared  bool          // one goroutine of a client renews all its holds
@@ -276,7 +277,7 @@ func (c *client) Lock(name, owner string) locktest.Lock {
 	switch {
 	case c.again:
 		return remembers{plain{l}}
-	case c.fresh:
+	case c.fresh, c.anew:
 		return plain{l}
 	case c.silent:
 		return silent{reentrant{plain{l}}}

@@ -37,8 +37,8 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		}
 		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: known.Owner, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		return true
-	case !effect && known.Kind.Acquires() && before.Deadline != after.Deadline && l.simple() && c.leftTo(&known, before):
-		// The owner takes anew what it has without knowing so.
+	case !effect && known.Kind.Acquires() && before.Deadline != after.Deadline && l.simple() && c.grantsAnew(&known, before):
+		// It is given back and taken at one moment.
 		c.add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Unlock, Aside: true, Call: now - 1, Return: now - 1,
 			Outcome: history.Released, Evidence: history.Executed, Executed: now - 1, Within: c.within, Answer: history.Released})
 		c.amend(call, func(op *history.Op) {
@@ -103,8 +103,9 @@ func (c *conclusion) heard(op history.Op) bool {
 	})
 }
 
-// leftTo reports whether a call, whose lock is not reentrant, finds that its owner holds it by an earlier call, and was not told.
-func (c *conclusion) leftTo(op *history.Op, before history.KeyState) bool {
+// grantsAnew reports whether a call, whose lock is not reentrant, is granted what its owner has: it was not told of that, or the
+// lock does so whatever its owner knows.
+func (c *conclusion) grantsAnew(op *history.Op, before history.KeyState) bool {
 	if c.h.Can("reentrant") || !op.Pending() || effective(op.Answer) || before.Count(op.Owner) == 0 {
 		return false
 	}
@@ -114,7 +115,7 @@ func (c *conclusion) leftTo(op *history.Op, before history.KeyState) bool {
 			last = *o
 		}
 	}
-	return last.ID != 0 && last.Outcome != history.Acquired
+	return c.h.Header.Layout.Anew || last.ID != 0 && last.Outcome != history.Acquired
 }
 
 // took reports whether a call that is under way has taken its lock.

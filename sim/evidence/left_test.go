@@ -8,7 +8,7 @@ import (
 )
 
 // A lock that counts nothing may grant its owner anew what an attempt had left that was not answered: the key then has another end.
-// An owner that was told that it holds the lock is granted nothing by that.
+// An owner that was told that it holds the lock is granted nothing by that, unless the lock is known for it.
 func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 	const lock = "x"
 	held := func(until time.Duration) *history.KeyState {
@@ -17,12 +17,16 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		first   history.Outcome
+		anew    bool // the probe has seen that
+		can     []string
 		granted bool
 	}{
-		{"the attempt was not answered", history.Unknown, true},
-		{"the attempt was granted", history.Acquired, false},
+		{"the attempt was not answered", history.Unknown, false, []string{"watchdog"}, true},
+		{"the attempt was granted", history.Acquired, false, []string{"watchdog"}, false},
+		{"the attempt was granted, and the lock grants anew", history.Acquired, true, []string{"watchdog"}, true},
+		{"of a reentrant lock the server counts", history.Acquired, true, []string{"watchdog", "reentrant"}, false},
 	} {
-		h := &history.History{Header: history.Header{Abilities: []string{"watchdog"}},
+		h := &history.History{Header: history.Header{Abilities: tt.can, Layout: history.Layout{Anew: tt.anew}},
 			Ops: []history.Op{
 				{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: 0, Return: time.Second, Outcome: tt.first},
 				{ID: 2, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: 2 * time.Second, Return: 3 * time.Second, Outcome: history.Acquired},

@@ -57,12 +57,15 @@ func (l *Lock) imply(actions []action) []action {
 			if op.Fresh > 0 && a.early != open { // of a re-entry that shortens nothing, and perhaps lengthens nothing
 				a.early = max(plus(a.from, int64(op.Fresh)), longest[i].early)
 			}
+			if guarded[i] > 0 && !l.Keeps { // a renewal may set less than was asked for
+				a.early = min(a.early, plus(a.from, guarded[i]))
+			}
 			a.set = int32(i + 1)
 			end := l.lapseOf(a, a.early-slack, a.late)
 			gone, dead := l.Gone[op.Client]
 			followed, known := next[a.owner]
 			known = known && a.certain && !a.beside // what is not may take effect after that
-			if guarded[i] {
+			if guarded[i] > 0 {
 				a.late, end.ret = open, open // renewed, for all that is known
 				switch {
 				case dead:
@@ -95,21 +98,28 @@ func (l *Lock) imply(actions []action) []action {
 }
 
 // guardedBy says of actions, in order of calls, after which their owner may have a hold without an explicit lease, which is
-// renewed, under another one perhaps.
-func (l *Lock) guardedBy(actions []action) []bool {
-	all, guarded := make([]bool, len(actions)), map[int32]bool{}
+// renewed, under another one perhaps: to what lease; 0: it has none, open: nobody knows.
+func (l *Lock) guardedBy(actions []action) []int64 {
+	all, guarded := make([]int64, len(actions)), map[int32]int64{}
 	for i := range actions {
 		a := &actions[i]
 		if a.owner == 0 {
 			continue
 		}
+		op, renewed := l.Ops[a.index], guarded[a.owner]
+		if op.Watchdog {
+			renewed = min(cmp.Or(renewed, open), cmp.Or(int64(op.Lease), open))
+		}
+		all[i] = renewed
 		switch {
 		case a.verb == acquires || a.verb == renews || a.verb == decrements:
-			guarded[a.owner] = guarded[a.owner] || l.Ops[a.index].Watchdog
+			guarded[a.owner] = renewed
 		case a.certain && !a.beside && (a.verb == releases || a.verb == findsNotMine):
-			guarded[a.owner] = false
+			guarded[a.owner] = 0
+			if !op.Watchdog {
+				all[i] = 0
+			}
 		}
-		all[i] = guarded[a.owner] || l.Ops[a.index].Watchdog
 	}
 	return all
 }
