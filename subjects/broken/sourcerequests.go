@@ -53,11 +53,11 @@ func inRequests() []SourceMutant {
 func inGhosts() []SourceMutant {
 	return []SourceMutant{
 		source("ghost-not-noted", hardened, ghosts, "a call whose outcome is not known does not mark the hold",
-			"hardened.go", "	hs.mu.Lock()\n	h.unsettled = true\n	hs.mu.Unlock()\n", ""),
+			"hardened.go", "	hs := p.client.holds\n	hs.mu.Lock()\n	h.unsettled = true\n	hs.mu.Unlock()\n", ""),
 		source("many-locks-forget-what-is-to-be-settled", hardened, ghosts, "a client of many locks forgets an attempt of unknown outcome before it has settled that",
-			"hardened.go", "	if !hs.settles(h) {\n		return\n	}\n	c.work", "	c.work"),
+			"hardened.go", "	if !c.holds.settles(h) {\n		return\n	}\n	c.work", "	c.work"),
 		source("given-up-unlock-of-a-member-not-noted", hardened, ghosts, "a member that an unlock of a group did not come to has a hold more than its client counts",
-			"holds.go", "		hs.popKept(h)\n", "		hs.popOne(h)\n"),
+			"multi.go", "		e.p.unlockFailedNth(n, l, h)\n", "		hs.mu.Lock()\n		hs.popOne(h)\n		hs.mu.Unlock()\n"),
 		source("settles-once", hardened, ghosts, "the client tries once to give back",
 			"hardened.go", "		hs.exit(current)\n		if err == nil {\n			break\n		}\n		c.pause(delay)\n", "		hs.exit(current)\n		break\n"),
 		source("abandoned-not-settled", hardened, ghosts, "nobody looks at the answer to an attempt that was given up",
@@ -101,7 +101,7 @@ func inTokens() []SourceMutant {
 		source("token-counter-in-seconds", hardened, tokens, "the counter's life of a day is in seconds, and taken for milliseconds",
 			"scripts/acquire_hardened.lua", "'px', 86400000)", "'px', 86400)"),
 		source("token-counts-seconds", hardened, tokens, "a new counter starts at the seconds of the clock",
-			"scripts/acquire_hardened.lua", "answer = now[1] * 10000 + math.floor(now[2] / 100)", "answer = tonumber(now[1])"),
+			"scripts/acquire_hardened.lua", "answer = now[1] * 1000000 + now[2]", "answer = tonumber(now[1])"),
 		source("token-counts-from-one", hardened, tokens, "a new counter starts at 1",
 			"scripts/acquire_hardened.lua", "if answer == 1 and not ARGV[6] then", "if answer == 1 and ARGV[6] then"),
 		source("multi-token-counts-from-one", hardened, tokens, "a MultiLock's new counters start at 1",
