@@ -154,7 +154,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	defer hs.exit(h)
 	if v.settle {
 		if err := p.reconcile(apart{ctx}, l, h); err != nil {
-			p.unlockFailed(l, h)
+			p.unlockFailed(l, h, err)
 			return false, err
 		}
 		v = hs.viewOf(h)
@@ -168,7 +168,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	case errors.Is(err, errNotSent) && !over:
 		return false, &notBegun{err, p}
 	case err != nil:
-		p.unlockFailed(l, h)
+		p.unlockFailed(l, h, err)
 		return false, err
 	}
 	return remain == 0, hs.unlockedOne(h, request, remain, safe(called, v.outer))
@@ -224,16 +224,17 @@ func (hs *holds) lower(h *hold, called time.Time, lease time.Duration) (unsent f
 
 // unlockFailed forgets the innermost hold, for the caller will not unlock it again. The server may count it still, whether or
 // not anything was sent. While others remain, its lease is renewed with theirs: that it is too many is settled in the background.
-func (p *hardened) unlockFailed(l *RLock, h *hold) { p.unlockFailedNth(0, l, h) }
+func (p *hardened) unlockFailed(l *RLock, h *hold, err error) { p.unlockFailedNth(0, l, h, err) }
 
 // unlockFailedNth is unlockFailed for the n-th lock of a request.
-func (p *hardened) unlockFailedNth(n int, l *RLock, h *hold) {
+func (p *hardened) unlockFailedNth(n int, l *RLock, h *hold, err error) {
 	hs := p.client.holds
 	hs.mu.Lock()
 	hs.popKept(h)
 	v := hs.viewLocked(h)
 	hs.mu.Unlock()
-	if v.levels > 0 {
+	var late *abandoned
+	if v.levels > 0 && !errors.As(err, &late) { // an abandoned command's own goroutine settles
 		p.settleLater(n, l, h, v.longest)
 	}
 }

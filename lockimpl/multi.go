@@ -228,7 +228,7 @@ func (e *notBegun) leave(n int, l *RLock, owner Owner) {
 	h := hs.m[holdKey{l.name, owner}]
 	hs.mu.Unlock()
 	if h != nil {
-		e.p.unlockFailedNth(n, l, h)
+		e.p.unlockFailedNth(n, l, h, e.error)
 	}
 }
 

@@ -115,7 +115,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 		p.unansweredAll(locks, held, longest, err)
 		for i, h := range held {
 			unsent[i](err)
-			p.unlockFailedNth(i, locks[i], h)
+			p.unlockFailedNth(i, locks[i], h, err)
 			results[i].Err = locks[i].wrap("Unlock", h.key.owner, err)
 		}
 		return results
@@ -124,8 +124,8 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 		var err error
 		if remain == -2 {
 			p.client.overtaken(held[0].key.owner)
-			p.unlockFailedNth(i, locks[i], held[i])
 			err = ErrSuperseded
+			p.unlockFailedNth(i, locks[i], held[i], err)
 		} else {
 			err = hs.unlockedOne(held[i], request, remain, safe(called, leases[i]))
 		}

@@ -12,9 +12,9 @@ local answer = -1
 if ttl == -2 then
   answer = call('incr', KEYS[2])
   if answer == 1 and not ARGV[6] then
-    -- Counting from the time, in microseconds, goes on rising when the counter is forgotten.
+    -- Counting from the time, in units of 100 us, goes on rising when the counter is forgotten.
     local now = call('time')
-    answer = now[1] * 1000000 + now[2]
+    answer = now[1] * 10000 + math.floor(now[2] / 100)
     call('set', KEYS[2], answer, 'px', 86400000)
   end
 elseif call('hexists', KEYS[1], ARGV[2]) == 0 then

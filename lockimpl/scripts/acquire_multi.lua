@@ -42,7 +42,7 @@ for i = 1, n do
     answer = call('incr', counter)
     if answer == 1 and not ARGV[5 + n] then
       local now = call('time')
-      answer = now[1] * 1000000 + now[2]
+      answer = now[1] * 10000 + math.floor(now[2] / 100)
       call('set', counter, answer, 'px', 86400000)
     end
   end

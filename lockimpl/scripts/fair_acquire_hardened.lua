@@ -20,7 +20,7 @@ elseif ttl == -2 and (not head or head == owner) then
   drop(owner)
   answer = call('incr', KEYS[2])
   if answer == 1 then
-    answer = time[1] * 1000000 + time[2]
+    answer = time[1] * 10000 + math.floor(time[2] / 100)
     call('set', KEYS[2], answer, 'px', 86400000)
   end
 else

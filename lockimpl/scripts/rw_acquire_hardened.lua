@@ -31,7 +31,7 @@ elseif wait > 0 then
 else
   answer = call('incr', KEYS[2])
   if answer == 1 then
-    answer = time[1] * 1000000 + time[2]
+    answer = time[1] * 10000 + math.floor(time[2] / 100)
     call('set', KEYS[2], answer, 'px', 86400000)
   end
 end

@@ -176,7 +176,7 @@ func planted() []SourceMutant {
 			About: "the watchdog goes on with holds of a group whose unlock failed",
 			Edits: []Edit{
 				{"multi_hardened.go",
-					"			p.unlockFailedNth(i, locks[i], h)\n",
+					"			p.unlockFailedNth(i, locks[i], h, err)\n",
 					""},
 			}},
 		{Name: "attempt-without-grace", Sound: hardened, Claim: "TryLock gives an attempt under way up 200 ms after its wait is over, with ErrNoReply",

@@ -59,7 +59,7 @@ func inWatchdog() []SourceMutant {
 			"faithful.go", "	f.client.holds.unlocked(key, mark, free || errors.Is(err, ErrNotHeld))\n",
 			"	if err == nil || errors.Is(err, ErrNotHeld) {\n		f.client.holds.unlocked(key, mark, free || err != nil)\n	}\n"),
 		source("failed-unlock-is-renewed-hardened", hardened, stops, "an unlock that failed leaves the hold with the client, which settles it as one to be kept",
-			"hardened.go", "		p.unlockFailed(l, h)\n		return false, err\n	}\n	return remain == 0,", "		return false, err\n	}\n	return remain == 0,"),
+			"hardened.go", "		p.unlockFailed(l, h, err)\n		return false, err\n	}\n	return remain == 0,", "		return false, err\n	}\n	return remain == 0,"),
 		source("slow-round-stops-watchdog", latch, renews, "no round begins after one that took longer than a period",
 			"watchdog.go", "		hs.start(max(0, next-time.Since(began)))\n", "		if wait := next - time.Since(began); wait > 0 {\n			hs.start(wait)\n		}\n"),
 		source("first-renewal-late", hardened, renews, "the first round comes after a whole timeout less a period",
