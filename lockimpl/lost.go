@@ -81,7 +81,8 @@ func (l *RLock) whenOver(owner Owner, f func(reason error)) {
 // Where they come from: a counter on the server, which starts at the server's clock, in units of
 // 100 µs, and is forgotten a day later. So they also increase over the loss of the counter, if the
 // server's clock was not set back and the lock was not granted more than 10,000 times a second all
-// the while. For a counter that is never forgotten, see [FencedLock].
+// the while. (Finer units would not do: a script hands fourteen digits of a number to the counter.)
+// For a counter that is never forgotten, see [FencedLock].
 //
 // The faithful generations have no tokens.
 func (l *RLock) Token(owner Owner) (token int64, ok bool) {
