@@ -66,6 +66,10 @@ type assets struct {
 	Script    template.JS
 	// ScriptHash admits our script, and no other, to run in the page (Content-Security-Policy).
 	ScriptHash string
+
+	// The script of a comparison.
+	CompareScript     template.JS
+	CompareScriptHash string
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
@@ -86,7 +90,12 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
+	compare, err := joined("web/compare.js")
+	if err != nil {
+		return nil, err
+	}
 	return &assets{
+		CompareScript: template.JS(compare), CompareScriptHash: scriptHash(compare),
 		tmpl: tmpl, Style: template.CSS(style), ManyStyle: template.CSS(many), Script: template.JS(script),
 		ScriptHash: scriptHash(script),
 	}, nil
@@ -99,6 +108,15 @@ func ScriptHash() string {
 		return scriptHash(nil)
 	}
 	return assets.ScriptHash
+}
+
+// CompareScriptHash names the one script of the page that [Compare] writes, as a Content-Security-Policy does.
+func CompareScriptHash() string {
+	assets, err := loadAssets()
+	if err != nil {
+		return scriptHash(nil)
+	}
+	return assets.CompareScriptHash
 }
 
 // joined is embedded files in one.
