@@ -55,7 +55,9 @@ func tell(f *facts, results []Result) []Moment {
 	}
 	t.faults()
 	for i := range f.h.Events { // what comes of them is told after them
-		if e := &f.h.Events[i]; e.Lock == "" {
+		switch e := &f.h.Events[i]; {
+		case e.Kind == history.ClockJump && t.toldJump(i): // of another lock
+		case e.Lock == "", e.Kind == history.ClockJump:
 			t.environment(e)
 		}
 	}
@@ -258,10 +260,19 @@ func (t *teller) events(l *lockFacts) {
 				break
 			}
 			t.add(e.At, "server", Key, scoreKey, l.name, nil, "the time to live of %s is changed from outside", l.name)
+		case history.ClockJump: // told before what comes of it
 		default:
 			t.environment(e)
 		}
 	}
+}
+
+// toldJump reports whether a jump of a clock is that of an event before it, which is about another lock.
+func (t *teller) toldJump(i int) bool {
+	all := t.f.h.Events
+	return slices.ContainsFunc(all[:i], func(e history.Event) bool {
+		return e.Kind == history.ClockJump && e.At == all[i].At && e.By == all[i].By
+	})
 }
 
 func (t *teller) environment(e *history.Event) {

@@ -115,6 +115,24 @@ func TestStoryTellsACauseOnceAndFirst(t *testing.T) {
 	}
 }
 
+// A clock that jumps is told once, whatever locks it is about, and before the leases that it ends.
+func TestStoryTellsAJumpOnceAndFirst(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.event(history.Expire, at(5))
+	for _, lock := range []string{"order:42", "order:43"} {
+		jump := s.event(history.ClockJump, at(5))
+		jump.Lock, jump.By = lock, 60*sec
+	}
+	s.fault("clock-jump", "", at(5), at(5)).Server = "s2"
+	s.unlock("c1:1", at(6), history.NotHeld)
+	got := lines(verdict(t, s).Story)
+	want := "5.000 s key server: the clock of server s2 jumps by 60 s\n5.000 s key server: the lease of c1:1 on order:42 ends"
+	if !strings.Contains(got, want) || strings.Count(got, "jumps") != 1 {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestExplanationWhenNothingBroke(t *testing.T) {
 	s := baseline()
 	want := "Nothing broke: 3 holds in 120.000 s, and 5 guarantees kept."

@@ -26,7 +26,9 @@ func keyText(format string) func(*history.Fault) string {
 
 // linkText names both ends of a link.
 func linkText(format string) func(*history.Fault) string {
-	return func(f *history.Fault) string { return fmt.Sprintf(format, cmp.Or(f.Client, "every client"), Server(f.Server)) }
+	return func(f *history.Fault) string {
+		return fmt.Sprintf(format, cmp.Or(f.Client, "every client"), Server(f.Server))
+	}
 }
 
 // serverText names the server of a fault, where its history has several.
@@ -49,7 +51,7 @@ func Server(name string) string {
 
 // tellings are tried in order: a fault is told by the first all of whose effects it has.
 var tellings = []telling{
-	{effects: []history.Effect{history.ProcessStopped}, was: clientText("%s was paused")},
+	{effects: []history.Effect{history.ProcessStopped}, was: clientText("%s was paused"), begins: clientText("%s is paused"), ends: clientText("%s goes on")},
 	{effects: []history.Effect{history.TimersStopped}, was: clientText("the watchdog of %s was paused"), begins: clientText("the watchdog of %s stops"),
 		ends: clientText("the watchdog of %s works again")},
 	{effects: []history.Effect{history.RequestsHeld, history.RepliesHeld}, was: linkText("%[1]s was cut off from %[2]s"),
@@ -62,10 +64,13 @@ var tellings = []telling{
 	{effects: []history.Effect{history.KeyExpired}, was: keyText("the key of %s was expired from outside"), begins: keyText("the key of %s is expired from outside")},
 	{effects: []history.Effect{history.KeyDeleted}, was: keyText("the key of %s was deleted from outside")},
 	{effects: []history.Effect{history.KeyOverwritten}, was: keyText("the key of %s was overwritten from outside")},
+	{effects: []history.Effect{history.ForcedFree}, was: keyText("an operator forced %s free"), begins: keyText("an operator forces %s free")},
 	{effects: []history.Effect{history.ServerDown, history.ServerForgot}, was: serverText("%s was down and lost its data"),
 		begins: serverText("%s goes down and loses its data"), ends: serverText("%s serves again, without its data")},
 	{effects: []history.Effect{history.ServerDown}, was: serverText("%s was down"), begins: serverText("%s goes down"), ends: serverText("%s serves again")},
 	{effects: []history.Effect{history.ServerForgot}, was: serverText("%s failed over to a replica"), begins: serverText("%s dies; a replica takes its place")},
+	{effects: []history.Effect{history.ReplicationStopped}, was: serverText("a replica of %s received nothing"),
+		begins: serverText("a replica of %s receives nothing any more"), ends: serverText("a replica of %s receives what it missed")},
 	{effects: []history.Effect{history.ServerSlow}, was: serverText("%s was slow"), begins: serverText("%s becomes slow"), ends: serverText("%s is as fast as before")},
 	{effects: []history.Effect{history.ClockMoved}, was: serverText("the clock of %s jumped"), begins: serverText("the clock of %s jumps")},
 	{effects: []history.Effect{history.ScriptsForgotten}, was: serverText("%s forgot its scripts"), begins: serverText("%s forgets its scripts")},

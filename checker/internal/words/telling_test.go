@@ -30,6 +30,10 @@ func TestFaultsAreToldInSentences(t *testing.T) {
 		{history.Fault{Kind: "duplicate-message", On: "request", Hits: 1}, "the network delivered a request twice", "the network delivers a request twice", ""},
 		{history.Fault{Kind: "server-error", Server: "s1", Client: "c1", On: "request renew", Hits: 1},
 			"server s1 refused the request of c1's renew", "server s1 refuses the request of c1's renew", ""},
+		{history.Fault{Kind: "pause-client", Client: "c1"}, "c1 was paused", "c1 is paused", "c1 goes on"},
+		{history.Fault{Kind: "force-unlock", Lock: "a"}, "an operator forced a free", "an operator forces a free", ""},
+		{history.Fault{Effects: []history.Effect{history.ReplicationStopped}, Server: "s1"}, "a replica of server s1 received nothing",
+			"a replica of server s1 receives nothing any more", "a replica of server s1 receives what it missed"},
 		{history.Fault{Kind: "kill-client", Client: "c1", On: "request acquire", Hits: 1}, "c1 died", "c1 dies", ""},
 		{history.Fault{Kind: "nobody-knows", Client: "c1"}, "the fault nobody-knows struck c1", "the fault nobody-knows struck c1", ""},
 	} {
