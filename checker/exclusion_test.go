@@ -180,12 +180,12 @@ func TestExclusionCauses(t *testing.T) {
 		{"a message lost, and enough time left", overlap(0, func(s *script) {
 			s.fault("drop-message", "c1", at(10), 0)
 			expire(s, 30.001)
-		}), contract.LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, though its client had 14.9 s of opportunity besides the time that faults took: the fault drop-message struck c1 at 10.000 s", nil},
+		}), contract.LeaseExpired, false, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, though its client had 14.9 s of opportunity besides the time that faults took: the network lost a message between c1 and the server at 10.000 s", nil},
 		{"two messages lost", overlap(0, func(s *script) {
 			s.fault("drop-message", "c1", at(6), 0)
 			s.fault("drop-message", "c1", at(20), 0)
 			expire(s, 30.001)
-		}), contract.LostMessage, true, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, after the fault drop-message struck c1 at 6.000 s and the fault drop-message struck c1 at 20.000 s", []int{0, 1}},
+		}), contract.LostMessage, true, "the key of order:42 expired at 30.001 s: its lease of 30 s began at 0.001 s and was never renewed, after the network lost a message between c1 and the server at 6.000 s and the network lost a message between c1 and the server at 20.000 s", []int{0, 1}},
 		{"an explicit lease outlived", overlap(20*sec, func(s *script) { expire(s, 20.001) }),
 			contract.LeaseOutlived, true, "the key of order:42 expired at 20.001 s: its lease of 20 s began at 0.001 s, and the work took longer", nil},
 		{"an explicit lease outlived in a pause", overlap(20*sec, func(s *script) {

@@ -127,7 +127,7 @@ func TestARenewalIsExcusedByTheCallThatEndedTheHold(t *testing.T) {
 
 // A fault that struck a waiter's own call is told, though it explains no more than the time until its client gives the answer up.
 func TestAWaitThatAFaultExplainsInPartNamesIt(t *testing.T) {
-	for struck, want := range map[bool]string{true: "the fault drop-message struck", false: "no fault explains why nobody took it"} {
+	for struck, want := range map[bool]string{true: "the network lost a message between c1 and the server", false: "no fault explains why nobody took it"} {
 		s := newScript()
 		s.take("c2:1", at(0), at(0.002), at(1))
 		s.unlock("c2:1", at(0.5), history.Released)

@@ -54,17 +54,19 @@ func tell(f *facts, results []Result) []Moment {
 		}
 	}
 	t.faults()
+	for i := range f.h.Events { // what comes of them is told after them
+		switch e := &f.h.Events[i]; {
+		case e.Kind == history.ClockJump && t.toldJump(i): // of another lock
+		case e.Lock == "", e.Kind == history.ClockJump:
+			t.environment(e)
+		}
+	}
 	for _, k := range f.kinds() {
 		for _, l := range k.of(f) {
 			k.tell(t, l)
 		}
 	}
 	t.healing(results)
-	for i := range f.h.Events {
-		if e := &f.h.Events[i]; e.Lock == "" {
-			t.environment(e)
-		}
-	}
 	for _, r := range results {
 		t.verdict(r)
 	}
@@ -102,6 +104,9 @@ func (t *teller) faults() {
 	for i := range t.f.h.Faults {
 		fault := &t.f.h.Faults[i]
 		from, to := t.f.span(fault)
+		if fault.Has(history.ClockMoved) && t.jumped(from) {
+			continue // the event says by how much
+		}
 		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Begins(fault))
 		if to > from && to < t.f.healed {
 			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Ends(fault))
@@ -180,7 +185,11 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 	case h.endEvent != nil && h.endEvent.Kind == history.Restore && h.endEvent.Owner != history.AnotherProgram:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the hold of %s on %s is gone: the replica does not know it%s", h.owner, l.name, still)
 	case h.endEvent != nil && h.outside:
-		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the key of %s is gone under its holder %s", l.name, h.owner)
+		on := ""
+		if fault := t.struck(h.to, func(f *history.Fault) bool { return f.Server != "" && f.Has(history.ServerForgot, history.ClockMoved) }); fault != nil {
+			on = " on " + words.Server(fault.Server)
+		}
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the key of %s%s is gone under its holder %s", l.name, on, h.owner)
 	case h.endEvent != nil:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the lease of %s on %s ends, last set at %s; the key expires%s", h.owner, l.name, Stamp(h.last()), still)
 	case op == nil:
@@ -251,23 +260,62 @@ func (t *teller) events(l *lockFacts) {
 				break
 			}
 			t.add(e.At, "server", Key, scoreKey, l.name, nil, "the time to live of %s is changed from outside", l.name)
+		case history.ClockJump: // told before what comes of it
 		default:
 			t.environment(e)
 		}
 	}
 }
 
+// toldJump reports whether a jump of a clock is that of an event before it, which is about another lock.
+func (t *teller) toldJump(i int) bool {
+	all := t.f.h.Events
+	return slices.ContainsFunc(all[:i], func(e history.Event) bool {
+		return e.Kind == history.ClockJump && e.At == all[i].At && e.By == all[i].By
+	})
+}
+
 func (t *teller) environment(e *history.Event) {
 	switch e.Kind {
 	case history.Died:
-		t.add(e.At, e.Client, Key, scoreKey, "", nil, "dies")
+		if t.struck(e.At, func(f *history.Fault) bool { return f.Has(history.ProcessDied) && f.Client == e.Client }) == nil {
+			t.add(e.At, e.Client, Key, scoreKey, "", nil, "dies")
+		}
 	case history.Restart:
-		t.add(e.At, "server", Key, scoreKey, "", nil, "restarts")
+		if t.struck(e.At, func(f *history.Fault) bool { return f.Has(history.ServerDown) }) == nil {
+			t.add(e.At, "server", Key, scoreKey, "", nil, "restarts")
+		}
 	case history.Failover:
-		t.add(e.At, "server", Key, scoreKey, "", nil, "dies; a replica takes its place")
+		if t.forgot(e.At) == nil {
+			t.add(e.At, "server", Key, scoreKey, "", nil, "dies; a replica takes its place")
+		}
 	case history.ClockJump:
-		t.add(e.At, "server", Key, scoreKey, "", nil, "its clock jumps by %s", short(e.By))
+		server := ""
+		if fault := t.struck(e.At, func(f *history.Fault) bool { return f.Has(history.ClockMoved) }); fault != nil {
+			server = fault.Server
+		}
+		t.add(e.At, "server", Key, scoreKey, "", nil, "the clock of %s jumps by %s", words.Server(server), short(e.By))
 	}
+}
+
+// struck is a fault that began at a time, and of which an event of that time is a part: a thing is told once. Nil: none.
+func (t *teller) struck(at time.Duration, is func(*history.Fault) bool) *history.Fault {
+	for i := range t.f.h.Faults {
+		if f := &t.f.h.Faults[i]; !f.Missed && f.From == at && is(f) {
+			return f
+		}
+	}
+	return nil
+}
+
+// forgot is the fault by which a server lost its data at a time, or nil.
+func (t *teller) forgot(at time.Duration) *history.Fault {
+	return t.struck(at, func(f *history.Fault) bool { return f.Has(history.ServerForgot) })
+}
+
+// jumped reports whether a clock jumped at a time.
+func (t *teller) jumped(at time.Duration) bool {
+	return slices.ContainsFunc(t.f.h.Events, func(e history.Event) bool { return e.Kind == history.ClockJump && e.At == at })
 }
 
 // verdict tells where a guarantee broke.

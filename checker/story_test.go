@@ -76,7 +76,7 @@ func TestStoryHasWordsForEverything(t *testing.T) {
 		"c3:2: is told that its hold on order:42 is over",
 		"c1:1: does not learn what became of its unlock of order:42",
 		"server: the key of order:42 is gone under its holder c3:1",
-		"server: restarts", "server: dies; a replica takes its place", "server: its clock jumps by 3 s",
+		"server: restarts", "server: dies; a replica takes its place", "server: the clock of the server jumps by 3 s",
 		"c3: dies",
 		"server: the key of order:42 is left behind, until 149.001 s",
 	} {
@@ -86,6 +86,50 @@ func TestStoryHasWordsForEverything(t *testing.T) {
 	}
 	if t.Failed() {
 		t.Logf("the story:\n%s", got)
+	}
+}
+
+// What a fault does to a server is told once, by the server's name, and what comes of it after it.
+func TestStoryTellsACauseOnceAndFirst(t *testing.T) {
+	for kind, want := range map[string]string{
+		"restart":  "5.000 s fault fault: server s3 goes down and loses its data\n5.000 s key server: the key of order:42 on server s3 is gone under its holder c1:1\n",
+		"failover": "5.000 s fault fault: server s3 dies; a replica takes its place\n5.000 s key server: the key of order:42 on server s3 is gone under its holder c1:1\n",
+		"":         "5.000 s key server: restarts\n5.000 s key server: the key of order:42 is gone under its holder c1:1\n",
+	} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 0)
+		s.event(history.Delete, at(5))
+		event := history.Restart
+		if kind == "failover" {
+			event = history.Failover
+		}
+		s.event(event, at(5)).Lock = ""
+		if kind != "" {
+			s.fault(kind, "", at(5), at(5)).Server = "s3"
+		}
+		s.unlock("c1:1", at(6), history.NotHeld)
+		got := lines(verdict(t, s).Story)
+		if !strings.Contains(got, want) || strings.Count(got, "restarts")+strings.Count(got, "goes down")+strings.Count(got, "dies") != 1 {
+			t.Errorf("%q: got\n%swant\n%s", kind, got, want)
+		}
+	}
+}
+
+// A clock that jumps is told once, whatever locks it is about, and before the leases that it ends.
+func TestStoryTellsAJumpOnceAndFirst(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.event(history.Expire, at(5))
+	for _, lock := range []string{"order:42", "order:43"} {
+		jump := s.event(history.ClockJump, at(5))
+		jump.Lock, jump.By = lock, 60*sec
+	}
+	s.fault("clock-jump", "", at(5), at(5)).Server = "s2"
+	s.unlock("c1:1", at(6), history.NotHeld)
+	got := lines(verdict(t, s).Story)
+	want := "5.000 s key server: the clock of server s2 jumps by 60 s\n5.000 s key server: the lease of c1:1 on order:42 ends"
+	if !strings.Contains(got, want) || strings.Count(got, "jumps") != 1 {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package explore_test
 
 import (
@@ -64,13 +66,4 @@ func processor() time.Duration {
 	var used syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-}
-
-func broke(v *checker.Verdict) bool {
-	for _, r := range v.Results {
-		if r.Status == checker.Broken {
-			return true
-		}
-	}
-	return false
 }

@@ -213,3 +213,12 @@ func TestProofsLeaveTheVerdictAsItIs(t *testing.T) {
 		t.Error("the proof changed the history")
 	}
 }
+
+func broke(v *checker.Verdict) bool {
+	for _, r := range v.Results {
+		if r.Status == checker.Broken {
+			return true
+		}
+	}
+	return false
+}

@@ -87,19 +87,20 @@ func (s *State) compact() error {
 	for _, l := range lines {
 		err = errors.Join(err, encode(out, l))
 	}
-	if err = errors.Join(err, out.Flush()); err == nil {
+	err = errors.Join(err, out.Flush(), temporary.Close())
+	if s.file != nil { // Windows renames no file that is open, and none onto one that is
+		err = errors.Join(err, s.file.Close())
+	}
+	if err == nil {
 		err = os.Rename(temporary.Name(), s.name)
 	}
 	if err != nil {
-		_ = temporary.Close()
 		_ = os.Remove(temporary.Name())
 		return err
 	}
-	if s.file != nil {
-		_ = s.file.Close()
-	}
-	s.file, s.loose = temporary, 0
-	return nil
+	s.loose = 0
+	s.file, err = os.OpenFile(s.name, os.O_WRONLY|os.O_APPEND, 0)
+	return err
 }
 
 // read returns the lines of the file but the first, as long as they are whole.

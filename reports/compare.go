@@ -19,13 +19,13 @@ type Side struct {
 }
 
 // Compare writes a page about two runs: what each guarantee came to, both pictures on one axis with the first divergence
-// marked, and how the plans and the stories differ. It has no script.
+// marked and one cursor, and how the plans and the stories differ.
 func Compare(w io.Writer, a, b Side) error {
 	assets, err := loadAssets()
 	if err != nil {
 		return err
 	}
-	p := comparison{Style: assets.ManyStyle, Sides: []sideView{newSide(a), newSide(b)}, Difference: Differ(a, b)}
+	p := comparison{Style: assets.ManyStyle, Script: assets.CompareScript, ScriptHash: assets.CompareScriptHash, Sides: []sideView{newSide(a), newSide(b)}, Difference: Differ(a, b)}
 	p.onOneAxis()
 	p.Plan = planView(p.Difference.Plan)
 	p.Stories = p.storyView()
@@ -49,6 +49,8 @@ func Compare(w io.Writer, a, b Side) error {
 
 type comparison struct {
 	Style       template.CSS
+	Script      template.JS
+	ScriptHash  string
 	Sides       []sideView
 	Rows        []comparisonRow
 	Differences int
@@ -79,6 +81,7 @@ func (p *comparison) onOneAxis() {
 		}
 		s.picture.End = end
 		s.Sketch = newSketch(s.picture)
+		s.Axis = &axis{Left: s.picture.Gutter, Right: sketchRight, End: int64(end)}
 		if d := p.Difference.Divergence; d != nil {
 			s.Sketch.mark(s.picture, d.At(), "here they diverge: "+checker.Stamp(d.At()))
 		}
@@ -123,6 +126,12 @@ type comparisonRow struct {
 	Differs bool
 }
 
+// axis is where a picture begins and ends, in its own units, and how many nanoseconds that is.
+type axis struct {
+	Left, Right int
+	End         int64
+}
+
 type sideView struct {
 	Title, Href string
 	Scenario    string
@@ -132,6 +141,7 @@ type sideView struct {
 	Facts       []fact
 	Explanation []string
 	Sketch      *sketch
+	Axis        *axis
 	Story       []momentView
 	Command     string
 	results     []resultView

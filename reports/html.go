@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -65,6 +66,10 @@ type assets struct {
 	Script    template.JS
 	// ScriptHash admits our script, and no other, to run in the page (Content-Security-Policy).
 	ScriptHash string
+
+	// The script of a comparison.
+	CompareScript     template.JS
+	CompareScriptHash string
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
@@ -85,7 +90,12 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
+	compare, err := joined("web/compare.js")
+	if err != nil {
+		return nil, err
+	}
 	return &assets{
+		CompareScript: template.JS(compare), CompareScriptHash: scriptHash(compare),
 		tmpl: tmpl, Style: template.CSS(style), ManyStyle: template.CSS(many), Script: template.JS(script),
 		ScriptHash: scriptHash(script),
 	}, nil
@@ -98,6 +108,15 @@ func ScriptHash() string {
 		return scriptHash(nil)
 	}
 	return assets.ScriptHash
+}
+
+// CompareScriptHash names the one script of the page that [Compare] writes, as a Content-Security-Policy does.
+func CompareScriptHash() string {
+	assets, err := loadAssets()
+	if err != nil {
+		return scriptHash(nil)
+	}
+	return assets.CompareScriptHash
 }
 
 // joined is embedded files in one.
@@ -143,6 +162,7 @@ type page struct {
 	OpsLeft     int
 	Log         []logView
 	LogLeft     int
+	Servers     bool // the log is of several
 	Plan        string
 	PlanLeft    int // bytes
 	Provenance  []fact
@@ -199,12 +219,14 @@ type opView struct {
 	Owner, Lock        string
 	Color              int
 	Asked, Told, Class string
+	Steps              []stepView // of a group's members
+	Servers            string     // theirs
 }
 
 type logView struct {
-	At, Sent, Got, Client, Step, Text, Reply, Key string
-	Lock                                          string
-	Lost                                          bool
+	At, Sent, Got, Client, Server, Step, Text, Reply, Key string
+	Lock                                                  string
+	Lost                                                  bool
 }
 
 func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
@@ -313,10 +335,13 @@ func shareCauses(rs []resultView) {
 
 func (p *page) addOps(h *history.History, v *checker.Verdict, c *cast) {
 	ops := around(h.Ops, opsShown, func(op history.Op) time.Duration { return op.Call }, v)
+	steps := groupSteps(h, ops)
 	p.OpsLeft = len(h.Ops) - len(ops)
 	for _, op := range ops {
 		ov := opView{ID: op.ID, Call: op.Call, Called: checker.Stamp(op.Call), Returned: "–", Owner: name(op.Owner),
 			Lock: name(op.Lock), Color: c.color(op.Owner), Asked: asked(op), Told: told(op)}
+		ov.Steps = steps[op.ID]
+		ov.Servers = serversOf(ov.Steps)
 		if !op.Pending() {
 			ov.Returned = checker.Stamp(op.Return)
 		}
@@ -351,9 +376,10 @@ func logAround(h *history.History, v *checker.Verdict) []history.Served {
 func (p *page) addLog(h *history.History, v *checker.Verdict) {
 	log := logAround(h, v)
 	p.LogLeft = len(h.Served) - len(log)
+	p.Servers = slices.ContainsFunc(h.Served, func(s history.Served) bool { return s.Server != h.Served[0].Server })
 	for _, s := range log {
-		lv := logView{At: checker.Stamp(s.At), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: Visible(string(s.Step)),
-			Lock: name(s.Lock), Text: shorten(Visible(s.Text), 300), Reply: shorten(Visible(s.Reply), 120), Lost: s.Got == 0}
+		lv := logView{At: checker.Stamp(s.At), Server: name(s.Server), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: Visible(string(s.Step)),
+			Lock: name(s.Lock), Text: shorten(Visible(s.Text), 300), Reply: shorten(Visible(s.Reply), 120), Lost: s.Got == 0 && s.Step != history.StepAdmin}
 		if s.Got > 0 {
 			lv.Got = length(s.Got - s.At)
 		}

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ func quorum() *history.History {
 		Header: history.Header{Version: history.Version, World: "sim", Groups: []history.Group{{Name: "orders", Kind: history.Red,
 			Members: []string{"l", "l", "l", "l", "l"}, Servers: []string{"s1", "s2", "s3", "s4", "s5"}}}},
 		Ops:    []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: "orders", Kind: history.Lock, Call: sec(1), Return: sec(2), Outcome: history.Acquired}},
-		Faults: []history.Fault{{Kind: "crash-server", Server: "s5", From: sec(0.5), To: sec(3)}},
+		Faults: []history.Fault{{Kind: "crash-server", Effects: []history.Effect{history.ServerDown}, Server: "s5", From: sec(0.5), To: sec(3)}},
 		End:    &history.End{At: sec(12)},
 	}
 	for i, server := range []string{"s1", "s2", "s3"} {
@@ -63,7 +64,7 @@ func TestEachServerOfAGroupHasALane(t *testing.T) {
 		t.Errorf("the owner: %v, want %v", got, want)
 	}
 	for _, l := range p.Lanes {
-		if struck := len(of(l, "fault")) > 0; struck != (l.Name == "s5") {
+		if struck := len(of(l, "down")) > 0; struck != (l.Name == "s5") {
 			t.Errorf("the fault of s5 is in the lane of %s: %v", l.Name, struck)
 		}
 	}
@@ -94,5 +95,52 @@ func TestAMemberIsFollowed(t *testing.T) {
 	}
 	if key := memberSegments(h, member{"s5", "l"}, sec(12)); key != nil {
 		t.Errorf("a server that was not heard of: %v", key)
+	}
+}
+
+// What became of a server is in the lanes of its locks: when it was down, and when a replica took its place. Its clients
+// are struck, too.
+func TestLanesShowWhatBecameOfTheirServer(t *testing.T) {
+	h, v := watchdogDeath()
+	for effect, want := range map[history.Effect]string{
+		history.ServerDown:   "down down on the server",
+		history.ServerForgot: "promoted replica promoted on the master",
+		history.ServerSlow:   "fault  on the server", // it is there, and the same
+	} {
+		h.Faults = []history.Fault{{Kind: "x", Effects: []history.Effect{effect}, From: sec(5), To: sec(6)}}
+		for i, l := range draw(h, v).Lanes {
+			got := fmt.Sprint(l.Items[0].Kind, " ", l.Items[0].Label, " ", l.Sub)
+			if l.Kind == "lock" && got != want || l.Kind != "lock" && (l.Items[0].Kind != "fault" || (l.Items[0].Label == "x") != (i == 0)) {
+				t.Errorf("%s: lane %s %q has %q, want %q", effect, l.Kind, l.Name, got, want)
+			}
+		}
+	}
+}
+
+// The steps of a group's members are folded into the call that they are parts of; the log names the server of each.
+func TestTheStepsOfMembersAreFoldedIntoTheirCall(t *testing.T) {
+	h := quorum()
+	h.Ops = append(h.Ops, history.Op{ID: 2, Client: "c1", Owner: "c1:1", Lock: "alone", Kind: history.Lock, Call: sec(3), Return: sec(4), Outcome: history.Acquired})
+	h.Served = append(h.Served,
+		history.Served{At: sec(3.5), Sent: sec(3), Server: "s10", Client: "c1", Owner: "c1:1", Op: 1, Lock: "l", Step: history.StepRelease, Reply: "1"},
+		history.Served{At: sec(3.6), Sent: sec(3), Got: sec(3.7), Server: "s1", Client: "c1", Op: 1, Step: "session", Text: "hello 3"},
+		history.Served{At: sec(3.8), Sent: sec(3), Got: sec(3.9), Server: "s1", Client: "c1", Owner: "c1:1", Op: 2, Lock: "alone", Step: history.StepAcquire})
+	p := newPage(h, &checker.Verdict{Virtual: sec(12)}, HTMLOptions{})
+	var got []string
+	for _, op := range p.Ops {
+		got = append(got, fmt.Sprintf("%d %d %s", op.ID, len(op.Steps), op.Servers))
+	}
+	if want := []string{"1 4 s1, s2, s3, s10", "2 0 "}; !slices.Equal(got, want) {
+		t.Errorf("calls %q, want %q", got, want)
+	}
+	if last := p.Ops[0].Steps[3]; last != (stepView{"3.500 s", "s10", "release", "1", true}) {
+		t.Errorf("the last step: %+v", last)
+	}
+	if !p.Servers || p.Log[3].Server != "s10" {
+		t.Errorf("the log does not name its servers: %v, %+v", p.Servers, p.Log[3])
+	}
+	h.Served = h.Served[:1]
+	if p := newPage(h, &checker.Verdict{Virtual: sec(12)}, HTMLOptions{}); p.Servers {
+		t.Error("the log of one server names it")
 	}
 }

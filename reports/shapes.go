@@ -42,6 +42,9 @@ var shapes = map[string]shape{
 	"part":   {"bar", 21, 6, "holds too few members"},
 	"member": {"ramp", 4, 32, "a member's time to live, on its server"},
 	"kept":   {"ramp", 4, 32, "a member that never expires"},
+	// of a server, in the lanes of its locks
+	"down":     {"bar", 0, 0, "the server is down"},
+	"promoted": {"tick", 0, 0, "the server dies, and a replica becomes the master"},
 	// in both
 	"fault":  {"bar", 0, 0, "fault"},
 	"strike": {"tick", 0, 0, "fault, in one blow"},
@@ -49,7 +52,7 @@ var shapes = map[string]shape{
 
 // legendOrder lists the kinds that the legend explains, if they occur.
 var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "quorum", "part", "member", "kept", "read", "write", "ramp", "forever", "renew", "denied",
-	"refused", "failed", "unknown", "lost", "expire", "delete", "died", "fault", "strike"}
+	"refused", "failed", "unknown", "lost", "expire", "delete", "died", "down", "promoted", "fault", "strike"}
 
 // legendEntry explains one kind.
 type legendEntry struct{ Kind, Form, Says string }

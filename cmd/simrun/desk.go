@@ -327,6 +327,7 @@ func (d *desk) compare(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	compares(w)
 	d.alone(w, r, func(b io.Writer) error {
 		var sides [2]reports.Side
 		for i, dir := range dirs {
@@ -340,6 +341,11 @@ func (d *desk) compare(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+// compares admits the script of a comparison.
+func compares(w http.ResponseWriter) {
+	w.Header().Set("Content-Security-Policy", strict+"; script-src '"+reports.CompareScriptHash()+"'")
+}
+
 // recheck judges a run with the models of this program, and shows what they say beside the stored
 // verdict. Nothing is written.
 func (d *desk) recheck(w http.ResponseWriter, r *http.Request) {
@@ -348,6 +354,7 @@ func (d *desk) recheck(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	compares(w)
 	d.alone(w, r, func(b io.Writer) error {
 		run, err := loadRun(r.Context(), d.files, dir)
 		if err == nil && run.History == nil {

@@ -157,7 +157,7 @@ func parseHunt(ctx context.Context, args []string) (hunt, error) {
 // checkProcess says what cannot be searched of a lock in processes of its own. It starts one, which says what it can.
 func (h *hunt) checkProcess(ctx context.Context) error {
 	switch strategy, _ := explore.FindStrategy(h.strategy); {
-	case runtime.GOOS != "linux":
+	case !warps(runtime.GOOS):
 		return fmt.Errorf("-subject %s: processes of their own are explored in virtual time, which needs Linux", h.subject)
 	case strategy.Whole:
 		return fmt.Errorf("-strategy %s: the steps of processes of their own (-subject exec:CMD) cannot be ordered", h.strategy)

@@ -123,6 +123,8 @@ func TestExploreRefusesBadUsage(t *testing.T) {
 		{"explore -strategy exhaustive -strikes 9", "from 0 to 3"},
 		{"explore -plan x.json", "-plan is for -strategy exhaustive"},
 		{"mutants -only broken-acquire-nevr", "did you mean broken-acquire-never?"},
+		{"mutants -only there-is-nothing-of-this-name", "; simrun mutants -list names them all"},
+		{"mutants -source -only there-is-nothing-of-this-name", "; simrun mutants -source -list names them all"},
 		{"mutants -runs 0", "at least 1"},
 		{"mutants -source -only lost-nevr", "did you mean lost-never?"},
 		{"mutants -source", "no checkout of github.com/holdfast-sim/holdfast"},

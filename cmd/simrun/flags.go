@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -229,7 +230,7 @@ func (o *order) checkSubject() error {
 	linked := slices.IndexFunc(locks, func(name string) bool { return !isProcess(name) })
 	switch {
 	case own >= 0 && o.place.World == simWorld:
-		return fmt.Errorf("-subject %s: a process of its own cannot run in world sim: -world warp (virtual time), redis or miniredis", locks[own])
+		return fmt.Errorf("-subject %s: a process of its own cannot run in world sim: %s", locks[own], processWorlds(runtime.GOOS))
 	case own >= 0 && linked >= 0 && o.place.World == warpWorld:
 		return fmt.Errorf("-subject %s: %s lives in processes of its own, and %s does not: their virtual times are two worlds, so ask for them one after the other", o.subject, locks[own], locks[linked])
 	case linked >= 0 && o.place.World == warpWorld && o.place.Server == "":
@@ -282,6 +283,13 @@ func flagError(f *flag.FlagSet, err error) error {
 	return errors.New(text)
 }
 
+// namedMost is how many characters all names that there are may have to be told. Others are told by a command.
+const namedMost = 400
+
+// namedBy are the commands that tell the names of what there is much of.
+var namedBy = map[string]string{"scenario": "simrun list", "subject": "simrun list", "broken lock": "simrun mutants -list",
+	"mistake in the source": "simrun mutants -source -list"}
+
 // unknown says that there is no such name, and which one was probably meant.
 func unknown(what, name string, known []string) error {
 	if len(known) == 0 {
@@ -293,5 +301,9 @@ func unknown(what, name string, known []string) error {
 	if levenshtein.ComputeDistance(name, nearest) <= max(2, len(nearest)/2) {
 		return fmt.Errorf("unknown %s %q: did you mean %s?", what, name, nearest)
 	}
-	return fmt.Errorf("unknown %s %q: there are %s", what, name, strings.Join(known, ", "))
+	all := strings.Join(known, ", ")
+	if by, ok := namedBy[what]; ok && len(all) > namedMost {
+		return fmt.Errorf("unknown %s %q: the nearest of %d is %s; %s names them all", what, name, len(known), nearest, by)
+	}
+	return fmt.Errorf("unknown %s %q: there are %s", what, name, all)
 }

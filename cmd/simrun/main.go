@@ -28,7 +28,11 @@ func main() {
 	case len(os.Args) == 2 && os.Args[1] == workerCommand:
 		bubble.Main(func(b *bubble.Bubbles) int { return work(b, os.Stdin, os.Stdout) })
 	case len(os.Args) > 1 && os.Args[1] == childCommand:
-		os.Exit(inherit(os.Args[2:]))
+		files, err := inheritance(strings.Join(os.Args[2:min(3, len(os.Args))], ""))
+		if err != nil {
+			os.Exit(fail(os.Stderr, checker.ExitUsage, "%s is how this program starts itself: %v", childCommand, err))
+		}
+		os.Exit(inherit(files, os.Args[3:]))
 	}
 	program, err := os.Executable()
 	if err != nil {

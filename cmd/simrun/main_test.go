@@ -25,9 +25,6 @@ var simrun string
 var build = []string{"build"}
 
 func TestMain(m *testing.M) {
-	if how := os.Getenv(crashing); how != "" {
-		crash(how)
-	}
 	dir, err := os.MkdirTemp("", "simrun-test-*")
 	if err != nil {
 		panic(err)
@@ -90,7 +87,8 @@ func TestBadUsageIsOneHelpfulLineAndExit254(t *testing.T) {
 	}{
 		{"", "say which scenario"},
 		{"-scenario watchdog-deth", "did you mean watchdog-death?"},
-		{"-scenario xyzzy", "there are baseline,"},
+		{"-scenario xyzzy", `unknown scenario "xyzzy": the nearest of `},
+		{"-scenario baseline -subject xyzzy-xyzzy-xyzzy-xyzzy", "; simrun list names them all"},
 		{"-scenario baseline -subject rlock-lach", "did you mean rlock-latch?"},
 		{"-scenario baseline -seed tomorrow", "a seed is a whole number"},
 		{"-scenario baseline -seed -1", "a seed is a whole number"},

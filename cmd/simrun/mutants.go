@@ -48,11 +48,12 @@ func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := f.Parse(args)
 	locks, sources := broken.Everything(), broken.SourceMutants()
 	var names []string
+	what := "broken lock"
 	for _, l := range locks {
 		names = append(names, l.Name)
 	}
 	if o.source {
-		names = nil
+		names, what = nil, "mistake in the source"
 		for _, m := range sources {
 			names = append(names, m.Name)
 		}
@@ -72,7 +73,7 @@ func mutants(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case !known:
 		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("strategy", o.strategy, []string{"uniform"}))
 	case o.only != "" && !slices.Contains(names, o.only):
-		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown("broken lock", o.only, names))
+		return fail(stderr, checker.ExitUsage, "mutants: %v", unknown(what, o.only, names))
 	case o.only != "":
 		locks = slices.DeleteFunc(locks, func(l broken.Lock) bool { return l.Name != o.only })
 		sources = slices.DeleteFunc(sources, func(m broken.SourceMutant) bool { return m.Name != o.only })

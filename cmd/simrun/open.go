@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -25,12 +24,15 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// opener is the program that shows a file in the user's browser.
-func opener() string {
-	if runtime.GOOS == "darwin" {
-		return "open"
+// opener is the program that shows a file in the user's browser, and what it wants to hear before the file.
+func opener() (program string, before []string) {
+	switch runtime.GOOS {
+	case "darwin":
+		return "open", nil
+	case "windows":
+		return "rundll32", []string{"url.dll,FileProtocolHandler"}
 	}
-	return "xdg-open"
+	return "xdg-open", nil
 }
 
 // openPatience is how long the opener has to say that it failed. Some become the browser and stay.
@@ -48,12 +50,13 @@ func startOpener(page string) error {
 	if err != nil {
 		return err
 	}
-	program, err := exec.LookPath(opener())
+	name, words := opener()
+	program, err := exec.LookPath(name)
 	if err != nil {
-		return errors.New("there is no " + opener() + " here, which would show it")
+		return errors.New("there is no " + name + " here, which would show it")
 	}
-	cmd := exec.Command(program, whole)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for this program, not for the browser
+	cmd := exec.Command(program, append(words, whole)...)
+	cmd.SysProcAttr = detached() // Ctrl-C is for this program, not for the browser
 	if err := cmd.Start(); err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func startOpener(page string) error {
 	case <-time.After(openPatience):
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", opener(), err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
 }

@@ -12,8 +12,9 @@ import (
 // The report of a run, of a batch and of a stored run is shown; where nothing can show it, one line says where it is.
 func TestOpenShowsTheReport(t *testing.T) {
 	bin, dir := t.TempDir(), t.TempDir()
-	write(t, bin, opener(), "#!/bin/sh\necho \"$@\" > shown\n")
-	if err := os.Chmod(filepath.Join(bin, opener()), 0o755); err != nil {
+	opener, _ := opener()
+	write(t, bin, opener, "#!/bin/sh\necho \"$@\" > shown\n")
+	if err := os.Chmod(filepath.Join(bin, opener), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	path := os.Getenv("PATH")
@@ -40,15 +41,15 @@ func TestOpenShowsTheReport(t *testing.T) {
 		}
 		t.Setenv("PATH", dir)
 		_, stderr, code := run(t, dir, args...)
-		_, where, _ := strings.Cut(stderr, "there is no "+opener()+" here, which would show it; the report is ")
+		_, where, _ := strings.Cut(stderr, "there is no "+opener+" here, which would show it; the report is ")
 		if fits, _ := filepath.Match(tt.page, strings.TrimSpace(where)); code != checker.ExitExpected || strings.Count(stderr, "\n") != 1 || !fits {
-			t.Errorf("%q without %s: exit code %d, stderr %q", args, opener(), code, stderr)
+			t.Errorf("%q without %s: exit code %d, stderr %q", args, opener, code, stderr)
 		}
 	}
-	write(t, bin, opener(), "#!/bin/sh\nexit 3\n")
+	write(t, bin, opener, "#!/bin/sh\nexit 3\n")
 	t.Setenv("PATH", bin)
 	if _, stderr, code := run(t, dir, "report", "simrun-out/watchdog-death/latest", "-open"); code != checker.ExitExpected || strings.Count(stderr, "\n") != 1 ||
-		!strings.Contains(stderr, "-open: "+opener()+": exit status 3; the report is simrun-out") {
+		!strings.Contains(stderr, "-open: "+opener+": exit status 3; the report is simrun-out") {
 		t.Errorf("exit code %d, stderr %q", code, stderr)
 	}
 	for args, want := range map[string]string{

@@ -46,11 +46,22 @@ func (p *place) flags(f *flag.FlagSet) {
 	f.BoolVar(&p.Destructive, "allow-destructive", false, "with -addr: faults may touch more than the keys of the run")
 }
 
+// warps reports whether there is world warp on an operating system, by Go's name of it.
+func warps(system string) bool { return system == "linux" }
+
+// processWorlds are the worlds for a process of its own on an operating system, for who asked for another.
+func processWorlds(system string) string {
+	if !warps(system) {
+		return "-world redis or miniredis (real time; virtual time, as in world warp, needs Linux)"
+	}
+	return "-world warp (virtual time), redis or miniredis"
+}
+
 // usual is the world of whoever names none, with a process among the subjects or without.
 func (p *place) usual(process bool) {
 	switch {
 	case p.Addr != "":
-	case (process || p.Server != "") && runtime.GOOS == "linux":
+	case (process || p.Server != "") && warps(runtime.GOOS):
 		p.World = warpWorld
 	case p.Server != "":
 		p.World = redisWorld
@@ -66,6 +77,8 @@ func (p *place) check() error {
 	switch {
 	case !known:
 		return unknown("world", p.World, worlds)
+	case p.World == warpWorld && !warps(runtime.GOOS):
+		return fmt.Errorf("-world warp needs Linux, and this is %s: -world redis or miniredis, in real time", runtime.GOOS)
 	case p.Addr != "" && p.World == miniredisWorld:
 		return errors.New("-addr is of a Redis, and -world miniredis has none: leave one of them out")
 	case p.Destructive && p.Addr == "":

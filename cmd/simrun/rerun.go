@@ -68,8 +68,8 @@ func (o *order) readFailed(f *flag.FlagSet) error {
 		return errors.New("-rerun-failed reads the last batch below -out, and -out none has none: name a folder")
 	}
 	parent := filepath.Join(o.out, batchFolder)
-	latest, _ := os.Readlink(filepath.Join(parent, "latest")) // by its own name: latest will be another one
-	o.last = filepath.Join(parent, filepath.Base(latest))
+	latest := latestOf(parent) // by its own name: latest will be another one
+	o.last = filepath.Join(parent, latest)
 	text, err := read(os.DirFS(o.last), batchFile)
 	if latest == "" || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("-rerun-failed: no batch is stored below %s: ask for several runs first, such as simrun -scenario all", o.out)

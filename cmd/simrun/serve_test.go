@@ -5,9 +5,12 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
@@ -165,6 +168,27 @@ func TestServeHandsOutRuns(t *testing.T) {
 		want, err := os.ReadFile(filepath.Join(dir, "simrun-out", "watchdog-death", f.Name))
 		if err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s is packed otherwise than it is: %v", f.Name, err)
+		}
+	}
+}
+
+var scripts = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+
+// The policy that is sent with a page admits the script that is in it, and the page's own says the same.
+func TestServeAdmitsTheScriptsOfItsPages(t *testing.T) {
+	dir, death, base := stock(t)
+	s := startServe(t, dir, "-addr", "127.0.0.1:0")
+	for _, path := range []string{"/runs/" + death + "/report.html", "/runs/" + death + "/recheck", "/compare?run=" + death + "&run=" + base} {
+		resp, body := s.get(path)
+		script := scripts.FindStringSubmatch(body)
+		if script == nil {
+			t.Errorf("%s: no script", path)
+			continue
+		}
+		sum := sha256.Sum256([]byte(script[1]))
+		admits := "script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+		if policy := resp.Header.Get("Content-Security-Policy"); !strings.Contains(policy, admits) || !strings.Contains(html.UnescapeString(body), admits) {
+			t.Errorf("%s: the policy does not admit its script (%s): %s", path, admits, policy)
 		}
 	}
 }

@@ -135,14 +135,10 @@ func waited[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	}
 }
 
-// latest points "latest", beside the run's folder, to it.
+// latest points "latest", beside the run's folder, to it, where there are such links.
 func (f *folder) latest() error {
 	if f.dir == "" {
 		return nil
 	}
-	temporary := filepath.Join(f.dir, ".latest") // in the run's own folder, where nobody else has one
-	if err := os.Symlink(filepath.Base(f.dir), temporary); err != nil {
-		return err
-	}
-	return os.Rename(temporary, filepath.Join(filepath.Dir(f.dir), "latest"))
+	return point(f.dir)
 }

@@ -27,13 +27,31 @@ import (
 
 const childCommand = "child"
 
-// The files that a child inherits besides its standard input and output. What its runtime writes to standard
-// error as it dies goes to the parent instead.
-const (
-	childStderr = 3 + iota // the user's
-	childCode              // to the parent: the exit code
-	childEnds              // from the parent: a byte for each signal; its end is that of the parent
-)
+// inherited are the files that a child inherits besides its standard input and output. What its runtime writes to
+// standard error as it dies goes to the parent instead.
+type inherited struct {
+	stderr *os.File // the user's
+	code   *os.File // to the parent: the exit code
+	ends   *os.File // from the parent: a byte for each signal; its end is that of the parent
+}
+
+// inheritance finds the files that [pass] passed to this process, by what the parent says of them.
+func inheritance(said string) (inherited, error) {
+	numbers := strings.Split(said, ",")
+	var files [3]*os.File
+	if len(numbers) != len(files) {
+		return inherited{}, fmt.Errorf("%q are not the three files of a child", said)
+	}
+	for i, number := range numbers {
+		n, err := strconv.ParseUint(number, 10, 0)
+		if err != nil {
+			return inherited{}, fmt.Errorf("%q are not the three files of a child", said)
+		}
+		keep(uintptr(n))
+		files[i] = os.NewFile(uintptr(n), "inherited")
+	}
+	return inherited{files[0], files[1], files[2]}, nil
+}
 
 // ends are the signals that end a command early: Ctrl-C, what time limits and shutdowns send, and a
 // terminal that is closed.
@@ -46,7 +64,7 @@ const exitPipe = 128 + int(syscall.SIGPIPE)
 // that decides what the end of the process means.
 func supervise(program string, args []string, stderr *os.File) int {
 	var last lastWords
-	child := exec.Command(program, append([]string{childCommand}, args...)...)
+	child := exec.Command(program)
 	child.Stdin, child.Stdout, child.Stderr = os.Stdin, os.Stdout, &last
 	child.WaitDelay = time.Second // for what it leaves behind, which may hold its standard error open
 	codes, code, err := os.Pipe()
@@ -57,7 +75,12 @@ func supervise(program string, args []string, stderr *os.File) int {
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "%v", err)
 	}
-	child.ExtraFiles = []*os.File{stderr, code, told}
+	numbers, err := pass(child, stderr, code, told)
+	if err != nil {
+		return fail(stderr, checker.ExitHarness, "%v", err)
+	}
+	child.Args = append(child.Args, childCommand, strings.Trim(strings.ReplaceAll(fmt.Sprint(numbers), " ", ","), "[]"))
+	child.Args = append(child.Args, args...)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, ends...)
 	if err := child.Start(); err != nil {
@@ -98,12 +121,9 @@ func codeOf(said string, err error, state *os.ProcessState, last *lastWords, std
 	return fail(stderr, checker.ExitHarness, "the process died: %v", last.of(err))
 }
 
-// inherit does the work of a child, and returns its exit code.
-func inherit(args []string) int {
-	for fd := childStderr; fd <= childEnds; fd++ {
-		syscall.CloseOnExec(fd) // or what a worker leaves behind would hold them open, and the parent would wait for that
-	}
-	os.Stderr = os.NewFile(childStderr, "stderr")
+// inherit does the work of a child with the files that it inherited, and returns its exit code.
+func inherit(files inherited, args []string) int {
+	os.Stderr = files.stderr
 	log.SetOutput(os.Stderr)
 	signal.Notify(make(chan os.Signal, 1), ends...) // a terminal sends Ctrl-C to all of its processes; the parent tells of it
 	ctx, endFor := context.WithCancelCause(context.Background())
@@ -113,8 +133,8 @@ func inherit(args []string) int {
 	go health.Watch(ctx.Done(), endFor)
 	go func() {
 		one := make([]byte, 1)
-		for told := os.NewFile(childEnds, "ends"); ; end() {
-			if _, err := told.Read(one); err != nil { // the parent is gone: nobody wants to know
+		for ; ; end() {
+			if _, err := files.ends.Read(one); err != nil { // the parent is gone: nobody wants to know
 				os.Exit(checker.ExitHarness)
 			}
 		}
@@ -129,7 +149,7 @@ func inherit(args []string) int {
 	if err := stdout.failed(); err != nil {
 		code = checker.Worst(code, fail(os.Stderr, checker.ExitHarness, "standard output is lost: %v", cause(err)))
 	}
-	fmt.Fprint(os.NewFile(childCode, "code"), code)
+	fmt.Fprint(files.code, code)
 	return code
 }
 

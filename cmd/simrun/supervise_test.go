@@ -21,6 +21,12 @@ import (
 // crashing is the variable of the environment by which a test binary that is started as a child crashes.
 const crashing = "SIMRUN_TEST_CRASH"
 
+func init() {
+	if how := os.Getenv(crashing); how != "" {
+		crash(how)
+	}
+}
+
 func crash(how string) {
 	switch how {
 	case "panic":
@@ -42,7 +48,8 @@ func crash(how string) {
 	case "nothing":
 		os.Exit(checker.ExitExpected)
 	case "late": // after it has said how it ended
-		fmt.Fprint(os.NewFile(childCode, "code"), checker.ExitUnexpected)
+		files, _ := inheritance(os.Args[2])
+		fmt.Fprint(files.code, checker.ExitUnexpected)
 		panic("at the end")
 	}
 }

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -180,15 +181,18 @@ func (s *strike) pauseServer() {
 	defer s.run.serving.Unlock()
 	own := s.run.servers.master.Load()
 	s.lasts(func() {
-		if own == nil {
+		err := errors.ErrUnsupported
+		if own != nil {
+			err = own.Pause()
+		}
+		switch {
+		case err == nil:
+			s.run.pass(d)
+			s.failed(own.Resume())
+		case errors.Is(err, errors.ErrUnsupported): // the server may yet do it by itself
 			s.failed(s.run.admin.ClientPause(s.run.expired, d).Err())
 			s.run.pass(d)
 			s.failed(s.run.admin.ClientUnpause(s.run.expired).Err())
-			return
-		}
-		if own.Pause() == nil {
-			s.run.pass(d)
-			s.failed(own.Resume())
 		}
 	})
 }
