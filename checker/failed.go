@@ -127,7 +127,8 @@ func (f *facts) unreplicated(op *history.Op) bool {
 }
 
 // stale reports whether a call may have used a connection that a fault had broken, of which its client learns at the next use. Each of
-// them fails one call at most. Without a server log nobody knows how many there were.
+// them fails one call at most: one of which the server saw nothing, since what it saw may have failed for another reason, as the attempt
+// on a group does of which another has a member. Without a server log nobody knows how many there were.
 func (f *facts) stale(op *history.Op) bool {
 	return slices.ContainsFunc(f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken}), func(i int) bool {
 		if f.ofSubscription(i) {
@@ -139,7 +140,7 @@ func (f *facts) stale(op *history.Op) bool {
 		broken, failed := f.h.Faults[i].From, 0
 		for j := range f.h.Ops {
 			o := &f.h.Ops[j]
-			if o.Client == op.Client && o.Call < op.Call && o.Return > broken && !cancelled(o) && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
+			if o.Client == op.Client && o.Call < op.Call && o.Return > broken && !cancelled(o) && len(f.log.byOp[o.ID]) == 0 && (o.Outcome == history.Failed || o.Outcome == history.Unknown) {
 				failed++
 			}
 		}

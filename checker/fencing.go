@@ -49,6 +49,9 @@ func judgeFencing(_ context.Context, f *facts) Result {
 						op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), last.Owner, last.Token))
 					if c, ok := f.wentBack(l, v.From, v.To); ok {
 						v.Cause = c
+						if c.Class == contract.ServerLost && v.To-v.From < f.h.Header.TokenUnit {
+							v.Cause.Class = contract.WithinUnit
+						}
 					}
 					return v
 				})

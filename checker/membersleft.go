@@ -63,6 +63,9 @@ func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 	}
 	for _, heard := range []bool{false, true} { // of the member, though not of the others: it may have been refused
 		for _, locks := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
+			if !slices.Contains(f.view.locks[locks.name].members, key) {
+				continue // it shares another member
+			}
 			for _, call := range locks.owner(op.Owner).called(0, op.Call-1) {
 				lasted := f.until(call) >= since || slices.Contains(calls, call)
 				untold := call.Uncertain() || call.Outcome == history.Failed || call.Error != "" || f.unheard(call, key)

@@ -28,6 +28,31 @@ func (s *script) served(op *history.Op, at time.Duration, before, after *history
 		Op: op.ID, Owner: op.Owner, Lock: op.Lock, Before: before, After: after, Got: at + lat})
 }
 
+// mistaken is an unlock whose caller expects the lease of its first hold, of so many seconds, to be set: that of the two after it is.
+func mistaken(s *script, first float64) {
+	lease := time.Duration(first * float64(sec))
+	op, outer := s.take("c1:1", at(0), at(0.1), lease), int64(1)
+	s.served(op, op.Executed, key("", 0, 0), key("c1:1", 1, op.Executed+lease))
+	if op.Executed+lease < at(1) {
+		s.event(history.Expire, op.Executed+lease)
+		outer = 0
+	}
+	before := key("c1:1", outer, op.Executed+lease)
+	if outer == 0 {
+		before = key("", 0, 0)
+	}
+	for i := range int64(2) {
+		when := at(1 + 0.2*float64(i))
+		op = s.take("c1:1", when, when+at(0.1), 5*sec)
+		after := key("c1:1", outer+1+i, op.Executed+5*sec)
+		s.served(op, op.Executed, before, after)
+		before = after
+	}
+	op = s.unlock("c1:1", at(1.5), history.Decremented)
+	op.Lease = lease
+	s.served(op, op.Executed, before, key("c1:1", outer+1, op.Executed+5*sec))
+}
+
 // Both sides of object. What is not named in a story holds; every history is also given to the
 // checkers without the server's evidence, where sees says whether clients alone can tell.
 func TestObject(t *testing.T) {
@@ -238,6 +263,9 @@ func TestObject(t *testing.T) {
 			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 1, op.Executed+4*sec))
 			s.unlock("c1:1", at(2), history.Released)
 		}, []contract.Rule{contract.LeaseIsSet}, Holds},
+		{"an unlock sets the lease of the hold that is there, not of one that was over before", func(s *script) { mistaken(s, 0.5) }, nil, Holds},
+		{"an unlock sets the lease of the outer hold that is there, not of the inner", func(s *script) { mistaken(s, 2) },
+			[]contract.Rule{contract.LeaseIsSet}, Holds},
 		{"the key counts two holds for one", func(s *script) {
 			op := s.take("c1:1", at(0), at(1), 5*sec)
 			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 2, op.Executed+5*sec))

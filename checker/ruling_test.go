@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -33,6 +34,17 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			s.event(history.Delete, at(2))
 		}
 		s.take("c2:1", at(3), at(3.002), 0).Token = 1
+		return s
+	}
+	flushedBetween := func(apart time.Duration) *script { // two grants so far apart
+		s := claiming(newScript(), contract.Fences)
+		s.h.Header.Abilities, s.h.Header.TokenUnit = append(s.h.Header.Abilities, string(contract.TokensGoOn)), 100*time.Microsecond
+		first := s.take("c1:1", at(1), at(1.002), 0)
+		first.Token = 7
+		s.event(history.Restart, first.Executed+10*time.Microsecond).Lock = ""
+		s.event(history.Delete, first.Executed+10*time.Microsecond)
+		second := s.take("c2:1", first.Call+apart, first.Return+apart, 0)
+		second.Token = 7
 		return s
 	}
 	cases := map[string][]side{
@@ -109,6 +121,10 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.TokensIncrease, true, restarted(history.Restart, true)},
 			{contract.TokensIncrease, false, restarted(history.Restart, false)},
 			{contract.TokensIncrease, false, claiming(restarted(history.Restart, true), contract.TokensGoOn)},
+		},
+		"counter-lost-at-once": {
+			{contract.TokensIncrease, true, flushedBetween(99 * time.Microsecond)},
+			{contract.TokensIncrease, false, flushedBetween(100 * time.Microsecond)},
 		},
 		"counter-behind": {
 			{contract.TokensIncrease, true, claiming(restarted(history.Failover, false), contract.TokensGoOn)},

@@ -152,7 +152,7 @@ func (w *witness[S]) operation(a *act) {
 		}
 	} else if a.after != nil && !w.spec.fits(next, *a.after) {
 		rule, says := w.spec.misfit(w.state, next, a)
-		if rule != contract.LeaseIsSet || !afterwards(a.op) { // that it came so late is told: its client had another lease in mind
+		if rule != contract.LeaseIsSet || !afterwards(a.op) && !w.f.mistaken(w.l, a) { // that it came so late is told: its client had another lease in mind
 			w.beyond = true
 			w.broken(rule, fmt.Sprintf("%s: after the %s of %s (operation %d) at %s %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at), says), a, contract.Unexplained)
 		}
@@ -231,6 +231,30 @@ func (w *witness[S]) unseenAll() {
 
 // afterwards reports whether a call took effect when its owner had its answer, and went on.
 func afterwards(op *history.Op) bool { return !op.Pending() && op.Executed > op.Return }
+
+// mistaken reports whether the caller of an unlock that left a hold expected the lease of a hold that the server had no more, of whose end
+// nobody had told it. The lease is then right if a call set it that took the hold that is there.
+func (f *facts) mistaken(l *lockFacts, a *act) bool {
+	op := a.op
+	if op.Kind != history.Unlock || a.after.Deadline == 0 {
+		return false
+	}
+	set, before := false, false
+	for _, t := range l.owner(op.Owner).tenures {
+		for _, s := range t.sets {
+			switch {
+			case s.op == nil || !s.op.Kind.Acquires() || s.at > a.at:
+			case t.to < a.at:
+				before = before || s.op.Lease == op.Lease
+			case s.op.Lease == op.Lease:
+				return false
+			default:
+				set = set || (a.at+s.op.Lease-a.after.Deadline).Abs() <= f.exact()
+			}
+		}
+	}
+	return set && before
+}
 
 // unseen checks an answer that the server never gave: the lock's client knew it by itself, as a
 // waiter does whose time is over. It is legal if it was true at some moment of the call. It returns the first epoch

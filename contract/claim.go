@@ -63,7 +63,7 @@ func Promises() []Promise {
 		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
 			"watchdog; it takes away the exemption of messages that came late before"},
 		{Unsubscribes, "A client gives a subscription back that it needs no more.", "liveness; `unsubscribed` is after how long"},
-		{TokensGoOn, "Tokens go on rising when the server has lost their counter.", "fencing; it takes the exemption of a server that forgot away"},
+		{TokensGoOn, "Tokens go on rising when the server has lost their counter.", "fencing; it takes the exemption of a server that forgot away, but for grants within `tokenUnit`"},
 		{Mutex, "None of the above: the lock excludes.", "all guarantees, as far as they apply"},
 		{Multi, "The lock can be made of several, of which all must be held.", "plans with groups"},
 		{Red, "The lock can be made of several, of which a majority must be held.", "plans with groups"},

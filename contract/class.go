@@ -4,15 +4,16 @@ package contract
 type Class string
 
 const (
-	LeaseExpired    Class = "lease expired"     // the lease ran out, and nothing kept its holder from acting
-	LeaseOutlived   Class = "lease outlived"    // the lease that was asked for ended before the work did
-	PausedHolder    Class = "paused holder"     // the holder, or its watchdog, was paused past its lease
-	CutOff          Class = "cut off"           // the holder was partitioned past its lease
-	KeyLost         Class = "key lost"          // the key was expired, deleted or overwritten from outside
-	Forced          Class = "forced"            // somebody forced the lock free
-	ServerLost      Class = "server lost state" // restart or failover
-	ServerAway      Class = "server away"       // the server was down, slow, or refused to serve
-	ReplicaBehind   Class = "replica behind"    // a replica that took over had older data
+	LeaseExpired    Class = "lease expired"         // the lease ran out, and nothing kept its holder from acting
+	LeaseOutlived   Class = "lease outlived"        // the lease that was asked for ended before the work did
+	PausedHolder    Class = "paused holder"         // the holder, or its watchdog, was paused past its lease
+	CutOff          Class = "cut off"               // the holder was partitioned past its lease
+	KeyLost         Class = "key lost"              // the key was expired, deleted or overwritten from outside
+	Forced          Class = "forced"                // somebody forced the lock free
+	ServerLost      Class = "server lost state"     // restart or failover
+	ServerAway      Class = "server away"           // the server was down, slow, or refused to serve
+	WithinUnit      Class = "within a token's unit" // the server lost the counter of tokens, and counted anew in the same unit of its time
+	ReplicaBehind   Class = "replica behind"        // a replica that took over had older data
 	ClockJumped     Class = "clock jump"
 	LostMessage     Class = "lost message"              // a message was lost, late, or refused
 	Unannounced     Class = "unannounced"               // the lock became free, and nobody publishes that

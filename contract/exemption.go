@@ -55,6 +55,8 @@ func Exemptions() []Exemption {
 			Effects: []history.Effect{history.ServerForgot}, Touched: "the server of the lock, while the first holder held it, or after it gave a call back that came later", Source: failover},
 		{Name: "counter-lost", Guarantees: []Guarantee{Fencing}, Classes: []Class{ServerLost}, Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, between two tokens", Unless: TokensGoOn, Source: "Redisson's documentation of RFencedLock: the counter is a key"},
+		{Name: "counter-lost-at-once", Guarantees: []Guarantee{Fencing}, Classes: []Class{WithinUnit}, Effects: []history.Effect{history.ServerForgot},
+			Touched: "the server of the lock, between two tokens that it gave within `tokenUnit`", Source: "docs/lock.md: a lost counter starts again at the server's time, in units"},
 		{Name: "counter-behind", Guarantees: []Guarantee{Fencing}, Classes: []Class{ReplicaBehind}, Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, between two tokens, by a replica that took over", Source: failover},
 		{Name: "clock-moved", Guarantees: []Guarantee{Exclusion, Effect, Object, Liveness}, Classes: []Class{ClockJumped}, Effects: []history.Effect{history.ClockMoved},

@@ -55,9 +55,14 @@ type Run struct {
 
 // One runs and judges a plan. An error is the harness's, or a panic of the lock.
 func One(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, seed uint64) (Run, error) {
+	return Within(b, p, s, seed, 0)
+}
+
+// Within is One, but a run of more messages ends with [sim.ErrTooMany]; 0: any number.
+func Within(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, seed uint64, most int) (Run, error) {
 	r := Run{Plan: p}
 	var err error
-	if r.History, err = sim.Run(b, p, s, sim.Options{Seed: seed}); err != nil {
+	if r.History, err = sim.Run(b, p, s, sim.Options{Seed: seed, Most: most}); err != nil {
 		return r, err
 	}
 	r.Verdict = checker.Judge(context.Background(), r.History, checker.Options{Unpredicted: true})

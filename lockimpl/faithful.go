@@ -13,6 +13,8 @@ type protocol interface {
 	// attempt tries once to take l and, if it got it, notes the hold. Otherwise it returns the
 	// holder's remaining lease, or -1 if that has no end.
 	attempt(ctx context.Context, l *RLock, owner Owner, co callOptions) (time.Duration, error)
+	// takesBack reports whether the client gives back by itself what an attempt took that ended in an error.
+	takesBack(err error) bool
 	// unlock takes back one hold, on the server and from the watchdog, and reports whether it
 	// was the last.
 	unlock(ctx context.Context, l *RLock, owner Owner) (bool, error)
@@ -71,6 +73,12 @@ func (f *faithful) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		return time.Duration(ttl) * time.Millisecond, nil
 	}
 	return -1, nil
+}
+
+// takesBack: it hears of what it abandoned, and of nothing that a broken connection took with it.
+func (f *faithful) takesBack(err error) bool {
+	var late *abandoned
+	return errors.As(err, &late)
 }
 
 func (f *faithful) acquiring(l *RLock, owner Owner, co callOptions) []any {

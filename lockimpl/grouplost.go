@@ -15,7 +15,7 @@ type groupHolds struct {
 }
 
 type groupHold struct {
-	levels int // grants of the group that were not unlocked
+	grants [][]bool // those of the group that were not unlocked, with the members that an unlock asks; nil: all
 	losses []*groupLoss
 }
 
@@ -24,12 +24,21 @@ type groupLoss struct {
 	left  int  // members whose holds may end, the last of which is the group's loss
 	known bool // whether the grants are counted, and so what an unlock leaves
 	over  bool // the last was unlocked
+	told  bool
 	lost  chan struct{}
 }
 
-// granted notes that the group was granted to owner, again if it held the group already. until is until when an owner may count on
-// the group.
-func (g *groupHolds) granted(owner Owner, again bool, until func(Owner) time.Time) {
+// tell closes the channel if the loss is due.
+func (l *groupLoss) tell() {
+	if l.left <= 0 && !l.over && !l.told {
+		l.told = true
+		close(l.lost)
+	}
+}
+
+// granted notes that the group was granted to owner by members, again if it held the group already. until is until when an owner may
+// count on the group.
+func (g *groupHolds) granted(owner Owner, again bool, members []bool, until func(Owner) time.Time) {
 	if g.full() {
 		g.sweep(until)
 	}
@@ -41,24 +50,41 @@ func (g *groupHolds) granted(owner Owner, again bool, until func(Owner) time.Tim
 	if !again || g.m[owner] == nil {
 		g.m[owner] = &groupHold{}
 	}
-	g.m[owner].levels++
+	g.m[owner].grants = append(g.m[owner].grants, members)
 }
 
-// unlocking notes that owner gives back one hold of the group. After the last nobody is told of a loss.
-func (g *groupHolds) unlocking(owner Owner) {
+// unlocking notes that owner gives back its innermost hold of the group, and returns the members that it is to ask; nil: all. After the
+// last nobody is told of a loss. back is to be called if the unlock did not begin: owner then holds the group as before.
+func (g *groupHolds) unlocking(owner Owner) (members []bool, back func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	h := g.m[owner]
 	if h == nil {
+		return nil, func() {}
+	}
+	last := len(h.grants) - 1
+	members, h.grants = h.grants[last], h.grants[:last]
+	if last == 0 {
+		for _, l := range h.losses {
+			l.over = true
+		}
+		delete(g.m, owner)
+	}
+	return members, func() { g.keep(owner, h, members) }
+}
+
+// keep takes back that owner gave a hold back, unless the group was granted anew since, and tells of losses meanwhile.
+func (g *groupHolds) keep(owner Owner, h *groupHold, members []bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := g.m[owner]; now != nil && now != h {
 		return
 	}
-	if h.levels--; h.levels > 0 {
-		return
-	}
+	g.m[owner], h.grants = h, append(h.grants, members)
 	for _, l := range h.losses {
-		l.over = true
+		l.over = false
+		l.tell()
 	}
-	delete(g.m, owner)
 }
 
 // lost returns a channel that is closed when owner's holds of so many of locks are over, at the moment at which the last of them is,
@@ -84,9 +110,8 @@ func (g *groupHolds) lost(locks []*RLock, owner Owner, many int) <-chan struct{}
 			if reason == nil && !loss.known {
 				return
 			}
-			if loss.left--; loss.left == 0 && !loss.over {
-				close(loss.lost)
-			}
+			loss.left--
+			loss.tell()
 		})
 	}
 	return loss.lost

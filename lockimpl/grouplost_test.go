@@ -16,9 +16,9 @@ func TestGroupForgetsOwnersThatNeverUnlock(t *testing.T) {
 		}
 		return time.Time{}
 	}
-	g.granted(holder, false, until)
+	g.granted(holder, false, nil, until)
 	for i := range 1000 {
-		g.granted(Owner(fmt.Sprint(i)), false, until)
+		g.granted(Owner(fmt.Sprint(i)), false, nil, until)
 	}
 	if len(g.m) > 200 {
 		t.Errorf("%d owners are remembered", len(g.m))

@@ -309,6 +309,9 @@ func (p *hardened) unanswered(l *RLock, h *hold, lease time.Duration, err error)
 	p.unansweredNth(0, l, h, lease, err)
 }
 
+// takesBack: it settles whatever it does not know.
+func (p *hardened) takesBack(error) bool { return true }
+
 // nth is how much later than the first the n-th of several goroutines begins that have come of one command: who comes first must not
 // be left to the scheduler.
 func nth(n int) time.Duration { return time.Duration(n) }

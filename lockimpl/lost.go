@@ -75,6 +75,10 @@ func (l *RLock) whenOver(owner Owner, f func(reason error)) {
 	}
 }
 
+// TokenUnit is the unit of time in which a counter of tokens starts. Two grants within one, between which the server lost the counter,
+// may have the same token.
+const TokenUnit = 100 * time.Microsecond
+
 // Token returns the fencing token of owner's hold, and whether there is one. Tokens of a lock
 // strictly increase from grant to grant; a re-entry has that of its grant.
 //

@@ -467,20 +467,24 @@ func now(c <-chan struct{}) bool {
 	}
 }
 
+// several is what a MultiLock and a RedLock have in common.
+type several interface {
+	Lock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) error
+	UnlockMembers(ctx context.Context, owner lockimpl.Owner) ([]lockimpl.Unlocked, error)
+	Lost(owner lockimpl.Owner) <-chan struct{}
+}
+
+var severals = map[string]struct {
+	of   func(locks ...*lockimpl.RLock) (several, error)
+	most int // of three that may be lost
+}{
+	"MultiLock": {func(locks ...*lockimpl.RLock) (several, error) { return lockimpl.NewMultiLock(locks...) }, 0},
+	"RedLock":   {func(locks ...*lockimpl.RLock) (several, error) { return lockimpl.NewRedLock(locks...) }, 1},
+}
+
 // Several locks are lost at the moment at which so many of them are that the rest is none.
 func TestSeveralLocksAreLostAtOnce(t *testing.T) {
-	type several interface {
-		Lock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) error
-		UnlockMembers(ctx context.Context, owner lockimpl.Owner) ([]lockimpl.Unlocked, error)
-		Lost(owner lockimpl.Owner) <-chan struct{}
-	}
-	for name, c := range map[string]struct {
-		of   func(locks ...*lockimpl.RLock) (several, error)
-		most int // of three that may be lost
-	}{
-		"MultiLock": {func(locks ...*lockimpl.RLock) (several, error) { return lockimpl.NewMultiLock(locks...) }, 0},
-		"RedLock":   {func(locks ...*lockimpl.RLock) (several, error) { return lockimpl.NewRedLock(locks...) }, 1},
-	} {
+	for name, c := range severals {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 				a := w.client("a")

@@ -105,7 +105,7 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 			return false, err
 		}
 		if ttl == granted {
-			m.holds.granted(owner, again, func(o Owner) time.Time { return allUntil(m.members, o) })
+			m.holds.granted(owner, again, nil, func(o Owner) time.Time { return allUntil(m.members, o) })
 			return true, nil
 		}
 		if at := busy.waitsAt(owner); wait.place != at {
@@ -167,16 +167,18 @@ func (m *MultiLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err 
 // Unlocked is what an unlock of several locks did to one of them.
 type Unlocked struct {
 	Released bool  // owner holds the lock no more: the hold that was taken back was its last
-	Err      error // nil: one hold was taken back; otherwise an [*Error], as [RLock.Unlock] returns it
+	Left     bool  // the lock was not asked, for it had not granted the hold that was given back: owner has an outer one
+	Err      error // nil: one hold was taken back, or left; otherwise an [*Error], as [RLock.Unlock] returns it
 }
 
 // tookBack counts the holds that were taken back, and joins the errors.
 func tookBack(results []Unlocked) (unlocked int, err error) {
 	var failed []error
 	for _, r := range results {
-		if r.Err != nil {
+		switch {
+		case r.Err != nil:
 			failed = append(failed, r.Err)
-		} else {
+		case !r.Left:
 			unlocked++
 		}
 	}
@@ -194,9 +196,13 @@ func (m *MultiLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked,
 		return nil, m.wrap("Unlock", owner, err)
 	}
 	defer end()
-	m.holds.unlocking(owner)
+	_, back := m.holds.unlocking(owner)
 	if m.one != nil {
-		return m.one.unlockAll(ctx, m.members, owner)
+		results, err := m.one.unlockAll(ctx, m.members, owner)
+		if err != nil {
+			back()
+		}
+		return results, err
 	}
 	return unlockEach(ctx, m.members, owner), nil
 }
@@ -205,7 +211,7 @@ func unlockEach(ctx context.Context, locks []*RLock, owner Owner) []Unlocked {
 	results := make([]Unlocked, len(locks))
 	for i, l := range locks {
 		released, err := l.proto.unlock(ctx, l, owner)
-		results[i] = Unlocked{released, l.wrap("Unlock", owner, err)}
+		results[i] = Unlocked{Released: released, Err: l.wrap("Unlock", owner, err)}
 	}
 	leaveRest(results, locks, owner)
 	return results

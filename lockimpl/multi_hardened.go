@@ -129,7 +129,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 		} else {
 			err = hs.unlockedOne(held[i], request, remain, safe(called, leases[i]))
 		}
-		results[i] = Unlocked{remain == 0, locks[i].wrap("Unlock", held[i].key.owner, err)}
+		results[i] = Unlocked{Released: remain == 0, Err: locks[i].wrap("Unlock", held[i].key.owner, err)}
 	}
 	return results
 }

@@ -107,9 +107,10 @@ func (r *RedLock) take(ctx context.Context, owner Owner, co callOptions) (bool, 
 	var open error // what the attempts left open
 	for {
 		again := time.Now().Before(r.Until(owner))
-		ok, unanswered, err := r.attempt(ctx, owner, co)
+		members, unanswered, err := r.attempt(ctx, owner, co)
+		ok := members != nil
 		if ok {
-			r.holds.granted(owner, again, r.Until)
+			r.holds.granted(owner, again, members, r.Until)
 		}
 		if ok || err != nil && !co.bounded {
 			return ok, err
@@ -143,16 +144,19 @@ func (r *RedLock) newRandom() (*rand.Rand, error) {
 }
 
 // attempt asks all servers at once. Unless a quorum granted a lease that is not over yet, it gives
-// back what was granted; what may have been granted, the members' clients give back when they know. It also
-// returns the errors of members, which are an error of the whole if a quorum was out of reach by them.
-func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (ok bool, failed, err error) {
+// back what was granted; what may have been granted, the members' clients give back when they know. If it got the lock, it returns
+// the members that an unlock is to ask. It also returns the errors of members, which are an error of the whole if a quorum was out of
+// reach by them.
+func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (asks []bool, failed, err error) {
 	called := time.Now()
 	results := make([]memberResult, len(r.members))
 	r.each(ctx, co.lease, func(ctx context.Context, i int, l *RLock) {
 		results[i].ttl, results[i].err = l.proto.attempt(ctx, l, owner, co)
 	})
 	votes, failures := 0, []error{}
+	asks = make([]bool, len(results))
 	for i, result := range results {
+		asks[i] = result.err == nil && result.ttl == granted || OutcomeUnknown(result.err) && !r.members[i].proto.takesBack(result.err)
 		if result.err != nil {
 			failures = append(failures, r.members[i].wrap("attempt", owner, result.err))
 		} else if result.ttl == granted {
@@ -160,7 +164,7 @@ func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (ok 
 		}
 	}
 	if votes >= r.quorum && time.Now().Before(safe(called, co.lease)) {
-		return true, nil, nil
+		return asks, nil, nil
 	}
 	failed = joinMembers(failures...)
 	r.each(context.WithoutCancel(ctx), co.lease, func(ctx context.Context, i int, l *RLock) {
@@ -169,9 +173,9 @@ func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (ok 
 		}
 	})
 	if len(r.members)-len(failures) < r.quorum {
-		return false, failed, joinMembers(failed, ErrNoQuorum)
+		return nil, failed, joinMembers(failed, ErrNoQuorum)
 	}
-	return false, failed, nil
+	return nil, failed, nil
 }
 
 type memberResult struct {
@@ -190,8 +194,9 @@ func (r *RedLock) each(ctx context.Context, lease time.Duration, f func(ctx cont
 	wg.Wait()
 }
 
-// Unlock takes back one of owner's holds on every server, and returns on how many it did. Fewer
-// than a quorum is an error, which joins those of the servers.
+// Unlock takes back the innermost of owner's holds, and returns on how many servers it did. It does not ask servers of which it is known
+// that they did not grant that hold: what they have is an outer one's. Of a hold that another value was granted it asks every server.
+// Fewer than a quorum is an error, which joins those of the servers.
 func (r *RedLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err error) {
 	results, err := r.UnlockMembers(ctx, owner)
 	if err != nil {
@@ -214,11 +219,17 @@ func (r *RedLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, e
 		return nil, r.members[0].wrap("Unlock", owner, err)
 	}
 	defer end()
-	r.holds.unlocking(owner)
+	asks, _ := r.holds.unlocking(owner)
 	results := make([]Unlocked, len(r.members))
 	r.each(ctx, r.members[0].client.opts.WatchdogTimeout, func(ctx context.Context, i int, l *RLock) {
+		if asks != nil && !asks[i] {
+			if results[i].Left = !l.client.holds.until(l, owner).IsZero(); !results[i].Left {
+				results[i].Err = l.wrap("Unlock", owner, ErrNotHeld)
+			}
+			return
+		}
 		released, err := l.proto.unlock(ctx, l, owner)
-		results[i] = Unlocked{released, l.wrap("Unlock", owner, err)}
+		results[i] = Unlocked{Released: released, Err: l.wrap("Unlock", owner, err)}
 	})
 	leaveRest(results, r.members, owner)
 	return results, nil

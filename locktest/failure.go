@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	simfault "github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -124,7 +125,7 @@ func (s *suite) prove(b *bubble.Bubbles, t *trial) {
 		return
 	}
 	t.proved = true
-	if same, _, err := s.judged(b, t, t.plan); err != nil || same.End.Trace != t.history.End.Trace {
+	if same, _, err := s.judged(b, t, t.plan, 0); err != nil || same.End.Trace != t.history.End.Trace {
 		return
 	}
 	explore.Prove(b, t.plan, s.subject, t.history, t.verdict, judging())
@@ -156,7 +157,7 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 
 // shrink looks for the smallest plan that breaks the same rule for the same cause.
 func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v fault) (*plan.Plan, int) {
-	tried := 0
+	tried, most := 0, sim.MostShrunk(t.history.End.Messages)
 	smallest, _ := plan.Shrink(t.plan, 0, func(p *plan.Plan) bool {
 		if tried >= tries || s.stopAt || p.Check(simfault.Needs()) != nil {
 			return false
@@ -166,7 +167,7 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v faul
 		if why != "" {
 			return false
 		}
-		_, verdict, err := s.judged(b, t, p)
+		_, verdict, err := s.judged(b, t, p, most)
 		return err == nil && slices.ContainsFunc(s.broke(t, verdict, g), v.same)
 	})
 	if smallest != t.plan {

@@ -242,7 +242,7 @@ func (s *suite) run(b *bubble.Bubbles, t *trial) {
 		t.why = "not run: another run came to a stop, as is told elsewhere"
 	default:
 		t.ran = true
-		if t.history, t.verdict, t.err = s.judged(b, t, t.plan); t.err == nil || s.stopped == t.err {
+		if t.history, t.verdict, t.err = s.judged(b, t, t.plan, 0); t.err == nil || s.stopped == t.err {
 			s.stopped = nil
 		}
 	}
@@ -251,8 +251,9 @@ func (s *suite) run(b *bubble.Bubbles, t *trial) {
 // judging says what a lock is held to: what it claims.
 func judging() checker.Options { return checker.Options{Unpredicted: true} }
 
-func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan) (*history.History, *checker.Verdict, error) {
-	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed, Scenario: t.name})
+// judged runs and judges a plan of a trial, with so many messages at most; 0: any number.
+func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan, most int) (*history.History, *checker.Verdict, error) {
+	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed, Scenario: t.name, Most: most})
 	if stall := (*bubble.StallError)(nil); errors.As(err, &stall) && !stall.Mutex {
 		s.stopped, s.stopAt = err, true // each that follows would take as long
 	}

@@ -279,7 +279,7 @@ func (t *thread) release(s plan.Step) {
 		last = h.leases[len(h.leases)-1]
 		h.leases = h.leases[:len(h.leases)-1]
 		h.gone = min(h.gone, len(h.leases))
-		if n := len(h.leases); n > 0 { // the TTL is set anew to that of the hold that remains
+		if n := len(h.leases); n > h.gone { // the TTL is set anew to that of the hold that remains
 			op.Lease, op.Watchdog = h.leases[n-1].length, h.leases[n-1].watchdog
 		}
 		t.mu.Unlock()

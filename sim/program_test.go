@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -144,6 +145,25 @@ func TestALossThatIsToldWithinAnUnlock(t *testing.T) {
 		}
 		if !slices.Equal(told, []history.EventKind{want}) {
 			t.Errorf("told %q, expected %q", told, want)
+		}
+	}
+}
+
+// A run that has more messages than it may ends with an error; one that has no more does not.
+func TestMostMessages(t *testing.T) {
+	p := &plan.Plan{Version: plan.Version, Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{take(0)}}}}}}
+	s := subject(t, "rlock-classic")
+	whole, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		most int
+		err  error
+	}{{whole.End.Messages, nil}, {whole.End.Messages / 2, sim.ErrTooMany}} {
+		h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1, Most: c.most})
+		if !errors.Is(err, c.err) || c.err == nil && h.End.Trace != whole.End.Trace {
+			t.Errorf("with %d messages of %d: %v", c.most, whole.End.Messages, err)
 		}
 	}
 }

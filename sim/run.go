@@ -36,7 +36,16 @@ type Options struct {
 	Order world.Orderer
 	// Sink gets every record as it becomes known, see [history.NewRecorder].
 	Sink func(record any)
+	// Most is after how many messages the run ends with an error, [ErrTooMany]; 0: it does not.
+	Most int
 }
+
+// ErrTooMany is the error of a run that had more messages than it was allowed.
+var ErrTooMany = world.ErrTooMany
+
+// MostShrunk is how many messages a run may have in which a smaller plan is tried for one whose run had so many. A plan without its
+// unlock has waiters that ask until its limit: that would take minutes, and its story would be no shorter.
+func MostShrunk(messages int) int { return 4*messages + 1000 }
 
 // Punctual is how late, in the plan's time, the machine may be at the worst for a run in real time to
 // be what its plan says. What is later may be another story: the programs were too late for it, or
@@ -206,7 +215,7 @@ func (r *run) run(o Options) {
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
 		Plan: r.plan.JSON(), Abilities: r.subject.Abilities, Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: r.subject.Renews(watchdog), LatencyMax: time.Duration(r.timings.LatencyMax),
-		Unsubscribed: r.subject.Unsubscribed, SilenceNoticed: r.subject.SilenceNoticed, AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
+		Unsubscribed: r.subject.Unsubscribed, SilenceNoticed: r.subject.SilenceNoticed, TokenUnit: r.subject.TokenUnit, AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
 	for _, c := range r.plan.Clients {
 		if c.NoRetry && !r.subject.Resends {
@@ -233,6 +242,7 @@ func (r *run) run(o Options) {
 		r.world.Order(world.Follow(r.plan.Order))
 	}
 	r.world.Operator = r.operate
+	r.world.Limit(o.Most)
 	r.world.Begin(r.rec, r.plan.Faults...)
 	r.world.Observe(r.see)
 	r.start()

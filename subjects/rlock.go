@@ -21,7 +21,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	switch g {
 	case lockimpl.Hardened:
 		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", "tokens-go-on")
-		s.RetriesAfter = 5
+		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
 		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(acquires, unlocks, forces), For: resentFor, ForOnce: latchLife}}
 		return s
 	case lockimpl.Latch:

@@ -100,7 +100,7 @@ func (s several) Release(ctx context.Context, owner string) Answer {
 		case errors.Is(r.Err, lockimpl.ErrNotHeld), errors.Is(r.Err, lockimpl.ErrLost):
 			lost++
 		case r.Err != nil:
-		case r.Released:
+		case r.Released: // a member that is left is held
 			released++
 		default:
 			held++

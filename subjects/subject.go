@@ -41,6 +41,8 @@ type Subject struct {
 	Unsubscribed time.Duration
 	// SilenceNoticed is after how long its client notices that nothing comes on its subscription; 0: it does not say.
 	SilenceNoticed time.Duration
+	// TokenUnit is within how much time a counter of tokens that was lost may give the same again; 0: it may not.
+	TokenUnit time.Duration
 	// Idempotent says of which calls a request that is sent again takes effect once.
 	Idempotent []history.Idempotence
 	// Limitations are what it is documented not to promise.

@@ -231,6 +231,7 @@ func camel(name string) string {
 func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 	r.Seed = j.Seed
 	subject, _ := findSubject(j.Subject)
+	most := 0
 	run := func(p *plan.Plan) (explore.Run, error) {
 		if err := p.Check(fault.Needs()); err != nil {
 			return explore.Run{}, err
@@ -239,7 +240,7 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		if why != "" {
 			return explore.Run{}, fmt.Errorf("not run: %s", why)
 		}
-		return explore.One(b, fitted, subject, j.Seed)
+		return explore.Within(b, fitted, subject, j.Seed, most)
 	}
 	first, err := run(j.Plan)
 	if err != nil {
@@ -270,6 +271,7 @@ func shrinkOne(b *bubble.Bubbles, j job) (r result) {
 		r.Code, r.Error = checker.ExitUsage, "nothing is broken, so there is nothing to shrink"
 		return r
 	}
+	most = sim.MostShrunk(first.History.End.Messages)
 	r.Tries = shrinkTries(first.History.End.Messages)
 	r.Plan, r.Tried = plan.Shrink(j.Plan, r.Tries, func(p *plan.Plan) bool {
 		one, err := run(p)

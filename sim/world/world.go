@@ -84,6 +84,7 @@ type World struct {
 	log     serverLog
 	trace   hash.Hash
 	count   int // messages delivered
+	most    int // so many may be; 0: any number
 }
 
 // New makes a world; that of virtual time in the current bubble. Locks are kept as the layout says.
@@ -270,6 +271,9 @@ func (w *World) Run(done func(now time.Duration) (bool, time.Duration)) {
 		now := w.Now()
 		w.settled(now)
 		w.answerReturns()
+		if w.most > 0 && w.count > w.most {
+			w.Fail(ErrTooMany)
+		}
 		over, ask := done(now)
 		if failure := w.Failure(); over || failure != nil {
 			w.stuck = errors.As(failure, new(*SpinError)) // it would not end when it is closed, either
@@ -440,6 +444,12 @@ func (w *World) traced(m *network.Message) {
 	w.trace.Write([]byte(m.Link.Name))
 	w.trace.Write(m.Data)
 }
+
+// ErrTooMany is the failure of a world in which more messages were delivered than [World.Limit] allows.
+var ErrTooMany = errors.New("more messages than the run was allowed")
+
+// Limit has the world fail after so many messages; 0: it does not. It is called before Run.
+func (w *World) Limit(messages int) { w.most = messages }
 
 // Trace returns the hash over all messages so far, and how many they were.
 func (w *World) Trace() (string, int) { return hex.EncodeToString(w.trace.Sum(nil)[:16]), w.count }
