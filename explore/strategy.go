@@ -71,7 +71,7 @@ func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, ready func(*plan.Pla
 	case strategy.Do != nil:
 		return strategy.Do(b, s, shard)
 	}
-	t := newTally()
+	t := newTally(s)
 	for i := range shard.Runs {
 		seed := shard.From + uint64(i)
 		p := strategy.Draw(seed, ScopeFor(s, shard.Config.Scope))

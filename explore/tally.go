@@ -6,20 +6,25 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/checker/goals"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // tally adds runs up to a report.
 type tally struct {
 	r       Report
+	own     []contract.Goal // of the lock
+	goals   Goals
 	covered fault.Coverage
 	states  States
 	begun   time.Time // of the run that is to be added
 }
 
-func newTally() *tally {
-	return &tally{covered: fault.Coverage{}, states: States{}, begun: time.Now()}
+func newTally(s subjects.Subject) *tally {
+	return &tally{own: s.Goals, goals: Goals{}, covered: fault.Coverage{}, states: States{}, begun: time.Now()}
 }
 
 // samples is how many runs of a shard have a place on the page.
@@ -44,6 +49,8 @@ func (t *tally) add(r Run, err error, seed uint64) {
 	t.r.Virtual += v.Virtual
 	t.covered.Add(r.History)
 	t.states.Add(r.History)
+	t.r.Looked++
+	t.goals.Add(goals.Reached(r.History, v, t.own), seed)
 	broken, undecided := false, false
 	for _, one := range v.Results {
 		broken = broken || one.Status == checker.Broken
@@ -70,7 +77,7 @@ func (t *tally) add(r Run, err error, seed uint64) {
 }
 
 func (t *tally) report() Report {
-	t.r.Covered, t.r.States = t.covered.Counts(), t.states.Visits()
+	t.r.Covered, t.r.States, t.r.Goals = t.covered.Counts(), t.states.Visits(), t.goals.Counts()
 	return t.r
 }
 
@@ -95,12 +102,13 @@ type Total struct {
 	Parts    int // shards
 	Coverage fault.Coverage
 	Visited  States
+	Reached  Goals
 }
 
 // Whole is the total as the report of one shard.
 func (t Total) Whole() Report {
 	r := t.Report
-	r.Covered, r.States = t.Coverage.Counts(), t.Visited.Visits()
+	r.Covered, r.States, r.Goals = t.Coverage.Counts(), t.Visited.Visits(), t.Reached.Counts()
 	return r
 }
 
@@ -114,7 +122,7 @@ func Sum(all []Report) Total {
 }
 
 func newTotal() Total {
-	t := Total{Coverage: fault.Coverage{}, Visited: States{}}
+	t := Total{Coverage: fault.Coverage{}, Visited: States{}, Reached: Goals{}}
 	t.Complete = true
 	return t
 }
@@ -142,6 +150,8 @@ func (t *Total) add(r Report) {
 	t.Wall += r.Wall
 	t.Coverage.Merge(r.Covered)
 	t.Visited.Merge(r.States)
+	t.Looked += r.Looked
+	t.Reached.Merge(r.Goals)
 	if len(t.Samples) < maxSamples {
 		t.Samples = append(t.Samples, r.Samples...)
 	}

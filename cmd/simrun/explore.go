@@ -31,6 +31,7 @@ type hunt struct {
 	faults   string // names with commas, all or none
 	length   time.Duration
 	first    bool
+	allGoals bool // the search ends once all goals were reached
 	fresh    bool
 	strikes  int
 	clients  int
@@ -47,6 +48,7 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.IntVar(&h.runs, "runs", 0, "stop after so `many` runs (default 1000, unless another end is given)")
 	f.DurationVar(&h.length, "for", 0, "stop after so `long`, such as 8h")
 	f.BoolVar(&h.first, "first", false, "stop at the first failure")
+	f.BoolVar(&h.allGoals, "until-goals", false, "stop once all goals were reached that the lock can reach; exit code 2 if they were not")
 	f.StringVar(&h.faults, "faults", "all", "`kinds` of faults that may strike, with commas between; all, or none")
 	f.IntVar(&h.clients, "clients", 0, "at most so `many` clients (default 3, and now and then 10)")
 	f.IntVar(&h.sections, "sections", 3, "at most so `many` critical sections of each thread, besides what is nested in them")
@@ -124,7 +126,10 @@ func parseHunt(ctx context.Context, args []string) (hunt, error) {
 	case h.out == "":
 		return h, errors.New(`-out "": name a folder, or none`)
 	}
-	if h.runs == 0 && h.length == 0 && !h.first {
+	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole && h.allGoals {
+		return h, fmt.Errorf("-until-goals: -strategy %s has an end of its own; it is for strategies that draw plans", h.strategy)
+	}
+	if h.runs == 0 && h.length == 0 && !h.first && !h.allGoals {
 		h.runs = 1000
 	}
 	scope := scenarios.Whole()
@@ -207,6 +212,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 	dir, stdout := "", forPeople(output, h.json)
 	counted := &counting{Executor: workers}
 	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
+	if h.allGoals {
+		s.Until = namesOf(h.goals())
+	}
 	if h.out != nowhere {
 		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
 		state, err := h.open(dir)
@@ -266,6 +274,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		code = fail(stderr, checker.ExitUndecided, "explore: not all orders were seen")
 	}
 	h.coverage(stdout, t)
+	if left := t.Reached.Missing(h.goals()); h.allGoals && len(left) > 0 && ctx.Err() == nil {
+		code = checker.Worst(code, fail(stderr, checker.ExitUndecided, "explore: %d %s not reached: %s", len(left), plural("goal", len(left)), strings.Join(namesOf(left), ", ")))
+	}
 	if dir != "" {
 		code = checker.Worst(code, h.page(dir, args, t, stdout, stderr))
 		state := filepath.Join(dir, stateFile)

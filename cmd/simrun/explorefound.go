@@ -63,6 +63,8 @@ type explored struct {
 	Failure   string          `json:"failure,omitzero"` // the first of the harness
 	Ways      int             `json:"ways"`             // in how many ways faults struck
 	States    int             `json:"states"`           // how many states of the lock were visited
+	Looked    int             `json:"looked"`           // how many runs were asked for goals
+	Goals     []reports.Goal  `json:"goals"`            // those that were reached, and those that could be and were not
 	Dir       string          `json:"dir,omitzero"`     // where the report, the state and what was found are
 }
 
@@ -78,7 +80,7 @@ type exploredCause struct {
 func (h hunt) explored(dir string, t explore.Total, code int) explored {
 	strategy, _ := explore.FindStrategy(h.strategy)
 	e := explored{Subject: h.subject, Strategy: h.strategy, Seed: h.seed, Code: code, Runs: t.Runs, Broken: t.Broken, Accused: t.Accused,
-		Undecided: t.Undecided, Failed: t.Failed, Complete: strategy.Whole && t.Complete, Found: []exploredCause{}, Ways: len(t.Coverage), States: len(t.Visited), Dir: dir}
+		Undecided: t.Undecided, Failed: t.Failed, Complete: strategy.Whole && t.Complete, Found: []exploredCause{}, Ways: len(t.Coverage), States: len(t.Visited), Looked: t.Looked, Goals: h.goalsOf(t), Dir: dir}
 	if t.Failure != nil {
 		e.Failure = t.Failure.Error
 	}
@@ -185,11 +187,12 @@ func (h hunt) coverage(w io.Writer, t explore.Total) {
 			say(w, "  %-44s %d\n", v.LockState, v.Times)
 		}
 	}
+	h.tellGoals(w, t)
 }
 
 // page writes the page about the runs, and returns the exit code that this comes to.
 func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io.Writer) int {
-	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples}
+	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples, Goals: h.goalsOf(t)}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
 	}
