@@ -71,8 +71,8 @@ var branches = []situation{
 		func(s *row) bool { return s.before > 0 && s.After.Deadline == s.Before.Deadline }, renews, keeps),
 	branch("renew-of-nothing", "A renewal came to a lock that nobody held.", history.StepRenew, func(s *row) bool { return s.Before.Absent() }, renews),
 	branch("renew-of-others", "A renewal came to a lock that another held.", history.StepRenew, func(s *row) bool { return s.before == 0 && s.others() }, renews),
-	branch("force-frees", "A forced unlock freed the lock.", history.StepForce, func(s *row) bool { return !s.Before.Absent() && s.After.Absent() }, forces),
-	branch("force-of-nothing", "A forced unlock came to a lock that nobody held.", history.StepForce, func(s *row) bool { return s.Before.Absent() }, forces),
+	branch("force-frees", "A forced unlock freed the lock.", history.StepForce, func(s *row) bool { return !s.Before.Absent() && s.After.Absent() }, forces).by(history.ForcedFree),
+	branch("force-of-nothing", "A forced unlock came to a lock that nobody held.", history.StepForce, func(s *row) bool { return s.Before.Absent() }, forces).by(history.ForcedFree),
 	branch("force-without-effect", "A forced unlock left a lock held: it was a copy.", history.StepForce, func(s *row) bool { return !s.Before.Absent() && unchanged(s) }, forces, idempotent).
 		by(history.Resends()...),
 	branch("permits-set", "The number of permits was set.", history.StepSet, func(s *row) bool { return s.Before.Absent() && !s.After.Absent() }, semaphore),

@@ -29,6 +29,9 @@ const Unread = "unread"
 // Grouped is the ability of a lock of which others can be made, of whatever kind.
 const Grouped = "grouped"
 
+// Listens is the ability of a lock whose waiters subscribe to a channel.
+const Listens = "listens"
+
 // Undrawn is an ability that no lock has: of states that a plan has to be written for, since none that is drawn comes there.
 const Undrawn = "undrawn"
 
@@ -49,7 +52,7 @@ var rows = map[string][]string{
 	"woke-another":       {string(history.ASemaphore)},
 	"holder-died":        {string(history.ASemaphore)},
 	"paused-in-acquire":  {string(contract.Red)},
-	"unannounced":        {string(history.ALock)},
+	"unannounced":        {string(history.ALock), Listens},
 	"late-write":         {Undrawn},
 	"forgot-unread":      {Unread},
 	"perhaps-sent-again": {Unread},
@@ -135,8 +138,8 @@ func Reached(h *history.History, v *checker.Verdict, own []contract.Goal) []stri
 
 // Reach is what bounds the goals that a search can come to.
 type Reach struct {
-	// Has says what the lock has: abilities, also those that it does not claim, kinds of groups, its kind of object, [Grouped]
-	// and [Unread].
+	// Has says what the lock has: abilities, also those that it does not claim, kinds of groups, its kind of object, [Grouped],
+	// [Listens] and [Unread].
 	Has     func(ability string) bool
 	Claims  func(claim contract.Claim) bool
 	Effects []history.Effect // of the faults that may strike

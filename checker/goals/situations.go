@@ -119,20 +119,22 @@ var unheard = []situation{
 const noScript = "NOSCRIPT"
 
 var waiting = []situation{
-	goal("ten-wait", "Ten calls waited for one lock at once.", func(r *run) bool { return r.gather(10, anybody) }),
+	goal("ten-wait", "Ten calls waited for one lock at once.", func(r *run) bool { return r.gather(10, anybody) }, lock),
 	goal("three-of-a-client-wait", "Three calls of one client waited for one lock at once.", func(r *run) bool {
 		return r.op(func(op *history.Op) bool {
 			return op.Kind.Asks() && r.waiters(op.Lock, op.Call, func(other *history.Op) bool { return other.Client == op.Client }) >= 3
 		})
-	}),
+	}, lock),
 	goal("expiry-while-one-waits", "A lease ended while a call waited for its lock.", func(r *run) bool {
-		return r.event(history.Expire, func(e *history.Event, lock string) bool { return r.waited(lock, e.At, 1) })
+		return r.event(history.Expire, func(e *history.Event, lock string) bool {
+			return r.object(lock) == history.ALock && r.waited(lock, e.At, 1)
+		})
 	}, lock),
 	goal("forced-while-one-waits", "A lock was forced free while a call waited for it.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepForce && s.After.Absent() && !s.Before.Absent() && r.waited(s.Lock, s.At, 1)
 		})
-	}, forces),
+	}, forces).by(history.ForcedFree),
 	goal("wake-up-lost-while-three-wait", "The message of a release was lost while three calls waited.", func(r *run) bool {
 		return slices.ContainsFunc(r.h.Faults, func(f history.Fault) bool {
 			return f.Struck() && f.On == "reply publish" && f.Has(history.MessageLost) && slices.ContainsFunc(r.locks, func(lock string) bool {
@@ -140,10 +142,10 @@ var waiting = []situation{
 				return mine > 0 && r.waited(lock, f.From, 3)
 			})
 		})
-	}).by(history.MessageLost),
+	}, Listens).by(history.MessageLost),
 	goal("freed-before-subscribed", "A lock was freed after a waiter had been refused, and before the server had its subscription.", func(r *run) bool {
 		return r.missedByAWaiter()
-	}),
+	}, Listens),
 	goal("holder-died-while-one-waits", "A client died that held a lock for which another waited.", func(r *run) bool {
 		return r.event(history.Died, func(e *history.Event, lock string) bool {
 			mine := func(h history.Holding) bool { return r.client(h.Owner) == e.Client }
@@ -194,7 +196,7 @@ func (r *run) missedByAWaiter() bool {
 			if _, before := refused[s.Op]; !before {
 				refused[s.Op] = s.At
 			}
-		case !s.Before.Absent() && s.After.Absent():
+		case !s.Before.Absent() && s.After.Absent(), s.After.Free() > s.Before.Free():
 			freed[s.Lock] = s.At
 		}
 	}

@@ -82,7 +82,7 @@ func TestWhatIsPrintedAsJSONIsDocumented(t *testing.T) {
 		{"mutants -list", 0, nil, []string{"locks", "about"}},
 		{"mutants -list -source", 0, nil, []string{"locks", "about"}},
 		{"mutants -only " + defective + " -seeds 2 -runs 200", 0, []string{"by"}, []string{"caught", "median", "by", "survived"}},
-		{"explore -subject rlock-hardened -runs 20 -out none", 0, nil, []string{"runs", "found", "ways"}},
+		{"explore -subject rlock-hardened -runs 20 -out none", 0, nil, []string{"runs", "found", "ways", "looked", "goals", "means"}},
 		{"explore -subject " + defective + " -runs 60 -first", 1, nil, []string{"found", "kept", "again", "dir"}},
 		{"shrink " + stored, 0, []string{"plan", "verdict"}, []string{"plan", "test", "verdict"}},
 		{"diff " + stored + " " + stored, 0, nil, []string{"same", "story", "plan"}},
