@@ -34,6 +34,8 @@ var mayImport = map[string][]string{
 	// Added: what simrun explore and locktest have in common.
 	"explore": {"sim", "scenarios", "subjects", "checker", "checker/proof", "checker/minimal", "checker/goals", "reports", "history", "contract"},
 
+	"explore/night": {"explore"},
+
 	// The rooms of checker, of which the internal ones know no verdict, and the others ask for one.
 	"checker/internal/composite": {"checker/internal/linear", "model", "history"},
 	"checker/internal/linear":    {"model", "history"},

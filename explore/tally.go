@@ -67,7 +67,7 @@ func (t *tally) add(r Run, err error, seed uint64) {
 	}
 	known := len(t.r.Found)
 	for _, a := range r.Accusations {
-		t.r.Found = addFound(t.r.Found, Found{a, 1, seed, r.Plan})
+		t.r.Found = AddFound(t.r.Found, Found{a, 1, seed, r.Plan})
 	}
 	if len(t.r.Samples) < samples || len(t.r.Found) > known {
 		s := reports.Summarize(r.History, r.Verdict, false)
@@ -81,9 +81,9 @@ func (t *tally) report() Report {
 	return t.r
 }
 
-// addFound adds what was found to a list that has each cause once, with the first run that shows
+// AddFound adds what was found to a list that has each cause once, with the first run that shows
 // it.
-func addFound(list []Found, f Found) []Found {
+func AddFound(list []Found, f Found) []Found {
 	i := slices.IndexFunc(list, func(g Found) bool { return g.Cause() == f.Cause() })
 	if i < 0 {
 		return append(list, f)
@@ -156,7 +156,7 @@ func (t *Total) add(r Report) {
 		t.Samples = append(t.Samples, r.Samples...)
 	}
 	for _, f := range r.Found {
-		t.Found = addFound(t.Found, f)
+		t.Found = AddFound(t.Found, f)
 	}
 }
 

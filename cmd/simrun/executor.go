@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/explore/night"
 	"github.com/holdfast-sim/holdfast/sim/health"
 )
 
@@ -29,16 +31,22 @@ func newLocal() *local {
 	return l
 }
 
-// counting counts the runs that an executor has done.
+// counting counts the runs that an executor has done, and what they have found.
 type counting struct {
 	explore.Executor
 	runs atomic.Int64
+
+	mu    sync.Mutex
+	found night.Sum
 }
 
 // Run implements [explore.Executor].
 func (c *counting) Run(ctx context.Context, s explore.Shard) (explore.Report, error) {
 	r, err := c.Executor.Run(ctx, s)
 	c.runs.Add(int64(r.Runs))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found.Add(r)
 	return r, err
 }
 

@@ -65,7 +65,8 @@ type explored struct {
 	States    int             `json:"states"`           // how many states of the lock were visited
 	Looked    int             `json:"looked"`           // how many runs were asked for goals
 	Goals     []reports.Goal  `json:"goals"`            // those that were reached, and those that could be and were not
-	Dir       string          `json:"dir,omitzero"`     // where the report, the state and what was found are
+	Compared  *nightly        `json:"compared,omitempty"`
+	Dir       string          `json:"dir,omitzero"` // where the report, the state and what was found are
 }
 
 // exploredCause is one cause for which the lock is to blame.
@@ -77,10 +78,10 @@ type exploredCause struct {
 	Again string `json:"again,omitzero"`
 }
 
-func (h hunt) explored(dir string, t explore.Total, code int) explored {
+func (h hunt) explored(dir string, t explore.Total, n *nightly, code int) explored {
 	strategy, _ := explore.FindStrategy(h.strategy)
 	e := explored{Subject: h.subject, Strategy: h.strategy, Seed: h.seed, Code: code, Runs: t.Runs, Broken: t.Broken, Accused: t.Accused,
-		Undecided: t.Undecided, Failed: t.Failed, Complete: strategy.Whole && t.Complete, Found: []exploredCause{}, Ways: len(t.Coverage), States: len(t.Visited), Looked: t.Looked, Goals: h.goalsOf(t), Dir: dir}
+		Undecided: t.Undecided, Failed: t.Failed, Complete: strategy.Whole && t.Complete, Found: []exploredCause{}, Ways: len(t.Coverage), States: len(t.Visited), Looked: t.Looked, Goals: h.goalsOf(t), Compared: n, Dir: dir}
 	if t.Failure != nil {
 		e.Failure = t.Failure.Error
 	}
