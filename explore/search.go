@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -117,7 +118,8 @@ func (r *searching) draw() (Shard, bool) {
 		}
 	}
 	if _, known := r.before[s.ID()]; !known || left < blockRuns {
-		s.Runs = min(ShardRuns, left)
+		strategy, _ := FindStrategy(r.Config.Strategy)
+		s.Runs = min(cmp.Or(strategy.Runs, ShardRuns), left)
 	}
 	r.next += uint64(s.Runs)
 	r.busy++

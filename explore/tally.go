@@ -18,6 +18,7 @@ type tally struct {
 	r       Report
 	own     []contract.Goal // of the lock
 	goals   Goals
+	last    []string // goals that the run reached that was added last
 	covered fault.Coverage
 	states  States
 	begun   time.Time // of the run that is to be added
@@ -50,7 +51,8 @@ func (t *tally) add(r Run, err error, seed uint64) {
 	t.covered.Add(r.History)
 	t.states.Add(r.History)
 	t.r.Looked++
-	t.goals.Add(goals.Reached(r.History, v, t.own), seed)
+	t.last = goals.Reached(r.History, v, t.own)
+	t.goals.Add(t.last, seed)
 	broken, undecided := false, false
 	for _, one := range v.Results {
 		broken = broken || one.Status == checker.Broken

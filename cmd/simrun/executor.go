@@ -75,7 +75,7 @@ func (l *local) do(ctx context.Context, j job) (result, error) {
 }
 
 // Run implements [explore.Executor]. A worker that dies costs the run it was at: the shard is done
-// again seed by seed, to find out which one that was.
+// again seed by seed, to find out which one that was. Where runs learn from those before, it costs the shard.
 func (l *local) Run(ctx context.Context, s explore.Shard) (explore.Report, error) {
 	r, err := l.do(ctx, job{Subject: s.Config.Subject, Shard: &s})
 	switch {
@@ -83,8 +83,8 @@ func (l *local) Run(ctx context.Context, s explore.Shard) (explore.Report, error
 		return explore.Report{}, err
 	case r.Report != nil:
 		return *r.Report, nil
-	case s.Runs <= 1:
-		return explore.Report{Runs: 1, Failed: 1, Failure: &explore.Failure{Seed: s.From, Error: r.Error}}, nil
+	case s.Runs <= 1 || learns(s):
+		return explore.Report{Runs: max(1, s.Runs), Failed: max(1, s.Runs), Failure: &explore.Failure{Seed: s.From, Error: r.Error}}, nil
 	}
 	var parts []explore.Report
 	for i := range s.Runs {
@@ -97,4 +97,10 @@ func (l *local) Run(ctx context.Context, s explore.Shard) (explore.Report, error
 		parts = append(parts, part)
 	}
 	return explore.Sum(parts).Whole(), nil
+}
+
+// learns reports whether the runs of a shard learn from each other.
+func learns(s explore.Shard) bool {
+	strategy, _ := explore.FindStrategy(s.Config.Strategy)
+	return strategy.Learn != nil
 }

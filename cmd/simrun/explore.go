@@ -131,8 +131,8 @@ func parseHunt(ctx context.Context, args []string) (hunt, error) {
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole && h.allGoals {
 		return h, fmt.Errorf("-until-goals: -strategy %s has an end of its own; it is for strategies that draw plans", h.strategy)
 	}
-	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole && h.compare != "" {
-		return h, fmt.Errorf("-compare: -strategy %s runs all there is; it is for strategies that draw plans", h.strategy)
+	if strategy, _ := explore.FindStrategy(h.strategy); h.compare != "" && (strategy.Whole || strategy.Learn != nil) {
+		return h, fmt.Errorf("-compare: runs of -strategy %s are no sample; it is for strategies that draw plans by the seed alone", h.strategy)
 	}
 	if h.runs == 0 && h.length == 0 && !h.first && !h.allGoals {
 		h.runs = 1000

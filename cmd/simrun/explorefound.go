@@ -201,9 +201,10 @@ func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io
 		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.",
 			t.Runs, len(b.Runs))
 	}
-	for i := range b.Runs {
+	strategy, _ := explore.FindStrategy(h.strategy)
+	for i := range b.Runs { // what another run has taught is shown by its plan alone, which is kept
 		v := b.Runs[i].Verdict
-		if v.Code() == checker.ExitUnexpected {
+		if strategy.Learn == nil && v.Code() == checker.ExitUnexpected {
 			b.Runs[i].Command = fmt.Sprintf("%s explore -subject %s -strategy %s -seed %d -runs 1", self(), h.subject, h.strategy, v.Seed)
 		}
 	}

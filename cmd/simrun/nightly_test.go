@@ -75,6 +75,7 @@ func TestExploreSaysWhatIsGone(t *testing.T) {
 		{"-compare there-is-no-such-file", "there is no state of the same search"},
 		{"-compare simrun-out -fresh", "-fresh forgets"},
 		{"-compare " + before + " -strategy exhaustive", "for strategies that draw plans"},
+		{"-compare " + before + " -strategy guided", "are no sample"},
 	} {
 		stdout, stderr, code := run(t, dir, append(hunt, strings.Fields(c.args)...)...)
 		if code != checker.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, c.want) {
