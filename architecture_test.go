@@ -32,7 +32,9 @@ var mayImport = map[string][]string{
 	"checker":   {"checker/internal/composite", "checker/internal/linear", "checker/internal/windows", "checker/internal/words", "model", "history", "contract"},
 	"reports":   {"checker", "history", "contract"},
 	// Added: what simrun explore and locktest have in common.
-	"explore": {"sim", "scenarios", "subjects", "checker", "checker/proof", "checker/minimal", "reports", "history", "contract"},
+	"explore": {"sim", "scenarios", "subjects", "checker", "checker/proof", "checker/minimal", "checker/goals", "reports", "history", "contract"},
+
+	"explore/night": {"explore"},
 
 	// The rooms of checker, of which the internal ones know no verdict, and the others ask for one.
 	"checker/internal/composite": {"checker/internal/linear", "model", "history"},
@@ -40,11 +42,12 @@ var mayImport = map[string][]string{
 	"checker/internal/words":     {"history"},
 	"checker/internal/windows":   {"history"},
 	"checker/minimal":            {"checker", "history", "contract"},
+	"checker/goals":              {"checker", "history", "contract"},
 	"checker/proof":              {"checker", "checker/internal/words", "history", "contract"},
 
 	// Besides what it is made of: a lock under test is a subject, a failure is told by its history and
 	// its report, and drawn plans accuse by the rules of exploration.
-	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports", "explore", "contract"},
+	"locktest":   {"sim", "scenarios", "checker", "subjects", "history", "reports", "explore", "contract", "checker/goals"},
 	"cmd/simrun": {everything},
 	"examples":   {"subjects"}, // what a user of the worker protocol writes
 }

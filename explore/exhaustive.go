@@ -41,7 +41,7 @@ func doExhaustive(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report {
 	p.Order = nil
 	p.Faults = append(slices.Clone(p.Faults), shard.Faults...)
 	o := &orders{unpruned: shard.Config.Unpruned}
-	t := newTally()
+	t := newTally(s)
 	places := map[nth]bool{}
 	blocked, elsewhere := 0, 0
 	for runs := 1; ; runs++ {

@@ -1,7 +1,9 @@
 package explore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +19,7 @@ type Search struct {
 	Runs     int           // at most; 0: no end
 	For      time.Duration // begin no shard later than that; 0: no end
 	UntilHit bool          // begin no shard once the lock was found to be to blame
+	Until    []string      // begin no shard once these goals were all reached; empty: that is no end
 	State    *State        // what was done before, and where what is done is written to; nil: nowhere
 	Each     func(Report)  // called with each report, one at a time, also with those of State
 }
@@ -85,7 +88,7 @@ func (r *searching) take() (Shard, bool) {
 	defer r.mu.Unlock()
 	for {
 		switch {
-		case r.err != nil || r.ctx.Err() != nil || r.hit && r.UntilHit || r.For > 0 && time.Since(r.begun) >= r.For:
+		case r.err != nil || r.ctx.Err() != nil || r.hit && r.UntilHit || r.reachedAll() || r.For > 0 && time.Since(r.begun) >= r.For:
 			return Shard{}, false
 		case r.taken == nil:
 			return r.draw()
@@ -101,6 +104,11 @@ func (r *searching) take() (Shard, bool) {
 	}
 }
 
+// reachedAll reports whether the goals were reached that end the search.
+func (r *searching) reachedAll() bool {
+	return len(r.Until) > 0 && !slices.ContainsFunc(r.Until, func(goal string) bool { return r.total.Reached[goal].Runs == 0 })
+}
+
 func (r *searching) draw() (Shard, bool) {
 	s := Shard{Config: r.Config, From: r.next, Runs: blockRuns}
 	left := blockRuns
@@ -110,7 +118,8 @@ func (r *searching) draw() (Shard, bool) {
 		}
 	}
 	if _, known := r.before[s.ID()]; !known || left < blockRuns {
-		s.Runs = min(ShardRuns, left)
+		strategy, _ := FindStrategy(r.Config.Strategy)
+		s.Runs = min(cmp.Or(strategy.Runs, ShardRuns), left)
 	}
 	r.next += uint64(s.Runs)
 	r.busy++

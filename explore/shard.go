@@ -85,6 +85,9 @@ type Report struct {
 	Virtual   time.Duration `json:"virtual"`
 	Wall      time.Duration `json:"wall"`
 
+	Looked int       `json:"looked,omitzero"` // runs that were asked for goals: those of states that older programs wrote were not
+	Goals  []Reached `json:"goals,omitempty"` // that were reached
+
 	Found    []Found           `json:"found,omitempty"` // one for each cause
 	Covered  []fault.Count     `json:"covered,omitempty"`
 	States   []Visit           `json:"states,omitempty"`

@@ -36,6 +36,9 @@ const (
 	blockSamples = 5
 )
 
+// ErrOther is what is wrong with the state of a search that has another configuration.
+var ErrOther = errors.New("its lock, strategy, bounds or version are others")
+
 type stateLine struct {
 	Config *Config `json:"config,omitempty"` // of the first line
 	Shard  *Shard  `json:"shard,omitempty"`
@@ -63,6 +66,23 @@ func OpenState(name string, c Config, fresh bool) (*State, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// ReadState returns what the search with that state file had done, and leaves the file as it is: another search may be at it. The
+// error says so if it is of another configuration.
+func ReadState(name string, c Config) ([]Report, error) {
+	if _, err := os.Stat(name); err != nil {
+		return nil, err
+	}
+	lines, err := (&State{name: name, config: c}).read()
+	if err != nil {
+		return nil, err
+	}
+	var all []Report
+	for _, l := range lines {
+		all = append(all, *l.Report)
+	}
+	return all, nil
 }
 
 // compact reads the file, puts shards together, and writes it anew: whole or not at all.
@@ -119,7 +139,7 @@ func (s *State) read() (lines []stateLine, err error) {
 		}
 		switch {
 		case n == 1 && (l.Config == nil || l.Config.Key() != s.config.Key()):
-			return nil, fmt.Errorf("%s: line 1: it is of another search; name another folder, or remove it", s.name)
+			return nil, fmt.Errorf("%s: line 1: it is of another search; name another folder, or remove it: %w", s.name, ErrOther)
 		case n == 1:
 		case l.Shard == nil || l.Report == nil:
 			return nil, fmt.Errorf("%s: line %d: must have a shard and its report", s.name, n)

@@ -22,7 +22,7 @@ func (q *quick) Slots() int { return 1 }
 
 func (q *quick) Run(_ context.Context, s explore.Shard) (explore.Report, error) {
 	q.done++
-	r := explore.Report{Runs: s.Runs, Broken: 3, Ops: 10 * s.Runs, Messages: 100 * s.Runs}
+	r := explore.Report{Runs: s.Runs, Looked: s.Runs, Goals: []explore.Reached{{Goal: "here", Runs: 2, Seed: s.From + 4}}, Broken: 3, Ops: 10 * s.Runs, Messages: 100 * s.Runs}
 	for i := range 60 {
 		r.Covered = append(r.Covered, fault.Count{Cell: fault.Cell{Kind: "drop-message", On: fmt.Sprintf("reply acquire %d", i), Outcome: "acquired"}, Times: 3})
 		r.States = append(r.States, explore.Visit{LockState: explore.LockState{Step: fmt.Sprint("step", i%20), Holds: i % 4, Waiting: i % 3}, Times: 7})
@@ -66,6 +66,12 @@ func TestTheStateOfALongSearchStaysSmall(t *testing.T) {
 	second, done := search(runs + 3)
 	if done != 1 || second.Runs != first.Runs+3 || second.Messages != first.Messages+300 || len(second.Visited) != len(first.Visited) {
 		t.Errorf("%d shards were done again; %d runs and then %d", done, first.Runs, second.Runs)
+	}
+	// A goal is counted once, however often shards were put together, and its first seed is the first of all.
+	for total, shards := range map[*explore.Total]int{&first: runs / explore.ShardRuns, &second: runs/explore.ShardRuns + 1} {
+		if want := (explore.Reached{Goal: "here", Runs: 2 * shards, Seed: 5}); total.Reached["here"] != want || total.Looked != total.Runs {
+			t.Errorf("%d runs: %+v, want %+v; %d were asked", total.Runs, total.Reached["here"], want, total.Looked)
+		}
 	}
 	for seen := range first.Coverage {
 		if second.Coverage[seen] != first.Coverage[seen]+3 {

@@ -21,6 +21,11 @@ type Strategy struct {
 	Whole bool
 	// Draw makes the plan of a seed; nil if Whole.
 	Draw func(seed uint64, scope scenarios.Scope) *plan.Plan
+	// Learn makes what draws the plans of a shard, one after the other, and learns from what they reach; nil: each is by its seed
+	// alone, by Draw.
+	Learn func(shard Shard, scope scenarios.Scope) Learner
+	// Runs is how many seeds a shard has; 0: [ShardRuns].
+	Runs int
 	// Do does a shard; nil: it runs the plan of each seed. Equal shards
 	// come out equal.
 	Do func(b *bubble.Bubbles, s subjects.Subject, shard Shard) Report
@@ -28,7 +33,7 @@ type Strategy struct {
 
 // Strategies is the registry.
 func Strategies() []Strategy {
-	return []Strategy{uniform, pct, exhaustive}
+	return []Strategy{uniform, pct, guided, exhaustive}
 }
 
 // FindStrategy returns the strategy of that name.
@@ -71,10 +76,21 @@ func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, ready func(*plan.Pla
 	case strategy.Do != nil:
 		return strategy.Do(b, s, shard)
 	}
-	t := newTally()
+	t := newTally(s)
+	scope := ScopeFor(s, shard.Config.Scope)
+	var learner Learner
+	if strategy.Learn != nil {
+		learner = strategy.Learn(shard, scope)
+	}
 	for i := range shard.Runs {
 		seed := shard.From + uint64(i)
-		p := strategy.Draw(seed, ScopeFor(s, shard.Config.Scope))
+		var drawn *plan.Plan
+		if learner != nil {
+			drawn = learner.Next(seed)
+		} else {
+			drawn = strategy.Draw(seed, scope)
+		}
+		p := drawn
 		if ready != nil {
 			p = ready(p)
 		}
@@ -84,6 +100,9 @@ func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, ready func(*plan.Pla
 		}
 		over := enough(&r, seed)
 		t.add(r, err, seed)
+		if learner != nil && err == nil {
+			learner.Learn(drawn, r.History, t.last)
+		}
 		if over {
 			break
 		}

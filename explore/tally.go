@@ -6,20 +6,26 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/checker/goals"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // tally adds runs up to a report.
 type tally struct {
 	r       Report
+	own     []contract.Goal // of the lock
+	goals   Goals
+	last    []string // goals that the run reached that was added last
 	covered fault.Coverage
 	states  States
 	begun   time.Time // of the run that is to be added
 }
 
-func newTally() *tally {
-	return &tally{covered: fault.Coverage{}, states: States{}, begun: time.Now()}
+func newTally(s subjects.Subject) *tally {
+	return &tally{own: s.Goals, goals: Goals{}, covered: fault.Coverage{}, states: States{}, begun: time.Now()}
 }
 
 // samples is how many runs of a shard have a place on the page.
@@ -44,6 +50,9 @@ func (t *tally) add(r Run, err error, seed uint64) {
 	t.r.Virtual += v.Virtual
 	t.covered.Add(r.History)
 	t.states.Add(r.History)
+	t.r.Looked++
+	t.last = goals.Reached(r.History, v, t.own)
+	t.goals.Add(t.last, seed)
 	broken, undecided := false, false
 	for _, one := range v.Results {
 		broken = broken || one.Status == checker.Broken
@@ -60,7 +69,7 @@ func (t *tally) add(r Run, err error, seed uint64) {
 	}
 	known := len(t.r.Found)
 	for _, a := range r.Accusations {
-		t.r.Found = addFound(t.r.Found, Found{a, 1, seed, r.Plan})
+		t.r.Found = AddFound(t.r.Found, Found{a, 1, seed, r.Plan})
 	}
 	if len(t.r.Samples) < samples || len(t.r.Found) > known {
 		s := reports.Summarize(r.History, r.Verdict, false)
@@ -70,13 +79,13 @@ func (t *tally) add(r Run, err error, seed uint64) {
 }
 
 func (t *tally) report() Report {
-	t.r.Covered, t.r.States = t.covered.Counts(), t.states.Visits()
+	t.r.Covered, t.r.States, t.r.Goals = t.covered.Counts(), t.states.Visits(), t.goals.Counts()
 	return t.r
 }
 
-// addFound adds what was found to a list that has each cause once, with the first run that shows
+// AddFound adds what was found to a list that has each cause once, with the first run that shows
 // it.
-func addFound(list []Found, f Found) []Found {
+func AddFound(list []Found, f Found) []Found {
 	i := slices.IndexFunc(list, func(g Found) bool { return g.Cause() == f.Cause() })
 	if i < 0 {
 		return append(list, f)
@@ -95,12 +104,13 @@ type Total struct {
 	Parts    int // shards
 	Coverage fault.Coverage
 	Visited  States
+	Reached  Goals
 }
 
 // Whole is the total as the report of one shard.
 func (t Total) Whole() Report {
 	r := t.Report
-	r.Covered, r.States = t.Coverage.Counts(), t.Visited.Visits()
+	r.Covered, r.States, r.Goals = t.Coverage.Counts(), t.Visited.Visits(), t.Reached.Counts()
 	return r
 }
 
@@ -114,7 +124,7 @@ func Sum(all []Report) Total {
 }
 
 func newTotal() Total {
-	t := Total{Coverage: fault.Coverage{}, Visited: States{}}
+	t := Total{Coverage: fault.Coverage{}, Visited: States{}, Reached: Goals{}}
 	t.Complete = true
 	return t
 }
@@ -142,11 +152,13 @@ func (t *Total) add(r Report) {
 	t.Wall += r.Wall
 	t.Coverage.Merge(r.Covered)
 	t.Visited.Merge(r.States)
+	t.Looked += r.Looked
+	t.Reached.Merge(r.Goals)
 	if len(t.Samples) < maxSamples {
 		t.Samples = append(t.Samples, r.Samples...)
 	}
 	for _, f := range r.Found {
-		t.Found = addFound(t.Found, f)
+		t.Found = AddFound(t.Found, f)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/checker/goals"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
@@ -35,9 +36,13 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 	if err == nil && len(o.only)+len(o.not) > 0 {
 		err = errors.New("Only and Except are options of Run")
 	}
+	if err == nil {
+		err = goals.Check(o.goals)
+	}
 	if err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
+	s.subject.Goals = o.goals
 	if os.Getenv(workerOf) != "" {
 		s.work(bubble.In(t), os.Stdin, os.Stdout)
 		return
@@ -59,7 +64,9 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 		t.Fatalf("locktest: %v", err)
 	}
 	t.Logf("locktest: %d plans; something broke in %d, by a defect in %d; undecided %d", total.Runs, total.Broken, total.Accused, total.Undecided)
-	if page, err := s.explored(total, again(t.Name(), o.seed, o.runs)); err != nil {
+	list := total.GoalList(s.subject.Goals, explore.GoalsOf(s.subject, scope))
+	t.Logf("locktest: %s", told(list))
+	if page, err := s.explored(total, list, again(t.Name(), o.seed, o.runs)); err != nil {
 		t.Logf("locktest: there is no page: %v", err)
 	} else {
 		t.Logf("locktest: what was run: %s", page)
@@ -104,8 +111,8 @@ func (s *suite) found(b *bubble.Bubbles, f explore.Found, again string) error {
 }
 
 // explored writes a page about runs that are worth a place on it.
-func (s *suite) explored(total explore.Total, again string) (string, error) {
-	b := reports.Batch{Command: again, Runs: total.Samples}
+func (s *suite) explored(total explore.Total, list []reports.Goal, again string) (string, error) {
+	b := reports.Batch{Command: again, Runs: total.Samples, Goals: list}
 	for _, k := range simfault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
 	}
@@ -113,6 +120,21 @@ func (s *suite) explored(total explore.Total, again string) (string, error) {
 		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.", total.Runs, len(b.Runs))
 	}
 	return s.write(b)
+}
+
+// told says which goals were reached, and which were not.
+func told(list []reports.Goal) string {
+	var never []string
+	for _, g := range list {
+		if g.Runs == 0 {
+			never = append(never, g.Goal)
+		}
+	}
+	text := fmt.Sprintf("%d of %d goals reached", len(list)-len(never), len(list))
+	if len(never) > 0 {
+		text += "; never " + strings.Join(never, ", ")
+	}
+	return text
 }
 
 // workerOf is set in the environment of worker processes.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/locktest"
 )
 
@@ -17,8 +18,14 @@ func TestExploreChild(t *testing.T) {
 	if os.Getenv(inChild) == "" {
 		t.Skip("it is run by TestExploringFindsWhatIsBroken")
 	}
-	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), locktest.Runs(60), locktest.Reports(os.Getenv(inChild)))
+	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), locktest.Runs(60), ownGoal, neverGoal, locktest.Reports(os.Getenv(inChild)))
 }
+
+// Goals are declared in one line each.
+var (
+	ownGoal   = locktest.Goal("two-clients", "two clients asked for locks", func(h *history.History) bool { return len(h.Ops) > 1 && h.Ops[0].Client != h.Ops[1].Client })
+	neverGoal = locktest.Goal("a-lease-of-a-year", "there was one", func(h *history.History) bool { return false })
+)
 
 func TestExploringFindsWhatIsBroken(t *testing.T) {
 	self, err := os.Executable()
@@ -39,6 +46,10 @@ func TestExploringFindsWhatIsBroken(t *testing.T) {
 	cause := regexp.MustCompile(`--- FAIL: TestExploreChild/object-seed-(\d+) `).FindStringSubmatch(out)
 	if cause == nil || !strings.Contains(out, "one unlock gives back one hold") || !strings.Contains(out, "locktest: 60 plans; something broke in ") {
 		t.Fatal(out)
+	}
+	goals := regexp.MustCompile(`locktest: \d+ of \d+ goals reached; never (.*)`).FindStringSubmatch(out)
+	if goals == nil || !strings.Contains(goals[1], "a-lease-of-a-year") || strings.Contains(goals[1], "two-clients") || strings.Contains(goals[1], "acquire-takes") {
+		t.Errorf("the goals: %q", goals)
 	}
 	again := "HOLDFAST_SEED=" + cause[1] + " HOLDFAST_RUNS=1"
 	if !strings.Contains(out, again+" go test -count=1 -run '^TestExploreChild$' github.com/holdfast-sim/holdfast/locktest\n") {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // Option changes what [Run], [Explore] and [Test] do.
@@ -29,6 +30,7 @@ type options struct {
 	out   string
 	runs  int           // of Explore; 0: no end
 	long  time.Duration // likewise
+	goals []contract.Goal
 }
 
 // defaultDrawn is how many plans are drawn of each kind: enough to meet the usual, and few enough for
@@ -107,6 +109,12 @@ func Runs(n int) Option { return func(o *options) { o.runs = n } }
 
 // For has [Explore] begin nothing more after so long.
 func For(d time.Duration) Option { return func(o *options) { o.long = d } }
+
+// Goal is a state of the lock's own that [Explore] is to reach: it says in how many runs it was, and which goals never were. The
+// name is of words with dashes between. Whether a run reached it must depend on nothing but the history, and not change that.
+func Goal(name, means string, reached func(h *history.History) bool) Option {
+	return func(o *options) { o.goals = append(o.goals, contract.Goal{Name: name, Means: means, Reached: reached}) }
+}
 
 func (o *options) wants(name string) bool {
 	in := func(part string) bool { return strings.Contains(name, part) }

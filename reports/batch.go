@@ -15,7 +15,16 @@ type Batch struct {
 	Runs    []Summary
 	Command string   // reproduces the batch
 	Note    string   // what is to be said of the runs before all else, such as that they are a sample
+	Goals   []Goal   // of a search
 	Faults  []string // all kinds of faults that there are, so that the page can say which never struck
+}
+
+// Goal is a state that a search was to reach.
+type Goal struct {
+	Goal  string `json:"goal"`  // its name
+	Means string `json:"means"` // what is reached
+	Runs  int    `json:"runs"`  // that reached it; 0: none did
+	Seed  uint64 `json:"seed"`  // of the first of them
 }
 
 // BatchFormat is one file about many runs. A single run is a batch of one.

@@ -47,6 +47,8 @@ type batchPage struct {
 	Coverage   []coverageRow
 	Unstruck   string
 	Command    string
+	Goals      []Goal // that were reached, the rarest first
+	Never      []Goal
 }
 
 // matrixRow is one scenario; it has a cell for each guarantee of each subject.
@@ -145,6 +147,14 @@ func newBatchPage(b Batch) *batchPage {
 	}
 	p.Rates = b.rates()
 	p.cover(b)
+	for _, g := range b.Goals {
+		if g.Runs == 0 {
+			p.Never = append(p.Never, g)
+		} else {
+			p.Goals = append(p.Goals, g)
+		}
+	}
+	slices.SortStableFunc(p.Goals, func(a, b Goal) int { return a.Runs - b.Runs })
 	return p
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/lockimpl"
 )
@@ -20,6 +21,8 @@ type Subject struct {
 	// Abilities are what it claims, as history.Header has them and contract.Promises explains;
 	// "mutex" for a lock that claims nothing else.
 	Abilities []string
+	// Unclaimed are abilities that it has and makes no claim of.
+	Unclaimed []string
 	// Groups are the kinds of locks that it makes of several, as plans name them ("multi", "red"): its
 	// clients are [MultiLocker].
 	Groups []string
@@ -53,6 +56,8 @@ type Subject struct {
 	Patient bool
 	// Resends says that its requests may be sent again though a plan says that they are not.
 	Resends bool
+	// Goals are its own states that a search is to reach, besides those that there are for all.
+	Goals []contract.Goal
 	// Open makes one client process's lock client. What it connects to answers.
 	Open func(Env) (Client, error)
 }

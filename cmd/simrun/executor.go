@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 
 	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/explore/night"
 	"github.com/holdfast-sim/holdfast/sim/health"
 )
 
@@ -29,16 +31,22 @@ func newLocal() *local {
 	return l
 }
 
-// counting counts the runs that an executor has done.
+// counting counts the runs that an executor has done, and what they have found.
 type counting struct {
 	explore.Executor
 	runs atomic.Int64
+
+	mu    sync.Mutex
+	found night.Sum
 }
 
 // Run implements [explore.Executor].
 func (c *counting) Run(ctx context.Context, s explore.Shard) (explore.Report, error) {
 	r, err := c.Executor.Run(ctx, s)
 	c.runs.Add(int64(r.Runs))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.found.Add(r)
 	return r, err
 }
 
@@ -67,7 +75,7 @@ func (l *local) do(ctx context.Context, j job) (result, error) {
 }
 
 // Run implements [explore.Executor]. A worker that dies costs the run it was at: the shard is done
-// again seed by seed, to find out which one that was.
+// again seed by seed, to find out which one that was. Where runs learn from those before, it costs the shard.
 func (l *local) Run(ctx context.Context, s explore.Shard) (explore.Report, error) {
 	r, err := l.do(ctx, job{Subject: s.Config.Subject, Shard: &s})
 	switch {
@@ -75,8 +83,8 @@ func (l *local) Run(ctx context.Context, s explore.Shard) (explore.Report, error
 		return explore.Report{}, err
 	case r.Report != nil:
 		return *r.Report, nil
-	case s.Runs <= 1:
-		return explore.Report{Runs: 1, Failed: 1, Failure: &explore.Failure{Seed: s.From, Error: r.Error}}, nil
+	case s.Runs <= 1 || learns(s):
+		return explore.Report{Runs: max(1, s.Runs), Failed: max(1, s.Runs), Failure: &explore.Failure{Seed: s.From, Error: r.Error}}, nil
 	}
 	var parts []explore.Report
 	for i := range s.Runs {
@@ -89,4 +97,10 @@ func (l *local) Run(ctx context.Context, s explore.Shard) (explore.Report, error
 		parts = append(parts, part)
 	}
 	return explore.Sum(parts).Whole(), nil
+}
+
+// learns reports whether the runs of a shard learn from each other.
+func learns(s explore.Shard) bool {
+	strategy, _ := explore.FindStrategy(s.Config.Strategy)
+	return strategy.Learn != nil
 }

@@ -31,6 +31,8 @@ type hunt struct {
 	faults   string // names with commas, all or none
 	length   time.Duration
 	first    bool
+	compare  string
+	allGoals bool // the search ends once all goals were reached
 	fresh    bool
 	strikes  int
 	clients  int
@@ -47,6 +49,8 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.IntVar(&h.runs, "runs", 0, "stop after so `many` runs (default 1000, unless another end is given)")
 	f.DurationVar(&h.length, "for", 0, "stop after so `long`, such as 8h")
 	f.BoolVar(&h.first, "first", false, "stop at the first failure")
+	f.StringVar(&h.compare, "compare", "", "`state` of the same search before (state.jsonl, or an -out folder): say what is new, and let only that be exit code 1")
+	f.BoolVar(&h.allGoals, "until-goals", false, "stop once all goals were reached that the lock can reach; exit code 2 if they were not")
 	f.StringVar(&h.faults, "faults", "all", "`kinds` of faults that may strike, with commas between; all, or none")
 	f.IntVar(&h.clients, "clients", 0, "at most so `many` clients (default 3, and now and then 10)")
 	f.IntVar(&h.sections, "sections", 3, "at most so `many` critical sections of each thread, besides what is nested in them")
@@ -124,7 +128,13 @@ func parseHunt(ctx context.Context, args []string) (hunt, error) {
 	case h.out == "":
 		return h, errors.New(`-out "": name a folder, or none`)
 	}
-	if h.runs == 0 && h.length == 0 && !h.first {
+	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole && h.allGoals {
+		return h, fmt.Errorf("-until-goals: -strategy %s has an end of its own; it is for strategies that draw plans", h.strategy)
+	}
+	if strategy, _ := explore.FindStrategy(h.strategy); h.compare != "" && (strategy.Whole || strategy.Learn != nil) {
+		return h, fmt.Errorf("-compare: runs of -strategy %s are no sample; it is for strategies that draw plans by the seed alone", h.strategy)
+	}
+	if h.runs == 0 && h.length == 0 && !h.first && !h.allGoals {
 		h.runs = 1000
 	}
 	scope := scenarios.Whole()
@@ -206,9 +216,16 @@ func (h *hunt) unfit(subject string) error {
 func (h hunt) search(ctx context.Context, workers *local, args []string, output, stderr io.Writer) int {
 	dir, stdout := "", forPeople(output, h.json)
 	counted := &counting{Executor: workers}
+	before, err := h.before()
+	if err != nil {
+		return fail(stderr, blame(err), "explore: -compare %s: %v", h.compare, err)
+	}
 	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
+	if h.allGoals {
+		s.Until = namesOf(h.goals())
+	}
 	if h.out != nowhere {
-		dir = filepath.Join(h.out, "explore", fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
+		dir = filepath.Join(h.out, h.folder())
 		state, err := h.open(dir)
 		if err != nil {
 			return fail(stderr, blame(err), "explore: %v", err)
@@ -244,11 +261,17 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 	}
 	h.tell(stdout, t, counted.runs.Load(), time.Since(begun))
 	code := checker.ExitExpected
+	night := before.findings(t, counted)
+	if night.tell(stdout); night.IsNew() {
+		code = checker.ExitUnexpected
+	}
 	for _, f := range t.Found {
 		if err := h.keepFound(ctx, workers, dir, f, stdout); err != nil {
 			code = checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: seed %d: %v", f.Seed, err))
 		}
-		code = checker.Worst(code, checker.ExitUnexpected)
+		if night == nil {
+			code = checker.Worst(code, checker.ExitUnexpected)
+		}
 	}
 	if t.Failure != nil {
 		failed := checker.ExitHarness
@@ -266,6 +289,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		code = fail(stderr, checker.ExitUndecided, "explore: not all orders were seen")
 	}
 	h.coverage(stdout, t)
+	if left := t.Reached.Missing(h.goals()); h.allGoals && len(left) > 0 && ctx.Err() == nil {
+		code = checker.Worst(code, fail(stderr, checker.ExitUndecided, "explore: %d %s not reached: %s", len(left), plural("goal", len(left)), strings.Join(namesOf(left), ", ")))
+	}
 	if dir != "" {
 		code = checker.Worst(code, h.page(dir, args, t, stdout, stderr))
 		state := filepath.Join(dir, stateFile)
@@ -275,9 +301,14 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		say(stdout, "  state   %s (the same search goes on from there)\n", state)
 	}
 	if h.json {
-		code = checker.Worst(code, printJSONLine(output, stderr, h.explored(dir, t, code)))
+		code = checker.Worst(code, printJSONLine(output, stderr, h.explored(dir, t, night, code)))
 	}
 	return code
+}
+
+// folder is where in the -out folder a search has what it leaves.
+func (h hunt) folder() string {
+	return filepath.Join("explore", fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
 }
 
 // plainName is a name of a lock that can be one of a folder: of a command, what follows its last slash.

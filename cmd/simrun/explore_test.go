@@ -121,6 +121,7 @@ func TestExploreRefusesBadUsage(t *testing.T) {
 		{"explore -clients -1", "from 1 to 50"},
 		{"explore 7", `stray argument "7"`},
 		{"explore -strategy exhaustive -strikes 9", "from 0 to 3"},
+		{"explore -strategy exhaustive -until-goals", "has an end of its own"},
 		{"explore -plan x.json", "-plan is for -strategy exhaustive"},
 		{"mutants -only broken-acquire-nevr", "did you mean broken-acquire-never?"},
 		{"mutants -only there-is-nothing-of-this-name", "; simrun mutants -list names them all"},

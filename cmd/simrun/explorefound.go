@@ -63,7 +63,10 @@ type explored struct {
 	Failure   string          `json:"failure,omitzero"` // the first of the harness
 	Ways      int             `json:"ways"`             // in how many ways faults struck
 	States    int             `json:"states"`           // how many states of the lock were visited
-	Dir       string          `json:"dir,omitzero"`     // where the report, the state and what was found are
+	Looked    int             `json:"looked"`           // how many runs were asked for goals
+	Goals     []reports.Goal  `json:"goals"`            // those that were reached, and those that could be and were not
+	Compared  *nightly        `json:"compared,omitempty"`
+	Dir       string          `json:"dir,omitzero"` // where the report, the state and what was found are
 }
 
 // exploredCause is one cause for which the lock is to blame.
@@ -75,10 +78,10 @@ type exploredCause struct {
 	Again string `json:"again,omitzero"`
 }
 
-func (h hunt) explored(dir string, t explore.Total, code int) explored {
+func (h hunt) explored(dir string, t explore.Total, n *nightly, code int) explored {
 	strategy, _ := explore.FindStrategy(h.strategy)
 	e := explored{Subject: h.subject, Strategy: h.strategy, Seed: h.seed, Code: code, Runs: t.Runs, Broken: t.Broken, Accused: t.Accused,
-		Undecided: t.Undecided, Failed: t.Failed, Complete: strategy.Whole && t.Complete, Found: []exploredCause{}, Ways: len(t.Coverage), States: len(t.Visited), Dir: dir}
+		Undecided: t.Undecided, Failed: t.Failed, Complete: strategy.Whole && t.Complete, Found: []exploredCause{}, Ways: len(t.Coverage), States: len(t.Visited), Looked: t.Looked, Goals: h.goalsOf(t), Compared: n, Dir: dir}
 	if t.Failure != nil {
 		e.Failure = t.Failure.Error
 	}
@@ -185,11 +188,12 @@ func (h hunt) coverage(w io.Writer, t explore.Total) {
 			say(w, "  %-44s %d\n", v.LockState, v.Times)
 		}
 	}
+	h.tellGoals(w, t)
 }
 
 // page writes the page about the runs, and returns the exit code that this comes to.
 func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io.Writer) int {
-	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples}
+	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples, Goals: h.goalsOf(t)}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
 	}
@@ -197,9 +201,10 @@ func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io
 		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.",
 			t.Runs, len(b.Runs))
 	}
-	for i := range b.Runs {
+	strategy, _ := explore.FindStrategy(h.strategy)
+	for i := range b.Runs { // what another run has taught is shown by its plan alone, which is kept
 		v := b.Runs[i].Verdict
-		if v.Code() == checker.ExitUnexpected {
+		if strategy.Learn == nil && v.Code() == checker.ExitUnexpected {
 			b.Runs[i].Command = fmt.Sprintf("%s explore -subject %s -strategy %s -seed %d -runs 1", self(), h.subject, h.strategy, v.Seed)
 		}
 	}

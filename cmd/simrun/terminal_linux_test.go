@@ -91,7 +91,7 @@ func TestProgressOnATerminalAndCtrlC(t *testing.T) {
 	}
 	out, code := a.ends()
 	for _, want := range []string{"as expected", "interrupted after ", "of 1000000 runs", "report.html"} {
-		if !strings.Contains(out, want) || strings.Contains(out, "died") || code != checker.ExitUndecided {
+		if !strings.Contains(out, want) || strings.Contains(out, "process died") || code != checker.ExitUndecided {
 			t.Errorf("exit code %d, %q in %q", code, want, out)
 		}
 	}
@@ -108,7 +108,7 @@ func TestAnExplorationThatIsToldToEndSaysWhatItDid(t *testing.T) {
 	}
 	out, code := a.ends()
 	for _, want := range []string{"interrupted after ", "nothing that the lock claims was broken", "state.jsonl"} {
-		if !strings.Contains(out, want) || strings.Contains(out, "died") || code != checker.ExitUndecided {
+		if !strings.Contains(out, want) || strings.Contains(out, "process died") || code != checker.ExitUndecided {
 			t.Errorf("exit code %d, %q in %q", code, want, out)
 		}
 	}

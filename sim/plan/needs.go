@@ -67,7 +67,7 @@ func (th Thread) reenters(i int) bool {
 // Without returns the plan without the steps that need [NeedsInspect], or [NeedsReentrant]: there a
 // re-entry goes together with the unlock that gives it back.
 func (p *Plan) Without(need string) *Plan {
-	q := p.clone()
+	q := p.Clone()
 	for i := range q.Clients {
 		for j := range q.Clients[i].Threads {
 			th := &q.Clients[i].Threads[j]

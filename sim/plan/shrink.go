@@ -39,7 +39,7 @@ func (s *shrinker) try(edit func(p *Plan)) bool {
 	if s.tries > 0 && s.tried == s.tries {
 		return false
 	}
-	p := s.best.clone()
+	p := s.best.Clone()
 	edit(p)
 	s.tried++
 	if !s.still(p) {
@@ -49,8 +49,8 @@ func (s *shrinker) try(edit func(p *Plan)) bool {
 	return true
 }
 
-// clone copies the plan as deep as the shrinker writes.
-func (p *Plan) clone() *Plan {
+// Clone copies the plan as deep as the shrinker writes: clients, threads and steps, and the list of faults.
+func (p *Plan) Clone() *Plan {
 	c := *p
 	c.Clients = slices.Clone(p.Clients)
 	for i, client := range c.Clients {

@@ -34,7 +34,7 @@ func crowd() (*Plan, func(*Plan) bool) {
 
 func TestShrinkLeavesOnlyWhatMatters(t *testing.T) {
 	p, still := crowd()
-	before := p.clone()
+	before := p.Clone()
 	got, tried := Shrink(p, 0, still)
 	want := &Plan{Version: Version,
 		Clients: []Client{{Name: "c3", Threads: []Thread{{ID: 1, Steps: []Step{{Do: Work, Lock: "a", For: Duration(50 * time.Second)}}}}}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/bsm/redislock"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -34,6 +35,7 @@ func redislockDefault() subjects.Subject {
 func redislockRefresh() subjects.Subject {
 	s := redislockDefault()
 	s.Name = "redislock-refresh"
+	s.Unclaimed = []string{string(contract.Renews), string(contract.TellsLoss)}
 	s.About = "redislock with ExponentialBackoff(16 ms, 512 ms), its users calling Refresh every third of the lease"
 	s.Claims = append([]subjects.Claim{
 		{Guarantee: "exclusion", Text: "Refresh extends the lock with a new TTL, and may say ErrNotObtained", Source: "Lock.Refresh"},

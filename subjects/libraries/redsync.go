@@ -51,6 +51,7 @@ func redsyncDefault() subjects.Subject {
 func redsyncExtend() subjects.Subject {
 	s := redsyncDefault()
 	s.Name, s.Lease = "redsync-extend", 0
+	s.Unclaimed = []string{string(contract.Renews), string(contract.TellsLoss)}
 	s.About = "redsync, its users calling Extend every third of the lease and stopping at Until; waiting as long as asked"
 	s.Claims = append([]subjects.Claim{
 		{Guarantee: "exclusion", Text: "Extend resets the expiry and returns the status of that", Source: "Mutex.ExtendContext"},
