@@ -1,0 +1,57 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A level is what an object's key said on the server from a time on, and whether there was one.
+type level struct {
+	from  time.Duration
+	n     int64
+	there bool
+}
+
+// levels lists them, in order of time.
+func levels(l *lockFacts) []level {
+	all := []level{{}}
+	for i := range l.acts {
+		a, now := &l.acts[i], all[len(all)-1]
+		now.from = a.at
+		switch {
+		case a.after != nil:
+			now.n, now.there = a.after.Number(), !a.after.Absent()
+		case a.event == nil:
+			continue
+		case a.event.Kind == history.Delete || a.event.Kind == history.Expire:
+			now.n, now.there = 0, false
+		case a.event.Kind == history.Restore:
+			now.n, now.there = a.event.Count, true
+		}
+		all = append(all, now)
+	}
+	return all
+}
+
+// levelAt is the level at a time.
+func levelAt(all []level, at time.Duration) level {
+	n, _ := slices.BinarySearchFunc(all, at, func(v level, at time.Duration) int { return upTo(v.from, at) })
+	return all[max(n-1, 0)]
+}
+
+// zeroAfter reports whether an object's key was gone at some time from one on.
+func zeroAfter(all []level, at time.Duration) bool {
+	return slices.ContainsFunc(all, func(v level) bool { return v.from >= at && !v.there })
+}
+
+// setAgain is when a latch whose count had been 0 in a call was set again within it; 0: it was not.
+func setAgain(all []level, op *history.Op, by time.Duration) time.Duration {
+	for i := 1; i < len(all); i++ {
+		if all[i].from > op.Call && all[i].from <= by && all[i].n > 0 && all[i-1].n <= 0 {
+			return all[i].from
+		}
+	}
+	return 0
+}
