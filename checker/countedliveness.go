@@ -142,8 +142,9 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		}
 	}
 	all := levels(l)
+	nothing := ofNothing(l)
 	for _, op := range l.ops { // releases that never took effect, and of which their callers do not know that
-		if !op.Kind.Gives() || op.Aside || op.Pending() || op.Outcome != history.Unknown || op.Evidence == history.Executed {
+		if !op.Kind.Gives() || op.Aside || op.Pending() || op.Outcome != history.Unknown || op.Evidence == history.Executed && !nothing[op] {
 			continue
 		}
 		d := &owed{op: op, at: op.Call, n: op.Units()}
@@ -154,7 +155,7 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 				break
 			}
 		}
-		d.paid = d.paid || !levelAt(all, op.Call).there || l.object == history.ALatch && zeroAfter(all, op.Call) // there was nothing to give to
+		d.paid = d.paid || !levelAt(all, op.Call).there || nothing[op] || l.object == history.ALatch && zeroAfter(all, op.Call) // there was nothing to give to
 	}
 	for _, d := range debts {
 		d.paid = d.paid || d.at < since

@@ -93,7 +93,7 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 		set = f.firstKey(l)
 	}
 	for _, o := range l.ops {
-		void := o.Outcome == history.Failed && o.Evidence != history.Executed || unsent(o)
+		void := o.Outcome == history.Failed && o.Evidence != history.Executed
 		switch {
 		case o.Kind == history.TrySetCount && o.Call >= since && o.Outcome == history.OK && !o.Pending() && o.Return <= op.Call:
 			set += o.Value
@@ -163,31 +163,39 @@ func (f *facts) awaiting(l *lockFacts, all []level, op *history.Op) thirst {
 		func(int64) string {
 			return fmt.Sprintf("the count of %s had come to 0, and %s waited on", l.name, op.Owner)
 		},
-		func(from, to time.Duration, _ int64) Cause { return f.notPassed(l, all, op, from, to) }}
+		func(from, to time.Duration, _ int64) Cause {
+			ended := levelAt(all, from)
+			if over < len(all) && all[over].from <= from {
+				ended = all[over]
+			}
+			return f.notPassed(l, all, op, ended.from, from, to)
+		}}
 }
 
-// looked is when the server first executed a command of a call; 0: it did not.
+// looked is when the server first executed a command of a call of which its client got the answer; 0: it did not.
 func (f *facts) looked(l *lockFacts, op *history.Op) time.Duration {
 	for _, i := range f.log.byOp[op.ID] {
-		if s := &f.h.Served[i]; s.Lock == l.name && !refused(s) {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && !refused(s) {
 			return s.At
 		}
 	}
 	return 0
 }
 
-// notPassed says why a waiter did not return though its round was over from a time on, until another.
-func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, from, to time.Duration) Cause {
-	zero := levelAt(all, from)
+// notPassed says why a waiter did not return from a time on, until another, though its round had ended.
+func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from, to time.Duration) Cause {
+	if c, lost := f.serverLost(l, ended, to); lost != nil && f.touchedBy(l, to) == lost.At {
+		return c // it has the round again that had ended
+	}
 	if c, known := f.keptFrom(l, op, from, to); known {
 		return c
 	}
-	if touched := f.touchedBy(l, from); touched > 0 && touched == zero.from && zero.n <= 0 {
-		faults := f.struckBy("", l.name, touched, touched, append(history.TouchesKey(), history.ServerForgot))
+	if ended > 0 && f.touchedBy(l, ended) == ended {
+		faults := f.struckBy("", l.name, ended, ended, append(history.TouchesKey(), history.ServerForgot))
 		c := Cause{Class: contract.Missed, Faults: faults, Effects: f.effectsOf(faults),
-			Text: fmt.Sprintf("the key was gone at %s, of which nobody sends a message, and it did not look again", Stamp(touched))}
+			Text: fmt.Sprintf("the key was gone at %s, of which nobody sends a message, and it did not look again", Stamp(ended))}
 		if f.h.Can(string(contract.LooksAgain)) && to <= from+f.h.Header.WatchdogTimeout+f.prompt() {
-			c.Class, c.Text = contract.Unannounced, fmt.Sprintf("the key was gone at %s, of which nobody sends a message", Stamp(touched))
+			c.Class, c.Text = contract.Unannounced, fmt.Sprintf("the key was gone at %s, of which nobody sends a message", Stamp(ended))
 		}
 		return c
 	}
@@ -214,7 +222,7 @@ func (f *facts) lostDowns(l *lockFacts, all []level, found *violations) {
 func (f *facts) forgottenDowns(l *lockFacts, all []level, found *violations) {
 	var set *history.Op
 	for _, op := range l.ops {
-		if op.Kind == history.TrySetCount && answer(op) == history.OK && !op.Aside {
+		if op.Kind == history.TrySetCount && answer(op) == history.OK && (set == nil || tookOrCall(set) < tookOrCall(op)) {
 			set = op
 		}
 	}

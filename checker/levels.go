@@ -18,19 +18,40 @@ type level struct {
 func levels(l *lockFacts) []level {
 	all := []level{{}}
 	for i := range l.acts {
-		a, now := &l.acts[i], all[len(all)-1]
-		now.from = a.at
-		switch {
-		case a.after != nil:
-			now.n, now.there = a.after.Number(), !a.after.Absent()
-		case a.event == nil:
-			continue
-		case a.event.Kind == history.Delete || a.event.Kind == history.Expire:
-			now.n, now.there = 0, false
-		case a.event.Kind == history.Restore:
-			now.n, now.there = a.event.Count, true
+		if now, known := all[len(all)-1].after(&l.acts[i]); known {
+			all = append(all, now)
 		}
-		all = append(all, now)
+	}
+	return all
+}
+
+// after is the level after an act on one, if it is known.
+func (v level) after(a *act) (now level, known bool) {
+	now = v
+	now.from = a.at
+	switch {
+	case a.after != nil:
+		now.n, now.there = a.after.Number(), !a.after.Absent()
+	case a.event == nil:
+		return v, false
+	case a.event.Kind == history.Delete || a.event.Kind == history.Expire:
+		now.n, now.there = 0, false
+	case a.event.Kind == history.Restore:
+		now.n, now.there = a.event.Count, true
+	}
+	return now, true
+}
+
+// ofNothing are the count-downs that the server executed when there was nothing to count. They may be copies of requests
+// that had counted before.
+func ofNothing(l *lockFacts) map[*history.Op]bool {
+	all, now := map[*history.Op]bool{}, level{}
+	for i := range l.acts {
+		a := &l.acts[i]
+		if a.op != nil && a.op.Kind == history.CountDown && !a.again && !now.there {
+			all[a.op] = true
+		}
+		now, _ = now.after(a)
 	}
 	return all
 }

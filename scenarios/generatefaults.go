@@ -210,7 +210,7 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 		steps = append(steps, plan.Release, plan.Release, plan.Release)
 	}
 	if d.mood.local {
-		steps = append(steps, plan.Acquire, plan.Acquire, plan.Subscribe, plan.Publish)
+		steps = append(steps, is.first, is.first, plan.Subscribe, plan.Publish)
 	}
 	if d.mood.forces && d.does(p, u.client, u.lock, plan.ForceUnlock) {
 		steps = append(steps, plan.Force, plan.Force, plan.Force)
