@@ -97,7 +97,7 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 		switch {
 		case o.Kind == history.TrySetCount && o.Call >= since && o.Outcome == history.OK && !o.Pending() && o.Return <= op.Call:
 			set += o.Value
-		case o.Kind == history.CountDown && !o.Aside && !void && f.until(o) >= since && o.Call <= op.Return:
+		case o.Kind == history.CountDown && !o.Aside && !void && (o.Uncertain() || f.until(o) >= since) && o.Call <= op.Return:
 			downs++
 		}
 	}
@@ -220,23 +220,21 @@ func (f *facts) lostDowns(l *lockFacts, all []level, found *violations) {
 // forgottenDowns looks for count-downs that were acknowledged since the latch was last set, and that its count does not
 // have at the end.
 func (f *facts) forgottenDowns(l *lockFacts, all []level, found *violations) {
-	var set *history.Op
-	for _, op := range l.ops {
-		if op.Kind == history.TrySetCount && answer(op) == history.OK && (set == nil || tookOrCall(set) < tookOrCall(op)) {
-			set = op
-		}
-	}
-	if set == nil || f.touchedBy(l, f.end) == 0 {
+	if f.touchedBy(l, f.end) == 0 {
 		return // object sees what the server did to the count
 	}
+	var set, last *history.Op
 	left, downs := all[len(all)-1].n, int64(0)
-	var last *history.Op
-	for _, op := range l.ops {
-		if op.Kind == history.CountDown && op.Outcome == history.OK && op.Call >= f.until(set) {
-			downs, last = downs+1, op
+	for i := range l.acts {
+		switch op := l.acts[i].op; {
+		case op == nil:
+		case op.Kind == history.TrySetCount && answer(op) == history.OK:
+			set, last, downs = op, nil, 0
+		case op.Kind == history.CountDown && op.Outcome == history.OK && !l.acts[i].again:
+			last, downs = op, downs+1
 		}
 	}
-	if last == nil || set.Value-downs >= left {
+	if set == nil || last == nil || set.Value-downs >= left {
 		return
 	}
 	found.addAt(last.Return, func() Violation {
