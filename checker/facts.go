@@ -16,17 +16,18 @@ type facts struct {
 	end     time.Duration
 	healed  time.Duration // from then on no fault acts; the end, if the history does not say
 	locks   []*lockFacts  // by name
-	// semaphores are what there is to know of each semaphore, by name: its calls, its events, and what took effect.
-	semaphores []*lockFacts
-	died       map[string]time.Duration
-	gone       map[string]time.Duration // when the server had nothing of a client that died any more
-	ended      map[string]time.Duration // clients that died, or whose programs ended
-	log        *served
-	byID       map[int64]int        // operation -> position in h.Ops
-	servers    map[string][]string  // of locks, as far as they are known
-	silent     map[int64]bool       // unlocks that told their callers nothing
-	asked      map[string][]*belief // where there are groups, by what owners asked of each lock alone
-	view       *memberView          // of locks that are made of others; nil if there are none
+	// counted are what there is to know of each object that is none, by kind and name: its calls, its events, and what took
+	// effect.
+	counted map[history.Object][]*lockFacts
+	died    map[string]time.Duration
+	gone    map[string]time.Duration // when the server had nothing of a client that died any more
+	ended   map[string]time.Duration // clients that died, or whose programs ended
+	log     *served
+	byID    map[int64]int        // operation -> position in h.Ops
+	servers map[string][]string  // of locks, as far as they are known
+	silent  map[int64]bool       // unlocks that told their callers nothing
+	asked   map[string][]*belief // where there are groups, by what owners asked of each lock alone
+	view    *memberView          // of locks that are made of others; nil if there are none
 
 	// disagreement is set when two checkers that know the same give different answers: a
 	// harness error.
@@ -36,6 +37,7 @@ type facts struct {
 // lockFacts is what there is to know of one lock.
 type lockFacts struct {
 	name     string
+	object   history.Object
 	ops      []*history.Op    // on the lock, in order of their calls
 	resource []*history.Op    // on the resource it protects, in order of their execution
 	events   []*history.Event // of this lock
@@ -160,7 +162,7 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 		return op.Executed, true
 	case op.Uncertain() || op.Outcome == history.Failed:
 		return 0, false
-	case op.Kind.Gives() || op.Kind == history.ForceUnlock || op.Kind == history.TrySetPermits:
+	case op.Kind.Gives() || op.Kind == history.ForceUnlock || op.Kind.Sets():
 		// A release is known to be over only at its return, but the next owner may be in
 		// before that; the call is the moment that accuses nobody.
 		return op.Call, true
@@ -171,14 +173,14 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 func collect(h *history.History, o Options) *facts {
 	h, silent := answered(h.WithEffects())
 	f := &facts{h: h, silent: silent, options: o, end: h.Over(), healed: h.Healed(), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
-		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}, asked: map[string][]*belief{}}
+		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}, counted: map[history.Object][]*lockFacts{}, asked: map[string][]*belief{}}
 	locks, objects := map[string]*lockFacts{}, h.Objects()
 	lock := func(name string) *lockFacts {
 		l := locks[name]
 		if l == nil {
-			l = &lockFacts{name: name, owners: map[string]*ownerFacts{}}
-			if locks[name] = l; objects[name] == history.ASemaphore {
-				f.semaphores = append(f.semaphores, l)
+			l = &lockFacts{name: name, object: cmp.Or(objects[name], history.ALock), owners: map[string]*ownerFacts{}}
+			if locks[name] = l; l.object.Counted() {
+				f.counted[l.object] = append(f.counted[l.object], l)
 			} else {
 				f.locks = append(f.locks, l)
 			}
@@ -211,11 +213,12 @@ func collect(h *history.History, o Options) *facts {
 			f.ended[e.Client] = when
 		}
 	}
-	for _, all := range [][]*lockFacts{f.locks, f.semaphores} {
+	for _, is := range history.Objects() {
+		all := f.of(is)
 		sort.Slice(all, func(i, j int) bool { return all[i].name < all[j].name })
 	}
 
-	for _, l := range slices.Concat(f.locks, f.semaphores) {
+	for _, l := range f.all() {
 		l.environment = slices.Clone(l.events)
 		for i := range h.Events {
 			if e := &h.Events[i]; e.Kind == history.ClockJump && e.Lock == "" {
@@ -245,6 +248,22 @@ func collect(h *history.History, o Options) *facts {
 		l.overlaps = overlapsOf(l)
 	}
 	return f
+}
+
+// of are the objects of a kind.
+func (f *facts) of(is history.Object) []*lockFacts {
+	if is == history.ALock {
+		return f.locks
+	}
+	return f.counted[is]
+}
+
+// all are the objects of all kinds.
+func (f *facts) all() (all []*lockFacts) {
+	for _, is := range history.Objects() {
+		all = append(all, f.of(is)...)
+	}
+	return all
 }
 
 // index sorts facts by their owners.

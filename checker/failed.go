@@ -47,7 +47,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 func (f *facts) prevented(op *history.Op, lock string, prompt time.Duration) bool {
 	all := f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)
 	return slices.ContainsFunc(all, func(o obstacle) bool { return o.to+prompt > op.Return || f.silenced(op, o.fault) }) ||
-		op.Kind.Acquires() && len(f.deafened(op.Client, lock, waking{op.Call, op.Call, op.Return})) > 0
+		callsFor(op) && len(f.deafened(op.Client, lock, waking{op.Call, op.Call, op.Return})) > 0
 }
 
 // silenced reports whether a fault lost a message of a call, without breaking its connection, and the client heard nothing of what it

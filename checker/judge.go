@@ -21,16 +21,32 @@ func judges() map[contract.Guarantee]judge {
 	}
 }
 
+// unclaimed is the judge of what a kind of object cannot claim.
+func unclaimed(why string) judge {
+	return func(context.Context, *facts) Result { return notClaimed(why) }
+}
+
 // permitJudges are who answers for each guarantee of semaphores.
 func permitJudges() map[contract.Guarantee]judge {
-	unclaimed := func(why string) judge { return func(context.Context, *facts) Result { return notClaimed(why) } }
 	return map[contract.Guarantee]judge{
-		contract.Object:    judgePermits,
+		contract.Object:    judgeCounted(history.ASemaphore),
 		contract.Exclusion: judgeBound,
 		contract.Effect:    unclaimed("a semaphore lets several in at once, so that no update is its to protect"),
 		contract.Fencing:   unclaimed("permits carry no fencing tokens"),
 		contract.Watchdog:  unclaimed("permits have no lease"),
 		contract.Liveness:  judgePermitsLiveness,
+	}
+}
+
+// latchJudges are who answers for each guarantee of latches.
+func latchJudges() map[contract.Guarantee]judge {
+	return map[contract.Guarantee]judge{
+		contract.Object:    judgeCounted(history.ALatch),
+		contract.Exclusion: judgePassing,
+		contract.Effect:    unclaimed("a latch keeps nobody from a resource but those who wait for it"),
+		contract.Fencing:   unclaimed("a latch gives no fencing tokens"),
+		contract.Watchdog:  unclaimed("a latch has no lease that its clients renew"),
+		contract.Liveness:  judgeLatchLiveness,
 	}
 }
 
@@ -88,13 +104,15 @@ func judged(h *history.History) string {
 	for _, o := range h.Objects() {
 		kinds[o] = true
 	}
-	switch {
-	case !kinds[history.ASemaphore]:
-		return ""
-	case len(kinds) == 1:
-		return string(history.ASemaphore)
+	if len(kinds) > 1 {
+		return "object"
 	}
-	return "object"
+	for _, o := range history.Objects() {
+		if o.Counted() && kinds[o] {
+			return string(o)
+		}
+	}
+	return ""
 }
 
 // unpredicted expects what broke, and nothing of what did not.

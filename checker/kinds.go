@@ -26,12 +26,13 @@ type objectKind struct {
 // objectKinds is the registry of the kinds of objects, in the order in which they are judged and told.
 func objectKinds() []objectKind {
 	return []objectKind{
-		{history.ALock, "lease lock", func(f *facts) []*lockFacts { return f.locks }, judges(),
+		{history.ALock, "lease lock", func(f *facts) []*lockFacts { return f.of(history.ALock) }, judges(),
 			func(t *teller, l *lockFacts) { t.holds(l); t.calls(l); t.events(l) },
 			func(l *lockFacts) int { return len(l.beliefs) }, "hold"},
-		{history.ASemaphore, "semaphore", func(f *facts) []*lockFacts { return f.semaphores }, permitJudges(),
-			(*teller).permits,
-			grantsOf, "grant"},
+		{history.ASemaphore, "semaphore", func(f *facts) []*lockFacts { return f.of(history.ASemaphore) }, permitJudges(),
+			(*teller).permits, grantsOf, "grant"},
+		{history.ALatch, "latch", func(f *facts) []*lockFacts { return f.of(history.ALatch) }, latchJudges(),
+			(*teller).latch, passesOf, "passage"},
 	}
 }
 

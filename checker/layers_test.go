@@ -24,8 +24,8 @@ var layers = []struct{ name, files string }{
 	{"facts", "unlocked assume facts served environment tenure belief overlaps members specification"},
 	{"judges", ""}, // and causes: every file that no other layer names
 	{"object", "known witness blackbox composite object"},
-	{"permits", "permits permitsliveness"},
-	{"verdict", "kinds story permitsstory explain judge picture tally stream"},
+	{"permits", "counted countedliveness permits permitsliveness latch"},
+	{"verdict", "kinds story permitsstory latchstory explain judge picture tally stream"},
 }
 
 func TestNoLayerUsesOneAfterIt(t *testing.T) {

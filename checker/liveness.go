@@ -214,9 +214,9 @@ func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Durati
 	return seen
 }
 
-// callsFor reports whether somebody waits for the lock by an operation. Nobody does by a copy of a
+// callsFor reports whether somebody waits for the lock, or for a count, by an operation. Nobody does by a copy of a
 // call that came when the call had returned.
-func callsFor(op *history.Op) bool { return op.Kind.Asks() && !op.Aside }
+func callsFor(op *history.Op) bool { return (op.Kind.Asks() || op.Kind.Awaits()) && !op.Aside }
 
 // seenDeadline is the latest deadline that a waiter can have seen of a hold that was taken away
 // from outside.
@@ -261,7 +261,7 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 		if op.Cancel > 0 { // its caller waits no longer
 			wait = min(wait, op.Cancel)
 		}
-		tries := op.Kind.Tries() && (op.Outcome == history.Busy || op.Outcome == history.Acquired)
+		tries := op.Kind.Tries() && (op.Outcome == history.Busy || op.Outcome == history.Acquired || op.Outcome == history.OK)
 		rule, how := contract.ReturnsInTime, "returned"
 		switch {
 		case tries && op.Outcome == history.Busy && took < wait-earlyTolerance:
@@ -444,10 +444,18 @@ func (f *facts) load(l *lockFacts, found *violations) {
 				Rule: contract.WaitsQuietly, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text: fmt.Sprintf("%s of %s waited for %s for %s, and sent %d commands on its key meanwhile",
 					op.Kind, op.Owner, l.name, short(op.Return-op.Call), len(rows)),
-				Cause: Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"},
+				Cause: f.restless(l, op),
 			}
 		})
 	}
+}
+
+// restless says why a waiter asked so often.
+func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
+	if again := setAgain(levels(l), op, f.until(op)); l.object == history.ALatch && again > 0 {
+		return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, when a message of zero had told it to look", Stamp(again))}
+	}
+	return Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"}
 }
 
 // calls reports whether an owner called to acquire the lock in [from, to].

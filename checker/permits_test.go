@@ -45,7 +45,7 @@ func (p *poolScript) executed(op *history.Op, at time.Duration, answer history.O
 	case answer == history.OK && op.Kind == history.TrySetPermits:
 		p.set(op.Value)
 	case answer == history.OK && op.Kind == history.ReleasePermits:
-		p.set(before.Free() + op.Value)
+		p.set(before.Number() + op.Value)
 	}
 	p.h.Served = append(p.h.Served, history.Served{At: at, Sent: max(op.Call, 0), Got: at + lat, Client: op.Client, Op: op.ID, Lock: p.lock,
 		Before: before, After: p.key()})

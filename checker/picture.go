@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -18,7 +17,7 @@ import (
 // longest ones that do. It is [ErrTooLarge] when porcupine cannot be expected to come to an end.
 func Picture(w io.Writer, h *history.History, lock string, budget time.Duration) error {
 	f := collect(h, Options{Budget: budget})
-	for _, l := range slices.Concat(f.locks, f.semaphores) {
+	for _, l := range f.all() {
 		if l.name != lock {
 			continue
 		}
@@ -26,8 +25,8 @@ func Picture(w io.Writer, h *history.History, lock string, budget time.Duration)
 			return fmt.Errorf("picture of %s: %w", lock, ErrTooLarge)
 		}
 		m, ops := f.problem(l, linear.AsCalled).ForPorcupine()
-		if slices.Contains(f.semaphores, l) {
-			m = f.permitsModel(ops)
+		if l.object.Counted() {
+			m = sequentialOf(l.object).model(f, ops)
 		}
 		_, info := porcupine.CheckOperationsVerbose(m, ops, budget)
 		return porcupine.Visualize(m, info, w)

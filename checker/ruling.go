@@ -43,7 +43,7 @@ func (r Ruling) String() string {
 	case Defect:
 		return fmt.Sprintf("a defect of this %s", object)
 	case FailedAssumption:
-		return fmt.Sprintf("an assumption of such %ss failed: %s (%s)", object, r.Row, r.Source)
+		return fmt.Sprintf("an assumption of such %s failed: %s (%s)", object.Plural(), r.Row, r.Source)
 	case KnownLimitation:
 		if r.Row != "" {
 			return fmt.Sprintf("a known limitation of this %s: %s (%s)", object, r.Row, r.Source)
@@ -101,8 +101,10 @@ func (f *facts) complete(g contract.Guarantee, v *Violation) {
 			v.Ruling = f.ruling(g, v)
 		}
 	}
-	if slices.ContainsFunc(f.semaphores, func(l *lockFacts) bool { return l.name == v.Lock }) {
-		v.Ruling.Object = history.ASemaphore
+	for is, some := range f.counted { // a name is of one kind
+		if slices.ContainsFunc(some, func(l *lockFacts) bool { return l.name == v.Lock }) {
+			v.Ruling.Object = is
+		}
 	}
 	v.Cause.executed = executions{}
 }

@@ -36,7 +36,7 @@ func ruleOf(err error) contract.Rule {
 
 // effective reports whether an answer to an operation means that its object changed.
 func effective(op *history.Op, o history.Outcome) bool {
-	return changes(o) || op.Kind.Object() == history.ASemaphore && o == history.OK
+	return changes(o) || op.Kind.Object().Counted() && o == history.OK && !op.Kind.Awaits()
 }
 
 // lockSpec is the specification of the history's locks.

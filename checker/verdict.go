@@ -185,7 +185,7 @@ type Verdict struct {
 	Subject  string   `json:"subject"`
 	World    string   `json:"world"`
 	Seed     uint64   `json:"seed"`
-	Object   string   `json:"object,omitzero"` // what was judged, if no lock: "semaphore", or "object" where there were several kinds
+	Object   string   `json:"object,omitzero"` // what was judged, if no lock: "semaphore" or "latch", or "object" where there were several kinds
 	Results  []Result `json:"results"`         // one per guarantee, in the order of [Guarantees]
 	Story    []Moment `json:"story"`
 	// Explanation is the story in one paragraph, for somebody who has never seen the tool.

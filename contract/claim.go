@@ -23,6 +23,8 @@ const (
 	Permits      Claim = "permits"
 	LooksAgain   Claim = "looks-again"
 	WakesByNeed  Claim = "wakes-by-need"
+	CountsDown   Claim = "count-down"
+	Rounds       Claim = "rounds"
 
 	NoticesSilence Claim = "notices-silence"
 	Waits          Claim = "waits"
@@ -68,8 +70,10 @@ func Promises() []Promise {
 		{Multi, "The lock can be made of several, of which all must be held.", "plans with groups"},
 		{Red, "The lock can be made of several, of which a majority must be held.", "plans with groups"},
 		{Permits, "It is a semaphore: no more permits are out than there are.", "object, exclusion and liveness"},
-		{LooksAgain, "A waiter for permits that missed a message looks again by itself, within `watchdogTimeout`.",
+		{LooksAgain, "A waiter for permits, or for a count, that missed a message looks again by itself, within `watchdogTimeout`.",
 			"liveness; it takes the exemption of missed messages away"},
 		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
+		{CountsDown, "It is a count-down latch: nobody passes before its count is 0.", "object, exclusion and liveness"},
+		{Rounds, "Who has seen a round of a latch returns when it is over, though the next has begun.", "liveness; it takes the exemption of a latch that was set again away"},
 	}
 }

@@ -27,6 +27,7 @@ const (
 	Missed          Class = "missed message"            // a waiter that hears by messages alone did not get one
 	WokeAnother     Class = "woke another"              // a message woke a waiter who asks for more than there is
 	HolderDied      Class = "holder died"               // who took permits died with them
+	SetAgain        Class = "set again"                 // a latch was set again before a waiter saw that its count was 0
 	RenewedLate     Class = "renewed late"              // a renewal of an owner's hold set the lease of its next one
 	LateWrite       Class = "late write"                // a write took effect after its owner had gone on
 	Unread          Class = "state unread"              // the server may have forgotten who held the lock, and nobody can read its keys

@@ -116,6 +116,16 @@ const (
 	DeadPermits Rule = "the permits of a dead client come back"
 )
 
+// The rules of latches, besides those of their sequential specification.
+const (
+	// PassesCounted is broken by a waiter that returns while fewer count-downs have been called than the count was set to. (exclusion)
+	PassesCounted Rule = "nobody passes a latch before it was counted down as often as it was set to"
+	// AwaitReturns is broken by a waiter that waits on though the count is 0. (liveness)
+	AwaitReturns Rule = "who waits for a count returns promptly when it is 0"
+	// DownsCount is broken by a count-down that nobody undid and that is not in the count. (liveness)
+	DownsCount Rule = "each count-down comes to count"
+)
+
 // A RuleOf says which guarantee a rule is of, and what it cannot see.
 type RuleOf struct {
 	Rule      Rule
@@ -141,6 +151,7 @@ func Rules() []RuleOf {
 		{UnlockIsNoLoss, Object, "histories whose leases end unseen; locks that are made of others"},
 		{NotToldEarly, Object, "histories whose leases end unseen"},
 		{PermitsAreFree, Object, ""}, {PermitsAreFew, Object, ""}, {SemaphoreSetOnce, Object, ""}, {SemaphoreIsThere, Object, ""},
+		{LatchSetAtZero, Object, ""}, {ReturnsAtZero, Object, ""}, {TimeIsUpAbove, Object, ""},
 		{OneBeliever, Exclusion, ""}, {ToldInTime, Exclusion, "histories whose leases end unseen"},
 		{NoLostUpdate, Effect, ""},
 		{TokenGiven, Fencing, ""}, {TokensIncrease, Fencing, ""}, {StaleRefused, Fencing, ""}, {FreshAccepted, Fencing, ""},
@@ -167,5 +178,8 @@ func Rules() []RuleOf {
 		{NoMoreOut, Exclusion, ""},
 		{PermitsAreTaken, Liveness, "histories without a server log; delays below a second and two round trips"},
 		{PermitsComeBack, Liveness, "histories without a server log"}, {DeadPermits, Liveness, "runs that did not come to their end"},
+		{PassesCounted, Exclusion, "count-downs of a count that was 0 already, which hide as many that are missing"},
+		{AwaitReturns, Liveness, "histories without a server log; delays below a second and two round trips"},
+		{DownsCount, Liveness, "histories without a server log; latches that came to 0"},
 	}
 }

@@ -26,9 +26,9 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	resent, once := s.Remembers()
 	scope.Latest = within(scope.Latest, resent)
 	scope.LatestOnce = within(cmp.Or(scope.LatestOnce, scope.Latest), once)
-	scope.Permits = s.Can(plan.NeedsSemaphore)
+	scope.Object = s.Object
 	scope.Faults = slices.DeleteFunc(slices.Clone(scope.Faults), func(f string) bool {
-		return scope.Permits && scenarios.NotOfPermits(f) || f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && (s.External || !s.Can("watchdog"))
+		return scope.Object.Counted() && scenarios.NotOfCounted(f) || f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && (s.External || !s.Can("watchdog"))
 	})
 	return scope
 }

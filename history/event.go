@@ -81,13 +81,15 @@ type Holding struct {
 	Value string `json:"value,omitzero"`
 }
 
-// KeyState is what an object's key looked like on the server. No holdings and no permits: the key was absent. More
+// KeyState is what an object's key looked like on the server. No holdings, no permits and no count: the key was absent. More
 // than one: two owners share the lock, which no correct lock lets happen.
 type KeyState struct {
 	Holdings []Holding     `json:"holdings,omitempty"`
 	Deadline time.Duration `json:"deadline,omitzero"` // when the key will expire; 0 with holdings: never
 	// Permits is how many permits are free, of a semaphore's key. Nil: it is none, or the key was absent.
 	Permits *int64 `json:"permits,omitempty"`
+	// Left is how many count-downs are left, of a latch's key. Nil: it is none, or the key was absent.
+	Left *int64 `json:"left,omitempty"`
 }
 
 // Equal reports whether two states have the same holdings, in the same order, and the same deadline.
@@ -97,19 +99,32 @@ func (k KeyState) Equal(o KeyState) bool {
 
 // Alike reports whether two states are equal but for their deadlines.
 func (k KeyState) Alike(o KeyState) bool {
-	same := k.Permits == o.Permits || k.Permits != nil && o.Permits != nil && *k.Permits == *o.Permits
-	return same && slices.Equal(k.Holdings, o.Holdings)
+	return sameNumber(k.Permits, o.Permits) && sameNumber(k.Left, o.Left) && slices.Equal(k.Holdings, o.Holdings)
 }
 
 // Absent reports whether there was no key.
-func (k KeyState) Absent() bool { return len(k.Holdings) == 0 && k.Permits == nil }
+func (k KeyState) Absent() bool { return len(k.Holdings) == 0 && k.Permits == nil && k.Left == nil }
 
-// Free is how many permits a semaphore's key has: 0 where there is none.
-func (k KeyState) Free() int64 {
-	if k.Permits == nil {
-		return 0
+func sameNumber(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// Number is what a counted object's key says, its permits that are free or its count-downs that are left: 0 where there is
+// none.
+func (k KeyState) Number() int64 {
+	switch {
+	case k.Permits != nil:
+		return *k.Permits
+	case k.Left != nil:
+		return *k.Left
 	}
-	return *k.Permits
+	return 0
+}
+
+// Counting is the state of the key of a counted object.
+func Counting(o Object, n int64, deadline time.Duration) KeyState {
+	if o == ALatch {
+		return KeyState{Left: &n, Deadline: deadline}
+	}
+	return KeyState{Permits: &n, Deadline: deadline}
 }
 
 // Count is how many holds an owner has.
@@ -137,9 +152,9 @@ type Step string
 
 const (
 	StepAcquire   Step = "acquire"   // an attempt to take the lock, for a lock or tryLock call; or permits
-	StepRelease   Step = "release"   // for an unlock call, or one that gives permits back
+	StepRelease   Step = "release"   // for an unlock call, or one that gives permits back, or counts down
 	StepForce     Step = "force"     // for a forceUnlock call
-	StepSet       Step = "set"       // for a trySetPermits call
+	StepSet       Step = "set"       // for a trySetPermits or trySetCount call
 	StepRenew     Step = "renew"     // touches a lock's key and belongs to no call
 	StepQuery     Step = "query"     // for isLocked and its like
 	StepSubscribe Step = "subscribe" // SUBSCRIBE and its relatives

@@ -1,8 +1,8 @@
 package history
 
-// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those of a
-// semaphore that are judged: trySetPermits, acquirePermits, tryAcquirePermits and releasePermits. No reader takes a
-// history with the others before there is a judge for it.
+// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those that are judged:
+// trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, trySetCount, countDown, await and
+// tryAwait of a latch. No reader takes a history with the others before there is a judge for it.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
 	AddPermits        Kind = "addPermits"        // Value: how many, also below 0

@@ -9,13 +9,31 @@ type Object string
 const (
 	ALock      Object = "lock"
 	ASemaphore Object = "semaphore"
+	ALatch     Object = "latch"
 )
+
+// Objects lists the kinds of objects.
+func Objects() []Object { return []Object{ALock, ASemaphore, ALatch} }
+
+// Plural names several of a kind.
+func (o Object) Plural() string {
+	if o == ALatch {
+		return "latches"
+	}
+	return string(o) + "s"
+}
+
+// Counted reports whether an object is a number that its operations make larger or smaller, so that Op.Value is no
+// answer but what was asked for.
+func (o Object) Counted() bool { return o == ASemaphore || o == ALatch }
 
 // Object is the kind of object that an operation is on; the resource is a part of its lock.
 func (k Kind) Object() Object {
 	switch k {
 	case TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits:
 		return ASemaphore
+	case TrySetCount, CountDown, Await, TryAwait:
+		return ALatch
 	}
 	return ALock
 }
@@ -25,13 +43,30 @@ func (k Kind) Asks() bool {
 	return k.Acquires() || k == AcquirePermits || k == TryAcquirePermits
 }
 
-// Tries reports whether the operation asks, and waits at most Op.Wait.
-func (k Kind) Tries() bool { return k == TryLock || k == TryAcquirePermits }
+// Awaits reports whether the operation waits for a count, and takes nothing.
+func (k Kind) Awaits() bool { return k == Await || k == TryAwait }
 
-// Gives reports whether the operation gives back what one that asks has taken.
-func (k Kind) Gives() bool { return k == Unlock || k == ReleasePermits }
+// Tries reports whether the operation asks or awaits, and waits at most Op.Wait.
+func (k Kind) Tries() bool { return k == TryLock || k == TryAcquirePermits || k == TryAwait }
 
-// MaxPermits is the largest number of permits of one call: what Redisson can represent.
+// Sets reports whether the operation makes a counted object.
+func (k Kind) Sets() bool { return k == TrySetPermits || k == TrySetCount }
+
+// Gives reports whether the operation gives back what one that asks has taken, or does what others await.
+func (k Kind) Gives() bool { return k == Unlock || k == ReleasePermits || k == CountDown }
+
+// Units is by how much an operation makes a counted object larger or smaller when it takes effect.
+func (o *Op) Units() int64 {
+	switch {
+	case o.Kind == CountDown:
+		return 1
+	case o.Kind.Awaits():
+		return 0
+	}
+	return o.Value
+}
+
+// MaxPermits is the largest number of permits of one call, and the largest count: what Redisson can represent.
 const MaxPermits = 1<<31 - 1
 
 // Objects tells of each name in a history which kind of object it is. A name that no operation has is a lock's.
@@ -65,8 +100,8 @@ func (h *History) mixed() (i int, what string) {
 // Unanswered is the operation as it was before its caller was told anything.
 func (o Op) Unanswered() Op {
 	o.Return, o.Outcome, o.Token, o.Error = 0, "", 0, ""
-	if o.Kind.Object() == ALock {
-		o.Value = 0 // that of permits is no answer
+	if !o.Kind.Object().Counted() {
+		o.Value = 0
 	}
 	return o
 }

@@ -50,6 +50,8 @@ var outcomes = map[Kind][]Outcome{
 
 	TrySetPermits: {OK, Rejected}, AcquirePermits: {Acquired, Busy}, TryAcquirePermits: {Acquired, Busy},
 	ReleasePermits: {OK, NotHeld},
+
+	TrySetCount: {OK, Rejected}, CountDown: {OK}, Await: {OK, Busy}, TryAwait: {OK, Busy},
 }
 
 // Evidence is what the world knows of a call beyond what the client was told.

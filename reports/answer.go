@@ -173,7 +173,7 @@ func summary(r checker.Result) string {
 
 // question is what a guarantee asks of an object, for somebody who has never heard of it.
 func question(g contract.Guarantee, object string) string {
-	if q := questionsOfPermits[g]; q != "" && object == string(history.ASemaphore) {
+	if q := questionsOfOthers[history.Object(object)][g]; q != "" {
 		return q
 	}
 	switch g {
@@ -193,9 +193,16 @@ func question(g contract.Guarantee, object string) string {
 	return ""
 }
 
-// questionsOfPermits are asked in other words of a semaphore.
-var questionsOfPermits = map[contract.Guarantee]string{
-	contract.Object:    "Did every answer of the semaphore fit a correct semaphore?",
-	contract.Exclusion: "Were more permits ever out at once than there are?",
-	contract.Liveness:  "Did waiters get free permits promptly, and did everything end?",
+// questionsOfOthers are asked in other words of what is no lock.
+var questionsOfOthers = map[history.Object]map[contract.Guarantee]string{
+	history.ASemaphore: {
+		contract.Object:    "Did every answer of the semaphore fit a correct semaphore?",
+		contract.Exclusion: "Were more permits ever out at once than there are?",
+		contract.Liveness:  "Did waiters get free permits promptly, and did everything end?",
+	},
+	history.ALatch: {
+		contract.Object:    "Did every answer of the latch fit a correct latch?",
+		contract.Exclusion: "Did anybody pass before it was counted down often enough?",
+		contract.Liveness:  "Did waiters go on promptly at zero, and did each count-down count?",
+	},
 }

@@ -405,8 +405,11 @@ func firstWindow(ws []window) *window {
 
 // keyText says what a lock's key held at a time.
 func keyText(k history.KeyState, at time.Duration) string {
-	if k.Permits != nil {
-		return fmt.Sprintf("%d permits free", k.Free())
+	switch {
+	case k.Permits != nil:
+		return fmt.Sprintf("%d permits free", k.Number())
+	case k.Left != nil:
+		return fmt.Sprintf("count %d", k.Number())
 	}
 	if len(k.Holdings) == 0 {
 		return "free"

@@ -65,13 +65,16 @@ func addOp(add func(item), op history.Op, end time.Duration) {
 		to = end
 	}
 	sign, waits := "", "wait"
-	permits := op.Kind.Object() == history.ASemaphore
-	if permits {
+	counted := op.Kind.Object().Counted()
+	switch {
+	case op.Kind.Awaits():
+		waits = "await"
+	case counted:
 		waits = "queue"
 	}
 	switch {
-	case permits && op.Outcome == history.Rejected: // there is a semaphore already
-	case permits && op.Outcome == history.NotHeld:
+	case counted && op.Outcome == history.Rejected: // it is set already
+	case counted && op.Outcome == history.NotHeld:
 		sign = "failed"
 	case op.Uncertain():
 		sign = "unknown"
@@ -85,7 +88,7 @@ func addOp(add func(item), op history.Op, end time.Duration) {
 	switch {
 	case op.Kind == history.Renew && sign == "":
 		add(item{Kind: "beat", From: op.Call, To: op.Call, Op: op.ID})
-	case op.Kind.Asks():
+	case op.Kind.Asks() || op.Kind.Awaits():
 		add(item{Kind: waits, From: op.Call, To: to, Op: op.ID})
 	case op.Kind != history.Renew && op.Kind.OnLock(): // a renewal is no part of what its owner does meanwhile
 		add(item{Kind: "call", From: op.Call, To: to, Op: op.ID})

@@ -158,8 +158,8 @@ func locksDrawn(h *history.History, c *cast, keys map[string][]segment, end time
 	for _, l := range c.locks {
 		members, needed := membersOf(h, l)
 		switch {
-		case objects[l] == history.ASemaphore:
-			lanes = append(lanes, permitsLane(h, l, keys[l]))
+		case objects[l].Counted():
+			lanes = append(lanes, numberLane(h, l, keys[l]))
 			continue
 		case len(members) == 0:
 			lanes = append(lanes, lockLane(h, c, l, keys[l]))

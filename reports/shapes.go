@@ -19,6 +19,7 @@ var shapes = map[string]shape{
 	"call":    {"bar", 21, 6, "another call"},
 	"beat":    {"tick", 36, 7, "renewal"},
 	"queue":   {"bar", 21, 6, "waits for permits"},
+	"await":   {"bar", 21, 6, "waits for a count of 0"},
 	"permits": {"bar", 14, 20, "has permits"},
 	"refused": {"sym", 24, 14, "refused: not the holder"},
 	"failed":  {"sym", 24, 14, "failed"},
@@ -37,6 +38,8 @@ var shapes = map[string]shape{
 	"delete":  {"sym", 64, 14, "the key was removed from outside"},
 	// in a semaphore's lane
 	"free": {"bar", 14, 20, "permits that are free"},
+	// in a latch's lane
+	"left": {"bar", 14, 20, "count-downs that are left"},
 	// in a group's lane, and in those of its members
 	"quorum": {"bar", 14, 20, "holds as many members as it needs"},
 	"part":   {"bar", 21, 6, "holds too few members"},
@@ -51,7 +54,7 @@ var shapes = map[string]shape{
 }
 
 // legendOrder lists the kinds that the legend explains, if they occur.
-var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "quorum", "part", "member", "kept", "read", "write", "ramp", "forever", "renew", "denied",
+var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "await", "left", "quorum", "part", "member", "kept", "read", "write", "ramp", "forever", "renew", "denied",
 	"refused", "failed", "unknown", "lost", "expire", "delete", "died", "down", "promoted", "fault", "strike"}
 
 // legendEntry explains one kind.

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"slices"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
@@ -55,7 +56,7 @@ func missing(needs []string, can func(string) bool) string {
 
 // OfAnother reports whether the reason for which a subject cannot run a plan is that it is another kind of object.
 func OfAnother(why string) bool {
-	return why != "" && (why == reasons[plan.NeedsLock] || why == reasons[plan.NeedsSemaphore])
+	return slices.ContainsFunc(history.Objects(), func(is history.Object) bool { return why == reasons[string(is)] })
 }
 
 var reasons = map[string]string{
@@ -66,5 +67,6 @@ var reasons = map[string]string{
 	plan.NeedsMulti:     "the story is about a lock of several, of which all must be held, and there is none",
 	plan.NeedsLock:      "the story is about a lock, and the subject is none",
 	plan.NeedsSemaphore: "the story is about a semaphore, and the subject is none (-subject rsemaphore-classic, rsemaphore-hardened)",
+	plan.NeedsLatch:     "the story is about a latch, and the subject is none (-subject rcountdownlatch-classic, rcountdownlatch-hardened)",
 	plan.NeedsRed:       "the story is about a quorum of several servers, and the lock knows one server",
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
@@ -29,7 +30,7 @@ type Scope struct {
 	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
 	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
 
-	Permits bool `json:"permits,omitzero"` // plans of semaphores, and not of locks
+	Object history.Object `json:"object,omitzero"` // of what the plans are; "": of locks
 
 	Clients  int `json:"clients,omitzero"`  // at most; 0: 3, and, if Rare, 10 in some plans
 	Sections int `json:"sections,omitzero"` // of a thread, at most; 0: 3
@@ -82,8 +83,12 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		d.timings(&p.Timings)
 	}
 	d.period = p.Timings.WithDefaults().Watchdog / 3
-	if s.Permits {
-		d.permits(p)
+	if s.Object.Counted() {
+		if s.Object == history.ALatch {
+			d.latches(p)
+		} else {
+			d.permits(p)
+		}
 		if len(s.Faults) > 0 {
 			d.faults(p)
 		}

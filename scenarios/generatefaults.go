@@ -184,12 +184,12 @@ func (d *drawing) span(what string) plan.Duration {
 func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool) *plan.Trigger {
 	type use struct{ client, lock string }
 	var uses []use // who takes which lock; every section ends with an unlock
-	lock, try, give := d.asking()
+	is := d.protocol()
 	for _, c := range p.Clients {
 		for _, th := range c.Threads {
 			for _, s := range th.Steps {
 				u := use{c.Name, s.Lock}
-				if (s.Do == lock || s.Do == try) && (f.Client == "" || c.Name == f.Client || !kind.Needs.Messages) &&
+				if d.uses(s.Do) && (f.Client == "" || c.Name == f.Client || !kind.Needs.Messages) &&
 					(f.Lock == "" || s.Lock == f.Lock) && !slices.Contains(uses, u) {
 					uses = append(uses, u)
 				}
@@ -205,34 +205,31 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 		most = 8
 	}
 	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, most, "nth")}
-	steps := d.steps()
+	steps := is.steps
 	if d.mood.deep {
 		steps = append(steps, plan.Release, plan.Release, plan.Release)
 	}
 	if d.mood.local {
-		steps = append(steps, plan.Acquire, plan.Acquire, plan.Subscribe, plan.Publish)
+		steps = append(steps, is.first, is.first, plan.Subscribe, plan.Publish)
 	}
 	if d.mood.forces && d.does(p, u.client, u.lock, plan.ForceUnlock) {
 		steps = append(steps, plan.Force, plan.Force, plan.Force)
 	}
-	step := d.orSets(p, u.client, u.lock, rapid.SampledFrom(steps).Draw(d.t, "step"))
+	step := d.or(p, u.client, u.lock, rapid.SampledFrom(steps).Draw(d.t, "step"))
 	way := d.upTo(0, 3, "way")
 	if robs || kind.Needs.Lock == plan.Must && d.upTo(0, 1, "of a holder") == 1 {
 		way = 3
 	}
 	switch {
 	case way == 3 && !kind.Needs.Messages:
-		t.Return, t.Nth = give, 1
+		t.Return, t.Nth = d.returns(p, u.client, u.lock, is.give, is.try, is.lock), 1
 		if kind.Needs.Lock == plan.Must || d.upTo(0, 1, "return of") == 0 {
-			t.Return = try
-			if !d.does(p, u.client, u.lock, try) {
-				t.Return = lock
-			}
+			t.Return = d.returns(p, u.client, u.lock, is.try, is.lock, is.give)
 		}
 	case way == 2 && step != plan.Publish:
-		t.Between = []plan.MessageKind{plan.Acquire, step}
+		t.Between = []plan.MessageKind{d.or(p, u.client, u.lock, is.first), step}
 	case step == plan.Publish && kind.Needs.Requests:
-		t.Request = plan.Acquire
+		t.Request = d.or(p, u.client, u.lock, is.first)
 	case (way == 1 || way == 3 || step == plan.Publish) && !kind.Needs.Requests:
 		t.Reply = step
 	default:

@@ -2,7 +2,6 @@ package scenarios
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -66,33 +65,4 @@ func (d *drawing) share(totals []int64) []plan.Step {
 		some--
 	}
 	return append(steps, d.cancel(plan.Step{Do: plan.ReleasePermits, Lock: name, Permits: some}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
-}
-
-// asking are the actions with which programs ask for an object, and the one with which they give it back.
-func (d *drawing) asking() (lock, try, give plan.Action) {
-	if d.scope.Permits {
-		return plan.AcquirePermits, plan.TryAcquirePermits, plan.ReleasePermits
-	}
-	return plan.Lock, plan.TryLock, plan.Unlock
-}
-
-// steps are the kinds of messages at which faults strike, the more often the oftener they are named.
-func (d *drawing) steps() []plan.MessageKind {
-	if d.scope.Permits {
-		return []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Set, plan.Subscribe, plan.Publish, plan.Cleanup}
-	}
-	return []plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Renewal, plan.Subscribe, plan.Publish, plan.Cleanup}
-}
-
-// orSets draws another step where the client that is struck sets no permits.
-func (d *drawing) orSets(p *plan.Plan, client, lock string, step plan.MessageKind) plan.MessageKind {
-	if step == plan.Set && !d.does(p, client, lock, plan.TrySetPermits) {
-		return plan.Acquire
-	}
-	return step
-}
-
-// NotOfPermits are the kinds of faults that no plan of semaphores has.
-func NotOfPermits(kind string) bool {
-	return slices.Contains([]string{"force-unlock", "overwrite-key", "pause-watchdog"}, kind)
 }

@@ -39,14 +39,11 @@ type pair struct {
 }
 
 func pairs() (all []pair) {
-	for _, sc := range scenarios.All() {
-		for _, s := range subjects.All() {
-			all = append(all, pair{sc, s})
-		}
-	}
-	for _, sc := range scenarios.AllSemaphores() {
-		for _, s := range subjects.AllSemaphores() {
-			all = append(all, pair{sc, s})
+	for _, is := range history.Objects() {
+		for _, sc := range scenarios.Of(is) {
+			for _, s := range subjects.Of(is) {
+				all = append(all, pair{sc, s})
+			}
 		}
 	}
 	return all
@@ -57,7 +54,7 @@ func expected(sc scenarios.Scenario, s subjects.Subject, g contract.Guarantee) c
 	switch {
 	case slices.Contains(sc.Breaks(s.Can), g):
 		return checker.Broken
-	case s.Can("semaphore") && (g == contract.Effect || g == contract.Fencing || g == contract.Watchdog):
+	case s.Object.Counted() && (g == contract.Effect || g == contract.Fencing || g == contract.Watchdog):
 		return checker.NotClaimed
 	case g == contract.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == contract.Watchdog && !s.Can("watchdog"):
 		return checker.NotClaimed

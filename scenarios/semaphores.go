@@ -2,10 +2,10 @@ package scenarios
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -32,8 +32,24 @@ func AllSemaphores() []Scenario {
 	}
 }
 
+// Of are the stories of a kind of object, in the order of the catalogue.
+func Of(is history.Object) []Scenario {
+	switch is {
+	case history.ASemaphore:
+		return AllSemaphores()
+	case history.ALatch:
+		return AllLatches()
+	}
+	return All()
+}
+
 // Everything is the whole catalogue: the stories of all kinds of objects, locks first.
-func Everything() []Scenario { return slices.Concat(All(), AllSemaphores()) }
+func Everything() (all []Scenario) {
+	for _, is := range history.Objects() {
+		all = append(all, Of(is)...)
+	}
+	return all
+}
 
 // The semaphore that the stories are about.
 const pool = "pool:api"

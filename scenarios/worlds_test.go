@@ -62,7 +62,7 @@ func TestWorldsAgree(t *testing.T) {
 	}{
 		{world.Miniredis, []string{"rlock-latch"}},
 		{redisWorld, []string{"rlock-latch", "rlock-hardened"}},
-		{warpWorld, []string{"rlock-latch", "rlock-hardened", "rsemaphore-classic", "rsemaphore-hardened"}},
+		{warpWorld, []string{"rlock-latch", "rlock-hardened", "rsemaphore-classic", "rsemaphore-hardened", "rcountdownlatch-classic", "rcountdownlatch-hardened"}},
 	} {
 		g := c.ground(1)
 		name := g.Name

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -112,8 +113,8 @@ func determined(t *testing.T) []repeatable {
 			}
 		}
 	}
-	for _, sc := range scenarios.AllSemaphores() {
-		for _, s := range subjects.AllSemaphores() {
+	for _, sc := range slices.Concat(scenarios.AllSemaphores(), scenarios.AllLatches()) {
+		for _, s := range subjects.Of(history.Object(sc.Plan(1).Needs()[0])) {
 			all = append(all, repeatable{sc, s, 1}, repeatable{sc, s, 2})
 		}
 	}

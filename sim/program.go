@@ -107,7 +107,11 @@ func (t *thread) step(s plan.Step) {
 	case plan.RemainingTTL:
 		t.inspect(history.RemainingTTL, s.Lock)
 	default:
-		t.permit(s)
+		if history.Kind(s.Do).Object() == history.ALatch {
+			t.latch(s)
+		} else {
+			t.permit(s)
+		}
 	}
 }
 

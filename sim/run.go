@@ -431,12 +431,7 @@ func (r *run) tryAll() {
 	var steps []plan.Step
 	objects := r.plan.Objects()
 	for _, lock := range r.locks {
-		if objects[lock] == history.ASemaphore {
-			steps = append(steps, plan.Step{Do: plan.TryAcquirePermits, Lock: lock, Wait: wait, Permits: 1},
-				plan.Step{Do: plan.ReleasePermits, Lock: lock, Permits: 1})
-			continue
-		}
-		steps = append(steps, plan.Step{Do: plan.TryLock, Lock: lock, Wait: wait, Lease: r.timings.Watchdog}, plan.Step{Do: plan.Unlock, Lock: lock})
+		steps = append(steps, r.trial(lock, objects[lock], wait)...)
 	}
 	r.launch(r.fresh, plan.Thread{ID: 1, Steps: steps})
 }

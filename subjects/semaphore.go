@@ -75,33 +75,18 @@ func (c semaphoreClient) Semaphore(name string) Semaphore {
 type rsemaphore struct{ s *lockimpl.Semaphore }
 
 func (s rsemaphore) Set(ctx context.Context, permits int64) Answer {
-	set, err := s.s.TrySetPermits(ctx, permits)
-	switch {
-	case err != nil:
-		return failure(err)
-	case !set:
-		return Answer{Outcome: history.Rejected}
-	}
-	return Answer{Outcome: history.OK}
+	return yesOrNo(history.OK, history.Rejected)(s.s.TrySetPermits(ctx, permits))
 }
 
 func (s rsemaphore) Take(ctx context.Context, permits int64, r Request) Answer {
-	got, err := true, error(nil)
+	answer := yesOrNo(history.Acquired, history.Busy)
 	switch {
 	case r.Forever:
-		err = s.s.Acquire(ctx, permits)
+		return answer(true, s.s.Acquire(ctx, permits))
 	case r.Wait > 0:
-		got, err = s.s.TryAcquire(ctx, permits, lockimpl.Wait(r.Wait))
-	default:
-		got, err = s.s.TryAcquire(ctx, permits)
+		return answer(s.s.TryAcquire(ctx, permits, lockimpl.Wait(r.Wait)))
 	}
-	switch {
-	case err != nil:
-		return failure(err)
-	case !got:
-		return Answer{Outcome: history.Busy}
-	}
-	return Answer{Outcome: history.Acquired}
+	return answer(s.s.TryAcquire(ctx, permits))
 }
 
 func (s rsemaphore) Give(ctx context.Context, permits int64) Answer {

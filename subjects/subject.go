@@ -16,7 +16,7 @@ import (
 type Subject struct {
 	Name  string
 	About string // one line for "simrun list"
-	// Object is what it is; "": a lock. The clients of a semaphore are [Semaphores].
+	// Object is what it is; "": a lock. The clients of a semaphore are [Semaphores], those of a latch [Latches].
 	Object history.Object
 	// Abilities are what it claims, as history.Header has them and contract.Promises explains;
 	// "mutex" for a lock that claims nothing else.
@@ -72,8 +72,8 @@ func (s Subject) Renews(lease time.Duration) time.Duration {
 
 // Can reports whether the subject claims an ability, makes a group of that kind, or is an object of that kind.
 func (s Subject) Can(ability string) bool {
-	if is := cmp.Or(s.Object, history.ALock); ability == string(history.ALock) || ability == string(history.ASemaphore) {
-		return ability == string(is)
+	if is := history.Object(ability); slices.Contains(history.Objects(), is) {
+		return is == cmp.Or(s.Object, history.ALock)
 	}
 	return slices.Contains(s.Abilities, ability) || slices.Contains(s.Groups, ability)
 }
@@ -187,8 +187,24 @@ func All() []Subject {
 	}
 }
 
+// Of returns the subjects that are a kind of object.
+func Of(is history.Object) []Subject {
+	switch is {
+	case history.ASemaphore:
+		return AllSemaphores()
+	case history.ALatch:
+		return AllLatches()
+	}
+	return All()
+}
+
 // Everything returns the subjects of all kinds of objects, locks first.
-func Everything() []Subject { return append(All(), AllSemaphores()...) }
+func Everything() (all []Subject) {
+	for _, is := range history.Objects() {
+		all = append(all, Of(is)...)
+	}
+	return all
+}
 
 // Find returns the subject of that name in [Everything].
 func Find(name string) (Subject, bool) {

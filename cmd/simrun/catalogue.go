@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -39,10 +40,13 @@ a batch reached.
 // catalogue writes docs/scenarios.md.
 func catalogue(w io.Writer) {
 	fmt.Fprint(w, catalogueHead)
-	fmt.Fprint(w, "## Of locks\n\n")
-	catalogueTable(w, scenarios.All(), subjects.All())
-	fmt.Fprint(w, "\n## Of semaphores\n\n")
-	catalogueTable(w, scenarios.AllSemaphores(), subjects.AllSemaphores())
+	for i, is := range history.Objects() {
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "## Of %s\n\n", is.Plural())
+		catalogueTable(w, scenarios.Of(is), subjects.Of(is))
+	}
 	catalogueStories(w)
 }
 

@@ -418,8 +418,8 @@ func (c *conclusion) command(rows []*history.Served) {
 	for _, t := range touched {
 		l, r, was := t.lock, t.row, was[t.lock]
 		l.last = l.whole(c.state)
-		if l.object == history.ASemaphore {
-			c.permits(t, call, was)
+		if l.object.Counted() {
+			c.number(t, call, was)
 			continue
 		}
 		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && l.last.Total() > 0 {

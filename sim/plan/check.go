@@ -17,7 +17,7 @@ const (
 )
 
 // stepNeeds says what each action takes.
-var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits bool }{
+var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits, count bool }{
 	Lock:         {lock: true, lease: true, cancel: true},
 	TryLock:      {lock: true, wait: true, lease: true, cancel: true},
 	Unlock:       {lock: true, cancel: true},
@@ -33,6 +33,11 @@ var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits bo
 	AcquirePermits:    {lock: true, cancel: true, permits: true},
 	TryAcquirePermits: {lock: true, wait: true, cancel: true, permits: true},
 	ReleasePermits:    {lock: true, cancel: true, permits: true},
+
+	TrySetCount: {lock: true, cancel: true, count: true},
+	CountDown:   {lock: true, cancel: true},
+	Await:       {lock: true, cancel: true},
+	TryAwait:    {lock: true, wait: true, cancel: true},
 }
 
 // Check returns the first thing that is wrong with the plan, with its place as a JSON path.
@@ -158,13 +163,21 @@ func (s Step) check(at string) error {
 			return fmt.Errorf("%s.%s: %s takes none", at, one.name, s.Do)
 		}
 	}
+	for _, one := range []struct {
+		name  string
+		n     int64
+		takes bool
+	}{{"permits", s.Permits, needs.permits}, {"count", s.Count, needs.count}} {
+		switch {
+		case one.takes && s.Lock != "" && (one.n < 1 || one.n > history.MaxPermits):
+			return fmt.Errorf("%s.%s: %d must be from 1 to %d", at, one.name, one.n, history.MaxPermits)
+		case one.n != 0 && !one.takes:
+			return fmt.Errorf("%s.%s: %s takes none", at, one.name, s.Do)
+		}
+	}
 	switch {
 	case needs.lock != (s.Lock != ""):
 		return fmt.Errorf("%s.lock: %s %s", at, s.Do, takes(needs.lock, "a lock"))
-	case needs.permits && (s.Permits < 1 || s.Permits > history.MaxPermits):
-		return fmt.Errorf("%s.permits: %d must be from 1 to %d", at, s.Permits, history.MaxPermits)
-	case s.Permits != 0 && !needs.permits:
-		return fmt.Errorf("%s.permits: %s takes none", at, s.Do)
 	case s.Regardless && s.Do != Unlock && s.Do != ReleasePermits:
 		return fmt.Errorf("%s.regardless: only unlock and releasePermits can be regardless", at)
 	case s.Replicas < 0 || s.Replicas > 0 && s.Do != Lock && s.Do != TryLock:

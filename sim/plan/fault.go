@@ -48,11 +48,11 @@ type MessageKind string
 
 const (
 	Acquire   MessageKind = "acquire"   // an attempt of a lock or tryLock, or to take permits
-	Release   MessageKind = "release"   // of an unlock, or of permits
+	Release   MessageKind = "release"   // of an unlock, of permits, or of a countDown
 	Force     MessageKind = "force"     // of a forceUnlock
-	Set       MessageKind = "set"       // of a trySetPermits
+	Set       MessageKind = "set"       // of a trySetPermits or trySetCount
 	Renewal   MessageKind = "renew"     // of a watchdog
-	Query     MessageKind = "query"     // of isLocked and its like
+	Query     MessageKind = "query"     // of isLocked and its like, or of an await
 	Subscribe MessageKind = "subscribe" // for releases; its reply is the confirmation
 	Publish   MessageKind = "publish"   // a release is told to a subscriber; it is a reply to nothing
 	Cleanup   MessageKind = "cleanup"   // of a call, but not on the lock's key

@@ -13,6 +13,7 @@ const (
 	NeedsRed       = "red"       // a group of kind [Red]
 	NeedsLock      = "lock"      // steps on locks
 	NeedsSemaphore = "semaphore" // steps on semaphores
+	NeedsLatch     = "latch"     // steps on latches
 )
 
 // Needs lists what a lock must be able to do for the plan to be run, in a fixed order. Whether a
@@ -36,7 +37,7 @@ func (p *Plan) Needs() []string {
 	for _, g := range p.Groups {
 		found[string(g.Kind)] = true
 	}
-	all := []string{NeedsLock, NeedsSemaphore, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
+	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
 	return slices.DeleteFunc(all, func(need string) bool { return !found[need] })
 }
 

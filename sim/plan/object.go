@@ -9,7 +9,7 @@ import (
 // actions lists all, in the order of the documentation.
 func actions() []Action {
 	return []Action{Lock, TryLock, Unlock, ForceUnlock, Work, Sleep, IsLocked, IsHeldBy, HoldCount, RemainingTTL,
-		TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits}
+		TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, TrySetCount, CountDown, Await, TryAwait}
 }
 
 // object is the kind of object that an action is on; "": none.
@@ -63,11 +63,11 @@ func (p *Plan) checkObjects() error {
 	return nil
 }
 
-// checkOnSemaphore refuses faults that say something of a semaphore for which there is no rule: nobody holds its
+// checkOnCounted refuses faults that say something of a counted object for which there is no rule: nobody holds its
 // key, and a key that is no number answers with errors for ever.
-func (p *Plan) checkOnSemaphore(f Fault, at string) error {
-	if f.Lock != "" && p.Objects()[f.Lock] == history.ASemaphore && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
-		return fmt.Errorf("%s.lock: %s strikes locks, and %q is a semaphore", at, f.Kind, f.Lock)
+func (p *Plan) checkOnCounted(f Fault, at string) error {
+	if is := p.Objects()[f.Lock]; f.Lock != "" && is.Counted() && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
+		return fmt.Errorf("%s.lock: %s strikes locks, and %q is a %s", at, f.Kind, f.Lock, is)
 	}
 	return nil
 }

@@ -84,22 +84,29 @@ const (
 	AcquirePermits    Action = "acquirePermits"    // Permits: wait until acquired
 	TryAcquirePermits Action = "tryAcquirePermits" // Permits, Wait (default: one attempt)
 	ReleasePermits    Action = "releasePermits"    // Permits
+
+	TrySetCount Action = "trySetCount" // Count: sets the latch, if its count is 0
+	CountDown   Action = "countDown"
+	Await       Action = "await"    // wait until the count is 0
+	TryAwait    Action = "tryAwait" // Wait (default: one look)
 )
 
 // Step is one step of a program. Programs are well written: work and unlock are skipped unless the
 // thread believes that it holds the lock, releasePermits unless it believes that it has so many, and work stops when the lock says that the hold is lost.
 type Step struct {
 	Do    Action   `json:"do"`
-	Lock  string   `json:"lock,omitzero"` // the name of the lock, or of the semaphore
+	Lock  string   `json:"lock,omitzero"` // the name of the lock, the semaphore or the latch
 	Wait  Duration `json:"wait,omitzero"`
 	Lease Duration `json:"lease,omitzero"` // 0: the watchdog's
 	For   Duration `json:"for,omitzero"`
 	// Permits is how many permits a step is about.
 	Permits int64 `json:"permits,omitzero"`
+	// Count is what a trySetCount sets.
+	Count int64 `json:"count,omitzero"`
 	// Regardless has an unlock called whether or not the thread believes that it holds the lock; likewise a
 	// releasePermits, whether or not it believes that it has so many.
 	Regardless bool `json:"regardless,omitzero"`
-	// Cancel has the context of a lock, tryLock or unlock, or of a call about permits, end so long after the call.
+	// Cancel has the context of a lock, tryLock or unlock, or of a call about permits or a count, end so long after the call.
 	Cancel Duration `json:"cancel,omitzero"`
 	// Fenced has the resource of work check tokens: it refuses access with one lower than it has
 	// seen. Without a token there is nothing to check.

@@ -3,7 +3,6 @@ package world
 import (
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -163,8 +162,10 @@ const answerTime = 2 * time.Second
 
 // Suits reports what of a plan cannot be had here.
 func (g *Ground) Suits(p *plan.Plan) error {
-	if g.Live && slices.Contains(p.Needs(), plan.NeedsSemaphore) { // what such a server makes of permits is not read yet
-		return fmt.Errorf("the plan has steps on a semaphore, which is judged in virtual time only: -world sim or warp")
+	for _, need := range p.Needs() {
+		if is := history.Object(need); g.Live && is.Counted() { // what such a server makes of it is not read yet
+			return fmt.Errorf("the plan has steps on a %s, which is judged in virtual time only: -world sim or warp", is)
+		}
 	}
 	if g.noReplicas != "" {
 		for i, s := range p.Servers {

@@ -30,7 +30,7 @@ type part struct {
 // locksOf lists the locks of a plan, and tells the servers their keys.
 func (w *World) locksOf(p *plan.Plan) {
 	for name, object := range p.Objects() { // of which nothing depends on their order
-		w.servers[0].semaphores[name] = object == history.ASemaphore
+		w.servers[0].objects[name] = object
 	}
 	for _, name := range p.Locks() {
 		l := &lock{name: name, quorum: 1}
@@ -102,8 +102,8 @@ func (l *lock) whole() history.KeyState {
 // look reads a lock's key. Whoever holds it is named as the key names him: [evidence.Conclude] knows who that is.
 func (w *World) look(s *server, lock string) history.KeyState {
 	var state history.KeyState
-	if s.semaphores[lock] {
-		return w.permits(s, lock)
+	if is := s.objects[lock]; is.Counted() {
+		return w.number(s, lock, is)
 	}
 	v := w.get(s, w.layout.KeyOf(lock))
 	switch at := w.layout.Holder; {
@@ -130,17 +130,17 @@ func (w *World) look(s *server, lock string) history.KeyState {
 	return state
 }
 
-// permits reads a semaphore's key. What is no number is another program's.
-func (w *World) permits(s *server, name string) history.KeyState {
+// number reads the key of a counted object. What is no number is another program's.
+func (w *World) number(s *server, name string, is history.Object) history.KeyState {
 	v := w.get(s, name)
-	free, err := strconv.ParseInt(v.text, 10, 64)
+	n, err := strconv.ParseInt(v.text, 10, 64)
 	switch {
 	case v.kind == "":
 		return history.KeyState{}
 	case v.kind != "string" || err != nil:
 		return history.KeyState{Holdings: []history.Holding{{Owner: history.AnotherProgram, Count: 1}}, Deadline: v.deadline}
 	}
-	return history.KeyState{Permits: &free, Deadline: v.deadline}
+	return history.Counting(is, n, v.deadline)
 }
 
 // get reads a key of a server.
@@ -203,8 +203,8 @@ func left(e *history.Event, before, after history.KeyState) {
 	case after.Absent():
 	case before.Alike(after):
 		e.Kind = history.ForceTTL
-	case after.Permits != nil:
-		e.Kind, e.Count = history.Restore, after.Free()
+	case len(after.Holdings) == 0:
+		e.Kind, e.Count = history.Restore, after.Number()
 	default:
 		e.Kind, e.Owner, e.Count = history.Restore, after.Holdings[0].Owner, after.Holdings[0].Count
 	}

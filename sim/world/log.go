@@ -199,7 +199,7 @@ func stepOf(kind history.Kind) history.Step {
 	switch {
 	case kind.Asks():
 		return history.StepAcquire
-	case kind == history.TrySetPermits:
+	case kind.Sets():
 		return history.StepSet
 	case kind.Gives():
 		return history.StepRelease

@@ -63,16 +63,16 @@ type server struct {
 	keys    []string          // of locks, by their names, in the order of the plan
 	longest []string          // the same, the longest first
 	lockOf  map[string]string // of each key that the server can have, one of those
-	// semaphores are those of the keys that are semaphores'.
-	semaphores map[string]bool
-	state      map[string]history.KeyState // of each, as last seen; it changes only under our eyes
-	names      evidence.Names              // whose values of keys are
-	scene      *delivery                   // the command that arrived last, whose effect is still to be looked at
-	knows      map[string]bool             // scripts, by their digests
+	// objects are the kinds of objects that its keys are.
+	objects map[string]history.Object
+	state   map[string]history.KeyState // of each, as last seen; it changes only under our eyes
+	names   evidence.Names              // whose values of keys are
+	scene   *delivery                   // the command that arrived last, whose effect is still to be looked at
+	knows   map[string]bool             // scripts, by their digests
 }
 
 func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
-	s := &server{name: p.Name, lockOf: map[string]string{}, semaphores: map[string]bool{}, state: map[string]history.KeyState{}, knows: map[string]bool{}}
+	s := &server{name: p.Name, lockOf: map[string]string{}, objects: map[string]history.Object{}, state: map[string]history.KeyState{}, knows: map[string]bool{}}
 	var err error
 	if s.backend, err = w.ground.open(w, p, runSeed); err != nil {
 		return nil, err

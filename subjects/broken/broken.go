@@ -6,7 +6,7 @@
 // Others are made in an adapter around it. It must not know how a lock is judged; what must catch
 // each mistake is said by name.
 //
-// To add one: a line in [All] or [Semaphores].
+// To add one: a line in [All], [Semaphores] or [Latches].
 package broken
 
 import (
@@ -75,7 +75,7 @@ func basic() []Lock {
 const base = "rlock-latch"
 
 // Everything returns the broken objects of all kinds, locks first, but for the locks of [Groups].
-func Everything() []Lock { return append(All(), Semaphores()...) }
+func Everything() []Lock { return slices.Concat(All(), Semaphores(), Latches()) }
 
 // Find returns the broken lock of that name, of [Everything] or of [Groups].
 func Find(name string) (Lock, bool) {
@@ -207,6 +207,11 @@ func (c *checkedClient) Semaphore(name string) subjects.Semaphore {
 	return c.Client.(subjects.Semaphores).Semaphore(name)
 }
 
+// Latch implements [subjects.Latches] for the mistakes of [Latches].
+func (c *checkedClient) Latch(name string) subjects.Latch {
+	return c.Client.(subjects.Latches).Latch(name)
+}
+
 func (c *checkedClient) Close() error { return errors.Join(c.Client.Close(), c.shell.Close()) }
 
 // Applied reports whether a client of a [Lock] has made its mistake; one that is made nowhere proves
@@ -250,6 +255,20 @@ func (c *adapted) Lock(name string) subjects.Lock { return c.wrap(c.Client.Lock(
 func (c *adapted) Close() error {
 	c.env.stop()
 	return c.Client.Close()
+}
+
+// around is an object with a mistake made in a client around its own.
+func around(base, name, about, caughtBy string, wrap func(subjects.Client) subjects.Client) Lock {
+	s := named(base, name, about)
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(c), nil
+	}
+	return Lock{Subject: s, Sound: base, CaughtBy: caughtBy}
 }
 
 // immortal renews after an unlock as before it.

@@ -73,7 +73,7 @@ func late() *plan.Plan {
 // stories are those of this file, which show most mistakes, and then the catalogue.
 func stories() []*plan.Plan {
 	all := []*plan.Plan{story(), several(), late()}
-	for _, s := range slices.Concat(scenarios.Stories(), scenarios.AllSemaphores()) {
+	for _, s := range slices.Concat(scenarios.Stories(), scenarios.AllSemaphores(), scenarios.AllLatches()) {
 		all = append(all, s.Plan(1))
 	}
 	return all

@@ -65,17 +65,7 @@ func Semaphores() []Lock {
 
 // permitsMistake is the faithful semaphore with a mistake made around it.
 func permitsMistake(name, about, caughtBy string, fill func(m *permitMistake)) Lock {
-	const base = "rsemaphore-classic"
-	s := named(base, name, about)
-	open := s.Open
-	s.Open = func(e subjects.Env) (subjects.Client, error) {
-		c, err := open(e)
-		if err != nil {
-			return nil, err
-		}
-		return &permitClient{c, fill}, nil
-	}
-	return Lock{Subject: s, Sound: base, CaughtBy: caughtBy}
+	return around("rsemaphore-classic", name, about, caughtBy, func(c subjects.Client) subjects.Client { return &permitClient{c, fill} })
 }
 
 type permitClient struct {

@@ -118,7 +118,7 @@ func (s *Step) String() string {
 		return string(s.Event.Kind)
 	}
 	what := string(s.Op.Kind)
-	if s.Op.Kind.Object() == history.ASemaphore {
+	if s.Op.Kind.Object().Counted() {
 		what += fmt.Sprintf(" %d", s.Op.Value)
 	}
 	out := string(s.Op.Outcome)
@@ -206,6 +206,9 @@ func Fits(ops []*history.Op) bool {
 	var edges []edge
 	for _, op := range ops {
 		to := op.Return
+		if NobodyHeard(op) {
+			continue
+		}
 		if op.Uncertain() {
 			switch to = math.MaxInt64; {
 			case op.Evidence == history.NotSent || op.Evidence == history.Executed:
@@ -247,5 +250,5 @@ func deepest(edges []edge) int {
 
 // NobodyHeard reports whether an operation is a question of which nobody knows what the answer said.
 func NobodyHeard(op *history.Op) bool {
-	return op.Uncertain() && op.Answer == history.OK && op.Kind.Object() == history.ALock
+	return op.Uncertain() && (op.Kind.Awaits() || op.Answer == history.OK && op.Kind.Object() == history.ALock)
 }

@@ -37,15 +37,19 @@ func permitsHad(h *history.History, p part, end time.Duration) (items []item) {
 	return items
 }
 
-// permitsLane shows how many permits of a semaphore are free on the server.
-func permitsLane(h *history.History, lock string, key []segment) *lane {
+// numberLane shows what the key of a counted object said on the server: permits that are free, or count-downs that are left.
+func numberLane(h *history.History, lock string, key []segment) *lane {
 	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: "free on the server", Color: noColor, H: ownerHeight, lock: lock}
+	kind, word := "free", "%d free"
+	if h.Objects()[lock] == history.ALatch {
+		l.Sub, kind, word = "count on the server", "left", "%d left"
+	}
 	if len(key) == 0 {
 		l.Sub = "server not recorded"
 	}
 	for _, s := range key {
-		if s.state.Permits != nil {
-			l.Items = append(l.Items, item{Kind: "free", From: s.from, To: s.to, Color: noColor, Label: fmt.Sprintf("%d free", s.state.Free())})
+		if !s.state.Absent() && len(s.state.Holdings) == 0 {
+			l.Items = append(l.Items, item{Kind: kind, From: s.from, To: s.to, Color: noColor, Label: fmt.Sprintf(word, s.state.Number())})
 		}
 	}
 	for _, e := range h.Events {

@@ -1,0 +1,180 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A sequential is the specification of a kind of counted objects, as the checkers of object ask it.
+type sequential struct {
+	replay func(*facts, *lockFacts) (found violations, beyond bool)
+	model  func(*facts, []porcupine.Operation) porcupine.Model
+}
+
+// sequentialFor is a specification with states of type S.
+func sequentialFor[S comparable](spec func(*facts) specification[S]) sequential {
+	return sequential{
+		replay: func(f *facts, l *lockFacts) (violations, bool) { return replayed(f, l, spec(f)) },
+		model: func(f *facts, ops []porcupine.Operation) porcupine.Model {
+			of := spec(f)
+			return linear.Model(*new(S), func(in *linear.Step, s S) (S, error) {
+				if in.Event != nil {
+					return of.environment(s, *in.Event)
+				}
+				return of.step(s, in.Op)
+			}, ops)
+		},
+	}
+}
+
+// sequentialOf is the specification of a kind of counted objects.
+func sequentialOf(is history.Object) sequential {
+	if is == history.ALatch {
+		return sequentialFor(latchSpec)
+	}
+	return sequentialFor(permitSpec)
+}
+
+// askPorcupineOf asks porcupine of a counted object.
+func askPorcupineOf(ctx context.Context, f *facts, l *lockFacts, w linear.Window) porcupine.CheckResult {
+	ops := f.problem(l, w).History()
+	return linear.Ask(ctx, sequentialOf(l.object).model(f, ops), ops, f.options.Budget)
+}
+
+// judgeCounted asks the witness replay of each object of a kind, and porcupine as second opinion or, where nobody saw the
+// server, alone.
+func judgeCounted(is history.Object) func(context.Context, *facts) Result {
+	return func(ctx context.Context, f *facts) Result {
+		s := opinions{status: Holds, all: f.found(contract.Object)}
+		ops, all := 0, f.of(is)
+		for _, l := range all {
+			s.hear(f, f.judgeNumber(ctx, l))
+			ops += len(l.ops)
+		}
+		return s.result(fmt.Sprintf("%s on %s fit the sequential %s", count(ops, "operation"), objectsOf(len(all), is), is))
+	}
+}
+
+// objectsOf words a number of objects.
+func objectsOf(n int, is history.Object) string {
+	if n == 1 {
+		return "1 " + string(is)
+	}
+	return fmt.Sprintf("%d %s", n, is.Plural())
+}
+
+// judgeNumber is the opinion of one counted object.
+func (f *facts) judgeNumber(ctx context.Context, l *lockFacts) opinion {
+	if !witnessed(f, l) {
+		return f.blackBoxOf(ctx, l, linear.AsCalled)
+	}
+	o := opinion{lock: l.name, by: []string{byWitness}, status: Holds}
+	var beyond bool
+	o.violations, beyond = sequentialOf(l.object).replay(f, l)
+	if o.violations.all > 0 && !beyond && doubtful(f, l) {
+		return f.blackBoxOf(ctx, l, linear.AsExecuted) // in another order it may be legal
+	}
+	_, surplus := f.ledger(l)
+	for _, op := range surplus {
+		beyond = true
+		o.violations.add(func() Violation { return f.givenUnasked(l, op) })
+	}
+	if o.violations.all > 0 {
+		o.status = Broken
+	}
+	second := Undecided
+	if fitsPorcupine(l) {
+		second = statusOf(askPorcupineOf(ctx, f, l, linear.AsCalled))
+	}
+	if second == Undecided {
+		o.note = "porcupine came to no answer, for a second opinion"
+		return o
+	}
+	return o.seconded(l, l.object, second, byPorcupine, func() bool {
+		return !beyond && askPorcupineOf(ctx, f, l, linear.AsExecuted) == porcupine.Ok
+	})
+}
+
+// blackBoxOf judges a counted object by what its clients were told, and by the server's times if w says so.
+func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) opinion {
+	o := opinion{lock: l.name, by: []string{byPorcupine}, status: Holds, violations: f.found(contract.Object)}
+	if !fitsPorcupine(l) {
+		o.status, o.note = Undecided, fmt.Sprintf("more than %d operations, or %d at once, are too many for porcupine", linear.MaxOps, linear.MaxConcurrent)
+		return o
+	}
+	switch askPorcupineOf(ctx, f, l, w) {
+	case porcupine.Ok:
+	case porcupine.Illegal:
+		o.status = Broken
+		o.violations.add(func() Violation { return f.unlinearizable(l) })
+	default:
+		o.status, o.note = Undecided, "porcupine came to no answer within its budget"
+	}
+	return o
+}
+
+// unlinearizable is the violation of a history that porcupine refuses. Nobody saw the server: a call whose connection
+// broke may have been sent again.
+func (f *facts) unlinearizable(l *lockFacts) Violation {
+	v := Violation{Rule: contract.Linearizable, Lock: l.name, To: f.end,
+		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential %s", l.name, count(len(l.ops), "operation"), l.object),
+		Cause: Cause{Class: contract.Unexplained, Text: "no call can have been sent again"}}
+	for _, op := range l.ops {
+		if op.Aside || op.Kind.Awaits() || op.Evidence == history.Executed {
+			continue
+		}
+		broke := f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.ConnectionBroken})
+		if len(broke) > 0 {
+			v.Ops, v.Owners = []int64{op.ID}, []string{op.Owner}
+			v.Cause = Cause{Class: contract.MaybeTwice, Faults: broke, Effects: f.effectsOf(broke),
+				Text:     fmt.Sprintf("the %s of %s was under way when %s: it may have been sent again", op.Kind, op.Owner, f.describeAll(broke)),
+				executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: f.until(op)}}
+			return v
+		}
+	}
+	return v
+}
+
+// givenUnasked is the violation that a lock's client gave by itself what no call of its owed: permits, or a count-down.
+func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
+	a := &act{at: op.Executed, op: op}
+	did := "counted it down by itself, which no call of its owed"
+	if l.object == history.ASemaphore {
+		did = fmt.Sprintf("gave %s by itself, which no call of its had taken and lost, nor owed", permits(op.Value))
+	}
+	v := Violation{Rule: contract.AtMostOnce, Lock: l.name, From: op.Executed, To: op.Executed, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+		Text: fmt.Sprintf("%s: at %s %s %s", l.name, Stamp(op.Executed), op.Client, did)}
+	v.Cause = objectCause(f, l, a, contract.Unexplained)
+	for _, call := range l.ops { // what it repeated had taken effect already
+		if call.Kind == op.Kind && !call.Aside && call.Client == op.Client && call.Uncertain() && call.Evidence == history.Executed && call.Executed <= op.Executed {
+			v.Cause = f.twice(l, call, op.Executed, fmt.Sprintf("the %s of %s (operation %d) had taken effect at %s", call.Kind, call.Owner, call.ID, Stamp(call.Executed)))
+		}
+	}
+	return v
+}
+
+// givenAgain says of what an object was given more than once: by copies of a call, or by its client itself. nil: nothing.
+func (f *facts) givenAgain(l *lockFacts, by time.Duration, gave func(*history.Op) string) *Cause {
+	for i := range l.acts {
+		a := &l.acts[i]
+		if a.at > by {
+			break
+		}
+		if a.op != nil && a.again && a.op.Kind.Gives() {
+			c := f.twice(l, a.op, a.at, fmt.Sprintf("the %s of %s (operation %d) %s once more at %s", a.op.Kind, a.op.Owner, a.op.ID, gave(a.op), Stamp(a.at)))
+			return &c
+		}
+	}
+	if _, surplus := f.ledger(l); len(surplus) > 0 && surplus[0].Executed <= by {
+		c := f.givenUnasked(l, surplus[0]).Cause
+		return &c
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A thirst is what somebody waits for: the permits of a semaphore, or a count of 0.
+type thirst struct {
+	op    *history.Op
+	rule  contract.Rule
+	ready func(i int) bool // whether it is there at a level
+	says  func(n int64) string
+	cause func(from, to time.Duration, n int64) Cause
+}
+
+// starving looks for the longest time in which a waiter did not get what was there for it all along.
+func (f *facts) starving(l *lockFacts, all []level, t thirst, found *violations) {
+	op, last := t.op, f.until(t.op)
+	if op.Evidence == history.Executed && op.Answer == history.Acquired {
+		last = min(last, op.Executed) // what became of the answer is another question
+	}
+	if op.Kind.Tries() {
+		last = min(last, op.Call+op.Wait)
+	}
+	if op.Cancel > 0 {
+		last = min(last, op.Call+op.Cancel)
+	}
+	if died, dead := f.died[op.Client]; dead {
+		last = min(last, died)
+	}
+	var from, to time.Duration
+	var n int64
+	i, _ := slices.BinarySearchFunc(all, op.Call, func(v level, at time.Duration) int { return upTo(v.from, at) })
+	for i = max(i-1, 0); i > 0 && t.ready(i-1); i-- { // it may have been there for long
+	}
+	for i < len(all) && all[i].from < last {
+		j := i + 1
+		if t.ready(i) {
+			for j < len(all) && t.ready(j) {
+				j++
+			}
+			end := f.end
+			if j < len(all) {
+				end = all[j].from
+			}
+			if end = min(end, last); end > op.Call {
+				if begin := f.unhindered(op.Client, max(all[i].from, op.Call), end); end-begin > max(to-from, f.prompt()) {
+					from, to, n = begin, end, all[i].n
+				}
+			}
+		}
+		i = j
+	}
+	if to == from {
+		return
+	}
+	found.addAt(from, func() Violation {
+		return Violation{Rule: t.rule, Lock: l.name, From: from, To: to, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+			Text:  fmt.Sprintf("from %s to %s, for %s, %s", Stamp(from), Stamp(to), short(to-from), t.says(n)),
+			Cause: t.cause(from, to, n)}
+	})
+}
+
+// keptFrom says why a waiter did not get what was there from a time on, until another, as far as faults explain it. It is
+// woken by a message, and its client could ask as soon as no fault kept it from that. One that looks again by itself may
+// take until then, if a fault may have kept a message from it.
+func (f *facts) keptFrom(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
+	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
+	faults := appendNew(faultsOf(all), f.deafened(op.Client, l.name, waking{0, from, to})...)
+	late := enough(from, f.prompt(), all)
+	if len(faults) > 0 && f.h.Can(string(contract.LooksAgain)) {
+		late = max(late, enough(from, f.h.Header.WatchdogTimeout+f.prompt(), all))
+	}
+	switch {
+	case len(faults) > 0 && to <= late:
+		return f.blame("while it waited "+f.describeAll(faults), faults), true
+	case len(faults) > 0:
+		return Cause{Class: contract.Missed, Faults: faults, Effects: f.effectsOf(faults),
+			Text: fmt.Sprintf("while it waited %s: it may have missed a message, and it did not look again", f.describeAll(faults))}, true
+	}
+	return Cause{}, false
+}
+
+// countedCallsReturn checks that every call returned that need not wait for others.
+func (f *facts) countedCallsReturn(l *lockFacts, found *violations) {
+	if !f.whole() {
+		return
+	}
+	for _, op := range l.ops {
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Aside || op.Kind == history.AcquirePermits || op.Kind == history.Await ||
+			!f.hadTime(l, op, f.end, f.prompt()+op.Wait) {
+			continue
+		}
+		found.addAt(op.Call, func() Violation {
+			return Violation{Rule: contract.CallsReturn, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Text:  fmt.Sprintf("%s of %s on %s, called at %s, had not returned when the run ended at %s", op.Kind, op.Owner, l.name, Stamp(op.Call), Stamp(f.end)),
+				Cause: Cause{Class: contract.Unexplained, Text: "its client lived and was connected"}}
+		})
+	}
+}
+
+// owed is what a call has taken from an object that its caller does not know of: permits that it took, or that it was
+// to give, or a count-down.
+type owed struct {
+	op    *history.Op
+	at    time.Duration
+	n     int64
+	again bool // by another effect than the first
+	paid  bool // its client gave them by itself, or nobody can any more
+}
+
+// ledger lists what calls owe an object on the server, and what clients gave it that was not owed. What befell the
+// key from outside settles all before it.
+func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
+	since := f.touchedBy(l, f.end)
+	for i := range l.acts {
+		a := &l.acts[i]
+		op := a.op
+		if op == nil {
+			continue
+		}
+		told := op.Outcome == history.Acquired && !op.Pending()
+		switch {
+		case op.Kind.Asks() && answer(op) == history.Acquired && (a.again || op.Aside || !told):
+			debts = append(debts, &owed{op: op, at: a.at, n: op.Units(), again: a.again})
+		case op.Kind.Gives() && op.Aside:
+			surplus = append(surplus, op)
+			if a.again {
+				break
+			}
+			for _, d := range debts {
+				if !d.paid && d.n == op.Units() && d.op.Client == op.Client {
+					d.paid, surplus = true, surplus[:len(surplus)-1]
+					break
+				}
+			}
+		}
+	}
+	all := levels(l)
+	nothing := ofNothing(l)
+	for _, op := range l.ops { // releases that never took effect, and of which their callers do not know that
+		if !op.Kind.Gives() || op.Aside || op.Pending() || op.Outcome != history.Unknown || op.Evidence == history.Executed && !nothing[op] {
+			continue
+		}
+		d := &owed{op: op, at: op.Call, n: op.Units()}
+		debts = append(debts, d)
+		for i, by := range surplus {
+			if by.Units() == op.Units() && by.Client == op.Client && by.Executed >= op.Call {
+				d.paid, surplus = true, slices.Delete(surplus, i, i+1)
+				break
+			}
+		}
+		d.paid = d.paid || !levelAt(all, op.Call).there || nothing[op] || l.object == history.ALatch && zeroAfter(all, op.Call) // there was nothing to give to
+	}
+	for _, d := range debts {
+		d.paid = d.paid || d.at < since
+	}
+	return debts, surplus
+}
+
+// touchedBy is when the environment last changed an object's key by a time; 0: never.
+func (f *facts) touchedBy(l *lockFacts, by time.Duration) (since time.Duration) {
+	for _, e := range l.events {
+		switch e.Kind {
+		case history.Delete, history.Expire, history.Restore:
+			if e.At <= by {
+				since = max(since, e.At)
+			}
+		}
+	}
+	return since
+}
+
+// owing looks for what calls owe that nobody gave, though their clients lived and could. say words what a call did.
+func (f *facts) owing(l *lockFacts, rule contract.Rule, say func(*owed) string, found *violations) {
+	debts, _ := f.ledger(l)
+	for _, d := range debts {
+		op := d.op
+		if _, dead := f.died[op.Client]; d.paid || dead || op.Pending() {
+			continue
+		}
+		begin := max(op.Return, d.at)
+		need := f.answerTime() + f.prompt()
+		if f.h.Can(string(contract.TakesBack)) {
+			need += 2 * f.answerTime()
+		}
+		limit := enough(begin, need, f.obstacles(op.Client, l.name, op.Call, f.end, f.answerTime(), hindersTimers))
+		if f.end < limit {
+			continue
+		}
+		found.addAt(begin, func() Violation {
+			return Violation{Rule: rule, Lock: l.name, From: begin, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+				Text:  fmt.Sprintf("the %s of %s (operation %d) %s at %s", op.Kind, op.Owner, op.ID, say(d), Stamp(f.end)),
+				Cause: f.lostBy(l, d, limit)}
+		})
+	}
+}
+
+// lostBy says why what a call owes is lost.
+func (f *facts) lostBy(l *lockFacts, d *owed, limit time.Duration) Cause {
+	op := d.op
+	text := fmt.Sprintf("the %s of %s (operation %d) took effect at %s, and its caller never learned so", op.Kind, op.Owner, op.ID, Stamp(d.at))
+	switch {
+	case op.Aside:
+		return Cause{Class: contract.Unexplained, Text: "no call asked for it"}
+	case d.again:
+		return f.twice(l, op, d.at, fmt.Sprintf("the %s of %s (operation %d) took effect more than once", op.Kind, op.Owner, op.ID))
+	case op.Kind.Gives():
+		text = fmt.Sprintf("the %s of %s (operation %d) ended %s, and did not reach the server", op.Kind, op.Owner, op.ID, op.Outcome)
+	case f.refusedCopy(op):
+		return Cause{Class: contract.RefusedCopy, Effects: []history.Effect{history.RequestRefused},
+			Text: "the server refused one copy of the request, of which its client heard, and executed another"}
+	case op.Outcome == history.Busy && len(f.executions(op)) > 1: // it was told what another copy found
+		return f.twice(l, op, f.until(op), fmt.Sprintf("one copy of the %s of %s (operation %d) took effect at %s, and its caller was told what another found",
+			op.Kind, op.Owner, op.ID, Stamp(d.at)))
+	}
+	if c := f.untold(l, op, max(op.Return, d.at), text); c.Class == contract.Abandoned || len(c.Faults) > 0 {
+		return c
+	}
+	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("its client could have given it by %s", Stamp(limit))}
+}

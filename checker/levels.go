@@ -1,0 +1,78 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A level is what an object's key said on the server from a time on, and whether there was one.
+type level struct {
+	from  time.Duration
+	n     int64
+	there bool
+}
+
+// levels lists them, in order of time.
+func levels(l *lockFacts) []level {
+	all := []level{{}}
+	for i := range l.acts {
+		if now, known := all[len(all)-1].after(&l.acts[i]); known {
+			all = append(all, now)
+		}
+	}
+	return all
+}
+
+// after is the level after an act on one, if it is known.
+func (v level) after(a *act) (now level, known bool) {
+	now = v
+	now.from = a.at
+	switch {
+	case a.after != nil:
+		now.n, now.there = a.after.Number(), !a.after.Absent()
+	case a.event == nil:
+		return v, false
+	case a.event.Kind == history.Delete || a.event.Kind == history.Expire:
+		now.n, now.there = 0, false
+	case a.event.Kind == history.Restore:
+		now.n, now.there = a.event.Count, true
+	}
+	return now, true
+}
+
+// ofNothing are the count-downs that the server executed when there was nothing to count. They may be copies of requests
+// that had counted before.
+func ofNothing(l *lockFacts) map[*history.Op]bool {
+	all, now := map[*history.Op]bool{}, level{}
+	for i := range l.acts {
+		a := &l.acts[i]
+		if a.op != nil && a.op.Kind == history.CountDown && !a.again && !now.there {
+			all[a.op] = true
+		}
+		now, _ = now.after(a)
+	}
+	return all
+}
+
+// levelAt is the level at a time.
+func levelAt(all []level, at time.Duration) level {
+	n, _ := slices.BinarySearchFunc(all, at, func(v level, at time.Duration) int { return upTo(v.from, at) })
+	return all[max(n-1, 0)]
+}
+
+// zeroAfter reports whether an object's key was gone at some time from one on.
+func zeroAfter(all []level, at time.Duration) bool {
+	return slices.ContainsFunc(all, func(v level) bool { return v.from >= at && !v.there })
+}
+
+// setAgain is when a latch whose count had been 0 in a call was set again within it; 0: it was not.
+func setAgain(all []level, op *history.Op, by time.Duration) time.Duration {
+	for i := 1; i < len(all); i++ {
+		if all[i].from > op.Call && all[i].from <= by && all[i].n > 0 && all[i-1].n <= 0 {
+			return all[i].from
+		}
+	}
+	return 0
+}

@@ -1,0 +1,99 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// permit does a step on a semaphore.
+func (t *thread) permit(s plan.Step) {
+	if s.Do == plan.ReleasePermits && !s.Regardless && t.permits[s.Lock] < s.Permits {
+		return
+	}
+	client, ok := t.first().(subjects.Semaphores)
+	if !ok {
+		t.run.world.Fail(fmt.Errorf("%s has no semaphores", t.run.subject.Name))
+		return
+	}
+	semaphore := client.Semaphore(s.Lock)
+	a, asked := t.count(s, s.Permits, func(ctx context.Context, r subjects.Request) subjects.Answer {
+		switch s.Do {
+		case plan.TrySetPermits:
+			return semaphore.Set(ctx, s.Permits)
+		case plan.ReleasePermits:
+			return semaphore.Give(ctx, s.Permits)
+		}
+		return semaphore.Take(ctx, s.Permits, r)
+	})
+	switch {
+	case s.Do == plan.ReleasePermits && a.Outcome == history.Failed && !asked && ended(a.Err): // it was given up before anything was done
+	case s.Do == plan.ReleasePermits:
+		t.permits[s.Lock] = max(t.permits[s.Lock]-s.Permits, 0)
+	case a.Outcome == history.Acquired:
+		t.permits[s.Lock] += s.Permits
+	}
+}
+
+// latch does a step on a latch.
+func (t *thread) latch(s plan.Step) {
+	client, ok := t.first().(subjects.Latches)
+	if !ok {
+		t.run.world.Fail(fmt.Errorf("%s has no latches", t.run.subject.Name))
+		return
+	}
+	latch := client.Latch(s.Lock)
+	t.count(s, s.Count, func(ctx context.Context, r subjects.Request) subjects.Answer {
+		switch s.Do {
+		case plan.TrySetCount:
+			return latch.Set(ctx, s.Count)
+		case plan.CountDown:
+			return latch.Down(ctx)
+		}
+		return latch.Await(ctx, r)
+	})
+}
+
+// first is the thread's client of the first server.
+func (t *thread) first() subjects.Client { return t.process.on[t.run.plan.ServerNames()[0]].Client }
+
+// count does a step on a counted object, of a number. It reports whether the client asked a server at all.
+func (t *thread) count(s plan.Step, n int64, do func(context.Context, subjects.Request) subjects.Answer) (a subjects.Answer, asked bool) {
+	op := history.Op{Lock: s.Lock, Kind: history.Kind(s.Do), Wait: time.Duration(s.Wait), Cancel: time.Duration(s.Cancel), Value: n}
+	r := subjects.Request{Forever: !op.Kind.Tries(), Wait: t.run.world.Real(op.Wait)}
+	a = t.call(op, func(id int64) subjects.Answer {
+		ctx, cancel := t.context(s, id)
+		defer cancel()
+		a := do(ctx, r)
+		asked = t.run.world.Asked(t.client, id)
+		return a
+	})
+	return a, asked
+}
+
+// suitsObjects says that a plan has steps on objects of another kind than a subject's; nil: it has none.
+func suitsObjects(p *plan.Plan, s subjects.Subject) error {
+	for _, is := range history.Objects() {
+		for _, need := range p.Needs() {
+			if need == string(is) && !s.Can(need) {
+				return fmt.Errorf("$.clients: the plan has steps on a %s, and %s is none", need, s.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// trial are the steps with which a client that is new tries an object: it asks for what is free, and gives it back.
+func (r *run) trial(name string, is history.Object, wait plan.Duration) []plan.Step {
+	switch is {
+	case history.ASemaphore:
+		return []plan.Step{{Do: plan.TryAcquirePermits, Lock: name, Wait: wait, Permits: 1}, {Do: plan.ReleasePermits, Lock: name, Permits: 1}}
+	case history.ALatch:
+		return []plan.Step{{Do: plan.TryAwait, Lock: name, Wait: wait}}
+	}
+	return []plan.Step{{Do: plan.TryLock, Lock: name, Wait: wait, Lease: r.timings.Watchdog}, {Do: plan.Unlock, Lock: name}}
+}
