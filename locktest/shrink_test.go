@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -11,7 +12,8 @@ import (
 func TestLookingForASmallerPlanLeavesThePlanAsItIs(t *testing.T) {
 	p := &plan.Plan{Version: plan.Version, Name: "kept", Story: "of a lock", Clients: []plan.Client{{Name: "c1"}}}
 	s := &suite{options: &options{}, stopAt: true} // no plan is run, so that none breaks anything
-	smallest, _ := s.shrink(nil, &trial{name: "kept", plan: p}, contract.Object, fault{})
+	t1 := &trial{name: "kept", plan: p, history: &history.History{End: &history.End{}}}
+	smallest, _ := s.shrink(nil, t1, contract.Object, fault{})
 	if p.Name != "kept" || p.Story != "of a lock" || smallest.Name != "kept-shrunk" {
 		t.Errorf("%q, %q; the smallest: %q", p.Name, p.Story, smallest.Name)
 	}

@@ -196,7 +196,7 @@ func (r *run) missedByAWaiter() bool {
 			if _, before := refused[s.Op]; !before {
 				refused[s.Op] = s.At
 			}
-		case !s.Before.Absent() && s.After.Absent(), s.After.Free() > s.Before.Free():
+		case !s.Before.Absent() && s.After.Absent(), s.After.Permits != nil && s.After.Number() > s.Before.Number():
 			freed[s.Lock] = s.At
 		}
 	}
