@@ -29,6 +29,9 @@ const Unread = "unread"
 // Grouped is the ability of a lock of which others can be made, of whatever kind.
 const Grouped = "grouped"
 
+// Counted is the ability of an object that counts: a semaphore, or a latch.
+const Counted = "counted"
+
 // Listens is the ability of a lock whose waiters subscribe to a channel.
 const Listens = "listens"
 
@@ -37,25 +40,27 @@ const Undrawn = "undrawn"
 
 // rows says of exemptions what a lock has to be, besides what the exemption says.
 var rows = map[string][]string{
-	"lease-outlived":     {string(history.ALock)},
-	"holder-stopped":     {string(history.ALock)},
-	"holder-not-renewed": {string(history.ALock), string(contract.Renews)},
-	"key-touched":        {string(history.ALock)},
-	"forced-free":        {string(history.ALock), string(contract.Forces)},
-	"counter-lost":       {string(contract.Fences)},
-	"counter-behind":     {string(contract.Fences)},
-	"given-up-late":      {string(history.ALock)},
-	"unlocked-late":      {string(history.ALock)},
-	"renewed-late":       {string(history.ALock), string(contract.Renews)},
-	"no-opportunity":     {string(contract.Renews)},
-	"message-missed":     {string(history.ASemaphore)},
-	"woke-another":       {string(history.ASemaphore)},
-	"holder-died":        {string(history.ASemaphore)},
-	"paused-in-acquire":  {string(contract.Red)},
-	"unannounced":        {string(history.ALock), Listens},
-	"late-write":         {Undrawn},
-	"forgot-unread":      {Unread},
-	"perhaps-sent-again": {Unread},
+	"lease-outlived":       {string(history.ALock)},
+	"holder-stopped":       {string(history.ALock)},
+	"holder-not-renewed":   {string(history.ALock), string(contract.Renews)},
+	"key-touched":          {string(history.ALock)},
+	"forced-free":          {string(history.ALock), string(contract.Forces)},
+	"counter-lost":         {string(contract.Fences)},
+	"counter-behind":       {string(contract.Fences)},
+	"counter-lost-at-once": {string(contract.TokensGoOn)},
+	"given-up-late":        {string(history.ALock)},
+	"unlocked-late":        {string(history.ALock)},
+	"renewed-late":         {string(history.ALock), string(contract.Renews)},
+	"no-opportunity":       {string(contract.Renews)},
+	"message-missed":       {Counted},
+	"set-again":            {string(history.ALatch)},
+	"woke-another":         {string(history.ASemaphore)},
+	"holder-died":          {string(history.ASemaphore)},
+	"paused-in-acquire":    {string(contract.Red)},
+	"unannounced":          {string(history.ALock), Listens},
+	"late-write":           {Undrawn},
+	"forgot-unread":        {Unread},
+	"perhaps-sent-again":   {Unread},
 }
 
 // exemptions are goals by their names.
@@ -138,7 +143,7 @@ func Reached(h *history.History, v *checker.Verdict, own []contract.Goal) []stri
 
 // Reach is what bounds the goals that a search can come to.
 type Reach struct {
-	// Has says what the lock has: abilities, also those that it does not claim, kinds of groups, its kind of object, [Grouped],
+	// Has says what the lock has: abilities, also those that it does not claim, kinds of groups, its kind of object, [Counted], [Grouped],
 	// [Listens] and [Unread].
 	Has     func(ability string) bool
 	Claims  func(claim contract.Claim) bool

@@ -87,7 +87,7 @@ func TestWhatALockCanReach(t *testing.T) {
 		{"without faults", of(nil, "lock", "watchdog"), "acquire-takes renew-extends lease-outlived", "holder-stopped sent-again grant-answered-late"},
 		{"one that tells of a loss", of(every, "lock", "lost"), "told-of-loss", "lease-outlived"},
 		{"an idempotent one", of(every, "lock", "idempotent"), "acquire-without-effect", "sent-again held-twice"},
-		{"a semaphore", of(every, "semaphore"), "permits-taken message-missed", "acquire-takes lease-outlived"},
+		{"a semaphore", of(every, "semaphore", "counted"), "permits-taken message-missed", "acquire-takes lease-outlived"},
 	} {
 		for name := range strings.FieldsSeq(c.has) {
 			if !slices.Contains(c.got, name) {
