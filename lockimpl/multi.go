@@ -167,7 +167,7 @@ func (m *MultiLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err 
 // Unlocked is what an unlock of several locks did to one of them.
 type Unlocked struct {
 	Released bool  // owner holds the lock no more: the hold that was taken back was its last
-	Left     bool  // the lock was not asked, for it had not granted the hold that was given back: owner has an outer one
+	Left     bool  // the lock was not asked, for it has none of the hold that was given back: owner has an outer one
 	Err      error // nil: one hold was taken back, or left; otherwise an [*Error], as [RLock.Unlock] returns it
 }
 

@@ -156,7 +156,7 @@ func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (ask
 	votes, failures := 0, []error{}
 	asks = make([]bool, len(results))
 	for i, result := range results {
-		asks[i] = result.err == nil && result.ttl == granted || OutcomeUnknown(result.err) && !r.members[i].proto.takesBack(result.err)
+		asks[i] = result.err == nil || OutcomeUnknown(result.err) && !r.members[i].proto.takesBack(result.err)
 		if result.err != nil {
 			failures = append(failures, r.members[i].wrap("attempt", owner, result.err))
 		} else if result.ttl == granted {
@@ -194,8 +194,9 @@ func (r *RedLock) each(ctx context.Context, lease time.Duration, f func(ctx cont
 	wg.Wait()
 }
 
-// Unlock takes back the innermost of owner's holds, and returns on how many servers it did. It does not ask servers of which it is known
-// that they did not grant that hold: what they have is an outer one's. Of a hold that another value was granted it asks every server.
+// Unlock takes back the innermost of owner's holds, and returns on how many servers it did. It does not ask servers that answered the
+// attempt with an error, nor those whose clients did not learn in time whether they granted it, and give it back by themselves: what is
+// there besides is an outer hold's. Of a hold that another value was granted it asks every server.
 // Fewer than a quorum is an error, which joins those of the servers.
 func (r *RedLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err error) {
 	results, err := r.UnlockMembers(ctx, owner)
