@@ -343,6 +343,9 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		if b == nil || b.unlock == nil || b.unlock.Pending() {
 			continue
 		}
+		if b.unlock.Outcome == history.Unknown && f.owed(l, t.owner, b.acquire.Call, b.unlock.Return) > 0 {
+			continue // whatever became of that, it has an outer hold to give back
+		}
 		if f.implied() && b.unlock.Outcome == history.NotHeld {
 			continue // it held nothing any more, though nobody saw the lease end; whether that can be is object's to say
 		}

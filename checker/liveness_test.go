@@ -213,6 +213,14 @@ func TestLiveness(t *testing.T) {
 			s.renewals("c1:1", 0, at(60))
 			s.event(history.Expire, at(80.001))
 		}, []contract.Rule{contract.UnlockEndsHold}},
+		{"an unlock that was lost, and a watchdog that goes on with the outer hold", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.take("c1:1", at(1), at(1.002), 0)
+			op := s.unlock("c1:1", at(5), history.Unknown)
+			op.Evidence, op.Answer, op.Executed, op.Error = history.NotSent, "", 0, "context canceled"
+			s.renewals("c1:1", 0, at(60))
+			s.event(history.Expire, at(80.001))
+		}, nil},
 		{"an unlock that was lost, and a renewal under way with it that arrives late", func(s *script) { lostWith(s, at(4.9)) }, nil},
 		{"an unlock that was lost, and a late renewal that was sent after it", func(s *script) { lostWith(s, at(5.1)) },
 			[]contract.Rule{contract.UnlockEndsHold}},
