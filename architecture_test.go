@@ -28,7 +28,7 @@ var mayImport = map[string][]string{
 	"lockimpl":  {},
 	"subjects":  {"lockimpl", "history", "contract"},
 	"sim":       {"history", "subjects", "contract"}, // contract: what evidence may take for granted is claimed
-	"scenarios": {"sim", "model", "contract"},
+	"scenarios": {"sim", "model", "history", "contract"}, // history: of what kind of object a story is
 	"checker":   {"checker/internal/composite", "checker/internal/linear", "checker/internal/windows", "checker/internal/words", "model", "history", "contract"},
 	"reports":   {"checker", "history", "contract"},
 	// Added: what simrun explore and locktest have in common.

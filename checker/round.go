@@ -14,15 +14,21 @@ var heldUp = []history.Effect{history.MessageLate, history.ServerSlow, history.M
 
 // begunLate says of a renewal that it was begun later than was due, for which no fault is a reason: in [from, to] the lease was set
 // by one renewal and not by another. A fault that made the first one late held the client up until the answer came, and no
-// longer. The next is due a period after the answer, or after the beginning, if the lock claims that.
+// longer. The next is due a period after the answer, or after the beginning, if the lock claims that; the first of a hold, after its grant.
 func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text string, late bool) {
 	before := f.renewedAt(t, from)
 	if before == nil || len(f.h.Served) == 0 {
 		return "", false
 	}
-	since, word := before.Return, "answered"
+	since, word := before.Return, "the one before was answered"
 	if f.h.Can(string(contract.Steady)) {
-		since, word = before.Call, "begun"
+		since, word = before.Call, "the one before was begun"
+	}
+	if t.grant.Return > before.Call { // that was begun for a hold before
+		since, word = max(before.Return, t.grant.Return), "the one before was for an earlier hold, and answered"
+		if f.h.Can(string(contract.Steady)) {
+			since, word = t.grant.Return, "it was granted"
+		}
 	}
 	due := max(since+f.renewEvery(), before.Return)
 	next := to
@@ -42,7 +48,7 @@ func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text
 	if slices.ContainsFunc(faultsOf(others), held) || f.renewing(t.client, before.Return+f.latency(), next) {
 		return "", false
 	}
-	return fmt.Sprintf("; the one before was %s at %s, and the next begun at %s", word, Stamp(since), Stamp(next)), true
+	return fmt.Sprintf("; %s at %s, and the next begun at %s", word, Stamp(since), Stamp(next)), true
 }
 
 // connected reports whether a call was sent on a connection that its client had used by a time. A call that has to connect first may

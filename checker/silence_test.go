@@ -215,6 +215,10 @@ func TestALateRenewalDoesNotPutOffTheNext(t *testing.T) {
 			slices.SortFunc(s.h.Served, func(a, b history.Served) int { return cmpTime(a.At, b.At) })
 		}
 	}
+	granted := func(s *script) { // the renewal before was begun for an earlier hold
+		steady(s)
+		s.h.Ops[0].Call, s.h.Ops[0].Executed, s.h.Ops[0].Return = at(10.99), at(10.995), at(11)
+	}
 	for _, tt := range []struct {
 		name       string
 		sent, took float64
@@ -223,6 +227,8 @@ func TestALateRenewalDoesNotPutOffTheNext(t *testing.T) {
 	}{
 		{"begun a period after the beginning", 21, 6, steady, noChance},
 		{"begun later", 21.1, 6, steady, defect},
+		{"begun a period after the grant, the renewal before having been for an earlier hold", 22, 6, granted, noChance},
+		{"begun later than that after the grant", 22.1, 6, granted, defect},
 		{"begun a period after the answer, by a lock that does not claim to be steady", 25, 6, func(*script) {}, noChance},
 		{"begun later than that", 25.1, 6, func(*script) {}, defect},
 		{"begun when another renewal was answered", 21.1, 6, beside(21), noChance},
