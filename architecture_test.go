@@ -27,7 +27,7 @@ var mayImport = map[string][]string{
 	"model":     {"history", "contract"},
 	"lockimpl":  {},
 	"subjects":  {"lockimpl", "history", "contract"},
-	"sim":       {"history", "subjects", "contract"}, // contract: what evidence may take for granted is claimed
+	"sim":       {"history", "subjects", "contract"},     // contract: what evidence may take for granted is claimed
 	"scenarios": {"sim", "model", "history", "contract"}, // history: of what kind of object a story is
 	"checker":   {"checker/internal/composite", "checker/internal/linear", "checker/internal/windows", "checker/internal/words", "model", "history", "contract"},
 	"reports":   {"checker", "history", "contract"},
