@@ -71,3 +71,17 @@ func TestRedLockUnlocksWhatGrantedTheInnermostHold(t *testing.T) {
 		})
 	}
 }
+
+// A counter of tokens starts at the server's time, in units of TokenUnit.
+func TestTokensStartAtTheServersTime(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		c := w.client("a")
+		l, o := c.Lock("x"), c.Owner(1)
+		before := time.Now().UnixNano() / int64(lockimpl.TokenUnit)
+		must(t, l.Lock(ctx, o))
+		after := time.Now().UnixNano() / int64(lockimpl.TokenUnit)
+		if token, ok := l.Token(o); !ok || token < before || token > after+1 {
+			t.Errorf("token %d, the time is %d to %d", token, before, after)
+		}
+	})
+}

@@ -100,9 +100,9 @@ func (s several) Release(ctx context.Context, owner string) Answer {
 		case errors.Is(r.Err, lockimpl.ErrNotHeld), errors.Is(r.Err, lockimpl.ErrLost):
 			lost++
 		case r.Err != nil:
-		case r.Released: // a member that is left is held
+		case r.Released:
 			released++
-		default:
+		default: // also a member that was left alone
 			held++
 		}
 		err = errors.Join(err, r.Err)
