@@ -133,7 +133,7 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	if op := set.op; f.composed(l) && op != nil && op.Kind == history.Unlock && (op.Pending() || op.Return >= t.to) {
 		sets-- // it is under way: the members that it has not reached yet have the lease from before
 	}
-	if t.askedFor(sets) {
+	if t.askedFor(sets) || f.memberAsked(l, t) {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
 		lasting := []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown}
 		if late := f.struckBy(t.client, l.name, t.from, t.to, lasting); len(late) > 0 {

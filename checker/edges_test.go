@@ -121,3 +121,35 @@ func TestALeaseThatEndsInAnUnlockOfAGroup(t *testing.T) {
 		}
 	}
 }
+
+// A call that asked for a lease cuts that of each member. The watchdog renews one of them in time, and the lease of the other ends: that
+// was asked for. A lease that a call did not ask for was to be renewed.
+func TestALeaseOfOneMemberThatWasAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		watchdog bool
+		want     RulingKind
+	}{
+		"asked for":       {false, FailedAssumption},
+		"of its watchdog": {true, Defect},
+	} {
+		s := newGroupScript(history.Multi, "a", "b")
+		first := s.take("x:1", at(0), at(0.01), 0)
+		s.set(first, "a", at(0.004), 1, at(30))
+		s.set(first, "b", at(0.005), 1, at(30))
+		again := s.take("x:1", at(1), at(1.01), 10*sec)
+		again.Watchdog = c.watchdog
+		s.set(again, "a", at(1.004), 2, at(11.004))
+		s.set(again, "b", at(1.005), 2, at(11.005))
+		renewal := s.op("x:1", history.Renew, at(10), at(10.1), history.Renewed)
+		renewal.Executed, renewal.Lease, renewal.Watchdog = at(10.05), at(11.005)-at(10.05), true
+		s.set(renewal, "a", at(10.05), 2, at(40.05))
+		s.event(history.Expire, at(11.005))
+		other := s.take("y:1", at(12), at(12.02), 0)
+		s.set(other, "b", at(12.01), 1, at(42.01))
+		other.Lock = "b"
+		vs := verdict(t, s.script).Result(contract.Exclusion).Violations
+		if len(vs) != 1 || vs[0].Ruling.Kind != c.want {
+			t.Errorf("%s: %+v", name, vs)
+		}
+	}
+}

@@ -177,6 +177,8 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 	case holds < c.needed:
 		if key, again := f.givenBackByCopy(c, op); again > 0 {
 			cause = f.twice(l, op, again, fmt.Sprintf("a copy of a request by which it had given %s back before did so again at %s", key, Stamp(again)))
+		} else if r := f.takenLate(l, c, op); r != nil {
+			cause = f.givenLate(l, op.Owner, r, op.Call, fmt.Sprintf("its member %s was taken away at %s", memberKey{r.Server, r.Lock}, Stamp(r.At)))
 		}
 		f.groupViolation(found, l, op, contract.GrantHasMembers, op.Return, cause, "its commands had got it %d of %d members, of which a hold needs %d", holds, len(c.members), c.needed)
 	case counted < c.needed:
@@ -202,6 +204,19 @@ func (f *facts) givenBackByCopy(c *composition, op *history.Op) (memberKey, time
 		}
 	}
 	return memberKey{}, 0
+}
+
+// takenLate is the first command by which a call lost a member that an earlier call of its owner had its client give back. nil: there
+// is none.
+func (f *facts) takenLate(l *lockFacts, c *composition, op *history.Op) *history.Served {
+	for _, key := range c.members {
+		for _, ch := range f.view.members[key].changes(f, op, op.Call, op.Return) {
+			if ch.holds < 0 && f.givenFor(l, op.Owner, ch.row, op.Call) != nil {
+				return ch.row
+			}
+		}
+	}
+	return nil
 }
 
 // renewedMeanwhile reports whether the client of a call renewed a member for its owner while the call was under way, so that the

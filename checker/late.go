@@ -59,3 +59,35 @@ func (f *facts) shortened(t *tenure, op *history.Op, at time.Duration) *history.
 	}
 	return r
 }
+
+// memberAsked reports whether the lease with which a group's hold ended is that of a member that the owner's last call on the group had
+// set, and asked for. Renewals of other members, which came after that call, did not set it.
+func (f *facts) memberAsked(l *lockFacts, t *tenure) bool {
+	var last *history.Op
+	for _, s := range t.sets {
+		if s.op != nil && s.op.Kind != history.Renew {
+			last = s.op
+		}
+	}
+	if !f.byMembers(l) || last == nil || !last.Kind.Acquires() || last.Lease == 0 || last.Watchdog {
+		return false
+	}
+	return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
+		m := f.view.members[key]
+		ended := m != nil && slices.ContainsFunc(m.states, func(s memberState) bool {
+			return s.to == t.to && s.Deadline == t.to && s.Count(t.owner) > 0
+		})
+		return ended && m.setter(f.h, t.to) == last.ID
+	})
+}
+
+// setter is the call whose command was the last before a time to set the time to live of a key; 0: none did.
+func (m *member) setter(h *history.History, before time.Duration) (call int64) {
+	for _, row := range m.rows {
+		r := &h.Served[row]
+		if r.At < before && r.After.Deadline != r.Before.Deadline {
+			call = r.Op
+		}
+	}
+	return call
+}

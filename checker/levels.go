@@ -42,13 +42,14 @@ func (v level) after(a *act) (now level, known bool) {
 	return now, true
 }
 
-// ofNothing are the count-downs that the server executed when there was nothing to count. They may be copies of requests
-// that had counted before.
+// ofNothing are the count-downs, and the releases that found no semaphore and made none, that the server executed when there was
+// nothing to count. They may be copies of requests that had counted before.
 func ofNothing(l *lockFacts) map[*history.Op]bool {
 	all, now := map[*history.Op]bool{}, level{}
 	for i := range l.acts {
 		a := &l.acts[i]
-		if a.op != nil && a.op.Kind == history.CountDown && !a.again && !now.there {
+		none := a.op != nil && (a.op.Kind == history.CountDown || a.op.Kind == history.ReleasePermits && answer(a.op) == history.NotHeld)
+		if none && !a.again && !now.there {
 			all[a.op] = true
 		}
 		now, _ = now.after(a)

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -31,6 +32,8 @@ func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
 	}
 	call := f.op(loss.row.Op)
 	switch {
+	case call == nil && f.givenFor(l, t.owner, loss.row, t.grant.Call) != nil:
+		return f.givenLate(l, t.owner, loss.row, t.grant.Call, what), true
 	case call == nil:
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s. %s gave it back, by no call", what, loss.row.Client)}, true
 	case call.Kind == history.ForceUnlock:
@@ -44,6 +47,36 @@ func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
 		return f.twice(l, call, loss.at, fmt.Sprintf("%s. The %s of %s, which had returned at %s, took effect once more then", what, call.Kind, call.Owner, Stamp(call.Return))), true
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s. The %s of %s gave it back", what, call.Kind, call.Owner)}, true
+}
+
+// givenFor is the call of an owner, over before a time, for which its client gave a member back by a request of the background that it
+// sent before that time. What the command takes away is of a later call. nil: it is no such command.
+func (f *facts) givenFor(l *lockFacts, owner string, r *history.Served, before time.Duration) *history.Op {
+	if r.Op != 0 || r.Request == 0 || r.Before.Count(owner) <= r.After.Count(owner) {
+		return nil
+	}
+	sent := r.Sent // its script by name, which the server may not have known, came first
+	for _, i := range f.view.members[memberKey{r.Server, r.Lock}].rows {
+		if o := &f.h.Served[i]; o.Request == r.Request && o.Server == r.Server {
+			sent = min(sent, o.Sent)
+		}
+	}
+	if sent >= before {
+		return nil
+	}
+	for _, op := range slices.Backward(l.owner(owner).called(0, before)) {
+		if op.Kind.Acquires() && !op.Aside && !op.Pending() && op.Return <= before && (op.Uncertain() || op.Outcome == history.Failed) {
+			return op
+		}
+	}
+	return nil
+}
+
+// givenLate is the cause that such a command came when its owner had taken the member again.
+func (f *facts) givenLate(l *lockFacts, owner string, r *history.Served, before time.Duration, what string) Cause {
+	call := f.givenFor(l, owner, r, before)
+	return f.untold(l, call, r.At, fmt.Sprintf("%s. The %s of %s ended %s at %s, and what gave its member back in the background was executed then",
+		what, call.Kind, call.Owner, call.Outcome, Stamp(call.Return)))
 }
 
 // memberEnded says why a member was gone that no command took away.

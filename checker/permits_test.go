@@ -235,6 +235,31 @@ func copiedPermits(kind history.Kind, answer history.Outcome) *poolScript {
 	return p
 }
 
+// A release that was repeated in the background may come itself when the key is gone, and make none: then the repetition was owed. One
+// that gave something was not to be repeated.
+func TestALateReleaseOfNothingWasRepeatedRightly(t *testing.T) {
+	for answer, want := range map[history.Outcome][]contract.Rule{history.NotHeld: nil, history.OK: {contract.AtMostOnce}} {
+		p := newPool(3).claiming(contract.Idempotent)
+		p.take("c1:1", 2, 1, 1.002)
+		op := p.op("c1:1", history.ReleasePermits, at(2), at(3), history.Unknown)
+		op.Value, op.Evidence, op.Executed, op.Answer = 2, history.Executed, at(7), answer
+		if answer == history.OK {
+			p.executed(op, at(3.5), answer)
+			op.Executed = at(3.5)
+		}
+		again := p.give("c1", 2, 5)
+		again.Owner, again.Aside = "c1", true
+		if answer == history.NotHeld {
+			p.event(history.Delete, at(6)).Note = "deleted from outside"
+			p.free = nil
+			p.executed(op, at(7), answer)
+		}
+		if got := rules(verdict(t, p.script), contract.Object); !slices.Equal(got, want) {
+			t.Errorf("%s: broke %q, want %q", answer, got, want)
+		}
+	}
+}
+
 // Each row of the table acquits something sound of a semaphore, too, and nothing just outside of it.
 func TestEachExemptionOfPermitsHasTwoSides(t *testing.T) {
 	type side struct {

@@ -254,6 +254,12 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.OneBeliever, false, lateUnlock("EOF")},
 			{contract.OneBeliever, false, claiming(answerLost(lateUnlock("EOF")), contract.TakesBack)},
 		},
+		"member-unlocked-late": {
+			{contract.GrantHasMembers, true, memberGivenLate("drop-message", at(1.5))},
+			{contract.GrantHasMembers, false, memberGivenLate("", at(1.5))},
+			{contract.GrantHasMembers, false, memberGivenLate("drop-message", at(2.5))}, // sent when its owner had called again
+			{contract.GrantHasMembers, false, claiming(memberGivenLate("drop-message", at(1.5)), contract.TakesBack)},
+		},
 		"refused-copy": {
 			{contract.GhostIsGone, true, refusedGhost("LOADING Redis is loading the dataset in memory")},
 			{contract.GhostIsGone, false, refusedGhost("NOSCRIPT No matching script")},

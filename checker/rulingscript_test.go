@@ -374,6 +374,24 @@ func memberKeptByCopy(fault string) *script {
 	return s.script
 }
 
+// memberGivenLate is a group granted at 3 s of which its owner's client takes a back, for an attempt that failed before, by a request of
+// the background that was sent at a time.
+func memberGivenLate(fault string, sent time.Duration) *script {
+	s := newGroupScript(history.Multi, "a", "b")
+	failed := s.op("x:1", history.Lock, at(0.5), at(1), history.Unknown)
+	failed.Lease, failed.Watchdog, failed.Evidence = dog, true, history.Sent
+	op := s.take("x:1", at(2), at(3), 0)
+	s.set(op, "a", at(2.1), 1, at(32.1))
+	s.set(op, "a", at(2.6), 0, 0)
+	gives := &s.h.Served[len(s.h.Served)-1]
+	gives.Op, gives.Step, gives.Sent, gives.Request = 0, history.StepRelease, sent, 9
+	s.set(op, "b", at(2.9), 1, at(32.9))
+	if fault != "" {
+		s.fault(fault, "x", at(0.6), at(0.6))
+	}
+	return s.script
+}
+
 // stillSubscribed is a client that is subscribed long after its unlock, and a fault at a client long before.
 func stillSubscribed(fault, client string) *script {
 	s := newScript()

@@ -52,8 +52,8 @@ func (f *facts) deafened(client, lock string, w waking) []int {
 		onSubscription := strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
 		somewhere := !strings.Contains(fault.On, " ") || strings.HasPrefix(fault.On, "between ") || // "request" alone is any
 			strings.Contains(fault.On, string(history.StepCleanup)) // a client unsubscribes by one
-		if !onSubscription && (!somewhere || f.subscribes(client, fault.From, w.to)) {
-			continue
+		if _, last := f.span(fault); !onSubscription && (!somewhere || f.subscribes(client, last, w.to)) {
+			continue // any message that it lost may have been on the connection of the subscription
 		}
 		if f.silences(i, client, lock, w) {
 			found = append(found, i)

@@ -148,11 +148,20 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 		}
 	}
 	silent := func(s *script) { s.fault("drop-message", "c2", at(2), 0).On = "reply subscribe" }
+	several := func(subscribed float64) func(s *script) { // messages from 2 to 4 s, of which the last was on the subscription's connection
+		return func(s *script) {
+			claiming(s, contract.Waits)
+			s.fault("drop-message", "c2", at(2), at(4)).On = "reply cleanup"
+			s.subscription("redisson_lock__channel:{"+job+"}", at(subscribed))
+		}
+	}
 	for _, tt := range []struct {
 		name  string
 		write func(s *script)
 		rules []contract.Rule
 	}{
+		{"the last of the messages that a fault lost was that of its subscription", busy(history.Lock, several(3)), nil},
+		{"it subscribed after the last of the messages that a fault lost", busy(history.Lock, several(4.1)), []contract.Rule{contract.CallsSucceed}},
 		{"the server refused it, and its client may still wait", refused(11.1), nil},
 		{"the server refused it long before", refused(11.2), []contract.Rule{contract.CallsSucceed}},
 		{"the connection of another call broke", reset("reply acquire"), nil},

@@ -53,12 +53,24 @@ func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
 		if b == nil || again || r.At < from || b.Got == 0 || b.Got > r.Sent || gives(b) != gives(r) {
 			continue // it may give back what it took before, and take that again
 		}
+		if f.givenBackBetween(op, b, r) {
+			continue
+		}
 		if len(f.struckBy(op.Client, op.Lock, b.Got, r.Sent, hinders)) == 0 {
 			return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s had the answer to its request at %s, and sent another one for the same call at %s",
 				op.Client, Stamp(b.Got), Stamp(r.Sent))}, true
 		}
 	}
 	return Cause{}, false
+}
+
+// givenBackBetween reports whether the client of a call gave back in the background what one command of it had taken, before another
+// took it again: an attempt that failed gives back what comes too late for it.
+func (f *facts) givenBackBetween(op *history.Op, took, again *history.Served) bool {
+	return !gives(took) && slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
+		return took.At < r.At && r.At < again.At && r.Op == 0 && r.Client == op.Client && r.Owner == op.Owner && r.Server == took.Server &&
+			r.Lock == took.Lock && r.Step == history.StepRelease && r.Before != nil && r.After != nil && gives(&r)
+	})
 }
 
 // firstCopy is the first row of the server log with the request that executed a call at a time; nil: that row is the first.

@@ -167,7 +167,7 @@ func (r *RedLock) attempt(ctx context.Context, owner Owner, co callOptions) (ask
 		return asks, nil, nil
 	}
 	failed = joinMembers(failures...)
-	r.each(context.WithoutCancel(ctx), co.lease, func(ctx context.Context, i int, l *RLock) {
+	r.each(context.WithoutCancel(ctx), max(co.lease, r.unlockLimit()), func(ctx context.Context, i int, l *RLock) {
 		if results[i].err == nil && results[i].ttl == granted {
 			_, _ = l.proto.unlock(ctx, l, owner)
 		}
@@ -182,6 +182,10 @@ type memberResult struct {
 	ttl time.Duration
 	err error
 }
+
+// unlockLimit is the lease whose tenth an unlock has, also the one of a failed attempt: what is not given back lasts, whatever
+// lease was asked for.
+func (r *RedLock) unlockLimit() time.Duration { return r.members[0].client.opts.WatchdogTimeout }
 
 // each calls f for all members at once, each with a tenth of the lease's time.
 func (r *RedLock) each(ctx context.Context, lease time.Duration, f func(ctx context.Context, i int, l *RLock)) {
@@ -222,7 +226,7 @@ func (r *RedLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, e
 	defer end()
 	asks, _ := r.holds.unlocking(owner)
 	results := make([]Unlocked, len(r.members))
-	r.each(ctx, r.members[0].client.opts.WatchdogTimeout, func(ctx context.Context, i int, l *RLock) {
+	r.each(ctx, r.unlockLimit(), func(ctx context.Context, i int, l *RLock) {
 		if asks != nil && !asks[i] {
 			if results[i].Left = !l.client.holds.until(l, owner).IsZero(); !results[i].Left {
 				results[i].Err = l.wrap("Unlock", owner, ErrNotHeld)

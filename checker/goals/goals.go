@@ -50,6 +50,7 @@ var rows = map[string][]string{
 	"counter-lost-at-once": {string(contract.TokensGoOn)},
 	"given-up-late":        {string(history.ALock)},
 	"unlocked-late":        {string(history.ALock)},
+	"member-unlocked-late": {string(contract.Red)},
 	"renewed-late":         {string(history.ALock), string(contract.Renews)},
 	"no-opportunity":       {string(contract.Renews)},
 	"message-missed":       {Counted},
