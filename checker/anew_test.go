@@ -91,13 +91,12 @@ func TestWhatTheBackgroundGaveBackMayBeTakenAgain(t *testing.T) {
 		s := newScript()
 		op := s.take("c1:1", at(0), at(6), 0)
 		op.Executed = at(5)
-		row := func(client string, call, request int64, when float64, before, after *history.KeyState) *history.Served {
+		row := func(client string, call, request int64, when float64, before, after *history.KeyState) {
 			s.h.Served = append(s.h.Served, history.Served{At: at(when), Sent: at(when) - lat, Got: at(when) + lat, Client: client, Owner: "c1:1", Op: call,
 				Lock: job, Request: request, Before: before, After: after})
-			return &s.h.Served[len(s.h.Served)-1]
 		}
 		row("c1", op.ID, 1, 1, key("", 0, 0), key("c1:1", 1, at(40)))
-		row(c.client, 0, 2, 2, key("c1:1", 1, at(40)), key("", 0, 0)).Step = history.StepRelease
+		row(c.client, 0, 2, 2, key("c1:1", 1, at(40)), key("", 0, 0))
 		row("c1", op.ID, 3, 3, key("", 0, 0), key("c1:1", 1, at(43)))
 		if _, anew := collect(s.done(), Options{}).sentAnew(op, at(1)); anew != c.anew {
 			t.Errorf("%s: sent anew: %v", name, anew)

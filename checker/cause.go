@@ -282,6 +282,11 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		return f.twice(l, call, again, fmt.Sprintf("the %s of %s on %s took effect once more at %s, and the last that %s gave back was one too many",
 			call.Kind, call.Owner, call.Lock, Stamp(again), t.owner))
 	}
+	if f.byMembers(l) {
+		if loss := f.lostWithin(l, t.owner, op); loss != nil {
+			return f.memberEnded(t, loss, fmt.Sprintf("the owner %s lost the member %s of %s at %s", t.owner, loss.key, l.name, Stamp(loss.at)))
+		}
+	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
 }
 
@@ -332,7 +337,7 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 		u, b := o.tenures[i], o.belief(t.to)
 		both := b != nil && u.to >= b.acquire.Call
 		switch {
-		case u != t && !both && !(i == at-1 && f.sentBefore(t.endOp, t)):
+		case u != t && !both && !(i == at-1 && f.sentBefore(t.endOp, t)) && !f.gaveFor(l, u, o.tenures[i+1]):
 			return nil
 		case u != t && (u.endEvent != nil || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
 			return u
@@ -343,6 +348,26 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 		}
 	}
 	return nil
+}
+
+// gaveFor reports whether a hold was ended by a release of the background that was for what its owner had lost with an earlier one: an
+// attempt in it of which the owner had not heard, or the unlock of a lost group that shares the key, which the owner gave up.
+func (f *facts) gaveFor(l *lockFacts, earlier, t *tenure) bool {
+	end := t.endOp
+	if end == nil || !end.Aside {
+		return false
+	}
+	unheard := func(op *history.Op) bool {
+		return op.Kind.Acquires() && !op.Aside && op.Uncertain() && answer(op) == history.Acquired && op.Return < end.Call &&
+			earlier.from <= op.Executed && op.Executed <= earlier.to
+	}
+	return slices.ContainsFunc(l.owner(t.owner).ops, unheard) || f.view != nil && slices.ContainsFunc(f.view.sharing[l.name], func(group *lockFacts) bool {
+		o := group.owner(t.owner)
+		lost := slices.ContainsFunc(o.tenures, func(g *tenure) bool { return g.endEvent != nil && g.to == earlier.to })
+		return lost && slices.ContainsFunc(o.ops, func(op *history.Op) bool {
+			return op.Kind == history.Unlock && !op.Aside && cancelled(op) && earlier.to < op.Call && op.Call < end.Call
+		})
+	})
 }
 
 // evenly reports whether the calls of a hold's owner gave back as often as they took while it lasted, each unlock once.

@@ -92,8 +92,12 @@ const tellMargin = 50
 func (f *facts) tellsBefore(t *tenure) time.Duration {
 	longest := t.lease // a setting of a group may be what is left of an earlier one
 	for _, s := range t.sets {
-		if s.op != nil {
-			longest = max(longest, s.op.Lease)
+		if s.op == nil {
+			continue
+		}
+		longest = max(longest, s.op.Lease)
+		if call := f.inNameOf(s.op); call != nil { // on another lock, which has set a member's lease
+			longest = max(longest, call.Lease, call.Asked)
 		}
 	}
 	return longest/tellMargin + 2*f.latency() + granularity

@@ -478,6 +478,9 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 		if m == nil || gaveBack(m.changes(f, op, op.Call, f.memberLimit(c, op, key, op.Return))) {
 			continue
 		}
+		if t := l.owner(op.Owner).tenure(op.Call); t != nil && !t.open && t.to <= m.since(op.Owner, op.Call) && f.sharedHold(l, op.Owner, op.Call, op.Call) {
+			continue // the group was lost before its owner took this one by another lock
+		}
 		if holds := m.at(op.Call).KeyState.Count(op.Owner); holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
 			f.leftHeld(l, c, op, key, nil, op.Call, holds, contract.EveryMemberReleased, found)
 		}

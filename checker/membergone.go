@@ -55,13 +55,7 @@ func (f *facts) givenFor(l *lockFacts, owner string, r *history.Served, before t
 	if r.Op != 0 || r.Request == 0 || r.Before.Count(owner) <= r.After.Count(owner) {
 		return nil
 	}
-	sent := r.Sent // its script by name, which the server may not have known, came first
-	for _, i := range f.view.members[memberKey{r.Server, r.Lock}].rows {
-		if o := &f.h.Served[i]; o.Request == r.Request && o.Server == r.Server {
-			sent = min(sent, o.Sent)
-		}
-	}
-	if sent >= before {
+	if f.firstSent(r) >= before {
 		return nil
 	}
 	for _, op := range slices.Backward(l.owner(owner).called(0, before)) {
@@ -120,6 +114,24 @@ func (f *facts) lossOf(l *lockFacts, t *tenure) (loss *memberLoss) {
 			}
 			if loss == nil || at <= t.to && at > loss.at || loss.at > t.to && at < loss.at {
 				loss = &memberLoss{key: key, at: at, row: f.takes(m, t.owner, at)}
+			}
+		}
+	}
+	return loss
+}
+
+// lostWithin is the first loss of all holds of a member by no command, while an unlock of its owner was under way. nil: there is none.
+func (f *facts) lostWithin(l *lockFacts, owner string, op *history.Op) (loss *memberLoss) {
+	for _, key := range f.view.locks[l.name].members {
+		m := f.view.members[key]
+		if m == nil {
+			continue
+		}
+		for i := 1; i < len(m.states); i++ {
+			at := m.states[i].from
+			gone := m.states[i-1].Count(owner) > 0 && m.states[i].Count(owner) == 0 && op.Call <= at && (op.Pending() || at <= op.Return)
+			if gone && f.takes(m, owner, at) == nil && (loss == nil || at < loss.at) {
+				loss = &memberLoss{key: key, at: at}
 			}
 		}
 	}

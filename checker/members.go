@@ -138,7 +138,7 @@ func statesOf(f *facts, rows []int) []memberState {
 		if silent && len(s.Holdings) == 0 {
 			now.told = max(now.to, seen)
 		}
-		if len(s.Holdings) == 0 {
+		if len(s.Holdings) == 0 && !silent { // who waits was told, and looks again
 			seen = 0
 		}
 		if s.Deadline == 0 && len(s.Holdings) > 0 {

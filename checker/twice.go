@@ -64,13 +64,24 @@ func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
 	return Cause{}, false
 }
 
-// givenBackBetween reports whether the client of a call gave back in the background what one command of it had taken, before another
-// took it again: an attempt that failed gives back what comes too late for it.
+// givenBackBetween reports whether the client of a call gave back what one command of it had taken, before it sent another that took it
+// again: an attempt that failed gives back what comes too late for it.
 func (f *facts) givenBackBetween(op *history.Op, took, again *history.Served) bool {
 	return !gives(took) && slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
-		return took.At < r.At && r.At < again.At && r.Op == 0 && r.Client == op.Client && r.Owner == op.Owner && r.Server == took.Server &&
-			r.Lock == took.Lock && r.Step == history.StepRelease && r.Before != nil && r.After != nil && gives(&r)
+		return took.At < r.At && r.Client == op.Client && r.Owner == op.Owner && r.Server == took.Server && r.Lock == took.Lock &&
+			r.Before != nil && r.After != nil && gives(&r) && f.firstSent(&r) <= again.Sent
 	})
+}
+
+// firstSent is when a request was first sent: a script comes by its name first, which the server may not know.
+func (f *facts) firstSent(r *history.Served) time.Duration {
+	sent := r.Sent
+	for i := range f.h.Served {
+		if o := &f.h.Served[i]; r.Request > 0 && o.Request == r.Request && o.Server == r.Server {
+			sent = min(sent, o.Sent)
+		}
+	}
+	return sent
 }
 
 // firstCopy is the first row of the server log with the request that executed a call at a time; nil: that row is the first.

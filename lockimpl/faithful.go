@@ -92,7 +92,7 @@ func (f *faithful) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	key := holdKey{l.name, owner}
 	mark, lease := f.client.holds.unlocking(key)
 	free, err := f.release(ctx, l, owner, lease)
-	f.client.holds.unlocked(key, mark, free || errors.Is(err, ErrNotHeld))
+	f.client.holds.unlocked(key, mark, err, free || errors.Is(err, ErrNotHeld))
 	return free, err
 }
 

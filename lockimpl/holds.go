@@ -212,8 +212,8 @@ func (hs *holds) lease(key holdKey) time.Duration {
 }
 
 // unlocked forgets the innermost hold, or all of them if the server said that none is left and
-// none was acquired meanwhile.
-func (hs *holds) unlocked(key holdKey, mark uint64, free bool) {
+// none was acquired meanwhile. The unlock has set the lease of what is left, unless it ended in an error.
+func (hs *holds) unlocked(key holdKey, mark uint64, err error, free bool) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	h := hs.m[key]
@@ -222,7 +222,9 @@ func (hs *holds) unlocked(key holdKey, mark uint64, free bool) {
 	case free && h.mark == mark:
 		hs.pop(h, 0)
 	default:
-		h.endAt(time.Now().Add(hs.client.opts.WatchdogTimeout))
+		if err == nil {
+			h.endAt(time.Now().Add(hs.client.opts.WatchdogTimeout))
+		}
 		hs.popOne(h)
 	}
 }

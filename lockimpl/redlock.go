@@ -198,9 +198,9 @@ func (r *RedLock) each(ctx context.Context, lease time.Duration, f func(ctx cont
 	wg.Wait()
 }
 
-// Unlock takes back the innermost of owner's holds, and returns on how many servers it did. It does not ask servers that answered the
-// attempt with an error, nor those whose clients did not learn in time whether they granted it, and give it back by themselves: what is
-// there besides is an outer hold's. Of a hold that another value was granted it asks every server.
+// Unlock takes back the innermost of owner's holds, and returns on how many servers it did. Where owner has an outer hold, it leaves
+// alone the servers that answered the attempt with an error, and those whose clients did not learn in time whether they granted it, and
+// give it back by themselves: what is there is the outer hold's. Otherwise it asks every server.
 // Fewer than a quorum is an error, which joins those of the servers.
 func (r *RedLock) Unlock(ctx context.Context, owner Owner) (unlocked int, err error) {
 	results, err := r.UnlockMembers(ctx, owner)
@@ -227,10 +227,7 @@ func (r *RedLock) UnlockMembers(ctx context.Context, owner Owner) ([]Unlocked, e
 	asks, _ := r.holds.unlocking(owner)
 	results := make([]Unlocked, len(r.members))
 	r.each(ctx, r.unlockLimit(), func(ctx context.Context, i int, l *RLock) {
-		if asks != nil && !asks[i] {
-			if results[i].Left = !l.client.holds.until(l, owner).IsZero(); !results[i].Left {
-				results[i].Err = l.wrap("Unlock", owner, ErrNotHeld)
-			}
+		if results[i].Left = asks != nil && !asks[i] && time.Now().Before(l.client.holds.until(l, owner)); results[i].Left {
 			return
 		}
 		released, err := l.proto.unlock(ctx, l, owner)
