@@ -153,3 +153,89 @@ func TestALeaseOfOneMemberThatWasAskedFor(t *testing.T) {
 		}
 	}
 }
+
+// A release of the background is for what its client had abandoned. When that was lost with the key, it takes away what the owner has got
+// since: the key was lost. A release for an attempt that was told is the lock's own doing.
+func TestAReleaseForWhatWasLostBefore(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome history.Outcome
+		want    RulingKind
+	}{
+		"of which its owner had not heard": {history.Unknown, FailedAssumption},
+		"of which its owner was told":      {history.Acquired, Defect},
+	} {
+		s := newScript()
+		first := s.op("c1:1", history.TryLock, at(1), at(1.1), c.outcome)
+		first.Lease, first.Watchdog, first.Evidence, first.Executed, first.Answer = dog, true, history.Executed, at(1.05), history.Acquired
+		s.unlock("c1:1", at(1.2), history.Unknown).Evidence = history.NotSent
+		s.event(history.Delete, at(1.5)).Note = "deleted from outside"
+		s.fault("delete-key", "", at(1.5), at(1.5)).Lock = job
+		s.take("c1:1", at(2), at(2.1), 60*sec)
+		op := s.op("c1:1", history.Unlock, at(2.5), at(2.7), history.Released)
+		op.Aside, op.Executed, op.Lease = true, at(2.6), 0
+		s.take("c2:1", at(8), at(8.002), 60*sec)
+		vs := verdict(t, s).Result(contract.Exclusion).Violations
+		if len(vs) != 1 || vs[0].Ruling.Kind != c.want {
+			t.Errorf("%s: %+v", name, vs)
+		}
+	}
+}
+
+// A fault takes the members away while an unlock of a re-entry is under way: it ended the hold. Otherwise the unlock gave back too much.
+func TestMembersThatAreLostWithinAnUnlock(t *testing.T) {
+	for name, c := range map[string]struct {
+		lost time.Duration
+		want RulingKind
+	}{
+		"within": {at(3.01), FailedAssumption},
+		"never":  {0, Defect},
+	} {
+		s := newGroupScript(history.Multi, "a", "b")
+		for i, when := range []float64{1, 2} {
+			op := s.take("x:1", at(when), at(when+0.1), 0)
+			s.set(op, "a", at(when+0.02), int64(i+1), at(60))
+			s.set(op, "b", at(when+0.05), int64(i+1), at(60))
+		}
+		op := s.op("x:1", history.Unlock, at(3), at(3.2), history.Unknown)
+		op.Executed, op.Answer, op.Evidence = at(3.01)-1, history.Released, history.Executed
+		s.set(op, "a", at(3.005), 1, at(60))
+		for _, key := range []string{"a", "b"} {
+			if c.lost == 0 {
+				break
+			}
+			s.set(&history.Op{Client: "faults", Owner: "faults"}, key, c.lost, 0, 0)
+			s.h.Served[len(s.h.Served)-1].Step = history.StepAdmin
+		}
+		if c.lost > 0 {
+			s.fault("delete-key", "", c.lost, c.lost)
+		}
+		other := s.take("y:1", at(3.1), at(3.15), 0)
+		s.set(other, "a", at(3.12), 1, at(60))
+		s.set(other, "b", at(3.14), 1, at(60))
+		vs := verdict(t, s.script).Result(contract.Exclusion).Violations
+		if len(vs) != 1 || vs[0].Ruling.Kind != c.want {
+			t.Errorf("%s: %+v", name, vs)
+		}
+	}
+}
+
+// Of a lease that ends nobody tells. Who waits has seen the longest lease that was there since somebody last told of a release.
+func TestAWaiterKnowsOfNoEndThatNobodyTold(t *testing.T) {
+	rows := []history.Served{
+		{At: at(1), Before: key("", 0, 0), After: key("c1:1", 1, at(30))},
+		{At: at(2), Before: key("c1:1", 1, at(30)), After: key("c1:1", 2, at(3))}, // a re-entry cuts the lease
+		{At: at(5), Before: key("", 0, 0), After: key("c1:1", 1, at(6))},
+	}
+	told := func(rows []history.Served) time.Duration {
+		f := &facts{h: &history.History{Served: rows}, end: at(100)}
+		states := statesOf(f, []int{0, 1, 2})
+		return states[len(states)-1].told
+	}
+	if got := told(rows); got != at(30) {
+		t.Errorf("told at %v, want 30 s", got)
+	}
+	rows[1].After = key("", 0, 0) // it is released, and that is told
+	if got := told(rows); got != at(6) {
+		t.Errorf("told at %v, want 6 s", got)
+	}
+}
