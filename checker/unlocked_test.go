@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -72,6 +74,30 @@ func TestWhoIsToldNothingBelievesInItsOuterHold(t *testing.T) {
 		found := v.Result(contract.Effect).Violations
 		if len(found) != 1 || found[0].Ruling.Kind != want {
 			t.Errorf("told %s: %+v; want %s", told, found, want)
+		}
+	}
+}
+
+// An attempt of a call gets the lock, its client gives it back, and another attempt fails. The call has failed rightly. What is not given
+// back before it returns is an effect of a call that failed.
+func TestACallThatFailsMayGiveBackWhatAnAttemptGot(t *testing.T) {
+	for name, c := range map[string]struct {
+		back time.Duration
+		want []contract.Rule
+	}{
+		"within the call": {at(1.5), nil},
+		"after it":        {at(2.5), []contract.Rule{contract.FailedIsVoid}},
+	} {
+		s := newScript()
+		op := s.op("c1:1", history.TryLock, at(1), at(2), history.Failed)
+		op.Lease, op.Evidence, op.Executed, op.Answer = dog, history.Executed, at(1.2), history.Acquired
+		gives := s.op("c1:1", history.Unlock, c.back, c.back+2*lat, history.Released)
+		gives.Aside = true
+		s.h.Served = append(s.h.Served,
+			history.Served{At: at(1.2), Sent: at(1.1), Got: at(1.3), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job, Before: key("", 0, 0), After: key("c1:1", 1, at(31.2))},
+			history.Served{At: c.back + lat, Sent: c.back, Got: c.back + 2*lat, Client: "c1", Owner: "c1:1", Op: gives.ID, Lock: job, Before: key("c1:1", 1, at(31.2)), After: key("", 0, 0)})
+		if got := rules(verdict(t, s), contract.Object); !slices.Equal(got, c.want) {
+			t.Errorf("%s: broke %q, want %q", name, got, c.want)
 		}
 	}
 }
