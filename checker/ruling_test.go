@@ -255,10 +255,16 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.OneBeliever, false, claiming(answerLost(lateUnlock("EOF")), contract.TakesBack)},
 		},
 		"member-unlocked-late": {
-			{contract.GrantHasMembers, true, memberGivenLate("drop-message", at(1.5))},
-			{contract.GrantHasMembers, false, memberGivenLate("", at(1.5))},
-			{contract.GrantHasMembers, false, memberGivenLate("drop-message", at(2.5))}, // sent when its owner had called again
-			{contract.GrantHasMembers, false, claiming(memberGivenLate("drop-message", at(1.5)), contract.TakesBack)},
+			{contract.GrantHasMembers, true, memberGivenLate("drop-message", "EOF", at(1.5))},
+			{contract.GrantHasMembers, false, memberGivenLate("", "EOF", at(1.5))},
+			{contract.GrantHasMembers, false, memberGivenLate("drop-message", "EOF", at(2.5))}, // sent when its owner had called again
+			{contract.GrantHasMembers, false, claiming(memberGivenLate("drop-message", "EOF", at(1.5)), contract.TakesBack)},
+		},
+		"member-given-up-late": {
+			{contract.GrantHasMembers, true, memberGivenLate("", "context deadline exceeded", at(1.5))},
+			{contract.GrantHasMembers, false, memberGivenLate("", "EOF", at(1.5))},
+			{contract.GrantHasMembers, false, memberGivenLate("", "context deadline exceeded", at(2.5))},
+			{contract.GrantHasMembers, false, claiming(memberGivenLate("", "context deadline exceeded", at(1.5)), contract.TakesBack)},
 		},
 		"refused-copy": {
 			{contract.GhostIsGone, true, refusedGhost("LOADING Redis is loading the dataset in memory")},

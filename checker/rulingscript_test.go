@@ -376,10 +376,10 @@ func memberKeptByCopy(fault string) *script {
 
 // memberGivenLate is a group granted at 3 s of which its owner's client takes a back, for an attempt that failed before, by a request of
 // the background that was sent at a time.
-func memberGivenLate(fault string, sent time.Duration) *script {
+func memberGivenLate(fault, err string, sent time.Duration) *script {
 	s := newGroupScript(history.Multi, "a", "b")
 	failed := s.op("x:1", history.Lock, at(0.5), at(1), history.Unknown)
-	failed.Lease, failed.Watchdog, failed.Evidence = dog, true, history.Sent
+	failed.Lease, failed.Watchdog, failed.Evidence, failed.Error = dog, true, history.Sent, err
 	op := s.take("x:1", at(2), at(3), 0)
 	s.set(op, "a", at(2.1), 1, at(32.1))
 	s.set(op, "a", at(2.6), 0, 0)

@@ -51,6 +51,7 @@ var rows = map[string][]string{
 	"given-up-late":        {string(history.ALock)},
 	"unlocked-late":        {string(history.ALock)},
 	"member-unlocked-late": {string(contract.Red)},
+	"member-given-up-late": {string(contract.Red)},
 	"renewed-late":         {string(history.ALock), string(contract.Renews)},
 	"no-opportunity":       {string(contract.Renews)},
 	"message-missed":       {Counted},
