@@ -155,6 +155,9 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
 	left := opportunity(from, to, all)
 	faults := faultsOf(all)
+	if b := t.latest; t.again && b != nil && b.from < t.from && f.refusedRenewals(l, t.owner, b.from, t.from) > 0 {
+		return f.twice(l, t.grant, t.from, fmt.Sprintf(": a renewal was refused, so that its client knew of no hold, and a copy of its request took it once more at %s", Stamp(t.from)))
+	}
 	if text, late := f.begunLate(l, t, from, to); late {
 		return Cause{Class: contract.LeaseExpired, Text: text}
 	}
@@ -418,7 +421,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
 	}
-	if c, unheard := f.unheardHold(l, a); unheard {
+	if c, unheard := f.unheardHold(l, a); unheard && (a.op.Outcome == history.NotHeld || class == contract.Unexplained) {
 		return c
 	}
 	if c, more := f.leftMore(l, a); more && class == contract.Unexplained {
@@ -479,46 +482,6 @@ func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
 		return c, in != nil
 	}
 	return c, false
-}
-
-// unheardHold says of a refused unlock that its owner never heard of what it holds: its calls that took it were not answered, a
-// copy of their requests took it, or a replica has brought it back. So the lock has no token of such a hold to give it back. A lock
-// whose owner takes it again knows its owner by one token; it must ask.
-func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
-	op := a.op
-	if op.Kind != history.Unlock || op.Outcome != history.NotHeld || f.options.Model.Reenters() && op.Evidence == history.Executed {
-		return c, false
-	}
-	t := l.owner(op.Owner).tenure(a.at)
-	if t == nil || !t.open && t.to <= op.Call {
-		return c, false
-	}
-	if t.restored { // an earlier hold of its owner, of which it has no token any more
-		return t.broughtBack(), true
-	}
-	for i := range l.acts {
-		took := &l.acts[i]
-		if took.at > a.at {
-			break
-		}
-		if took.op == nil || took.op.Owner != op.Owner || took.at < t.from || answer(took.op) != history.Acquired {
-			continue
-		}
-		switch {
-		case took.again:
-			c = f.twice(l, took.op, took.at, fmt.Sprintf("%s held it by a copy of its %s (operation %d), which took effect once more at %s",
-				op.Owner, took.op.Kind, took.op.ID, Stamp(took.at)))
-		case !took.op.Uncertain() && took.op.Outcome != history.Acquired: // it was told what another copy found
-			c = f.twice(l, took.op, took.op.Return, fmt.Sprintf("%s held it by its %s (operation %d), and was told %s",
-				op.Owner, took.op.Kind, took.op.ID, took.op.Outcome))
-		case took.op.Uncertain():
-			c = f.untold(l, took.op, max(took.op.Return, took.at), fmt.Sprintf("%s held it by its %s (operation %d), and never learned so", op.Owner, took.op.Kind, took.op.ID))
-		default:
-			return c, false
-		}
-		unheard = true
-	}
-	return c, unheard
 }
 
 // refusedSome reports whether the server refused a copy of a call's request.

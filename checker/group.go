@@ -245,13 +245,33 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 	case op.Outcome != history.Released && op.Outcome != history.Decremented:
 	case most < c.needed && f.gaveMembers(c, op) < c.needed: // it may have had them one after the other
 		tell(contract.HolderHasEnough, most)
-	case op.Outcome == history.Released && least >= c.needed:
+	case op.Outcome == history.Released && least >= c.needed && f.leftOf(c, op) >= c.needed: // or an earlier call took them anew meanwhile
 		tell(contract.OneHoldAnUnlock, least)
 	case op.Outcome == history.Decremented:
 		if _, left := f.view.held(c, op.Owner, f.firstGiven(c, op), op.Return+f.exact()); left < c.needed {
 			tell(contract.OneHoldAnUnlock, left)
 		}
 	}
+}
+
+// leftOf is how many members an unlock left its owner, by its own commands; those that it sent none to count as they were when it returned.
+func (f *facts) leftOf(c *composition, op *history.Op) (left int) {
+	for _, key := range c.members {
+		m := f.view.members[key]
+		if m == nil {
+			continue
+		}
+		has := m.at(op.Return).KeyState.Count(op.Owner) > 0
+		for _, i := range f.view.commands[op.ID] {
+			if r := &f.h.Served[i]; r.Server == key.server && r.Lock == key.key && r.At <= op.Return {
+				has = r.After.Count(op.Owner) > 0
+			}
+		}
+		if has {
+			left++
+		}
+	}
+	return left
 }
 
 // gaveMembers is how many members the commands of an unlock gave back.

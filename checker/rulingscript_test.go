@@ -312,6 +312,44 @@ func countedTwice(fault string) *script {
 	return s
 }
 
+// leftByCopies is an unlock, at 6 s, that leaves a hold with the lease of another. Its owner's key is deleted, and so many of its two holds
+// are copies that took it since.
+func leftByCopies(copies int, fault string) *script {
+	s := newScript()
+	row := func(op *history.Op, when float64, before, after *history.KeyState) {
+		s.h.Served = append(s.h.Served, history.Served{At: at(when), Sent: op.Call, Got: op.Return, Client: "c1", Owner: "c1:1", Op: op.ID, Request: op.ID, Lock: job,
+			Step: history.StepAcquire, Before: before, After: after})
+	}
+	s.take("c1:1", at(1), at(1.1), 10*sec)
+	s.take("c1:1", at(1.2), at(1.3), 20*sec)
+	first, second := &s.h.Ops[0], &s.h.Ops[1]
+	first.Executed, second.Executed = at(1.05), at(1.25)
+	row(first, 1.05, key("", 0, 0), key("c1:1", 1, at(11.05)))
+	row(second, 1.25, key("c1:1", 1, at(11.05)), key("c1:1", 2, at(21.25)))
+	s.event(history.Delete, at(2)).Note = "deleted from outside"
+	s.fault("delete-key", "", at(2), at(2)).Lock = job
+	if copies == 2 {
+		first.Repeats, second.Repeats = 1, 1
+		row(first, 3, key("", 0, 0), key("c1:1", 1, at(13)))
+		row(second, 4, key("c1:1", 1, at(13)), key("c1:1", 2, at(24)))
+	} else {
+		second.Repeats = 1
+		row(second, 3, key("", 0, 0), key("c1:1", 1, at(23)))
+		anew := s.take("c1:1", at(3.9), at(4.1), 20*sec)
+		anew.Executed = at(4)
+		row(anew, 4, key("c1:1", 1, at(23)), key("c1:1", 2, at(24)))
+	}
+	op := s.unlock("c1:1", at(6), history.Decremented)
+	op.Executed, op.Lease = at(6.001), 10*sec
+	row(op, 6.001, key("c1:1", 2, at(24)), key("c1:1", 1, at(36.001)))
+	s.h.Served[len(s.h.Served)-1].Step = history.StepRelease
+	s.event(history.Expire, at(36.001))
+	if fault != "" {
+		s.fault(fault, "c1", at(1.02), at(4))
+	}
+	return s
+}
+
 // leftWith is the unlock, at 6 s, that leaves a hold with the lease of another. A replica has brought back so many holds of its owner,
 // who knows of one; 0: none was brought back, and it knows of two.
 func leftWith(restored int64) *script {

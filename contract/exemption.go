@@ -80,7 +80,7 @@ func Exemptions() []Exemption {
 			Touched: "the client of a call, while it was under way, and a second effect of the call explains what is seen", Unless: Idempotent, Source: goredis},
 		{Name: "held-twice", Guarantees: []Guarantee{Exclusion, Effect, Watchdog, Liveness, Fencing}, Classes: []Class{DoubleExecution}, Effects: resending,
 			Touched: "the client of a call on that lock that took effect more than once", Unless: Idempotent, Source: goredis},
-		{Name: "held-unheard", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderNotRefused}, Classes: []Class{DoubleExecution}, Effects: resending,
+		{Name: "held-unheard", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderNotRefused, LeaseIsSet}, Classes: []Class{DoubleExecution}, Effects: resending,
 			Touched: "the client of the call that took all that the owner holds by a copy of its request, of which nobody heard", Unless: Idempotent, Source: goredis},
 		{Name: "not-told", Guarantees: []Guarantee{Object, Liveness}, Rules: []Rule{HolderNotRefused, UnlockEndsHold, GhostIsGone, PermitsComeBack, DownsCount}, Classes: []Class{Untold}, Effects: resending,
 			Touched: "the client of a call that took the lock, between the call and its return", Unless: TakesBack, Source: distlock},
