@@ -428,7 +428,8 @@ func (c *conclusion) command(rows []*history.Served) {
 		if op.Kind == history.Unlock && changed(r) && l.last.Deadline > 0 && c.toldOver(&op) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
 		}
-		if op.Kind.Acquires() && 0 < op.Fresh && op.Fresh < op.Lease && changed(r) && l.simple() && c.lostWithin(&op) &&
+		took := l.last.Count(op.Owner) > was.Count(op.Owner)
+		if op.Kind.Acquires() && took && 0 < op.Fresh && op.Fresh < op.Lease && l.simple() && c.lostWithin(&op) &&
 			l.last.Deadline-c.now <= op.Fresh+time.Millisecond {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), op.Fresh })
 		}
