@@ -256,7 +256,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	shareCauses(p.Results)
 	part := v // of the history
 	if o.Long != nil {
-		p.Long = o.Long.view(v.Virtual)
+		p.Long = o.Long.view()
 		if o.Long.Window != nil {
 			part = o.Long.Window
 		}
