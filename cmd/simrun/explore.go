@@ -310,7 +310,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 
 // folder is where in the -out folder a search has what it leaves.
 func (h hunt) folder() string {
-	return filepath.Join("explore", fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
+	return filepath.Join(searchFolder, fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
 }
 
 // plainName is a name of a lock that can be one of a folder: of a command, what follows its last slash.
