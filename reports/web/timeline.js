@@ -61,7 +61,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
       node(svg, "text", { class: "cursor-text", x: cursor, y: 18 }, precise(time(cursor)));
     }
     drawBrush();
-    onView(precise(Math.max(0, view.from)) + " to " + precise(Math.min(END, view.to)));
+    onView(precise(Math.max(0, view.from)) + " to " + precise(Math.min(END, view.to)), { ...view, chosen });
   };
   const redraw = () => { frame = frame || requestAnimationFrame(draw); };
 
@@ -422,5 +422,10 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const first = windows.find(w => w.through) || windows[0];
   if (first && (first.b - first.a) < END * 0.08) around(first.a, first.b, true);
   drawBrush();
-  return { zoom, whole, violation, around, choose };
+  // What somebody else has seen: the same part, and the same moment even if it lies outside.
+  const look = (from, to, at) => {
+    chosen = at;
+    show(from, to, true);
+  };
+  return { zoom, whole, violation, around, choose, look };
 };
