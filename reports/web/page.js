@@ -23,6 +23,11 @@
     for (const b of document.querySelectorAll("[data-do]")) b.addEventListener("click", () => { moved = true; acts[b.dataset.do](); });
     for (const e of ["wheel", "pointerdown", "keydown", "dblclick"]) box.addEventListener(e, () => { moved = true; }, { passive: true });
     $("overview").addEventListener("pointerdown", () => { moved = true; });
+    const lanes = $("lanes");
+    lanes.addEventListener("input", () => {
+      const n = picture.only(lanes.value.toLowerCase().split(/[\s,]+/).filter(Boolean));
+      $("announce").textContent = `${n} lanes`;
+    });
     const keys = $("keys");
     $("show-keys").addEventListener("click", () => keys.showModal());
     addEventListener("keydown", e => {
