@@ -15,13 +15,13 @@ const ShardRuns = 25
 type Search struct {
 	Config   Config
 	Executor Executor
-	First    uint64        // seed; 0 is a seed like any other
-	Runs     int           // at most; 0: no end
-	For      time.Duration // begin no shard later than that; 0: no end
-	UntilHit bool          // begin no shard once the lock was found to be to blame
-	Until    []string      // begin no shard once these goals were all reached; empty: that is no end
-	State    *State        // what was done before, and where what is done is written to; nil: nowhere
-	Each     func(Report)  // called with each report, one at a time, also with those of State
+	First    uint64              // seed; 0 is a seed like any other
+	Runs     int                 // at most; 0: no end
+	For      time.Duration       // begin no shard later than that; 0: no end
+	UntilHit bool                // begin no shard once the lock was found to be to blame
+	Until    []string            // begin no shard once these goals were all reached; empty: that is no end
+	State    *State              // what was done before, and where what is done is written to; nil: nowhere
+	Each     func(Shard, Report) // called with each shard and its report, one at a time, also with those of State
 }
 
 // Run searches until one of its ends is reached, when what was begun is done, or until ctx ends. The
@@ -151,6 +151,6 @@ func (r *searching) finish(s Shard, report Report, known bool, err error) {
 		}
 	}
 	if r.Each != nil {
-		r.Each(report)
+		r.Each(s, report)
 	}
 }

@@ -12,11 +12,13 @@ import (
 
 // Batch is many runs, in the order in which they were asked for.
 type Batch struct {
-	Runs    []Summary
-	Command string   // reproduces the batch
-	Note    string   // what is to be said of the runs before all else, such as that they are a sample
-	Goals   []Goal   // of a search
-	Faults  []string // all kinds of faults that there are, so that the page can say which never struck
+	Runs     []Summary
+	Command  string    // reproduces the batch
+	Note     string    // what is to be said of the runs before all else, such as that they are a sample
+	Goals    []Goal    // of a search
+	Growth   *Panels   // how a search went; nil: it is none
+	Findings []Finding // of a search
+	Faults   []string  // all kinds of faults that there are, so that the page can say which never struck
 }
 
 // Goal is a state that a search was to reach.
@@ -26,6 +28,18 @@ type Goal struct {
 	Runs  int    `json:"runs"`  // that reached it; 0: none did
 	Seed  uint64 `json:"seed"`  // of the first of them
 }
+
+// Finding is one cause that a search has found, for which the lock is to blame.
+type Finding struct {
+	What, Text string
+	Runs       int
+	Seed       uint64 // of the first run that shows it
+	Command    string // shows it again
+	Links      []Link // to what is kept of it, relative to the page
+}
+
+// Link is a name and where it leads.
+type Link struct{ Name, Href string }
 
 // BatchFormat is one file about many runs. A single run is a batch of one.
 type BatchFormat struct {

@@ -49,6 +49,8 @@ type batchPage struct {
 	Command    string
 	Goals      []Goal // that were reached, the rarest first
 	Never      []Goal
+	Growth     *panelsView
+	Findings   []Finding
 }
 
 // matrixRow is one scenario; it has a cell for each guarantee of each subject.
@@ -145,7 +147,11 @@ func newBatchPage(b Batch) *batchPage {
 		newHistogram("Hand-offs", "from the moment at which the server frees a lock to the return of the waiting call that gets it", "No waiting call was handed a lock.",
 			b.lengths(func(s *Summary) []time.Duration { return s.Handoffs })),
 	}
-	p.Rates = b.rates()
+	p.Rates, p.Growth = b.rates(), b.Growth.view()
+	for _, f := range b.Findings {
+		f.What, f.Text, f.Command = Visible(f.What), unbroken(Visible(f.Text)), Visible(f.Command)
+		p.Findings = append(p.Findings, f)
+	}
 	p.cover(b)
 	for _, g := range b.Goals {
 		if g.Runs == 0 {

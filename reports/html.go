@@ -68,6 +68,8 @@ type assets struct {
 	ScriptHash string
 
 	// The script of a comparison.
+	ShelfScript       template.JS // of the list of stored runs
+	ShelfScriptHash   string
 	CompareScript     template.JS
 	CompareScriptHash string
 }
@@ -94,7 +96,12 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
+	shelf, err := joined("web/shelf.js")
+	if err != nil {
+		return nil, err
+	}
 	return &assets{
+		ShelfScript: template.JS(shelf), ShelfScriptHash: scriptHash(shelf),
 		CompareScript: template.JS(compare), CompareScriptHash: scriptHash(compare),
 		tmpl: tmpl, Style: template.CSS(style), ManyStyle: template.CSS(many), Script: template.JS(script),
 		ScriptHash: scriptHash(script),
@@ -117,6 +124,15 @@ func CompareScriptHash() string {
 		return scriptHash(nil)
 	}
 	return assets.CompareScriptHash
+}
+
+// ShelfScriptHash names the one script of the page that [Shelf.HTML] writes, as a Content-Security-Policy does.
+func ShelfScriptHash() string {
+	assets, err := loadAssets()
+	if err != nil {
+		return scriptHash(nil)
+	}
+	return assets.ShelfScriptHash
 }
 
 // joined is embedded files in one.
@@ -256,7 +272,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	shareCauses(p.Results)
 	part := v // of the history
 	if o.Long != nil {
-		p.Long = o.Long.view(v.Virtual)
+		p.Long = o.Long.view()
 		if o.Long.Window != nil {
 			part = o.Long.Window
 		}

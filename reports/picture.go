@@ -1,7 +1,9 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -134,7 +136,11 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 		locks[l] = keySegments(h, l, p.End)
 	}
 	below := locksDrawn(h, c, locks, p.End)
-	for _, o := range c.parts {
+	parts := slices.Clone(c.parts)
+	slices.SortStableFunc(parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(slices.Index(c.locks, a.lock), slices.Index(c.locks, b.lock)), natural(a.owner, b.owner))
+	})
+	for _, o := range parts {
 		if passes(h, v, o) {
 			continue
 		}
@@ -146,6 +152,36 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 	p.Height = layLanes(p.Lanes, top) + 8
 	return p
 }
+
+// natural compares names as people do: c2 comes before c10.
+func natural(a, b string) int {
+	for a != "" && b != "" {
+		x, restA := leading(a)
+		y, restB := leading(b)
+		if c := cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(x, y)); c != 0 && isDigit(x[0]) && isDigit(y[0]) {
+			return c
+		} else if c := strings.Compare(x, y); c != 0 {
+			return c
+		}
+		a, b = restA, restB
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// leading splits off what a name, which is not empty, begins with: a number without zeros before it, or one byte.
+func leading(name string) (first, rest string) {
+	n := 0
+	for n < len(name) && isDigit(name[n]) {
+		n++
+	}
+	if n == 0 {
+		return name[:1], name[1:]
+	}
+	number := strings.TrimLeft(name[:n], "0")
+	return cmp.Or(number, "0"), name[n:]
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // passes reports whether an owner's lane is left out: the fresh client of the healed phase has one only where a violation is
 // about it.

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"errors"
+	"html/template"
 	"io"
 	"regexp"
 )
@@ -15,18 +16,27 @@ var porcupineScript []byte
 
 var scriptBlock = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 
+// PorcupineOf says what a page of porcupine's is about.
+type PorcupineOf struct{ Lock, Run string }
+
 // Porcupine writes the page that porcupine made of a history, so that it can lie beside ours: its
 // tooltips take HTML, into which clients' names go, so that no script may run but porcupine's own
-// and ours (which has the page show the moment in "#t=30.412s", as our page does).
-func Porcupine(w io.Writer, page []byte) error {
-	const head, end = "<head>", "</body>"
+// and ours (which has the page show the moment in "#t=30.412s", as our page does). A heading says of which
+// lock and run it is, and leads back to the report.
+func Porcupine(w io.Writer, page []byte, of PorcupineOf) error {
+	const head, body, end = "<head>", "<body>", "</body>"
 	blocks := scriptBlock.FindAllSubmatch(page, -1)
-	if len(blocks) != 1 || !bytes.Contains(page, []byte(head)) || !bytes.Contains(page, []byte(end)) {
+	if len(blocks) != 1 || !bytes.Contains(page, []byte(head)) || !bytes.Contains(page, []byte(body)) || !bytes.Contains(page, []byte(end)) {
 		return errors.New("porcupine's page is not what it was: want a head, a body and one script")
 	}
 	policy := `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src '` +
 		scriptHash(blocks[0][1]) + `' '` + scriptHash(porcupineScript) + `'">`
+	title := template.HTMLEscapeString(Visible(of.Lock + " in " + of.Run))
+	policy += `<meta name="viewport" content="width=device-width, initial-scale=1"><title>` + title + `, as porcupine draws it</title>`
 	page = bytes.Replace(page, []byte(head), []byte(head+policy), 1)
+	heading := `<header style="font: 15px system-ui, sans-serif; margin: 12px 8px"><h1 style="font-size: 18px; margin: 0 0 4px">` + title +
+		`</h1><a href="report.html">back to the report</a></header>`
+	page = bytes.Replace(page, []byte(body), []byte(body+heading), 1)
 	i := bytes.LastIndex(page, []byte(end))
 	_, err := w.Write(bytes.Join([][]byte{page[:i], []byte("<script>"), porcupineScript, []byte("</script>"), page[i:]}, nil))
 	return err

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"time"
 
@@ -18,6 +19,7 @@ type Shelved struct {
 	Path    string // its folder, relative to the shelf: "watchdog-death/20261120T201721Z-1"
 	When    time.Time
 	Verdict *checker.Verdict // nil: the run was never judged, as when it was killed
+	Name    string           // of many runs: the command that made them, if that is known
 }
 
 // Outcome is a stored run's verdict in a word, by which a shelf can be filtered.
@@ -42,15 +44,29 @@ func (w Wanted) has(s Shelved) bool {
 
 // Shelf is what was found in a folder of stored runs.
 type Shelf struct {
-	Name    string
-	Runs    []Shelved // in any order
-	Batches []Shelved // pages about many runs; they have no verdict
+	Name     string
+	Runs     []Shelved // in any order
+	Batches  []Shelved // pages about many runs; they have no verdict
+	Searches []Shelved // pages of explorations; their Path is the name of the search
+}
+
+// mainTag is where the content of each of our pages begins. No text can hold it: text is escaped.
+var mainTag = regexp.MustCompile(`<main[^>]*>`)
+
+// WithWayBack adds a link to a page of ours that leads to where it is listed.
+func WithWayBack(page []byte, href, name string) []byte {
+	at := mainTag.FindIndex(page)
+	if at == nil {
+		return page
+	}
+	link := `<nav><a href="` + template.HTMLEscapeString(href) + `">← ` + template.HTMLEscapeString(name) + `</a></nav>`
+	return slices.Concat(page[:at[1]], []byte(link), page[at[1]:])
 }
 
 // shelfShown is how many runs a page lists: who looks for an older one filters.
 const shelfShown = 300
 
-// HTML writes the page that lists the stored runs, the newest first. It has no script.
+// HTML writes the page that lists the stored runs, the newest first. Its one script loads it again when the list has changed.
 func (s Shelf) HTML(w io.Writer, wanted Wanted) error {
 	assets, err := loadAssets()
 	if err != nil {
@@ -64,7 +80,8 @@ func (s Shelf) HTML(w io.Writer, wanted Wanted) error {
 	}
 	slices.SortFunc(s.Runs, newest)
 	slices.SortFunc(s.Batches, newest)
-	p := shelfPage{Style: assets.ManyStyle, Name: Visible(s.Name), Total: len(s.Runs), Wanted: wanted}
+	slices.SortFunc(s.Searches, newest)
+	p := shelfPage{Style: assets.ManyStyle, Script: assets.ShelfScript, ScriptHash: assets.ShelfScriptHash, Name: Visible(s.Name), Total: len(s.Runs), Wanted: wanted}
 	verdicts, scenarios, subjects := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range s.Runs {
 		verdicts[r.Outcome()] = true
@@ -81,6 +98,11 @@ func (s Shelf) HTML(w io.Writer, wanted Wanted) error {
 	}
 	for _, b := range s.Batches[:min(20, len(s.Batches))] {
 		p.Batches = append(p.Batches, newShelfRow(b))
+	}
+	for _, x := range s.Searches[:min(20, len(s.Searches))] {
+		row := newShelfRow(x)
+		row.Base = (&url.URL{Path: "/searches/" + x.Path}).EscapedPath()
+		p.Searches = append(p.Searches, row)
 	}
 	p.Filters = []shelfFilter{
 		{"verdict", "verdict", keys(verdicts), wanted.Verdict}, {"scenario", "scenario", keys(scenarios), wanted.Scenario}, {"subject", "lock", keys(subjects), wanted.Subject},
@@ -101,6 +123,9 @@ type shelfPage struct {
 	Filters      []shelfFilter
 	Runs         []shelfRow
 	Batches      []shelfRow
+	Searches     []shelfRow
+	Script       template.JS
+	ScriptHash   string
 }
 
 type shelfFilter struct {
@@ -111,6 +136,7 @@ type shelfFilter struct {
 
 type shelfRow struct {
 	Path, When        string
+	Name              string
 	Base              string // the address of the run's folder
 	Scenario, Subject string
 	Seed              string
@@ -124,7 +150,7 @@ type shelfMark struct {
 }
 
 func newShelfRow(s Shelved) shelfRow {
-	r := shelfRow{Path: s.Path, When: s.When.UTC().Format("2006-01-02 15:04:05"), Base: (&url.URL{Path: "/runs/" + s.Path}).EscapedPath(),
+	r := shelfRow{Path: s.Path, Name: Visible(s.Name), When: s.When.UTC().Format("2006-01-02 15:04:05"), Base: (&url.URL{Path: "/runs/" + s.Path}).EscapedPath(),
 		Answer: Answer{Tone: Bad, Word: s.Outcome(), Text: "the run ended before it was judged"}}
 	if s.Verdict == nil {
 		return r

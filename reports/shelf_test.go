@@ -73,7 +73,7 @@ func TestShelfIsSortedAndFiltered(t *testing.T) {
 	at := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
 	_, death := watchdogDeath()
 	_, calm := quiet(10)
-	s := Shelf{Name: "out", Runs: []Shelved{{"watchdog-death/a", at(1), death}, {"baseline/b", at(3), calm}, {"killed/c", at(2), nil}}, Batches: []Shelved{{"batch/d", at(4), nil}}}
+	s := Shelf{Name: "out", Runs: []Shelved{{Path: "watchdog-death/a", When: at(1), Verdict: death}, {Path: "baseline/b", When: at(3), Verdict: calm}, {Path: "killed/c", When: at(2)}}, Batches: []Shelved{{Path: "batch/d", When: at(4)}}}
 	for _, tt := range []struct {
 		wanted Wanted
 		want   string
@@ -118,7 +118,7 @@ func TestTheShrunkStoryStandsBesideTheFullOne(t *testing.T) {
 
 func TestPorcupinesPageIsRefusedWhenItChanged(t *testing.T) {
 	for _, page := range []string{"", "<head></head><body></body>", "<head></head><body><script>a</script><script>b</script></body>"} {
-		if err := Porcupine(&bytes.Buffer{}, []byte(page)); err == nil {
+		if err := Porcupine(&bytes.Buffer{}, []byte(page), PorcupineOf{}); err == nil {
 			t.Errorf("accepted: %q", page)
 		}
 	}
@@ -136,7 +136,7 @@ func TestPorcupinesPageInBrowser(t *testing.T) {
 	if err := checker.Picture(&drawn, h, lockName, checker.DefaultBudget); err != nil {
 		t.Fatal(err)
 	}
-	if err := Porcupine(&page, drawn.Bytes()); err != nil {
+	if err := Porcupine(&page, drawn.Bytes(), PorcupineOf{Lock: "<b>" + lockName, Run: "watchdog-death"}); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "porcupine.html")
@@ -146,6 +146,12 @@ func TestPorcupinesPageInBrowser(t *testing.T) {
 	tb := newTab(t, b)
 	tb.do(chromedp.Navigate("file://"+file+"#t="+seconds(v.Result(contract.Exclusion).Violations[0].From)+"s"), chromedp.WaitVisible(chromedp.CSS("#canvas svg")))
 	tb.wait(`document.querySelectorAll(".selected").length === 1`)
+	if got, want := eval[string](tb, `document.title + "|" + document.querySelector("h1").textContent`), "<b>"+lockName+" in watchdog-death"; got != want+", as porcupine draws it|"+want {
+		t.Errorf("the page is called %q", got)
+	}
+	if got := eval[string](tb, `document.querySelector("header a").getAttribute("href")`); got != "report.html" {
+		t.Errorf("the way back leads to %q", got)
+	}
 	tb.do(chromedp.Evaluate[chromedp.Void](`for (const r of document.querySelectorAll(".target-rect")) for (const e of ["mouseover", "mousemove", "click", "click"]) r.dispatchEvent(new MouseEvent(e))`))
 	tb.wait(`new Promise(done => setTimeout(() => done(true), 50))`)
 	if got := eval[string](tb, `document.title`); got == "pwned" {

@@ -301,7 +301,7 @@ func (o order) keep(b *reports.Batch, dirs []string, crew crew, stdout, stderr i
 	var page bytes.Buffer
 	err = reports.BatchHTML(&page, *b)
 	if err == nil {
-		err = errors.Join(store.write(reportFile, page.Bytes()), o.storeBatch(store, b.Runs))
+		err = errors.Join(store.write(reportFile, page.Bytes()), o.storeBatch(store, b.Command, b.Runs))
 	}
 	if err = errors.Join(err, store.latest()); err != nil {
 		return fail(stderr, checker.ExitHarness, "the batch report: %v", err)

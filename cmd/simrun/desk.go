@@ -5,7 +5,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -50,6 +53,7 @@ func newDesk(files fs.FS, name string, local bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", d.index)
 	mux.HandleFunc("GET /compare", d.compare)
+	mux.HandleFunc("GET /searches/{search}/{file...}", d.search)
 	mux.HandleFunc("GET /runs/{scenario}/{run}/recheck", d.recheck)
 	mux.HandleFunc("GET /runs/{scenario}/{run}/all.zip", d.zip)
 	mux.HandleFunc("GET /runs/{scenario}/{run}/{file}", d.file)
@@ -58,8 +62,9 @@ func newDesk(files fs.FS, name string, local bool) http.Handler {
 
 // Policies for what a page may do. Ours run no script but the report's own.
 const (
-	strict    = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	sandboxed = "sandbox allow-scripts; " // a page of its own origin: it can reach nothing of ours
+	strict = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	// Porcupine's page is of an origin of its own: it can reach nothing of ours.
+	pictures = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 )
 
 // stall is how long a reader may take for a part of what it is sent.
@@ -136,13 +141,19 @@ func loopback(host string) bool {
 func (d *desk) index(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	wanted := reports.Wanted{Verdict: q.Get("verdict"), Scenario: q.Get("scenario"), Subject: q.Get("subject"), Seed: strings.TrimSpace(q.Get("seed"))}
-	page(w, func(b io.Writer) error {
-		shelf, err := d.shelf()
-		if err != nil {
-			return err
-		}
-		return shelf.HTML(b, wanted)
-	})
+	shelf, err := d.shelf()
+	var b bytes.Buffer
+	if err == nil {
+		err = shelf.HTML(&b, wanted)
+	}
+	if err != nil {
+		problem(w, err)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", strict+"; connect-src 'self'; script-src '"+reports.ShelfScriptHash()+"'")
+	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(b.Bytes())))
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write(b.Bytes())
 }
 
 // runName is how folders of runs are called: the time, and the seed.
@@ -166,6 +177,12 @@ func (d *desk) shelf() (reports.Shelf, error) {
 			continue // it is gone, or not for us
 		}
 		for _, run := range runs {
+			if scenario.Name() == searchFolder && run.IsDir() {
+				if info, err := fs.Stat(d.files, path.Join(searchFolder, run.Name(), reportFile)); err == nil {
+					s.Searches = append(s.Searches, reports.Shelved{Path: run.Name(), When: info.ModTime()})
+				}
+				continue
+			}
 			match := runName.FindStringSubmatch(run.Name())
 			if match == nil || !run.IsDir() {
 				continue
@@ -173,6 +190,7 @@ func (d *desk) shelf() (reports.Shelf, error) {
 			one := reports.Shelved{Path: path.Join(scenario.Name(), run.Name())}
 			one.When, _ = time.Parse("20060102T150405Z", match[1])
 			if scenario.Name() == batchFolder {
+				one.Name = d.batchName(one.Path)
 				s.Batches = append(s.Batches, one)
 				continue
 			}
@@ -181,6 +199,16 @@ func (d *desk) shelf() (reports.Shelf, error) {
 		}
 	}
 	return s, nil
+}
+
+// batchName is the command that made many runs, or "" if that is not known.
+func (d *desk) batchName(dir string) string {
+	text, err := read(d.files, path.Join(dir, batchFile))
+	var b storedBatch
+	if err != nil || json.Unmarshal(text, &b) != nil {
+		return ""
+	}
+	return b.Command
 }
 
 // verdict is a run's, or nil if there is none that can be read.
@@ -247,14 +275,7 @@ func (d *desk) file(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if name == reportFile && path.Dir(dir) != batchFolder {
-		w.Header().Set("Content-Security-Policy", strict+"; script-src '"+reports.ScriptHash()+"'")
-		d.alone(w, r, func(b io.Writer) error {
-			run, err := d.load(r.Context(), dir)
-			if err != nil {
-				return err
-			}
-			return reports.HTML(b, run.History, run.Verdict, reports.HTMLOptions{Command: run.Command, Picture: run.Picture, Long: run.Long})
-		})
+		d.report(w, r, dir)
 		return
 	}
 	content, err := open(d.files, path.Join(dir, name))
@@ -267,10 +288,79 @@ func (d *desk) file(w http.ResponseWriter, r *http.Request) {
 	case reportFile:
 		w.Header().Set("Content-Security-Policy", "sandbox; "+strict)
 	case pictureFile: // its own policy, in the page, admits its scripts and no others
-		w.Header().Set("Content-Security-Policy", sandboxed+"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'")
+		w.Header().Set("Content-Security-Policy", pictures)
 	}
 	w.Header().Set("Content-Type", kind)
+	if name == reportFile {
+		sendPage(w, content)
+		return
+	}
 	_, _ = io.Copy(w, content)
+}
+
+// sendPage sends a page as it is stored, with a way back to the list.
+func sendPage(w http.ResponseWriter, content io.Reader) {
+	stored, err := io.ReadAll(content)
+	if err != nil {
+		problem(w, err)
+		return
+	}
+	_, _ = w.Write(reports.WithWayBack(stored, "/", allRuns))
+}
+
+const allRuns = "all runs"
+
+// What a search leaves, besides its page: what is kept of each finding.
+var (
+	foundFile = regexp.MustCompile(`^found/[^/]+/(plan\.json|drawn\.json|story\.txt|reproduction_test\.go)$`)
+	foundPage = regexp.MustCompile(`^found/[^/]+/[^/]+/[^/]+/(report|porcupine)\.html$`)
+)
+
+const searchFolder = "explore"
+
+// search hands out one file of an exploration.
+func (d *desk) search(w http.ResponseWriter, r *http.Request) {
+	search, file := r.PathValue("search"), r.PathValue("file")
+	at := path.Join(searchFolder, search, file)
+	kept := foundPage.MatchString(file)
+	if !fs.ValidPath(search) || strings.Contains(search, "/") || search == "." || !fs.ValidPath(file) || file != reportFile && !foundFile.MatchString(file) && !kept {
+		http.NotFound(w, r)
+		return
+	}
+	if kept && path.Base(at) == reportFile {
+		d.report(w, r, path.Dir(at))
+		return
+	}
+	content, err := open(d.files, at)
+	if err != nil {
+		problem(w, err)
+		return
+	}
+	defer content.Close()
+	if file == reportFile {
+		w.Header().Set("Content-Security-Policy", "sandbox; "+strict)
+		w.Header().Set("Content-Type", contentTypes[reportFile])
+		sendPage(w, content)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if kept {
+		w.Header().Set("Content-Security-Policy", pictures)
+		w.Header().Set("Content-Type", contentTypes[pictureFile])
+	}
+	_, _ = io.Copy(w, content)
+}
+
+// report renders the report of a run afresh.
+func (d *desk) report(w http.ResponseWriter, r *http.Request, dir string) {
+	w.Header().Set("Content-Security-Policy", strict+"; script-src '"+reports.ScriptHash()+"'")
+	d.alone(w, r, func(b io.Writer) error {
+		run, err := d.load(r.Context(), dir)
+		if err != nil {
+			return err
+		}
+		return reports.HTML(b, run.History, run.Verdict, reports.HTMLOptions{Command: run.Command, Picture: run.Picture, Long: run.Long})
+	})
 }
 
 // zip packs a run's files.
@@ -379,7 +469,7 @@ func page(w http.ResponseWriter, write func(io.Writer) error) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(b.Bytes())
+	_, _ = w.Write(reports.WithWayBack(b.Bytes(), "/", allRuns))
 }
 
 // problem says in plain text what went wrong, without telling paths of this machine.

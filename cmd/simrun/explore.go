@@ -242,7 +242,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		s.Runs, total = 0, -1
 	}
 	bar := newProgress(stderr, total)
-	s.Each = func(r explore.Report) {
+	var grown explore.Growth
+	s.Each = func(part explore.Shard, r explore.Report) {
+		grown.Add(part, r)
 		for i := range r.Runs {
 			code := checker.ExitExpected
 			if i < r.Accused+r.Failed {
@@ -293,7 +295,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		code = checker.Worst(code, fail(stderr, checker.ExitUndecided, "explore: %d %s not reached: %s", len(left), plural("goal", len(left)), strings.Join(namesOf(left), ", ")))
 	}
 	if dir != "" {
-		code = checker.Worst(code, h.page(dir, args, t, stdout, stderr))
+		code = checker.Worst(code, h.page(dir, args, t, grown.Steps(), stdout, stderr))
 		state := filepath.Join(dir, stateFile)
 		if _, err := os.Stat(state); err != nil { // it was removed, and what was written to it is lost
 			return checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: %v", err))
@@ -308,7 +310,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 
 // folder is where in the -out folder a search has what it leaves.
 func (h hunt) folder() string {
-	return filepath.Join("explore", fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
+	return filepath.Join(searchFolder, fmt.Sprintf("%s-%s-%s", plainName(h.subject), h.strategy, h.config.Key()))
 }
 
 // plainName is a name of a lock that can be one of a folder: of a command, what follows its last slash.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -42,6 +43,20 @@ func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
 	// The page about the runs is there, and the command that is told reproduces the failure.
 	if page, _ := filepath.Glob(filepath.Join(dir, "simrun-out/explore/*/report.html")); len(page) != 1 {
 		t.Errorf("pages: %v", page)
+	}
+	page, _ := filepath.Glob(filepath.Join(dir, "simrun-out/explore/*/report.html"))
+	text, err := os.ReadFile(page[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := regexp.MustCompile(`href="(found/[^"]*)"`).FindAllStringSubmatch(string(text), -1)
+	if len(links) < 5 { // report, plan, story, test, plan as drawn
+		t.Errorf("links to what was found: %v", links)
+	}
+	for _, l := range links {
+		if info, err := os.Stat(filepath.Join(filepath.Dir(page[0]), filepath.FromSlash(l[1]))); err != nil || info.Size() == 0 {
+			t.Errorf("the page leads to %s: %v", l[1], err)
+		}
 	}
 	_, again, ok := strings.Cut(stdout, "    again   simrun ")
 	again, _, _ = strings.Cut(again, "\n")

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,8 +193,11 @@ func (h hunt) coverage(w io.Writer, t explore.Total) {
 }
 
 // page writes the page about the runs, and returns the exit code that this comes to.
-func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io.Writer) int {
-	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples, Goals: h.goalsOf(t)}
+func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.Step, stdout, stderr io.Writer) int {
+	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
+	for _, f := range t.Found {
+		b.Findings = append(b.Findings, h.finding(dir, f))
+	}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
 	}
@@ -221,4 +225,44 @@ func (h hunt) page(dir string, args []string, t explore.Total, stdout, stderr io
 	}
 	say(stdout, "\n  report  %s\n", filepath.Join(dir, reportFile))
 	return checker.ExitExpected
+}
+
+// finding is a cause as the page tells it, with links to what is kept of it.
+func (h hunt) finding(dir string, f explore.Found) reports.Finding {
+	at, again := h.keptAt(dir, f)
+	found := reports.Finding{What: f.Cause(), Text: f.Text, Runs: f.Runs, Seed: f.Seed, Command: again}
+	reportAt, _ := filepath.Glob(filepath.Join(at, "*", "*", reportFile)) // the run's own folder, and "latest"
+	names := []struct{ name, file string }{{"plan", filepath.Join(at, planFile)}, {"story", filepath.Join(at, "story.txt")},
+		{"test", filepath.Join(at, "reproduction_test.go")}, {"plan as drawn", filepath.Join(at, "drawn.json")}}
+	if len(reportAt) > 0 {
+		names = append(names[:0:0], append([]struct{ name, file string }{{"report", reportAt[0]}}, names...)...)
+	}
+	for _, n := range names {
+		rel, err := filepath.Rel(dir, n.file)
+		if err == nil && exists(n.file) {
+			found.Links = append(found.Links, reports.Link{Name: n.name, Href: (&url.URL{Path: filepath.ToSlash(rel)}).String()})
+		}
+	}
+	return found
+}
+
+// growth is how much a search came to know, over its runs; nil: it has done nothing.
+func growth(steps []explore.Step) *reports.Panels {
+	if len(steps) == 0 {
+		return nil
+	}
+	p := &reports.Panels{Title: "What the search came to know", About: "Goals reached, states of the lock visited and findings, over the runs. Point at a part to read it."}
+	var goals, states, found []float64
+	for _, s := range steps {
+		p.Steps = append(p.Steps, reports.Step{At: float64(s.Runs), Label: fmt.Sprintf("run %d", s.Runs)})
+		goals, states, found = append(goals, float64(s.Goals)), append(states, float64(s.States)), append(found, float64(s.Found))
+	}
+	whole := func(v float64) string { return fmt.Sprintf("%.0f", v) }
+	for _, l := range []struct {
+		title  string
+		values []float64
+	}{{"goals", goals}, {"states", states}, {"findings", found}} {
+		p.Panels = append(p.Panels, reports.Panel{Title: l.title, Says: whole, Lines: []reports.Line{{Values: l.values}}})
+	}
+	return p
 }

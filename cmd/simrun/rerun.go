@@ -26,7 +26,8 @@ const batchVersion = 1
 // storedBatch says which runs of a batch were not as expected, and where they took place.
 type storedBatch struct {
 	Version int         `json:"version"`
-	Runs    int         `json:"runs"` // of the whole batch
+	Runs    int         `json:"runs"`             // of the whole batch
+	Command string      `json:"command,omitzero"` // that made it
 	Place   place       `json:"place,omitzero"`
 	Addr    string      `json:"addr,omitzero"` // as -addr had it, without the password
 	Failed  []storedRun `json:"failed"`
@@ -39,8 +40,8 @@ type storedRun struct {
 }
 
 // storeBatch writes what [order.readFailed] reads.
-func (o order) storeBatch(store *folder, runs []reports.Summary) error {
-	b := storedBatch{Version: batchVersion, Runs: len(runs), Place: o.place, Addr: withoutPassword(o.place.Addr)}
+func (o order) storeBatch(store *folder, command string, runs []reports.Summary) error {
+	b := storedBatch{Version: batchVersion, Runs: len(runs), Command: command, Place: o.place, Addr: withoutPassword(o.place.Addr)}
 	b.Place.URL = "" // the password is in it
 	for _, r := range runs {
 		if v := r.Verdict; v.Code() != checker.ExitExpected {

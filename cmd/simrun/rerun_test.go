@@ -138,7 +138,7 @@ func TestAStoredBatchHasNoPassword(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	o := order{place: place{World: redisWorld, Addr: "redis://u:" + secret + "@h:1", URL: "redis://u:" + secret + "@h:1"}}
-	if err := o.storeBatch(&folder{dir: dir}, nil); err != nil {
+	if err := o.storeBatch(&folder{dir: dir}, "", nil); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, batchFile))

@@ -246,7 +246,7 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 func showOn(stdout io.Writer, verbose bool) *show {
 	s := &show{Verbose: verbose}
 	if f, ok := stdout.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
-		s.Color = os.Getenv("NO_COLOR") == ""
+		s.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil {
 			s.Width = min(width, 120)
 		}

@@ -125,8 +125,45 @@ func TestServeListsAndFilters(t *testing.T) {
 			t.Errorf("%s: %q, want %q", query, got, want)
 		}
 	}
-	if _, body := s.get("/"); !strings.Contains(body, `/runs/batch/`) {
-		t.Error("the page about many runs is not listed")
+	if _, body := s.get("/"); !strings.Contains(body, `/runs/batch/`) || !strings.Contains(body, "-scenario all -subject rlock-classic") {
+		t.Error("the page about many runs is not listed by the command that made it")
+	}
+}
+
+// An exploration is listed by its name, and leads to all that is kept of what it found, and back.
+func TestServeShowsExplorations(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir, "explore", "-subject", "broken-unlock-twice", "-first", "-faults", "none")
+	s := startServe(t, dir, "-addr", "127.0.0.1:0")
+	before, list := s.get("/")
+	link := regexp.MustCompile(`href="(/searches/broken-unlock-twice-[^"]*/)report.html"`).FindStringSubmatch(list)
+	if link == nil {
+		t.Fatalf("no exploration in\n%s", list)
+	}
+	_, page := s.get(link[1] + "report.html")
+	if !strings.Contains(page, `<nav><a href="/">`) {
+		t.Error("no way back")
+	}
+	leads := regexp.MustCompile(`href="(found/[^"]*)"`).FindAllStringSubmatch(page, -1)
+	if len(leads) < 5 {
+		t.Errorf("leads to %v", leads)
+	}
+	for _, l := range leads {
+		if resp, body := s.get(link[1] + html.UnescapeString(l[1])); resp.StatusCode != 200 || body == "" {
+			t.Errorf("%s: %s", l[1], resp.Status)
+		}
+	}
+	for _, not := range []string{"state.jsonl", "found/x/plan.json/..", "found/a/b", "../batch/latest/report.html", "found/../state.jsonl"} {
+		if resp, _ := s.get(link[1] + strings.ReplaceAll(not, "..", "%2e%2e")); resp.StatusCode == 200 {
+			t.Errorf("%s is handed out", not)
+		}
+	}
+	// Whoever looks sees by the list's tag that a run came.
+	run(t, dir, "-scenario", "watchdog-death")
+	same, _ := s.get("/")
+	again, _ := s.get("/")
+	if a, b, c := before.Header.Get("ETag"), same.Header.Get("ETag"), again.Header.Get("ETag"); a == "" || a == b || b != c {
+		t.Errorf("tags %q, after a run %q and %q", a, b, c)
 	}
 }
 
@@ -178,7 +215,7 @@ var scripts = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 func TestServeAdmitsTheScriptsOfItsPages(t *testing.T) {
 	dir, death, base := stock(t)
 	s := startServe(t, dir, "-addr", "127.0.0.1:0")
-	for _, path := range []string{"/runs/" + death + "/report.html", "/runs/" + death + "/recheck", "/compare?run=" + death + "&run=" + base} {
+	for _, path := range []string{"/", "/runs/" + death + "/report.html", "/runs/" + death + "/recheck", "/compare?run=" + death + "&run=" + base} {
 		resp, body := s.get(path)
 		script := scripts.FindStringSubmatch(body)
 		if script == nil {

@@ -342,7 +342,7 @@ func TestReportDrawsASoaksPage(t *testing.T) {
 			}
 		}
 		text, err = os.ReadFile(page)
-		if err != nil || !strings.Contains(string(text), "How it went") || !strings.Contains(string(text), "<b>Calls</b>") {
+		if err != nil || !strings.Contains(string(text), "How it went") || !strings.Contains(string(text), "The course of the run") {
 			t.Errorf("the page is none of a soak: %v", err)
 		}
 		if strings.Contains(string(text), "the run was killed") {

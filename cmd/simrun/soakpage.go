@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -57,16 +60,57 @@ func long(c soak.Config, r *soak.Result, window *checker.Verdict) *reports.Long 
 	for _, k := range c.Faults {
 		l.Numbers = append(l.Numbers, reports.Number{Name: k.Name, Value: fmt.Sprint(r.Struck[k.Name])})
 	}
-	calls, memory := reports.Series{Title: "Calls", Unit: "/s"}, reports.Series{Title: "Memory", Unit: "MB"}
-	var last soak.Sample
-	for _, s := range r.Samples {
-		calls.Points = append(calls.Points, reports.Point{At: s.At, Value: float64(s.Calls-last.Calls) / (s.At - last.At).Seconds()})
-		memory.Points = append(memory.Points, reports.Point{At: s.At, Value: float64(s.RSS) / (1 << 20)})
-		last = s
-	}
-	l.Series = []reports.Series{calls, memory}
+	l.Chart = course(r.Samples)
 	return l
 }
+
+// course is how a soak went, on one axis: what was done, how long it took, what failed, which faults struck.
+func course(samples []soak.Sample) *reports.Panels {
+	whole := func(unit string) func(float64) string {
+		return func(v float64) string { return strings.TrimSpace(fmt.Sprintf("%.0f %s", v, unit)) }
+	}
+	took := func(v float64) string { return fmt.Sprintf("%.2f ms", v) }
+	var rate, half, most, nearly, errors, memory []float64
+	p := &reports.Panels{Title: "The course of the run", About: "Throughput, how long a tryLock took, errors and faults on one axis. Point at a moment to read it."}
+	var last soak.Sample
+	for _, s := range samples {
+		p.Steps = append(p.Steps, reports.Step{At: s.At.Seconds(), Label: checker.Stamp(s.At.Round(time.Millisecond))})
+		rate = append(rate, float64(s.Calls-last.Calls)/(s.At-last.At).Seconds())
+		half = append(half, milliseconds(s.Took.Quantile(0.5)))
+		most = append(most, milliseconds(s.Took.Quantile(0.95)))
+		nearly = append(nearly, milliseconds(s.Took.Quantile(0.99)))
+		errors = append(errors, float64(s.Errors-last.Errors))
+		memory = append(memory, float64(s.RSS)/(1<<20))
+		last = s
+	}
+	p.Panels = []reports.Panel{
+		{Title: "calls", Says: whole("/s"), Lines: []reports.Line{{Values: rate}}},
+		{Title: "tryLock", Says: took, Lines: []reports.Line{{Name: "p50", Values: half}, {Name: "p95", Values: most}, {Name: "p99", Values: nearly}}},
+		{Title: "errors", Says: whole(""), Lines: []reports.Line{{Values: errors}}},
+		{Title: "memory", Says: whole("MB"), Lines: []reports.Line{{Values: memory}}},
+	}
+	for _, kind := range struckKinds(samples) {
+		m := reports.Marked{Name: kind}
+		for _, s := range samples {
+			m.Counts = append(m.Counts, s.Struck[kind])
+		}
+		p.Marks = append(p.Marks, m)
+	}
+	return p
+}
+
+// struckKinds are the kinds of faults that struck in the time of the samples, sorted.
+func struckKinds(samples []soak.Sample) []string {
+	all := map[string]bool{}
+	for _, s := range samples {
+		for kind := range s.Struck {
+			all[kind] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func quantiles(l *soak.Latencies) string {
 	return fmt.Sprintf("half within %v, 99 %% within %v", l.Quantile(0.5).Round(10*time.Microsecond), l.Quantile(0.99).Round(10*time.Microsecond))

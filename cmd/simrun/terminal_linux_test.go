@@ -71,12 +71,14 @@ func (a *atTerminal) ends() (out string, code int) {
 }
 
 func TestColoursOnATerminalUnlessAskedNotTo(t *testing.T) {
-	if out, code := onTerminal(t, []string{"NO_COLOR="}, "-scenario", "watchdog-death").ends(); !strings.Contains(out, "\x1b[") || code != checker.ExitExpected {
+	if out, code := onTerminal(t, []string{"NO_COLOR=", "TERM=xterm"}, "-scenario", "watchdog-death").ends(); !strings.Contains(out, "\x1b[") || code != checker.ExitExpected {
 		t.Errorf("exit code %d, no colours on a terminal:\n%s", code, out)
 	}
-	out, code := onTerminal(t, []string{"NO_COLOR=1"}, "-scenario", "watchdog-death").ends()
-	if strings.Contains(out, "\x1b[") || !strings.Contains(out, "REPRODUCED") || code != checker.ExitExpected {
-		t.Errorf("exit code %d, colours in spite of NO_COLOR:\n%q", code, out)
+	for _, plain := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		out, code := onTerminal(t, []string{plain}, "-scenario", "watchdog-death").ends()
+		if strings.Contains(out, "\x1b[") || !strings.Contains(out, "REPRODUCED") || code != checker.ExitExpected {
+			t.Errorf("exit code %d, colours in spite of %s:\n%q", code, plain, out)
+		}
 	}
 }
 

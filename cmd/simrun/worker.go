@@ -341,7 +341,7 @@ func picture(store *folder, h *history.History, v *checker.Verdict, warn func(st
 		warn(pictureFile, err)
 		return ""
 	}
-	err := reports.Porcupine(&b, drawn.Bytes())
+	err := reports.Porcupine(&b, drawn.Bytes(), reports.PorcupineOf{Lock: lock, Run: fmt.Sprintf("%s, %s, seed %d", v.Scenario, v.Subject, v.Seed)})
 	if err == nil {
 		err = store.write(pictureFile, b.Bytes())
 	}

@@ -5,11 +5,34 @@
   const $ = id => document.getElementById(id);
   const dataBox = $("data"), box = $("timeline"), range = document.querySelector(".range");
   let picture = null;
+
+  // The address has the part of the run that is in view and the moment that was chosen, once the reader has moved.
+  const short = t => String(Math.round(t / 1e3) / 1e6);
+  let moved = false, due = 0;
+  const remember = view => {
+    clearTimeout(due);
+    due = moved && setTimeout(() => {
+      const at = view.chosen === null ? "" : `&at=${short(view.chosen)}s`;
+      try { history.replaceState(null, "", `#view=${short(view.from)}s,${short(view.to)}s${at}`); } catch { /* some viewers forbid it */ }
+    }, 250);
+  };
   if (dataBox && box) {
-    picture = timeline(JSON.parse(dataBox.textContent), box, $("overview"), $("tip"), $("announce"), text => { range.textContent = text; });
+    picture = timeline(JSON.parse(dataBox.textContent), box, $("overview"), $("tip"), $("announce"), (text, view) => { range.textContent = text; remember(view); });
     for (const e of document.querySelectorAll(".tools, .keys")) e.hidden = false;
     const acts = { in: () => picture.zoom(1 / 2), out: () => picture.zoom(2), whole: () => picture.whole(), violation: () => picture.violation() };
-    for (const b of document.querySelectorAll("[data-do]")) b.addEventListener("click", acts[b.dataset.do]);
+    for (const b of document.querySelectorAll("[data-do]")) b.addEventListener("click", () => { moved = true; acts[b.dataset.do](); });
+    for (const e of ["wheel", "pointerdown", "keydown", "dblclick"]) box.addEventListener(e, () => { moved = true; }, { passive: true });
+    $("overview").addEventListener("pointerdown", () => { moved = true; });
+    const lanes = $("lanes");
+    lanes.addEventListener("input", () => {
+      const n = picture.only(lanes.value.toLowerCase().split(/[\s,]+/).filter(Boolean));
+      $("announce").textContent = `${n} lanes`;
+    });
+    const keys = $("keys");
+    $("show-keys").addEventListener("click", () => keys.showModal());
+    addEventListener("keydown", e => {
+      if (e.key === "?" && !keys.open && !e.target.closest?.("input")) keys.showModal();
+    });
   }
 
   const mark = (selector, chosen) => {
@@ -22,6 +45,8 @@
   const beside = matchMedia("(min-width: 1280px)");
   const stays = link => beside.matches && link && link.closest(".beside");
   const follow = (hash, still, link) => {
+    const seen = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?$/.exec(hash);
+    if (seen && picture) picture.look(seen[1] * 1e9, seen[2] * 1e9, seen[3] ? seen[3] * 1e9 : null);
     const m = /^#t=([\d.]+)s(?:-([\d.]+)s)?$/.exec(hash);
     if (!m || !picture) return;
     const from = m[1] * 1e9, to = m[2] ? m[2] * 1e9 : from;
@@ -30,6 +55,8 @@
     if (!stays(link)) box.scrollIntoView({ block: "nearest", behavior: "auto" });
   };
   const go = link => {
+    moved = false;
+    clearTimeout(due);
     try { history.replaceState(null, "", link.hash); } catch { /* some viewers forbid it */ }
     follow(link.hash, false, link);
   };

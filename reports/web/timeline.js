@@ -8,7 +8,11 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const SMALL = 12, RIGHT = 14, ROW = 24, LETTER = 6.7, LEAST = 2000; // pixels, and the shortest span in view
   const END = data.end;
   const laneTop = data.lanes.length ? data.lanes[0].y : 30;
-  const bottom = data.lanes.reduce((y, l) => Math.max(y, l.y + l.h), laneTop);
+  let bottom = data.lanes.reduce((y, l) => Math.max(y, l.y + l.h), laneTop);
+  const below = data.height - bottom;
+  const FEW = 40; // lanes that are drawn whether they can be seen or not
+  let shown = data.lanes;
+  data.lanes.forEach((l, i) => { l.gap = i ? l.y - data.lanes[i - 1].y - data.lanes[i - 1].h : 0; });
   const view = { from: -END * 0.01, to: END * 1.01 };
   let width = 0, gutter = 0, cursor = null, chosen = null, frame = 0;
 
@@ -42,26 +46,55 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     width = box.clientWidth;
     gutter = width < 640 ? 76 : data.gutter;
     svg.setAttribute("width", width);
-    svg.setAttribute("viewBox", `0 0 ${width} ${data.height}`);
+    svg.setAttribute("viewBox", `0 0 ${width} ${bottom + below}`);
     svg.replaceChildren();
+    const [top, end] = inSight(), lanes = shown.filter(l => l.y + l.h > top && l.y < end);
     const clip = node(node(svg, "defs", {}), "clipPath", { id: "plot" });
-    node(clip, "rect", { x: gutter, y: 0, width: Math.max(0, width - gutter - RIGHT + 10), height: data.height });
-    for (const l of data.lanes) node(svg, "rect", { class: "lane " + l.kind, x: 0, y: l.y, width, height: l.h, rx: 5 });
+    node(clip, "rect", { x: gutter, y: 0, width: Math.max(0, width - gutter - RIGHT + 10), height: bottom + below });
+    for (const l of lanes) node(svg, "rect", { class: "lane " + l.kind, x: 0, y: l.y, width, height: l.h, rx: 5 });
     drawAxis();
     const plot = node(svg, "g", { "clip-path": "url(#plot)" });
     const layers = { shapes: node(plot, "g", {}), windows: node(plot, "g", {}), arrows: node(plot, "g", {}), signs: node(plot, "g", {}), labels: node(plot, "g", {}) };
-    for (const l of data.lanes) drawLane(l, layers);
+    for (const l of lanes) drawLane(l, layers);
     drawMessages(layers.arrows);
     drawWindows(layers);
     drawPins(plot);
-    for (const l of data.lanes) drawName(l);
+    for (const l of lanes) drawName(l);
+    if (top > 0) { // the axis stays in sight
+      const head = node(svg, "g", { class: "head", transform: `translate(0 ${top})` });
+      node(head, "rect", { class: "gutter", x: 0, y: 0, width, height: 26 });
+      drawTimes(head);
+    }
     if (chosen !== null) node(plot, "line", { class: "moment", x1: round(x(chosen)), x2: round(x(chosen)), y1: 24, y2: bottom });
     if (cursor !== null) {
       node(svg, "line", { class: "cursor", x1: cursor, x2: cursor, y1: 24, y2: bottom });
       node(svg, "text", { class: "cursor-text", x: cursor, y: 18 }, precise(time(cursor)));
     }
     drawBrush();
-    onView(precise(Math.max(0, view.from)) + " to " + precise(Math.min(END, view.to)));
+    onView(precise(Math.max(0, view.from)) + " to " + precise(Math.min(END, view.to)), { ...view, chosen });
+  };
+  // From where to where the picture can be seen, in its own pixels; all of it if it is small.
+  const inSight = () => {
+    if (shown.length <= FEW) return [0, Infinity];
+    const b = box.getBoundingClientRect(), at = b.top - box.scrollTop;
+    return [Math.max(b.top, 0) - at, Math.min(b.bottom, innerHeight) - at];
+  };
+  // Lanes of which the name, or what is below it, has one of the words; all if there are none. They close ranks.
+  const only = words => {
+    shown = data.lanes.filter(l => !words.length || words.some(w => [l.name, l.sub, l.note].join(" ").toLowerCase().includes(w)));
+    bottom = laneTop;
+    for (const l of data.lanes) {
+      l.off = !shown.includes(l);
+      if (l.off) continue;
+      const y = bottom + (l === shown[0] ? 0 : l.gap);
+      l.base += y - l.y;
+      l.y = y;
+      bottom = y + l.h;
+    }
+    svg.setAttribute("height", bottom + below);
+    box.scrollTop = 0;
+    draw();
+    return shown.length;
   };
   const redraw = () => { frame = frame || requestAnimationFrame(draw); };
 
@@ -70,7 +103,13 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     for (let i = Math.ceil(Math.max(0, view.from) / s); i * s <= Math.min(view.to, END * 1.01); i++) {
       const at = round(x(i * s));
       node(svg, "line", { class: "grid", x1: at, x2: at, y1: 28, y2: bottom });
-      node(svg, "text", { class: "axis", x: at, y: 18 }, seconds(i * s, s) + " s");
+    }
+    drawTimes(svg);
+  };
+  const drawTimes = parent => {
+    const s = step(Math.max(2, width / 120));
+    for (let i = Math.ceil(Math.max(0, view.from) / s); i * s <= Math.min(view.to, END * 1.01); i++) {
+      node(parent, "text", { class: "axis", x: round(x(i * s)), y: 18 }, seconds(i * s, s) + " s");
     }
   };
 
@@ -145,7 +184,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     let labelled = -Infinity;
     for (const m of seen) {
       const client = data.lanes[m.client], server = data.lanes[m.server];
-      if (!client || !server) continue;
+      if (!client || !server || client.off || server.off) continue;
       const down = server.y > client.y, yc = client.base + (down ? 34 : 14), ys = server.y + (down ? 8 : server.h - 4);
       arrow(layer, x(m.sent), yc, x(m.at), ys, "sent", x(m.sent) - labelled > 60 ? m.l : "");
       if (x(m.sent) - labelled > 60) labelled = x(m.sent);
@@ -285,7 +324,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     for (const w of windows) {
       if (py >= w.y && py < w.y + ROW && px >= x(w.a) - 3 && px <= x(w.b) + 3) return { window: w, title: w.l, text: w.t };
     }
-    const l = data.lanes.find(l => py >= l.y && py < l.y + l.h);
+    const l = shown.find(l => py >= l.y && py < l.y + l.h);
     if (!l || px < gutter) return null;
     let best = null, bestRank = Infinity;
     for (const it of l.items || []) {
@@ -416,11 +455,17 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     drawOverview();
     drawBrush();
   }).observe(box);
+  for (const place of [box, window]) place.addEventListener("scroll", () => { if (shown.length > FEW) redraw(); }, { passive: true });
   draw();
   drawOverview();
   // Open on the violation, unless it can be seen well enough in the whole run.
   const first = windows.find(w => w.through) || windows[0];
   if (first && (first.b - first.a) < END * 0.08) around(first.a, first.b, true);
   drawBrush();
-  return { zoom, whole, violation, around, choose };
+  // What somebody else has seen: the same part, and the same moment even if it lies outside.
+  const look = (from, to, at) => {
+    chosen = at;
+    show(from, to, true);
+  };
+  return { zoom, whole, violation, around, choose, look, only };
 };

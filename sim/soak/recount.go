@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,7 +15,7 @@ import (
 // shows of the run's configuration: Clients, Locks, Watchdog, Seed, and of Faults those that struck.
 func Recount(h *history.History) (c Config, r *Result) {
 	s := newStats()
-	var returns []time.Duration
+	var all []past
 	var length time.Duration
 	if h.End != nil {
 		length = h.End.At
@@ -27,19 +28,21 @@ func Recount(h *history.History) (c Config, r *Result) {
 		c.Clients = max(c.Clients, slotOf(op.Client))
 		if op.Kind.OnLock() && !op.Aside && op.Outcome != "" {
 			s.count(op.Kind, op.Outcome, op.Return-op.Call)
-			returns = append(returns, op.Return)
+			all = append(all, past{op.Return, func(s *stats) { s.count(op.Kind, op.Outcome, op.Return-op.Call) }})
 		}
 	}
 	for i := range h.Events {
 		e := &h.Events[i]
 		if length = max(length, e.At); e.Kind == history.Died {
 			s.deaths.Add(1)
+			all = append(all, past{e.At, func(s *stats) { s.deaths.Add(1) }})
 		}
 	}
 	for i := range h.Faults {
 		f := &h.Faults[i]
 		length = max(length, f.From, f.To)
 		s.fault(kindOf(f))
+		all = append(all, past{f.From, func(s *stats) { s.fault(kindOf(f)) }})
 	}
 	c.Locks, c.Watchdog, c.Seed = len(locks), h.Header.WatchdogTimeout, h.Header.Seed
 	for _, k := range Kinds() {
@@ -48,7 +51,7 @@ func Recount(h *history.History) (c Config, r *Result) {
 		}
 	}
 	r = s.result(length)
-	r.Samples = rates(returns, length)
+	r.Samples = samples(all, length)
 	return c, r
 }
 
@@ -70,18 +73,24 @@ func kindOf(f *history.Fault) string {
 	return f.Kind
 }
 
-// rates counts the calls that had returned at the end of every second, or of so many seconds that there are
-// not too many samples.
-func rates(returns []time.Duration, length time.Duration) []Sample {
+// past is something of a recorded run, to be counted at its time.
+type past struct {
+	at    time.Duration
+	count func(*stats)
+}
+
+// samples makes the series of a recorded run: what had been counted at the end of every second, or of so many seconds that
+// there are not too many.
+func samples(all []past, length time.Duration) []Sample {
 	every := time.Second * (1 + length/(maxSamples*time.Second))
-	slices.Sort(returns)
-	var samples []Sample
-	n := 0
+	slices.SortStableFunc(all, func(a, b past) int { return cmp.Compare(a.at, b.at) })
+	s := newStats()
 	for at := every; at <= length; at += every {
-		for n < len(returns) && returns[n] <= at {
-			n++
+		for len(all) > 0 && all[0].at <= at {
+			all[0].count(s)
+			all = all[1:]
 		}
-		samples = append(samples, Sample{At: at, Calls: int64(n)})
+		s.keep(Sample{At: at, Calls: s.calls.Load(), Errors: s.failed.Load() + s.unknown.Load(), Faults: s.faults, Deaths: s.deaths.Load()})
 	}
-	return samples
+	return s.samples
 }

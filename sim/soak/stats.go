@@ -37,9 +37,21 @@ func (r *Result) Rate() float64 { return float64(r.Calls) / max(r.Length.Seconds
 type Sample struct {
 	At     time.Duration
 	Calls  int64 // until then
+	Errors int64 // calls until then that failed, or ended unknown
 	Faults int64
 	Deaths int64
 	RSS    int64 // bytes of this process in memory; 0: not known
+
+	Took   *Latencies     // of attempts that came back since the sample before
+	Struck map[string]int // faults since the sample before, by their kinds
+}
+
+// follow has a sample cover the time of the one before it, which is left out.
+func (s *Sample) follow(before Sample) {
+	s.Took.merge(before.Took)
+	for kind, n := range before.Struck {
+		s.Struck[kind] += n
+	}
 }
 
 // stats counts without growing.
@@ -53,9 +65,12 @@ type stats struct {
 	samples []Sample
 	every   int // how many seconds lie between two samples that are kept
 	seconds int
+	since   Sample // of the sample kept last: all attempts and faults until then
 }
 
-func newStats() *stats { return &stats{every: 1, struck: map[string]int{}} }
+func newStats() *stats {
+	return &stats{every: 1, struck: map[string]int{}, since: Sample{Took: &Latencies{}, Struck: map[string]int{}}}
+}
 
 func (s *stats) count(kind history.Kind, out history.Outcome, took time.Duration) {
 	s.calls.Add(1)
@@ -93,19 +108,37 @@ const maxSamples = 600
 func (s *stats) sample(at time.Duration) Sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := Sample{At: at, Calls: s.calls.Load(), Faults: s.faults, Deaths: s.deaths.Load(), RSS: rss()}
+	now := Sample{At: at, Calls: s.calls.Load(), Errors: s.failed.Load() + s.unknown.Load(), Faults: s.faults, Deaths: s.deaths.Load(), RSS: rss()}
 	if s.seconds++; s.seconds%s.every == 0 {
-		s.samples = append(s.samples, now)
+		s.keep(now)
 	}
 	if len(s.samples) >= maxSamples {
 		kept := s.samples[:0]
 		for i := 1; i < len(s.samples); i += 2 {
+			s.samples[i].follow(s.samples[i-1])
 			kept = append(kept, s.samples[i])
 		}
 		s.samples = kept
 		s.every *= 2
 	}
 	return now
+}
+
+// keep adds a sample to the series, with what came since the one before.
+func (s *stats) keep(now Sample) {
+	now.Took, now.Struck = &Latencies{}, map[string]int{}
+	for i := range now.Took.buckets {
+		n := s.acquire.buckets[i].Load()
+		now.Took.buckets[i].Store(n - s.since.Took.buckets[i].Load())
+		s.since.Took.buckets[i].Store(n)
+	}
+	for kind, n := range s.struck {
+		if n > s.since.Struck[kind] {
+			now.Struck[kind] = n - s.since.Struck[kind]
+		}
+		s.since.Struck[kind] = n
+	}
+	s.samples = append(s.samples, now)
 }
 
 func (s *stats) result(length time.Duration) *Result {

@@ -30,9 +30,21 @@ func TestSeriesIsBounded(t *testing.T) {
 	s := newStats()
 	for n := range 5_000 {
 		s.count(history.TryLock, history.Busy, time.Millisecond)
+		s.fault([]string{"restart", "partition"}[n%2])
 		s.sample(time.Duration(n+1) * time.Second)
 	}
 	r := s.result(time.Hour)
+	// What the samples have of their own time adds up to all until the last of them, though most were left out.
+	last := r.Samples[len(r.Samples)-1]
+	var took Latencies
+	struck := 0
+	for _, one := range r.Samples {
+		took.merge(one.Took)
+		struck += one.Struck["restart"] + one.Struck["partition"]
+	}
+	if all := took.buckets[bucket(time.Millisecond)].Load(); all != last.Calls || struck != int(last.Faults) || last.Calls < 4_000 {
+		t.Errorf("%d attempts and %d faults in the samples, %d calls and %d faults until the last", all, struck, last.Calls, last.Faults)
+	}
 	if n := len(r.Samples); n < maxSamples/4 || n > maxSamples {
 		t.Errorf("%d samples", n)
 	}

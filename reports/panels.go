@@ -1,0 +1,174 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Panels are curves below each other on one axis, with one column for each step of it. Whoever points at a column reads all
+// that was measured there. There is no script in it: what a column says is its title.
+type Panels struct {
+	Title, About string
+	Steps        []Step   // of the axis, in order
+	Panels       []Panel  // from the top
+	Marks        []Marked // rows of marks below the curves
+}
+
+// Step is a column of [Panels].
+type Step struct {
+	At    float64 // where it ends; the first begins at 0
+	Label string  // what At is, in words
+}
+
+// Panel is one of [Panels]. Each of its lines has a value for each step.
+type Panel struct {
+	Title string
+	Says  func(float64) string // a value in words
+	Lines []Line
+}
+
+// Line is one curve of a [Panel].
+type Line struct {
+	Name   string // empty if there is one line only
+	Values []float64
+}
+
+// Marked is a row of marks: in which steps something was, and how often.
+type Marked struct {
+	Name   string
+	Counts []int
+}
+
+const (
+	panelsWidth  = 1040
+	panelsLeft   = 150 // of the plot; names are before it
+	panelsRight  = 1030
+	panelHeight  = 84
+	panelPlot    = 60 // of its height
+	markHeight   = 18
+	panelsLegend = 26 // below all, for the axis
+)
+
+// panelsView is what the template sees of it.
+type panelsView struct {
+	Title, About        string
+	Width, Height       int
+	Left, Right, Bottom int
+	Panels              []panelView
+	Marks               []markView
+	Columns             []columnView
+	First, Last         string
+	Cells               [][]string // the same as a table
+	Heads               []string
+}
+
+type panelView struct {
+	Title, Peak string
+	Y, Floor    int
+	Paths       []pathView
+}
+
+type pathView struct {
+	Class, D, Name string
+	X              int // of its name
+}
+
+type markView struct {
+	Name   string
+	Y      int
+	Ranges []columnView
+}
+
+type columnView struct {
+	X, W float64
+	Says string
+}
+
+// view draws them; nil: there is nothing to be seen.
+func (p *Panels) view() *panelsView {
+	if p == nil || len(p.Steps) == 0 {
+		return nil
+	}
+	v := &panelsView{Title: p.Title, About: p.About, Width: panelsWidth, Left: panelsLeft, Right: panelsRight,
+		First: "0", Last: p.Steps[len(p.Steps)-1].Label, Heads: []string{"until"}}
+	says := make([][]string, len(p.Steps))
+	tell := func(name string, text func(i int) string) {
+		v.Heads = append(v.Heads, name)
+		for i := range says {
+			says[i] = append(says[i], text(i))
+		}
+	}
+	y := 6
+	for _, panel := range p.Panels {
+		if pv, ok := panel.view(p.Steps, y); ok {
+			v.Panels = append(v.Panels, pv)
+			y += panelHeight
+			for _, l := range panel.Lines {
+				tell(strings.TrimSpace(panel.Title+" "+l.Name), func(i int) string { return panel.Says(l.Values[i]) })
+			}
+		}
+	}
+	for _, m := range p.Marks {
+		mv := markView{Name: Visible(m.Name), Y: y}
+		for i, n := range m.Counts {
+			if n > 0 {
+				x, w := column(p.Steps, i)
+				mv.Ranges = append(mv.Ranges, columnView{X: x, W: max(w, 2)})
+			}
+		}
+		v.Marks = append(v.Marks, mv)
+		y += markHeight
+		tell(mv.Name, func(i int) string { return fmt.Sprint(m.Counts[i]) })
+	}
+	v.Bottom, v.Height = y, y+panelsLegend
+	for i, s := range p.Steps {
+		x, w := column(p.Steps, i)
+		text := []string{s.Label}
+		for n, what := range says[i] {
+			if what != "0" {
+				text = append(text, v.Heads[n+1]+": "+what)
+			}
+		}
+		v.Columns = append(v.Columns, columnView{X: x, W: w, Says: strings.Join(text, "\n")})
+		v.Cells = append(v.Cells, append([]string{s.Label}, says[i]...))
+	}
+	return v
+}
+
+// column is where a step lies in the plot, and how wide it is.
+func column(steps []Step, i int) (x, w float64) {
+	end := steps[len(steps)-1].At
+	at := func(t float64) float64 { return panelsLeft + t/end*(panelsRight-panelsLeft) }
+	from := 0.0
+	if i > 0 {
+		from = steps[i-1].At
+	}
+	return at(from), at(steps[i].At) - at(from)
+}
+
+// view draws a panel; ok is false if all its values are 0.
+func (p Panel) view(steps []Step, y int) (v panelView, ok bool) {
+	peak := 0.0
+	for _, l := range p.Lines {
+		for _, x := range l.Values {
+			peak = max(peak, x)
+		}
+	}
+	if peak <= 0 {
+		return v, false
+	}
+	v = panelView{Title: p.Title, Peak: "at most " + p.Says(peak), Y: y, Floor: y + 18 + panelPlot}
+	for n, l := range p.Lines {
+		var d strings.Builder
+		for i, value := range l.Values {
+			x, w := column(steps, i)
+			high := float64(v.Floor) - panelPlot*max(value, 0)/peak
+			if i == 0 {
+				fmt.Fprintf(&d, "M%.1f %.1f", x, high)
+			}
+			fmt.Fprintf(&d, "V%.1fH%.1f", high, x+w)
+		}
+		v.Paths = append(v.Paths, pathView{Class: fmt.Sprintf("line o%d", n), D: d.String(), Name: l.Name, X: n * 42})
+	}
+	return v, true
+}

@@ -1,0 +1,44 @@
+package reports
+
+import (
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Whoever has moved the picture and chosen a moment can send the address on: it opens with the same part and the same moment.
+func TestTheAddressHasWhatIsInView(t *testing.T) {
+	b := browser(t)
+	h, v := watchdogDeath()
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 900))
+	tb.do(chromedp.Focus(chromedp.CSS("#timeline")), chromedp.KeyEvent("n"), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
+	tb.wait(`/^#view=-?[\d.]+s,[\d.]+s&at=[\d.]+s$/.test(location.hash)`)
+	tb.wait(`new Promise(done => setTimeout(() => done(true), 500))`) // the motion has ended
+	hash, shown := eval[string](tb, `location.hash`), eval[string](tb, `document.querySelector(".range").textContent`)
+	other := open(t, b, h, v, hash, chromedp.EmulateViewport(1280, 900))
+	other.wait(`document.querySelectorAll("#timeline .moment").length === 1`) // drawn, even if it lies outside of what is in view
+	if got := eval[string](other, `document.querySelector(".range").textContent`); got != shown {
+		t.Errorf("%s shows %s, want %s", hash, got, shown)
+	}
+	tb.quiet()
+	other.quiet()
+}
+
+// A question mark shows the keys, wherever the focus is, and Escape leads back.
+func TestAQuestionMarkShowsTheKeys(t *testing.T) {
+	b := browser(t)
+	h, v := watchdogDeath()
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(390, 800))
+	tb.do(chromedp.KeyEvent("?"))
+	tb.wait(`document.getElementById("keys").open`)
+	if eval[bool](tb, `(() => { const r = document.getElementById("keys").getBoundingClientRect(); return r.left < 0 || r.right > innerWidth; })()`) {
+		t.Error("the keys are wider than the window")
+	}
+	tb.do(chromedp.KeyEvent("\u001b"))
+	tb.wait(`!document.getElementById("keys").open`)
+	tb.do(chromedp.SendKeys(chromedp.CSS("#filter"), "?"))
+	if eval[bool](tb, `document.getElementById("keys").open`) {
+		t.Error("typing a question mark into the filter shows the keys")
+	}
+	tb.quiet()
+}
