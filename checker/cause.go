@@ -130,7 +130,7 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		return Cause{Class: contract.Unexplained, Text: what + ", which is less than " + t.owner + " had asked for"}
 	}
 	sets := len(t.sets)
-	if op := set.op; f.composed(l) && op != nil && op.Kind == history.Unlock && (op.Pending() || op.Return >= t.to) {
+	if op := set.op; f.composed(l) && op != nil && op.Kind.Unlocks() && (op.Pending() || op.Return >= t.to) {
 		sets-- // it is under way: the members that it has not reached yet have the lease from before
 	}
 	if t.askedFor(sets) {
@@ -178,7 +178,7 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 func (f *facts) refusedRenewals(l *lockFacts, owner string, from, to time.Duration) int {
 	sent := 0
 	for _, op := range l.owner(owner).called(from+1, to-1) {
-		if op.Kind == history.Renew && answer(op) != history.Renewed {
+		if op.Kind.Renews() && answer(op) != history.Renewed {
 			sent++
 		}
 	}
@@ -304,7 +304,7 @@ func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Durati
 		}
 		e := effect{r.Op, memberKey{r.Server, r.Lock}}
 		call := f.op(r.Op)
-		if call == nil || call.Kind != history.Unlock {
+		if call == nil || !call.Kind.Unlocks() {
 			continue
 		}
 		if copied := !call.Uncertain() && call.Return < r.At; seen[e] || copied {
@@ -441,7 +441,7 @@ func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
 	if t != nil && t.restored && a.op.Kind.Acquires() && a.op.Evidence != history.Executed {
 		return t.broughtBack(), true // it was granted what it had, which no command changed
 	}
-	if a.op.Kind != history.Unlock || answer(a.op) != history.Decremented {
+	if !a.op.Kind.Unlocks() || answer(a.op) != history.Decremented {
 		return c, false
 	}
 	switch {
@@ -461,7 +461,7 @@ func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
 // whose owner takes it again knows its owner by one token; it must ask.
 func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
 	op := a.op
-	if op.Kind != history.Unlock || op.Outcome != history.NotHeld || f.options.Model.Reenters() && op.Evidence == history.Executed {
+	if !op.Kind.Unlocks() || op.Outcome != history.NotHeld || f.options.Model.Reenters() && op.Evidence == history.Executed {
 		return c, false
 	}
 	t := l.owner(op.Owner).tenure(a.at)

@@ -511,7 +511,7 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 // failedUnlock is the first unlock of a hold of which its owner does not know what became; nil: there is none.
 func (f *facts) failedUnlock(l *lockFacts, t *tenure) *history.Op {
 	for _, op := range l.owner(t.owner).called(min(t.from, t.belief.from), t.belief.to) {
-		if op.Kind == history.Unlock && !op.Aside && !givenUp(op) && (op.Uncertain() || op.Outcome == history.Failed) {
+		if op.Kind.Unlocks() && !op.Aside && !givenUp(op) && (op.Uncertain() || op.Outcome == history.Failed) {
 			return op
 		}
 	}
@@ -547,7 +547,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		if op.Kind.Acquires() && (held || f.withheld(l, op.Owner, f.end)) {
 			continue
 		}
-		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside || f.late(l, op) {
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind.Renews() || op.Aside || f.late(l, op) {
 			continue
 		}
 		if !f.hadTime(l, op, f.end, f.prompt()+op.Wait) {

@@ -13,7 +13,7 @@ import (
 // told nothing, by their ids: their owners count their own calls.
 func answered(h *history.History) (told *history.History, silent map[int64]bool) {
 	vague := func(op history.Op) bool {
-		return op.Kind == history.Unlock && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
+		return op.Kind.Unlocks() && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
 	}
 	if !slices.ContainsFunc(h.Ops, vague) {
 		return h, nil

@@ -10,7 +10,7 @@ import (
 
 // Both sides of every rule. Operations are executed at 10 s and ask for 30 s.
 func TestRWLockStep(t *testing.T) {
-	hard, redisson := RWLock{}, RWLock{Redisson: true}
+	hard, redisson := RWLock{}, RWLock{Redisson: true, LastReader: true}
 	hold := func(owner string, write bool, count int64, end time.Duration) RWHold {
 		return RWHold{Owner: owner, Write: write, Count: count, life: life{end, end}}
 	}

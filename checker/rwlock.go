@@ -1,0 +1,191 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// A read-write lock is a lock to all judges but that of its answers. An owner's hold as a reader and its hold as a writer are
+// those of two owners, who do not exclude each other; and readers do not exclude readers.
+
+// shared reports whether several owners may hold the lock at once.
+func (l *lockFacts) shared() bool { return l.object == history.ARWLock }
+
+// excludes reports whether the holds of two owners may not last at once.
+func (l *lockFacts) excludes(a, b string) bool {
+	if !l.shared() {
+		return a != b
+	}
+	return history.ReaderOf(a) != history.ReaderOf(b) && (history.Writes(a) || history.Writes(b))
+}
+
+// A crowd counts those who believe in a lock at some moment.
+type crowd struct {
+	of             *lockFacts
+	readers, write int
+	each           map[string]int // of a read-write lock, by owner
+}
+
+// count adds n who believe, as one owner.
+func (c *crowd) count(owner string, n int) {
+	if !c.of.shared() || history.Writes(owner) {
+		c.write += n
+	} else {
+		c.readers += n
+	}
+	if c.of.shared() {
+		if c.each == nil {
+			c.each = map[string]int{}
+		}
+		c.each[owner] += n
+	}
+}
+
+// against is how many of them an owner's hold excludes. The owner itself is none of them.
+func (c *crowd) against(owner string) int {
+	reader := history.ReaderOf(owner)
+	switch {
+	case !c.of.shared():
+		return c.write
+	case history.Writes(owner):
+		return c.write + c.readers - c.each[reader] - c.each[owner]
+	}
+	return c.write - c.each[history.WriterOf(reader)]
+}
+
+// rwSpec is the specification of the history's read-write locks.
+func rwSpec(f *facts) specification[model.RWState] {
+	kind := model.RWLock{Redisson: !f.h.Can(string(contract.LeasePerHold))}
+	return specification[model.RWState]{
+		step: kind.Step, environment: kind.Environment, shown: shownHolds,
+		fits: func(s model.RWState, k history.KeyState) bool { return sameHolds(s, shownHolds(k), !kind.Redisson) },
+		misfit: func(_, after model.RWState, a *act) (contract.Rule, string) {
+			if sameHolds(after, shownHolds(*a.after), false) {
+				return contract.LeaseIsSet, fmt.Sprintf("the leases in the key are not those of %s", after)
+			}
+			return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", shownHolds(*a.after), after)
+		},
+		resume: func(s model.RWState, _ *act) model.RWState { return s },
+		untrue: func(s model.RWState, op history.Op) error {
+			return &model.Violation{Rule: contract.SharedIsBusy, State: s, Op: op}
+		},
+	}
+}
+
+// shownHolds is the state of the model for a key that the server log shows.
+func shownHolds(k history.KeyState) model.RWState {
+	var holds []model.RWHold
+	for _, h := range k.Holdings {
+		hold := model.RWHold{Owner: history.ReaderOf(h.Owner), Write: history.Writes(h.Owner), Count: h.Count}
+		if hold.Earliest = k.Of(h.Owner).Deadline; hold.Earliest == 0 {
+			hold.Earliest = model.Never
+		}
+		hold.Latest = hold.Earliest
+		holds = append(holds, hold)
+	}
+	return model.RWStateOf(holds...)
+}
+
+// sameHolds reports whether the holds of a state are those of a key, and so are their leases, if each has its own.
+func sameHolds(s, key model.RWState, leases bool) bool {
+	one, other := s.Holds(), key.Holds()
+	if len(one) != len(other) {
+		return false
+	}
+	for i, h := range one {
+		k := other[i]
+		if h.Owner != k.Owner || h.Write != k.Write || h.Count != k.Count || leases && (past(h.Earliest, k.Latest) || past(k.Earliest, h.Latest)) {
+			return false
+		}
+	}
+	return true
+}
+
+// follow notes the ends of leases that an act on one hold of a read-write lock set for others.
+func (r *tenureReplay) follow(a *act) {
+	if !r.l.shared() {
+		return
+	}
+	for _, t := range r.open {
+		deadline := a.after.Of(t.owner).Deadline
+		if deadline == 0 {
+			deadline = model.Never
+		}
+		if !past(deadline, t.deadline) && !past(t.deadline, deadline) {
+			continue
+		}
+		t.end(a.at, deadline)
+		if a.op.Owner != t.owner {
+			t.ends[len(t.ends)-1].by = a.op
+		}
+	}
+}
+
+// moved is what another hold's call made of the end of a hold last, as far as that is what it came to; nil: none did.
+func (t *tenure) moved() (before, after time.Duration, by *history.Op) {
+	n := len(t.ends)
+	if n < 2 || t.ends[n-1].by == nil {
+		return 0, 0, nil
+	}
+	return t.ends[n-2].deadline, t.ends[n-1].deadline, t.ends[n-1].by
+}
+
+// cutByOther is the cause that a call on another hold of a read-write lock made a hold's lease shorter, which then came to its end.
+func (f *facts) cutByOther(l *lockFacts, t *tenure) (Cause, bool) {
+	before, after, by := t.moved()
+	if by == nil || after >= before {
+		return Cause{}, false
+	}
+	return Cause{Class: contract.OtherHold, Text: fmt.Sprintf("the hold of %s on %s ended at %s, since the %s of %s at %s brought its end forward, from %s",
+		t.owner, l.name, Stamp(t.to), by.Kind, by.Owner, Stamp(tookOrCall(by)), Stamp(before))}, true
+}
+
+// keptByOther is the cause that a call on another hold of a read-write lock made a hold's lease longer.
+func (f *facts) keptByOther(t *tenure, since time.Duration) (Cause, bool) {
+	for _, e := range t.ends {
+		if e.by != nil && e.from >= since {
+			return Cause{Class: contract.OtherHold, Text: fmt.Sprintf("the %s of %s at %s kept it", e.by.Kind, e.by.Owner, Stamp(e.from))}, true
+		}
+	}
+	return Cause{}, false
+}
+
+// unwatched is the owner's unlock of its read lock after which nothing renewed its hold as a writer, in [from, to]; nil: there is none.
+func (f *facts) unwatched(l *lockFacts, t *tenure, from, to time.Duration) *history.Op {
+	if !l.shared() || !history.Writes(t.owner) {
+		return nil
+	}
+	var found *history.Op
+	for _, op := range l.owner(history.ReaderOf(t.owner)).called(t.from, to) {
+		if op.Kind.Unlocks() && !op.Aside && op.Outcome != history.Failed {
+			found = op
+		}
+	}
+	if found == nil {
+		return nil
+	}
+	for _, op := range l.owner(t.owner).called(found.Call, to) {
+		if op.Kind.Renews() && op.Call > max(found.Return, from) {
+			return nil
+		}
+	}
+	return found
+}
+
+// downgraded is the cause that an owner gave its write lock back, and read on, so that those who waited were not told. ok is false
+// if it is none.
+func (f *facts) downgraded(l *lockFacts, before *tenure) (c Cause, ok bool) {
+	if !l.shared() || before == nil || before.endOp == nil || !before.endOp.Kind.Unlocks() || !history.Writes(before.owner) {
+		return Cause{}, false
+	}
+	reads := l.owner(history.ReaderOf(before.owner)).tenure(before.to)
+	if reads == nil || !reads.open && reads.to <= before.to {
+		return Cause{}, false
+	}
+	return Cause{Class: contract.Downgraded, Text: fmt.Sprintf("%s gave its write lock back at %s and read on, of which nobody told those who waited",
+		history.ReaderOf(before.owner), Stamp(before.to))}, true
+}
