@@ -93,6 +93,9 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		c.Text += fmt.Sprintf("; a copy of its request took it once more at %s, until %s", Stamp(t.from), Stamp(t.to))
 		return c
 	}
+	if c, cut := f.cutByOther(l, t); cut {
+		return c
+	}
 	last := t.last()
 	what := fmt.Sprintf("the key of %s expired at %s: ", l.name, Stamp(t.to))
 	set := t.sets[len(t.sets)-1]
@@ -152,6 +155,9 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
 // statement of that. Faults explain it if they left its client no opportunity to renew in time.
 func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
+	if op := f.unwatched(l, t, from, to); op != nil {
+		return Cause{Class: contract.OtherHold, Text: fmt.Sprintf(", and the watchdog of %s ended with its %s at %s", t.owner, op.Kind, Stamp(op.Call))}
+	}
 	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
 	left := opportunity(from, to, all)
 	faults := faultsOf(all)
@@ -390,6 +396,11 @@ func refused(s *history.Served) bool {
 func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	c := Cause{Class: class}
 	if a.op == nil {
+		if t := l.owner(a.event.Owner).tenure(a.at); l.shared() && t != nil {
+			if c, cut := f.cutByOther(l, t); cut {
+				return c
+			}
+		}
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
 	}

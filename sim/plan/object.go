@@ -61,6 +61,13 @@ func (p *Plan) checkObjects() error {
 			}
 		}
 	}
+	for i, s := range p.Servers {
+		for _, name := range p.Locks() {
+			if is := objects[name]; s.Replicas > 0 && is == history.ARWLock {
+				return fmt.Errorf("$.servers[%d].replicas: %q is a %s, of which it is not judged what a replica makes", i, name, is)
+			}
+		}
+	}
 	for i, g := range p.Groups {
 		for j, m := range g.Members {
 			if is, called := objects[m.Lock]; called && is != history.ALock {
