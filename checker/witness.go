@@ -336,7 +336,8 @@ func (f *facts) inOrder(a, b *act) bool {
 	case a.seq >= 0 && b.seq >= 0:
 		return true
 	case a.event != nil && b.event != nil:
-		return false
+		holds := a.event.Kind == history.Expire && b.event.Kind == history.Expire // of a read-write lock
+		return holds && a.event.Owner != b.event.Owner
 	case a.event != nil || b.event != nil:
 		return f.h.Header.Clock == history.Virtual
 	}

@@ -138,12 +138,13 @@ type rwView struct {
 	readEnds bool     // that may be over
 	hindered bool     // somebody else is in the way for certain
 	maybe    bool     // somebody else may be
-	only     bool     // there is no hold but mine
-	surely   bool     // there is another for certain
+	from     time.Duration
+	only     bool // there is no hold but mine
+	surely   bool // there is another for certain
 }
 
 func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration) rwView {
-	v := rwView{write: write, mine: -1, only: true}
+	v := rwView{write: write, mine: -1, only: true, from: from}
 	all := s.Holds()
 	lasts := false // the key is there for certain as long as one hold is
 	for _, h := range all {
@@ -287,6 +288,10 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 			}
 		} else {
 			v.holds = slices.Delete(v.holds, v.mine, v.mine+1)
+		}
+		lasts := func(h RWHold) bool { return h.Write || !past(v.from, h.Latest) }
+		if k.Redisson && !v.write && !slices.ContainsFunc(v.holds, lasts) {
+			v.holds = nil // a read unlock after which no lease lasts removes the key
 		}
 	case history.NotHeld:
 		if v.mine >= 0 {

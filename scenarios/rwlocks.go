@@ -177,7 +177,7 @@ var rwLostAcquireReply = Scenario{
 			client("c2", 8*time.Second, writeLock(0), onStock(time.Second), writeUnlock()),
 		)
 	},
-	Breaks: either(contract.Idempotent, nil, []contract.Guarantee{object, liveness}),
+	Breaks: breaks(nil, []contract.Guarantee{object, liveness}),
 }
 
 var rwExpiredReaderUnlocks = Scenario{

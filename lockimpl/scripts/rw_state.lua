@@ -37,7 +37,7 @@ local function store(lock, holds, owner, hold)
     last = math.max(last, h[2])
   end
   if last == 0 then
-    call('del', lock)
+    call('hdel', lock, 'mode') -- with its last field the key goes
     return false
   end
   call('pexpireat', lock, string.format('%.0f', last))

@@ -18,6 +18,8 @@ func (c *conclusion) shared(t touch, call int64, before history.KeyState) {
 		free := !slices.ContainsFunc(before.Holdings, func(h history.Holding) bool { return inTheWay(h.Owner, op.Owner) })
 		if own := before.Of(op.Owner); c.testifyOf(call, l, own, l.last.Of(op.Owner), free || own.Total() > 0) {
 			c.executed[r] = true
+		} else if changed(r) {
+			c.unbiddenOf(t, own, l.last.Of(op.Owner))
 		}
 		if known := c.byID[call]; known.Outcome == history.Rejected && known.Answer == history.Busy && before.Count(history.ReaderOf(op.Owner)) > 0 {
 			known.Answer = history.Rejected // the key does not show why it was not granted
