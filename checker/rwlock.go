@@ -165,7 +165,8 @@ func (f *facts) unwatched(l *lockFacts, t *tenure, from, to time.Duration) *hist
 			found = op
 		}
 	}
-	if found == nil {
+	// It came before the renewal that is missing, which there was time for.
+	if most := f.renewEvery() + f.renewalSlack(); found == nil || found.Call > from+most || to-found.Call <= most {
 		return nil
 	}
 	for _, op := range l.owner(t.owner).called(found.Call, to) {

@@ -284,7 +284,7 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 			case op.Lease > 0 && (v.write || !k.Redisson):
 				h.life = lease
 			case k.Redisson && !v.write:
-				h.Earliest = min(h.Earliest, lease.Earliest) // which of the leases went is not known
+				h.Earliest = min(h.Earliest, v.from) // which of the leases went, and how long the others last, is not known
 			}
 		} else {
 			v.holds = slices.Delete(v.holds, v.mine, v.mine+1)
