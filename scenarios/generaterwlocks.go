@@ -1,12 +1,14 @@
 package scenarios
 
 import (
+	"slices"
+
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
 // modes makes a plan of locks one of read-write locks: it draws of each acquire whether it is one to read or to write, and each
-// unlock gives back what was taken last. So a plan has readers, writers, and owners who do both, one inside of the other.
+// unlock gives back what was taken last, or of the other kind. So a plan has readers, writers, and owners who do both, one inside of the other.
 func (d *drawing) modes(p *plan.Plan) {
 	for i := range p.Clients {
 		for j := range p.Clients[i].Threads {
@@ -25,7 +27,11 @@ func (d *drawing) modes(p *plan.Plan) {
 				case !kind.Unlocks():
 					continue
 				case len(holds) > 0:
-					taken[s.Lock] = holds[:len(holds)-1]
+					at := len(holds) - 1
+					if other := slices.Index(holds, !writes); other >= 0 && d.oneIn(2, "the other") { // as a downgrade does
+						at, writes = other, !writes
+					}
+					taken[s.Lock] = slices.Delete(slices.Clone(holds), at, at+1)
 				default:
 					writes = d.upTo(0, 1, "writes") == 1
 				}
