@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,7 +101,10 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		s.status, s.speakers = Broken, appendNew(s.speakers, byMembers)
 	}
 	var fits []string
-	object, _ := f.called()
+	object := string(history.ALock)
+	if !slices.ContainsFunc(f.locks, func(l *lockFacts) bool { return !l.shared() }) {
+		object = string(history.ARWLock)
+	}
 	if locks > 0 {
 		fits = append(fits, fmt.Sprintf("%s on %s fit the sequential %s", count(ops, "operation"), count(locks, object), object))
 	}
