@@ -37,6 +37,8 @@ func assumptions(h *history.History) []string {
 			refuse("operation %d: %s of %d", op.ID, op.Kind, op.Value)
 		case op.Owner == "" || op.Lock == "":
 			refuse("operation %d: %s without an owner or a lock", op.ID, op.Kind)
+		case op.Kind.Object() == history.ARWLock && op.Kind.OnWriteLock() != history.Writes(op.Owner):
+			refuse("operation %d: %s by %s; the owner of a write lock, and of no read lock, has a name that ends in %q", op.ID, op.Kind, op.Owner, history.WriterSuffix)
 		case op.Return != 0 && op.Return < op.Call:
 			refuse("operation %d: returned at %s, before it was called at %s", op.ID, Stamp(op.Return), Stamp(op.Call))
 		case op.Return != 0 && !op.Kind.Allows(op.Outcome):
@@ -46,8 +48,12 @@ func assumptions(h *history.History) []string {
 		case op.Evidence == history.Executed && op.Kind.OnLock() && (op.Answer == history.Unknown || !op.Kind.Allows(op.Answer)):
 			refuse("operation %d: the server cannot answer %s with %q", op.ID, op.Kind, op.Answer)
 		}
-		if op.Kind != history.Renew && !op.Aside { // a watchdog works while its owner does
-			calls[op.Owner] = append(calls[op.Owner], op)
+		if !op.Kind.Renews() && !op.Aside { // a watchdog works while its owner does
+			owner := op.Owner
+			if op.Kind.Object() == history.ARWLock {
+				owner = history.ReaderOf(owner)
+			}
+			calls[owner] = append(calls[owner], op)
 		}
 	}
 

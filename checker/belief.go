@@ -31,7 +31,7 @@ type belief struct {
 // otherwise: a member of a group, or a group that needs it.
 func (f *facts) unheldUnlock(op *history.Op) *history.Op {
 	call := f.inNameOf(op)
-	if call == nil || op.Kind != history.Unlock || call.Kind != history.Unlock || call.Lock == op.Lock {
+	if call == nil || !op.Kind.Unlocks() || !call.Kind.Unlocks() || call.Lock == op.Lock {
 		return nil
 	}
 	all, known := f.asked[call.Lock]
@@ -82,7 +82,7 @@ func beliefsOf(f *facts, l *lockFacts, aside func(*history.Op) *history.Op) []*b
 			}
 		case givenUp(op): // its owner goes on as before
 		case f.fresh(op.Client, op.Call):
-		case op.Kind == history.Unlock || op.Kind == history.ForceUnlock:
+		case op.Kind.Unlocks() || op.Kind == history.ForceUnlock:
 			add(op.Owner, step{at: op.Call, op: op, call: true})
 			if !op.Pending() {
 				add(op.Owner, step{at: op.Return, op: op})
@@ -177,7 +177,7 @@ func (l *lockFacts) anew(op *history.Op, at time.Duration) bool {
 // givenUp reports whether an unlock was given up before anything was sent, as its context had ended: the hold is as it
 // was, and its owner knows.
 func givenUp(op *history.Op) bool {
-	return op.Kind == history.Unlock && op.Outcome == history.Failed && op.Evidence == history.NotSent &&
+	return op.Kind.Unlocks() && op.Outcome == history.Failed && op.Evidence == history.NotSent &&
 		(strings.Contains(op.Error, context.DeadlineExceeded.Error()) || strings.Contains(op.Error, context.Canceled.Error()))
 }
 

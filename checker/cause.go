@@ -93,6 +93,9 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		c.Text += fmt.Sprintf("; a copy of its request took it once more at %s, until %s", Stamp(t.from), Stamp(t.to))
 		return c
 	}
+	if c, cut := f.cutByOther(l, t); cut {
+		return c
+	}
 	last := t.last()
 	what := fmt.Sprintf("the key of %s expired at %s: ", l.name, Stamp(t.to))
 	set := t.sets[len(t.sets)-1]
@@ -130,7 +133,7 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 		return Cause{Class: contract.Unexplained, Text: what + ", which is less than " + t.owner + " had asked for"}
 	}
 	sets := len(t.sets)
-	if op := set.op; f.composed(l) && op != nil && op.Kind == history.Unlock && (op.Pending() || op.Return >= t.to) {
+	if op := set.op; f.composed(l) && op != nil && op.Kind.Unlocks() && (op.Pending() || op.Return >= t.to) {
 		sets-- // it is under way: the members that it has not reached yet have the lease from before
 	}
 	if t.askedFor(sets) || f.memberAsked(l, t) {
@@ -152,6 +155,9 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
 // statement of that. Faults explain it if they left its client no opportunity to renew in time.
 func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
+	if op := f.unwatched(l, t, from, to); op != nil {
+		return Cause{Class: contract.OtherHold, Text: fmt.Sprintf(", and the watchdog of %s ended with its %s at %s", t.owner, op.Kind, Stamp(op.Call))}
+	}
 	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
 	left := opportunity(from, to, all)
 	faults := faultsOf(all)
@@ -181,7 +187,7 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 func (f *facts) refusedRenewals(l *lockFacts, owner string, from, to time.Duration) int {
 	sent := 0
 	for _, op := range l.owner(owner).called(from+1, to-1) {
-		if op.Kind == history.Renew && answer(op) != history.Renewed {
+		if op.Kind.Renews() && answer(op) != history.Renewed {
 			sent++
 		}
 	}
@@ -312,7 +318,7 @@ func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Durati
 		}
 		e := effect{r.Op, memberKey{r.Server, r.Lock}}
 		call := f.op(r.Op)
-		if call == nil || call.Kind != history.Unlock {
+		if call == nil || !call.Kind.Unlocks() {
 			continue
 		}
 		if copied := !call.Uncertain() && call.Return < r.At; seen[e] || copied {
@@ -368,7 +374,7 @@ func (f *facts) gaveFor(l *lockFacts, earlier, t *tenure) bool {
 		o := group.owner(t.owner)
 		lost := slices.ContainsFunc(o.tenures, func(g *tenure) bool { return g.endEvent != nil && g.to == earlier.to })
 		return lost && slices.ContainsFunc(o.ops, func(op *history.Op) bool {
-			return op.Kind == history.Unlock && !op.Aside && cancelled(op) && earlier.to < op.Call && op.Call < end.Call
+			return op.Kind.Unlocks() && !op.Aside && cancelled(op) && earlier.to < op.Call && op.Call < end.Call
 		})
 	})
 }
@@ -418,6 +424,11 @@ func refused(s *history.Served) bool {
 func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	c := Cause{Class: class}
 	if a.op == nil {
+		if t := l.owner(a.event.Owner).tenure(a.at); l.shared() && t != nil {
+			if c, cut := f.cutByOther(l, t); cut {
+				return c
+			}
+		}
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
 	}
@@ -469,7 +480,7 @@ func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
 	if t != nil && t.restored && a.op.Kind.Acquires() && a.op.Evidence != history.Executed {
 		return t.broughtBack(), true // it was granted what it had, which no command changed
 	}
-	if a.op.Kind != history.Unlock || answer(a.op) != history.Decremented {
+	if !a.op.Kind.Unlocks() || answer(a.op) != history.Decremented {
 		return c, false
 	}
 	switch {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// A sequential is the specification of a kind of counted objects, as the checkers of object ask it.
+// A sequential is the specification of a kind of objects other than locks, as the checkers of object ask it.
 type sequential struct {
 	replay func(*facts, *lockFacts) (found violations, beyond bool)
 	model  func(*facts, []porcupine.Operation) porcupine.Model
@@ -34,15 +34,18 @@ func sequentialFor[S comparable](spec func(*facts) specification[S]) sequential 
 	}
 }
 
-// sequentialOf is the specification of a kind of counted objects.
+// sequentialOf is the specification of a kind of objects other than locks.
 func sequentialOf(is history.Object) sequential {
-	if is == history.ALatch {
+	switch is {
+	case history.ALatch:
 		return sequentialFor(latchSpec)
+	case history.ARWLock:
+		return sequentialFor(rwSpec)
 	}
 	return sequentialFor(permitSpec)
 }
 
-// askPorcupineOf asks porcupine of a counted object.
+// askPorcupineOf asks porcupine of an object other than a lock.
 func askPorcupineOf(ctx context.Context, f *facts, l *lockFacts, w linear.Window) porcupine.CheckResult {
 	ops := f.problem(l, w).History()
 	return linear.Ask(ctx, sequentialOf(l.object).model(f, ops), ops, f.options.Budget)
@@ -55,7 +58,7 @@ func judgeCounted(is history.Object) func(context.Context, *facts) Result {
 		s := opinions{status: Holds, all: f.found(contract.Object)}
 		ops, all := 0, f.of(is)
 		for _, l := range all {
-			s.hear(f, f.judgeNumber(ctx, l))
+			s.hear(f, f.judgeSequential(ctx, l))
 			ops += len(l.ops)
 		}
 		return s.result(fmt.Sprintf("%s on %s fit the sequential %s", count(ops, "operation"), objectsOf(len(all), is), is))
@@ -70,8 +73,8 @@ func objectsOf(n int, is history.Object) string {
 	return fmt.Sprintf("%d %s", n, is.Plural())
 }
 
-// judgeNumber is the opinion of one counted object.
-func (f *facts) judgeNumber(ctx context.Context, l *lockFacts) opinion {
+// judgeSequential is the opinion of one object that is no lock, or of a read-write lock.
+func (f *facts) judgeSequential(ctx context.Context, l *lockFacts) opinion {
 	if !witnessed(f, l) {
 		return f.blackBoxOf(ctx, l, linear.AsCalled)
 	}
@@ -81,10 +84,12 @@ func (f *facts) judgeNumber(ctx context.Context, l *lockFacts) opinion {
 	if o.violations.all > 0 && !beyond && doubtful(f, l) {
 		return f.blackBoxOf(ctx, l, linear.AsExecuted) // in another order it may be legal
 	}
-	_, surplus := f.ledger(l)
-	for _, op := range surplus {
-		beyond = true
-		o.violations.add(func() Violation { return f.givenUnasked(l, op) })
+	if l.object.Counted() {
+		_, surplus := f.ledger(l)
+		for _, op := range surplus {
+			beyond = true
+			o.violations.add(func() Violation { return f.givenUnasked(l, op) })
+		}
 	}
 	if o.violations.all > 0 {
 		o.status = Broken
@@ -102,7 +107,7 @@ func (f *facts) judgeNumber(ctx context.Context, l *lockFacts) opinion {
 	})
 }
 
-// blackBoxOf judges a counted object by what its clients were told, and by the server's times if w says so.
+// blackBoxOf judges such an object by what its clients were told, and by the server's times if w says so.
 func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) opinion {
 	o := opinion{lock: l.name, by: []string{byPorcupine}, status: Holds, violations: f.found(contract.Object)}
 	if !fitsPorcupine(l) {

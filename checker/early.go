@@ -77,7 +77,7 @@ func (f *facts) ownUnlocks(l *lockFacts, found *violations) {
 // gives is the owner's unlock that is under way at a time; nil: none is.
 func (o *ownerFacts) gives(at time.Duration) *history.Op {
 	i := slices.IndexFunc(o.ops, func(op *history.Op) bool {
-		return op.Kind == history.Unlock && !op.Aside && op.Call <= at && (op.Pending() || at <= op.Return)
+		return op.Kind.Unlocks() && !op.Aside && op.Call <= at && (op.Pending() || at <= op.Return)
 	})
 	if i < 0 {
 		return nil
@@ -113,10 +113,10 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 			until, ok = 0, false
 			continue
 		}
-		if s.op.Kind == history.Unlock {
+		if s.op.Kind.Unlocks() {
 			until = 0 // it sets a lease of its own
 		}
-		if s.op.Kind == history.Renew && len(f.obstacles(s.op.Client, l.name, s.op.Call, s.op.Return+1, f.answerTime(), hinders)) > 0 {
+		if s.op.Kind.Renews() && len(f.obstacles(s.op.Client, l.name, s.op.Call, s.op.Return+1, f.answerTime(), hinders)) > 0 {
 			continue // its client may have given the answer up
 		}
 		if s.op.Lease > 0 && !s.op.Pending() && s.op.Return <= at {
@@ -133,7 +133,7 @@ func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 	if call := f.inNameOf(op); call != nil {
 		op = call
 	}
-	if !found || !op.Kind.Acquires() && op.Kind != history.Unlock {
+	if !found || !op.Kind.Acquires() && !op.Kind.Unlocks() {
 		return op.Call
 	}
 	began := op.Call
@@ -162,7 +162,7 @@ func (f *facts) callsBut(but *history.Op, l *lockFacts, owner string, at time.Du
 	}
 	return slices.ContainsFunc(locks, func(l *lockFacts) bool {
 		return slices.ContainsFunc(l.owner(owner).ops, func(op *history.Op) bool {
-			return op != but && op.Kind != history.Renew && !op.Aside && op.Call <= at &&
+			return op != but && !op.Kind.Renews() && !op.Aside && op.Call <= at &&
 				(op.Pending() || op.Return >= at || op.Uncertain() || op.Outcome == history.Failed)
 		})
 	})

@@ -3,13 +3,14 @@ package checker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
 // judgeEffect looks for lost updates: a write that was computed from a read, after which another
-// owner wrote. The resource of a lock is the one that has its name.
+// owner wrote; and for two reads under one read lock between which one did. The resource of a lock is the one that has its name.
 func judgeEffect(_ context.Context, f *facts) Result {
 	found := f.found(contract.Effect)
 	writes, gone := 0, map[*history.Op]bool{}
@@ -22,6 +23,11 @@ func judgeEffect(_ context.Context, f *facts) Result {
 				continue
 			}
 			if op.Kind == history.Read {
+				if r := read[op.Owner]; r != nil && l.shared() && l.oneHold(op.Owner, tookOrCall(r), tookOrCall(op)) {
+					for _, between := range written[seen[op.Owner]:] {
+						found.add(func() Violation { return f.readTwice(l, r, between, op) })
+					}
+				}
 				read[op.Owner], seen[op.Owner] = op, len(written)
 				continue
 			}
@@ -49,6 +55,31 @@ func judgeEffect(_ context.Context, f *facts) Result {
 		fmt.Sprintf("%s, none lost", count(writes, "update")),
 		fmt.Sprintf("%d of %s lost", len(gone), count(writes, "update")),
 		found)
+}
+
+// oneHold reports whether an owner believed in one hold from one time to another.
+func (l *lockFacts) oneHold(owner string, from, to time.Duration) bool {
+	b := l.owner(owner).belief(from)
+	return !history.Writes(owner) && b != nil && to <= b.to
+}
+
+func (f *facts) readTwice(l *lockFacts, read, between, again *history.Op) Violation {
+	v := Violation{
+		Rule: contract.ReadsAgree, Lock: l.name, From: tookOrCall(read), To: tookOrCall(again),
+		Text: fmt.Sprintf("%s read %d at %s and %d at %s under one read lock; %s wrote %d at %s in between",
+			again.Owner, read.Value, Stamp(tookOrCall(read)), again.Value, Stamp(tookOrCall(again)), between.Owner, between.Value, Stamp(tookOrCall(between))),
+		Ops:    []int64{again.ID, between.ID, read.ID},
+		Owners: []string{between.Owner, again.Owner},
+		Cause:  Cause{Class: contract.Unexplained, Text: "the two did not hold the lock at once: the write came late or without the lock"},
+	}
+	if between.Aside {
+		v.Cause = Cause{Class: contract.LateWrite, Text: fmt.Sprintf("the write that %s sent at %s was under way until %s",
+			between.Owner, Stamp(between.Call), Stamp(tookOrCall(between)))}
+	}
+	if o, ok := l.between(between.Owner, again.Owner, v.From, v.To); ok {
+		v.Cause = f.overlapped(l, o).Cause
+	}
+	return v
 }
 
 func (f *facts) lostUpdate(l *lockFacts, read, lost, write *history.Op) Violation {

@@ -25,11 +25,15 @@ func judgeExclusion(_ context.Context, f *facts) Result {
 		f.tellings(l, &found)
 	}
 	total += f.groupRules(contract.Exclusion, &found)
+	never := "never two at once on one lock"
+	if slices.ContainsFunc(f.locks, (*lockFacts).shared) {
+		never = "never a writer beside another owner"
+	}
 	if holds == 0 {
 		return conclude("beliefs", "nobody ever held a lock, so nobody overlapped", "", found)
 	}
 	return conclude("beliefs",
-		fmt.Sprintf("%s, never two at once on one lock", count(holds, "hold")),
+		fmt.Sprintf("%s, %s", count(holds, "hold"), never),
 		fmt.Sprintf("%s of two holders of one lock, %s in all", count(found.all, "overlap"), short(time.Duration(min(total, math.MaxInt64/2)))),
 		found)
 }

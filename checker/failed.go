@@ -23,9 +23,9 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 		switch {
 		case op.Kind.Tries() && op.Wait > 0 && op.Wait < prompt: // its time is over before an attempt is
 			continue
-		case !failed, op.Aside, op.Kind == history.Renew, f.fresh(op.Client, op.Call), cancelled(op), ended && gone <= op.Return, op.Lease > 0 && op.Lease < prompt:
+		case !failed, op.Aside, op.Kind.Renews(), f.fresh(op.Client, op.Call), cancelled(op), ended && gone <= op.Return, op.Lease > 0 && op.Lease < prompt:
 			continue
-		case f.composed(l) && (op.Kind == history.TryLock || op.Kind == history.Unlock && f.lacks(l, op)):
+		case f.composed(l) && (op.Kind.Plain() == history.TryLock || op.Kind.Unlocks() && f.lacks(l, op)):
 			continue // it is refused so, see refused, or told of a member that its owner had lost, or had otherwise
 		case op.Outcome == history.Unknown && op.Return-op.Call >= impatience && f.lateness() >= impatience:
 			continue // the answer came in time, to a program that this machine did not let run
@@ -71,7 +71,7 @@ func (f *facts) silenced(op *history.Op, fault int) bool {
 
 // refusable reports whether a call may be refused by an error because another has the lock.
 func (f *facts) refusable(op *history.Op) bool {
-	return op.Kind != history.Lock || !f.h.Can(string(contract.Waits))
+	return op.Kind.Plain() != history.Lock || !f.h.Can(string(contract.Waits))
 }
 
 // impatience is the shortest time for which a client waits for an answer: lockimpl's Hardened gives up an attempt that is under way

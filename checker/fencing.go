@@ -25,6 +25,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 			continue // a group has no token: each member has its own
 		}
 		var last *history.Op
+		own := map[string]int64{} // the last token of each owner
 		for i := range l.acts {
 			op := l.acts[i].op
 			if op == nil || op.Aside || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired ||
@@ -41,6 +42,8 @@ func judgeFencing(_ context.Context, f *facts) Result {
 			case last == nil || op.Token > last.Token:
 			case op.Token == last.Token && f.reenters(l, op):
 				continue // its token is of the time of its grant
+			case l.shared() && op.Token == own[op.Owner] && f.reenters(l, op):
+				continue // others may read beside it, by later grants
 			case op.Evidence != history.Executed && op.Call <= last.Return:
 				continue // the two overlapped, so that nobody knows which grant was first
 			default:
@@ -56,7 +59,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 					return v
 				})
 			}
-			last = op
+			last, own[op.Owner] = op, op.Token
 		}
 		presented(l, &found)
 	}

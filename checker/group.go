@@ -38,16 +38,16 @@ func (f *facts) groupRules(g contract.Guarantee, found *violations) (overlapped 
 				f.othersHolds(l, c, op, found)
 			}
 			switch acquires := op.Kind.Acquires(); {
-			case g == contract.Object && op.Kind == history.Unlock:
+			case g == contract.Object && op.Kind.Unlocks():
 				f.answeredUnlock(l, c, op, found)
 			case g == contract.Object && acquires && op.Outcome == history.Acquired:
 				f.granted(l, c, op, found)
-			case g == contract.Object && op.Kind == history.TryLock:
+			case g == contract.Object && op.Kind.Plain() == history.TryLock:
 				f.refused(l, c, op, found)
 			case g == contract.Liveness && acquires && op.Outcome != history.Acquired:
 				f.patientGroup(l, c, op, found)
 				f.keptNone(l, c, op, found)
-			case g == contract.Liveness && op.Kind == history.Unlock:
+			case g == contract.Liveness && op.Kind.Unlocks():
 				f.gaveEach(l, c, op, found)
 				f.endsEach(l, c, op, found)
 			}
@@ -462,7 +462,7 @@ func (f *facts) givesUp(c *composition, lease time.Duration) bool {
 // patientGroup checks the time that a tryLock took that was refused. It may leave out an attempt that would
 // begin just before its time.
 func (f *facts) patientGroup(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	if op.Kind != history.TryLock || cancelled(op) {
+	if op.Kind.Plain() != history.TryLock || cancelled(op) {
 		return
 	}
 	whole, away := f.groupObstacles(op.Client, c, op.Call, op.Return)
@@ -522,7 +522,7 @@ func (f *facts) sharedHold(l *lockFacts, owner string, from, to time.Duration) b
 	return slices.ContainsFunc(f.view.sharing[l.name], func(other *lockFacts) bool {
 		o := other.owner(owner)
 		return len(o.lasting(from, to)) > 0 || slices.ContainsFunc(o.ops, func(op *history.Op) bool {
-			return !op.Aside && op.Kind != history.Renew && op.Call <= to && (op.Pending() || op.Return >= from)
+			return !op.Aside && !op.Kind.Renews() && op.Call <= to && (op.Pending() || op.Return >= from)
 		})
 	})
 }

@@ -16,7 +16,7 @@ func (f *facts) couldHave(l *lockFacts, c *composition, op *history.Op) (from, t
 	if !op.Pending() {
 		end = op.Return
 	}
-	if op.Kind == history.TryLock {
+	if op.Kind.Plain() == history.TryLock {
 		end = min(end, op.Call+op.Wait)
 	}
 	if at, dead := f.died[op.Client]; dead {

@@ -33,7 +33,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 			failed = true
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
 			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause { return f.keptByCopy(l, op.Call) })
-		case op.Kind == history.Unlock && op.Outcome != history.Released:
+		case op.Kind.Unlocks() && op.Outcome != history.Released:
 			f.unhealed(op, contract.FreshGets, found, "was told "+told)
 		}
 	}
@@ -69,7 +69,7 @@ func (f *facts) away(from, to time.Duration) (total time.Duration) {
 // that back leaves it for its lease.
 func (f *facts) ranOut(t *tenure) bool {
 	call := f.inNameOf(t.grant)
-	return call != nil && call.Kind == history.TryLock && call.Outcome != history.Acquired && !call.Pending() &&
+	return call != nil && call.Kind.Plain() == history.TryLock && call.Outcome != history.Acquired && !call.Pending() &&
 		call.Return >= call.Call+call.Wait && !f.h.Can(string(contract.TakesBack))
 }
 
@@ -146,7 +146,7 @@ func (f *facts) unhealedBy(op *history.Op, rule contract.Rule, found *violations
 // the lock was free. Whose client died or ended was not late.
 func (f *facts) late(l *lockFacts, op *history.Op) bool {
 	_, gone := f.ended[op.Client]
-	if f.healed >= f.end || op.Aside || op.Kind == history.Renew || op.Pending() && (gone || !f.whole()) {
+	if f.healed >= f.end || op.Aside || op.Kind.Renews() || op.Pending() && (gone || !f.whole()) {
 		return false
 	}
 	from, until := max(op.Call+op.Wait, f.healed), f.until(op)
@@ -157,7 +157,7 @@ func (f *facts) late(l *lockFacts, op *history.Op) bool {
 	if until-from <= most {
 		return false
 	}
-	return op.Kind != history.Lock || f.longestFree(l, from, until) > most && !f.kept(l, op, until)
+	return op.Kind.Plain() != history.Lock || f.longestFree(l, from, until) > most && !f.kept(l, op, until)
 }
 
 // longestLease is the longest lease that was asked for on a lock, or that a watchdog renews.
@@ -252,7 +252,7 @@ func (f *facts) owed(l *lockFacts, owner string, since, at time.Duration) (holds
 	for _, op := range l.owner(owner).ops {
 		switch died, dead := f.died[op.Client]; {
 		case op.Aside || op.Call < since || op.Call > at || dead && died <= at:
-		case op.Kind == history.Unlock && !givenUp(op):
+		case op.Kind.Unlocks() && !givenUp(op):
 			holds = max(0, holds-1)
 		case op.Kind.Acquires() && op.Outcome == history.Acquired && !op.Pending():
 			holds++
@@ -266,11 +266,11 @@ func (f *facts) owed(l *lockFacts, owner string, since, at time.Duration) (holds
 func (f *facts) hasMore(l *lockFacts, owner string, at time.Duration) bool {
 	var last *history.Op
 	for _, op := range l.owner(owner).ops {
-		if !op.Aside && op.Kind != history.Renew && !op.Pending() && op.Return <= at && (last == nil || op.Return >= last.Return) {
+		if !op.Aside && !op.Kind.Renews() && !op.Pending() && op.Return <= at && (last == nil || op.Return >= last.Return) {
 			last = op
 		}
 	}
-	return last != nil && last.Kind == history.Unlock && last.Outcome == history.Decremented && f.owes(l, owner, at)
+	return last != nil && last.Kind.Unlocks() && last.Outcome == history.Decremented && f.owes(l, owner, at)
 }
 
 // rightly reports whether a hold stood at a time, and should have: its owner believed in it, by the call that began it or by a later one.

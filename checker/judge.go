@@ -108,7 +108,7 @@ func judged(h *history.History) string {
 		return "object"
 	}
 	for _, o := range history.Objects() {
-		if o.Counted() && kinds[o] {
+		if o != history.ALock && kinds[o] {
 			return string(o)
 		}
 	}

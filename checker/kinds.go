@@ -52,6 +52,9 @@ func (f *facts) called() (object, sort string) {
 	if len(kinds) > 1 {
 		return "object", "such object"
 	}
+	if all := kinds[0].of(f); len(all) > 0 && !slices.ContainsFunc(all, func(l *lockFacts) bool { return l.object == history.ALock }) {
+		return string(all[0].object), kinds[0].noun // a read-write lock is a lease lock
+	}
 	return string(kinds[0].object), kinds[0].noun
 }
 

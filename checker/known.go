@@ -28,7 +28,7 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 			if op.Return < v.To && (op.Outcome == history.Released || op.Outcome == history.NotHeld) {
 				break
 			}
-			changes := op.Kind.Acquires() || op.Kind == history.Unlock || op.Kind == history.ForceUnlock
+			changes := op.Kind.Acquires() || op.Kind.Unlocks() || op.Kind == history.ForceUnlock
 			if faults := f.struckBy(op.Client, l.name, op.Call, op.Return, []history.Effect{history.ConnectionBroken}); changes && len(faults) > 0 {
 				calls = append(calls, copied{op, faults})
 			}
@@ -149,7 +149,7 @@ func twice(h *history.History, call int64) *history.History {
 		case op.Owner != again.Owner || op.Lock != again.Lock || op.Aside:
 		case op.Kind.Acquires() && op.Outcome == history.Acquired && h.Header.WatchdogTimeout == 0:
 			lease = op.Lease
-		case op.Kind == history.Unlock && op.Lease == 0:
+		case op.Kind.Unlocks() && op.Lease == 0:
 			if op.Outcome == history.Decremented {
 				op.Lease = lease
 			}

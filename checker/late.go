@@ -29,7 +29,7 @@ func (f *facts) cut(l *lockFacts, t *tenure, set deadlineSet) bool {
 func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
 	b := l.owner(t.owner).belief(t.to)
 	for _, op := range l.owner(t.owner).ops {
-		if op.Kind != history.Unlock || op.Executed > t.to {
+		if !op.Kind.Unlocks() || op.Executed > t.to {
 			continue
 		}
 		if !op.Aside && op.Uncertain() && op.Call < t.from && op.Return < op.Executed && t.from < op.Executed && op.Answer == history.Decremented {

@@ -63,6 +63,25 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 		f.idleGroup(l, f.view.locks[l.name], found)
 		return
 	}
+	if !l.shared() {
+		f.idleFor(l, l.ops, l.tenures, found)
+		return
+	}
+	// Readers wait for writers alone.
+	var readers, writers []*history.Op
+	for _, op := range l.ops {
+		if history.Writes(op.Owner) {
+			writers = append(writers, op)
+		} else {
+			readers = append(readers, op)
+		}
+	}
+	f.idleFor(l, writers, l.tenures, found)
+	f.idleFor(l, readers, slices.DeleteFunc(slices.Clone(l.tenures), func(t *tenure) bool { return !history.Writes(t.owner) }), found)
+}
+
+// idleFor looks for times in which nobody held a lock in the way of some calls, and one of them waited for it.
+func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, found *violations) {
 	type gap struct {
 		from, to time.Duration
 		after    *tenure // that freed it, nil at first
@@ -70,7 +89,7 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 	var gaps []gap
 	var free time.Duration
 	var after *tenure
-	for _, t := range l.tenures { // sorted by their beginnings
+	for _, t := range tenures { // sorted by their beginnings
 		if t.from > free {
 			gaps = append(gaps, gap{free, t.from, after})
 		}
@@ -86,7 +105,7 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 		gaps = append(gaps, gap{free, f.end, after})
 	}
 
-	rest := l.ops             // that were not called yet
+	rest := ops               // that were not called yet
 	var calling []*history.Op // that had not returned when the last gap began
 	for _, g := range gaps {
 		if g.to-g.from <= f.prompt() {
@@ -157,6 +176,9 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	faults := appendNew(faultsOf(all), deaf...)
 	if len(faults) > 0 && to <= late {
 		return f.blame("while it waited "+f.describeAll(faults), faults)
+	}
+	if c, ok := f.downgraded(l, before); ok && to <= seen+f.prompt() {
+		return c
 	}
 	if before != nil && before.endEvent != nil && to <= seen+f.prompt() {
 		return Cause{Class: contract.Unannounced, Faults: f.freedBy(l, before),
@@ -326,10 +348,18 @@ func (f *facts) deadHolds(l *lockFacts, found *violations) {
 				Rule: contract.DeadHoldEnds, Lock: l.name, From: died, To: t.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
 				Text: fmt.Sprintf("%s died at %s with a lease of %s on %s, which it held until %s",
 					t.client, Stamp(died), short(lease), l.name, Stamp(t.to)),
-				Cause: Cause{Class: contract.Unexplained, Text: "something went on renewing it"},
+				Cause: f.outlived(t, died),
 			}
 		})
 	}
+}
+
+// outlived says why the hold of a dead client went on after its lease.
+func (f *facts) outlived(t *tenure, died time.Duration) Cause {
+	if c, kept := f.keptByOther(t, died); kept {
+		return c
+	}
+	return Cause{Class: contract.Unexplained, Text: "something went on renewing it"}
 }
 
 // orphans looks for holds that go on after their owner gave them back: held for nobody. When the
@@ -511,7 +541,7 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 // failedUnlock is the first unlock of a hold of which its owner does not know what became; nil: there is none.
 func (f *facts) failedUnlock(l *lockFacts, t *tenure) *history.Op {
 	for _, op := range l.owner(t.owner).called(min(t.from, t.belief.from), t.belief.to) {
-		if op.Kind == history.Unlock && !op.Aside && !givenUp(op) && (op.Uncertain() || op.Outcome == history.Failed) {
+		if op.Kind.Unlocks() && !op.Aside && !givenUp(op) && (op.Uncertain() || op.Outcome == history.Failed) {
 			return op
 		}
 	}
@@ -547,7 +577,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		if op.Kind.Acquires() && (held || f.withheld(l, op.Owner, f.end)) {
 			continue
 		}
-		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind == history.Renew || op.Aside || f.late(l, op) {
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind.Renews() || op.Aside || f.late(l, op) {
 			continue
 		}
 		if !f.hadTime(l, op, f.end, f.prompt()+op.Wait) {

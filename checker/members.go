@@ -314,7 +314,7 @@ func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
 			}
 			o := &f.h.Ops[by]
 			since := l.owner(op.Owner).called(o.Return, op.Call-1)
-			return o.Lock == l.name && o.Outcome == history.Acquired && !slices.ContainsFunc(since, func(o *history.Op) bool { return o.Kind == history.Unlock })
+			return o.Lock == l.name && o.Outcome == history.Acquired && !slices.ContainsFunc(since, func(o *history.Op) bool { return o.Kind.Unlocks() })
 		}
 	}
 	return true
@@ -363,7 +363,7 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 		}
 		was, is := r.Before.Count(op.Owner), r.After.Count(op.Owner)
 		// A command of an earlier call that is still under way may say the same, and be this one's as well.
-		same := r.At <= op.Return && (op.Kind.Acquires() && is > was || op.Kind == history.Unlock && is < was)
+		same := r.At <= op.Return && (op.Kind.Acquires() && is > was || op.Kind.Unlocks() && is < was)
 		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || same) {
 			all = append(all, change{r, r.Op == op.ID, is - was, is})
 		}

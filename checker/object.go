@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -100,8 +101,12 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		s.status, s.speakers = Broken, appendNew(s.speakers, byMembers)
 	}
 	var fits []string
+	object := string(history.ALock)
+	if !slices.ContainsFunc(f.locks, func(l *lockFacts) bool { return !l.shared() }) {
+		object = string(history.ARWLock)
+	}
 	if locks > 0 {
-		fits = append(fits, fmt.Sprintf("%s on %s fit the sequential lock", count(ops, "operation"), count(locks, "lock")))
+		fits = append(fits, fmt.Sprintf("%s on %s fit the sequential %s", count(ops, "operation"), count(locks, object), object))
 	}
 	if groups > 0 {
 		fits = append(fits, fmt.Sprintf("%s on %s fit what became of its members", count(groupOps, "operation"), count(groups, "group")))
@@ -147,6 +152,9 @@ func judgeLocks(ctx context.Context, f *facts) []opinion {
 
 // judgeLock asks whoever can speak about one lock.
 func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
+	if l.shared() {
+		return f.judgeSequential(ctx, l)
+	}
 	if !witnessed(f, l) {
 		return blackBox(ctx, f, l, linear.AsCalled)
 	}

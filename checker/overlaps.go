@@ -24,27 +24,28 @@ type overlaps struct {
 }
 
 // overlapsOf goes over the beliefs of a lock by their beginnings. Those of one owner follow each
-// other, so that all that last at some moment are of different owners.
+// other, so that all that last at some moment are of different owners. Of a read-write lock only those count that exclude each
+// other.
 func overlapsOf(l *lockFacts) overlaps {
 	var found overlaps
-	var ends []time.Duration // of the beliefs that did not end yet, some of which did not begin either
+	var ends []*belief // that did not end yet, some of which did not begin either
 	for _, b := range l.beliefs {
 		if b.from < b.to {
-			ends = append(ends, b.to)
+			ends = append(ends, b)
 		}
 	}
-	slices.Sort(ends)
-	lasts := 0 // how many
+	slices.SortStableFunc(ends, func(a, b *belief) int { return cmpTime(a.to, b.to) })
+	lasts, pairs := crowd{of: l}, 0.0 // who, and how many pairs of them exclude each other
 	var last time.Duration
-	forward := func(to time.Duration) { // n beliefs are n(n-1)/2 pairs
-		n := float64(lasts)
-		found.total += n * (n - 1) / 2 * float64(to-last)
+	forward := func(to time.Duration) {
+		found.total += pairs * float64(to-last)
 		last = to
 	}
 	endBy := func(by time.Duration) {
-		for ; len(ends) > 0 && ends[0] <= by; ends = ends[1:] {
-			forward(ends[0])
-			lasts--
+		for ; len(ends) > 0 && ends[0].to <= by; ends = ends[1:] {
+			forward(ends[0].to)
+			lasts.count(ends[0].owner, -1)
+			pairs -= float64(lasts.against(ends[0].owner))
 		}
 	}
 	var lasting []*belief // until enough overlaps were found: as many as last then make more
@@ -54,14 +55,18 @@ func overlapsOf(l *lockFacts) overlaps {
 		}
 		endBy(b.from)
 		forward(b.from)
-		found.all += lasts
-		lasts++
+		against := lasts.against(b.owner)
+		found.all += against
+		pairs += float64(against)
+		lasts.count(b.owner, 1)
 		if len(found.first) == maxOverlaps {
 			continue
 		}
 		lasting = slices.DeleteFunc(lasting, func(a *belief) bool { return a.to <= b.from })
-		for _, a := range lasting[:min(len(lasting), maxOverlaps-len(found.first))] {
-			found.first = append(found.first, overlap{a, b, b.from, min(a.to, b.to)})
+		for _, a := range lasting {
+			if len(found.first) < maxOverlaps && l.excludes(a.owner, b.owner) {
+				found.first = append(found.first, overlap{a, b, b.from, min(a.to, b.to)})
+			}
 		}
 		lasting = append(lasting, b)
 	}

@@ -103,7 +103,7 @@ func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Caus
 		}
 	}
 	for _, op := range l.owner(t.owner).called(0, at) {
-		if op.Kind != history.Unlock || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < again {
+		if !op.Kind.Unlocks() || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < again {
 			continue
 		}
 		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when its owner had locked again",
@@ -138,7 +138,7 @@ func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Dur
 			until = max(until, b.to+t.lease)
 		}
 		for _, op := range l.owner(t.owner).called(t.from, before) {
-			if op.Kind != history.Unlock || !op.Uncertain() || !t.open && op != t.endOp {
+			if !op.Kind.Unlocks() || !op.Uncertain() || !t.open && op != t.endOp {
 				continue
 			}
 			end := t.deadline

@@ -17,7 +17,7 @@ func (f *facts) revived(l *lockFacts, found *violations) {
 			continue
 		}
 		op := f.op(r.Op)
-		if op == nil || !op.Aside || op.Kind != history.Lock || op.Lock != l.name || answer(op) != history.Acquired {
+		if op == nil || !op.Aside || op.Kind.Plain() != history.Lock || op.Lock != l.name || answer(op) != history.Acquired {
 			continue
 		}
 		unlock := l.gaveBack(op.Owner, op.Executed)
@@ -42,7 +42,7 @@ func (l *lockFacts) gaveBack(owner string, at time.Duration) *history.Op {
 		case op.Aside || op.Call > at:
 		case op.Kind.Acquires():
 			last = nil
-		case op.Kind == history.Unlock && !op.Pending() && op.Return <= at && op.Outcome == history.Released:
+		case op.Kind.Unlocks() && !op.Pending() && op.Return <= at && op.Outcome == history.Released:
 			last = op
 		}
 	}

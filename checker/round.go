@@ -34,7 +34,7 @@ func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text
 	next := to
 	var begun *history.Op
 	for _, op := range l.owner(t.owner).called(before.Call+1, to) {
-		if op.Kind == history.Renew && op.Call < next {
+		if op.Kind.Renews() && op.Call < next {
 			next, begun = op.Call, op
 		}
 	}
@@ -71,7 +71,7 @@ func (f *facts) connecting(client string, from, to time.Duration) bool {
 // renewedAt is the renewal that set a hold's lease at a time, and whose client was told so; nil: none did.
 func (f *facts) renewedAt(t *tenure, at time.Duration) *history.Op {
 	for _, s := range t.sets {
-		if op := s.op; s.at == at && op != nil && op.Kind == history.Renew && !op.Aside && !op.Pending() && op.Outcome == history.Renewed {
+		if op := s.op; s.at == at && op != nil && op.Kind.Renews() && !op.Aside && !op.Pending() && op.Outcome == history.Renewed {
 			return op
 		}
 	}

@@ -101,6 +101,9 @@ func (f *facts) complete(g contract.Guarantee, v *Violation) {
 			v.Ruling = f.ruling(g, v)
 		}
 	}
+	if slices.ContainsFunc(f.locks, func(l *lockFacts) bool { return l.name == v.Lock && l.shared() }) {
+		v.Ruling.Object = history.ARWLock
+	}
 	for is, some := range f.counted { // a name is of one kind
 		if slices.ContainsFunc(some, func(l *lockFacts) bool { return l.name == v.Lock }) {
 			v.Ruling.Object = is

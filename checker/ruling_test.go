@@ -292,7 +292,7 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 	elsewhere := map[string]string{
 		"perhaps-sent-again": "TestAKnownLimitationIsExpectedAndHidesNothing",
 		"paused-in-acquire":  "TestGroupRules", "message-missed": ofPermits, "woke-another": ofPermits, "holder-died": ofPermits,
-		"set-again": ofLatches,
+		"set-again": ofLatches, "other-hold": ofRWLocks, "downgraded": ofRWLocks,
 	}
 	for _, e := range contract.Exemptions() {
 		sides := cases[e.Name]

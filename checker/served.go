@@ -64,7 +64,7 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 		}
 	}
 	i, found := s.at[servedKey{at: at, lock: op.Lock}]
-	if !found && op.Kind == history.Renew { // one command renews for all owners of a client
+	if !found && op.Kind.Renews() { // one command renews for all owners of a client
 		i, found = s.at[servedKey{at: at, lock: op.Lock, from: op.Client}]
 	}
 	return i, found

@@ -63,7 +63,7 @@ func misfit(f *facts, before, s model.State, a *act) (contract.Rule, string) {
 	key, op := shown(*a.after), a.op
 	same := len(a.after.Holdings) <= 1 && key.Owner == s.Owner && key.Count == s.Count
 	switch {
-	case same && op.Kind == history.Renew && past(before.Earliest, key.Latest) && past(s.Earliest, key.Latest) && f.keepsLongest():
+	case same && op.Kind.Renews() && past(before.Earliest, key.Latest) && past(s.Earliest, key.Latest) && f.keepsLongest():
 		return contract.RenewalKeeps, fmt.Sprintf("the key expires %s, but its lease had lasted until %s", until(key.Latest), Stamp(before.Earliest))
 	case same:
 		return contract.LeaseIsSet, fmt.Sprintf("the key expires %s, but the lease ends %s", until(key.Latest), until(s.Latest))

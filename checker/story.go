@@ -163,7 +163,7 @@ func (t *teller) holds(l *lockFacts) {
 		}
 		t.add(h.from, h.owner, weight, score, l.name, []string{h.owner}, "gets %s with %s%s", l.name, lease, while)
 		for _, s := range h.sets[1:] {
-			if s.op != nil && s.op.Kind == history.Renew {
+			if s.op != nil && s.op.Kind.Renews() {
 				t.add(s.at, h.owner, Plain, scoreRenewal, l.name, []string{h.owner}, "renews its lease on %s", l.name)
 			}
 		}
@@ -214,15 +214,15 @@ func (t *teller) calls(l *lockFacts) {
 		}
 		owners := []string{op.Owner}
 		switch {
-		case op.Kind == history.Unlock && op.Outcome == history.NotHeld:
+		case op.Kind.Unlocks() && op.Outcome == history.NotHeld:
 			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to unlock %s and is refused: it does not hold it", l.name)
 		case op.Kind.Acquires() && op.Outcome == history.Busy:
 			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "gives up on %s after %s: it is busy", l.name, short(op.Return-op.Call))
 		case callsFor(op) && waits(op) > t.f.prompt():
 			t.add(op.Call, op.Owner, Plain, scoreOrdinary, l.name, owners, "asks for %s and has to wait", l.name)
-		case op.Outcome == history.Unknown && op.Kind != history.Renew:
+		case op.Outcome == history.Unknown && !op.Kind.Renews():
 			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "does not learn what became of its %s of %s", op.Kind, l.name)
-		case op.Kind == history.Renew && op.Outcome == history.NotHeld && !op.Pending():
+		case op.Kind.Renews() && op.Outcome == history.NotHeld && !op.Pending():
 			if b := l.owner(op.Owner).belief(op.Return); b != nil && op.Return < b.to && !refused[b] {
 				refused[b] = true
 				t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to renew its lease on %s and is refused; it works on", l.name)

@@ -87,16 +87,16 @@ func (t *tenure) askedFor(n int) bool {
 	}
 	for i := n - 1; i >= 0; i-- {
 		if op := t.sets[i].op; op != nil {
-			copied := op.Kind == history.Renew && op.Aside // of the call that asked for the lease, which it sets anew
-			if op.Kind == history.Renew && !copied && len(t.guards) == 0 && t.to >= t.from+t.grant.Lease {
+			copied := op.Kind.Renews() && op.Aside // of the call that asked for the lease, which it sets anew
+			if op.Kind.Renews() && !copied && len(t.guards) == 0 && t.to >= t.from+t.grant.Lease {
 				continue // of a member, for another hold of it: nothing was to be renewed, and nobody got less than asked for
 			}
-			if op.Kind == history.Unlock && op.Watchdog { // it sets what the hold that remains had asked for
+			if op.Kind.Unlocks() && op.Watchdog { // it sets what the hold that remains had asked for
 				return slices.ContainsFunc(t.sets[:i], func(s deadlineSet) bool {
 					return s.op != nil && s.op.Kind.Acquires() && !s.op.Watchdog && s.op.Lease == op.Lease
 				})
 			}
-			return op.Lease > 0 && !op.Watchdog && (op.Kind != history.Renew || copied)
+			return op.Lease > 0 && !op.Watchdog && (!op.Kind.Renews() || copied)
 		}
 	}
 	return !t.watchdog
@@ -111,12 +111,15 @@ type deadlineSet struct {
 }
 
 // A deadlineEnd is a deadline that was in force from a moment on.
-type deadlineEnd struct{ from, deadline time.Duration }
+type deadlineEnd struct {
+	from, deadline time.Duration
+	by             *history.Op // of a read-write lock: what its owner, or another, did to another hold
+}
 
 // end notes a deadline.
 func (t *tenure) end(at, deadline time.Duration) {
 	t.deadline = deadline
-	t.ends = append(t.ends, deadlineEnd{at, deadline})
+	t.ends = append(t.ends, deadlineEnd{from: at, deadline: deadline})
 }
 
 // keepsLongest reports whether the lock claims that no renewal shortens a lease.
@@ -178,7 +181,7 @@ func match(l *lockFacts) {
 // tenuresOf replays what took effect on a lock, believing every answer, and where the server log
 // shows the key, the key.
 func tenuresOf(f *facts, l *lockFacts) []*tenure {
-	r := &tenureReplay{f: f, open: map[string]*tenure{}}
+	r := &tenureReplay{f: f, l: l, open: map[string]*tenure{}}
 	for i := range l.acts {
 		a := &l.acts[i]
 		if a.event != nil {
@@ -188,6 +191,7 @@ func tenuresOf(f *facts, l *lockFacts) []*tenure {
 		r.operation(a)
 		if a.after != nil {
 			r.agree(a)
+			r.follow(a)
 		}
 	}
 	for _, t := range r.open {
@@ -198,6 +202,7 @@ func tenuresOf(f *facts, l *lockFacts) []*tenure {
 
 type tenureReplay struct {
 	f    *facts
+	l    *lockFacts
 	all  []*tenure
 	open map[string]*tenure // by owner; whatever is done to several does not depend on their order
 }
@@ -232,7 +237,12 @@ func (r *tenureReplay) kept(t *tenure, a *act) bool {
 	if !r.f.keepsLongest() || t.deadline == model.Never || !past(t.deadline, renewed) {
 		return false
 	}
-	return a.after == nil || past(shown(*a.after).Latest, renewed)
+	after := a.after
+	if after != nil && r.l.shared() {
+		own := after.Of(a.op.Owner)
+		after = &own
+	}
+	return after == nil || past(shown(*after).Latest, renewed)
 }
 
 func (r *tenureReplay) operation(a *act) {
@@ -272,6 +282,9 @@ func (r *tenureReplay) operation(a *act) {
 			}
 			return
 		}
+		if r.l.shared() {
+			return
+		}
 		for _, t := range r.open { // a renewal of a foreign lock
 			r.set(t, a)
 		}
@@ -283,6 +296,7 @@ func (r *tenureReplay) operation(a *act) {
 			if t != nil && a.op.Lease > 0 {
 				r.set(t, a)
 			}
+		case t == nil && r.l.shared(): // what it did to others the key shows
 		case t == nil: // a foreign lock
 			r.endAll(a, false)
 		default:
@@ -310,6 +324,12 @@ func (r *tenureReplay) environment(a *act) {
 			last := t.sets[len(t.sets)-1]
 			outside = outside || last.op == nil && !last.byItself
 		}
+		if t := r.open[a.event.Owner]; r.l.shared() && a.event.Owner != "" {
+			if t != nil {
+				r.end(t, a, outside)
+			}
+			return
+		}
 		r.endAll(a, outside)
 	case history.Delete:
 		r.endAll(a, true)
@@ -319,6 +339,9 @@ func (r *tenureReplay) environment(a *act) {
 	case history.ForceTTL:
 		for _, t := range r.open {
 			own := a.event.Kind == history.ForceTTL && a.event.Owner == t.owner
+			if r.l.shared() && a.event.Owner != "" && !own {
+				continue
+			}
 			deadline := a.event.Deadline
 			if deadline == 0 {
 				deadline = model.Never
@@ -394,7 +417,7 @@ func shown(k history.KeyState) model.State {
 // watchdog ended is not known, except that it was before the grant.
 func (r *tenureReplay) lapse(a *act) {
 	for _, t := range r.open {
-		if t.owner == a.op.Owner || t.deadline > a.at+linear.Slack {
+		if !r.l.excludes(t.owner, a.op.Owner) || t.deadline > a.at+linear.Slack {
 			continue
 		}
 		at := min(t.deadline, a.at)

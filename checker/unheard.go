@@ -12,7 +12,7 @@ import (
 func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
 	op := a.op
 	refused := op.Outcome == history.NotHeld && !(f.options.Model.Reenters() && op.Evidence == history.Executed)
-	if op.Kind != history.Unlock || !refused && op.Outcome != history.Decremented {
+	if !op.Kind.Unlocks() || !refused && op.Outcome != history.Decremented {
 		return c, false
 	}
 	t := l.owner(op.Owner).tenure(a.at)

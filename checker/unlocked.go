@@ -14,12 +14,12 @@ import (
 // it had got is one whose outcome is unknown: what the attempt and the giving back did is known.
 func answered(h *history.History) (told *history.History, silent map[int64]bool) {
 	vague := func(op history.Op) bool {
-		return op.Kind == history.Unlock && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
+		return op.Kind.Unlocks() && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
 	}
 	undone := func(op history.Op) bool {
 		return op.Kind.Acquires() && op.Outcome == history.Failed && op.Evidence == history.Executed && op.Answer == history.Acquired &&
 			slices.ContainsFunc(h.Ops, func(o history.Op) bool {
-				return o.Kind == history.Unlock && o.Aside && o.Lock == op.Lock && o.Owner == op.Owner && o.Answer == history.Released &&
+				return o.Kind.Unlocks() && o.Aside && o.Lock == op.Lock && o.Owner == op.Owner && o.Answer == history.Released &&
 					op.Executed < o.Executed && !o.Pending() && o.Return <= op.Return
 			})
 	}

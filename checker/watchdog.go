@@ -40,7 +40,7 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 			}
 		}
 		for _, op := range l.ops {
-			if op.Kind == history.Renew {
+			if op.Kind.Renews() {
 				renewals++
 			}
 		}
@@ -126,7 +126,7 @@ func (f *facts) haste() time.Duration {
 // unlock's outcome; and no more once it knows that a renewal was refused, as after a forced release.
 func (f *facts) strays(l *lockFacts, found *violations) {
 	for _, owner := range slices.Sorted(maps.Keys(l.owners)) {
-		if slices.ContainsFunc(l.owners[owner].ops, func(op *history.Op) bool { return op.Kind == history.Renew }) {
+		if slices.ContainsFunc(l.owners[owner].ops, func(op *history.Op) bool { return op.Kind.Renews() }) {
 			f.straysOf(l, owner, found)
 		}
 	}
@@ -149,7 +149,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	}
 	var steps []step
 	for _, op := range l.owner(owner).ops {
-		if givenUp(op) || op.Aside && op.Kind != history.Renew || !op.Kind.Acquires() && op.Kind != history.Unlock && op.Kind != history.ForceUnlock && op.Kind != history.Renew {
+		if givenUp(op) || op.Aside && !op.Kind.Renews() || !op.Kind.Acquires() && !op.Kind.Unlocks() && op.Kind != history.ForceUnlock && !op.Kind.Renews() {
 			continue
 		}
 		steps = append(steps, step{at: op.Call, op: op})
@@ -207,9 +207,9 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			} else if len(holds) == 0 {
 				ended = s
 			}
-		case op.Kind == history.Unlock && !s.end:
+		case op.Kind.Unlocks() && !s.end:
 			releasing = true
-		case op.Kind == history.Unlock && s.end:
+		case op.Kind.Unlocks() && s.end:
 			releasing = false
 			if len(holds) <= 1 && f.hasMore(l, owner, s.at) {
 				holds = []bool{slices.Contains(told, true)}
@@ -224,7 +224,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 		case op.Kind == history.ForceUnlock && s.end:
 			// It needs no owner: whoever is the holder, its watchdog learns of it by a refusal.
 			holds, ended = nil, nil
-		case op.Kind == history.Renew && s.end && op.Outcome == history.NotHeld:
+		case op.Kind.Renews() && s.end && op.Outcome == history.NotHeld:
 			// Or it was sent for a hold that was given back, and the lock taken again; or its client may have given the answer up.
 			heard := len(f.obstacles(op.Client, l.name, op.Call, op.Return+1, f.answerTime(), hinders)) == 0
 			if op.Call >= granted && !releasing && !acquiring && heard {
@@ -233,7 +233,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 					ended = s
 				}
 			}
-		case op.Kind == history.Renew && !s.end:
+		case op.Kind.Renews() && !s.end:
 			dead, died := f.died[op.Client]
 			switch {
 			case died && op.Call > dead:

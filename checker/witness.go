@@ -236,7 +236,7 @@ func afterwards(op *history.Op) bool { return !op.Pending() && op.Executed > op.
 // nobody had told it. The lease is then right if a call set it that took the hold that is there.
 func (f *facts) mistaken(l *lockFacts, a *act) bool {
 	op := a.op
-	if op.Kind != history.Unlock || a.after.Deadline == 0 {
+	if !op.Kind.Unlocks() || a.after.Deadline == 0 {
 		return false
 	}
 	set, before := false, false
@@ -300,7 +300,7 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 // server, because it had told the owner that its hold was over. It does so before the server has
 // given the lock away, so that the refusal is not the server's to explain.
 func (l *lockFacts) toldLost(op *history.Op) bool {
-	if op.Kind != history.Unlock || op.Outcome != history.NotHeld || op.Evidence == history.Executed {
+	if !op.Kind.Unlocks() || op.Outcome != history.NotHeld || op.Evidence == history.Executed {
 		return false
 	}
 	o := l.owner(op.Owner)
@@ -336,7 +336,8 @@ func (f *facts) inOrder(a, b *act) bool {
 	case a.seq >= 0 && b.seq >= 0:
 		return true
 	case a.event != nil && b.event != nil:
-		return false
+		holds := a.event.Kind == history.Expire && b.event.Kind == history.Expire // of a read-write lock
+		return holds && a.event.Owner != b.event.Owner
 	case a.event != nil || b.event != nil:
 		return f.h.Header.Clock == history.Virtual
 	}

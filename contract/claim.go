@@ -26,6 +26,10 @@ const (
 	CountsDown   Claim = "count-down"
 	Rounds       Claim = "rounds"
 
+	ReadWrite      Claim = "read-write"
+	LeasePerHold   Claim = "lease-per-hold"
+	TellsDowngrade Claim = "tells-downgrade"
+
 	NoticesSilence Claim = "notices-silence"
 	Waits          Claim = "waits"
 	Steady         Claim = "steady"
@@ -74,6 +78,10 @@ func Promises() []Promise {
 			"liveness; it takes the exemption of missed messages away"},
 		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
 		{CountsDown, "It is a count-down latch: nobody passes before its count is 0.", "object, exclusion and liveness"},
+		{ReadWrite, "It is a read-write lock: a writer holds it alone, and readers share it.", "plans with its steps; exclusion and effect tell readers from writers"},
+		{LeasePerHold, "Each hold of a read-write lock lasts as long as its own lease, whatever becomes of other holds.",
+			"exclusion, effect, watchdog, object and liveness; it takes the exemption of other holds away"},
+		{TellsDowngrade, "A write unlock wakes those who wait, also if its owner reads on.", "liveness; it takes the exemption of downgrades away"},
 		{Rounds, "Who has seen a round of a latch returns when it is over, though the next has begun.", "liveness; it takes the exemption of a latch that was set again away"},
 	}
 }

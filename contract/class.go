@@ -27,6 +27,8 @@ const (
 	Missed          Class = "missed message"            // a waiter that hears by messages alone did not get one
 	WokeAnother     Class = "woke another"              // a message woke a waiter who asks for more than there is
 	HolderDied      Class = "holder died"               // who took permits died with them
+	OtherHold       Class = "other hold"                // what became of another hold of a read-write lock changed a hold's end
+	Downgraded      Class = "downgraded"                // a writer gave the write lock back, and reads on
 	SetAgain        Class = "set again"                 // a latch was set again before a waiter saw that its count was 0
 	RenewedLate     Class = "renewed late"              // a renewal of an owner's hold set the lease of its next one
 	LateWrite       Class = "late write"                // a write took effect after its owner had gone on

@@ -71,9 +71,11 @@ const (
 
 // The rules of the other guarantees.
 const (
-	OneBeliever Rule = "no two owners believe at once that they hold a lock"
+	OneBeliever Rule = "no two owners believe at once that they hold a lock, unless both read"
 	ToldInTime  Rule = "a holder is told that its hold is over when it can know"
 
+	// ReadsAgree is broken by two reads under one read lock between which another wrote. (effect)
+	ReadsAgree   Rule = "nobody writes between two reads under one read lock"
 	NoLostUpdate Rule = "nobody writes between the read and the write of a critical section"
 
 	TokenGiven     Rule = "every grant carries a token"
@@ -152,8 +154,10 @@ func Rules() []RuleOf {
 		{NotToldEarly, Object, "histories whose leases end unseen"},
 		{PermitsAreFree, Object, ""}, {PermitsAreFew, Object, ""}, {SemaphoreSetOnce, Object, ""}, {SemaphoreIsThere, Object, ""},
 		{LatchSetAtZero, Object, ""}, {ReturnsAtZero, Object, ""}, {TimeIsUpAbove, Object, ""},
+		{WritersAlone, Object, ""}, {ReadersWithReaders, Object, ""}, {SharedIsBusy, Object, ""}, {UpgradeOfAReader, Object, ""},
+		{SharedIsReleased, Object, ""}, {SharedIsHeld, Object, ""}, {SharedNotRefused, Object, ""},
 		{OneBeliever, Exclusion, ""}, {ToldInTime, Exclusion, "histories whose leases end unseen"},
-		{NoLostUpdate, Effect, ""},
+		{NoLostUpdate, Effect, ""}, {ReadsAgree, Effect, ""},
 		{TokenGiven, Fencing, ""}, {TokensIncrease, Fencing, ""}, {StaleRefused, Fencing, ""}, {FreshAccepted, Fencing, ""},
 		{RenewedInTime, Watchdog, "histories whose renewals are unseen"}, {NoRenewalAfter, Watchdog, "histories whose renewals are unseen"},
 		{NoRenewalOnceNo, Watchdog, "histories whose renewals are unseen; a refusal whose answer a fault delayed"}, {NoRenewalByDead, Watchdog, "histories whose renewals are unseen"},

@@ -28,7 +28,7 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.LatestOnce = within(cmp.Or(scope.LatestOnce, scope.Latest), once)
 	scope.Object = s.Object
 	scope.Faults = slices.DeleteFunc(slices.Clone(scope.Faults), func(f string) bool {
-		return scope.Object.Counted() && scenarios.NotOfCounted(f) || f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && (s.External || !s.Can("watchdog"))
+		return scenarios.NotOf(cmp.Or(scope.Object, history.ALock), f) || f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && (s.External || !s.Can("watchdog"))
 	})
 	return scope
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -79,6 +80,8 @@ type Holding struct {
 	Count int64  `json:"count"`
 	// Value is what stands for the owner in the key: a string's value, or a hash's field. Empty: Owner itself does.
 	Value string `json:"value,omitzero"`
+	// Deadline is when this hold ends, where each has a lease of its own; 0: with the key.
+	Deadline time.Duration `json:"deadline,omitzero"`
 }
 
 // KeyState is what an object's key looked like on the server. No holdings, no permits and no count: the key was absent. More
@@ -94,12 +97,15 @@ type KeyState struct {
 
 // Equal reports whether two states have the same holdings, in the same order, and the same deadline.
 func (k KeyState) Equal(o KeyState) bool {
-	return k.Deadline == o.Deadline && k.Alike(o)
+	return k.Deadline == o.Deadline && k.Alike(o) && slices.Equal(k.Holdings, o.Holdings)
 }
 
 // Alike reports whether two states are equal but for their deadlines.
 func (k KeyState) Alike(o KeyState) bool {
-	return sameNumber(k.Permits, o.Permits) && sameNumber(k.Left, o.Left) && slices.Equal(k.Holdings, o.Holdings)
+	return sameNumber(k.Permits, o.Permits) && sameNumber(k.Left, o.Left) && slices.EqualFunc(k.Holdings, o.Holdings, func(a, b Holding) bool {
+		a.Deadline = b.Deadline
+		return a == b
+	})
 }
 
 // Absent reports whether there was no key.
@@ -135,6 +141,16 @@ func (k KeyState) Count(owner string) int64 {
 		}
 	}
 	return 0
+}
+
+// Of is what of a state is an owner's: its holdings, and when they end.
+func (k KeyState) Of(owner string) KeyState {
+	for _, h := range k.Holdings {
+		if h.Owner == owner {
+			return KeyState{Holdings: []Holding{h}, Deadline: cmp.Or(h.Deadline, k.Deadline)}
+		}
+	}
+	return KeyState{}
 }
 
 // Total is how many holds there are, of all owners.

@@ -2,7 +2,7 @@ package history
 
 // Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those that are judged:
 // trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, trySetCount, countDown, await and
-// tryAwait of a latch. No reader takes a history with the others before there is a judge for it.
+// tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history with the others before there is a judge for it.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
 	AddPermits        Kind = "addPermits"        // Value: how many, also below 0
@@ -20,7 +20,7 @@ const (
 	GetCount          Kind = "getCount"          // Value: the count
 	DeleteLatch       Kind = "deleteLatch"       // the count is 0
 
-	// Of a read-write lock.
+	// Of a read-write lock. Op.Owner of those on the write lock is [WriterOf] the owner.
 	ReadLock    Kind = "readLock"    // waits as Lock
 	TryRead     Kind = "tryRead"     // waits as TryLock
 	ReadUnlock  Kind = "readUnlock"  // one decrement of the owner's read holds
@@ -48,5 +48,5 @@ const GivenUp EventKind = "givenUp"
 // Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits,
 // tryAcquirePermits: Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists,
 // deleteLatch: Released, NotHeld; updateLease: OK, NotHeld; await, tryAwait: OK (the count was 0), Busy;
-// readLock, tryRead, writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot write); readUnlock,
-// writeUnlock: Decremented, Released, NotHeld; renewRead, renewWrite: Renewed, NotHeld; the others: OK.
+// readLock, tryRead: Acquired, Busy; writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot write); readUnlock,
+// writeUnlock: as unlock; renewRead, renewWrite: Renewed, NotHeld; the others: OK.

@@ -1,6 +1,9 @@
 package history
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Object is a kind of object that clients share. Each has operations of its own.
 type Object string
@@ -10,10 +13,11 @@ const (
 	ALock      Object = "lock"
 	ASemaphore Object = "semaphore"
 	ALatch     Object = "latch"
+	ARWLock    Object = "read-write lock"
 )
 
 // Objects lists the kinds of objects.
-func Objects() []Object { return []Object{ALock, ASemaphore, ALatch} }
+func Objects() []Object { return []Object{ALock, ASemaphore, ALatch, ARWLock} }
 
 // Plural names several of a kind.
 func (o Object) Plural() string {
@@ -34,9 +38,63 @@ func (k Kind) Object() Object {
 		return ASemaphore
 	case TrySetCount, CountDown, Await, TryAwait:
 		return ALatch
+	case ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock, RenewRead, RenewWrite:
+		return ARWLock
 	}
 	return ALock
 }
+
+// WriterSuffix ends the name of an owner of a write lock, as Redisson has it: who reads and writes has two names, one for
+// each of its holds.
+const WriterSuffix = ":write"
+
+// WriterOf is an owner's name as a writer of a read-write lock.
+func WriterOf(owner string) string { return owner + WriterSuffix }
+
+// ReaderOf is the name of an owner of a read-write lock as a reader, which is also that of both its holds together.
+func ReaderOf(owner string) string { return strings.TrimSuffix(owner, WriterSuffix) }
+
+// Writes reports whether an owner of a read-write lock is one of the write lock.
+func Writes(owner string) bool { return strings.HasSuffix(owner, WriterSuffix) }
+
+// OnWriteLock reports whether the operation is one on the write lock of a read-write lock.
+func (k Kind) OnWriteLock() bool {
+	return k == WriteLock || k == TryWrite || k == WriteUnlock || k == RenewWrite
+}
+
+// Plain is the operation of a lock that one of a read-write lock corresponds to; every other is its own.
+func (k Kind) Plain() Kind {
+	switch k {
+	case ReadLock, WriteLock:
+		return Lock
+	case TryRead, TryWrite:
+		return TryLock
+	case ReadUnlock, WriteUnlock:
+		return Unlock
+	case RenewRead, RenewWrite:
+		return Renew
+	}
+	return k
+}
+
+// As is what an operation of a lock is called when an owner of that name does it to an object of a kind.
+func (k Kind) As(o Object, owner string) Kind {
+	if o != ARWLock {
+		return k
+	}
+	for _, of := range []Kind{ReadLock, TryRead, ReadUnlock, RenewRead, WriteLock, TryWrite, WriteUnlock, RenewWrite} {
+		if of.Plain() == k && of.OnWriteLock() == Writes(owner) {
+			return of
+		}
+	}
+	return k
+}
+
+// Unlocks reports whether the operation gives back one hold of a lock.
+func (k Kind) Unlocks() bool { return k.Plain() == Unlock }
+
+// Renews reports whether the operation extends a lease.
+func (k Kind) Renews() bool { return k.Plain() == Renew }
 
 // Asks reports whether the operation asks for what others may have: it may be refused, or wait.
 func (k Kind) Asks() bool {
@@ -47,13 +105,13 @@ func (k Kind) Asks() bool {
 func (k Kind) Awaits() bool { return k == Await || k == TryAwait }
 
 // Tries reports whether the operation asks or awaits, and waits at most Op.Wait.
-func (k Kind) Tries() bool { return k == TryLock || k == TryAcquirePermits || k == TryAwait }
+func (k Kind) Tries() bool { return k.Plain() == TryLock || k == TryAcquirePermits || k == TryAwait }
 
 // Sets reports whether the operation makes a counted object.
 func (k Kind) Sets() bool { return k == TrySetPermits || k == TrySetCount }
 
 // Gives reports whether the operation gives back what one that asks has taken, or does what others await.
-func (k Kind) Gives() bool { return k == Unlock || k == ReleasePermits || k == CountDown }
+func (k Kind) Gives() bool { return k.Unlocks() || k == ReleasePermits || k == CountDown }
 
 // Units is by how much an operation makes a counted object larger or smaller when it takes effect.
 func (o *Op) Units() int64 {
@@ -73,7 +131,9 @@ const MaxPermits = 1<<31 - 1
 func (h *History) Objects() map[string]Object {
 	all := map[string]Object{}
 	for i := range h.Ops {
-		all[h.Ops[i].Lock] = h.Ops[i].Kind.Object()
+		if op := &h.Ops[i]; op.Kind.OnLock() || all[op.Lock] == "" {
+			all[op.Lock] = op.Kind.Object()
+		}
 	}
 	return all
 }
@@ -89,6 +149,9 @@ func (h *History) mixed() (i int, what string) {
 	all := map[string]Object{}
 	for i := range h.Ops {
 		op := &h.Ops[i]
+		if !op.Kind.OnLock() { // what any lock protects
+			continue
+		}
 		before, known := all[op.Lock]
 		if all[op.Lock] = op.Kind.Object(); known && before != op.Kind.Object() {
 			return i, fmt.Sprintf("op %d: %s of %s, which is a %s; a name stands for one object", op.ID, op.Kind, op.Lock, before)

@@ -51,6 +51,10 @@ var outcomes = map[Kind][]Outcome{
 	TrySetPermits: {OK, Rejected}, AcquirePermits: {Acquired, Busy}, TryAcquirePermits: {Acquired, Busy},
 	ReleasePermits: {OK, NotHeld},
 
+	ReadLock: {Acquired, Busy}, TryRead: {Acquired, Busy}, ReadUnlock: {Decremented, Released, Unlocked, NotHeld, OK}, RenewRead: {Renewed, NotHeld},
+	WriteLock: {Acquired, Busy, Rejected}, TryWrite: {Acquired, Busy, Rejected}, WriteUnlock: {Decremented, Released, Unlocked, NotHeld, OK},
+	RenewWrite: {Renewed, NotHeld},
+
 	TrySetCount: {OK, Rejected}, CountDown: {OK}, Await: {OK, Busy}, TryAwait: {OK, Busy},
 }
 
@@ -118,7 +122,7 @@ func (o Op) Pending() bool { return o.Return == 0 }
 func (o Op) Uncertain() bool { return o.Return == 0 || o.Outcome == Unknown }
 
 // Acquires reports whether the operation is one that takes the lock.
-func (k Kind) Acquires() bool { return k == Lock || k == TryLock }
+func (k Kind) Acquires() bool { p := k.Plain(); return p == Lock || p == TryLock }
 
 // OnLock reports whether the operation is one on the shared object, not on the resource that a lock protects.
 func (k Kind) OnLock() bool { return k != Read && k != Write }

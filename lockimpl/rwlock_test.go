@@ -22,7 +22,7 @@ const rwChannel = "redisson_rwlock:{x}"
 func TestReadWriteLockKeepsToItsModel(t *testing.T) {
 	eachServer(t, func(t *testing.T, rdb *redis.Client, g lockimpl.Generation) {
 		drawn(t, rdb, g, func(t *rapid.T, clients []*lockimpl.Client) {
-			spec, state := model.RWLock{Redisson: g != lockimpl.Hardened}, model.RWState{}
+			spec, state := model.RWLock{Redisson: g != lockimpl.Hardened, LastReader: g != lockimpl.Hardened}, model.RWState{}
 			for range rapid.IntRange(1, 25).Draw(t, "steps") {
 				c := clients[rapid.IntRange(0, 1).Draw(t, "client")]
 				l, o := c.ReadWriteLock("x"), c.Owner(int64(rapid.IntRange(1, 2).Draw(t, "thread")))

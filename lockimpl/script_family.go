@@ -64,6 +64,9 @@ var latchDeleteHardenedSource string
 //go:embed scripts/rw_state.lua
 var rwStateSource string
 
+//go:embed scripts/rw_store.lua
+var rwStoreSource string
+
 //go:embed scripts/rw_read.lua
 var rwReadSource string
 
@@ -192,10 +195,10 @@ var (
 	rwWriteUnlock            = newScript(rwWriteUnlockSource)
 	rwForce                  = newScript(rwForceSource)
 	rwAsk                    = newScript(rwAskSource)
-	rwAcquireHardened        = newScript(rwStateSource + rwAcquireHardenedSource)
-	rwReleaseHardened        = newScript(rwStateSource + rwReleaseHardenedSource)
-	rwRenewHardened          = newScript(rwStateSource + rwRenewHardenedSource)
-	rwForceHardened          = newScript(rwStateSource + rwForceHardenedSource)
+	rwAcquireHardened        = newScript(rwStateSource + rwStoreSource + rwAcquireHardenedSource)
+	rwReleaseHardened        = newScript(rwStateSource + rwStoreSource + rwReleaseHardenedSource)
+	rwRenewHardened          = newScript(rwStateSource + rwStoreSource + rwRenewHardenedSource)
+	rwForceHardened          = newScript(rwStateSource + rwStoreSource + rwForceHardenedSource)
 	rwAskHardened            = newScript(rwStateSource + rwAskHardenedSource)
 	fairAcquire              = newScript(fairQueueSource + fairAcquireSource)
 	fairUnlock               = newScript(fairQueueSource + fairUnlockSource)

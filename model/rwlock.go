@@ -39,6 +39,17 @@ func (s RWState) Holds() []RWHold {
 	return holds
 }
 
+// RWStateOf is the state with these holds, of which each owner has at most one of each kind.
+func RWStateOf(holds ...RWHold) RWState { return rwState(slices.Clone(holds)) }
+
+// name is what an operation or an event calls the owner of a hold.
+func (h RWHold) name() string {
+	if h.Write {
+		return history.WriterOf(h.Owner)
+	}
+	return h.Owner
+}
+
 func rwState(holds []RWHold) RWState {
 	slices.SortFunc(holds, func(a, b RWHold) int {
 		if c := cmp.Compare(a.Owner, b.Owner); c != 0 || a.Write == b.Write {
@@ -78,17 +89,18 @@ func (s RWState) String() string {
 // RWLock says which read-write lock is meant. The zero value ends each hold with its own lease, and its
 // unlocks answer what is left to the owner: hardened.
 type RWLock struct {
-	// Redisson: holds whose leases are over may count as long as any other lasts; a read unlock answers
-	// whether anybody holds either lock; and a re-entry of a writer adds its lease to what is left.
+	// Redisson: holds whose leases are over may count as long as any other lasts, and a re-entry of a writer adds its
+	// lease to what is left.
 	Redisson bool
+	// LastReader: a read unlock answers whether anybody holds either lock.
+	LastReader bool
 }
 
 // Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
-// [Step]. A hold whose lease may be over, as far as the times of op tell, is there or not, as the answer
+// [Step]. The owner of an operation on the write lock may be named [history.WriterOf]. A hold whose lease may be over, as far as the times of op tell, is there or not, as the answer
 // needs it; other operations change nothing.
 func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
-	write := op.Kind == history.WriteLock || op.Kind == history.TryWrite || op.Kind == history.WriteUnlock ||
-		op.Kind == history.RenewWrite || op.Kind == history.WriteCount
+	write := op.Kind.OnWriteLock() || op.Kind == history.WriteCount
 	if op.Outcome == history.Failed {
 		return s, nil
 	}
@@ -100,6 +112,8 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	if uncertain && op.Evidence != history.Executed {
 		from, to = 0, 0 // nobody saw that a lease was over: an event tells
 	}
+	called := op
+	op.Owner = history.ReaderOf(op.Owner)
 	v := k.view(s, op.Owner, write, from, to)
 	if uncertain {
 		if op.Outcome = v.answer(op); op.Outcome == "" {
@@ -108,7 +122,8 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	}
 	rule := k.allows(v, op)
 	if rule != "" {
-		return s, &Violation{Rule: rule, State: s, Op: op}
+		called.Outcome = op.Outcome
+		return s, &Violation{Rule: rule, State: s, Op: called}
 	}
 	return v.after(k, op), nil
 }
@@ -123,12 +138,13 @@ type rwView struct {
 	readEnds bool     // that may be over
 	hindered bool     // somebody else is in the way for certain
 	maybe    bool     // somebody else may be
-	only     bool     // there is no hold but mine
-	surely   bool     // there is another for certain
+	from     time.Duration
+	only     bool // there is no hold but mine
+	surely   bool // there is another for certain
 }
 
 func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration) rwView {
-	v := rwView{write: write, mine: -1, only: true}
+	v := rwView{write: write, mine: -1, only: true, from: from}
 	all := s.Holds()
 	lasts := false // the key is there for certain as long as one hold is
 	for _, h := range all {
@@ -210,7 +226,7 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 		case op.Outcome == history.NotHeld:
 		case !mine:
 			return contract.SharedIsHeld
-		case k.Redisson && !v.write: // whether anybody holds anything after it
+		case k.LastReader && !v.write: // whether anybody holds anything after it
 			last := v.holds[v.mine].Count == 1
 			if op.Outcome == history.Released && (v.surely || !last && !v.mineEnds) ||
 				op.Outcome != history.Released && last && v.only {
@@ -268,10 +284,14 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 			case op.Lease > 0 && (v.write || !k.Redisson):
 				h.life = lease
 			case k.Redisson && !v.write:
-				h.Earliest = min(h.Earliest, lease.Earliest) // which of the leases went is not known
+				h.Earliest = min(h.Earliest, v.from) // which of the leases went, and how long the others last, is not known
 			}
 		} else {
 			v.holds = slices.Delete(v.holds, v.mine, v.mine+1)
+		}
+		lasts := func(h RWHold) bool { return h.Write || !past(v.from, h.Latest) }
+		if k.Redisson && !v.write && !slices.ContainsFunc(v.holds, lasts) {
+			v.holds = nil // a read unlock after which no lease lasts removes the key
 		}
 	case history.NotHeld:
 		if v.mine >= 0 {
@@ -289,8 +309,8 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 }
 
 // Environment returns the state after something that is no operation, or a [Violation]. An [history.Expire]
-// is that of the lock's key: no lease may last beyond it. One with an Owner is that of this owner's hold
-// alone.
+// is that of the lock's key: no lease may last beyond it. One with an Owner, a writer's by [history.WriterOf], is that of this
+// owner's hold alone.
 func (k RWLock) Environment(s RWState, e history.Event) (RWState, error) {
 	holds := s.Holds()
 	if e.Kind == history.Expire && len(holds) == 0 {
@@ -298,7 +318,7 @@ func (k RWLock) Environment(s RWState, e history.Event) (RWState, error) {
 	}
 	kept := holds[:0:0]
 	for _, h := range holds {
-		if e.Owner != "" && e.Owner != h.Owner {
+		if e.Owner != "" && e.Owner != h.name() {
 			kept = append(kept, h)
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 
 // Both sides of every rule. Operations are executed at 10 s and ask for 30 s.
 func TestRWLockStep(t *testing.T) {
-	hard, redisson := RWLock{}, RWLock{Redisson: true}
+	hard, redisson := RWLock{}, RWLock{Redisson: true, LastReader: true}
 	hold := func(owner string, write bool, count int64, end time.Duration) RWHold {
 		return RWHold{Owner: owner, Write: write, Count: count, life: life{end, end}}
 	}
@@ -70,6 +70,8 @@ func TestRWLockStep(t *testing.T) {
 		{"whose lease is over unlocks", hard, is(reads(a, 9*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Released), is(), contract.SharedIsHeld},
 		{"whose lease is over unlocks, in redisson", redisson, is(reads(a, 9*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Decremented),
 			is(reads(b, 20*sec)), ""},
+		{"the last whose lease lasts unlocks, in redisson", RWLock{Redisson: true}, is(reads(a, 20*sec), reads(b, 9*sec)), op(history.ReadUnlock, a, history.Released), is(), ""},
+		{"a writer keeps the key, in redisson", RWLock{Redisson: true}, is(reads(a, 20*sec), writes(b, 9*sec)), op(history.ReadUnlock, a, history.Released), is(writes(b, 9*sec)), ""},
 
 		{"renewed", hard, is(reads(a, 20*sec)), op(history.RenewRead, a, history.Renewed), is(reads(a, 40*sec)), ""},
 		{"a stranger is renewed", hard, is(reads(b, 20*sec)), op(history.RenewRead, a, history.Renewed), is(), contract.SharedIsHeld},

@@ -38,7 +38,7 @@ func ownerLane(h *history.History, c *cast, p part, key []segment, end time.Dura
 			continue
 		}
 		addOp(add, op, end)
-		told = told || op.Kind == history.Renew
+		told = told || op.Kind.Renews()
 	}
 	for _, e := range h.Events {
 		switch {
@@ -86,14 +86,14 @@ func addOp(add func(item), op history.Op, end time.Duration) {
 		sign = string(op.Kind)
 	}
 	switch {
-	case op.Kind == history.Renew && sign == "":
+	case op.Kind.Renews() && sign == "":
 		add(item{Kind: "beat", From: op.Call, To: op.Call, Op: op.ID})
 	case op.Kind.Asks() || op.Kind.Awaits():
 		add(item{Kind: waits, From: op.Call, To: to, Op: op.ID})
-	case op.Kind != history.Renew && op.Kind.OnLock(): // a renewal is no part of what its owner does meanwhile
+	case !op.Kind.Renews() && op.Kind.OnLock(): // a renewal is no part of what its owner does meanwhile
 		add(item{Kind: "call", From: op.Call, To: to, Op: op.ID})
 	}
-	if op.Kind == history.Renew && op.Pending() {
+	if op.Kind.Renews() && op.Pending() {
 		to = op.Call
 	}
 	if sign != "" {
@@ -128,7 +128,7 @@ func beliefs(h *history.History, p part, end time.Duration) []belief {
 			steps = append(steps, step{op.Return, func(n int) int { return n + 1 }, op.ID})
 		case op.Kind == history.ForceUnlock:
 			steps = append(steps, step{at: op.Call, next: over})
-		case op.Kind == history.Unlock:
+		case op.Kind.Unlocks():
 			steps = append(steps, step{at: op.Call, next: func(n int) int {
 				if n == 1 {
 					return 0

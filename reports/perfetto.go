@@ -122,7 +122,7 @@ func (t *trace) clients(h *history.History, end time.Duration) {
 			var calls, aside []slice
 			for _, p := range locked[[2]string{client, owner}] {
 				for _, op := range parts[p].Ops {
-					if op.Aside || op.Kind == history.Renew {
+					if op.Aside || op.Kind.Renews() {
 						aside = append(aside, callSlice(op, end))
 					} else {
 						calls = append(calls, callSlice(op, end))

@@ -128,6 +128,9 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	if len(s.Faults) > 0 {
 		d.faults(p)
 	}
+	if s.Object == history.ARWLock {
+		d.modes(p)
+	}
 	return p
 }
 

@@ -134,7 +134,13 @@ func (d *drawing) returns(p *plan.Plan, client, name string, some ...plan.Action
 	return some[len(some)-1]
 }
 
-// NotOfCounted are the kinds of faults that no plan of counted objects has.
-func NotOfCounted(kind string) bool {
-	return slices.Contains([]string{"force-unlock", "overwrite-key", "pause-watchdog"}, kind)
+// NotOf reports whether no plan of a kind of object has faults of a kind.
+func NotOf(is history.Object, kind string) bool {
+	switch {
+	case is.Counted():
+		return slices.Contains([]string{"force-unlock", "overwrite-key", "pause-watchdog"}, kind)
+	case is == history.ARWLock: // what a replica that takes over has of several holds is not told
+		return slices.Contains([]string{"force-unlock", "overwrite-key", "failover", "stop-replication"}, kind)
+	}
+	return false
 }

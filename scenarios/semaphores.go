@@ -39,6 +39,8 @@ func Of(is history.Object) []Scenario {
 		return AllSemaphores()
 	case history.ALatch:
 		return AllLatches()
+	case history.ARWLock:
+		return AllRWLocks()
 	}
 	return All()
 }

@@ -94,6 +94,8 @@ func (r *run) trial(name string, is history.Object, wait plan.Duration) []plan.S
 		return []plan.Step{{Do: plan.TryAcquirePermits, Lock: name, Wait: wait, Permits: 1}, {Do: plan.ReleasePermits, Lock: name, Permits: 1}}
 	case history.ALatch:
 		return []plan.Step{{Do: plan.TryAwait, Lock: name, Wait: wait}}
+	case history.ARWLock: // nobody may write beside a reader: that it gets the one says that it would get the other
+		return []plan.Step{{Do: plan.TryWrite, Lock: name, Wait: wait, Lease: r.timings.Watchdog}, {Do: plan.WriteUnlock, Lock: name}}
 	}
 	return []plan.Step{{Do: plan.TryLock, Lock: name, Wait: wait, Lease: r.timings.Watchdog}, {Do: plan.Unlock, Lock: name}}
 }

@@ -29,6 +29,23 @@ func (t *thread) lock(name string) subjects.Lock {
 	return t.groups[name]
 }
 
+// half returns the lock that a hold is of: one of the two of a read-write lock, or the lock itself.
+func (t *thread) half(h half) subjects.Lock {
+	if t.run.objects[h.lock] != history.ARWLock {
+		return t.lock(h.lock)
+	}
+	client, ok := t.first().(subjects.ReadWriteLocks)
+	if !ok {
+		err := fmt.Errorf("%s has no read-write locks", t.run.subject.Name)
+		t.run.world.Fail(err)
+		return unusable{err}
+	}
+	if history.Writes(h.owner) {
+		return client.WriteLock(h.lock)
+	}
+	return client.ReadLock(h.lock)
+}
+
 func (t *thread) group(g plan.Group) (subjects.Lock, error) {
 	var members []subjects.Lock
 	first := t.run.plan.ServerNames()[0]

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,20 @@ type thread struct {
 	jitter  *rand.Rand
 	late    *rand.Rand       // the jitter of writes that are under way
 	mu      sync.Mutex       // guards held, and what is in it, from all but the thread's own reading
-	held    map[string]*held // what it believes to hold
+	held    map[half]*held   // what it believes to hold
 	permits map[string]int64 // how many permits it believes to have, by the semaphore
 	doing   plan.Step        // for a panic's message
+}
+
+// A half is a lock that a thread may hold, and as whom: of a read-write lock it may have a hold as a reader and one as a writer.
+type half struct{ lock, owner string }
+
+// of is the half that a step is on.
+func (t *thread) of(s plan.Step) half {
+	if history.Kind(s.Do).OnWriteLock() {
+		return half{s.Lock, history.WriterOf(t.owner)}
+	}
+	return half{s.Lock, t.owner}
 }
 
 // held is a lock that the thread believes to hold.
@@ -58,13 +70,16 @@ func newThread(r *run, c process, p plan.Thread) *thread {
 		}
 	}
 	r.world.OwnerNamed(owner, c.name, names...)
+	if r.subject.Object == history.ARWLock {
+		r.world.OwnerNamed(history.WriterOf(owner), c.name)
+	}
 	if r.subject.Patient {
 		p.Steps = slices.Clone(p.Steps)
 		for i := range p.Steps {
 			p.Steps[i].Cancel = 0
 		}
 	}
-	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[string]*held{}, permits: map[string]int64{},
+	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[half]*held{}, permits: map[string]int64{},
 		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }
 
@@ -84,12 +99,12 @@ func (t *thread) steps() {
 func (t *thread) step(s plan.Step) {
 	t.doing = s
 	switch s.Do {
-	case plan.Lock:
-		t.acquire(s, history.Lock, subjects.Request{Forever: true, Lease: time.Duration(s.Lease)})
-	case plan.TryLock:
-		t.acquire(s, history.TryLock, subjects.Request{Wait: time.Duration(s.Wait), Lease: time.Duration(s.Lease)})
-	case plan.Unlock:
-		if t.held[s.Lock] != nil || s.Regardless {
+	case plan.Lock, plan.ReadLock, plan.WriteLock:
+		t.acquire(s, subjects.Request{Forever: true, Lease: time.Duration(s.Lease)})
+	case plan.TryLock, plan.TryRead, plan.TryWrite:
+		t.acquire(s, subjects.Request{Wait: time.Duration(s.Wait), Lease: time.Duration(s.Lease)})
+	case plan.Unlock, plan.ReadUnlock, plan.WriteUnlock:
+		if t.held[t.of(s)] != nil || s.Regardless {
 			t.release(s)
 		}
 	case plan.ForceUnlock:
@@ -126,7 +141,7 @@ func (t *thread) call(op history.Op, do func(id int64) subjects.Answer) subjects
 
 // called records the call of an operation, which answer is then to make.
 func (t *thread) called(op history.Op) int64 {
-	op.Client, op.Owner = t.client, t.owner
+	op.Client, op.Owner = t.client, cmp.Or(op.Owner, t.owner)
 	t.run.world.Mark(world.Called, op.Lock)
 	id := t.run.rec.Call(op)
 	t.run.mu.Lock()
@@ -147,22 +162,23 @@ func (t *thread) answer(id int64, do func(id int64) subjects.Answer) subjects.An
 	return a
 }
 
-func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
+func (t *thread) acquire(s plan.Step, r subjects.Request) {
+	of := t.of(s)
 	l := lease{length: r.Lease}
 	if r.Lease == 0 {
 		l = lease{length: time.Duration(t.run.timings.Watchdog), watchdog: t.run.subject.Can("watchdog")}
 	}
 	own := l
-	if h := t.held[s.Lock]; h != nil && !h.told && t.run.subject.Can("keeps-longest") {
+	if h := t.held[of]; h != nil && !h.told && t.run.subject.Can("keeps-longest") {
 		for _, outer := range h.leases[h.gone:] {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}
 	}
-	op := history.Op{Lock: s.Lock, Kind: kind, Wait: r.Wait, Cancel: time.Duration(s.Cancel), Lease: l.length, Watchdog: l.watchdog}
+	op := history.Op{Owner: of.owner, Lock: s.Lock, Kind: history.Kind(s.Do), Wait: r.Wait, Cancel: time.Duration(s.Cancel), Lease: l.length, Watchdog: l.watchdog}
 	if l != own {
 		op.Fresh, op.FreshWatchdog = own.length, own.watchdog
 	}
-	lock := t.lock(s.Lock)
+	lock := t.half(of)
 	a := t.call(op, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
@@ -179,7 +195,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.held[s.Lock]
+	h := t.held[of]
 	another, anew := h == nil || h.told, false // than what was lost
 	if !another && closed(h.lost) {            // the answer told of a loss, and granted the lock anew
 		h.before, another, anew = t.run.world.Now(), true, true
@@ -187,7 +203,7 @@ func (t *thread) acquire(s plan.Step, kind history.Kind, r subjects.Request) {
 	}
 	if h == nil {
 		h = &held{over: make(chan struct{})}
-		t.held[s.Lock] = h
+		t.held[of] = h
 	}
 	if loser, ok := lock.(subjects.Loser); ok && another {
 		h.lost, h.told = loser.Lost(t.owner), false
@@ -228,32 +244,38 @@ func (t *thread) losses() {
 		return
 	}
 	for _, lock := range t.run.locks {
-		h := t.held[lock]
-		if h == nil || h.told {
-			continue
+		t.lossesOf(half{lock, t.owner})
+		t.lossesOf(half{lock, history.WriterOf(t.owner)})
+	}
+}
+
+// lossesOf is losses of one lock. t.mu is held.
+func (t *thread) lossesOf(of half) {
+	h := t.held[of]
+	if h == nil || h.told {
+		return
+	}
+	if h.before > 0 {
+		t.lose(of, h.before)
+		h.before = 0
+	}
+	switch {
+	case !closed(h.lost):
+	case len(h.leases) == 0: // to the owner the hold is over, unless it gives its unlock up
+		if h.since == 0 {
+			h.since = t.run.world.Now()
+			t.run.rec.Event(history.Event{At: h.since, Kind: history.LostGiving, Lock: of.lock, Client: t.client, Owner: of.owner})
 		}
-		if h.before > 0 {
-			t.lose(lock, h.before)
-			h.before = 0
-		}
-		switch {
-		case !closed(h.lost):
-		case len(h.leases) == 0: // to the owner the hold is over, unless it gives its unlock up
-			if h.since == 0 {
-				h.since = t.run.world.Now()
-				t.run.rec.Event(history.Event{At: h.since, Kind: history.LostGiving, Lock: lock, Client: t.client, Owner: t.owner})
-			}
-		default:
-			h.told = true
-			t.lose(lock, h.since)
-		}
+	default:
+		h.told = true
+		t.lose(of, h.since)
 	}
 }
 
 // lose records the loss of a hold, at a time or now.
-func (t *thread) lose(lock string, at time.Duration) {
-	t.run.world.Mark(world.Called, lock) // as an unlock, it ends a belief
-	t.run.rec.Event(history.Event{At: at, Kind: history.Lost, Lock: lock, Client: t.client, Owner: t.owner})
+func (t *thread) lose(of half, at time.Duration) {
+	t.run.world.Mark(world.Called, of.lock) // as an unlock, it ends a belief
+	t.run.rec.Event(history.Event{At: at, Kind: history.Lost, Lock: of.lock, Client: t.client, Owner: of.owner})
 }
 
 // over reports whether the thread knows that it holds a lock no more.
@@ -274,9 +296,9 @@ func closed(c <-chan struct{}) bool {
 }
 
 func (t *thread) release(s plan.Step) {
-	lock := s.Lock
-	op := history.Op{Lock: lock, Kind: history.Unlock, Cancel: time.Duration(s.Cancel), Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
-	h := t.held[lock]
+	of := t.of(s)
+	op := history.Op{Owner: of.owner, Lock: s.Lock, Kind: history.Kind(s.Do), Cancel: time.Duration(s.Cancel), Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
+	h := t.held[of]
 	var last lease
 	if h != nil {
 		t.mu.Lock()
@@ -292,20 +314,20 @@ func (t *thread) release(s plan.Step) {
 	a := t.call(op, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
-		a := t.lock(lock).Release(ctx, t.owner)
+		a := t.half(of).Release(ctx, t.owner)
 		asked = t.run.world.Asked(t.client, id)
 		return a
 	})
 	switch {
 	case a.Outcome == history.NotHeld || a.Outcome == history.Released:
-		t.forget(lock)
+		t.forget(of)
 	case a.Outcome == history.Failed && h != nil && !asked && ended(a.Err): // it was given up before anything was done
 		t.mu.Lock()
 		h.leases = append(h.leases, last)
 		t.mu.Unlock()
 		t.run.world.Notify()
 	case h != nil && len(h.leases) == 0:
-		t.forget(lock)
+		t.forget(of)
 	case h != nil:
 		t.mu.Lock()
 		h.told = h.told || len(h.leases) == h.gone // of the rest it was told before
@@ -319,17 +341,17 @@ func ended(err error) bool {
 }
 
 // forget ends the belief that a lock is held.
-func (t *thread) forget(lock string) {
+func (t *thread) forget(of half) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(lock)
+	t.drop(of)
 }
 
 // drop is forget while t.mu is held.
-func (t *thread) drop(lock string) {
-	if h := t.held[lock]; h != nil {
+func (t *thread) drop(of half) {
+	if h := t.held[of]; h != nil {
 		close(h.over)
-		delete(t.held, lock)
+		delete(t.held, of)
 	}
 }
 

@@ -77,7 +77,7 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 	if err := Suits(p, s, o.Ground); err != nil {
 		return nil, err
 	}
-	r := &run{see: see, ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), resources: map[string]*resource{}}
+	r := &run{see: see, ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), objects: p.Objects(), resources: map[string]*resource{}}
 	if o.Ground.Warped {
 		processes, err := world.NewProcesses()
 		if err != nil {
@@ -174,6 +174,7 @@ type run struct {
 
 	threads   []*thread
 	locks     []string
+	objects   map[string]history.Object
 	operators []process       // that faults are still to act through
 	ctx       context.Context // of all calls; it ends with the run
 	closing   sync.RWMutex    // held for reading by whoever records
@@ -429,9 +430,8 @@ func (r *run) tryAll() {
 	}
 	wait := plan.Duration(time.Second + 100*r.latency)
 	var steps []plan.Step
-	objects := r.plan.Objects()
 	for _, lock := range r.locks {
-		steps = append(steps, r.trial(lock, objects[lock], wait)...)
+		steps = append(steps, r.trial(lock, r.objects[lock], wait)...)
 	}
 	r.launch(r.fresh, plan.Thread{ID: 1, Steps: steps})
 }

@@ -15,14 +15,25 @@ type resource struct {
 }
 
 // work is a critical section: an unprotected read, some work, and a write of what was read, plus
-// one. It stops when the lock says that the hold is lost.
+// one. It stops when the lock says that the hold is lost. Who holds a read-write lock to read alone reads once more instead.
 func (t *thread) work(s plan.Step) {
-	h := t.held[s.Lock]
+	of, writes := half{s.Lock, t.owner}, true
+	if t.run.objects[s.Lock] == history.ARWLock {
+		of.owner = history.WriterOf(t.owner)
+		if writes = t.held[of] != nil; !writes {
+			of.owner = t.owner
+		}
+	}
+	h := t.held[of]
 	if h == nil || t.over(h) {
 		return
 	}
-	value := t.read(s.Lock)
+	value := t.read(of)
 	if !t.sleep(time.Duration(s.For), h.lost) {
+		return
+	}
+	if !writes {
+		t.read(of)
 		return
 	}
 	token := int64(0)
@@ -30,18 +41,18 @@ func (t *thread) work(s plan.Step) {
 		token = h.token
 	}
 	if s.Late > 0 {
-		t.writeLate(s, value+1, token)
+		t.writeLate(s, of, value+1, token)
 	} else {
-		t.write(s.Lock, value+1, token)
+		t.write(of, value+1, token)
 	}
 }
 
-func (t *thread) read(lock string) int64 {
-	r := t.run
+func (t *thread) read(of half) int64 {
+	r, lock := t.run, of.lock
 	value := int64(0)
 	r.record(func() {
 		r.world.Mark(world.Read, lock)
-		id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Read})
+		id := r.rec.Call(history.Op{Client: t.client, Owner: of.owner, Lock: lock, Kind: history.Read})
 		r.mu.Lock()
 		value = r.resource(lock).value
 		r.mu.Unlock()
@@ -53,11 +64,11 @@ func (t *thread) read(lock string) int64 {
 	return value
 }
 
-func (t *thread) write(lock string, value, token int64) {
-	r := t.run
+func (t *thread) write(of half, value, token int64) {
+	r, lock := t.run, of.lock
 	r.record(func() {
 		r.world.Mark(world.Wrote, lock)
-		id := r.rec.Call(history.Op{Client: t.client, Owner: t.owner, Lock: lock, Kind: history.Write})
+		id := r.rec.Call(history.Op{Client: t.client, Owner: of.owner, Lock: lock, Kind: history.Write})
 		answer := r.put(lock, value, token)
 		r.rec.Return(id, answer, value, token, nil)
 		r.rec.Amend(id, func(op *history.Op) {
@@ -68,9 +79,9 @@ func (t *thread) write(lock string, value, token int64) {
 
 // writeLate sends a write that takes effect later; the program does not wait for it, and the
 // client's fate does not touch it any more.
-func (t *thread) writeLate(s plan.Step, value, token int64) {
+func (t *thread) writeLate(s plan.Step, of half, value, token int64) {
 	r := t.run
-	id := r.rec.Add(history.Op{Client: t.client, Owner: t.owner, Lock: s.Lock, Kind: history.Write, Aside: true, Call: r.world.Now(), Value: value, Token: token})
+	id := r.rec.Add(history.Op{Client: t.client, Owner: of.owner, Lock: s.Lock, Kind: history.Write, Aside: true, Call: r.world.Now(), Value: value, Token: token})
 	r.started("")
 	go func() {
 		defer r.ended("")

@@ -62,6 +62,17 @@ func (c rlockClient) Close() error              { return c.c.Close() }
 type rlockLock struct{ l *lockimpl.RLock }
 
 func (l rlockLock) Acquire(ctx context.Context, owner string, r Request) Answer {
+	return acquired(ctx, l.l, owner, r)
+}
+
+// reference is what all locks of the reference library can do.
+type reference interface {
+	Lock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) error
+	TryLock(ctx context.Context, owner lockimpl.Owner, opts ...lockimpl.Option) (bool, error)
+	Token(owner lockimpl.Owner) (token int64, ok bool)
+}
+
+func acquired(ctx context.Context, l reference, owner string, r Request) Answer {
 	o := lockimpl.Owner(owner)
 	var opts []lockimpl.Option
 	if r.Lease > 0 {
@@ -69,12 +80,12 @@ func (l rlockLock) Acquire(ctx context.Context, owner string, r Request) Answer 
 	}
 	got, err := true, error(nil)
 	if r.Forever {
-		err = l.l.Lock(ctx, o, opts...)
+		err = l.Lock(ctx, o, opts...)
 	} else {
 		if r.Wait > 0 {
 			opts = append(opts, lockimpl.Wait(r.Wait))
 		}
-		got, err = l.l.TryLock(ctx, o, opts...)
+		got, err = l.TryLock(ctx, o, opts...)
 	}
 	switch {
 	case err != nil:
@@ -82,7 +93,7 @@ func (l rlockLock) Acquire(ctx context.Context, owner string, r Request) Answer 
 	case !got:
 		return Answer{Outcome: history.Busy}
 	}
-	token, _ := l.l.Token(o)
+	token, _ := l.Token(o)
 	return Answer{Outcome: history.Acquired, Token: token}
 }
 

@@ -16,7 +16,8 @@ import (
 type Subject struct {
 	Name  string
 	About string // one line for "simrun list"
-	// Object is what it is; "": a lock. The clients of a semaphore are [Semaphores], those of a latch [Latches].
+	// Object is what it is; "": a lock. The clients of a semaphore are [Semaphores], those of a latch [Latches],
+	// and those of a read-write lock [ReadWriteLocks].
 	Object history.Object
 	// Abilities are what it claims, as history.Header has them and contract.Promises explains;
 	// "mutex" for a lock that claims nothing else.
@@ -194,6 +195,8 @@ func Of(is history.Object) []Subject {
 		return AllSemaphores()
 	case history.ALatch:
 		return AllLatches()
+	case history.ARWLock:
+		return AllRWLocks()
 	}
 	return All()
 }

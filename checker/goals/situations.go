@@ -75,7 +75,7 @@ var unheard = []situation{
 	}),
 	goal("release-unheard", "The server freed a lock, and the caller was not told.", func(r *run) bool {
 		return r.op(func(op *history.Op) bool {
-			return op.Kind == history.Unlock && op.Answer == history.Released && op.Uncertain()
+			return op.Kind.Unlocks() && op.Answer == history.Released && op.Uncertain()
 		})
 	}, lock),
 	goal("granted-when-given-up", "The server granted a lock when the caller had given its call up.", func(r *run) bool {
@@ -209,7 +209,7 @@ var losses = []situation{
 	goal("expiry-while-unlocking", "A lease ended while its owner's unlock was under way.", func(r *run) bool {
 		return r.event(history.Expire, func(e *history.Event, lock string) bool {
 			return r.op(func(op *history.Op) bool {
-				return op.Kind == history.Unlock && op.Lock == lock && (e.Owner == "" || op.Owner == e.Owner) && op.Call < e.At && (op.Pending() || e.At < op.Return)
+				return op.Kind.Unlocks() && op.Lock == lock && (e.Owner == "" || op.Owner == e.Owner) && op.Call < e.At && (op.Pending() || e.At < op.Return)
 			})
 		})
 	}, lock),

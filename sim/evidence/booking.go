@@ -12,7 +12,13 @@ import (
 // call was for: a lock may do more in a call's name, such as to give back what an earlier one may
 // have left.
 func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool {
-	known, after, now := c.op(call), l.last, c.now
+	known := c.op(call)
+	return c.testifyOf(call, l, before, l.last, len(before.Holdings) == 0 || before.Count(known.Owner) > 0)
+}
+
+// testifyOf is testify of the states given. free says that nobody was in the way of the call's owner.
+func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeyState, free bool) bool {
+	known, now := c.op(call), c.now
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	if effect {
 		defer func() { c.effective[effects{call, c.sent}] = true }()
@@ -21,7 +27,7 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
 		// It has given up, and the lock deals with what comes.
 		return !effect && after.Total() == before.Total() && after.Deadline == before.Deadline
-	case !l.simple() && known.Kind == history.Unlock && !effect && before.Count(known.Owner) > 0:
+	case !l.simple() && known.Kind.Unlocks() && !effect && before.Count(known.Owner) > 0:
 		// One member, or another's: enough are left.
 		if before.Deadline != after.Deadline {
 			c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: known.Owner, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
@@ -52,11 +58,11 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 		return true
 	case !effect && !known.Pending() && known.Evidence == history.Executed:
 		return true // a copy that came too late to matter
-	case answer == history.NotHeld && !known.Pending() && known.Kind == history.Unlock && before.Count(known.Owner) > 0:
+	case answer == history.NotHeld && !known.Pending() && known.Kind.Unlocks() && before.Count(known.Owner) > 0:
 		return true // it came so late that the lock did not heed it
 	case known.Kind == history.ForceUnlock && known.Evidence == history.Executed && !effect && before.Total() > 0:
 		return true // a copy, which is told what the first was told
-	case answer == history.Busy && (len(before.Holdings) == 0 || before.Count(known.Owner) > 0):
+	case answer == history.Busy && free:
 		return true // it was not executed: the lock found that it comes too late
 	case known.Pending() && (c.undid[call] && (effect || before.Total() > 0 && before.Count(known.Owner) == 0) ||
 		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && before.Total() == 0 ||
@@ -238,11 +244,11 @@ func whatItDid(kind history.Kind, owner string, before, after history.KeyState) 
 		return history.Acquired, true
 	case kind.Acquires():
 		return history.Busy, false
-	case kind == history.Unlock && is < was && is > 0:
+	case kind.Unlocks() && is < was && is > 0:
 		return history.Decremented, true
-	case (kind == history.Unlock || kind == history.ForceUnlock) && is < was:
+	case (kind.Unlocks() || kind == history.ForceUnlock) && is < was:
 		return history.Released, true
-	case kind == history.Unlock || kind == history.ForceUnlock:
+	case kind.Unlocks() || kind == history.ForceUnlock:
 		return history.NotHeld, false
 	}
 	return history.OK, false
@@ -251,9 +257,14 @@ func whatItDid(kind history.Kind, owner string, before, after history.KeyState) 
 // unbidden records what a command did that belongs to no call: a renewal, or what a lock library
 // does behind its callers' backs.
 func (c *conclusion) unbidden(t touch, before history.KeyState) {
+	c.unbiddenOf(t, before, t.lock.last)
+}
+
+// unbiddenOf is unbidden of the states given.
+func (c *conclusion) unbiddenOf(t touch, before, after history.KeyState) {
 	l, r, now := t.lock, t.row, c.now
 	op := history.Op{Client: r.Client, Owner: r.Owner, Lock: l.name, Call: cmp.Or(r.Began, r.Sent), Evidence: history.Executed, Executed: now, Within: c.within}
-	was, is := before.Total(), l.last.Total()
+	was, is := before.Total(), after.Total()
 	if id := c.apart[apart{c.request, l.name}]; id != 0 && c.request != 0 && l.simple() && is != was { // it has taken effect before
 		c.amend(id, func(op *history.Op) { op.Repeats++ })
 		c.ops[r], r.Op = append(c.ops[r], id), id // rather than what it did to a group with this key
@@ -264,7 +275,7 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 		// Somebody forced free another lock, with which this one shares a key.
 		e := history.Event{At: now, Within: c.within, Kind: history.Delete, Lock: l.name, Note: "forced free by " + r.Owner}
 		if is > 0 {
-			e.Kind, e.Owner, e.Count, e.Deadline = history.Restore, l.last.Holdings[0].Owner, l.last.Holdings[0].Count, l.last.Deadline
+			e.Kind, e.Owner, e.Count, e.Deadline = history.Restore, after.Holdings[0].Owner, after.Holdings[0].Count, after.Deadline
 		}
 		c.tell(e)
 		return
@@ -278,19 +289,19 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 			c.ops[r] = append(c.ops[r], c.add(op))
 		}
 		if is > 0 {
-			op.Lease = max(l.last.Deadline-now, 0)
+			op.Lease = max(after.Deadline-now, 0)
 		} else {
 			op.Answer = history.Released
 		}
 	case is > was:
 		op.Aside = true
-		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, max(l.last.Deadline-now, 0)
+		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, max(after.Deadline-now, 0)
 	case r.Step == history.StepRenew:
-		c.renewals(t, before, op)
+		c.renewals(t, before, after, op)
 		return
-	case is > 0 && l.last.Deadline != before.Deadline && l.last.Count(r.Owner) > 0:
+	case is > 0 && after.Deadline != before.Deadline && after.Count(r.Owner) > 0:
 		// What settles an unanswered call may only set its owner's lease anew.
-		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: r.Owner, Deadline: l.last.Deadline,
+		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: r.Owner, Deadline: after.Deadline,
 			Note: "by the lock, for " + r.Owner})
 		return
 	default:
@@ -301,12 +312,15 @@ func (c *conclusion) unbidden(t touch, before history.KeyState) {
 
 // renewals records what a renewal did for each owner it was for. If the lease was set anew, that was
 // for the one who holds the lock, or, should none of them hold it, for all.
-func (c *conclusion) renewals(t touch, before history.KeyState, op history.Op) {
+func (c *conclusion) renewals(t touch, before, after history.KeyState, op history.Op) {
 	l, r, owners := t.lock, t.row, t.owners
-	set := l.last.Deadline != before.Deadline && l.last.Total() > 0
+	op.Kind, op.Lease, op.Watchdog = history.Renew, c.h.Header.WatchdogTimeout, true
+	set := after.Deadline != before.Deadline && after.Total() > 0
+	if l.object == history.ARWLock { // another hold's renewal may have set the same a moment before
+		set = after.Total() > 0 && after.Deadline >= c.now+op.Lease-time.Millisecond
+	}
 	holds := func(owner string) bool { return before.Count(owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
-	op.Kind, op.Lease, op.Watchdog = history.Renew, c.h.Header.WatchdogTimeout, true
 	if !l.simple() || c.counted(c.running(op.Client, op.Call), op.Lease, l) || c.usual(op.Lease, l) {
 		op.Lease = max(l.last.Deadline-op.Executed, 0)
 	}
@@ -326,7 +340,7 @@ func (c *conclusion) noted(r *history.Served, op history.Op) {
 	id := c.add(op)
 	c.ops[r] = append(c.ops[r], id)
 	r.Op = cmp.Or(r.Op, id)
-	if c.request != 0 && op.Kind != history.Renew {
+	if c.request != 0 && !op.Kind.Renews() {
 		c.apart[apart{c.request, op.Lock}] = id
 	}
 }
@@ -339,7 +353,7 @@ func (c *conclusion) completes(l *lock, before history.KeyState) bool {
 		if call == 0 {
 			continue
 		}
-		if op := c.op(call); op.Pending() && op.Kind == history.Unlock && !effective(op.Answer) && l.last.Count(owner) < before.Count(owner) {
+		if op := c.op(call); op.Pending() && op.Kind.Unlocks() && !effective(op.Answer) && l.last.Count(owner) < before.Count(owner) {
 			at := c.now
 			c.now-- // what befalls other keys at this instant comes after it
 			done := c.testify(call, l, before)

@@ -47,7 +47,7 @@ func forget(h *history.History) *history.History {
 	raws := *h
 	raws.Ops, raws.Events, raws.Served = nil, nil, slices.Clone(h.Served)
 	for _, op := range h.Ops {
-		if op.Kind.OnLock() && (op.Aside || op.Kind == history.Renew) {
+		if op.Kind.OnLock() && (op.Aside || op.Kind.Renews()) {
 			continue
 		}
 		if op.Kind.OnLock() && op.Evidence == history.Executed {
@@ -99,11 +99,11 @@ func answersAlone(h *history.History) *history.History {
 			continue
 		}
 		again[r.Op] = endOf(&r)
-		if i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == r.Op }); i >= 0 && (h.Ops[i].Kind.Acquires() || h.Ops[i].Kind == history.Unlock) {
+		if i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == r.Op }); i >= 0 && (h.Ops[i].Kind.Acquires() || h.Ops[i].Kind.Unlocks()) {
 			ghost := h.Ops[i]
 			ghost.Aside, ghost.Return, ghost.Cancel, ghost.Wait = true, endOf(&r), 0, 0
 			ghost.Outcome, ghost.Evidence, ghost.Until = history.Unknown, history.Sent, endOf(&r)
-			if ghost.Kind == history.Unlock {
+			if ghost.Kind.Unlocks() {
 				ghost.Lease = 0
 			}
 			ghosts = append(ghosts, ghost)
@@ -120,13 +120,13 @@ func answersAlone(h *history.History) *history.History {
 			// Its answer is that of one copy, and it is not known what the others did.
 			op.Outcome, op.Evidence, op.Until = history.Unknown, history.Sent, at
 		}
-		if op.Kind == history.Unlock && !h.Can(string(contract.SetsLease)) {
+		if op.Kind.Unlocks() && !h.Can(string(contract.SetsLease)) {
 			op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0
 		}
 		if at := executed[op.ID]; op.Uncertain() && op.Kind.OnLock() && at > op.Return && !op.Pending() {
 			op.Evidence, op.Until = history.Sent, at // its request was late
 		}
-		over := op.Kind == history.Unlock && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
+		over := op.Kind.Unlocks() && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
 		switch of := [2]string{op.Lock, op.Owner}; {
 		case op.Outcome == history.Acquired:
 			holds[of]++
@@ -136,7 +136,7 @@ func answersAlone(h *history.History) *history.History {
 		case over:
 			op.Outcome = history.Released
 			holds[of] = 0
-		case op.Kind == history.Unlock:
+		case op.Kind.Unlocks():
 			holds[of] = max(holds[of]-1, 0)
 		}
 	}
@@ -271,6 +271,9 @@ func (c *conclusion) amend(id int64, change func(op *history.Op)) { change(c.byI
 func (c *conclusion) add(op history.Op) int64 {
 	c.next++
 	op.ID = c.next
+	if l := c.lock(op.Lock); l != nil {
+		op.Kind = op.Kind.As(l.object, op.Owner)
+	}
 	c.all = append(c.all, &op)
 	c.byID[op.ID] = &op
 	return op.ID
@@ -422,10 +425,14 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.number(t, call, was)
 			continue
 		}
-		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind == history.Unlock && l.last.Total() > 0 {
+		if l.object == history.ARWLock {
+			c.shared(t, call, was)
+			continue
+		}
+		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind.Unlocks() && l.last.Total() > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
-		if op.Kind == history.Unlock && changed(r) && l.last.Deadline > 0 && c.toldOver(&op) {
+		if op.Kind.Unlocks() && changed(r) && l.last.Deadline > 0 && c.toldOver(&op) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
 		}
 		took := l.last.Count(op.Owner) > was.Count(op.Owner)
@@ -435,7 +442,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
-		case (op.Kind.Acquires() || op.Kind == history.Unlock) && looks(r) && !changed(r): // its client decides by what it sees, and may send what it has decided
+		case (op.Kind.Acquires() || op.Kind.Unlocks()) && looks(r) && !changed(r): // its client decides by what it sees, and may send what it has decided
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
 			// A copy that changes nothing may come when something else has set the lease since.
 			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l) || c.margined(call, l)) {

@@ -38,6 +38,13 @@ var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits, c
 	CountDown:   {lock: true, cancel: true},
 	Await:       {lock: true, cancel: true},
 	TryAwait:    {lock: true, wait: true, cancel: true},
+
+	ReadLock:    {lock: true, lease: true, cancel: true},
+	TryRead:     {lock: true, wait: true, lease: true, cancel: true},
+	ReadUnlock:  {lock: true, cancel: true},
+	WriteLock:   {lock: true, lease: true, cancel: true},
+	TryWrite:    {lock: true, wait: true, lease: true, cancel: true},
+	WriteUnlock: {lock: true, cancel: true},
 }
 
 // Check returns the first thing that is wrong with the plan, with its place as a JSON path.
@@ -178,8 +185,8 @@ func (s Step) check(at string) error {
 	switch {
 	case needs.lock != (s.Lock != ""):
 		return fmt.Errorf("%s.lock: %s %s", at, s.Do, takes(needs.lock, "a lock"))
-	case s.Regardless && s.Do != Unlock && s.Do != ReleasePermits:
-		return fmt.Errorf("%s.regardless: only unlock and releasePermits can be regardless", at)
+	case s.Regardless && !history.Kind(s.Do).Unlocks() && s.Do != ReleasePermits:
+		return fmt.Errorf("%s.regardless: only unlock, readUnlock, writeUnlock and releasePermits can be regardless", at)
 	case s.Replicas < 0 || s.Replicas > 0 && s.Do != Lock && s.Do != TryLock:
 		return fmt.Errorf("%s.replicas: only lock and tryLock can wait for replicas", at)
 	case s.Fenced && s.Do != Work:

@@ -60,7 +60,7 @@ func (p *Plan) checkFault(f Fault, at string, kinds map[string]FaultNeeds) error
 	if f.Lock != "" && !slices.Contains(p.Locks(), f.Lock) {
 		return fmt.Errorf("%s.lock: no program uses a lock named %q", at, f.Lock)
 	}
-	if err := p.checkOnCounted(f, at); err != nil {
+	if err := p.checkOnObject(f, at); err != nil {
 		return err
 	}
 	if f.Server != "" && !slices.Contains(p.ServerNames(), f.Server) {
@@ -198,9 +198,9 @@ func (p *Plan) checkMessage(t Trigger, kind MessageKind, request bool, at string
 
 // causesOf are the steps of programs that cause a kind of message; none: any program may.
 var causesOf = map[MessageKind][]Action{
-	Acquire: {Lock, TryLock, AcquirePermits, TryAcquirePermits}, Release: {Unlock, ReleasePermits, CountDown}, Force: {ForceUnlock}, Set: {TrySetPermits, TrySetCount},
+	Acquire: {Lock, TryLock, AcquirePermits, TryAcquirePermits, ReadLock, TryRead, WriteLock, TryWrite}, Release: {Unlock, ReleasePermits, CountDown, ReadUnlock, WriteUnlock}, Force: {ForceUnlock}, Set: {TrySetPermits, TrySetCount},
 	Query:     {IsLocked, IsHeldBy, HoldCount, RemainingTTL, Lock, TryLock, Await, TryAwait}, // a lock may ask for itself
-	Renewal:   {Lock, TryLock},
+	Renewal:   {Lock, TryLock, ReadLock, TryRead, WriteLock, TryWrite},
 	Subscribe: nil, Publish: nil, Cleanup: nil, Session: nil,
 }
 

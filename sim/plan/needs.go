@@ -1,6 +1,10 @@
 package plan
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
 
 // Abilities that a plan can need of a lock, beyond to be taken and given back. Those that a lock
 // claims have the same names in package history.
@@ -14,6 +18,7 @@ const (
 	NeedsLock      = "lock"      // steps on locks
 	NeedsSemaphore = "semaphore" // steps on semaphores
 	NeedsLatch     = "latch"     // steps on latches
+	NeedsRWLock    = string(history.ARWLock)
 )
 
 // Needs lists what a lock must be able to do for the plan to be run, in a fixed order. Whether a
@@ -37,7 +42,7 @@ func (p *Plan) Needs() []string {
 	for _, g := range p.Groups {
 		found[string(g.Kind)] = true
 	}
-	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
+	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsRWLock, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
 	return slices.DeleteFunc(all, func(need string) bool { return !found[need] })
 }
 
@@ -46,19 +51,30 @@ func (a Action) inspects() bool {
 	return a == IsLocked || a == IsHeldBy || a == HoldCount || a == RemainingTTL
 }
 
+func (a Action) acquires() bool { return history.Kind(a).Acquires() }
+func (a Action) unlocks() bool  { return history.Kind(a).Unlocks() }
+
+// A hold is what a thread has of a lock: of a read-write lock, it may have one of each kind.
+type hold struct {
+	lock   string
+	writes bool
+}
+
+func (s Step) hold() hold { return hold{s.Lock, history.Kind(s.Do).OnWriteLock()} }
+
 // reenters reports whether step i takes a lock that the thread has taken and not given back.
 func (th Thread) reenters(i int) bool {
 	s := th.Steps[i]
-	if s.Do != Lock && s.Do != TryLock {
+	if !s.Do.acquires() {
 		return false
 	}
 	held := 0
 	for _, before := range th.Steps[:i] {
 		switch {
-		case before.Lock != s.Lock:
-		case before.Do == Lock || before.Do == TryLock:
+		case before.hold() != s.hold():
+		case before.Do.acquires():
 			held++
-		case before.Do == Unlock:
+		case before.Do.unlocks():
 			held = max(held-1, 0)
 		}
 	}
@@ -80,21 +96,21 @@ func (p *Plan) Without(need string) *Plan {
 
 func (th Thread) without(need string) []Step {
 	var left []Step
-	taken := map[string][]bool{} // by lock, for each hold: it is a re-entry
+	taken := map[hold][]bool{} // for each hold: it is a re-entry
 	for i, s := range th.Steps {
 		switch {
 		case need == NeedsInspect && s.Do.inspects():
 			continue
 		case need != NeedsReentrant:
-		case s.Do == Lock || s.Do == TryLock:
+		case s.Do.acquires():
 			again := th.reenters(i)
-			if taken[s.Lock] = append(taken[s.Lock], again); again {
+			if taken[s.hold()] = append(taken[s.hold()], again); again {
 				continue
 			}
-		case s.Do == Unlock && len(taken[s.Lock]) > 0:
-			last := len(taken[s.Lock]) - 1
-			again := taken[s.Lock][last]
-			if taken[s.Lock] = taken[s.Lock][:last]; again {
+		case s.Do.unlocks() && len(taken[s.hold()]) > 0:
+			last := len(taken[s.hold()]) - 1
+			again := taken[s.hold()][last]
+			if taken[s.hold()] = taken[s.hold()][:last]; again {
 				continue
 			}
 		}

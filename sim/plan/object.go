@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -9,28 +10,33 @@ import (
 // actions lists all, in the order of the documentation.
 func actions() []Action {
 	return []Action{Lock, TryLock, Unlock, ForceUnlock, Work, Sleep, IsLocked, IsHeldBy, HoldCount, RemainingTTL,
-		TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, TrySetCount, CountDown, Await, TryAwait}
+		TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, TrySetCount, CountDown, Await, TryAwait,
+		ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock}
 }
 
-// object is the kind of object that an action is on; "": none.
+// object is the kind of object that an action is on; "": none, or any that protects a resource.
 func (a Action) object() history.Object {
-	if a == Sleep {
+	if a == Sleep || a == Work {
 		return ""
 	}
 	return history.Kind(a).Object()
 }
 
-// Objects tells of each name of the plan's steps which kind of object it stands for: what the first step is on.
+// Objects tells of each name of the plan's steps which kind of object it stands for: what the first step is on
+// that is on one kind alone; a lock, if none is.
 func (p *Plan) Objects() map[string]history.Object {
 	all := map[string]history.Object{}
 	for _, c := range p.Clients {
 		for _, th := range c.Threads {
 			for _, s := range th.Steps {
-				if _, known := all[s.Lock]; !known && s.Lock != "" {
-					all[s.Lock] = s.Do.object()
+				if s.Lock != "" {
+					all[s.Lock] = cmp.Or(all[s.Lock], s.Do.object())
 				}
 			}
 		}
+	}
+	for name, is := range all {
+		all[name] = cmp.Or(is, history.ALock)
 	}
 	return all
 }
@@ -44,12 +50,21 @@ func (p *Plan) checkObjects() error {
 				is := objects[s.Lock]
 				at := fmt.Sprintf("$.clients[%d].threads[%d].steps[%d]", i, j, k)
 				switch _, group := p.Group(s.Lock); {
-				case s.Lock == "":
+				case s.Lock == "" || s.Do == Work && !is.Counted():
+				case s.Do == Work:
+					return fmt.Errorf("%s.lock: work is done under a lock, and %q is a %s", at, s.Lock, is)
 				case s.Do.object() != is:
 					return fmt.Errorf("%s.lock: %s is on a %s, and %q is a %s by a step before it", at, s.Do, s.Do.object(), s.Lock, is)
 				case group && is != history.ALock:
 					return fmt.Errorf("%s.lock: %q is a group, which is made of locks", at, s.Lock)
 				}
+			}
+		}
+	}
+	for i, s := range p.Servers {
+		for _, name := range p.Locks() {
+			if is := objects[name]; s.Replicas > 0 && is == history.ARWLock {
+				return fmt.Errorf("$.servers[%d].replicas: %q is a %s, of which it is not judged what a replica makes", i, name, is)
 			}
 		}
 	}
@@ -63,10 +78,10 @@ func (p *Plan) checkObjects() error {
 	return nil
 }
 
-// checkOnCounted refuses faults that say something of a counted object for which there is no rule: nobody holds its
-// key, and a key that is no number answers with errors for ever.
-func (p *Plan) checkOnCounted(f Fault, at string) error {
-	if is := p.Objects()[f.Lock]; f.Lock != "" && is.Counted() && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
+// checkOnObject refuses faults that say something of an object for which there is no rule: nobody holds the key of a counted
+// one, and a key that is none of the object's answers with errors for ever.
+func (p *Plan) checkOnObject(f Fault, at string) error {
+	if is := p.Objects()[f.Lock]; f.Lock != "" && is != history.ALock && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
 		return fmt.Errorf("%s.lock: %s strikes locks, and %q is a %s", at, f.Kind, f.Lock, is)
 	}
 	return nil

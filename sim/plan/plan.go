@@ -73,7 +73,7 @@ const (
 	TryLock      Action = "tryLock" // Wait (default: one attempt), Lease
 	Unlock       Action = "unlock"
 	ForceUnlock  Action = "forceUnlock"
-	Work         Action = "work"  // For: read the resource, work, write it back
+	Work         Action = "work"  // For: read the resource, work, write it back; under a read lock alone: read it again
 	Sleep        Action = "sleep" // For
 	IsLocked     Action = "isLocked"
 	IsHeldBy     Action = "isHeldBy"
@@ -89,13 +89,20 @@ const (
 	CountDown   Action = "countDown"
 	Await       Action = "await"    // wait until the count is 0
 	TryAwait    Action = "tryAwait" // Wait (default: one look)
+
+	ReadLock    Action = "readLock" // as Lock, of a read-write lock
+	TryRead     Action = "tryRead"  // as TryLock
+	ReadUnlock  Action = "readUnlock"
+	WriteLock   Action = "writeLock" // as Lock
+	TryWrite    Action = "tryWrite"  // as TryLock
+	WriteUnlock Action = "writeUnlock"
 )
 
 // Step is one step of a program. Programs are well written: work and unlock are skipped unless the
 // thread believes that it holds the lock, releasePermits unless it believes that it has so many, and work stops when the lock says that the hold is lost.
 type Step struct {
 	Do    Action   `json:"do"`
-	Lock  string   `json:"lock,omitzero"` // the name of the lock, the semaphore or the latch
+	Lock  string   `json:"lock,omitzero"` // the name of the lock, the semaphore, the latch or the read-write lock
 	Wait  Duration `json:"wait,omitzero"`
 	Lease Duration `json:"lease,omitzero"` // 0: the watchdog's
 	For   Duration `json:"for,omitzero"`

@@ -105,6 +105,9 @@ func (w *World) look(s *server, lock string) history.KeyState {
 	if is := s.objects[lock]; is.Counted() {
 		return w.number(s, lock, is)
 	}
+	if s.objects[lock] == history.ARWLock {
+		return w.shared(s, lock)
+	}
 	v := w.get(s, w.layout.KeyOf(lock))
 	switch at := w.layout.Holder; {
 	case v.kind == "":
@@ -172,12 +175,19 @@ func countIn(text string) int64 {
 // [history.AnotherProgram] held it for ever, and so that is how it is recorded.
 const foreign = "something else"
 
-// nextExpiry returns the key that expires first, and when.
+// nextExpiry returns the key that expires first, or a hold in it, and when.
 func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) {
 	for _, srv := range w.servers {
 		for _, k := range srv.keys {
-			if d := srv.state[k].Deadline; d != 0 && (!ok || d < at) {
-				s, key, at, ok = srv, k, d, true
+			state := srv.state[k]
+			ends := []time.Duration{state.Deadline}
+			for _, h := range state.Holdings {
+				ends = append(ends, h.Deadline)
+			}
+			for _, d := range ends {
+				if d != 0 && (!ok || d < at) {
+					s, key, at, ok = srv, k, d, true
+				}
 			}
 		}
 	}
@@ -188,6 +198,10 @@ func (w *World) nextExpiry() (s *server, key string, at time.Duration, ok bool) 
 func (w *World) expire(s *server, key string, at time.Duration) {
 	w.changed(s, key, w.look(s, key), func(l *lock, before, after history.KeyState) {
 		e := history.Event{At: at, Within: w.exactly(), Kind: history.Expire, Lock: l.name}
+		if len(l.parts) == 1 && s.objects[key] == history.ARWLock {
+			w.expired(e, before, after)
+			return
+		}
 		if !after.Absent() { // it is held still, but less often
 			e.Deadline = after.Deadline
 		}

@@ -435,12 +435,16 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 }
 
 // learn tells the purpose of a script that belongs to no call by what it may do: what removes a
-// key, or publishes, is no renewal. w.mu is held.
+// key, or publishes, is no renewal; what sets no time to live, only asks. w.mu is held.
 func (w *World) learn(source string) {
 	text := strings.ToLower(source)
 	if strings.Contains(text, "publish") || strings.Contains(text, "'del'") || strings.Contains(text, `"del"`) {
 		if digest := digestOf(source); w.calls.scripts[digest] == "" {
 			w.calls.scripts[digest] = history.StepRelease
+		}
+	} else if !strings.Contains(text, "expire") && !strings.Contains(text, "set'") && !strings.Contains(text, `set"`) && !strings.Contains(text, "getex") {
+		if digest := digestOf(source); w.calls.scripts[digest] == "" {
+			w.calls.scripts[digest] = history.StepQuery
 		}
 	}
 }

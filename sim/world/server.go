@@ -31,6 +31,8 @@ type backend interface {
 	start() error
 	// jump moves the clock, or has the keys given see it so.
 	jump(by time.Duration, keys []string) error
+	// timeOf puts a time of the server's clock, in ms, into that of the run.
+	timeOf(ms int64) time.Duration
 
 	stopReplication(replica int)
 	resumeReplication(replica int)

@@ -58,7 +58,8 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 		if state.Deadline == 0 {
 			continue
 		}
-		if state.Deadline = max(state.Deadline-by, now, 1); state.Deadline <= now {
+		state, over := sooner(state, by, now)
+		if over {
 			expired = append(expired, key)
 		}
 		w.changed(s, key, state, func(l *lock, _, after history.KeyState) {

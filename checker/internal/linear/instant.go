@@ -49,7 +49,7 @@ func (l *Lock) toMoments(actions []action) {
 // Beside reports whether an operation is no step of its owner's program: the lock did it by itself, the owner
 // did not wait for it, or it took effect after the owner may have given up.
 func Beside(op *history.Op) bool {
-	return op.Aside || op.Kind == history.Renew || (op.Uncertain() || op.Outcome == history.Failed) && op.Evidence == history.Executed && op.Return > 0 && op.Executed >= op.Return
+	return op.Aside || op.Kind.Renews() || (op.Uncertain() || op.Outcome == history.Failed) && op.Evidence == history.Executed && op.Return > 0 && op.Executed >= op.Return
 }
 
 // follow says of each step of a lock which one it follows though both are of one moment: its owner's step before

@@ -1,0 +1,85 @@
+package checker
+
+import (
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// A read-write lock is a lock to all judges but that of its answers. An owner's hold as a reader and its hold as a writer are
+// those of two owners, who do not exclude each other; and readers do not exclude readers.
+
+// shared reports whether several owners may hold the lock at once.
+func (l *lockFacts) shared() bool { return l.object == history.ARWLock }
+
+// excludes reports whether the holds of two owners may not last at once.
+func (l *lockFacts) excludes(a, b string) bool {
+	if !l.shared() {
+		return a != b
+	}
+	return history.ReaderOf(a) != history.ReaderOf(b) && (history.Writes(a) || history.Writes(b))
+}
+
+// A crowd counts those who believe in a lock at some moment.
+type crowd struct {
+	of             *lockFacts
+	readers, write int
+	each           map[string]int // of a read-write lock, by owner
+}
+
+// count adds n who believe, as one owner.
+func (c *crowd) count(owner string, n int) {
+	if !c.of.shared() || history.Writes(owner) {
+		c.write += n
+	} else {
+		c.readers += n
+	}
+	if c.of.shared() {
+		if c.each == nil {
+			c.each = map[string]int{}
+		}
+		c.each[owner] += n
+	}
+}
+
+// against is how many of them an owner's hold excludes. The owner itself is none of them.
+func (c *crowd) against(owner string) int {
+	reader := history.ReaderOf(owner)
+	switch {
+	case !c.of.shared():
+		return c.write
+	case history.Writes(owner):
+		return c.write + c.readers - c.each[reader] - c.each[owner]
+	}
+	return c.write - c.each[history.WriterOf(reader)]
+}
+
+// follow notes the ends of leases that an act on one hold of a read-write lock set for others.
+func (r *tenureReplay) follow(a *act) {
+	if !r.l.shared() {
+		return
+	}
+	for _, t := range r.open {
+		deadline := a.after.Of(t.owner).Deadline
+		if deadline == 0 {
+			deadline = model.Never
+		}
+		if !past(deadline, t.deadline) && !past(t.deadline, deadline) {
+			continue
+		}
+		t.end(a.at, deadline)
+		if a.op.Owner != t.owner {
+			t.ends[len(t.ends)-1].by = a.op
+		}
+	}
+}
+
+// moved is what another hold's call made of the end of a hold last, as far as that is what it came to; nil: none did.
+func (t *tenure) moved() (before, after time.Duration, by *history.Op) {
+	n := len(t.ends)
+	if n < 2 || t.ends[n-1].by == nil {
+		return 0, 0, nil
+	}
+	return t.ends[n-2].deadline, t.ends[n-1].deadline, t.ends[n-1].by
+}

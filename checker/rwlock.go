@@ -1,0 +1,115 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// rwSpec is the specification of the history's read-write locks.
+func rwSpec(f *facts) specification[model.RWState] {
+	kind := model.RWLock{Redisson: !f.h.Can(string(contract.LeasePerHold))}
+	return specification[model.RWState]{
+		step: kind.Step, environment: kind.Environment, shown: shownHolds,
+		fits: func(s model.RWState, k history.KeyState) bool { return sameHolds(s, shownHolds(k), !kind.Redisson) },
+		misfit: func(_, after model.RWState, a *act) (contract.Rule, string) {
+			if sameHolds(after, shownHolds(*a.after), false) {
+				return contract.LeaseIsSet, fmt.Sprintf("the leases in the key are not those of %s", after)
+			}
+			return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", shownHolds(*a.after), after)
+		},
+		resume: func(s model.RWState, _ *act) model.RWState { return s },
+		untrue: func(s model.RWState, op history.Op) error {
+			return &model.Violation{Rule: contract.SharedIsBusy, State: s, Op: op}
+		},
+	}
+}
+
+// shownHolds is the state of the model for a key that the server log shows.
+func shownHolds(k history.KeyState) model.RWState {
+	var holds []model.RWHold
+	for _, h := range k.Holdings {
+		hold := model.RWHold{Owner: history.ReaderOf(h.Owner), Write: history.Writes(h.Owner), Count: h.Count}
+		if hold.Earliest = k.Of(h.Owner).Deadline; hold.Earliest == 0 {
+			hold.Earliest = model.Never
+		}
+		hold.Latest = hold.Earliest
+		holds = append(holds, hold)
+	}
+	return model.RWStateOf(holds...)
+}
+
+// sameHolds reports whether the holds of a state are those of a key, and so are their leases, if each has its own.
+func sameHolds(s, key model.RWState, leases bool) bool {
+	one, other := s.Holds(), key.Holds()
+	if len(one) != len(other) {
+		return false
+	}
+	for i, h := range one {
+		k := other[i]
+		if h.Owner != k.Owner || h.Write != k.Write || h.Count != k.Count || leases && (past(h.Earliest, k.Latest) || past(k.Earliest, h.Latest)) {
+			return false
+		}
+	}
+	return true
+}
+
+// cutByOther is the cause that a call on another hold of a read-write lock made a hold's lease shorter, which then came to its end.
+func (f *facts) cutByOther(l *lockFacts, t *tenure) (Cause, bool) {
+	before, after, by := t.moved()
+	if by == nil || after >= before {
+		return Cause{}, false
+	}
+	return Cause{Class: contract.OtherHold, Text: fmt.Sprintf("the hold of %s on %s ended at %s, since the %s of %s at %s brought its end forward, from %s",
+		t.owner, l.name, Stamp(t.to), by.Kind, by.Owner, Stamp(tookOrCall(by)), Stamp(before))}, true
+}
+
+// keptByOther is the cause that a call on another hold of a read-write lock made a hold's lease longer.
+func (f *facts) keptByOther(t *tenure, since time.Duration) (Cause, bool) {
+	for _, e := range t.ends {
+		if e.by != nil && e.from >= since {
+			return Cause{Class: contract.OtherHold, Text: fmt.Sprintf("the %s of %s at %s kept it", e.by.Kind, e.by.Owner, Stamp(e.from))}, true
+		}
+	}
+	return Cause{}, false
+}
+
+// unwatched is the owner's unlock of its read lock after which nothing renewed its hold as a writer, in [from, to]; nil: there is none.
+func (f *facts) unwatched(l *lockFacts, t *tenure, from, to time.Duration) *history.Op {
+	if !l.shared() || !history.Writes(t.owner) {
+		return nil
+	}
+	var found *history.Op
+	for _, op := range l.owner(history.ReaderOf(t.owner)).called(t.from, to) {
+		if op.Kind.Unlocks() && !op.Aside && op.Outcome != history.Failed {
+			found = op
+		}
+	}
+	// It came before the renewal that is missing, which there was time for.
+	if most := f.renewEvery() + f.renewalSlack(); found == nil || found.Call > from+most || to-found.Call <= most {
+		return nil
+	}
+	for _, op := range l.owner(t.owner).called(found.Call, to) {
+		if op.Kind.Renews() && op.Call > max(found.Return, from) {
+			return nil
+		}
+	}
+	return found
+}
+
+// downgraded is the cause that an owner gave its write lock back, and read on, so that those who waited were not told. ok is false
+// if it is none.
+func (f *facts) downgraded(l *lockFacts, before *tenure) (c Cause, ok bool) {
+	if !l.shared() || before == nil || before.endOp == nil || !before.endOp.Kind.Unlocks() || !history.Writes(before.owner) {
+		return Cause{}, false
+	}
+	reads := l.owner(history.ReaderOf(before.owner)).tenure(before.to)
+	if reads == nil || !reads.open && reads.to <= before.to {
+		return Cause{}, false
+	}
+	return Cause{Class: contract.Downgraded, Text: fmt.Sprintf("%s gave its write lock back at %s and read on, of which nobody told those who waited",
+		history.ReaderOf(before.owner), Stamp(before.to))}, true
+}

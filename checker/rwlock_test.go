@@ -1,0 +1,162 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-sim/holdfast/checker/internal/linear"
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// ofRWLocks is the test that has both sides of the exemptions that are of read-write locks alone.
+const ofRWLocks = "TestEachExemptionOfRWLocksHasTwoSides"
+
+// newRW writes a history of a read-write lock by hand.
+func newRW(claims ...contract.Claim) *script {
+	s := newScript()
+	s.h.Header.Subject, s.h.Header.Abilities = "rrwlock-classic", []string{string(contract.ReadWrite), "reentrant", "watchdog"}
+	for _, c := range claims {
+		s.h.Header.Abilities = append(s.h.Header.Abilities, string(c))
+	}
+	return s
+}
+
+// held is a call on a read-write lock that took effect; one that acquires has a lease, 0: the watchdog's.
+func (s *script) held(owner string, kind history.Kind, call, ret float64, out history.Outcome, lease time.Duration) *history.Op {
+	op := s.op(owner, kind, at(call), at(ret), out)
+	if op.Lease = lease; lease == 0 && kind.Acquires() {
+		op.Lease, op.Watchdog = dog, true
+	}
+	return op
+}
+
+const writer1, writer2 = "c1:1" + history.WriterSuffix, "c2:1" + history.WriterSuffix
+
+// unrenewedWriter is a writer that nobody renews, and beside whom another writes. unlocks says that it gives a read lock back before.
+func unrenewedWriter(unlocks bool, claims ...contract.Claim) *script {
+	s := newRW(claims...)
+	s.held(writer1, history.WriteLock, 1, 1.004, history.Acquired, 0)
+	if unlocks {
+		s.held("c1:1", history.ReadLock, 2, 2.004, history.Acquired, 0)
+		s.held("c1:1", history.ReadUnlock, 3, 3.004, history.Released, 0)
+	}
+	s.event(history.Expire, at(1.003)+dog).Owner = writer1
+	s.held(writer2, history.WriteLock, 32, 32.004, history.Acquired, 10*time.Minute)
+	s.held(writer1, history.WriteUnlock, 40, 40.004, history.NotHeld, 0)
+	s.held(writer2, history.WriteUnlock, 41, 41.004, history.Released, 0)
+	return s
+}
+
+// untoldReader is a reader who waits for a writer to give its lock back, and 20 s more. reads says that the writer reads on.
+func untoldReader(reads bool, claims ...contract.Claim) *script {
+	s := newRW(claims...)
+	s.held(writer1, history.WriteLock, 1, 1.004, history.Acquired, 25*time.Second)
+	if reads {
+		s.held("c1:1", history.ReadLock, 2, 2.004, history.Acquired, time.Minute)
+	}
+	s.held("c2:1", history.ReadLock, 3, 26, history.Acquired, time.Minute)
+	s.held(writer1, history.WriteUnlock, 5, 5.004, history.Released, 0)
+	if reads {
+		s.held("c1:1", history.ReadUnlock, 27, 27.004, history.Released, 0)
+	}
+	s.held("c2:1", history.ReadUnlock, 28, 28.004, history.Released, 0)
+	return s
+}
+
+func TestEachExemptionOfRWLocksHasTwoSides(t *testing.T) {
+	for i, side := range []struct {
+		row    string
+		rule   contract.Rule
+		inside bool
+		script *script
+	}{
+		{"other-hold", contract.OneBeliever, true, unrenewedWriter(true)},
+		{"other-hold", contract.OneBeliever, false, unrenewedWriter(false)},
+		{"other-hold", contract.OneBeliever, false, unrenewedWriter(true, contract.LeasePerHold)},
+		{"other-hold", contract.RenewedInTime, true, unrenewedWriter(true)},
+		{"other-hold", contract.RenewedInTime, false, unrenewedWriter(false)},
+		{"other-hold", contract.RenewedInTime, false, unrenewedWriter(true, contract.LeasePerHold)},
+		{"downgraded", contract.FreeIsTaken, true, untoldReader(true)},
+		{"downgraded", contract.FreeIsTaken, false, untoldReader(false)},
+		{"downgraded", contract.FreeIsTaken, false, untoldReader(true, contract.TellsDowngrade)},
+	} {
+		t.Run(fmt.Sprint(side.row, i), func(t *testing.T) {
+			seen := 0
+			for _, r := range Judge(context.Background(), side.script.done(), Options{}).Results {
+				for _, v := range r.Violations {
+					if v.Rule != side.rule {
+						continue
+					}
+					if seen++; side.inside != (v.Ruling.Row == side.row) || side.inside == (v.Ruling.Kind == Defect) {
+						t.Errorf("%s: %s (%s)", v.Ruling, v.Text, v.Cause.Text)
+					}
+				}
+			}
+			if seen == 0 {
+				t.Errorf("nothing breaks %q", side.rule)
+			}
+		})
+	}
+}
+
+// Readers share, and an owner may read while it writes: neither is an overlap.
+func TestReadersAndAWriterThatReadsExcludeNobody(t *testing.T) {
+	s := newRW()
+	s.held("c1:1", history.ReadLock, 1, 1.004, history.Acquired, time.Minute)
+	s.held("c2:1", history.ReadLock, 2, 2.004, history.Acquired, time.Minute)
+	s.held("c1:1", history.ReadUnlock, 3, 3.004, history.Released, 0)
+	s.held("c2:1", history.ReadUnlock, 4, 4.004, history.Released, 0)
+	s.held(writer1, history.WriteLock, 5, 5.004, history.Acquired, time.Minute)
+	s.held("c1:1", history.ReadLock, 6, 6.004, history.Acquired, time.Minute)
+	s.held(writer1, history.WriteUnlock, 7, 7.004, history.Released, 0)
+	s.held("c1:1", history.ReadUnlock, 8, 8.004, history.Released, 0)
+	for _, r := range Judge(context.Background(), s.done(), Options{}).Results {
+		if r.Status == Broken {
+			t.Errorf("%s: %s", r.Guarantee, r.Summary)
+		}
+	}
+}
+
+// The witness replay and porcupine agree on random histories, legal ones and others.
+func TestTheWitnessOfReadWriteLocksAgreesWithPorcupine(t *testing.T) {
+	legal, illegal := 0, 0
+	for seed := range uint64(300) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		s := newRW(contract.LeasePerHold)
+		now := 1.0
+		kinds := []history.Kind{history.TryRead, history.TryWrite, history.ReadUnlock, history.WriteUnlock}
+		for range 2 + r.IntN(5) {
+			owner, kind := fmt.Sprintf("c%d:1", 1+r.IntN(2)), kinds[r.IntN(4)]
+			out := []history.Outcome{history.Acquired, history.Busy}[r.IntN(8)/7]
+			if kind.Unlocks() {
+				out = []history.Outcome{history.Released, history.NotHeld}[r.IntN(2)]
+			}
+			if kind.OnWriteLock() {
+				owner = history.WriterOf(owner)
+			}
+			s.held(owner, kind, now, now+0.004, out, time.Minute)
+			now++
+		}
+		f := collect(s.done(), Options{}.withDefaults(s.h))
+		l := f.locks[0]
+		found, _ := replayed(f, l, rwSpec(f))
+		says := askPorcupineOf(context.Background(), f, l, linear.AsExecuted)
+		if (found.all == 0) != (says == porcupine.Ok) {
+			t.Errorf("seed %d: the witness finds %d violations, and porcupine says %s", seed, found.all, says)
+		}
+		if found.all == 0 {
+			legal++
+		} else {
+			illegal++
+		}
+	}
+	if legal < 30 || illegal < 30 {
+		t.Errorf("%d legal and %d illegal histories", legal, illegal)
+	}
+}

@@ -1,0 +1,45 @@
+package evidence
+
+import (
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// shared books a command to the key of a read-write lock: to the call that sent it, or to its client's background. It looks at
+// each hold by itself: what the server did to the hold of the call's owner is its answer.
+func (c *conclusion) shared(t touch, call int64, before history.KeyState) {
+	l, r := t.lock, t.row
+	if r.Refused && !changed(r) {
+		return // an error, such as NOSCRIPT, and no effect: it was not executed
+	}
+	if call != 0 && c.op(call).Lock == l.name {
+		op := c.op(call)
+		free := !slices.ContainsFunc(before.Holdings, func(h history.Holding) bool { return inTheWay(h.Owner, op.Owner) })
+		if own := before.Of(op.Owner); c.testifyOf(call, l, own, l.last.Of(op.Owner), free || own.Total() > 0) {
+			c.executed[r] = true
+		} else if changed(r) {
+			c.unbiddenOf(t, own, l.last.Of(op.Owner))
+		}
+		if known := c.byID[call]; known.Outcome == history.Rejected && known.Answer == history.Busy && before.Count(history.ReaderOf(op.Owner)) > 0 {
+			known.Answer = history.Rejected // the key does not show why it was not granted
+		}
+		return
+	}
+	first := r.Owner
+	for _, r.Owner = range t.owners {
+		of := t
+		of.owners = []string{r.Owner}
+		c.unbiddenOf(of, before.Of(r.Owner), l.last.Of(r.Owner))
+	}
+	r.Owner = first
+}
+
+// inTheWay reports whether a hold of one owner of a read-write lock keeps another from taking it. Who reads is in its own way as
+// a writer.
+func inTheWay(holder, asks string) bool {
+	if history.ReaderOf(holder) == history.ReaderOf(asks) {
+		return history.Writes(asks) && !history.Writes(holder)
+	}
+	return history.Writes(holder) || history.Writes(asks)
+}
