@@ -199,13 +199,13 @@ var rwExpiredReaderUnlocks = Scenario{
 var rwHolderCrash = Scenario{
 	Name:   "rw-holder-crash",
 	Title:  "a writer dies, and readers wait for the rest of its lease",
-	Story:  "c1 writes and dies. c2 and c3 wait to read, and do so when c1's lease is over. Nothing breaks.",
+	Story:  "c1 writes and dies. c2 and c3 wait to read, and do so when c1's lease is over. c3 writes after that. Nothing breaks.",
 	Source: "scenario holder-crash, of a writer",
 	Plan: func(uint64) *plan.Plan {
 		return story("rw-holder-crash", []plan.Fault{{Kind: "kill-client", Client: "c1", From: at(5)}},
 			client("c1", 0, writeLock(0), onStock(time.Minute), writeUnlock()),
 			client("c2", 2*time.Second, readLock(0), onStock(time.Second), readUnlock()),
-			client("c3", 3*time.Second, readLock(0), onStock(time.Second), readUnlock()),
+			client("c3", 3*time.Second, readLock(0), onStock(time.Second), readUnlock(), writeLock(0), onStock(time.Second), writeUnlock()),
 		)
 	},
 	Breaks: nothing,

@@ -58,8 +58,20 @@ func expected(sc scenarios.Scenario, s subjects.Subject, g contract.Guarantee) c
 		return checker.NotClaimed
 	case g == contract.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == contract.Watchdog && !s.Can("watchdog"):
 		return checker.NotClaimed
+	case g == contract.Effect && s.Object == history.ARWLock && !writes(sc.Plan(1)):
+		return checker.NotClaimed
 	}
 	return checker.Holds
+}
+
+// writes reports whether some thread of a plan works under a write lock.
+func writes(p *plan.Plan) bool {
+	return slices.ContainsFunc(p.Clients, func(c plan.Client) bool {
+		return slices.ContainsFunc(c.Threads, func(t plan.Thread) bool {
+			locked := slices.IndexFunc(t.Steps, func(s plan.Step) bool { return s.Do == plan.WriteLock || s.Do == plan.TryWrite })
+			return locked >= 0 && slices.ContainsFunc(t.Steps[locked:], func(s plan.Step) bool { return s.Do == plan.Work })
+		})
+	})
 }
 
 func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {

@@ -52,6 +52,8 @@ var rows = map[string][]string{
 	"unlocked-late":        {string(history.ALock)},
 	"member-unlocked-late": {string(contract.Red)},
 	"member-given-up-late": {string(contract.Red)},
+	"other-hold":           {string(contract.ReadWrite)},
+	"downgraded":           {string(contract.ReadWrite)},
 	"renewed-late":         {string(history.ALock), string(contract.Renews)},
 	"no-opportunity":       {string(contract.Renews)},
 	"message-missed":       {Counted},

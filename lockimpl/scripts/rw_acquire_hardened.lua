@@ -1,4 +1,4 @@
--- After rw_state.lua. KEYS and ARGV as those of acquire_hardened.lua, and its answers; -9000000000000000: the
+-- After rw_store.lua. KEYS and ARGV as those of acquire_hardened.lua, and its answers; -9000000000000000: the
 -- owner reads, and who reads cannot write.
 local owner = ARGV[2]
 local last = call('get', KEYS[3])

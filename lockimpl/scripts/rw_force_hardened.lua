@@ -1,4 +1,4 @@
--- After rw_state.lua. KEYS and ARGV as those of force_hardened.lua; the message 0 frees the lock from
+-- After rw_store.lua. KEYS and ARGV as those of force_hardened.lua; the message 0 frees the lock from
 -- readers, 1 from a writer.
 local answer = call('get', KEYS[3])
 if answer then

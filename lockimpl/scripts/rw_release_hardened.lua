@@ -1,4 +1,4 @@
--- After rw_state.lua. KEYS and ARGV as those of release_hardened.lua, and its answers.
+-- After rw_store.lua. KEYS and ARGV as those of release_hardened.lua, and its answers.
 local owner = ARGV[1]
 local last = call('get', KEYS[3])
 if last and last >= ARGV[2] then

@@ -1,4 +1,4 @@
--- After rw_state.lua. KEYS and ARGV as those of renew_hardened.lua, and its answers.
+-- After rw_store.lua. KEYS and ARGV as those of renew_hardened.lua, and its answers.
 local answers = {}
 for i = 1, #KEYS / 2 do
   local lock, record, owner = KEYS[2 * i - 1], KEYS[2 * i], ARGV[2 * i + 1]

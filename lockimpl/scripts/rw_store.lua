@@ -1,4 +1,4 @@
--- The rest of rw_state.lua, of scripts that change what is held.
+-- After rw_state.lua. What scripts need that change what is held.
 -- Writes one hold, nil: none, and has the key end with the last of them. False: none is left.
 local function store(lock, holds, owner, hold)
   holds[owner] = hold

@@ -70,10 +70,26 @@ func late() *plan.Plan {
 	}
 }
 
+// shared is a read-write lock: somebody who does not read gives a read lock back, and two readers of one client wait for a writer.
+func shared() *plan.Plan {
+	const l = "stock:42"
+	s := func(d time.Duration) plan.Duration { return plan.Duration(d * time.Second) }
+	read := []plan.Step{{Do: plan.ReadLock, Lock: l}, {Do: plan.Work, Lock: l, For: s(2)}, {Do: plan.ReadUnlock, Lock: l}}
+	return &plan.Plan{Version: plan.Version, Name: "readers of one client",
+		Clients: []plan.Client{
+			{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: read}}},
+			{Name: "c2", Threads: []plan.Thread{{ID: 1, Start: s(1), Steps: []plan.Step{{Do: plan.ReadUnlock, Lock: l, Regardless: true}}}}},
+			{Name: "c3", Threads: []plan.Thread{{ID: 1, Start: s(10), Steps: []plan.Step{
+				{Do: plan.WriteLock, Lock: l}, {Do: plan.Work, Lock: l, For: s(4)}, {Do: plan.WriteUnlock, Lock: l}}}}},
+			{Name: "c4", Threads: []plan.Thread{{ID: 1, Start: s(11), Steps: read}, {ID: 2, Start: s(12), Steps: read}}},
+		},
+	}
+}
+
 // stories are those of this file, which show most mistakes, and then the catalogue.
 func stories() []*plan.Plan {
-	all := []*plan.Plan{story(), several(), late()}
-	for _, s := range slices.Concat(scenarios.Stories(), scenarios.AllSemaphores(), scenarios.AllLatches()) {
+	all := []*plan.Plan{story(), several(), late(), shared()}
+	for _, s := range slices.Concat(scenarios.Stories(), scenarios.AllSemaphores(), scenarios.AllLatches(), scenarios.AllRWLocks()) {
 		all = append(all, s.Plan(1))
 	}
 	return all

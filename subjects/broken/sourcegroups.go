@@ -77,7 +77,7 @@ func inRed() []SourceMutant {
 		source("red-late-majority-kept", latch, returns, "what a quorum granted too late is not given back",
 			"redlock.go", "		if results[i].err == nil && results[i].ttl == granted {\n", "		if votes < r.quorum && results[i].err == nil && results[i].ttl == granted {\n"),
 		source("red-canceled-kept", latch, returns, "votes are given back under a context that may have ended",
-			"redlock.go", "r.each(context.WithoutCancel(ctx), co.lease, func", "r.each(ctx, co.lease, func"),
+			"redlock.go", "r.each(context.WithoutCancel(ctx), max(co.lease, r.unlockLimit()), func", "r.each(ctx, max(co.lease, r.unlockLimit()), func"),
 		source("red-unlocks-quorum", latch, returns, "an unlock leaves all servers beyond a quorum to their leases",
 			"redlock.go", "		released, err := l.proto.unlock(ctx, l, owner)\n		results[i]", "		if i >= r.quorum {\n			return\n		}\n		released, err := l.proto.unlock(ctx, l, owner)\n		results[i]"),
 		source("red-unlock-counts-refusals", latch, returns, "an unlock that a server refuses counts as one",

@@ -207,8 +207,8 @@ func plantedLater() []SourceMutant {
 			About: "RedLock given up keeps the granted minority until the lease ends",
 			Edits: []Edit{
 				{"redlock.go",
-					"\tr.each(context.WithoutCancel(ctx), co.lease, func(ctx context.Context, i int, l *RLock) {\n",
-					"\tr.each(ctx, co.lease, func(ctx context.Context, i int, l *RLock) {\n"},
+					"\tr.each(context.WithoutCancel(ctx), max(co.lease, r.unlockLimit()), func(ctx context.Context, i int, l *RLock) {\n",
+					"\tr.each(ctx, max(co.lease, r.unlockLimit()), func(ctx context.Context, i int, l *RLock) {\n"},
 			}},
 		{Name: "multi-unlock-sets-first-members-lease", Sound: hardened, Claim: "An unlock of a re-entry sets the lease of the hold that remains",
 			About: "unlock sets each member the first one's lease",

@@ -211,8 +211,8 @@ func planted() []SourceMutant {
 			About: "a RedLock gives back under a context that may have ended",
 			Edits: []Edit{
 				{"redlock.go",
-					"	r.each(context.WithoutCancel(ctx), co.lease, func(ctx context.Context, i int, l *RLock) {\n",
-					"	r.each(ctx, co.lease, func(ctx context.Context, i int, l *RLock) {\n"},
+					"	r.each(context.WithoutCancel(ctx), max(co.lease, r.unlockLimit()), func(ctx context.Context, i int, l *RLock) {\n",
+					"	r.each(ctx, max(co.lease, r.unlockLimit()), func(ctx context.Context, i int, l *RLock) {\n"},
 			}},
 		{Name: "redlock-minority-fails-it", Sound: hardened, Claim: "RedLock.Lock: a minority of servers that fail are as good as refusing",
 			About: "one server that fails makes the RedLock fail",
