@@ -432,7 +432,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
 	}
-	if c, unheard := f.unheardHold(l, a); unheard && (a.op.Outcome == history.NotHeld || class == contract.Unexplained) {
+	if c, unheard := f.unheardHold(l, a); unheard {
 		return c
 	}
 	if c, more := f.leftMore(l, a); more && class == contract.Unexplained {

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -546,18 +545,6 @@ func (f *facts) failedUnlock(l *lockFacts, t *tenure) *history.Op {
 		}
 	}
 	return nil
-}
-
-// untold is the cause that a call had an effect, or none, of which its caller does not know.
-func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text string) Cause {
-	faults := f.struckBy(op.Client, l.name, op.Call, until, resends)
-	if len(faults) == 0 && f.stale(op) { // it was sent on a connection that had been broken before
-		faults = f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken})
-	}
-	if len(faults) == 0 && cancelled(cmp.Or(f.inNameOf(op), op)) { // what a group's call asked of a member is given up with it
-		return Cause{Class: contract.Abandoned, Text: text + ": it gave the call up", executed: executions{call: op.Kind}}
-	}
-	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: until}}
 }
 
 // atTheEnd checks what is left when the run is over. A history without an end, of a run that was

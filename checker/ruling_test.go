@@ -228,6 +228,8 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.HolderNotRefused, false, unheardHold(1, "duplicate-message", history.Executed)}, // a re-entrant lock's server knows its owner
 			{contract.HolderNotRefused, false, unheardHold(2, "duplicate-message", history.NotSent)},  // it heard of one
 			{contract.HolderNotRefused, false, once(unheardHold(1, "duplicate-message", history.NotSent))},
+		},
+		"lease-unheard": {
 			{contract.LeaseIsSet, true, leftByCopies(2, "duplicate-message")},
 			{contract.LeaseIsSet, false, leftByCopies(2, "")},
 			{contract.LeaseIsSet, false, leftByCopies(1, "duplicate-message")}, // it heard of one

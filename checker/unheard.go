@@ -1,20 +1,40 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// unheardHold says of a refused unlock, or of one that left a hold with another lease, that its owner never heard of what it holds: its
-// calls that took it were not answered, a copy of their requests took it, or a replica has brought it back. So the lock has no token of
+// unheardHold says of a refused unlock that its owner never heard of what it holds, see [facts.heldUnheard]. So the lock has no token of
 // such a hold to give it back. A lock whose owner takes it again knows its owner by one token; it must ask.
-func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
+func (f *facts) unheardHold(l *lockFacts, a *act) (Cause, bool) {
 	op := a.op
-	refused := op.Outcome == history.NotHeld && !(f.options.Model.Reenters() && op.Evidence == history.Executed)
-	if !op.Kind.Unlocks() || !refused && op.Outcome != history.Decremented {
-		return c, false
+	if !op.Kind.Unlocks() || op.Outcome != history.NotHeld || f.options.Model.Reenters() && op.Evidence == history.Executed {
+		return Cause{}, false
 	}
+	return f.heldUnheard(l, a)
+}
+
+// unheardLease says the same of an unlock that left a hold with another lease than its caller had in mind.
+func (f *facts) unheardLease(l *lockFacts, a *act) (Cause, bool) {
+	if a.op == nil || a.again || !a.op.Kind.Unlocks() || a.op.Outcome != history.Decremented {
+		return Cause{}, false
+	}
+	c, unheard := f.heldUnheard(l, a)
+	if unheard && c.Class == contract.DoubleExecution {
+		c.Class = contract.UnheardCopies
+	}
+	return c, unheard
+}
+
+// heldUnheard says that the owner of an unlock never heard of what it holds: its calls that took it were not answered, a copy of their
+// requests took it, or a replica has brought it back.
+func (f *facts) heldUnheard(l *lockFacts, a *act) (c Cause, unheard bool) {
+	op := a.op
 	t := l.owner(op.Owner).tenure(a.at)
 	if t == nil || !t.open && t.to <= op.Call {
 		return c, false
@@ -45,4 +65,16 @@ func (f *facts) unheardHold(l *lockFacts, a *act) (c Cause, unheard bool) {
 		unheard = true
 	}
 	return c, unheard
+}
+
+// untold is the cause that a call had an effect, or none, of which its caller does not know.
+func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text string) Cause {
+	faults := f.struckBy(op.Client, l.name, op.Call, until, resends)
+	if len(faults) == 0 && f.stale(op) { // it was sent on a connection that had been broken before
+		faults = f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken})
+	}
+	if len(faults) == 0 && cancelled(cmp.Or(f.inNameOf(op), op)) { // what a group's call asked of a member is given up with it
+		return Cause{Class: contract.Abandoned, Text: text + ": it gave the call up", executed: executions{call: op.Kind}}
+	}
+	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: until}}
 }

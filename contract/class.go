@@ -19,6 +19,7 @@ const (
 	Unannounced     Class = "unannounced"               // the lock became free, and nobody publishes that
 	DoubleExecution Class = "double execution"          // one call took effect more than once
 	MaybeTwice      Class = "possible double execution" // a call may have been sent again; nobody saw the server
+	UnheardCopies   Class = "held by copies"            // all that an owner holds was taken by copies of which its client did not hear
 	RefusedCopy     Class = "refused copy"              // the server refused one copy of a request and executed another
 	Untold          Class = "untold"                    // a call took effect, and its caller was not told
 	Abandoned       Class = "abandoned"                 // the caller gave a call up that took effect

@@ -81,6 +81,7 @@ func GoalsOf(s subjects.Subject, scope scenarios.Scope) []contract.Goal {
 			return false
 		}
 		return s.Can(ability) || slices.Contains(s.Unclaimed, ability) ||
+			ability == string(history.ALock) && s.Object == history.ARWLock || // whose holds are those of a lock
 			ability == goals.Counted && s.Object.Counted() ||
 			ability == goals.Grouped && len(s.Groups) > 0 ||
 			ability == goals.Listens && (s.Unsubscribed > 0 || s.SilenceNoticed > 0 || s.Object == history.ASemaphore) || ability == goals.Unread && (s.External || s.Layout.Unknown != "")

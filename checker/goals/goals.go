@@ -50,6 +50,7 @@ var rows = map[string][]string{
 	"counter-lost-at-once": {string(contract.TokensGoOn)},
 	"given-up-late":        {string(history.ALock)},
 	"unlocked-late":        {string(history.ALock)},
+	"lease-unheard":        {string(history.ALock), string(contract.SetsLease)},
 	"member-unlocked-late": {string(contract.Red)},
 	"member-given-up-late": {string(contract.Red)},
 	"other-hold":           {string(contract.ReadWrite)},
