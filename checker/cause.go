@@ -359,8 +359,8 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 	return nil
 }
 
-// gaveFor reports whether a hold was ended by a release of the background that was for what its owner had lost with an earlier one: an
-// attempt in it of which the owner had not heard, or the unlock of a lost group that shares the key, which the owner gave up.
+// gaveFor reports whether a release of the background ended a hold, and was for what its owner had lost with an earlier one. That is an
+// attempt of which the owner had not heard. Or it is the unlock of a lost group with the same key, which the owner gave up.
 func (f *facts) gaveFor(l *lockFacts, earlier, t *tenure) bool {
 	end := t.endOp
 	if end == nil || !end.Aside {

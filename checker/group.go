@@ -254,7 +254,8 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 	}
 }
 
-// leftOf is how many members an unlock left its owner, by its own commands; those that it sent none to count as they were when it returned.
+// leftOf is how many members an unlock left its owner, by its own commands. A member to which it sent none counts as it was when
+// the unlock returned.
 func (f *facts) leftOf(c *composition, op *history.Op) (left int) {
 	for _, key := range c.members {
 		m := f.view.members[key]

@@ -65,7 +65,7 @@ func (f *facts) shortened(t *tenure, op *history.Op, at time.Duration) *history.
 func (f *facts) memberAsked(l *lockFacts, t *tenure) bool {
 	var last *history.Op
 	for _, s := range t.sets {
-		if s.op != nil && s.op.Kind != history.Renew {
+		if s.op != nil && !s.op.Kind.Renews() {
 			last = s.op
 		}
 	}

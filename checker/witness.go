@@ -89,8 +89,10 @@ func (w *witness[S]) broken(rule contract.Rule, text string, a *act, class contr
 			v.Ops, v.Owners = []int64{a.op.ID}, []string{a.op.Owner}
 		}
 		v.Cause = objectCause(w.f, w.l, a, class)
-		if c, unheard := w.f.unheardLease(w.l, a); unheard && rule == contract.LeaseIsSet {
-			v.Cause = c
+		if rule == contract.LeaseIsSet {
+			if c, unheard := w.f.unheardLease(w.l, a); unheard {
+				v.Cause = c
+			}
 		}
 		return v
 	})

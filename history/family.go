@@ -2,7 +2,8 @@ package history
 
 // Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those that are judged:
 // trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, trySetCount, countDown, await and
-// tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history with the others before there is a judge for it.
+// tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history
+// with the others before there is a judge for it.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
 	AddPermits        Kind = "addPermits"        // Value: how many, also below 0

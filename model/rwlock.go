@@ -97,7 +97,8 @@ type RWLock struct {
 }
 
 // Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
-// [Step]. The owner of an operation on the write lock may be named [history.WriterOf]. A hold whose lease may be over, as far as the times of op tell, is there or not, as the answer
+// [Step]. The owner of an operation on the write lock may be named [history.WriterOf].
+// A hold whose lease may be over, as far as the times of op tell, is there or not, as the answer
 // needs it; other operations change nothing.
 func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	write := op.Kind.OnWriteLock() || op.Kind == history.WriteCount
