@@ -90,10 +90,12 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			}
 			continue // what an earlier call had left is given back: the lock is asked for anew
 		case answer == -2:
+			hs.refused(h)
 			return -1, nil
 		case answer == upgrades:
 			return 0, ErrUpgrade
 		case answer < 0:
+			hs.refused(h)
 			return time.Duration(-3-answer) * time.Millisecond, nil
 		}
 		p.client.overtaken(h.key.owner)
@@ -172,6 +174,13 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 		return false, err
 	}
 	return remain == 0, hs.unlockedOne(h, request, remain, safe(called, v.outer))
+}
+
+// refused notes that the acquire script found another owner's hold: what this owner thought that it held is over.
+func (hs *holds) refused(h *hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	hs.lose(h)
 }
 
 // unlockedOne notes the release script's answer to the unlock of a hold.

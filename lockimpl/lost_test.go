@@ -87,6 +87,29 @@ func TestLostWhenARenewalIsRefused(t *testing.T) {
 }
 
 // A renewal is refused while another request of its owner is under way, whose answer says nothing of the hold.
+func TestLostWhenAReentryIsRefused(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a, b := w.client("a"), w.client("b")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o))
+		lost := l.Lost(o)
+		w.server.Del("x")
+		must(t, b.Lock("x").Lock(ctx, b.Owner(1)))
+		is(t, false)(l.TryLock(ctx, o))
+		if !isClosed(lost) {
+			t.Fatal("not told")
+		}
+		is(t, true)(b.Lock("x").Unlock(ctx, b.Owner(1)))
+		is(t, true)(l.TryLock(ctx, o))
+		if _, err := l.Unlock(ctx, o); err != nil {
+			t.Fatal(err)
+		}
+		if w.server.Exists("x") {
+			t.Fatal("the hold that was lost is counted")
+		}
+	})
+}
+
 func TestLostWhenARenewalIsRefusedDuringACall(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.client("a")

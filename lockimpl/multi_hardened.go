@@ -64,6 +64,7 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 			}
 			return nil, granted, nil
 		case 0:
+			hs.refused(held[answer[1]-1])
 			ttl := time.Duration(-1)
 			if answer[2] >= 0 {
 				ttl = time.Duration(answer[2]) * time.Millisecond
