@@ -135,12 +135,8 @@ func (f *facts) unlinearizable(l *lockFacts) Violation {
 		if op.Aside || op.Kind.Awaits() || op.Evidence == history.Executed {
 			continue
 		}
-		broke := f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.ConnectionBroken})
-		if len(broke) > 0 {
-			v.Ops, v.Owners = []int64{op.ID}, []string{op.Owner}
-			v.Cause = Cause{Class: contract.MaybeTwice, Faults: broke, Effects: f.effectsOf(broke),
-				Text:     fmt.Sprintf("the %s of %s was under way when %s: it may have been sent again", op.Kind, op.Owner, f.describeAll(broke)),
-				executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: f.until(op)}}
+		if broke := f.brokeUnder(l, op); len(broke) > 0 {
+			v.Ops, v.Owners, v.Cause = []int64{op.ID}, []string{op.Owner}, f.maybeTwice(op, broke)
 			return v
 		}
 	}

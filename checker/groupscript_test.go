@@ -153,3 +153,25 @@ func (s *groupScript) elapsed() {
 	s.set(op, "a", at(6.05), 0, 0)
 	s.take("z:1", at(20), at(20.1), 10*sec).Lock = "z"
 }
+
+// sidesOfGroups are the sides of the table's rows that only groups have.
+func sidesOfGroups() map[string][]side {
+	late := func(strikes ...func(*groupScript)) *groupScript {
+		s := newGroupScript(history.Multi, "a", "b")
+		s.takesSlowly()
+		for _, strike := range strikes {
+			strike(s)
+		}
+		return s
+	}
+	paused := func(from, to float64) func(*groupScript) {
+		return func(s *groupScript) { s.fault("pause-client", "x", at(from), at(to)) }
+	}
+	return map[string][]side{
+		"paused-in-acquire": {
+			{contract.ValidityLeft, true, late(paused(0.2, 2.4))},
+			{contract.ValidityLeft, false, late()},
+			{contract.ValidityLeft, false, late(func(s *groupScript) { s.fault("pause-client", "y", at(0.2), at(2.4)) })},
+		},
+	}
+}

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -29,7 +28,7 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 				break
 			}
 			changes := op.Kind.Acquires() || op.Kind.Unlocks() || op.Kind == history.ForceUnlock
-			if faults := f.struckBy(op.Client, l.name, op.Call, op.Return, []history.Effect{history.ConnectionBroken}); changes && len(faults) > 0 {
+			if faults := f.brokeUnder(l, op); changes && len(faults) > 0 {
 				calls = append(calls, copied{op, faults})
 			}
 		}
@@ -49,9 +48,7 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 	if !slices.Contains(v.Ops, op.ID) {
 		v.Ops = append(v.Ops, op.ID)
 	}
-	v.Cause = Cause{Class: contract.MaybeTwice, Faults: first.faults, Effects: f.effectsOf(first.faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: op.Return},
-		Text: fmt.Sprintf("the %s of %s was under way from %s to %s, when %s: if it had taken effect already, and was sent again, it took effect twice",
-			op.Kind, op.Owner, Stamp(op.Call), Stamp(op.Return), f.describeAll(first.faults))}
+	v.Cause = f.maybeTwice(op, first.faults)
 	return true
 }
 

@@ -88,6 +88,37 @@ func TestAKnownLimitationIsExpectedAndHidesNothing(t *testing.T) {
 	}
 }
 
+// blinded is a history of which the server's side is not known.
+type blinded struct{ *script }
+
+func (u blinded) done() *history.History { return blind(u.script.done()) }
+
+// sidesOfUnseen are the sides of the table's rows that only calls have of which nobody knows what the server executed.
+func sidesOfUnseen() map[string][]side {
+	twice := func(broke float64) blinded { // an acquire, and one unlock that leaves a hold
+		s := newScript()
+		s.h.Header.Expiry = history.Implied
+		s.take("c1:1", at(1), at(2), 10*sec)
+		s.unlock("c1:1", at(3), history.Decremented)
+		if broke > 0 {
+			s.fault("close-connection", "c1", at(broke), at(broke))
+		}
+		return blinded{s}
+	}
+	return map[string][]side{
+		"perhaps-sent-again": {
+			{contract.OneHoldAnUnlock, true, twice(1.5)},
+			{contract.OneHoldAnUnlock, false, twice(0)},
+			{contract.OneHoldAnUnlock, false, twice(2.5)}, // it broke later
+			{contract.OneHoldAnUnlock, false, blinded{once(twice(1.5).script)}},
+			{contract.UnlockEndsHold, true, twice(1.5)},
+			{contract.UnlockEndsHold, false, twice(0)},
+			{contract.UnlockEndsHold, false, twice(2.5)},
+			{contract.UnlockEndsHold, false, blinded{once(twice(1.5).script)}},
+		},
+	}
+}
+
 // What a lock is documented not to do after an unlock excuses no renewal after a call that its caller gave up.
 func TestARenewalIsExcusedByTheCallThatEndedTheHold(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -10,9 +10,6 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// ofLatches is the test that has both sides of the exemptions that are of latches alone.
-const ofLatches = "TestEachExemptionOfLatchesHasTwoSides"
-
 // A gateScript writes a history of a latch by hand, with its server log.
 type gateScript struct {
 	*script
@@ -241,14 +238,9 @@ func forgottenDown(how history.EventKind) *gateScript {
 	return g
 }
 
-// Each row of the table acquits something sound of a latch, too, and nothing just outside of it.
-func TestEachExemptionOfLatchesHasTwoSides(t *testing.T) {
-	type side struct {
-		rule   contract.Rule
-		inside bool
-		script *gateScript
-	}
-	for name, sides := range map[string][]side{
+// sidesOfLatches are the sides of the table's rows that latches have.
+func sidesOfLatches() map[string][]side {
+	return map[string][]side{
 		"waiter-hindered": {
 			{contract.AwaitReturns, true, lostZero(20).claiming(contract.LooksAgain)},
 			{contract.AwaitReturns, false, lostZero(50).claiming(contract.LooksAgain)}, // beyond watchdogTimeout
@@ -291,27 +283,10 @@ func TestEachExemptionOfLatchesHasTwoSides(t *testing.T) {
 			{contract.DownsCount, true, forgottenDown(history.Failover)},
 			{contract.DownsCount, false, forgottenDown(history.Healed)},
 		},
-	} {
-		for i, c := range sides {
-			v := verdict(t, c.script.script)
-			found := false
-			for _, r := range v.Results {
-				for _, x := range r.Violations {
-					if x.Rule != c.rule {
-						continue
-					}
-					found = true
-					if inside := x.Ruling.Row == name; inside != c.inside || !c.inside && x.Ruling.Kind != Defect {
-						t.Errorf("%s, case %d: %s: %s, by row %q: %s; %s", name, i, x.Rule, x.Ruling.Kind, x.Ruling.Row, x.Text, x.Cause.Text)
-					}
-				}
-			}
-			if !found {
-				t.Errorf("%s, case %d: %q was not broken", name, i, c.rule)
-			}
-		}
 	}
-	// Who comes after the end of a round is of the next.
+}
+
+func TestWhoComesAfterTheEndOfARoundIsOfTheNext(t *testing.T) {
 	if got := rules(verdict(t, nextRound(6).script), contract.Liveness); len(got) > 0 {
 		t.Errorf("broken: %q", got)
 	}

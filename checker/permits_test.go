@@ -10,9 +10,6 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// ofPermits is the test that has both sides of the exemptions that are of semaphores alone.
-const ofPermits = "TestEachExemptionOfPermitsHasTwoSides"
-
 // A poolScript writes a history of a semaphore by hand, with its server log. Calls come in the order of their
 // execution, one lat before they return.
 type poolScript struct {
@@ -260,16 +257,11 @@ func TestALateReleaseOfNothingWasRepeatedRightly(t *testing.T) {
 	}
 }
 
-// Each row of the table acquits something sound of a semaphore, too, and nothing just outside of it.
-func TestEachExemptionOfPermitsHasTwoSides(t *testing.T) {
-	type side struct {
-		rule   contract.Rule
-		inside bool
-		script *poolScript
-	}
+// sidesOfPermits are the sides of the table's rows that semaphores have.
+func sidesOfPermits() map[string][]side {
 	took := func() *poolScript { return copiedPermits(history.AcquirePermits, history.Acquired) }
 	gave := func() *poolScript { return copiedPermits(history.ReleasePermits, history.OK) }
-	for name, sides := range map[string][]side{
+	return map[string][]side{
 		"waiter-hindered": {
 			{contract.PermitsAreTaken, true, lostMessage(20).claiming(contract.LooksAgain)},
 			{contract.PermitsAreTaken, false, lostMessage(50).claiming(contract.LooksAgain)}, // beyond watchdogTimeout
@@ -287,6 +279,7 @@ func TestEachExemptionOfPermitsHasTwoSides(t *testing.T) {
 		},
 		"holder-died": {
 			{contract.DeadPermits, true, dead(history.Died, false)},
+			{contract.DeadPermits, false, func() *poolScript { p := dead(history.Died, false); p.h.Faults = nil; return p }()},
 		},
 		"not-told": {
 			{contract.PermitsComeBack, true, ghostPermits("i/o timeout").struck("drop-message", "c1", 1)},
@@ -314,26 +307,10 @@ func TestEachExemptionOfPermitsHasTwoSides(t *testing.T) {
 			{contract.NoMoreOut, true, forgotten(history.Failover)},
 			{contract.NoMoreOut, false, forgotten(history.Healed)},
 		},
-	} {
-		for i, c := range sides {
-			v := verdict(t, c.script.script)
-			found := false
-			for _, r := range v.Results {
-				for _, x := range r.Violations {
-					if x.Rule != c.rule {
-						continue
-					}
-					found = true
-					if inside := x.Ruling.Row == name; inside != c.inside || !c.inside && x.Ruling.Kind != Defect {
-						t.Errorf("%s, case %d: %s: %s, by row %q: %s; %s", name, i, x.Rule, x.Ruling.Kind, x.Ruling.Row, x.Text, x.Cause.Text)
-					}
-				}
-			}
-			if !found {
-				t.Errorf("%s, case %d: %q was not broken", name, i, c.rule)
-			}
-		}
 	}
+}
+
+func TestOnlyWhoDiesWithPermitsKeepsThem(t *testing.T) {
 	// A client that gave its permits before it died, and one whose program ended with them, are no dead holders.
 	for _, p := range []*poolScript{dead(history.Died, true), dead(history.Finished, false)} {
 		if got := rules(verdict(t, p.script), contract.Liveness); len(got) > 0 {

@@ -122,7 +122,7 @@ func (f *facts) deadPermits(l *lockFacts, found *violations) {
 			killed := f.struckBy(client, "", 0, died, []history.Effect{history.ProcessDied})
 			return Violation{Rule: contract.DeadPermits, Lock: l.name, From: died, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text: fmt.Sprintf("%s died at %s with %s of %s, and nobody had given them back at %s", client, Stamp(died), permits(n), l.name, Stamp(f.end)),
-				Cause: Cause{Class: contract.HolderDied, Effects: []history.Effect{history.ProcessDied}, Faults: killed,
+				Cause: Cause{Class: contract.HolderDied, Effects: f.effectsOf(killed), Faults: killed,
 					Text: "a permit has neither an owner nor a lease, so that nobody can tell whose it was"}}
 		})
 	}

@@ -9,22 +9,59 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
+// side is a history that breaks a rule: inside an exemption, or just outside of it.
+type side struct {
+	rule   contract.Rule
+	inside bool
+	script interface{ done() *history.History }
+}
+
 // Each row of the table acquits something sound. Just outside of the row the same is a defect: without the effect, for a
 // lock that makes the claim, or with enough opportunity.
 func TestEachExemptionHasTwoSides(t *testing.T) {
+	rows := map[string][]side{}
+	for _, sides := range []map[string][]side{sidesOfLocks(), sidesOfGroups(), sidesOfUnseen(), sidesOfPermits(), sidesOfLatches(), sidesOfRWLocks()} {
+		for row, more := range sides {
+			rows[row] = append(rows[row], more...)
+		}
+	}
+	for _, e := range contract.Exemptions() {
+		inside, outside := false, false
+		for i, c := range rows[e.Name] {
+			v := Judge(t.Context(), c.script.done(), Options{})
+			found := false
+			for _, r := range v.Results {
+				for _, x := range r.Violations {
+					if x.Rule != c.rule {
+						continue
+					}
+					found = true
+					if acquitted := x.Ruling.Row == e.Name; acquitted != c.inside || c.inside == (x.Ruling.Kind == Defect) {
+						t.Errorf("%s, side %d: %+v: %s; %s", e.Name, i, x.Ruling, x.Text, x.Cause.Text)
+					}
+				}
+			}
+			if !found {
+				t.Errorf("%s, side %d: %q is not broken: %v", e.Name, i, c.rule, v.Refused)
+			}
+			inside, outside = inside || c.inside, outside || !c.inside
+		}
+		if !inside || !outside {
+			t.Errorf("exemption %s has no test on both sides of its edge", e.Name)
+		}
+		delete(rows, e.Name)
+	}
+	for row := range rows {
+		t.Errorf("there is no exemption %s", row)
+	}
+}
+
+// sidesOfLocks are the sides of the table's rows that locks have.
+func sidesOfLocks() map[string][]side {
 	stopped := func(kind string, from, to float64) func(s *script) {
 		return func(s *script) { s.fault(kind, "c1", at(from), at(to)); leaseEnds(s) }
 	}
 	release := func(s *script) { s.unlock("c1:1", at(5), history.Released) }
-	served := func(s *script) *script { // somebody saw the server
-		s.h.Served = slices.Insert(s.h.Served, 0, history.Served{At: at(0.0001), Client: "c1"})
-		return s
-	}
-	type side struct {
-		rule   contract.Rule
-		inside bool
-		script *script
-	}
 	restarted := func(kind history.EventKind, lost bool) *script {
 		s := claiming(newScript(), contract.Fences)
 		s.take("c1:1", at(0), at(0.002), 0).Token = 7
@@ -291,43 +328,13 @@ func TestEachExemptionHasTwoSides(t *testing.T) {
 			{contract.CallsReturn, false, once(memberKeptByCopy("duplicate-message"))},
 		},
 	}
-	elsewhere := map[string]string{
-		"perhaps-sent-again": "TestAKnownLimitationIsExpectedAndHidesNothing",
-		"paused-in-acquire":  "TestGroupRules", "message-missed": ofPermits, "woke-another": ofPermits, "holder-died": ofPermits,
-		"set-again": ofLatches, "other-hold": ofRWLocks, "downgraded": ofRWLocks,
-	}
-	for _, e := range contract.Exemptions() {
-		sides := cases[e.Name]
-		if len(sides) == 0 {
-			if elsewhere[e.Name] == "" {
-				t.Errorf("exemption %s has no test on both sides of its edge", e.Name)
-			}
-			continue
-		}
-		inside, outside := false, false
-		for i, c := range sides {
-			v := Judge(t.Context(), served(c.script).done(), Options{})
-			found := false
-			for _, r := range v.Results {
-				for _, x := range r.Violations {
-					if x.Rule != c.rule {
-						continue
-					}
-					found = true
-					if acquitted := x.Ruling.Row == e.Name; acquitted != c.inside || c.inside == (x.Ruling.Kind == Defect) {
-						t.Errorf("%s, side %d: %+v: %s; %s", e.Name, i, x.Ruling, x.Text, x.Cause.Text)
-					}
-				}
-			}
-			if !found {
-				t.Errorf("%s, side %d: %q is not broken: %v", e.Name, i, c.rule, v.Refused)
-			}
-			inside, outside = inside || c.inside, outside || !c.inside
-		}
-		if !inside || !outside {
-			t.Errorf("exemption %s is tested on one side only", e.Name)
+	for _, sides := range cases {
+		for _, c := range sides { // somebody saw the server
+			h := c.script.done()
+			h.Served = slices.Insert(h.Served, 0, history.Served{At: at(0.0001), Client: "c1"})
 		}
 	}
+	return cases
 }
 
 // A server that forgot explains the loss of a hold only of its own locks.

@@ -14,9 +14,6 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// ofRWLocks is the test that has both sides of the exemptions that are of read-write locks alone.
-const ofRWLocks = "TestEachExemptionOfRWLocksHasTwoSides"
-
 // newRW writes a history of a read-write lock by hand.
 func newRW(claims ...contract.Claim) *script {
 	s := newScript()
@@ -69,39 +66,22 @@ func untoldReader(reads bool, claims ...contract.Claim) *script {
 	return s
 }
 
-func TestEachExemptionOfRWLocksHasTwoSides(t *testing.T) {
-	for i, side := range []struct {
-		row    string
-		rule   contract.Rule
-		inside bool
-		script *script
-	}{
-		{"other-hold", contract.OneBeliever, true, unrenewedWriter(true)},
-		{"other-hold", contract.OneBeliever, false, unrenewedWriter(false)},
-		{"other-hold", contract.OneBeliever, false, unrenewedWriter(true, contract.LeasePerHold)},
-		{"other-hold", contract.RenewedInTime, true, unrenewedWriter(true)},
-		{"other-hold", contract.RenewedInTime, false, unrenewedWriter(false)},
-		{"other-hold", contract.RenewedInTime, false, unrenewedWriter(true, contract.LeasePerHold)},
-		{"downgraded", contract.FreeIsTaken, true, untoldReader(true)},
-		{"downgraded", contract.FreeIsTaken, false, untoldReader(false)},
-		{"downgraded", contract.FreeIsTaken, false, untoldReader(true, contract.TellsDowngrade)},
-	} {
-		t.Run(fmt.Sprint(side.row, i), func(t *testing.T) {
-			seen := 0
-			for _, r := range Judge(context.Background(), side.script.done(), Options{}).Results {
-				for _, v := range r.Violations {
-					if v.Rule != side.rule {
-						continue
-					}
-					if seen++; side.inside != (v.Ruling.Row == side.row) || side.inside == (v.Ruling.Kind == Defect) {
-						t.Errorf("%s: %s (%s)", v.Ruling, v.Text, v.Cause.Text)
-					}
-				}
-			}
-			if seen == 0 {
-				t.Errorf("nothing breaks %q", side.rule)
-			}
-		})
+// sidesOfRWLocks are the sides of the table's rows that read-write locks have.
+func sidesOfRWLocks() map[string][]side {
+	return map[string][]side{
+		"other-hold": {
+			{contract.OneBeliever, true, unrenewedWriter(true)},
+			{contract.OneBeliever, false, unrenewedWriter(false)},
+			{contract.OneBeliever, false, unrenewedWriter(true, contract.LeasePerHold)},
+			{contract.RenewedInTime, true, unrenewedWriter(true)},
+			{contract.RenewedInTime, false, unrenewedWriter(false)},
+			{contract.RenewedInTime, false, unrenewedWriter(true, contract.LeasePerHold)},
+		},
+		"downgraded": {
+			{contract.FreeIsTaken, true, untoldReader(true)},
+			{contract.FreeIsTaken, false, untoldReader(false)},
+			{contract.FreeIsTaken, false, untoldReader(true, contract.TellsDowngrade)},
+		},
 	}
 }
 

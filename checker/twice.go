@@ -140,3 +140,16 @@ func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.F
 	c.Text = fmt.Sprintf("between the first effect of the %s of %s at %s and the last at %s %s: it forgot what it remembered of the request",
 		op.Kind, op.Owner, Stamp(c.executed.first), Stamp(c.executed.again), f.describe(i))
 }
+
+// brokeUnder are the faults that broke a connection of a call's client while the call was under way.
+func (f *facts) brokeUnder(l *lockFacts, op *history.Op) []int {
+	return f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.ConnectionBroken})
+}
+
+// maybeTwice is the cause that a call may have been sent again, under which these faults broke its connection. Nobody saw it executed.
+func (f *facts) maybeTwice(op *history.Op, broke []int) Cause {
+	return Cause{Class: contract.MaybeTwice, Faults: broke, Effects: f.effectsOf(broke),
+		executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: f.until(op)},
+		Text: fmt.Sprintf("the %s of %s was under way from %s to %s, when %s: if it had taken effect already, and was sent again, it took effect twice",
+			op.Kind, op.Owner, Stamp(op.Call), Stamp(f.until(op)), f.describeAll(broke))}
+}

@@ -76,7 +76,7 @@ func Exemptions() []Exemption {
 		{Name: "sent-again", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, FailedIsVoid, GrantHasMembers},
 			Classes: []Class{DoubleExecution, LostMessage}, Effects: resending,
 			Touched: "the client of the call, between the call and its last effect", Unless: Idempotent, Source: goredis},
-		{Name: "perhaps-sent-again", Guarantees: []Guarantee{Object}, Classes: []Class{MaybeTwice}, Effects: []history.Effect{history.ConnectionBroken},
+		{Name: "perhaps-sent-again", Guarantees: []Guarantee{Object, Liveness}, Classes: []Class{MaybeTwice}, Effects: []history.Effect{history.ConnectionBroken},
 			Touched: "the client of a call, while it was under way, and a second effect of the call explains what is seen", Unless: Idempotent, Source: goredis},
 		{Name: "held-twice", Guarantees: []Guarantee{Exclusion, Effect, Watchdog, Liveness, Fencing}, Classes: []Class{DoubleExecution}, Effects: resending,
 			Touched: "the client of a call on that lock that took effect more than once", Unless: Idempotent, Source: goredis},
