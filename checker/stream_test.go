@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker/internal/windows"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // stream judges a history in windows of at least so many operations.
@@ -110,6 +111,31 @@ func TestTheWindowThatIsShownAccuses(t *testing.T) {
 		}
 		if shown, w := s.Broken(); shown != want || w == nil {
 			t.Errorf("of %d windows one of %d operations is shown", len(parts), len(shown.Ops))
+		}
+	}
+}
+
+// A token that a window before has seen breaks object and fencing of the one that gives it again, whose verdict tells so.
+func TestATokenIsHeldAgainstTheWindowsBefore(t *testing.T) {
+	h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied}, End: &history.End{At: time.Hour}}
+	for i := range 2 * windowOps {
+		call := at(float64(1 + 2*i))
+		take := history.Op{ID: int64(2*i + 1), Client: "c1", Owner: "c1:1", Lock: job, Kind: history.TryLock, Call: call, Return: call + ms, Outcome: history.Acquired, Lease: time.Minute, Token: int64(i + 1)}
+		give := history.Op{ID: int64(2*i + 2), Client: "c1", Owner: "c1:1", Lock: job, Kind: history.Unlock, Call: call + sec, Return: call + sec + ms, Outcome: history.Released}
+		if i == 3*windowOps/2 {
+			take.Token = 5
+		}
+		h.Ops = append(h.Ops, take, give)
+	}
+	v, part, window := JudgeInWindows(t.Context(), h, Options{Model: model.Fenced})
+	if part == nil || len(part.Ops) >= len(h.Ops) {
+		t.Fatal("one window shows all")
+	}
+	for _, g := range []contract.Guarantee{contract.Object, contract.Fencing} {
+		for name, v := range map[string]*Verdict{"whole": v, "window": window} {
+			if r := v.Result(g); r.Status != Broken || len(r.Violations) == 0 || r.Violations[0].Rule != contract.TokensIncrease {
+				t.Errorf("%s, %s: %s: %s", name, g, r.Status, r.Summary)
+			}
 		}
 	}
 }

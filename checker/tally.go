@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker/internal/windows"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // tally adds up the verdicts on windows.
@@ -67,10 +68,13 @@ func (t *tally) judge(w windows.Window, o Options) {
 	}
 	f := collect(w.History, o)
 	worst := rank(0)
-	var object Result // if it is broken
+	more := map[contract.Guarantee]Result{} // what is broken by more than the window shows by itself
 	for _, r := range results(context.Background(), f) {
-		if r.Guarantee == contract.Fencing && r.Status == Holds {
-			r = f.tokensGoOn(r, w.Before)
+		ofTokens := r.Guarantee == contract.Fencing || r.Guarantee == contract.Object && o.Model == model.Fenced
+		if ofTokens && r.Status == Holds {
+			if r = f.tokensGoOn(r, w.Before); r.Status == Broken {
+				more[r.Guarantee] = r
+			}
 		}
 		one := t.results[r.Guarantee]
 		if one == nil {
@@ -83,7 +87,7 @@ func (t *tally) judge(w windows.Window, o Options) {
 		}
 		if r.Guarantee == contract.Object && r.Status == Broken {
 			r = f.weigh(context.Background(), r)
-			object = r
+			more[r.Guarantee] = r
 		}
 		one.claimed++
 		if r.By != "" {
@@ -141,11 +145,18 @@ func (t *tally) judge(w windows.Window, o Options) {
 	if worst > t.rank {
 		o.Sparing = false
 		t.h, t.v, t.rank = w.History, Judge(context.Background(), w.History, o), worst
+		changed := false
 		for i := range t.v.Results {
-			if r := &t.v.Results[i]; r.Guarantee == contract.Object && r.Status == Broken && len(object.Violations) > len(r.Violations) {
-				r.Violations = object.Violations
-				t.v.Story, t.v.Explanation = tell(f, t.v.Results), explain(f, t.v)
+			r := &t.v.Results[i]
+			if than := more[r.Guarantee]; len(than.Violations) > len(r.Violations) {
+				if r.Status != Broken {
+					r.Status, r.Summary = than.Status, than.Summary
+				}
+				r.Violations, changed = than.Violations, true
 			}
+		}
+		if changed {
+			t.v.Story, t.v.Explanation = tell(f, t.v.Results), explain(f, t.v)
 		}
 	}
 }
@@ -157,11 +168,12 @@ func (f *facts) tokensGoOn(r Result, before *history.Op) Result {
 	}
 	for _, l := range f.locks {
 		for _, op := range l.ops {
-			if op.Outcome == history.Acquired && op.Token > 0 && op.Token <= before.Token && op.Call > before.Return {
+			granted := op.Outcome == history.Acquired || r.Guarantee == contract.Object && answer(op) == history.Acquired
+			if granted && op.Token > 0 && op.Token <= before.Token && op.Call > before.Return {
 				v := tokenViolation(l, contract.TokensIncrease, op, before,
 					fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d", op.Owner, l.name, op.Token,
 						Stamp(op.Return), before.Owner, before.Token))
-				f.complete(contract.Fencing, &v)
+				f.complete(r.Guarantee, &v)
 				r.Status, r.Violations = Broken, append(r.Violations, v)
 				r.Summary = r.Violations[0].Text
 				return r

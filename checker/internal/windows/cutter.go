@@ -36,7 +36,7 @@ type Cutter struct {
 // A Window is a part of a history.
 type Window struct {
 	History *history.History
-	Before  *history.Op // the latest grant of the windows before that has a token; nil: none
+	Before  *history.Op // the grant of the windows before with the greatest token; nil: none has one
 }
 
 // lock is the window of one lock that has not ended.
@@ -48,7 +48,7 @@ type lock struct {
 	claims map[string]claim // by owner
 	doubt  time.Duration    // since then the lock may be held by one who does not believe so; -1: it is not
 	struck map[int]bool     // the faults on it that are not over
-	token  *history.Op      // the latest grant of the windows before
+	token  *history.Op      // the grant of the windows before with the greatest token
 
 	crowded *atomic.Bool // see Cutter.Crowded
 }
@@ -201,7 +201,7 @@ func (l *lock) add(op history.Op) {
 		if !op.Aside {
 			delete(l.claims, op.Owner)
 		}
-		l.doubt = max(l.doubt, op.Until)
+		l.doubt = max(l.doubt, op.Call, op.Until) // an unlock that was never sent leaves the hold
 		return
 	}
 	b, believes := l.claims[op.Owner]
@@ -221,7 +221,7 @@ func (l *lock) add(op history.Op) {
 			l.doubt = max(l.doubt, op.Return)
 		}
 	case history.Released:
-		if op.Kind != history.ForceUnlock && believes && b.grew > op.Call {
+		if op.Kind != history.ForceUnlock && believes && (b.grew > op.Call || op.Aside && b.grew == op.Call) {
 			b.holds = 1 // of two calls of one owner at one time the grant may have been the later
 			l.claims[op.Owner] = b
 			return
@@ -230,7 +230,7 @@ func (l *lock) add(op history.Op) {
 		switch {
 		case op.Kind == history.ForceUnlock:
 			l.doubt = max(l.doubt, op.Return)
-		case believes && b.began >= l.doubt:
+		case believes && b.began > l.doubt: // of one instant every order is possible
 			l.doubt = -1 // whoever may have held it before no longer does
 		}
 	case history.NotHeld:
@@ -278,10 +278,9 @@ func (c *Cutter) send(l *lock, end *history.End) {
 	slices.SortFunc(h.Faults, func(a, b history.Fault) int { return a.Index - b.Index })
 	slices.SortStableFunc(h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	c.ended(Window{h, l.token})
-	for i := len(h.Ops) - 1; i >= 0; i-- {
-		if op := h.Ops[i]; op.Outcome == history.Acquired && op.Token > 0 {
+	for _, op := range h.Ops {
+		if op.Outcome == history.Acquired && op.Token > 0 && (l.token == nil || op.Token >= l.token.Token) {
 			l.token = &op
-			break
 		}
 	}
 	l.ops, l.events = make([]history.Op, 0, c.least+c.least/8), nil
