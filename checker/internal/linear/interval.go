@@ -22,10 +22,10 @@ import (
 //  4. Who was told that the lock is held needs a session whose [a, d] meets its call. To make
 //     every hold as long as it can be is best for all of them at once: each gap between two
 //     sessions can be chosen by itself, and nobody but findsFree asks for free time.
-//  5. A lease is set as early as its call: that is best for whoever finds the lock held later, and
-//     expiry looks only at calls.
+//  5. A lease is set as early as its call: that is best for whoever finds the lock held later, unless it is
+//     shorter than the one before, and expiry looks only at calls.
 //
-// Where a choice is left that is not best for all (a grant around an expiry, who asks for free
+// Where a choice is left that is not best for all (a grant around an expiry, a shorter lease, who asks for free
 // time, whether a call that never returned took effect), one is made. A history that fits then is legal; one that does not is left to others.
 // So is what it knows nothing of: unknown outcomes that close, forced releases, holds brought back, times to live,
 // changed clocks.
@@ -196,8 +196,8 @@ func (v *intervals) replay(a *action) {
 			case findsNotMine, findsFree:
 				v.end(h, at, at, true)
 				from = max(from, at)
-			case findsBusy:
-				if v.machine.reentrant || after(a.from, h.late) { // otherwise its own hold is reason enough
+			case findsBusy, findsHeld:
+				if a.verb == findsBusy && v.machine.reentrant || after(a.from, h.late) { // otherwise its own hold is reason enough
 					v.end(h, at, at, true)
 					from = max(from, at)
 				}
@@ -290,6 +290,9 @@ func (v *intervals) begin(h *holder, a *action, from int64) {
 
 // set notes a deadline. A session has no setters as long as none of them set an end.
 func (v *intervals) set(h *holder, a *action) {
+	if h.count > 1 || a.verb != acquires {
+		v.guessed = v.guessed || a.call < a.ret && after(h.late, a.late) // it shortens the lease, and so would better come late
+	}
 	h.early, h.late = a.early, a.late
 	s := &v.sessions[h.session]
 	if a.late == open && s.setter < 0 {

@@ -10,7 +10,7 @@ type tokens struct {
 	groups  []group
 	of      []int32   // action -> group
 	byOwner [][]int32 // owner -> groups of its acquires, releases and renewals
-	force   []int32   // groups of forced releases, whose owner does not matter
+	force   []int32   // groups of forced releases, of all owners
 	called  []int32   // group -> how many were called before the cursor
 	all     int32     // how many were called before the cursor
 	spent   [][]spending
@@ -48,7 +48,7 @@ func tokensOf(actions []action, owners int) tokens {
 			same = t.force
 		}
 		for _, g := range same {
-			if t.groups[g].verb == a.verb {
+			if t.groups[g].verb == a.verb && t.groups[g].owner == a.owner { // an owner's are ordered with what else it calls
 				return g
 			}
 		}
