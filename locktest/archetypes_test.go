@@ -60,24 +60,16 @@ func TestMistakesOfArchetypesAreCaught(t *testing.T) {
 	}
 }
 
-// What cannot be read is not guessed: the log says why the lock is judged by its answers alone.
-func TestWhatNobodyCanReadIsSaid(t *testing.T) {
+// What cannot be read is not guessed: the log says why the lock is judged by its answers alone. That an owner is granted anew
+// what it has is learned of locks that do so, and of no others.
+func TestWhatTheProbeLearns(t *testing.T) {
 	why := map[string]string{"secret-key": "no key with the lock's name", "secret-hash": "no key with the lock's name", "sorted-set": "is a zset",
 		"dated-value": "changes while he holds it", "kept-key": "says itself when its lease ends", "count-apart": "has a name of its holder's own"}
 	for _, a := range archetypes.All() {
-		l, err := locktest.Learned(t, a.New)
-		if err != nil || !strings.Contains(l.Unknown, why[a.Name]) || (l.Unknown == "") != (why[a.Name] == "") {
-			t.Errorf("%s: %q, %v", a.Name, l.Unknown, err)
-		}
-	}
-}
-
-// That an owner is granted anew what it has is learned of locks that do so, and of no others.
-func TestGrantsAnewAreLearned(t *testing.T) {
-	for _, a := range archetypes.All() {
 		anew := a.Name == "granted-anew" || a.Name == "longer"
-		if l, err := locktest.Learned(t, a.New); err != nil || l.Anew != anew {
-			t.Errorf("%s: %v, %v", a.Name, l.Anew, err)
+		l, err := locktest.Learned(t, a.New)
+		if err != nil || !strings.Contains(l.Unknown, why[a.Name]) || (l.Unknown == "") != (why[a.Name] == "") || l.Anew != anew {
+			t.Errorf("%s: %q, %v, %v", a.Name, l.Unknown, l.Anew, err)
 		}
 	}
 }

@@ -32,6 +32,7 @@ import (
 func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 	t.Helper()
 	o := optionsOf(t.Name(), opts)
+	o.noPlans = os.Getenv(workerOf) != "" // it gets its own
 	s, err := newSuite(bubble.In(t), newLock, o)
 	if err == nil && len(o.only)+len(o.not) > 0 {
 		err = errors.New("Only and Except are options of Run")

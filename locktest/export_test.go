@@ -19,7 +19,7 @@ func Accused(t *testing.T, newLock NewLock, opts ...Option) (stories []string, e
 	b := bubble.In(t)
 	s, err := newSuite(b, newLock, optionsOf("lock", opts))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("locktest: %w", err)
 	}
 	for _, c := range s.cases {
 		if c.why != "" {
@@ -39,7 +39,9 @@ func Accused(t *testing.T, newLock NewLock, opts ...Option) (stories []string, e
 
 // Learned is how a lock is kept, as the probe learned it.
 func Learned(t *testing.T, newLock NewLock) (history.Layout, error) {
-	s, err := newSuite(bubble.In(t), newLock, optionsOf("lock", nil))
+	o := optionsOf("lock", nil)
+	o.noPlans = true
+	s, err := newSuite(bubble.In(t), newLock, o)
 	if err != nil {
 		return history.Layout{}, err
 	}

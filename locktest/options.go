@@ -31,6 +31,8 @@ type options struct {
 	runs  int           // of Explore; 0: no end
 	long  time.Duration // likewise
 	goals []contract.Goal
+
+	noPlans bool // nobody asks for the scenarios and plans of [Run]
 }
 
 // defaultDrawn is how many plans are drawn of each kind: enough to meet the usual, and few enough for

@@ -19,18 +19,22 @@ import (
 type scripts struct {
 	redis *miniredis.Miniredis
 	sees  func(name string, args []string)
-	own   *mini.Peer // what we tell miniredis
+	own   *mini.Peer   // what we tell miniredis, and ask it
+	said  bytes.Buffer // what it answers
 
 	mu    sync.Mutex
-	known map[string]*script  // that were run here, by digest
+	known map[string]*script  // that clients may name by their digests
+	heard map[string]*script  // tame ones that were ever sent, by digest
 	aside map[*mini.Peer]bool // connections whose scripts miniredis runs
 	inner any                 // what miniredis keeps of a connection that a script's commands come by
 }
 
 // runScripts has the tame scripts of m run here. sees is called with each command, those of scripts included; nil: it is not.
-func runScripts(m *miniredis.Miniredis, sees func(name string, args []string)) {
-	s := &scripts{redis: m, sees: sees, own: mini.NewPeer(bufio.NewWriter(&bytes.Buffer{})), known: map[string]*script{}, aside: map[*mini.Peer]bool{}}
+func runScripts(m *miniredis.Miniredis, sees func(name string, args []string)) *scripts {
+	s := &scripts{redis: m, sees: sees, known: map[string]*script{}, heard: map[string]*script{}, aside: map[*mini.Peer]bool{}}
+	s.own = mini.NewPeer(bufio.NewWriter(&s.said))
 	m.Server().SetPreHook(s.before)
+	return s
 }
 
 // inside is a command that only before knows.
@@ -42,11 +46,14 @@ var minded = map[string]bool{"EVAL": true, "EVALSHA": true, "EVALSHA_RO": true, 
 
 // before is called before each command, in capitals, and returns whether that was answered.
 func (s *scripts) before(c *mini.Peer, command string, args ...string) bool {
+	if c == s.own {
+		return false
+	}
 	if s.sees != nil {
 		s.sees(command, args)
 	}
 	switch {
-	case !minded[command] || c == s.own:
+	case !minded[command]:
 		return false
 	case command == inside:
 		s.inner = c.Ctx
@@ -56,9 +63,9 @@ func (s *scripts) before(c *mini.Peer, command string, args ...string) bool {
 	defer s.mu.Unlock()
 	switch command {
 	case "EVAL":
-		return len(args) > 1 && !s.aside[c] && s.run(c, compiled(args[0]), args[1:])
+		return len(args) > 1 && !s.aside[c] && s.run(c, s.hear(args[0]), args[1:])
 	case "EVALSHA":
-		if len(args) < 2 || s.known[args[0]] == nil {
+		if len(args) < 2 || !s.knows(args[0]) {
 			return false
 		}
 		if !s.aside[c] && s.run(c, s.known[args[0]], args[1:]) {
@@ -66,6 +73,9 @@ func (s *scripts) before(c *mini.Peer, command string, args ...string) bool {
 		}
 		s.tell()
 	case "EVALSHA_RO", "SCRIPT", "EXEC":
+		if len(args) == 2 && strings.EqualFold(args[0], "LOAD") {
+			s.hear(args[1])
+		}
 		s.tell()
 		clear(s.known) // they may be flushed
 	default:
@@ -74,10 +84,36 @@ func (s *scripts) before(c *mini.Peer, command string, args ...string) bool {
 	return false
 }
 
+// hear compiles a script, and remembers it if it can be run here.
+func (s *scripts) hear(source string) *script {
+	one := compiled(source)
+	if one.code != nil {
+		s.heard[one.digest] = one
+	}
+	return one
+}
+
+// knows reports whether a script that can be run here is known by its digest. Who loads scripts, or mixes them with
+// transactions, has miniredis know them, which is asked then.
+func (s *scripts) knows(digest string) bool {
+	if s.known[digest] == nil && s.heard[digest] != nil && s.ask("SCRIPT", "EXISTS", digest) == "*1\r\n:1\r\n" {
+		s.known[digest] = s.heard[digest]
+	}
+	return s.known[digest] != nil
+}
+
+// ask has miniredis answer a command of ours.
+func (s *scripts) ask(args ...string) string {
+	s.said.Reset()
+	s.redis.Server().Dispatch(s.own, args)
+	s.own.Flush()
+	return s.said.String()
+}
+
 // tell has miniredis know the scripts that were run here.
 func (s *scripts) tell() {
 	for _, one := range s.known {
-		s.redis.Server().Dispatch(s.own, []string{"SCRIPT", "LOAD", one.source})
+		s.ask("SCRIPT", "LOAD", one.source)
 	}
 }
 

@@ -211,6 +211,36 @@ func TestScriptsAnswerAsMiniredis(t *testing.T) {
 	}
 }
 
+// A script that a client loads is run here, too, also after a transaction, in which scripts can be flushed.
+func TestLoadedScriptsAreRunHere(t *testing.T) {
+	m := miniredis.NewMiniRedis()
+	defer m.Close()
+	loads, others := dial(t, m), dial(t, m)
+	s := runScripts(m, nil)
+	here := func(digest string) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.known[digest] != nil
+	}
+	one := compiled("return redis.call('incr', KEYS[1])")
+	run := []string{"EVALSHA", one.digest, "1", "a"}
+	loads.do(t, []string{"SCRIPT", "LOAD", one.source})
+	if got := loads.do(t, run); got != ":1\r\n" || !here(one.digest) {
+		t.Errorf("loaded: %q, run here: %v", got, here(one.digest))
+	}
+	others.do(t, []string{"MULTI"})
+	others.do(t, []string{"EXEC"})
+	if got := loads.do(t, run); got != ":2\r\n" || !here(one.digest) {
+		t.Errorf("after a transaction: %q, run here: %v", got, here(one.digest))
+	}
+	for _, command := range [][]string{{"MULTI"}, {"SCRIPT", "FLUSH"}, {"EXEC"}} {
+		others.do(t, command)
+	}
+	if got := loads.do(t, run); !strings.HasPrefix(got, "-NOSCRIPT") {
+		t.Errorf("flushed in a transaction: %q", got)
+	}
+}
+
 // The same as a real server's, but for how errors are worded.
 func TestScriptsAnswerAsRedis(t *testing.T) {
 	redisserver.Need(t)
