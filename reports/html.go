@@ -88,7 +88,7 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, err := joined("web/timeline.js", "web/page.js")
+	script, err := joined("web/timeline.js", "web/sequence.js", "web/serverlog.js", "web/page.js")
 	if err != nil {
 		return nil, err
 	}
@@ -243,6 +243,9 @@ type logView struct {
 	At, Sent, Got, Client, Server, Step, Text, Reply, Key string
 	Lock                                                  string
 	Lost                                                  bool
+	Copied                                                bool
+	Told                                                  bool // it matters; the rest is folded away
+	N                                                     int
 }
 
 func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
@@ -393,8 +396,9 @@ func (p *page) addLog(h *history.History, v *checker.Verdict) {
 	log := logAround(h, v)
 	p.LogLeft = len(h.Served) - len(log)
 	p.Servers = slices.ContainsFunc(h.Served, func(s history.Served) bool { return s.Server != h.Served[0].Server })
-	for _, s := range log {
-		lv := logView{At: checker.Stamp(s.At), Server: name(s.Server), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: Visible(string(s.Step)),
+	matters, first := matter(h, v, log), copiesIn(log)
+	for i, s := range log {
+		lv := logView{N: i + 1, Told: matters[i], Copied: first[i] != i, At: checker.Stamp(s.At), Server: name(s.Server), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: Visible(string(s.Step)),
 			Lock: name(s.Lock), Text: shorten(Visible(s.Text), 300), Reply: shorten(Visible(s.Reply), 120), Lost: s.Got == 0 && s.Step != history.StepAdmin}
 		if s.Got > 0 {
 			lv.Got = length(s.Got - s.At)

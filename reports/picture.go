@@ -22,6 +22,7 @@ type picture struct {
 	Lanes    []*lane          `json:"lanes"`
 	Windows  []window         `json:"windows"`
 	Pins     []pin            `json:"pins"`
+	Columns  []peer           `json:"columns,omitempty"` // of the sequence view
 	Messages []message        `json:"messages,omitempty"`
 	Shapes   map[string]shape `json:"shapes"`
 }
@@ -94,16 +95,6 @@ func (p pin) reach() float64 {
 	return 60
 }
 
-// message is one command with its reply, between two lanes (by index).
-type message struct {
-	Client int           `json:"client"`
-	Server int           `json:"server"`
-	Sent   time.Duration `json:"sent"`
-	At     time.Duration `json:"at"`
-	Got    time.Duration `json:"got,omitempty"` // 0: the reply was lost
-	Label  string        `json:"l"`
-}
-
 // The measures of the picture, in pixels.
 const (
 	axisHeight   = 30
@@ -147,7 +138,7 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 		p.Lanes = append(p.Lanes, ownerLane(h, c, o, locks[o.lock], p.End))
 	}
 	p.Lanes = append(p.Lanes, below...)
-	p.Messages = messages(h, v, p.Lanes)
+	p.Columns, p.Messages = sequence(h, v, p.Lanes, c)
 	addFaults(h, p)
 	p.Height = layLanes(p.Lanes, top) + 8
 	return p
@@ -316,47 +307,4 @@ func (c *cast) color(owner string) int {
 		return n
 	}
 	return noColor
-}
-
-// messages draws the shown part of the server log between lanes. A command that names no lock is
-// taken to be about that of the call it belongs to.
-func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
-	log := logAround(h, v)
-	owners, clients, locks := make(map[part]int), make(map[string]int), make(map[member]int)
-	for i, l := range lanes {
-		if l.Kind == "lock" {
-			locks[member{l.server, l.lock}] = i
-			continue
-		}
-		owners[part{l.client, l.owner, l.lock}] = i
-		if _, ok := clients[l.client]; !ok {
-			clients[l.client] = i
-		}
-	}
-	ops := make(map[int64]*history.Op, len(h.Ops))
-	for i := range h.Ops {
-		ops[h.Ops[i].ID] = &h.Ops[i]
-	}
-	var ms []message
-	for _, s := range log {
-		p := part{s.Client, s.Owner, s.Lock}
-		if op := ops[s.Op]; op != nil {
-			p = part{op.Client, op.Owner, op.Lock}
-		}
-		server, ok := locks[member{s.Server, s.Lock}]
-		if !ok {
-			server, ok = locks[member{lock: p.lock}]
-		}
-		if !ok {
-			continue
-		}
-		client, ok := owners[p]
-		if !ok {
-			if client, ok = clients[p.client]; !ok {
-				continue
-			}
-		}
-		ms = append(ms, message{client, server, s.Sent, s.At, s.Got, Visible(string(s.Step))})
-	}
-	return ms
 }

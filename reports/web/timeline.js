@@ -43,6 +43,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
 
   const draw = () => {
     frame = 0;
+    if (!box.clientWidth) return; // it is hidden
     width = box.clientWidth;
     gutter = width < 640 ? 76 : data.gutter;
     svg.setAttribute("width", width);
@@ -183,7 +184,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     if (seen.length > 60 || (view.to - view.from) / width * 6 > 5e6) return;
     let labelled = -Infinity;
     for (const m of seen) {
-      const client = data.lanes[m.client], server = data.lanes[m.server];
+      const client = data.lanes[m.client], server = data.lanes[m.server]; // none: of neither
       if (!client || !server || client.off || server.off) continue;
       const down = server.y > client.y, yc = client.base + (down ? 34 : 14), ys = server.y + (down ? 8 : server.h - 4);
       arrow(layer, x(m.sent), yc, x(m.at), ys, "sent", x(m.sent) - labelled > 60 ? m.l : "");
@@ -467,5 +468,6 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     chosen = at;
     show(from, to, true);
   };
-  return { zoom, whole, violation, around, choose, look, only };
+  const from = () => chosen ?? Math.max(0, view.from); // where the reader is
+  return { zoom, whole, violation, around, choose, look, only, redraw, from };
 };
