@@ -39,7 +39,7 @@ type lane struct {
 	Base  int    `json:"base"` // from where the items' shapes count: Y, less in a low lane
 
 	Scale time.Duration `json:"scale,omitempty"` // the TTL that a ramp of full height has
-	Items []item        `json:"items"`
+	Items items         `json:"items"`
 
 	client, owner, lock string
 	server              string // of a member

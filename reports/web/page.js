@@ -19,7 +19,7 @@
     }, 250);
   };
   if (dataBox && box) {
-    const data = JSON.parse(dataBox.textContent);
+    const data = unpack(JSON.parse(dataBox.textContent));
     picture = timeline(data, box, $("overview"), $("tip"), $("announce"), (text, view) => { range.textContent = text; remember(view); });
     for (const e of document.querySelectorAll(".tools, .keys")) e.hidden = false;
     const acts = { in: () => picture.zoom(1 / 2), out: () => picture.zoom(2), whole: () => picture.whole(), violation: () => picture.violation() };

@@ -1,5 +1,22 @@
 "use strict";
 
+// The items of each lane are columns (see pack.go).
+const unpack = data => {
+  for (const l of data.lanes) {
+    const p = l.items, words = ["", ...(p.w || [])], items = new Array(p.n);
+    const at = (column, i) => typeof column === "object" ? column[i] : column || 0;
+    let a = 0, op = 0;
+    for (let i = 0; i < p.n; i++) {
+      a += at(p.a, i);
+      op += at(p.op, i);
+      const d = at(p.d, i);
+      items[i] = { k: words[at(p.k, i)], a, b: a + at(p.b, i), o: at(p.o, i), l: words[at(p.l, i)], t: words[at(p.t, i)], op, d: d && a + d };
+    }
+    l.items = items;
+  }
+  return data;
+};
+
 // The live picture. It draws whatever part of the run is in view from the same data as the static
 // one (see picture.go), so that a second is as wide as the reader wants it. Times are nanoseconds.
 // Text only ever enters the page as text nodes.
