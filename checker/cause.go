@@ -65,7 +65,7 @@ func (f *facts) serverLost(l *lockFacts, from, to time.Duration) (c Cause, in *h
 				continue // that was another server
 			}
 			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: faults,
-				Text: fmt.Sprintf("the server lost the key of %s in the %s at %s", l.name, e.Kind, Stamp(e.At))}, e
+				Text: fmt.Sprintf("%s lost the key of %s in the %s at %s", f.serverOf(faults), l.name, e.Kind, Stamp(e.At))}, e
 		}
 	}
 	return Cause{}, nil
@@ -118,8 +118,9 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	for i := range f.h.Events {
 		e := &f.h.Events[i]
 		if e.Kind == history.ClockJump && from < e.At && e.At <= t.to {
-			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
-				Text: fmt.Sprintf("%s, and the server's clock jumped by %s at %s", what, short(e.By), Stamp(e.At))}
+			faults := f.struckAt(e.At, l.name, history.ClockMoved)
+			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: faults,
+				Text: fmt.Sprintf("%s, and %s's clock jumped by %s at %s", what, f.serverOf(faults), short(e.By), Stamp(e.At))}
 		}
 	}
 	if r := f.shortened(t, set.op, set.at); r != nil {
@@ -198,8 +199,8 @@ func (f *facts) refusedRenewals(l *lockFacts, owner string, from, to time.Durati
 func (f *facts) takenAway(l *lockFacts, t *tenure) Cause {
 	if c, lost := f.serverLost(l, t.from, t.to); lost != nil {
 		if back := t.endEvent; back.Kind == history.Restore {
-			c.Text = fmt.Sprintf("the server forgot the hold of %s on %s in the %s at %s, and took it for held by %s again",
-				t.owner, l.name, lost.Kind, Stamp(lost.At), back.Owner)
+			c.Text = fmt.Sprintf("%s forgot the hold of %s on %s in the %s at %s, and took it for held by %s again",
+				f.serverOf(c.Faults), t.owner, l.name, lost.Kind, Stamp(lost.At), back.Owner)
 		}
 		return c
 	}
@@ -282,7 +283,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	for _, e := range l.environment { // the replica that took over had counted fewer of its owner's holds
 		if e.Kind == history.Restore && e.Owner == t.owner && t.from <= e.At && e.At <= t.to {
 			if c, lost := f.serverLost(l, e.At, e.At); lost != nil {
-				c.Text = fmt.Sprintf("the server forgot some of the holds of %s on %s in the %s at %s", t.owner, l.name, lost.Kind, Stamp(lost.At))
+				c.Text = fmt.Sprintf("%s forgot some of the holds of %s on %s in the %s at %s", f.serverOf(c.Faults), t.owner, l.name, lost.Kind, Stamp(lost.At))
 				return c
 			}
 		}

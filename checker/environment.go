@@ -145,6 +145,19 @@ func (f *facts) struckAt(at time.Duration, lock string, e history.Effect) []int 
 	return f.struckBy("", lock, at, at, []history.Effect{e})
 }
 
+// serverOf is what the server is called that faults befell: by its name, if they befell one of several.
+func (f *facts) serverOf(faults []int) string {
+	name := ""
+	for i, n := range faults {
+		server := f.h.Faults[n].Server
+		if i > 0 && server != name {
+			return words.Server("")
+		}
+		name = server
+	}
+	return words.Server(name)
+}
+
 // effectsOf are the effects of faults, each once.
 func (f *facts) effectsOf(faults []int) []history.Effect {
 	var all []history.Effect

@@ -78,8 +78,9 @@ func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 		if e.Kind == history.Restart && from <= e.At && e.At <= to && slices.ContainsFunc(l.events, func(gone *history.Event) bool {
 			return gone.Kind == history.Delete && gone.At == e.At
 		}) {
-			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: f.struckAt(e.At, l.name, history.ServerForgot),
-				Text: fmt.Sprintf("in the restart at %s the server lost the counter of tokens", Stamp(e.At))}, true
+			faults := f.struckAt(e.At, l.name, history.ServerForgot)
+			return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: faults,
+				Text: fmt.Sprintf("in the restart at %s %s lost the counter of tokens", Stamp(e.At), f.serverOf(faults))}, true
 		}
 		if e.Kind == history.Failover && from <= e.At && e.At <= to {
 			return Cause{Class: contract.ReplicaBehind, Effects: []history.Effect{history.ServerForgot}, Faults: f.struckAt(e.At, l.name, history.ServerForgot),

@@ -73,8 +73,9 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 				if e.At > t.from {
 					when = "after"
 				}
-				return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: f.struckAt(e.At, l.name, history.ClockMoved),
-					Text: fmt.Sprintf("the server's clock jumped by %s at %s, %s %s got %s with a lease of %s", short(e.By), Stamp(e.At), when, t.owner, l.name, short(lease))}, true
+				faults := f.struckAt(e.At, l.name, history.ClockMoved)
+				return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: faults,
+					Text: fmt.Sprintf("%s's clock jumped by %s at %s, %s %s got %s with a lease of %s", f.serverOf(faults), short(e.By), Stamp(e.At), when, t.owner, l.name, short(lease))}, true
 			}
 		}
 		return Cause{}, false

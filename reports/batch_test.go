@@ -143,7 +143,10 @@ func TestBatchPageTellsEverything(t *testing.T) {
 			t.Errorf("the page does not contain %q", want)
 		}
 	}
-	for _, bad := range []string{"<script", "<img", "<h1>no", "\u202e", "\x1b", "http://", "https://"} {
+	if n := strings.Count(page, "<script"); n != 1 { // ours, which filters
+		t.Errorf("the page has %d scripts", n)
+	}
+	for _, bad := range []string{"<img", "<h1>no", "\u202e", "\x1b", "http://", "https://"} {
 		if strings.Contains(strings.ReplaceAll(page, "http://www.w3.org/2000/svg", ""), bad) {
 			t.Errorf("the page contains %q", bad)
 		}
@@ -215,4 +218,53 @@ func TestBatchPageInBrowser(t *testing.T) {
 		}
 		tb.quiet()
 	}
+}
+
+// The matrix shows the scenarios and the lock that are chosen, and so does a link to the page; its head stays in sight.
+func TestABatchIsFiltered(t *testing.T) {
+	b := browser(t)
+	batch := sampleBatch()
+	file := filepath.Join(t.TempDir(), "batch.html")
+	if err := os.WriteFile(file, []byte(batchOf(t, batch)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tb := newTab(t, b)
+	tb.do(chromedp.EmulateViewport(1280, 800), chromedp.Navigate("file://"+file), chromedp.WaitVisible(chromedp.CSS("#choose")))
+	const rows = `[...document.querySelectorAll(".matrix tbody tr")].filter(r => r.checkVisibility()).map(r => r.cells[0].textContent).join()`
+	const locks = `[...document.querySelectorAll(".matrix thead [colspan]")].filter(r => r.checkVisibility()).map(r => r.textContent).join()`
+	all, allLocks := eval[string](tb, rows), eval[string](tb, locks)
+	if strings.Count(all, ",") < 2 || strings.Count(allLocks, ",") < 1 {
+		t.Fatalf("rows %s, locks %s: the test tries nothing", all, allLocks)
+	}
+	set := func(name, value string) {
+		eval[bool](tb, fmt.Sprintf(`(e => { e.value = %q; return e.dispatchEvent(new Event("input", {bubbles: true})) })(document.querySelector("#choose [name=%s]"))`, value, name))
+	}
+	set("show", "bad")
+	bad := eval[string](tb, rows)
+	if want := eval[string](tb, `[...document.querySelectorAll(".matrix tbody tr")].filter(r => r.querySelector("td.tone-bad")).map(r => r.cells[0].textContent).join()`); bad != want || bad == all || bad == "" {
+		t.Errorf("what is not as expected: %s, want %s of %s", bad, want, all)
+	}
+	set("show", "")
+	word, _, _ := strings.Cut(all, ",")
+	set("scenario", strings.ToUpper(word))
+	set("lock", "1")
+	if got := eval[string](tb, rows); got != word {
+		t.Errorf("%s leaves the rows %s", word, got)
+	}
+	if _, second, _ := strings.Cut(allLocks, ","); eval[string](tb, locks) != strings.Split(second, ",")[0] {
+		t.Errorf("the second lock leaves %s of %s", eval[string](tb, locks), allLocks)
+	}
+	address := eval[string](tb, `location.href`)
+	tb.do(chromedp.Navigate("about:blank"), chromedp.Navigate(address), chromedp.WaitVisible(chromedp.CSS("#choose")))
+	if got := eval[string](tb, rows); got != word || eval[string](tb, `document.getElementById("matches").textContent`) != fmt.Sprintf("1 of %d scenarios", strings.Count(all, ",")+1) {
+		t.Errorf("by its link: rows %s", got)
+	}
+	set("scenario", "")
+	set("lock", "")
+	tb.do(chromedp.EmulateViewport(1280, 200))
+	tb.do(chromedp.Evaluate[chromedp.Void](`document.querySelector(".matrix").closest(".scroll").scrollTop = 60`))
+	if !eval[bool](tb, `(() => { const s = document.querySelector(".matrix").closest(".scroll"), h = document.querySelector(".matrix thead"); return s.scrollTop > 20 && Math.abs(h.getBoundingClientRect().top - s.getBoundingClientRect().top) < 3; })()`) {
+		t.Error("the head of the matrix does not stay")
+	}
+	tb.quiet()
 }

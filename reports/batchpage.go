@@ -14,14 +14,14 @@ import (
 
 // BatchHTML writes one page about many runs: which guarantee held in which scenario for which lock,
 // what broke by its causes, how long overlaps lasted and hand-offs took, and which faults struck. Like the
-// report of a run it stands alone; it has no script.
+// report of a run it stands alone; its one script filters.
 func BatchHTML(w io.Writer, b Batch) error {
 	assets, err := loadAssets()
 	if err != nil {
 		return err
 	}
 	p := newBatchPage(b)
-	p.Style = assets.ManyStyle
+	p.Style, p.Script, p.ScriptHash = assets.ManyStyle, assets.BatchScript, assets.BatchScriptHash
 	var buf bytes.Buffer
 	if err := assets.tmpl.ExecuteTemplate(&buf, "batch.tmpl", p); err != nil {
 		return fmt.Errorf("rendering the batch report: %w", err)
@@ -32,6 +32,8 @@ func BatchHTML(w io.Writer, b Batch) error {
 
 type batchPage struct {
 	Style      template.CSS
+	Script     template.JS
+	ScriptHash string
 	Title      string
 	Note       string
 	Answer     Answer
@@ -61,6 +63,7 @@ type matrixRow struct {
 
 type matrixCell struct {
 	First bool // of a subject
+	Lock  int  // the subject, by its index
 	Empty bool // not run
 	Tone  Tone
 	Mark  string
@@ -72,6 +75,7 @@ type matrixCell struct {
 type strayView struct {
 	What, Word, Text, Command, Href string
 	Tone                            Tone
+	Lock                            int // the subject, by its index
 }
 
 type causeView struct {
@@ -113,14 +117,14 @@ func newBatchPage(b Batch) *batchPage {
 	}
 	for _, scenario := range scenarios {
 		row := matrixRow{Scenario: junitName(scenario)}
-		for _, subject := range subjects {
+		for lock, subject := range subjects {
 			i := slices.IndexFunc(gs, func(g *group) bool { return g.Scenario == scenario && g.Subject == subject })
 			for n, guarantee := range contract.Guarantees() {
 				cell := matrixCell{Empty: true}
 				if i >= 0 {
 					cell = gs[i].cell(guarantee)
 				}
-				cell.First = n == 0
+				cell.First, cell.Lock = n == 0, lock
 				row.Cells = append(row.Cells, cell)
 			}
 		}
@@ -136,7 +140,8 @@ func newBatchPage(b Batch) *batchPage {
 			continue
 		}
 		a := answer(s.Verdict)
-		p.Strays = append(p.Strays, strayView{What: runName(s), Word: a.Word, Text: a.Text, Tone: a.Tone, Command: Visible(s.Command), Href: s.Report})
+		p.Strays = append(p.Strays, strayView{What: runName(s), Word: a.Word, Text: a.Text, Tone: a.Tone, Command: Visible(s.Command), Href: s.Report,
+			Lock: slices.Index(subjects, s.Verdict.Subject)})
 	}
 	for _, c := range b.causes() {
 		p.Causes = append(p.Causes, c.view(len(b.Runs)))

@@ -49,3 +49,46 @@ func TestHundredsOfLanesCanBeUsed(t *testing.T) {
 	}
 	tb.quiet()
 }
+
+// Lanes are grouped by lock. A group folds to what the server had, by its head or all by a key, and opens again.
+func TestLanesFoldByLock(t *testing.T) {
+	b := browser(t)
+	h, v := busy()
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 2000))
+	var order []string
+	for _, l := range draw(h, v).Lanes {
+		order = append(order, fmt.Sprint(l.Group, l.Kind))
+	}
+	if !slices.IsSorted(groupsOf(order)) || len(slices.Compact(groupsOf(order))) < 2 {
+		t.Fatalf("lanes are not in groups: %q", order)
+	}
+	lanes := `document.querySelectorAll("#timeline .lane").length`
+	owners := `document.querySelectorAll("#timeline .lane.owner").length`
+	all, allOwners := eval[int](tb, lanes), eval[int](tb, owners)
+	if all != len(order) {
+		t.Errorf("%d of %d lanes are drawn", all, len(order))
+	}
+	tb.do(chromedp.Click(chromedp.CSS("#timeline .group")))
+	tb.wait(`document.querySelector("#timeline .group").getAttribute("aria-expanded") === "false"`)
+	if got := eval[int](tb, owners); got == 0 || got >= allOwners {
+		t.Errorf("with one lock folded %d of %d owners are drawn", got, allOwners)
+	}
+	tb.do(chromedp.Click(chromedp.CSS("#timeline .group")))
+	tb.wait(fmt.Sprintf(lanes+` === %d`, all))
+	tb.do(chromedp.Focus(chromedp.CSS("#timeline")), chromedp.KeyEvent("c"))
+	tb.wait(owners + ` === 0 && ` + lanes + fmt.Sprintf(` === %d`, all-allOwners))
+	// Heads lie above the lanes of their group, and on nothing else.
+	if !eval[bool](tb, `[...document.querySelectorAll("#timeline .group")].every(g => { const r = g.getBoundingClientRect(); return [...document.querySelectorAll("#timeline .lane")].every(l => { const s = l.getBoundingClientRect(); return s.top >= r.bottom - 4 || s.bottom <= r.top + 1; }); })`) {
+		t.Error("the head of a group lies on a lane")
+	}
+	tb.do(chromedp.KeyEvent("c"))
+	tb.wait(fmt.Sprintf(lanes+` === %d`, all))
+	tb.quiet()
+}
+
+func groupsOf(order []string) (gs []string) {
+	for _, o := range order {
+		gs = append(gs, o[:1])
+	}
+	return gs
+}

@@ -86,22 +86,34 @@ func TestEveryPageInEveryWindow(t *testing.T) {
 					}
 					tb.do(chromedp.EmulateViewport(width, 900), how, chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("main")))
 					where := fmt.Sprintf("%d, %s", width, look)
-					if eval[bool](tb, `document.documentElement.scrollWidth > innerWidth`) {
-						t.Errorf("%s: the page is wider than the window", where)
-					}
-					if got := eval[string](tb, overlaps); got != "" {
-						t.Errorf("%s: words lie on each other: %s", where, got)
-					}
-					if axe == nil || look == "print" || width == 1920 {
+					checkPage(tb, where, axe, look == "print" || width == 1920)
+					if look == "print" || !eval[bool](tb, `document.getElementById("show-messages") !== null`) {
 						continue
 					}
-					tb.do(chromedp.Evaluate[chromedp.Void](string(axe) + `; axe.run().then(r => { window.found = r.violations.map(v => v.id + ": " + v.nodes[0].html).join("; "); }); 0`))
-					tb.wait(`window.found !== undefined`)
-					if got := eval[string](tb, `window.found`); got != "" {
-						t.Errorf("%s: %s", where, got)
-					}
+					// The same page with the messages in view, and its server log open.
+					tb.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("show-messages").click(); document.getElementById("log").open = true`))
+					tb.wait(`document.querySelectorAll("#sequence .message").length > 0`)
+					checkPage(tb, where+", messages", axe, width == 1920)
 				}
 			}
 		})
+	}
+}
+
+func checkPage(tb *tab, where string, axe []byte, enough bool) {
+	tb.t.Helper()
+	if eval[bool](tb, `document.documentElement.scrollWidth > innerWidth`) {
+		tb.t.Errorf("%s: the page is wider than the window", where)
+	}
+	if got := eval[string](tb, overlaps); got != "" {
+		tb.t.Errorf("%s: words lie on each other: %s", where, got)
+	}
+	if axe == nil || enough {
+		return
+	}
+	tb.do(chromedp.Evaluate[chromedp.Void](string(axe) + `; window.found = undefined; axe.run().then(r => { window.found = r.violations.map(v => v.id + ": " + v.nodes[0].html).join("; "); }); 0`))
+	tb.wait(`window.found !== undefined`)
+	if got := eval[string](tb, `window.found`); got != "" {
+		tb.t.Errorf("%s: %s", where, got)
 	}
 }

@@ -72,6 +72,8 @@ type assets struct {
 	ShelfScriptHash   string
 	CompareScript     template.JS
 	CompareScriptHash string
+	BatchScript       template.JS // of a page about many runs
+	BatchScriptHash   string
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
@@ -88,7 +90,7 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, err := joined("web/timeline.js", "web/page.js")
+	script, err := joined("web/timeline.js", "web/sequence.js", "web/serverlog.js", "web/page.js")
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +102,12 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
+	batch, err := joined("web/batch.js")
+	if err != nil {
+		return nil, err
+	}
 	return &assets{
+		BatchScript: template.JS(batch), BatchScriptHash: scriptHash(batch),
 		ShelfScript: template.JS(shelf), ShelfScriptHash: scriptHash(shelf),
 		CompareScript: template.JS(compare), CompareScriptHash: scriptHash(compare),
 		tmpl: tmpl, Style: template.CSS(style), ManyStyle: template.CSS(many), Script: template.JS(script),
@@ -133,6 +140,15 @@ func ShelfScriptHash() string {
 		return scriptHash(nil)
 	}
 	return assets.ShelfScriptHash
+}
+
+// BatchScriptHash names the one script of the page that [BatchHTML] writes, as a Content-Security-Policy does.
+func BatchScriptHash() string {
+	assets, err := loadAssets()
+	if err != nil {
+		return scriptHash(nil)
+	}
+	return assets.BatchScriptHash
 }
 
 // joined is embedded files in one.
@@ -243,6 +259,9 @@ type logView struct {
 	At, Sent, Got, Client, Server, Step, Text, Reply, Key string
 	Lock                                                  string
 	Lost                                                  bool
+	Copied                                                bool
+	Told                                                  bool // it matters; the rest is folded away
+	N                                                     int
 }
 
 func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
@@ -393,8 +412,9 @@ func (p *page) addLog(h *history.History, v *checker.Verdict) {
 	log := logAround(h, v)
 	p.LogLeft = len(h.Served) - len(log)
 	p.Servers = slices.ContainsFunc(h.Served, func(s history.Served) bool { return s.Server != h.Served[0].Server })
-	for _, s := range log {
-		lv := logView{At: checker.Stamp(s.At), Server: name(s.Server), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: Visible(string(s.Step)),
+	matters, first := matter(h, v, log), copiesIn(log)
+	for i, s := range log {
+		lv := logView{N: i + 1, Told: matters[i], Copied: first[i] != i, At: checker.Stamp(s.At), Server: name(s.Server), Sent: length(s.At - s.Sent), Client: name(s.Client), Step: Visible(string(s.Step)),
 			Lock: name(s.Lock), Text: shorten(Visible(s.Text), 300), Reply: shorten(Visible(s.Reply), 120), Lost: s.Got == 0 && s.Step != history.StepAdmin}
 		if s.Got > 0 {
 			lv.Got = length(s.Got - s.At)

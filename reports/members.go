@@ -155,14 +155,20 @@ func memberLane(h *history.History, c *cast, m member, key []segment) *lane {
 // groups has one. keys is filled with whose each group is.
 func locksDrawn(h *history.History, c *cast, keys map[string][]segment, end time.Duration) (lanes []*lane) {
 	objects, drawn := h.Objects(), make(map[member]bool)
-	for _, l := range c.locks {
+	for i, l := range c.locks {
+		add := func(some ...*lane) {
+			for _, x := range some {
+				x.Group = i
+			}
+			lanes = append(lanes, some...)
+		}
 		members, needed := membersOf(h, l)
 		switch {
 		case objects[l].Counted():
-			lanes = append(lanes, numberLane(h, l, keys[l]))
+			add(numberLane(h, l, keys[l]))
 			continue
 		case len(members) == 0:
-			lanes = append(lanes, lockLane(h, c, l, keys[l]))
+			add(lockLane(h, c, l, keys[l]))
 			continue
 		}
 		var all [][]segment
@@ -176,7 +182,7 @@ func locksDrawn(h *history.History, c *cast, keys map[string][]segment, end time
 		}
 		of := shares(all)
 		keys[l] = groupSegments(of, needed)
-		lanes = append(append(lanes, groupLane(c, l, of, len(members), needed)), below...)
+		add(append([]*lane{groupLane(c, l, of, len(members), needed)}, below...)...)
 	}
 	return lanes
 }

@@ -18,10 +18,13 @@ import (
 type picture struct {
 	End      time.Duration    `json:"end"`
 	Height   int              `json:"height"`
+	Top      int              `json:"top"`    // where the lanes begin
 	Gutter   int              `json:"gutter"` // width of the lanes' names
 	Lanes    []*lane          `json:"lanes"`
+	Groups   []laneGroup      `json:"groups,omitempty"` // of the lanes, by locks; none if there is one lock
 	Windows  []window         `json:"windows"`
 	Pins     []pin            `json:"pins"`
+	Columns  []peer           `json:"columns,omitempty"` // of the sequence view
 	Messages []message        `json:"messages,omitempty"`
 	Shapes   map[string]shape `json:"shapes"`
 }
@@ -38,10 +41,19 @@ type lane struct {
 	Base  int    `json:"base"` // from where the items' shapes count: Y, less in a low lane
 
 	Scale time.Duration `json:"scale,omitempty"` // the TTL that a ramp of full height has
-	Items []item        `json:"items"`
+	Items items         `json:"items"`
+
+	Group int `json:"g"` // by its index
 
 	client, owner, lock string
 	server              string // of a member
+}
+
+// laneGroup is what belongs to one lock: the lanes of its owners, which can be folded away, and its own.
+type laneGroup struct {
+	Name   string `json:"n"`
+	Owners int    `json:"owners"`
+	y      int
 }
 
 // item is one thing in a lane. Its kind says how it is drawn (see shapes) and, in the style sheet,
@@ -94,16 +106,6 @@ func (p pin) reach() float64 {
 	return 60
 }
 
-// message is one command with its reply, between two lanes (by index).
-type message struct {
-	Client int           `json:"client"`
-	Server int           `json:"server"`
-	Sent   time.Duration `json:"sent"`
-	At     time.Duration `json:"at"`
-	Got    time.Duration `json:"got,omitempty"` // 0: the reply was lost
-	Label  string        `json:"l"`
-}
-
 // The measures of the picture, in pixels.
 const (
 	axisHeight   = 30
@@ -116,6 +118,7 @@ const (
 	memberHeight = 40
 	laneGap      = 6
 	lockGap      = 26 // between the owners and the locks, where the messages run
+	groupHead    = 30 // above the lanes of a lock, where there are several locks
 	gutterWidth  = 132
 	colors       = 6 // how many owners' colours the style sheet has
 	noColor      = -1
@@ -147,10 +150,28 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 		p.Lanes = append(p.Lanes, ownerLane(h, c, o, locks[o.lock], p.End))
 	}
 	p.Lanes = append(p.Lanes, below...)
-	p.Messages = messages(h, v, p.Lanes)
+	p.group(c)
+	p.Columns, p.Messages = sequence(h, v, p.Lanes, c)
 	addFaults(h, p)
-	p.Height = layLanes(p.Lanes, top) + 8
+	p.Top, p.Height = top, p.layLanes(top)+8
 	return p
+}
+
+// group puts the lanes of each lock together, where there are several locks.
+func (p *picture) group(c *cast) {
+	if len(c.locks) < 2 {
+		return
+	}
+	for _, l := range c.locks {
+		p.Groups = append(p.Groups, laneGroup{Name: name(l)})
+	}
+	for _, l := range p.Lanes {
+		if l.Kind == "owner" {
+			l.Group = slices.Index(c.locks, l.lock)
+			p.Groups[l.Group].Owners++
+		}
+	}
+	slices.SortStableFunc(p.Lanes, func(a, b *lane) int { return cmp.Compare(a.Group, b.Group) })
 }
 
 // natural compares names as people do: c2 comes before c10.
@@ -198,8 +219,8 @@ func passes(h *history.History, v *checker.Verdict, o part) bool {
 }
 
 // layLanes puts the lanes below each other, low ones if there are many, and returns where they end.
-func layLanes(lanes []*lane, y int) int {
-	owners := 0
+func (p *picture) layLanes(y int) int {
+	lanes, owners := p.Lanes, 0
 	for _, l := range lanes {
 		if l.Kind == "owner" {
 			owners++
@@ -210,6 +231,9 @@ func layLanes(lanes []*lane, y int) int {
 			l.H = lowHeight
 		}
 		switch {
+		case len(p.Groups) > 0 && (i == 0 || l.Group != lanes[i-1].Group):
+			y += groupHead
+			p.Groups[l.Group].y = y - groupHead/2 + 6
 		case i > 0 && l.Kind != lanes[i-1].Kind:
 			y += lockGap
 		case i > 0:
@@ -316,47 +340,4 @@ func (c *cast) color(owner string) int {
 		return n
 	}
 	return noColor
-}
-
-// messages draws the shown part of the server log between lanes. A command that names no lock is
-// taken to be about that of the call it belongs to.
-func messages(h *history.History, v *checker.Verdict, lanes []*lane) []message {
-	log := logAround(h, v)
-	owners, clients, locks := make(map[part]int), make(map[string]int), make(map[member]int)
-	for i, l := range lanes {
-		if l.Kind == "lock" {
-			locks[member{l.server, l.lock}] = i
-			continue
-		}
-		owners[part{l.client, l.owner, l.lock}] = i
-		if _, ok := clients[l.client]; !ok {
-			clients[l.client] = i
-		}
-	}
-	ops := make(map[int64]*history.Op, len(h.Ops))
-	for i := range h.Ops {
-		ops[h.Ops[i].ID] = &h.Ops[i]
-	}
-	var ms []message
-	for _, s := range log {
-		p := part{s.Client, s.Owner, s.Lock}
-		if op := ops[s.Op]; op != nil {
-			p = part{op.Client, op.Owner, op.Lock}
-		}
-		server, ok := locks[member{s.Server, s.Lock}]
-		if !ok {
-			server, ok = locks[member{lock: p.lock}]
-		}
-		if !ok {
-			continue
-		}
-		client, ok := owners[p]
-		if !ok {
-			if client, ok = clients[p.client]; !ok {
-				continue
-			}
-		}
-		ms = append(ms, message{client, server, s.Sent, s.At, s.Got, Visible(string(s.Step))})
-	}
-	return ms
 }

@@ -54,6 +54,7 @@ func newSketch(p *picture) *sketch {
 	for _, l := range p.Lanes {
 		s.addLane(l, x)
 	}
+	s.addGroups(p)
 	room := 0.0
 	for _, n := range p.Pins {
 		at := max(x(n.At), room) // side by side where they would hide each other
@@ -64,6 +65,13 @@ func newSketch(p *picture) *sketch {
 		room = at + 18
 	}
 	return s
+}
+
+// addGroups names the groups of lanes.
+func (s *sketch) addGroups(p *picture) {
+	for _, g := range p.Groups {
+		s.Names = append(s.Names, caption{Class: "name", Y: g.y, Text: g.Name})
+	}
 }
 
 // mark draws a line through all lanes at a time.
@@ -77,7 +85,7 @@ func (p *picture) pinY() int {
 	if len(p.Lanes) == 0 {
 		return axisHeight
 	}
-	return p.Lanes[0].Y - pinRow/2
+	return p.Top - pinRow/2
 }
 
 func (s *sketch) addWindow(p *picture, w window, x func(time.Duration) float64) {

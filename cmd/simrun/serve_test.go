@@ -215,7 +215,8 @@ var scripts = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 func TestServeAdmitsTheScriptsOfItsPages(t *testing.T) {
 	dir, death, base := stock(t)
 	s := startServe(t, dir, "-addr", "127.0.0.1:0")
-	for _, path := range []string{"/", "/runs/" + death + "/report.html", "/runs/" + death + "/recheck", "/compare?run=" + death + "&run=" + base} {
+	for _, path := range []string{"/", "/runs/" + death + "/report.html", "/runs/" + death + "/recheck", "/compare?run=" + death + "&run=" + base,
+		"/runs/batch/" + latestBatch(t, dir) + "/report.html"} {
 		resp, body := s.get(path)
 		script := scripts.FindStringSubmatch(body)
 		if script == nil {

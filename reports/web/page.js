@@ -4,12 +4,14 @@
 (() => {
   const $ = id => document.getElementById(id);
   const dataBox = $("data"), box = $("timeline"), range = document.querySelector(".range");
-  let picture = null;
+  let picture = null, showMessages = null;
 
   // The address has the part of the run that is in view and the moment that was chosen, once the reader has moved.
   const short = t => String(Math.round(t / 1e3) / 1e6);
   let moved = false, due = 0;
+  let messages = null, asMessages = false; // the sequence view, and whether it is shown
   const remember = view => {
+    if (asMessages) return;
     clearTimeout(due);
     due = moved && setTimeout(() => {
       const at = view.chosen === null ? "" : `&at=${short(view.chosen)}s`;
@@ -17,7 +19,8 @@
     }, 250);
   };
   if (dataBox && box) {
-    picture = timeline(JSON.parse(dataBox.textContent), box, $("overview"), $("tip"), $("announce"), (text, view) => { range.textContent = text; remember(view); });
+    const data = unpack(JSON.parse(dataBox.textContent));
+    picture = timeline(data, box, $("overview"), $("tip"), $("announce"), (text, view) => { range.textContent = text; remember(view); });
     for (const e of document.querySelectorAll(".tools, .keys")) e.hidden = false;
     const acts = { in: () => picture.zoom(1 / 2), out: () => picture.zoom(2), whole: () => picture.whole(), violation: () => picture.violation() };
     for (const b of document.querySelectorAll("[data-do]")) b.addEventListener("click", () => { moved = true; acts[b.dataset.do](); });
@@ -25,9 +28,59 @@
     $("overview").addEventListener("pointerdown", () => { moved = true; });
     const lanes = $("lanes");
     lanes.addEventListener("input", () => {
-      const n = picture.only(lanes.value.toLowerCase().split(/[\s,]+/).filter(Boolean));
-      $("announce").textContent = `${n} lanes`;
+      const words = lanes.value.toLowerCase().split(/[\s,]+/).filter(Boolean), n = picture.only(words);
+      $("announce").textContent = messages && asMessages ? `${messages.only(words)} messages` : `${n} lanes`;
     });
+    const address = hash => { try { history.replaceState(null, "", hash); } catch { /* some viewers forbid it */ } };
+    if ($("sequence")) {
+      const toScale = $("h-picture").textContent, log = $("log") && serverLog($("log"));
+      const open = m => {
+        const row = $("m-" + m.r) || $("op-" + m.op);
+        if (!row) return;
+        if (m.r) log.show(row);
+        else row.scrollIntoView({ block: "nearest" });
+        mark("#log .chosen, #ops .chosen", row);
+      };
+      messages = sequence(data, $("sequence"), $("tip"), $("announce"), text => { if (asMessages) range.textContent = text; }, open);
+      const show = on => {
+        asMessages = on;
+        clearTimeout(due);
+        $("show-messages").setAttribute("aria-pressed", on);
+        for (const e of [$("sequence"), $("sequence-legend")]) e.hidden = !on;
+        for (const e of document.querySelectorAll("[data-do]")) e.hidden = on;
+        box.closest("figure").classList.toggle("messages", on); // on paper it makes no difference
+        $("tip").hidden = true;
+        $("h-picture").textContent = on ? "Who sent whom what" : toScale;
+        if (on) messages.draw();
+        else picture.redraw();
+      };
+      showMessages = show;
+      $("show-messages").addEventListener("click", () => {
+        const from = picture.from();
+        show(!asMessages);
+        if (asMessages) messages.moment(from);
+        address(asMessages ? "#messages" : location.pathname + location.search);
+      });
+      for (const e of [box, $("sequence")]) {
+        e.addEventListener("keydown", key => {
+          if (key.key !== "m" || key.ctrlKey || key.metaKey || key.altKey) return;
+          $("show-messages").click();
+          (asMessages ? $("sequence") : box).focus();
+        });
+      }
+      $("sequence").addEventListener("message", e => {
+        if (e.detail.r) address("#m=" + e.detail.r);
+        mark("#log .chosen", $("m-" + e.detail.r));
+      });
+      $("sequence").addEventListener("moment", e => mark(".story .chosen", document.querySelector(`.story li[data-n="${e.detail.n}"]`)));
+      $("log")?.addEventListener("click", e => {
+        const link = e.target.closest('a[href^="#m="]');
+        if (!link) return;
+        e.preventDefault();
+        address(link.hash);
+        follow(link.hash, true);
+      });
+    }
     const keys = $("keys");
     $("show-keys").addEventListener("click", () => keys.showModal());
     addEventListener("keydown", e => {
@@ -47,9 +100,20 @@
   const follow = (hash, still, link) => {
     const seen = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?$/.exec(hash);
     if (seen && picture) picture.look(seen[1] * 1e9, seen[2] * 1e9, seen[3] ? seen[3] * 1e9 : null);
+    const nth = /^#m(?:essages|=(\d+))$/.exec(hash);
+    if (nth && showMessages) {
+      if (!asMessages) showMessages(true);
+      if (nth[1]) messages.row(Number(nth[1]));
+      if (!beside.matches) $("sequence").scrollIntoView({ block: "nearest", behavior: "auto" });
+    }
     const m = /^#t=([\d.]+)s(?:-([\d.]+)s)?$/.exec(hash);
     if (!m || !picture) return;
     const from = m[1] * 1e9, to = m[2] ? m[2] * 1e9 : from;
+    if (asMessages) {
+      messages.moment(from);
+      if (!stays(link)) $("sequence").scrollIntoView({ block: "nearest", behavior: "auto" });
+      return;
+    }
     if (to > from) picture.around(from, to, still);
     else picture.choose(from);
     if (!stays(link)) box.scrollIntoView({ block: "nearest", behavior: "auto" });

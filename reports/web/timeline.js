@@ -1,5 +1,22 @@
 "use strict";
 
+// The items of each lane are columns (see pack.go).
+const unpack = data => {
+  for (const l of data.lanes) {
+    const p = l.items, words = ["", ...(p.w || [])], items = new Array(p.n);
+    const at = (column, i) => typeof column === "object" ? column[i] : column || 0;
+    let a = 0, op = 0;
+    for (let i = 0; i < p.n; i++) {
+      a += at(p.a, i);
+      op += at(p.op, i);
+      const d = at(p.d, i);
+      items[i] = { k: words[at(p.k, i)], a, b: a + at(p.b, i), o: at(p.o, i), l: words[at(p.l, i)], t: words[at(p.t, i)], op, d: d && a + d };
+    }
+    l.items = items;
+  }
+  return data;
+};
+
 // The live picture. It draws whatever part of the run is in view from the same data as the static
 // one (see picture.go), so that a second is as wide as the reader wants it. Times are nanoseconds.
 // Text only ever enters the page as text nodes.
@@ -7,12 +24,14 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const NS = "http://www.w3.org/2000/svg";
   const SMALL = 12, RIGHT = 14, ROW = 24, LETTER = 6.7, LEAST = 2000; // pixels, and the shortest span in view
   const END = data.end;
-  const laneTop = data.lanes.length ? data.lanes[0].y : 30;
+  const laneTop = data.lanes.length ? data.top : 30, GROUP = 30; // the height of a group's head
   let bottom = data.lanes.reduce((y, l) => Math.max(y, l.y + l.h), laneTop);
   const below = data.height - bottom;
   const FEW = 40; // lanes that are drawn whether they can be seen or not
   let shown = data.lanes;
-  data.lanes.forEach((l, i) => { l.gap = i ? l.y - data.lanes[i - 1].y - data.lanes[i - 1].h : 0; });
+  const groups = data.groups || [], closed = new Set();
+  let wanted = [];
+  data.lanes.forEach((l, i) => { l.gap = i && l.g === data.lanes[i - 1].g ? l.y - data.lanes[i - 1].y - data.lanes[i - 1].h : 6; });
   const view = { from: -END * 0.01, to: END * 1.01 };
   let width = 0, gutter = 0, cursor = null, chosen = null, frame = 0;
 
@@ -43,6 +62,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
 
   const draw = () => {
     frame = 0;
+    if (!box.clientWidth) return; // it is hidden
     width = box.clientWidth;
     gutter = width < 640 ? 76 : data.gutter;
     svg.setAttribute("width", width);
@@ -79,23 +99,52 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const b = box.getBoundingClientRect(), at = b.top - box.scrollTop;
     return [Math.max(b.top, 0) - at, Math.min(b.bottom, innerHeight) - at];
   };
-  // Lanes of which the name, or what is below it, has one of the words; all if there are none. They close ranks.
-  const only = words => {
-    shown = data.lanes.filter(l => !words.length || words.some(w => [l.name, l.sub, l.note].join(" ").toLowerCase().includes(w)));
+  // The lanes that are shown close ranks: those that have one of the wanted words, all if there are none, but not the owners of a
+  // lock whose group is folded.
+  const arrange = () => {
+    const says = l => [l.name, l.sub, l.note].join(" ").toLowerCase();
+    shown = data.lanes.filter(l => (!wanted.length || wanted.some(w => says(l).includes(w))) && !(l.kind === "owner" && groups.length && closed.has(l.g)));
     bottom = laneTop;
-    for (const l of data.lanes) {
-      l.off = !shown.includes(l);
-      if (l.off) continue;
-      const y = bottom + (l === shown[0] ? 0 : l.gap);
+    for (const g of groups) g.head.hidden = true;
+    for (const l of data.lanes) l.off = !shown.includes(l);
+    shown.forEach((l, i) => {
+      const first = i === 0 || l.g !== shown[i - 1].g;
+      if (groups.length && first) {
+        const g = groups[l.g];
+        g.head.hidden = false;
+        g.head.style.top = bottom + 4 + "px";
+        g.head.setAttribute("aria-expanded", !closed.has(l.g));
+        bottom += GROUP;
+      }
+      const y = bottom + (first ? 0 : l.gap);
       l.base += y - l.y;
       l.y = y;
       bottom = y + l.h;
-    }
+    });
     svg.setAttribute("height", bottom + below);
+  };
+  const only = words => {
+    wanted = words;
+    arrange();
     box.scrollTop = 0;
     draw();
     return shown.length;
   };
+  // Folds the owners of a lock away, or of all locks, or brings them back.
+  const fold = g => {
+    const some = g === undefined ? groups.map((_, i) => i) : [g], open = some.some(i => !closed.has(i));
+    for (const i of some) open ? closed.add(i) : closed.delete(i);
+    arrange();
+    draw();
+    announceBox.textContent = `${shown.length} lanes`;
+  };
+  groups.forEach((g, i) => {
+    g.head = document.createElement("button");
+    g.head.type = "button";
+    g.head.className = "group";
+    g.head.textContent = `${g.n}, ${g.owners} ${g.owners === 1 ? "owner" : "owners"}`;
+    g.head.addEventListener("click", () => fold(i));
+  });
   const redraw = () => { frame = frame || requestAnimationFrame(draw); };
 
   const drawAxis = () => {
@@ -183,7 +232,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     if (seen.length > 60 || (view.to - view.from) / width * 6 > 5e6) return;
     let labelled = -Infinity;
     for (const m of seen) {
-      const client = data.lanes[m.client], server = data.lanes[m.server];
+      const client = data.lanes[m.client], server = data.lanes[m.server]; // none: of neither
       if (!client || !server || client.off || server.off) continue;
       const down = server.y > client.y, yc = client.base + (down ? 34 : 14), ys = server.y + (down ? 8 : server.h - 4);
       arrow(layer, x(m.sent), yc, x(m.at), ys, "sent", x(m.sent) - labelled > 60 ? m.l : "");
@@ -427,7 +476,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const act = {
       ArrowLeft: () => pan(-0.15), ArrowRight: () => pan(0.15), ArrowUp: () => zoom(1 / 1.6), ArrowDown: () => zoom(1.6),
       "+": () => zoom(1 / 1.6), "=": () => zoom(1 / 1.6), "-": () => zoom(1.6), 0: () => whole(), Home: () => whole(),
-      v: violation, n: () => story(1), p: () => story(-1),
+      c: () => fold(), v: violation, n: () => story(1), p: () => story(-1),
     }[e.key];
     if (!act) return;
     act();
@@ -447,7 +496,8 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   paper.className = "paper";
   paper.append(...box.childNodes);
   box.before(paper);
-  box.append(svg);
+  box.append(svg, ...groups.map(g => g.head));
+  arrange();
   overviewBox.hidden = false;
   new ResizeObserver(() => {
     if (box.clientWidth === width) return;
@@ -467,5 +517,6 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     chosen = at;
     show(from, to, true);
   };
-  return { zoom, whole, violation, around, choose, look, only };
+  const from = () => chosen ?? Math.max(0, view.from); // where the reader is
+  return { zoom, whole, violation, around, choose, look, only, redraw, from };
 };
