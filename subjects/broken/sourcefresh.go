@@ -193,20 +193,6 @@ func plantedAfresh() []SourceMutant {
 					"if !again || g.m[owner] == nil {",
 					"if g.m[owner] == nil {"},
 			}},
-		{Name: "fresh-multi-context-of-the-last", Sound: hardened, Claim: "A MultiLock's HoldContext ends when one of the holds does",
-			About: "each member's context is made from the parent, so that only the last one's counts",
-			Edits: []Edit{
-				{"multi.go",
-					"ctx, cancel = l.HoldContext(ctx, owner)",
-					"ctx, cancel = l.HoldContext(parent, owner)"},
-			}},
-		{Name: "fresh-multi-checks-the-newest", Sound: hardened, Claim: "If the time that was spent has used up the lease of one, those taken are given back",
-			About: "only the lease of the member that was taken last is looked at",
-			Edits: []Edit{
-				{"multi.go",
-					"allUntil(m.members[:i+1], owner)",
-					"allUntil(m.members[i:i+1], owner)"},
-			}},
 		{Name: "fresh-multi-lease-from-answer", Sound: hardened, Claim: "A lease is over, for Lost, counted from the call that set it last",
 			About: "the lease that an unlock of several locks leaves is counted from its answer",
 			Edits: []Edit{
