@@ -46,13 +46,6 @@ func plantedAfresh() []SourceMutant {
 					"answer = call('incr', KEYS[2])",
 					"answer = writes(owner) and call('incr', KEYS[2]) or tonumber(call('get', KEYS[2]) or 1)"},
 			}},
-		{Name: "fresh-rw-one-looks-after-reconnect", Sound: "rrwlock-hardened", Claim: "All who wait for a read-write lock look after a broken subscription",
-			About: "after a broken subscription one waiter looks, as for a lock of one holder",
-			Edits: []Edit{
-				{"rwlock.go",
-					"sharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: wakeAll}",
-					"sharers = &manner{heard: sharersHeard, leaves: sharersLeave,\n\t\tresumed: func(_ *channel, waiters []*waiter) { wakeOne(waiters) }}"},
-			}},
 		{Name: "fresh-rw-hold-context-of-reader", Sound: "rrwlock-hardened", Claim: "HoldContext of a write lock is for work under the writer's hold",
 			About: "HoldContext of a write lock follows the owner's read hold",
 			Edits: []Edit{
