@@ -243,12 +243,12 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 	case op.Outcome == history.NotHeld && least >= c.needed:
 		tell(contract.NotHeldIsTrue, least)
 	case op.Outcome != history.Released && op.Outcome != history.Decremented:
-	case most < c.needed && f.gaveMembers(c, op) < c.needed: // it may have had them one after the other
+	case most+f.untoldOf(c, op) < c.needed && f.gaveMembers(c, op) < c.needed: // it may have had them one after the other
 		tell(contract.HolderHasEnough, most)
 	case op.Outcome == history.Released && least >= c.needed && f.leftOf(c, op) >= c.needed: // or an earlier call took them anew meanwhile
 		tell(contract.OneHoldAnUnlock, least)
 	case op.Outcome == history.Decremented:
-		if _, left := f.view.held(c, op.Owner, f.firstGiven(c, op), op.Return+f.exact()); left < c.needed {
+		if _, left := f.view.held(c, op.Owner, f.firstGiven(c, op), op.Return+f.exact()); left+f.untoldOf(c, op) < c.needed {
 			tell(contract.OneHoldAnUnlock, left)
 		}
 	}

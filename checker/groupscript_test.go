@@ -128,6 +128,27 @@ func (s *groupScript) renewed(heard time.Duration) {
 	s.h.Served = slices.Insert(s.h.Served, 1, r)
 }
 
+// overwrites has x:1 enter a quorum of three twice, and lose a from outside. Its inner unlock may ask a, or leave it alone.
+func (s *groupScript) overwrites(asks bool) {
+	for i, from := range []float64{0, 1} {
+		op := s.take("x:1", at(from), at(from+0.1), 30*sec)
+		s.set(op, "a", at(from+0.05), int64(i+1), at(from+30.05))
+		s.set(op, "b", at(from+0.06), int64(i+1), at(from+30.06))
+	}
+	admin := s.h.Ops[0]
+	s.set(&admin, "a", at(2), 0, 0)
+	last := &s.h.Served[len(s.h.Served)-1]
+	last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+	op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
+	if asks {
+		s.set(op, "a", at(3.04), 0, 0)
+	}
+	s.set(op, "b", at(3.05), 1, at(33.05))
+	op = s.op("x:1", history.Unlock, at(4), at(4.1), history.Unknown)
+	op.Evidence, op.Error = history.Sent, "one of two"
+	s.set(op, "b", at(4.05), 0, 0)
+}
+
 // leavesOne has x:1 enter the group twice, and give it back twice: the first time, which it gives up after a's request, b is left out. It
 // returns the second.
 func (s *groupScript) leavesOne() *history.Op {

@@ -204,3 +204,25 @@ func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) b
 	}
 	return false
 }
+
+// untoldOf is how many members an unlock sent nothing to that were taken from its owner from outside before, within the lease: its
+// client counts on them.
+func (f *facts) untoldOf(c *composition, op *history.Op) (n int) {
+	for _, key := range c.members {
+		m := f.view.members[key]
+		if m == nil || slices.ContainsFunc(m.rows, func(i int) bool { return f.h.Served[i].Op == op.ID }) {
+			continue
+		}
+		for i := len(m.states) - 1; i > 0; i-- {
+			was, is := &m.states[i-1], &m.states[i]
+			if is.from > op.Call || was.Count(op.Owner) == 0 && is.Count(op.Owner) == 0 {
+				continue
+			}
+			if is.Count(op.Owner) == 0 && was.Deadline >= op.Call && f.takes(m, op.Owner, is.from) == nil {
+				n++
+			}
+			break
+		}
+	}
+	return n
+}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,9 @@ import (
 
 // heldUp are the effects that only hold messages up: who has none under way is not kept from anything.
 var heldUp = []history.Effect{history.MessageLate, history.ServerSlow, history.MessageCopied}
+
+// loses are the effects under which what was sent may never arrive.
+var loses = []history.Effect{history.MessageLost, history.ConnectionBroken}
 
 // begunLate says of a renewal that it was begun later than was due, for which no fault is a reason: in [from, to] the lease was set
 // by one renewal and not by another. A fault that made the first one late held the client up until the answer came, and no
@@ -45,7 +49,11 @@ func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text
 		return slices.ContainsFunc(f.h.Faults[i].Effects, func(e history.Effect) bool { return !slices.Contains(heldUp, e) })
 	}
 	others := f.obstacles(t.client, "", before.Call, next, f.retry(), hindersTimers)
-	if slices.ContainsFunc(faultsOf(others), held) || f.renewing(t.client, before.Return+f.latency(), next) {
+	lost := func(i int) bool { // what was held up may be lost in the end, so that nobody saw it
+		fault := &f.h.Faults[i]
+		return slices.Contains(fault.Effects, history.MessageLate) && len(f.struckBy(t.client, "", fault.From, cmp.Or(fault.To, f.end), loses)) > 0
+	}
+	if slices.ContainsFunc(faultsOf(others), held) || slices.ContainsFunc(faultsOf(others), lost) || f.renewing(t.client, before.Return+f.latency(), next) {
 		return "", false
 	}
 	return fmt.Sprintf("; %s at %s, and the next begun at %s", word, Stamp(since), Stamp(next)), true

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -160,14 +161,26 @@ func (f *facts) inNameOf(op *history.Op) *history.Op {
 	return call
 }
 
-// serversOf tells on which servers the keys of each lock are, as far as the server log shows it.
+// serversOf tells on which servers the keys of each lock are, as far as the server log shows it: where calls on it were executed. Other
+// servers may have a key of that name, as a member of a group; they count where no call on the lock itself was executed.
 func serversOf(h *history.History) map[string][]string {
-	servers := map[string][]string{}
+	on := make(map[int64]string, len(h.Ops)) // the lock of an operation
+	for i := range h.Ops {
+		on[h.Ops[i].ID] = h.Ops[i].Lock
+	}
+	own, servers := map[string][]string{}, map[string][]string{}
 	for i := range h.Served {
 		s := &h.Served[i]
-		if s.Lock != "" && s.Server != "" && !slices.Contains(servers[s.Lock], s.Server) {
+		if s.Lock == "" || s.Server == "" {
+			continue
+		}
+		if !slices.Contains(servers[s.Lock], s.Server) {
 			servers[s.Lock] = append(servers[s.Lock], s.Server)
 		}
+		if on[s.Op] == s.Lock && !slices.Contains(own[s.Lock], s.Server) {
+			own[s.Lock] = append(own[s.Lock], s.Server)
+		}
 	}
+	maps.Copy(servers, own)
 	return servers
 }

@@ -89,11 +89,11 @@ func (f *facts) subscribes(client string, from, to time.Duration) bool {
 // subscribedAnew is when a client got the answer to a subscription to a lock's channel, on a server ("": any), that it asked for since
 // a time, and after another; [model.Never]: the server log shows none.
 func (f *facts) subscribedAnew(client, lock, server string, since, after time.Duration) time.Duration {
-	first := model.Never
+	first, homes := model.Never, f.servers[lock] // another server may have a channel of that name, of another lock
 	for i := range f.h.Served {
 		s := &f.h.Served[i]
 		if s.Client == client && s.Step == history.StepSubscribe && s.Sent >= since && s.Got > after && s.Got < first &&
-			(server == "" || s.Server == "" || s.Server == server) && lock != "" && names(s.Text, lock) {
+			(server == "" || s.Server == "" || s.Server == server) && (len(homes) == 0 || s.Server == "" || slices.Contains(homes, s.Server)) && lock != "" && names(s.Text, lock) {
 			first = s.Got
 		}
 	}
