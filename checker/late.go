@@ -38,8 +38,26 @@ func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
 		if op.Aside && b != nil && op.Call < b.acquire.Call && b.from < op.Executed { // it gives back what an earlier call left
 			return op
 		}
+		if op.Aside && t.from < op.Executed && f.votedLate(op, t.grant.Call) {
+			return op
+		}
 	}
 	return nil
+}
+
+// votedLate reports whether a release by no call gives back what an earlier call of the owner had taken, begun before a time, whose
+// answer came when that call had returned: a group does without a vote that comes too late.
+func (f *facts) votedLate(op *history.Op, before time.Duration) bool {
+	i, found := f.log.execution(op, op.Executed)
+	if !found {
+		return false
+	}
+	gave := &f.h.Served[i]
+	return slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
+		call := f.op(r.Op)
+		return call != nil && call.Owner == op.Owner && call.Kind.Acquires() && call.Call < before && !call.Pending() && call.Return < r.Got &&
+			r.Client == gave.Client && r.Server == gave.Server && r.Lock == gave.Lock && 0 < r.Got && r.Got <= op.Call && r.Before.Count(op.Owner) < r.After.Count(op.Owner)
+	})
 }
 
 // shortened is the renewal of a hold's own client, executed as op at a time, that left the hold less time than it had: it told
