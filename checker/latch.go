@@ -52,6 +52,25 @@ func shownCount(k history.KeyState) model.LatchState {
 	return s
 }
 
+// inVainFrom is from when on the answer of a call may be true: from its call on. A wait for a latch that ended in vain was over by then, and
+// ends with a look at the count, unless a fault keeps its client from that.
+func (f *facts) inVainFrom(l *lockFacts, op *history.Op) time.Duration {
+	if op.Kind != history.TryAwait || op.Outcome != history.Busy || op.Wait == 0 || op.Pending() {
+		return op.Call
+	}
+	slack, over := f.prompt(), op.Call+op.Wait
+	from := over - slack
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Got >= over-slack && s.Got <= op.Return {
+			from = min(from, s.Sent) // it looked before, and had the answer then
+		}
+	}
+	if from <= op.Call || len(f.obstacles(op.Client, l.name, from, op.Return, f.answerTime(), hinders)) > 0 {
+		return op.Call
+	}
+	return from
+}
+
 // passes reports whether somebody was told by an operation that a count is 0.
 func passes(op *history.Op) bool {
 	return op.Kind.Awaits() && op.Outcome == history.OK && !op.Pending()

@@ -125,6 +125,12 @@ func TestWrongAnswersOfALatchAreRefused(t *testing.T) {
 		"refused though it is at 0": {contract.LatchSetAtZero, func(g *gateScript) { g.do("c4:1", history.TrySetCount, 2, at(10), at(10.002), history.Rejected) }, false},
 		"passed above 0":            {contract.ReturnsAtZero, func(g *gateScript) { g.set("c4:1", 2, 10); g.await("c3:1", 11, 12) }, false},
 		"gave up at 0":              {contract.TimeIsUpAbove, func(g *gateScript) { g.do("c4:1", history.TryAwait, 0, at(10), at(10.002), history.Busy) }, false},
+		"gave up by what it knew when it began to wait": {contract.TimeIsUpAbove, func(g *gateScript) {
+			g.set("c4:1", 1, 10)
+			op := g.await("c3:1", 11, 31)
+			op.Kind, op.Wait, op.Outcome = history.TryAwait, 20*sec, history.Busy
+			g.down("c4:1", 15)
+		}, true},
 		"answered without the server": {contract.AnswerHasRoot, func(g *gateScript) {
 			op := g.op("c4:1", history.CountDown, at(10), at(10.002), history.OK)
 			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""

@@ -280,7 +280,8 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	}
 	var first error
 	// The states of the call: from the last that began before it on.
-	begin, _ := slices.BinarySearchFunc(w.past, linear.Moment(op.Call), func(e epoch[S], at int64) int { return cmp.Compare(e.from, at) })
+	from := w.f.inVainFrom(w.l, op)
+	begin, _ := slices.BinarySearchFunc(w.past, linear.Moment(from), func(e epoch[S], at int64) int { return cmp.Compare(e.from, at) })
 	begin = max(0, begin-1)
 	for i, e := range w.past[begin:] {
 		if e.from > linear.Moment(op.Return) {
@@ -297,6 +298,7 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	if first == nil {
 		first = w.spec.untrue(w.past[bounds.last].state, *op)
 	}
+	w.beyond = w.beyond || from > op.Call
 	w.illegal(first, a)
 	return 0
 }
