@@ -67,6 +67,9 @@ func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 				continue // it shares another member
 			}
 			for _, call := range locks.owner(op.Owner).called(0, op.Call-1) {
+				if call.Kind.Acquires() && !slices.ContainsFunc(m.rows, func(i int) bool { return f.h.Served[i].Op == call.ID }) {
+					continue // it took nothing of the member
+				}
 				lasted := f.until(call) >= since || slices.Contains(calls, call)
 				untold := call.Uncertain() || call.Outcome == history.Failed || call.Error != "" || f.unheard(call, key)
 				if lasted && !call.Aside && !givenUp(call) && untold && (f.heardLast(call, key) != nil) == heard {

@@ -43,10 +43,10 @@ func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
 	for _, i := range f.executions(op) {
 		r := &f.h.Served[i]
 		key := memberKey{r.Server, r.Lock}
-		if id := (request{key, r.Request}); r.Request == 0 || seen[id] || r.Before == nil || r.After == nil || sameKey(r.Before, r.After) {
-			continue // a copy is not sent anew
-		} else {
-			seen[id] = true
+		id := request{key, r.Request}
+		copied := seen[id]
+		if seen[id] = copied || !refused(r); r.Request == 0 || copied || r.Before == nil || r.After == nil || sameKey(r.Before, r.After) {
+			continue // a copy is not sent anew, though the first may have done nothing
 		}
 		b, again := done[key], unheard[key]
 		done[key], unheard[key] = r, again || r.Got == 0
