@@ -156,7 +156,8 @@ func (s *Semaphore) attemptOnce(ctx context.Context, permits int64) (ttl time.Du
 // (redisson#5066: by design).
 //
 // If its outcome is unknown (see [OutcomeUnknown]), Hardened repeats it in the background until it has taken
-// effect once. So it must not be repeated by the caller, unless both calls have the same [RequestID]. Where
+// effect once. It does so for twice as long as the server remembers a request. A cut that lasts longer loses it.
+// The caller must not repeat it, unless both calls have the same [RequestID]. Where
 // there is no semaphore, Hardened returns [ErrNotSet]; the other generations make one of so many permits.
 func (s *Semaphore) Release(ctx context.Context, permits int64, opts ...Option) error {
 	_, err := s.release(ctx, permits, 0, opts)
