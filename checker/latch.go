@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-func latchSpec(*facts) specification[model.LatchState] {
+func latchSpec(f *facts) specification[model.LatchState] {
 	var kind model.Latch
 	return specification[model.LatchState]{
-		step: kind.Step, environment: kind.Environment,
+		step: kind.Step, environment: kind.Environment, since: f.inVainFrom,
 		shown: shownCount, fits: func(s model.LatchState, k history.KeyState) bool {
 			return len(k.Holdings) == 0 && k.Number() == s.Count
 		},
@@ -52,8 +52,8 @@ func shownCount(k history.KeyState) model.LatchState {
 	return s
 }
 
-// inVainFrom is from when on the answer of a call may be true: from its call on. A wait for a latch that ended in vain was over by then, and
-// ends with a look at the count, unless a fault keeps its client from that.
+// inVainFrom is from when on the answer of a call may be true. A wait that ends in vain ends with a look at the count, unless a fault
+// keeps its client from looking. Any other answer may be true from the call on.
 func (f *facts) inVainFrom(l *lockFacts, op *history.Op) time.Duration {
 	if op.Kind != history.TryAwait || op.Outcome != history.Busy || op.Wait == 0 || op.Pending() {
 		return op.Call

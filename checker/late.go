@@ -45,8 +45,8 @@ func (f *facts) lateUnlock(l *lockFacts, t *tenure) *history.Op {
 	return nil
 }
 
-// votedLate reports whether a release by no call gives back what an earlier call of the owner had taken, begun before a time, whose
-// answer came when that call had returned: a group does without a vote that comes too late.
+// votedLate reports whether a release by no call gives back what an earlier call of the owner took, which it began before a time. The
+// server's answer came when that call had returned: a group does without it.
 func (f *facts) votedLate(op *history.Op, before time.Duration) bool {
 	i, found := f.log.execution(op, op.Executed)
 	if !found {

@@ -208,8 +208,8 @@ func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) b
 	return false
 }
 
-// untoldOf is how many members an unlock sent nothing to that were taken from its owner from outside before, within the lease: its
-// client counts on them.
+// untoldOf is how many members an unlock left alone of which its client could not know that they are lost: somebody from outside
+// took them from the owner, and the lease that the client counts on lasts.
 func (f *facts) untoldOf(c *composition, op *history.Op) (n int) {
 	for _, key := range c.members {
 		m := f.view.members[key]

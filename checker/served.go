@@ -161,8 +161,8 @@ func (f *facts) inNameOf(op *history.Op) *history.Op {
 	return call
 }
 
-// serversOf tells on which servers the keys of each lock are, as far as the server log shows it: where calls on it were executed. Other
-// servers may have a key of that name, as a member of a group; they count where no call on the lock itself was executed.
+// serversOf tells on which servers the keys of each lock are, as far as the server log shows it. Those are where calls on it were
+// executed. Another server may have a key of that name as a member of a group. It counts if no call on the lock itself was executed.
 func serversOf(h *history.History) map[string][]string {
 	on := make(map[int64]string, len(h.Ops)) // the lock of an operation
 	for i := range h.Ops {

@@ -19,6 +19,7 @@ type specification[S comparable] struct {
 	misfit      func(before, after S, a *act) (rule contract.Rule, says string) // of a key that is not
 	resume      func(S, *act) S                                                 // where to go on after a refused answer whose key nobody saw
 	untrue      func(S, history.Op) error                                       // an answer that was true in no state of its call
+	since       func(*lockFacts, *history.Op) time.Duration                     // from when on an answer may be true; nil: from its call on
 }
 
 // ruleOf is the rule that an error of package model says was broken.

@@ -280,7 +280,10 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	}
 	var first error
 	// The states of the call: from the last that began before it on.
-	from := w.f.inVainFrom(w.l, op)
+	from := op.Call
+	if w.spec.since != nil {
+		from = w.spec.since(w.l, op)
+	}
 	begin, _ := slices.BinarySearchFunc(w.past, linear.Moment(from), func(e epoch[S], at int64) int { return cmp.Compare(e.from, at) })
 	begin = max(0, begin-1)
 	for i, e := range w.past[begin:] {

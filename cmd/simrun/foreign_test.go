@@ -100,10 +100,7 @@ func TestForeignLocksAreJudgedByWhatTheyDo(t *testing.T) {
 // As they are, they are acquitted in every scenario that is about locks like them, and in drawn plans. That takes
 // some minutes.
 func TestForeignLocksAreAcquittedInEveryScenario(t *testing.T) {
-	if os.Getenv("HOLDFAST_REQUIRE_WORKERS") != "1" {
-		t.Skip("HOLDFAST_REQUIRE_WORKERS=1 plays every scenario with workers of other languages")
-	}
-	needsWarp(t)
+	wantsWorkers(t)
 	for _, worker := range []string{"../../examples/workers/node/worker.mjs", "../../examples/workers/python/reentrant.py"} {
 		t.Run(filepath.Base(worker), func(t *testing.T) {
 			t.Parallel()
@@ -123,7 +120,7 @@ func TestForeignLocksAreAcquittedInEveryScenario(t *testing.T) {
 
 // Each of their mistakes shows in a scenario and in drawn plans, of which the stories name the call that made it.
 func TestMistakesOfForeignLocksAreCaught(t *testing.T) {
-	needsWarp(t)
+	wantsWorkers(t)
 	const inNode, inPython = "../../examples/workers/node/worker.mjs", "../../examples/workers/python/reentrant.py"
 	for _, c := range []struct {
 		name, worker    string
@@ -162,6 +159,15 @@ func TestMistakesOfForeignLocksAreCaught(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wantsWorkers skips what takes minutes, unless it is asked for.
+func wantsWorkers(t *testing.T) {
+	t.Helper()
+	if os.Getenv("HOLDFAST_REQUIRE_WORKERS") != "1" {
+		t.Skip("HOLDFAST_REQUIRE_WORKERS=1 plays many runs with workers of other languages")
+	}
+	needsWarp(t)
 }
 
 // interpreterOf is what runs a worker.
