@@ -236,19 +236,23 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 	}
 	least, most := f.view.held(c, op.Owner, op.Call-f.exact(), op.Return+f.exact())
 	cause := Cause{Class: contract.Unexplained, Text: "the lock answered so all the same"}
+	untold := f.untoldOf(c, op)
 	tell := func(rule contract.Rule, has int) {
+		if has < c.needed && has+len(untold) >= c.needed {
+			cause = f.touched(op.Owner, untold[0])
+		}
 		f.groupViolation(found, l, op, rule, op.Return, cause, "its owner held %d of %d members, of which a hold needs %d", has, len(c.members), c.needed)
 	}
 	switch {
 	case op.Outcome == history.NotHeld && least >= c.needed:
 		tell(contract.NotHeldIsTrue, least)
 	case op.Outcome != history.Released && op.Outcome != history.Decremented:
-	case most+f.untoldOf(c, op) < c.needed && f.gaveMembers(c, op) < c.needed: // it may have had them one after the other
+	case most < c.needed && f.gaveMembers(c, op) < c.needed: // it may have had them one after the other
 		tell(contract.HolderHasEnough, most)
 	case op.Outcome == history.Released && least >= c.needed && f.leftOf(c, op) >= c.needed: // or an earlier call took them anew meanwhile
 		tell(contract.OneHoldAnUnlock, least)
 	case op.Outcome == history.Decremented:
-		if _, left := f.view.held(c, op.Owner, f.firstGiven(c, op), op.Return+f.exact()); left+f.untoldOf(c, op) < c.needed {
+		if _, left := f.view.held(c, op.Owner, f.firstGiven(c, op), op.Return+f.exact()); left < c.needed {
 			tell(contract.OneHoldAnUnlock, left)
 		}
 	}

@@ -178,12 +178,6 @@ func TestGroupRules(t *testing.T) {
 			op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
 			s.set(op, "a", at(3.02), 0, 0)
 		}, []contract.Rule{contract.HolderHasEnough}},
-		{"told decremented, and had one of the two that it needs", history.Red, func(s *groupScript) {
-			s.overwrites(true)
-		}, []contract.Rule{contract.HolderHasEnough}},
-		{"and asked nothing of another, which was overwritten", history.Red, func(s *groupScript) {
-			s.overwrites(false)
-		}, nil},
 		{"told released, and one hold is left of two", history.Multi, func(s *groupScript) {
 			s.takesBoth()
 			op := s.take("x:1", at(1), at(1.1), 10*sec)

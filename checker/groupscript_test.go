@@ -128,8 +128,10 @@ func (s *groupScript) renewed(heard time.Duration) {
 	s.h.Served = slices.Insert(s.h.Served, 1, r)
 }
 
-// overwrites has x:1 enter a quorum of three twice, and lose a from outside. Its inner unlock may ask a, or leave it alone.
-func (s *groupScript) overwrites(asks bool) {
+// memberTouched is x:1 that enters a quorum of three twice, and loses a: to a fault, or to nobody that is known. Its inner unlock may ask a,
+// or leave it alone.
+func memberTouched(fault string, asks bool) *groupScript {
+	s := newGroupScript(history.Red, "a", "b", "c")
 	for i, from := range []float64{0, 1} {
 		op := s.take("x:1", at(from), at(from+0.1), 30*sec)
 		s.set(op, "a", at(from+0.05), int64(i+1), at(from+30.05))
@@ -139,6 +141,9 @@ func (s *groupScript) overwrites(asks bool) {
 	s.set(&admin, "a", at(2), 0, 0)
 	last := &s.h.Served[len(s.h.Served)-1]
 	last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+	if fault != "" {
+		s.fault(fault, "", at(2), at(2)).Lock = "a"
+	}
 	op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
 	if asks {
 		s.set(op, "a", at(3.04), 0, 0)
@@ -147,6 +152,7 @@ func (s *groupScript) overwrites(asks bool) {
 	op = s.op("x:1", history.Unlock, at(4), at(4.1), history.Unknown)
 	op.Evidence, op.Error = history.Sent, "one of two"
 	s.set(op, "b", at(4.05), 0, 0)
+	return s
 }
 
 // leavesOne has x:1 enter the group twice, and give it back twice: the first time, which it gives up after a's request, b is left out. It
@@ -189,6 +195,11 @@ func sidesOfGroups() map[string][]side {
 		return func(s *groupScript) { s.fault("pause-client", "x", at(from), at(to)) }
 	}
 	return map[string][]side{
+		"member-touched": {
+			{contract.HolderHasEnough, true, memberTouched("overwrite-key", false)},
+			{contract.HolderHasEnough, false, memberTouched("overwrite-key", true)}, // it was told
+			{contract.HolderHasEnough, false, memberTouched("", false)},
+		},
 		"paused-in-acquire": {
 			{contract.ValidityLeft, true, late(paused(0.2, 2.4))},
 			{contract.ValidityLeft, false, late()},

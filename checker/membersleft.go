@@ -208,9 +208,9 @@ func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) b
 	return false
 }
 
-// untoldOf is how many members an unlock left alone of which its client could not know that they are lost: somebody from outside
-// took them from the owner, and the lease that the client counts on lasts.
-func (f *facts) untoldOf(c *composition, op *history.Op) (n int) {
+// untoldOf are the members that an unlock left alone, of which its client could not know that they are lost: somebody from outside took
+// them from the owner, and the lease that the client counts on lasts.
+func (f *facts) untoldOf(c *composition, op *history.Op) (lost []memberLoss) {
 	for _, key := range c.members {
 		m := f.view.members[key]
 		if m == nil || slices.ContainsFunc(m.rows, func(i int) bool { return f.h.Served[i].Op == op.ID }) {
@@ -222,10 +222,17 @@ func (f *facts) untoldOf(c *composition, op *history.Op) (n int) {
 				continue
 			}
 			if is.Count(op.Owner) == 0 && was.Deadline >= op.Call && f.takes(m, op.Owner, is.from) == nil {
-				n++
+				lost = append(lost, memberLoss{key: key, at: is.from})
 			}
 			break
 		}
 	}
-	return n
+	return lost
+}
+
+// touched is the cause that a member was lost of which nobody told, by the faults that touched its key then.
+func (f *facts) touched(owner string, loss memberLoss) Cause {
+	faults := f.struckBy("", loss.key.key, loss.at, loss.at, append(history.TouchesKey(), history.ServerForgot))
+	return Cause{Class: contract.KeyLost, Faults: faults, Effects: f.effectsOf(faults),
+		Text: fmt.Sprintf("%s lost the member %s at %s, and the unlock left it alone", owner, loss.key, Stamp(loss.at))}
 }

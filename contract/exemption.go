@@ -100,6 +100,8 @@ func Exemptions() []Exemption {
 		{Name: "member-given-up-late", Guarantees: []Guarantee{Object}, Rules: []Rule{GrantHasMembers}, Classes: []Class{Abandoned},
 			Touched: "an earlier call of the owner, whose context ended, and whose member the client gave back in the background when its owner had taken it again",
 			Unless:  TakesBack, Source: distlock},
+		{Name: "member-touched", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderHasEnough, OneHoldAnUnlock}, Classes: []Class{KeyLost}, Effects: untold,
+			Touched: "the key of a member that the unlock left alone, within the lease that its client counts on", Source: distlock},
 		{Name: "renewed-late", Guarantees: mutual, Classes: []Class{RenewedLate},
 			Touched: "a renewal that the holder's client had begun in an earlier hold of it, and that set the lease of this one",
 			Unless:  KeepsLongest, Source: "Redisson, RedissonBaseLock.renewExpirationAsync: it asks only whether the owner holds the lock"},

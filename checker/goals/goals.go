@@ -53,6 +53,7 @@ var rows = map[string][]string{
 	"lease-unheard":        {string(history.ALock), string(contract.SetsLease)},
 	"member-unlocked-late": {string(contract.Red)},
 	"member-given-up-late": {string(contract.Red)},
+	"member-touched":       {string(contract.Red)},
 	"other-hold":           {string(contract.ReadWrite)},
 	"downgraded":           {string(contract.ReadWrite)},
 	"renewed-late":         {string(history.ALock), string(contract.Renews)},
