@@ -70,16 +70,18 @@ func (f *facts) starving(l *lockFacts, all []level, t thirst, found *violations)
 // woken by a message, and its client could ask as soon as no fault kept it from that. One that looks again by itself may
 // take until then, if a fault may have kept a message from it.
 func (f *facts) keptFrom(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
-	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
-	faults := appendNew(faultsOf(all), f.deafened(op.Client, l.name, waking{0, from, to})...)
+	all := f.obstaclesOf(op, l.name, to)
+	deaf := f.deafened(op.Client, l.name, waking{0, from, to})
+	faults := appendNew(faultsOf(all), deaf...)
 	late := enough(from, f.prompt(), all)
-	if len(faults) > 0 && f.h.Can(string(contract.LooksAgain)) {
+	missed, looks := len(deaf) > 0 || slices.ContainsFunc(faults, func(i int) bool { return f.struckAlone(i) == nil }), f.h.Can(string(contract.LooksAgain))
+	if missed && looks {
 		late = max(late, enough(from, f.h.Header.WatchdogTimeout+f.prompt(), all))
 	}
 	switch {
 	case len(faults) > 0 && to <= late:
 		return f.blame("while it waited "+f.describeAll(faults), faults), true
-	case len(faults) > 0:
+	case len(faults) > 0 && (missed || !looks): // who does not look again may have left it to another call that missed it
 		return Cause{Class: contract.Missed, Faults: faults, Effects: f.effectsOf(faults),
 			Text: fmt.Sprintf("while it waited %s: it may have missed a message, and it did not look again", f.describeAll(faults))}, true
 	}

@@ -49,6 +49,31 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 	return found
 }
 
+// obstaclesOf lists what kept the client of a call from acting for it until a time. What befell a message of another call of that
+// client is one until the other has returned: the client may have left it to that one to act.
+func (f *facts) obstaclesOf(op *history.Op, lock string, to time.Duration) []obstacle {
+	all := f.obstacles(op.Client, lock, op.Call, to, f.answerTime(), hinders)
+	for i := range all {
+		if other := f.struckAlone(all[i].fault); other != nil && other != op {
+			all[i].to = min(all[i].to, f.until(other))
+		}
+	}
+	return slices.DeleteFunc(all, func(o obstacle) bool { return o.to <= o.from })
+}
+
+// struckAlone is the call of which a fault struck one message, on a connection that the call had for itself; nil: it struck more.
+func (f *facts) struckAlone(i int) *history.Op {
+	fault := &f.h.Faults[i]
+	_, step, _ := strings.Cut(fault.On, " ")
+	if fault.Op == 0 || fault.Hits != 1 || fault.Lasts() || fault.Has(history.ConnectionBroken, history.ServerForgot) || !slices.Contains(onItsOwn, history.Step(step)) {
+		return nil
+	}
+	return f.op(fault.Op)
+}
+
+// onItsOwn are the steps for which a call has a connection for itself. What is subscribed to is the client's.
+var onItsOwn = []history.Step{history.StepAcquire, history.StepRelease, history.StepQuery}
+
 // opportunity is how much of [from, to] lies outside of obstacles, which are in order.
 func opportunity(from, to time.Duration, all []obstacle) time.Duration {
 	left := max(0, to-from)

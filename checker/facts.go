@@ -389,6 +389,14 @@ func (f *facts) op(id int64) *history.Op {
 	return nil
 }
 
+// until is when an operation returned, or the end.
+func (f *facts) until(op *history.Op) time.Duration {
+	if op.Pending() {
+		return f.end
+	}
+	return op.Return
+}
+
 // fresh reports whether a client that did something at a time is the one that comes once everything is healed.
 func (f *facts) fresh(client string, at time.Duration) bool {
 	return client == history.Fresh && f.healed < f.end && at >= f.healed

@@ -76,14 +76,6 @@ func (f *facts) ranOut(t *tenure) bool {
 // whole reports whether the history has its end: what is missing then never came.
 func (f *facts) whole() bool { return f.h.End != nil && f.h.End.Error == "" }
 
-// until is when an operation returned, or the end.
-func (f *facts) until(op *history.Op) time.Duration {
-	if op.Pending() {
-		return f.end
-	}
-	return op.Return
-}
-
 // nobodyKept is the cause where no fault acted, and nobody who lived kept the lock.
 func nobodyKept() Cause {
 	return Cause{Class: contract.Unexplained, Text: "no fault acted at that time, and nobody who lived kept the lock"}

@@ -165,11 +165,11 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	if before != nil {
 		seen, released = max(from, f.told(l, op, from), f.seenDeadline(before)), before.to
 	}
-	all := f.obstacles(op.Client, l.name, op.Call, to, f.answerTime(), hinders)
+	all := f.obstaclesOf(op, l.name, to)
 	w := waking{released, from, to}
 	deaf := f.deafened(op.Client, l.name, w)
 	late := enough(from, f.prompt(), all)
-	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), func(i int) bool { return f.silences(i, op.Client, l.name, w) }) {
+	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), func(i int) bool { return f.struckAlone(i) == nil && f.silences(i, op.Client, l.name, w) }) {
 		late = max(late, op.Call+subscribeTime+f.prompt(), enough(seen, f.prompt(), all))
 	}
 	faults := appendNew(faultsOf(all), deaf...)
@@ -309,7 +309,7 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 
 // hadTime reports whether by some moment the client of a call has had more opportunity than the call may take.
 func (f *facts) hadTime(l *lockFacts, op *history.Op, by, most time.Duration) bool {
-	return by-op.Call > most && opportunity(op.Call, by, f.obstacles(op.Client, l.name, op.Call, by, f.answerTime(), hinders)) > most
+	return by-op.Call > most && opportunity(op.Call, by, f.obstaclesOf(op, l.name, by)) > most
 }
 
 // deadHolds checks that nobody keeps the lock of a dead client alive. Where nobody saw leases end, a hold seems to

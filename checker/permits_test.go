@@ -174,6 +174,22 @@ func lostMessage(taken float64) *poolScript {
 	return p
 }
 
+// leftToAnother is a waiter for one permit, whose client has another call that a message woke, and that gave up when its request was
+// lost. The waiter took what was there at a time.
+func leftToAnother(taken float64) *poolScript {
+	p := newPool(3)
+	p.take("c1:1", 3, 1, 1.002)
+	p.give("c1:1", 2, 10)
+	other := p.do("c2:2", history.TryAcquirePermits, 2, at(4), at(10.9), history.Busy)
+	other.Wait = at(6.9)
+	other.Executed = at(4.001) // before the message
+	lost := p.fault("drop-message", "c2", at(10), 0)
+	lost.On, lost.Op = "request acquire", other.ID
+	p.take("c2:3", 1, 5, taken)
+	p.give("c2:3", 1, taken+1)
+	return p.claiming(contract.LooksAgain, contract.WakesByNeed)
+}
+
 // unequal is a waiter for one permit that waits beside it, since another thread of its client wants more.
 func unequal(first int64, client string) *poolScript {
 	p := newPool(3)
@@ -265,6 +281,8 @@ func sidesOfPermits() map[string][]side {
 		"waiter-hindered": {
 			{contract.PermitsAreTaken, true, lostMessage(20).claiming(contract.LooksAgain)},
 			{contract.PermitsAreTaken, false, lostMessage(50).claiming(contract.LooksAgain)}, // beyond watchdogTimeout
+			{contract.PermitsAreTaken, true, leftToAnother(11.8)},
+			{contract.PermitsAreTaken, false, leftToAnother(20)}, // the other one had given up
 		},
 		"message-missed": {
 			{contract.PermitsAreTaken, true, lostMessage(50)},

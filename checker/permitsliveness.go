@@ -54,7 +54,7 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 	for _, other := range l.ops {
 		if callsFor(other) && other.Client == op.Client && other.Call < op.Call && f.until(other) > from && other.Value > free {
 			return Cause{Class: contract.WokeAnother,
-				Text: fmt.Sprintf("%s waits longer, and asks for %d: the message that %s were free woke that one", other.Owner, other.Value, permits(free))}
+				Text: fmt.Sprintf("before it waits %s, who asks for %d: the message that %s were free woke that one", other.Owner, other.Value, permits(free))}
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}

@@ -196,6 +196,9 @@ func sidesOfLocks() map[string][]side {
 			{contract.FreeIsTaken, true, waited(at(30.002), func(s *script) { release(s); s.fault("drop-message", "c2", at(5), 0).On = "reply publish" })},
 			{contract.FreeIsTaken, false, waited(at(60), func(s *script) { release(s); s.fault("drop-message", "c2", at(5), 0).On = "reply publish" })},
 			{contract.FreeIsTaken, false, waited(at(30.002), func(s *script) { release(s); s.fault("drop-message", "c9", at(5), 0).On = "reply publish" })},
+			{contract.FreeIsTaken, true, waited(at(6.8), func(s *script) { release(s); lostFor(s, "c2:2") })},
+			{contract.FreeIsTaken, false, waited(at(12), func(s *script) { release(s); lostFor(s, "c2:2") })}, // the other one had given up
+			{contract.FreeIsTaken, true, waited(at(11), func(s *script) { release(s); lostFor(s, "c2:1") })},
 		},
 		"unannounced": {
 			{contract.FreeIsTaken, true, func() *script {

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -90,6 +91,18 @@ func waited(taken time.Duration, how func(s *script)) *script {
 	how(s)
 	s.unlock("c2:1", taken+sec, history.Released)
 	return s
+}
+
+// lostFor loses the request of an owner's call at 5 s, at which another call of the client waits. An owner that has none tries until 5.9 s.
+func lostFor(s *script, owner string) {
+	i := slices.IndexFunc(s.h.Ops, func(op history.Op) bool { return op.Owner == owner })
+	if i < 0 {
+		i = len(s.h.Ops)
+		op := s.op(owner, history.TryLock, at(2), at(5.9), history.Busy)
+		op.Wait, op.Executed = at(3.9), at(2.001)
+	}
+	lost := s.fault("drop-message", clientOf(owner), at(5), 0)
+	lost.On, lost.Op = "request acquire", s.h.Ops[i].ID
 }
 
 // ghost is an acquire that took effect without its owner's knowing, in a hold that it gives back.
