@@ -44,16 +44,19 @@ func (f *facts) early(l *lockFacts, found *violations) {
 // ownUnlocks asks of a lock that tells its holders of a loss whether it told one whose own unlock ended the hold, or was about
 // to, while the lease lasted as far as its client knew.
 func (f *facts) ownUnlocks(l *lockFacts, found *violations) {
-	if !f.h.Can(string(contract.TellsLoss)) || f.implied() || len(f.h.Served) == 0 || f.composed(l) { // a member may be lost by itself
+	if !f.h.Can(string(contract.TellsLoss)) || f.implied() || len(f.h.Served) == 0 {
 		return
 	}
 	for _, e := range l.events {
-		if e.Kind != history.LostGiving {
+		if e.Kind != history.LostGiving && e.Kind != history.Lost {
 			continue
 		}
 		op := l.owner(e.Owner).gives(e.At)
-		if op == nil || op.Outcome == history.NotHeld || givenUp(op) {
+		if op == nil || op.Outcome == history.NotHeld || givenUp(op) || e.Kind == history.Lost && op.Outcome != history.Released {
 			continue
+		}
+		if f.composed(l) && (op.Outcome != history.Released || !f.heldWhole(l, op)) {
+			continue // a member may be lost by itself
 		}
 		t := l.owner(e.Owner).tenure(op.Call)
 		if t == nil || t.restored || t.to < op.Call || t.to <= e.At && t.endOp != op || f.callsBut(op, l, e.Owner, e.At) || f.sharedHold(l, e.Owner, op.Call, e.At) {
@@ -72,6 +75,13 @@ func (f *facts) ownUnlocks(l *lockFacts, found *violations) {
 			}
 		})
 	}
+}
+
+// heldWhole reports whether the server held every member of a group for the owner when an unlock of it was called.
+func (f *facts) heldWhole(l *lockFacts, op *history.Op) bool {
+	c := f.view.locks[l.name]
+	least, _ := f.view.held(c, op.Owner, op.Call, op.Call)
+	return least == len(c.members)
 }
 
 // gives is the owner's unlock that is under way at a time; nil: none is.
