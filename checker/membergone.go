@@ -19,7 +19,9 @@ type memberLoss struct {
 // memberGone says why a group was not whole, or no longer, when its owner's last member was granted: an earlier one was gone again. false:
 // it is not such a hold.
 func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
-	if t.endEvent == nil || !t.endEvent.Concluded || t.endEvent.Kind != history.Delete || !f.byMembers(l) {
+	concluded := t.endEvent != nil && t.endEvent.Concluded && t.endEvent.Kind == history.Delete
+	itself := t.endOp != nil && t.endOp.Aside && t.endOp.Owner == t.owner && t.to < t.grant.Return // the call gave what was left of an earlier hold back
+	if !concluded && !itself || !f.byMembers(l) {
 		return Cause{}, false
 	}
 	loss := f.lossOf(l, t)
@@ -98,23 +100,23 @@ func (f *facts) memberEnded(t *tenure, loss *memberLoss, what string) Cause {
 	return Cause{Class: contract.LeaseOutlived, Text: what}
 }
 
-// lossOf is the loss of a member for which a group is not whole at the end of a hold: the last one by then, unless the owner took the
-// member again, else the first one while the call that took the group goes on. nil: there is none.
+// lossOf is the loss of a member for which a group is not whole at the end of a hold, or when the call that took the group returns: of
+// the members that the owner did not take again the last one by then, else the first one while that call goes on. nil: there is none.
 func (f *facts) lossOf(l *lockFacts, t *tenure) (loss *memberLoss) {
+	end := max(t.to, t.grant.Return)
 	for _, key := range f.view.locks[l.name].members {
 		m := f.view.members[key]
-		if m == nil {
+		if m == nil || m.at(end).Count(t.owner) > 0 {
 			continue
 		}
-		for i := 1; i < len(m.states); i++ {
-			at := m.states[i].from
-			fell := m.states[i].Count(t.owner) < m.states[i-1].Count(t.owner)
-			if at <= t.grant.Call || at > max(t.to, t.grant.Return) || !fell || at <= t.to && m.at(t.to).Count(t.owner) > 0 {
-				continue
+		var at time.Duration
+		for i := 1; i < len(m.states) && m.states[i].from <= end; i++ {
+			if m.states[i].Count(t.owner) < m.states[i-1].Count(t.owner) {
+				at = m.states[i].from
 			}
-			if loss == nil || at <= t.to && at > loss.at || loss.at > t.to && at < loss.at {
-				loss = &memberLoss{key: key, at: at, row: f.takes(m, t.owner, at)}
-			}
+		}
+		if at > t.grant.Call && (loss == nil || at <= t.to && at > loss.at || loss.at > t.to && at < loss.at) {
+			loss = &memberLoss{key: key, at: at, row: f.takes(m, t.owner, at)}
 		}
 	}
 	return loss

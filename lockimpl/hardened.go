@@ -72,7 +72,12 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			args = append(args, 1)
 		}
 		cmd := newIntCall(ctx, args...)
-		if err := p.client.run(ctx, p.acquires, cmd, func() { p.settle(l, h, again) }); err != nil {
+		if err := p.client.run(ctx, p.acquires, cmd, func() {
+			if cmd.Err() == nil {
+				hs.answeredLate(h, request, cmd.Val())
+			}
+			p.settle(l, h, again)
+		}); err != nil {
 			p.unanswered(l, h, again, err)
 			return 0, err
 		}
@@ -181,6 +186,16 @@ func (hs *holds) refused(h *hold) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
 	hs.lose(h)
+}
+
+// answeredLate notes the acquire script's answer to a call that was given up. A grant anew, and a refusal, say that what this owner
+// thought that it held is over. They say nothing of what a later request has found.
+func (hs *holds) answeredLate(h *hold, request, answer int64) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if request > h.request && (answer > 0 || answer < -1 && answer != upgrades) {
+		hs.lose(h)
+	}
 }
 
 // unlockedOne notes the release script's answer to the unlock of a hold.

@@ -39,7 +39,17 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 			args = append(args, 1)
 		}
 		cmd := newIntsCall(ctx, args...)
-		if err := p.client.run(ctx, acquireMulti, cmd, p.settleAll(locks, held, longest)); err != nil {
+		settle := p.settleAll(locks, held, longest)
+		if err := p.client.run(ctx, acquireMulti, cmd, func() {
+			if answer := cmd.Val(); cmd.Err() == nil && answer[0] == 1 {
+				for i, h := range held {
+					hs.answeredLate(h, request, answer[i+1])
+				}
+			} else if cmd.Err() == nil && answer[0] == 0 {
+				hs.answeredLate(held[answer[1]-1], request, -2)
+			}
+			settle()
+		}); err != nil {
 			p.unansweredAll(locks, held, longest, err)
 			return nil, 0, err
 		}
