@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -101,25 +102,52 @@ func (f *facts) memberEnded(t *tenure, loss *memberLoss, what string) Cause {
 }
 
 // lossOf is the loss of a member for which a group is not whole at the end of a hold, or when the call that took the group returns: of
-// the members that the owner did not take again the last one by then, else the first one while that call goes on. nil: there is none.
+// the members that the owner did not take again the last one by then, else the first one while that call goes on. What the client itself
+// gave back meanwhile, to ask anew, or since an earlier call was given up, is one if there is no other. nil: there is none.
 func (f *facts) lossOf(l *lockFacts, t *tenure) (loss *memberLoss) {
 	end := max(t.to, t.grant.Return)
+	var gave *memberLoss
 	for _, key := range f.view.locks[l.name].members {
 		m := f.view.members[key]
 		if m == nil || m.at(end).Count(t.owner) > 0 {
 			continue
 		}
-		var at time.Duration
-		for i := 1; i < len(m.states) && m.states[i].from <= end; i++ {
-			if m.states[i].Count(t.owner) < m.states[i-1].Count(t.owner) {
-				at = m.states[i].from
-			}
+		this, itself := f.lastLoss(m, t, end)
+		this.key = key
+		to := &loss
+		if itself {
+			to = &gave
 		}
-		if at > t.grant.Call && (loss == nil || at <= t.to && at > loss.at || loss.at > t.to && at < loss.at) {
-			loss = &memberLoss{key: key, at: at, row: f.takes(m, t.owner, at)}
+		if this.at > 0 && (*to == nil || this.at <= t.to && this.at > (*to).at || (*to).at > t.to && this.at < (*to).at) {
+			*to = this
 		}
 	}
-	return loss
+	return cmp.Or(loss, gave)
+}
+
+// lastLoss is the last loss of a hold of a member by an end, of a grant's owner, since that was called for; at 0: there is none. itself
+// says that the client gave it back, and that nothing else took any of it before.
+func (f *facts) lastLoss(m *member, t *tenure, end time.Duration) (last *memberLoss, itself bool) {
+	last = &memberLoss{}
+	for i := 1; i < len(m.states) && m.states[i].from <= end; i++ {
+		before, at := m.states[i-1].Count(t.owner), m.states[i].from
+		switch {
+		case m.states[i].Count(t.owner) > before && before == 0:
+			last = &memberLoss{}
+		case m.states[i].Count(t.owner) < before && at > t.grant.Call:
+			row := f.takes(m, t.owner, at)
+			if gives := row != nil && f.givesIn(row, t); !gives || last.at == 0 || itself {
+				last, itself = &memberLoss{at: at, row: row}, gives
+			}
+		}
+	}
+	return last, itself
+}
+
+// givesIn reports whether by a command the owner's client gave something back in the background, while the owner's call went on.
+func (f *facts) givesIn(r *history.Served, t *tenure) bool {
+	by := f.op(r.Op)
+	return by != nil && by.Aside && by.Kind.Unlocks() && by.Owner == t.owner && by.Call >= t.grant.Call
 }
 
 // lostWithin is the first loss of all holds of a member by no command, while an unlock of its owner was under way. nil: there is none.
