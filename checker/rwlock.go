@@ -11,7 +11,7 @@ import (
 
 // rwSpec is the specification of the history's read-write locks.
 func rwSpec(f *facts) specification[model.RWState] {
-	kind := model.RWLock{Redisson: !f.h.Can(string(contract.LeasePerHold))}
+	kind := model.RWLock{Redisson: !f.h.Can(string(contract.LeasePerHold)), RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade))}
 	return specification[model.RWState]{
 		step: kind.Step, environment: kind.Environment, shown: shownHolds,
 		fits: func(s model.RWState, k history.KeyState) bool { return sameHolds(s, shownHolds(k), !kind.Redisson) },

@@ -29,6 +29,7 @@ const (
 	ReadWrite      Claim = "read-write"
 	LeasePerHold   Claim = "lease-per-hold"
 	TellsDowngrade Claim = "tells-downgrade"
+	RefusesUpgrade Claim = "refuses-upgrade"
 
 	NoticesSilence Claim = "notices-silence"
 	Waits          Claim = "waits"
@@ -82,6 +83,8 @@ func Promises() []Promise {
 		{LeasePerHold, "Each hold of a read-write lock lasts as long as its own lease, whatever becomes of other holds.",
 			"exclusion, effect, watchdog, object and liveness; it takes the exemption of other holds away"},
 		{TellsDowngrade, "A write unlock wakes those who wait, also if its owner reads on.", "liveness; it takes the exemption of downgrades away"},
+		{RefusesUpgrade, "Who reads and asks for the write lock is told at once that it cannot have it, rather than made to wait for itself.",
+			"object; without the claim, such a call may end like one that waits for another"},
 		{Rounds, "Who has seen a round of a latch returns when it is over, though the next has begun.", "liveness; it takes the exemption of a latch that was set again away"},
 	}
 }

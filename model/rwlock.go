@@ -94,6 +94,8 @@ type RWLock struct {
 	Redisson bool
 	// LastReader: a read unlock answers whether anybody holds either lock.
 	LastReader bool
+	// RefusesUpgrade: who reads and asks for the write lock is rejected, so that busy says that another is in the way.
+	RefusesUpgrade bool
 }
 
 // Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
@@ -217,7 +219,7 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 			return contract.ReadersWithReaders
 		case op.Outcome == history.Rejected && (!upgrade || mine && !v.mineEnds):
 			return contract.UpgradeOfAReader
-		case op.Outcome == history.Busy && (mine && !v.mineEnds || !v.maybe && !upgrade):
+		case op.Outcome == history.Busy && (mine && !v.mineEnds || !v.maybe && (!upgrade || k.RefusesUpgrade)):
 			return contract.SharedIsBusy
 		}
 	case history.ReadUnlock, history.WriteUnlock:

@@ -17,6 +17,7 @@ func TestRWLockStep(t *testing.T) {
 	reads := func(owner string, end time.Duration) RWHold { return hold(owner, false, 1, end) }
 	writes := func(owner string, end time.Duration) RWHold { return hold(owner, true, 1, end) }
 	is := func(holds ...RWHold) RWState { return rwState(holds) }
+	rejects := RWLock{RefusesUpgrade: true}
 	const c = "c3:1"
 	for _, tt := range []struct {
 		name string
@@ -45,6 +46,10 @@ func TestRWLockStep(t *testing.T) {
 		{"who reads is told", hard, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Rejected), is(reads(a, 20*sec)), ""},
 		{"who reads waits for itself", redisson, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec)), ""},
 		{"who does not read is told that it does", hard, is(), op(history.WriteLock, a, history.Rejected), is(), contract.UpgradeOfAReader},
+		{"a reader would write, and waits for itself", hard, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec)), ""},
+		{"a reader would write, and is to be rejected", rejects, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
+		{"a reader would write, and is", rejects, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Rejected), is(reads(a, 20*sec)), ""},
+		{"a reader would write beside another", rejects, is(reads(a, 20*sec), reads(b, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec), reads(b, 20*sec)), ""},
 		{"who writes is refused", hard, is(writes(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
 		{"who writes and reads writes again", hard, is(reads(a, 20*sec), writes(a, 20*sec)), op(history.TryWrite, a, history.Acquired),
 			is(reads(a, 20*sec), hold(a, true, 2, 40*sec)), ""},

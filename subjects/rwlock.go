@@ -42,7 +42,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 	}
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, "unlock-sets-lease", "fencing", "lost", "keeps-longest", "takes-back", "tokens-go-on",
-			string(contract.LeasePerHold), string(contract.TellsDowngrade))
+			string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade))
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
 		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(rwAcquires, rwUnlocks), For: resentFor, ForOnce: latchLife}}
 		return s
