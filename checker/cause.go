@@ -262,7 +262,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		}
 		return f.untold(l, late, late.Executed, fmt.Sprintf("the %s of %s ended unknown at %s, and took effect at %s, when its owner had locked again",
 			late.Kind, late.Owner, Stamp(late.Return), Stamp(late.Executed)))
-	case t.endAgain || op.Owner == t.owner && t.to > op.Return && !op.Pending():
+	case t.endAgain || op.Owner == t.owner && t.to > op.Return && t.to != op.Executed && !op.Pending():
 		return f.twice(l, op, t.to, fmt.Sprintf("the %s of %s that took effect at %s took effect once more at %s",
 			op.Kind, op.Owner, Stamp(op.Executed), Stamp(t.to)))
 	case gave:

@@ -191,21 +191,25 @@ func (f *facts) owing(l *lockFacts, rule contract.Rule, say func(*owed) string, 
 		if f.h.Can(string(contract.TakesBack)) {
 			need += 2 * f.answerTime()
 		}
-		limit := enough(begin, need, f.obstacles(op.Client, l.name, op.Call, f.end, f.answerTime(), hindersTimers))
+		all := f.obstacles(op.Client, l.name, op.Call, f.end, f.answerTime(), hindersTimers)
+		limit := enough(begin, need, all)
 		if f.end < limit {
 			continue
 		}
 		found.addAt(begin, func() Violation {
 			return Violation{Rule: rule, Lock: l.name, From: begin, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text:  fmt.Sprintf("the %s of %s (operation %d) %s at %s", op.Kind, op.Owner, op.ID, say(d), Stamp(f.end)),
-				Cause: f.lostBy(l, d, limit)}
+				Cause: f.lostBy(l, d, limit, faultsOf(all))}
 		})
 	}
 }
 
-// lostBy says why what a call owes is lost.
-func (f *facts) lostBy(l *lockFacts, d *owed, limit time.Duration) Cause {
+// lostBy says why what a call owes is lost. From the limit on its client had had the opportunity to give it, in spite of faults.
+func (f *facts) lostBy(l *lockFacts, d *owed, limit time.Duration, faults []int) Cause {
 	op := d.op
+	if ends := op.Return + f.h.Header.RepeatsFor; ends > op.Return && ends < limit && !d.again && !op.Aside {
+		return f.blame(fmt.Sprintf("its client repeated it until %s, and %s", Stamp(ends), f.describeAll(faults)), faults)
+	}
 	text := fmt.Sprintf("the %s of %s (operation %d) took effect at %s, and its caller never learned so", op.Kind, op.Owner, op.ID, Stamp(d.at))
 	switch {
 	case op.Aside:

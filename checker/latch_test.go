@@ -224,6 +224,15 @@ func ghostDown(err string) *gateScript {
 	return g
 }
 
+// repeatedDown is a count-down that its client repeats for a minute, and that it cannot send until a time.
+func repeatedDown(until float64) *gateScript {
+	g := ghostDown("i/o timeout").claiming(contract.TakesBack)
+	g.h.Header.RepeatsFor = at(60)
+	g.fault("partition", "c1", at(0.5), at(until))
+	g.event(history.Healed, at(200))
+	return g
+}
+
 func givenUpDown() *gateScript {
 	g := ghostDown("context deadline exceeded")
 	g.h.Ops[1].Cancel = at(5)
@@ -280,6 +289,11 @@ func sidesOfLatches() map[string][]side {
 			{contract.DownsCount, true, ghostDown("i/o timeout").struck("drop-message", "c1", 1)},
 			{contract.DownsCount, false, ghostDown("i/o timeout")},
 			{contract.DownsCount, false, ghostDown("i/o timeout").struck("drop-message", "c1", 1).claiming(contract.TakesBack)},
+		},
+		"repeated-in-vain": {
+			{contract.DownsCount, true, repeatedDown(70)},
+			{contract.DownsCount, false, repeatedDown(30)},
+			{contract.DownsCount, false, func() *gateScript { g := repeatedDown(70); g.h.Header.RepeatsFor = 0; return g }()},
 		},
 		"given-up": {
 			{contract.DownsCount, true, givenUpDown()},

@@ -71,8 +71,9 @@ func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 					continue // it took nothing of the member
 				}
 				lasted := f.until(call) >= since || slices.Contains(calls, call)
-				untold := call.Uncertain() || call.Outcome == history.Failed || call.Error != "" || f.unheard(call, key)
-				if lasted && !call.Aside && !givenUp(call) && untold && (f.heardLast(call, key) != nil) == heard {
+				last := f.heardLast(call, key)
+				untold := call.Uncertain() || call.Outcome == history.Failed || f.unheard(call, key) || call.Error != "" && (last == nil || refused(last))
+				if lasted && !call.Aside && !givenUp(call) && untold && (last != nil) == heard {
 					return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s, and was not told what became of the member", call.Kind, call.Owner, call.ID, call.Outcome))
 				}
 			}
