@@ -74,7 +74,7 @@ func (f *facts) ranOut(t *tenure) bool {
 }
 
 // whole reports whether the history has its end: what is missing then never came.
-func (f *facts) whole() bool { return f.h.End != nil && f.h.End.Error == "" }
+func (f *facts) whole() bool { return f.h.Whole() }
 
 // nobodyKept is the cause where no fault acted, and nobody who lived kept the lock.
 func nobodyKept() Cause {

@@ -206,6 +206,20 @@ func nextRound(called float64) *gateScript {
 	return g
 }
 
+// spinning is a call that waits for a count, sends commands without a pause, and has the run stopped.
+func spinning(again bool) *gateScript {
+	g := newGate(1)
+	op := g.await("c2:1", 2, 20)
+	op.Return, op.Outcome, op.Executed, op.Evidence, op.Answer = 0, "", 0, history.Sent, ""
+	id := op.ID
+	if again {
+		g.down("c1:1", 5)
+		g.set("c1:1", 1, 5.1)
+	}
+	g.h.End = &history.End{At: at(20), Spin: &history.Spin{Op: id, Commands: 10_000, Within: at(12), Last: "get gate"}}
+	return g
+}
+
 // countedTwiceByACopy is a count-down that takes effect once more, before which nobody else has counted.
 func countedTwiceByACopy() *gateScript {
 	g := newGate(2)
@@ -274,6 +288,9 @@ func sidesOfLatches() map[string][]side {
 		"set-again": {
 			{contract.AwaitReturns, true, nextRound(2)},
 			{contract.AwaitReturns, false, nextRound(2).claiming(contract.Rounds)},
+			{contract.WaitsQuietly, true, spinning(true)},
+			{contract.WaitsQuietly, false, spinning(false)},
+			{contract.WaitsQuietly, false, spinning(true).claiming(contract.Rounds)},
 		},
 		"sent-again": {
 			{contract.AtMostOnce, true, countedTwiceByACopy().struck("drop-message", "c1", 1)},

@@ -422,6 +422,7 @@ const mostAttempts = 100
 func (f *facts) load(l *lockFacts, found *violations) {
 	for _, op := range l.ops {
 		if !callsFor(op) || op.Pending() || op.Return-op.Call < sec1 {
+			f.spins(l, op, found)
 			continue
 		}
 		rows, keys := f.log.byOp[op.ID], 1
@@ -442,10 +443,33 @@ func (f *facts) load(l *lockFacts, found *violations) {
 	}
 }
 
+// spins tells of a call for which the run was stopped.
+func (f *facts) spins(l *lockFacts, op *history.Op, found *violations) {
+	if f.h.End == nil || f.h.End.Spin == nil || f.h.End.Spin.Op != op.ID {
+		return
+	}
+	s := f.h.End.Spin
+	found.addAt(op.Call, func() Violation {
+		text := fmt.Sprintf("%s of %s sent %d commands within %s, one after the other, the last of them %q", op.Kind, op.Owner, s.Commands, short(s.Within), s.Last)
+		if s.Sender != "" {
+			text += ", from " + s.Sender
+		}
+		return Violation{
+			Rule: contract.WaitsQuietly, Lock: l.name, From: op.Call, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
+			Text: text + "; the run was stopped there", Cause: f.restless(l, op),
+		}
+	})
+}
+
 // restless says why a waiter asked so often.
 func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
-	if again := setAgain(levels(l), op, f.until(op)); l.object == history.ALatch && again > 0 {
-		return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, when a message of zero had told it to look", Stamp(again))}
+	for _, other := range l.ops { // a message tells the client, and so all its calls that wait
+		if l.object != history.ALatch || !callsFor(other) || other.Client != op.Client || other.Call > op.Call || f.until(other) < op.Call {
+			continue
+		}
+		if again := setAgain(levels(l), other, f.until(op)); again > 0 {
+			return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, when a message of zero had told it to look", Stamp(again))}
+		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"}
 }
@@ -464,7 +488,7 @@ func (t *tenure) broughtBack() Cause {
 // atTheEnd checks what is left when the run is over. A history without an end, of a run that was
 // killed, has nothing to say here.
 func (f *facts) atTheEnd(l *lockFacts, found *violations) {
-	if f.h.End == nil || f.h.End.Error != "" {
+	if !f.h.Whole() {
 		return
 	}
 	held := f.heldThrough(l) // whoever waits for who holds it waits rightly: whether that one should is another question

@@ -368,9 +368,20 @@ type End struct {
 	Messages int           `json:"messages,omitzero"`
 	Trace    string        `json:"trace,omitzero"` // hash over time, connection, direction and bytes of every message
 	Error    string        `json:"error,omitzero"` // the harness error that ended the run, if one did
+	// Spin is the call that sent commands without a pause, so that the run was stopped: what would have come is not known.
+	Spin *Spin `json:"spin,omitempty"`
 	// Late is how much later than due anything was done for lack of a processor, at the worst; 0 in
 	// virtual time.
 	Late time.Duration `json:"late,omitzero"`
+}
+
+// Spin is a call that sent command after command, and waited for nothing in between.
+type Spin struct {
+	Op       int64         `json:"op"`
+	Commands int           `json:"commands"`
+	Within   time.Duration `json:"within"`          // how long so many commands took
+	Last     string        `json:"last"`            // the last of them
+	Sender   string        `json:"sender,omitzero"` // the goroutine; empty: it is not known
 }
 
 // History is one whole run.

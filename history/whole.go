@@ -23,6 +23,9 @@ func (h *History) Over() time.Duration {
 	return end
 }
 
+// Whole reports whether the history has its end: what is missing then never came.
+func (h *History) Whole() bool { return h.End != nil && h.End.Error == "" && h.End.Spin == nil }
+
 // Healed is the time from which on no fault acts: the end, if the history does not say.
 func (h *History) Healed() time.Duration {
 	healed := h.Over()

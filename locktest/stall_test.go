@@ -184,6 +184,36 @@ func (l *restless) Acquire(ctx context.Context, r locktest.Request) error {
 	return err
 }
 
+// impatient is a lock that asks again as soon as it was refused.
+type impatient struct{ waiting }
+
+func (l *impatient) Acquire(ctx context.Context, r locktest.Request) error {
+	for begun := time.Now(); ; {
+		err := l.waiting.Acquire(ctx, locktest.Request{Lease: r.Lease})
+		if !errors.Is(err, locktest.ErrBusy) || !r.Forever && time.Since(begun) >= r.Wait {
+			return err
+		}
+	}
+}
+
+// A call that waits so ends the run, and is what the lock is accused of.
+func TestALockThatAsksWithoutAPauseIsJudged(t *testing.T) {
+	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
+		return locktest.Locks(func(name, owner string) locktest.Lock {
+			return &impatient{waiting{env: e, rdb: e.Redis, name: name, owner: owner}}
+		}), nil
+	}, locktest.Only("baseline"), locktest.Drawn(0))
+	var f *locktest.Failure
+	if !errors.As(err, &f) || f.Guarantee != "liveness" {
+		t.Fatalf("%v", err)
+	}
+	for _, what := range []string{"sent 10000 commands within ", "locktest_test.(*impatient).Acquire, started at "} {
+		if !strings.Contains(err.Error(), what) {
+			t.Errorf("%q is not in: %v", what, err)
+		}
+	}
+}
+
 // Time does not pass while somebody sends one command after the other: the run ends, and names him.
 func TestALockThatNeverPausesIsNamed(t *testing.T) {
 	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {

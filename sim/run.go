@@ -111,6 +111,10 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 			return nil
 		}))
 	}
+	var spin *world.SpinError
+	if r.history != nil && errors.As(r.failure, &spin) && r.waits(spin.Call) { // a waiter that does so is the lock's, and not the harness's
+		r.history.End.Spin, r.history.End.Error, r.failure = spin.Spin(), "", nil
+	}
 	switch {
 	case r.failure == nil || r.rec == nil:
 	case r.history == nil: // the harness itself panicked
@@ -119,6 +123,12 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 		r.history.End.Error = r.failure.Error()
 	}
 	return r.history, r.failure
+}
+
+// waits reports whether a call of the history waits for a lock, or for a count.
+func (r *run) waits(call int64) bool {
+	i := slices.IndexFunc(r.history.Ops, func(op history.Op) bool { return op.ID == call })
+	return call != 0 && i >= 0 && (r.history.Ops[i].Kind.Asks() || r.history.Ops[i].Kind.Awaits())
 }
 
 // Suits says what of a plan cannot be had of a subject in a world; nil: all can.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 )
 
@@ -19,6 +20,7 @@ const (
 // SpinError says that somebody sends commands without a pause.
 type SpinError struct {
 	Client  string
+	Call    int64         // that sends them; 0: none does
 	Within  time.Duration // how long so many commands took
 	Command string        // the last of them
 	Sender  string        // the goroutine; "": it is not known
@@ -31,6 +33,11 @@ func (e *SpinError) Error() string {
 		text += ", from " + e.Sender
 	}
 	return text
+}
+
+// Spin is the record of it, for a history.
+func (e *SpinError) Spin() *history.Spin {
+	return &history.Spin{Op: e.Call, Commands: spinCommands, Within: e.Within, Last: e.Command, Sender: e.Sender}
 }
 
 // spins counts commands of clients, by the call that they belong to.
@@ -71,7 +78,7 @@ func (h *callHook) spun(call int64, words []string) {
 	h.w.mu.Unlock()
 	if spins {
 		g := bubble.Caller()
-		h.w.Fail(&SpinError{h.client, within, brief(words), fmt.Sprintf("the goroutine %s, started at %s", g.Name, g.Started)})
+		h.w.Fail(&SpinError{h.client, call, within, brief(words), fmt.Sprintf("the goroutine %s, started at %s", g.Name, g.Started)})
 	}
 }
 
@@ -81,7 +88,7 @@ func (w *World) spunOutside(client string, words []string) {
 	within, spins := w.spun(client, 0)
 	w.mu.Unlock()
 	if spins {
-		w.Fail(&SpinError{client, within, brief(words), ""})
+		w.Fail(&SpinError{client, 0, within, brief(words), ""})
 	}
 }
 
