@@ -113,9 +113,10 @@ func (r Result) Told() *Violation {
 	return &r.Violations[0]
 }
 
+// capital is a text as the beginning of a sentence. A name of an owner, a client or a lock is left as it is.
 func capital(s string) string {
-	if s == "" {
-		return ""
+	if first, _, _ := strings.Cut(s, " "); s == "" || strings.ContainsAny(first, ":{0123456789") {
+		return s
 	}
 	return strings.ToUpper(s[:1]) + s[1:]
 }
