@@ -1,9 +1,11 @@
 package warp
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -106,4 +108,69 @@ func (s *Stream) Close() error {
 	})
 	s.fill(nil, io.ErrClosedPipe)
 	return nil
+}
+
+// receive reads what there is.
+func (s *Stream) receive() (did bool) {
+	if s.fd < 0 || s.done {
+		return false
+	}
+	for {
+		n, err := unix.Read(s.fd, s.c.buf)
+		switch {
+		case n > 0:
+			data := slices.Clone(s.c.buf[:n])
+			s.c.events = append(s.c.events, func() { s.fill(data, nil) })
+			did = true
+			continue
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return did
+		}
+		end := error(io.EOF)
+		if err != nil && !errors.Is(err, unix.EBADF) && !errors.Is(err, unix.ENOTCONN) {
+			end = err
+		}
+		s.done = true
+		s.c.events = append(s.c.events, func() { s.fill(nil, end) })
+		return true
+	}
+}
+
+// send sends what there is and b, as much as is taken, and closes the file if that is all there will be.
+func (s *Stream) send(b []byte) error {
+	if s.fd < 0 {
+		return io.ErrClosedPipe
+	}
+	s.c.awake[s.of] = true
+	s.unsent = append(s.unsent, b...)
+	for len(s.unsent) > 0 {
+		n, err := unix.Write(s.fd, s.unsent)
+		switch {
+		case n > 0:
+			s.unsent = s.unsent[n:]
+			continue
+		case errors.Is(err, unix.EINTR):
+			continue
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		}
+		s.unsent = nil
+		if s.last {
+			s.shut()
+		}
+		return err
+	}
+	if s.last {
+		s.shut()
+	}
+	return nil
+}
+
+func (s *Stream) shut() {
+	if s.fd >= 0 {
+		unix.Close(s.fd)
+		s.fd = -1
+	}
 }
