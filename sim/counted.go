@@ -75,18 +75,6 @@ func (t *thread) count(s plan.Step, n int64, do func(context.Context, subjects.R
 	return a, asked
 }
 
-// suitsObjects says that a plan has steps on objects of another kind than a subject's; nil: it has none.
-func suitsObjects(p *plan.Plan, s subjects.Subject) error {
-	for _, is := range history.Objects() {
-		for _, need := range p.Needs() {
-			if need == string(is) && !s.Can(need) {
-				return fmt.Errorf("$.clients: the plan has steps on a %s, and %s is none", need, s.Name)
-			}
-		}
-	}
-	return nil
-}
-
 // trial are the steps with which a client that is new tries an object: it asks for what is free, and gives it back.
 func (r *run) trial(name string, is history.Object, wait plan.Duration) []plan.Step {
 	switch is {

@@ -131,25 +131,6 @@ func (r *run) waits(call int64) bool {
 	return call != 0 && i >= 0 && (r.history.Ops[i].Kind.Asks() || r.history.Ops[i].Kind.Awaits())
 }
 
-// Suits says what of a plan cannot be had of a subject in a world; nil: all can.
-func Suits(p *plan.Plan, s subjects.Subject, g world.Ground) error {
-	if err := errors.Join(g.Suits(p), suitsObjects(p, s)); err != nil || !s.External {
-		return err
-	}
-	if !g.Live && !g.Warped {
-		return errors.New("a process of its own cannot run in world sim, but in warp, redis and miniredis")
-	}
-	if g.Warped && len(p.Order) > 0 {
-		return errors.New("$.order: the steps of a process of its own cannot be ordered")
-	}
-	for i, f := range p.Faults {
-		if f.Kind == "pause-watchdog" {
-			return fmt.Errorf("$.faults[%d]: the watchdog of a process of its own cannot be paused alone; pause-client pauses all of it", i)
-		}
-	}
-	return nil
-}
-
 // caught runs f, and returns its error, or its panic.
 func caught(during string, f func() error) (err error) {
 	defer func() {
