@@ -72,12 +72,7 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			args = append(args, 1)
 		}
 		cmd := newIntCall(ctx, args...)
-		if err := p.client.run(ctx, p.acquires, cmd, func() {
-			if cmd.Err() == nil {
-				hs.answeredLate(h, request, cmd.Val())
-			}
-			p.settle(l, h, again)
-		}); err != nil {
+		if err := p.client.run(ctx, p.acquires, cmd, func() { p.settleAcquire(l, h, again, request, cmd) }); err != nil {
 			p.unanswered(l, h, again, err)
 			return 0, err
 		}
@@ -196,6 +191,14 @@ func (hs *holds) answeredLate(h *hold, request, answer int64) {
 	if request > h.request && (answer > 0 || answer < -1 && answer != upgrades) {
 		hs.lose(h)
 	}
+}
+
+// settleAcquire is settle for an acquire whose command is over.
+func (p *hardened) settleAcquire(l *RLock, h *hold, lease time.Duration, request int64, cmd *intCall) {
+	if cmd.Err() == nil {
+		p.client.holds.answeredLate(h, request, cmd.Val())
+	}
+	p.settle(l, h, lease)
 }
 
 // unlockedOne notes the release script's answer to the unlock of a hold.

@@ -142,7 +142,7 @@ func planted() []SourceMutant {
 			About: "nobody settles an attempt whose caller did not wait for the answer",
 			Edits: []Edit{
 				{"hardened.go",
-					"		if err := p.client.run(ctx, p.acquires, cmd, func() { p.settle(l, h, again) }); err != nil {\n",
+					"		if err := p.client.run(ctx, p.acquires, cmd, func() { p.settleAcquire(l, h, again, request, cmd) }); err != nil {\n",
 					"		if err := p.client.run(ctx, p.acquires, cmd, nil); err != nil {\n"},
 			}},
 		{Name: "refused-copy-is-known", Sound: latch, Claim: "OutcomeUnknown is true if the server refused a copy that was sent again, for the first may have run",

@@ -61,7 +61,7 @@ func inGhosts() []SourceMutant {
 		source("settles-once", hardened, ghosts, "the client tries once to give back",
 			"hardened.go", "		hs.exit(current)\n		if err == nil {\n			break\n		}\n		c.pause(delay)\n", "		hs.exit(current)\n		break\n"),
 		source("abandoned-not-settled", hardened, ghosts, "nobody looks at the answer to an attempt that was given up",
-			"hardened.go", "p.client.run(ctx, p.acquires, cmd, func() { p.settle(l, h, again) })", "p.client.run(ctx, p.acquires, cmd, nil)"),
+			"hardened.go", "p.client.run(ctx, p.acquires, cmd, func() { p.settleAcquire(l, h, again, request, cmd) })", "p.client.run(ctx, p.acquires, cmd, nil)"),
 		source("abandoned-unlock-not-settled", hardened, ghosts, "nobody looks at the answer to an unlock that was given up",
 			"hardened.go", "p.client.run(ctx, p.releases, cmd, func() { p.settle(l, h, lease) })", "p.client.run(ctx, p.releases, cmd, nil)"),
 		{Name: "canceled-acquire-kept", Sound: latch, Claim: ghosts, About: "nobody looks at the answer to an attempt that was given up",
