@@ -156,12 +156,13 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
 // statement of that. Faults explain it if they left its client no opportunity to renew in time.
 func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
-	if op := f.unwatched(l, t, from, to); op != nil {
-		return Cause{Class: contract.OtherHold, Text: fmt.Sprintf(", and the watchdog of %s ended with its %s at %s", t.owner, op.Kind, Stamp(op.Call))}
-	}
 	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
 	left := opportunity(from, to, all)
 	faults := faultsOf(all)
+	hindered := len(all) > 0 && left <= cmp.Or(f.renewEvery(), t.lease/3)+f.renewalSlack()
+	if op := f.unwatched(l, t, from, to); op != nil && !hindered {
+		return Cause{Class: contract.OtherHold, Text: fmt.Sprintf(", and the watchdog of %s ended with its %s at %s", t.owner, op.Kind, Stamp(op.Call))}
+	}
 	if b := t.latest; t.again && b != nil && b.from < t.from && f.refusedRenewals(l, t.owner, b.from, t.from) > 0 {
 		return f.twice(l, t.grant, t.from, fmt.Sprintf(": a renewal was refused, so that its client knew of no hold, and a copy of its request took it once more at %s", Stamp(t.from)))
 	}
@@ -169,7 +170,7 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 		return Cause{Class: contract.LeaseExpired, Text: text}
 	}
 	switch {
-	case len(all) > 0 && left <= cmp.Or(f.renewEvery(), t.lease/3)+f.renewalSlack():
+	case hindered:
 		because := "after "
 		if slices.ContainsFunc(faults, func(i int) bool { return f.h.Faults[i].Lasts() }) {
 			because = "because "

@@ -169,7 +169,10 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	w := waking{released, from, to}
 	deaf := f.deafened(op.Client, l.name, w)
 	late := enough(from, f.prompt(), all)
-	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), func(i int) bool { return f.struckAlone(i) == nil && f.silences(i, op.Client, l.name, w) }) {
+	if len(deaf) > 0 || slices.ContainsFunc(faultsOf(all), func(i int) bool {
+		other := f.struckAlone(i)
+		return (other == nil || other == op) && f.silences(i, op.Client, l.name, w)
+	}) {
 		late = max(late, op.Call+subscribeTime+f.prompt(), enough(seen, f.prompt(), all))
 	}
 	faults := appendNew(faultsOf(all), deaf...)

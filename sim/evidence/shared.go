@@ -21,8 +21,15 @@ func (c *conclusion) shared(t touch, call int64, before history.KeyState) {
 		} else if changed(r) {
 			c.unbiddenOf(t, own, l.last.Of(op.Owner))
 		}
-		if known := c.byID[call]; known.Outcome == history.Rejected && known.Answer == history.Busy && before.Count(history.ReaderOf(op.Owner)) > 0 {
-			known.Answer = history.Rejected // the key does not show why it was not granted
+		if known := c.byID[call]; known.Outcome != history.Busy && known.Answer == history.Busy {
+			at, upgrades := c.upgrades[call]
+			if !upgrades && before.Count(history.ReaderOf(op.Owner)) > 0 {
+				at, upgrades = r.At, true
+				c.upgrades[call] = at
+			}
+			if upgrades { // the key does not show why it was not granted, and a copy gets the first one's answer
+				known.Answer, known.Executed = history.Rejected, at
+			}
 		}
 		return
 	}
