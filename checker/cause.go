@@ -534,8 +534,21 @@ func (f *facts) forgot(i int, c *Cause) {
 // its data or by a jump of its clock; -1 if none struck.
 func (f *facts) memoryLost(from, to time.Duration, struck func(fault *history.Fault) bool) int {
 	return slices.IndexFunc(f.h.Faults, func(fault history.Fault) bool {
-		forgets := fault.Has(history.ServerForgot) || fault.Has(history.KeyDeleted) && fault.Lock == "" || fault.Has(history.ClockMoved)
+		forgets := fault.Has(history.ServerForgot) || fault.Has(history.KeyDeleted) && fault.Lock == "" || fault.Has(history.ClockMoved) && f.jumps(fault.From, to-from)
 		return forgets && !fault.Missed && from <= fault.From && fault.From <= to && struck(&fault)
+	})
+}
+
+// jumps reports whether a server's clock jumped at a time by so much that it may have forgotten a request that it remembered for so long.
+func (f *facts) jumps(at, elapsed time.Duration) bool {
+	least := time.Duration(0) // that a request is remembered
+	for _, i := range f.h.Header.Idempotent {
+		if remembered := cmp.Or(i.ForOnce, i.For); least == 0 || remembered < least {
+			least = remembered
+		}
+	}
+	return !slices.ContainsFunc(f.h.Events, func(e history.Event) bool {
+		return e.Kind == history.ClockJump && e.At == at && e.By+elapsed < least
 	})
 }
 

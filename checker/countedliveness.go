@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // A thirst is what somebody waits for: the permits of a semaphore, or a count of 0.
@@ -204,11 +205,38 @@ func (f *facts) owing(l *lockFacts, rule contract.Rule, say func(*owed) string, 
 	}
 }
 
+// repeats is until when a client repeats a request that took effect at a time, or would give back what it took: for twice as long as
+// the server remembers it, at least. [model.Never]: the lock does not say how long that is.
+func (f *facts) repeats(op *history.Op, at time.Duration) time.Duration {
+	memory := time.Duration(0)
+	for _, i := range f.h.Header.Idempotent {
+		if !slices.Contains(i.Calls, op.Kind) {
+			continue
+		}
+		if memory = i.For; i.ForOnce > 0 && slices.Contains(f.h.Header.NoRetry, op.Client) {
+			memory = i.ForOnce
+		}
+	}
+	if memory == 0 {
+		return model.Never
+	}
+	sent := op.Call
+	if i, found := f.log.execution(op, at); found {
+		sent = f.h.Served[i].Sent
+	}
+	return sent + 2*memory
+}
+
 // lostBy says why what a call owes is lost. From the limit on its client had had the opportunity to give it, in spite of faults.
 func (f *facts) lostBy(l *lockFacts, d *owed, limit time.Duration, faults []int) Cause {
 	op := d.op
-	if ends := op.Return + f.h.Header.RepeatsFor; ends > op.Return && ends < limit && !d.again && !op.Aside {
-		return f.blame(fmt.Sprintf("its client repeated it until %s, and %s", Stamp(ends), f.describeAll(faults)), faults)
+	if ends := f.repeats(op, d.at); ends < limit && !d.again && !op.Aside {
+		return f.blame(fmt.Sprintf("its client repeats it until %s, and %s", Stamp(ends), f.describeAll(faults)), faults)
+	}
+	if x := f.memoryLost(op.Call, limit, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 && op.Kind.Asks() && f.h.Can(string(contract.TakesBack)) {
+		c := Cause{Text: fmt.Sprintf("before its client could give it back %s: it forgot what it remembered of the request", f.describe(x))}
+		f.forgot(x, &c)
+		return c
 	}
 	text := fmt.Sprintf("the %s of %s (operation %d) took effect at %s, and its caller never learned so", op.Kind, op.Owner, op.ID, Stamp(d.at))
 	switch {

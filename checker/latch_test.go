@@ -238,10 +238,10 @@ func ghostDown(err string) *gateScript {
 	return g
 }
 
-// repeatedDown is a count-down that its client repeats for a minute, and that it cannot send until a time.
+// repeatedDown is a count-down that its client repeats for a minute, twice as long as the server remembers it, and that it cannot send until a time.
 func repeatedDown(until float64) *gateScript {
 	g := ghostDown("i/o timeout").claiming(contract.TakesBack)
-	g.h.Header.RepeatsFor = at(60)
+	g.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.CountDown}, For: at(30)}}
 	g.fault("partition", "c1", at(0.5), at(until))
 	g.event(history.Healed, at(200))
 	return g
@@ -310,7 +310,7 @@ func sidesOfLatches() map[string][]side {
 		"repeated-in-vain": {
 			{contract.DownsCount, true, repeatedDown(70)},
 			{contract.DownsCount, false, repeatedDown(30)},
-			{contract.DownsCount, false, func() *gateScript { g := repeatedDown(70); g.h.Header.RepeatsFor = 0; return g }()},
+			{contract.DownsCount, false, func() *gateScript { g := repeatedDown(70); g.h.Header.Idempotent = nil; return g }()},
 		},
 		"given-up": {
 			{contract.DownsCount, true, givenUpDown()},

@@ -102,8 +102,8 @@ func Exemptions() []Exemption {
 			Unless:  TakesBack, Source: distlock},
 		{Name: "repeated-in-vain", Guarantees: []Guarantee{Liveness}, Rules: []Rule{PermitsComeBack, DownsCount}, Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage},
 			Effects: history.HindersTimers(),
-			Touched: "the client of the call, for so long that it had no opportunity within `repeatsFor`: whoever repeats a request for longer than a server " +
-				"remembers it counts it twice", Source: "docs/family.md: release, and count-down, outcome unknown"},
+			Touched: "the client of the call, for so long that it had no opportunity within twice the time for which its lock claims to be idempotent: " +
+				"whoever repeats a request for longer than a server remembers it counts it twice", Source: "docs/family.md: release, and count-down, outcome unknown"},
 		{Name: "member-touched", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderHasEnough, OneHoldAnUnlock}, Classes: []Class{KeyLost}, Effects: untold,
 			Touched: "the key of a member that the unlock left alone, within the lease that its client counts on", Source: distlock},
 		{Name: "renewed-late", Guarantees: mutual, Classes: []Class{RenewedLate},

@@ -54,7 +54,7 @@ func (l *CountDownLatch) TrySetCount(ctx context.Context, count int64, opts ...O
 // CountDown makes the count one less, unless it is 0.
 //
 // If its outcome is unknown (see [OutcomeUnknown]), Hardened repeats it in the background until it has taken
-// effect once. It does so for twice as long as the server remembers a request. A cut that lasts longer loses it.
+// effect once. It does so for twice as long as a copy of a request may be under way. A cut that lasts longer loses it.
 // The caller must not repeat it, unless both calls have the same [RequestID].
 func (l *CountDownLatch) CountDown(ctx context.Context, opts ...Option) error {
 	co, err := l.client.opts.callWith(opts, requestOption)

@@ -77,6 +77,7 @@ type waiter struct {
 	wake  chan struct{} // holds at most one wake-up
 	ready chan struct{} // closed once the subscription was confirmed
 	need  int64         // how much it asks for: see place
+	offer int64         // how much was there for it, and for those behind it, when it was last woken; 0: not known
 	owes  bool          // a wake-up was given to it and no attempt has answered it yet
 	isSet bool          // ready is closed
 }

@@ -29,6 +29,7 @@ type request struct {
 	line   Owner
 	record string
 	number int64
+	begun  time.Time // when its first copy was sent
 }
 
 // request begins a request on o, in the first free slot if id is empty. It must end with done.
@@ -95,7 +96,7 @@ func (r *request) send(ctx context.Context, s *script, channel string, further [
 	for _, key := range further {
 		all = append(all, key)
 	}
-	all = append(all, r.number, c.memory().Milliseconds(), channel)
+	all = append(all, r.number, c.remembers().Milliseconds(), channel)
 	cmd := newIntCall(ctx, append(all, args...)...)
 	err := c.run(ctx, s, cmd, nil)
 	switch {
@@ -111,6 +112,7 @@ func (r *request) send(ctx context.Context, s *script, channel string, further [
 // one.
 func (r *request) begin(ctx context.Context, s *script, channel string, further []string, args ...any) (
 	answer int64, err error) {
+	r.begun = time.Now()
 	for range tries {
 		answer, err = r.send(ctx, s, channel, further, args...)
 		if !errors.Is(err, ErrSuperseded) || r.slot < 0 {
@@ -122,7 +124,14 @@ func (r *request) begin(ctx context.Context, s *script, channel string, further 
 	return answer, err
 }
 
-// memory is how long the server remembers a request: as long as copies of it may come.
+// settlesFor is how long after its first copy a request of unknown outcome is sent again in the background.
+func (c *Client) settlesFor() time.Duration { return 2 * c.memory() }
+
+// remembers is how long the server remembers a request of an object without owners: as long as copies may come of one that was sent
+// again at the last moment.
+func (c *Client) remembers() time.Duration { return c.settlesFor() + c.memory() }
+
+// memory is how long after a request was sent copies of it may come.
 func (c *Client) memory() time.Duration {
 	if p, ok := c.proto.(*hardened); ok {
 		return p.memory
@@ -141,8 +150,8 @@ func undecided(err error) bool {
 	return errors.As(err, &again) || !errors.As(err, &refused)
 }
 
-// settleRequest calls settle in the background until it succeeds, or the server has forgotten the request,
-// and then ends the request.
+// settleRequest calls settle in the background until it succeeds, or so late that the server might have forgotten the request when
+// the last copy comes, and then ends the request.
 func (c *Client) settleRequest(r *request, err error, settle func(ctx context.Context) error) {
 	var late *abandoned
 	delay := c.opts.settleMin()
@@ -153,8 +162,7 @@ func (c *Client) settleRequest(r *request, err error, settle func(ctx context.Co
 	go func() {
 		defer c.work.Done()
 		defer r.done()
-		// The last copy may come at the end of the memory of the first.
-		deadline := time.Now().Add(2 * c.memory())
+		deadline := r.begun.Add(c.settlesFor())
 		for time.Now().Before(deadline) && c.pause(delay) {
 			if err := settle(c.closing); err == nil || errors.Is(err, ErrSuperseded) {
 				return

@@ -156,7 +156,7 @@ func (s *Semaphore) attemptOnce(ctx context.Context, permits int64) (ttl time.Du
 // (redisson#5066: by design).
 //
 // If its outcome is unknown (see [OutcomeUnknown]), Hardened repeats it in the background until it has taken
-// effect once. It does so for twice as long as the server remembers a request. A cut that lasts longer loses it.
+// effect once. It does so for twice as long as a copy of a request may be under way. A cut that lasts longer loses it.
 // The caller must not repeat it, unless both calls have the same [RequestID]. Where
 // there is no semaphore, Hardened returns [ErrNotSet]; the other generations make one of so many permits.
 func (s *Semaphore) Release(ctx context.Context, permits int64, opts ...Option) error {
@@ -289,8 +289,11 @@ var freePermits = &manner{
 		}
 	},
 	leaves: func(ch *channel, w *waiter, acquired bool) {
-		if w.owes && !acquired || w.unread() {
+		switch {
+		case acquired && w.unread():
 			ch.wakeFor(w.need)
+		case w.owes && !acquired || w.unread():
+			ch.wakeFor(max(w.need, w.offer)) // of that it took nothing
 		}
 	},
 	resumed: wakeAll,
@@ -304,8 +307,10 @@ func (ch *channel) wakeFor(permits int64) {
 		}
 		switch {
 		case w.unread(): // it will ask
+			w.offer = max(w.offer, permits)
 			permits -= w.need
 		case w.need <= permits: // if an attempt of it is under way, that may have come too early
+			w.offer = permits
 			w.wakeUp()
 			permits -= w.need
 		}

@@ -45,7 +45,6 @@ func latch(g lockimpl.Generation, about string) Subject {
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.Rounds))
 		s.Idempotent = []history.Idempotence{{Calls: latchCalls, For: resentFor, ForOnce: latchLife}}
-		s.RepeatsFor = repeatsFor
 		return s
 	}
 	const page = "docs/family.md: "

@@ -39,7 +39,3 @@ const latchLife = 20 * time.Second
 
 // resentFor is for how long generation hardened at least knows a request again that go-redis sends again.
 const resentFor = 3 * time.Minute
-
-// repeatsFor is for how long generation hardened at least repeats a request of a counted object whose outcome it does not know: until
-// the server may have forgotten the last copy.
-const repeatsFor = 2 * resentFor

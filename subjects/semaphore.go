@@ -46,7 +46,6 @@ func semaphore(g lockimpl.Generation, about string) Subject {
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.WakesByNeed))
 		s.Idempotent = []history.Idempotence{{Calls: permitCalls, For: resentFor, ForOnce: latchLife}}
-		s.RepeatsFor = repeatsFor
 		return s
 	}
 	s.Limitations = []history.Limitation{

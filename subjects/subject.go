@@ -45,8 +45,6 @@ type Subject struct {
 	Unsubscribed time.Duration
 	// SilenceNoticed is after how long its client notices that nothing comes on its subscription; 0: it does not say.
 	SilenceNoticed time.Duration
-	// RepeatsFor is for how long, at least, the lock repeats a request of a counted object whose outcome it does not know; 0: without end.
-	RepeatsFor time.Duration
 	// TokenUnit is within how much time a counter of tokens that was lost may give the same again; 0: it may not.
 	TokenUnit time.Duration
 	// Idempotent says of which calls a request that is sent again takes effect once.

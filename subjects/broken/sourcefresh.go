@@ -107,7 +107,7 @@ func plantedAfresh() []SourceMutant {
 			About: "a waiter that gives up hands its wake-up to the first in line, who may ask for more than there is",
 			Edits: []Edit{
 				{"semaphore.go",
-					"\t\t\tch.wakeFor(w.need)\n",
+					"\t\t\tch.wakeFor(max(w.need, w.offer)) // of that it took nothing\n",
 					"\t\t\tch.wakeOne()\n"},
 			}},
 		{Name: "fresh-semaphore-refused-release-forgotten", Sound: "rsemaphore-hardened", Claim: "Delayed copies do nothing",
