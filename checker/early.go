@@ -20,7 +20,7 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			continue
 		}
 		t := l.owner(e.Owner).tenure(e.At)
-		if t == nil || t.restored || t.to <= e.At || f.callsAt(l, e.Owner, e.At) {
+		if t == nil || t.restored || t.to <= e.At || f.callsSince(t.grant.Call, nil, l, e.Owner, e.At) {
 			continue // what its client has learned is not for certain
 		}
 		if i := slices.IndexFunc(l.beliefs, func(b *belief) bool { return b.lost == e }); i >= 0 && l.beliefs[i].from < t.from {
@@ -116,6 +116,9 @@ func (f *facts) tellsBefore(t *tenure) time.Duration {
 // known is when a hold's lease ends as its client can know it at a time, by the answers that it has.
 func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Duration, ok bool) {
 	for _, s := range t.sets {
+		if s.at > at {
+			break // that is still to come
+		}
 		if s.op == nil {
 			return 0, false // somebody else changed it
 		}
@@ -166,13 +169,18 @@ func (f *facts) callsAt(l *lockFacts, owner string, at time.Duration) bool {
 
 // callsBut is callsAt of all calls but one.
 func (f *facts) callsBut(but *history.Op, l *lockFacts, owner string, at time.Duration) bool {
+	return f.callsSince(0, but, l, owner, at)
+}
+
+// callsSince is callsBut of calls since a time: what the owner was granted then, it knows for certain.
+func (f *facts) callsSince(since time.Duration, but *history.Op, l *lockFacts, owner string, at time.Duration) bool {
 	locks := []*lockFacts{l}
 	if f.view != nil {
 		locks = append(locks, f.view.sharing[l.name]...)
 	}
 	return slices.ContainsFunc(locks, func(l *lockFacts) bool {
 		return slices.ContainsFunc(l.owner(owner).ops, func(op *history.Op) bool {
-			return op != but && !op.Kind.Renews() && !op.Aside && op.Call <= at &&
+			return op != but && op.Call >= since && !op.Kind.Renews() && !op.Aside && op.Call <= at &&
 				(op.Pending() || op.Return >= at || op.Uncertain() || op.Outcome == history.Failed)
 		})
 	})

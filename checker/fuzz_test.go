@@ -239,6 +239,17 @@ func TestSeedsThatCheckersOnceDisagreedOn(t *testing.T) {
 	})
 }
 
+func TestWhatPorcupineDoesNotKnowOf(t *testing.T) {
+	// A lease that is longer by less than linear.Slack, of which somebody asks how long it lasts, and which is given back in time.
+	s := simulate(diceOfSeed(951999))
+	if s.corrupt(); len(assumptions(s.h)) > 0 {
+		t.Fatal("this seed draws another history now: find the case anew")
+	}
+	if what := s.judged(false); what != "" {
+		t.Error(what)
+	}
+}
+
 func many(t *testing.T, wrong func(*simulation) string) {
 	var next, bad atomic.Int64
 	noAnswers.Store(0)

@@ -391,14 +391,14 @@ func (f *facts) ghosts(l *lockFacts, found *violations) {
 				Rule: contract.GhostIsGone, Lock: l.name, From: begin, To: t.to, Ops: []int64{op.ID}, Owners: []string{t.owner},
 				Text: fmt.Sprintf("%s of %s took %s at %s, and its caller was told %s at %s; the hold stood until %s",
 					op.Kind, t.owner, l.name, Stamp(t.from), op.Outcome, Stamp(op.Return), Stamp(t.to)),
-				Cause: f.ghostly(op, limit),
+				Cause: f.ghostly(l, op, limit),
 			}
 		})
 	}
 }
 
 // ghostly says why a lock did not give back what a call took whose caller was not told.
-func (f *facts) ghostly(op *history.Op, limit time.Duration) Cause {
+func (f *facts) ghostly(l *lockFacts, op *history.Op, limit time.Duration) Cause {
 	if f.refusedCopy(op) {
 		return Cause{Class: contract.RefusedCopy, Effects: []history.Effect{history.RequestRefused},
 			Text: "the server refused one copy of the request, of which its client heard, and executed another"}
@@ -412,6 +412,12 @@ func (f *facts) ghostly(op *history.Op, limit time.Duration) Cause {
 		if x := f.memoryLost(r.At, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, op.Lock) }); x >= 0 {
 			c := Cause{Text: fmt.Sprintf("its client had given it back at %s, before the request came; then %s", Stamp(r.At), f.describe(x))}
 			f.forgot(x, &c)
+			return c
+		}
+	}
+	if r := f.firstCopy(op, op.Executed); r != nil && op.Executed > op.Return { // of which its client heard
+		c := f.twice(l, op, op.Executed, fmt.Sprintf("a copy of the request, of which its client had heard at %s, took it at %s", Stamp(op.Return), Stamp(op.Executed)))
+		if c.Class != contract.DoubleExecution {
 			return c
 		}
 	}

@@ -28,7 +28,7 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 			continue // it held nothing any more, though nobody saw the lease end; whether that can be is object's to say
 		}
 		limit := b.unlock.Return + f.prompt()
-		if f.failedUnlock(l, t) != nil {
+		if failed := f.failedUnlock(l, t); failed != nil {
 			limit += t.lease
 			for _, s := range t.sets { // what was under way then may have set it anew when it arrived
 				if s.op != nil && s.op.Call <= b.unlock.Return {
@@ -37,6 +37,10 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 			}
 			if last := t.sets[len(t.sets)-1]; last.op == nil && t.deadline != model.Never { // the environment set another
 				limit = max(limit, t.deadline+f.prompt())
+			}
+			if _, gone := f.ended[t.client]; !gone && failed.Uncertain() && f.h.Can(string(contract.TakesBack)) && len(f.h.Served) > 0 { // its client gives it back before
+				all := f.obstacles(t.client, l.name, failed.Call, t.to, f.answerTime(), hindersTimers)
+				limit = min(limit, enough(b.unlock.Return, 3*f.answerTime()+f.prompt(), all))
 			}
 		}
 		until := t.to

@@ -22,7 +22,8 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 			continue
 		}
 		by, why := f.canKnow(l, t)
-		if t.grant.Uncertain() && !t.grant.Aside && b.acquire.Return <= t.grant.Call && why == ownClock {
+		other := b.acquire.Return <= t.grant.Call || t.grant.Return <= b.acquire.Call && t.from >= b.from
+		if t.grant.Uncertain() && !t.grant.Aside && other && why == ownClock {
 			continue // it knows of another lease
 		}
 		if why == ownClock && f.lostUnheard(l, t) != nil {

@@ -17,13 +17,15 @@ type groupHolds struct {
 type groupHold struct {
 	grants [][]bool // those of the group that were not unlocked, with the members that an unlock asks; nil: all
 	losses []*groupLoss
+	lost   bool // its owner was told that it is over
 }
 
 // groupLoss tells of one loss. groupHolds.mu guards it.
 type groupLoss struct {
-	left  int  // members whose holds may end, the last of which is the group's loss
-	known bool // whether the grants are counted, and so what an unlock leaves
-	over  bool // the last was unlocked
+	hold  *groupHold // nil: the group was granted through another value of its kind
+	left  int        // members whose holds may end, the last of which is the group's loss
+	known bool       // whether the grants are counted, and so what an unlock leaves
+	over  bool       // the last was unlocked
 	told  bool
 	lost  chan struct{}
 }
@@ -31,7 +33,9 @@ type groupLoss struct {
 // tell closes the channel if the loss is due.
 func (l *groupLoss) tell() {
 	if l.left <= 0 && !l.over && !l.told {
-		l.told = true
+		if l.told = true; l.hold != nil {
+			l.hold.lost = true
+		}
 		close(l.lost)
 	}
 }
@@ -47,7 +51,7 @@ func (g *groupHolds) granted(owner Owner, again bool, members []bool, until func
 	if g.m == nil {
 		g.m = map[Owner]*groupHold{}
 	}
-	if !again || g.m[owner] == nil {
+	if !again || g.m[owner] == nil || g.m[owner].lost {
 		g.m[owner] = &groupHold{}
 	}
 	g.m[owner].grants = append(g.m[owner].grants, members)
@@ -99,7 +103,7 @@ func (g *groupHolds) lost(locks []*RLock, owner Owner, many int) <-chan struct{}
 	loss := &groupLoss{left: many, lost: make(chan struct{})}
 	g.mu.Lock()
 	if h := g.m[owner]; h != nil {
-		loss.known = true
+		loss.known, loss.hold = true, h
 		h.losses = append(h.losses, loss)
 	}
 	g.mu.Unlock()

@@ -21,9 +21,9 @@ func (c *conclusion) shared(t touch, call int64, before history.KeyState) {
 		} else if changed(r) {
 			c.unbiddenOf(t, own, l.last.Of(op.Owner))
 		}
-		if known := c.byID[call]; known.Outcome != history.Busy && known.Answer == history.Busy {
+		if known := c.byID[call]; history.Writes(op.Owner) && known.Outcome != history.Busy && known.Answer == history.Busy {
 			at, upgrades := c.upgrades[call]
-			if !upgrades && before.Count(history.ReaderOf(op.Owner)) > 0 {
+			if !upgrades && before.Count(history.ReaderOf(op.Owner)) > 0 && before.Count(op.Owner) == 0 {
 				at, upgrades = r.At, true
 				c.upgrades[call] = at
 			}

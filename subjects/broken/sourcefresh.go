@@ -184,7 +184,7 @@ func plantedAfresh() []SourceMutant {
 			About: "grants of a group that were lost are counted with those that follow",
 			Edits: []Edit{
 				{"grouplost.go",
-					"if !again || g.m[owner] == nil {",
+					"if !again || g.m[owner] == nil || g.m[owner].lost {",
 					"if g.m[owner] == nil {"},
 			}},
 		{Name: "fresh-multi-lease-from-answer", Sound: hardened, Claim: "A lease is over, for Lost, counted from the call that set it last",

@@ -155,8 +155,8 @@ func plantedUnseen() []SourceMutant {
 			Name: "unseen-acquirer-keeps-wake-up", Sound: "rsemaphore-hardened", Claim: "a waiter is woken when what it asks for is free",
 			About: "a waiter that is granted its permits does not hand on a wake-up that came during the attempt",
 			Edits: []Edit{{"semaphore.go",
-				`if w.owes && !acquired || w.unread() {`,
-				`if (w.owes || w.unread()) && !acquired {`}},
+				"\t\tcase acquired && w.unread():\n\t\t\tch.wakeFor(w.need)\n",
+				"\t\tcase acquired:\n"}},
 		},
 		{
 			Name: "unseen-big-wish-blocks", Sound: "rsemaphore-hardened", Claim: "a release of permits wakes those whose wishes they fulfil",

@@ -57,9 +57,12 @@ func Reduce(l *Lock) *Reduction {
 	return &Reduction{lock: l, actions: actions, names: names, machine: machineOf(l.Model)}
 }
 
-// Inferred reports whether an end of a lease is inferred, or a renewal that nobody saw: porcupine knows of neither.
+// Inferred reports whether an end of a lease is inferred, or a renewal that nobody saw, or how long a lease lasts that somebody asked
+// after: porcupine knows of no [Slack].
 func (p *Reduction) Inferred() bool {
-	return slices.ContainsFunc(p.actions, func(a action) bool { return a.verb == lapses || a.set > 0 && a.late == open })
+	return slices.ContainsFunc(p.actions, func(a action) bool {
+		return a.verb == lapses || a.set > 0 && a.late == open || p.lock.Inferred && a.verb == findsTTL
+	})
 }
 
 // Intervals asks the interval checker; ok is false when it cannot tell.
