@@ -63,14 +63,16 @@ func plantedUnseen() []SourceMutant {
 		},
 		{
 			Name: "unseen-refused-unlock", Sound: hardened, Claim: "Lost is closed as soon as an answer says that the owner does not hold the lock any more",
-			About: "an unlock that is refused ends the holds as if it had taken back the last, and tells nobody of the loss",
+			About:  "an unlock that is refused ends the holds as if it had taken back the last, and tells nobody of the loss",
+			Unseen: "the answer itself tells the owner, and no program listens on",
 			Edits: []Edit{{"hardened.go",
 				"case remain < 0:\n\t\ths.lose(h)\n",
 				"case remain < 0:\n\t\ths.pop(h, 0)\n"}},
 		},
 		{
 			Name: "unseen-ended-context", Sound: hardened, Claim: "the watchdog forgets the hold whatever becomes of its unlock",
-			About: "an unlock under a context that had ended before it leaves the hold, which is renewed for ever",
+			About:  "an unlock under a context that had ended before it leaves the hold, which is renewed for ever",
+			Unseen: "no plan has a call under a context that ended before it",
 			Edits: []Edit{
 				{"hardened.go", "\tover := ctx.Err() != nil\n", ""},
 				{"hardened.go", `case errors.Is(err, errNotSent) && !over:`, `case errors.Is(err, errNotSent):`},
@@ -108,7 +110,8 @@ func plantedUnseen() []SourceMutant {
 		},
 		{
 			Name: "unseen-subscribes-anew", Sound: hardened, Claim: "a call fails whose subscription is not confirmed in SubscribeTimeout",
-			About: "the time for a confirmation begins anew with each attempt that is made meanwhile",
+			About:  "the time for a confirmation begins anew with each attempt that is made meanwhile",
+			Unseen: "no fault keeps down the connection of subscriptions alone",
 			Edits: []Edit{{"acquire.go",
 				`limit := c.opts.SubscribeTimeout - time.Since(wt.joined)`,
 				`limit := c.opts.SubscribeTimeout`}},
