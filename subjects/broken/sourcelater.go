@@ -171,7 +171,7 @@ func plantedLater() []SourceMutant {
 		{Name: "staggered-not-cleared-by-taken", Sound: hardened, Claim: "A release wakes a waiter",
 			About: "process deaf for wake-ups after the first put-off one",
 			Edits: []Edit{
-				{"hub.go",
+				{"wake.go",
 					"\t\tch.staggered.Stop()\n\t\tch.staggered = nil\n",
 					"\t\tch.staggered.Stop()\n"},
 			}},

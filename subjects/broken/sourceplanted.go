@@ -276,7 +276,7 @@ func planted() []SourceMutant {
 		{Name: "listeners-or-waiters", Sound: hardened, Claim: "A release wakes one waiter",
 			About: "a release wakes the watchers of a loss instead of the waiter",
 			Edits: []Edit{
-				{"hub.go",
+				{"wake.go",
 					"		h.stagger(ch)\n		for _, listener := range ch.listeners {\n",
 					"		if len(ch.listeners) == 0 {\n			h.stagger(ch)\n		}\n		for _, listener := range ch.listeners { // a holder of ours\n"},
 			}},

@@ -104,7 +104,7 @@ func plantedUnseen() []SourceMutant {
 		{
 			Name: "unseen-watcher-behind-waiter", Sound: hardened, Claim: "Lost is closed as soon as a forced release is published",
 			About: "who watches for a loss is not told of a release for which the client has a waiter",
-			Edits: []Edit{{"hub.go",
+			Edits: []Edit{{"wake.go",
 				"\t\th.stagger(ch)\n",
 				"\t\tif len(ch.waiters) > 0 {\n\t\t\th.stagger(ch)\n\t\t\treturn\n\t\t}\n"}},
 		},

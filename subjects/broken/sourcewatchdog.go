@@ -98,7 +98,7 @@ func inLost() []SourceMutant {
 			About: "after a release the client asks at once, though it may be its own unlock that was published",
 			Edits: []Edit{{"lost.go", "	entered, _, err := hs.enter(c.closing, l, h.key.owner)\n	if err != nil {\n		return\n	}\n	defer hs.exit(entered)\n", ""}}},
 		source("forced-release-unheard", hardened, told, "the client tells of a forced release only if it waits for the lock, too",
-			"hub.go", "		h.stagger(ch)\n		for _, listener := range ch.listeners {\n",
+			"wake.go", "		h.stagger(ch)\n		for _, listener := range ch.listeners {\n",
 			"		h.stagger(ch)\n		if len(ch.waiters) == 0 {\n			return\n		}\n		for _, listener := range ch.listeners {\n"),
 		source("loss-not-told-at-regrant", hardened, told, "a re-entry that turns out to be a new grant does not end the hold that was lost",
 			"hardened.go", "		hs.lose(h)\n		h.unsettled = false\n		h.token = answer\n", "		h.unsettled = false\n		h.token = answer\n"),
