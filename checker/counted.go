@@ -153,6 +153,15 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 	v := Violation{Rule: contract.AtMostOnce, Lock: l.name, From: op.Executed, To: op.Executed, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 		Text: fmt.Sprintf("%s: at %s %s %s", l.name, Stamp(op.Executed), op.Client, did)}
 	v.Cause = objectCause(f, l, a, contract.Unexplained)
+	for _, before := range l.ops { // the server forgot that it had given that already
+		if before.Kind == op.Kind && before.Aside && before.Client == op.Client && before.Units() == op.Units() && before.Executed < op.Executed {
+			if x := f.memoryLost(before.Executed, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {
+				v.Cause = Cause{Text: fmt.Sprintf("it had done so at %s, and then %s: it forgot what it remembered of the request", Stamp(before.Executed), f.describe(x))}
+				f.forgot(x, &v.Cause)
+				return v
+			}
+		}
+	}
 	for _, call := range l.ops { // what it repeated had taken effect already
 		if call.Kind == op.Kind && !call.Aside && call.Client == op.Client && call.Uncertain() && call.Evidence == history.Executed && call.Executed <= op.Executed {
 			v.Cause = f.twice(l, call, op.Executed, fmt.Sprintf("the %s of %s (operation %d) had taken effect at %s", call.Kind, call.Owner, call.ID, Stamp(call.Executed)))

@@ -146,19 +146,31 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	}
 	all := levels(l)
 	nothing := ofNothing(l)
+	var unpaid []*owed         // releases of unknown outcome
 	for _, op := range l.ops { // releases that never took effect, and of which their callers do not know that
 		if !op.Kind.Gives() || op.Aside || op.Pending() || op.Outcome != history.Unknown || op.Evidence == history.Executed && !nothing[op] {
 			continue
 		}
-		d := &owed{op: op, at: op.Call, n: op.Units()}
-		debts = append(debts, d)
+		none := !levelAt(all, op.Call).there || nothing[op] || l.object == history.ALatch && zeroAfter(all, op.Call) // there was nothing to give to
+		debts = append(debts, &owed{op: op, at: op.Call, n: op.Units(), paid: none})
+		unpaid = append(unpaid, debts[len(debts)-1])
+	}
+	slices.SortStableFunc(unpaid, func(a, b *owed) int { // what was given to nothing is owed last
+		switch {
+		case a.paid == b.paid:
+			return 0
+		case b.paid:
+			return -1
+		}
+		return 1
+	})
+	for _, d := range unpaid {
 		for i, by := range surplus {
-			if by.Units() == op.Units() && by.Client == op.Client && by.Executed >= op.Call {
+			if by.Units() == d.n && by.Client == d.op.Client && by.Executed >= d.op.Call {
 				d.paid, surplus = true, slices.Delete(surplus, i, i+1)
 				break
 			}
 		}
-		d.paid = d.paid || !levelAt(all, op.Call).there || nothing[op] || l.object == history.ALatch && zeroAfter(all, op.Call) // there was nothing to give to
 	}
 	for _, d := range debts {
 		d.paid = d.paid || d.at < since

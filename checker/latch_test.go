@@ -206,6 +206,17 @@ func nextRound(called float64) *gateScript {
 	return g
 }
 
+// passedAbove is a waiter that returns though the count is above 0, when the server failed over, or something else happened.
+func passedAbove(how history.EventKind) *gateScript {
+	g := newGate(2)
+	g.await("c3:1", 1, 3)
+	g.h.Events = append(g.h.Events, history.Event{Kind: how, At: at(2)})
+	if how == history.Failover {
+		g.fault("failover", "", at(2), 0)
+	}
+	return g
+}
+
 // spinning is a call that waits for a count, sends commands without a pause, and has the run stopped.
 func spinning(again bool) *gateScript {
 	g := newGate(1)
@@ -306,6 +317,10 @@ func sidesOfLatches() map[string][]side {
 			{contract.DownsCount, true, ghostDown("i/o timeout").struck("drop-message", "c1", 1)},
 			{contract.DownsCount, false, ghostDown("i/o timeout")},
 			{contract.DownsCount, false, ghostDown("i/o timeout").struck("drop-message", "c1", 1).claiming(contract.TakesBack)},
+		},
+		"held-again": {
+			{contract.ReturnsAtZero, true, passedAbove(history.Failover)},
+			{contract.ReturnsAtZero, false, passedAbove(history.Finished)},
 		},
 		"repeated-in-vain": {
 			{contract.DownsCount, true, repeatedDown(70)},

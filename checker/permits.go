@@ -176,5 +176,11 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 		c.Text = fmt.Sprintf("in the %s at %s the server forgot who had taken permits of %s", lost.Kind, Stamp(lost.At), l.name)
 		return c
 	}
+	if since := f.touchedBy(l, at); since > 0 {
+		if faults := f.struckBy("", l.name, since, since, touches); len(faults) > 0 {
+			return Cause{Class: contract.KeyLost, Faults: faults, Effects: f.effectsOf(faults),
+				Text: fmt.Sprintf("at %s %s, which knew who had taken permits", Stamp(since), f.describeAll(faults))}
+		}
+	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server let more take permits of %s than there are", l.name)}
 }

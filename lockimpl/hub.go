@@ -61,6 +61,8 @@ type channel struct {
 type manner struct {
 	// heard wakes waiters for a message.
 	heard func(ch *channel, payload string)
+	// refused is called when the attempt that a waiter was woken for was refused: what was there may be enough for others. Nil: it is not.
+	refused func(ch *channel, w *waiter)
 	// leaves is called when a waiter, removed by then, leaves: what it was woken for may be another's.
 	leaves func(ch *channel, w *waiter, acquired bool)
 	// resumed wakes waiters when a subscription that had broken stands again, for they may have missed messages.
@@ -199,8 +201,12 @@ func (h *hub) attempted(w *waiter) {
 	if w.unread() {
 		return
 	}
+	woken := w.owes
 	if w.owes = false; w.ch.open {
 		w.wakeUp()
+	}
+	if woken && w.ch.manner != nil && w.ch.manner.refused != nil {
+		w.ch.manner.refused(w.ch, w)
 	}
 }
 

@@ -288,6 +288,7 @@ var freePermits = &manner{
 			ch.wakeFor(m)
 		}
 	},
+	refused: func(ch *channel, w *waiter) { ch.wakeFor(min(w.offer, w.need-1)) },
 	leaves: func(ch *channel, w *waiter, acquired bool) {
 		switch {
 		case acquired && w.unread():

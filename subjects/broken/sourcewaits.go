@@ -23,7 +23,7 @@ func inWakeUps() []SourceMutant {
 		source("wake-up-too-early-lost", latch, woken, "a release is heard by nobody while the woken waiter's attempt is under way",
 			"hub.go", "	if len(waiters) > 0 && !slices.ContainsFunc(waiters, (*waiter).unread) {\n		waiters[0].wakeUp()\n	}\n", ""),
 		source("attempt-drains-wake-up", latch, woken, "a wake-up that came during an attempt is thrown away after it",
-			"hub.go", "	if w.unread() {\n		return\n	}\n	if w.owes", "	if w.unread() {\n		<-w.wake\n	}\n	if w.owes"),
+			"hub.go", "	if w.unread() {\n		return\n	}\n	woken := w.owes", "	if w.unread() {\n		<-w.wake\n	}\n	woken := w.owes"),
 		source("wakes-newest", latch, woken, "a release wakes the waiter that came last",
 			"hub.go", "	for _, w := range waiters {\n		if !w.owes {", "	for _, w := range slices.Backward(waiters) {\n		if !w.owes {"),
 		source("came-while-connecting", latch, woken, "a lock that is waited for while the connection is made is not subscribed to",
