@@ -21,9 +21,10 @@ type memberLoss struct {
 // it is not such a hold.
 func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
 	concluded := t.endEvent != nil && t.endEvent.Concluded && t.endEvent.Kind == history.Delete
-	itself := t.endOp != nil && t.endOp.Aside && t.endOp.Owner == t.owner // the call gave what was left of an earlier hold back
-	ended := t.endEvent != nil && t.endEvent.Kind == history.Expire       // or the lease of that was over
-	if !concluded && !((itself || ended) && t.to < t.grant.Return) || !f.byMembers(l) {
+	itself := t.endOp != nil && t.endOp.Aside && t.endOp.Owner == t.owner   // the call gave what was left of an earlier hold back
+	ended := t.endEvent != nil && t.endEvent.Kind == history.Expire         // or the lease of that was over
+	granted := t.grant.Outcome == history.Acquired && t.to < t.grant.Return // its caller was told later that it has the group
+	if !concluded && !((itself || ended) && granted) || !f.byMembers(l) {
 		return Cause{}, false
 	}
 	loss := f.lossOf(l, t)
