@@ -110,11 +110,23 @@ func (f *facts) firstKey(l *lockFacts) int64 {
 	return 0
 }
 
-// repeatedSet reports whether an operation is the lock's own repetition of a call that set permits, and counts as that.
+// repeatedSet reports whether an operation is the lock's own repetition of a call that set permits, and counts as that. Of several such
+// calls each is repeated once.
 func (f *facts) repeatedSet(l *lockFacts, op *history.Op) bool {
-	return op.Aside && slices.ContainsFunc(l.ops, func(o *history.Op) bool {
-		return o.Kind == op.Kind && !o.Aside && o.Client == op.Client && o.Value == op.Value && o.Uncertain() && o.Evidence != history.Executed && !unsent(o)
-	})
+	if !op.Aside {
+		return false
+	}
+	calls := 0 // that no operation before this one repeats
+	for _, o := range l.ops {
+		switch {
+		case o.Kind != op.Kind || o.Client != op.Client || o.Value != op.Value:
+		case !o.Aside && o.Uncertain() && o.Evidence != history.Executed && !unsent(o):
+			calls++
+		case o.Aside && o.Executed < op.Executed && answer(o) == history.OK:
+			calls--
+		}
+	}
+	return calls > 0
 }
 
 // unsent reports whether a call without an answer never reached the server.
@@ -175,12 +187,6 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 	if c, lost := f.serverLost(l, 0, at); lost != nil {
 		c.Text = fmt.Sprintf("in the %s at %s the server forgot who had taken permits of %s", lost.Kind, Stamp(lost.At), l.name)
 		return c
-	}
-	if since := f.touchedBy(l, at); since > 0 {
-		if faults := f.struckBy("", l.name, since, since, touches); len(faults) > 0 {
-			return Cause{Class: contract.KeyLost, Faults: faults, Effects: f.effectsOf(faults),
-				Text: fmt.Sprintf("at %s %s, which knew who had taken permits", Stamp(since), f.describeAll(faults))}
-		}
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server let more take permits of %s than there are", l.name)}
 }

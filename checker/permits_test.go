@@ -321,6 +321,11 @@ func sidesOfPermits() map[string][]side {
 			{contract.PermitsComeBack, false, took()},
 			{contract.PermitsComeBack, false, took().struck("drop-message", "c1", 1).claiming(contract.Idempotent)},
 		},
+		"memory-lost": {
+			{contract.AtMostOnce, true, givenTwice("failover")},
+			{contract.AtMostOnce, false, givenTwice("")},
+			{contract.AtMostOnce, false, givenTwice("slow-server").claiming(contract.Idempotent)},
+		},
 		"server-forgot": {
 			{contract.NoMoreOut, true, forgotten(history.Failover)},
 			{contract.NoMoreOut, false, forgotten(history.Healed)},
@@ -335,6 +340,22 @@ func TestOnlyWhoDiesWithPermitsKeepsThem(t *testing.T) {
 			t.Errorf("broken: %q", got)
 		}
 	}
+}
+
+// givenTwice is a release that its client repeats by itself, and repeats once more, since a fault between may have undone the first.
+func givenTwice(fault string) *poolScript {
+	p := newPool(2)
+	p.take("c1:1", 2, 1, 1.002)
+	op := p.op("c1:1", history.ReleasePermits, at(2), at(3), history.Unknown)
+	op.Value, op.Evidence, op.Executed, op.Answer = 1, history.NotSent, 0, ""
+	for _, when := range []float64{5, 8} {
+		again := p.give("c1", 1, when)
+		again.Owner, again.Aside = "c1", true
+	}
+	if fault != "" {
+		p.struck(fault, "", 6)
+	}
+	return p
 }
 
 // forgotten is a permit that is granted twice since the server forgot the first grant, or says so.
