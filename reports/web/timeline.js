@@ -312,8 +312,9 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     return [c - span / 2, c + span / 2];
   };
   let motion = 0;
+  const goal = { ...view }; // where the motion ends: who presses two keys at once means both
   const show = (from, to, still) => {
-    const [f, t] = clamp(from, to), f0 = view.from, t0 = view.to, begun = performance.now();
+    const [f, t] = [goal.from, goal.to] = clamp(from, to), f0 = view.from, t0 = view.to, begun = performance.now();
     cancelAnimationFrame(motion);
     if (still || matchMedia("(prefers-reduced-motion: reduce)").matches) {
       [view.from, view.to] = [f, t];
@@ -328,12 +329,12 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     motion = requestAnimationFrame(move);
   };
   const zoom = (factor, at, still) => {
-    const c = at === undefined ? (view.from + view.to) / 2 : at;
-    show(c - (c - view.from) * factor, c + (view.to - c) * factor, still);
+    const c = at === undefined ? (goal.from + goal.to) / 2 : at;
+    show(c - (c - goal.from) * factor, c + (goal.to - c) * factor, still);
   };
   const pan = (share, still) => {
-    const d = (view.to - view.from) * share;
-    show(view.from + d, view.to + d, still);
+    const d = (goal.to - goal.from) * share;
+    show(goal.from + d, goal.to + d, still);
   };
   const whole = still => show(-END * 0.01, END * 1.01, still);
   // A stretch with as much again around it; a moment with a little.
@@ -360,7 +361,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const choose = (t, n) => {
     chosen = t;
     if (n) at = n - 1;
-    if (t < view.from || t > view.to) around(t, t);
+    if (t < goal.from || t > goal.to) around(t, t);
     else redraw();
     box.dispatchEvent(new CustomEvent("moment", { detail: { at: t, n } }));
   };
