@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -121,6 +122,7 @@ type owed struct {
 // key from outside settles all before it.
 func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	since := f.touchedBy(l, f.end)
+	var gifts []*act
 	for i := range l.acts {
 		a := &l.acts[i]
 		op := a.op
@@ -132,48 +134,46 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		case op.Kind.Asks() && answer(op) == history.Acquired && (a.again || op.Aside || !told):
 			debts = append(debts, &owed{op: op, at: a.at, n: op.Units(), again: a.again})
 		case op.Kind.Gives() && op.Aside:
-			surplus = append(surplus, op)
-			if a.again {
-				break
-			}
-			for _, d := range debts {
-				if !d.paid && d.n == op.Units() && d.op.Client == op.Client {
-					d.paid, surplus = true, surplus[:len(surplus)-1]
-					break
-				}
-			}
+			gifts = append(gifts, a)
 		}
 	}
 	all := levels(l)
 	nothing := ofNothing(l)
-	var unpaid []*owed         // releases of unknown outcome
+	toNothing := func(op *history.Op) bool {
+		return op.Kind.Gives() && (!levelAt(all, op.Call).there || nothing[op] || l.object == history.ALatch && zeroAfter(all, op.Call))
+	}
 	for _, op := range l.ops { // releases that never took effect, and of which their callers do not know that
 		if !op.Kind.Gives() || op.Aside || op.Pending() || op.Outcome != history.Unknown || op.Evidence == history.Executed && !nothing[op] {
 			continue
 		}
-		none := !levelAt(all, op.Call).there || nothing[op] || l.object == history.ALatch && zeroAfter(all, op.Call) // there was nothing to give to
-		debts = append(debts, &owed{op: op, at: op.Call, n: op.Units(), paid: none})
-		unpaid = append(unpaid, debts[len(debts)-1])
+		debts = append(debts, &owed{op: op, at: op.Call, n: op.Units()})
 	}
-	slices.SortStableFunc(unpaid, func(a, b *owed) int { // what was given to nothing is owed last
-		switch {
-		case a.paid == b.paid:
-			return 0
-		case b.paid:
-			return -1
-		}
-		return 1
-	})
-	for _, d := range unpaid {
-		for i, by := range surplus {
-			if by.Units() == d.n && by.Client == d.op.Client && by.Executed >= d.op.Call {
-				d.paid, surplus = true, slices.Delete(surplus, i, i+1)
-				break
+	// A gift is for what is owed most surely. What took effect once more may have made up for an effect that the server forgot.
+	slices.SortStableFunc(debts, func(a, b *owed) int {
+		sure := func(d *owed) int {
+			switch {
+			case toNothing(d.op):
+				return 2
+			case d.again:
+				return 1
 			}
+			return 0
 		}
+		return cmp.Compare(sure(a), sure(b))
+	})
+	for _, gift := range gifts {
+		by := gift.op
+		i := slices.IndexFunc(debts, func(d *owed) bool {
+			return !gift.again && !d.paid && d.n == by.Units() && d.op.Client == by.Client && d.at <= gift.at
+		})
+		if i < 0 {
+			surplus = append(surplus, by)
+			continue
+		}
+		debts[i].paid = true
 	}
 	for _, d := range debts {
-		d.paid = d.paid || d.at < since
+		d.paid = d.paid || d.at < since || toNothing(d.op)
 	}
 	return debts, surplus
 }

@@ -571,7 +571,7 @@ func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belie
 	}
 	found.addAt(from, func() Violation {
 		cause := f.lostHold(l, a.owner, b.grantedAt())
-		if t := other.owner(a.owner).tenure(b.grantedAt()); cause.Class == contract.GrantedTwice && t != nil && t.to > a.from {
+		if t := other.owner(a.owner).tenure(b.grantedAt()); cause.Class == contract.GrantedTwice && f.composed(l) && t != nil && t.to > a.from {
 			cause = f.lostHold(other, a.owner, b.grantedAt()) // of the whole it may have another member still
 		}
 		if t := other.owner(b.owner).tenure(from); cause.Class == contract.GrantedTwice && t != nil && !t.open && t.to <= from {
