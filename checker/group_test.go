@@ -243,6 +243,17 @@ func TestGroupRules(t *testing.T) {
 			s.set(op, "a", at(3.02), 0, 0)
 			s.set(op, "b", at(3.03), 0, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that gives the outer hold of a back, of which its client had taken the inner one back", history.Red, func(s *groupScript) {
+			s.keepsOuter(true, 0)
+		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that gives the outer hold of a back, which the inner attempt had not asked", history.Red, func(s *groupScript) {
+			s.keepsOuter(false, 0)
+		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that leaves a alone", history.Red, func(s *groupScript) { s.keepsOuter(true, 1) }, nil},
+		{"an inner unlock that gives the outer hold of a back, of a lock that takes nothing back", history.Red, func(s *groupScript) {
+			s.keepsOuter(true, 0)
+			s.h.Header.Abilities = []string{"reentrant"}
+		}, nil},
 		{"taken while another owner held b", history.Multi, func(s *groupScript) {
 			other := s.take("y:1", 0, at(0.1), 60*sec)
 			other.Lock = "b"

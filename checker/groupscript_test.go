@@ -171,6 +171,40 @@ func (s *groupScript) leavesOne() *history.Op {
 	return op
 }
 
+// keepsOuter has x:1 enter a quorum of three twice. The inner attempt has a give one back that it took, in the background, or asks a nothing; the
+// unlock leaves a so many holds.
+func (s *groupScript) keepsOuter(took bool, left int64) {
+	claiming(s.script, contract.TakesBack)
+	for i, from := range []float64{0, 1} {
+		op := s.take("x:1", at(from), at(from+0.1), 30*sec)
+		if i == 0 {
+			s.set(op, "a", at(0.05), 1, at(30.05))
+		} else if took {
+			s.set(op, "a", at(1.05), 2, at(31.05))
+			s.h.Served[len(s.h.Served)-1].Got = at(1.2)
+		}
+		s.set(op, "b", at(from+0.06), int64(i+1), at(from+30.06))
+		s.set(op, "c", at(from+0.07), int64(i+1), at(from+30.07))
+		if i > 0 && took {
+			background := *op
+			background.ID = 0
+			s.set(&background, "a", at(1.3), 1, at(31.05))
+		}
+	}
+	op := s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
+	if left == 0 {
+		s.set(op, "a", at(3.04), 0, 0)
+	}
+	s.set(op, "b", at(3.05), 1, at(33.05))
+	s.set(op, "c", at(3.06), 1, at(33.05))
+	op = s.op("x:1", history.Unlock, at(4), at(4.1), history.Released)
+	if left > 0 {
+		s.set(op, "a", at(4.04), 0, 0)
+	}
+	s.set(op, "b", at(4.05), 0, 0)
+	s.set(op, "c", at(4.06), 0, 0)
+}
+
 // elapsed has x:1 take both members, too slowly, and give back only a.
 func (s *groupScript) elapsed() {
 	op := s.op("x:1", history.Lock, 0, at(6.1), history.Unknown)

@@ -31,6 +31,58 @@ func (f *facts) endsEach(l *lockFacts, c *composition, op *history.Op, found *vi
 	}
 }
 
+// keepsOuter looks for members of which an unlock takes more than the hold that it gives back: its owner had them before it took that hold,
+// of an outer one. A client that takes back what an acquire of unknown outcome took knows that there is no more.
+func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *violations) {
+	o := l.owner(op.Owner)
+	b := o.belief(op.Return)
+	if op.Outcome != history.Decremented || b == nil || !f.h.Can(string(contract.TakesBack)) {
+		return
+	}
+	calls := slices.DeleteFunc(slices.Clone(o.called(b.acquire.Call, op.Call-1)), func(call *history.Op) bool { return call.Aside || call.Kind.Renews() })
+	inner := len(calls) - 1
+	if inner < 1 || slices.ContainsFunc(calls, func(call *history.Op) bool {
+		return !call.Kind.Acquires() || call.Uncertain() || call.Pending() || call.Outcome == history.Failed
+	}) || calls[inner].Outcome != history.Acquired || f.sharedHold(l, op.Owner, b.acquire.Call, op.Return) {
+		return
+	}
+	for _, key := range c.members {
+		m := f.view.members[key]
+		if m == nil || slices.ContainsFunc(calls[:inner], func(call *history.Op) bool { return f.unheard(call, key) }) {
+			continue
+		}
+		had := min(m.at(calls[inner].Call).Count(op.Owner), f.owed(l, op.Owner, b.acquire.Call, op.Return))
+		gave := m.tookBelow(f, op, calls[inner].Call, had)
+		if gave == nil {
+			continue
+		}
+		f.groupViolation(found, l, op, contract.OneHoldAnUnlock, gave.At, Cause{Class: contract.Unexplained, Text: "the hold that it gave back had none of it"},
+			"it left its owner %s of the member %s, and the owner had %s of it before it took the one that it gave back",
+			count(int(gave.After.Count(op.Owner)), "hold"), key, count(int(had), "hold"))
+	}
+}
+
+// tookBelow is the command by which an unlock left its owner fewer holds of the key than some, though from a time on nothing but its owner's
+// client had changed them. nil: there is none.
+func (m *member) tookBelow(f *facts, op *history.Op, from time.Duration, holds int64) *history.Served {
+	has := m.at(from).Count(op.Owner)
+	for _, i := range m.rows {
+		r := &f.h.Served[i]
+		switch {
+		case r.At <= from || r.At > op.Return:
+			continue
+		case r.Before.Count(op.Owner) != has || r.Step == history.StepAdmin: // a fault, or a lease that ended
+			return nil
+		case r.Op == op.ID && r.After.Count(op.Owner) < has && r.After.Count(op.Owner) < holds:
+			return r
+		case r.Client != op.Client && r.After.Count(op.Owner) != has:
+			return nil
+		}
+		has = r.After.Count(op.Owner)
+	}
+	return nil
+}
+
 // heardLast is the last command of a call on a member whose answer came before the call returned; nil: there is none, or
 // another's answer did not.
 func (f *facts) heardLast(op *history.Op, key memberKey) (last *history.Served) {
@@ -152,7 +204,7 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		return
 	}
 	// An attempt that is given up knows what it had been granted by then. An unlock that is given up may be done in part.
-	given := cancelled(op) && rule == contract.EveryMemberReleased
+	given := cancelled(op) && rule == contract.EveryMemberReleased && !f.h.Can(string(contract.TakesBack))
 	unheard := f.unheard(op, key)
 	hindered := slices.ContainsFunc(faultsOf(f.keptFromGiving(op, key, took, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) })
 	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to >= op.Return {

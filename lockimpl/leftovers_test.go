@@ -250,3 +250,21 @@ func TestAnUnlockThatGivesUpItsTurnIsSettledAsWell(t *testing.T) {
 		}
 	})
 }
+
+// An unlock whose context has ended sends nothing: the hold is given back in the background, rather than left to its lease.
+func TestAnUnlockThatIsNotSentIsSettled(t *testing.T) {
+	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+		a := w.client("a")
+		l, o := a.Lock("x"), a.Owner(1)
+		must(t, l.Lock(ctx, o, lockimpl.Lease(time.Hour)))
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := l.Unlock(ended, o); !errors.Is(err, context.Canceled) || lockimpl.OutcomeUnknown(err) {
+			t.Errorf("unlock: %v", err)
+		}
+		time.Sleep(time.Second)
+		if w.server.Exists("x") {
+			t.Error("a second later the lock is still held")
+		}
+	})
+}

@@ -226,8 +226,8 @@ type notBegun struct {
 
 func (e *notBegun) Unwrap() error { return e.error }
 
-// leave forgets the innermost hold of an owner, while another request of it may be under way. The server counts it still. The lock is
-// the n-th of several.
+// leave forgets the innermost hold of an owner, while another request of it may be under way. The server counts it still: that is
+// settled in the background. The lock is the n-th of several.
 func (e *notBegun) leave(n int, l *RLock, owner Owner) {
 	hs := e.p.client.holds
 	hs.mu.Lock()
@@ -239,7 +239,7 @@ func (e *notBegun) leave(n int, l *RLock, owner Owner) {
 }
 
 // leaveRest forgets the innermost hold of each member whose unlock did not begin. That of another may have: the caller
-// does not unlock the whole again, and the lease of what nobody renews ends.
+// does not unlock the whole again.
 func leaveRest(results []Unlocked, locks []*RLock, owner Owner) {
 	for i, l := range locks {
 		var waited *notBegun

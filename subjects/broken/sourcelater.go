@@ -265,7 +265,7 @@ func ownMistakes() []SourceMutant {
 			"holds.go", "\th.owes = h.owes || lost && len(h.past) > 0\n", "\t_ = lost\n"),
 		source("refused-give-back-is-not-settled", hardened, "Who is not granted a group keeps none of its members",
 			"a refused unlock of a re-entry is not made good while the hold that remains is renewed",
-			"hardened.go", "\tif v.levels > 0 && ", "\tif v.levels > 1000 && "),
+			"hardened.go", "\tif (v.levels > 0 ||", "\tif (v.levels > 1000 ||"),
 		source("unlock-without-quorum-is-silent", hardened, "Lost is told before anybody else can have the lock",
 			"a member that an unlock gives back, while the group is held by count, does not count as gone",
 			"grouplost.go", "\t\t\tif reason == nil && !loss.known {\n", "\t\t\tif reason == nil {\n"),
