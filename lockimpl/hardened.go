@@ -96,7 +96,11 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 			return 0, ErrUpgrade
 		case answer < 0:
 			hs.refused(h)
-			return time.Duration(-3-answer) * time.Millisecond, nil
+			left := time.Duration(-3-answer) * time.Millisecond
+			if since := time.Since(called); since >= p.client.opts.ResponseTimeout {
+				left = max(left-since, 0) // a copy got the answer of the first, which counts from when that was executed
+			}
+			return left, nil
 		}
 		p.client.overtaken(h.key.owner)
 	}

@@ -62,7 +62,7 @@ func inWaits() []SourceMutant {
 		source("refusal-in-seconds", combined, quiet, "a refusal tells the remaining lease in seconds, which are taken for milliseconds",
 			"scripts/acquire_combined.lua", "return redis.call('pttl', KEYS[1])", "return redis.call('ttl', KEYS[1])"),
 		source("refusal-taken-for-seconds", hardened, woken, "the remaining lease, which is in milliseconds, is taken for seconds",
-			"hardened.go", "return time.Duration(-3-answer) * time.Millisecond, nil", "return time.Duration(-3-answer) * time.Second, nil"),
+			"hardened.go", "left := time.Duration(-3-answer) * time.Millisecond", "left := time.Duration(-3-answer) * time.Second"),
 		unseen(source("reconnects-without-pause", latch, quiet, "a connection that cannot be made is tried again at once",
 			"hub.go", "broke := h.lost(ps) || err != nil", "broke := h.lost(ps)"),
 			"While a server is down, its log does not show who dials it."),
