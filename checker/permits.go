@@ -184,9 +184,34 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 	if c := f.givenAgain(l, at, func(op *history.Op) string { return "gave " + permits(op.Value) }); c != nil {
 		return *c
 	}
-	if c, lost := f.serverLost(l, 0, at); lost != nil {
-		c.Text = fmt.Sprintf("in the %s at %s the server forgot who had taken permits of %s", lost.Kind, Stamp(lost.At), l.name)
-		return c
+	out := int64(0) // by what the server executed
+	for i := range l.acts {
+		a := &l.acts[i]
+		switch {
+		case a.at > at:
+		case a.event != nil && out > 0:
+			if c := f.forgotTaken(l, a.event); c != nil {
+				return *c
+			}
+		case a.op != nil && a.op.Kind.Asks() && answer(a.op) == history.Acquired:
+			out += a.op.Units()
+		case a.op != nil && a.op.Kind.Gives() && answer(a.op) == history.OK:
+			out = max(0, out-a.op.Units())
+		}
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server let more take permits of %s than there are", l.name)}
+}
+
+// forgotTaken is the cause that with its key a semaphore lost who had taken permits, by what befell it from outside. nil: that was no fault.
+func (f *facts) forgotTaken(l *lockFacts, e *history.Event) *Cause {
+	if c, lost := f.serverLost(l, e.At, e.At); lost != nil {
+		c.Text = fmt.Sprintf("in the %s at %s the server forgot who had taken permits of %s", lost.Kind, Stamp(lost.At), l.name)
+		return &c
+	}
+	faults := f.struckBy("", l.name, e.At, e.At, touches)
+	if len(faults) == 0 {
+		return nil
+	}
+	return &Cause{Class: contract.KeyLost, Faults: faults, Effects: f.effectsOf(faults),
+		Text: fmt.Sprintf("%s: with it went what was known of taken permits", f.describeAll(faults))}
 }

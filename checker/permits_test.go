@@ -327,8 +327,13 @@ func sidesOfPermits() map[string][]side {
 			{contract.AtMostOnce, false, givenTwice("slow-server").claiming(contract.Idempotent)},
 		},
 		"server-forgot": {
-			{contract.NoMoreOut, true, forgotten(history.Failover)},
-			{contract.NoMoreOut, false, forgotten(history.Healed)},
+			{contract.NoMoreOut, true, forgotten(history.Failover, 1)},
+			{contract.NoMoreOut, false, forgotten(history.Healed, 1)},
+			{contract.NoMoreOut, false, forgotten(history.Failover, 2.5)}, // nothing was out
+		},
+		"key-touched": {
+			{contract.NoMoreOut, true, forgotten(history.Delete, 1)},
+			{contract.NoMoreOut, false, forgotten(history.Delete, 2.5)},
 		},
 	}
 }
@@ -358,15 +363,29 @@ func givenTwice(fault string) *poolScript {
 	return p
 }
 
-// forgotten is a permit that is granted twice since the server forgot the first grant, or says so.
-func forgotten(how history.EventKind) *poolScript {
+// forgotten is a permit that is granted twice, the first time at some seconds. At 2 s the server forgot the first grant, or says so.
+func forgotten(how history.EventKind, first float64) *poolScript {
 	p := newPool(1)
-	p.take("c1:1", 1, 1, 1.002)
-	p.h.Events = append(p.h.Events, history.Event{Kind: how, At: at(2)}, history.Event{Kind: history.Restore, Lock: "pool", At: at(2), Count: 1})
-	if how == history.Failover {
+	events := []history.Event{{Kind: how, At: at(2)}, {Kind: history.Restore, Lock: "pool", At: at(2), Count: 1}}
+	if how == history.Delete {
+		events[0].Lock = "pool"
+	}
+	take := func() { p.take("c1:1", 1, first, first+0.002) }
+	if first < 2 {
+		take()
+	}
+	p.h.Events = append(p.h.Events, events...)
+	switch how {
+	case history.Failover:
 		p.struck("failover", "", 2)
+	case history.Delete:
+		p.struck("delete-key", "", 2)
 	}
 	p.set(1)
+	if first > 2 {
+		take()
+		p.set(1)
+	}
 	p.take("c2:1", 1, 3, 3.002)
 	return p
 }
