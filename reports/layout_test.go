@@ -93,3 +93,27 @@ func TestPrintShowsTheWholeRun(t *testing.T) {
 	}
 	tb.quiet()
 }
+
+// Faults that strike one after the other do not write over each other: neither in the picture, nor in what is seen without a script.
+func TestNamesOfFaultsDoNotOverlap(t *testing.T) {
+	b := browser(t)
+	h, v := troubled()
+	for _, paper := range []bool{false, true} {
+		tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 800))
+		if paper {
+			tb.do(printed())
+		}
+		names := eval[[]string](tb, `[...document.querySelectorAll(".label")].filter(e => e.checkVisibility()).map(e => e.textContent)`)
+		if len(names) == 0 {
+			t.Error("no fault is named")
+		}
+		over := eval[[]string](tb, `(() => {
+			const all = [...document.querySelectorAll(".label")].filter(e => e.checkVisibility()).map(e => e.getBoundingClientRect());
+			return all.flatMap((a, i) => all.slice(i + 1).filter(b => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom).map(b => a.left + " and " + b.left));
+		})()`)
+		if len(over) > 0 {
+			t.Errorf("on paper %v: names overlap at %q", paper, over)
+		}
+		tb.quiet()
+	}
+}

@@ -122,6 +122,7 @@ type dust struct {
 func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 	s.Names = append(s.Names, caption{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub})
 	signs := make(map[string]float64) // where the last of each kind is
+	var named [][2]float64            // from where to where the names of faults stand
 	var dusts []*dust
 	for _, it := range l.Items {
 		x0, x1 := x(it.From), x(it.To)
@@ -166,8 +167,12 @@ func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
 			continue
 		}
 		t := caption{Class: "label l-" + it.Kind, X: px(x0 + 6), Y: y + h/2 + 4, Text: it.Label}
-		if sh.H == 0 { // a fault names itself at the top of the lane
-			t.Y = y + 11
+		if sh.H == 0 { // a fault names itself at the top of the lane, where no other does
+			end := x0 + letter*float64(utf8.RuneCountInString(it.Label))
+			if slices.ContainsFunc(named, func(at [2]float64) bool { return x0 < at[1] && at[0] < end }) {
+				continue
+			}
+			t.Y, named = y+11, append(named, [2]float64{x0, end})
 		} else if letter*float64(utf8.RuneCountInString(it.Label))+10 > x1-x0 {
 			continue
 		}

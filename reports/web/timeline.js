@@ -169,6 +169,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   // ten thousand operations has no more nodes than one of a hundred.
   const drawLane = (l, layers) => {
     const small = new Map(), signs = new Map(), dots = new Map(); // of each class: what is small, where its last sign is, and its dots
+    const named = []; // where the names of faults stand
     const pad = (view.to - view.from) / 10, lo = view.from - pad, hi = view.to + pad;
     for (const it of l.items || []) {
       if (it.b < lo || it.a > hi) continue;
@@ -198,8 +199,10 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
       }
       if (it.l) {
         const left = Math.max(x0, gutter) + 7, room = Math.min(x1, width - RIGHT) - left;
-        const full = !shape.h; // a fault names itself at the top of the lane, in the room it has
-        if (room > it.l.length * LETTER || (full && x0 >= gutter)) node(layers.labels, "text", { class: "label l-" + it.k, x: round(left), y: full ? y + 11 : y + h / 2 + 4 }, it.l);
+        const full = !shape.h, wide = it.l.length * LETTER; // a fault names itself at the top of the lane, where no other does
+        if (room <= wide && (!full || x0 < gutter) || full && named.some(at => Math.abs(left - at.left) < (left < at.left ? wide : at.wide))) continue;
+        if (full) named.push({ left, wide });
+        node(layers.labels, "text", { class: "label l-" + it.k, x: round(left), y: full ? y + 11 : y + h / 2 + 4 }, it.l);
       }
     }
     for (const [c, d] of dots) node(layers.signs, "path", { class: c, d });
