@@ -26,8 +26,11 @@ func (f *facts) early(l *lockFacts, found *violations) {
 		if i := slices.IndexFunc(l.beliefs, func(b *belief) bool { return b.lost == e }); i >= 0 && l.beliefs[i].from < t.from {
 			continue // it was told of a hold before this one, which a call on another lock with the same key may have begun
 		}
+		if call := f.inNameOf(t.grant); call != nil && e.At <= f.until(call) && f.owed(l, e.Owner, 0, t.from) > 0 {
+			continue // nor does it believe in one any more that it has to give back: the answer to that call says that it is over
+		}
 		known, ok := f.known(l, t, e.At)
-		if !ok || known-f.tellsBefore(t) <= e.At {
+		if !ok || known-f.tellsBefore(l, t) <= e.At {
 			continue
 		}
 		found.addAt(e.At, func() Violation {
@@ -63,7 +66,7 @@ func (f *facts) ownUnlocks(l *lockFacts, found *violations) {
 			continue
 		}
 		known, ok := f.known(l, t, e.At)
-		if !ok || known-f.tellsBefore(t) <= e.At {
+		if !ok || known-f.tellsBefore(l, t) <= e.At {
 			continue
 		}
 		found.addAt(e.At, func() Violation {
@@ -98,8 +101,9 @@ func (o *ownerFacts) gives(at time.Duration) *history.Op {
 // tellMargin is the part of a lease by which a lock may tell of its end early, for clocks that run unequally fast.
 const tellMargin = 50
 
-// tellsBefore is how long before the end of a hold's lease its owner may be told.
-func (f *facts) tellsBefore(t *tenure) time.Duration {
+// tellsBefore is how long before the end of a hold's lease its owner may be told. The lease of a group that ends first may be one that a
+// call on another lock set for a member.
+func (f *facts) tellsBefore(l *lockFacts, t *tenure) time.Duration {
 	longest := t.lease // a setting of a group may be what is left of an earlier one
 	for _, s := range t.sets {
 		if s.op == nil {
@@ -108,6 +112,13 @@ func (f *facts) tellsBefore(t *tenure) time.Duration {
 		longest = max(longest, s.op.Lease)
 		if call := f.inNameOf(s.op); call != nil { // on another lock, which has set a member's lease
 			longest = max(longest, call.Lease, call.Asked)
+		}
+	}
+	if f.composed(l) {
+		for _, other := range f.view.sharing[l.name] {
+			for _, op := range other.owner(t.owner).called(0, t.from) {
+				longest = max(longest, op.Lease, op.Asked)
+			}
 		}
 	}
 	return longest/tellMargin + 2*f.latency() + granularity
