@@ -140,7 +140,7 @@ func Rules() []RuleOf {
 	const twice = "two violations of one cause on one lock may be told as one"
 	return []RuleOf{
 		{OneHolder, Object, twice}, {BusyWhileHeld, Object, ""}, {OwnerReenters, Object, ""}, {HolderReleases, Object, ""},
-		{OneHoldAnUnlock, Object, ""}, {HolderNotRefused, Object, ""}, {ForceTellsTruth, Object, ""}, {HolderRenews, Object, ""},
+		{OneHoldAnUnlock, Object, "what an inner unlock of a group takes of one member from the outer hold, of a lock that does not claim `takes-back`"}, {HolderNotRefused, Object, ""}, {ForceTellsTruth, Object, ""}, {HolderRenews, Object, ""},
 		{RenewalNotDenied, Object, ""}, {QueryTellsTruth, Object, ""},
 		{NotBeforeLease, Object, "an end within 2 ms of the lease's"}, {NotAfterLease, Object, "an end within 2 ms of the lease's"},
 		{ExpiryOfAHold, Object, ""}, {NoReentry, Object, ""},
