@@ -53,8 +53,8 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 		}
 		had := min(m.at(calls[inner].Call).Count(op.Owner), f.owed(l, op.Owner, b.acquire.Call, op.Return))
 		gave := m.tookBelow(f, op, calls[inner].Call, had)
-		if gave == nil {
-			continue
+		if t := o.tenure(op.Call); gave == nil || t == nil || gave.Before.Deadline-f.tellsBefore(l, t) <= gave.At {
+			continue // or its client may take the outer hold's lease for over
 		}
 		f.groupViolation(found, l, op, contract.OneHoldAnUnlock, gave.At, Cause{Class: contract.Unexplained, Text: "the hold that it gave back had none of it"},
 			"it left its owner %s of the member %s, and the owner had %s of it before it took the one that it gave back",
