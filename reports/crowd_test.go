@@ -47,6 +47,10 @@ func TestHundredsOfLanesCanBeUsed(t *testing.T) {
 	if tall := eval[float64](tb, height); tall > 300 {
 		t.Errorf("two lanes are %.0f pixels tall", tall)
 	}
+	tb.wait(`location.hash.endsWith("&lanes=c7%3A1%2C%20c123")`)
+	other := open(t, b, h, v, eval[string](tb, `location.hash`), chromedp.EmulateViewport(1280, 800))
+	other.wait(lanes + ` === 2`)
+	other.quiet()
 	tb.quiet()
 }
 

@@ -13,12 +13,20 @@ func TestTheAddressHasWhatIsInView(t *testing.T) {
 	tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 900))
 	tb.do(chromedp.Focus(chromedp.CSS("#timeline")), chromedp.KeyEvent("n"), chromedp.KeyEvent("+"), chromedp.KeyEvent("+"))
 	tb.wait(`/^#view=-?[\d.]+s,[\d.]+s&at=[\d.]+s$/.test(location.hash)`)
+	tb.do(chromedp.SendKeys(chromedp.CSS("#filter"), "c1:1 unlock"))
+	tb.wait(`location.hash.endsWith("&find=c1%3A1%20unlock")`)
 	tb.wait(`new Promise(done => setTimeout(() => done(true), 500))`) // the motion has ended
 	hash, shown := eval[string](tb, `location.hash`), eval[string](tb, `document.querySelector(".range").textContent`)
 	other := open(t, b, h, v, hash, chromedp.EmulateViewport(1280, 900))
 	other.wait(`document.querySelectorAll("#timeline .moment").length === 1`) // drawn, even if it lies outside of what is in view
 	if got := eval[string](other, `document.querySelector(".range").textContent`); got != shown {
 		t.Errorf("%s shows %s, want %s", hash, got, shown)
+	}
+	for _, of := range []string{"#matches", "#ops tbody"} {
+		text := `[...document.querySelectorAll("` + of + `, ` + of + ` tr:not([hidden])")].map(e => e.innerText).join("|")`
+		if got, want := eval[string](other, text), eval[string](tb, text); got != want || got == "" {
+			t.Errorf("%s has %q of %s, want %q", hash, got, of, want)
+		}
 	}
 	tb.quiet()
 	other.quiet()

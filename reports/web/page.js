@@ -6,16 +6,20 @@
   const dataBox = $("data"), box = $("timeline"), range = document.querySelector(".range");
   let picture = null, showMessages = null;
 
-  // The address has the part of the run that is in view and the moment that was chosen, once the reader has moved.
+  // The address has the part of the run that is in view, the moment that was chosen, and what was asked for of lanes and operations,
+  // once the reader has moved or asked.
   const short = t => String(Math.round(t / 1e3) / 1e6);
   let moved = false, due = 0;
   let messages = null, asMessages = false; // the sequence view, and whether it is shown
+  let seen = null;
+  const asked = (name, e) => e && e.value.trim() ? `&${name}=${encodeURIComponent(e.value.trim())}` : "";
   const remember = view => {
-    if (asMessages) return;
+    seen = view;
+    if (asMessages || !view) return;
     clearTimeout(due);
     due = moved && setTimeout(() => {
       const at = view.chosen === null ? "" : `&at=${short(view.chosen)}s`;
-      try { history.replaceState(null, "", `#view=${short(view.from)}s,${short(view.to)}s${at}`); } catch { /* some viewers forbid it */ }
+      try { history.replaceState(null, "", `#view=${short(view.from)}s,${short(view.to)}s${at}${asked("lanes", $("lanes"))}${asked("find", $("filter"))}`); } catch { /* some viewers forbid it */ }
     }, 250);
   };
   if (dataBox && box) {
@@ -98,8 +102,16 @@
   const beside = matchMedia("(min-width: 1280px)");
   const stays = link => beside.matches && link && link.closest(".beside");
   const follow = (hash, still, link) => {
-    const seen = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?$/.exec(hash);
-    if (seen && picture) picture.look(seen[1] * 1e9, seen[2] * 1e9, seen[3] ? seen[3] * 1e9 : null);
+    const part = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?((?:&(?:lanes|find)=[^&]*)*)$/.exec(hash);
+    if (part && picture) {
+      picture.look(part[1] * 1e9, part[2] * 1e9, part[3] ? part[3] * 1e9 : null);
+      const words = new URLSearchParams(part[4]);
+      for (const [name, e] of [["lanes", $("lanes")], ["find", $("filter")]]) {
+        if (!e || e.value === (words.get(name) || "")) continue;
+        e.value = words.get(name) || "";
+        e.dispatchEvent(new Event("input"));
+      }
+    }
     const nth = /^#m(?:essages|=(\d+))$/.exec(hash);
     if (nth && showMessages) {
       if (!asMessages) showMessages(true);
@@ -134,7 +146,6 @@
     if (moment) mark(".story .chosen", moment);
   });
   addEventListener("hashchange", () => follow(location.hash));
-  follow(location.hash, true);
 
   if (box) {
     box.addEventListener("moment", e => mark(".story .chosen", e.detail.n && document.querySelector(`.story li[data-n="${e.detail.n}"]`)));
@@ -161,6 +172,9 @@
       $("matches").textContent = words.length ? `${shown} of ${rows.length}` : "";
     });
   }
+
+  follow(location.hash, true); // when all of it listens
+  for (const e of [$("lanes"), $("filter")]) e?.addEventListener("input", () => { moved = true; remember(seen); });
 
   const copy = $("copy");
   if (copy) {
