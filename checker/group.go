@@ -507,7 +507,11 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 		if t := l.owner(op.Owner).tenure(op.Call); t != nil && !t.open && t.to <= m.since(op.Owner, op.Call) && f.sharedHold(l, op.Owner, op.Call, op.Call) {
 			continue // the group was lost before its owner took this one by another lock
 		}
-		if holds := m.at(op.Call).KeyState.Count(op.Owner); holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
+		holds := m.at(op.Call).KeyState.Count(op.Owner)
+		if inner := f.innerOf(l, op); inner != nil && holds <= m.at(inner.Call).Count(op.Owner) {
+			continue // of an outer hold, which it has to give back yet: the inner one had none
+		}
+		if holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
 			f.leftHeld(l, c, op, key, nil, op.Call, holds, contract.EveryMemberReleased, found)
 		}
 	}

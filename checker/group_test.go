@@ -249,6 +249,12 @@ func TestGroupRules(t *testing.T) {
 		{"an inner unlock that gives the outer hold of a back, which the inner attempt had not asked", history.Red, func(s *groupScript) {
 			s.keepsOuter(false, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that ends the hold, since b and c were lost, and leaves a to the outer one", history.Red, func(s *groupScript) {
+			s.lostUnderneath(false)
+		}, nil},
+		{"an inner unlock that ends the hold, since b and c were lost, and leaves a held twice", history.Red, func(s *groupScript) {
+			s.lostUnderneath(true)
+		}, []contract.Rule{contract.EveryMemberReleased}},
 		{"an inner unlock that leaves a alone", history.Red, func(s *groupScript) { s.keepsOuter(true, 1) }, nil},
 		{"an inner unlock that gives the outer hold of a back, of a lock that takes nothing back", history.Red, func(s *groupScript) {
 			s.keepsOuter(true, 0)

@@ -205,6 +205,31 @@ func (s *groupScript) keepsOuter(took bool, left int64) {
 	s.set(op, "c", at(4.06), 0, 0)
 }
 
+// lostUnderneath has x:1 enter a quorum of three twice, and lose b and c in between. The inner hold has a as well or not, and its unlock leaves a
+// as it is.
+func (s *groupScript) lostUnderneath(inner bool) {
+	op := s.take("x:1", 0, at(0.1), 30*sec)
+	for i, key := range []string{"a", "b", "c"} {
+		s.set(op, key, at(0.05)+time.Duration(i)*ms, 1, at(30.05)+time.Duration(i)*ms)
+	}
+	admin := s.h.Ops[0]
+	for _, key := range []string{"b", "c"} {
+		s.set(&admin, key, at(0.5), 0, 0)
+		last := &s.h.Served[len(s.h.Served)-1]
+		last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+	}
+	s.fault("delete-key", "", at(0.5), at(0.5)).Lock = "all"
+	op = s.take("x:1", at(1), at(1.1), 30*sec)
+	if inner {
+		s.set(op, "a", at(1.04), 2, at(31.04))
+	}
+	s.set(op, "b", at(1.05), 1, at(31.05))
+	s.set(op, "c", at(1.06), 1, at(31.06))
+	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+	s.set(op, "b", at(3.05), 0, 0)
+	s.set(op, "c", at(3.06), 0, 0)
+}
+
 // elapsed has x:1 take both members, too slowly, and give back only a.
 func (s *groupScript) elapsed() {
 	op := s.op("x:1", history.Lock, 0, at(6.1), history.Unknown)

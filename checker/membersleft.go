@@ -31,6 +31,21 @@ func (f *facts) endsEach(l *lockFacts, c *composition, op *history.Op, found *vi
 	}
 }
 
+// innerOf is the grant that an unlock gives back, if its owner has an earlier one to give back yet; nil: it has none.
+func (f *facts) innerOf(l *lockFacts, op *history.Op) *history.Op {
+	o := l.owner(op.Owner)
+	b := o.belief(op.Call - 1)
+	if b == nil || f.owed(l, op.Owner, b.acquire.Call, op.Return) == 0 {
+		return nil
+	}
+	for _, call := range slices.Backward(o.called(b.acquire.Call+1, op.Call-1)) {
+		if call.Kind.Acquires() && !call.Aside && call.Outcome == history.Acquired {
+			return call
+		}
+	}
+	return nil
+}
+
 // keepsOuter looks for members of which an unlock takes more than the hold that it gives back: its owner had them before it took that hold,
 // of an outer one. A client that takes back what an acquire of unknown outcome took knows that there is no more.
 func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *violations) {
