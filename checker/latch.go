@@ -215,7 +215,7 @@ func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from
 		faults := f.struckBy("", l.name, ended, ended, append(history.TouchesKey(), history.ServerForgot))
 		c := Cause{Class: contract.Missed, Faults: faults, Effects: f.effectsOf(faults),
 			Text: fmt.Sprintf("the key was gone at %s, of which nobody sends a message, and it did not look again", Stamp(ended))}
-		if f.h.Can(string(contract.LooksAgain)) && to <= from+f.h.Header.WatchdogTimeout+f.prompt() {
+		if f.h.Can(string(contract.LooksAgain)) && to <= enough(from, f.h.Header.WatchdogTimeout+f.prompt(), f.obstaclesOf(op, l.name, to)) {
 			c.Class, c.Text = contract.Unannounced, fmt.Sprintf("the key was gone at %s, of which nobody sends a message", Stamp(ended))
 		}
 		return c
