@@ -76,7 +76,9 @@ func (f *facts) keptFrom(l *lockFacts, op *history.Op, from, to time.Duration) (
 	deaf := f.deafened(op.Client, l.name, waking{0, from, to})
 	faults := appendNew(faultsOf(all), deaf...)
 	late := enough(from, f.prompt(), all)
-	missed, looks := len(deaf) > 0 || slices.ContainsFunc(faults, func(i int) bool { return f.struckAlone(i) == nil }), f.h.Can(string(contract.LooksAgain))
+	missed, looks := len(deaf) > 0 || slices.ContainsFunc(faults, func(i int) bool {
+		return f.struckAlone(i) == nil && (!f.h.Can(string(contract.NoticesSilence)) || f.silences(i, op.Client, l.name, waking{0, from, to}))
+	}), f.h.Can(string(contract.LooksAgain))
 	if missed && looks {
 		late = max(late, enough(from, f.h.Header.WatchdogTimeout+f.prompt(), all))
 	}

@@ -30,13 +30,24 @@ func (f *facts) silences(i int, client, lock string, w waking) bool {
 	_, end := f.span(fault)
 	switch {
 	case fault.Has(history.ConnectionBroken, history.ServerDown):
-		return f.subscribedAnew(client, lock, fault.Server, fault.From, end) >= w.released
+		return f.deafUntil(client, lock, fault.Server, fault.From, end, w)
 	case fault.Has(history.MessageLost):
-		return f.subscribedAnew(client, lock, fault.Server, fault.From, end) >= w.released && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
+		return f.deafUntil(client, lock, fault.Server, fault.From, end, w) && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
 	case strings.Contains(fault.On, string(history.StepSubscribe)):
 		return end+2*f.latency() >= w.released
 	}
 	return false
+}
+
+// deafUntil reports whether a client that may have missed a release need not have looked for itself: it had not subscribed anew when that
+// was published. One that claims to look when it has subscribed anew must do so soon.
+func (f *facts) deafUntil(client, lock, server string, since, after time.Duration, w waking) bool {
+	anew := f.subscribedAnew(client, lock, server, since, after)
+	if anew < w.released || anew == model.Never || !f.h.Can(string(contract.NoticesSilence)) {
+		return anew >= w.released
+	}
+	looks := max(w.from, anew)
+	return w.to <= enough(looks, f.prompt(), f.obstacles(client, lock, looks, w.to, f.answerTime(), hinders))
 }
 
 // deafened lists the faults by which a client's subscription was silent at a release: what is lost on that connection takes with it
@@ -108,6 +119,9 @@ func names(subscription, lock string) bool {
 			prefix, found = strings.CutSuffix(channel, lock)
 		}
 		last, _ := utf8.DecodeLastRuneInString(prefix)
+		if found && strings.HasSuffix(prefix, "channel__") { // as that of a latch
+			return true
+		}
 		return found && prefix != "" && !unicode.IsLetter(last) && !unicode.IsDigit(last) && !strings.ContainsRune("{}-_", last)
 	})
 }

@@ -43,8 +43,9 @@ func latch(g lockimpl.Generation, about string) Subject {
 		return latchClient{c.(rlockClient)}, nil
 	}
 	if g == lockimpl.Hardened {
-		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.Rounds))
+		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.Rounds))
 		s.Idempotent = []history.Idempotence{{Calls: latchCalls, For: resentFor, ForOnce: latchLife}}
+		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s
 	}
 	const page = "docs/family.md: "
