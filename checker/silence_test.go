@@ -78,6 +78,9 @@ func TestAFaultBeforeTheReleaseExcusesASilentSubscriptionOnly(t *testing.T) {
 		{"its connections broke", broken, func(*script) {}, hindered},
 		{"its connections broke, and it subscribed anew before", broken, func(s *script) { s.subscription(channel, at(4)) }, defect},
 		{"its connections broke, and it subscribed anew afterwards", broken, func(s *script) { s.subscription(channel, at(6)) }, hindered},
+		{"its connections broke, it subscribed anew afterwards, and claims to look then", broken, func(s *script) { noticing(s, at(100)); s.subscription(channel, at(6)) }, defect},
+		{"its connections broke, it subscribed anew at last, and claims to look then", broken, func(s *script) { noticing(s, at(100)); s.subscription(channel, at(29)) }, hindered},
+		{"its connections broke, and it never subscribed anew, though it claims to look then", broken, func(s *script) { noticing(s, at(100)) }, hindered},
 		{"its subscription came late, after the release", late(6), func(*script) {}, hindered},
 		{"its subscription came late, before the release", late(4), func(*script) {}, defect},
 	} {
@@ -103,6 +106,8 @@ func TestAChannelIsNamedAfterALock(t *testing.T) {
 		{"subscribe channel:b channel:a", "a", true},
 		{"subscribe channel:ab", "a", false},
 		{"subscribe a", "a", false}, // it may be anything
+		{"subscribe redisson_countdownlatch__channel__{a}", "a", true},
+		{"subscribe redisson_countdownlatch__channel__{aa}", "a", false},
 	} {
 		if got := names(tt.text, tt.lock); got != tt.want {
 			t.Errorf("%q, %s: %v", tt.text, tt.lock, got)
