@@ -162,8 +162,18 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 			}
 		}
 	}
-	for _, call := range l.ops { // what it repeated had taken effect already
-		if call.Kind == op.Kind && !call.Aside && call.Client == op.Client && call.Uncertain() && call.Evidence == history.Executed && call.Executed <= op.Executed {
+	for _, call := range l.ops { // what it repeated had taken effect already, or did so later
+		if call.Kind != op.Kind || call.Aside || call.Client != op.Client || !call.Uncertain() || call.Evidence != history.Executed || call.Units() != op.Units() {
+			continue
+		}
+		at := max(call.Executed, op.Executed)
+		if x := f.memoryLost(op.Executed, at, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {
+			v.Cause = Cause{Text: fmt.Sprintf("it repeated the %s of %s (operation %d), which took effect at %s by a copy: before that %s, and the server forgot what it remembered of the request",
+				call.Kind, call.Owner, call.ID, Stamp(at), f.describe(x))}
+			f.forgot(x, &v.Cause)
+			return v
+		}
+		if call.Executed <= op.Executed {
 			v.Cause = f.twice(l, call, op.Executed, fmt.Sprintf("the %s of %s (operation %d) had taken effect at %s", call.Kind, call.Owner, call.ID, Stamp(call.Executed)))
 		}
 	}
