@@ -166,10 +166,9 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 		if call.Kind != op.Kind || call.Aside || call.Client != op.Client || !call.Uncertain() || call.Evidence != history.Executed || call.Units() != op.Units() {
 			continue
 		}
-		at := max(call.Executed, op.Executed)
-		if x := f.memoryLost(op.Executed, at, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {
-			v.Cause = Cause{Text: fmt.Sprintf("it repeated the %s of %s (operation %d), which took effect at %s by a copy: before that %s, and the server forgot what it remembered of the request",
-				call.Kind, call.Owner, call.ID, Stamp(at), f.describe(x))}
+		if x := f.memoryLost(op.Executed, call.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {
+			v.Cause = Cause{Text: fmt.Sprintf("it repeated the %s of %s (operation %d), of which a copy took effect at %s. Before that %s: the server forgot the request",
+				call.Kind, call.Owner, call.ID, Stamp(call.Executed), f.describe(x))}
 			f.forgot(x, &v.Cause)
 			return v
 		}

@@ -27,7 +27,7 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			continue // it was told of a hold before this one, which a call on another lock with the same key may have begun
 		}
 		if call := f.inNameOf(t.grant); call != nil && e.At <= f.until(call) && f.owed(l, e.Owner, 0, t.from) > 0 {
-			continue // nor does it believe in one any more that it has to give back: the answer to that call says that it is over
+			continue // the answer to that call says that a hold is over that it has still to give back
 		}
 		known, ok := f.known(l, t, e.At)
 		if !ok || known-f.tellsBefore(l, t) <= e.At {

@@ -46,8 +46,8 @@ func (f *facts) innerOf(l *lockFacts, op *history.Op) *history.Op {
 	return nil
 }
 
-// keepsOuter looks for members of which an unlock takes more than the hold that it gives back: its owner had them before it took that hold,
-// of an outer one. A client that takes back what an acquire of unknown outcome took knows that there is no more.
+// keepsOuter looks for members that an unlock takes from an outer hold. The owner had them before it took the hold that the unlock gives
+// back. It asks that of locks that take back what a call of unknown outcome took: they know what the inner hold has.
 func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *violations) {
 	o := l.owner(op.Owner)
 	b := o.belief(op.Return)
@@ -71,8 +71,8 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 		if t := o.tenure(op.Call); gave == nil || t == nil || gave.Before.Deadline-f.tellsBefore(l, t) <= gave.At {
 			continue // or its client may take the outer hold's lease for over
 		}
-		f.groupViolation(found, l, op, contract.OneHoldAnUnlock, gave.At, Cause{Class: contract.Unexplained, Text: "the hold that it gave back had none of it"},
-			"it left its owner %s of the member %s, and the owner had %s of it before it took the one that it gave back",
+		f.groupViolation(found, l, op, contract.OneHoldAnUnlock, gave.At, Cause{Class: contract.Unexplained, Text: "that was of an outer hold"},
+			"it left its owner %s of the member %s; before the hold that it gave back the owner had %s",
 			count(int(gave.After.Count(op.Owner)), "hold"), key, count(int(had), "hold"))
 	}
 }

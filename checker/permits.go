@@ -202,7 +202,7 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server let more take permits of %s than there are", l.name)}
 }
 
-// forgotTaken is the cause that with its key a semaphore lost who had taken permits, by what befell it from outside. nil: that was no fault.
+// forgotTaken is the cause that a fault took a semaphore's key, and with it what was known of taken permits. nil: no fault did.
 func (f *facts) forgotTaken(l *lockFacts, e *history.Event) *Cause {
 	if c, lost := f.serverLost(l, e.At, e.At); lost != nil {
 		c.Text = fmt.Sprintf("in the %s at %s the server forgot who had taken permits of %s", lost.Kind, Stamp(lost.At), l.name)

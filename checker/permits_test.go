@@ -325,6 +325,8 @@ func sidesOfPermits() map[string][]side {
 			{contract.AtMostOnce, true, givenTwice("failover")},
 			{contract.AtMostOnce, false, givenTwice("")},
 			{contract.AtMostOnce, false, givenTwice("slow-server").claiming(contract.Idempotent)},
+			{contract.AtMostOnce, true, copiedLate("failover")},
+			{contract.AtMostOnce, false, copiedLate("")},
 		},
 		"server-forgot": {
 			{contract.NoMoreOut, true, forgotten(history.Failover, 1)},
@@ -357,6 +359,20 @@ func givenTwice(fault string) *poolScript {
 		again := p.give("c1", 1, when)
 		again.Owner, again.Aside = "c1", true
 	}
+	if fault != "" {
+		p.struck(fault, "", 6)
+	}
+	return p
+}
+
+// copiedLate is a release that its client repeats by itself, and of which a copy takes effect later.
+func copiedLate(fault string) *poolScript {
+	p := newPool(3)
+	p.take("c1:1", 3, 1, 1.002)
+	again := p.give("c1", 1, 5)
+	again.Owner, again.Aside = "c1", true
+	op := p.give("c1:1", 1, 8)
+	op.Call, op.Return, op.Outcome = at(2), at(3), history.Unknown
 	if fault != "" {
 		p.struck(fault, "", 6)
 	}

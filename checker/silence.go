@@ -30,18 +30,18 @@ func (f *facts) silences(i int, client, lock string, w waking) bool {
 	_, end := f.span(fault)
 	switch {
 	case fault.Has(history.ConnectionBroken, history.ServerDown):
-		return f.deafUntil(client, lock, fault.Server, fault.From, end, w)
+		return f.mayBeDeaf(client, lock, fault.Server, fault.From, end, w)
 	case fault.Has(history.MessageLost):
-		return f.deafUntil(client, lock, fault.Server, fault.From, end, w) && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
+		return f.mayBeDeaf(client, lock, fault.Server, fault.From, end, w) && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
 	case strings.Contains(fault.On, string(history.StepSubscribe)):
 		return end+2*f.latency() >= w.released
 	}
 	return false
 }
 
-// deafUntil reports whether a client that may have missed a release need not have looked for itself: it had not subscribed anew when that
+// mayBeDeaf reports whether a client that may have missed a release need not have looked for itself: it had not subscribed anew when that
 // was published. One that claims to look when it has subscribed anew must do so soon.
-func (f *facts) deafUntil(client, lock, server string, since, after time.Duration, w waking) bool {
+func (f *facts) mayBeDeaf(client, lock, server string, since, after time.Duration, w waking) bool {
 	anew := f.subscribedAnew(client, lock, server, since, after)
 	if anew < w.released || anew == model.Never || !f.h.Can(string(contract.NoticesSilence)) {
 		return anew >= w.released

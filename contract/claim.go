@@ -65,7 +65,7 @@ func Promises() []Promise {
 		{Idempotent, "A request that is sent again takes effect once, and gets the first answer.",
 			"object, for the calls and the time that `idempotent` of the header names"},
 		{NoticesSilence, "A client notices that nothing comes on its subscription any more, subscribes anew, and looks.",
-			"liveness; `silenceNoticed` is after how long. By then, and when it has subscribed anew, a waiter is exempt no longer for a message that it may have missed"},
+			"liveness; `silenceNoticed` is after how long. Then, or when it has subscribed anew, a missed message exempts a waiter no longer"},
 		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},
 		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
 			"watchdog; it takes away the exemption of messages that came late before"},

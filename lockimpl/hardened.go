@@ -254,8 +254,8 @@ func (hs *holds) lower(h *hold, called time.Time, lease time.Duration) (unsent f
 }
 
 // unlockFailed forgets the innermost hold, for the caller will not unlock it again. The server may count it still, whether or
-// not anything was sent. That it is too many is settled in the background: while others remain, its lease is renewed with theirs, and
-// of what was not sent nothing else gives it back.
+// not anything was sent. While others remain, its lease is renewed with theirs: that it is too many is settled in the background. So
+// is an unlock that was not sent.
 func (p *hardened) unlockFailed(l *RLock, h *hold, err error) { p.unlockFailedNth(0, l, h, err) }
 
 // unlockFailedNth is unlockFailed for the n-th lock of a request.
@@ -263,12 +263,13 @@ func (p *hardened) unlockFailedNth(n int, l *RLock, h *hold, err error) {
 	hs := p.client.holds
 	hs.mu.Lock()
 	before := hs.viewLocked(h)
-	h.unsettled = h.unsettled || errors.Is(err, errNotSent)
+	back := errors.Is(err, errNotSent) && len(h.levels)+len(h.past) > 0 // who is not known to hold anything has nothing to give back
+	h.unsettled = h.unsettled || back
 	hs.popKept(h)
 	v := hs.viewLocked(h)
 	hs.mu.Unlock()
 	var late *abandoned
-	if (v.levels > 0 || errors.Is(err, errNotSent)) && !errors.As(err, &late) { // an abandoned command's own goroutine settles
+	if (v.levels > 0 || back) && !errors.As(err, &late) { // an abandoned command's own goroutine settles
 		p.settleLater(n, l, h, before.longest)
 	}
 }

@@ -266,5 +266,13 @@ func TestAnUnlockThatIsNotSentIsSettled(t *testing.T) {
 		if w.server.Exists("x") {
 			t.Error("a second later the lock is still held")
 		}
+		w.server.HSet("x", string(o), "1") // of which the client does not know
+		if _, err := l.Unlock(ended, o); !errors.Is(err, context.Canceled) {
+			t.Errorf("unlock of nothing: %v", err)
+		}
+		time.Sleep(time.Second)
+		if !w.server.Exists("x") {
+			t.Error("an unlock of nothing gave something back")
+		}
 	})
 }
