@@ -169,7 +169,10 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 func (wt *waiting) subscribing(ctx context.Context, left, ttl time.Duration) (again bool, err error) {
 	c := wt.client
 	limit := c.opts.SubscribeTimeout - time.Since(wt.joined)
-	late := func() (bool, error) { return false, ErrSubscribeTimeout }
+	late := func() (bool, error) {
+		c.hub.unconfirmed(wt.w)
+		return false, ErrSubscribeTimeout
+	}
 	if wt.bounded && left <= limit {
 		limit, late = left, func() (bool, error) { return false, nil }
 	}

@@ -348,6 +348,16 @@ func (h *hub) ping(ps *redis.PubSub) {
 	}
 }
 
+// unconfirmed closes the connection on which w's subscription was not confirmed in time. Who joined later would wait for the
+// same confirmation, which does not come; serve subscribes anew.
+func (h *hub) unconfirmed(w *waiter) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ps != nil && h.channels[w.ch.name] == w.ch && !w.ch.confirmed {
+		_ = h.ps.Close()
+	}
+}
+
 func (h *hub) hears() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -80,7 +80,7 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 		}
 		c.amend(call, func(op *history.Op) {
 			op.Executed, op.Within, op.Answer, op.Repeats = now, c.within, answer, op.Repeats-len(each)
-			anew(op, before)
+			c.leased(op, before)
 		})
 		return true
 	}
@@ -96,7 +96,7 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 			}
 		case effect || !effective(op.Answer):
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, c.within, answer
-			anew(op, before)
+			c.leased(op, before)
 		}
 	})
 	return true
@@ -130,11 +130,40 @@ func (c *conclusion) took(call int64) bool {
 	return known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
 }
 
-// anew notes the lease of a call that was to enter a lock again, and found that its owner no longer held it.
-func anew(op *history.Op, before history.KeyState) {
-	if op.Answer == history.Acquired && op.Fresh > 0 && before.Count(op.Owner) == 0 {
-		op.Lease, op.Watchdog = op.Fresh, op.FreshWatchdog
+// leased notes the lease that a call asked for, where it is not the longest of all that its owner has asked for: the owner no longer
+// held the lock. Who was told so, and holds it anew, asks for no lease of before, which a token that is as before does not show.
+func (c *conclusion) leased(op *history.Op, before history.KeyState) {
+	of := owned{op.Owner, op.Lock}
+	own := lease{cmp.Or(op.Fresh, op.Lease), op.Watchdog}
+	if op.Fresh > 0 {
+		own.watched = op.FreshWatchdog
 	}
+	switch anew := before.Count(op.Owner) == 0; {
+	case op.Answer == history.Decremented && len(c.since[of]) > 0:
+		c.since[of] = c.since[of][:len(c.since[of])-1]
+	case op.Answer != history.Acquired:
+	case anew:
+		delete(c.since, of)
+		if c.toldOver(op) || c.lostWithin(op) {
+			c.since[of] = []lease{own}
+		}
+		op.Lease, op.Watchdog = own.length, own.watched
+	case len(c.since[of]) > 0:
+		c.since[of] = append(c.since[of], own)
+		longest := lease{}
+		for _, l := range c.since[of] {
+			longest.length, longest.watched = max(longest.length, l.length), longest.watched || l.watched
+		}
+		if longest.length < op.Lease {
+			op.Lease, op.Watchdog = longest.length, longest.watched
+		}
+	}
+}
+
+// lease is one that an owner has asked for.
+type lease struct {
+	length  time.Duration
+	watched bool
 }
 
 // aside notes the effect of a call as one of its own, which its owner does not know of.

@@ -18,7 +18,7 @@ func Conclude(h *history.History) *history.History {
 		return answersAlone(h)
 	}
 	c := &conclusion{h: forget(h), byID: map[int64]*history.Op{}, state: map[Part]history.KeyState{}, clients: map[string]string{},
-		lost: map[owned]time.Duration{}, grants: map[owned][]time.Duration{},
+		lost: map[owned]time.Duration{}, grants: map[owned][]time.Duration{}, since: map[owned][]lease{},
 		undid: map[int64]bool{}, repeated: map[int64][]time.Duration{}, effective: map[effects]bool{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}, upgrades: map[int64]time.Duration{}}
 	c.locks = locksOf(c.h)
 	for i := range c.h.Ops {
@@ -166,6 +166,7 @@ type conclusion struct {
 
 	lost      map[owned]time.Duration     // when owners were last told that their holds are over
 	grants    map[owned][]time.Duration   // when they were told of grants
+	since     map[owned][]lease           // what owners hold who were told that they had lost it, and were granted it anew
 	undid     map[int64]bool              // acquiring calls that have given back what they had taken
 	sent      int64                       // the request of the command that is looked at
 	repeated  map[int64][]time.Duration   // when calls took effect by another request than before, since they last gave back what they had taken
