@@ -96,8 +96,12 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	if c, cut := f.cutByOther(l, t); cut {
 		return c
 	}
+	return f.outlasted(l, t, fmt.Sprintf("the key of %s expired at %s: ", l.name, Stamp(t.to)))
+}
+
+// outlasted says why a hold did not last longer than its lease; its text goes on after a statement of that.
+func (f *facts) outlasted(l *lockFacts, t *tenure, what string) Cause {
 	last := t.last()
-	what := fmt.Sprintf("the key of %s expired at %s: ", l.name, Stamp(t.to))
 	set := t.sets[len(t.sets)-1]
 	switch {
 	case set.byItself:
@@ -277,6 +281,8 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			op.Client, Stamp(f.shortened(t, op, t.to).Sent), Stamp(t.to)))
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
+	case t.outlived():
+		return f.outlasted(l, t.own(), fmt.Sprintf("the %s of %s at %s removed the hold of %s on %s, which was over: ", op.Kind, op.Owner, Stamp(t.to), t.owner, l.name))
 	case op.Owner != t.owner:
 		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
 			op.Kind, op.Owner, l.name, t.owner, Stamp(t.to))}
@@ -350,7 +356,7 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 		switch {
 		case u != t && !both && !(i == at-1 && f.sentBefore(t.endOp, t)) && !f.gaveFor(l, u, o.tenures[i+1]):
 			return nil
-		case u != t && (u.endEvent != nil || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
+		case u != t && (u.endEvent != nil || u.outlived() || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
 			return u
 		case u != t && u.endOp != nil && u.endOp.Owner == t.owner && u.endOp.Uncertain() && u.endOp.Call < u.grant.Call: // it came late
 			return u
@@ -467,6 +473,8 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	switch {
 	case !a.again && len(c.Faults) > 0 && f.refusedCopy(a.op):
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
+	case len(executed) > 1 && f.foundNothing(a.op, executed):
+		c.Class = contract.RefusalLost
 	case class == contract.DoubleExecution || len(executed) > 1:
 		c.Class = contract.DoubleExecution
 	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && f.refusedSome(a.op) && (a.op.Outcome != history.Failed || f.refusedCopy(a.op)):

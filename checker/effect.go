@@ -25,6 +25,9 @@ func judgeEffect(_ context.Context, f *facts) Result {
 			if op.Kind == history.Read {
 				if r := read[op.Owner]; r != nil && l.shared() && l.oneHold(op.Owner, tookOrCall(r), tookOrCall(op)) {
 					for _, between := range written[seen[op.Owner]:] {
+						if !l.excludes(between.Owner, op.Owner) { // the reader writes, too
+							continue
+						}
 						found.add(func() Violation { return f.readTwice(l, r, between, op) })
 					}
 				}

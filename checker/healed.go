@@ -115,6 +115,9 @@ func (f *facts) keptByCopy(l *lockFacts, at time.Duration) Cause {
 			return f.twice(l, call, r.At, fmt.Sprintf("the %s of %s took %s once more at %s, and that has not been given back", call.Kind, call.Owner, key, Stamp(r.At)))
 		}
 	}
+	if c, longer := f.keptLonger(l, at); longer {
+		return c
+	}
 	return nobodyKept()
 }
 

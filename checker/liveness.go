@@ -350,16 +350,19 @@ func (f *facts) deadHolds(l *lockFacts, found *violations) {
 				Rule: contract.DeadHoldEnds, Lock: l.name, From: died, To: t.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
 				Text: fmt.Sprintf("%s died at %s with a lease of %s on %s, which it held until %s",
 					t.client, Stamp(died), short(lease), l.name, Stamp(t.to)),
-				Cause: f.outlived(t, died),
+				Cause: f.outlived(l, t, died, last),
 			}
 		})
 	}
 }
 
 // outlived says why the hold of a dead client went on after its lease.
-func (f *facts) outlived(t *tenure, died time.Duration) Cause {
+func (f *facts) outlived(l *lockFacts, t *tenure, died, last time.Duration) Cause {
 	if c, kept := f.keptByOther(t, died); kept {
 		return c
+	}
+	if end, set := f.endSet(l, t, last); set && t.to <= end+f.prompt() {
+		return Cause{Class: contract.OtherHold, Text: fmt.Sprintf("the key of %s has one end for all holds, and what was done by %s had set it to %s", l.name, Stamp(last), Stamp(end))}
 	}
 	return Cause{Class: contract.Unexplained, Text: "something went on renewing it"}
 }

@@ -1,8 +1,10 @@
 package checker
 
 import (
+	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -82,4 +84,49 @@ func (t *tenure) moved() (before, after time.Duration, by *history.Op) {
 		return 0, 0, nil
 	}
 	return t.ends[n-2].deadline, t.ends[n-1].deadline, t.ends[n-1].by
+}
+
+// level notes what an owner's act made of the leases of its holds as a reader, where each has one and the key another.
+func (r *tenureReplay) level(a *act, t *tenure) {
+	if t == nil || !r.l.shared() || history.Writes(t.owner) || r.f.h.Can(string(contract.LeasePerHold)) {
+		return
+	}
+	end := model.Never
+	if a.op.Lease > 0 {
+		end = a.at + a.op.Lease
+	}
+	switch n := len(t.levels); answer(a.op) {
+	case history.Acquired:
+		t.levels = append(t.levels, end)
+	case history.Decremented:
+		t.levels = t.levels[:max(0, n-1)]
+	case history.Renewed:
+		for i, level := range t.levels {
+			if level > a.at {
+				t.levels[i] = end
+			}
+		}
+	}
+}
+
+// rest is when the leases ended, or are to end, of the levels of a reader that the unlock which ended its tenure left or found: an
+// unlock of its own takes the innermost.
+func (t *tenure) rest() []time.Duration {
+	if t.endOp != nil && t.endOp.Owner == t.owner {
+		return t.levels[:max(0, len(t.levels)-1)]
+	}
+	return t.levels
+}
+
+// outlived reports whether a reader's tenure ended by an unlock that removed holds whose leases were over, though the key lasted for others.
+func (t *tenure) outlived() bool {
+	return t.endOp != nil && t.endOp.Kind.Unlocks() && len(t.rest()) > 0 && !slices.ContainsFunc(t.rest(), func(end time.Duration) bool { return past(end, t.to) })
+}
+
+// own is a reader's tenure as long as the leases lasted that it outlived.
+func (t *tenure) own() *tenure {
+	over := *t
+	over.to, over.ends = max(t.from, slices.Max(t.rest())), nil // a clock that jumps may end a lease before it began
+	over.sets = slices.DeleteFunc(slices.Clone(t.sets), func(s deadlineSet) bool { return s.at > over.to })
+	return &over
 }

@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -12,14 +14,29 @@ import (
 // rwSpec is the specification of the history's read-write locks.
 func rwSpec(f *facts) specification[model.RWState] {
 	kind := model.RWLock{Redisson: !f.h.Can(string(contract.LeasePerHold)), RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade))}
+	shows := shownHolds
+	if kind.Redisson {
+		shows = func(k history.KeyState) model.RWState {
+			return model.RWKey(cmp.Or(k.Deadline, model.Never), shownHolds(k).Holds()...)
+		}
+	}
+	gone := func(s, key model.RWState) bool { return kind.Redisson && s.MayBeGone() && key == model.RWState{} }
 	return specification[model.RWState]{
-		step: kind.Step, environment: kind.Environment, shown: shownHolds,
-		fits: func(s model.RWState, k history.KeyState) bool { return sameHolds(s, shownHolds(k), !kind.Redisson) },
+		step: kind.Step, environment: kind.Environment, shown: shows,
+		fits: func(s model.RWState, k history.KeyState) bool {
+			key := shows(k)
+			return gone(s, key) || sameHolds(s, key, true) && lastsAs(s, key)
+		},
+		settled: func(s model.RWState, k history.KeyState) model.RWState { return s.Ending(shows(k)) },
 		misfit: func(_, after model.RWState, a *act) (contract.Rule, string) {
-			if sameHolds(after, shownHolds(*a.after), false) {
-				return contract.LeaseIsSet, fmt.Sprintf("the leases in the key are not those of %s", after)
+			switch key := shows(*a.after); {
+			case !sameHolds(after, key, false):
+				return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", key, after)
+			case !lastsAs(after, key):
+				_, latest := after.Until()
+				return contract.LeaseIsSet, fmt.Sprintf("the key expires %s, but the lease ends %s", until(a.after.Deadline), until(latest))
 			}
-			return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", shownHolds(*a.after), after)
+			return contract.LeaseIsSet, fmt.Sprintf("the leases in the key are not those of %s", after)
 		},
 		resume: func(s model.RWState, _ *act) model.RWState { return s },
 		untrue: func(s model.RWState, op history.Op) error {
@@ -57,6 +74,13 @@ func sameHolds(s, key model.RWState, leases bool) bool {
 	return true
 }
 
+// lastsAs reports whether a state's key may end when another's does.
+func lastsAs(s, key model.RWState) bool {
+	early, late := s.Until()
+	from, to := key.Until()
+	return !past(early, to) && !past(from, late)
+}
+
 // cutByOther is the cause that a call on another hold of a read-write lock made a hold's lease shorter, which then came to its end.
 func (f *facts) cutByOther(l *lockFacts, t *tenure) (Cause, bool) {
 	before, after, by := t.moved()
@@ -77,27 +101,50 @@ func (f *facts) keptByOther(t *tenure, since time.Duration) (Cause, bool) {
 	return Cause{}, false
 }
 
+// endSet is the end that a key had at a time, where it has one for all holds: a hold's own lease may be over sooner. ok is false for any other lock.
+func (f *facts) endSet(l *lockFacts, t *tenure, at time.Duration) (end time.Duration, ok bool) {
+	if !l.shared() || f.h.Can(string(contract.LeasePerHold)) {
+		return 0, false
+	}
+	for _, e := range t.ends {
+		if e.from <= at {
+			end = e.deadline
+		}
+	}
+	return end, true
+}
+
+// keptLonger is the cause that the leases of a hold were over at a time, and its key was not, which has one end for all holds. ok is false
+// if it is none.
+func (f *facts) keptLonger(l *lockFacts, at time.Duration) (c Cause, ok bool) {
+	for _, t := range l.tenures {
+		end, set := f.endSet(l, t, at)
+		if !set || end <= at || t.from > at || t.to <= at && !t.open {
+			continue
+		}
+		if !slices.ContainsFunc(t.sets, func(s deadlineSet) bool { return s.op == nil || s.op.Lease == 0 || s.at+s.op.Lease > at }) {
+			return Cause{Class: contract.OtherHold, Text: fmt.Sprintf("each lease of %s was over, but the key of %s has one end for all holds: it lasts until %s", t.owner, l.name, Stamp(end))}, true
+		}
+	}
+	return Cause{}, false
+}
+
 // unwatched is the owner's unlock of its read lock after which nothing renewed its hold as a writer, in [from, to]; nil: there is none.
 func (f *facts) unwatched(l *lockFacts, t *tenure, from, to time.Duration) *history.Op {
 	if !l.shared() || !history.Writes(t.owner) {
 		return nil
 	}
-	var found *history.Op
+	most := f.renewEvery() + f.renewalSlack()
 	for _, op := range l.owner(history.ReaderOf(t.owner)).called(t.from, to) {
-		if op.Kind.Unlocks() && !op.Aside && op.Outcome != history.Failed {
-			found = op
+		// It came before the renewal that is missing.
+		if !op.Kind.Unlocks() || op.Aside || op.Outcome == history.Failed || op.Call > from+most {
+			continue
+		}
+		if !slices.ContainsFunc(l.owner(t.owner).called(op.Call, to), func(r *history.Op) bool { return r.Kind.Renews() && r.Call > max(op.Return, from) }) {
+			return op
 		}
 	}
-	// It came before the renewal that is missing, which there was time for.
-	if most := f.renewEvery() + f.renewalSlack(); found == nil || found.Call > from+most || to-found.Call <= most {
-		return nil
-	}
-	for _, op := range l.owner(t.owner).called(found.Call, to) {
-		if op.Kind.Renews() && op.Call > max(found.Return, from) {
-			return nil
-		}
-	}
-	return found
+	return nil
 }
 
 // downgraded is the cause that an owner gave its write lock back, and read on, so that those who waited were not told. ok is false

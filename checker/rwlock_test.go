@@ -66,6 +66,64 @@ func untoldReader(reads bool, claims ...contract.Claim) *script {
 	return s
 }
 
+// keyOf is the key of a read-write lock, with one hold for each owner.
+func keyOf(deadline float64, owners ...string) *history.KeyState {
+	k := &history.KeyState{}
+	for _, o := range owners {
+		k.Deadline = at(deadline)
+		k.Holdings = append(k.Holdings, history.Holding{Owner: o, Count: 1})
+	}
+	return k
+}
+
+// removedReader is a reader with a lease of so many seconds, whose hold the unlock of another reader at 7 s removes. Then a writer gets the lock.
+func removedReader(lease float64, claims ...contract.Claim) *script {
+	s := newRW(claims...)
+	op := s.held("c2:1", history.ReadLock, 1, 1.004, history.Acquired, time.Duration(lease*float64(sec)))
+	s.served(op, op.Executed, keyOf(0), keyOf(1+lease, "c2:1"))
+	op = s.held("c1:1", history.ReadLock, 2, 2.004, history.Acquired, time.Minute)
+	s.served(op, op.Executed, keyOf(1+lease, "c2:1"), keyOf(62, "c1:1", "c2:1"))
+	op = s.held("c1:1", history.ReadUnlock, 7, 7.004, history.Released, 0)
+	s.served(op, op.Executed, keyOf(62, "c1:1", "c2:1"), keyOf(0))
+	op = s.held(writer1, history.WriteLock, 8, 8.004, history.Acquired, time.Minute)
+	s.served(op, op.Executed, keyOf(0), keyOf(68, writer1))
+	op = s.held("c2:1", history.ReadUnlock, 9, 9.004, history.NotHeld, 0)
+	s.served(op, op.Executed, keyOf(68, writer1), keyOf(68, writer1))
+	return s
+}
+
+// deadWriter is a writer that has entered the lock twice, so that its key ends at 62 s, and dies. The hold ends at a time.
+func deadWriter(end float64, claims ...contract.Claim) *script {
+	s := newRW(claims...)
+	op := s.held(writer1, history.WriteLock, 1, 1.004, history.Acquired, 30*time.Second)
+	s.served(op, op.Executed, keyOf(0), keyOf(31.002, writer1))
+	op = s.held(writer1, history.WriteLock, 2, 2.004, history.Acquired, 30*time.Second)
+	twice := keyOf(61.002, writer1)
+	twice.Holdings[0].Count = 2
+	s.served(op, op.Executed, keyOf(31.002, writer1), twice)
+	s.died("c1", at(3))
+	s.event(history.Expire, at(end)).Owner = writer1
+	return s
+}
+
+// refusedUnlock is an unlock that is told "released" by a copy of its request, at 3 s. held says that the owner held the lock when the first came.
+func refusedUnlock(fault, held bool, claims ...contract.Claim) *script {
+	s := newRW(claims...)
+	op := s.held("c1:1", history.ReadUnlock, 2, 3.004, history.Released, 0)
+	op.Executed, op.Answer = at(2.002), history.NotHeld
+	before := keyOf(0)
+	if held {
+		before = keyOf(60, "c1:1")
+		s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.ReadUnlock}, For: time.Minute}}
+	}
+	s.served(op, at(2.002), before, before)
+	s.served(op, at(3.002), before, before)
+	if fault {
+		s.fault("drop-message", "c1", at(2), at(3))
+	}
+	return s
+}
+
 // sidesOfRWLocks are the sides of the table's rows that read-write locks have.
 func sidesOfRWLocks() map[string][]side {
 	return map[string][]side{
@@ -76,6 +134,20 @@ func sidesOfRWLocks() map[string][]side {
 			{contract.RenewedInTime, true, unrenewedWriter(true)},
 			{contract.RenewedInTime, false, unrenewedWriter(false)},
 			{contract.RenewedInTime, false, unrenewedWriter(true, contract.LeasePerHold)},
+			{contract.DeadHoldEnds, true, deadWriter(61.002)},
+			{contract.DeadHoldEnds, false, deadWriter(65)},
+			{contract.DeadHoldEnds, false, deadWriter(61.002, contract.LeasePerHold)},
+		},
+		"lease-outlived": {
+			{contract.OneBeliever, true, removedReader(3)},
+			{contract.OneBeliever, false, removedReader(60)},
+			{contract.OneBeliever, false, removedReader(3, contract.LeasePerHold)},
+		},
+		"refusal-lost": {
+			{contract.ToldTheTruth, true, refusedUnlock(true, false)},
+			{contract.ToldTheTruth, false, refusedUnlock(false, false)},
+			{contract.ToldTheTruth, false, refusedUnlock(true, false, contract.RefusesAgain)},
+			{contract.ToldTheTruth, false, refusedUnlock(true, true, contract.Idempotent)},
 		},
 		"downgraded": {
 			{contract.FreeIsTaken, true, untoldReader(true)},
@@ -103,40 +175,42 @@ func TestReadersAndAWriterThatReadsExcludeNobody(t *testing.T) {
 	}
 }
 
-// The witness replay and porcupine agree on random histories, legal ones and others.
+// The witness replay and porcupine agree on random histories, legal ones and others, of locks with a lease for each hold and without.
 func TestTheWitnessOfReadWriteLocksAgreesWithPorcupine(t *testing.T) {
-	legal, illegal := 0, 0
-	for seed := range uint64(300) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		s := newRW(contract.LeasePerHold)
-		now := 1.0
-		kinds := []history.Kind{history.TryRead, history.TryWrite, history.ReadUnlock, history.WriteUnlock}
-		for range 2 + r.IntN(5) {
-			owner, kind := fmt.Sprintf("c%d:1", 1+r.IntN(2)), kinds[r.IntN(4)]
-			out := []history.Outcome{history.Acquired, history.Busy}[r.IntN(8)/7]
-			if kind.Unlocks() {
-				out = []history.Outcome{history.Released, history.NotHeld}[r.IntN(2)]
+	for _, claims := range [][]contract.Claim{{contract.LeasePerHold}, nil} {
+		legal, illegal := 0, 0
+		for seed := range uint64(300) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			s := newRW(claims...)
+			now := 1.0
+			kinds := []history.Kind{history.TryRead, history.TryWrite, history.ReadUnlock, history.WriteUnlock}
+			for range 2 + r.IntN(5) {
+				owner, kind := fmt.Sprintf("c%d:1", 1+r.IntN(2)), kinds[r.IntN(4)]
+				out := []history.Outcome{history.Acquired, history.Busy}[r.IntN(8)/7]
+				if kind.Unlocks() {
+					out = []history.Outcome{history.Released, history.NotHeld}[r.IntN(2)]
+				}
+				if kind.OnWriteLock() {
+					owner = history.WriterOf(owner)
+				}
+				s.held(owner, kind, now, now+0.004, out, time.Minute)
+				now++
 			}
-			if kind.OnWriteLock() {
-				owner = history.WriterOf(owner)
+			f := collect(s.done(), Options{}.withDefaults(s.h))
+			l := f.locks[0]
+			found, _ := replayed(f, l, rwSpec(f))
+			says := askPorcupineOf(context.Background(), f, l, linear.AsExecuted)
+			if (found.all == 0) != (says == porcupine.Ok) {
+				t.Errorf("%v, seed %d: the witness finds %d violations, and porcupine says %s", claims, seed, found.all, says)
 			}
-			s.held(owner, kind, now, now+0.004, out, time.Minute)
-			now++
+			if found.all == 0 {
+				legal++
+			} else {
+				illegal++
+			}
 		}
-		f := collect(s.done(), Options{}.withDefaults(s.h))
-		l := f.locks[0]
-		found, _ := replayed(f, l, rwSpec(f))
-		says := askPorcupineOf(context.Background(), f, l, linear.AsExecuted)
-		if (found.all == 0) != (says == porcupine.Ok) {
-			t.Errorf("seed %d: the witness finds %d violations, and porcupine says %s", seed, found.all, says)
+		if legal < 30 || illegal < 30 {
+			t.Errorf("%v: %d legal and %d illegal histories", claims, legal, illegal)
 		}
-		if found.all == 0 {
-			legal++
-		} else {
-			illegal++
-		}
-	}
-	if legal < 30 || illegal < 30 {
-		t.Errorf("%d legal and %d illegal histories", legal, illegal)
 	}
 }

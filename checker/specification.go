@@ -16,6 +16,7 @@ type specification[S comparable] struct {
 	environment func(S, history.Event) (S, error)
 	shown       func(history.KeyState) S                                        // the state that a key shows
 	fits        func(S, history.KeyState) bool                                  // whether the key is what a state says
+	settled     func(S, history.KeyState) S                                     // a state with what the key that it fits says more; nil: nothing
 	misfit      func(before, after S, a *act) (rule contract.Rule, says string) // of a key that is not
 	resume      func(S, *act) S                                                 // where to go on after a refused answer whose key nobody saw
 	untrue      func(S, history.Op) error                                       // an answer that was true in no state of its call

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -28,9 +29,10 @@ type tenure struct {
 
 	// sets are the moments at which the deadline was set, in order, the grant first.
 	sets     []deadlineSet
-	deadline time.Duration // the last one; model.Never when it does not expire
-	ends     []deadlineEnd // what deadline was, whoever changed it, in order
-	byItself time.Duration // the last deadline that the lock set for the owner, by no call; 0: none
+	deadline time.Duration   // the last one; model.Never when it does not expire
+	ends     []deadlineEnd   // what deadline was, whoever changed it, in order
+	levels   []time.Duration // of a reader of a lock whose key has one end: when the lease of each of its holds ends, outermost first
+	byItself time.Duration   // the last deadline that the lock set for the owner, by no call; 0: none
 
 	// What ended it: an operation (another owner's, when the lock is broken) or an event.
 	endOp    *history.Op
@@ -247,6 +249,7 @@ func (r *tenureReplay) kept(t *tenure, a *act) bool {
 
 func (r *tenureReplay) operation(a *act) {
 	t := r.open[a.op.Owner]
+	defer func() { r.level(a, cmp.Or(t, r.open[a.op.Owner])) }()
 	switch answer(a.op) {
 	case history.Acquired:
 		if r.f.implied() {
@@ -356,6 +359,9 @@ func (r *tenureReplay) environment(a *act) {
 		for _, t := range r.open {
 			if t.deadline != model.Never {
 				t.end(a.at, max(a.at, t.deadline-a.event.By))
+			}
+			for i := range t.levels {
+				t.levels[i] -= a.event.By
 			}
 		}
 	}

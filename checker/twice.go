@@ -126,6 +126,14 @@ func (f *facts) executions(op *history.Op) []int {
 	})
 }
 
+// foundNothing reports whether no copy of an unlock found anything that its owner held.
+func (f *facts) foundNothing(op *history.Op, executed []int) bool {
+	return op.Kind.Unlocks() && !slices.ContainsFunc(executed, func(i int) bool {
+		s := &f.h.Served[i]
+		return s.Before == nil || s.Before.Count(op.Owner) > 0
+	})
+}
+
 // forgotten says of a call that took effect more than once that the server forgot in between what it
 // remembered of the request. A lock that does not claim that it remembers any has lost nothing.
 func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.Fault) bool) {

@@ -10,7 +10,7 @@ import (
 // answered returns a history whose unlocks say whether a hold is left. A caller that was told [history.Unlocked] was
 // told no more than that one hold was given back, and one that was told [history.OK], nothing: what the server did is
 // then the answer. Where nobody knows that, the call says no more than one whose outcome is unknown. silent are the calls that
-// told nothing, by their ids: their owners count their own calls. A call that failed when its client had given back what an attempt of
+// did not tell what is left, by their ids: their owners count their own calls. A call that failed when its client had given back what an attempt of
 // it had got is one whose outcome is unknown: what the attempt and the giving back did is known.
 func answered(h *history.History) (told *history.History, silent map[int64]bool) {
 	vague := func(op history.Op) bool {
@@ -31,7 +31,7 @@ func answered(h *history.History) (told *history.History, silent map[int64]bool)
 	told.Ops = slices.Clone(h.Ops)
 	for i := range told.Ops {
 		op := &told.Ops[i]
-		if vague(*op) && op.Outcome == history.OK {
+		if vague(*op) {
 			silent[op.ID] = true
 		}
 		switch {

@@ -213,7 +213,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			releasing = false
 			if len(holds) <= 1 && f.hasMore(l, owner, s.at) {
 				holds = []bool{slices.Contains(told, true)}
-			} else if n := len(holds) - 1; n <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released {
+			} else if n := len(holds) - 1; n <= 0 || op.Outcome == history.NotHeld || op.Outcome == history.Released && !f.silent[op.ID] {
 				holds, ended = nil, s
 			} else {
 				// An unlock that sets no lease leaves that of the hold that it gave back, which may be renewed.

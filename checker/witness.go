@@ -162,6 +162,8 @@ func (w *witness[S]) operation(a *act) {
 			w.broken(rule, fmt.Sprintf("%s: after the %s of %s (operation %d) at %s %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at), says), a, contract.Unexplained)
 		}
 		next = w.spec.shown(*a.after)
+	} else if a.after != nil && w.spec.settled != nil {
+		next = w.spec.settled(next, *a.after)
 	}
 	if next != w.state {
 		w.become(next, a)
@@ -187,14 +189,14 @@ func (w *witness[S]) environment(a *act) {
 
 // repeat is the effect of one more execution.
 func (w *witness[S]) repeat(a *act) {
-	if a.after != nil {
-		w.become(w.spec.shown(*a.after), a)
-		return
-	}
 	op := *a.op
 	op.Outcome, op.Return, op.Evidence, op.Executed = history.Unknown, 0, history.Executed, a.at
-	if next, err := w.spec.step(w.state, op); err == nil {
+	next, err := w.spec.step(w.state, op)
+	switch {
+	case err == nil && (a.after == nil || w.spec.fits(next, *a.after)):
 		w.become(next, a)
+	case a.after != nil:
+		w.become(w.spec.shown(*a.after), a)
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	SetsLease    Claim = "unlock-sets-lease"
 	TakesBack    Claim = "takes-back"
 	Idempotent   Claim = "idempotent"
+	RefusesAgain Claim = "refuses-again"
 	TokensGoOn   Claim = "tokens-go-on"
 	Mutex        Claim = "mutex"
 	Multi        Claim = "multi"
@@ -64,6 +65,7 @@ func Promises() []Promise {
 		{TakesBack, "The lock gives back what a call took whose caller was not told.", "liveness"},
 		{Idempotent, "A request that is sent again takes effect once, and gets the first answer.",
 			"object, for the calls and the time that `idempotent` of the header names"},
+		{RefusesAgain, "A request that was refused is refused when it is sent again.", "object; it takes the exemption of refusals that were lost away"},
 		{NoticesSilence, "A client notices that nothing comes on its subscription any more, subscribes anew, and looks.",
 			"liveness; `silenceNoticed` is after how long. Then, or when it has subscribed anew, a missed message exempts a waiter no longer"},
 		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},

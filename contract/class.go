@@ -21,6 +21,7 @@ const (
 	MaybeTwice      Class = "possible double execution" // a call may have been sent again; nobody saw the server
 	UnheardCopies   Class = "held by copies"            // all that an owner holds was taken by copies of which its client did not hear
 	RefusedCopy     Class = "refused copy"              // the server refused one copy of a request and executed another
+	RefusalLost     Class = "refusal lost"              // a copy of a request that was refused was told that it took effect
 	Untold          Class = "untold"                    // a call took effect, and its caller was not told
 	Abandoned       Class = "abandoned"                 // the caller gave a call up that took effect
 	ForeignRelease  Class = "foreign release"           // freed by one who did not hold it

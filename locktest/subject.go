@@ -241,6 +241,7 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can("lost", lost)
 	i, idempotent := l.(Idempotent)
 	can("idempotent", idempotent)
+	can(string(contract.RefusesAgain), idempotent)
 	s.Idempotent = nil
 	if idempotent {
 		s.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Lock, history.TryLock, history.Unlock, history.ForceUnlock}, For: i.Idempotent()}}

@@ -3,7 +3,9 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,30 +19,82 @@ type RWHold struct {
 	Write bool
 	Count int64
 	life  // of the lease: Earliest and Latest are when it may end and when it has ended for certain
+
+	// Of a reader's hold of Redisson's lock, the lease of each level, outermost first. What is known of its end is life{}
+	// where only the key was seen.
+	each []life
 }
 
 // RWState is one read-write lock. The zero value is a free one. States compare with ==.
 type RWState struct {
 	holds string // the holds in order, written out: so that any number of readers compares
+	end   life   // of Redisson's key, with all that is in it
 }
 
 // Holds lists the holds, in the order of owners.
 func (s RWState) Holds() []RWHold {
 	var holds []RWHold
 	for line := range strings.Lines(s.holds) {
-		var h RWHold
-		var earliest, latest int64
-		if _, err := fmt.Sscanf(line, "%q %t %d %d %d\n", &h.Owner, &h.Write, &h.Count, &earliest, &latest); err != nil {
-			panic(err) // only rwState writes them
+		f := strings.Fields(line)
+		h := RWHold{Owner: unquoted(f[0]), Write: f[1] == "true", Count: int64(durationOf(f[2])), life: life{durationOf(f[3]), durationOf(f[4])}}
+		for i := 5; i < len(f); i += 2 {
+			h.each = append(h.each, life{durationOf(f[i]), durationOf(f[i+1])})
 		}
-		h.life = life{time.Duration(earliest), time.Duration(latest)}
 		holds = append(holds, h)
 	}
 	return holds
 }
 
+// unquoted and durationOf read what rwState has written.
+func unquoted(text string) string {
+	s, err := url.PathUnescape(text)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func durationOf(text string) time.Duration {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return time.Duration(n)
+}
+
+// Until is when the key of Redisson's lock ends: not before earliest, and not after latest.
+func (s RWState) Until() (earliest, latest time.Duration) { return s.end.Earliest, s.end.Latest }
+
+// MayBeGone reports whether Redisson's key, with all that it has, may have been removed by a read unlock: which leases lasted then is not known.
+func (s RWState) MayBeGone() bool { return s.end.Earliest == 0 }
+
+// Ending is the state, of which a key is seen that ends when that of another does, or is gone.
+func (s RWState) Ending(key RWState) RWState {
+	if key == (RWState{}) {
+		return key
+	}
+	s.end = key.end
+	return s
+}
+
 // RWStateOf is the state with these holds, of which each owner has at most one of each kind.
 func RWStateOf(holds ...RWHold) RWState { return rwState(slices.Clone(holds)) }
+
+// RWKey is the state of Redisson's lock with these holds, whose key ends at a time. What lease each level of a reader has is not
+// known.
+func RWKey(end time.Duration, holds ...RWHold) RWState {
+	holds = slices.Clone(holds)
+	for i, h := range holds {
+		if holds[i].life = (life{}); !h.Write {
+			holds[i].each = slices.Repeat([]life{{0, Never}}, int(h.Count))
+		}
+	}
+	s := rwState(holds)
+	if len(holds) > 0 {
+		s.end = life{end, end}
+	}
+	return s
+}
 
 // name is what an operation or an event calls the owner of a hold.
 func (h RWHold) name() string {
@@ -62,9 +116,13 @@ func rwState(holds []RWHold) RWState {
 	})
 	var b strings.Builder
 	for _, h := range holds {
-		fmt.Fprintf(&b, "%q %t %d %d %d\n", h.Owner, h.Write, h.Count, h.Earliest, h.Latest)
+		fmt.Fprintf(&b, "%s %t %d %d %d", url.PathEscape(h.Owner), h.Write, h.Count, h.Earliest, h.Latest)
+		for _, l := range h.each {
+			fmt.Fprintf(&b, " %d %d", l.Earliest, l.Latest)
+		}
+		b.WriteByte('\n')
 	}
-	return RWState{b.String()}
+	return RWState{holds: b.String()}
 }
 
 // String fits after "but".
@@ -89,8 +147,8 @@ func (s RWState) String() string {
 // RWLock says which read-write lock is meant. The zero value ends each hold with its own lease, and its
 // unlocks answer what is left to the owner: hardened.
 type RWLock struct {
-	// Redisson: holds whose leases are over may count as long as any other lasts, and a re-entry of a writer adds its
-	// lease to what is left.
+	// Redisson: all holds count as long as the key lasts, whose end each call sets. Each level of a reader's hold has a lease,
+	// the last of which goes with an unlock, and a re-entry of a writer adds its lease to what is left.
 	Redisson bool
 	// LastReader: a read unlock answers whether anybody holds either lock.
 	LastReader bool
@@ -119,7 +177,7 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	op.Owner = history.ReaderOf(op.Owner)
 	v := k.view(s, op.Owner, write, from, to)
 	if uncertain {
-		if op.Outcome = v.answer(op); op.Outcome == "" {
+		if op.Outcome = v.answer(k, op); op.Outcome == "" {
 			return s, nil
 		}
 	}
@@ -128,7 +186,10 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 		called.Outcome = op.Outcome
 		return s, &Violation{Rule: rule, State: s, Op: called}
 	}
-	return v.after(k, op), nil
+	if k.Redisson {
+		return v.afterRedisson(k, op), nil
+	}
+	return v.after(op), nil
 }
 
 // rwView is a lock as the caller of an operation sees it.
@@ -141,24 +202,20 @@ type rwView struct {
 	readEnds bool     // that may be over
 	hindered bool     // somebody else is in the way for certain
 	maybe    bool     // somebody else may be
-	from     time.Duration
-	only     bool // there is no hold but mine
-	surely   bool // there is another for certain
+	from, to time.Duration
+	end      life // of Redisson's key
 }
 
 func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration) rwView {
-	v := rwView{write: write, mine: -1, only: true, from: from}
-	all := s.Holds()
-	lasts := false // the key is there for certain as long as one hold is
-	for _, h := range all {
-		lasts = lasts || !past(from, h.Latest)
-	}
-	for _, h := range all {
-		over := past(from, h.Latest)
-		if over && !(k.Redisson && lasts) {
+	v := rwView{write: write, mine: -1, from: from, to: to, end: s.end}
+	for _, h := range s.Holds() {
+		if k.Redisson {
+			h.life = s.end
+		}
+		if past(from, h.Latest) {
 			continue
 		}
-		ends := over || past(to, h.Earliest) // it may be over
+		ends := past(to, h.Earliest) // it may be over
 		v.holds = append(v.holds, h)
 		switch {
 		case h.Owner == owner && h.Write == write:
@@ -167,20 +224,16 @@ func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration
 			if !h.Write {
 				v.reads, v.readEnds = true, ends
 			}
-			v.only, v.surely = false, v.surely || !ends
-		default:
-			v.only, v.surely = false, v.surely || !ends
-			if write || h.Write {
-				v.maybe = true
-				v.hindered = v.hindered || !ends
-			}
+		case write || h.Write:
+			v.maybe = true
+			v.hindered = v.hindered || !ends
 		}
 	}
 	return v
 }
 
 // answer is what the lock says to op; empty: nobody needs it.
-func (v rwView) answer(op history.Op) history.Outcome {
+func (v rwView) answer(k RWLock, op history.Op) history.Outcome {
 	switch op.Kind {
 	case history.ReadLock, history.TryRead, history.WriteLock, history.TryWrite:
 		if v.mine >= 0 || !v.maybe && !(v.write && v.reads) {
@@ -191,7 +244,7 @@ func (v rwView) answer(op history.Op) history.Outcome {
 		switch {
 		case v.mine < 0:
 			return history.NotHeld
-		case v.holds[v.mine].Count > 1:
+		case v.holds[v.mine].Count > 1 && !(k.Redisson && !v.write && !v.stays()):
 			return history.Decremented
 		}
 		return history.Released
@@ -229,10 +282,12 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 		case op.Outcome == history.NotHeld:
 		case !mine:
 			return contract.SharedIsHeld
-		case k.LastReader && !v.write: // whether anybody holds anything after it
-			last := v.holds[v.mine].Count == 1
-			if op.Outcome == history.Released && (v.surely || !last && !v.mineEnds) ||
-				op.Outcome != history.Released && last && v.only {
+		case k.Redisson && !v.write:
+			released, goes, stays := op.Outcome == history.Released, v.goes(), v.stays()
+			if last := v.holds[v.mine].Count == 1; !k.LastReader && last {
+				goes, stays = true, false // it answers for the owner, who has none left
+			}
+			if released && !goes || !released && !stays {
 				return contract.SharedIsReleased
 			}
 		case (op.Outcome == history.Released) != (v.holds[v.mine].Count == 1):
@@ -258,7 +313,7 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 }
 
 // after is the state that op leaves.
-func (v rwView) after(k RWLock, op history.Op) RWState {
+func (v rwView) after(op history.Op) RWState {
 	switch op.Outcome {
 	case history.Acquired:
 		kept := v.holds[:0:0]
@@ -267,12 +322,7 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 			switch {
 			case i == v.mine:
 				count = h.Count
-				// Neither form shortens a lease. Redisson keeps one for each read hold, of which the last to
-				// end counts.
 				lease = life{max(lease.Earliest, h.Earliest), max(lease.Latest, h.Latest)}
-				if k.Redisson && v.write && op.Lease > 0 {
-					lease = life{later(h.Earliest, op.Lease), later(h.Latest, op.Lease)}
-				}
 			case h.Owner != op.Owner && (v.write || h.Write), v.mine < 0 && v.write:
 				// That is over, or this would not have been granted.
 			default:
@@ -283,18 +333,11 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 	case history.Decremented, history.Released:
 		if h := &v.holds[v.mine]; h.Count > 1 {
 			h.Count--
-			switch lease := lasting(op); {
-			case op.Lease > 0 && (v.write || !k.Redisson):
-				h.life = lease
-			case k.Redisson && !v.write:
-				h.Earliest = min(h.Earliest, v.from) // which of the leases went, and how long the others last, is not known
+			if op.Lease > 0 {
+				h.life = lasting(op)
 			}
 		} else {
 			v.holds = slices.Delete(v.holds, v.mine, v.mine+1)
-		}
-		lasts := func(h RWHold) bool { return h.Write || !past(v.from, h.Latest) }
-		if k.Redisson && !v.write && !slices.ContainsFunc(v.holds, lasts) {
-			v.holds = nil // a read unlock after which no lease lasts removes the key
 		}
 	case history.NotHeld:
 		if v.mine >= 0 {
@@ -318,6 +361,9 @@ func (k RWLock) Environment(s RWState, e history.Event) (RWState, error) {
 	holds := s.Holds()
 	if e.Kind == history.Expire && len(holds) == 0 {
 		return s, &Violation{Rule: contract.ExpiryOfAHold, State: s, Event: e}
+	}
+	if k.Redisson && len(holds) > 0 {
+		return k.befalls(s, e)
 	}
 	kept := holds[:0:0]
 	for _, h := range holds {

@@ -10,7 +10,7 @@ import (
 
 // Both sides of every rule. Operations are executed at 10 s and ask for 30 s.
 func TestRWLockStep(t *testing.T) {
-	hard, redisson := RWLock{}, RWLock{Redisson: true, LastReader: true}
+	hard := RWLock{}
 	hold := func(owner string, write bool, count int64, end time.Duration) RWHold {
 		return RWHold{Owner: owner, Write: write, Count: count, life: life{end, end}}
 	}
@@ -18,7 +18,6 @@ func TestRWLockStep(t *testing.T) {
 	writes := func(owner string, end time.Duration) RWHold { return hold(owner, true, 1, end) }
 	is := func(holds ...RWHold) RWState { return rwState(holds) }
 	rejects := RWLock{RefusesUpgrade: true}
-	const c = "c3:1"
 	for _, tt := range []struct {
 		name string
 		kind RWLock
@@ -40,11 +39,8 @@ func TestRWLockStep(t *testing.T) {
 		{"a writer beside a reader", hard, is(reads(b, 20*sec)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
 		{"a writer beside a reader whose lease is over", hard, is(reads(b, 9*sec)), op(history.WriteLock, a, history.Acquired), is(writes(a, 40*sec)), ""},
 		{"a writer waits for a reader whose lease is over", hard, is(reads(b, 9*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
-		{"a writer waits for one whose key others keep", redisson, is(reads(b, 9*sec), reads(c, 20*sec)), op(history.TryWrite, a, history.Busy),
-			is(reads(b, 9*sec), reads(c, 20*sec)), ""},
 		{"who reads becomes a writer", hard, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
 		{"who reads is told", hard, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Rejected), is(reads(a, 20*sec)), ""},
-		{"who reads waits for itself", redisson, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec)), ""},
 		{"who does not read is told that it does", hard, is(), op(history.WriteLock, a, history.Rejected), is(), contract.UpgradeOfAReader},
 		{"a reader would write, and waits for itself", hard, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec)), ""},
 		{"a reader would write, and is to be rejected", rejects, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
@@ -53,17 +49,11 @@ func TestRWLockStep(t *testing.T) {
 		{"who writes is refused", hard, is(writes(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
 		{"who writes and reads writes again", hard, is(reads(a, 20*sec), writes(a, 20*sec)), op(history.TryWrite, a, history.Acquired),
 			is(reads(a, 20*sec), hold(a, true, 2, 40*sec)), ""},
-		{"redisson adds leases", redisson, is(writes(a, 20*sec)), op(history.TryWrite, a, history.Acquired), is(hold(a, true, 2, 50*sec)), ""},
 		{"an unknown attempt that got it", hard, is(), op(history.WriteLock, a, history.Unknown), is(writes(a, 40*sec)), ""},
 		{"an unknown attempt that did not", hard, is(writes(b, 20*sec)), op(history.WriteLock, a, history.Unknown), is(writes(b, 20*sec)), ""},
 		{"a failed attempt", hard, is(), op(history.WriteLock, a, history.Failed), is(), ""},
 
 		{"a reader leaves", hard, is(reads(a, 20*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Released), is(reads(b, 20*sec)), ""},
-		{"a reader leaves others behind", redisson, is(reads(a, 20*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Decremented), is(reads(b, 20*sec)), ""},
-		{"a reader leaves others behind, but is told that nobody is there", redisson, is(reads(a, 20*sec), reads(b, 20*sec)),
-			op(history.ReadUnlock, a, history.Released), is(), contract.SharedIsReleased},
-		{"the last reader leaves, and is told of others", redisson, is(reads(a, 20*sec)), op(history.ReadUnlock, a, history.Decremented), is(), contract.SharedIsReleased},
-		{"the last reader leaves", redisson, is(reads(a, 20*sec)), op(history.ReadUnlock, a, history.Released), is(), ""},
 		{"two holds end with one unlock", hard, is(hold(a, false, 2, 20*sec)), op(history.ReadUnlock, a, history.Released), is(), contract.SharedIsReleased},
 		{"a writer's unlock leaves its reads", hard, is(reads(a, 20*sec), writes(a, 20*sec)), op(history.WriteUnlock, a, history.Released), is(reads(a, 20*sec)), ""},
 		{"a writer's inner unlock", hard, is(hold(a, true, 2, 20*sec)), op(history.WriteUnlock, a, history.Decremented), is(writes(a, 40*sec)), ""},
@@ -73,10 +63,6 @@ func TestRWLockStep(t *testing.T) {
 		{"the holder is refused", hard, is(writes(a, 20*sec)), op(history.WriteUnlock, a, history.NotHeld), is(), contract.SharedNotRefused},
 		{"whose lease is over is refused", hard, is(reads(a, 9*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.NotHeld), is(reads(b, 20*sec)), ""},
 		{"whose lease is over unlocks", hard, is(reads(a, 9*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Released), is(), contract.SharedIsHeld},
-		{"whose lease is over unlocks, in redisson", redisson, is(reads(a, 9*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Decremented),
-			is(reads(b, 20*sec)), ""},
-		{"the last whose lease lasts unlocks, in redisson", RWLock{Redisson: true}, is(reads(a, 20*sec), reads(b, 9*sec)), op(history.ReadUnlock, a, history.Released), is(), ""},
-		{"a writer keeps the key, in redisson", RWLock{Redisson: true}, is(reads(a, 20*sec), writes(b, 9*sec)), op(history.ReadUnlock, a, history.Released), is(writes(b, 9*sec)), ""},
 
 		{"renewed", hard, is(reads(a, 20*sec)), op(history.RenewRead, a, history.Renewed), is(reads(a, 40*sec)), ""},
 		{"a stranger is renewed", hard, is(reads(b, 20*sec)), op(history.RenewRead, a, history.Renewed), is(), contract.SharedIsHeld},
@@ -106,5 +92,96 @@ func TestRWLockStep(t *testing.T) {
 	stepped(t, s, err, is(), "")
 	if got, want := is(hold(a, false, 2, sec), writes(b, sec)).String(), "c1:1 reads 2 times, c2:1 writes"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Both sides of what only Redisson's lock does. Operations are executed at 10 s and ask for 30 s.
+func TestRedissonRWLockStep(t *testing.T) {
+	plain, last := RWLock{Redisson: true}, RWLock{Redisson: true, LastReader: true}
+	reads := func(owner string, ends ...time.Duration) RWHold {
+		h := RWHold{Owner: owner, Count: int64(len(ends))}
+		for _, end := range ends {
+			h.each = append(h.each, life{end, end})
+		}
+		return h
+	}
+	maybe := func(owner string, from, to time.Duration) RWHold {
+		return RWHold{Owner: owner, Count: 1, each: []life{{from, to}}}
+	}
+	writes := func(owner string, count int64) RWHold { return RWHold{Owner: owner, Write: true, Count: count} }
+	between := func(from, to time.Duration, holds ...RWHold) RWState {
+		s := rwState(holds)
+		s.end = life{from, to}
+		return s
+	}
+	key := func(end time.Duration, holds ...RWHold) RWState { return between(end, end, holds...) }
+	asked := func(end time.Duration, holds ...RWHold) RWState { return between(end-Granularity, end, holds...) } // by PTTL
+	free := RWState{}
+	for _, tt := range []struct {
+		name string
+		kind RWLock
+		from RWState
+		op   history.Op
+		to   RWState
+		rule contract.Rule
+	}{
+		{"a free lock is read", plain, free, op(history.ReadLock, a, history.Acquired), key(40*sec, reads(a, 40*sec)), ""},
+		{"a reader does not shorten the key's end", plain, key(50*sec, reads(b, 50*sec)), op(history.ReadLock, a, history.Acquired),
+			asked(50*sec, reads(a, 40*sec), reads(b, 50*sec)), ""},
+		{"each level has its lease", plain, key(50*sec, reads(a, 50*sec)), op(history.ReadLock, a, history.Acquired), asked(50*sec, reads(a, 50*sec, 40*sec)), ""},
+		{"a writer reads", plain, key(20*sec, writes(a, 1)), op(history.ReadLock, a, history.Acquired), key(40*sec, reads(a, 40*sec), writes(a, 1)), ""},
+		{"a key that is over is read anew", plain, key(9*sec, reads(a, 9*sec)), op(history.ReadLock, a, history.Acquired), key(40*sec, reads(a, 40*sec)), ""},
+		{"a reader beside a writer", plain, key(20*sec, writes(b, 1)), op(history.ReadLock, a, history.Acquired), free, contract.ReadersWithReaders},
+		{"a writer waits for one whose key others keep", plain, key(20*sec, reads(b, 9*sec), reads("c3:1", 20*sec)), op(history.TryWrite, a, history.Busy),
+			key(20*sec, reads(b, 9*sec), reads("c3:1", 20*sec)), ""},
+		{"a writer waits for a key that is over", plain, key(9*sec, reads(b, 9*sec)), op(history.TryWrite, a, history.Busy), free, contract.SharedIsBusy},
+		{"who reads waits for itself", plain, key(20*sec, reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), key(20*sec, reads(a, 20*sec)), ""},
+		{"a writer's re-entry adds its lease", plain, key(20*sec, writes(a, 1)), op(history.TryWrite, a, history.Acquired), asked(50*sec, writes(a, 2)), ""},
+
+		{"of two levels that last the inner goes", plain, key(50*sec, reads(a, 20*sec, 50*sec)), op(history.ReadUnlock, a, history.Decremented), asked(20*sec, reads(a, 20*sec)), ""},
+		{"of two levels that last none is left", plain, key(50*sec, reads(a, 20*sec, 50*sec)), op(history.ReadUnlock, a, history.Released), free, contract.SharedIsReleased},
+		{"the outer level is over", plain, key(50*sec, reads(a, 9*sec, 50*sec)), op(history.ReadUnlock, a, history.Released), free, ""},
+		{"the outer level is over, and left", plain, key(50*sec, reads(a, 9*sec, 50*sec)), op(history.ReadUnlock, a, history.Decremented), free, contract.SharedIsReleased},
+		{"the outer level may be over", plain, key(50*sec, RWHold{Owner: a, Count: 2, each: []life{{9 * sec, 20 * sec}, {50 * sec, 50 * sec}}}),
+			op(history.ReadUnlock, a, history.Released), free, ""},
+		{"a level of another lasts", last, key(50*sec, reads(a, 50*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Decremented), asked(20*sec, reads(b, 20*sec)), ""},
+		{"a level of another lasts, and it answers for the owner", plain, key(50*sec, reads(a, 50*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Released),
+			asked(20*sec, reads(b, 20*sec)), ""},
+		{"a level of another lasts, and nobody is there", last, key(50*sec, reads(a, 50*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Released), free, contract.SharedIsReleased},
+		{"a level of another is over", last, key(50*sec, reads(a, 50*sec), reads(b, 9*sec)), op(history.ReadUnlock, a, history.Released), free, ""},
+		{"a level of another is over, and it answers for the owner", plain, key(50*sec, reads(a, 50*sec), reads(b, 9*sec)), op(history.ReadUnlock, a, history.Released), free, ""},
+		{"a level of another may be over", plain, key(50*sec, reads(a, 50*sec), maybe(b, 9*sec, 20*sec)), op(history.ReadUnlock, a, history.Released),
+			between(0, 20*sec, maybe(b, 9*sec, 20*sec)), ""},
+		{"the last goes", last, key(20*sec, reads(a, 20*sec)), op(history.ReadUnlock, a, history.Released), free, ""},
+		{"the last goes, and others are there", last, key(20*sec, reads(a, 20*sec)), op(history.ReadUnlock, a, history.Decremented), free, contract.SharedIsReleased},
+		{"a writer keeps the key", plain, key(20*sec, reads(a, 20*sec), writes(a, 1)), op(history.ReadUnlock, a, history.Released), key(20*sec, writes(a, 1)), ""},
+		{"a reader's lease cuts a writer's", plain, key(50*sec, reads(a, 20*sec, 40*sec), writes(a, 1)), op(history.ReadUnlock, a, history.Decremented),
+			asked(20*sec, reads(a, 20*sec), writes(a, 1)), ""},
+		{"a writer's inner unlock sets the lease", plain, key(20*sec, writes(a, 2)), op(history.WriteUnlock, a, history.Decremented), key(40*sec, writes(a, 1)), ""},
+		{"a writer reads on", plain, key(20*sec, reads(a, 15*sec), writes(a, 1)), op(history.WriteUnlock, a, history.Released), key(20*sec, reads(a, 15*sec)), ""},
+		{"who holds nothing is refused", plain, key(20*sec, writes(b, 1)), op(history.ReadUnlock, a, history.NotHeld), key(20*sec, writes(b, 1)), ""},
+		{"the holder is refused", plain, key(20*sec, reads(a, 9*sec)), op(history.ReadUnlock, a, history.NotHeld), free, contract.SharedNotRefused},
+
+		{"levels that last are renewed", plain, key(20*sec, reads(a, 9*sec, 20*sec)), op(history.RenewRead, a, history.Renewed), key(40*sec, reads(a, 9*sec, 40*sec)), ""},
+		{"a writer is renewed", plain, key(50*sec, writes(a, 1)), op(history.RenewWrite, a, history.Renewed), key(40*sec, writes(a, 1)), ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := tt.kind.Step(tt.from, tt.op)
+			stepped(t, got, err, tt.to, tt.rule)
+		})
+	}
+	both := key(20*sec, reads(a, 9*sec), reads(b, 20*sec))
+	s, err := plain.Environment(both, history.Event{Kind: history.Expire, At: 20 * sec, Owner: a})
+	stepped(t, s, err, key(20*sec, reads(b, 20*sec)), "")
+	s, err = plain.Environment(s, history.Event{Kind: history.Expire, At: 20 * sec, Owner: b})
+	stepped(t, s, err, free, "")
+	_, err = plain.Environment(both, history.Event{Kind: history.Expire, At: 9 * sec, Owner: a})
+	stepped(t, both, err, both, contract.NotBeforeLease) // the key keeps it
+	s, err = plain.Environment(both, history.Event{Kind: history.ClockJump, By: 5 * sec})
+	stepped(t, s, err, key(15*sec, reads(a, 4*sec), reads(b, 15*sec)), "")
+	s, err = plain.Environment(both, history.Event{Kind: history.ForceTTL, Deadline: 11 * sec})
+	stepped(t, s, err, key(11*sec, reads(a, 9*sec), reads(b, 20*sec)), "")
+	if s := RWKey(20*sec, reads(a, 1, 2)); s != (RWState{rwState([]RWHold{{Owner: a, Count: 2, each: []life{{0, Never}, {0, Never}}}}).holds, life{20 * sec, 20 * sec}}) {
+		t.Errorf("a key that was seen: %v", s)
 	}
 }

@@ -20,12 +20,12 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	switch g {
 	case lockimpl.Hardened:
-		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", "tokens-go-on")
+		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", string(contract.RefusesAgain), "tokens-go-on")
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
 		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(acquires, unlocks, forces), For: resentFor, ForOnce: latchLife}}
 		return s
 	case lockimpl.Latch:
-		s.Abilities = append(s.Abilities, "idempotent")
+		s.Abilities = append(s.Abilities, "idempotent", string(contract.RefusesAgain))
 		s.Idempotent = []history.Idempotence{{Calls: unlocks, For: latchLife, UntilAnswered: true}}
 		s.Limitations = []history.Limitation{notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", unlocks)}
 	default:

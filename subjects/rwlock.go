@@ -41,7 +41,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 		return rwClient{c.(rlockClient), g == lockimpl.Hardened}, nil
 	}
 	if g == lockimpl.Hardened {
-		s.Abilities = append(s.Abilities, "unlock-sets-lease", "fencing", "lost", "keeps-longest", "takes-back", "tokens-go-on",
+		s.Abilities = append(s.Abilities, "unlock-sets-lease", "fencing", "lost", "keeps-longest", "takes-back", "tokens-go-on", string(contract.RefusesAgain),
 			string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade))
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
 		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(rwAcquires, rwUnlocks), For: resentFor, ForOnce: latchLife}}
@@ -53,6 +53,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 		notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", rwUnlocks),
 		notIdempotent(page+"acquire sent again", rwAcquires),
 		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"),
+		without(contract.RefusesAgain, page+"an unlock of a free lock sent again"),
 		without(contract.LeasePerHold, page+"a writer unlocks a read lock of its own; a reader whose lease is over, others read on"),
 		without(contract.TellsDowngrade, page+"a write unlock of an owner that reads on"),
 	}

@@ -56,6 +56,7 @@ var rows = map[string][]string{
 	"member-touched":       {string(contract.Red)},
 	"other-hold":           {string(contract.ReadWrite)},
 	"downgraded":           {string(contract.ReadWrite)},
+	"refusal-lost":         {string(contract.ReadWrite)},
 	"renewed-late":         {string(history.ALock), string(contract.Renews)},
 	"no-opportunity":       {string(contract.Renews)},
 	"message-missed":       {Counted},

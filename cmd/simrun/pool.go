@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"runtime"
 	"sync"
+	"time"
 )
 
 // crew runs jobs in worker processes, one for each processor. They are started when there is work
@@ -166,6 +167,7 @@ func (w *worker) ask(ctx context.Context, j job, results *[]result) error {
 		}
 		var r result
 		if err := json.Unmarshal(line, &r); err != nil {
+			_ = process.Kill() // it runs still, and is of no use
 			return w.died(fmt.Errorf("it wrote %.80q", line))
 		}
 		*results = append(*results, r)
@@ -180,16 +182,22 @@ func (w *worker) ask(ctx context.Context, j job, results *[]result) error {
 	return nil
 }
 
-// died says how the worker ended, by the last lastWords of its runtime if there are any.
+// died says how the worker ended, by the last lastWords of its runtime if there are any. A worker that has closed its output is about to
+// end by itself: a signal would hide why.
 func (w *worker) died(err error) error {
 	w.in.Close()
-	_ = w.process.Process.Kill() // if it still runs, it is of no use
+	process := w.process.Process
+	hung := time.AfterFunc(lastBreath, func() { _ = process.Kill() })
+	defer hung.Stop()
 	state := w.process.Wait()
 	if state != nil {
 		err = state
 	}
 	return fmt.Errorf("the worker process died: %w", w.stderr.of(err))
 }
+
+// lastBreath is how long a worker that has closed its output may take to end.
+const lastBreath = 5 * time.Second
 
 func (w *worker) dismiss() {
 	if w.process != nil {

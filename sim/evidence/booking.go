@@ -314,8 +314,10 @@ func (c *conclusion) unbiddenOf(t touch, before, after history.KeyState) {
 		}
 		op.Aside = true
 		op.Kind, op.Answer = history.Unlock, history.Decremented
-		for range was - is - 1 { // the sequential lock gives back one hold at a time
-			c.ops[r] = append(c.ops[r], c.add(op))
+		if !l.oneEnd(before) { // else a reader's unlock may remove all
+			for range was - is - 1 { // the sequential lock gives back one hold at a time
+				c.ops[r] = append(c.ops[r], c.add(op))
+			}
 		}
 		if is > 0 {
 			op.Lease = max(after.Deadline-now, 0)
@@ -325,6 +327,10 @@ func (c *conclusion) unbiddenOf(t touch, before, after history.KeyState) {
 	case is > was:
 		op.Aside = true
 		op.Kind, op.Answer, op.Lease = history.Lock, history.Acquired, max(after.Deadline-now, 0)
+		if r.Op != 0 && l.oneEnd(after) { // which is not that of each lease
+			call := c.op(r.Op)
+			op.Lease = cmp.Or(call.Asked, call.Lease)
+		}
 	case r.Step == history.StepRenew:
 		c.renewals(t, before, after, op)
 		return
@@ -337,6 +343,11 @@ func (c *conclusion) unbiddenOf(t touch, before, after history.KeyState) {
 		return
 	}
 	c.noted(r, op)
+}
+
+// oneEnd reports whether a state of a read-write lock shows one end, that of the key: Redisson's does.
+func (l *lock) oneEnd(s history.KeyState) bool {
+	return l.object == history.ARWLock && len(s.Holdings) > 0 && s.Holdings[0].Deadline == 0
 }
 
 // renewals records what a renewal did for each owner it was for. If the lease was set anew, that was
