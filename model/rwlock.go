@@ -80,13 +80,16 @@ func (s RWState) Ending(key RWState) RWState {
 // RWStateOf is the state with these holds, of which each owner has at most one of each kind.
 func RWStateOf(holds ...RWHold) RWState { return rwState(slices.Clone(holds)) }
 
+// mostLevels bounds of how many levels of a key that is nonsense the leases are followed.
+const mostLevels = 1000
+
 // RWKey is the state of Redisson's lock with these holds, whose key ends at a time. What lease each level of a reader has is not
 // known.
 func RWKey(end time.Duration, holds ...RWHold) RWState {
 	holds = slices.Clone(holds)
 	for i, h := range holds {
 		if holds[i].life = (life{}); !h.Write {
-			holds[i].each = slices.Repeat([]life{{0, Never}}, int(h.Count))
+			holds[i].each = slices.Repeat([]life{{0, Never}}, int(min(max(h.Count, 0), mostLevels)))
 		}
 	}
 	s := rwState(holds)

@@ -14,7 +14,7 @@ func (v rwView) left() []RWHold {
 	holds := slices.Clone(v.holds)
 	if h := holds[v.mine]; h.Count > 1 {
 		h.Count--
-		h.each = h.each[:h.Count]
+		h.each = h.each[:min(len(h.each), int(h.Count))]
 		holds[v.mine] = h
 		return holds
 	}

@@ -34,7 +34,7 @@ const idempotent = string(contract.Idempotent)
 
 // abilities are those that a worker may claim.
 var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", string(contract.HearsForce), "keeps-longest", string(contract.SetsLease),
-	string(contract.TakesBack), idempotent, string(contract.TokensGoOn),
+	string(contract.TakesBack), idempotent, string(contract.RefusesAgain), string(contract.TokensGoOn),
 	string(contract.Waits), string(contract.Steady), cancels}
 
 // request is a line to the worker. Its fields are named as those of [history.Op] where there are such.
