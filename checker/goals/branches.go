@@ -30,6 +30,8 @@ func (s situation) by(effects ...history.Effect) situation {
 const (
 	lock       = string(history.ALock)
 	semaphore  = string(history.ASemaphore)
+	latch      = string(history.ALatch)
+	readWrite  = string(contract.ReadWrite)
 	reentrant  = string(contract.Reentrant)
 	renews     = string(contract.Renews)
 	forces     = string(contract.Forces)
@@ -40,13 +42,43 @@ const (
 // branch is a goal that a script of the lock's protocol took a way: told by the step and by what became of the key, so that it
 // is the same for locks of any library.
 func branch(name, means string, step history.Step, such func(s *row) bool, needs ...string) situation {
-	object := history.ALock
-	if slices.Contains(needs, semaphore) {
-		object = history.ASemaphore
+	objects := []history.Object{history.ALock, history.ARWLock} // which is two locks
+	for object, need := range map[history.Object]string{history.ASemaphore: semaphore, history.ALatch: latch, history.ARWLock: readWrite} {
+		if slices.Contains(needs, need) {
+			objects = []history.Object{object}
+		}
 	}
 	return goal(name, means, func(r *run) bool {
-		return r.row(func(s *row) bool { return s.Step == step && r.object(s.Lock) == object && such(s) })
+		return r.row(func(s *row) bool { return s.Step == step && slices.Contains(objects, r.object(s.Lock)) && such(s) })
 	}, needs...)
+}
+
+// unless has a situation be one of locks that do not claim something.
+func (s situation) unless(claim contract.Claim) situation {
+	s.Unless = []contract.Claim{claim}
+	return s
+}
+
+// writes reports whether a command on a read-write lock is for a writer.
+func (s *row) writes() bool { return s.op != nil && s.op.Kind.OnWriteLock() }
+
+// readers reports whether the command's owner, or another owner, read before the command.
+func (s *row) readers(own bool) bool {
+	return s.had(func(h history.Holding) bool { return !history.Writes(h.Owner) && s.own(h) == own })
+}
+
+// writer reports whether the command's owner, or another owner, wrote before the command.
+func (s *row) writer(own bool) bool {
+	return s.had(func(h history.Holding) bool { return history.Writes(h.Owner) && s.own(h) == own })
+}
+
+// own reports whether a hold of a read-write lock is of the command's owner, as whatever.
+func (s *row) own(h history.Holding) bool {
+	return history.ReaderOf(h.Owner) == history.ReaderOf(s.Owner)
+}
+
+func (s *row) had(such func(history.Holding) bool) bool {
+	return slices.ContainsFunc(s.Before.Holdings, such)
 }
 
 // unchanged says that a command left who holds, and how many permits are free, as it was.
@@ -75,6 +107,30 @@ var branches = []situation{
 	branch("force-of-nothing", "A forced unlock came to a lock that nobody held.", history.StepForce, func(s *row) bool { return s.Before.Absent() }, forces).by(history.ForcedFree),
 	branch("force-without-effect", "A forced unlock left a lock held: it was a copy.", history.StepForce, func(s *row) bool { return !s.Before.Absent() && unchanged(s) }, forces, idempotent).
 		by(history.Resends()...),
+	branch("read-shared", "A reader got the lock beside another.", history.StepAcquire,
+		func(s *row) bool { return !s.writes() && s.before == 0 && s.after > 0 && s.readers(false) }, readWrite),
+	branch("read-refused", "A reader was refused, since another owner wrote.", history.StepAcquire,
+		func(s *row) bool { return !s.writes() && s.before == 0 && unchanged(s) && s.writer(false) }, readWrite),
+	branch("write-refused", "A writer was refused, since others read.", history.StepAcquire,
+		func(s *row) bool { return s.writes() && s.before == 0 && unchanged(s) && s.readers(false) }, readWrite),
+	branch("upgrade-refused", "An owner that reads asked for the write lock, and did not get it.", history.StepAcquire,
+		func(s *row) bool { return s.writes() && s.before == 0 && unchanged(s) && s.readers(true) }, readWrite),
+	branch("writer-reads", "An owner that writes got the read lock, too.", history.StepAcquire,
+		func(s *row) bool { return !s.writes() && s.after > s.before && s.writer(true) }, readWrite),
+	branch("writer-downgrades", "An owner gave its write lock back, and reads on.", history.StepRelease,
+		func(s *row) bool { return s.writes() && s.before > 0 && s.after == 0 && s.readers(true) }, readWrite),
+	branch("reader-leaves-others", "A reader gave the lock back, and others read on.", history.StepRelease,
+		func(s *row) bool {
+			return !s.writes() && s.before > 0 && s.after == 0 && !s.After.Absent() && s.readers(false)
+		}, readWrite),
+	branch("reader-removes-others", "A reader gave the lock back, and holds of others went with its own: their leases were over.", history.StepRelease,
+		func(s *row) bool { return !s.writes() && s.before > 0 && s.After.Absent() && s.readers(false) }, readWrite).unless(contract.LeasePerHold),
+	branch("count-set", "The count of a latch was set.", history.StepSet, func(s *row) bool { return s.Before.Absent() && !s.After.Absent() }, latch),
+	branch("count-set-already", "The count of a latch was set already.", history.StepSet, func(s *row) bool { return !s.Before.Absent() && unchanged(s) }, latch),
+	branch("counted-down", "A latch was counted down, and its count is not 0.", history.StepRelease,
+		func(s *row) bool { return !s.After.Absent() && s.After.Number() < s.Before.Number() }, latch),
+	branch("counted-to-zero", "A latch was counted down to 0.", history.StepRelease, func(s *row) bool { return s.Before.Number() > 0 && s.After.Number() == 0 }, latch),
+	branch("counted-at-zero", "A latch was counted down whose count was 0.", history.StepRelease, func(s *row) bool { return s.Before.Number() == 0 }, latch),
 	branch("permits-set", "The number of permits was set.", history.StepSet, func(s *row) bool { return s.Before.Absent() && !s.After.Absent() }, semaphore),
 	branch("permits-set-already", "The number of permits was set already.", history.StepSet, func(s *row) bool { return !s.Before.Absent() && unchanged(s) }, semaphore),
 	branch("permits-taken", "Permits were taken.", history.StepAcquire, func(s *row) bool { return s.After.Number() < s.Before.Number() }, semaphore),

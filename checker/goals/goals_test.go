@@ -126,6 +126,35 @@ func key(until time.Duration, held ...string) *history.KeyState {
 
 func permits(n int64) *history.KeyState { return &history.KeyState{Permits: &n} }
 
+// left is the key of a latch, which is not there when its count is 0.
+func left(n int64) *history.KeyState {
+	if n == 0 {
+		return &history.KeyState{}
+	}
+	return &history.KeyState{Left: &n}
+}
+
+// What an owner of a read-write lock does as a writer is told apart from what it does as a reader.
+func TestBranchesOfOneOwnerThatReadsAndWrites(t *testing.T) {
+	for _, c := range []struct {
+		step          history.Step
+		kind          history.Kind
+		before, after *history.KeyState
+		want          string
+	}{
+		{history.StepAcquire, history.TryWrite, key(30*s, "a"), key(30*s, "a"), "upgrade-refused"},
+		{history.StepRelease, history.WriteUnlock, key(30*s, "a", "a:write"), key(30*s, "a"), "writer-downgrades"},
+		{history.StepRelease, history.WriteUnlock, key(30*s, "a:write"), key(0), ""},
+	} {
+		h := &history.History{Ops: []history.Op{{ID: 1, Owner: "a:write", Client: "c1", Lock: "l", Kind: c.kind, Call: 1, Return: s, Evidence: history.Sent}},
+			Served: []history.Served{{At: 2, Step: c.step, Op: 1, Owner: "a:write", Client: "c1", Lock: "l", Before: c.before, After: c.after, Got: 3}}}
+		got := slices.DeleteFunc(goals.Reached(h, &checker.Verdict{}, nil), func(g string) bool { return strings.HasPrefix(g, "acquire-") || strings.HasPrefix(g, "release-") })
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s from %v to %v: %q, want %q", c.kind, c.before, c.after, got, c.want)
+		}
+	}
+}
+
 func TestEachBranchIsToldByWhatBecameOfTheKey(t *testing.T) {
 	none := key(0)
 	for _, c := range []struct {
@@ -158,6 +187,17 @@ func TestEachBranchIsToldByWhatBecameOfTheKey(t *testing.T) {
 		{history.StepAcquire, history.AcquirePermits, permits(0), permits(0), "permits-none"},
 		{history.StepRelease, history.ReleasePermits, permits(0), permits(1), "permits-back"},
 		{history.StepRelease, history.ReleasePermits, none, none, "permits-back-to-nothing"},
+		{history.StepAcquire, history.TryRead, key(30*s, "b"), key(30*s, "a", "b"), "acquire-takes read-shared"},
+		{history.StepAcquire, history.TryRead, key(30*s, "b:write"), key(30*s, "b:write"), "acquire-refused read-refused"},
+		{history.StepAcquire, history.TryWrite, key(30*s, "b"), key(30*s, "b"), "acquire-refused write-refused"},
+		{history.StepAcquire, history.TryRead, key(30*s, "a:write"), key(30*s, "a", "a:write"), "acquire-takes writer-reads"},
+		{history.StepRelease, history.ReadUnlock, key(30*s, "a", "b"), key(30*s, "b"), "release-last reader-leaves-others"},
+		{history.StepRelease, history.ReadUnlock, key(30*s, "a", "b"), none, "release-last reader-removes-others"},
+		{history.StepSet, history.TrySetCount, left(0), left(3), "count-set"},
+		{history.StepSet, history.TrySetCount, left(3), left(3), "count-set-already"},
+		{history.StepRelease, history.CountDown, left(3), left(2), "counted-down"},
+		{history.StepRelease, history.CountDown, left(1), left(0), "counted-to-zero"},
+		{history.StepRelease, history.CountDown, left(0), left(0), "counted-at-zero"},
 		{history.StepAdmin, history.Lock, none, key(30*s, "a"), ""},
 	} {
 		h := &history.History{Ops: []history.Op{{ID: 1, Owner: "a", Client: "c1", Lock: "l", Kind: c.kind, Call: 1, Return: s, Evidence: history.Sent}},
