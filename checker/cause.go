@@ -432,11 +432,6 @@ func refused(s *history.Served) bool {
 func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	c := Cause{Class: class}
 	if a.op == nil {
-		if t := l.owner(a.event.Owner).tenure(a.at); l.shared() && t != nil {
-			if c, cut := f.cutByOther(l, t); cut {
-				return c
-			}
-		}
 		c.Text = "the key's time to live was not what the lock had promised"
 		return c
 	}

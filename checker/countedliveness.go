@@ -214,7 +214,7 @@ func (f *facts) owing(l *lockFacts, rule contract.Rule, say func(*owed) string, 
 		found.addAt(begin, func() Violation {
 			return Violation{Rule: rule, Lock: l.name, From: begin, To: f.end, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text:  fmt.Sprintf("the %s of %s (operation %d) %s at %s", op.Kind, op.Owner, op.ID, say(d), Stamp(f.end)),
-				Cause: f.lostBy(l, d, limit, faultsOf(all))}
+				Cause: f.lostBy(l, d, limit, all)}
 		})
 	}
 }
@@ -241,10 +241,12 @@ func (f *facts) repeats(op *history.Op, at time.Duration) time.Duration {
 	return sent + 2*memory
 }
 
-// lostBy says why what a call owes is lost. From the limit on its client had had the opportunity to give it, in spite of faults.
-func (f *facts) lostBy(l *lockFacts, d *owed, limit time.Duration, faults []int) Cause {
-	op := d.op
-	if ends := f.repeats(op, d.at); ends < limit && !d.again && !op.Aside {
+// lostBy says why what a call owes is lost. From the limit on its client had had the opportunity to give it, in spite of obstacles.
+func (f *facts) lostBy(l *lockFacts, d *owed, limit time.Duration, all []obstacle) Cause {
+	op, faults := d.op, faultsOf(all)
+	// A repetition may have been lost a moment before, and the next one comes after a pause, which is no longer than an answer takes.
+	tries := min(limit, enough(max(op.Return, d.at), 2*f.answerTime()+f.prompt(), all))
+	if ends := f.repeats(op, d.at); ends < tries && !d.again && !op.Aside {
 		return f.blame(fmt.Sprintf("its client repeats it until %s, and %s", Stamp(ends), f.describeAll(faults)), faults)
 	}
 	if x := f.memoryLost(op.Call, limit, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 && op.Kind.Asks() && f.h.Can(string(contract.TakesBack)) {

@@ -225,9 +225,11 @@ func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Durati
 			switch {
 			case s.Got == 0 && s.Sent < answered: // its client went on without the answer
 			case once && first[s.Text] != nil && s.Got > 0:
-				seen = first[s.Text].After.Deadline + s.Got - first[s.Text].At
+				seen = f.inTheWay(l, op, first[s.Text].After) + s.Got - first[s.Text].At
 			default:
-				seen = toldBy(s)
+				if seen = f.inTheWay(l, op, s.After); seen > 0 && s.Got >= s.At {
+					seen += s.Got - s.At
+				}
 			}
 			if first[s.Text] == nil {
 				first[s.Text] = s

@@ -23,6 +23,24 @@ func (l *lockFacts) excludes(a, b string) bool {
 	return history.ReaderOf(a) != history.ReaderOf(b) && (history.Writes(a) || history.Writes(b))
 }
 
+// inTheWay is when what a key has ends of that is in the way of a call: its deadline, or, where each hold has its own, that of the last hold that
+// excludes the call's owner.
+func (f *facts) inTheWay(l *lockFacts, op *history.Op, k *history.KeyState) time.Duration {
+	if !l.shared() || !f.h.Can(string(contract.LeasePerHold)) {
+		return k.Deadline
+	}
+	var last time.Duration
+	for _, h := range k.Holdings {
+		switch {
+		case h.Deadline == 0: // of another form, which waits for the key's end
+			return k.Deadline
+		case l.excludes(h.Owner, op.Owner):
+			last = max(last, h.Deadline)
+		}
+	}
+	return last
+}
+
 // A crowd counts those who believe in a lock at some moment.
 type crowd struct {
 	of             *lockFacts

@@ -83,7 +83,7 @@ func Promises() []Promise {
 		{CountsDown, "It is a count-down latch: nobody passes before its count is 0.", "object, exclusion and liveness"},
 		{ReadWrite, "It is a read-write lock: a writer holds it alone, and readers share it.", "plans with its steps; exclusion and effect tell readers from writers"},
 		{LeasePerHold, "Each hold of a read-write lock lasts as long as its own lease, whatever becomes of other holds.",
-			"exclusion, effect, watchdog, object and liveness; it takes the exemption of other holds away"},
+			"exclusion, effect, watchdog and liveness; it takes the exemption of other holds away. Object, by the leases that the key has"},
 		{TellsDowngrade, "A write unlock wakes those who wait, also if its owner reads on.", "liveness; it takes the exemption of downgrades away"},
 		{RefusesUpgrade, "Who reads and asks for the write lock is told at once that it cannot have it, rather than made to wait for itself.",
 			"object; without the claim, such a call may end like one that waits for another"},

@@ -132,7 +132,7 @@ func Exemptions() []Exemption {
 		{Name: "set-again", Guarantees: []Guarantee{Liveness}, Rules: []Rule{AwaitReturns, WaitsQuietly}, Classes: []Class{SetAgain},
 			Touched: "the latch, which was set again when its count was 0, before a waiter looked", Unless: Rounds,
 			Source: "Redisson 4.7.0, RCountDownLatch: a waiter asks whether the count is 0 now, and a message of zero has it ask until one of a count comes"},
-		{Name: "other-hold", Guarantees: []Guarantee{Exclusion, Effect, Watchdog, Object, Liveness}, Classes: []Class{OtherHold},
+		{Name: "other-hold", Guarantees: []Guarantee{Exclusion, Effect, Watchdog, Liveness}, Classes: []Class{OtherHold},
 			Touched: "another hold of the same read-write lock, also of the same owner, while the first holder held it: a call on it set the key's end, or ended the watchdog of its owner", Unless: LeasePerHold,
 			Source: "Redisson 4.7.0, RReadWriteLock: one key has one time to live for all holds, and a read unlock sets that of the readers"},
 		{Name: "downgraded", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken}, Classes: []Class{Downgraded},

@@ -19,7 +19,8 @@ const (
 
 // For returns the scenario's plan for a lock with the abilities that can reports, those of
 // [plan.Plan.Needs]; or, if there is none, why not, to follow on "not run: ". Steps that only ask are
-// left out for a lock that answers no questions, incidental re-entries for one that is not reentrant.
+// left out for a lock that answers no questions, incidental re-entries for one that is not reentrant, and in a sweep the faults on
+// what waiters hear for one whose waiters only ask.
 func (s Scenario) For(seed uint64, can func(ability string) bool) (p *plan.Plan, why string) {
 	p = s.Plan(seed)
 	if s.Reentry == Incidental && !can(plan.NeedsReentrant) {
@@ -27,6 +28,9 @@ func (s Scenario) For(seed uint64, can func(ability string) bool) (p *plan.Plan,
 	}
 	if !can(plan.NeedsInspect) {
 		p = p.Without(plan.NeedsInspect)
+	}
+	if s.Sweep && !can(plan.NeedsMessages) {
+		p = p.Without(plan.NeedsMessages)
 	}
 	needs := p.Needs()
 	if s.Reentry == Retried {
@@ -64,6 +68,7 @@ var reasons = map[string]string{
 	plan.NeedsForce:     "an operator forces the lock free, which it has no means for",
 	plan.NeedsInspect:   "the lock is asked about its state, and answers no questions",
 	plan.NeedsWatchdog:  "a fault strikes the watchdog, and the lock has none",
+	plan.NeedsMessages:  "a fault strikes what tells waiters of a release, and those of the lock only ask again",
 	plan.NeedsMulti:     "the story is about a lock of several, of which all must be held, and there is none",
 	plan.NeedsLock:      "the story is about a lock, and the subject is none",
 	plan.NeedsSemaphore: "the story is about a semaphore, and the subject is none (-subject rsemaphore-classic, rsemaphore-hardened)",

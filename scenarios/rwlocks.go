@@ -81,7 +81,7 @@ var rwReadUnlockShortens = Scenario{
 			client("c2", time.Second, writeLock(0), onStock(20*time.Second), writeUnlock()),
 		)
 	},
-	Breaks: either(contract.LeasePerHold, nil, []contract.Guarantee{object, exclusion, effect}),
+	Breaks: either(contract.LeasePerHold, nil, []contract.Guarantee{exclusion, effect}),
 }
 
 var rwReadUnlockKillsWatchdog = Scenario{

@@ -59,7 +59,19 @@ func (c rlockClient) Owner(thread int64) string { return string(c.c.Owner(thread
 func (c rlockClient) Lock(name string) Lock     { return rlockLock{c.c.Lock(name)} }
 func (c rlockClient) Close() error              { return c.c.Close() }
 
-type rlockLock struct{ l *lockimpl.RLock }
+// rlockLock is an [lockimpl.RLock], or what has all that it has.
+type rlockLock struct{ l anRLock }
+
+type anRLock interface {
+	reference
+	Unlock(ctx context.Context, owner lockimpl.Owner) (bool, error)
+	ForceUnlock(ctx context.Context) (bool, error)
+	IsLocked(ctx context.Context) (bool, error)
+	IsHeldBy(ctx context.Context, owner lockimpl.Owner) (bool, error)
+	HoldCount(ctx context.Context, owner lockimpl.Owner) (int64, error)
+	RemainingTTL(ctx context.Context) (time.Duration, error)
+	Lost(owner lockimpl.Owner) <-chan struct{}
+}
 
 func (l rlockLock) Acquire(ctx context.Context, owner string, r Request) Answer {
 	return acquired(ctx, l.l, owner, r)

@@ -33,11 +33,12 @@ func (c rlockClient) Quorum(locks []Lock) (Lock, error) {
 func rlocks(locks []Lock) ([]*lockimpl.RLock, error) {
 	var members []*lockimpl.RLock
 	for _, l := range locks {
-		r, ok := l.(rlockLock)
+		r, _ := l.(rlockLock)
+		member, ok := r.l.(*lockimpl.RLock)
 		if !ok {
 			return nil, fmt.Errorf("subjects: a %T cannot be a member of a reference lock", l)
 		}
-		members = append(members, r.l)
+		members = append(members, member)
 	}
 	return members, nil
 }

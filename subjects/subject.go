@@ -45,6 +45,8 @@ type Subject struct {
 	Unsubscribed time.Duration
 	// SilenceNoticed is after how long its client notices that nothing comes on its subscription; 0: it does not say.
 	SilenceNoticed time.Duration
+	// Polls says that its waiters subscribe to nothing, and ask again.
+	Polls bool
 	// TokenUnit is within how much time a counter of tokens that was lost may give the same again; 0: it may not.
 	TokenUnit time.Duration
 	// Idempotent says of which calls a request that is sent again takes effect once.
@@ -76,8 +78,11 @@ func (s Subject) Can(ability string) bool {
 	if is := history.Object(ability); slices.Contains(history.Objects(), is) {
 		return is == cmp.Or(s.Object, history.ALock)
 	}
-	return slices.Contains(s.Abilities, ability) || slices.Contains(s.Groups, ability)
+	return slices.Contains(s.Abilities, ability) || slices.Contains(s.Groups, ability) || ability == messages && !s.Polls
 }
+
+// messages is plan.NeedsMessages: that waiters hear of releases, if they do not only ask again.
+const messages = "messages"
 
 // Remembers is how long after its first effect another copy of a request takes none, and the same where the Redis
 // client sends nothing again; 0: as long as need be, or not at all.
@@ -198,7 +203,7 @@ func Of(is history.Object) []Subject {
 	case history.ARWLock:
 		return AllRWLocks()
 	}
-	return All()
+	return slices.Concat(All(), AllSpinLocks())
 }
 
 // Everything returns the subjects of all kinds of objects, locks first.

@@ -13,6 +13,7 @@ const (
 	NeedsForce     = "force"     // somebody forces a lock free
 	NeedsInspect   = "inspect"   // a lock is asked about its state
 	NeedsWatchdog  = "watchdog"  // a fault strikes the watchdog itself
+	NeedsMessages  = "messages"  // a fault strikes a waiter's subscription, or a message that tells of a release
 	NeedsMulti     = "multi"     // a group of kind [Multi]
 	NeedsRed       = "red"       // a group of kind [Red]
 	NeedsLock      = "lock"      // steps on locks
@@ -38,12 +39,19 @@ func (p *Plan) Needs() []string {
 	for _, f := range p.Faults {
 		found[NeedsForce] = found[NeedsForce] || f.Kind == "force-unlock"
 		found[NeedsWatchdog] = found[NeedsWatchdog] || f.Kind == "pause-watchdog"
+		found[NeedsMessages] = found[NeedsMessages] || f.When.listens()
 	}
 	for _, g := range p.Groups {
 		found[string(g.Kind)] = true
 	}
-	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsRWLock, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMulti, NeedsRed}
+	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsRWLock, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMessages, NeedsMulti, NeedsRed}
 	return slices.DeleteFunc(all, func(need string) bool { return !found[need] })
+}
+
+// listens reports whether a trigger waits for what only comes to who listens for releases.
+func (t *Trigger) listens() bool {
+	of := func(m MessageKind) bool { return m == Subscribe || m == Publish }
+	return t != nil && (of(t.Request) || of(t.Reply) || slices.ContainsFunc(t.Between, of))
 }
 
 // inspects reports whether an action only asks.
@@ -85,6 +93,10 @@ func (th Thread) reenters(i int) bool {
 // re-entry goes together with the unlock that gives it back.
 func (p *Plan) Without(need string) *Plan {
 	q := p.Clone()
+	if need == NeedsMessages {
+		q.Faults = slices.DeleteFunc(q.Faults, func(f Fault) bool { return f.When.listens() })
+		return q
+	}
 	for i := range q.Clients {
 		for j := range q.Clients[i].Threads {
 			th := &q.Clients[i].Threads[j]

@@ -24,7 +24,7 @@ var redislockClaims = []subjects.Claim{
 func redislockDefault() subjects.Subject {
 	return subjects.Subject{
 		Name: "redislock", About: "bsm/redislock without options: it tries once, and nobody refreshes",
-		Module: "github.com/bsm/redislock", Claims: redislockClaims, Abilities: []string{"mutex"}, Limitations: subjects.OfValues(),
+		Module: "github.com/bsm/redislock", Claims: redislockClaims, Polls: true, Abilities: []string{"mutex"}, Limitations: subjects.OfValues(),
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			return &redislockClient{env: e, c: redislock.New(e.Redis)}, nil
 		},

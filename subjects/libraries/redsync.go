@@ -36,7 +36,7 @@ var redsyncClaims = []subjects.Claim{
 func redsyncDefault() subjects.Subject {
 	return subjects.Subject{
 		Name: "redsync", About: "go-redsync/redsync with its defaults: a lease of 8 s, 32 tries",
-		Module: "github.com/go-redsync/redsync/v4", Claims: redsyncClaims,
+		Module: "github.com/go-redsync/redsync/v4", Claims: redsyncClaims, Polls: true,
 		Abilities: []string{"mutex"}, Groups: []string{"red"}, Lease: redsyncExpiry,
 		Limitations: append(subjects.OfValues(),
 			history.Limitation{Rule: string(contract.AllOrNone), Calls: []history.Kind{history.Lock, history.TryLock},
