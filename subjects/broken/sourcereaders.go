@@ -33,6 +33,12 @@ func plantedReaders() []SourceMutant {
 		source("readers-lease-stays", plain, partial,
 			"a partial unlock of a write lock does not set the lease anew, so that all that the re-entries added stays",
 			"scripts/rw_write_unlock.lua", "  call('pexpire', KEYS[1], ARGV[2])\n", ""),
+		source("readers-key-outlasts", plain, leased,
+			"when a reader leaves, the key's end is never brought forward, so that the lock is held as long as the lease of who left",
+			"scripts/rw_read_unlock.lua", "call('pexpire', lock, longest)", "call('pexpire', lock, math.max(longest, call('pttl', lock)))"),
+		source("readers-one-is-woken", plain, woken,
+			"when a writer leaves, one of those who wait is woken, though all may be readers",
+			"rwlock.go", "wakeAll(ch, ch.waiters)", "ch.wakeOne()"),
 		// The hardened one.
 		source("readers-one-protocol", rw, renews,
 			"a round of the watchdog renews the holds of one protocol, so that a write lock is not renewed whose owner reads, too",
@@ -46,6 +52,9 @@ func plantedReaders() []SourceMutant {
 		source("readers-renewal-shortens", rw, longest,
 			"a renewal shortens a longer lease to the watchdog's timeout, and the client counts on the longer one",
 			"scripts/rw_renew_hardened.lua", "math.max(hold[2], now + ARGV[1])", "now + ARGV[1]"),
+		source("readers-leaver-keeps", rw, woken,
+			"who gives up while it is woken does not pass the wake-up on, if it has read it",
+			"rwlock.go", "if w.owes && !acquired || w.unread() {", "if w.unread() {"),
 		// The semaphore.
 		source("readers-last-permits-kept", sem, ghosts,
 			"an acquire that nobody wants any more is not taken back if it took the last permits",
