@@ -27,7 +27,8 @@ type Edit struct{ File, Old, New string }
 // SourceMutants returns the mistakes, by promise.
 func SourceMutants() []SourceMutant {
 	return slices.Concat(inCounts(), inLeases(), inWatchdog(), inLost(), inRequests(), inGhosts(), inTokens(),
-		inForce(), inAnswers(), inWakeUps(), inWaits(), inErrors(), inMulti(), inRed(), inClose(), planted(), plantedLater(), ownMistakes(), plantedAfresh(), plantedUnseen(), plantedOnceMore(), inSpins())
+		inForce(), inAnswers(), inWakeUps(), inWaits(), inErrors(), inMulti(), inRed(), inClose(), planted(), plantedLater(), ownMistakes(), plantedAfresh(), plantedUnseen(), plantedOnceMore(),
+		inSpins(), plantedReaders())
 }
 
 // FindSourceMutant returns the mistake of that name.
