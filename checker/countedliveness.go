@@ -244,8 +244,9 @@ func (f *facts) repeats(op *history.Op, at time.Duration) time.Duration {
 // lostBy says why what a call owes is lost. From the limit on its client had had the opportunity to give it, in spite of obstacles.
 func (f *facts) lostBy(l *lockFacts, d *owed, limit time.Duration, all []obstacle) Cause {
 	op, faults := d.op, faultsOf(all)
-	// A repetition may have been lost a moment before, and the next one comes after a pause, which is no longer than an answer takes.
-	tries := min(limit, enough(max(op.Return, d.at), 2*f.answerTime()+f.prompt(), all))
+	// A repetition may have been lost at the last moment. When its client has waited for the answer, which the obstacle includes, it
+	// begins another one.
+	tries := min(limit, enough(max(op.Return, d.at), f.prompt(), all))
 	if ends := f.repeats(op, d.at); ends < tries && !d.again && !op.Aside {
 		return f.blame(fmt.Sprintf("its client repeats it until %s, and %s", Stamp(ends), f.describeAll(faults)), faults)
 	}

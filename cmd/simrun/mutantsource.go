@@ -202,14 +202,15 @@ func (h *sourceHunt) plan(ctx context.Context, m broken.SourceMutant, program st
 	return h.shown(ctx, m, program, "-plan", file, "-seed", strconv.FormatUint(cmp.Or(seeds[m.Name], 1), 10))
 }
 
-// shown runs what arguments of simrun name, and says which run, if any, shows the mutant.
+// shown runs what arguments of simrun name, and says which run, if any, shows the mutant, and does not end so with the sound lock.
 func (h *sourceHunt) shown(ctx context.Context, m broken.SourceMutant, program string, args ...string) (by string, err error) {
 	o, err := parse(context.Background(), append(args, "-subject", m.Sound, "-out", nowhere))
 	if err != nil {
 		return "", err
 	}
-	w := &worker{program: program}
+	w, sound := &worker{program: program}, &worker{}
 	defer w.dismiss()
+	defer sound.dismiss()
 	jobs, _ := o.jobs()
 	for _, j := range jobs {
 		name := cmp.Or(j.Scenario, "its plan")
@@ -218,7 +219,13 @@ func (h *sourceHunt) shown(ctx context.Context, m broken.SourceMutant, program s
 		case err != nil:
 			return "", err
 		case r.Code == checker.ExitUnexpected:
-			return fmt.Sprintf("%s: %s", name, strings.TrimPrefix(whyNot(r.Summary.Verdict), "not as expected: ")), nil
+			as, err := h.ask(ctx, sound, j)
+			if err != nil {
+				return "", err
+			}
+			if as.Code != checker.ExitUnexpected || whyNot(as.Summary.Verdict) != whyNot(r.Summary.Verdict) {
+				return fmt.Sprintf("%s: %s", name, strings.TrimPrefix(whyNot(r.Summary.Verdict), "not as expected: ")), nil
+			}
 		case r.Code == checker.ExitHarness:
 			return fmt.Sprintf("%s: %s", name, r.Error), nil
 		}

@@ -12,12 +12,8 @@ func inSpins() []SourceMutant {
 			"spin.go", "		if wait.bounded && left <= 0 {\n", "		if wait.bounded {\n"),
 		source("spin-forgets-its-time", plain, budget, "a bounded wait for a spin lock never ends before the lock is free",
 			"spin.go", "		if wait.bounded && left <= 0 {\n", "		if wait.bounded && left < -time.Hour {\n"),
-		source("spin-ignores-cancel", sound, canceled, "who waits for a spin lock goes on when its context has ended",
-			"spin.go", "wait.pause(ctx, nil, sleep, again)", "wait.pause(context.WithoutCancel(ctx), nil, sleep, again)"),
 		source("spin-unlock-without-latch", plain, once, "an unlock of a spin lock that is sent again is a new one",
 			"spin.go", "unlocks: spinUnlock, latch: true,", "unlocks: unlockPlain, latch: false,"),
-		source("spin-renews-nothing", plain, renews, "a spin lock's holds are renewed by the script of readers, which finds none",
-			"spin.go", "renews: renewPlain,", "renews: rwReadRenew,"),
 		source("spin-unlock-keeps-the-lease", plain, partial, "an unlock of a spin lock that leaves a hold does not set its lease anew",
 			"scripts/spin_unlock.lua", "  redis.call('pexpire', KEYS[1], ARGV[2])\n", ""),
 	}
