@@ -23,8 +23,8 @@ func (l *lockFacts) excludes(a, b string) bool {
 	return history.ReaderOf(a) != history.ReaderOf(b) && (history.Writes(a) || history.Writes(b))
 }
 
-// inTheWay is when what a key has ends of that is in the way of a call: its deadline, or, where each hold has its own, that of the last hold that
-// excludes the call's owner.
+// inTheWay is until when a key keeps a call's owner out: its deadline, or, where each hold has its own, that of the last hold that excludes
+// the owner.
 func (f *facts) inTheWay(l *lockFacts, op *history.Op, k *history.KeyState) time.Duration {
 	if !l.shared() || !f.h.Can(string(contract.LeasePerHold)) {
 		return k.Deadline
@@ -127,8 +127,8 @@ func (r *tenureReplay) level(a *act, t *tenure) {
 	}
 }
 
-// rest is when the leases ended, or are to end, of the levels of a reader that the unlock which ended its tenure left or found: an
-// unlock of its own takes the innermost.
+// rest is when the leases end of the levels of a reader that remained when an unlock ended its tenure: an unlock of its own takes the
+// innermost.
 func (t *tenure) rest() []time.Duration {
 	if t.endOp != nil && t.endOp.Owner == t.owner {
 		return t.levels[:max(0, len(t.levels)-1)]

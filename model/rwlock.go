@@ -20,8 +20,8 @@ type RWHold struct {
 	Count int64
 	life  // of the lease: Earliest and Latest are when it may end and when it has ended for certain
 
-	// Of a reader's hold of Redisson's lock, the lease of each level, outermost first. What is known of its end is life{}
-	// where only the key was seen.
+	// Of a reader's hold of Redisson's lock, the lease of each level, outermost first. It may end at any time where only the key was
+	// seen.
 	each []life
 }
 
@@ -36,7 +36,7 @@ func (s RWState) Holds() []RWHold {
 	var holds []RWHold
 	for line := range strings.Lines(s.holds) {
 		f := strings.Fields(line)
-		h := RWHold{Owner: unquoted(f[0]), Write: f[1] == "true", Count: int64(durationOf(f[2])), life: life{durationOf(f[3]), durationOf(f[4])}}
+		h := RWHold{Owner: unquoted(f[0][1:]), Write: f[1] == "true", Count: int64(durationOf(f[2])), life: life{durationOf(f[3]), durationOf(f[4])}}
 		for i := 5; i < len(f); i += 2 {
 			h.each = append(h.each, life{durationOf(f[i]), durationOf(f[i+1])})
 		}
@@ -65,10 +65,10 @@ func durationOf(text string) time.Duration {
 // Until is when the key of Redisson's lock ends: not before earliest, and not after latest.
 func (s RWState) Until() (earliest, latest time.Duration) { return s.end.Earliest, s.end.Latest }
 
-// MayBeGone reports whether Redisson's key, with all that it has, may have been removed by a read unlock: which leases lasted then is not known.
+// MayBeGone reports whether a read unlock may have removed Redisson's key: it is not known whether a lease lasted then.
 func (s RWState) MayBeGone() bool { return s.end.Earliest == 0 }
 
-// Ending is the state, of which a key is seen that ends when that of another does, or is gone.
+// Ending is the state when its key is seen to end when that of another state does, or to be gone.
 func (s RWState) Ending(key RWState) RWState {
 	if key == (RWState{}) {
 		return key
@@ -80,7 +80,7 @@ func (s RWState) Ending(key RWState) RWState {
 // RWStateOf is the state with these holds, of which each owner has at most one of each kind.
 func RWStateOf(holds ...RWHold) RWState { return rwState(slices.Clone(holds)) }
 
-// mostLevels bounds of how many levels of a key that is nonsense the leases are followed.
+// mostLevels is of how many levels of a reader the leases are followed: a key may be nonsense.
 const mostLevels = 1000
 
 // RWKey is the state of Redisson's lock with these holds, whose key ends at a time. What lease each level of a reader has is not
@@ -119,7 +119,7 @@ func rwState(holds []RWHold) RWState {
 	})
 	var b strings.Builder
 	for _, h := range holds {
-		fmt.Fprintf(&b, "%s %t %d %d %d", url.PathEscape(h.Owner), h.Write, h.Count, h.Earliest, h.Latest)
+		fmt.Fprintf(&b, "=%s %t %d %d %d", url.PathEscape(h.Owner), h.Write, h.Count, h.Earliest, h.Latest)
 		for _, l := range h.each {
 			fmt.Fprintf(&b, " %d %d", l.Earliest, l.Latest)
 		}
