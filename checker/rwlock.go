@@ -136,8 +136,8 @@ func (f *facts) unwatched(l *lockFacts, t *tenure, from, to time.Duration) *hist
 	}
 	most := f.renewEvery() + f.renewalSlack()
 	for _, op := range l.owner(history.ReaderOf(t.owner)).called(t.from, to) {
-		// It came before the renewal that is missing.
-		if !op.Kind.Unlocks() || op.Aside || op.Outcome == history.Failed || op.Call > from+most {
+		// It came before the renewal that is missing. It may have failed: Redisson ends the renewal however an unlock ends.
+		if !op.Kind.Unlocks() || op.Aside || op.Call > from+most {
 			continue
 		}
 		if !slices.ContainsFunc(l.owner(t.owner).called(op.Call, to), func(r *history.Op) bool { return r.Kind.Renews() && r.Call > max(op.Return, from) }) {
