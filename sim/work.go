@@ -6,6 +6,7 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/sim/world"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // resource is what a lock protects: a number, which is no part of Redis and answers at once.
@@ -15,7 +16,7 @@ type resource struct {
 }
 
 // work is a critical section: an unprotected read, some work, and a write of what was read, plus
-// one. It stops when the lock says that the hold is lost. Who holds a read-write lock to read alone reads once more instead.
+// one. It stops when the lock says that the hold is lost, by the context of the hold where there is one. Who holds a read-write lock to read alone reads once more instead.
 func (t *thread) work(s plan.Step) {
 	of, writes := half{s.Lock, t.owner}, true
 	if t.run.objects[s.Lock] == history.ARWLock {
@@ -28,8 +29,14 @@ func (t *thread) work(s plan.Step) {
 	if h == nil || t.over(h) {
 		return
 	}
-	value := t.read(of)
-	if !t.sleep(time.Duration(s.For), h.lost) {
+	value, over := t.read(of), h.lost
+	if lock, ok := t.half(of).(subjects.Holder); ok {
+		ctx, cancel := lock.HoldContext(t.run.ctx, t.owner)
+		defer cancel()
+		over = ctx.Done()
+	}
+	if !t.sleep(time.Duration(s.For), over) {
+		t.stopped(of, h, over)
 		return
 	}
 	if !writes {
@@ -44,6 +51,16 @@ func (t *thread) work(s plan.Step) {
 		t.writeLate(s, of, value+1, token)
 	} else {
 		t.write(of, value+1, token)
+	}
+}
+
+// stopped records that a thread was told of the loss of a hold by the context of its work, and by nothing else.
+func (t *thread) stopped(of half, h *held, over <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if closed(over) && !closed(h.lost) && !h.told && t.run.ctx.Err() == nil {
+		h.told = true
+		t.lose(of, t.run.world.Now())
 	}
 }
 

@@ -71,6 +71,7 @@ type anRLock interface {
 	HoldCount(ctx context.Context, owner lockimpl.Owner) (int64, error)
 	RemainingTTL(ctx context.Context) (time.Duration, error)
 	Lost(owner lockimpl.Owner) <-chan struct{}
+	HoldContext(parent context.Context, owner lockimpl.Owner) (context.Context, context.CancelFunc)
 }
 
 func (l rlockLock) Acquire(ctx context.Context, owner string, r Request) Answer {
@@ -173,6 +174,10 @@ func (l rlockLock) Inspect(ctx context.Context, question history.Kind, owner str
 }
 
 func (l rlockLock) Lost(owner string) <-chan struct{} { return l.l.Lost(lockimpl.Owner(owner)) }
+
+func (l rlockLock) HoldContext(parent context.Context, owner string) (context.Context, context.CancelFunc) {
+	return l.l.HoldContext(parent, lockimpl.Owner(owner))
+}
 
 func bit(b bool) int64 {
 	if b {

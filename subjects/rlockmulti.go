@@ -17,7 +17,7 @@ func (c rlockClient) All(locks []Lock) (Lock, error) {
 		return nil, err
 	}
 	m, err := lockimpl.NewMultiLock(members...)
-	return several{m, members, len(members), false}, err
+	return allOf{several{m, members, len(members), false}, m}, err
 }
 
 // Quorum implements [MultiLocker] with lockimpl's RedLock.
@@ -41,6 +41,16 @@ func rlocks(locks []Lock) ([]*lockimpl.RLock, error) {
 		members = append(members, member)
 	}
 	return members, nil
+}
+
+// allOf is a MultiLock.
+type allOf struct {
+	several
+	m *lockimpl.MultiLock
+}
+
+func (a allOf) HoldContext(parent context.Context, owner string) (context.Context, context.CancelFunc) {
+	return a.m.HoldContext(parent, lockimpl.Owner(owner))
 }
 
 // several is a MultiLock or a RedLock.

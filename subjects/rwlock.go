@@ -102,3 +102,7 @@ func (h half) Release(ctx context.Context, owner string) Answer {
 }
 
 func (h half) Lost(owner string) <-chan struct{} { return h.l.Lost(lockimpl.Owner(owner)) }
+
+func (h half) HoldContext(parent context.Context, owner string) (context.Context, context.CancelFunc) {
+	return h.l.HoldContext(parent, lockimpl.Owner(owner))
+}

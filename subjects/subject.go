@@ -182,6 +182,11 @@ type Loser interface {
 	Lost(owner string) <-chan struct{}
 }
 
+// Holder gives a context for work under an owner's hold, which ends when that is over, at the latest when [Loser] tells so.
+type Holder interface {
+	HoldContext(parent context.Context, owner string) (context.Context, context.CancelFunc)
+}
+
 // All returns the generations of the reference lock, and its fenced kind, in the order of "simrun list".
 func All() []Subject {
 	return []Subject{

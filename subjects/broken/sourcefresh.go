@@ -47,8 +47,7 @@ func plantedAfresh() []SourceMutant {
 					"answer = writes(owner) and call('incr', KEYS[2]) or tonumber(call('get', KEYS[2]) or 1)"},
 			}},
 		{Name: "fresh-rw-hold-context-of-reader", Sound: "rrwlock-hardened", Claim: "HoldContext of a write lock is for work under the writer's hold",
-			About:  "HoldContext of a write lock follows the owner's read hold",
-			Unseen: "no subject works under HoldContext",
+			About: "HoldContext of a write lock follows the owner's read hold",
 			Edits: []Edit{
 				{"rwlock.go",
 					"return h.lock.HoldContext(parent, h.of(owner))",
