@@ -71,6 +71,16 @@ func (s *served) execution(op *history.Op, at time.Duration) (int, bool) {
 	return i, found
 }
 
+// done is the command of an operation that had taken effect at a time, in real time, where that is known no better; -1: there is none.
+func (s *served) done(op *history.Op, at time.Duration) int {
+	for _, i := range s.byOp[op.ID] {
+		if s.log[i].Done > 0 && s.log[i].Done == at && s.log[i].Lock == op.Lock {
+			return i
+		}
+	}
+	return -1
+}
+
 // repeats lists the commands of an operation on a lock with which it may have taken effect again. Of a group
 // they are those by which its owner had the whole more or less often than before.
 func (s *served) repeats(op *history.Op, lock string) []int {

@@ -357,7 +357,7 @@ func (c *conclusion) renewals(t touch, before, after history.KeyState, op histor
 	op.Kind, op.Lease, op.Watchdog = history.Renew, c.h.Header.WatchdogTimeout, true
 	set := after.Deadline != before.Deadline && after.Total() > 0
 	if l.object == history.ARWLock { // another hold's renewal may have set the same a moment before
-		set = after.Total() > 0 && after.Deadline >= c.now+op.Lease-time.Millisecond
+		set = set || after.Total() > 0 && after.Deadline >= c.now+op.Lease-time.Millisecond
 	}
 	holds := func(owner string) bool { return before.Count(owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
