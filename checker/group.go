@@ -438,10 +438,7 @@ func (k memberKey) String() string {
 // if somebody else held it, if its client could not reach it, or if it was taken away from the call. A lease that is
 // shorter than an attempt may be over before the last answer, and whoever gives a call up gets nothing.
 func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	lease := op.Asked
-	if lease == 0 {
-		lease = op.Lease
-	}
+	lease := cmp.Or(op.Fresh, op.Asked, op.Lease) // for how long it asks each member, whatever its owner has of it
 	if cancelled(op) || f.stale(op) || lease > 0 && (lease < f.groupPrompt(c) || f.givesUp(c, lease)) {
 		return
 	}
