@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -38,7 +39,7 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 			if last := t.sets[len(t.sets)-1]; last.op == nil && t.deadline != model.Never { // the environment set another
 				limit = max(limit, t.deadline+f.prompt())
 			}
-			if _, gone := f.ended[t.client]; !gone && failed.Uncertain() && f.h.Can(string(contract.TakesBack)) && len(f.h.Served) > 0 { // its client gives it back before
+			if _, gone := f.ended[t.client]; !gone && !f.refusedUnlock(l, t) && f.h.Can(string(contract.TakesBack)) && len(f.h.Served) > 0 { // its client gives it back before
 				all := f.obstacles(t.client, l.name, failed.Call, t.to, f.answerTime(), hindersTimers)
 				limit = min(limit, enough(b.unlock.Return, 3*f.answerTime()+f.prompt(), all))
 			}
@@ -104,6 +105,13 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 		return f.untold(l, op, max(op.Return, t.to), fmt.Sprintf("the %s of %s (operation %d) ended %s", op.Kind, op.Owner, op.ID, op.Outcome))
 	}
 	return Cause{Class: contract.Unexplained, Text: "the lock counted more holds than its owner had"}
+}
+
+// refusedUnlock reports whether an unlock of a hold failed, so that its owner knows that nothing was given back by it.
+func (f *facts) refusedUnlock(l *lockFacts, t *tenure) bool {
+	return slices.ContainsFunc(l.owner(t.owner).called(min(t.from, t.belief.from), t.belief.to), func(op *history.Op) bool {
+		return op.Kind.Unlocks() && !op.Aside && !givenUp(op) && op.Outcome == history.Failed
+	})
 }
 
 // failedUnlock is the first unlock of a hold of which its owner does not know what became; nil: there is none.
