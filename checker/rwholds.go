@@ -104,6 +104,12 @@ func (t *tenure) moved() (before, after time.Duration, by *history.Op) {
 	return t.ends[n-2].deadline, t.ends[n-1].deadline, t.ends[n-1].by
 }
 
+// A readLevel is one of a reader's holds, with the call that took it, and when its lease ends.
+type readLevel struct {
+	by  *history.Op
+	end time.Duration
+}
+
 // level notes what an owner's act made of the leases of its holds as a reader, where each has one and the key another.
 func (r *tenureReplay) level(a *act, t *tenure) {
 	if t == nil || !r.l.shared() || history.Writes(t.owner) || r.f.h.Can(string(contract.LeasePerHold)) {
@@ -115,21 +121,20 @@ func (r *tenureReplay) level(a *act, t *tenure) {
 	}
 	switch n := len(t.levels); answer(a.op) {
 	case history.Acquired:
-		t.levels = append(t.levels, end)
+		t.levels = append(t.levels, readLevel{a.op, end})
 	case history.Decremented:
 		t.levels = t.levels[:max(0, n-1)]
 	case history.Renewed:
 		for i, level := range t.levels {
-			if level > a.at {
-				t.levels[i] = end
+			if level.end > a.at {
+				t.levels[i].end = end
 			}
 		}
 	}
 }
 
-// rest is when the leases end of the levels of a reader that remained when an unlock ended its tenure: an unlock of its own takes the
-// innermost.
-func (t *tenure) rest() []time.Duration {
+// rest is the levels of a reader that remained when an unlock ended its tenure: an unlock of its own takes the innermost.
+func (t *tenure) rest() []readLevel {
 	if t.endOp != nil && t.endOp.Owner == t.owner {
 		return t.levels[:max(0, len(t.levels)-1)]
 	}
@@ -138,13 +143,17 @@ func (t *tenure) rest() []time.Duration {
 
 // outlived reports whether a reader's tenure ended by an unlock that removed holds whose leases were over, though the key lasted for others.
 func (t *tenure) outlived() bool {
-	return t.endOp != nil && t.endOp.Kind.Unlocks() && len(t.rest()) > 0 && !slices.ContainsFunc(t.rest(), func(end time.Duration) bool { return past(end, t.to) })
+	return t.endOp != nil && t.endOp.Kind.Unlocks() && len(t.rest()) > 0 && !slices.ContainsFunc(t.rest(), func(l readLevel) bool { return past(l.end, t.to) })
 }
 
-// own is a reader's tenure as long as the leases lasted that it outlived.
+// own is a reader's tenure as long as the leases lasted that it outlived: that of the level which lasted longest. Nobody promised to renew
+// one that its owner had asked for.
 func (t *tenure) own() *tenure {
+	longest := slices.MaxFunc(t.rest(), func(a, b readLevel) int { return cmpTime(a.end, b.end) })
 	over := *t
-	over.to, over.ends = max(t.from, slices.Max(t.rest())), nil // a clock that jumps may end a lease before it began
-	over.sets = slices.DeleteFunc(slices.Clone(t.sets), func(s deadlineSet) bool { return s.at > over.to })
+	over.to, over.ends = max(t.from, longest.end), nil // a clock that jumps may end a lease before it began
+	over.sets = slices.DeleteFunc(slices.Clone(t.sets), func(s deadlineSet) bool {
+		return s.op != longest.by && (s.at > over.to || !longest.by.Watchdog)
+	})
 	return &over
 }

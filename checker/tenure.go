@@ -29,10 +29,10 @@ type tenure struct {
 
 	// sets are the moments at which the deadline was set, in order, the grant first.
 	sets     []deadlineSet
-	deadline time.Duration   // the last one; model.Never when it does not expire
-	ends     []deadlineEnd   // what deadline was, whoever changed it, in order
-	levels   []time.Duration // of a reader of a lock whose key has one end: when the lease of each of its holds ends, outermost first
-	byItself time.Duration   // the last deadline that the lock set for the owner, by no call; 0: none
+	deadline time.Duration // the last one; model.Never when it does not expire
+	ends     []deadlineEnd // what deadline was, whoever changed it, in order
+	levels   []readLevel   // of a reader of a lock whose key has one end: each of its holds, outermost first
+	byItself time.Duration // the last deadline that the lock set for the owner, by no call; 0: none
 
 	// What ended it: an operation (another owner's, when the lock is broken) or an event.
 	endOp    *history.Op
@@ -361,7 +361,7 @@ func (r *tenureReplay) environment(a *act) {
 				t.end(a.at, max(a.at, t.deadline-a.event.By))
 			}
 			for i := range t.levels {
-				t.levels[i] -= a.event.By
+				t.levels[i].end -= a.event.By
 			}
 		}
 	}
