@@ -23,7 +23,7 @@ func TestWhatIsReachedCanBe(t *testing.T) {
 	}
 	runs := 40
 	if testing.Short() {
-		runs = 10
+		runs = 20
 	}
 	for _, s := range append(subjects.Everything(), libraries.All()...) {
 		scope := scenarios.Whole()
