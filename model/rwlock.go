@@ -242,6 +242,9 @@ func (v rwView) answer(k RWLock, op history.Op) history.Outcome {
 		if v.mine >= 0 || !v.maybe && !(v.write && v.reads) {
 			return history.Acquired
 		}
+		if k.RefusesUpgrade && v.write && v.reads && !v.maybe {
+			return history.Rejected
+		}
 		return history.Busy
 	case history.ReadUnlock, history.WriteUnlock:
 		switch {
