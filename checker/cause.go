@@ -281,7 +281,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			op.Client, Stamp(f.shortened(t, op, t.to).Sent), Stamp(t.to)))
 	case op.Owner == t.owner && f.sentBefore(op, t):
 		return f.twice(l, op, t.to, fmt.Sprintf("a release that %s had sent before it got %s at %s took effect at %s", op.Client, l.name, Stamp(t.from), Stamp(t.to)))
-	case t.outlived():
+	case t.removed():
 		return f.outlasted(l, t.own(), fmt.Sprintf("the %s of %s at %s removed the hold of %s on %s, which was over: ", op.Kind, op.Owner, Stamp(t.to), t.owner, l.name))
 	case op.Owner != t.owner:
 		return Cause{Class: contract.ForeignRelease, Text: fmt.Sprintf("the %s of %s, which did not hold %s, ended the hold of %s at %s",
@@ -356,7 +356,7 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 		switch {
 		case u != t && !both && !(i == at-1 && f.sentBefore(t.endOp, t)) && !f.gaveFor(l, u, o.tenures[i+1]):
 			return nil
-		case u != t && (u.endEvent != nil || u.outlived() || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
+		case u != t && (u.endEvent != nil || u.removed() || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
 			return u
 		case u != t && u.endOp != nil && u.endOp.Owner == t.owner && u.endOp.Uncertain() && u.endOp.Call < u.grant.Call: // it came late
 			return u

@@ -325,8 +325,10 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		a := act{at: at, seq: -1, op: op}
 		if i, found := log.execution(op, at); found && op.Evidence == history.Executed {
 			a.seq, a.after = i, log.key(i)
-		} else if i := log.done(op, at); i >= 0 && l.shared() { // what it did to the holds of others only the key shows
-			a.after = log.key(i)
+		} else if l.shared() { // what it did to the holds of others only the key shows
+			if i := log.done(op, at); i >= 0 {
+				a.after = log.key(i)
+			}
 		}
 		acts = append(acts, a)
 

@@ -227,9 +227,7 @@ func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Durati
 			case once && first[s.Text] != nil && s.Got > 0:
 				seen = f.inTheWay(l, op, first[s.Text].After) + s.Got - first[s.Text].At
 			default:
-				if seen = f.inTheWay(l, op, s.After); seen > 0 && s.Got >= s.At {
-					seen += s.Got - s.At
-				}
+				seen = heardBy(s, f.inTheWay(l, op, s.After))
 			}
 			if first[s.Text] == nil {
 				first[s.Text] = s

@@ -403,9 +403,12 @@ func gaveBack(all []change) bool {
 }
 
 // toldBy is the deadline of its key that a command's answer tells, as its client counts it.
-func toldBy(s *history.Served) time.Duration {
-	if s.After.Deadline == 0 || s.Got < s.At {
-		return s.After.Deadline
+func toldBy(s *history.Served) time.Duration { return heardBy(s, s.After.Deadline) }
+
+// heardBy is a deadline that a command's answer tells, as its client counts it: from when it got the answer.
+func heardBy(s *history.Served, deadline time.Duration) time.Duration {
+	if deadline == 0 || s.Got < s.At {
+		return deadline
 	}
-	return s.After.Deadline + s.Got - s.At
+	return deadline + s.Got - s.At
 }

@@ -141,13 +141,13 @@ func (t *tenure) rest() []readLevel {
 	return t.levels
 }
 
-// outlived reports whether a reader's tenure ended by an unlock that removed holds whose leases were over, though the key lasted for others.
-func (t *tenure) outlived() bool {
+// removed reports whether an unlock ended a reader's tenure with holds whose leases were over, though the key lasted for others.
+func (t *tenure) removed() bool {
 	return t.endOp != nil && t.endOp.Kind.Unlocks() && len(t.rest()) > 0 && !slices.ContainsFunc(t.rest(), func(l readLevel) bool { return past(l.end, t.to) })
 }
 
-// own is a reader's tenure as long as the leases lasted that it outlived: that of the level which lasted longest. Nobody promised to renew
-// one that its owner had asked for.
+// own is the tenure of a reader whose holds were removed as long as the level that lasted longest. Nobody promised to renew a lease that
+// its owner had asked for.
 func (t *tenure) own() *tenure {
 	longest := slices.MaxFunc(t.rest(), func(a, b readLevel) int { return cmpTime(a.end, b.end) })
 	over := *t

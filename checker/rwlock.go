@@ -101,7 +101,8 @@ func (f *facts) keptByOther(t *tenure, since time.Duration) (Cause, bool) {
 	return Cause{}, false
 }
 
-// endSet is the end that a key had at a time, where it has one for all holds: a hold's own lease may be over sooner. ok is false for any other lock.
+// endSet is the end that a key had at a time, where it has one for all holds: a hold's own lease may be over sooner. ok is false for any
+// other lock.
 func (f *facts) endSet(l *lockFacts, t *tenure, at time.Duration) (end time.Duration, ok bool) {
 	if !l.shared() || f.h.Can(string(contract.LeasePerHold)) {
 		return 0, false
@@ -114,8 +115,8 @@ func (f *facts) endSet(l *lockFacts, t *tenure, at time.Duration) (end time.Dura
 	return end, true
 }
 
-// keptLonger is the cause that the leases of a hold were over at a time, and its key was not, which has one end for all holds. ok is false
-// if it is none.
+// keptLonger is the cause that a key lasted longer than the leases of a hold, which were over at a time: it has one end for all holds.
+// ok is false if it is none.
 func (f *facts) keptLonger(l *lockFacts, at time.Duration) (c Cause, ok bool) {
 	for _, t := range l.tenures {
 		end, set := f.endSet(l, t, at)

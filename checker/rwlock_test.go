@@ -106,6 +106,29 @@ func deadWriter(end float64, claims ...contract.Claim) *script {
 	return s
 }
 
+// keptFromFresh is a writer whose two calls took the lock, though it was told of neither, so that its key ends at a time. A fresh client asks at
+// 117 s, when each lease is over.
+func keptFromFresh(end float64, claims ...contract.Claim) *script {
+	s := newRW(claims...)
+	before := keyOf(0)
+	for i := range 2 {
+		op := s.held(writer1, history.WriteLock, 80+float64(i), 80.004+float64(i), history.Unknown, 30*time.Second)
+		op.Answer = history.Acquired
+		after := keyOf(110.002, writer1)
+		if i == 1 {
+			after = keyOf(end, writer1)
+			after.Holdings[0].Count = 2
+		}
+		s.served(op, op.Executed, before, after)
+		before = after
+	}
+	s.event(history.Healed, at(100)).Lock = ""
+	op := s.held(history.WriterOf("fresh:1"), history.TryWrite, 117, 118, history.Busy, 30*time.Second)
+	op.Wait = sec
+	s.served(op, op.Executed, before, before)
+	return s
+}
+
 // refusedUnlock is an unlock that is told "released" by a copy of its request, at 3 s. held says that the owner held the lock when the first came.
 func refusedUnlock(fault, held bool, claims ...contract.Claim) *script {
 	s := newRW(claims...)
@@ -137,6 +160,9 @@ func sidesOfRWLocks() map[string][]side {
 			{contract.DeadHoldEnds, true, deadWriter(61.002)},
 			{contract.DeadHoldEnds, false, deadWriter(65)},
 			{contract.DeadHoldEnds, false, deadWriter(61.002, contract.LeasePerHold)},
+			{contract.FreshGets, true, keptFromFresh(140)},
+			{contract.FreshGets, false, keptFromFresh(115)},
+			{contract.FreshGets, false, keptFromFresh(140, contract.LeasePerHold)},
 		},
 		"lease-outlived": {
 			{contract.OneBeliever, true, removedReader(3)},
@@ -148,6 +174,7 @@ func sidesOfRWLocks() map[string][]side {
 			{contract.ToldTheTruth, false, refusedUnlock(false, false)},
 			{contract.ToldTheTruth, false, refusedUnlock(true, false, contract.RefusesAgain)},
 			{contract.ToldTheTruth, false, refusedUnlock(true, true, contract.Idempotent)},
+			{contract.ToldTheTruth, true, refusedUnlock(true, false, contract.Idempotent)},
 		},
 		"downgraded": {
 			{contract.FreeIsTaken, true, untoldReader(true)},

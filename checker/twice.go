@@ -126,9 +126,9 @@ func (f *facts) executions(op *history.Op) []int {
 	})
 }
 
-// foundNothing reports whether no copy of an unlock found anything that its owner held.
+// foundNothing reports whether no copy of an unlock found anything that its owner held, and its caller was told that one did.
 func (f *facts) foundNothing(op *history.Op, executed []int) bool {
-	return op.Kind.Unlocks() && !slices.ContainsFunc(executed, func(i int) bool {
+	return op.Kind.Unlocks() && effective(op, op.Outcome) && op.Answer == history.NotHeld && !slices.ContainsFunc(executed, func(i int) bool {
 		s := &f.h.Served[i]
 		return s.Before == nil || s.Before.Count(op.Owner) > 0
 	})

@@ -348,8 +348,8 @@ func (h *hub) ping(ps *redis.PubSub) {
 	}
 }
 
-// unconfirmed closes the connection on which w's subscription was not confirmed in time. Who joined later would wait for the
-// same confirmation, which does not come; serve subscribes anew.
+// unconfirmed closes the connection on which w's subscription was not confirmed in time. A waiter that joined later would wait for the
+// same confirmation, which does not come. So serve subscribes anew.
 func (h *hub) unconfirmed(w *waiter) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

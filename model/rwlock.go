@@ -150,8 +150,8 @@ func (s RWState) String() string {
 // RWLock says which read-write lock is meant. The zero value ends each hold with its own lease, and its
 // unlocks answer what is left to the owner: hardened.
 type RWLock struct {
-	// Redisson: all holds count as long as the key lasts, whose end each call sets. Each level of a reader's hold has a lease,
-	// the last of which goes with an unlock, and a re-entry of a writer adds its lease to what is left.
+	// Redisson: all holds count as long as the key lasts, whose end each call sets. Each level of a reader's hold has a lease: an
+	// unlock drops the innermost. A re-entry of a writer adds its lease to what is left.
 	Redisson bool
 	// LastReader: a read unlock answers whether anybody holds either lock.
 	LastReader bool

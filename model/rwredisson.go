@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// Redisson's read-write lock (4.7.0) is one key with one end, and a key of its own for the lease of each level of a reader's hold.
+// Redisson's read-write lock (4.7.0) is one key with one end. Beside it each level of a reader's hold has a key for its lease.
 
 // left is what the key has after a read unlock of the owner: of its levels the innermost is gone.
 func (v rwView) left() []RWHold {

@@ -19,8 +19,8 @@ const (
 
 // For returns the scenario's plan for a lock with the abilities that can reports, those of
 // [plan.Plan.Needs]; or, if there is none, why not, to follow on "not run: ". Steps that only ask are
-// left out for a lock that answers no questions, incidental re-entries for one that is not reentrant, and in a sweep the faults on
-// what waiters hear for one whose waiters only ask.
+// left out for a lock that answers no questions, and incidental re-entries for one that is not reentrant. A sweep for a lock whose
+// waiters only ask has no faults on what waiters hear.
 func (s Scenario) For(seed uint64, can func(ability string) bool) (p *plan.Plan, why string) {
 	p = s.Plan(seed)
 	if s.Reentry == Incidental && !can(plan.NeedsReentrant) {

@@ -158,6 +158,29 @@ func TestScenariosAreComplete(t *testing.T) {
 	}
 }
 
+// A story about the message of a release is not told of a lock whose waiters hear none. A sweep leaves out what they would hear, and a plan of
+// somebody else is run as it is.
+func TestWhatOnlyListenersHear(t *testing.T) {
+	poller, _ := subjects.Find("rspin-hardened")
+	listener, _ := subjects.Find("rlock-hardened")
+	lost, _ := scenarios.Find("lost-unlock-message")
+	sweep, _ := scenarios.Find("sweep-drop-message")
+	if _, why := lost.For(1, poller.Can); !strings.Contains(why, "only ask again") {
+		t.Errorf("a poller hears of releases: %q", why)
+	}
+	if _, why := lost.For(1, listener.Can); why != "" {
+		t.Error(why)
+	}
+	all, _ := sweep.For(1, listener.Can)
+	some, why := sweep.For(1, poller.Can)
+	if why != "" || len(some.Faults) == 0 || len(some.Faults) >= len(all.Faults) {
+		t.Errorf("%d faults of %d: %s", len(some.Faults), len(all.Faults), why)
+	}
+	if p, why := scenarios.Fit(lost.Plan(1), poller.Can); why != "" || len(p.Faults) != len(lost.Plan(1).Faults) {
+		t.Errorf("a plan of somebody else: %d faults, %s", len(p.Faults), why)
+	}
+}
+
 // Every fault of a story must really strike: one that touches nothing tells another story.
 func TestTheFaultsOfScenariosStrike(t *testing.T) {
 	for _, pair := range pairs() {

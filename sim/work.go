@@ -16,7 +16,8 @@ type resource struct {
 }
 
 // work is a critical section: an unprotected read, some work, and a write of what was read, plus
-// one. It stops when the lock says that the hold is lost, by the context of the hold where there is one. Who holds a read-write lock to read alone reads once more instead.
+// one. It stops when the lock says that the hold is lost: by the context of the hold, where there is one. An owner that has a
+// read-write lock only to read reads once more instead.
 func (t *thread) work(s plan.Step) {
 	of, writes := half{s.Lock, t.owner}, true
 	if t.run.objects[s.Lock] == history.ARWLock {

@@ -43,10 +43,13 @@ const (
 // is the same for locks of any library.
 func branch(name, means string, step history.Step, such func(s *row) bool, needs ...string) situation {
 	objects := []history.Object{history.ALock, history.ARWLock} // which is two locks
-	for object, need := range map[history.Object]string{history.ASemaphore: semaphore, history.ALatch: latch, history.ARWLock: readWrite} {
-		if slices.Contains(needs, need) {
-			objects = []history.Object{object}
-		}
+	switch {
+	case slices.Contains(needs, semaphore):
+		objects = []history.Object{history.ASemaphore}
+	case slices.Contains(needs, latch):
+		objects = []history.Object{history.ALatch}
+	case slices.Contains(needs, readWrite):
+		objects = []history.Object{history.ARWLock}
 	}
 	return goal(name, means, func(r *run) bool {
 		return r.row(func(s *row) bool { return s.Step == step && slices.Contains(objects, r.object(s.Lock)) && such(s) })
@@ -72,7 +75,7 @@ func (s *row) writer(own bool) bool {
 	return s.had(func(h history.Holding) bool { return history.Writes(h.Owner) && s.own(h) == own })
 }
 
-// own reports whether a hold of a read-write lock is of the command's owner, as whatever.
+// own reports whether a hold of a read-write lock is of the command's owner, as a reader or as a writer.
 func (s *row) own(h history.Holding) bool {
 	return history.ReaderOf(h.Owner) == history.ReaderOf(s.Owner)
 }

@@ -190,6 +190,21 @@ func TestAHistoryForWhichThereIsNoMemoryIsUndecided(t *testing.T) {
 	}
 }
 
+// A worker that dies says why, also if it has closed its output a while before.
+func TestAWorkersCauseOfDeathIsTold(t *testing.T) {
+	script := filepath.Join(t.TempDir(), "worker")
+	dies := "#!/bin/sh\nread job\nexec 1>&-\ni=0\nwhile [ $i -lt 100000 ]; do i=$((i+1)); done\necho 'panic: boom' >&2\nexit 2\n"
+	if err := os.WriteFile(script, []byte(dies), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	w := &worker{program: script}
+	defer w.dismiss()
+	results := w.do(t.Context(), job{Scenario: "baseline", Subject: defaultSubject, Seed: 1, Runs: 1, Out: nowhere})
+	if len(results) != 1 || results[0].Code != checker.ExitHarness || !strings.Contains(results[0].Error, "panic: boom") {
+		t.Errorf("%+v", results)
+	}
+}
+
 // A worker without memory leaves its run undecided, and accuses nobody.
 func TestAWorkerWithoutMemoryLeavesItsRunUndecided(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "worker")

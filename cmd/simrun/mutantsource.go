@@ -202,7 +202,8 @@ func (h *sourceHunt) plan(ctx context.Context, m broken.SourceMutant, program st
 	return h.shown(ctx, m, program, "-plan", file, "-seed", strconv.FormatUint(cmp.Or(seeds[m.Name], 1), 10))
 }
 
-// shown runs what arguments of simrun name, and says which run, if any, shows the mutant, and does not end so with the sound lock.
+// shown runs what arguments of simrun name, and says which run, if any, shows the mutant. A run that ends so with the sound lock,
+// too, shows nothing.
 func (h *sourceHunt) shown(ctx context.Context, m broken.SourceMutant, program string, args ...string) (by string, err error) {
 	o, err := parse(context.Background(), append(args, "-subject", m.Sound, "-out", nowhere))
 	if err != nil {

@@ -182,12 +182,12 @@ func (w *worker) ask(ctx context.Context, j job, results *[]result) error {
 	return nil
 }
 
-// died says how the worker ended, by the last lastWords of its runtime if there are any. A worker that has closed its output is about to
-// end by itself: a signal would hide why.
+// died says how the worker ended, by the last lastWords of its runtime if there are any. A worker that has closed its output is about
+// to end by itself. A signal would hide why.
 func (w *worker) died(err error) error {
 	w.in.Close()
 	process := w.process.Process
-	hung := time.AfterFunc(lastBreath, func() { _ = process.Kill() })
+	hung := time.AfterFunc(exitTime, func() { _ = process.Kill() })
 	defer hung.Stop()
 	state := w.process.Wait()
 	if state != nil {
@@ -196,8 +196,8 @@ func (w *worker) died(err error) error {
 	return fmt.Errorf("the worker process died: %w", w.stderr.of(err))
 }
 
-// lastBreath is how long a worker that has closed its output may take to end.
-const lastBreath = 5 * time.Second
+// exitTime is how long a worker that has closed its output may take to end.
+const exitTime = 5 * time.Second
 
 func (w *worker) dismiss() {
 	if w.process != nil {

@@ -130,8 +130,8 @@ func (c *conclusion) took(call int64) bool {
 	return known.Pending() && known.Evidence == history.Executed && known.Answer == history.Acquired
 }
 
-// leased notes the lease that a call asked for, where it is not the longest of all that its owner has asked for: the owner no longer
-// held the lock. Who was told so, and holds it anew, asks for no lease of before, which a token that is as before does not show.
+// leased notes the lease that a call asked for. Its caller took it for a re-entry, and had lost the lock: then that is the lease of this call
+// alone. A caller that was told of the loss, and is granted the lock anew, counts on no lease of before. Its token may be as before.
 func (c *conclusion) leased(op *history.Op, before history.KeyState) {
 	of := owned{op.Owner, op.Lock}
 	own := lease{cmp.Or(op.Fresh, op.Lease), op.Watchdog}

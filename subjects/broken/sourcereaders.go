@@ -1,6 +1,6 @@
 package broken
 
-// plantedReaders are mistakes in the read-write lock, the semaphore and the latch, of an author who had read these and what they
+// plantedReaders are mistakes in the read-write lock, the semaphore and the latch. Their author had read these and what they
 // promise, and nothing of how they are judged.
 func plantedReaders() []SourceMutant {
 	const (
