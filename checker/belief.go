@@ -188,9 +188,8 @@ type sweep struct {
 	looked  int       // how many lasted when it was last looked after
 }
 
-// other is the first who believes at a time that it holds the lock and is not owner, or nil.
-// Times must not go back.
-func (s *sweep) other(owner string, at time.Duration) *belief {
+// other is the first who believes at a time that it holds a lock from which it excludes owner, or nil. Times must not go back.
+func (s *sweep) other(l *lockFacts, owner string, at time.Duration) *belief {
 	n := 0
 	for n < len(s.rest) && s.rest[n].from <= at {
 		n++
@@ -201,7 +200,7 @@ func (s *sweep) other(owner string, at time.Duration) *belief {
 		s.looked = len(s.lasting)
 	}
 	for _, b := range s.lasting {
-		if b.owner != owner && at < b.to {
+		if l.excludes(b.owner, owner) && at < b.to {
 			return b
 		}
 	}

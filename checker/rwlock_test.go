@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -199,6 +201,19 @@ func TestReadersAndAWriterThatReadsExcludeNobody(t *testing.T) {
 		if r.Status == Broken {
 			t.Errorf("%s: %s", r.Guarantee, r.Summary)
 		}
+	}
+}
+
+// The story tells that a writer gets the lock while a reader believes in it, and not that a reader does.
+func TestTheStoryOfReadersThatShare(t *testing.T) {
+	var told []string
+	for _, m := range verdict(t, removedReader(3)).Story {
+		if strings.Contains(m.Text, "still believes it holds it") {
+			told = append(told, m.Who)
+		}
+	}
+	if !slices.Equal(told, []string{writer1}) {
+		t.Errorf("told of %q", told)
 	}
 }
 

@@ -155,7 +155,7 @@ func (t *teller) holds(l *lockFacts) {
 			lease += " that its watchdog renews"
 		}
 		weight, score, while := Plain, scoreOrdinary, ""
-		if b := believers.other(h.owner, h.from); b != nil && l.overlaps.all > 0 {
+		if b := believers.other(l, h.owner, h.from); b != nil && l.overlaps.all > 0 {
 			weight, score, while = Key, scoreKey, fmt.Sprintf(", while %s still believes it holds it", b.owner)
 		}
 		if waited := h.from - h.grant.Call; waited > t.f.prompt() {
