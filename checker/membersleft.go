@@ -222,11 +222,17 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	given := cancelled(op) && rule == contract.EveryMemberReleased && !f.h.Can(string(contract.TakesBack))
 	unheard := f.unheard(op, key)
 	hindered := slices.ContainsFunc(faultsOf(f.keptFromGiving(op, key, took, min(from, op.Return), op.Return)), func(i int) bool { return !f.delays(i) })
+	begun, outer := f.begunBy(m, op), false
 	if b := l.owner(op.Owner).belief(limit); b != nil && b.from < op.Call && b.to >= op.Return {
+		begun, outer = b.acquire.Call, true
+	} else if rule == contract.EveryMemberReleased { // it may have been told that all is over where the outer hold had lost another member
+		outer = f.owed(l, op.Owner, begun, op.Call-1) > 1
+	}
+	if outer {
 		if given || (unheard || hindered || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack)) {
 			return // an outer hold is its own, and renewed
 		}
-		if m.at(limit).KeyState.Count(op.Owner) <= f.owed(l, op.Owner, b.acquire.Call, op.Return) {
+		if m.at(limit).KeyState.Count(op.Owner) <= f.owed(l, op.Owner, begun, op.Return) {
 			return // of the outer hold, which had lost the member, no less
 		}
 	}
@@ -255,6 +261,18 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		cause = f.twice(l, op, from, fmt.Sprintf("a command of the call was executed at %s, after its return", Stamp(from)))
 	}
 	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
+}
+
+// begunBy is when the call was made that began the hold of the key that an owner has at another call.
+func (f *facts) begunBy(m *member, op *history.Op) time.Duration {
+	since := m.since(op.Owner, op.Call)
+	for _, i := range m.rows {
+		r := &f.h.Served[i]
+		if call := f.op(r.Op); r.At == since && call != nil && r.After.Count(op.Owner) > 0 {
+			return call.Call
+		}
+	}
+	return since
 }
 
 // unheard reports whether a call did not learn what became of one of its commands on a member.
