@@ -231,6 +231,18 @@ func spinning(again bool) *gateScript {
 	return g
 }
 
+// spinningLater is one that does so when the latch has been set again, while a fault holds up a message from a time on.
+func spinningLater(on string, since float64) *gateScript {
+	g := newGate(1)
+	g.down("c1:1", 5)
+	g.set("c1:1", 1, 5.1)
+	op := g.await("c2:1", 6, 20)
+	op.Return, op.Outcome = 0, ""
+	g.fault("delay-message", "c2", at(since), at(8)).On = on
+	g.h.End = &history.End{At: at(20), Spin: &history.Spin{Op: op.ID, Commands: 10_000, Within: at(12), Last: "get gate"}}
+	return g
+}
+
 // countedTwiceByACopy is a count-down that takes effect once more, before which nobody else has counted.
 func countedTwiceByACopy() *gateScript {
 	g := newGate(2)
@@ -302,6 +314,9 @@ func sidesOfLatches() map[string][]side {
 			{contract.WaitsQuietly, true, spinning(true)},
 			{contract.WaitsQuietly, false, spinning(false)},
 			{contract.WaitsQuietly, false, spinning(true).claiming(contract.Rounds)},
+			{contract.WaitsQuietly, true, spinningLater("reply publish", 5)},
+			{contract.WaitsQuietly, false, spinningLater("reply query", 5)},
+			{contract.WaitsQuietly, false, spinningLater("reply publish", 5.2)}, // what it held up was of the new round
 		},
 		"sent-again": {
 			{contract.AtMostOnce, true, countedTwiceByACopy().struck("drop-message", "c1", 1)},

@@ -77,3 +77,23 @@ func setAgain(all []level, op *history.Op, by time.Duration) time.Duration {
 	}
 	return 0
 }
+
+// zeroCameLate is when a latch was set again before a call, and what held up a message of zero from before until the call was under
+// way; no faults: nothing did.
+func (f *facts) zeroCameLate(l *lockFacts, op *history.Op) (again time.Duration, faults []int) {
+	all := levels(l)
+	for i := len(all) - 1; l.object == history.ALatch && i > 0; i-- {
+		if again = all[i].from; again > op.Call || all[i].n <= 0 || all[i-1].n > 0 {
+			continue
+		}
+		for _, x := range f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.MessageLate}) {
+			fault := &f.h.Faults[x]
+			onSubscription, somewhere := onNews(fault)
+			if fault.From <= again && (onSubscription || somewhere) {
+				faults = append(faults, x)
+			}
+		}
+		break
+	}
+	return again, faults
+}

@@ -483,6 +483,10 @@ func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
 			return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, when a message of zero had told it to look", Stamp(again))}
 		}
 	}
+	if again, faults := f.zeroCameLate(l, op); len(faults) > 0 {
+		return Cause{Class: contract.SetAgain, Faults: faults, Effects: f.effectsOf(faults),
+			Text: fmt.Sprintf("the latch was set again at %s, and a message of zero from before came later: %s", Stamp(again), f.describeAll(faults))}
+	}
 	return Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"}
 }
 

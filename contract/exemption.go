@@ -130,7 +130,7 @@ func Exemptions() []Exemption {
 			Touched: "another waiter of the same client, who waits longer, and asks for more than was free", Unless: WakesByNeed,
 			Source: "Redisson 4.7.0, RSemaphore: a message of m permits wakes m waiters, whatever they ask for"},
 		{Name: "set-again", Guarantees: []Guarantee{Liveness}, Rules: []Rule{AwaitReturns, WaitsQuietly}, Classes: []Class{SetAgain},
-			Touched: "the latch, which was set again when its count was 0, before a waiter looked", Unless: Rounds,
+			Touched: "the latch, which was set again when its count was 0, before a waiter looked, or before a message of zero came to it", Unless: Rounds,
 			Source: "Redisson 4.7.0, RCountDownLatch: a waiter asks whether the count is 0 now, and a message of zero has it ask until one of a count comes"},
 		{Name: "other-hold", Guarantees: []Guarantee{Exclusion, Effect, Watchdog, Liveness}, Classes: []Class{OtherHold},
 			Touched: "another hold of the same read-write lock, also of the same owner, while the first holder held it: a call on it set the key's end, or ended the watchdog of its owner", Unless: LeasePerHold,
