@@ -529,9 +529,12 @@ func (c *conclusion) answered(rows []*history.Served) {
 }
 
 // asked notes of a question that was asked more than once that it is this copy whose answer its client has
-// got.
+// got. What counts is no question: the copy that counted is the one that executed the call.
 func (c *conclusion) asked(r *history.Served) {
 	if r.Op == 0 || !c.executed[r] {
+		return
+	}
+	if l := c.lock(c.op(r.Op).Lock); l != nil && l.object.Counted() {
 		return
 	}
 	at := endOf(r)
