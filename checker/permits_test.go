@@ -203,6 +203,25 @@ func unequal(first int64, client string) *poolScript {
 	return p
 }
 
+// refusedBefore is such a waiter, where the one that wants more called later, and was refused at 4.5 s. It was itself refused at a time.
+func refusedBefore(itself float64) *poolScript {
+	p, none := unequal(3, "c2"), int64(0)
+	for i := range p.h.Ops {
+		op := &p.h.Ops[i]
+		if op.Kind != history.AcquirePermits || op.Client != "c2" {
+			continue
+		}
+		when := itself
+		if op.Owner == "c2:1" {
+			op.Call, when = at(4.2), 4.5
+		}
+		p.h.Served = append(p.h.Served, history.Served{At: at(when) - lat, Sent: op.Call, Got: at(when), Client: "c2", Op: op.ID, Lock: p.lock,
+			Before: &history.KeyState{Permits: &none}, After: &history.KeyState{Permits: &none}})
+	}
+	slices.SortFunc(p.h.Served, func(a, b history.Served) int { return int(a.At - b.At) })
+	return p
+}
+
 // dead is a client that has two permits of three when it ends so.
 func dead(kind history.EventKind, gives bool) *poolScript {
 	p := newPool(3)
@@ -294,6 +313,8 @@ func sidesOfPermits() map[string][]side {
 			{contract.PermitsAreTaken, false, unequal(3, "c3")}, // a message reaches every client
 			{contract.PermitsAreTaken, false, unequal(1, "c2")}, // who could have taken it
 			{contract.PermitsAreTaken, false, unequal(3, "c2").claiming(contract.WakesByNeed)},
+			{contract.PermitsAreTaken, true, refusedBefore(4.6)},
+			{contract.PermitsAreTaken, false, refusedBefore(4.4)},
 		},
 		"holder-died": {
 			{contract.DeadPermits, true, dead(history.Died, false)},

@@ -52,12 +52,28 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 		return c
 	}
 	for _, other := range l.ops {
-		if callsFor(other) && other.Client == op.Client && other.Call < op.Call && f.until(other) > from && other.Value > free {
+		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > from && other.Value > free {
 			return Cause{Class: contract.WokeAnother,
 				Text: fmt.Sprintf("before it waits %s, who asks for %d: the message that %s were free woke that one", other.Owner, other.Value, permits(free))}
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}
+}
+
+// waitsLonger reports whether a call may have begun to wait before another one of its client: it called first, or was refused first.
+func (f *facts) waitsLonger(l *lockFacts, one, other *history.Op) bool {
+	refused, then := f.refusedFirst(l, one), f.refusedFirst(l, other)
+	return one.Call < other.Call || 0 < refused && refused < then
+}
+
+// refusedFirst is when the client of a call that waits had its first answer to it; 0: it had none.
+func (f *facts) refusedFirst(l *lockFacts, op *history.Op) time.Duration {
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && !refused(s) {
+			return s.Got
+		}
+	}
+	return 0
 }
 
 // lostPermits looks for permits that are out at the end, and that nobody who lives knows to have.
