@@ -148,6 +148,22 @@ func (f *facts) stale(op *history.Op) bool {
 	})
 }
 
+// reconnecting is the time in which a call learned, by requests that failed, of connections that a fault had broken before: until it sent
+// the first one on a connection that it opened.
+func (f *facts) reconnecting(op *history.Op) (all []obstacle) {
+	broken := f.struckBy(op.Client, op.Lock, 0, op.Call, []history.Effect{history.ConnectionBroken})
+	if len(broken) == 0 || !f.stale(op) {
+		return nil
+	}
+	i := slices.IndexFunc(f.h.Served, func(s history.Served) bool { return s.Op == op.ID })
+	if i < 0 || f.h.Served[i].Step != history.StepSession {
+		return nil
+	}
+	last := broken[len(broken)-1]
+	most := op.Call + time.Duration(f.connections(op.Client, f.h.Faults[last].From))*f.answerTime()
+	return []obstacle{{op.Call, min(f.h.Served[i].Sent, most), last}}
+}
+
 // ofSubscription reports whether a fault broke no connection but that of a subscription, by which no call asks.
 func (f *facts) ofSubscription(i int) bool {
 	fault := &f.h.Faults[i]

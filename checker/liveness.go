@@ -312,7 +312,7 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 
 // hadTime reports whether by some moment the client of a call has had more opportunity than the call may take.
 func (f *facts) hadTime(l *lockFacts, op *history.Op, by, most time.Duration) bool {
-	return by-op.Call > most && opportunity(op.Call, by, f.obstaclesOf(op, l.name, by)) > most
+	return by-op.Call > most && opportunity(op.Call, by, append(f.reconnecting(op), f.obstaclesOf(op, l.name, by)...)) > most
 }
 
 // deadHolds checks that nobody keeps the lock of a dead client alive. Where nobody saw leases end, a hold seems to
