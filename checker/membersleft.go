@@ -66,7 +66,8 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 		if m == nil || slices.ContainsFunc(calls[:inner], func(call *history.Op) bool { return f.unheard(call, key) }) {
 			continue
 		}
-		had := min(m.at(calls[inner].Call).Count(op.Owner), f.owed(l, op.Owner, b.acquire.Call, op.Return))
+		earlier := m.at(b.acquire.Call).Count(op.Owner) // of another lock, which its client gives back
+		had := min(m.at(calls[inner].Call).Count(op.Owner)-earlier, f.owed(l, op.Owner, b.acquire.Call, op.Return))
 		gave := m.tookBelow(f, op, calls[inner].Call, had)
 		if t := o.tenure(op.Call); gave == nil || t == nil || gave.Before.Deadline-f.tellsBefore(l, t) <= gave.At {
 			continue // or its client may take the outer hold's lease for over
