@@ -71,26 +71,15 @@ func (f *facts) serverLost(l *lockFacts, from, to time.Duration) (c Cause, in *h
 	return Cause{}, nil
 }
 
-// lostUnheard is the hold that an owner lost, and still believed in, before a copy of its request took the lock again: nobody renews
-// what nobody heard of. nil: there is none.
-func (f *facts) lostUnheard(l *lockFacts, t *tenure) *tenure {
-	o := l.owner(t.owner)
-	i := slices.Index(o.tenures, t)
-	if i < 1 || !t.again {
-		return nil
-	}
-	u := o.tenures[i-1]
-	if b := o.belief(t.from); b == nil || b.to < t.from || u.to < b.acquire.Call {
-		return nil
-	}
-	return u
-}
-
 // expired says why a hold came to the end of its lease.
 func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 	if u := f.lostUnheard(l, t); u != nil {
 		c := f.over(l, u)
-		c.Text += fmt.Sprintf("; a copy of its request took it once more at %s, until %s", Stamp(t.from), Stamp(t.to))
+		by := "a copy of its request"
+		if !t.again {
+			by = "a call that had no answer"
+		}
+		c.Text += fmt.Sprintf("; %s took it once more at %s, until %s", by, Stamp(t.from), Stamp(t.to))
 		return c
 	}
 	if c, cut := f.cutByOther(l, t); cut {

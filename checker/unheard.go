@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -65,6 +66,28 @@ func (f *facts) heldUnheard(l *lockFacts, a *act) (c Cause, unheard bool) {
 		unheard = true
 	}
 	return c, unheard
+}
+
+// lostUnheard is the hold that an owner lost, and still believed in, before a copy of its request took the lock again, or a call that
+// had no answer by then: nobody renews what nobody heard of. nil: there is none.
+func (f *facts) lostUnheard(l *lockFacts, t *tenure) *tenure {
+	o := l.owner(t.owner)
+	i := slices.Index(o.tenures, t)
+	if i < 1 || !t.again && !f.unanswered(t) {
+		return nil
+	}
+	u := o.tenures[i-1]
+	if b := o.belief(t.from); b == nil || b.to < t.from || u.to < b.acquire.Call {
+		return nil
+	}
+	return u
+}
+
+// unanswered reports whether the call that began a hold had no answer to that when the hold ended, nor learned later that it has it.
+func (f *facts) unanswered(t *tenure) bool {
+	i, found := f.log.execution(t.grant, t.grant.Executed)
+	call := cmp.Or(f.inNameOf(t.grant), t.grant)
+	return found && call.Uncertain() && t.from == t.grant.Executed && (f.h.Served[i].Got == 0 || f.h.Served[i].Got > t.to)
 }
 
 // untold is the cause that a call had an effect, or none, of which its caller does not know.
