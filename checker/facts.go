@@ -338,6 +338,9 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		for _, i := range log.repeats(op, l.name) {
 			e := &log.log[i]
 			own := e.At < at || e.At == at && (a.seq < 0 || i <= a.seq) // in real time the log has it a little sooner
+			if own && a.seq >= 0 && e.At < at && op.Kind.Acquires() && e.Lock == l.name && e.After.Count(op.Owner) > e.Before.Count(op.Owner) {
+				own = false // the call has given all back since, and taken it anew
+			}
 			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: l.name, by: op.Owner}] && !sameKey(e.Before, e.After) {
 				again := act{at: e.At, seq: i, op: op, again: true}
 				if e.Lock == l.name {

@@ -117,7 +117,11 @@ func (w *witness[S]) call(a *act) bool {
 		told = contract.DoubleExecution
 	}
 	if a.again {
-		broken(contract.AtMostOnce, contract.DoubleExecution, "took effect once more at %s, having taken effect at %s", Stamp(a.at), Stamp(op.Executed))
+		first := op.Executed
+		if r := w.f.firstCopy(op, a.at); first > a.at && r != nil { // it has taken the lock anew since
+			first = r.At
+		}
+		broken(contract.AtMostOnce, contract.DoubleExecution, "took effect once more at %s, having taken effect at %s", Stamp(a.at), Stamp(first))
 		w.repeat(a)
 		return false
 	}
