@@ -145,6 +145,12 @@ func TestGroupRules(t *testing.T) {
 			op := s.innerUnlock()
 			op.Outcome, op.Cancel, op.Error = history.Unknown, at(0.1), "context deadline exceeded"
 		}, nil},
+		{"b not given back by an unlock that is given up, which has an outer hold that lost a", history.Multi, func(s *groupScript) {
+			s.toldEarly(false)
+		}, nil},
+		{"b not given back by an unlock that is given up, and no outer hold of it is left", history.Multi, func(s *groupScript) {
+			s.toldEarly(true)
+		}, []contract.Rule{contract.EveryMemberReleased}},
 		{"b forgotten by an inner unlock", history.Multi, func(s *groupScript) {
 			s.innerUnlock()
 		}, []contract.Rule{contract.EveryMemberReleased}},
@@ -255,6 +261,7 @@ func TestGroupRules(t *testing.T) {
 		{"an inner unlock that ends the hold, since b and c were lost, and leaves a held twice", history.Red, func(s *groupScript) {
 			s.lostUnderneath(true)
 		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"an inner unlock that gives a back, which its owner had before, of another lock", history.Red, func(s *groupScript) { s.givesAnothers() }, nil},
 		{"an inner unlock that leaves a alone", history.Red, func(s *groupScript) { s.keepsOuter(true, 1) }, nil},
 		{"an inner unlock that gives the outer hold of a back, of a lock that takes nothing back", history.Red, func(s *groupScript) {
 			s.keepsOuter(true, 0)

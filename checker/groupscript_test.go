@@ -205,6 +205,59 @@ func (s *groupScript) keepsOuter(took bool, left int64) {
 	s.set(op, "c", at(4.06), 0, 0)
 }
 
+// toldEarly has x:1 enter both twice, and lose a in between, or both. Its first unlock is told that all is given back. It enters once more,
+// and gives that unlock up after a's request. b is renewed.
+func (s *groupScript) toldEarly(both bool) {
+	s.takesBoth()
+	admin, outer := s.h.Ops[0], int64(1)
+	lost := []string{"a"}
+	if both {
+		outer, lost = 0, []string{"a", "b"}
+	}
+	for _, key := range lost {
+		s.set(&admin, key, at(0.5), 0, 0)
+		last := &s.h.Served[len(s.h.Served)-1]
+		last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+	}
+	s.fault("delete-key", "", at(0.5), at(0.5)).Lock = "all"
+	for _, from := range []float64{1, 3} {
+		op := s.take("x:1", at(from), at(from+0.1), 10*sec)
+		s.set(op, "a", at(from+0.05), 1, at(from+10.05))
+		s.set(op, "b", at(from+0.06), outer+1, at(from+10.06))
+		op = s.op("x:1", history.Unlock, at(from+1), at(from+1.1), history.Released)
+		s.set(op, "a", at(from+1.05), 0, 0)
+		if from == 1 {
+			s.set(op, "b", at(from+1.06), outer, at(12.06))
+		} else {
+			op.Outcome, op.Cancel, op.Error = history.Unknown, at(0.1), "context deadline exceeded"
+		}
+	}
+	renewal := s.op("x:1", history.Renew, at(10), at(10.1), history.Renewed)
+	s.set(renewal, "b", at(10.06), outer+1, at(60))
+}
+
+// givesAnothers has x:1 take a alone, and fail to give it back. It enters a quorum of three twice, without a, and an unlock gives a back.
+func (s *groupScript) givesAnothers() {
+	claiming(s.script, contract.TakesBack)
+	op := s.take("x:1", 0, at(0.02), 30*sec)
+	op.Lock = "a"
+	s.set(op, "a", at(0.01), 1, at(30.01))
+	s.fault("server-error", "", at(0.03), at(0.05)).Server = "s1"
+	op = s.op("x:1", history.Unlock, at(0.03), at(0.05), history.Failed)
+	op.Lock, op.Evidence, op.Executed, op.Answer, op.Error = "a", history.Sent, 0, "", "BUSY Redis is busy running a script"
+	for i, from := range []float64{1, 2} {
+		op := s.take("x:1", at(from), at(from+0.1), 30*sec)
+		s.set(op, "b", at(from+0.06), int64(i+1), at(from+30.06))
+		s.set(op, "c", at(from+0.07), int64(i+1), at(from+30.07))
+	}
+	for i, from := range []float64{3, 4} {
+		op := s.op("x:1", history.Unlock, at(from), at(from+0.1), []history.Outcome{history.Decremented, history.Released}[i])
+		s.set(op, "a", at(from+0.04), 0, 0)
+		s.set(op, "b", at(from+0.05), int64(1-i), at(33.05))
+		s.set(op, "c", at(from+0.06), int64(1-i), at(33.06))
+	}
+}
+
 // lostUnderneath has x:1 enter a quorum of three twice, and lose b and c in between. The inner hold has a as well or not, and its unlock leaves a
 // as it is.
 func (s *groupScript) lostUnderneath(inner bool) {
