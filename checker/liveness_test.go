@@ -46,6 +46,17 @@ func brokenTwo(s *script, calls int) {
 	}
 }
 
+// triesBroken is a try without a wait that takes 1.2 s, when the two connections of its client broke 10 s before. The last 0.1 s of it is
+// on a connection that it opens, if it begins with that step.
+func triesBroken(s *script, step history.Step) {
+	brokenTwo(s, 0)
+	s.take("c2:1", at(14), at(14.002), 0)
+	op := s.op("c1:1", history.TryLock, at(15), at(16.2), history.Busy)
+	op.Executed = at(16.15)
+	s.h.Served = append(s.h.Served, history.Served{At: at(16.11), Sent: at(16.1), Got: at(16.12), Client: "c1", Conn: "c1#3", Op: op.ID, Step: step, Text: "hello 3"})
+	s.unlock("c2:1", at(17), history.Released)
+}
+
 // lostWith is an unlock at 5 s that never arrives, and a renewal, sent at a time, that arrives at 15 s.
 func lostWith(s *script, sent time.Duration) {
 	s.take("c1:1", at(0), at(0.002), 0)
@@ -147,6 +158,9 @@ func TestLiveness(t *testing.T) {
 			s.op("c2:1", history.TryLock, at(1), at(5.1), history.Busy).Wait = 3 * sec
 			s.unlock("c1:1", at(6), history.Released)
 		}, []contract.Rule{contract.ReturnsInTime}},
+		{"tryLock gives up late, since it meets broken connections first", func(s *script) { triesBroken(s, history.StepSession) }, nil},
+		{"tryLock gives up late, on a connection that stands", func(s *script) { triesBroken(s, history.StepAcquire) },
+			[]contract.Rule{contract.ReturnsInTime}},
 		{"tryLock is granted long after its wait", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.unlock("c1:1", at(10), history.Released)
