@@ -3,6 +3,7 @@ package scenarios
 import (
 	"slices"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -31,6 +32,9 @@ func (s Scenario) For(seed uint64, can func(ability string) bool) (p *plan.Plan,
 	}
 	if s.Sweep && !can(plan.NeedsMessages) {
 		p = p.Without(plan.NeedsMessages)
+	}
+	if s.Of == contract.Fair && !can(string(s.Of)) {
+		return p, "the story is about who waits first, and the lock promises no order"
 	}
 	needs := slices.DeleteFunc(p.Needs(), func(n string) bool {
 		// A plan that tells no story of ours may have faults that never strike.

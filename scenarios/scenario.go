@@ -16,6 +16,8 @@ type Scenario struct {
 	Source string // issue, paper, test, or seed it comes from
 	// Reentry says what its re-entries are to a lock that is not reentrant.
 	Reentry Reentry
+	// Of is a claim without which a lock has no part in the story; empty: it needs none.
+	Of contract.Claim
 	// Sweep says that it is many stories at once, to reach every step of the protocol. It foretells
 	// how our own locks fare; of another's limitations it would tell all at once, and excuse none.
 	Sweep bool
@@ -85,6 +87,12 @@ func All() []Scenario {
 		sharedHandle,
 		fenceReset,
 		redisDown,
+		fairOrder,
+		fairDeadHead,
+		fairInterruptedWaiter,
+		fairLostReply,
+		fairPausedHead,
+		fairLongHold,
 		sweepDrop,
 		sweepDelay,
 		sweepDuplicate,
@@ -125,6 +133,7 @@ const (
 	fencing   = contract.Fencing
 	watchdog  = contract.Watchdog
 	liveness  = contract.Liveness
+	fairness  = contract.Fairness
 )
 
 // nothing is expected to break.
@@ -143,6 +152,30 @@ func either(claim contract.Claim, with, without []contract.Guarantee) func(func(
 			return with
 		}
 		return without
+	}
+}
+
+// queued builds an expectation: what breaks for fair locks, and for those of them that keep the places of who waits no more, and
+// what for locks that promise no order.
+func queued(otherwise func(func(string) bool) []contract.Guarantee, leaving, staying []contract.Guarantee) func(func(string) bool) []contract.Guarantee {
+	return func(can func(string) bool) []contract.Guarantee {
+		switch {
+		case !can(string(contract.Fair)):
+			return otherwise(can)
+		case can(string(contract.LeavesLine)):
+			return leaving
+		}
+		return staying
+	}
+}
+
+// inTurn adds to an expectation that places are kept of who waits no more, unless the lock claims that they are not.
+func inTurn(breaks func(func(string) bool) []contract.Guarantee) func(func(string) bool) []contract.Guarantee {
+	return func(can func(string) bool) []contract.Guarantee {
+		if can(string(contract.Fair)) && !can(string(contract.LeavesLine)) {
+			return append(slices.Clone(breaks(can)), fairness)
+		}
+		return breaks(can)
 	}
 }
 
