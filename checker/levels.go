@@ -88,7 +88,7 @@ func (f *facts) zeroCameLate(l *lockFacts, op *history.Op) (again time.Duration,
 		}
 		for _, x := range f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.MessageLate}) {
 			fault := &f.h.Faults[x]
-			onSubscription, somewhere := onNews(fault)
+			onSubscription, somewhere := struckSubscription(fault)
 			if fault.From <= again && (onSubscription || somewhere) {
 				faults = append(faults, x)
 			}

@@ -222,6 +222,17 @@ func refusedBefore(itself float64) *poolScript {
 	return p
 }
 
+// calledBefore is refusedBefore, where the one that wants more called first.
+func calledBefore(itself float64) *poolScript {
+	p := refusedBefore(itself)
+	for i := range p.h.Ops {
+		if op := &p.h.Ops[i]; op.Owner == "c2:1" && op.Kind == history.AcquirePermits {
+			op.Call = at(3)
+		}
+	}
+	return p
+}
+
 // dead is a client that has two permits of three when it ends so.
 func dead(kind history.EventKind, gives bool) *poolScript {
 	p := newPool(3)
@@ -315,6 +326,8 @@ func sidesOfPermits() map[string][]side {
 			{contract.PermitsAreTaken, false, unequal(3, "c2").claiming(contract.WakesByNeed)},
 			{contract.PermitsAreTaken, true, refusedBefore(4.6)},
 			{contract.PermitsAreTaken, false, refusedBefore(4.4)},
+			{contract.PermitsAreTaken, false, calledBefore(4.4)},
+			{contract.PermitsAreTaken, true, calledBefore(4.6)},
 		},
 		"holder-died": {
 			{contract.DeadPermits, true, dead(history.Died, false)},

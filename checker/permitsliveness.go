@@ -60,16 +60,20 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}
 }
 
-// waitsLonger reports whether a call may have begun to wait before another one of its client: it called first, or was refused first.
+// waitsLonger reports whether a call began to wait before another one of its client: it was refused first or, where nobody saw that of
+// both, called first.
 func (f *facts) waitsLonger(l *lockFacts, one, other *history.Op) bool {
 	refused, then := f.refusedFirst(l, one), f.refusedFirst(l, other)
-	return one.Call < other.Call || 0 < refused && refused < then
+	if refused > 0 && then > 0 {
+		return refused < then
+	}
+	return one.Call < other.Call
 }
 
-// refusedFirst is when the client of a call that waits had its first answer to it; 0: it had none.
+// refusedFirst is when the client of a call was first told that it has to wait; 0: nobody saw that.
 func (f *facts) refusedFirst(l *lockFacts, op *history.Op) time.Duration {
 	for _, i := range f.log.byOp[op.ID] {
-		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && !refused(s) {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && !refused(s) && sameKey(s.Before, s.After) {
 			return s.Got
 		}
 	}

@@ -60,7 +60,7 @@ func (f *facts) deafened(client, lock string, w waking) []int {
 		if fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) || fault.From > w.to || fault.Client != "" && fault.Client != client {
 			continue
 		}
-		onSubscription, somewhere := onNews(fault)
+		onSubscription, somewhere := struckSubscription(fault)
 		if _, last := f.span(fault); !onSubscription && (!somewhere || f.subscribes(client, last, w.to)) {
 			continue // any message that it lost may have been on the connection of the subscription
 		}
@@ -71,8 +71,8 @@ func (f *facts) deafened(client, lock string, w waking) []int {
 	return found
 }
 
-// onNews reports whether a fault says that it struck the connection of a subscription, or does not say which one it struck.
-func onNews(fault *history.Fault) (onSubscription, somewhere bool) {
+// struckSubscription reports whether a fault says that it struck the connection of a subscription, or does not say which one it struck.
+func struckSubscription(fault *history.Fault) (onSubscription, somewhere bool) {
 	onSubscription = strings.Contains(fault.On, string(history.StepSubscribe)) || strings.Contains(fault.On, string(history.StepPublish))
 	somewhere = !strings.Contains(fault.On, " ") || strings.HasPrefix(fault.On, "between ") || // "request" alone is any
 		strings.Contains(fault.On, string(history.StepCleanup)) // a client unsubscribes by one

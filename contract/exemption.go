@@ -127,7 +127,7 @@ func Exemptions() []Exemption {
 			Touched: "the client of a waiter, since it began to wait, so that it may have missed a message, or the key of a latch, of which nobody sends one: it hears by messages alone",
 			Unless:  LooksAgain, Source: pubsub},
 		{Name: "woke-another", Guarantees: []Guarantee{Liveness}, Rules: []Rule{PermitsAreTaken}, Classes: []Class{WokeAnother},
-			Touched: "another waiter of the same client, who called first or was refused first, and asks for more than was free", Unless: WakesByNeed,
+			Touched: "another waiter of the same client, who was told first to wait (called first, where nobody saw that), and asks for more than was free", Unless: WakesByNeed,
 			Source: "Redisson 4.7.0, RSemaphore: a message of m permits wakes m waiters, whatever they ask for"},
 		{Name: "set-again", Guarantees: []Guarantee{Liveness}, Rules: []Rule{AwaitReturns, WaitsQuietly}, Classes: []Class{SetAgain},
 			Touched: "the latch, which was set again when its count was 0, before a waiter looked, or before a message of zero came to it", Unless: Rounds,
