@@ -104,6 +104,9 @@ func sidesOfLocks() map[string][]side {
 		"key-touched": {
 			{contract.OneBeliever, true, overlapped(0, func(s *script) { s.renewals("c1:1", 0, at(29)); s.event(history.Delete, at(30)) })},
 			{contract.OneBeliever, false, overlapped(0, func(s *script) { s.renewals("c1:1", 0, at(29)) })},
+			{contract.OneBeliever, true, claiming(overlapped(0, takenAgain(0)), contract.TellsLoss)},
+			{contract.OneBeliever, true, claiming(overlapped(0, takenAgain(30.4)), contract.TellsLoss)},
+			{contract.OneBeliever, false, claiming(overlapped(0, takenAgain(30.25)), contract.TellsLoss)}, // its client knew of that hold
 		},
 		"forced-free": {
 			{contract.OneBeliever, true, overlapped(0, func(s *script) {

@@ -22,6 +22,21 @@ func overlapped(lease time.Duration, how func(s *script)) *script {
 	return s
 }
 
+// takenAgain deletes the key under c1:1, which takes the lock once more for 100 ms, and is not told so. Its client has the answer at a
+// time; 0: never.
+func takenAgain(answered float64) func(s *script) {
+	return func(s *script) {
+		s.renewals("c1:1", 0, at(29))
+		s.event(history.Delete, at(30))
+		op := s.op("c1:1", history.TryLock, at(30.1), at(30.5), history.Unknown)
+		op.Executed, op.Answer, op.Lease = at(30.2), history.Acquired, at(0.1)
+		s.h.Served = append(s.h.Served, history.Served{At: op.Executed, Sent: at(30.19), Got: at(answered), Client: "c1", Op: op.ID, Owner: op.Owner, Lock: s.lock,
+			Step: history.StepAcquire, Before: &history.KeyState{},
+			After: &history.KeyState{Holdings: []history.Holding{{Owner: op.Owner, Count: 1}}, Deadline: at(30.3)}})
+		s.event(history.Expire, at(30.3))
+	}
+}
+
 // brokenConnections breaks so many connections of c1, whose lease ends then.
 func brokenConnections(n int, noRetry bool) func(s *script) {
 	return func(s *script) {
