@@ -139,3 +139,29 @@ func TestATokenIsHeldAgainstTheWindowsBefore(t *testing.T) {
 		}
 	}
 }
+
+// A replica that takes over amid a window begins with tokens of its own, and no later window is held against the
+// greater ones of before. Without the failover those are held against it.
+func TestTokensBeginAnewAmidAWindow(t *testing.T) {
+	const behind = windowOps / 4
+	for _, fails := range []bool{true, false} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, Abilities: []string{"fencing"}}, End: &history.End{At: time.Hour}}
+		for i := range 2 * windowOps {
+			call, token := at(float64(1+2*i)), int64(i+1)
+			if i < behind {
+				token += 1000 * windowOps
+			}
+			h.Ops = append(h.Ops,
+				history.Op{ID: int64(2*i + 1), Client: "c1", Owner: "c1:1", Lock: job, Kind: history.TryLock, Call: call, Return: call + ms, Outcome: history.Acquired, Lease: time.Minute, Token: token},
+				history.Op{ID: int64(2*i + 2), Client: "c1", Owner: "c1:1", Lock: job, Kind: history.Unlock, Call: call + sec, Return: call + sec + ms, Outcome: history.Released})
+		}
+		if fails {
+			h.Events = []history.Event{{At: at(2 * behind), Kind: history.Failover}}
+			h.Faults = []history.Fault{{Kind: "failover", From: at(2 * behind), To: at(2 * behind), Effects: []history.Effect{history.ServerForgot}}}
+		}
+		v, _, _ := JudgeInWindows(t.Context(), h, Options{})
+		if r := v.Result(contract.Fencing); r.Status != Broken || fails == (v.Code() == ExitUnexpected) {
+			t.Errorf("failover: %t: %s: %s", fails, r.Status, r.Summary)
+		}
+	}
+}

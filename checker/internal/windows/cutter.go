@@ -49,6 +49,7 @@ type lock struct {
 	doubt  time.Duration    // since then the lock may be held by one who does not believe so; -1: it is not
 	struck map[int]bool     // the faults on it that are not over
 	token  *history.Op      // the grant of the windows before with the greatest token
+	anew   time.Duration    // until then the server lost what tokens it had given; -1: it never did
 
 	crowded *atomic.Bool // see Cutter.Crowded
 }
@@ -125,7 +126,7 @@ func (c *Cutter) lock(name string) *lock {
 	}
 	l := c.locks[name]
 	if l == nil {
-		l = &lock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1,
+		l = &lock{name: name, open: map[int64]int{}, struck: map[int]bool{}, claims: map[string]claim{}, doubt: -1, anew: -1,
 			crowded: &atomic.Bool{}}
 		if name == together {
 			l.doubt = math.MaxInt64 // no window of it ends before the end: of a group, no call says which members are free
@@ -159,7 +160,7 @@ func (c *Cutter) event(e history.Event) {
 	}
 	if e.Kind == history.Failover { // the counters of tokens are those of a replica
 		for _, l := range c.locks {
-			l.token = nil
+			l.token, l.anew = nil, e.At
 		}
 	}
 	if e.Lock == "" {
@@ -167,7 +168,7 @@ func (c *Cutter) event(e history.Event) {
 	}
 	l := c.lock(e.Lock)
 	if n := len(c.server); n > 0 && c.server[n-1].At == e.At {
-		l.token = nil // the server lost what it knew of the lock, and the last token with it
+		l.token, l.anew = nil, e.At // the server lost what it knew of the lock, and the last token with it
 	}
 	l.events = append(l.events, e)
 	switch e.Kind {
@@ -279,7 +280,7 @@ func (c *Cutter) send(l *lock, end *history.End) {
 	slices.SortStableFunc(h.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	c.ended(Window{h, l.token})
 	for _, op := range h.Ops {
-		if op.Outcome == history.Acquired && op.Token > 0 && (l.token == nil || op.Token >= l.token.Token) {
+		if op.Outcome == history.Acquired && op.Token > 0 && op.Call > l.anew && (l.token == nil || op.Token >= l.token.Token) {
 			l.token = &op
 		}
 	}
