@@ -17,7 +17,7 @@ func explain(f *facts, v *Verdict) string {
 	}
 	n := narrator{told: map[string]bool{}}
 	n.object, n.sort = f.called()
-	for _, g := range []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Object, contract.Fencing, contract.Watchdog, contract.Liveness} {
+	for _, g := range []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Object, contract.Fencing, contract.Watchdog, contract.Liveness, contract.Fairness} {
 		r := v.Result(g)
 		overlapped := v.Result(contract.Exclusion).Status == Broken
 		switch {

@@ -47,6 +47,7 @@ type lockFacts struct {
 	tenures     []*tenure        // who held on the server, by their beginnings
 	beliefs     []*belief        // who believed to hold, by their beginnings
 	overlaps    overlaps         // of the beliefs of different owners
+	queue       *queue           // who waited, if the lock claims to be fair
 	owners      map[string]*ownerFacts
 }
 
@@ -229,6 +230,11 @@ func collect(h *history.History, o Options) *facts {
 		slices.SortStableFunc(l.ops, byCallOf)
 		slices.SortStableFunc(l.resource, func(a, b *history.Op) int { return cmpTime(tookOrCall(a), tookOrCall(b)) })
 		l.acts = actsOf(f, l, f.log)
+	}
+	if f.fair() {
+		for _, l := range f.locks {
+			l.queue = queueOf(f, l)
+		}
 	}
 	f.view = viewOf(f)
 	for _, l := range f.locks {

@@ -32,7 +32,12 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		case f.machineFailed(op):
 			failed = true
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
-			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause { return f.keptByCopy(l, op.Call) })
+			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause {
+				if c, behind := f.behindPlaces(l, op, op.Call, f.until(op)); behind {
+					return c
+				}
+				return f.keptByCopy(l, op.Call)
+			})
 		case op.Kind.Unlocks() && op.Outcome != history.Released:
 			f.unhealed(op, contract.FreshGets, found, "was told "+told)
 		}

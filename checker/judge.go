@@ -18,6 +18,7 @@ func judges() map[contract.Guarantee]judge {
 		contract.Fencing:   judgeFencing,
 		contract.Watchdog:  judgeWatchdog,
 		contract.Liveness:  judgeLiveness,
+		contract.Fairness:  judgeFairness,
 	}
 }
 
@@ -35,6 +36,7 @@ func permitJudges() map[contract.Guarantee]judge {
 		contract.Fencing:   unclaimed("permits carry no fencing tokens"),
 		contract.Watchdog:  unclaimed("permits have no lease"),
 		contract.Liveness:  judgePermitsLiveness,
+		contract.Fairness:  unclaimed("a semaphore promises no order"),
 	}
 }
 
@@ -47,6 +49,7 @@ func latchJudges() map[contract.Guarantee]judge {
 		contract.Fencing:   unclaimed("a latch gives no fencing tokens"),
 		contract.Watchdog:  unclaimed("a latch has no lease that its clients renew"),
 		contract.Liveness:  judgeLatchLiveness,
+		contract.Fairness:  unclaimed("a latch lets everybody through at once"),
 	}
 }
 

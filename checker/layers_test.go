@@ -21,7 +21,7 @@ import (
 // are this test: as packages they would have to export two hundred names for each other.
 var layers = []struct{ name, files string }{
 	{"data", "doc verdict options"},
-	{"facts", "unlocked assume facts served environment tenure belief overlaps rwholds members specification"},
+	{"facts", "unlocked assume facts served queue environment tenure belief overlaps rwholds members specification"},
 	{"judges", ""}, // and causes: every file that no other layer names
 	{"object", "known witness blackbox composite object counted countedliveness permits permitsliveness latch"},
 	{"verdict", "kinds story permitsstory latchstory explain judge picture tally stream"},

@@ -130,7 +130,7 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, foun
 			if !op.Pending() && op.Return <= free {
 				continue
 			}
-			begin, end := f.unhindered(op.Client, max(free, op.Call), g.to), g.to
+			begin, end := f.unhindered(op.Client, f.turn(l, op, max(free, op.Call)), g.to), g.to
 			if !op.Pending() {
 				end = min(end, op.Return)
 			}
@@ -148,7 +148,10 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, foun
 			continue
 		}
 		found.addAt(from, func() Violation {
-			c := f.untaken(l, g.after, first, from, to)
+			c, behind := f.behindPlaces(l, first, from, to)
+			if !behind {
+				c = f.untaken(l, g.after, first, from, to)
+			}
 			return Violation{
 				Rule: contract.FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
 				Text: fmt.Sprintf("%s was free from %s, and %s waited for it until %s, for %s",
@@ -165,6 +168,7 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	if before != nil {
 		seen, released = max(from, f.told(l, op, from), f.seenDeadline(before)), before.to
 	}
+	seen = max(seen, f.asksAgain(l, op, to-1))
 	all := f.obstaclesOf(op, l.name, to)
 	w := waking{released, from, to}
 	deaf := f.deafened(op.Client, l.name, w)
@@ -486,6 +490,9 @@ func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
 	if again, faults := f.zeroCameLate(l, op); len(faults) > 0 {
 		return Cause{Class: contract.SetAgain, Faults: faults, Effects: f.effectsOf(faults),
 			Text: fmt.Sprintf("the latch was set again at %s, and a message of zero from before came later: %s", Stamp(again), f.describeAll(faults))}
+	}
+	if n := f.turnedAway(l, op); n > 0 && float64(len(f.log.byOp[op.ID])-n) <= mostAttempts*(f.until(op)-op.Call).Seconds() {
+		return Cause{Class: contract.PlaceAhead, Text: fmt.Sprintf("the lock was free for %d of them, and the place of another was before", n)}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"}
 }

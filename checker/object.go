@@ -152,6 +152,7 @@ func judgeLocks(ctx context.Context, f *facts) []opinion {
 
 // judgeLock asks whoever can speak about one lock.
 func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
+	l = f.unqueued(l)
 	if l.shared() {
 		return f.judgeSequential(ctx, l)
 	}

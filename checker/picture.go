@@ -21,7 +21,7 @@ func Picture(w io.Writer, h *history.History, lock string, budget time.Duration)
 		if l.name != lock {
 			continue
 		}
-		if !fitsPorcupine(l) {
+		if l = f.unqueued(l); !fitsPorcupine(l) {
 			return fmt.Errorf("picture of %s: %w", lock, ErrTooLarge)
 		}
 		m, ops := f.problem(l, linear.AsCalled).ForPorcupine()

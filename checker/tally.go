@@ -197,6 +197,7 @@ func (t *tally) verdict(h history.Header, end history.End) *Verdict {
 		contract.Fencing:   fmt.Sprintf("%s with increasing tokens", count(t.grants, "grant")),
 		contract.Watchdog:  "all leases were renewed in their time",
 		contract.Liveness:  fmt.Sprintf("%s, none was late and nothing was left behind", count(t.calls, "acquiring call")),
+		contract.Fairness:  "each grant was for who was first in the queue",
 	}
 	for _, g := range contract.Guarantees() {
 		r := Result{Guarantee: g, Status: NotClaimed, Summary: "nothing happened"}

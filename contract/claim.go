@@ -32,6 +32,12 @@ const (
 	TellsDowngrade Claim = "tells-downgrade"
 	RefusesUpgrade Claim = "refuses-upgrade"
 
+	Fair       Claim = "fair"
+	KeepsPlace Claim = "keeps-place"
+	LeavesLine Claim = "leaves-queue"
+
+	UnlocksFree Claim = "unlocks-free"
+
 	NoticesSilence Claim = "notices-silence"
 	Waits          Claim = "waits"
 	Steady         Claim = "steady"
@@ -87,6 +93,11 @@ func Promises() []Promise {
 		{TellsDowngrade, "A write unlock wakes those who wait, also if its owner reads on.", "liveness; it takes the exemption of downgrades away"},
 		{RefusesUpgrade, "Who reads and asks for the write lock is told at once that it cannot have it, rather than made to wait for itself.",
 			"object; without the claim, such a call may end like one that waits for another"},
+		{Fair, "The lock is granted in the order in which owners began to wait for it.", "fairness; object takes each refusal for right, which fairness judges"},
+		{KeepsPlace, "Who waits keeps its place for as long as it asks again; `placeKept` is how soon it has to.",
+			"fairness; without the claim a place is kept for `placeKept` after the first attempt, and no longer"},
+		{LeavesLine, "Who stops waiting gives its place up at once.", "fairness and liveness; it takes the exemption of places left behind away"},
+		{UnlocksFree, "Who unlocks a lock that nobody holds is told that it is released.", "object, which takes that for an answer; without the claim it is a lie"},
 		{Rounds, "Who has seen a round of a latch returns when it is over, though the next has begun.", "liveness; it takes the exemption of a latch that was set again away"},
 	}
 }

@@ -31,6 +31,9 @@ const (
 	HolderDied      Class = "holder died"               // who took permits died with them
 	OtherHold       Class = "other hold"                // what became of another hold of a read-write lock changed a hold's end
 	Downgraded      Class = "downgraded"                // a writer gave the write lock back, and reads on
+	PlaceLeft       Class = "place left behind"         // who stopped waiting for a fair lock left its place in the queue
+	PlaceAhead      Class = "place ahead"               // the lock was free, and the place of another was before
+	PlaceOver       Class = "place over"                // a place in the queue was kept for no longer than was promised
 	SetAgain        Class = "set again"                 // a latch was set again before a waiter saw that its count was 0
 	RenewedLate     Class = "renewed late"              // a renewal of an owner's hold set the lease of its next one
 	LateWrite       Class = "late write"                // a write took effect after its owner had gone on

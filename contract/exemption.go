@@ -37,6 +37,7 @@ func Exemptions() []Exemption {
 		failover  = "redis.io, Redis replication: asynchronous"
 	)
 	mutual, resending := []Guarantee{Exclusion, Effect}, history.Resends()
+	queueRules := []Rule{QueueOrder, QueueBusy, FreeIsTaken, FreshGets, HealedCallsReturn}
 	untold := append(history.TouchesKey(), history.ServerForgot)
 	return []Exemption{
 		{Name: "lease-outlived", Guarantees: mutual, Classes: []Class{LeaseOutlived},
@@ -138,6 +139,23 @@ func Exemptions() []Exemption {
 		{Name: "downgraded", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken}, Classes: []Class{Downgraded},
 			Touched: "the read-write lock, whose writer gave the write lock back while it read", Unless: TellsDowngrade,
 			Source: "Redisson 4.7.0, RedissonWriteLock: an unlock of a writer that reads on publishes nothing"},
+		{Name: "queue-lost", Guarantees: []Guarantee{Fairness, Liveness}, Rules: queueRules, Classes: []Class{ServerLost, ClockJumped},
+			Effects: []history.Effect{history.ServerForgot, history.KeyDeleted, history.ClockMoved},
+			Touched: "all keys of the lock's server, or its clock by so much that a place may have been over, while somebody waited", Source: failover},
+		{Name: "place-over", Guarantees: []Guarantee{Fairness, Liveness}, Rules: []Rule{QueueOrder, FreeIsTaken}, Classes: []Class{PlaceOver},
+			Touched: "the place of the waiter, which another's command dropped", Unless: KeepsPlace,
+			Source: "Redisson 4.7.0, RedissonFairLock: a place has one deadline, which its owner does not move by asking again"},
+		{Name: "place-not-kept", Guarantees: []Guarantee{Fairness, Liveness}, Rules: []Rule{QueueOrder, FreeIsTaken}, Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage},
+			Effects: history.Hinders(),
+			Touched: "the client of the waiter, for so long that it had no opportunity to ask within `placeKept`", Source: "docs/family.md: a place that nobody keeps is free"},
+		{Name: "place-left", Guarantees: []Guarantee{Fairness, Liveness}, Rules: queueRules, Classes: []Class{PlaceLeft},
+			Touched: "another, who waited before and waits no more, and whose place may be kept until its deadline", Unless: LeavesLine, Source: "Redisson #6150"},
+		{Name: "place-ahead", Guarantees: []Guarantee{Liveness}, Rules: []Rule{WaitsQuietly}, Classes: []Class{PlaceAhead},
+			Touched: "the waiter, each of whose attempts beyond the hundred found the lock free, and the place of another before", Unless: KeepsPlace,
+			Source: "Redisson 4.7.0, RedissonFairLock: who is not next is told to wait for the time to live of the lock, 0 ms when that is free"},
+		{Name: "place-kept", Guarantees: []Guarantee{Fairness, Liveness}, Rules: queueRules, Classes: []Class{PlaceLeft},
+			Effects: append(history.Resends(), history.ProcessDied),
+			Touched: "the client of another, who waited before and waits no more: it could not say so, and `placeKept` after it last asked is not over", Source: pubsub},
 		{Name: "holder-died", Guarantees: []Guarantee{Liveness}, Rules: []Rule{DeadPermits}, Classes: []Class{HolderDied}, Effects: []history.Effect{history.ProcessDied},
 			Touched: "the client that had the permits", Source: "Redisson #2045 and #2213: permits have neither owner nor lease, by design"},
 		{Name: "paused-in-acquire", Guarantees: []Guarantee{Object}, Rules: []Rule{ValidityLeft}, Classes: []Class{PausedHolder}, Effects: []history.Effect{history.ProcessStopped},

@@ -10,9 +10,10 @@ const (
 	Fencing   Guarantee = "fencing"
 	Watchdog  Guarantee = "watchdog"
 	Liveness  Guarantee = "liveness"
+	Fairness  Guarantee = "fairness"
 )
 
 // Guarantees lists all, in the order in which verdicts have them.
 func Guarantees() []Guarantee {
-	return []Guarantee{Object, Exclusion, Effect, Fencing, Watchdog, Liveness}
+	return []Guarantee{Object, Exclusion, Effect, Fencing, Watchdog, Liveness, Fairness}
 }

@@ -184,6 +184,7 @@ func Rules() []RuleOf {
 		{PermitsComeBack, Liveness, "histories without a server log"}, {DeadPermits, Liveness, "runs that did not come to their end"},
 		{PassesCounted, Exclusion, "count-downs of a count that was 0 already, which hide as many that are missing"},
 		{AwaitReturns, Liveness, "histories without a server log; delays below a second and two round trips"},
+		{QueueOrder, Fairness, "histories without a server log; owners whose call ended in an error"}, {QueueBusy, Fairness, "histories without a server log"},
 		{DownsCount, Liveness, "histories without a server log; latches that came to 0"},
 	}
 }

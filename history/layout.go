@@ -12,6 +12,10 @@ type Layout struct {
 	Key    string `json:"key,omitzero"`    // the key that is there while the lock is held; empty: "*"
 	Holder Place  `json:"holder,omitzero"` // where its holder is, if not as by default
 	Count  Place  `json:"count,omitzero"`  // where it is how often the holder holds it, likewise
+	// Queue is the key of a fair lock's queue: a list of owners, the next one first, or a sorted set of them. "{*}" is the lock's name in
+	// braces, or the name alone if it has some. Before an owner in a sorted set comes QueuePrefix; what begins otherwise is no owner.
+	Queue       string `json:"queue,omitzero"`
+	QueuePrefix string `json:"queuePrefix,omitzero"`
 	// Keys are further keys that come and go with it.
 	Keys []string `json:"keys,omitempty"`
 	// Absolute says that clients tell the server when a lease ends, and not how long it lasts: it is counted from
@@ -54,6 +58,14 @@ func (l Layout) KeysOf(lock string) []string {
 		}
 	}
 	return all
+}
+
+// QueueOf returns the key of a lock's queue; "": it has none.
+func (l Layout) QueueOf(lock string) string {
+	if strings.Contains(lock, "{") {
+		return inName(strings.ReplaceAll(l.Queue, "{*}", "*"), lock)
+	}
+	return inName(l.Queue, lock)
 }
 
 // Of returns the place for a lock.

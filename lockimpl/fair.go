@@ -108,29 +108,12 @@ func (f *fairKeys) left(ctx context.Context, l *RLock, owner Owner, co callOptio
 }
 
 // leave gives up owner's place in the queue: while the caller waits, if ctx lasts, or else in the background.
-// A later request of owner waits for it; and no copy of an earlier one will take the place again.
+// Another request of owner goes before one more attempt of it, and no copy of an earlier one will take the place again.
 func (p *hardened) leave(ctx context.Context, l *RLock, owner Owner, awaited bool) {
 	c := p.client
 	h, _, err := c.holds.enter(dead, l, owner)
-	leaving := func() {
-		defer c.holds.exit(h)
-		request, called := c.nextRequest(owner)
-		send := func(ctx context.Context) error {
-			cmd := newIntCall(ctx, evalsha, fairLeaveHardened.digest, 3, l.nameArg, h.recordArg, l.fair.line,
-				h.ownerArg, request, p.memory.Milliseconds(), l.channelArg)
-			return c.run(ctx, fairLeaveHardened, cmd, nil)
-		}
-		if awaited && send(ctx) == nil {
-			return
-		}
-		// Until nobody has kept the place for so long that it is free.
-		delay := c.opts.settleMin()
-		for send(c.closing) != nil && time.Since(called) < 2*l.fair.poll && c.pause(delay) {
-			delay = min(2*delay, c.opts.settleMax())
-		}
-	}
-	if awaited && err == nil {
-		leaving()
+	if awaited && err == nil && p.left(ctx, l, h) == nil {
+		c.holds.exit(h)
 		return
 	}
 	c.work.Add(1) // not 0 before: the operation that calls holds one
@@ -141,6 +124,59 @@ func (p *hardened) leave(ctx context.Context, l *RLock, owner Owner, awaited boo
 				return // closed: nobody keeps the place
 			}
 		}
-		leaving()
+		p.leaving(l, h)
 	}()
+}
+
+// left tells the server that the owner of h waits no more.
+func (p *hardened) left(ctx context.Context, l *RLock, h *hold) error {
+	request, _ := p.client.nextRequest(h.key.owner)
+	cmd := newIntCall(ctx, evalsha, fairLeaveHardened.digest, 3, l.nameArg, h.recordArg, l.fair.line,
+		h.ownerArg, request, p.memory.Milliseconds(), l.channelArg)
+	return p.client.run(ctx, fairLeaveHardened, cmd, nil)
+}
+
+// leaving gives up the place of h's owner, whose turn it is, until the server has heard of it, or the owner waits
+// again, or nobody has kept the place for so long that it is free. Between two attempts others have their turn.
+func (p *hardened) leaving(l *RLock, h *hold) {
+	c, hs := p.client, p.client.holds
+	mine, began := c.nextRequest(h.key.owner)
+	hs.mu.Lock()
+	h.leaving = mine
+	hs.mu.Unlock()
+	delay, in := c.opts.settleMin(), h // the hold whose turn it is; nil: none
+	for p.left(c.closing, l, h) != nil && time.Since(began) < 2*l.fair.poll {
+		hs.exit(h)
+		if in = nil; !c.pause(delay) {
+			break
+		}
+		var err error
+		if in, _, err = hs.enter(c.closing, l, h.key.owner); err != nil || !hs.leaves(h, mine) {
+			break
+		}
+		delay = min(2*delay, c.opts.settleMax())
+	}
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	if h.leaving == mine {
+		h.leaving = 0
+		hs.tidy(h)
+	}
+	if in != nil {
+		hs.exitLocked(in)
+	}
+}
+
+// leaves reports whether the owner of h is still about to leave the queue, as it was when a request had that number.
+func (hs *holds) leaves(h *hold, number int64) bool {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	return h.leaving == number
+}
+
+// waitsAgain says that the owner of h, which may have left the queue, takes a place in it.
+func (hs *holds) waitsAgain(h *hold) {
+	hs.mu.Lock()
+	defer hs.mu.Unlock()
+	h.leaving = 0
 }

@@ -49,6 +49,9 @@ func (p *hardened) attempt(ctx context.Context, l *RLock, owner Owner, co callOp
 		}
 		v = hs.viewOf(h)
 	}
+	if l.fair != nil && l.fair.keep(co) > 0 {
+		hs.waitsAgain(h)
+	}
 	again := max(co.lease, v.longest) // a re-entry does not shorten
 	for range tries {
 		request, called := p.client.nextRequest(h.key.owner)

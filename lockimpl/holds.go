@@ -50,6 +50,8 @@ type hold struct {
 	busy  bool            // a request is under way
 	queue []chan struct{} // calls that wait until it is not
 
+	leaving int64 // number of a request by which it leaves the queue of a fair lock, which the server has not answered; 0: none
+
 	watch *lossWatch // not nil once somebody asked to be told of the hold's loss
 }
 
@@ -113,7 +115,7 @@ func (hs *holds) pop(h *hold, n int) {
 
 // tidy forgets a hold of which there is nothing to know.
 func (hs *holds) tidy(h *hold) {
-	if len(h.levels) == 0 && !h.unsettled && !h.busy {
+	if len(h.levels) == 0 && !h.unsettled && !h.busy && h.leaving == 0 {
 		if hs.m[h.key] == h {
 			delete(hs.m, h.key)
 		}

@@ -189,6 +189,8 @@ func question(g contract.Guarantee, object string) string {
 		return "Was a living holder's lease renewed in time, and never after its end?"
 	case contract.Liveness:
 		return "Did waiters get the free lock promptly, and did everything end?"
+	case contract.Fairness:
+		return "Was it granted to who was first in the queue?"
 	}
 	return ""
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-sim/holdfast/contract"
 )
 
 // printed makes the page as it is on paper.
@@ -39,7 +41,7 @@ func TestTheFirstScreenHasVerdictMarksAndPicture(t *testing.T) {
 				}
 				before = bottom
 			}
-			if got := eval[int](tb, `document.querySelectorAll(".verdicts li").length`); got != 6 {
+			if got := eval[int](tb, `document.querySelectorAll(".verdicts li").length`); got != len(contract.Guarantees()) {
 				t.Errorf("%d marks", got)
 			}
 			if eval[bool](tb, `document.documentElement.scrollWidth > innerWidth`) {

@@ -194,7 +194,7 @@ func languages(locks []MatrixLock) iter.Seq[string] {
 	}
 }
 
-// table writes the locks of a language: all in one would be too wide to read.
+// table writes the locks of a language, all in one would be too wide to read, and the stories that one of them can play.
 func (m Matrix) table(b *bytes.Buffer, language string) {
 	fmt.Fprintf(b, "\n## %s\n\n", strings.ToUpper(language[:1])+language[1:])
 	columns := 0
@@ -216,6 +216,9 @@ func (m Matrix) table(b *bytes.Buffer, language string) {
 	}
 	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", columns))
 	for _, s := range m.Scenarios {
+		if !m.plays(s, language) {
+			continue
+		}
 		fmt.Fprintf(b, "| [%s](scenarios.md#%s) |", s, s)
 		for i := range m.Locks {
 			if l := &m.Locks[i]; l.Language == language {
@@ -228,6 +231,13 @@ func (m Matrix) table(b *bytes.Buffer, language string) {
 		}
 		b.WriteByte('\n')
 	}
+}
+
+// plays reports whether a lock of the language can play the story; empty: of any language.
+func (m Matrix) plays(scenario, language string) bool {
+	return slices.ContainsFunc(m.Locks, func(l MatrixLock) bool {
+		return (language == "" || l.Language == language) && l.Cell(scenario) != nil
+	})
 }
 
 // cells yields each cell with the name of its lock, scenario by scenario.
@@ -299,6 +309,9 @@ func (m Matrix) HTML(w io.Writer) error {
 		p.Locks = append(p.Locks, matrixColumn{l.Name, l.Language, about, cmp.Or(l.Date, "any day")})
 	}
 	for _, s := range m.Scenarios {
+		if !m.plays(s, "") {
+			continue
+		}
 		row := matrixLine{Scenario: s}
 		for i := range m.Locks {
 			l := &m.Locks[i]

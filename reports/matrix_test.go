@@ -43,12 +43,15 @@ func TestAMatrixSaysWhatBrokeAndWhoAnswersForIt(t *testing.T) {
 	}
 	for _, want := range []string{
 		"| [good](scenarios.md#good) | ✓ |", "| [spared](scenarios.md#spared) | (✓) |", "| [guilty](scenarios.md#guilty) | **exclusion**, *effect* |",
-		"| [excused](scenarios.md#excused) | *liveness* |", "| [no-verdict](scenarios.md#no-verdict) | ? |", "| [none](scenarios.md#none) | – |",
+		"| [excused](scenarios.md#excused) | *liveness* |", "| [no-verdict](scenarios.md#no-verdict) | ? |", "| [spared](scenarios.md#spared) | (✓) |\n| [guilty]",
 		"* **exclusion** in guilty, b-lock: it broke <exclusion>.", "| b-lock | excused | liveness | its README |", "(b 2, run on 2026-01-02)",
 	} {
 		if !strings.Contains(md.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, md.String())
 		}
+	}
+	if strings.Contains(md.String(), "scenarios.md#none") {
+		t.Errorf("a story that no lock can play has a row:\n%s", md.String())
 	}
 	again, err := ReadMatrix(m.JSON())
 	if err != nil || !bytes.Equal(again.JSON(), m.JSON()) {

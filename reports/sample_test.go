@@ -117,6 +117,7 @@ func watchdogDeath() (*history.History, *checker.Verdict) {
 					Text: "no renewal for c1:1 came after 0.410 s; the first was due at 10.410 s", Cause: death, Ruling: assumed}}},
 			{Guarantee: contract.Liveness, Status: checker.Holds, Expected: checker.Holds, By: "waits",
 				Summary: "The one waiter got the lock 5.000 ms after it was free, and no key was left over."},
+			{Guarantee: contract.Fairness, Status: checker.NotClaimed, Expected: checker.NotClaimed, Summary: "The lock promises no order."},
 		},
 		Story: []checker.Moment{
 			{At: sec(0.413), Who: "c1:1", Text: "acquires order:42, lease 30.000 s, renewed by its watchdog", Weight: checker.Plain},

@@ -28,7 +28,7 @@ type TerminalOptions struct {
 }
 
 // storyLines is how much of a story fits a screen together with the verdicts.
-const storyLines = 14
+const storyLines = 13
 
 // Terminal writes the summary of one run for a person at a terminal: the answer, the verdict on
 // each guarantee, the story, where the report lies and how to see it again.

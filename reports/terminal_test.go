@@ -81,7 +81,7 @@ func TestTerminalFitsAScreen(t *testing.T) {
 			t.Errorf("left out %q, which matters", m.Text)
 		}
 	}
-	if !strings.Contains(out, "186 more moments with -v") {
+	if !strings.Contains(out, "187 more moments with -v") {
 		t.Errorf("does not say how much it left out:\n%s", out)
 	}
 }

@@ -15,6 +15,7 @@ var baseline = Scenario{
 	Story: "Five clients lock, try to lock with and without a wait and a lease, lock again what they hold, " +
 		"work, ask, and unlock. Nothing fails, so every guarantee must hold.",
 	Source: "Redisson RedissonLockTest.testConcurrency_MultiInstance",
+	Drawn:  true,
 	Plan:   func(s uint64) *plan.Plan { return Traffic("baseline", s, 5, 4) },
 	Breaks: nothing,
 }

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"slices"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -32,6 +33,12 @@ func (s Scenario) For(seed uint64, can func(ability string) bool) (p *plan.Plan,
 	if s.Sweep && !can(plan.NeedsMessages) {
 		p = p.Without(plan.NeedsMessages)
 	}
+	if s.Of != "" && !can(string(s.Of)) {
+		return p, reasons[string(s.Of)]
+	}
+	if s.Drawn && can(string(contract.Fair)) && !can(string(contract.KeepsPlace)) {
+		return p, "the waits are drawn, and whether the lock keeps their order depends on them"
+	}
 	needs := slices.DeleteFunc(p.Needs(), func(n string) bool {
 		// A plan that tells no story of ours may have faults that never strike.
 		return n == plan.NeedsReentrant && s.Reentry == Retried || n == plan.NeedsMessages && s.Name == ""
@@ -58,21 +65,22 @@ func missing(needs []string, can func(string) bool) string {
 	return ""
 }
 
-// OfAnother reports whether the reason for which a subject cannot run a plan is that it is another kind of object.
+// OfAnother reports whether the reason for which a subject cannot run a plan is that it is another kind of object, or no fair lock.
 func OfAnother(why string) bool {
-	return slices.ContainsFunc(history.Objects(), func(is history.Object) bool { return why == reasons[string(is)] })
+	return why == reasons[string(contract.Fair)] || slices.ContainsFunc(history.Objects(), func(is history.Object) bool { return why == reasons[string(is)] })
 }
 
 var reasons = map[string]string{
-	plan.NeedsReentrant: "the story is about a re-entry, and the lock is not reentrant",
-	plan.NeedsForce:     "an operator forces the lock free, which it has no means for",
-	plan.NeedsInspect:   "the lock is asked about its state, and answers no questions",
-	plan.NeedsWatchdog:  "a fault strikes the watchdog, and the lock has none",
-	plan.NeedsMessages:  "a fault strikes what tells waiters of a release, and those of the lock only ask again",
-	plan.NeedsMulti:     "the story is about a lock of several, of which all must be held, and there is none",
-	plan.NeedsLock:      "the story is about a lock, and the subject is none",
-	plan.NeedsSemaphore: "the story is about a semaphore, and the subject is none (-subject rsemaphore-classic, rsemaphore-hardened)",
-	plan.NeedsLatch:     "the story is about a latch, and the subject is none (-subject rcountdownlatch-classic, rcountdownlatch-hardened)",
-	plan.NeedsRWLock:    "the story is about a read-write lock, and the subject is none (-subject rrwlock-classic, rrwlock-hardened)",
-	plan.NeedsRed:       "the story is about a quorum of several servers, and the lock knows one server",
+	plan.NeedsReentrant:   "the story is about a re-entry, and the lock is not reentrant",
+	plan.NeedsForce:       "an operator forces the lock free, which it has no means for",
+	plan.NeedsInspect:     "the lock is asked about its state, and answers no questions",
+	plan.NeedsWatchdog:    "a fault strikes the watchdog, and the lock has none",
+	plan.NeedsMessages:    "a fault strikes what tells waiters of a release, and those of the lock only ask again",
+	plan.NeedsMulti:       "the story is about a lock of several, of which all must be held, and there is none",
+	string(contract.Fair): "the story is about who waits first, and the lock promises no order (-subject rfair-classic, rfair-hardened)",
+	plan.NeedsLock:        "the story is about a lock, and the subject is none",
+	plan.NeedsSemaphore:   "the story is about a semaphore, and the subject is none (-subject rsemaphore-classic, rsemaphore-hardened)",
+	plan.NeedsLatch:       "the story is about a latch, and the subject is none (-subject rcountdownlatch-classic, rcountdownlatch-hardened)",
+	plan.NeedsRWLock:      "the story is about a read-write lock, and the subject is none (-subject rrwlock-classic, rrwlock-hardened)",
+	plan.NeedsRed:         "the story is about a quorum of several servers, and the lock knows one server",
 }

@@ -76,7 +76,7 @@ var keyExpiry = Scenario{
 			client("c3", 6*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},
-	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
+	Breaks: queued(breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}), nil, []contract.Guarantee{liveness}),
 }
 
 var nonOwnerUnlock = Scenario{

@@ -84,7 +84,7 @@ var holderCrash = Scenario{
 			client("c3", 3*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
-	Breaks: nothing,
+	Breaks: queued(nothing, nil, []contract.Guarantee{liveness, fairness}),
 }
 
 var partitionReplies = Scenario{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -16,6 +17,11 @@ type Scenario struct {
 	Source string // issue, paper, test, or seed it comes from
 	// Reentry says what its re-entries are to a lock that is not reentrant.
 	Reentry Reentry
+	// Of is a claim without which a lock has no part in the story; empty: it needs none.
+	Of contract.Claim
+	// Drawn says that the plan is another for each seed. What it shows of a lock that keeps an order for some waits only depends on
+	// these, so that nobody can foretell it.
+	Drawn bool
 	// Sweep says that it is many stories at once, to reach every step of the protocol. It foretells
 	// how our own locks fare; of another's limitations it would tell all at once, and excuse none.
 	Sweep bool
@@ -27,8 +33,8 @@ type Scenario struct {
 	Breaks func(can func(claim string) bool) []contract.Guarantee
 }
 
-// All is the registry of the stories of locks, in the order of the catalogue; [Everything] has those of other
-// objects, too.
+// All is the registry of the stories of locks that promise no order, in the order of the catalogue; [Everything] has those of
+// fair locks and of other objects, too.
 func All() []Scenario {
 	return []Scenario{
 		baseline,
@@ -96,7 +102,7 @@ func All() []Scenario {
 
 // Stories are all that tell a single story: what any lock can be held to.
 func Stories() []Scenario {
-	return slices.DeleteFunc(All(), func(s Scenario) bool { return s.Sweep })
+	return slices.DeleteFunc(Of(history.ALock), func(s Scenario) bool { return s.Sweep })
 }
 
 // Find returns the scenario of that name.
@@ -125,6 +131,7 @@ const (
 	fencing   = contract.Fencing
 	watchdog  = contract.Watchdog
 	liveness  = contract.Liveness
+	fairness  = contract.Fairness
 )
 
 // nothing is expected to break.
@@ -143,6 +150,30 @@ func either(claim contract.Claim, with, without []contract.Guarantee) func(func(
 			return with
 		}
 		return without
+	}
+}
+
+// queued builds an expectation: what breaks for fair locks, and for those of them that keep the places of who waits no more, and
+// what for locks that promise no order.
+func queued(otherwise func(func(string) bool) []contract.Guarantee, leaving, staying []contract.Guarantee) func(func(string) bool) []contract.Guarantee {
+	return func(can func(string) bool) []contract.Guarantee {
+		switch {
+		case !can(string(contract.Fair)):
+			return otherwise(can)
+		case can(string(contract.LeavesLine)):
+			return leaving
+		}
+		return staying
+	}
+}
+
+// inTurn adds to an expectation that places are kept of who waits no more, unless the lock claims that they are not.
+func inTurn(breaks func(func(string) bool) []contract.Guarantee) func(func(string) bool) []contract.Guarantee {
+	return func(can func(string) bool) []contract.Guarantee {
+		if can(string(contract.Fair)) && !can(string(contract.LeavesLine)) {
+			return append(slices.Clone(breaks(can)), fairness)
+		}
+		return breaks(can)
 	}
 }
 

@@ -58,7 +58,8 @@ func expected(sc scenarios.Scenario, s subjects.Subject, g contract.Guarantee) c
 		return checker.Broken
 	case s.Object.Counted() && (g == contract.Effect || g == contract.Fencing || g == contract.Watchdog):
 		return checker.NotClaimed
-	case g == contract.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == contract.Watchdog && !s.Can("watchdog"):
+	case g == contract.Fencing && (!s.Can("fencing") || len(sc.Plan(1).Groups) > 0), g == contract.Watchdog && !s.Can("watchdog"),
+		g == contract.Fairness && !s.Can(string(contract.Fair)):
 		return checker.NotClaimed
 	case g == contract.Effect && s.Object == history.ARWLock && !writes(sc.Plan(1)):
 		return checker.NotClaimed
@@ -94,6 +95,9 @@ func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
 						for _, violation := range r.Violations {
 							t.Logf("  %s; %s", violation.Text, violation.Cause.Text)
 						}
+					}
+					if r.Status == checker.Broken && strings.HasPrefix(v.Explanation, "Nothing broke") {
+						t.Errorf("seed %d: %s is broken, and it is said: %s", seed, g, v.Explanation)
 					}
 					for _, violation := range r.Violations {
 						if violation.Cause.Class == contract.Unexplained {

@@ -42,7 +42,7 @@ func Of(is history.Object) []Scenario {
 	case history.ARWLock:
 		return AllRWLocks()
 	}
-	return All()
+	return append(All(), AllFair()...)
 }
 
 // Everything is the whole catalogue: the stories of all kinds of objects, locks first.

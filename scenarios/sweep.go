@@ -146,7 +146,7 @@ var (
 	sweepDrop = sweeps("drop-message", "a message is lost", "the message is lost",
 		"and comes again only if its sender sends it again, as in lost-acquire-reply, lost-unlock-reply, "+
 			"lost-unlock-reply-reentrant and lost-unlock-message. A subscription that is lost leaves its waiter deaf, and a renewal "+
-			"that is lost is sent again after 5 s.", 0, 0, breaks([]contract.Guarantee{watchdog, liveness}, []contract.Guarantee{object}))
+			"that is lost is sent again after 5 s.", 0, 0, inTurn(breaks([]contract.Guarantee{watchdog, liveness}, []contract.Guarantee{object})))
 	sweepDelay = sweeps("delay-message", "a message is late", "the message comes 2 s late",
 		"and 7 s late, when it has been given up, to the client that sends nothing again. A renewal that is late is all that any guarantee minds.",
 		2*time.Second, 7*time.Second, breaks([]contract.Guarantee{watchdog}, nil))

@@ -25,7 +25,7 @@ var canceledWaiter = Scenario{
 			client("c3", 6*time.Second, cancelled(lock(), 5*time.Second), sleep(30*time.Second)),
 		)
 	},
-	Breaks: nothing,
+	Breaks: queued(nothing, nil, []contract.Guarantee{liveness, fairness}),
 }
 
 var trylockTimeoutGhost = Scenario{

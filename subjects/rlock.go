@@ -44,7 +44,7 @@ func opened(g lockimpl.Generation) func(Env) (Client, error) {
 			// The defaults, as short as the watchdog's timeout is.
 			ResponseTimeout: e.Scaled(lockimpl.DefaultResponseTimeout), RetryDelay: e.Scaled(lockimpl.DefaultRetryDelay),
 			SubscribeTimeout: e.Scaled(lockimpl.DefaultSubscribeTimeout), SubscriptionLinger: e.Scaled(lockimpl.DefaultSubscriptionLinger),
-			PingInterval: e.Scaled(lockimpl.DefaultPingInterval),
+			PingInterval: e.Scaled(lockimpl.DefaultPingInterval), FairWaitTimeout: e.Scaled(fairWait),
 		})
 		if err != nil {
 			return nil, err

@@ -45,6 +45,10 @@ type Subject struct {
 	Unsubscribed time.Duration
 	// SilenceNoticed is after how long its client notices that nothing comes on its subscription; 0: it does not say.
 	SilenceNoticed time.Duration
+	// PlaceKept is for how long a fair lock keeps the place of who waits: after it asked first, or, as a part of the lease
+	// that a watchdog renews, after it asked last.
+	PlaceKept time.Duration
+	PlacePart float64
 	// Polls says that its waiters subscribe to nothing, and ask again.
 	Polls bool
 	// TokenUnit is within how much time a counter of tokens that was lost may give the same again; 0: it may not.
@@ -71,6 +75,11 @@ type Claim struct{ Guarantee, Text, Source string }
 // Renews is how often its watchdog promises to renew a lease of that length for which none was asked.
 func (s Subject) Renews(lease time.Duration) time.Duration {
 	return cmp.Or(s.RenewEvery, time.Duration(s.RenewPart*float64(lease)), lease/3)
+}
+
+// KeepsPlace is for how long it keeps the place of who waits, where a watchdog renews a lease of that length; 0: it has no queue.
+func (s Subject) KeepsPlace(lease time.Duration) time.Duration {
+	return cmp.Or(s.PlaceKept, time.Duration(s.PlacePart*float64(lease)))
 }
 
 // Can reports whether the subject claims an ability, makes a group of that kind, or is an object of that kind.
@@ -208,7 +217,7 @@ func Of(is history.Object) []Subject {
 	case history.ARWLock:
 		return AllRWLocks()
 	}
-	return slices.Concat(All(), AllSpinLocks())
+	return slices.Concat(All(), AllSpinLocks(), AllFairLocks())
 }
 
 // Everything returns the subjects of all kinds of objects, locks first.

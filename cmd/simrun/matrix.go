@@ -43,7 +43,8 @@ No scenario foretells how other people's locks fare: they are held to what they 
   assumes, or the lock is documented not to promise it: [guarantees.md](guarantees.md) has the table;
 * **a guarantee**: it broke by a defect, and the lock has to answer for it;
 * ? the run came to no verdict, or to none that can be trusted: the story of the cell says why;
-* – the story is about something that the lock does not offer, or that cannot be had in its world.
+* – the story is about something that the lock does not offer, or that cannot be had in its world. A table
+  leaves out the stories that none of its locks can play.
 
 Of our own locks there are two: rlock-latch is faithful to Redisson 3.24 to 3.36, known limitations included; rlock-hardened is
 the one that we would ship.

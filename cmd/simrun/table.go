@@ -14,10 +14,11 @@ import (
 )
 
 // matrix prints one table of many runs: for each scenario and guarantee, the subjects for which it
-// broke, as letters, with an exclamation mark where that was not expected, or was and did not happen.
+// broke, as letters, with an exclamation mark where that was not expected, or was and did not happen. It has no column for
+// what broke nowhere.
 func matrix(w io.Writer, runs []reports.Summary) {
 	var rows, columns []string // scenarios, subjects
-	broke, stray := map[[3]string]bool{}, map[[3]string]bool{}
+	broke, stray, told := map[[3]string]bool{}, map[[3]string]bool{}, map[contract.Guarantee]bool{}
 	for _, r := range runs {
 		v := r.Verdict
 		if !slices.Contains(rows, v.Scenario) {
@@ -30,15 +31,20 @@ func matrix(w io.Writer, runs []reports.Summary) {
 			key, one := [3]string{v.Scenario, v.Subject, string(g)}, v.Result(g)
 			broke[key] = broke[key] || one.Status == checker.Broken
 			stray[key] = stray[key] || !one.AsExpected()
+			told[g] = told[g] || broke[key] || stray[key]
 		}
 	}
+	guarantees := slices.DeleteFunc(contract.Guarantees(), func(g contract.Guarantee) bool { return !told[g] })
+	if len(guarantees) == 0 {
+		return
+	}
 	table := [][]string{{"broken"}}
-	for _, g := range contract.Guarantees() {
+	for _, g := range guarantees {
 		table[0] = append(table[0], string(g))
 	}
 	for _, row := range rows {
 		line := []string{row}
-		for _, g := range contract.Guarantees() {
+		for _, g := range guarantees {
 			cell := ""
 			for i, column := range columns {
 				key := [3]string{row, column, string(g)}

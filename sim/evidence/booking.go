@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -62,9 +63,9 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 		return true // it came so late that the lock did not heed it
 	case known.Kind == history.ForceUnlock && known.Evidence == history.Executed && !effect && before.Total() > 0:
 		return true // a copy, which is told what the first was told
-	case answer == history.Busy && free:
+	case answer == history.Busy && free && !c.queued(call):
 		return true // it was not executed: the lock found that it comes too late
-	case known.Pending() && (c.undid[call] && (effect || before.Total() > 0 && before.Count(known.Owner) == 0) ||
+	case known.Pending() && (c.undid[call] && (effect || before.Count(known.Owner) == 0 && (before.Total() > 0 || c.queued(call))) ||
 		effect && known.Kind.Acquires() && known.Answer == history.Acquired && known.Repeats == 0 && before.Total() == 0 ||
 		answer == history.Busy && known.Answer == history.Acquired && !c.effective[effects{call, c.sent}] && c.heard(known)):
 		// The call has given back what it had taken, or kept it for longer than the lease, and tries again.
@@ -100,6 +101,11 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 		}
 	})
 	return true
+}
+
+// queued reports whether a call that has given back what it had taken may be refused a lock that is free, since others wait before.
+func (c *conclusion) queued(call int64) bool {
+	return c.undid[call] && c.h.Can(string(contract.Fair))
 }
 
 // heard reports whether the client of a call has the answer to the command that took effect.

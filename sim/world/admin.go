@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -48,6 +49,10 @@ if kind == 'hash' then
   return {kind, at, redis.call('hgetall', KEYS[1])}
 elseif kind == 'string' then
   return {kind, at, {redis.call('get', KEYS[1])}}
+elseif kind == 'list' then
+  return {kind, at, redis.call('lrange', KEYS[1], 0, -1)}
+elseif kind == 'zset' then
+  return {kind, at, redis.call('zrange', KEYS[1], 0, -1, 'withscores')}
 end
 return {kind, at, {}}`)
 
@@ -71,6 +76,17 @@ func (a *admin) read(key string) (value, error) {
 		}
 	case "string":
 		v.text = content[0].(string)
+	case "list":
+		for _, item := range content {
+			v.items = append(v.items, item.(string))
+		}
+	case "zset":
+		v.scores = map[string]float64{}
+		for i := 0; i+1 < len(content); i += 2 {
+			if v.scores[content[i].(string)], err = strconv.ParseFloat(content[i+1].(string), 64); err != nil {
+				return value{}, fmt.Errorf("reading %s: %w", key, err)
+			}
+		}
 	}
 	if at := answer[1].(int64); at > 0 {
 		v.deadline = max(a.timeOf(at+1), 1) // a key is there to the end of its last millisecond

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -47,8 +48,10 @@ func (w *World) locksOf(p *plan.Plan) {
 		for _, part := range l.parts {
 			if s := part.server; !slices.Contains(s.keys, part.key) {
 				s.keys = append(s.keys, part.key)
-				for _, key := range w.layout.KeysOf(part.key) {
-					s.lockOf[key] = part.key
+				for _, key := range append(w.layout.KeysOf(part.key), w.layout.QueueOf(part.key)) {
+					if key != "" {
+						s.lockOf[key] = part.key
+					}
 				}
 			}
 		}
@@ -108,6 +111,9 @@ func (w *World) look(s *server, lock string) history.KeyState {
 	if s.objects[lock] == history.ARWLock {
 		return w.shared(s, lock)
 	}
+	if queue := w.layout.QueueOf(lock); queue != "" {
+		state.Waiting = w.waiting(w.get(s, queue))
+	}
 	v := w.get(s, w.layout.KeyOf(lock))
 	switch at := w.layout.Holder; {
 	case v.kind == "":
@@ -131,6 +137,20 @@ func (w *World) look(s *server, lock string) history.KeyState {
 	}
 	state.Deadline = v.deadline
 	return state
+}
+
+// waiting are the owners in a fair lock's queue, the next one first.
+func (w *World) waiting(v value) (owners []string) {
+	all := v.items
+	if v.kind == "zset" {
+		all = slices.SortedFunc(maps.Keys(v.scores), func(a, b string) int { return cmp.Or(cmp.Compare(v.scores[a], v.scores[b]), cmp.Compare(a, b)) })
+	}
+	for _, member := range all {
+		if owner, is := strings.CutPrefix(member, w.layout.QueuePrefix); is {
+			owners = append(owners, w.named(owner))
+		}
+	}
+	return owners
 }
 
 // number reads the key of a counted object. What is no number is another program's.

@@ -14,7 +14,7 @@ import (
 
 const (
 	spinCommands = 10_000
-	spinTime     = 20 * time.Second // of the plan: 2 ms for a command is a pause that nobody polls with
+	spinTime     = 40 * time.Second // of the plan: 4 ms for a command is a pause that nobody polls with
 )
 
 // SpinError says that somebody sends commands without a pause.

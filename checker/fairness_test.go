@@ -1,0 +1,209 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A lineScript writes a history of a fair lock by hand: each command with who holds the lock afterwards, and who waits.
+type lineScript struct {
+	*script
+	now history.KeyState
+}
+
+// newLine is the beginning: c1:1 holds the lock, and c2:1 begins to wait at 1 s.
+func newLine(claims ...contract.Claim) (s *lineScript, first *history.Op) {
+	s = &lineScript{script: newScript()}
+	s.h.Ops = make([]history.Op, 0, 16) // calls are changed when later ones are known
+	s.h.Header.Abilities = append(s.h.Header.Abilities, string(contract.Fair))
+	for _, c := range claims {
+		s.h.Header.Abilities = append(s.h.Header.Abilities, string(c))
+	}
+	s.h.Header.Layout.Queue, s.h.Header.PlaceKept = "queue", 20*sec
+	s.gets("c1:1", s.call("c1:1", history.Lock, 0, 0.004, history.Acquired), 0.002)
+	first = s.call("c2:1", history.Lock, 1, 0, "")
+	s.executes(first, 1.001, "c1:1", "c2:1")
+	return s, first
+}
+
+// call adds a call that returns at a time; 0: never.
+func (s *lineScript) call(owner string, kind history.Kind, call, ret float64, out history.Outcome) *history.Op {
+	op := s.op(owner, kind, at(call), at(ret), out)
+	op.Evidence, op.Executed, op.Answer = history.Sent, 0, ""
+	if kind.Acquires() || kind.Unlocks() {
+		op.Lease, op.Watchdog = dog, true
+	}
+	return op
+}
+
+// executes has the server execute a command of a call.
+func (s *lineScript) executes(op *history.Op, when float64, holder string, line ...string) *history.Served {
+	before, after := s.now, history.KeyState{Waiting: line}
+	if holder != "" {
+		after.Holdings, after.Deadline = []history.Holding{{Owner: holder, Count: 1}}, at(when)+dog
+		if before.Count(holder) > 0 {
+			after.Deadline = before.Deadline
+		}
+	}
+	s.now = after
+	r := history.Served{At: at(when), Sent: at(when) - lat, Got: at(when) + lat, Step: history.StepAdmin, Lock: s.lock, Text: "FLUSHALL",
+		Before: &before, After: &after}
+	if op != nil {
+		r.Client, r.Owner, r.Op, r.Step, r.Text = op.Client, op.Owner, op.ID, history.StepAcquire, "evalsha take"
+		if op.Kind.Unlocks() {
+			r.Step, r.Text = history.StepRelease, "evalsha give"
+		}
+		op.Evidence, op.Executed, op.Answer = history.Executed, at(when), history.Busy
+	}
+	s.h.Served = append(s.h.Served, r)
+	return &s.h.Served[len(s.h.Served)-1]
+}
+
+// gets has the server grant the lock.
+func (s *lineScript) gets(owner string, op *history.Op, when float64) {
+	s.executes(op, when, owner, slices.DeleteFunc(slices.Clone(s.now.Waiting), func(o string) bool { return o == owner })...)
+	op.Answer = history.Acquired
+}
+
+// frees has c1:1 give the lock back.
+func (s *lineScript) frees(when float64) {
+	op := s.call("c1:1", history.Unlock, when-0.001, when+0.001, history.Released)
+	s.executes(op, when, "", s.now.Waiting...)
+	op.Answer = history.Released
+}
+
+// overtaken is the end: c3:1, who began to wait at 2 s, gets the lock at a time, and c2:1 never does.
+func (s *lineScript) overtaken(op *history.Op, when float64) *lineScript {
+	s.frees(when - 0.01)
+	s.gets("c3:1", op, when)
+	op.Return, op.Outcome = at(when)+lat, history.Acquired
+	return s
+}
+
+// passedOver is a history in which c3:1, who came second, is the first to get the lock.
+func passedOver(claims ...contract.Claim) *lineScript {
+	s, _ := newLine(claims...)
+	second := s.call("c3:1", history.Lock, 2, 0, "")
+	s.executes(second, 2.001, "c1:1", "c2:1", "c3:1")
+	return s.overtaken(second, 10)
+}
+
+// lostPlace is passedOver where all places are gone at 5 s.
+func lostPlace(fault string) *lineScript {
+	s, first := newLine(contract.KeepsPlace, contract.LeavesLine)
+	second := s.call("c3:1", history.Lock, 2, 0, "")
+	s.executes(second, 2.001, "c1:1", "c2:1", "c3:1")
+	if fault != "" {
+		s.fault(fault, "", at(5), 0)
+	}
+	s.executes(nil, 5, "c1:1")
+	s.executes(second, 6, "c1:1", "c3:1")
+	s.executes(first, 7, "c1:1", "c3:1", "c2:1")
+	return s.overtaken(second, 10)
+}
+
+// droppedPlace is passedOver where c3:1 drops the place of c2:1, which had asked at 1 s, at a time.
+func droppedPlace(when float64, paused bool, claims ...contract.Claim) *lineScript {
+	s, _ := newLine(claims...)
+	second := s.call("c3:1", history.Lock, 2, 0, "")
+	s.executes(second, 2.001, "c1:1", "c2:1", "c3:1")
+	if paused {
+		s.fault("pause-client", "c2", at(1.5), at(when+8))
+	}
+	s.executes(second, when, "c1:1", "c3:1")
+	return s.overtaken(second, when+4)
+}
+
+// abandoned is a free lock that c3:1 is refused at a time: c2:1, who waited, was cancelled at 5 s, or died, and has its place.
+func abandoned(dies bool, when float64, claims ...contract.Claim) *lineScript {
+	s, first := newLine(claims...)
+	if dies {
+		s.fault("kill-client", "c2", at(5), 0)
+		s.died("c2", at(5))
+	} else {
+		first.Cancel, first.Return, first.Outcome = 4*sec, at(5), history.Failed
+	}
+	s.frees(10)
+	op := s.call("c3:1", history.TryLock, when-0.001, when+0.001, history.Busy)
+	s.executes(op, when, "", "c2:1")
+	return s
+}
+
+// restless is a tryLock of c3:1 that asks 300 times in 2 s for a lock that is kept for c2:1, or that c1:1 holds.
+func restless(free bool, claims ...contract.Claim) *lineScript {
+	s, first := newLine(claims...)
+	holder := "c1:1"
+	if free {
+		first.Cancel, first.Return, first.Outcome = 4*sec, at(5), history.Failed
+		s.frees(10)
+		holder = ""
+	}
+	op := s.call("c3:1", history.TryLock, 12, 14, history.Busy)
+	op.Wait = 2 * sec
+	for i := range 300 {
+		s.executes(op, 12.001+float64(i)*0.006, holder, "c2:1", "c3:1")
+	}
+	return s
+}
+
+// sidesOfQueues are the sides of the table's rows that fair locks have.
+func sidesOfQueues() map[string][]side {
+	const keeps, leaves = contract.KeepsPlace, contract.LeavesLine
+	return map[string][]side{
+		"queue-lost": {
+			{contract.QueueOrder, true, lostPlace("failover")},
+			{contract.QueueOrder, true, lostPlace("delete-key")},
+			{contract.QueueOrder, false, lostPlace("")},
+			{contract.QueueOrder, false, lostPlace("stop-replication")},
+			{contract.QueueOrder, false, passedOver()},
+			{contract.QueueOrder, false, passedOver(keeps, leaves)},
+		},
+		"place-over": {
+			{contract.QueueOrder, true, droppedPlace(6, false)},
+			{contract.QueueOrder, false, droppedPlace(6, false, keeps)},
+		},
+		"place-not-kept": {
+			{contract.QueueOrder, true, droppedPlace(22, true, keeps)},
+			{contract.QueueOrder, false, droppedPlace(22, false, keeps)},
+			{contract.QueueOrder, false, droppedPlace(15, true, keeps)},
+		},
+		"place-left": {
+			{contract.QueueBusy, true, abandoned(false, 12)},
+			{contract.QueueBusy, true, abandoned(true, 30)},
+			{contract.QueueBusy, false, abandoned(false, 12, leaves)},
+		},
+		"place-kept": {
+			{contract.QueueBusy, true, abandoned(true, 12, keeps, leaves)},
+			{contract.QueueBusy, false, abandoned(true, 25, keeps, leaves)},
+			{contract.QueueBusy, false, abandoned(false, 12, keeps, leaves)},
+		},
+		"place-ahead": {
+			{contract.WaitsQuietly, true, restless(true)},
+			{contract.WaitsQuietly, false, restless(true, keeps)},
+			{contract.WaitsQuietly, false, restless(false)},
+		},
+	}
+}
+
+// A fair lock is granted in order, whatever else happens between: nobody is accused.
+func TestAFairLockInOrderIsFair(t *testing.T) {
+	s, first := newLine(contract.KeepsPlace, contract.LeavesLine)
+	second := s.call("c3:1", history.TryLock, 2, 11.002, history.Acquired)
+	second.Wait = 20 * sec
+	s.executes(second, 2.001, "c1:1", "c2:1", "c3:1")
+	s.frees(10)
+	s.gets("c2:1", first, 10.01)
+	first.Return, first.Outcome = at(10.011), history.Acquired
+	free := s.call("c2:1", history.Unlock, 10.5, 10.502, history.Released)
+	s.executes(free, 10.501, "", "c3:1")
+	free.Answer = history.Released
+	s.gets("c3:1", second, 11)
+	s.h.End.At = 12 * time.Second
+	if r := verdict(t, s.script).Result(contract.Fairness); r.Status != Holds {
+		t.Errorf("%s: %s", r.Status, r.Summary)
+	}
+}

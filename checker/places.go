@@ -1,0 +1,170 @@
+package checker
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// What places in the queue of a fair lock mean for those who wait.
+
+// queues reports whether a call waits for the lock if it has to.
+func queues(op *history.Op) bool { return callsFor(op) && (!op.Kind.Tries() || op.Wait > 0) }
+
+// began is from when on the caller of a place's call waited with it.
+func (p *place) began() time.Duration {
+	if p.op == nil {
+		return p.from
+	}
+	return max(p.from, p.op.Call)
+}
+
+// waitedUntil is when the caller of a place's call waited no more: it was granted the lock, or told otherwise, or its time was over, or
+// it was given up, or its client died.
+func (f *facts) waitedUntil(p *place) time.Duration {
+	if p.op == nil || !queues(p.op) {
+		return p.from
+	}
+	end := f.until(p.op)
+	if p.gone == granted || p.gone == left {
+		end = min(end, p.to)
+	}
+	if p.op.Kind.Tries() {
+		end = min(end, p.op.Call+p.op.Wait)
+	}
+	if p.op.Cancel > 0 {
+		end = min(end, p.op.Call+p.op.Cancel)
+	}
+	if at, dead := f.died[p.op.Client]; dead {
+		end = min(end, at)
+	}
+	return end
+}
+
+// keptUntil is until when a place is rightly kept of who waits no more.
+func (f *facts) keptUntil(p *place) time.Duration {
+	if f.h.Can(string(contract.KeepsPlace)) {
+		return min(p.to, p.asked+f.h.Header.PlaceKept)
+	}
+	return p.to
+}
+
+// ahead are the places of others that there are at a time before that of a call; all, if it has none.
+func (q *queue) ahead(op *history.Op, at time.Duration) (all []*place) {
+	for _, p := range q.places {
+		switch {
+		case p.from > at || p.to <= at:
+		case p.owner == op.Owner:
+			return all
+		default:
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// leftBehind are those of some places whose callers wait no more at a time; live reports whether another caller still waits.
+func (f *facts) leftBehind(some []*place, at time.Duration) (behind []*place, live bool) {
+	for _, p := range some {
+		if f.waitedUntil(p) > at {
+			live = true
+		} else if f.keptUntil(p) >= at {
+			behind = append(behind, p)
+		}
+	}
+	return behind, live
+}
+
+// turn is from when on nobody who waits for a fair lock was before a call, of a time in which that is free.
+func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Duration {
+	if l.queue == nil {
+		return from
+	}
+	turn := from
+	for _, p := range l.queue.ahead(op, from) {
+		turn = max(turn, f.waitedUntil(p))
+	}
+	return turn
+}
+
+// asksAgain is when a call asks for a fair lock again at the latest, of whose end nobody told it: half the time after it heard last for
+// which its place is kept, or when the server told it to.
+func (f *facts) asksAgain(l *lockFacts, op *history.Op, by time.Duration) (at time.Duration) {
+	for _, i := range f.log.byOp[op.ID] {
+		r := &f.h.Served[i]
+		switch ms, err := strconv.ParseInt(r.Reply, 10, 64); {
+		case r.Lock != l.name || r.At > by || r.Step != history.StepAcquire || refused(r):
+		case f.h.Can(string(contract.KeepsPlace)):
+			at = max(r.At, r.Got) + f.h.Header.PlaceKept/2
+		case err == nil:
+			at = max(r.At, r.Got) + time.Duration(ms)*time.Millisecond
+		}
+	}
+	return at
+}
+
+// behindPlaces is the cause that a call did not get a fair lock until a time, since its own place was gone, or others were kept that their
+// owners had left behind; from is when its turn came.
+func (f *facts) behindPlaces(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
+	if l.queue == nil {
+		return Cause{}, false
+	}
+	again := f.asksAgain(l, op, to-1)
+	for _, p := range l.queue.places { // who has lost its place is not woken
+		if p.op == op && (p.gone == dropped || p.gone == lost) && p.to <= to && to <= again+f.prompt() {
+			return f.gonePlace(l, p), true
+		}
+	}
+	behind, _ := f.leftBehind(l.queue.ahead(op, from), from)
+	until := from
+	for _, p := range behind {
+		until = max(until, f.keptUntil(p))
+	}
+	if to > max(until, again)+f.prompt() {
+		return Cause{}, false
+	}
+	return f.keptPlace(l, behind, to)
+}
+
+// turnedAway is how many attempts of a call found a fair lock free, and the place of another before.
+func (f *facts) turnedAway(l *lockFacts, op *history.Op) (n int) {
+	if l.queue == nil {
+		return 0
+	}
+	for _, r := range l.queue.refusals {
+		if r.op == op && len(r.before) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// unqueued is a fair lock as its object is judged: whether it may refuse somebody depends on who waits, which is the affair of fairness. An
+// unlock that is told that it released a lock that nobody held had no effect, if the lock claims to say so.
+func (f *facts) unqueued(l *lockFacts) *lockFacts {
+	if !f.h.Can(string(contract.Fair)) || f.byMembers(l) {
+		return l
+	}
+	none := func(op *history.Op) bool {
+		switch {
+		case op == nil:
+			return false
+		case op.Kind.Acquires():
+			return op.Outcome == history.Busy && (op.Answer == history.Busy || op.Answer == "") || op.Uncertain() && op.Answer == history.Busy
+		}
+		return op.Kind.Unlocks() && op.Outcome == history.Released && op.Answer == history.NotHeld && f.h.Can(string(contract.UnlocksFree)) && f.foundFree(op)
+	}
+	some := *l
+	some.ops = slices.DeleteFunc(slices.Clone(l.ops), none)
+	some.acts = slices.DeleteFunc(slices.Clone(l.acts), func(a act) bool { return none(a.op) })
+	return &some
+}
+
+// foundFree reports whether the server had nobody's hold of a lock when it executed an operation.
+func (f *facts) foundFree(op *history.Op) bool {
+	i, found := f.log.execution(op, op.Executed)
+	return found && f.h.Served[i].Before != nil && f.h.Served[i].Before.Absent()
+}

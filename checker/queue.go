@@ -1,0 +1,155 @@
+package checker
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// The queue of a fair lock, as the server log shows it.
+
+// A place is one that an owner had in the queue.
+type place struct {
+	owner string
+	op    *history.Op   // the owner's call that took it, or the last that asked while it had the place
+	from  time.Duration // when it was taken
+	asked time.Duration // when the owner asked last while it had the place
+	heard time.Duration // when the owner had the answer to that
+	to    time.Duration // when it was gone; the end, if it stayed
+	gone  departure
+	by    *history.Served // the command with which it was gone; nil: no client's
+}
+
+// A departure is how a place was gone.
+type departure uint8
+
+const (
+	stayed  departure = iota
+	granted           // its owner was granted the lock
+	left              // its owner's client gave it up
+	dropped           // another's command dropped it
+	lost              // no client's command did
+)
+
+// A grant is a first hold of a lock.
+type grant struct {
+	at    time.Duration
+	op    *history.Op
+	first *place // the place of its owner's call; nil: it had not waited
+	row   *history.Served
+}
+
+// A refusal is an attempt that found the lock free.
+type refusal struct {
+	at     time.Duration
+	op     *history.Op
+	before []*place // of others, that were before its own
+}
+
+// queue is what the server log says of who waited for a fair lock.
+type queue struct {
+	places   []*place // in the order in which they were taken
+	grants   []grant
+	refusals []refusal
+}
+
+// fair reports whether the lock claims to be granted in the order in which owners began to wait.
+func (f *facts) fair() bool { return f.h.Can(string(contract.Fair)) && f.h.Header.Layout.Queue != "" }
+
+// queueOf reads the server log of a fair lock.
+func queueOf(f *facts, l *lockFacts) *queue {
+	q, line, attempts := &queue{}, []*place{}, attemptsOf(f.h) // line are the places that there are
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Lock != l.name || r.After == nil || r.Refused {
+			continue
+		}
+		op := f.op(r.Op)
+		asks := op != nil && r.Step == history.StepAcquire && r.Before != nil && attempts[command(r)]
+		took := asks && r.Before.Count(op.Owner) == 0 && r.After.Count(op.Owner) > 0
+		if took {
+			g := grant{at: r.At, op: op, row: r}
+			if i := slices.IndexFunc(line, func(p *place) bool { return p.owner == op.Owner }); i >= 0 {
+				g.first = line[i]
+			}
+			q.grants = append(q.grants, g)
+		}
+		behind := fallenBehind(line, r.After.Waiting)
+		line = slices.DeleteFunc(line, func(p *place) bool {
+			if slices.Contains(r.After.Waiting, p.owner) && !slices.Contains(behind, p.owner) {
+				return false
+			}
+			p.to, p.by = r.At, r
+			switch own := slices.Contains(r.Names, p.owner) || r.Owner == p.owner; {
+			case r.Step == history.StepAdmin:
+				p.gone, p.by = lost, nil
+			case own && r.After.Count(p.owner) > 0:
+				p.gone = granted
+			case own && !asks && len(behind) == 0:
+				p.gone = left
+			default:
+				p.gone = dropped
+			}
+			return true
+		})
+		for _, owner := range r.After.Waiting {
+			if !slices.ContainsFunc(line, func(p *place) bool { return p.owner == owner }) {
+				p := &place{owner: owner, op: op, from: r.At, asked: r.At, heard: max(r.At, r.Got), to: f.end}
+				line, q.places = append(line, p), append(q.places, p)
+			}
+		}
+		if asks && !took && r.Before.Absent() && r.At <= f.until(op) {
+			n := slices.IndexFunc(line, func(p *place) bool { return p.owner == op.Owner })
+			if n < 0 {
+				n = len(line)
+			}
+			q.refusals = append(q.refusals, refusal{r.At, op, slices.Clone(line[:n])})
+		}
+		if asks {
+			for _, p := range line {
+				if p.owner == op.Owner && r.At <= f.until(op) {
+					p.op, p.asked, p.heard = op, r.At, max(r.At, r.Got)
+				}
+			}
+		}
+	}
+	return q
+}
+
+// fallenBehind are the owners who are behind others now that were behind them: their places were dropped, and they took new ones.
+func fallenBehind(line []*place, waiting []string) (owners []string) {
+	for i, p := range line {
+		now := slices.Index(waiting, p.owner)
+		if slices.ContainsFunc(line[i+1:], func(other *place) bool {
+			n := slices.Index(waiting, other.owner)
+			return 0 <= n && n < now
+		}) {
+			owners = append(owners, p.owner)
+		}
+	}
+	return owners
+}
+
+// attemptsOf are the commands by which somebody was granted a lock. What else is sent for a call that acquires is no attempt: who
+// gives a place up, or takes back what came too late.
+func attemptsOf(h *history.History) map[string]bool {
+	attempts := map[string]bool{}
+	for i := range h.Served {
+		if r := &h.Served[i]; r.Op != 0 && r.Before != nil && r.After != nil && r.After.Total() > r.Before.Total() {
+			attempts[command(r)] = true
+		}
+	}
+	return attempts
+}
+
+// command is a row's command without its arguments: its name, or the script that it runs.
+func command(r *history.Served) string {
+	words := strings.Fields(r.Text)
+	if len(words) > 1 && strings.HasPrefix(strings.ToUpper(words[0]), "EVAL") {
+		return words[1]
+	}
+	return strings.Join(words[:min(1, len(words))], "")
+}
