@@ -151,6 +151,16 @@ func TestGroupRules(t *testing.T) {
 		{"b not given back by an unlock that is given up, and no outer hold of it is left", history.Multi, func(s *groupScript) {
 			s.toldEarly(true)
 		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"b refused to be given back, of a client that counts a hold that was lost before", history.Multi, func(s *groupScript) {
+			s.refusedBack(true)
+		}, nil},
+		{"b refused to be given back, and kept by renewals all the same", history.Multi, func(s *groupScript) {
+			s.refusedBack(false)
+		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"b refused to be given back, of a client that would know that it lost a hold", history.Multi, func(s *groupScript) {
+			claiming(s.script, contract.TakesBack)
+			s.refusedBack(true)
+		}, []contract.Rule{contract.EveryMemberReleased}},
 		{"b forgotten by an inner unlock", history.Multi, func(s *groupScript) {
 			s.innerUnlock()
 		}, []contract.Rule{contract.EveryMemberReleased}},

@@ -319,3 +319,29 @@ func sidesOfGroups() map[string][]side {
 		},
 	}
 }
+
+// refusedBack has x:1 give back a, while the server refuses to give back b, and renew b from then on. It may have had a hold before that
+// was lost, of which nobody told it.
+func (s *groupScript) refusedBack(lost bool) {
+	from := 0.0
+	if lost {
+		s.takesBoth()
+		for _, key := range []string{"a", "b"} {
+			admin := s.h.Ops[0]
+			s.set(&admin, key, at(0.5), 0, 0)
+			last := &s.h.Served[len(s.h.Served)-1]
+			last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+		}
+		s.fault("delete-key", "", at(0.5), at(0.5)).Lock = "all"
+		from = 1
+	}
+	op := s.take("x:1", at(from), at(from+0.1), 10*sec)
+	s.set(op, "a", at(from+0.05), 1, at(from+10.05))
+	s.set(op, "b", at(from+0.06), 1, at(from+10.06))
+	op = s.op("x:1", history.Unlock, at(2), at(2.1), history.Released)
+	s.set(op, "a", at(2.05), 0, 0)
+	s.set(op, "b", at(2.06), 1, at(from+10.06))
+	s.fault("server-error", "", at(2.06), at(2.06))
+	renewal := s.op("x:1", history.Renew, at(9), at(9.1), history.Renewed)
+	s.set(renewal, "b", at(9.06), 1, at(60))
+}

@@ -237,6 +237,9 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 			return // of the outer hold, which had lost the member, no less
 		}
 	}
+	if !outer && (given || unheard || hindered || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack)) && f.owed(l, op.Owner, l.owner(op.Owner).over(op.Call), op.Call-1) > 1 {
+		return // its client counts one that had lost the member, and was not told so
+	}
 	if given || unheard || hindered || f.stale(op) {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
@@ -262,6 +265,16 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		cause = f.twice(l, op, from, fmt.Sprintf("a command of the call was executed at %s, after its return", Stamp(from)))
 	}
 	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
+}
+
+// over is when an owner was last told by a time that it had given all back; 0: it never was.
+func (o *ownerFacts) over(by time.Duration) (at time.Duration) {
+	for _, op := range o.ops {
+		if op.Kind.Unlocks() && op.Outcome == history.Released && !op.Pending() && op.Return <= by {
+			at = max(at, op.Return)
+		}
+	}
+	return at
 }
 
 // begunBy is when the call was made that began the hold of the key that an owner has at another call.

@@ -16,6 +16,8 @@ type Layout struct {
 	// braces, or the name alone if it has some. Before an owner in a sorted set comes QueuePrefix; what begins otherwise is no owner.
 	Queue       string `json:"queue,omitzero"`
 	QueuePrefix string `json:"queuePrefix,omitzero"`
+	// Round is the key that tells one round of a latch from another, likewise.
+	Round string `json:"round,omitzero"`
 	// Keys are further keys that come and go with it.
 	Keys []string `json:"keys,omitempty"`
 	// Absolute says that clients tell the server when a lease ends, and not how long it lasts: it is counted from
@@ -61,11 +63,16 @@ func (l Layout) KeysOf(lock string) []string {
 }
 
 // QueueOf returns the key of a lock's queue; "": it has none.
-func (l Layout) QueueOf(lock string) string {
-	if strings.Contains(lock, "{") {
-		return inName(strings.ReplaceAll(l.Queue, "{*}", "*"), lock)
+func (l Layout) QueueOf(lock string) string { return inBraces(l.Queue, lock) }
+
+// RoundOf returns the key of a latch's round; "": it has none.
+func (l Layout) RoundOf(latch string) string { return inBraces(l.Round, latch) }
+
+func inBraces(key, name string) string {
+	if strings.Contains(name, "{") {
+		key = strings.ReplaceAll(key, "{*}", "*")
 	}
-	return inName(l.Queue, lock)
+	return inName(key, name)
 }
 
 // Of returns the place for a lock.

@@ -44,6 +44,7 @@ func latch(g lockimpl.Generation, about string) Subject {
 	}
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.Rounds))
+		s.Layout.Round = "holdfast_round:{*}"
 		s.Idempotent = []history.Idempotence{{Calls: latchCalls, For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s

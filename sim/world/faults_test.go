@@ -307,6 +307,37 @@ func TestAReplicaThatIsBehindBringsBackTheHolderBefore(t *testing.T) {
 	}
 }
 
+// What a failover changes beside a key, it changes of the object: who waits for a fair lock, and in which round a latch is.
+func TestAReplicaThatIsBehindInWhatIsBesideAKey(t *testing.T) {
+	set := plan.Step{Do: plan.TrySetCount, Lock: "gate", Count: 1}
+	for _, tt := range []struct {
+		subject string
+		clients []plan.Client
+		told    int // of which that is told
+	}{
+		{"rfair-hardened", []plan.Client{
+			client("c1", 0, plan.Step{Do: plan.Lock, Lock: order, Lease: at(20 * second)}, sleep(19*second)),
+			client("c2", 3*second, plan.Step{Do: plan.TryLock, Lock: order, Wait: at(10 * second)})}, 0},
+		{"rcountdownlatch-hardened", []plan.Client{client("c1", 0, set, sleep(3*second), plan.Step{Do: plan.CountDown, Lock: "gate"}, set, sleep(2*second))}, 1},
+	} {
+		var hits, restored [2]int
+		for i, lag := range []time.Duration{time.Millisecond, 2 * second} {
+			p := newPlan([]plan.Fault{{Kind: "failover", From: at(3500 * time.Millisecond)}}, tt.clients...)
+			p.Servers = []plan.Server{{Name: "s1", Replicas: 1, Lag: at(lag)}}
+			h := run(t, p, tt.subject)
+			hits[i] = int(h.Faults[0].Hits)
+			for _, e := range h.Events {
+				if e.Kind == history.Restore {
+					restored[i]++
+				}
+			}
+		}
+		if hits[1] != hits[0]+1 || restored != [2]int{0, tt.told} {
+			t.Errorf("%s: %d hits, %d restored, of one that has all and one that is behind", tt.subject, hits, restored)
+		}
+	}
+}
+
 func TestWaitIsAnsweredWhenReplicasHaveIt(t *testing.T) {
 	waited := lock()
 	waited.Replicas = 2

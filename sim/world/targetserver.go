@@ -112,6 +112,40 @@ func (w *World) lost(s *server, before []history.KeyState, note string) int {
 	return n
 }
 
+// beside is what a server has beside the states of its keys: the round of a latch, and who waits for a fair lock.
+func (w *World) beside(s *server) []string {
+	texts := make([]string, len(s.keys))
+	for i, key := range s.keys {
+		if round := w.layout.RoundOf(key); round != "" && s.objects[key] == history.ALatch {
+			texts[i] = w.get(s, round).text
+		}
+		if queue := w.layout.QueueOf(key); queue != "" {
+			texts[i] = strings.Join(w.waiting(w.get(s, queue)), "\n")
+		}
+	}
+	return texts
+}
+
+// lostBeside is lost, of what a server has beside the states of keys, where these are as before. It tells of a latch that is in another
+// round: that its count is the same says nothing then.
+func (w *World) lostBeside(s *server, before []history.KeyState, beside []string, note string) int {
+	n := 0
+	for i, is := range w.beside(s) {
+		now := s.state[s.keys[i]]
+		if is == beside[i] || !before[i].Equal(now) {
+			continue
+		}
+		n++
+		if now.Left == nil {
+			continue
+		}
+		for _, l := range w.of(s, s.keys[i]) {
+			w.rec.Event(history.Event{At: w.Now(), Kind: history.Restore, Lock: l.name, Count: now.Number(), Deadline: now.Deadline, Note: note})
+		}
+	}
+	return n
+}
+
 // each calls strike for every key of a lock, and tells what became of the lock.
 func (w *World) each(name string, kind history.EventKind, note string, strike func(s *server, key string)) bool {
 	hit := false
@@ -178,10 +212,11 @@ func (w *World) Failover(server string, replica int) int {
 	s := w.server(server)
 	w.rec.Event(history.Event{At: w.Now(), Kind: history.Failover})
 	broken := s.net.Break("")
-	before := w.snapshotStates(s)
+	before, beside := w.snapshotStates(s), w.beside(s)
 	w.check(s.promote(replica))
 	w.logged(s, before, history.Served{Text: "(replica " + strconv.Itoa(replica) + " becomes the master)"})
 	n := w.lost(s, before, "by failover")
+	n += w.lostBeside(s, before, beside, "by failover")
 	w.forgetScripts(s)
 	w.tell(s, broken)
 	return n
