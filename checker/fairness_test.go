@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func (s *lineScript) executes(op *history.Op, when float64, holder string, line 
 	r := history.Served{At: at(when), Sent: at(when) - lat, Got: at(when) + lat, Step: history.StepAdmin, Lock: s.lock, Text: "FLUSHALL",
 		Before: &before, After: &after}
 	if op != nil {
-		r.Client, r.Owner, r.Op, r.Step, r.Text = op.Client, op.Owner, op.ID, history.StepAcquire, "evalsha take"
+		r.Client, r.Owner, r.Op, r.Step, r.Text = op.Client, op.Owner, op.ID, history.StepAcquire, fmt.Sprintf("evalsha take %d", len(s.h.Served))
 		if op.Kind.Unlocks() {
 			r.Step, r.Text = history.StepRelease, "evalsha give"
 		}
@@ -118,6 +119,43 @@ func droppedPlace(when float64, paused bool, claims ...contract.Claim) *lineScri
 	return s.overtaken(second, when+4)
 }
 
+// askedAgain is droppedPlace at 22 s where c2:1 asks once more at 5 s, or the server executes a copy of its attempt then.
+func askedAgain(copied bool) *lineScript {
+	s, first := newLine(contract.KeepsPlace, contract.Idempotent)
+	text := s.h.Served[len(s.h.Served)-1].Text
+	second := s.call("c3:1", history.Lock, 2, 0, "")
+	s.executes(second, 2.001, "c1:1", "c2:1", "c3:1")
+	if r := s.executes(first, 5, "c1:1", "c2:1", "c3:1"); copied {
+		r.Text = text
+	}
+	s.fault("pause-client", "c2", at(5.5), at(30))
+	s.executes(second, 22, "c1:1", "c3:1")
+	return s.overtaken(second, 26)
+}
+
+// comesBack is a free lock that c2:1 waits for until 26 s: it gave up the place of an earlier call, and has a new one behind c3:1, who died,
+// or was cancelled, at 9 s.
+func comesBack(dies bool) *lineScript {
+	s, first := newLine(contract.KeepsPlace, contract.LeavesLine)
+	first.Cancel, first.Return, first.Outcome = 4*sec, at(5), history.Failed
+	other := s.call("c3:1", history.Lock, 6, 0, "")
+	s.executes(other, 6.001, "c1:1", "c2:1", "c3:1")
+	s.frees(6.5)
+	again := s.call("c2:1", history.TryLock, 7, 26.002, history.Acquired)
+	again.Wait = 30 * sec
+	s.executes(first, 7.5, "", "c3:1").Step = history.StepRelease
+	s.executes(again, 8, "", "c3:1", "c2:1")
+	if dies {
+		s.fault("kill-client", "c3", at(9), 0)
+		s.died("c3", at(9))
+	} else {
+		other.Cancel, other.Return, other.Outcome = 3*sec, at(9), history.Failed
+	}
+	s.executes(again, 17, "", "c3:1", "c2:1")
+	s.gets("c2:1", again, 26.001)
+	return s
+}
+
 // abandoned is a free lock that c3:1 is refused at a time: c2:1, who waited, was cancelled at 5 s, or died, and has its place.
 func abandoned(dies bool, when float64, claims ...contract.Claim) *lineScript {
 	s, first := newLine(claims...)
@@ -170,6 +208,8 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueOrder, true, droppedPlace(22, true, keeps)},
 			{contract.QueueOrder, false, droppedPlace(22, false, keeps)},
 			{contract.QueueOrder, false, droppedPlace(15, true, keeps)},
+			{contract.QueueOrder, true, askedAgain(true)},
+			{contract.QueueOrder, false, askedAgain(false)},
 		},
 		"place-left": {
 			{contract.QueueBusy, true, abandoned(false, 12)},
@@ -180,6 +220,8 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueBusy, true, abandoned(true, 12, keeps, leaves)},
 			{contract.QueueBusy, false, abandoned(true, 25, keeps, leaves)},
 			{contract.QueueBusy, false, abandoned(false, 12, keeps, leaves)},
+			{contract.FreeIsTaken, true, comesBack(true)},
+			{contract.FreeIsTaken, false, comesBack(false)},
 		},
 		"place-ahead": {
 			{contract.WaitsQuietly, true, restless(true)},

@@ -52,8 +52,12 @@ func (f *facts) keptUntil(p *place) time.Duration {
 	return p.to
 }
 
-// ahead are the places of others that there are at a time before that of a call; all, if it has none.
+// ahead are the places of others that there are at a time before that of a call; all, if it has none. A call whose owner has a place of an
+// earlier call then, and gives that up, comes behind those who are there when it takes its own.
 func (q *queue) ahead(op *history.Op, at time.Duration) (all []*place) {
+	if i := slices.IndexFunc(q.places, func(p *place) bool { return p.op == op }); i >= 0 {
+		at = max(at, q.places[i].from)
+	}
 	for _, p := range q.places {
 		switch {
 		case p.from > at || p.to <= at:

@@ -62,6 +62,7 @@ func (f *facts) fair() bool { return f.h.Can(string(contract.Fair)) && f.h.Heade
 // queueOf reads the server log of a fair lock.
 func queueOf(f *facts, l *lockFacts) *queue {
 	q, line, attempts := &queue{}, []*place{}, attemptsOf(f.h) // line are the places that there are
+	heard := map[string]bool{}                                 // the attempts that were executed
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
 		if r.Lock != l.name || r.After == nil || r.Refused {
@@ -109,8 +110,11 @@ func queueOf(f *facts, l *lockFacts) *queue {
 			q.refusals = append(q.refusals, refusal{r.At, op, slices.Clone(line[:n])})
 		}
 		if asks {
+			request := withoutForm(r)
+			again := heard[request] && f.h.Can(string(contract.Idempotent)) // which gets the first answer, and keeps no place
+			heard[request] = true
 			for _, p := range line {
-				if p.owner == op.Owner && r.At <= f.until(op) {
+				if p.owner == op.Owner && r.At <= f.until(op) && !again {
 					p.op, p.asked, p.heard = op, r.At, max(r.At, r.Got)
 				}
 			}
@@ -143,6 +147,12 @@ func attemptsOf(h *history.History) map[string]bool {
 		}
 	}
 	return attempts
+}
+
+// withoutForm is a row's command, whether it has its script or only the script's digest.
+func withoutForm(r *history.Served) string {
+	_, rest, _ := strings.Cut(r.Text, " ")
+	return rest
 }
 
 // command is a row's command without its arguments: its name, or the script that it runs.

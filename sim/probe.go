@@ -19,8 +19,9 @@ const probed = "holdfast:probe"
 
 // Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
 // lock, lock again if they can, wait for a renewal, and give back. An error is that of the run. If the lock cannot be
-// read, the layout says why.
+// read, the layout says why. Where a fair lock's queue is, the subject says.
 func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
+	said := s.Layout
 	s.Layout = history.Layout{Unknown: "it is being probed"}
 	var seen []*watched
 	for _, client := range []string{"c1", "c2"} {
@@ -32,7 +33,9 @@ func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, er
 		w.h = h
 		seen = append(seen, w)
 	}
-	return learn(seen[0], seen[1]), nil
+	layout := learn(seen[0], seen[1])
+	layout.Queue, layout.QueuePrefix = said.Queue, said.QueuePrefix
+	return layout, nil
 }
 
 func probePlan(s subjects.Subject, client string) *plan.Plan {

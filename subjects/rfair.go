@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/lockimpl"
 )
 
@@ -19,6 +20,14 @@ func AllFairLocks() []Subject {
 // a pause.
 const fairWait = time.Minute
 
+// OfFair are the limitations of Redisson's fair lock besides those of its lock.
+func OfFair() []history.Limitation {
+	return []history.Limitation{
+		without(contract.KeepsPlace, "Redisson 4.7.0, RedissonFairLock: a place has one deadline, which is guessed from the waits of those before"),
+		without(contract.LeavesLine, "Redisson #6150: who died, or was interrupted, keeps its place until its deadline"),
+	}
+}
+
 // rfair is [lockimpl.FairLock].
 func rfair(g lockimpl.Generation, name, about string) Subject {
 	s := rlock(g, about)
@@ -29,13 +38,10 @@ func rfair(g lockimpl.Generation, name, about string) Subject {
 		s.PlacePart = 2.0 / 3
 		s.Layout.Queue, s.Layout.QueuePrefix = "holdfast_lock_queue:{*}", "q:"
 	} else {
-		const source = "Redisson 4.7.0, RedissonFairLock: "
 		s.Abilities = append(s.Abilities, string(contract.UnlocksFree))
 		s.PlaceKept = fairWait
 		s.Layout.Queue = "redisson_lock_queue:{*}"
-		s.Limitations = append(s.Limitations,
-			without(contract.KeepsPlace, source+"a place has one deadline, which is guessed from the waits of those before"),
-			without(contract.LeavesLine, "Redisson #6150: who died, or was interrupted, keeps its place until its deadline"))
+		s.Limitations = append(s.Limitations, OfFair()...)
 	}
 	open := s.Open
 	s.Open = func(e Env) (Client, error) {

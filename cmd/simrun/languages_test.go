@@ -22,6 +22,7 @@ func TestLocksOfOtherLanguages(t *testing.T) {
 	}{
 		{"redisson-4.7.0", map[string]string{"gc-pause": "exclusion effect watchdog", "lost-acquire-reply": "", "batch-poison": "!exclusion !effect !watchdog"}},
 		{"redisson-4.7.0-master-slave", map[string]string{"lost-acquire-reply": "object"}},
+		{"redisson-4.7.0-fair", map[string]string{"fair-order": "", "fair-interrupted-waiter": "liveness fairness", "fair-unequal-waits": "fairness"}},
 		{"redisson-3.36.0", map[string]string{"delayed-duplicate-unlock": "object exclusion effect"}},
 		{"redis-py", map[string]string{"gc-pause": "exclusion effect", "lost-unlock-reply": "object", "holder-crash": ""}},
 		{"redis-semaphore", map[string]string{"gc-pause": "watchdog", "lost-acquire-reply": "!liveness", "holder-crash": ""}},

@@ -35,7 +35,7 @@ const idempotent = string(contract.Idempotent)
 // abilities are those that a worker may claim.
 var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", string(contract.HearsForce), "keeps-longest", string(contract.SetsLease),
 	string(contract.TakesBack), idempotent, string(contract.RefusesAgain), string(contract.TokensGoOn),
-	string(contract.Waits), string(contract.Steady), cancels}
+	string(contract.Waits), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree), cancels}
 
 // request is a line to the worker. Its fields are named as those of [history.Op] where there are such.
 type request struct {
@@ -71,6 +71,8 @@ type message struct {
 	Idempotent []history.Idempotence `json:"idempotent,omitempty"`
 	// RenewPart, of the hello: after which part of the watchdog timeout it renews; 0: a third. Since version 2.
 	RenewPart float64 `json:"renewPart,omitzero"`
+	// Queue, of the hello: of whoever claims to be fair, where who waits is in Redis. Since version 2.
+	Queue *queue `json:"queue,omitempty"`
 
 	ID      int64           `json:"id,omitzero"`
 	Outcome history.Outcome `json:"outcome,omitzero"`
@@ -82,6 +84,13 @@ type message struct {
 
 	Lost  string `json:"lost,omitzero"` // the lock
 	Owner string `json:"owner,omitzero"`
+}
+
+// queue is a key of Redis, a list or a sorted set of who waits for a lock, as [history.Layout] has it.
+type queue struct {
+	Key    string        `json:"key"`
+	Prefix string        `json:"prefix,omitzero"`
+	Kept   time.Duration `json:"kept"` // for how long a waiter's place is kept
 }
 
 // encode makes a line.
@@ -127,6 +136,10 @@ func checkHello(m message) error {
 	}
 	if p := m.RenewPart; p != 0 && (m.Hello < 2 || p < 0 || p >= 1 || !slices.Contains(m.Abilities, "watchdog")) {
 		return fmt.Errorf("its hello has the renewPart %v; right: since version 2, with the ability watchdog, more than 0 and less than 1", p)
+	}
+	fair := slices.Contains(m.Abilities, string(contract.Fair))
+	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || q.Kept <= 0 || !strings.Contains(q.Key, "*")) {
+		return fmt.Errorf(`its hello must claim %q and say where its queue is, {"queue":{"key":…,"kept":…}}, or do neither; right: since version 2, a key with * for the lock's name, and kept more than 0`, contract.Fair)
 	}
 	if slices.Contains(m.Abilities, idempotent) != (len(m.Idempotent) > 0) {
 		return fmt.Errorf("its hello must claim %q and say for which calls, or do neither", idempotent)

@@ -42,7 +42,7 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 	if len(can) == 0 {
 		can = []string{string(contract.Mutex)}
 	}
-	return subjects.Subject{
+	s := subjects.Subject{
 		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
 		Abilities:  can,
 		Idempotent: c.hello.Idempotent,
@@ -67,7 +67,11 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 			}
 			return nil, err
 		},
-	}, nil
+	}
+	if q := c.hello.Queue; q != nil {
+		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept = q.Key, q.Prefix, q.Kept
+	}
+	return s, nil
 }
 
 // Lock implements [subjects.Client].

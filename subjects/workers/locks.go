@@ -37,6 +37,7 @@ func All() []Lock {
 		redissonLock("4.7.0", "master-slave", "the same in master-slave mode: an acquire and an unlock are sent again", latched).leaves("failover-old-holder",
 			"a grant that no replica confirms within slavesSyncTimeout, 1 s, is given back and tried again, as checkLockSyncedSlaves has it; "+
 				"the replica of this story is 5 s behind, and the judge takes that for a free lock that nobody takes"),
+		redissonLock("4.7.0", "fair", "its RFairLock, which keeps a waiter's place for a minute instead of five", slices.Concat(latched, subjects.OfFair())),
 		redissonLock("3.36.0", "", "Redisson 3.24 to 3.36: a re-sent unlock gets the first answer", latched),
 		redissonLock("3.23.5", "", "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch", unlatched).leaves("lost-acquire-reply", silent),
 		redissonLock("3.18.1", "", "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch", unlatched).leaves("lost-acquire-reply", silent),

@@ -81,10 +81,17 @@ abstract class Worker {
     return false;
   }
 
+  /** What its hello says besides. */
+  Map<String, ?> besides() {
+    return Map.of();
+  }
+
   /** Serves standard input until it ends. */
   void serve(String name, String version, String... abilities) throws Exception {
     System.setOut(System.err); // what others print breaks the protocol
-    say(Map.of("hello", 2, "name", name, "version", version, "abilities", List.of(abilities)));
+    var hello = new java.util.HashMap<String, Object>(Map.of("hello", 2, "name", name, "version", version, "abilities", List.of(abilities)));
+    hello.putAll(besides());
+    say(hello);
     var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
     for (String line; (line = in.readLine()) != null; ) {
       var request = new Request(GSON.fromJson(line, JsonObject.class));
