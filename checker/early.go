@@ -124,11 +124,16 @@ func (f *facts) tellsBefore(l *lockFacts, t *tenure) time.Duration {
 	return longest/tellMargin + 2*f.latency() + granularity
 }
 
-// known is when a hold's lease ends as its client can know it at a time, by the answers that it has.
+// known is when a hold's lease ends as its client can know it at a time, by the answers that it has. What was set before its client
+// was told that it had given all back was for another hold, though the server may have kept that for who holds its members besides.
 func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Duration, ok bool) {
+	over := l.owner(t.owner).over(at)
 	for _, s := range t.sets {
 		if s.at > at {
 			break // that is still to come
+		}
+		if s.at <= over {
+			continue
 		}
 		if s.op == nil {
 			return 0, false // somebody else changed it

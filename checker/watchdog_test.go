@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -289,6 +290,29 @@ func TestNobodyIsToldOfALossTooEarly(t *testing.T) {
 				t.Errorf("told too early: %v, want %v", got, tt.early)
 			}
 		})
+	}
+}
+
+// What its client knew of a hold that it was told to have given back says nothing of the next one, though the server kept the first.
+func TestALeaseThatWasGivenBackIsNotKnownAnyMore(t *testing.T) {
+	for told, early := range map[float64]bool{5: true, 12: false} {
+		s := claiming(newScript(), contract.TellsLoss)
+		row := func(op *history.Op, when float64, holds int64, until time.Duration) {
+			s.h.Served = append(s.h.Served, history.Served{At: at(when), Sent: at(when) - lat, Got: at(when) + lat, Client: "c1", Op: op.ID, Lock: job,
+				Before: key("c1:1", 1, at(30.001)), After: key("c1:1", holds, until)})
+		}
+		s.take("c1:1", at(0), at(0.002), 0)
+		row(s.take("c1:1", at(0.1), at(0.102), 0), 0.101, 2, at(30.101))
+		op := s.unlock("c1:1", at(1), history.Released)
+		op.Answer = history.Decremented
+		row(op, 1.001, 1, at(30.101))
+		row(s.take("c1:1", at(2), at(2.002), 10*sec), 2.001, 2, at(30.101))
+		lost := s.event(history.Lost, at(told))
+		lost.Owner, lost.Client = "c1:1", "c1"
+		s.event(history.Expire, at(30.101))
+		if got := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); got != early {
+			t.Errorf("told at %g s: too early: %t, want %t", told, got, early)
+		}
 	}
 }
 
