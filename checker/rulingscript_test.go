@@ -98,6 +98,30 @@ func twiceExecuted(fault string) *script {
 	return s
 }
 
+// keptToken is a hold that the server forgets. Another takes the lock and gives it back, a copy of the first request takes it again, and
+// then its owner does so, with a token. What has the server forget strikes at 2 s.
+func keptToken(fault string, token int64) *script {
+	s := once(claiming(newScript(), contract.Fences, contract.TokensGoOn))
+	first := s.take("c1:1", at(0), at(0.002), 0)
+	first.Token, first.Repeats = 7, 1
+	s.event(history.Delete, at(2))
+	s.take("c2:1", at(3), at(3.002), 0).Token = 8
+	s.unlock("c2:1", at(4), history.Released)
+	s.take("c1:1", at(7), at(7.002), 0).Token = token
+	s.fault("duplicate-message", "c1", at(0), at(6))
+	if fault != "" {
+		f := s.fault(fault, "", at(2), at(2))
+		if f.Step = "none"; fault == "delete-key" {
+			f.Lock = job
+		}
+	}
+	for _, when := range []time.Duration{first.Executed, at(6)} {
+		s.h.Served = append(s.h.Served, history.Served{At: when, Sent: at(0.0005), Client: "c1", Owner: "c1:1", Op: first.ID, Lock: job, Step: history.StepAcquire,
+			Before: key("", 0, 0), After: key("c1:1", 1, when+dog)})
+	}
+	return s
+}
+
 // waited is a waiter that takes a lock which became free at 5 s only at taken.
 func waited(taken time.Duration, how func(s *script)) *script {
 	s := newScript()
