@@ -3,6 +3,7 @@ package checker
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -201,6 +202,19 @@ func unequal(first int64, client string) *poolScript {
 	p.take(client+":1", first, 3, 22.01)
 	p.give(client+":1", first, 23)
 	return p
+}
+
+func TestOnePermitWasFree(t *testing.T) {
+	for _, x := range verdict(t, unequal(3, "c2").script).Result(contract.Liveness).Violations {
+		if x.Rule != contract.PermitsAreTaken {
+			continue
+		}
+		if !strings.Contains(x.Text, "1 permit of pool was free, and") || !strings.Contains(x.Cause.Text, "that 1 permit was free woke") {
+			t.Errorf("%s: %s", x.Text, x.Cause.Text)
+		}
+		return
+	}
+	t.Error("nobody waited in vain")
 }
 
 // refusedBefore is such a waiter, where the one that wants more called later, and was refused at 4.5 s. It was itself refused at a time.
