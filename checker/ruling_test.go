@@ -204,6 +204,9 @@ func sidesOfLocks() map[string][]side {
 				s.fault("restart", "", at(2.5), at(2.6)).Step = "all"
 				return s
 			}()},
+			{contract.AtMostOnce, true, tookAnew("failover", 1)},
+			{contract.AtMostOnce, false, tookAnew("", 1)},
+			{contract.AtMostOnce, false, tookAnew("slow-server", 1)}, // it remembers the request
 		},
 		"no-opportunity": {
 			{contract.RenewedInTime, true, overlapped(0, stopped("partition", 5, 50))},
