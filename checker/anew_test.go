@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -100,6 +101,17 @@ func TestWhatTheBackgroundGaveBackMayBeTakenAgain(t *testing.T) {
 		row("c1", op.ID, 3, 3, key("", 0, 0), key("c1:1", 1, at(43)))
 		if _, anew := collect(s.done(), Options{}).sentAnew(op, at(1)); anew != c.anew {
 			t.Errorf("%s: sent anew: %v", name, anew)
+		}
+	}
+}
+
+// A call whose client gave all back that it had taken, and took the lock anew, took it twice before that. That is all that can be said
+// against it, unless it has more than one hold at the end.
+func TestWhatTookTheLockAnewTookItTwiceBefore(t *testing.T) {
+	for holds, want := range map[int64][]contract.Rule{1: {contract.AtMostOnce}, 2: {contract.AtMostOnce, contract.KeyFits, contract.OneHoldAnUnlock}} {
+		v := verdict(t, tookAnew("failover", holds))
+		if got := rules(v, contract.Object); !slices.Equal(got, want) {
+			t.Errorf("%d holds: broke %q, want %q: %s", holds, got, want, v.Explanation)
 		}
 	}
 }

@@ -558,11 +558,15 @@ func short(d time.Duration) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", number), "0"), ".") + unit
 }
 
-func was(n int, what string) string {
+// was words that something was done to a number of things.
+func was(n int, what string) string { return count(n, what) + " " + were(n) }
+
+// were is the verb of a number of things.
+func were(n int) string {
 	if n == 1 {
-		return "1 " + what + " was"
+		return "was"
 	}
-	return fmt.Sprintf("%d %ss were", n, what)
+	return "were"
 }
 
 // blame makes a cause of faults that hindered somebody: its class is that of the strongest of them.

@@ -145,14 +145,13 @@ func (f *facts) unlinearizable(l *lockFacts) Violation {
 
 // givenUnasked is the violation that a lock's client gave by itself what no call of its owed: permits, or a count-down.
 func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
-	a := &act{at: op.Executed, op: op}
 	did := "counted it down by itself, which no call of its owed"
 	if l.object == history.ASemaphore {
 		did = fmt.Sprintf("gave %s by itself, which no call of its had taken and lost, nor owed", permits(op.Value))
 	}
 	v := Violation{Rule: contract.AtMostOnce, Lock: l.name, From: op.Executed, To: op.Executed, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 		Text: fmt.Sprintf("%s: at %s %s %s", l.name, Stamp(op.Executed), op.Client, did)}
-	v.Cause = objectCause(f, l, a, contract.Unexplained)
+	v.Cause = Cause{Class: contract.Unexplained, Text: "no fault has a client give what nobody owes"}
 	for _, before := range l.ops { // the server forgot that it had given that already
 		if before.Kind == op.Kind && before.Aside && before.Client == op.Client && before.Units() == op.Units() && before.Executed < op.Executed {
 			if x := f.memoryLost(before.Executed, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {

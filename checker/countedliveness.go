@@ -135,7 +135,7 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		switch {
 		case op.Kind.Asks() && answer(op) == history.Acquired && (a.again || op.Aside || !told):
 			debts = append(debts, &owed{op: op, at: a.at, n: op.Units(), again: a.again})
-		case op.Kind.Gives() && op.Aside:
+		case op.Kind.Gives() && op.Aside && !a.again: // that a gift took effect once more is told of itself
 			gifts = append(gifts, a)
 		}
 	}
@@ -166,7 +166,7 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	for _, gift := range gifts {
 		by := gift.op
 		i := slices.IndexFunc(debts, func(d *owed) bool {
-			return !gift.again && !d.paid && d.n == by.Units() && d.op.Client == by.Client && d.at <= gift.at
+			return !d.paid && d.n == by.Units() && d.op.Client == by.Client && d.at <= gift.at
 		})
 		if i < 0 {
 			surplus = append(surplus, by)

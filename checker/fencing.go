@@ -54,7 +54,9 @@ func judgeFencing(_ context.Context, f *facts) Result {
 					if op.Repeats > 0 { // the answer that was heard may be that to another copy
 						until = max(until, op.Return)
 					}
-					if c, ok := f.wentBack(l, v.From, until); ok {
+					if c, ok := f.keptToken(l, op); ok {
+						v.Cause = c
+					} else if c, ok := f.wentBack(l, v.From, until); ok {
 						v.Cause = c
 						if c.Class == contract.ServerLost && v.To-v.From < f.h.Header.TokenUnit {
 							v.Cause.Class = contract.WithinUnit
@@ -100,6 +102,21 @@ func (f *facts) wentBack(l *lockFacts, from, to time.Duration) (Cause, bool) {
 		}
 	}
 	return Cause{}, false
+}
+
+// keptToken says of a re-entry with the token of its owner's first hold that the server has another hold for it. That one was taken by
+// a copy of a call, of which nobody heard, and its owner was not told of a loss.
+func (f *facts) keptToken(l *lockFacts, op *history.Op) (c Cause, kept bool) {
+	o := l.owner(op.Owner)
+	t, b := o.tenure(tookOrCall(op)-1), o.belief(op.Call)
+	if t == nil || !t.again || b == nil || t.to < tookOrCall(op) || b.to < op.Call || t.from < b.acquire.Executed || op.Token != b.acquire.Token {
+		return c, false
+	}
+	c = f.twice(l, t.grant, t.from, fmt.Sprintf("a copy of the %s of %s took it once more at %s, and nobody heard its token", t.grant.Kind, op.Owner, Stamp(t.from)))
+	if c.Class == contract.ServerLost || c.Class == contract.ClockJumped {
+		c.Class = contract.KeptToken
+	}
+	return c, true
 }
 
 // reenters reports whether a grant was of a lock that its owner held already, which may keep its

@@ -125,7 +125,7 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 	}
 	found.addAt(op.Return, func() Violation {
 		return Violation{Rule: contract.PassesCounted, Lock: l.name, From: op.Return, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-			Text:  fmt.Sprintf("%s passed %s at %s, when it had been counted down %d times of %d", op.Owner, l.name, Stamp(op.Return), downs, set),
+			Text:  fmt.Sprintf("%s passed %s at %s, when it had been counted down %s of %d", op.Owner, l.name, Stamp(op.Return), count(int(downs), "time"), set),
 			Cause: f.openedEarly(l, op.Return)}
 	})
 }
@@ -264,7 +264,7 @@ func (f *facts) forgottenDowns(l *lockFacts, all []level, found *violations) {
 			c = Cause{Class: contract.Unexplained, Text: "the server forgot nothing"}
 		}
 		return Violation{Rule: contract.DownsCount, Lock: l.name, From: last.Return, To: f.end, Ops: []int64{last.ID}, Owners: []string{last.Owner},
-			Text:  fmt.Sprintf("%s was set to %d and counted down %d times, and its count is %d at the end", l.name, set.Value, downs, left),
+			Text:  fmt.Sprintf("%s was set to %d and counted down %s, and its count is %d at the end", l.name, set.Value, count(int(downs), "time"), left),
 			Cause: c}
 	})
 }

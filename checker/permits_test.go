@@ -3,6 +3,7 @@ package checker
 import (
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -203,6 +204,19 @@ func unequal(first int64, client string) *poolScript {
 	return p
 }
 
+func TestOnePermitWasFree(t *testing.T) {
+	for _, x := range verdict(t, unequal(3, "c2").script).Result(contract.Liveness).Violations {
+		if x.Rule != contract.PermitsAreTaken {
+			continue
+		}
+		if !strings.Contains(x.Text, "1 permit of pool was free, and") || !strings.Contains(x.Cause.Text, "that 1 permit was free woke") {
+			t.Errorf("%s: %s", x.Text, x.Cause.Text)
+		}
+		return
+	}
+	t.Error("nobody waited in vain")
+}
+
 // refusedBefore is such a waiter, where the one that wants more called later, and was refused at 4.5 s. It was itself refused at a time.
 func refusedBefore(itself float64) *poolScript {
 	p, none := unequal(3, "c2"), int64(0)
@@ -346,6 +360,10 @@ func sidesOfPermits() map[string][]side {
 			{contract.AtMostOnce, true, took().struck("drop-message", "c1", 1)},
 			{contract.AtMostOnce, false, took()},
 			{contract.AtMostOnce, false, took().struck("drop-message", "c1", 1).claiming(contract.Idempotent)},
+			{contract.AtMostOnce, true, giftCopied().struck("drop-message", "c1", 5)},
+			{contract.AtMostOnce, false, giftCopied()},
+			{contract.AtMostOnce, false, giftAnew().struck("drop-message", "c1", 6)}, // the message that was lost owes nothing
+			{contract.AtMostOnce, false, giftCopied().struck("drop-message", "c1", 5).claiming(contract.Idempotent)},
 		},
 		"held-twice": {
 			{contract.NoMoreOut, true, gave().struck("drop-message", "c1", 1)},
@@ -396,6 +414,32 @@ func givenTwice(fault string) *poolScript {
 	if fault != "" {
 		p.struck(fault, "", 6)
 	}
+	return p
+}
+
+// gift is a release by which a client gives back what a call of its took, whose caller gave it up.
+func gift() (*poolScript, *history.Op) {
+	p := newPool(3)
+	op := p.take("c1:1", 1, 1, 1.002)
+	op.Outcome, op.Error = history.Unknown, "context deadline exceeded"
+	again := p.give("c1", 1, 5)
+	again.Owner, again.Aside = "c1", true
+	return p, again
+}
+
+// giftCopied is one that takes effect once more.
+func giftCopied() *poolScript {
+	p, again := gift()
+	again.Return, again.Repeats = at(6.002), 1
+	p.executed(again, at(6), history.OK)
+	return p
+}
+
+// giftAnew is one that its client sends again by another request.
+func giftAnew() *poolScript {
+	p, _ := gift()
+	again := p.give("c1", 1, 6)
+	again.Owner, again.Aside = "c1", true
 	return p
 }
 

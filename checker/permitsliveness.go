@@ -41,7 +41,7 @@ func judgePermitsLiveness(_ context.Context, f *facts) Result {
 func (f *facts) wanting(l *lockFacts, all []level, op *history.Op) thirst {
 	return thirst{op, contract.PermitsAreTaken, func(i int) bool { return all[i].n >= op.Value },
 		func(free int64) string {
-			return fmt.Sprintf("%s of %s were free, and %s waited for %d", permits(free), l.name, op.Owner, op.Value)
+			return fmt.Sprintf("%s of %s %s free, and %s waited for %d", permits(free), l.name, were(int(free)), op.Owner, op.Value)
 		},
 		func(from, to time.Duration, free int64) Cause { return f.unserved(l, op, from, to, free) }}
 }
@@ -54,7 +54,7 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 	for _, other := range l.ops {
 		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > from && other.Value > free {
 			return Cause{Class: contract.WokeAnother,
-				Text: fmt.Sprintf("before it waits %s, who asks for %d: the message that %s were free woke that one", other.Owner, other.Value, permits(free))}
+				Text: fmt.Sprintf("before it waits %s, who asks for %d: the message that %s free woke that one", other.Owner, other.Value, was(int(free), "permit"))}
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}

@@ -170,6 +170,24 @@ func sidesOfLocks() map[string][]side {
 			{contract.TokensIncrease, true, claiming(restarted(history.Failover, false), contract.TokensGoOn)},
 			{contract.TokensIncrease, false, claiming(restarted(history.Leftover, false), contract.TokensGoOn)},
 		},
+		"token-kept": {
+			{contract.TokensIncrease, true, keptToken("restart", 7)},
+			{contract.TokensIncrease, true, keptToken("clock-jump", 7)},
+			{contract.TokensIncrease, false, keptToken("", 7)},
+			{contract.TokensIncrease, false, keptToken("delete-key", 7)}, // the server remembers the request
+			{contract.TokensIncrease, false, keptToken("restart", 6)},    // it is not the token of its hold
+			{contract.TokensIncrease, false, func() *script { // it was told of the loss
+				s := keptToken("restart", 7)
+				s.event(history.Lost, at(5)).Client = "c1"
+				s.h.Events[len(s.h.Events)-1].Owner = "c1:1"
+				return s
+			}()},
+			{contract.TokensIncrease, false, func() *script { // no copy took it
+				s := keptToken("restart", 7)
+				s.h.Served = nil
+				return s
+			}()},
+		},
 		"sent-again": {
 			{contract.AtMostOnce, true, twiceExecuted("duplicate-message")},
 			{contract.AtMostOnce, false, twiceExecuted("")},
@@ -186,6 +204,9 @@ func sidesOfLocks() map[string][]side {
 				s.fault("restart", "", at(2.5), at(2.6)).Step = "all"
 				return s
 			}()},
+			{contract.AtMostOnce, true, tookAnew("failover", 1)},
+			{contract.AtMostOnce, false, tookAnew("", 1)},
+			{contract.AtMostOnce, false, tookAnew("slow-server", 1)}, // it remembers the request
 		},
 		"no-opportunity": {
 			{contract.RenewedInTime, true, overlapped(0, stopped("partition", 5, 50))},

@@ -98,6 +98,72 @@ func twiceExecuted(fault string) *script {
 	return s
 }
 
+// keptToken is a hold that the server forgets. Another takes the lock and gives it back, a copy of the first request takes it again, and
+// then its owner does so, with a token. What has the server forget strikes at 2 s.
+func keptToken(fault string, token int64) *script {
+	s := once(claiming(newScript(), contract.Fences, contract.TokensGoOn))
+	first := s.take("c1:1", at(0), at(0.002), 0)
+	first.Token, first.Repeats = 7, 1
+	s.event(history.Delete, at(2))
+	s.take("c2:1", at(3), at(3.002), 0).Token = 8
+	s.unlock("c2:1", at(4), history.Released)
+	s.take("c1:1", at(7), at(7.002), 0).Token = token
+	s.fault("duplicate-message", "c1", at(0), at(6))
+	if fault != "" {
+		f := s.fault(fault, "", at(2), at(2))
+		if f.Step = "none"; fault == "delete-key" {
+			f.Lock = job
+		}
+	}
+	for _, when := range []time.Duration{first.Executed, at(6)} {
+		s.h.Served = append(s.h.Served, history.Served{At: when, Sent: at(0.0005), Client: "c1", Owner: "c1:1", Op: first.ID, Lock: job, Step: history.StepAcquire,
+			Before: key("", 0, 0), After: key("c1:1", 1, when+dog)})
+	}
+	return s
+}
+
+// tookAnew is a call that takes the lock at 2 s, and once more by a copy. Its client gives both back and takes the lock anew, so often. What
+// has the server forget the request strikes between the first two.
+func tookAnew(fault string, holds int64) *script {
+	s := once(newScript())
+	op := s.op("c1:1", history.TryLock, at(2), at(2.501), history.Acquired)
+	op.Lease, op.Watchdog, op.Executed, op.Repeats = dog, true, at(2.5), 1
+	id := op.ID
+	aside := func(kind history.Kind, when float64, told history.Outcome) {
+		o := s.op("c1:1", kind, at(when-0.001), at(when+0.001), told)
+		o.Executed, o.Aside = at(when), true
+	}
+	aside(history.TryLock, 2.1, history.Acquired)
+	s.h.Ops[len(s.h.Ops)-1].Lease = dog
+	aside(history.Unlock, 2.4, history.Decremented)
+	aside(history.Unlock, 2.4, history.Released)
+	if fault == "failover" {
+		s.event(history.Failover, at(2.2)).Lock = ""
+	}
+	if fault != "" {
+		s.fault(fault, "", at(2.2), at(2.2))
+	}
+	now := history.KeyState{}
+	for _, row := range []struct {
+		at    float64
+		sent  float64
+		id    int64
+		holds int64
+	}{{2.1, 2, 1, 1}, {2.3, 2.25, 1, 2}, {2.4, 2.35, 2, 0}, {2.5, 2.45, 3, holds}} {
+		before, after, got := now, history.KeyState{}, at(row.at)+lat
+		if row.holds > 0 {
+			after = *key("c1:1", row.holds, at(row.at)+dog)
+		}
+		if now = after; row.at == 2.1 {
+			got = 0 // the answer was lost
+		}
+		s.h.Served = append(s.h.Served, history.Served{At: at(row.at), Sent: at(row.sent), Got: got, Client: "c1", Owner: "c1:1", Op: id, Lock: job, Request: row.id,
+			Step: history.StepAcquire, Before: &before, After: &after})
+	}
+	s.unlock("c1:1", at(5), history.Released)
+	return s
+}
+
 // waited is a waiter that takes a lock which became free at 5 s only at taken.
 func waited(taken time.Duration, how func(s *script)) *script {
 	s := newScript()

@@ -13,6 +13,7 @@ const (
 	ServerLost      Class = "server lost state"     // restart or failover
 	ServerAway      Class = "server away"           // the server was down, slow, or refused to serve
 	WithinUnit      Class = "within a token's unit" // the server lost the counter of tokens, and counted anew in the same unit of its time
+	KeptToken       Class = "token kept"            // the server forgot a hold, and a copy took it again: its owner knows the first token
 	ReplicaBehind   Class = "replica behind"        // a replica that took over had older data
 	ClockJumped     Class = "clock jump"
 	LostMessage     Class = "lost message"              // a message was lost, late, or refused

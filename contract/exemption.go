@@ -61,6 +61,10 @@ func Exemptions() []Exemption {
 			Touched: "the server of the lock, between two tokens that it gave within `tokenUnit`", Source: "docs/lock.md: a lost counter starts again at the server's time, in units"},
 		{Name: "counter-behind", Guarantees: []Guarantee{Fencing}, Classes: []Class{ReplicaBehind}, Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, between two tokens, by a replica that took over", Source: failover},
+		{Name: "token-kept", Guarantees: []Guarantee{Fencing}, Rules: []Rule{TokensIncrease}, Classes: []Class{KeptToken},
+			Effects: []history.Effect{history.ServerForgot, history.ClockMoved},
+			Touched: "the server of the lock, which forgot a hold and its request: a copy took it again, nobody heard the token of that, and its owner, who was not told, re-enters",
+			Source:  failover},
 		{Name: "clock-moved", Guarantees: []Guarantee{Exclusion, Effect, Object, Liveness}, Classes: []Class{ClockJumped}, Effects: []history.Effect{history.ClockMoved},
 			Touched: "the server of the lock, while the first holder held it, between two effects of one call, or after it gave a call back that came later; at any time before, " +
 				"if the lock's clients tell the server when a lease ends and not how long it lasts", Source: distlock},

@@ -183,7 +183,7 @@ func TestLatchStep(t *testing.T) {
 
 func TestViolationSpeaksInWords(t *testing.T) {
 	_, err := Semaphore{}.Step(SemaphoreState{Set: true, Free: 1}, with(history.AcquirePermits, 2, history.Acquired))
-	if want := "acquirePermits(2) answered acquired, but 1 permits are free"; err == nil || err.Error() != want {
+	if want := "acquirePermits(2) answered acquired, but 1 permit is free"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 	_, err = Latch{}.Step(LatchState{Count: 2}, with(history.GetCount, 3, history.OK))

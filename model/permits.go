@@ -53,7 +53,11 @@ func (s PermitsState) String() string {
 	if !s.Set {
 		return "there is no semaphore"
 	}
-	return fmt.Sprintf("%d of %d permits are taken", strings.Count(s.held, "\n"), s.Total)
+	n, are := strings.Count(s.held, "\n"), "are"
+	if n == 1 {
+		are = "is"
+	}
+	return fmt.Sprintf("%d of %d permits %s taken", n, s.Total, are)
 }
 
 // Permits says which semaphore of permits that expire is meant. The zero value never has fewer than 0

@@ -19,6 +19,9 @@ func (s SemaphoreState) String() string {
 	if !s.Set {
 		return "there is no semaphore"
 	}
+	if s.Free == 1 {
+		return "1 permit is free"
+	}
 	return fmt.Sprintf("%d permits are free", s.Free)
 }
 

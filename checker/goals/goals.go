@@ -47,6 +47,7 @@ var rows = map[string][]string{
 	"forced-free":          {string(history.ALock), string(contract.Forces)},
 	"counter-lost":         {string(contract.Fences)},
 	"counter-behind":       {string(contract.Fences)},
+	"token-kept":           {Undrawn}, // a copy has to take what a re-entry finds
 	"counter-lost-at-once": {string(contract.TokensGoOn)},
 	"given-up-late":        {string(history.ALock)},
 	"unlocked-late":        {string(history.ALock)},
