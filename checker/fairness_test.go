@@ -249,3 +249,40 @@ func TestAFairLockInOrderIsFair(t *testing.T) {
 		t.Errorf("%s: %s", r.Status, r.Summary)
 	}
 }
+
+// Who holds a reentrant lock does not wait for it, whoever else does. A copy of what was asked before the hold may be refused.
+func TestAHolderIsLetIn(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fair  bool
+		write func(s *lineScript, op *history.Op)
+		want  bool
+	}{
+		{"refused at first", true, func(s *lineScript, op *history.Op) {
+			s.executes(op, 5.001, "c1:1", "c2:1")
+		}, true},
+		{"refused at first, by a lock that is not fair", false, func(s *lineScript, op *history.Op) {
+			s.executes(op, 5.001, "c1:1")
+		}, true},
+		{"let in at once", true, func(*lineScript, *history.Op) {}, false},
+		{"an error", true, func(s *lineScript, op *history.Op) {
+			s.executes(op, 5.001, "c1:1", "c2:1").Reply = "BUSY Redis is busy"
+		}, false},
+		{"a copy of an earlier attempt", true, func(s *lineScript, op *history.Op) {
+			s.executes(op, 5.001, "c1:1", "c2:1").Text = s.h.Served[0].Text
+		}, false},
+	} {
+		s, _ := newLine()
+		if !c.fair {
+			s.h.Header.Abilities, s.h.Header.Layout.Queue, s.now.Waiting = []string{"reentrant", "watchdog"}, "", nil
+		}
+		op := s.call("c1:1", history.Lock, 5, 7.002, history.Acquired)
+		c.write(s, op)
+		s.gets("c1:1", op, 7)
+		s.now.Holdings[0].Count = 2
+		s.h.Served[len(s.h.Served)-1].After.Holdings = []history.Holding{{Owner: "c1:1", Count: 2}}
+		if got := slices.Contains(rules(verdict(t, s.script), contract.Object), contract.HolderLetIn); got != c.want {
+			t.Errorf("%s: accused: %t, want %t", c.name, got, c.want)
+		}
+	}
+}

@@ -92,6 +92,7 @@ func judgeObject(ctx context.Context, f *facts) Result {
 	for _, l := range f.locks {
 		f.early(l, &s.all)
 		f.ownUnlocks(l, &s.all)
+		f.letIn(l, &s.all)
 	}
 	if s.all.all > known {
 		s.status, s.speakers = Broken, appendNew(s.speakers, byNotices)

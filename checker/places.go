@@ -146,8 +146,8 @@ func (f *facts) turnedAway(l *lockFacts, op *history.Op) (n int) {
 	return n
 }
 
-// unqueued is a fair lock as its object is judged: whether it may refuse somebody depends on who waits, which is the affair of fairness. An
-// unlock that is told that it released a lock that nobody held had no effect, if the lock claims to say so.
+// unqueued is a fair lock as its object is judged: whether it may refuse somebody depends on who waits, which is the affair of fairness, but
+// for its holder, who does not wait. An unlock that is told that it released a lock that nobody held had no effect, if the lock claims to say so.
 func (f *facts) unqueued(l *lockFacts) *lockFacts {
 	if !f.h.Can(string(contract.Fair)) || f.byMembers(l) {
 		return l
@@ -157,7 +157,7 @@ func (f *facts) unqueued(l *lockFacts) *lockFacts {
 		case op == nil:
 			return false
 		case op.Kind.Acquires():
-			return op.Outcome == history.Busy && (op.Answer == history.Busy || op.Answer == "") || op.Uncertain() && op.Answer == history.Busy
+			return !f.refusedHolder(op) && (op.Outcome == history.Busy && (op.Answer == history.Busy || op.Answer == "") || op.Uncertain() && op.Answer == history.Busy)
 		}
 		return op.Kind.Unlocks() && op.Outcome == history.Released && op.Answer == history.NotHeld && f.h.Can(string(contract.UnlocksFree)) && f.foundFree(op)
 	}
@@ -165,6 +165,12 @@ func (f *facts) unqueued(l *lockFacts) *lockFacts {
 	some.ops = slices.DeleteFunc(slices.Clone(l.ops), none)
 	some.acts = slices.DeleteFunc(slices.Clone(l.acts), func(a act) bool { return none(a.op) })
 	return &some
+}
+
+// refusedHolder reports whether the server refused a call whose owner it had as the holder.
+func (f *facts) refusedHolder(op *history.Op) bool {
+	i, found := f.log.execution(op, op.Executed)
+	return found && f.h.Served[i].Before != nil && f.h.Served[i].Before.Count(op.Owner) > 0
 }
 
 // foundFree reports whether the server had nobody's hold of a lock when it executed an operation.

@@ -89,7 +89,7 @@ func queueOf(f *facts, l *lockFacts) *queue {
 				p.gone, p.by = lost, nil
 			case own && r.After.Count(p.owner) > 0:
 				p.gone = granted
-			case own && !asks && len(behind) == 0:
+			case own && !asks && len(behind) == 0 && !waitsOn(p, r.At):
 				p.gone = left
 			default:
 				p.gone = dropped
@@ -121,6 +121,12 @@ func queueOf(f *facts, l *lockFacts) *queue {
 		}
 	}
 	return q
+}
+
+// waitsOn reports whether a place's call waited on after a time, and was granted the lock: who gives the place up then does it for an
+// earlier call.
+func waitsOn(p *place, at time.Duration) bool {
+	return p.op != nil && p.op.Outcome == history.Acquired && !p.op.Pending() && p.op.Executed > at
 }
 
 // fallenBehind are the owners who are behind others now that were behind them: their places were dropped, and they took new ones.

@@ -159,7 +159,7 @@ func Exemptions() []Exemption {
 			Source: "Redisson 4.7.0, RedissonFairLock: who is not next is told to wait for the time to live of the lock, 0 ms when that is free"},
 		{Name: "place-kept", Guarantees: []Guarantee{Fairness, Liveness}, Rules: queueRules, Classes: []Class{PlaceLeft},
 			Effects: append(history.Resends(), history.ProcessDied),
-			Touched: "the client of another, who waited before and waits no more: it could not say so, and `placeKept` after it last asked is not over", Source: pubsub},
+			Touched: "the client of another, who waited before and waits no more: it could not say so, and `placeKept` after it last asked is not over", Source: "docs/family.md: the head of the queue is dead"},
 		{Name: "holder-died", Guarantees: []Guarantee{Liveness}, Rules: []Rule{DeadPermits}, Classes: []Class{HolderDied}, Effects: []history.Effect{history.ProcessDied},
 			Touched: "the client that had the permits", Source: "Redisson #2045 and #2213: permits have neither owner nor lease, by design"},
 		{Name: "paused-in-acquire", Guarantees: []Guarantee{Object}, Rules: []Rule{ValidityLeft}, Classes: []Class{PausedHolder}, Effects: []history.Effect{history.ProcessStopped},

@@ -67,6 +67,7 @@ const (
 	Linearizable   Rule = "the history of a lock has an order that the sequential lock allows"
 	UnlockIsNoLoss Rule = "nobody is told that its own unlock is a loss"
 	NotToldEarly   Rule = "nobody is told of a loss while the lock is its own and it can know that"
+	HolderLetIn    Rule = "a holder that asks for a reentrant lock again does not wait for it"
 )
 
 // The rules of the other guarantees.
@@ -152,6 +153,7 @@ func Rules() []RuleOf {
 		{Linearizable, Object, "which operation is wrong"},
 		{UnlockIsNoLoss, Object, "histories whose leases end unseen; locks that are made of others"},
 		{NotToldEarly, Object, "histories whose leases end unseen"},
+		{HolderLetIn, Object, "histories without a server log; locks that are made of others"},
 		{PermitsAreFree, Object, ""}, {PermitsAreFew, Object, ""}, {SemaphoreSetOnce, Object, ""}, {SemaphoreIsThere, Object, ""},
 		{LatchSetAtZero, Object, ""}, {ReturnsAtZero, Object, ""}, {TimeIsUpAbove, Object, ""},
 		{WritersAlone, Object, ""}, {ReadersWithReaders, Object, ""}, {SharedIsBusy, Object, ""}, {UpgradeOfAReader, Object, ""},

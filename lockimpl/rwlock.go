@@ -33,9 +33,9 @@ func (c *Client) ReadWriteLock(name string) *ReadWriteLock {
 		l.proto, l.anyone = proto, anyone
 		l.channel = rwChannelOf(name)
 		l.channelArg = l.channel
-		l.asks, l.manner = rwAsk, plainSharers
+		l.asks, l.manner = rwAsk, sharers
 		if _, ok := proto.(*hardened); ok {
-			l.asks, l.manner = rwAskHardened, sharers
+			l.asks = rwAskHardened
 		}
 		return &HalfLock{l, suffix}
 	}
@@ -170,13 +170,8 @@ const (
 	writerLeft = "1" // all of those who wait may read
 )
 
-// plainSharers is how Redisson's waiters for a read-write lock hear; sharers is how those of generation
-// Hardened do, all of whom look after a broken subscription, for all of them may be readers.
-var (
-	plainSharers = &manner{heard: sharersHeard, leaves: sharersLeave,
-		resumed: func(_ *channel, waiters []*waiter) { wakeOne(waiters) }}
-	sharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: wakeAll}
-)
+// sharers is how waiters for a read-write lock hear. After a broken subscription all of them look, for all of them may be readers.
+var sharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: wakeAll}
 
 func sharersHeard(ch *channel, payload string) {
 	switch payload {

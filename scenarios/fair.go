@@ -19,20 +19,22 @@ func AllFair() []Scenario {
 		fairPausedHead,
 		fairLongHold,
 		fairUnequalWaits,
+		fairLateWake,
+		fairLateLeave,
 	}
 }
 
 var fairOrder = Scenario{
 	Name:  "fair-order",
 	Title: "a fair lock is granted in the order in which its waiters came",
-	Story: "c1 holds the lock. c2, c3 and c4 begin to wait, one after the other; c2 waits with a tryLock. c5 does not wait, and is " +
+	Story: "c1 holds the lock. c2, c3 and c4 begin to wait, one after the other; c2 waits with a tryLock. c1 enters once more. c5 does not wait, and is " +
 		"refused, also when the lock is free and c2 has just been woken. Each gets the lock when it is its turn, and c1, who comes " +
 		"again at once, is the last.",
 	Source: "Redisson RedissonFairLockTest.testFairness",
 	Of:     contract.Fair,
 	Plan: func(uint64) *plan.Plan {
 		return story("fair-order", nil,
-			client("c1", 0, lock(), work(5*time.Second), unlock(), lock(), work(time.Second), unlock()),
+			client("c1", 0, lock(), work(4*time.Second), lock(), work(time.Second), unlock(), unlock(), lock(), work(time.Second), unlock()),
 			client("c2", time.Second, tryLock(20*time.Second, 0), work(2*time.Second), unlock()),
 			client("c3", 2*time.Second, lock(), work(2*time.Second), unlock()),
 			client("c4", 3*time.Second, lock(), work(2*time.Second), unlock()),
@@ -163,4 +165,42 @@ var fairUnequalWaits = Scenario{
 		}
 		return []contract.Guarantee{fairness}
 	},
+}
+
+var fairLateWake = Scenario{
+	Name:  "fair-late-wake",
+	Title: "the next in the queue is dead, and its place is over when the lock is free",
+	Story: "c1 works for 22 s. c3 waits from 1 s on, and dies at 5 s. c2 waits behind it from 9 s on. The hardened lock keeps the place of c3 for 20 s after it asked " +
+		"last, and nobody asks between the end of that and the unlock of c1: the unlock wakes c2. Redisson's wakes the dead one.",
+	Source: "docs/family.md: the head of the queue is dead",
+	Of:     contract.Fair,
+	Plan: func(uint64) *plan.Plan {
+		return story("fair-late-wake",
+			[]plan.Fault{{Kind: "kill-client", Client: "c3", From: at(5)}},
+			client("c1", 0, lock(), work(22*time.Second), unlock()),
+			client("c3", time.Second, lock(), work(time.Second), unlock()),
+			client("c2", 9*time.Second, tryLock(28*time.Second, 0), work(time.Second), unlock()),
+		)
+	},
+	Breaks: queued(nothing, nil, []contract.Guarantee{liveness, fairness}),
+}
+
+var fairLateLeave = Scenario{
+	Name:  "fair-late-leave",
+	Title: "who gave up while it was cut off waits again, and keeps its new place",
+	Story: "c1 works for 18 s. c3 waits, is cut off from 3.5 s to 13 s, and cancelled at 4 s. It asks for the lock again at once. What gives up " +
+		"its first place can reach the server after what takes the next. c2 comes at 16 s. c3 gets the lock before it. Redisson's call fails, and its place is left to its deadline.",
+	Source: "docs/family.md: an owner that waits no more, and waits again",
+	Of:     contract.Fair,
+	Plan: func(uint64) *plan.Plan {
+		c3 := client("c3", time.Second, cancelled(lock(), 3*time.Second), lock(), work(time.Second), unlock())
+		c3.NoRetry = true
+		return story("fair-late-leave",
+			[]plan.Fault{{Kind: "partition", Client: "c3", From: at(3.5), To: at(13)}},
+			client("c1", 0, lock(), work(18*time.Second), unlock()),
+			client("c2", 16*time.Second, tryLock(10*time.Second, 0), work(time.Second), unlock()),
+			c3,
+		)
+	},
+	Breaks: queued(nothing, nil, []contract.Guarantee{liveness, fairness}),
 }

@@ -73,7 +73,7 @@ func plantedOnceMore() []SourceMutant {
 			About: "after a broken subscription one waiter looks, and not all, though all may be readers",
 			Edits: []Edit{{"rwlock.go",
 				`sharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: wakeAll}`,
-				`sharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: plainSharers.resumed}`}},
+				`sharers = &manner{heard: sharersHeard, leaves: sharersLeave, resumed: func(_ *channel, waiters []*waiter) { wakeOne(waiters) }}`}},
 		},
 		{
 			Name: "afresh-rw-reentry-upgrades", Sound: rw, Claim: counts,
