@@ -188,6 +188,22 @@ func restless(free bool, claims ...contract.Claim) *lineScript {
 	return s
 }
 
+// restlessTwice is restless where the server executes as many commands once more when the call is over: copies, or others that it sent.
+func restlessTwice(copied bool) *lineScript {
+	s := restless(true)
+	op := &s.h.Ops[len(s.h.Ops)-1]
+	first := len(s.h.Served) - 300
+	for i := range 300 {
+		s.h.Served[first+i].Request = int64(i + 1)
+		r := s.executes(op, 14.5+float64(i)*0.001, "", "c2:1", "c3:1")
+		r.Request = int64(1000 + i)
+		if copied {
+			r.Request = int64(i + 1)
+		}
+	}
+	return s
+}
+
 // sidesOfQueues are the sides of the table's rows that fair locks have.
 func sidesOfQueues() map[string][]side {
 	const keeps, leaves = contract.KeepsPlace, contract.LeavesLine
@@ -227,6 +243,8 @@ func sidesOfQueues() map[string][]side {
 			{contract.WaitsQuietly, true, restless(true)},
 			{contract.WaitsQuietly, false, restless(true, keeps)},
 			{contract.WaitsQuietly, false, restless(false)},
+			{contract.WaitsQuietly, true, restlessTwice(true)},
+			{contract.WaitsQuietly, false, restlessTwice(false)},
 		},
 	}
 }

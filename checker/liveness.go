@@ -441,22 +441,40 @@ func (f *facts) load(l *lockFacts, found *violations) {
 			f.spins(l, op, found)
 			continue
 		}
-		rows, keys := f.log.byOp[op.ID], 1
+		sent, keys := f.sentFor(op), 1
 		if f.composed(l) {
 			keys = len(f.view.locks[l.name].members)
 		}
-		if float64(len(rows)) <= float64(keys)*mostAttempts*(op.Return-op.Call).Seconds() {
+		if float64(sent) <= float64(keys)*mostAttempts*(op.Return-op.Call).Seconds() {
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
 			return Violation{
 				Rule: contract.WaitsQuietly, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 				Text: fmt.Sprintf("%s of %s waited for %s for %s, and sent %d commands on its key meanwhile",
-					op.Kind, op.Owner, l.name, short(op.Return-op.Call), len(rows)),
+					op.Kind, op.Owner, l.name, short(op.Return-op.Call), sent),
 				Cause: f.restless(l, op),
 			}
 		})
 	}
+}
+
+// sentFor is how many commands on keys a call sent: a copy was sent by somebody else.
+func (f *facts) sentFor(op *history.Op) (sent int) {
+	type command struct {
+		request      int64
+		server, lock string
+	}
+	seen := map[command]bool{}
+	for _, i := range f.log.byOp[op.ID] {
+		r := &f.h.Served[i]
+		c := command{r.Request, r.Server, r.Lock}
+		if !seen[c] || r.Request == 0 {
+			sent++
+		}
+		seen[c] = true
+	}
+	return sent
 }
 
 // spins tells of a call for which the run was stopped.
@@ -491,7 +509,7 @@ func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
 		return Cause{Class: contract.SetAgain, Faults: faults, Effects: f.effectsOf(faults),
 			Text: fmt.Sprintf("the latch was set again at %s, and a message of zero from before came later: %s", Stamp(again), f.describeAll(faults))}
 	}
-	if n := f.turnedAway(l, op); n > 0 && float64(len(f.log.byOp[op.ID])-n) <= mostAttempts*(f.until(op)-op.Call).Seconds() {
+	if n := f.turnedAway(l, op); n > 0 && float64(f.sentFor(op)-n) <= mostAttempts*(f.until(op)-op.Call).Seconds() {
 		return Cause{Class: contract.PlaceAhead, Text: fmt.Sprintf("the lock was free for %d of them, and the place of another was before", n)}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"}

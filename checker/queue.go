@@ -62,13 +62,14 @@ func (f *facts) fair() bool { return f.h.Can(string(contract.Fair)) && f.h.Heade
 // queueOf reads the server log of a fair lock.
 func queueOf(f *facts, l *lockFacts) *queue {
 	q, line, attempts := &queue{}, []*place{}, attemptsOf(f.h) // line are the places that there are
-	heard := map[string]bool{}                                 // the attempts that were executed
+	heard, requests := map[string]bool{}, map[int64]bool{}     // the attempts that were executed, and of all commands the messages
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
 		if r.Lock != l.name || r.After == nil || r.Refused {
 			continue
 		}
-		op := f.op(r.Op)
+		op, copied := f.op(r.Op), r.Request != 0 && requests[r.Request]
+		requests[r.Request] = true
 		asks := op != nil && r.Step == history.StepAcquire && r.Before != nil && attempts[command(r)]
 		took := asks && r.Before.Count(op.Owner) == 0 && r.After.Count(op.Owner) > 0
 		if took {
@@ -102,7 +103,7 @@ func queueOf(f *facts, l *lockFacts) *queue {
 				line, q.places = append(line, p), append(q.places, p)
 			}
 		}
-		if asks && !took && r.Before.Absent() && r.At <= f.until(op) {
+		if asks && !took && !copied && r.Before.Absent() && r.At <= f.until(op) {
 			n := slices.IndexFunc(line, func(p *place) bool { return p.owner == op.Owner })
 			if n < 0 {
 				n = len(line)
