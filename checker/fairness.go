@@ -41,9 +41,22 @@ func judgeFairness(_ context.Context, f *facts) Result {
 			}
 		}
 	}
+	if waiters == 0 && f.waitedUnseen() {
+		return Result{Status: Undecided, Summary: fmt.Sprintf("calls had to wait, and nobody was ever in the queue that the lock names, %q", f.h.Header.Layout.Queue)}
+	}
 	return conclude("the server's queue",
 		fmt.Sprintf("%s, %s, none out of its turn", count(grants, "grant"), count(waiters, "wait")),
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(grants, "grant")), found)
+}
+
+// waitedUnseen reports whether the server refused an attempt of a call that waits, and had nobody in a queue afterwards.
+func (f *facts) waitedUnseen() bool {
+	attempts := attemptsOf(f.h)
+	return slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
+		op := f.op(r.Op)
+		return op != nil && queues(op) && r.Step == history.StepAcquire && r.After != nil && attempts[command(&r)] && !refused(&r) &&
+			len(r.After.Waiting) == 0 && len(r.After.Holdings) > 0 && r.After.Count(op.Owner) == 0
+	})
 }
 
 // passedOver is the place of who had waited for longest when another was granted the lock; nil: nobody had waited for longer

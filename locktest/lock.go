@@ -37,7 +37,7 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
-// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper] and [LeaseSetter], which it may implement,
+// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper], [LeaseSetter] and [Fair], which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
 	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
@@ -103,6 +103,21 @@ type LeaseKeeper interface{ KeepsLongestLease() }
 
 // LeaseSetter is a reentrant lock whose lease is set anew by a release that leaves holds.
 type LeaseSetter interface{ ReleaseSetsLease() }
+
+// Fair is a lock that goes to who has waited longest. A place in its queue is kept while its owner asks again, and given up by who waits
+// no more.
+type Fair interface{ Queue() Queue }
+
+// Queue is where in Redis who waits for a lock is.
+type Queue struct {
+	// Key is a list of owners, the next one first, or a sorted set of them. * stands for the key of the lock, and {*} for it in braces,
+	// or alone if it has some.
+	Key string
+	// Prefix is what comes before an owner in Key; what begins otherwise is none.
+	Prefix string
+	// Kept is for how long the place is kept of an owner that does not ask again.
+	Kept time.Duration
+}
 
 // MultiLocker is a Client that makes one lock of several, held when all are. The members may be of other
 // clients of the same process, each with a server of its own.

@@ -254,6 +254,14 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can("keeps-longest", keeps)
 	_, sets := l.(LeaseSetter)
 	can(string(contract.SetsLease), sets)
+	q, fair := l.(Fair)
+	can(string(contract.Fair), fair)
+	can(string(contract.KeepsPlace), fair)
+	can(string(contract.LeavesLine), fair)
+	if s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept = "", "", 0; fair {
+		where := q.Queue()
+		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept = where.Key, where.Prefix, where.Kept
+	}
 	can("mutex", len(s.Abilities) == 0)
 	if _, ok := c.(MultiLocker); ok {
 		s.Groups = append(s.Groups, string(plan.Multi))
