@@ -171,6 +171,20 @@ func abandoned(dies bool, when float64, claims ...contract.Claim) *lineScript {
 	return s
 }
 
+// lateAttempt is abandoned where messages of c2:1 are late, so that an attempt of its keeps the place at 9.5 s, if it comes, and nothing gives it up.
+func lateAttempt(comes bool) *lineScript {
+	s, first := newLine(contract.KeepsPlace, contract.LeavesLine)
+	s.fault("delay-message", "c2", at(4), at(28))
+	first.Cancel, first.Return, first.Outcome = 4*sec, at(5), history.Failed
+	s.frees(8)
+	if comes {
+		s.executes(first, 9.5, "", "c2:1").Got = 0
+	}
+	op := s.call("c3:1", history.TryLock, 25, 25.002, history.Busy)
+	s.executes(op, 25.001, "", "c2:1")
+	return s
+}
+
 // restless is a tryLock of c3:1 that asks 300 times in 2 s for a lock that is kept for c2:1, or that c1:1 holds.
 func restless(free bool, claims ...contract.Claim) *lineScript {
 	s, first := newLine(claims...)
@@ -236,6 +250,8 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueBusy, true, abandoned(true, 12, keeps, leaves)},
 			{contract.QueueBusy, false, abandoned(true, 25, keeps, leaves)},
 			{contract.QueueBusy, false, abandoned(false, 12, keeps, leaves)},
+			{contract.QueueBusy, true, lateAttempt(true)},
+			{contract.QueueBusy, false, lateAttempt(false)},
 			{contract.FreeIsTaken, true, comesBack(true)},
 			{contract.FreeIsTaken, false, comesBack(false)},
 		},
@@ -301,6 +317,41 @@ func TestAHolderIsLetIn(t *testing.T) {
 		s.h.Served[len(s.h.Served)-1].After.Holdings = []history.Holding{{Owner: "c1:1", Count: 2}}
 		if got := slices.Contains(rules(verdict(t, s.script), contract.Object), contract.HolderLetIn); got != c.want {
 			t.Errorf("%s: accused: %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
+// Who unlocks a lock that nobody holds is told that it did, by a lock that says so of itself, and not by another.
+func TestAnUnlockOfNobodysLock(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		claims []contract.Claim
+		held   bool // when it first came
+		want   bool
+	}{
+		{"free", []contract.Claim{contract.UnlocksFree}, false, false},
+		{"held", []contract.Claim{contract.UnlocksFree}, true, true},
+		{"free, of a lock that says nothing", nil, false, true},
+	} {
+		for _, again := range []bool{false, true} { // a copy comes when somebody else has it
+			s, first := newLine(c.claims...)
+			if !c.held {
+				s.frees(5)
+			}
+			op := s.call("c3:1", history.Unlock, 6, 9, history.Released)
+			holder := map[bool]string{true: "c1:1"}[c.held]
+			s.executes(op, 6.001, holder, "c2:1")
+			if !c.held {
+				s.gets("c2:1", first, 7)
+				first.Return, first.Outcome, holder = at(7.001), history.Acquired, "c2:1"
+			}
+			if again {
+				s.executes(op, 8, holder, s.now.Waiting...)
+			}
+			op.Answer = history.NotHeld
+			if got := verdict(t, s.script).Result(contract.Object).Status == Broken; got != c.want {
+				t.Errorf("%s, again: %t: accused: %t, want %t", c.name, again, got, c.want)
+			}
 		}
 	}
 }

@@ -173,8 +173,10 @@ func (f *facts) refusedHolder(op *history.Op) bool {
 	return found && f.h.Served[i].Before != nil && f.h.Served[i].Before.Count(op.Owner) > 0
 }
 
-// foundFree reports whether the server had nobody's hold of a lock when it executed an operation.
+// foundFree reports whether the server had nobody's hold of a lock when it executed an unlock, or a copy of it, which may get the same answer.
 func (f *facts) foundFree(op *history.Op) bool {
-	i, found := f.log.execution(op, op.Executed)
-	return found && f.h.Served[i].Before != nil && f.h.Served[i].Before.Absent()
+	return slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool {
+		r := &f.h.Served[i]
+		return r.Lock == op.Lock && r.Before != nil && r.Before.Absent() && !refused(r)
+	})
 }

@@ -115,8 +115,11 @@ func queueOf(f *facts, l *lockFacts) *queue {
 			again := heard[request] && f.h.Can(string(contract.Idempotent)) // which gets the first answer, and keeps no place
 			heard[request] = true
 			for _, p := range line {
-				if p.owner == op.Owner && r.At <= f.until(op) && !again {
-					p.op, p.asked, p.heard = op, r.At, max(r.At, r.Got)
+				if p.owner != op.Owner || again {
+					continue
+				}
+				if p.asked = r.At; r.At <= f.until(op) { // what comes late keeps the place, for nobody
+					p.op, p.heard = op, max(r.At, r.Got)
 				}
 			}
 		}
