@@ -49,14 +49,21 @@ func judgeFairness(_ context.Context, f *facts) Result {
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(grants, "grant")), found)
 }
 
-// waitedUnseen reports whether the server refused an attempt of a call that waits, and had nobody in a queue afterwards.
+// waitedUnseen reports whether the server refused an attempt of a call that waited on when it had the answer, and had nobody in a queue
+// afterwards.
 func (f *facts) waitedUnseen() bool {
 	attempts := attemptsOf(f.h)
 	return slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
 		op := f.op(r.Op)
 		return op != nil && queues(op) && r.Step == history.StepAcquire && r.After != nil && attempts[command(&r)] && !refused(&r) &&
-			len(r.After.Waiting) == 0 && len(r.After.Holdings) > 0 && r.After.Count(op.Owner) == 0
+			len(r.After.Waiting) == 0 && len(r.After.Holdings) > 0 && r.After.Count(op.Owner) == 0 &&
+			r.Got > 0 && r.Got+f.prompt() < f.until(op) && f.waits(op, r.Got)
 	})
+}
+
+// waits reports whether a call waits from a time on for longer than a moment, as its caller said.
+func (f *facts) waits(op *history.Op, from time.Duration) bool {
+	return (!op.Kind.Tries() || op.Call+op.Wait > from+f.prompt()) && (op.Cancel == 0 || op.Call+op.Cancel > from+f.prompt())
 }
 
 // passedOver is the place of who had waited for longest when another was granted the lock; nil: nobody had waited for longer

@@ -46,6 +46,9 @@ func (h hunt) tell(w io.Writer, t explore.Total, now int64, took time.Duration) 
 	case len(t.Found) == 0:
 		say(w, "  nothing that the lock claims was broken\n")
 	}
+	if t.Undecided > 0 {
+		say(w, "  a guarantee is undecided in %d: no checker came to an answer\n", t.Undecided)
+	}
 }
 
 // explored is what simrun explore -json prints of one lock.
