@@ -93,7 +93,7 @@ func Promises() []Promise {
 		{TellsDowngrade, "A write unlock wakes those who wait, also if its owner reads on.", "liveness; it takes the exemption of downgrades away"},
 		{RefusesUpgrade, "Who reads and asks for the write lock is told at once that it cannot have it, rather than made to wait for itself.",
 			"object; without the claim, such a call may end like one that waits for another"},
-		{Fair, "The lock is granted in the order in which owners began to wait for it.", "fairness; object takes each refusal for right, which fairness judges"},
+		{Fair, "The lock is granted in the order in which owners began to wait for it.", "fairness; object takes each refusal for right but that of the holder, and fairness judges it"},
 		{KeepsPlace, "Who waits keeps its place for as long as it asks again; `placeKept` is how soon it has to.",
 			"fairness; without the claim a place is kept for `placeKept` after the first attempt, and no longer"},
 		{LeavesLine, "Who stops waiting gives its place up at once.", "fairness and liveness; it takes the exemption of places left behind away"},
