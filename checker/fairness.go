@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -185,7 +184,7 @@ func (f *facts) leaving(behind []*place, at time.Duration) bool {
 // answeredBefore reports whether a refusal is the answer to a call that the server had granted the lock before, or to a copy of an attempt
 // that it had refused before, of a lock whose requests take effect once.
 func (f *facts) answeredBefore(r refusal) bool {
-	once := slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool { return slices.Contains(i.Calls, r.op.Kind) })
+	once := f.once(r.op)
 	var own *history.Served
 	for _, i := range f.log.byOp[r.op.ID] {
 		if s := &f.h.Served[i]; s.At == r.at {
@@ -194,9 +193,7 @@ func (f *facts) answeredBefore(r refusal) bool {
 	}
 	return own == nil || slices.ContainsFunc(f.log.byOp[r.op.ID], func(i int) bool {
 		s := &f.h.Served[i]
-		_, arguments, _ := strings.Cut(s.Text, " ") // the same for a script that was sent as a whole, since the server did not know it
-		_, again, _ := strings.Cut(own.Text, " ")
-		return s.At < r.at && (s.After.Count(r.op.Owner) > s.Before.Count(r.op.Owner) || once && arguments == again && !refused(s))
+		return s.At < r.at && (s.After.Count(r.op.Owner) > s.Before.Count(r.op.Owner) || once && withoutForm(s) == withoutForm(own) && !refused(s))
 	})
 }
 

@@ -122,6 +122,7 @@ func droppedPlace(when float64, paused bool, claims ...contract.Claim) *lineScri
 // askedAgain is droppedPlace at 22 s where c2:1 asks once more at 5 s, or the server executes a copy of its attempt then.
 func askedAgain(copied bool) *lineScript {
 	s, first := newLine(contract.KeepsPlace, contract.Idempotent)
+	s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Lock}, For: time.Minute}}
 	text := s.h.Served[len(s.h.Served)-1].Text
 	second := s.call("c3:1", history.Lock, 2, 0, "")
 	s.executes(second, 2.001, "c1:1", "c2:1", "c3:1")
@@ -284,7 +285,8 @@ func TestAFairLockInOrderIsFair(t *testing.T) {
 	}
 }
 
-// Who holds a reentrant lock does not wait for it, whoever else does. A copy of what was asked before the hold may be refused.
+// Who holds a reentrant lock does not wait for it, whoever else does. Of an idempotent lock a copy of what was asked before the hold may be
+// refused. Other locks' attempts are all alike.
 func TestAHolderIsLetIn(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -302,7 +304,17 @@ func TestAHolderIsLetIn(t *testing.T) {
 		{"an error", true, func(s *lineScript, op *history.Op) {
 			s.executes(op, 5.001, "c1:1", "c2:1").Reply = "BUSY Redis is busy"
 		}, false},
-		{"a copy of an earlier attempt", true, func(s *lineScript, op *history.Op) {
+		{"an attempt like an earlier one", true, func(s *lineScript, op *history.Op) {
+			s.executes(op, 5.001, "c1:1", "c2:1").Text = s.h.Served[0].Text
+		}, true},
+		{"an attempt like an earlier one, of a lock whose unlocks are idempotent", true, func(s *lineScript, op *history.Op) {
+			claiming(s.script, contract.Idempotent)
+			s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Unlock}, For: time.Minute}}
+			s.executes(op, 5.001, "c1:1", "c2:1").Text = s.h.Served[0].Text
+		}, true},
+		{"a copy of an earlier attempt, of an idempotent lock", true, func(s *lineScript, op *history.Op) {
+			claiming(s.script, contract.Idempotent)
+			s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Lock}, For: time.Minute}}
 			s.executes(op, 5.001, "c1:1", "c2:1").Text = s.h.Served[0].Text
 		}, false},
 	} {

@@ -8,8 +8,8 @@ import (
 )
 
 // letIn asks of a reentrant lock whether the server refused an attempt of its holder, who then waits for itself. Such a call may be
-// granted in the end, when the hold is over: its last answer does not show that it was refused. A copy gets the answer that the
-// first one got, which may be from before the hold.
+// granted in the end, when the hold is over: its last answer does not show that it was refused. Of an idempotent lock a copy gets the
+// answer that the first one got, which may be from before the hold.
 func (f *facts) letIn(l *lockFacts, found *violations) {
 	if !f.h.Can("reentrant") || l.shared() || f.composed(l) || f.byMembers(l) || f.implied() {
 		return
@@ -23,7 +23,7 @@ func (f *facts) letIn(l *lockFacts, found *violations) {
 			continue
 		}
 		request := withoutForm(r)
-		again := heard[request]
+		again := heard[request] && f.once(op)
 		heard[request] = true
 		t := l.owner(op.Owner).tenure(op.Call)
 		switch {

@@ -17,10 +17,8 @@ type place struct {
 	op    *history.Op   // the owner's call that took it, or the last that asked while it had the place
 	from  time.Duration // when it was taken
 	asked time.Duration // when the owner asked last while it had the place
-	heard time.Duration // when the owner had the answer to that
 	to    time.Duration // when it was gone; the end, if it stayed
 	gone  departure
-	by    *history.Served // the command with which it was gone; nil: no client's
 }
 
 // A departure is how a place was gone.
@@ -39,7 +37,6 @@ type grant struct {
 	at    time.Duration
 	op    *history.Op
 	first *place // the place of its owner's call; nil: it had not waited
-	row   *history.Served
 }
 
 // A refusal is an attempt that found the lock free.
@@ -73,7 +70,7 @@ func queueOf(f *facts, l *lockFacts) *queue {
 		asks := op != nil && r.Step == history.StepAcquire && r.Before != nil && attempts[command(r)]
 		took := asks && r.Before.Count(op.Owner) == 0 && r.After.Count(op.Owner) > 0
 		if took {
-			g := grant{at: r.At, op: op, row: r}
+			g := grant{at: r.At, op: op}
 			if i := slices.IndexFunc(line, func(p *place) bool { return p.owner == op.Owner }); i >= 0 {
 				g.first = line[i]
 			}
@@ -84,10 +81,10 @@ func queueOf(f *facts, l *lockFacts) *queue {
 			if slices.Contains(r.After.Waiting, p.owner) && !slices.Contains(behind, p.owner) {
 				return false
 			}
-			p.to, p.by = r.At, r
+			p.to = r.At
 			switch own := slices.Contains(r.Names, p.owner) || r.Owner == p.owner; {
 			case r.Step == history.StepAdmin:
-				p.gone, p.by = lost, nil
+				p.gone = lost
 			case own && r.After.Count(p.owner) > 0:
 				p.gone = granted
 			case own && !asks && len(behind) == 0 && !waitsOn(p, r.At):
@@ -99,7 +96,7 @@ func queueOf(f *facts, l *lockFacts) *queue {
 		})
 		for _, owner := range r.After.Waiting {
 			if !slices.ContainsFunc(line, func(p *place) bool { return p.owner == owner }) {
-				p := &place{owner: owner, op: op, from: r.At, asked: r.At, heard: max(r.At, r.Got), to: f.end}
+				p := &place{owner: owner, op: op, from: r.At, asked: r.At, to: f.end}
 				line, q.places = append(line, p), append(q.places, p)
 			}
 		}
@@ -112,14 +109,14 @@ func queueOf(f *facts, l *lockFacts) *queue {
 		}
 		if asks {
 			request := withoutForm(r)
-			again := heard[request] && f.h.Can(string(contract.Idempotent)) // which gets the first answer, and keeps no place
+			again := heard[request] && f.once(op) // which gets the first answer, and keeps no place
 			heard[request] = true
 			for _, p := range line {
 				if p.owner != op.Owner || again {
 					continue
 				}
 				if p.asked = r.At; r.At <= f.until(op) { // what comes late keeps the place, for nobody
-					p.op, p.heard = op, max(r.At, r.Got)
+					p.op = op
 				}
 			}
 		}
@@ -157,6 +154,11 @@ func attemptsOf(h *history.History) map[string]bool {
 		}
 	}
 	return attempts
+}
+
+// once reports whether the lock claims that a request of a call takes effect once, and gets the first answer when it comes again.
+func (f *facts) once(op *history.Op) bool {
+	return f.h.Can(string(contract.Idempotent)) && slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool { return slices.Contains(i.Calls, op.Kind) })
 }
 
 // withoutForm is a row's command, whether it has its script or only the script's digest.
