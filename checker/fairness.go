@@ -118,10 +118,10 @@ func (f *facts) outOfTurn(l *lockFacts, g grant, p *place) Cause {
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was passed over"}
 }
 
-// callBefore is the last call of an owner before another that asked for a lock.
+// callBefore is the last call of an owner before another that waited for a lock.
 func (f *facts) callBefore(l *lockFacts, op *history.Op) (last *history.Op) {
 	for _, o := range l.owner(op.Owner).called(0, op.Call-1) {
-		if callsFor(o) {
+		if queues(o) {
 			last = o
 		}
 	}

@@ -186,6 +186,24 @@ func lateAttempt(comes bool) *lineScript {
 	return s
 }
 
+// takesUp has c2:1, whose command that gives its place up at 5 s may be late, try once without waiting and then wait with that place. It is
+// granted the lock before c3:1, who waited sooner.
+func takesUp(late bool) *lineScript {
+	s, first := newLine(contract.KeepsPlace, contract.LeavesLine)
+	if late {
+		s.fault("delay-message", "c2", at(4.9), at(8))
+	}
+	first.Cancel, first.Return, first.Outcome = 4*sec, at(5), history.Failed
+	other := s.call("c3:1", history.Lock, 6, 0, "")
+	s.executes(other, 6.001, "c1:1", "c2:1", "c3:1")
+	s.executes(s.call("c2:1", history.TryLock, 8, 8.004, history.Busy), 8.002, "c1:1", "c2:1", "c3:1")
+	again := s.call("c2:1", history.Lock, 8.005, 10.001, history.Acquired)
+	s.executes(again, 8.006, "c1:1", "c2:1", "c3:1")
+	s.frees(9.99)
+	s.gets("c2:1", again, 10)
+	return s
+}
+
 // restless is a tryLock of c3:1 that asks 300 times in 2 s for a lock that is kept for c2:1, or that c1:1 holds.
 func restless(free bool, claims ...contract.Claim) *lineScript {
 	s, first := newLine(claims...)
@@ -251,6 +269,8 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueBusy, true, abandoned(true, 12, keeps, leaves)},
 			{contract.QueueBusy, false, abandoned(true, 25, keeps, leaves)},
 			{contract.QueueBusy, false, abandoned(false, 12, keeps, leaves)},
+			{contract.QueueOrder, true, takesUp(true)},
+			{contract.QueueOrder, false, takesUp(false)},
 			{contract.QueueBusy, true, lateAttempt(true)},
 			{contract.QueueBusy, false, lateAttempt(false)},
 			{contract.FreeIsTaken, true, comesBack(true)},

@@ -110,6 +110,12 @@ func TestGroupRules(t *testing.T) {
 			s.givenUp()
 			s.fault("delay-message", "x", at(1.06), at(1.08))
 		}, []contract.Rule{contract.AllOrNone}},
+		{"refused, while a copy of an earlier call takes a, which was sent before", history.Multi, func(s *groupScript) {
+			s.takenOnce(at(0.25))
+		}, nil},
+		{"refused, and a taken meanwhile, by what may be a command of an earlier call, too", history.Multi, func(s *groupScript) {
+			s.takenOnce(at(1.04))
+		}, []contract.Rule{contract.AllOrNone}},
 		{"refused for no reason", history.Multi, func(s *groupScript) {
 			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
 			s.set(op, "a", at(1.05), 1, at(31.05))

@@ -68,6 +68,20 @@ func (s *groupScript) givenUp() {
 	s.set(op, "a", at(1.05), 1, at(31.05))
 }
 
+// takenOnce has x:1 refused both, since b is another's, while a command takes a for it once more: of an earlier call that it made for a
+// alone, as it may seem. It was sent at a time.
+func (s *groupScript) takenOnce(sent time.Duration) {
+	other := s.take("y:1", 0, at(0.1), 60*sec)
+	other.Lock = "b"
+	s.set(other, "b", at(0.099), 1, at(60.099))
+	alone := s.take("x:1", at(0.2), at(0.3), 60*sec)
+	alone.Lock = "a"
+	s.set(alone, "a", at(0.25), 1, at(60.25))
+	s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
+	s.set(alone, "a", at(1.05), 2, at(61.05))
+	s.h.Served[len(s.h.Served)-1].Sent = sent
+}
+
 // shorter has x:1 take both for a second, which leaves b the 10 s that it has of an earlier hold if the lock keeps the longest lease. It
 // may have given that up before, and does not know what became of it.
 func (s *groupScript) shorter(givenUp bool) {

@@ -362,8 +362,8 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 			break
 		}
 		was, is := r.Before.Count(op.Owner), r.After.Count(op.Owner)
-		// A command of an earlier call that is still under way may say the same, and be this one's as well.
-		same := r.At <= op.Return && (op.Kind.Acquires() && is > was || op.Kind.Unlocks() && is < was)
+		// A command of an earlier call that is still under way may say the same, and be this one's as well, unless it was sent before.
+		same := r.At <= op.Return && (r.Sent == 0 || r.Sent >= op.Call) && (op.Kind.Acquires() && is > was || op.Kind.Unlocks() && is < was)
 		if r.Op == op.ID || r.Owner == op.Owner && r.Step != history.StepAdmin && (r.Op == 0 || same) {
 			all = append(all, change{r, r.Op == op.ID, is - was, is})
 		}

@@ -33,6 +33,7 @@ type hold struct {
 	room   [2]level
 	mark   uint64    // changes with every acquisition
 	ends   time.Time // end of the lease as the client may count on it
+	over   time.Time // end of the lease at the latest: it had begun when the client had the answer
 
 	// The rest is for generation Hardened: see hardened.go and lost.go.
 
@@ -99,6 +100,12 @@ func (h *hold) endAt(ends time.Time) {
 	if h.watch != nil {
 		h.watch.timer.Reset(time.Until(ends))
 	}
+	h.over = ends
+	for now, i := time.Now(), 0; i < len(h.levels); i++ {
+		if over := now.Add(h.levels[i].lease); over.After(h.over) {
+			h.over = over
+		}
+	}
 }
 
 // pop forgets all holds but the outermost n. Who watches for a loss watches these holds, and no later ones.
@@ -164,7 +171,7 @@ func (hs *holds) sweep() {
 	}
 	now := time.Now()
 	for _, h := range hs.m {
-		if !h.watched() && !h.busy && !h.settling && now.After(h.ends) {
+		if !h.watched() && !h.busy && !h.settling && now.After(h.over) {
 			h.unsettled = false
 			hs.pop(h, 0)
 		}

@@ -138,6 +138,6 @@ func inLost() []SourceMutant {
 		source("hold-context-ignores-parent", hardened, context_, "the context of a hold does not end with its parent",
 			"lost.go", "ctx, stop := context.WithCancelCause(parent)", "ctx, stop := context.WithCancelCause(context.WithoutCancel(parent))"),
 		source("sweep-forgets-live-holds", hardened, untold, "a client of many holds forgets those with a lease before it ends",
-			"holds.go", "if !h.watched() && !h.busy && !h.settling && now.After(h.ends) {", "if !h.watched() && !h.busy && !h.settling && now.Before(h.ends) {"),
+			"holds.go", "if !h.watched() && !h.busy && !h.settling && now.After(h.over) {", "if !h.watched() && !h.busy && !h.settling && now.Before(h.over) {"),
 	}
 }
