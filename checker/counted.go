@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // A sequential is the specification of a kind of objects other than locks, as the checkers of object ask it.
@@ -114,7 +115,14 @@ func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) o
 		o.status, o.note = Undecided, fmt.Sprintf("more than %d operations, or %d at once, are too many for porcupine", linear.MaxOps, linear.MaxConcurrent)
 		return o
 	}
-	switch askPorcupineOf(ctx, f, l, w) {
+	result := askPorcupineOf(ctx, f, l, w)
+	if result == porcupine.Illegal && w == linear.AsCalled && l.object == history.ARWLock && !f.h.Can(string(contract.LeasePerHold)) {
+		// Nobody saw whether each hold has a lease of its own, which the lock need not claim.
+		ops := f.problem(l, w).History()
+		each := sequentialFor(func(f *facts) specification[model.RWState] { return rwSpecOf(f, true) })
+		result = linear.Ask(ctx, each.model(f, ops), ops, f.options.Budget)
+	}
+	switch result {
 	case porcupine.Ok:
 	case porcupine.Illegal:
 		o.status = Broken
@@ -131,16 +139,24 @@ func (f *facts) unlinearizable(l *lockFacts) Violation {
 	v := Violation{Rule: contract.Linearizable, Lock: l.name, To: f.end,
 		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential %s", l.name, count(len(l.ops), "operation"), l.object),
 		Cause: Cause{Class: contract.Unexplained, Text: "no call can have been sent again"}}
+	if op, c := f.unseenTwice(l, f.end, func(op *history.Op) bool { return !op.Kind.Awaits() }); op != nil {
+		v.Ops, v.Owners, v.Cause = []int64{op.ID}, []string{op.Owner}, c
+	}
+	return v
+}
+
+// unseenTwice is the first call of some, made by a time, that may have taken effect twice, though nobody saw the server execute it; nil:
+// there is none.
+func (f *facts) unseenTwice(l *lockFacts, by time.Duration, some func(op *history.Op) bool) (*history.Op, Cause) {
 	for _, op := range l.ops {
-		if op.Aside || op.Kind.Awaits() || op.Evidence == history.Executed {
+		if op.Aside || op.Evidence == history.Executed || op.Call > by || !some(op) {
 			continue
 		}
 		if broke := f.brokeUnder(l, op); len(broke) > 0 {
-			v.Ops, v.Owners, v.Cause = []int64{op.ID}, []string{op.Owner}, f.maybeTwice(op, broke)
-			return v
+			return op, f.maybeTwice(op, broke)
 		}
 	}
-	return v
+	return nil, Cause{}
 }
 
 // givenUnasked is the violation that a lock's client gave by itself what no call of its owed: permits, or a count-down.

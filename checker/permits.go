@@ -12,10 +12,9 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// semaphoreModel is the sequential semaphore of the history: one whose requests count once makes no semaphore by a
-// release, and keeps its time to live.
+// semaphoreModel is the sequential semaphore of the history.
 func (f *facts) semaphoreModel() model.Semaphore {
-	return model.Semaphore{Keeps: f.h.Can(string(contract.Idempotent))}
+	return model.Semaphore{Keeps: f.h.Can(string(contract.MadeBySet))}
 }
 
 func permitSpec(f *facts) specification[model.SemaphoreState] {
@@ -198,6 +197,9 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 		case a.op != nil && a.op.Kind.Gives() && answer(a.op) == history.OK:
 			out = max(0, out-a.op.Units())
 		}
+	}
+	if op, c := f.unseenTwice(l, at, func(op *history.Op) bool { return op.Kind.Gives() || op.Kind.Sets() }); op != nil {
+		return c
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server let more take permits of %s than there are", l.name)}
 }

@@ -296,7 +296,7 @@ func copiedPermits(kind history.Kind, answer history.Outcome) *poolScript {
 // that gave something was not to be repeated.
 func TestALateReleaseOfNothingWasRepeatedRightly(t *testing.T) {
 	for answer, want := range map[history.Outcome][]contract.Rule{history.NotHeld: nil, history.OK: {contract.AtMostOnce}} {
-		p := newPool(3).claiming(contract.Idempotent)
+		p := newPool(3).claiming(contract.Idempotent, contract.MadeBySet)
 		p.take("c1:1", 2, 1, 1.002)
 		op := p.op("c1:1", history.ReleasePermits, at(2), at(3), history.Unknown)
 		op.Value, op.Evidence, op.Executed, op.Answer = 2, history.Executed, at(7), answer

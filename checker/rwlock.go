@@ -13,7 +13,12 @@ import (
 
 // rwSpec is the specification of the history's read-write locks.
 func rwSpec(f *facts) specification[model.RWState] {
-	kind := model.RWLock{Redisson: !f.h.Can(string(contract.LeasePerHold)), RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade))}
+	return rwSpecOf(f, f.h.Can(string(contract.LeasePerHold)))
+}
+
+// rwSpecOf is the specification of a read-write lock each of whose holds has a lease of its own, or of one whose holds share the key's.
+func rwSpecOf(f *facts, leasePerHold bool) specification[model.RWState] {
+	kind := model.RWLock{Redisson: !leasePerHold, RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade))}
 	shows := shownHolds
 	if kind.Redisson {
 		shows = func(k history.KeyState) model.RWState {

@@ -256,3 +256,34 @@ func TestTheWitnessOfReadWriteLocksAgreesWithPorcupine(t *testing.T) {
 		}
 	}
 }
+
+// Where nobody sees the server, a read-write lock that does not say whether each hold has a lease of its own may have it either way.
+func TestLeasesOfHoldsThatNobodySees(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		lease  float64 // of the reader that is refused, in seconds
+		other  bool    // somebody else reads on
+		claims []contract.Claim
+		broken []contract.Guarantee
+	}{
+		{"its own lease is over, and nobody reads on", 1, false, nil, nil},
+		{"its own lease is over, and another reads on", 1, true, nil, nil},
+		{"its own lease is over, of a lock that says so", 1, true, []contract.Claim{contract.LeasePerHold}, nil},
+		{"its own lease is not over", 60, true, nil, []contract.Guarantee{contract.Object}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newRW(tt.claims...)
+			s.held("c1:1", history.ReadLock, 1, 1.004, history.Acquired, time.Duration(tt.lease*float64(time.Second)))
+			if tt.other {
+				s.held("c2:1", history.ReadLock, 1.5, 1.504, history.Acquired, time.Minute)
+			}
+			s.held("c1:1", history.ReadUnlock, 5, 5.004, history.NotHeld, 0)
+			if tt.other {
+				s.held("c2:1", history.ReadUnlock, 6, 6.004, history.Released, 0)
+			}
+			h := blind(s.done())
+			h.Header.Expiry = history.Implied
+			want(t, Judge(t.Context(), h, Options{}), tt.broken...)
+		})
+	}
+}

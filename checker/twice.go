@@ -149,9 +149,25 @@ func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.F
 		op.Kind, op.Owner, Stamp(c.executed.first), Stamp(c.executed.again), f.describe(i))
 }
 
-// brokeUnder are the faults that broke a connection of a call's client while the call was under way.
+// brokeUnder are the faults that broke a connection of a call's client while the call was under way; or, where the server executed a
+// command of the call more than once, those by which the client may have sent it again.
 func (f *facts) brokeUnder(l *lockFacts, op *history.Op) []int {
-	return f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.ConnectionBroken})
+	if broke := f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.ConnectionBroken}); len(broke) > 0 {
+		return broke
+	}
+	seen := map[string]bool{}
+	for i := range f.h.Served { // also what says nothing of the key
+		s := &f.h.Served[i]
+		if s.Op != op.ID || refused(s) {
+			continue
+		}
+		request := withoutForm(s)
+		if seen[request] {
+			return f.struckBy(op.Client, l.name, op.Call, f.until(op), resends)
+		}
+		seen[request] = true
+	}
+	return nil
 }
 
 // maybeTwice is the cause that a call may have been sent again, under which these faults broke its connection. Nobody saw it executed.

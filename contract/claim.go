@@ -24,6 +24,7 @@ const (
 	Permits      Claim = "permits"
 	LooksAgain   Claim = "looks-again"
 	WakesByNeed  Claim = "wakes-by-need"
+	MadeBySet    Claim = "made-by-set"
 	CountsDown   Claim = "count-down"
 	Rounds       Claim = "rounds"
 
@@ -86,6 +87,8 @@ func Promises() []Promise {
 		{LooksAgain, "A waiter for permits, or for a count, that missed a message looks again by itself, within `watchdogTimeout`.",
 			"liveness; it takes the exemption of missed messages away"},
 		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
+		{MadeBySet, "Only who sets the permits of a semaphore makes one: a release where there is none is told so, and makes none.",
+			"object; without the claim such a release makes a semaphore"},
 		{CountsDown, "It is a count-down latch: nobody passes before its count is 0.", "object, exclusion and liveness"},
 		{ReadWrite, "It is a read-write lock: a writer holds it alone, and readers share it.", "plans with its steps; exclusion and effect tell readers from writers"},
 		{LeasePerHold, "Each hold of a read-write lock lasts as long as its own lease, whatever becomes of other holds.",

@@ -13,6 +13,8 @@
 // runs; time and the network are the harness's, so that a lease of 30 s takes no time and every failure
 // can be repeated. docs/locktest.md is the page about it. [Explore] hunts for more than [Run] tries.
 //
+// A [Client] may have [Semaphores], [Latches] or [ReadWriteLocks] instead of locks.
+//
 // # What a lock has to answer for
 //
 // A lock is held to what it claims: the guarantees object, exclusion, effect and liveness are asked of

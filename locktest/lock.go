@@ -53,6 +53,7 @@ var (
 	ErrBusy    = errors.New("somebody else holds the lock")
 	ErrNotHeld = errors.New("the lock is not held")
 	ErrFailed  = errors.New("nothing happened")
+	ErrReads   = errors.New("its owner reads, and who reads cannot write") // of the second of [ReadWriteLocks] only
 )
 
 // Reentrant is a lock that its owner may take again. ReleaseOne stands for Release, and reports whether

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 )
 
@@ -31,7 +32,7 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 	}
 	s.out = cmp.Or(s.out, folder(t))
 	if why := s.subject.Layout.Unknown; why != "" {
-		t.Logf("locktest: the lock is judged by its answers alone: %s", why)
+		t.Logf("locktest: the %s is judged by its answers alone: %s", cmp.Or(s.subject.Object, history.ALock), why)
 	}
 	for _, g := range contract.Guarantees() {
 		t.Run(string(g), func(t *testing.T) {

@@ -1,6 +1,7 @@
 package locktest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +27,7 @@ func subjectOf(newLock NewLock, o *options) subjects.Subject {
 			if err != nil {
 				return nil, err
 			}
-			return &client{c: c, id: e.ID, names: o.names, by: map[string]Lock{}}, nil
+			return &client{c: c, id: e.ID, names: o.names, by: map[string]Lock{}, objects: map[string]any{}}, nil
 		},
 	}
 }
@@ -38,8 +39,17 @@ type client struct {
 	id    string
 	names map[string]string // of locks, by their keys
 
-	mu sync.Mutex
-	by map[string]Lock // by name and owner
+	mu      sync.Mutex
+	by      map[string]Lock // by name and owner
+	objects map[string]any  // what else it has, by key
+}
+
+// name is the name of the lock, or of another object, that has a key.
+func (c *client) name(key string) string {
+	if name, ok := c.names[key]; ok {
+		return name
+	}
+	return key
 }
 
 func (c *client) Owner(thread int64) string { return fmt.Sprintf("%s:%d", c.id, thread) }
@@ -49,10 +59,7 @@ func (c *client) Lock(key string) subjects.Lock {
 }
 
 func (c *client) lock(key, owner string) Lock {
-	name, ok := c.names[key]
-	if !ok {
-		name = key
-	}
+	name := c.name(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.by[name+"\x00"+owner]
@@ -133,6 +140,8 @@ func (l *lock) Acquire(ctx context.Context, owner string, r subjects.Request) su
 		return a
 	case errors.Is(err, ErrBusy) && !l.group: // of a group too few members could be had: that says less
 		return subjects.Answer{Outcome: history.Busy, Err: err}
+	case errors.Is(err, ErrReads):
+		return subjects.Answer{Outcome: history.Rejected, Err: err}
 	}
 	return failure(err)
 }
@@ -244,7 +253,7 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can(string(contract.RefusesAgain), idempotent)
 	s.Idempotent = nil
 	if idempotent {
-		s.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Lock, history.TryLock, history.Unlock, history.ForceUnlock}, For: i.Idempotent()}}
+		s.Idempotent = []history.Idempotence{{Calls: onceOnly[history.Object(cmp.Or(s.Object, history.ALock))], For: i.Idempotent()}}
 	}
 	_, force := l.(ForceReleaser)
 	can("force", force)

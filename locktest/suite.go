@@ -77,7 +77,7 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 	if !s.subject.Can("watchdog") {
 		faults = faults[:2]
 	}
-	scope := scenarios.Scope{NoReentry: !s.subject.Can("reentrant"), NoAsking: !s.subject.Can("inspect")}
+	scope := scenarios.Scope{Object: s.subject.Object, NoReentry: !s.subject.Can("reentrant"), NoAsking: !s.subject.Can("inspect")}
 	struck := scope
 	struck.Faults = faults
 	for i := range o.drawn {
@@ -98,7 +98,7 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 
 func (s *suite) add(t *trial) {
 	if why := s.subject.Layout.Unknown; why != "" && t.why == "" && touchesKeys(t.plan) {
-		t.why = "what its faults do to the lock cannot be seen: " + why
+		t.why = fmt.Sprintf("what its faults do to the %s cannot be seen: %s", cmp.Or(s.subject.Object, history.ALock), why)
 	}
 	if s.wants(t.name) {
 		t.plan = s.keyed(t.plan)
@@ -188,13 +188,24 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 			return dial(ctx)
 		}
 		c, err := s.subject.Open(e)
-		if err == nil {
-			claim(&found, c.(*client).c, c.(*client).c.Lock("probe", e.ID+":2"))
+		if err != nil {
+			return c, err
 		}
-		return c, err
+		if found.Object = objectOf(c.(*client).c); found.Object == history.ALock {
+			found.Object = ""
+		}
+		claims(&found, c.(*client).c, e.ID+":2")
+		if found.Object != "" {
+			return nil, &anotherObject{found.Object}
+		}
+		return c, nil
 	}
 	asked.Layout.Unknown = "it is being probed"
 	h, err := sim.Run(b, p, asked, sim.Options{Seed: s.seed})
+	if other := (*anotherObject)(nil); errors.As(err, &other) {
+		s.subject = found
+		return s.probeFamily(b)
+	}
 	if err != nil {
 		return fmt.Errorf("a client that locks, works and unlocks: %w", err)
 	}

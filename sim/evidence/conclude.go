@@ -117,8 +117,8 @@ func answersAlone(h *history.History) *history.History {
 			op.Evidence = history.NoEvidence
 		}
 		if at := again[op.ID]; at > 0 && op.Outcome != history.Acquired && op.Kind.OnLock() && !op.Pending() {
-			// Its answer is that of one copy, and it is not known what the others did.
-			op.Outcome, op.Evidence, op.Until = history.Unknown, history.Sent, at
+			// Its answer is that of one copy, and it is not known what the others did. Its caller was told no error.
+			op.Outcome, op.Evidence, op.Until, op.Error = history.Unknown, history.Sent, at, ""
 		}
 		if op.Kind.Unlocks() && !h.Can(string(contract.SetsLease)) {
 			op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0

@@ -1,0 +1,322 @@
+package locktest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Semaphores is a [Client] that has counting semaphores, and no locks. It is called once for each name, and what it returns is used by
+// all threads of its process at once.
+//
+// The server's view of a semaphore is its key, which says how many permits are free, as Redisson's RSemaphore has it. [Key] tells which
+// key that is. A semaphore that is kept otherwise is judged by its answers alone.
+type Semaphores func(name string) Semaphore
+
+// Lock returns nil: there are none.
+func (f Semaphores) Lock(string, string) Lock { return nil }
+
+// Semaphore calls f.
+func (f Semaphores) Semaphore(name string) Semaphore { return f(name) }
+
+// Semaphore is the least that a counting semaphore can do. It may be [Idempotent] and [Polling].
+type Semaphore interface {
+	// SetPermits makes the semaphore, of so many permits, and reports whether it did: it does not if there is one.
+	SetPermits(ctx context.Context, permits int64) (made bool, err error)
+	// Acquire takes so many permits at once and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
+	// it is not known whether they were taken. The request asks for no lease.
+	Acquire(ctx context.Context, permits int64, r Request) error
+	// Release gives so many back and returns nil, or says [ErrNotHeld] or [ErrFailed]. Where nobody has set the permits it either
+	// says [ErrNotHeld] or makes a semaphore of so many, as Redisson's does: always the same.
+	Release(ctx context.Context, permits int64) error
+}
+
+// Latches is a [Client] that has count-down latches, and no locks. It is called once for each name, and what it returns is used by all
+// threads of its process at once. The server's view of a latch is its key, which says the count as a number, and is gone at 0.
+type Latches func(name string) Latch
+
+// Lock returns nil: there are none.
+func (f Latches) Lock(string, string) Lock { return nil }
+
+// Latch calls f.
+func (f Latches) Latch(name string) Latch { return f(name) }
+
+// Latch is the least that a count-down latch can do. It may be [Idempotent] and [Polling].
+type Latch interface {
+	// SetCount sets the count, of 1 or more, and reports whether it did: it does not while the count is above 0.
+	SetCount(ctx context.Context, count int64) (set bool, err error)
+	// CountDown makes the count one less, if it is above 0. It may say [ErrFailed]; any other error says that it is not known.
+	CountDown(ctx context.Context) error
+	// Await returns nil once the count is 0, or says [ErrBusy]: its time is over.
+	Await(ctx context.Context, r Request) error
+}
+
+// ReadWriteLocks is a [Client] that has read-write locks, each of which is two locks in the hands of one owner: many owners may have
+// the first at once, and one the second while nobody else has either. The two are of one kind: either both are [Reentrant], say, or none.
+// The second may say [ErrReads], at once, rather than have its owner wait for itself.
+// The server's view of one is its key, as Redisson's RReadWriteLock has it; one that is kept otherwise is judged by its answers alone.
+type ReadWriteLocks func(name, owner string) (read, write Lock)
+
+// Lock returns nil: there are none but these.
+func (f ReadWriteLocks) Lock(string, string) Lock { return nil }
+
+// ReadWriteLock calls f.
+func (f ReadWriteLocks) ReadWriteLock(name, owner string) (read, write Lock) { return f(name, owner) }
+
+// Sharer is a read-write lock that promises more than the least; both of the two locks are asked.
+type Sharer interface{ Sharing() Sharing }
+
+// Sharing is what a read-write lock may promise.
+type Sharing struct {
+	// LeasePerHold says that each hold lasts as long as its own lease, whatever becomes of other holds.
+	LeasePerHold bool
+	// TellsDowngrade says that a write unlock wakes those who wait, also if its owner reads on.
+	TellsDowngrade bool
+	// RefusesUpgrade says that who reads and asks for the second lock is told [ErrReads] at once.
+	RefusesUpgrade bool
+}
+
+// Polling is a semaphore or a latch whose waiters look again by themselves, at least once in each Env.WatchdogTimeout, so that no message
+// that is lost keeps them waiting for longer.
+type Polling interface{ LooksAgain() }
+
+// What a client may have: see [Semaphores], [Latches] and [ReadWriteLocks]. One that has to be closed embeds them.
+type (
+	semaphores interface{ Semaphore(name string) Semaphore }
+	latches    interface{ Latch(name string) Latch }
+	rwLocks    interface {
+		ReadWriteLock(name, owner string) (read, write Lock)
+	}
+)
+
+// objectOf is what a client has.
+func objectOf(c Client) history.Object {
+	switch c.(type) {
+	case semaphores:
+		return history.ASemaphore
+	case latches:
+		return history.ALatch
+	case rwLocks:
+		return history.ARWLock
+	}
+	return history.ALock
+}
+
+// Semaphore implements [subjects.Semaphores].
+func (c *client) Semaphore(key string) subjects.Semaphore {
+	return semaphore{made(c, key, c.c.(semaphores).Semaphore)}
+}
+
+// Latch implements [subjects.Latches].
+func (c *client) Latch(key string) subjects.Latch { return latch{made(c, key, c.c.(latches).Latch)} }
+
+// made is the client's object of a key, which it makes once.
+func made[T any](c *client, key string, by func(name string) T) T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	x, ok := c.objects[key].(T)
+	if !ok {
+		x = by(c.name(key))
+		c.objects[key] = x
+	}
+	return x
+}
+
+// ReadLock implements [subjects.ReadWriteLocks].
+func (c *client) ReadLock(key string) subjects.Lock { return c.half(key, "read") }
+
+// WriteLock implements [subjects.ReadWriteLocks].
+func (c *client) WriteLock(key string) subjects.Lock { return c.half(key, "write") }
+
+func (c *client) half(key, of string) subjects.Lock {
+	return &lock{key: key, of: func(owner string) (Lock, error) {
+		both := made(c, key+"\x00"+owner, func(string) [2]Lock {
+			read, write := c.c.(rwLocks).ReadWriteLock(c.name(key), owner)
+			return [2]Lock{read, write}
+		})
+		if of == "read" {
+			return both[0], nil
+		}
+		return both[1], nil
+	}}
+}
+
+type semaphore struct{ s Semaphore }
+
+func (s semaphore) Set(ctx context.Context, permits int64) subjects.Answer {
+	return didOrNot(s.s.SetPermits(ctx, permits))
+}
+
+func (s semaphore) Take(ctx context.Context, permits int64, r Request) subjects.Answer {
+	return answered(s.s.Acquire(ctx, permits, r), history.Acquired)
+}
+
+func (s semaphore) Give(ctx context.Context, permits int64) subjects.Answer {
+	return answered(s.s.Release(ctx, permits), history.OK)
+}
+
+type latch struct{ l Latch }
+
+func (l latch) Set(ctx context.Context, count int64) subjects.Answer {
+	return didOrNot(l.l.SetCount(ctx, count))
+}
+
+func (l latch) Down(ctx context.Context) subjects.Answer {
+	return answered(l.l.CountDown(ctx), history.OK)
+}
+
+func (l latch) Await(ctx context.Context, r Request) subjects.Answer {
+	return answered(l.l.Await(ctx, r), history.OK)
+}
+
+func didOrNot(did bool, err error) subjects.Answer {
+	if err == nil && !did {
+		return subjects.Answer{Outcome: history.Rejected}
+	}
+	return answered(err, history.OK)
+}
+
+// answered is what an error says; nil: it was done.
+func answered(err error, done history.Outcome) subjects.Answer {
+	switch {
+	case err == nil:
+		return subjects.Answer{Outcome: done}
+	case errors.Is(err, ErrBusy):
+		return subjects.Answer{Outcome: history.Busy, Err: err}
+	}
+	return failure(err)
+}
+
+// anotherObject says that a client has no locks.
+type anotherObject struct{ is history.Object }
+
+func (e *anotherObject) Error() string {
+	return fmt.Sprintf("the client has objects of the kind %q", e.is)
+}
+
+// The calls of each object of which an [Idempotent] one promises that they take effect once.
+var onceOnly = map[history.Object][]history.Kind{
+	history.ALock:      {history.Lock, history.TryLock, history.Unlock, history.ForceUnlock},
+	history.ASemaphore: {history.TrySetPermits, history.AcquirePermits, history.TryAcquirePermits, history.ReleasePermits},
+	history.ALatch:     {history.TrySetCount, history.CountDown},
+	history.ARWLock:    {history.ReadLock, history.TryRead, history.WriteLock, history.TryWrite, history.ReadUnlock, history.WriteUnlock},
+}
+
+// claims adds to a subject what a client and an object of its are found to be able to do.
+func claims(s *subjects.Subject, asked Client, owner string) {
+	const name = "probe"
+	var one any
+	switch c := asked.(type) {
+	case semaphores:
+		one, s.Abilities = c.Semaphore(name), []string{string(contract.Permits)}
+	case latches:
+		one, s.Abilities = c.Latch(name), []string{string(contract.CountsDown)}
+	case rwLocks:
+		_, write := c.ReadWriteLock(name, owner)
+		claim(s, asked, write)
+		s.Abilities = append(slices.DeleteFunc(s.Abilities, func(a string) bool { return a == "mutex" }), string(contract.ReadWrite))
+		if sharer, ok := write.(Sharer); ok {
+			promised := sharer.Sharing()
+			for _, p := range []struct {
+				claim contract.Claim
+				made  bool
+			}{{contract.LeasePerHold, promised.LeasePerHold}, {contract.TellsDowngrade, promised.TellsDowngrade}, {contract.RefusesUpgrade, promised.RefusesUpgrade}} {
+				if p.made {
+					s.Abilities = append(s.Abilities, string(p.claim))
+				}
+			}
+		}
+		return
+	default:
+		claim(s, asked, asked.Lock(name, owner))
+		return
+	}
+	if i, ok := one.(Idempotent); ok {
+		s.Abilities = append(s.Abilities, string(contract.Idempotent))
+		s.Idempotent = []history.Idempotence{{Calls: onceOnly[s.Object], For: i.Idempotent()}}
+	}
+	if _, ok := one.(Polling); ok {
+		s.Abilities = append(s.Abilities, string(contract.LooksAgain), string(contract.WakesByNeed))
+	}
+}
+
+// unset is the name of the probe's semaphore whose permits nobody has set.
+const unset = "locktest-unset"
+
+// familyProbe are the steps of a client alone, with the outcomes that they must have, and what the key says after each, as a number;
+// of a read-write lock, how many holds there are.
+func familyProbe(is history.Object, name string) (steps []plan.Step, outcomes [][]history.Outcome, states []int64) {
+	add := func(s plan.Step, state int64, outcome ...history.Outcome) {
+		if s.Lock == "" {
+			s.Lock = name
+		}
+		steps, outcomes, states = append(steps, s), append(outcomes, outcome), append(states, state)
+	}
+	switch is {
+	case history.ASemaphore:
+		add(plan.Step{Do: plan.ReleasePermits, Permits: 1, Regardless: true, Lock: unset}, 0, history.NotHeld, history.OK)
+		add(plan.Step{Do: plan.TrySetPermits, Permits: 3}, 3, history.OK)
+		add(plan.Step{Do: plan.AcquirePermits, Permits: 2}, 1, history.Acquired)
+		add(plan.Step{Do: plan.TryAcquirePermits, Permits: 2}, 1, history.Busy)
+		add(plan.Step{Do: plan.ReleasePermits, Permits: 2}, 3, history.OK)
+	case history.ALatch:
+		add(plan.Step{Do: plan.TrySetCount, Count: 2}, 2, history.OK)
+		add(plan.Step{Do: plan.TryAwait}, 2, history.Busy)
+		add(plan.Step{Do: plan.CountDown}, 1, history.OK)
+		add(plan.Step{Do: plan.CountDown}, 0, history.OK)
+		add(plan.Step{Do: plan.Await}, 0, history.OK)
+	default:
+		add(plan.Step{Do: plan.ReadLock}, 1, history.Acquired)
+		add(plan.Step{Do: plan.ReadUnlock}, 0, history.Released, history.OK)
+		add(plan.Step{Do: plan.WriteLock}, 1, history.Acquired)
+		add(plan.Step{Do: plan.WriteUnlock}, 0, history.Released, history.OK)
+	}
+	return steps, outcomes, states
+}
+
+// probeFamily finds out whether an object that is no lock works for a client alone, and whether its key says what it is taken to say.
+func (s *suite) probeFamily(b *bubble.Bubbles) error {
+	is := s.subject.Object
+	steps, outcomes, states := familyProbe(is, "locktest")
+	p := s.keyed(&plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: steps}}}}})
+	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed})
+	if err != nil {
+		return fmt.Errorf("a client alone with a %s: %w", is, err)
+	}
+	read := true
+	calls := slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Client == history.Fresh || op.Aside || op.Kind.Renews() })
+	for i, op := range calls {
+		if !slices.Contains(outcomes[i], op.Outcome) {
+			return fmt.Errorf("a client alone does %s, and it ends %s; %s would be right", op.Kind, ended(op), outcomes[i][0])
+		}
+		if op.Kind == history.ReleasePermits && op.Outcome == history.NotHeld {
+			s.subject.Abilities = append(s.subject.Abilities, string(contract.MadeBySet))
+			continue
+		}
+		read = read && (i == 0 && is == history.ASemaphore || stateAt(h, op) == states[i])
+	}
+	if !read {
+		s.subject.Layout.Unknown = fmt.Sprintf("the key %q does not say what is there of the %s", p.Clients[0].Threads[0].Steps[len(steps)-1].Lock, is)
+	}
+	return nil
+}
+
+// stateAt is what a call's object had last when the call had returned, as a number: of a read-write lock, how many holds.
+func stateAt(h *history.History, op history.Op) (n int64) {
+	for i := range h.Served {
+		if r := &h.Served[i]; r.Lock == op.Lock && r.After != nil && r.At <= op.Return {
+			if n = r.After.Number(); op.Kind.Object() == history.ARWLock {
+				n = r.After.Total()
+			}
+		}
+	}
+	return n
+}
