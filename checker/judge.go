@@ -70,9 +70,9 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 		Story:    []Moment{},
 		Refused:  assumptions(h),
 		Missed:   words.Missed(h),
-		Unstruck: words.Unstruck(h),
-		Ops:      len(h.Ops),
-		Virtual:  h.Over(),
+		Unstruck: words.Unstruck(h), Unpredicted: o.Unpredicted,
+		Ops:     len(h.Ops),
+		Virtual: h.Over(),
 	}
 	if h.End != nil {
 		v.Messages, v.Trace, v.Error = h.End.Messages, h.End.Trace, h.End.Error

@@ -50,6 +50,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.onceHealed(l, &found)
 	}
 	f.listening(&found)
+	f.residue(&found)
 	f.groupRules(contract.Liveness, &found)
 	return conclude("times of grants and returns",
 		fmt.Sprintf("%s, none was late and nothing was left behind", count(waits, "acquiring call")),

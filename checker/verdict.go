@@ -192,14 +192,16 @@ type Verdict struct {
 	Explanation string   `json:"explanation,omitzero"`
 	Refused     []string `json:"refused,omitempty"` // assumptions of the checkers that the history does not meet
 	// Disagreement says that two checkers which know the same judge differently: one of them is wrong.
-	Disagreement string        `json:"disagreement,omitzero"`
-	Missed       []string      `json:"missed,omitempty"`   // faults of the plan that never struck: the run was not the one that was asked for
-	Unstruck     []string      `json:"unstruck,omitempty"` // faults that struck nothing, the missed among them: the run says nothing of them
-	Error        string        `json:"error,omitzero"`     // harness error that ended the run early
-	Ops          int           `json:"ops"`
-	Messages     int           `json:"messages,omitzero"`
-	Virtual      time.Duration `json:"virtual"` // length of the run on its own clock, ns
-	Trace        string        `json:"trace,omitzero"`
+	Disagreement string   `json:"disagreement,omitzero"`
+	Missed       []string `json:"missed,omitempty"`   // faults of the plan that never struck: the run was not the one that was asked for
+	Unstruck     []string `json:"unstruck,omitempty"` // faults that struck nothing, the missed among them: the run says nothing of them
+	// Unpredicted says that nobody has foretold how the lock fares in the run: it is held to what it claims.
+	Unpredicted bool          `json:"unpredicted,omitzero"`
+	Error       string        `json:"error,omitzero"` // harness error that ended the run early
+	Ops         int           `json:"ops"`
+	Messages    int           `json:"messages,omitzero"`
+	Virtual     time.Duration `json:"virtual"` // length of the run on its own clock, ns
+	Trace       string        `json:"trace,omitzero"`
 }
 
 // Expectation is what a scenario expects of each guarantee; a missing entry expects Holds (or

@@ -22,6 +22,7 @@ const (
 	Died       EventKind = "died"      // the client is gone for good
 	Finished   EventKind = "finished"  // the client's programs ended
 	Leftover   EventKind = "leftover"  // at the end of the run the key was still there
+	Residue    EventKind = "residue"   // once all was healed the key that Note names, which is no lock's own, was there without a time to live
 	Restart    EventKind = "restart"   // the server restarted
 	Failover   EventKind = "failover"  // a replica became master
 	ClockJump  EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server

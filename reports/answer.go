@@ -62,7 +62,7 @@ func answer(v *checker.Verdict) Answer {
 	}
 	if len(broken) > 0 {
 		why := ", as this scenario expects"
-		if v.Scenario == "" {
+		if v.Scenario == "" || v.Unpredicted {
 			why = ", by nothing that the " + object(v) + " answers for"
 		}
 		return Answer{Reproduced, "REPRODUCED", broken.String() + why}

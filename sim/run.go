@@ -249,6 +249,9 @@ func (r *run) run(o Options) {
 		for _, l := range r.world.Listeners() {
 			r.rec.Event(history.Event{Kind: history.Listening, Client: l.Client, Note: l.Channel})
 		}
+		for _, key := range r.world.Residue() { // before somebody comes who may remove it
+			r.rec.Event(history.Event{Kind: history.Residue, Note: key})
+		}
 		r.tryAll()
 		r.world.Run(r.until(r.tries))
 	}

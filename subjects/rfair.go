@@ -1,6 +1,7 @@
 package subjects
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -25,6 +26,7 @@ func OfFair() []history.Limitation {
 	return []history.Limitation{
 		without(contract.KeepsPlace, "Redisson 4.7.0, RedissonFairLock: a place has one deadline, which is guessed from the waits of those before"),
 		without(contract.LeavesLine, "Redisson #6150: who died, or was interrupted, keeps its place until its deadline"),
+		without(contract.LeavesNothing, "Redisson 4.7.0, RedissonFairLock: the queue, and the set of its deadlines, have no time to live"),
 	}
 }
 
@@ -38,7 +40,7 @@ func rfair(g lockimpl.Generation, name, about string) Subject {
 		s.PlacePart = 2.0 / 3
 		s.Layout.Queue, s.Layout.QueuePrefix = "holdfast_lock_queue:{*}", "q:"
 	} else {
-		s.Abilities = append(s.Abilities, string(contract.UnlocksFree))
+		s.Abilities = append(slices.DeleteFunc(s.Abilities, func(a string) bool { return a == string(contract.LeavesNothing) }), string(contract.UnlocksFree))
 		s.PlaceKept = fairWait
 		s.Layout.Queue = "redisson_lock_queue:{*}"
 		s.Limitations = append(s.Limitations, OfFair()...)

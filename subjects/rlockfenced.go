@@ -12,7 +12,7 @@ import (
 func rlockFenced() Subject {
 	s := rlock(lockimpl.Hardened, "rlock-hardened with Redisson's RFencedLock's tokens: they count from 1, and outlive the lock's key")
 	s.Name = "rlock-fenced"
-	s.Abilities = slices.DeleteFunc(s.Abilities, func(a string) bool { return a == string(contract.TokensGoOn) })
+	s.Abilities = slices.DeleteFunc(s.Abilities, func(a string) bool { return a == string(contract.TokensGoOn) || a == string(contract.LeavesNothing) })
 	open := s.Open
 	s.Open = func(e Env) (Client, error) {
 		c, err := open(e)

@@ -270,6 +270,21 @@ func (w *World) Remaining() (left bool, until time.Duration) {
 	return left, until
 }
 
+// Residue returns the keys, besides those of locks, that are there without a time to live, sorted. Only a world of virtual time knows them.
+func (w *World) Residue() (keys []string) {
+	for _, s := range w.servers {
+		if v, ok := s.backend.(*virtual); ok {
+			for _, key := range v.redis.Keys() {
+				if !slices.Contains(s.keys, key) && v.redis.TTL(key) == 0 { // below 0: it is over
+					keys = append(keys, key)
+				}
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
 // Keys returns the state of the locks that are still held, by owners of theirs, in the order of the
 // plan, and of members that are held though no lock is that they are part of: "key@server".
 func (w *World) Keys() (locks []string, states []history.KeyState) {

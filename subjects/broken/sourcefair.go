@@ -23,6 +23,8 @@ func inQueues() []SourceMutant {
 			"fair.go", "		p.leave(ctx, l, owner, err == nil)\n		return\n", "		if err == nil {\n			p.leave(ctx, l, owner, true)\n		}\n		return\n"),
 		source("fair-late-stay", plain, leaves, "who has waited for its time does not leave the queue",
 			"fair.go", "	if err != nil {\n		return // Redisson leaves its place to the deadline\n	}\n", "	if err == nil {\n		return\n	}\n"),
+		source("fair-queue-without-end", sound, "whatever keys a lock writes have an end", "the queue has no time to live, so that who dies in it leaves it there",
+			"scripts/fair_acquire_hardened.lua", "    call('pexpire', queue, keep)\n", ""),
 		source("fair-late-leave-of-a-new-place", sound, leaves, "what gives up an earlier place goes on when its owner waits again",
 			"hardened.go", "		hs.waitsAgain(h)\n", "		_ = hs\n"),
 		source("fair-holder-waits", sound, "a lock is reentrant", "who holds the lock waits for it while others wait",

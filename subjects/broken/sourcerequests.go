@@ -5,6 +5,10 @@ func inRequests() []SourceMutant {
 	return []SourceMutant{
 		source("multi-release-copy", hardened, once, "a copy of a MultiLock's release is not told from a new one",
 			"scripts/release_multi.lua", "if old and string.sub(old, 1, 16) >= ARGV[2] then", "if old and string.sub(old, 1, 16) > ARGV[2] then"),
+		source("record-without-end", hardened, "whatever keys a lock writes have an end", "the record of an unlock has no time to live",
+			"scripts/release_hardened.lua", "local old = call('set', KEYS[3], ARGV[2] .. answer, 'px', ARGV[3], 'get')", "local old = call('set', KEYS[3], ARGV[2] .. answer, 'get')"),
+		source("latch-without-end", "rlock-latch", "whatever keys a lock writes have an end", "the latch of an unlock has no time to live, where its client dies before it removes it",
+			"scripts/unlock_latch.lua", "redis.call('set', KEYS[3], 1, 'px', ARGV[4])", "redis.call('set', KEYS[3], 1)"),
 		source("multi-copy-superseded", hardened, once, "a copy of a MultiLock's acquire is taken for an old request, so that the client begins anew",
 			"scripts/acquire_multi.lua", "if request > ARGV[3] then", "if request >= ARGV[3] then"),
 		source("multi-refusal-forgotten", hardened, overtakes, "a MultiLock's refusal is not remembered",
