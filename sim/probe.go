@@ -19,9 +19,13 @@ const probed = "holdfast:probe"
 
 // Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
 // lock, lock again if they can, wait for a renewal, and give back. An error is that of the run. If the lock cannot be
-// read, the layout says why. Where a fair lock's queue is, the subject says.
+// read, the layout says why. Where a fair lock's queue is, the subject says. How an object of another kind is kept follows from
+// its kind: of a read-write lock it learns which commands renew a lease, and of others nothing.
 func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	said := s.Layout
+	if s.Object.Counted() {
+		return said, nil
+	}
 	s.Layout = history.Layout{Unknown: "it is being probed"}
 	var seen []*watched
 	for _, client := range []string{"c1", "c2"} {
@@ -33,12 +37,20 @@ func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, er
 		w.h = h
 		seen = append(seen, w)
 	}
+	if s.Object == history.ARWLock {
+		said.Roles = maps.Clone(seen[0].roles(said))
+		maps.Copy(said.Roles, seen[1].roles(said))
+		return said, nil
+	}
 	layout := learn(seen[0], seen[1])
 	layout.Queue, layout.QueuePrefix = said.Queue, said.QueuePrefix
 	return layout, nil
 }
 
 func probePlan(s subjects.Subject, client string) *plan.Plan {
+	if s.Object == history.ARWLock {
+		return probeShared(s, client)
+	}
 	do := func(what plan.Action, d time.Duration) plan.Step {
 		return plan.Step{Do: what, Lock: probed, For: plan.Duration(d)}
 	}
@@ -58,7 +70,20 @@ func probePlan(s subjects.Subject, client string) *plan.Plan {
 		again.Do = plan.TryLock // what it has
 		steps = append(steps, again, do(plan.Work, time.Second))
 	}
-	steps = append(steps, do(plan.Unlock, 0))
+	return slow(client, append(steps, do(plan.Unlock, 0)))
+}
+
+// probeShared is the plan for a read-write lock: its client writes, and then reads, each until it was renewed twice.
+func probeShared(s subjects.Subject, client string) *plan.Plan {
+	do := func(what plan.Action, d time.Duration) plan.Step {
+		return plan.Step{Do: what, Lock: probed, For: plan.Duration(d)}
+	}
+	works := do(plan.Work, 2*s.Renews(time.Duration(timings(&plan.Plan{}, s).Watchdog))+time.Second)
+	return slow(client, []plan.Step{do(plan.WriteLock, 0), works, do(plan.WriteUnlock, 0), do(plan.ReadLock, 0), works, do(plan.ReadUnlock, 0)})
+}
+
+// slow is a plan of one client.
+func slow(client string, steps []plan.Step) *plan.Plan {
 	p := &plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: client, Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}
 	// So slow that it shows whether a lease is counted from the call.
 	p.Timings.LatencyMin, p.Timings.LatencyMax = plan.Duration(50*time.Millisecond), plan.Duration(50*time.Millisecond)
