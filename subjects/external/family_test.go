@@ -2,6 +2,7 @@ package external
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -18,6 +20,8 @@ import (
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/world"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -157,4 +161,44 @@ func judged(t *testing.T, story scenarios.Scenario, s subjects.Subject) (found m
 		}
 	}
 	return found, why
+}
+
+// Nothing in a command tells apart two threads of a client that ask for as many permits at once, or one that counts a latch down
+// from one that awaits it. Such a run ends, and is judged with a client for each thread.
+func TestCallsThatCannotBeToldApart(t *testing.T) {
+	set := map[history.Object]plan.Step{
+		history.ASemaphore: {Do: plan.TrySetPermits, Lock: "x", Permits: 5},
+		history.ALatch:     {Do: plan.TrySetCount, Lock: "x", Count: 2},
+	}
+	take := func(n int64) plan.Step { return plan.Step{Do: plan.AcquirePermits, Lock: "x", Permits: n} }
+	down, await := plan.Step{Do: plan.CountDown, Lock: "x"}, plan.Step{Do: plan.TryAwait, Lock: "x", Wait: plan.Duration(time.Minute)}
+	for _, c := range []struct {
+		name     string
+		is       history.Object
+		one, two plan.Step
+		told     bool
+	}{
+		{"as many", history.ASemaphore, take(1), take(1), false},
+		{"more and less", history.ASemaphore, take(1), take(2), true},
+		{"two count", history.ALatch, down, down, false},
+		{"one counts", history.ALatch, await, down, false},
+		{"two await", history.ALatch, await, await, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := func(at time.Duration, id int64, s plan.Step) plan.Thread {
+				return plan.Thread{ID: id, Start: plan.Duration(at), Steps: []plan.Step{s}}
+			}
+			p := &plan.Plan{Version: plan.Version, Name: "two threads", Clients: []plan.Client{
+				{Name: "c1", Threads: []plan.Thread{at(0, 1, set[c.is])}},
+				{Name: "c2", Threads: []plan.Thread{at(time.Second, 1, c.one), at(time.Second, 2, c.two)}},
+			}}
+			s := spoken(t, subjects.Of(c.is)[0])
+			if _, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1}); errors.Is(err, world.ErrWhose) == c.told || c.told && err != nil {
+				t.Errorf("in one client: %v", err)
+			}
+			if _, err := sim.Run(bubble.In(t), p.Apart(), s, sim.Options{Seed: 1}); err != nil {
+				t.Errorf("in a client each: %v", err)
+			}
+		})
+	}
 }
