@@ -174,8 +174,11 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	if len(calls) == 0 {
 		return 0
 	}
-	named := ""
+	named := "" // who asks to read names himself first, and then as a writer
 	for _, a := range args[1:] {
+		if named != "" {
+			break
+		}
 		if w.calls.owners[a] == client {
 			named = w.owner(a)
 		}
@@ -186,8 +189,7 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 		}
 	}
 	if named != "" {
-		// Who reads names himself as a writer, too: an owner has one call under way.
-		calls = slices.DeleteFunc(calls, func(op history.Op) bool { return history.ReaderOf(op.Owner) != history.ReaderOf(named) })
+		calls = slices.DeleteFunc(calls, func(op history.Op) bool { return op.Owner != named })
 	} else if asking := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return !op.Kind.Acquires() }); len(asking) > 0 {
 		calls = asking
 	}
