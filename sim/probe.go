@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,18 +20,20 @@ const probed = "holdfast:probe"
 
 // Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
 // lock, lock again if they can, wait for a renewal, and give back. An error is that of the run. If the lock cannot be
-// read, the layout says why. Where a fair lock's queue is, the subject says.
+// read, the layout says why. Where a fair lock's queue is, the subject says. An object of another kind must be kept as Redisson keeps
+// it; that it is not is an error. Of a read-write lock it learns besides which commands renew a lease.
 func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
+	if cmp.Or(s.Object, history.ALock) != history.ALock {
+		return probeObject(b, s, o)
+	}
 	said := s.Layout
 	s.Layout = history.Layout{Unknown: "it is being probed"}
 	var seen []*watched
 	for _, client := range []string{"c1", "c2"} {
-		w := &watched{}
-		h, err := run1(b, probePlan(s, client), s, o, func(o world.Observation) { w.all = append(w.all, o) })
+		w, err := watch(b, probePlan(s, client), s, o)
 		if err != nil {
 			return history.Layout{}, err
 		}
-		w.h = h
 		seen = append(seen, w)
 	}
 	layout := learn(seen[0], seen[1])
@@ -58,7 +61,11 @@ func probePlan(s subjects.Subject, client string) *plan.Plan {
 		again.Do = plan.TryLock // what it has
 		steps = append(steps, again, do(plan.Work, time.Second))
 	}
-	steps = append(steps, do(plan.Unlock, 0))
+	return slow(client, append(steps, do(plan.Unlock, 0)))
+}
+
+// slow is a plan of one client.
+func slow(client string, steps []plan.Step) *plan.Plan {
 	p := &plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: client, Threads: []plan.Thread{{ID: 1, Steps: steps}}}}}
 	// So slow that it shows whether a lease is counted from the call.
 	p.Timings.LatencyMin, p.Timings.LatencyMax = plan.Duration(50*time.Millisecond), plan.Duration(50*time.Millisecond)
@@ -72,6 +79,14 @@ const anotherLease = 17 * time.Second
 type watched struct {
 	h   *history.History
 	all []world.Observation
+}
+
+// watch runs a plan, and watches the keys.
+func watch(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options) (*watched, error) {
+	w := &watched{}
+	var err error
+	w.h, err = run1(b, p, s, o, func(o world.Observation) { w.all = append(w.all, o) })
+	return w, err
 }
 
 // calls are those of the probe's owner of a kind, without what asks for another lease.

@@ -71,7 +71,11 @@ func newThread(r *run, c process, p plan.Thread) *thread {
 	}
 	r.world.OwnerNamed(owner, c.name, names...)
 	if r.subject.Object == history.ARWLock {
-		r.world.OwnerNamed(history.WriterOf(owner), c.name)
+		writers := slices.Clone(names)
+		for i, name := range names {
+			writers[i] = history.WriterOf(name)
+		}
+		r.world.OwnerNamed(history.WriterOf(owner), c.name, writers...)
 	}
 	if r.subject.Patient {
 		p.Steps = slices.Clone(p.Steps)

@@ -31,6 +31,18 @@ func AllLatches() []Subject {
 	}
 }
 
+// OfLatches are the limitations of Redisson's latch.
+func OfLatches() []history.Limitation {
+	const page = "docs/family.md: "
+	return []history.Limitation{
+		notIdempotent(page+"CountDown sent again", downs),
+		notIdempotent(page+"TrySetCount sent again", counts),
+		without(contract.TakesBack, page+"CountDown whose caller gave up, outcome unknown"),
+		without(contract.LooksAgain, page+"message of zero lost, late, or not sent: the latch is deleted or expires"),
+		without(contract.Rounds, page+"set anew at once, or before a waiter looks"),
+	}
+}
+
 // latch is the reference latch in one of its two forms.
 func latch(g lockimpl.Generation, about string) Subject {
 	s := Subject{Name: "rcountdownlatch-" + string(g), About: about, Object: history.ALatch, Abilities: []string{string(contract.CountsDown)}}
@@ -49,14 +61,7 @@ func latch(g lockimpl.Generation, about string) Subject {
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s
 	}
-	const page = "docs/family.md: "
-	s.Limitations = []history.Limitation{
-		notIdempotent(page+"CountDown sent again", downs),
-		notIdempotent(page+"TrySetCount sent again", counts),
-		without(contract.TakesBack, page+"CountDown whose caller gave up, outcome unknown"),
-		without(contract.LooksAgain, page+"message of zero lost, late, or not sent: the latch is deleted or expires"),
-		without(contract.Rounds, page+"set anew at once, or before a waiter looks"),
-	}
+	s.Limitations = OfLatches()
 	return s
 }
 

@@ -26,6 +26,19 @@ func AllRWLocks() []Subject {
 	}
 }
 
+// OfRWLocks are the limitations of Redisson's read-write lock.
+func OfRWLocks() []history.Limitation {
+	const page = "docs/family.md: "
+	return []history.Limitation{
+		notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", rwUnlocks),
+		notIdempotent(page+"acquire sent again", rwAcquires),
+		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"),
+		without(contract.RefusesAgain, page+"an unlock of a free lock sent again"),
+		without(contract.LeasePerHold, page+"a writer unlocks a read lock of its own; a reader whose lease is over, others read on"),
+		without(contract.TellsDowngrade, page+"a write unlock of an owner that reads on"),
+	}
+}
+
 // rwlock is the reference read-write lock in one of its two forms.
 func rwlock(g lockimpl.Generation, about string) Subject {
 	s := Subject{Name: "rrwlock-" + string(g), About: about, Object: history.ARWLock,
@@ -47,16 +60,8 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(rwAcquires, rwUnlocks), For: resentFor, ForOnce: latchLife}}
 		return s
 	}
-	const page = "docs/family.md: "
 	s.Idempotent = []history.Idempotence{{Calls: rwUnlocks, For: latchLife, UntilAnswered: true}}
-	s.Limitations = []history.Limitation{
-		notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", rwUnlocks),
-		notIdempotent(page+"acquire sent again", rwAcquires),
-		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"),
-		without(contract.RefusesAgain, page+"an unlock of a free lock sent again"),
-		without(contract.LeasePerHold, page+"a writer unlocks a read lock of its own; a reader whose lease is over, others read on"),
-		without(contract.TellsDowngrade, page+"a write unlock of an owner that reads on"),
-	}
+	s.Limitations = OfRWLocks()
 	return s
 }
 

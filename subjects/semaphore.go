@@ -32,6 +32,18 @@ func AllSemaphores() []Subject {
 	}
 }
 
+// OfSemaphores are the limitations of Redisson's semaphore.
+func OfSemaphores() []history.Limitation {
+	return []history.Limitation{
+		notIdempotent("Redisson #6517: an acquire that is sent again is a new one", takes),
+		notIdempotent("docs/family.md: release, or addPermits, sent again", gives),
+		notIdempotent("docs/family.md: TrySetPermits sent again", sets),
+		without(contract.TakesBack, "docs/family.md: acquire whose caller gave up, outcome unknown"),
+		without(contract.LooksAgain, "docs/family.md: message lost with the subscription"),
+		without(contract.WakesByNeed, "docs/family.md: release of m permits"),
+	}
+}
+
 // semaphore is the reference semaphore in one of its two forms.
 func semaphore(g lockimpl.Generation, about string) Subject {
 	s := Subject{Name: "rsemaphore-" + string(g), About: about, Object: history.ASemaphore, Abilities: []string{string(contract.Permits)}}
@@ -49,14 +61,7 @@ func semaphore(g lockimpl.Generation, about string) Subject {
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s
 	}
-	s.Limitations = []history.Limitation{
-		notIdempotent("Redisson #6517: an acquire that is sent again is a new one", takes),
-		notIdempotent("docs/family.md: release, or addPermits, sent again", gives),
-		notIdempotent("docs/family.md: TrySetPermits sent again", sets),
-		without(contract.TakesBack, "docs/family.md: acquire whose caller gave up, outcome unknown"),
-		without(contract.LooksAgain, "docs/family.md: message lost with the subscription"),
-		without(contract.WakesByNeed, "docs/family.md: release of m permits"),
-	}
+	s.Limitations = OfSemaphores()
 	return s
 }
 

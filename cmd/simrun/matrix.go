@@ -199,10 +199,15 @@ func columnNames() (names []string) {
 	for _, s := range linked() {
 		names = append(names, s.Name)
 	}
-	for _, l := range workers.All() {
+	for _, l := range ofOtherLanguages() {
 		names = append(names, l.Name)
 	}
 	return names
+}
+
+// ofOtherLanguages are the locks of the matrix that live in processes. Objects of other kinds have no stories there.
+func ofOtherLanguages() []workers.Lock {
+	return slices.DeleteFunc(workers.All(), func(l workers.Lock) bool { return l.Object != "" })
 }
 
 // storyNames are the rows: the stories of locks.
@@ -230,7 +235,7 @@ func (o matrixOrder) run(ctx context.Context, before reports.Matrix, stdout, std
 		}
 	}
 	today := time.Now().UTC().Format(time.DateOnly)
-	for _, w := range workers.All() {
+	for _, w := range ofOtherLanguages() {
 		l := reports.MatrixLock{Name: w.Name, Language: w.Language(), Package: w.Package, Version: w.Version, About: w.About, Date: today, Claims: claimsOf(w.Claims)}
 		here := slices.Contains(asked, w.Name)
 		if lacks := w.Lacks(); here && (len(lacks) > 0 || !warps(runtime.GOOS)) {

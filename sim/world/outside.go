@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -147,7 +148,7 @@ func (w *World) called(op history.Op) {
 }
 
 // guess returns the call that a command belongs to of which no context tells, or 0: that of
-// the owner that it names, or else the only one that may be acquiring the lock that it names.
+// the owner that it names, or of the number of permits, or else the only one that may be acquiring the lock that it names.
 // w.mu is held.
 func (w *World) guess(client string, s *server, args []string) int64 {
 	if w.layout.Roles[Shape(args)] == history.StepRenew {
@@ -173,8 +174,11 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	if len(calls) == 0 {
 		return 0
 	}
-	named := ""
+	named := "" // who asks to read names himself first, and then as a writer
 	for _, a := range args[1:] {
+		if named != "" {
+			break
+		}
 		if w.calls.owners[a] == client {
 			named = w.owner(a)
 		}
@@ -189,12 +193,34 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	} else if asking := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return !op.Kind.Acquires() }); len(asking) > 0 {
 		calls = asking
 	}
+	if len(calls) > 1 && calls[0].Kind.Object() == history.ASemaphore {
+		calls = withNumber(calls, args)
+	}
 	switch {
 	case len(calls) == 0:
 		return 0
-	case calls[0].Owner != calls[len(calls)-1].Owner && calls[0].Kind.Acquires():
+	case calls[0].Owner != calls[len(calls)-1].Owner && mistakable(calls):
 		w.failLocked(fmt.Errorf("%s and %s of client %s ask for %s at once, and %w",
 			calls[0].Owner, calls[len(calls)-1].Owner, client, calls[0].Lock, ErrWhose))
 	}
 	return calls[0].ID
+}
+
+// withNumber keeps those calls on a semaphore whose number of permits a command has after the key, if there are any.
+func withNumber(calls []history.Op, args []string) []history.Op {
+	of := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool {
+		return !slices.Contains(args[slices.Index(args, op.Lock)+1:], strconv.FormatInt(op.Value, 10))
+	})
+	if len(of) == 0 {
+		return calls
+	}
+	return of
+}
+
+// mistakable reports whether it matters whose of several calls a command is: calls that await a count only ask.
+func mistakable(calls []history.Op) bool {
+	if calls[0].Kind.Object() == history.ALatch {
+		return slices.ContainsFunc(calls, func(op history.Op) bool { return !op.Kind.Awaits() })
+	}
+	return calls[0].Kind.Asks() || calls[0].Kind.Object().Counted()
 }

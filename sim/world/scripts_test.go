@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -278,5 +279,43 @@ func TestScriptsAnswerAsRedis(t *testing.T) {
 		if got, want := told(ours.do(t, args)), told(theirs.do(t, args)); got != want {
 			t.Errorf("%q: %q, and not %q", args, got, want)
 		}
+	}
+}
+
+// Redis's Lua takes a string for the bound of a loop, as Redisson's renewal of read locks gives it. miniredis's does not.
+func TestBoundsOfLoopsMayBeStrings(t *testing.T) {
+	m := miniredis.NewMiniRedis()
+	defer m.Close()
+	servers := map[string]*wired{"ours": dial(t, m)}
+	runScripts(m, nil)
+	if _, err := exec.LookPath("redis-server"); err == nil {
+		server, err := redisserver.Start(t.Context(), redisserver.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		c, err := net.Dial("tcp", server.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		servers["Redis's"] = &wired{c: c, r: bufio.NewReader(c)}
+	}
+	for source, want := range map[string]string{
+		"local n = 0 for i = ARGV[1], 1, -1 do n = n + i end return n":                                                                   ":6\r\n",
+		"local n = 0 if n == 0 then for i = 1, ARGV[1], '2' do n = n + i end end return n":                                               ":4\r\n",
+		"local n = 0 while n == 0 do repeat do for k in ipairs(KEYS) do for i = '1', 2 do n = n + i end end end until true end return n": ":3\r\n",
+	} {
+		for whose, c := range servers {
+			if got := c.do(t, []string{"EVAL", source, "1", "key", "3"}); got != want {
+				t.Errorf("%s: %q answers %q, want %q", whose, source, got, want)
+			}
+		}
+		if compiled(source).code == nil {
+			t.Errorf("%q is left to miniredis", source)
+		}
+	}
+	if got := servers["ours"].do(t, []string{"EVAL", "for i = 'x', 1 do end", "0"}); !strings.HasPrefix(got, "-ERR ") {
+		t.Errorf("a bound that is no number: %q", got)
 	}
 }

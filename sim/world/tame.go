@@ -31,6 +31,7 @@ func compiled(source string) *script {
 		sum := sha1.Sum([]byte(source))
 		s = &script{source: source, digest: hex.EncodeToString(sum[:])}
 		if chunk, err := parse.Parse(strings.NewReader(source), "<string>"); err == nil {
+			numbered(chunk)
 			if code, err := lua.Compile(chunk, ""); err == nil && tame(code) {
 				code.IsVarArg &^= lua.VarArgNeedsArg // the table arg of Lua 5.0, which no Redis has, made for each run
 				s.code = code

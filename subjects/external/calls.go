@@ -16,7 +16,16 @@ type call struct {
 	answer chan message // nil is nobody's: it was given up
 }
 
+// hold is an owner's, who of a write lock is [history.WriterOf] himself.
 type hold struct{ lock, owner string }
+
+// holdOf is the hold that a request is about.
+func holdOf(r request) hold {
+	if r.Kind.OnWriteLock() {
+		return hold{r.Lock, history.WriterOf(r.Owner)}
+	}
+	return hold{r.Lock, r.Owner}
+}
 
 // held is how often an owner holds a lock, as far as it was told.
 type held struct {
@@ -38,9 +47,12 @@ func (c *client) answered(m message) error {
 		return err
 	}
 	delete(c.waiting, m.ID)
-	h := hold{w.Lock, w.Owner}
+	h := holdOf(w.request)
 	switch m.Outcome {
 	case history.Acquired:
+		if !w.Kind.Acquires() { // permits are nobody's
+			break
+		}
 		if !c.holding(h) {
 			c.holds[h] = &held{lost: make(chan struct{})}
 		}
@@ -54,7 +66,7 @@ func (c *client) answered(m message) error {
 	case history.Released, history.NotHeld:
 		delete(c.holds, h)
 	case history.OK:
-		if w.Kind == history.Unlock { // of which its caller was told nothing
+		if w.Kind.Unlocks() { // of which its caller was told nothing
 			delete(c.holds, h)
 		}
 	}

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -55,6 +56,9 @@ func (t table) try(ctx context.Context, words []string, url string, l limits, re
 		if ctx.Err() != nil {
 			return false
 		}
+		if c.of != nil && !slices.Contains(c.of, cmp.Or(b.subject.Object, history.ALock)) {
+			continue // it is about another kind of object
+		}
 		r := Result{Name: c.name, Status: Passed, About: c.about}
 		switch {
 		case b.broken:
@@ -87,7 +91,8 @@ type table []check
 // check is one property of a worker.
 type check struct {
 	name, about string
-	ability     string // that it is about; "": every worker's
+	ability     string           // that it is about; "": every worker's
+	of          []history.Object // that it is about; nil: all
 	run         func(b *bench) error
 	vital       bool // without it, no other can be tried
 }
@@ -102,6 +107,7 @@ type bench struct {
 	subject subjects.Subject
 	claimed []string
 	broken  bool
+	made    string // the check whose object was made
 
 	name      string // of the check
 	processes map[string]*client
@@ -203,12 +209,14 @@ func (b *bench) open(id, url string) (*client, error) {
 	return c.(*client), nil
 }
 
-// actor is an owner of the check's lock. Its methods do something and say what is wrong with the answer.
+// actor is an owner of the check's lock. Its methods do something and say what is wrong with the answer. Of a read-write lock it is
+// the write lock. A semaphore of one permit is a lock for them, and the await of a latch the acquire of a lock.
 type actor struct {
 	b     *bench
 	c     *client
 	lock  subjects.Lock
 	owner string
+	reads bool // it is a read lock
 }
 
 // actors returns owners: "a1" is the first thread of process a.
@@ -219,7 +227,10 @@ func (b *bench) actors(names ...string) ([]actor, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, actor{b, c, c.Lock(b.prefix + b.name), c.Owner(int64(name[1] - '0'))})
+		if err := b.make(c); err != nil {
+			return nil, err
+		}
+		all = append(all, actor{b: b, c: c, lock: b.lockOf(c), owner: c.Owner(int64(name[1] - '0'))})
 	}
 	return all, nil
 }
@@ -270,15 +281,15 @@ func (a actor) takes(lease time.Duration) error {
 }
 
 func (a actor) takesToken(lease time.Duration) (int64, error) {
-	got, err := a.asked("tryLock of the free lock", 0, a.acquire(subjects.Request{Lease: lease}), history.Acquired)
+	got, err := a.asked(a.kind(history.TryLock)+" of what is free", 0, a.acquire(subjects.Request{Lease: lease}), history.Acquired)
 	return got.Token, err
 }
 
 // isRefused tries the lock for a while.
 func (a actor) isRefused(wait time.Duration) error {
-	what := "tryLock of the lock that another holds"
+	what := a.kind(history.TryLock) + " of what another holds"
 	if wait > 0 {
-		what = fmt.Sprintf("tryLock, for %v, of the lock that another holds", wait)
+		what = fmt.Sprintf("%s, for %v, of what another holds", a.kind(history.TryLock), wait)
 	}
 	begun := time.Now()
 	if _, err := a.asked(what, wait, a.acquire(subjects.Request{Wait: wait, Lease: long}), history.Busy); err != nil {
@@ -292,17 +303,34 @@ func (a actor) isRefused(wait time.Duration) error {
 
 // waits acquires the lock, as soon as it can be had.
 func (a actor) waits() error {
-	_, err := a.asked("lock, of a lock that is free or soon free,", 0, a.acquire(subjects.Request{Forever: true, Lease: long}), history.Acquired)
+	_, err := a.asked(a.kind(history.Lock)+", of what is free or soon free,", 0, a.acquire(subjects.Request{Forever: true, Lease: long}), history.Acquired)
 	return err
 }
 
+// kind is what an operation of a lock is called that is done to what is checked.
+func (a actor) kind(of history.Kind) string {
+	switch {
+	case a.b.subject.Object == history.ARWLock:
+		holder := a.owner
+		if !a.reads {
+			holder = history.WriterOf(holder)
+		}
+		of = of.As(history.ARWLock, holder)
+	case a.b.subject.Object == history.ASemaphore:
+		of = map[history.Kind]history.Kind{history.Lock: history.AcquirePermits, history.TryLock: history.TryAcquirePermits, history.Unlock: history.ReleasePermits}[of]
+	case a.b.subject.Object == history.ALatch:
+		of = map[history.Kind]history.Kind{history.Lock: history.Await, history.TryLock: history.TryAwait, history.Unlock: history.CountDown}[of]
+	}
+	return string(of)
+}
+
 func (a actor) releases(right history.Outcome) error {
-	what, all := "unlock of the lock that it holds", []history.Outcome{right}
+	what, all := a.kind(history.Unlock)+" of what it holds", []history.Outcome{right}
 	if a.c.hello.Hello > 1 {
 		all = append(all, history.OK)
 	}
 	if right == history.NotHeld {
-		what = "unlock of a lock that it does not hold"
+		what = a.kind(history.Unlock) + " of what it does not hold"
 	} else if a.c.hello.Hello > 1 {
 		all = append(all, history.Unlocked)
 	}

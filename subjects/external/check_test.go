@@ -6,14 +6,23 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // check runs some checks on a worker of this test binary, all of them if none are named.
 func runChecks(t *testing.T, name string, l limits, names ...string) map[string]Result {
 	t.Helper()
-	some := checks
+	return runChecksOf(t, history.ALock, name, l, names...)
+}
+
+// runChecksOf is the same of a worker that serves another object.
+func runChecksOf(t *testing.T, object history.Object, name string, l limits, names ...string) map[string]Result {
+	t.Helper()
+	some := slices.DeleteFunc(slices.Clone(checks), func(c check) bool { return c.of != nil && !slices.Contains(c.of, object) })
 	if names != nil {
-		some = slices.DeleteFunc(slices.Clone(checks), func(c check) bool {
+		some = slices.DeleteFunc(some, func(c check) bool {
 			return !slices.Contains(append(names, "hello", "start"), c.name)
 		})
 	}
@@ -42,6 +51,22 @@ func TestAGoodWorkerPassesEveryCheck(t *testing.T) {
 	for name, r := range runChecks(t, "good", usual) {
 		if r.Status != Passed {
 			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// So does one that serves another object.
+func TestGoodWorkersOfOtherObjectsPassEveryCheck(t *testing.T) {
+	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock} {
+		for _, s := range subjects.Of(is) {
+			t.Run(s.Name, func(t *testing.T) {
+				t.Parallel()
+				for name, r := range runChecksOf(t, is, "listed@"+s.Name, usual) {
+					if !passes(r.Status) {
+						t.Errorf("%s: %+v", name, r)
+					}
+				}
+			})
 		}
 	}
 }
@@ -93,24 +118,24 @@ func TestWhatIsNotClaimedIsNotChecked(t *testing.T) {
 
 func TestChecksFindWhatIsWrongWithALock(t *testing.T) {
 	for _, c := range []struct{ name, check, want string }{
-		{"lets everybody in", "threads", `a:2: tryLock of the lock that another holds was answered "acquired"; right: "busy"`},
-		{"lets everybody in", "processes", `b:1: tryLock of the lock that another holds was answered "acquired"; right: "busy"`},
-		{"waits, whatever was asked", "processes", `tryLock of the lock that another holds was not answered within`},
-		{"never waits", "lease", `lock, of a lock that is free or soon free, was answered "busy"; right: "acquired"`},
+		{"lets everybody in", "threads", `a:2: tryLock of what another holds was answered "acquired"; right: "busy"`},
+		{"lets everybody in", "processes", `b:1: tryLock of what another holds was answered "acquired"; right: "busy"`},
+		{"waits, whatever was asked", "processes", `tryLock of what another holds was not answered within`},
+		{"never waits", "lease", `lock, of what is free or soon free, was answered "busy"; right: "acquired"`},
 		{"gives up early", "waiting", `; right: when that time is over`},
-		{"leases for ever", "lease", `lock, of a lock that is free or soon free, was not answered within`},
+		{"leases for ever", "lease", `lock, of what is free or soon free, was not answered within`},
 		{"leases for ever", "death", `was not answered within`},
 		{"leases too short", "lease", `after another did with a lease of 400ms; right: not before that is over`},
 		{"no watchdog", "watchdog", `was answered "acquired"; right: "busy"`},
 		{"one token for all", "fencing", `the token 1 was granted after 1; right: a greater one`},
-		{"polite to strangers", "not held", `a:1: unlock of a lock that it does not hold was answered "released" (`},
+		{"polite to strangers", "not held", `a:1: unlock of what it does not hold was answered "released" (`},
 		{"forces nothing", "force", `forceUnlock was answered "notHeld"; right: "released"`},
 		{"counts badly", "inspect", `a:1: holdCount was answered with the value 1; right: 2`},
 		{"deaf", "lost", `and it was not told; right: {"lost":`},
 		{"lets its holder out", "reentrant", `was answered "busy"; right: "acquired"`},
 		{"re-enters too short", "keeps-longest", `was answered "acquired"; right: "busy"`},
 		{"leaves the lease", "unlock-sets-lease", `was answered "acquired"; right: "busy"`},
-		{"mute", "lock and unlock", `tryLock of the free lock was not answered within 2s; right: "acquired"`},
+		{"mute", "lock and unlock", `tryLock of what is free was not answered within 2s; right: "acquired"`},
 		{"dies when called", "lock and unlock", `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`},
 		{"does not end", "hello", `it did not end within 300ms of the end of its input`},
 		{"cannot cancel", "cancel", `lock was cancelled, and not answered within 1s; right: "failed" or "unknown"`},

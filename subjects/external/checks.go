@@ -14,26 +14,41 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
+// What checks are about, which are about all kinds of objects unless they say so.
+var (
+	locks       = []history.Object{history.ALock, history.ARWLock}
+	plainLocks  = []history.Object{history.ALock}
+	taken       = []history.Object{history.ALock, history.ARWLock, history.ASemaphore}
+	onSemaphore = []history.Object{history.ASemaphore}
+	onLatch     = []history.Object{history.ALatch}
+	onRWLock    = []history.Object{history.ARWLock}
+)
+
 var checks = table{
 	{name: "hello", run: hello, vital: true,
 		about: "says hello within 10 s: the protocol's version, its name, its version, and what it can; ends when its input ends"},
 	{name: "start", run: start, vital: true, about: `answers start with "ok" within 10 s`},
-	{name: "lock and unlock", run: lockUnlock, vital: true, about: "a free lock is acquired at once, and again once it is released"},
-	{name: "threads", run: excludes("a1", "a2"), about: "two owners of one process exclude each other"},
-	{name: "processes", run: excludes("a1", "b1"), about: "owners of two processes exclude each other"},
-	{name: "not held", run: notHeld, about: "an unlock by anybody but the holder is told so, and leaves the holder alone"},
-	{name: "waiting", run: waiting, about: "while calls wait, others are answered; tryLock waits as long as it is told; whoever waits gets the lock when it is released"},
-	{name: "lease", run: lease, about: "the lock is free when its lease is over, and not before"},
-	{name: "death", run: death, about: "what a process held that was killed is free when its lease is over"},
-	{name: "reentrant", ability: "reentrant", run: reentrant, about: "the holder is let in again, and unlocks as often as it locked"},
-	{name: "keeps-longest", ability: "keeps-longest", run: keepsLongest, about: "a re-entry with a shorter lease does not shorten the lease"},
-	{name: "unlock-sets-lease", ability: "unlock-sets-lease", run: setsLease, about: "an unlock that leaves a hold sets its lease anew"},
-	{name: "watchdog", ability: "watchdog", run: watchdog, about: "a lock taken with watchdog is held for longer than the watchdog timeout, until its process dies"},
-	{name: "fencing", ability: "fencing", run: fencing, about: "the tokens of a lock's grants increase"},
-	{name: "force", ability: "force", run: force, about: "forceUnlock frees a lock whoever holds it, and tells whether anybody did"},
-	{name: "inspect", ability: "inspect", run: inspect, about: "isLocked, isHeldBy, holdCount and remainingTTL tell the truth"},
-	{name: "lost", ability: "lost", run: lost, about: "a holder whose lease ends is told"},
-	{name: "cancel", ability: cancels, run: cancelling, about: "a call that waits and is cancelled is answered within 1 s, and takes nothing"},
+	{name: "lock and unlock", of: locks, run: lockUnlock, vital: true, about: "a free lock is acquired at once, and again once it is released"},
+	{name: "permits", of: onSemaphore, run: permitsCount, vital: true, about: "trySetPermits makes a semaphore once; permits are taken while as many are free, and are free once they are released"},
+	{name: "count", of: onLatch, run: countsDown, vital: true, about: "trySetCount sets a count of 0; who awaits waits until it is counted down, and not when it is 0"},
+	{name: "threads", of: locks, run: excludes("a1", "a2"), about: "two owners of one process exclude each other"},
+	{name: "processes", of: taken, run: excludes("a1", "b1"), about: "owners of two processes exclude each other"},
+	{name: "readers", of: onRWLock, run: readers, about: "readers share the lock, and keep writers out; a writer keeps readers out"},
+	{name: "not held", of: locks, run: notHeld, about: "an unlock by anybody but the holder is told so, and leaves the holder alone"},
+	{name: "waiting", of: taken, run: waiting, about: "while calls wait, others are answered; who tries waits as long as it is told; whoever waits gets the lock when it is released"},
+	{name: "awaiting", of: onLatch, run: awaiting, about: "while calls wait, others are answered; tryAwait waits as long as it is told; all who wait go on at 0"},
+	{name: "lease", of: locks, run: lease, about: "the lock is free when its lease is over, and not before"},
+	{name: "death", of: locks, run: death, about: "what a process held that was killed is free when its lease is over"},
+	{name: "reentrant", of: locks, ability: "reentrant", run: reentrant, about: "the holder is let in again, and unlocks as often as it locked"},
+	{name: "keeps-longest", of: locks, ability: "keeps-longest", run: keepsLongest, about: "a re-entry with a shorter lease does not shorten the lease"},
+	{name: "unlock-sets-lease", of: locks, ability: "unlock-sets-lease", run: setsLease, about: "an unlock that leaves a hold sets its lease anew"},
+	{name: "watchdog", of: locks, ability: "watchdog", run: watchdog, about: "a lock taken with watchdog is held for longer than the watchdog timeout, until its process dies"},
+	{name: "fencing", of: locks, ability: "fencing", run: fencing, about: "the tokens of a lock's grants increase"},
+	{name: "force", of: plainLocks, ability: "force", run: force, about: "forceUnlock frees a lock whoever holds it, and tells whether anybody did"},
+	{name: "inspect", of: plainLocks, ability: "inspect", run: inspect, about: "isLocked, isHeldBy, holdCount and remainingTTL tell the truth"},
+	{name: "lost", of: locks, ability: "lost", run: lost, about: "a holder whose lease ends is told"},
+	{name: "cancel", of: taken, ability: cancels, run: cancelling, about: "a call that waits and is cancelled is answered within 1 s, and takes nothing"},
+	{name: "cancel", of: onLatch, ability: cancels, run: cancellingAwait, about: "a call that waits and is cancelled is answered within 1 s"},
 	{name: "no Redis", run: noRedis, about: `says "failed" or "unknown" when Redis cannot be reached, and lives`},
 	{name: "end", run: end, about: "ends within 5 s of the end of its input, even while a call waits; it has written less than 1 MiB to stderr"},
 }
@@ -110,24 +125,9 @@ func waiting(b *bench) error {
 	if err = o[0].takes(long); err != nil {
 		return err
 	}
-	type arrival struct {
-		who actor
-		err error
-	}
-	arrivals := make(chan arrival, 2)
-	for _, w := range o[1:3] {
-		go func() { arrivals <- arrival{w, w.waits()} }()
-	}
-	if err = o[3].isRefused(short); err != nil {
+	arrivals, err := wait(o[1:3], o[3])
+	if err != nil {
 		return err
-	}
-	select {
-	case early := <-arrivals:
-		if early.err != nil {
-			return early.err
-		}
-		return fmt.Errorf("%s: lock was answered %q while another holds the lock; right: no answer until it is released", early.who.owner, history.Acquired)
-	default:
 	}
 	last := o[0]
 	for range 2 {
@@ -141,6 +141,33 @@ func waiting(b *bench) error {
 		last = next.who
 	}
 	return last.releases(history.Released)
+}
+
+// arrival is the end of a wait.
+type arrival struct {
+	who actor
+	err error
+}
+
+// wait has all wait who can have nothing yet, and one more be refused meanwhile. What it returns tells who has waited.
+func wait(all []actor, refused actor) (<-chan arrival, error) {
+	arrivals := make(chan arrival, len(all))
+	for _, w := range all {
+		go func() { arrivals <- arrival{w, w.waits()} }()
+	}
+	if err := refused.isRefused(short); err != nil {
+		return nil, err
+	}
+	select {
+	case early := <-arrivals:
+		if early.err != nil {
+			return nil, early.err
+		}
+		return nil, fmt.Errorf("%s: %s was answered %q while there is nothing to be had; right: no answer until there is",
+			early.who.owner, early.who.kind(history.Lock), history.Acquired)
+	default:
+		return arrivals, nil
+	}
 }
 
 func lease(b *bench) error {
@@ -341,14 +368,7 @@ func cancelling(b *bench) error {
 	if err = o[0].takes(long); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, short)
-	defer cancel()
-	got := o[1].lock.Acquire(ctx, o[1].owner, subjects.Request{Forever: true, Lease: long})
-	var none noAnswerError
-	if errors.As(got.Err, &none) {
-		return fmt.Errorf("%s: lock was cancelled, and not answered within %v; right: %q or %q", o[1].owner, b.limits.cancel, history.Failed, history.Unknown)
-	}
-	if err := o[1].wants("lock, cancelled while another holds it,", got, history.Failed, history.Unknown); err != nil {
+	if err = o[1].isCancelled(); err != nil {
 		return err
 	}
 	if slices.Contains(b.claimed, string(contract.Fair)) && !slices.Contains(b.claimed, string(contract.LeavesLine)) {
@@ -359,6 +379,18 @@ func cancelling(b *bench) error {
 		func() error { return o[2].waits() },
 		func() error { return o[2].releases(history.Released) },
 	)
+}
+
+// isCancelled waits, and gives up.
+func (a actor) isCancelled() error {
+	ctx, cancel := context.WithTimeout(a.b.ctx, short)
+	defer cancel()
+	got := a.acquire(subjects.Request{Forever: true, Lease: long})(ctx)
+	var none noAnswerError
+	if errors.As(got.Err, &none) {
+		return fmt.Errorf("%s: %s was cancelled, and not answered within %v; right: %q or %q", a.owner, a.kind(history.Lock), a.b.limits.cancel, history.Failed, history.Unknown)
+	}
+	return a.wants(a.kind(history.Lock)+", cancelled while it waits,", got, history.Failed, history.Unknown)
 }
 
 func noRedis(b *bench) error {
@@ -377,8 +409,8 @@ func noRedis(b *bench) error {
 		return err
 	}
 	defer c.Kill()
-	who := actor{b, c, c.Lock(b.prefix + b.name), c.Owner(1)}
-	_, err = who.asked("tryLock without Redis", 20*time.Second, // clients try again for a while
+	who := actor{b: b, c: c, lock: b.lockOf(c), owner: c.Owner(1)}
+	_, err = who.asked(who.kind(history.TryLock)+" without Redis", 20*time.Second, // clients try again for a while
 		who.acquire(subjects.Request{Lease: long}), history.Failed, history.Unknown)
 	return err
 }
@@ -388,7 +420,10 @@ func end(b *bench) error {
 	if err != nil {
 		return err
 	}
-	if err = o[0].takes(long); err != nil {
+	if b.subject.Object != history.ALatch { // whose count is 1
+		err = o[0].takes(long)
+	}
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(b.ctx)

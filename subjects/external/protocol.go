@@ -35,7 +35,12 @@ const idempotent = string(contract.Idempotent)
 // abilities are those that a worker may claim.
 var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", string(contract.HearsForce), "keeps-longest", string(contract.SetsLease),
 	string(contract.TakesBack), idempotent, string(contract.RefusesAgain), string(contract.TokensGoOn),
-	string(contract.Waits), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree), cancels}
+	string(contract.Waits), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree),
+	string(contract.LooksAgain), string(contract.WakesByNeed), string(contract.Rounds),
+	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), cancels}
+
+// beings are the claims of objects that are no locks to be what their hello says.
+var beings = map[history.Object]contract.Claim{history.ASemaphore: contract.Permits, history.ALatch: contract.CountsDown, history.ARWLock: contract.ReadWrite}
 
 // request is a line to the worker. Its fields are named as those of [history.Op] where there are such.
 type request struct {
@@ -59,6 +64,7 @@ type request struct {
 	Wait     time.Duration `json:"wait,omitzero"`
 	Lease    time.Duration `json:"lease,omitzero"`
 	Watchdog bool          `json:"watchdog,omitzero"`
+	Value    int64         `json:"value,omitzero"` // how many permits, or the count. Since version 2
 }
 
 // message is a line from the worker: its hello, an answer, or the notice of a loss.
@@ -67,12 +73,16 @@ type message struct {
 	Name      string   `json:"name,omitzero"`
 	Version   string   `json:"version,omitzero"`
 	Abilities []string `json:"abilities,omitempty"`
+	// Object, of the hello, is what it serves; "": a lock. Since version 2.
+	Object history.Object `json:"object,omitzero"`
 	// Idempotent says for which calls the lock claims to be idempotent, and for how long.
 	Idempotent []history.Idempotence `json:"idempotent,omitempty"`
 	// RenewPart, of the hello: after which part of the watchdog timeout it renews; 0: a third. Since version 2.
 	RenewPart float64 `json:"renewPart,omitzero"`
 	// Queue, of the hello: of whoever claims to be fair, where who waits is in Redis. Since version 2.
 	Queue *queue `json:"queue,omitempty"`
+	// Round, of the hello: of whoever tells rounds of a latch apart, the key that does, as [history.Layout] has it. Since version 2.
+	Round string `json:"round,omitzero"`
 
 	ID      int64           `json:"id,omitzero"`
 	Outcome history.Outcome `json:"outcome,omitzero"`
@@ -82,8 +92,8 @@ type message struct {
 	// Owners, of the answer to start: what stands for an owner in Redis, by the owners' names. Since version 2.
 	Owners map[string]string `json:"owners,omitempty"`
 
-	Lost  string `json:"lost,omitzero"` // the lock
-	Owner string `json:"owner,omitzero"`
+	Lost  string `json:"lost,omitzero"`  // the lock
+	Owner string `json:"owner,omitzero"` // of a write lock [history.WriterOf] him
 }
 
 // queue is a key of Redis, a list or a sorted set of who waits for a lock, as [history.Layout] has it.
@@ -134,12 +144,18 @@ func checkHello(m message) error {
 			return fmt.Errorf("its hello claims %q; there are %s", a, strings.Join(abilities, ", "))
 		}
 	}
+	if m.Object != "" && (m.Hello < 2 || !slices.Contains(history.Objects(), m.Object)) {
+		return fmt.Errorf("its hello has the object %q; right: since version 2, one of %q", m.Object, history.Objects())
+	}
 	if p := m.RenewPart; p != 0 && (m.Hello < 2 || p < 0 || p >= 1 || !slices.Contains(m.Abilities, "watchdog")) {
 		return fmt.Errorf("its hello has the renewPart %v; right: since version 2, with the ability watchdog, more than 0 and less than 1", p)
 	}
 	fair := slices.Contains(m.Abilities, string(contract.Fair))
 	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || q.Kept <= 0 || !strings.Contains(q.Key, "*")) {
 		return fmt.Errorf(`its hello must claim %q and say where its queue is, {"queue":{"key":…,"kept":…}}, or do neither; right: since version 2, a key with * for the lock's name, and kept more than 0`, contract.Fair)
+	}
+	if rounds := slices.Contains(m.Abilities, string(contract.Rounds)); rounds != (m.Round != "") || rounds && (m.Hello < 2 || !strings.Contains(m.Round, "*")) {
+		return fmt.Errorf(`its hello must claim %q and have the round, or do neither; right: since version 2, a key with * for the latch's name`, contract.Rounds)
 	}
 	if slices.Contains(m.Abilities, idempotent) != (len(m.Idempotent) > 0) {
 		return fmt.Errorf("its hello must claim %q and say for which calls, or do neither", idempotent)

@@ -27,7 +27,8 @@ import (
 func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) error {
 	w := &server{subject: s, out: out, ended: make(chan error, 2), calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
 	can := slices.DeleteFunc(slices.Clone(s.Abilities), func(a string) bool { return !slices.Contains(abilities, a) })
-	w.say(message{Hello: Version, Name: s.Name, Version: version, Abilities: append(can, cancels), Idempotent: s.Idempotent})
+	hello := message{Hello: Version, Name: s.Name, Version: version, Object: s.Object, Abilities: append(can, cancels), Idempotent: s.Idempotent, Round: s.Layout.Round}
+	w.say(hello)
 	go func() { w.ended <- w.serve(in) }()
 	err := <-w.ended
 	w.end()
@@ -155,8 +156,8 @@ func (w *server) call(ctx context.Context, r request) {
 	defer w.mu.Unlock()
 	w.calls[r.ID]()
 	delete(w.calls, r.ID)
-	h := hold{r.Lock, r.Owner}
-	if r.Kind == history.Unlock && (a.Outcome == history.Released || a.Outcome == history.NotHeld) {
+	h := holdOf(r)
+	if r.Kind.Unlocks() && (a.Outcome == history.Released || a.Outcome == history.NotHeld) {
 		w.unwatch(h)
 	}
 	m := message{ID: r.ID, Outcome: a.Outcome, Value: a.Value, Token: a.Token}
@@ -164,21 +165,28 @@ func (w *server) call(ctx context.Context, r request) {
 		m.Error = a.Err.Error()
 	}
 	w.sayLocked(m)
-	if a.Outcome == history.Acquired && w.subject.Can("lost") {
-		w.watch(h)
+	if a.Outcome == history.Acquired && r.Kind.Acquires() && w.subject.Can("lost") {
+		w.watch(h, r)
 	}
 }
 
 func (w *server) do(ctx context.Context, r request) subjects.Answer {
-	l := w.client.Lock(r.Lock)
+	req := subjects.Request{Forever: !r.Kind.Tries(), Wait: r.Wait, Lease: r.Lease}
+	if r.Watchdog {
+		req.Lease = 0
+	}
+	if c, ok := w.client.(subjects.Semaphores); ok && r.Kind.Object() == history.ASemaphore {
+		return permits(ctx, c.Semaphore(r.Lock), r, req)
+	}
+	if c, ok := w.client.(subjects.Latches); ok && r.Kind.Object() == history.ALatch {
+		return counts(ctx, c.Latch(r.Lock), r, req)
+	}
+	l := w.lock(r)
 	switch {
+	case l == nil:
 	case r.Kind.Acquires():
-		req := subjects.Request{Forever: r.Kind == history.Lock, Wait: r.Wait, Lease: r.Lease}
-		if r.Watchdog {
-			req.Lease = 0
-		}
 		return l.Acquire(ctx, r.Owner, req)
-	case r.Kind == history.Unlock:
+	case r.Kind.Unlocks():
 		return l.Release(ctx, r.Owner)
 	}
 	if f, ok := l.(subjects.ForceReleaser); ok && r.Kind == history.ForceUnlock {
@@ -190,15 +198,51 @@ func (w *server) do(ctx context.Context, r request) subjects.Answer {
 	return subjects.Answer{Outcome: history.Failed, Err: fmt.Errorf("this worker cannot do %q", r.Kind)}
 }
 
+// lock is the lock that a request is about, which may be one of the two of a read-write lock; nil: there is none.
+func (w *server) lock(r request) subjects.Lock {
+	c, shared := w.client.(subjects.ReadWriteLocks)
+	switch {
+	case shared && r.Kind.OnWriteLock():
+		return c.WriteLock(r.Lock)
+	case shared && r.Kind.Object() == history.ARWLock:
+		return c.ReadLock(r.Lock)
+	case r.Kind.Object() == history.ALock:
+		return w.client.Lock(r.Lock)
+	}
+	return nil
+}
+
+// permits does an operation on a semaphore.
+func permits(ctx context.Context, s subjects.Semaphore, r request, how subjects.Request) subjects.Answer {
+	switch r.Kind {
+	case history.TrySetPermits:
+		return s.Set(ctx, r.Value)
+	case history.ReleasePermits:
+		return s.Give(ctx, r.Value)
+	}
+	return s.Take(ctx, r.Value, how)
+}
+
+// counts does an operation on a latch.
+func counts(ctx context.Context, l subjects.Latch, r request, how subjects.Request) subjects.Answer {
+	switch r.Kind {
+	case history.TrySetCount:
+		return l.Set(ctx, r.Value)
+	case history.CountDown:
+		return l.Down(ctx)
+	}
+	return l.Await(ctx, how)
+}
+
 var queries = []history.Kind{history.IsLocked, history.IsHeldBy, history.HoldCount, history.RemainingTTL}
 
-// watch has a loss of the hold told, if it can be. w.mu is held.
-func (w *server) watch(h hold) {
-	loser, ok := w.client.Lock(h.lock).(subjects.Loser)
+// watch has a loss of the hold told that a request got, if it can be. w.mu is held.
+func (w *server) watch(h hold, r request) {
+	loser, ok := w.lock(r).(subjects.Loser)
 	if !ok {
 		return
 	}
-	lost := loser.Lost(h.owner)
+	lost := loser.Lost(r.Owner)
 	if old := w.watched[h]; lost == nil || old != nil && old.lost == lost {
 		return
 	}

@@ -39,11 +39,16 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 	}
 	claimed := c.hello.Abilities
 	can := slices.DeleteFunc(slices.Clone(claimed), func(a string) bool { return a == cancels })
-	if len(can) == 0 {
+	object := c.hello.Object
+	switch being, is := beings[object]; {
+	case is:
+		can = append([]string{string(being)}, can...)
+	case len(can) == 0:
 		can = []string{string(contract.Mutex)}
 	}
 	s := subjects.Subject{
 		Name: name, About: c.hello.Name + " " + c.hello.Version, External: true,
+		Object:     object,
 		Abilities:  can,
 		Idempotent: c.hello.Idempotent,
 		RenewPart:  c.hello.RenewPart,
@@ -59,6 +64,8 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 			}
 			if !slices.Equal(c.hello.Abilities, claimed) {
 				c.fail("its hello claims %q, and that of another process of it %q", c.hello.Abilities, claimed)
+			} else if c.hello.Object != object {
+				c.fail("its hello has the object %q, and that of another process of it %q", c.hello.Object, object)
 			} else if err = c.start(); err == nil {
 				return c, nil
 			}
@@ -71,12 +78,13 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 	if q := c.hello.Queue; q != nil {
 		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept = q.Key, q.Prefix, q.Kept
 	}
+	s.Layout.Round = c.hello.Round
 	return s, nil
 }
 
 // Lock implements [subjects.Client].
 func (c *client) Lock(name string) subjects.Lock {
-	l := lock{c, name}
+	l := lock{c: c, name: name}
 	force, inspect := slices.Contains(c.hello.Abilities, "force"), slices.Contains(c.hello.Abilities, "inspect")
 	switch {
 	case force && inspect:
@@ -99,15 +107,33 @@ func (c *client) Lock(name string) subjects.Lock {
 	return l
 }
 
+// lock is a lock, or one of the two of a read-write lock.
 type lock struct {
-	c    *client
-	name string
+	c      *client
+	name   string
+	object history.Object
+	writes bool // it is the write lock
+}
+
+// holder is what an owner is called as a holder of the lock.
+func (l lock) holder(owner string) string {
+	if l.writes {
+		return history.WriterOf(owner)
+	}
+	return owner
+}
+
+// asks is a request for the lock, of a kind that is a lock's.
+func (l lock) asks(kind history.Kind, owner string) request {
+	return request{Kind: kind.As(l.object, l.holder(owner)), Lock: l.name, Owner: owner}
 }
 
 func (l lock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
-	req := request{Kind: history.TryLock, Lock: l.name, Owner: owner, Wait: r.Wait, Lease: r.Lease}
+	req := l.asks(history.TryLock, owner)
+	req.Wait, req.Lease = r.Wait, r.Lease
 	if r.Forever {
-		req.Kind, req.Wait = history.Lock, 0
+		req = l.asks(history.Lock, owner)
+		req.Lease = r.Lease
 	}
 	if r.Lease == 0 {
 		req.Lease, req.Watchdog = l.c.env.WatchdogTimeout, l.c.hello.Hello > 1 || slices.Contains(l.c.hello.Abilities, "watchdog")
@@ -116,7 +142,7 @@ func (l lock) Acquire(ctx context.Context, owner string, r subjects.Request) sub
 }
 
 func (l lock) Release(ctx context.Context, owner string) subjects.Answer {
-	return l.c.do(ctx, request{Kind: history.Unlock, Lock: l.name, Owner: owner})
+	return l.c.do(ctx, l.asks(history.Unlock, owner))
 }
 
 // Lost implements [subjects.Loser].
@@ -126,7 +152,7 @@ func (l lock) Lost(owner string) <-chan struct{} {
 	}
 	l.c.mu.Lock()
 	defer l.c.mu.Unlock()
-	if held := l.c.holds[hold{l.name, owner}]; held != nil {
+	if held := l.c.holds[hold{l.name, l.holder(owner)}]; held != nil {
 		return held.lost
 	}
 	over := make(chan struct{})
@@ -150,6 +176,9 @@ var _ interface {
 	subjects.Client
 	subjects.Process
 	subjects.Namer
+	subjects.Semaphores
+	subjects.Latches
+	subjects.ReadWriteLocks
 } = (*client)(nil)
 
 var _ subjects.Loser = lock{}

@@ -41,6 +41,10 @@ func asWorker(name string) {
 		_ = Serve(os.Stdin, &editor{out: os.Stdout, edit: say}, reference(), "1")
 		return
 	}
+	if s, ok := bentObjectBy(name); ok {
+		_ = Serve(os.Stdin, os.Stdout, s, "1")
+		return
+	}
 	name, arg, _ := strings.Cut(name, "@")
 	others[name](arg)
 }
@@ -116,6 +120,11 @@ var liars = map[string]func(line int, text string) string{
 	"no queue":           in(1, `"idempotent",`, `"idempotent","fair",`),
 	"an idle queue":      in(1, `"hello":2`, `"hello":2,"queue":{"key":"queue:*","kept":1000}`),
 	"one queue for all":  in(1, `"hello":2`, `"hello":2,"queue":{"key":"queue","kept":1000}`),
+	"a strange object":   in(1, `"hello":2`, `"hello":2,"object":"queue"`),
+	"an old object":      in(1, `"hello":2`, `"hello":1,"object":"semaphore"`),
+	"no round":           in(1, `"idempotent",`, `"idempotent","rounds",`),
+	"an idle round":      in(1, `"hello":2`, `"hello":2,"round":"round:*"`),
+	"one round for all":  in(1, `"idempotent",`, `"idempotent","rounds"],"round":"round","abilities":["idempotent","rounds",`),
 	"garbage":            replacing(3, "acquired!\n"),
 	"long garbage":       replacing(3, strings.Repeat("blah ", 1000)+"\n"),
 	"two values":         in(3, "\n", " {}\n"),

@@ -38,6 +38,9 @@ func All() []Lock {
 			"a grant that no replica confirms within slavesSyncTimeout, 1 s, is given back and tried again, as checkLockSyncedSlaves has it; "+
 				"the replica of this story is 5 s behind, and the judge takes that for a free lock that nobody takes"),
 		redissonLock("4.7.0", "fair", "its RFairLock, which keeps a waiter's place for a minute instead of five", slices.Concat(latched, subjects.OfFair())),
+		redissonLock("4.7.0", "semaphore", "its RSemaphore, of one server", subjects.OfSemaphores()).is(history.ASemaphore, semaphoreClaims).leaves("semaphore-lost-set-reply", silent),
+		redissonLock("4.7.0", "latch", "its RCountDownLatch, of one server", subjects.OfLatches()).is(history.ALatch, latchClaims).leaves("latch-lost-set-reply", silent),
+		redissonLock("4.7.0", "rw", "its RReadWriteLock, of one server", subjects.OfRWLocks()).is(history.ARWLock, rwClaims),
 		redissonLock("3.36.0", "", "Redisson 3.24 to 3.36: a re-sent unlock gets the first answer", latched),
 		redissonLock("3.23.5", "", "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch", unlatched).leaves("lost-acquire-reply", silent),
 		redissonLock("3.18.1", "", "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch", unlatched).leaves("lost-acquire-reply", silent),
@@ -108,6 +111,12 @@ func (l Lock) besides(more ...history.Limitation) Lock {
 	return l
 }
 
+// is makes it an object of another kind than a lock.
+func (l Lock) is(object history.Object, claims []subjects.Claim) Lock {
+	l.Object, l.Claims, l.Unjudged = object, claims, nil
+	return l
+}
+
 // leaves adds a story that it is not held to, and why.
 func (l Lock) leaves(scenario, why string) Lock {
 	more := map[string]string{scenario: why}
@@ -164,3 +173,19 @@ var redissonClaims = []subjects.Claim{
 	{Guarantee: "watchdog", Text: "a watchdog prolongs the lock while its holder's Redisson instance is alive, lockWatchdogTimeout each time, 30 s by default", Source: "RLock, Config.lockWatchdogTimeout"},
 	{Guarantee: "liveness", Text: "waiters are told of a release by publish and subscribe", Source: "RLock"},
 }
+
+var (
+	semaphoreClaims = []subjects.Claim{
+		{Guarantee: "object", Text: "a semaphore, as java.util.concurrent.Semaphore has it", Source: "RSemaphore"},
+		{Guarantee: "exclusion", Text: "acquire returns once all the permits are available", Source: "RSemaphore.acquire"},
+		{Guarantee: "liveness", Text: "acquire waits until the permits become available, in no order", Source: "RSemaphore"},
+	}
+	latchClaims = []subjects.Claim{
+		{Guarantee: "object", Text: "a latch, as java.util.concurrent.CountDownLatch has it, which can be set again at zero", Source: "RCountDownLatch"},
+		{Guarantee: "exclusion", Text: "the count is the number of times countDown must be invoked before threads can pass await", Source: "RCountDownLatch.trySetCount"},
+		{Guarantee: "liveness", Text: "countDown notifies all waiting threads when the count reaches zero", Source: "RCountDownLatch.countDown"},
+	}
+	rwClaims = slices.Concat([]subjects.Claim{
+		{Guarantee: "exclusion", Text: "many read locks or one write lock, as java.util.concurrent.locks.ReadWriteLock has it", Source: "RReadWriteLock"},
+	}, redissonClaims)
+)

@@ -32,6 +32,7 @@ type Lock struct {
 	About   string // one line
 	Package string // as its registry has it
 	Version string
+	Object  history.Object // what it is; "": a lock
 	kit     kit
 	run     []string // what follows the kit's own words
 	args    []string // what the kit's build is told

@@ -12,7 +12,7 @@ import java.util.concurrent.Executors;
 
 /**
  * The worker protocol, version 2 (docs/worker.md), for locks whose owners are threads. Each owner is a thread of its
- * own, which makes all of its calls. A call that is cancelled is interrupted.
+ * own, which makes all of its calls. A call without an owner has any thread. A call that is cancelled is interrupted.
  */
 abstract class Worker {
   /** A call's answer. The value is that of a question, else null. */
@@ -22,6 +22,8 @@ abstract class Worker {
     static final Answer UNLOCKED = new Answer("unlocked");
     static final Answer RELEASED = new Answer("released");
     static final Answer NOT_HELD = new Answer("notHeld");
+    static final Answer OK = new Answer("ok");
+    static final Answer REJECTED = new Answer("rejected");
 
     Answer(String outcome) {
       this(outcome, null, null);
@@ -46,6 +48,10 @@ abstract class Worker {
       return json.has(field) ? (json.get(field).getAsLong() + 999_999) / 1_000_000 : 0;
     }
 
+    int number(String field) {
+      return json.has(field) ? json.get(field).getAsInt() : 0;
+    }
+
     boolean is(String field) {
       return json.has(field) && json.get(field).getAsBoolean();
     }
@@ -68,6 +74,7 @@ abstract class Worker {
 
   private final PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false, StandardCharsets.UTF_8);
   private final Map<String, ExecutorService> owners = new ConcurrentHashMap<>();
+  private final ExecutorService anybody = Executors.newCachedThreadPool();
   private final Map<Long, Thread> underWay = new ConcurrentHashMap<>();
 
   /** Connects. {@code threads} has the id of each owner's thread. Returns each owner's name in Redis, or nothing. */
@@ -104,7 +111,10 @@ abstract class Worker {
             thread.interrupt();
           }
         }
-        default -> owner(request.text("owner")).execute(() -> answer(id, request));
+        default -> {
+          var owner = request.text("owner");
+          (owner.isEmpty() ? anybody : owner(owner)).execute(() -> answer(id, request));
+        }
       }
     }
     Runtime.getRuntime().halt(0);

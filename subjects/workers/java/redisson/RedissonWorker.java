@@ -14,15 +14,30 @@ import org.redisson.config.ReadMode;
  * A worker for Redisson's RLock with its defaults, of whatever version is on the class path. Each thread has an RLock of
  * its own for each name. With the argument "shared" all threads have one. With "master-slave" the server is the master
  * of Redisson's master-slave mode, without slaves to read from. With "fair" they are fair locks, which keep a waiter's
- * place for a minute instead of five. The client keeps two idle connections instead of 24. With
+ * place for a minute instead of five. With "semaphore", "latch" or "rw" it serves RSemaphore, RCountDownLatch or
+ * RReadWriteLock instead. The client keeps two idle connections instead of 24. With
  * one, what is sent again would wait behind what it repeats.
  */
 public class RedissonWorker extends Worker {
   private static final long KEPT_MS = 60_000;
 
+  /** What a worker serves: its name in Redisson, and as an object of the protocol. */
+  private enum Served {
+    LOCK("RLock", ""), SEMAPHORE("RSemaphore", "semaphore"), LATCH("RCountDownLatch", "latch"), RW("RReadWriteLock", "read-write lock");
+
+    final String type;
+    final String object;
+
+    Served(String type, String object) {
+      this.type = type;
+      this.object = object;
+    }
+  }
+
   private final boolean shared;
   private final boolean masterSlave;
   private final boolean fair;
+  private final Served served;
   private final Map<String, RLock> locks = new ConcurrentHashMap<>();
   private RedissonClient redisson;
 
@@ -30,19 +45,27 @@ public class RedissonWorker extends Worker {
     shared = args.contains("shared");
     masterSlave = args.contains("master-slave");
     fair = args.contains("fair");
+    served = args.contains("semaphore") ? Served.SEMAPHORE : args.contains("latch") ? Served.LATCH : args.contains("rw") ? Served.RW : Served.LOCK;
   }
 
   public static void main(String[] args) throws Exception {
     var worker = new RedissonWorker(List.of(args));
-    var abilities = new ArrayList<>(List.of("reentrant", "watchdog", "force", "inspect", "cancel", "unlock-sets-lease"));
+    var abilities = new ArrayList<>(switch (worker.served) {
+      case LOCK -> List.of("reentrant", "watchdog", "force", "inspect", "cancel", "unlock-sets-lease");
+      case RW -> List.of("reentrant", "watchdog", "cancel");
+      case SEMAPHORE, LATCH -> List.of("cancel");
+    });
     if (worker.fair) {
       abilities.addAll(List.of("fair", "unlocks-free"));
     }
-    worker.serve(worker.fair ? "Redisson RFairLock" : "Redisson RLock", version(), abilities.toArray(String[]::new));
+    worker.serve("Redisson " + (worker.fair ? "RFairLock" : worker.served.type), version(), abilities.toArray(String[]::new));
   }
 
   @Override
   Map<String, ?> besides() {
+    if (served != Served.LOCK) {
+      return Map.of("object", served.object);
+    }
     return fair ? Map.of("queue", Map.of("key", "redisson_lock_queue:{*}", "kept", KEPT_MS * 1_000_000)) : Map.of();
   }
 
@@ -79,16 +102,77 @@ public class RedissonWorker extends Worker {
 
   @Override
   Answer call(Request request) throws Exception {
+    return switch (served) {
+      case SEMAPHORE -> onSemaphore(request);
+      case LATCH -> onLatch(request);
+      default -> onLock(request);
+    };
+  }
+
+  private Answer onSemaphore(Request request) throws Exception {
+    var semaphore = redisson.getSemaphore(request.text("lock"));
+    int permits = request.number("value");
+    switch (request.text("kind")) {
+      case "trySetPermits":
+        return semaphore.trySetPermits(permits) ? Answer.OK : Answer.REJECTED;
+      case "acquirePermits":
+        semaphore.acquire(permits);
+        return Answer.ACQUIRED;
+      case "tryAcquirePermits":
+        long wait = request.ms("wait");
+        boolean taken = wait > 0 ? semaphore.tryAcquire(permits, wait, TimeUnit.MILLISECONDS) : semaphore.tryAcquire(permits);
+        return taken ? Answer.ACQUIRED : Answer.BUSY;
+      case "releasePermits":
+        semaphore.release(permits);
+        return Answer.OK;
+      default:
+        return new Answer("failed", null, "RSemaphore has no " + request.text("kind"));
+    }
+  }
+
+  private Answer onLatch(Request request) throws Exception {
+    var latch = redisson.getCountDownLatch(request.text("lock"));
+    switch (request.text("kind")) {
+      case "trySetCount":
+        return latch.trySetCount(request.number("value")) ? Answer.OK : Answer.REJECTED;
+      case "countDown":
+        latch.countDown();
+        return Answer.OK;
+      case "await":
+        latch.await();
+        return Answer.OK;
+      case "tryAwait":
+        return latch.await(request.ms("wait"), TimeUnit.MILLISECONDS) ? Answer.OK : Answer.BUSY;
+      default:
+        return new Answer("failed", null, "RCountDownLatch has no " + request.text("kind"));
+    }
+  }
+
+  /** The lock that a request is about, of one object for each owner unless they share one. */
+  private RLock lockOf(Request request) {
     var name = request.text("lock");
-    RLock lock = locks.computeIfAbsent(shared ? name : request.text("owner") + " " + name, k -> fair ? redisson.getFairLock(name) : redisson.getLock(name));
+    var half = switch (request.text("kind")) {
+      case "readLock", "tryRead", "readUnlock" -> "read";
+      case "writeLock", "tryWrite", "writeUnlock" -> "write";
+      default -> "";
+    };
+    return locks.computeIfAbsent((shared ? "" : request.text("owner") + " ") + half + " " + name, k -> switch (half) {
+      case "read" -> redisson.getReadWriteLock(name).readLock();
+      case "write" -> redisson.getReadWriteLock(name).writeLock();
+      default -> fair ? redisson.getFairLock(name) : redisson.getLock(name);
+    });
+  }
+
+  private Answer onLock(Request request) throws Exception {
+    RLock lock = lockOf(request);
     long lease = request.is("watchdog") ? -1 : request.ms("lease");
     switch (request.text("kind")) {
-      case "lock":
+      case "lock", "readLock", "writeLock":
         lock.lockInterruptibly(lease, TimeUnit.MILLISECONDS);
         return Answer.ACQUIRED;
-      case "tryLock":
+      case "tryLock", "tryRead", "tryWrite":
         return lock.tryLock(request.ms("wait"), lease, TimeUnit.MILLISECONDS) ? Answer.ACQUIRED : Answer.BUSY;
-      case "unlock":
+      case "unlock", "readUnlock", "writeUnlock":
         try {
           lock.unlock();
         } catch (IllegalMonitorStateException e) {
@@ -107,7 +191,7 @@ public class RedissonWorker extends Worker {
         long left = lock.remainTimeToLive();
         return Answer.of(left < 0 ? left : left * 1_000_000);
       default:
-        return new Answer("failed", null, "RLock has no " + request.text("kind"));
+        return new Answer("failed", null, served.type + " has no " + request.text("kind"));
     }
   }
 }

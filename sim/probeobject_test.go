@@ -1,0 +1,62 @@
+package sim_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// elsewhere are clients that put something before the names of their objects.
+type elsewhere struct{ subjects.Client }
+
+func (c elsewhere) Semaphore(name string) subjects.Semaphore {
+	return c.Client.(subjects.Semaphores).Semaphore("app:" + name)
+}
+
+func (c elsewhere) Latch(name string) subjects.Latch {
+	return c.Client.(subjects.Latches).Latch("app:" + name)
+}
+
+func (c elsewhere) ReadLock(name string) subjects.Lock {
+	return c.Client.(subjects.ReadWriteLocks).ReadLock("app:" + name)
+}
+
+func (c elsewhere) WriteLock(name string) subjects.Lock {
+	return c.Client.(subjects.ReadWriteLocks).WriteLock("app:" + name)
+}
+
+// An object that is kept as Redisson keeps it is known to be, and of a read-write lock what renews it. Another is refused.
+func TestAnObjectIsProbed(t *testing.T) {
+	for object, want := range map[history.Object]string{
+		history.ASemaphore: `after tryAcquirePermits the key that is named like the semaphore has "nothing"; right: the number that is left`,
+		history.ALatch:     `after countDown the key that is named like the latch has "nothing"; right: the number that is left`,
+		history.ARWLock:    `after writeLock the key that is named like the read-write lock has "nothing"; right: a hash of its holders with the field mode`,
+	} {
+		for _, s := range subjects.Of(object) {
+			t.Run(s.Name, func(t *testing.T) {
+				layout, err := sim.Probe(bubble.In(t), s, sim.Options{Seed: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				renews := slices.Contains(slices.Collect(maps.Values(layout.Roles)), history.StepRenew)
+				if layout.Unknown != "" || layout.Round != s.Layout.Round || renews != (object == history.ARWLock) {
+					t.Errorf("%+v", layout)
+				}
+				open := s.Open
+				s.Open = func(e subjects.Env) (subjects.Client, error) {
+					c, err := open(e)
+					return elsewhere{c}, err
+				}
+				if _, err := sim.Probe(bubble.In(t), s, sim.Options{Seed: 1}); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v; want %s", err, want)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package external
+
+import (
+	"context"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Checks of objects that are no locks, and what has the checks of locks try them.
+
+// lockOf is what actors of a process try in a check.
+func (b *bench) lockOf(c *client) subjects.Lock {
+	name := b.prefix + b.name
+	switch b.subject.Object {
+	case history.ARWLock:
+		return c.WriteLock(name)
+	case history.ASemaphore:
+		return onePermit{c.Semaphore(name)}
+	case history.ALatch:
+		return oneCount{c.Latch(name)}
+	}
+	return c.Lock(name)
+}
+
+// make makes the object of a check, once: a semaphore of one permit, or a latch of the count 1.
+func (b *bench) make(c *client) error {
+	if b.made == b.name {
+		return nil
+	}
+	a, name := actor{b: b, c: c, owner: c.Owner(1)}, b.prefix+b.name
+	b.made = b.name
+	switch b.subject.Object {
+	case history.ASemaphore:
+		return a.semaphore(name).sets(1, history.OK)
+	case history.ALatch:
+		return a.latch(name).sets(1, history.OK)
+	}
+	return nil
+}
+
+// onePermit is a semaphore as a lock.
+type onePermit struct{ subjects.Semaphore }
+
+func (p onePermit) Acquire(ctx context.Context, _ string, r subjects.Request) subjects.Answer {
+	return p.Take(ctx, 1, r)
+}
+
+func (p onePermit) Release(ctx context.Context, _ string) subjects.Answer { return p.Give(ctx, 1) }
+
+// oneCount is a latch as a lock that everybody acquires who awaits it, and that is released by a count-down.
+type oneCount struct{ subjects.Latch }
+
+func (l oneCount) Acquire(ctx context.Context, _ string, r subjects.Request) subjects.Answer {
+	a := l.Await(ctx, r)
+	if a.Outcome == history.OK {
+		a.Outcome = history.Acquired
+	}
+	return a
+}
+
+func (l oneCount) Release(ctx context.Context, _ string) subjects.Answer { return l.Down(ctx) }
+
+// counter is an actor that sets, takes and gives numbers of permits, or counts down. Its methods say what is wrong with the answer.
+type counter struct {
+	actor
+	permits subjects.Semaphore
+	count   subjects.Latch
+}
+
+func (a actor) semaphore(name string) counter { return counter{a, a.c.Semaphore(name), nil} }
+func (a actor) latch(name string) counter     { return counter{a, nil, a.c.Latch(name)} }
+
+func (c counter) sets(n int64, right history.Outcome) error {
+	what, set := history.TrySetCount, func(ctx context.Context) subjects.Answer { return c.count.Set(ctx, n) }
+	if c.permits != nil {
+		what, set = history.TrySetPermits, func(ctx context.Context) subjects.Answer { return c.permits.Set(ctx, n) }
+	}
+	_, err := c.asked(string(what), 0, set, right)
+	return err
+}
+
+func (c counter) takes(n int64, right history.Outcome) error {
+	_, err := c.asked("tryAcquirePermits", 0, func(ctx context.Context) subjects.Answer {
+		return c.permits.Take(ctx, n, subjects.Request{})
+	}, right)
+	return err
+}
+
+func (c counter) gives(n int64) error {
+	_, err := c.asked("releasePermits", 0, func(ctx context.Context) subjects.Answer { return c.permits.Give(ctx, n) }, history.OK)
+	return err
+}
+
+func (c counter) downs() error {
+	_, err := c.asked("countDown", 0, c.count.Down, history.OK)
+	return err
+}
+
+func (c counter) tries(right history.Outcome) error {
+	_, err := c.asked("tryAwait", 0, func(ctx context.Context) subjects.Answer {
+		return c.count.Await(ctx, subjects.Request{})
+	}, right)
+	return err
+}
+
+func permitsCount(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	name := b.prefix + b.name + ":three"
+	a, c := o[0].semaphore(name), o[1].semaphore(name)
+	return inOrder(
+		func() error { return a.sets(3, history.OK) },
+		func() error { return c.sets(5, history.Rejected) },
+		func() error { return a.takes(2, history.Acquired) },
+		func() error { return c.takes(2, history.Busy) },
+		func() error { return c.takes(1, history.Acquired) },
+		func() error { return a.takes(1, history.Busy) },
+		func() error { return a.gives(2) },
+		func() error { return c.takes(2, history.Acquired) },
+		func() error { return c.gives(3) },
+		func() error { return a.takes(3, history.Acquired) },
+		func() error { return a.gives(3) },
+	)
+}
+
+func countsDown(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	name := b.prefix + b.name + ":two"
+	a, c := o[0].latch(name), o[1].latch(name)
+	return inOrder(
+		func() error { return c.tries(history.OK) },
+		func() error { return a.sets(2, history.OK) },
+		func() error { return c.sets(5, history.Rejected) },
+		func() error { return c.tries(history.Busy) },
+		a.downs,
+		func() error { return c.tries(history.Busy) },
+		c.downs,
+		func() error { return c.tries(history.OK) },
+		func() error { return c.sets(1, history.OK) },
+		func() error { return a.tries(history.Busy) },
+		a.downs,
+	)
+}
+
+func awaiting(b *bench) error {
+	o, err := b.actors("a1", "a2", "b1", "b2")
+	if err != nil {
+		return err
+	}
+	arrivals, err := wait(o[1:3], o[3])
+	if err != nil {
+		return err
+	}
+	if err = o[0].releases(history.Released); err != nil {
+		return err
+	}
+	for range 2 {
+		if next := <-arrivals; next.err != nil {
+			return next.err
+		}
+	}
+	return nil
+}
+
+func cancellingAwait(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	return inOrder(o[1].isCancelled, func() error { return o[0].releases(history.Released) }, o[1].waits)
+}
+
+func readers(b *bench) error {
+	o, err := b.actors("a1", "b1", "a2")
+	if err != nil {
+		return err
+	}
+	one, two, writer := o[0].reader(), o[1].reader(), o[2]
+	return inOrder(
+		func() error { return one.takes(long) },
+		func() error { return two.takes(long) },
+		func() error { return writer.isRefused(0) },
+		func() error { return one.releases(history.Released) },
+		func() error { return writer.isRefused(0) },
+		func() error { return two.releases(history.Released) },
+		func() error { return writer.takes(long) },
+		func() error { return one.isRefused(0) },
+		func() error { return writer.releases(history.Released) },
+		func() error { return one.takes(long) },
+		func() error { return one.releases(history.Released) },
+	)
+}
+
+// reader is the same owner, of the read lock.
+func (a actor) reader() actor {
+	a.lock, a.reads = a.c.ReadLock(a.b.prefix+a.b.name), true
+	return a
+}

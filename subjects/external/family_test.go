@@ -1,0 +1,204 @@
+package external
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/scenarios"
+	"github.com/holdfast-sim/holdfast/sim"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/world"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// spoken is a subject in world sim whose every call goes through the protocol. Its hello is that of a process; each client is
+// served in this one, over the world's network.
+func spoken(t *testing.T, real subjects.Subject) subjects.Subject {
+	t.Helper()
+	s, err := Subject(t.Context(), Prefix+worker("listed@"+real.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.External = false
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		dial := e.Dial
+		o := *e.Redis.(*redis.Client).Options()
+		if e.NoRetry {
+			o.MaxRetries = -1 // as the options have it before they are a client's
+		}
+		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
+		served := real
+		served.Open = func(told subjects.Env) (subjects.Client, error) {
+			told.Redis = redis.NewClient(&o)
+			c, err := real.Open(told)
+			return closing{c, told.Redis}, err
+		}
+		e.Addr = "redis://127.0.0.1:1" // which nobody dials
+		e.Start = func([]string) (subjects.Child, error) { return serving(served), nil }
+		c, err := open(e)
+		if err != nil {
+			return nil, err
+		}
+		return talker{c, c.(subjects.Semaphores), c.(subjects.Latches), c.(subjects.ReadWriteLocks)}, nil
+	}
+	return s
+}
+
+// talker is a worker's client without the process that it is: the world stops a client in its own way.
+type talker struct {
+	subjects.Client
+	subjects.Semaphores
+	subjects.Latches
+	subjects.ReadWriteLocks
+}
+
+// closing closes what its client was given. It has whatever interfaces of objects its client has.
+type closing struct {
+	subjects.Client
+	redis io.Closer
+}
+
+func (c closing) Close() error {
+	defer c.redis.Close()
+	return c.Client.Close()
+}
+
+func (c closing) Semaphore(name string) subjects.Semaphore {
+	return c.Client.(subjects.Semaphores).Semaphore(name)
+}
+
+func (c closing) Latch(name string) subjects.Latch { return c.Client.(subjects.Latches).Latch(name) }
+
+func (c closing) ReadLock(name string) subjects.Lock {
+	return c.Client.(subjects.ReadWriteLocks).ReadLock(name)
+}
+
+func (c closing) WriteLock(name string) subjects.Lock {
+	return c.Client.(subjects.ReadWriteLocks).WriteLock(name)
+}
+
+// inner is a worker that is no process.
+type inner struct {
+	in     *io.PipeWriter
+	out    *io.PipeReader
+	end    sync.Once
+	exited chan struct{}
+}
+
+func serving(s subjects.Subject) *inner {
+	stdin, in := io.Pipe()
+	out, stdout := io.Pipe()
+	w := &inner{in: in, out: out, exited: make(chan struct{})}
+	go func() {
+		_ = Serve(stdin, stdout, s, "1")
+		stdout.Close()
+		close(w.exited)
+	}()
+	return w
+}
+
+func (w *inner) In() io.WriteCloser      { return w.in }
+func (w *inner) Out() io.ReadCloser      { return w.out }
+func (w *inner) Err() io.ReadCloser      { return io.NopCloser(strings.NewReader("")) }
+func (w *inner) Exited() <-chan struct{} { return w.exited }
+func (w *inner) Ending() string          { return "it was closed" }
+func (w *inner) Overdue() int            { return 0 }
+func (w *inner) Pause() error            { return nil }
+func (w *inner) Resume() error           { return nil }
+func (w *inner) Kill() error             { w.in.Close(); w.out.Close(); return nil }
+
+// A worker that serves another object than a lock is judged in each story of it as that object is without the protocol.
+func TestObjectsThatAreServedAreJudgedAsTheyAre(t *testing.T) {
+	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock} {
+		for _, real := range subjects.Of(is) {
+			t.Run(real.Name, func(t *testing.T) {
+				s := spoken(t, real)
+				layout, err := sim.Probe(bubble.In(t), s, sim.Options{Seed: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Layout = layout
+				for _, story := range scenarios.Of(is) {
+					t.Run(story.Name, func(t *testing.T) {
+						want, _ := judged(t, story, real)
+						if got, why := judged(t, story, s); !maps.Equal(got, want) {
+							t.Errorf("without the protocol %v, with it %v:\n%s", want, got, why)
+						}
+					})
+				}
+			})
+		}
+	}
+}
+
+// judged is what each guarantee comes to in a story, and why.
+func judged(t *testing.T, story scenarios.Scenario, s subjects.Subject) (found map[contract.Guarantee]checker.Status, why string) {
+	t.Helper()
+	h, err := sim.Run(bubble.In(t), story.Plan(1), s, sim.Options{Seed: 1, Scenario: story.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found = map[contract.Guarantee]checker.Status{}
+	for _, r := range checker.Judge(t.Context(), h, checker.Options{}).Results {
+		found[r.Guarantee] = r.Status
+		for _, v := range r.Violations {
+			why += fmt.Sprintf("%s: %s\n", r.Guarantee, v.Text)
+		}
+	}
+	return found, why
+}
+
+// Nothing in a command tells apart two threads of a client that ask for as many permits at once, or one that counts a latch down
+// from one that awaits it. Such a run ends, and is judged with a client for each thread.
+func TestCallsThatCannotBeToldApart(t *testing.T) {
+	set := map[history.Object]plan.Step{
+		history.ASemaphore: {Do: plan.TrySetPermits, Lock: "x", Permits: 5},
+		history.ALatch:     {Do: plan.TrySetCount, Lock: "x", Count: 2},
+	}
+	take := func(n int64) plan.Step { return plan.Step{Do: plan.AcquirePermits, Lock: "x", Permits: n} }
+	down, await := plan.Step{Do: plan.CountDown, Lock: "x"}, plan.Step{Do: plan.TryAwait, Lock: "x", Wait: plan.Duration(time.Minute)}
+	for _, c := range []struct {
+		name     string
+		is       history.Object
+		one, two plan.Step
+		told     bool
+	}{
+		{"as many", history.ASemaphore, take(1), take(1), false},
+		{"more and less", history.ASemaphore, take(1), take(2), true},
+		{"two count", history.ALatch, down, down, false},
+		{"one counts", history.ALatch, await, down, false},
+		{"two await", history.ALatch, await, await, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := func(at time.Duration, id int64, s plan.Step) plan.Thread {
+				return plan.Thread{ID: id, Start: plan.Duration(at), Steps: []plan.Step{s}}
+			}
+			p := &plan.Plan{Version: plan.Version, Name: "two threads", Clients: []plan.Client{
+				{Name: "c1", Threads: []plan.Thread{at(0, 1, set[c.is])}},
+				{Name: "c2", Threads: []plan.Thread{at(time.Second, 1, c.one), at(time.Second, 2, c.two)}},
+			}}
+			s := spoken(t, subjects.Of(c.is)[0])
+			if _, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1}); errors.Is(err, world.ErrWhose) == c.told || c.told && err != nil {
+				t.Errorf("in one client: %v", err)
+			}
+			if _, err := sim.Run(bubble.In(t), p.Apart(), s, sim.Options{Seed: 1}); err != nil {
+				t.Errorf("in a client each: %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package external
+
+import (
+	"context"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// Objects that are no locks, as a worker serves them. A semaphore and a latch know no owners: requests name none.
+
+// Semaphore implements [subjects.Semaphores].
+func (c *client) Semaphore(name string) subjects.Semaphore { return semaphore{c, name} }
+
+// Latch implements [subjects.Latches].
+func (c *client) Latch(name string) subjects.Latch { return latch{c, name} }
+
+// ReadLock implements [subjects.ReadWriteLocks].
+func (c *client) ReadLock(name string) subjects.Lock {
+	return lock{c: c, name: name, object: history.ARWLock}
+}
+
+// WriteLock implements [subjects.ReadWriteLocks].
+func (c *client) WriteLock(name string) subjects.Lock {
+	return lock{c: c, name: name, object: history.ARWLock, writes: true}
+}
+
+type semaphore struct {
+	c    *client
+	name string
+}
+
+func (s semaphore) Set(ctx context.Context, permits int64) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.TrySetPermits, Lock: s.name, Value: permits})
+}
+
+func (s semaphore) Take(ctx context.Context, permits int64, r subjects.Request) subjects.Answer {
+	if r.Forever {
+		return s.c.do(ctx, request{Kind: history.AcquirePermits, Lock: s.name, Value: permits})
+	}
+	return s.c.do(ctx, request{Kind: history.TryAcquirePermits, Lock: s.name, Value: permits, Wait: r.Wait})
+}
+
+func (s semaphore) Give(ctx context.Context, permits int64) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.ReleasePermits, Lock: s.name, Value: permits})
+}
+
+type latch struct {
+	c    *client
+	name string
+}
+
+func (l latch) Set(ctx context.Context, count int64) subjects.Answer {
+	return l.c.do(ctx, request{Kind: history.TrySetCount, Lock: l.name, Value: count})
+}
+
+func (l latch) Down(ctx context.Context) subjects.Answer {
+	return l.c.do(ctx, request{Kind: history.CountDown, Lock: l.name})
+}
+
+func (l latch) Await(ctx context.Context, r subjects.Request) subjects.Answer {
+	if r.Forever {
+		return l.c.do(ctx, request{Kind: history.Await, Lock: l.name})
+	}
+	return l.c.do(ctx, request{Kind: history.TryAwait, Lock: l.name, Wait: r.Wait})
+}

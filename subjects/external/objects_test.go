@@ -1,0 +1,203 @@
+package external
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/subjects"
+)
+
+// bentObject is a client of an object that answers something else than the reference's, which it has.
+type bentObject struct {
+	subjects.Client
+	bend func(kind history.Kind, do func() subjects.Answer) subjects.Answer
+	half func(c subjects.ReadWriteLocks, writes bool, name string) subjects.Lock // nil: as the reference has it
+}
+
+// bentObjects are workers that serve objects, by name: what they are, and what is bent of each call.
+var bentObjects = map[string]struct {
+	of   string
+	bend func(kind history.Kind, do func() subjects.Answer) subjects.Answer
+	half func(c subjects.ReadWriteLocks, writes bool, name string) subjects.Lock
+}{
+	"takes what there is not": {"rsemaphore-classic", otherwise(history.TryAcquirePermits, history.Busy, history.Acquired), nil},
+	"sets permits again":      {"rsemaphore-classic", otherwise(history.TrySetPermits, history.Rejected, history.OK), nil},
+	"keeps permits":           {"rsemaphore-classic", instead(history.ReleasePermits, history.OK), nil},
+	"hands out permits":       {"rsemaphore-classic", instead(history.AcquirePermits, history.Acquired), nil},
+	"opens too soon":          {"rcountdownlatch-classic", otherwise(history.TryAwait, history.Busy, history.OK), nil},
+	"counts nothing":          {"rcountdownlatch-classic", instead(history.CountDown, history.OK), nil},
+	"awaits nothing":          {"rcountdownlatch-classic", instead(history.Await, history.OK), nil},
+	"readers exclude": {"rrwlock-classic", nil, func(c subjects.ReadWriteLocks, _ bool, name string) subjects.Lock {
+		return c.WriteLock(name)
+	}},
+	"writers share": {"rrwlock-classic", nil, func(c subjects.ReadWriteLocks, _ bool, name string) subjects.Lock {
+		return c.ReadLock(name)
+	}},
+}
+
+// otherwise answers calls of a kind otherwise.
+func otherwise(of history.Kind, when, then history.Outcome) func(history.Kind, func() subjects.Answer) subjects.Answer {
+	return func(kind history.Kind, do func() subjects.Answer) subjects.Answer {
+		a := do()
+		if kind == of && a.Outcome == when {
+			a.Outcome = then
+		}
+		return a
+	}
+}
+
+// instead answers calls of a kind and does nothing.
+func instead(of history.Kind, then history.Outcome) func(history.Kind, func() subjects.Answer) subjects.Answer {
+	return func(kind history.Kind, do func() subjects.Answer) subjects.Answer {
+		if kind == of {
+			return subjects.Answer{Outcome: then}
+		}
+		return do()
+	}
+}
+
+func bentObjectBy(name string) (s subjects.Subject, ok bool) {
+	b, ok := bentObjects[name]
+	s, _ = subjects.Find(b.of)
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		return bentObject{c, b.bend, b.half}, err
+	}
+	return s, ok
+}
+
+func (c bentObject) Semaphore(name string) subjects.Semaphore {
+	return bentSemaphore{c.Client.(subjects.Semaphores).Semaphore(name), c}
+}
+
+func (c bentObject) Latch(name string) subjects.Latch {
+	return bentLatch{c.Client.(subjects.Latches).Latch(name), c}
+}
+
+func (c bentObject) ReadLock(name string) subjects.Lock {
+	return c.half(c.Client.(subjects.ReadWriteLocks), false, name)
+}
+
+func (c bentObject) WriteLock(name string) subjects.Lock {
+	return c.half(c.Client.(subjects.ReadWriteLocks), true, name)
+}
+
+type bentSemaphore struct {
+	subjects.Semaphore
+	c bentObject
+}
+
+func (s bentSemaphore) Set(ctx context.Context, n int64) subjects.Answer {
+	return s.c.bend(history.TrySetPermits, func() subjects.Answer { return s.Semaphore.Set(ctx, n) })
+}
+
+func (s bentSemaphore) Take(ctx context.Context, n int64, r subjects.Request) subjects.Answer {
+	kind := history.TryAcquirePermits
+	if r.Forever {
+		kind = history.AcquirePermits
+	}
+	return s.c.bend(kind, func() subjects.Answer { return s.Semaphore.Take(ctx, n, r) })
+}
+
+func (s bentSemaphore) Give(ctx context.Context, n int64) subjects.Answer {
+	return s.c.bend(history.ReleasePermits, func() subjects.Answer { return s.Semaphore.Give(ctx, n) })
+}
+
+type bentLatch struct {
+	subjects.Latch
+	c bentObject
+}
+
+func (l bentLatch) Down(ctx context.Context) subjects.Answer {
+	return l.c.bend(history.CountDown, func() subjects.Answer { return l.Latch.Down(ctx) })
+}
+
+func (l bentLatch) Await(ctx context.Context, r subjects.Request) subjects.Answer {
+	kind := history.TryAwait
+	if r.Forever {
+		kind = history.Await
+	}
+	return l.c.bend(kind, func() subjects.Answer { return l.Latch.Await(ctx, r) })
+}
+
+func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
+	for _, c := range []struct{ name, check, want string }{
+		{"takes what there is not", "permits", `b:1: tryAcquirePermits was answered "acquired"; right: "busy"`},
+		{"takes what there is not", "processes", `b:1: tryAcquirePermits of what another holds was answered "acquired"; right: "busy"`},
+		{"sets permits again", "permits", `b:1: trySetPermits was answered "ok"; right: "rejected"`},
+		{"keeps permits", "permits", `b:1: tryAcquirePermits was answered "busy"; right: "acquired"`},
+		{"hands out permits", "waiting", `acquirePermits was answered "acquired" while there is nothing to be had`},
+		{"opens too soon", "count", `b:1: tryAwait was answered "ok"; right: "busy"`},
+		{"counts nothing", "count", `b:1: tryAwait was answered "busy"; right: "ok"`},
+		{"awaits nothing", "awaiting", `await was answered "acquired" while there is nothing to be had`},
+		{"readers exclude", "readers", `b:1: tryRead of what is free was answered "busy"; right: "acquired"`},
+		{"writers share", "readers", `a:2: tryWrite of what another holds was answered "acquired"; right: "busy"`},
+	} {
+		t.Run(c.name+"/"+c.check, func(t *testing.T) {
+			t.Parallel()
+			s, _ := bentObjectBy(c.name)
+			results := runChecksOf(t, s.Object, c.name, usual, c.check)
+			if got := results[c.check]; got.Status != Failed || !strings.Contains(got.Got, c.want) {
+				t.Errorf("%+v\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
+// What a worker serves its hello says, and what it claims besides is claimed of that.
+func TestAHelloSaysWhatIsServed(t *testing.T) {
+	for name, want := range map[string][]string{
+		"rsemaphore-classic":       {"permits"},
+		"rsemaphore-hardened":      {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need"},
+		"rcountdownlatch-hardened": {"count-down", "takes-back", "idempotent", "looks-again", "rounds"},
+		"rrwlock-classic":          {"read-write", "reentrant", "watchdog", "idempotent", "waits", "steady"},
+	} {
+		s, err := Subject(t.Context(), Prefix+worker("listed@"+name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		real, _ := subjects.Find(name)
+		if got := strings.Join(s.Abilities, " "); got != strings.Join(want, " ") || s.Object != real.Object || s.Layout.Round != real.Layout.Round {
+			t.Errorf("%s: a %s that claims %s, with the round %q; want %q", name, s.Object, got, s.Layout.Round, want)
+		}
+	}
+}
+
+// Who is told of a loss may have a write lock and a read lock, which are two holds.
+func TestAReadersHoldIsNotAWritersHold(t *testing.T) {
+	c, _, err := open(t, "listed@rrwlock-hardened", usual)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rw, me := c.(subjects.ReadWriteLocks), c.Owner(1)
+	for _, half := range []subjects.Lock{rw.WriteLock("l"), rw.ReadLock("l")} {
+		if a := half.Acquire(t.Context(), me, subjects.Request{}); a.Outcome != history.Acquired {
+			t.Fatalf("%+v", a)
+		}
+	}
+	writes, reads := rw.WriteLock("l").(subjects.Loser).Lost(me), rw.ReadLock("l").(subjects.Loser).Lost(me)
+	if a := rw.WriteLock("l").Release(t.Context(), me); a.Outcome != history.Released {
+		t.Errorf("the write lock's release: %+v", a)
+	}
+	select {
+	case <-reads:
+		t.Error("the read lock is lost with the write lock")
+	case <-writes:
+		t.Error("what was given back is lost")
+	default:
+	}
+	if a := rw.WriteLock("l").Acquire(t.Context(), me, subjects.Request{}); a.Outcome != history.Rejected {
+		t.Errorf("who reads asks to write: %+v", a)
+	}
+	c.(*client).hello.Abilities = []string{"lost"}
+	c.(*client).mu.Lock()
+	err = c.(*client).lost(message{Lost: "l", Owner: me})
+	c.(*client).mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-reads
+}
