@@ -151,9 +151,9 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 func TestAHelloSaysWhatIsServed(t *testing.T) {
 	for name, want := range map[string][]string{
 		"rsemaphore-classic":       {"permits"},
-		"rsemaphore-hardened":      {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need"},
+		"rsemaphore-hardened":      {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set"},
 		"rcountdownlatch-hardened": {"count-down", "takes-back", "idempotent", "looks-again", "rounds"},
-		"rrwlock-classic":          {"read-write", "reentrant", "watchdog", "idempotent", "waits", "steady"},
+		"rrwlock-classic":          {"read-write", "reentrant", "watchdog", "idempotent", "waits", "steady", "leaves-nothing"},
 	} {
 		s, err := Subject(t.Context(), Prefix+worker("listed@"+name))
 		if err != nil {
