@@ -27,6 +27,10 @@ const (
 	CountsDown   Claim = "count-down"
 	Rounds       Claim = "rounds"
 
+	PermitLeases Claim = "permit-leases"
+	ServerClock  Claim = "server-clock"
+	OneKey       Claim = "one-key"
+
 	ReadWrite      Claim = "read-write"
 	LeasePerHold   Claim = "lease-per-hold"
 	TellsDowngrade Claim = "tells-downgrade"
@@ -86,6 +90,10 @@ func Promises() []Promise {
 		{LooksAgain, "A waiter for permits, or for a count, that missed a message looks again by itself, within `watchdogTimeout`.",
 			"liveness; it takes the exemption of missed messages away"},
 		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
+		{PermitLeases, "It is a semaphore whose permits have numbers of their own, and may have leases.", "object, exclusion and liveness"},
+		{ServerClock, "Leases of permits begin and end by the server's clock.", "object, exclusion and liveness; it takes the exemption of the clients' clocks away"},
+		{OneKey, "What the server knows of a semaphore's permits is in one key, so that it is lost together.",
+			"object and exclusion; it takes the exemption of a lost counter away"},
 		{CountsDown, "It is a count-down latch: nobody passes before its count is 0.", "object, exclusion and liveness"},
 		{ReadWrite, "It is a read-write lock: a writer holds it alone, and readers share it.", "plans with its steps; exclusion and effect tell readers from writers"},
 		{LeasePerHold, "Each hold of a read-write lock lasts as long as its own lease, whatever becomes of other holds.",

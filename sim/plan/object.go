@@ -11,6 +11,7 @@ import (
 func actions() []Action {
 	return []Action{Lock, TryLock, Unlock, ForceUnlock, Work, Sleep, IsLocked, IsHeldBy, HoldCount, RemainingTTL,
 		TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, TrySetCount, CountDown, Await, TryAwait,
+		TrySetTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease,
 		ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock}
 }
 
@@ -63,7 +64,7 @@ func (p *Plan) checkObjects() error {
 	}
 	for i, s := range p.Servers {
 		for _, name := range p.Locks() {
-			if is := objects[name]; s.Replicas > 0 && is == history.ARWLock {
+			if is := objects[name]; s.Replicas > 0 && (is == history.ARWLock || is == history.APermitSemaphore) {
 				return fmt.Errorf("$.servers[%d].replicas: %q is a %s, of which it is not judged what a replica makes", i, name, is)
 			}
 		}

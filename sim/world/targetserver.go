@@ -55,7 +55,7 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 	var expired []string
 	for _, key := range s.keys {
 		state := s.state[key]
-		if state.Deadline == 0 {
+		if state.Deadline == 0 && (len(state.Taken) == 0 || w.layout.TakenOf(key) != "") {
 			continue
 		}
 		state, over := sooner(state, by, now)
