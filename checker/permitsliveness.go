@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -10,13 +11,17 @@ import (
 )
 
 // judgePermitsLiveness asks whether waiters got what was free, and whether permits came back.
-func judgePermitsLiveness(_ context.Context, f *facts) Result {
+func judgePermitsLiveness(is history.Object) judge {
+	return func(_ context.Context, f *facts) Result { return f.permitsLiveness(is) }
+}
+
+func (f *facts) permitsLiveness(is history.Object) Result {
 	if f.h.Header.LatencyMax == 0 {
 		return notClaimed("the history does not say how slow a message may be, so that nothing can be called late")
 	}
 	found := f.found(contract.Liveness)
 	waits := 0
-	for _, l := range f.of(history.ASemaphore) {
+	for _, l := range f.of(is) {
 		all := levels(l)
 		for _, op := range l.ops {
 			if !callsFor(op) {
@@ -51,6 +56,9 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 	if c, known := f.keptFrom(l, op, from, to); known {
 		return c
 	}
+	if ended := f.shortenedLease(l, op, from); ended > 0 && (!f.h.Can(string(contract.LooksAgain)) || to-from <= f.h.Header.WatchdogTimeout+f.prompt()) {
+		return Cause{Class: contract.Unannounced, Text: fmt.Sprintf("at %s somebody had the lease of a permit end sooner, of which nobody sends a message", Stamp(ended))}
+	}
 	for _, other := range l.ops {
 		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > from && other.Value > free {
 			return Cause{Class: contract.WokeAnother,
@@ -58,6 +66,22 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}
+}
+
+// shortenedLease is when the lease of a permit was set to end sooner while a call waited, by a time; 0: none was.
+func (f *facts) shortenedLease(l *lockFacts, op *history.Op, by time.Duration) time.Duration {
+	for i := range l.acts {
+		a := &l.acts[i]
+		if a.op == nil || a.op.Kind != history.UpdateLease || a.seq < 0 || a.at < op.Call || a.at > by {
+			continue
+		}
+		before, was := f.h.Served[a.seq].Before.Has(a.op.Token)
+		after, is := f.h.Served[a.seq].After.Has(a.op.Token)
+		if was && is && after.Deadline > 0 && (before.Deadline == 0 || after.Deadline < before.Deadline) {
+			return a.at
+		}
+	}
+	return 0
 }
 
 // waitsLonger reports whether a call began to wait before another one of its client: it was refused first or, where nobody saw that of
@@ -82,8 +106,7 @@ func (f *facts) refusedFirst(l *lockFacts, op *history.Op) time.Duration {
 
 // lostPermits looks for permits that are out at the end, and that nobody who lives knows to have.
 func (f *facts) lostPermits(l *lockFacts, found *violations) {
-	all := levels(l)
-	if !f.whole() || len(f.h.Served) == 0 || !all[len(all)-1].there || f.touchedBy(l, f.end) == 0 && f.missing(l) <= 0 {
+	if !f.whole() || len(f.h.Served) == 0 || !levelAt(levels(l), f.end).there || f.touchedBy(l, f.end) == 0 && f.missing(l) <= 0 {
 		return
 	}
 	f.owing(l, contract.PermitsComeBack, func(d *owed) string {
@@ -110,13 +133,14 @@ func (f *facts) missing(l *lockFacts) int64 {
 			missing -= c.out
 		}
 	}
-	all := levels(l)
-	return missing - all[len(all)-1].n
+	return missing - levelAt(levels(l), f.end).n
 }
 
 // deadPermits looks for permits that clients had when they died.
 func (f *facts) deadPermits(l *lockFacts, found *violations) {
 	since := f.touchedBy(l, f.end)
+	left := takenBy(l, f.end)
+	left.Taken = slices.DeleteFunc(left.Taken, func(p history.TakenPermit) bool { return p.Deadline > 0 })
 	had, last := map[string]int64{}, map[string]*history.Op{}
 	var clients []string
 	for _, op := range l.ops {
@@ -125,7 +149,9 @@ func (f *facts) deadPermits(l *lockFacts, found *violations) {
 			continue
 		}
 		clients = appendNew(clients, op.Client)
+		_, out := left.Has(op.Token)
 		switch {
+		case op.Token != 0 && (!op.Kind.Asks() || !out): // it is given back, or comes back by itself
 		case op.Kind.Asks() && answer(op) == history.Acquired:
 			had[op.Client] += op.Value * int64(1+op.Repeats)
 			last[op.Client] = op

@@ -1,0 +1,229 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// Semaphores whose permits have numbers and leases. What is out counts as with the plain semaphore; besides, it comes back by itself.
+
+// leaseSpec is the sequential permit semaphore. Where the server knows of its permits in two keys it is Redisson's.
+func leaseSpec(f *facts) specification[model.PermitsState] {
+	kind := model.Permits{Redisson: !f.h.Can(string(contract.OneKey))}
+	return specification[model.PermitsState]{
+		step: kind.Step, environment: kind.Environment, shown: model.PermitsShown,
+		fits: func(s model.PermitsState, a *act) bool {
+			return f.sameTaken(s, a) && f.leasesFit(s, a)
+		},
+		settled: func(_ model.PermitsState, k history.KeyState) model.PermitsState { return model.PermitsShown(k) },
+		misfit: func(_, after model.PermitsState, a *act) (contract.Rule, string) {
+			if f.sameTaken(after, a) {
+				return contract.LeaseIsSet, "the key has another end of a permit's lease than was asked for"
+			}
+			return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", model.PermitsShown(*a.after), after)
+		},
+		resume: func(s model.PermitsState, _ *act) model.PermitsState { return s }, // what one command did is seen after the last step
+		untrue: func(s model.PermitsState, op history.Op) error {
+			rule := contract.PermitsAreFew
+			if op.Kind.OnPermit() {
+				rule = contract.PermitNotRefused
+			}
+			return &model.Violation{Rule: rule, State: s, Op: op}
+		},
+		cause: f.leaseCause,
+	}
+}
+
+// nearby reports whether a lease that ends at a time may be over, or not, at another one.
+func nearby(end, at time.Duration) bool { return end <= at+model.Granularity }
+
+// sameTaken reports whether the key after an act has as many permits as a state, and the same are out, but for those whose leases end
+// about then.
+func (f *facts) sameTaken(s model.PermitsState, a *act) bool {
+	key := model.PermitsShown(*a.after)
+	if len(a.after.Holdings) > 0 || key.Total != s.Total || key.Set != s.Set {
+		return false
+	}
+	in := map[int64]bool{}
+	for _, p := range s.Held() {
+		_, out := a.after.Has(p.ID)
+		if in[p.ID] = true; !out && !nearby(p.Earliest, a.at) {
+			return false
+		}
+	}
+	for _, p := range a.after.Taken {
+		if !in[p.Permit] && (p.Deadline == 0 || !nearby(p.Deadline, a.at)) {
+			return false
+		}
+	}
+	return true
+}
+
+// leasesFit reports whether the leases of permits in the key after an act end when those of a state do. Clients that tell the server when
+// a lease ends count it from some time of their call.
+func (f *facts) leasesFit(s model.PermitsState, a *act) bool {
+	for _, p := range s.Held() {
+		t, out := a.after.Has(p.ID)
+		end := t.Deadline
+		if end == 0 {
+			end = model.Never
+		}
+		if out && (end > p.Latest && end-p.Latest > model.Granularity || end < p.Earliest && p.Earliest-end > model.Granularity) {
+			return false
+		}
+		if op := a.op; op != nil && out && op.Token == p.ID && op.Asked > 0 && end > a.at {
+			if from := end - op.Asked; from < op.Call-model.Granularity || from > a.at+model.Granularity {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// leaseCause is the cause of a violation of the rules of a permit semaphore, where it is one of its own.
+func (f *facts) leaseCause(l *lockFacts, a *act, rule contract.Rule) (Cause, bool) {
+	switch rule {
+	case contract.PermitsAreFree, contract.PermitsAreFew, contract.PermitIsHeld, contract.PermitNotRefused, contract.KeyFits, contract.LeaseIsSet:
+	default:
+		return Cause{}, false
+	}
+	if a.op != nil {
+		if c, known := f.byClientsClock(l, a.op, a.at); known {
+			return c, true
+		}
+	}
+	return f.counterLost(l, a.at)
+}
+
+// counterLost says that the number of the free permits was lost by a time, and those that were out stayed so.
+func (f *facts) counterLost(l *lockFacts, by time.Duration) (Cause, bool) {
+	for _, e := range l.events {
+		if e.Kind != history.Delete && e.Kind != history.Expire || e.Count == 0 || e.At > by {
+			continue
+		}
+		faults := f.struckBy("", l.name, e.At, e.At, touches)
+		return Cause{Class: contract.CounterLost, Faults: faults, Effects: f.effectsOf(faults),
+			Text: fmt.Sprintf("%s: the server knew on of %s that were out, and not how many there are", f.describeAll(faults), permits(e.Count))}, true
+	}
+	return Cause{}, false
+}
+
+// byClientsClock says that what an operation did at a time depends on the clock of its client: the lease of a permit ended between the time that
+// the client told the server, and that at which the server executed the request.
+func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (Cause, bool) {
+	i, found := f.log.execution(op, at)
+	if !f.h.Header.Layout.Absolute || !found {
+		return Cause{}, false
+	}
+	row := &f.h.Served[i]
+	told := row.Sent
+	for j := range f.h.Served { // a copy tells the time of the first
+		if s := &f.h.Served[j]; s.Request == row.Request && row.Request != 0 {
+			told = min(told, s.Sent)
+		}
+	}
+	told = max(told-f.prompt(), cmp.Or(op.Call, 0))
+	ahead, faults := f.aheadBy(row.Client, at)
+	for _, k := range []*history.KeyState{row.Before, row.After} {
+		if k == nil {
+			continue
+		}
+		for _, p := range k.Taken {
+			switch {
+			case p.Deadline == 0:
+			case told <= p.Deadline && nearby(p.Deadline, at):
+				return Cause{Class: contract.ClientsClock,
+					Text: fmt.Sprintf("%s told the server the time in a request of %s, and the lease of permit %d ended at %s, before the server executed that",
+						row.Client, Stamp(row.Sent), p.Permit, Stamp(p.Deadline))}, true
+			case ahead > 0:
+				return Cause{Class: contract.ClientsClock, Faults: faults, Effects: f.effectsOf(faults),
+					Text: fmt.Sprintf("the clock of %s is %s ahead: by it the lease of permit %d ends at %s", row.Client, short(ahead), p.Permit, Stamp(p.Deadline-ahead))}, true
+			}
+		}
+	}
+	return Cause{}, false
+}
+
+// aheadBy is by how much the clock of a client was ahead at a time, and by which faults.
+func (f *facts) aheadBy(client string, at time.Duration) (by time.Duration, faults []int) {
+	return 0, nil
+}
+
+// leasesOf is [facts.countedOf] of a permit semaphore. A caller believes that it has a permit until it gives it back, and no longer than
+// the lease that it asked for, counted from the call that asked. A semaphore that is set anew has as many permits as it is then set to.
+func (f *facts) leasesOf(l *lockFacts) []permitChange {
+	var all []permitChange
+	total := int64(0)
+	if first := f.firstKey(l); first > 0 {
+		all, total = append(all, permitChange{total: first}), first
+	}
+	grants, ends := map[int64]*history.Op{}, map[int64]time.Duration{}
+	end := func(permit int64, at time.Duration) {
+		if grants[permit] == nil {
+			return
+		}
+		op := grants[permit]
+		all = append(all, permitChange{max(min(at, ends[permit]), op.Return), 0, -1, op})
+		delete(grants, permit)
+	}
+	var order []int64
+	for _, op := range l.ops { // by their calls; an owner's follow each other
+		void := op.Outcome == history.Failed && op.Evidence != history.Executed
+		switch {
+		case op.Kind.Sets() && !void && answer(op) != history.Rejected && !unsent(op) && !f.repeatedSet(l, op):
+			all, total = append(all, permitChange{op.Call, op.Value - total, 0, op}), op.Value
+		case callsFor(op) && op.Outcome == history.Acquired && !op.Pending():
+			all = append(all, permitChange{op.Return, 0, 1, op})
+			grants[op.Token], ends[op.Token] = op, endOfLease(op)
+			order = append(order, op.Token)
+		case op.Aside || void:
+		case op.Kind == history.ReleasePermit:
+			end(op.Token, op.Call)
+		case op.Kind == history.UpdateLease && grants[op.Token] != nil && op.Call < ends[op.Token]:
+			if op.Outcome == history.OK && op.Return < ends[op.Token] || endOfLease(op) < ends[op.Token] {
+				ends[op.Token] = endOfLease(op)
+			}
+		}
+	}
+	for _, permit := range order {
+		if ends[permit] < f.end {
+			end(permit, ends[permit])
+		}
+	}
+	return inOrderOfCounting(all)
+}
+
+// endOfLease is when a lease that an operation asked for is over for its caller.
+func endOfLease(op *history.Op) time.Duration {
+	if lease := cmp.Or(op.Asked, op.Lease); lease > 0 {
+		return op.Call + lease
+	}
+	return model.Never
+}
+
+// leaseCut says why a permit may have been given away while its holder believed to have it.
+func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
+	if c, lost := f.counterLost(l, at); lost {
+		return c, true
+	}
+	for i := range l.acts {
+		a := &l.acts[i]
+		switch {
+		case a.at > at:
+		case a.op != nil && a.op.Kind.Asks():
+			if c, known := f.byClientsClock(l, a.op, a.at); known {
+				return c, true
+			}
+		case a.event != nil && a.event.Kind == history.ClockJump:
+			moved := f.struckAt(a.at, l.name, history.ClockMoved)
+			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: moved,
+				Text: fmt.Sprintf("%s: leases of permits of %s ended sooner", f.describeAll(moved), l.name)}, true
+		}
+	}
+	return Cause{}, false
+}
