@@ -37,8 +37,9 @@ func (w *World) permits(s *server, name string) history.KeyState {
 	if v.kind != "zset" || !is {
 		return foreign
 	}
-	delete(v.scores, "total")
-	state.Taken = w.taken(v.scores, s.timeOf)
+	permits := maps.Clone(v.scores)
+	delete(permits, "total")
+	state.Taken = w.taken(permits, s.timeOf)
 	n := int64(-total) - int64(len(state.Taken))
 	state.Permits = &n
 	return state
