@@ -101,7 +101,7 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 		if past(from, p.Latest) {
 			continue // it is over
 		}
-		ends := past(to, p.Earliest)
+		ends := !past(p.Earliest, to) // it may be over: deadlines are in whole milliseconds
 		if !ends {
 			surely++
 		}

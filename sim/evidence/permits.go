@@ -26,7 +26,7 @@ func (c *conclusion) permits(t touch, call int64, before history.KeyState) {
 	switch {
 	case executed && Counts(&known, known.Answer) && effect:
 		c.amend(call, func(op *history.Op) { op.Repeats++ })
-	case !effect && c.wouldGrant(&known, before), executed && !effect && (Counts(&known, known.Answer) || !known.Pending()):
+	case !effect && (c.wouldGrant(&known, before) || known.Kind.OnPermit() && r.Reply == "1"), executed && !effect && (Counts(&known, known.Answer) || !known.Pending()):
 		// A copy that did nothing: it comes late, or the semaphore has told it from another.
 	default:
 		c.executed[r] = true
