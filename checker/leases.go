@@ -73,6 +73,9 @@ func (f *facts) leasesFit(s model.PermitsState, a *act) bool {
 		if end == 0 {
 			end = model.Never
 		}
+		if out && nearby(end, a.at) && nearby(p.Earliest, a.at) {
+			continue // it is over
+		}
 		if out && (end > p.Latest && end-p.Latest > model.Granularity || end < p.Earliest && p.Earliest-end > model.Granularity) {
 			return false
 		}
@@ -121,13 +124,7 @@ func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (
 		return Cause{}, false
 	}
 	row := &f.h.Served[i]
-	told := row.Sent
-	for j := range f.h.Served { // a copy tells the time of the first
-		if s := &f.h.Served[j]; s.Request == row.Request && row.Request != 0 {
-			told = min(told, s.Sent)
-		}
-	}
-	told = max(told-f.prompt(), cmp.Or(op.Call, 0))
+	told := f.toldTheTime(op, row)
 	ahead, faults := f.aheadBy(row.Client, at)
 	for _, k := range []*history.KeyState{row.Before, row.After} {
 		if k == nil {
@@ -147,6 +144,21 @@ func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (
 		}
 	}
 	return Cause{}, false
+}
+
+// toldTheTime is since when a client may have read its clock whose request of an operation the server executed: one that is sent again tells
+// the time of the first.
+func (f *facts) toldTheTime(op *history.Op, row *history.Served) time.Duration {
+	if op.Aside || !op.Kind.Asks() {
+		return op.Call
+	}
+	told := row.Sent
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Sent < row.Sent && (s.Refused || s.Got == 0 || s.Got > row.Sent) {
+			told = min(told, s.Sent)
+		}
+	}
+	return max(told-f.prompt(), op.Call)
 }
 
 // aheadBy is by how much the clock of a client was ahead at a time, and by which faults.

@@ -55,7 +55,7 @@ func forget(h *history.History) *history.History {
 			if op.Asked > 0 {
 				op.Lease, op.Asked = op.Asked, 0
 			}
-			if op.Uncertain() && !op.Kind.OnPermit() {
+			if op.Kind.Object() == history.APermitSemaphore && op.Kind.Asks() && op.Outcome != history.Acquired {
 				op.Token = 0
 			}
 		}

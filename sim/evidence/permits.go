@@ -21,6 +21,7 @@ func (c *conclusion) permits(t touch, call int64, before history.KeyState) {
 		return
 	}
 	known := c.op(call)
+	known.Token = c.byID[call].Token // also before the call is answered
 	answer, effect, of := whatItGranted(&known, r, before, after)
 	executed := known.Evidence == history.Executed
 	switch {
@@ -32,7 +33,7 @@ func (c *conclusion) permits(t touch, call int64, before history.KeyState) {
 		c.executed[r] = true
 		c.amend(call, func(op *history.Op) {
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, c.now, c.within, answer
-			if op.Kind.Asks() && op.Uncertain() {
+			if op.Kind.Asks() && op.Outcome != history.Acquired { // nobody was told
 				op.Token = of
 			}
 			if p, out := after.Has(of); out && effect && c.h.Header.Layout.Absolute && !op.Kind.Gives() && op.Lease > 0 {
@@ -56,7 +57,7 @@ func whatItGranted(op *history.Op, r *history.Served, before, after history.KeyS
 				return history.Acquired, true, p.Permit
 			}
 		}
-		if len(before.Taken) == len(after.Taken) && after.Number() < before.Number() { // one more for the same permit
+		if total(after) < total(before) { // one more for the same permit
 			return history.Acquired, true, op.Token
 		}
 		return history.Busy, false, 0
@@ -75,6 +76,9 @@ func whatItGranted(op *history.Op, r *history.Served, before, after history.KeyS
 	}
 	return history.NotHeld, false, op.Token
 }
+
+// total is how many permits there are.
+func total(k history.KeyState) int64 { return k.Number() + int64(len(k.Taken)) }
 
 // wouldGrant reports whether a permit semaphore in a state does now what an operation is for.
 func (c *conclusion) wouldGrant(op *history.Op, s history.KeyState) bool {
