@@ -239,3 +239,30 @@ func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
 	}
 	return Cause{}, false
 }
+
+// endedUnannounced says that a lease ended by a time of which a waiter for a permit had not heard when it asked last: it began after that, or
+// was to end later. Nobody sends a message of the end. Who looks again by itself is excused until then.
+func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
+	var asked *history.Served
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && s.Got <= from && !refused(s) && s.After != nil {
+			asked = s
+		}
+	}
+	if asked == nil || f.h.Can(string(contract.LooksAgain)) && to-asked.Got > f.h.Header.WatchdogTimeout+f.prompt() {
+		return Cause{}, false
+	}
+	var now history.KeyState
+	for i := range l.acts {
+		if a := &l.acts[i]; a.at <= from && a.after != nil {
+			now = *a.after
+		}
+	}
+	for _, p := range now.Taken {
+		if q, was := asked.After.Has(p.Permit); p.Over(from) && p.Deadline > asked.At && (!was || q.Deadline == 0 || q.Deadline > p.Deadline) {
+			return Cause{Class: contract.Unannounced, Text: fmt.Sprintf("the lease of permit %d was over at %s, of which it had not heard when it asked at %s, and nobody sends a message",
+				p.Permit, Stamp(p.Deadline), Stamp(asked.At))}, true
+		}
+	}
+	return Cause{}, false
+}

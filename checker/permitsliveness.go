@@ -56,8 +56,8 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 	if c, known := f.keptFrom(l, op, from, to); known {
 		return c
 	}
-	if ended := f.shortenedLease(l, op, from); ended > 0 && (!f.h.Can(string(contract.LooksAgain)) || to-from <= f.h.Header.WatchdogTimeout+f.prompt()) {
-		return Cause{Class: contract.Unannounced, Text: fmt.Sprintf("at %s somebody had the lease of a permit end sooner, of which nobody sends a message", Stamp(ended))}
+	if c, known := f.endedUnannounced(l, op, from, to); known {
+		return c
 	}
 	for _, other := range l.ops {
 		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > from && other.Value > free {
@@ -66,22 +66,6 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}
-}
-
-// shortenedLease is when the lease of a permit was set to end sooner while a call waited, by a time; 0: none was.
-func (f *facts) shortenedLease(l *lockFacts, op *history.Op, by time.Duration) time.Duration {
-	for i := range l.acts {
-		a := &l.acts[i]
-		if a.op == nil || a.op.Kind != history.UpdateLease || a.seq < 0 || a.at < op.Call || a.at > by {
-			continue
-		}
-		before, was := f.h.Served[a.seq].Before.Has(a.op.Token)
-		after, is := f.h.Served[a.seq].After.Has(a.op.Token)
-		if was && is && after.Deadline > 0 && (before.Deadline == 0 || after.Deadline < before.Deadline) {
-			return a.at
-		}
-	}
-	return 0
 }
 
 // waitsLonger reports whether a call began to wait before another one of its client: it was refused first or, where nobody saw that of
