@@ -249,7 +249,19 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 			asked = s
 		}
 	}
-	if asked == nil || f.h.Can(string(contract.LooksAgain)) && to-asked.Got > f.h.Header.WatchdogTimeout+f.prompt() {
+	if asked == nil {
+		return Cause{}, false
+	}
+	answered := asked.At // a copy may get the answer to the first
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Request == asked.Request && s.Lock == l.name && f.h.Can(string(contract.Idempotent)) {
+			answered = min(answered, s.At)
+		}
+	}
+	if faults := faultsOf(f.obstaclesOf(op, l.name, asked.Got)); asked.Got-answered > f.latency() && to <= from+asked.Got-answered+f.prompt() && len(faults) > 0 {
+		return f.blame(fmt.Sprintf("it heard at %s what the server had answered at %s: %s", Stamp(asked.Got), Stamp(answered), f.describeAll(faults)), faults), true
+	}
+	if f.h.Can(string(contract.LooksAgain)) && to-asked.Got > f.h.Header.WatchdogTimeout+f.prompt() {
 		return Cause{}, false
 	}
 	var now history.KeyState

@@ -180,7 +180,7 @@ func (k Permits) Environment(s PermitsState, e history.Event) (PermitsState, err
 		if e.Count == 0 {
 			return PermitsState{}, nil
 		}
-		s.Set, s.Total = false, int64(len(s.Held())) // they are in a key of their own
+		s.Set, s.Total = false, e.Count // they are in a key of their own
 		return s, nil
 	case history.ClockJump:
 		held := s.Held()

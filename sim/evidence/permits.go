@@ -57,7 +57,8 @@ func whatItGranted(op *history.Op, r *history.Served, before, after history.KeyS
 				return history.Acquired, true, p.Permit
 			}
 		}
-		if total(after) < total(before) { // one more for the same permit
+		was, _ := before.Has(op.Token)
+		if is, out := after.Has(op.Token); total(after) < total(before) || out && is != was { // one more for the same permit
 			return history.Acquired, true, op.Token
 		}
 		return history.Busy, false, 0
