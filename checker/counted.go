@@ -154,6 +154,10 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 	v := Violation{Rule: contract.AtMostOnce, Lock: l.name, From: op.Executed, To: op.Executed, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 		Text: fmt.Sprintf("%s: at %s %s %s", l.name, Stamp(op.Executed), op.Client, did)}
 	v.Cause = Cause{Class: contract.Unexplained, Text: "no fault has a client give what nobody owes"}
+	if c, known := f.clockAhead(l, op, op.Executed); known {
+		v.Cause = c
+		return v
+	}
 	if c, known := f.byClientsClock(l, op, op.Executed); known {
 		v.Cause = c
 		return v

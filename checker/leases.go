@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -73,16 +74,16 @@ func (f *facts) leasesFit(s model.PermitsState, a *act) bool {
 		if end == 0 {
 			end = model.Never
 		}
+		if op := a.op; op != nil && out && op.Token == p.ID && op.Asked > 0 {
+			if from := end - op.Asked; from < op.Call-model.Granularity || from > a.at+model.Granularity {
+				return false
+			}
+		}
 		if out && nearby(end, a.at) && nearby(p.Earliest, a.at) {
 			continue // it is over
 		}
 		if out && (end > p.Latest && end-p.Latest > model.Granularity || end < p.Earliest && p.Earliest-end > model.Granularity) {
 			return false
-		}
-		if op := a.op; op != nil && out && op.Token == p.ID && op.Asked > 0 && end > a.at {
-			if from := end - op.Asked; from < op.Call-model.Granularity || from > a.at+model.Granularity {
-				return false
-			}
 		}
 	}
 	return true
@@ -96,7 +97,10 @@ func (f *facts) leaseCause(l *lockFacts, a *act, rule contract.Rule) (Cause, boo
 		return Cause{}, false
 	}
 	if a.op != nil {
-		if c, known := f.byClientsClock(l, a.op, a.at); known {
+		if c, known := f.clockAhead(l, a.op, a.at); known {
+			return c, true
+		}
+		if c, known := f.byClientsClock(l, a.op, a.at); known && rule != contract.LeaseIsSet { // its end is right by some time of the call
 			return c, true
 		}
 	}
@@ -125,21 +129,15 @@ func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (
 	}
 	row := &f.h.Served[i]
 	told := f.toldTheTime(op, row)
-	ahead, faults := f.aheadBy(row.Client, at)
 	for _, k := range []*history.KeyState{row.Before, row.After} {
 		if k == nil {
 			continue
 		}
 		for _, p := range k.Taken {
-			switch {
-			case p.Deadline == 0:
-			case told <= p.Deadline && nearby(p.Deadline, at):
+			if p.Deadline > 0 && told <= p.Deadline && nearby(p.Deadline, at) {
 				return Cause{Class: contract.ClientsClock,
 					Text: fmt.Sprintf("%s told the server the time in a request of %s, and the lease of permit %d ended at %s, before the server executed that",
 						row.Client, Stamp(row.Sent), p.Permit, Stamp(p.Deadline))}, true
-			case ahead > 0:
-				return Cause{Class: contract.ClientsClock, Faults: faults, Effects: f.effectsOf(faults),
-					Text: fmt.Sprintf("the clock of %s is %s ahead: by it the lease of permit %d ends at %s", row.Client, short(ahead), p.Permit, Stamp(p.Deadline-ahead))}, true
 			}
 		}
 	}
@@ -161,9 +159,20 @@ func (f *facts) toldTheTime(op *history.Op, row *history.Served) time.Duration {
 	return max(told-f.prompt(), op.Call)
 }
 
-// aheadBy is by how much the clock of a client was ahead at a time, and by which faults.
-func (f *facts) aheadBy(client string, at time.Duration) (by time.Duration, faults []int) {
-	return 0, nil
+// clockAhead says that what an operation did at a time depends on the clock of a client that was set forward: of its own, or of one whose
+// permits' leases end later for it.
+func (f *facts) clockAhead(l *lockFacts, op *history.Op, at time.Duration) (Cause, bool) {
+	if !f.h.Header.Layout.Absolute {
+		return Cause{}, false
+	}
+	for i := range f.h.Faults {
+		x := &f.h.Faults[i]
+		uses := x.Client == op.Client || slices.ContainsFunc(l.ops, func(o *history.Op) bool { return o.Client == x.Client && o.Kind.Asks() && o.Executed <= at })
+		if x.Has(history.ClientClockMoved) && x.Struck() && x.From <= at && uses {
+			return Cause{Class: contract.ClientsClock, Faults: []int{i}, Effects: f.effectsOf([]int{i}), Text: "before, " + f.describe(i)}, true
+		}
+	}
+	return Cause{}, false
 }
 
 // leasesOf is [facts.countedOf] of a permit semaphore. A caller believes that it has a permit until it gives it back, and no longer than
@@ -228,6 +237,9 @@ func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
 		switch {
 		case a.at > at:
 		case a.op != nil && a.op.Kind.Asks():
+			if c, known := f.clockAhead(l, a.op, a.at); known {
+				return c, true
+			}
 			if c, known := f.byClientsClock(l, a.op, a.at); known {
 				return c, true
 			}

@@ -22,6 +22,7 @@ func AllPermits() []Scenario {
 		permitLateRelease,
 		permitLeaseUpdated,
 		permitCounterEvicted,
+		permitClockAhead,
 	}
 }
 
@@ -212,4 +213,21 @@ var permitCounterEvicted = Scenario{
 		)
 	},
 	Breaks: either(contract.OneKey, nil, []contract.Guarantee{object, exclusion}),
+}
+
+var permitClockAhead = Scenario{
+	Name:  "permit-clock-ahead",
+	Title: "a client whose clock is 11 s ahead takes a permit that another has",
+	Story: "c1 takes the only permit for 10 s. The clock of c2 jumps ahead by 11 s. In the faithful form clients tell the server the time, " +
+		"and by c2's clock c1's lease is over: it takes c1's permit, and works beside it. c1's release is told that there is nothing to " +
+		"give. In the hardened form leases end by the server's clock, and c2 waits for c1.",
+	Source: "docs/family.md: a client's clock is ahead, or its request is late",
+	Plan: func(uint64) *plan.Plan {
+		return story("permit-clock-ahead",
+			[]plan.Fault{{Kind: "clock-jump", Client: "c2", By: at(11), From: at(1)}},
+			client("c1", 0, setTotal(1), acquirePermit(10), sleep(8*time.Second), releasePermit),
+			client("c2", 3*time.Second, acquirePermit(10), sleep(8*time.Second), releasePermit),
+		)
+	},
+	Breaks: either(contract.ServerClock, nil, []contract.Guarantee{object, exclusion}),
 }

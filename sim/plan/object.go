@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -82,6 +84,10 @@ func (p *Plan) checkObjects() error {
 // checkOnObject refuses faults that say something of an object for which there is no rule: nobody holds the key of a counted
 // one, and a key that is none of the object's answers with errors for ever.
 func (p *Plan) checkOnObject(f Fault, at string) error {
+	permits := slices.Contains(slices.Collect(maps.Values(p.Objects())), history.APermitSemaphore)
+	if f.Kind == "clock-jump" && f.Client != "" && !permits {
+		return fmt.Errorf("%s.client: only clients of permit semaphores tell the server the time, and the plan has none", at)
+	}
 	if is := p.Objects()[f.Lock]; f.Lock != "" && is != history.ALock && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
 		return fmt.Errorf("%s.lock: %s strikes locks, and %q is a %s", at, f.Kind, f.Lock, is)
 	}

@@ -79,6 +79,20 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 	return len(expired)
 }
 
+// JumpClientClock implements [fault.Target].
+func (w *World) JumpClientClock(client string, by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ahead[client] += by
+}
+
+// Clock is the time by the clock of a client. It may be called from any goroutine.
+func (w *World) Clock(client string) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead[client])
+}
+
 // unread records what befell all keys of a server, of locks whose keys nobody can read.
 func (w *World) unread(s *server, e history.Event) {
 	if w.layout.Unknown == "" {
