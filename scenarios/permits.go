@@ -167,13 +167,14 @@ var permitLateRelease = Scenario{
 	Name:  "permit-late-release",
 	Title: "a holder works longer than its lease, and is told so when it gives the permit back",
 	Story: "c1 takes the only permit for 5 s, and works for 8 s. c2, who waits, gets it when the lease is over. c1's release finds " +
-		"that its permit was over, and it is told so: what it did after 5 s was not protected. c2 keeps what it has.",
+		"that its permit was over, and it is told so: what it did after 5 s was not protected. c2 keeps what it has. c4 is late, too, and is told so, though nobody else had asked.",
 	Source: "Redisson 4.7.0, RPermitExpirableSemaphore.tryRelease",
 	Plan: func(uint64) *plan.Plan {
 		return story("permit-late-release", nil,
 			client("c1", 0, setTotal(1), acquirePermit(5), sleep(8*time.Second), releasePermit),
 			client("c2", 2*time.Second, acquirePermit(30), sleep(10*time.Second), releasePermit),
 			client("c3", 9*time.Second, tryAcquirePermit(30, time.Second), releasePermit),
+			client("c4", 30*time.Second, acquirePermit(2), sleep(4*time.Second), releasePermit),
 		)
 	},
 	Breaks: nothing,
