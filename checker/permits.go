@@ -141,7 +141,7 @@ func (f *facts) repeatedSet(l *lockFacts, op *history.Op) bool {
 func unsent(op *history.Op) bool { return op.Uncertain() && op.Evidence == history.NotSent }
 
 // judgeBound looks for callers who believed at once that they had more permits than there are.
-func judgeBound(is history.Object) judge {
+func judgeBound(is history.Object) func(context.Context, *facts) Result {
 	return func(_ context.Context, f *facts) Result {
 		found := f.found(contract.Exclusion)
 		grants, most := 0, int64(0)

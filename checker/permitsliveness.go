@@ -11,7 +11,7 @@ import (
 )
 
 // judgePermitsLiveness asks whether waiters got what was free, and whether permits came back.
-func judgePermitsLiveness(is history.Object) judge {
+func judgePermitsLiveness(is history.Object) func(context.Context, *facts) Result {
 	return func(_ context.Context, f *facts) Result { return f.permitsLiveness(is) }
 }
 
