@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -22,7 +23,7 @@ func (c *conclusion) permits(t touch, call int64, before history.KeyState) {
 	}
 	known := c.op(call)
 	known.Token = c.byID[call].Token // also before the call is answered
-	answer, effect, of := whatItGranted(&known, r, before, after)
+	answer, effect, of := c.whatItGranted(&known, r, before, after)
 	executed := known.Evidence == history.Executed
 	switch {
 	case executed && Counts(&known, known.Answer) && effect:
@@ -45,7 +46,7 @@ func (c *conclusion) permits(t touch, call int64, before history.KeyState) {
 }
 
 // whatItGranted names the difference that a command for a call made, and the permit that it is about.
-func whatItGranted(op *history.Op, r *history.Served, before, after history.KeyState) (answer history.Outcome, effect bool, permit int64) {
+func (c *conclusion) whatItGranted(op *history.Op, r *history.Served, before, after history.KeyState) (answer history.Outcome, effect bool, permit int64) {
 	switch {
 	case op.Kind.Sets() && before.Absent() && !after.Absent():
 		return history.OK, true, 0
@@ -73,9 +74,18 @@ func whatItGranted(op *history.Op, r *history.Served, before, after history.KeyS
 	was, _ := before.Has(op.Token)
 	is, out := after.Has(op.Token)
 	if out {
-		return history.OK, was != is || op.Evidence != history.Executed, op.Token
+		first := op.Evidence != history.Executed && (!c.h.Can(string(contract.Idempotent)) || c.lastsFor(is, op.Lease)) // else it may be remembered
+		return history.OK, was != is || first, op.Token
 	}
 	return history.NotHeld, false, op.Token
+}
+
+// lastsFor reports whether the lease of a permit ends when one does that begins now; 0: never.
+func (c *conclusion) lastsFor(p history.TakenPermit, lease time.Duration) bool {
+	if lease == 0 || p.Deadline == 0 {
+		return lease == 0 && p.Deadline == 0
+	}
+	return (c.now + lease - p.Deadline).Abs() <= time.Millisecond
 }
 
 // total is how many permits there are.
