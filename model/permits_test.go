@@ -69,4 +69,12 @@ func TestPermitsStep(t *testing.T) {
 	if s, err := hard.Environment(is(3, until(7, 20*sec)), history.Event{Kind: history.Delete}); err != nil || s != none {
 		t.Error(s, err)
 	}
+	// The number of the free ones is lost alone: a release makes it anew, and the one that is out is all that there are.
+	left, err := redisson.Environment(is(3, until(7, 20*sec)), history.Event{Kind: history.Delete, Count: 1})
+	if s := PermitsShown(history.KeyState{Taken: []history.TakenPermit{{Permit: 7, Deadline: 20 * sec}}}); err != nil || left != s || left.Set {
+		t.Error(left, err)
+	}
+	if s, err := redisson.Step(left, permit(history.ReleasePermit, 7, history.OK)); err != nil || s != is(1) {
+		t.Error(s, err)
+	}
 }
