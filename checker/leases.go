@@ -120,8 +120,8 @@ func (f *facts) counterLost(l *lockFacts, by time.Duration) (Cause, bool) {
 	return Cause{}, false
 }
 
-// byClientsClock says that what an operation did at a time depends on the clock of its client: the lease of a permit ended between the time that
-// the client told the server, and that at which the server executed the request.
+// byClientsClock says that what an operation did at a time depends on the clock of its client: the lease of a permit ended between the
+// time that the client told the server, and that at which the server executed the request.
 func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (Cause, bool) {
 	i, found := f.log.execution(op, at)
 	if !f.h.Header.Layout.Absolute || !found {
@@ -144,8 +144,8 @@ func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (
 	return Cause{}, false
 }
 
-// toldTheTime is since when a client may have read its clock whose request of an operation the server executed: one that is sent again tells
-// the time of the first.
+// toldTheTime is since when a client may have read its clock whose request of an operation the server executed: one that is sent again
+// tells the time of the first.
 func (f *facts) toldTheTime(op *history.Op, row *history.Served) time.Duration {
 	if op.Aside || !op.Kind.Asks() {
 		return op.Call
@@ -252,8 +252,8 @@ func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
 	return Cause{}, false
 }
 
-// endedUnannounced says that a lease ended by a time of which a waiter for a permit had not heard when it asked last: it began after that, or
-// was to end later. Nobody sends a message of the end. Who looks again by itself is excused until then.
+// endedUnannounced says that a lease ended by a time of which a waiter for a permit had not heard when it asked last: it began after
+// that, or was to end later. Nobody sends a message of the end. Who looks again by itself is excused until then.
 func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
 	var asked *history.Served
 	for _, i := range f.log.byOp[op.ID] {

@@ -1,8 +1,8 @@
 package history
 
 // Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those that are judged:
-// trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, those of a permit semaphore, trySetCount, countDown, await and
-// tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history
+// trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, those of a permit semaphore, trySetCount, countDown,
+// await and tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history
 // with the others before there is a judge for it.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
@@ -53,7 +53,8 @@ const GivenUp EventKind = "givenUp"
 // records the operation gives to the permit's id.
 
 // Outcomes of these: trySetPermits, trySetTotal, trySetCount: OK, Rejected (it is set already); acquirePermits,
-// tryAcquirePermits, acquirePermit, tryAcquirePermit: Acquired, Busy; releasePermit: OK, NotHeld (it is not taken, or over); releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists,
+// tryAcquirePermits, acquirePermit, tryAcquirePermit: Acquired, Busy; releasePermit: OK, NotHeld (it is not taken, or over);
+// releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists,
 // deleteLatch: Released, NotHeld; updateLease: OK, NotHeld; await, tryAwait: OK (the count was 0), Busy;
 // readLock, tryRead: Acquired, Busy; writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot write); readUnlock,
 // writeUnlock: as unlock; renewRead, renewWrite: Renewed, NotHeld; the others: OK.

@@ -43,7 +43,8 @@ type Options struct {
 	// 100, as Redisson's lockWatchdogBatchSize.
 	WatchdogBatch int
 
-	// Now is the clock by which a [PermitExpirableSemaphore] of the faithful generations tells the server the time. It must be safe for concurrent use. Default time.Now.
+	// Now is the clock by which a [PermitExpirableSemaphore] of the faithful generations tells the server the
+	// time. It must be safe for concurrent use. Default time.Now.
 	Now func() time.Time
 
 	// FairWaitTimeout is how long the faithful generations keep the place of a waiter for a [FairLock] that asked without
