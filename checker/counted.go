@@ -40,6 +40,8 @@ func sequentialOf(is history.Object) sequential {
 	switch is {
 	case history.ALatch:
 		return sequentialFor(latchSpec)
+	case history.APermitSemaphore:
+		return sequentialFor(leaseSpec)
 	case history.ARWLock:
 		return sequentialFor(rwSpec)
 	}
@@ -162,12 +164,20 @@ func (f *facts) unseenTwice(l *lockFacts, by time.Duration, some func(op *histor
 // givenUnasked is the violation that a lock's client gave by itself what no call of its owed: permits, or a count-down.
 func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 	did := "counted it down by itself, which no call of its owed"
-	if l.object == history.ASemaphore {
+	if l.object != history.ALatch {
 		did = fmt.Sprintf("gave %s by itself, which no call of its had taken and lost, nor owed", permits(op.Value))
 	}
 	v := Violation{Rule: contract.AtMostOnce, Lock: l.name, From: op.Executed, To: op.Executed, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 		Text: fmt.Sprintf("%s: at %s %s %s", l.name, Stamp(op.Executed), op.Client, did)}
 	v.Cause = Cause{Class: contract.Unexplained, Text: "no fault has a client give what nobody owes"}
+	if c, known := f.clockAhead(l, op, op.Executed); known {
+		v.Cause = c
+		return v
+	}
+	if c, known := f.byClientsClock(l, op, op.Executed); known {
+		v.Cause = c
+		return v
+	}
 	for _, before := range l.ops { // the server forgot that it had given that already
 		if before.Kind == op.Kind && before.Aside && before.Client == op.Client && before.Units() == op.Units() && before.Executed < op.Executed {
 			if x := f.memoryLost(before.Executed, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {

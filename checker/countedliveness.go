@@ -98,7 +98,7 @@ func (f *facts) countedCallsReturn(l *lockFacts, found *violations) {
 		return
 	}
 	for _, op := range l.ops {
-		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Aside || op.Kind == history.AcquirePermits || op.Kind == history.Await ||
+		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Aside || op.Kind == history.AcquirePermits || op.Kind == history.AcquirePermit || op.Kind == history.Await ||
 			!f.hadTime(l, op, f.end, f.prompt()+op.Wait) {
 			continue
 		}
@@ -166,7 +166,7 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	for _, gift := range gifts {
 		by := gift.op
 		i := slices.IndexFunc(debts, func(d *owed) bool {
-			return !d.paid && d.n == by.Units() && d.op.Client == by.Client && d.at <= gift.at
+			return !d.paid && d.n == by.Units() && d.op.Token == by.Token && d.op.Client == by.Client && d.at <= gift.at
 		})
 		if i < 0 {
 			surplus = append(surplus, by)
@@ -174,8 +174,10 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		}
 		debts[i].paid = true
 	}
+	left := takenBy(l, f.end)
 	for _, d := range debts {
-		d.paid = d.paid || d.at < since || toNothing(d.op)
+		_, out := left.Has(d.op.Token)
+		d.paid = d.paid || d.at < since || toNothing(d.op) || d.op.Token != 0 && !d.again && !out // its lease is over
 	}
 	return debts, surplus
 }

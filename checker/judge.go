@@ -31,13 +31,23 @@ func unclaimed(why string) judge {
 func permitJudges() map[contract.Guarantee]judge {
 	return map[contract.Guarantee]judge{
 		contract.Object:    judgeCounted(history.ASemaphore),
-		contract.Exclusion: judgeBound,
+		contract.Exclusion: judgeBound(history.ASemaphore),
 		contract.Effect:    unclaimed("a semaphore lets several in at once, so that no update is its to protect"),
 		contract.Fencing:   unclaimed("permits carry no fencing tokens"),
 		contract.Watchdog:  unclaimed("permits have no lease"),
-		contract.Liveness:  judgePermitsLiveness,
+		contract.Liveness:  judgePermitsLiveness(history.ASemaphore),
 		contract.Fairness:  unclaimed("a semaphore promises no order"),
 	}
+}
+
+// leaseJudges are who answers for each guarantee of permit semaphores.
+func leaseJudges() map[contract.Guarantee]judge {
+	all := permitJudges()
+	all[contract.Object] = judgeCounted(history.APermitSemaphore)
+	all[contract.Exclusion] = judgeBound(history.APermitSemaphore)
+	all[contract.Liveness] = judgePermitsLiveness(history.APermitSemaphore)
+	all[contract.Watchdog] = unclaimed("nobody renews the lease of a permit by itself")
+	return all
 }
 
 // latchJudges are who answers for each guarantee of latches.

@@ -31,6 +31,8 @@ func objectKinds() []objectKind {
 			func(l *lockFacts) int { return len(l.beliefs) }, "hold"},
 		{history.ASemaphore, "semaphore", func(f *facts) []*lockFacts { return f.of(history.ASemaphore) }, permitJudges(),
 			(*teller).permits, grantsOf, "grant"},
+		{history.APermitSemaphore, "permit semaphore", func(f *facts) []*lockFacts { return f.of(history.APermitSemaphore) }, leaseJudges(),
+			(*teller).leases, grantsOf, "grant"},
 		{history.ALatch, "latch", func(f *facts) []*lockFacts { return f.of(history.ALatch) }, latchJudges(),
 			(*teller).latch, passesOf, "passage"},
 	}

@@ -15,8 +15,8 @@ func latchSpec(f *facts) specification[model.LatchState] {
 	var kind model.Latch
 	return specification[model.LatchState]{
 		step: kind.Step, environment: kind.Environment, since: f.inVainFrom,
-		shown: shownCount, fits: func(s model.LatchState, k history.KeyState) bool {
-			return len(k.Holdings) == 0 && k.Number() == s.Count
+		shown: shownCount, fits: func(s model.LatchState, a *act) bool {
+			return len(a.after.Holdings) == 0 && a.after.Number() == s.Count
 		},
 		misfit: func(_, after model.LatchState, a *act) (contract.Rule, string) {
 			return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", shownCount(*a.after), after)

@@ -23,8 +23,8 @@ var layers = []struct{ name, files string }{
 	{"data", "doc verdict options"},
 	{"facts", "unlocked assume facts served queue environment tenure belief overlaps rwholds members specification"},
 	{"judges", ""}, // and causes: every file that no other layer names
-	{"object", "known witness blackbox composite object counted countedliveness permits permitsliveness latch"},
-	{"verdict", "kinds story permitsstory latchstory explain judge picture tally stream"},
+	{"object", "known witness blackbox composite object counted countedliveness permits permitsliveness leases latch"},
+	{"verdict", "kinds story permitsstory leasesstory latchstory explain judge picture tally stream"},
 }
 
 func TestNoLayerUsesOneAfterIt(t *testing.T) {

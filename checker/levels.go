@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // A level is what an object's key said on the server from a time on, and whether there was one.
@@ -17,12 +18,63 @@ type level struct {
 // levels lists them, in order of time.
 func levels(l *lockFacts) []level {
 	all := []level{{}}
-	for i := range l.acts {
-		if now, known := all[len(all)-1].after(&l.acts[i]); known {
-			all = append(all, now)
+	var out []history.TakenPermit // with leases that are not over
+	ends := func(by time.Duration) {
+		for len(out) > 0 && out[0].Deadline <= by {
+			now := all[len(all)-1]
+			now.from, now.n = out[0].Deadline, now.n+1
+			all, out = append(all, now), out[1:]
 		}
 	}
+	for i := range l.acts {
+		a := &l.acts[i]
+		ends(a.at)
+		if now, known := all[len(all)-1].after(a); known {
+			all = append(all, now)
+		}
+		out = outAfter(out, a)
+		ends(a.at)
+	}
+	ends(model.Never)
 	return all
+}
+
+// outAfter lists the permits with leases that are out after an act, by their ends, where some were out before.
+func outAfter(out []history.TakenPermit, a *act) []history.TakenPermit {
+	switch {
+	case a.after != nil:
+		out = slices.DeleteFunc(slices.Clone(a.after.Taken), func(p history.TakenPermit) bool { return p.Deadline == 0 || p.Over(a.at) })
+	case a.event == nil:
+	case a.event.Kind == history.ClockJump:
+		for i := range out {
+			out[i].Deadline = max(out[i].Deadline-a.event.By, a.at)
+		}
+	case a.event.Kind == history.Delete || a.event.Kind == history.Expire: // nothing is free where there is no semaphore
+		out = nil
+	}
+	slices.SortFunc(out, func(a, b history.TakenPermit) int { return cmpTime(a.Deadline, b.Deadline) })
+	return out
+}
+
+// takenBy are the permits that were out of a permit semaphore at a time, and whose leases were not over.
+func takenBy(l *lockFacts, at time.Duration) (k history.KeyState) {
+	for i := range l.acts {
+		switch a := &l.acts[i]; {
+		case a.at > at:
+		case a.after != nil:
+			k.Taken = slices.Clone(a.after.Taken)
+		case a.event != nil && a.event.Kind == history.ClockJump:
+			for i := range k.Taken {
+				if d := &k.Taken[i].Deadline; *d > 0 {
+					*d = max(*d-a.event.By, 1)
+				}
+			}
+		case a.event != nil && (a.event.Kind == history.Delete || a.event.Kind == history.Expire) && a.event.Count == 0:
+			k.Taken = nil
+		}
+	}
+	k.Taken = slices.DeleteFunc(k.Taken, func(p history.TakenPermit) bool { return p.Over(at) })
+	return k
 }
 
 // after is the level after an act on one, if it is known.
@@ -31,7 +83,7 @@ func (v level) after(a *act) (now level, known bool) {
 	now.from = a.at
 	switch {
 	case a.after != nil:
-		now.n, now.there = a.after.Number(), !a.after.Absent()
+		now.n, now.there = a.after.NumberAt(a.at), !a.after.Absent()
 	case a.event == nil:
 		return v, false
 	case a.event.Kind == history.Delete || a.event.Kind == history.Expire:

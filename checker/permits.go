@@ -21,9 +21,9 @@ func permitSpec(f *facts) specification[model.SemaphoreState] {
 	kind := f.semaphoreModel()
 	return specification[model.SemaphoreState]{
 		step: kind.Step, environment: kind.Environment,
-		shown: shownPermits, fits: func(s model.SemaphoreState, k history.KeyState) bool {
-			key := shownPermits(k)
-			return len(k.Holdings) == 0 && key.Set == s.Set && key.Free == s.Free
+		shown: shownPermits, fits: func(s model.SemaphoreState, a *act) bool {
+			key := shownPermits(*a.after)
+			return len(a.after.Holdings) == 0 && key.Set == s.Set && key.Free == s.Free
 		},
 		misfit: func(_, after model.SemaphoreState, a *act) (contract.Rule, string) {
 			return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", shownPermits(*a.after), after)
@@ -80,6 +80,9 @@ type permitChange struct {
 // countedOf lists what callers know of permits, so that nobody is accused in doubt: what is set or given counts from
 // its call on, what is taken from its return on. At one instant the former comes first.
 func (f *facts) countedOf(l *lockFacts) []permitChange {
+	if l.object == history.APermitSemaphore {
+		return f.leasesOf(l)
+	}
 	var all []permitChange
 	if first := f.firstKey(l); first > 0 {
 		all = append(all, permitChange{total: first})
@@ -95,6 +98,11 @@ func (f *facts) countedOf(l *lockFacts) []permitChange {
 			all = append(all, permitChange{op.Return, 0, op.Value, op})
 		}
 	}
+	return inOrderOfCounting(all)
+}
+
+// inOrderOfCounting sorts changes by time. At one instant what is given comes first.
+func inOrderOfCounting(all []permitChange) []permitChange {
 	slices.SortStableFunc(all, func(a, b permitChange) int { return cmp.Or(cmpTime(a.at, b.at), cmp.Compare(a.out, b.out)) })
 	return all
 }
@@ -132,16 +140,18 @@ func (f *facts) repeatedSet(l *lockFacts, op *history.Op) bool {
 func unsent(op *history.Op) bool { return op.Uncertain() && op.Evidence == history.NotSent }
 
 // judgeBound looks for callers who believed at once that they had more permits than there are.
-func judgeBound(_ context.Context, f *facts) Result {
-	found := f.found(contract.Exclusion)
-	grants, most := 0, int64(0)
-	for _, l := range f.of(history.ASemaphore) {
-		grants += grantsOf(l)
-		most = max(most, f.overIssued(l, &found))
+func judgeBound(is history.Object) func(context.Context, *facts) Result {
+	return func(_ context.Context, f *facts) Result {
+		found := f.found(contract.Exclusion)
+		grants, most := 0, int64(0)
+		for _, l := range f.of(is) {
+			grants += grantsOf(l)
+			most = max(most, f.overIssued(l, &found))
+		}
+		return conclude("grants and releases",
+			fmt.Sprintf("%s, at most %s out at once, never more than there are", count(grants, "grant"), permits(most)),
+			fmt.Sprintf("more permits out than there are: %s", count(found.all, "violation")), found)
 	}
-	return conclude("grants and releases",
-		fmt.Sprintf("%s, at most %s out at once, never more than there are", count(grants, "grant"), permits(most)),
-		fmt.Sprintf("more permits out than there are: %s", count(found.all, "violation")), found)
 }
 
 // overIssued adds the times in which too many permits were out, and returns how many were out at most.
@@ -183,6 +193,11 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 	if c := f.givenAgain(l, at, func(op *history.Op) string { return "gave " + permits(op.Value) }); c != nil {
 		return *c
 	}
+	if l.object == history.APermitSemaphore {
+		if c, known := f.leaseCut(l, at); known {
+			return c
+		}
+	}
 	out := int64(0) // by what the server executed
 	for i := range l.acts {
 		a := &l.acts[i]
@@ -206,6 +221,9 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 
 // forgotTaken is the cause that a fault took a semaphore's key, and with it what was known of taken permits. nil: no fault did.
 func (f *facts) forgotTaken(l *lockFacts, e *history.Event) *Cause {
+	if e.Kind == history.ClockJump {
+		return nil
+	}
 	if c, lost := f.serverLost(l, e.At, e.At); lost != nil {
 		c.Text = fmt.Sprintf("in the %s at %s the server forgot who had taken permits of %s", lost.Kind, Stamp(lost.At), l.name)
 		return &c

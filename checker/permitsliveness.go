@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -10,13 +11,17 @@ import (
 )
 
 // judgePermitsLiveness asks whether waiters got what was free, and whether permits came back.
-func judgePermitsLiveness(_ context.Context, f *facts) Result {
+func judgePermitsLiveness(is history.Object) func(context.Context, *facts) Result {
+	return func(_ context.Context, f *facts) Result { return f.permitsLiveness(is) }
+}
+
+func (f *facts) permitsLiveness(is history.Object) Result {
 	if f.h.Header.LatencyMax == 0 {
 		return notClaimed("the history does not say how slow a message may be, so that nothing can be called late")
 	}
 	found := f.found(contract.Liveness)
 	waits := 0
-	for _, l := range f.of(history.ASemaphore) {
+	for _, l := range f.of(is) {
 		all := levels(l)
 		for _, op := range l.ops {
 			if !callsFor(op) {
@@ -51,6 +56,9 @@ func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, f
 	if c, known := f.keptFrom(l, op, from, to); known {
 		return c
 	}
+	if c, known := f.endedUnannounced(l, op, from, to); known {
+		return c
+	}
 	for _, other := range l.ops {
 		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > from && other.Value > free {
 			return Cause{Class: contract.WokeAnother,
@@ -82,8 +90,7 @@ func (f *facts) refusedFirst(l *lockFacts, op *history.Op) time.Duration {
 
 // lostPermits looks for permits that are out at the end, and that nobody who lives knows to have.
 func (f *facts) lostPermits(l *lockFacts, found *violations) {
-	all := levels(l)
-	if !f.whole() || len(f.h.Served) == 0 || !all[len(all)-1].there || f.touchedBy(l, f.end) == 0 && f.missing(l) <= 0 {
+	if !f.whole() || len(f.h.Served) == 0 || !levelAt(levels(l), f.end).there || f.touchedBy(l, f.end) == 0 && f.missing(l) <= 0 {
 		return
 	}
 	f.owing(l, contract.PermitsComeBack, func(d *owed) string {
@@ -110,13 +117,14 @@ func (f *facts) missing(l *lockFacts) int64 {
 			missing -= c.out
 		}
 	}
-	all := levels(l)
-	return missing - all[len(all)-1].n
+	return missing - levelAt(levels(l), f.end).n
 }
 
 // deadPermits looks for permits that clients had when they died.
 func (f *facts) deadPermits(l *lockFacts, found *violations) {
 	since := f.touchedBy(l, f.end)
+	left := takenBy(l, f.end)
+	left.Taken = slices.DeleteFunc(left.Taken, func(p history.TakenPermit) bool { return p.Deadline > 0 })
 	had, last := map[string]int64{}, map[string]*history.Op{}
 	var clients []string
 	for _, op := range l.ops {
@@ -125,7 +133,9 @@ func (f *facts) deadPermits(l *lockFacts, found *violations) {
 			continue
 		}
 		clients = appendNew(clients, op.Client)
+		_, out := left.Has(op.Token)
 		switch {
+		case op.Token != 0 && (!op.Kind.Asks() || !out): // it is given back, or comes back by itself
 		case op.Kind.Asks() && answer(op) == history.Acquired:
 			had[op.Client] += op.Value * int64(1+op.Repeats)
 			last[op.Client] = op

@@ -20,7 +20,7 @@ type side struct {
 // lock that makes the claim, or with enough opportunity.
 func TestEachExemptionHasTwoSides(t *testing.T) {
 	rows := map[string][]side{}
-	for _, sides := range []map[string][]side{sidesOfLocks(), sidesOfGroups(), sidesOfUnseen(), sidesOfPermits(), sidesOfLatches(), sidesOfRWLocks(), sidesOfQueues()} {
+	for _, sides := range []map[string][]side{sidesOfLocks(), sidesOfGroups(), sidesOfUnseen(), sidesOfPermits(), sidesOfLeases(), sidesOfLatches(), sidesOfRWLocks(), sidesOfQueues()} {
 		for row, more := range sides {
 			rows[row] = append(rows[row], more...)
 		}

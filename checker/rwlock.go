@@ -28,7 +28,8 @@ func rwSpecOf(f *facts, leasePerHold bool) specification[model.RWState] {
 	gone := func(s, key model.RWState) bool { return kind.Redisson && s.MayBeGone() && key == model.RWState{} }
 	return specification[model.RWState]{
 		step: kind.Step, environment: kind.Environment, shown: shows,
-		fits: func(s model.RWState, k history.KeyState) bool {
+		fits: func(s model.RWState, a *act) bool {
+			k := *a.after
 			key := shows(k)
 			return gone(s, key) || sameHolds(s, key, true) && lastsAs(s, key)
 		},

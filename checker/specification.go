@@ -15,12 +15,13 @@ type specification[S comparable] struct {
 	step        func(S, history.Op) (S, error)
 	environment func(S, history.Event) (S, error)
 	shown       func(history.KeyState) S                                        // the state that a key shows
-	fits        func(S, history.KeyState) bool                                  // whether the key is what a state says
+	fits        func(S, *act) bool                                              // whether the key after an act is what a state says
 	settled     func(S, history.KeyState) S                                     // a state with what the key that it fits says more; nil: nothing
 	misfit      func(before, after S, a *act) (rule contract.Rule, says string) // of a key that is not
 	resume      func(S, *act) S                                                 // where to go on after a refused answer whose key nobody saw
 	untrue      func(S, history.Op) error                                       // an answer that was true in no state of its call
 	since       func(*lockFacts, *history.Op) time.Duration                     // from when on an answer may be true; nil: from its call on
+	cause       func(*lockFacts, *act, contract.Rule) (Cause, bool)             // what caused a violation, if this kind of object has causes of its own
 }
 
 // ruleOf is the rule that an error of package model says was broken.
@@ -45,7 +46,7 @@ func effective(op *history.Op, o history.Outcome) bool {
 func lockSpec(f *facts) specification[model.State] {
 	kind := f.options.Model
 	return specification[model.State]{
-		step: kind.Step, environment: kind.Environment, shown: shown, fits: fits, resume: resume,
+		step: kind.Step, environment: kind.Environment, shown: shown, fits: func(s model.State, a *act) bool { return fits(s, *a.after) }, resume: resume,
 		misfit: func(before, after model.State, a *act) (contract.Rule, string) { return misfit(f, before, after, a) },
 		untrue: func(s model.State, op history.Op) error {
 			return &model.Illegal{Rule: contract.QueryTellsTruth, State: s, Op: op}

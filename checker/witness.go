@@ -88,6 +88,12 @@ func (w *witness[S]) broken(rule contract.Rule, text string, a *act, class contr
 		if a.op != nil {
 			v.Ops, v.Owners = []int64{a.op.ID}, []string{a.op.Owner}
 		}
+		if w.spec.cause != nil {
+			if c, known := w.spec.cause(w.l, a, rule); known {
+				v.Cause = c
+				return v
+			}
+		}
 		v.Cause = objectCause(w.f, w.l, a, class)
 		if rule == contract.LeaseIsSet {
 			if c, unheard := w.f.unheardLease(w.l, a); unheard {
@@ -159,7 +165,7 @@ func (w *witness[S]) operation(a *act) {
 		if next = w.spec.resume(w.state, a); a.after != nil {
 			next = w.spec.shown(*a.after)
 		}
-	} else if a.after != nil && !w.spec.fits(next, *a.after) {
+	} else if a.after != nil && !w.spec.fits(next, a) {
 		rule, says := w.spec.misfit(w.state, next, a)
 		if rule != contract.LeaseIsSet || !afterwards(a.op) && !w.f.mistaken(w.l, a) { // that it came so late is told: its client had another lease in mind
 			w.beyond = true
@@ -197,7 +203,7 @@ func (w *witness[S]) repeat(a *act) {
 	op.Outcome, op.Return, op.Evidence, op.Executed = history.Unknown, 0, history.Executed, a.at
 	next, err := w.spec.step(w.state, op)
 	switch {
-	case err == nil && (a.after == nil || w.spec.fits(next, *a.after)):
+	case err == nil && (a.after == nil || w.spec.fits(next, a)):
 		w.become(next, a)
 	case a.after != nil:
 		w.become(w.spec.shown(*a.after), a)

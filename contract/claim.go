@@ -28,6 +28,10 @@ const (
 	CountsDown   Claim = "count-down"
 	Rounds       Claim = "rounds"
 
+	PermitLeases Claim = "permit-leases"
+	ServerClock  Claim = "server-clock"
+	OneKey       Claim = "one-key"
+
 	ReadWrite      Claim = "read-write"
 	LeasePerHold   Claim = "lease-per-hold"
 	TellsDowngrade Claim = "tells-downgrade"
@@ -91,6 +95,10 @@ func Promises() []Promise {
 		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
 		{MadeBySet, "Only who sets the permits of a semaphore makes one: a release where there is none is told so, and makes none.",
 			"object; without the claim such a release makes a semaphore"},
+		{PermitLeases, "It is a semaphore whose permits have numbers of their own, and may have leases.", "object, exclusion and liveness"},
+		{ServerClock, "Leases of permits begin and end by the server's clock.", "object, exclusion and liveness; it takes the exemption of the clients' clocks away"},
+		{OneKey, "What the server knows of a semaphore's permits is in one key, so that it is lost together.",
+			"object and exclusion; it takes the exemption of a lost counter away"},
 		{CountsDown, "It is a count-down latch: nobody passes before its count is 0.", "object, exclusion and liveness"},
 		{ReadWrite, "It is a read-write lock: a writer holds it alone, and readers share it.", "plans with its steps; exclusion and effect tell readers from writers"},
 		{LeasePerHold, "Each hold of a read-write lock lasts as long as its own lease, whatever becomes of other holds.",

@@ -29,6 +29,8 @@ const (
 	GrantedTwice    Class = "granted while held"        // the server gave the lock away under a holder
 	Missed          Class = "missed message"            // a waiter that hears by messages alone did not get one
 	WokeAnother     Class = "woke another"              // a message woke a waiter who asks for more than there is
+	ClientsClock    Class = "client's clock"            // a client told the server the time, which was another when the server executed that
+	CounterLost     Class = "counter lost"              // the number of the free permits was lost, and those that are out stayed so
 	HolderDied      Class = "holder died"               // who took permits died with them
 	OtherHold       Class = "other hold"                // what became of another hold of a read-write lock changed a hold's end
 	Downgraded      Class = "downgraded"                // a writer gave the write lock back, and reads on

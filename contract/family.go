@@ -1,7 +1,7 @@
 package contract
 
 // The rules of the sequential specifications of the rest of the lock family; see package model. Only those of a
-// semaphore, of a latch and of a read-write lock, but for its queries, are in [Rules]: no judge applies the others yet.
+// semaphore, of a permit semaphore, of a latch and of a read-write lock, but for queries, are in [Rules]: no judge applies the others yet.
 const (
 	PermitsAreFree    Rule = "permits are granted only while as many are free"
 	PermitsAreFew     Rule = "permits are refused only while fewer are free"

@@ -155,6 +155,7 @@ func Rules() []RuleOf {
 		{NotToldEarly, Object, "histories whose leases end unseen"},
 		{HolderLetIn, Object, "histories without a server log; locks that are made of others"},
 		{PermitsAreFree, Object, ""}, {PermitsAreFew, Object, ""}, {SemaphoreSetOnce, Object, ""}, {SemaphoreIsThere, Object, ""},
+		{PermitIsHeld, Object, ""}, {PermitNotRefused, Object, ""}, {PermitIsNew, Object, ""},
 		{LatchSetAtZero, Object, ""}, {ReturnsAtZero, Object, ""}, {TimeIsUpAbove, Object, ""},
 		{WritersAlone, Object, ""}, {ReadersWithReaders, Object, ""}, {SharedIsBusy, Object, ""}, {UpgradeOfAReader, Object, ""},
 		{SharedIsReleased, Object, ""}, {SharedIsHeld, Object, ""}, {SharedNotRefused, Object, ""},

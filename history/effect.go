@@ -23,6 +23,7 @@ const (
 	ScriptsForgotten   Effect = "scripts-forgotten"   // the server lost its script cache
 	ReplicationStopped Effect = "replication-stopped" // a replica receives nothing
 	ClockMoved         Effect = "clock-moved"         // the server's clock jumped
+	ClientClockMoved   Effect = "client-clock-moved"  // the client's clock jumped
 	KeyExpired         Effect = "key-expired"         // somebody outside the lock had a key expire
 	KeyDeleted         Effect = "key-deleted"         // somebody outside the lock deleted a key
 	KeyOverwritten     Effect = "key-overwritten"     // somebody outside the lock put something else into a key

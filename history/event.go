@@ -44,7 +44,7 @@ type Event struct {
 	Lock     string        `json:"lock,omitzero"`
 	Client   string        `json:"client,omitzero"`
 	Owner    string        `json:"owner,omitzero"`
-	Count    int64         `json:"count,omitzero"`    // Restore
+	Count    int64         `json:"count,omitzero"`    // Restore; of a permit semaphore's Delete: how many permits stay out, in another key
 	By       time.Duration `json:"by,omitzero"`       // ClockJump
 	Deadline time.Duration `json:"deadline,omitzero"` // ForceTTL, Restore, Leftover: when the key expires, 0: never
 	Within   time.Duration `json:"within,omitzero"`   // how exactly At is known: to so much before or after; 0 in virtual time
@@ -92,15 +92,27 @@ type KeyState struct {
 	Deadline time.Duration `json:"deadline,omitzero"` // when the key will expire; 0 with holdings: never
 	// Permits is how many permits are free, of a semaphore's key. Nil: it is none, or the key was absent.
 	Permits *int64 `json:"permits,omitempty"`
+	// Taken are the permits that are out, of a permit semaphore's key, by their numbers; also those whose lease is over and which
+	// no command has taken back yet.
+	Taken []TakenPermit `json:"taken,omitempty"`
 	// Waiting are those who have a place in the queue of a fair lock, the next one first, whether it is held or not.
 	Waiting []string `json:"waiting,omitempty"`
 	// Left is how many count-downs are left, of a latch's key. Nil: it is none, or the key was absent.
 	Left *int64 `json:"left,omitempty"`
 }
 
-// Equal reports whether two states have the same holdings, in the same order, and the same deadline.
+// TakenPermit is a permit that was taken, and when its lease ends; 0: never.
+type TakenPermit struct {
+	Permit   int64         `json:"permit"`
+	Deadline time.Duration `json:"deadline,omitzero"`
+}
+
+// Over reports whether the permit's lease is over at a time.
+func (p TakenPermit) Over(at time.Duration) bool { return p.Deadline > 0 && p.Deadline <= at }
+
+// Equal reports whether two states have the same holdings, in the same order, and the same deadlines.
 func (k KeyState) Equal(o KeyState) bool {
-	return k.Deadline == o.Deadline && k.Alike(o) && slices.Equal(k.Holdings, o.Holdings)
+	return k.Deadline == o.Deadline && k.Alike(o) && slices.Equal(k.Holdings, o.Holdings) && slices.Equal(k.Taken, o.Taken)
 }
 
 // Alike reports whether two states are equal but for their deadlines.
@@ -108,7 +120,27 @@ func (k KeyState) Alike(o KeyState) bool {
 	return sameNumber(k.Permits, o.Permits) && sameNumber(k.Left, o.Left) && slices.EqualFunc(k.Holdings, o.Holdings, func(a, b Holding) bool {
 		a.Deadline = b.Deadline
 		return a == b
-	})
+	}) && slices.EqualFunc(k.Taken, o.Taken, func(a, b TakenPermit) bool { return a.Permit == b.Permit })
+}
+
+// Has is the permit of a number that is out; ok is false if it is not.
+func (k KeyState) Has(permit int64) (p TakenPermit, ok bool) {
+	i := slices.IndexFunc(k.Taken, func(t TakenPermit) bool { return t.Permit == permit })
+	if i < 0 {
+		return TakenPermit{}, false
+	}
+	return k.Taken[i], true
+}
+
+// NumberAt is [KeyState.Number] at a time: permits whose lease is over are free, whether or not a command has taken them back.
+func (k KeyState) NumberAt(at time.Duration) int64 {
+	n := k.Number()
+	for _, p := range k.Taken {
+		if p.Over(at) {
+			n++
+		}
+	}
+	return n
 }
 
 // Absent reports whether there was no key.
@@ -173,8 +205,8 @@ const (
 	StepAcquire   Step = "acquire"   // an attempt to take the lock, for a lock or tryLock call; or permits
 	StepRelease   Step = "release"   // for an unlock call, or one that gives permits back, or counts down
 	StepForce     Step = "force"     // for a forceUnlock call
-	StepSet       Step = "set"       // for a trySetPermits or trySetCount call
-	StepRenew     Step = "renew"     // touches a lock's key and belongs to no call
+	StepSet       Step = "set"       // for a trySetPermits, trySetTotal or trySetCount call
+	StepRenew     Step = "renew"     // touches a lock's key and belongs to no call; or for an updateLease call
 	StepQuery     Step = "query"     // for isLocked and its like
 	StepSubscribe Step = "subscribe" // SUBSCRIBE and its relatives
 	StepPublish   Step = "publish"   // a message that the server sends to a subscriber

@@ -1,8 +1,8 @@
 package history
 
 // Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those that are judged:
-// trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, trySetCount, countDown, await and
-// tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history
+// trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, those of a permit semaphore, trySetCount, countDown,
+// await and tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history
 // with the others before there is a judge for it.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
@@ -11,7 +11,6 @@ const (
 	TryAcquirePermits Kind = "tryAcquirePermits" // Value: how many; waits at most Op.Wait
 	ReleasePermits    Kind = "releasePermits"    // Value: how many
 	ReleaseIfExists   Kind = "releaseIfExists"   // Value: how many
-	UpdateLease       Kind = "updateLease"       // of the permit Op.Token, to Op.Lease, 0: none
 	DrainPermits      Kind = "drainPermits"      // Value: how many were free
 	AvailablePermits  Kind = "availablePermits"  // Value: how many are free
 	TrySetCount       Kind = "trySetCount"       // Value: the count
@@ -20,6 +19,13 @@ const (
 	TryAwait          Kind = "tryAwait"          // waits at most Op.Wait
 	GetCount          Kind = "getCount"          // Value: the count
 	DeleteLatch       Kind = "deleteLatch"       // the count is 0
+
+	// Of a permit semaphore. Op.Token is the number of the permit; Op.Value is 1, but for trySetTotal.
+	TrySetTotal      Kind = "trySetTotal"      // Value: how many permits there are
+	AcquirePermit    Kind = "acquirePermit"    // to Op.Lease, 0: none; waits until acquired or cancelled
+	TryAcquirePermit Kind = "tryAcquirePermit" // to Op.Lease, 0: none; waits at most Op.Wait
+	ReleasePermit    Kind = "releasePermit"    // the permit Op.Token
+	UpdateLease      Kind = "updateLease"      // of the permit Op.Token, to Op.Lease, 0: none
 
 	// Of a read-write lock. Op.Owner of those on the write lock is [WriterOf] the owner.
 	ReadLock    Kind = "readLock"    // waits as Lock
@@ -43,11 +49,12 @@ const (
 // GivenUp is the end of a waiter's place in a fair lock's queue: Event.Owner had not kept it.
 const GivenUp EventKind = "givenUp"
 
-// Permits that expire are taken and given back one at a time; Op.Token says which: a number that whoever
+// Permits of a permit semaphore are taken and given back one at a time; Op.Token says which: a number that whoever
 // records the operation gives to the permit's id.
 
-// Outcomes of these: trySetPermits, trySetCount: OK, Rejected (it is set already); acquirePermits,
-// tryAcquirePermits: Acquired, Busy; releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists,
+// Outcomes of these: trySetPermits, trySetTotal, trySetCount: OK, Rejected (it is set already); acquirePermits,
+// tryAcquirePermits, acquirePermit, tryAcquirePermit: Acquired, Busy; releasePermit: OK, NotHeld (it is not taken, or over);
+// releasePermits: OK, NotHeld (there is no semaphore); releaseIfExists,
 // deleteLatch: Released, NotHeld; updateLease: OK, NotHeld; await, tryAwait: OK (the count was 0), Busy;
 // readLock, tryRead: Acquired, Busy; writeLock, tryWrite: Acquired, Busy, Rejected (who reads cannot write); readUnlock,
 // writeUnlock: as unlock; renewRead, renewWrite: Renewed, NotHeld; the others: OK.

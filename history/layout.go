@@ -18,6 +18,10 @@ type Layout struct {
 	QueuePrefix string `json:"queuePrefix,omitzero"`
 	// Round is the key that tells one round of a latch from another, likewise.
 	Round string `json:"round,omitzero"`
+	// Taken is the key of the permits that are out of a permit semaphore, likewise: a sorted set from 16 bytes to ms of the clients'
+	// clocks; the semaphore's own key is then the number of those that are free. Empty: the semaphore's key is a sorted set from 32
+	// hexadecimal digits to ms of the server's clock, and of "total" with minus the number of permits.
+	Taken string `json:"taken,omitzero"`
 	// Keys are further keys that come and go with it.
 	Keys []string `json:"keys,omitempty"`
 	// Absolute says that clients tell the server when a lease ends, and not how long it lasts: it is counted from
@@ -67,6 +71,9 @@ func (l Layout) QueueOf(lock string) string { return inBraces(l.Queue, lock) }
 
 // RoundOf returns the key of a latch's round; "": it has none.
 func (l Layout) RoundOf(latch string) string { return inBraces(l.Round, latch) }
+
+// TakenOf returns the key of the permits that are out of a permit semaphore; "": it has none beside its own.
+func (l Layout) TakenOf(semaphore string) string { return inBraces(l.Taken, semaphore) }
 
 func inBraces(key, name string) string {
 	if strings.Contains(name, "{") {

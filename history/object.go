@@ -14,10 +14,12 @@ const (
 	ASemaphore Object = "semaphore"
 	ALatch     Object = "latch"
 	ARWLock    Object = "read-write lock"
+	// APermitSemaphore is a semaphore of which each permit that is taken has a number of its own, and may have a lease.
+	APermitSemaphore Object = "permit semaphore"
 )
 
 // Objects lists the kinds of objects.
-func Objects() []Object { return []Object{ALock, ASemaphore, ALatch, ARWLock} }
+func Objects() []Object { return []Object{ALock, ASemaphore, ALatch, ARWLock, APermitSemaphore} }
 
 // Plural names several of a kind.
 func (o Object) Plural() string {
@@ -29,13 +31,15 @@ func (o Object) Plural() string {
 
 // Counted reports whether an object is a number that its operations make larger or smaller, so that Op.Value is no
 // answer but what was asked for.
-func (o Object) Counted() bool { return o == ASemaphore || o == ALatch }
+func (o Object) Counted() bool { return o == ASemaphore || o == ALatch || o == APermitSemaphore }
 
 // Object is the kind of object that an operation is on; the resource is a part of its lock.
 func (k Kind) Object() Object {
 	switch k {
 	case TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits:
 		return ASemaphore
+	case TrySetTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease:
+		return APermitSemaphore
 	case TrySetCount, CountDown, Await, TryAwait:
 		return ALatch
 	case ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock, RenewRead, RenewWrite:
@@ -98,27 +102,34 @@ func (k Kind) Renews() bool { return k.Plain() == Renew }
 
 // Asks reports whether the operation asks for what others may have: it may be refused, or wait.
 func (k Kind) Asks() bool {
-	return k.Acquires() || k == AcquirePermits || k == TryAcquirePermits
+	return k.Acquires() || k == AcquirePermits || k == TryAcquirePermits || k == AcquirePermit || k == TryAcquirePermit
 }
 
 // Awaits reports whether the operation waits for a count, and takes nothing.
 func (k Kind) Awaits() bool { return k == Await || k == TryAwait }
 
 // Tries reports whether the operation asks or awaits, and waits at most Op.Wait.
-func (k Kind) Tries() bool { return k.Plain() == TryLock || k == TryAcquirePermits || k == TryAwait }
+func (k Kind) Tries() bool {
+	return k.Plain() == TryLock || k == TryAcquirePermits || k == TryAcquirePermit || k == TryAwait
+}
 
 // Sets reports whether the operation makes a counted object.
-func (k Kind) Sets() bool { return k == TrySetPermits || k == TrySetCount }
+func (k Kind) Sets() bool { return k == TrySetPermits || k == TrySetTotal || k == TrySetCount }
 
 // Gives reports whether the operation gives back what one that asks has taken, or does what others await.
-func (k Kind) Gives() bool { return k.Unlocks() || k == ReleasePermits || k == CountDown }
+func (k Kind) Gives() bool {
+	return k.Unlocks() || k == ReleasePermits || k == ReleasePermit || k == CountDown
+}
+
+// OnPermit reports whether the operation is one on a permit that was taken: Op.Token says which, from the call on.
+func (k Kind) OnPermit() bool { return k == ReleasePermit || k == UpdateLease }
 
 // Units is by how much an operation makes a counted object larger or smaller when it takes effect.
 func (o *Op) Units() int64 {
 	switch {
 	case o.Kind == CountDown:
 		return 1
-	case o.Kind.Awaits():
+	case o.Kind.Awaits() || o.Kind == UpdateLease:
 		return 0
 	}
 	return o.Value
@@ -162,7 +173,10 @@ func (h *History) mixed() (i int, what string) {
 
 // Unanswered is the operation as it was before its caller was told anything.
 func (o Op) Unanswered() Op {
-	o.Return, o.Outcome, o.Token, o.Error = 0, "", 0, ""
+	o.Return, o.Outcome, o.Error = 0, "", ""
+	if !o.Kind.OnPermit() {
+		o.Token = 0
+	}
 	if !o.Kind.Object().Counted() {
 		o.Value = 0
 	}

@@ -51,6 +51,9 @@ var outcomes = map[Kind][]Outcome{
 	TrySetPermits: {OK, Rejected}, AcquirePermits: {Acquired, Busy}, TryAcquirePermits: {Acquired, Busy},
 	ReleasePermits: {OK, NotHeld},
 
+	TrySetTotal: {OK, Rejected}, AcquirePermit: {Acquired, Busy}, TryAcquirePermit: {Acquired, Busy},
+	ReleasePermit: {OK, NotHeld}, UpdateLease: {OK, NotHeld},
+
 	ReadLock: {Acquired, Busy}, TryRead: {Acquired, Busy}, ReadUnlock: {Decremented, Released, Unlocked, NotHeld, OK}, RenewRead: {Renewed, NotHeld},
 	WriteLock: {Acquired, Busy, Rejected}, TryWrite: {Acquired, Busy, Rejected}, WriteUnlock: {Decremented, Released, Unlocked, NotHeld, OK},
 	RenewWrite: {Renewed, NotHeld},

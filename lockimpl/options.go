@@ -43,6 +43,10 @@ type Options struct {
 	// 100, as Redisson's lockWatchdogBatchSize.
 	WatchdogBatch int
 
+	// Now is the clock by which a [PermitExpirableSemaphore] of the faithful generations tells the server the
+	// time. It must be safe for concurrent use. Default time.Now.
+	Now func() time.Time
+
 	// FairWaitTimeout is how long the faithful generations keep the place of a waiter for a [FairLock] that asked without
 	// [Wait], beyond what those before it may take. Default 5 min, as Redisson's fairLockWaitTimeout. Hardened
 	// keeps a place for two thirds of WatchdogTimeout, and who waits asks again in half of that.
@@ -126,6 +130,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.PingInterval = orDefault(o.PingInterval, DefaultPingInterval)
 	if o.Scheduler == nil {
 		o.Scheduler = systemScheduler{}
+	}
+	if o.Now == nil {
+		o.Now = time.Now
 	}
 	if o.Random == nil {
 		o.Random = systemRandom{}

@@ -149,12 +149,12 @@ func (co callOptions) leaseOrNone() int64 {
 
 // attempt is Redisson's.
 func (s *PermitExpirableSemaphore) attempt(ctx context.Context, id string, co callOptions) (time.Duration, error) {
-	now := time.Now()
+	now := s.client.opts.Now()
 	cmd := newIntCall(ctx, evalsha, permitsAcquire.digest, 3, s.name, s.timeouts, s.channel,
 		now.UnixMilli(), co.ends(now), member(id))
 	err := s.client.run(ctx, permitsAcquire, cmd, func() {
 		if errors.Is(cmd.Err(), redis.Nil) { // taken, and nobody wants it any more
-			_, _ = s.run(s.client.closing, permitsRelease, s.keys(), time.Now().UnixMilli(), member(id))
+			_, _ = s.run(s.client.closing, permitsRelease, s.keys(), s.client.opts.Now().UnixMilli(), member(id))
 		}
 	})
 	switch {
@@ -211,7 +211,7 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, permit Permit, o
 	if s.hard {
 		given, err = s.once(ctx, co, err, permitsReleaseHardened, string(permit))
 	} else {
-		now := time.Now().UnixMilli()
+		now := s.client.opts.Now().UnixMilli()
 		given, err = s.plain(ctx, co, err, permitsRelease, s.keys(), now, member(string(permit)))
 	}
 	if err == nil && given == 0 {
@@ -228,7 +228,7 @@ func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, permit Permi
 	if s.hard {
 		set, err = s.once(ctx, co, err, permitsUpdateHardened, co.leaseOrNone(), string(permit))
 	} else {
-		now := time.Now()
+		now := s.client.opts.Now()
 		set, err = s.plain(ctx, co, err, permitsUpdate, s.keys(), now.UnixMilli(), co.ends(now), member(string(permit)))
 	}
 	if err == nil && set == 0 {
@@ -245,7 +245,7 @@ func (s *PermitExpirableSemaphore) AvailablePermits(ctx context.Context) (int64,
 		if s.hard {
 			free, err = s.run(ctx, permitsFreeHardened, []any{s.name})
 		} else {
-			free, err = s.run(ctx, permitsFree, s.keys(), time.Now().UnixMilli())
+			free, err = s.run(ctx, permitsFree, s.keys(), s.client.opts.Now().UnixMilli())
 		}
 	}
 	return free, s.wrap("AvailablePermits", "", err)

@@ -33,10 +33,10 @@ func TestPermitExpirableSemaphoreKeepsToItsModel(t *testing.T) {
 				}
 				var op history.Op
 				var err error
-				switch kind := rapid.SampledFrom([]history.Kind{history.TrySetPermits, history.AddPermits, history.TryAcquirePermits,
-					history.TryAcquirePermits, history.ReleasePermits, history.ReleasePermits, history.UpdateLease, history.AvailablePermits,
+				switch kind := rapid.SampledFrom([]history.Kind{history.TrySetTotal, history.AddPermits, history.TryAcquirePermit,
+					history.TryAcquirePermit, history.ReleasePermit, history.ReleasePermit, history.UpdateLease, history.AvailablePermits,
 					"delete"}).Draw(t, "op"); kind {
-				case history.TrySetPermits:
+				case history.TrySetTotal:
 					var ok bool
 					ok, err = s.TrySetPermits(ctx, k)
 					op = asked(kind, "", k, either(ok, history.OK, history.Rejected))
@@ -44,7 +44,7 @@ func TestPermitExpirableSemaphoreKeepsToItsModel(t *testing.T) {
 					k--
 					err = s.AddPermits(ctx, k)
 					op = asked(kind, "", k, history.OK)
-				case history.TryAcquirePermits:
+				case history.TryAcquirePermit:
 					var permit lockimpl.Permit
 					var ok bool
 					permit, ok, err = s.TryAcquire(ctx, opts...)
@@ -53,8 +53,8 @@ func TestPermitExpirableSemaphoreKeepsToItsModel(t *testing.T) {
 						op.Token = int64(len(permits))
 						permits = append(permits, permit)
 					}
-				case history.ReleasePermits, history.UpdateLease:
-					if kind == history.ReleasePermits {
+				case history.ReleasePermit, history.UpdateLease:
+					if kind == history.ReleasePermit {
 						err = s.Release(ctx, permits[which])
 					} else {
 						err = s.UpdateLease(ctx, permits[which], opts...)

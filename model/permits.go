@@ -48,6 +48,20 @@ func (s PermitsState) with(held []HeldPermit) PermitsState {
 	return s
 }
 
+// PermitsShown is the state that a key shows. What is taken, also where there is no semaphore, counts as permits that there are.
+func PermitsShown(k history.KeyState) PermitsState {
+	s := PermitsState{Set: k.Permits != nil, Total: k.Number() + int64(len(k.Taken))}
+	var held []HeldPermit
+	for _, p := range k.Taken {
+		ends := endless
+		if p.Deadline > 0 {
+			ends = life{p.Deadline, p.Deadline}
+		}
+		held = append(held, HeldPermit{p.Permit, ends})
+	}
+	return s.with(held)
+}
+
 // String fits after "but".
 func (s PermitsState) String() string {
 	if !s.Set {
@@ -87,7 +101,7 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 		if past(from, p.Latest) {
 			continue // it is over
 		}
-		ends := past(to, p.Earliest)
+		ends := !past(p.Earliest, to) // it may be over: deadlines are in whole milliseconds
 		if !ends {
 			surely++
 		}
@@ -99,11 +113,11 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 	most, least := s.Total-surely, s.Total-int64(len(held)) // that are free
 	if uncertain {
 		switch op.Kind {
-		case history.TrySetPermits:
+		case history.TrySetTotal:
 			op.Outcome = either(s.Set, history.Rejected, history.OK)
-		case history.AcquirePermits, history.TryAcquirePermits:
+		case history.AcquirePermit, history.TryAcquirePermit:
 			op.Outcome = either(least > 0, history.Acquired, history.Busy)
-		case history.ReleasePermits, history.UpdateLease:
+		case history.ReleasePermit, history.UpdateLease:
 			op.Outcome = either(mine >= 0, history.OK, history.NotHeld)
 		case history.AvailablePermits:
 			return s, nil
@@ -111,7 +125,7 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 	}
 	refuse := func(r contract.Rule) (PermitsState, error) { return s, &Violation{Rule: r, State: s, Op: op} }
 	switch op.Kind {
-	case history.TrySetPermits:
+	case history.TrySetTotal:
 		switch {
 		case (op.Outcome == history.OK) == s.Set:
 			return refuse(contract.SemaphoreSetOnce)
@@ -124,7 +138,7 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 		if !k.Redisson {
 			s.Total = max(0, s.Total)
 		}
-	case history.AcquirePermits, history.TryAcquirePermits:
+	case history.AcquirePermit, history.TryAcquirePermit:
 		switch {
 		case op.Outcome == history.Acquired && mine >= 0:
 			return refuse(contract.PermitIsNew)
@@ -134,8 +148,9 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 			return refuse(contract.PermitsAreFew)
 		case op.Outcome == history.Acquired:
 			held = append(held, HeldPermit{op.Token, lasting(op)})
+			s.Set = true
 		}
-	case history.ReleasePermits, history.UpdateLease:
+	case history.ReleasePermit, history.UpdateLease:
 		switch {
 		case op.Outcome == history.OK && mine < 0:
 			return refuse(contract.PermitIsHeld)
@@ -145,6 +160,7 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 			held[mine].life = lasting(op)
 		case mine >= 0:
 			held = slices.Delete(held, mine, mine+1)
+			s.Set = s.Set || k.Redisson // the number of the free ones is written anew
 		}
 	case history.AvailablePermits:
 		if op.Value < least || op.Value > most {
@@ -157,11 +173,15 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 }
 
 // Environment returns the state after something that is no operation, or a [Violation]. What happens to the
-// key happens to all permits.
+// key happens to all permits, unless Event.Count says that so many stay out.
 func (k Permits) Environment(s PermitsState, e history.Event) (PermitsState, error) {
 	switch e.Kind {
 	case history.Delete, history.Expire: // the key's own time to live, which is not looked at
-		return PermitsState{}, nil
+		if e.Count == 0 {
+			return PermitsState{}, nil
+		}
+		s.Set, s.Total = false, e.Count // they are in a key of their own
+		return s, nil
 	case history.ClockJump:
 		held := s.Held()
 		for i := range held {

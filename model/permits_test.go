@@ -21,7 +21,7 @@ func TestPermitsStep(t *testing.T) {
 		o.Token = id
 		return o
 	}
-	vague := permit(history.ReleasePermits, 7, history.NotHeld) // it was executed between 9 s and 11 s
+	vague := permit(history.ReleasePermit, 7, history.NotHeld) // it was executed between 9 s and 11 s
 	vague.Evidence = ""
 	for _, tt := range []struct {
 		name string
@@ -31,30 +31,30 @@ func TestPermitsStep(t *testing.T) {
 		to   PermitsState
 		rule contract.Rule
 	}{
-		{"set", hard, none, with(history.TrySetPermits, 2, history.OK), is(2), ""},
-		{"set twice", hard, is(2), with(history.TrySetPermits, 2, history.OK), none, contract.SemaphoreSetOnce},
-		{"set is refused", hard, is(2), with(history.TrySetPermits, 3, history.Rejected), is(2), ""},
+		{"set", hard, none, with(history.TrySetTotal, 2, history.OK), is(2), ""},
+		{"set twice", hard, is(2), with(history.TrySetTotal, 2, history.OK), none, contract.SemaphoreSetOnce},
+		{"set is refused", hard, is(2), with(history.TrySetTotal, 3, history.Rejected), is(2), ""},
 		{"added", hard, none, with(history.AddPermits, 2, history.OK), is(2), ""},
 		{"taken away", hard, is(2), with(history.AddPermits, -3, history.OK), is(0), ""},
 		{"taken away, in redisson", redisson, is(2), with(history.AddPermits, -3, history.OK), is(-1), ""},
-		{"granted", hard, is(1), permit(history.AcquirePermits, 7, history.Acquired), is(1, until(7, 40*sec)), ""},
-		{"granted without an end", hard, is(1), leasing(permit(history.AcquirePermits, 7, history.Acquired), 0), is(1, until(7, Never)), ""},
-		{"granted twice", hard, is(2, until(7, 20*sec)), permit(history.AcquirePermits, 7, history.Acquired), none, contract.PermitIsNew},
-		{"granted too many", hard, is(1, until(6, 20*sec)), permit(history.AcquirePermits, 7, history.Acquired), none, contract.PermitsAreFree},
-		{"granted where there is none", hard, none, permit(history.AcquirePermits, 7, history.Acquired), none, contract.PermitsAreFree},
-		{"granted once a lease is over", hard, is(1, until(6, 9*sec)), permit(history.AcquirePermits, 7, history.Acquired), is(1, until(7, 40*sec)), ""},
-		{"refused", hard, is(1, until(6, 20*sec)), permit(history.TryAcquirePermits, 7, history.Busy), is(1, until(6, 20*sec)), ""},
-		{"refused, though one is free", hard, is(1), permit(history.TryAcquirePermits, 7, history.Busy), none, contract.PermitsAreFew},
-		{"refused, though a lease is over", hard, is(1, until(6, 9*sec)), permit(history.TryAcquirePermits, 7, history.Busy), none, contract.PermitsAreFew},
-		{"unknown", hard, is(1), permit(history.AcquirePermits, 7, history.Unknown), is(1, until(7, 40*sec)), ""},
-		{"failed", hard, is(1), permit(history.AcquirePermits, 7, history.Failed), is(1), ""},
-		{"given back", hard, is(1, until(7, 20*sec)), permit(history.ReleasePermits, 7, history.OK), is(1), ""},
-		{"given back twice", hard, is(1), permit(history.ReleasePermits, 7, history.OK), none, contract.PermitIsHeld},
-		{"given back too late", hard, is(1, until(7, 9*sec)), permit(history.ReleasePermits, 7, history.OK), none, contract.PermitIsHeld},
-		{"it is told", hard, is(1, until(7, 9*sec)), permit(history.ReleasePermits, 7, history.NotHeld), is(1), ""},
-		{"it is told too early", hard, is(1, until(7, 20*sec)), permit(history.ReleasePermits, 7, history.NotHeld), none, contract.PermitNotRefused},
+		{"granted", hard, is(1), permit(history.AcquirePermit, 7, history.Acquired), is(1, until(7, 40*sec)), ""},
+		{"granted without an end", hard, is(1), leasing(permit(history.AcquirePermit, 7, history.Acquired), 0), is(1, until(7, Never)), ""},
+		{"granted twice", hard, is(2, until(7, 20*sec)), permit(history.AcquirePermit, 7, history.Acquired), none, contract.PermitIsNew},
+		{"granted too many", hard, is(1, until(6, 20*sec)), permit(history.AcquirePermit, 7, history.Acquired), none, contract.PermitsAreFree},
+		{"granted where there is none", hard, none, permit(history.AcquirePermit, 7, history.Acquired), none, contract.PermitsAreFree},
+		{"granted once a lease is over", hard, is(1, until(6, 9*sec)), permit(history.AcquirePermit, 7, history.Acquired), is(1, until(7, 40*sec)), ""},
+		{"refused", hard, is(1, until(6, 20*sec)), permit(history.TryAcquirePermit, 7, history.Busy), is(1, until(6, 20*sec)), ""},
+		{"refused, though one is free", hard, is(1), permit(history.TryAcquirePermit, 7, history.Busy), none, contract.PermitsAreFew},
+		{"refused, though a lease is over", hard, is(1, until(6, 9*sec)), permit(history.TryAcquirePermit, 7, history.Busy), none, contract.PermitsAreFew},
+		{"unknown", hard, is(1), permit(history.AcquirePermit, 7, history.Unknown), is(1, until(7, 40*sec)), ""},
+		{"failed", hard, is(1), permit(history.AcquirePermit, 7, history.Failed), is(1), ""},
+		{"given back", hard, is(1, until(7, 20*sec)), permit(history.ReleasePermit, 7, history.OK), is(1), ""},
+		{"given back twice", hard, is(1), permit(history.ReleasePermit, 7, history.OK), none, contract.PermitIsHeld},
+		{"given back too late", hard, is(1, until(7, 9*sec)), permit(history.ReleasePermit, 7, history.OK), none, contract.PermitIsHeld},
+		{"it is told", hard, is(1, until(7, 9*sec)), permit(history.ReleasePermit, 7, history.NotHeld), is(1), ""},
+		{"it is told too early", hard, is(1, until(7, 20*sec)), permit(history.ReleasePermit, 7, history.NotHeld), none, contract.PermitNotRefused},
 		{"it may be over", hard, is(1, until(7, 10*sec)), vague, is(1), ""},
-		{"given back, and nobody heard", hard, is(1, until(7, 20*sec)), permit(history.ReleasePermits, 7, history.Unknown), is(1), ""},
+		{"given back, and nobody heard", hard, is(1, until(7, 20*sec)), permit(history.ReleasePermit, 7, history.Unknown), is(1), ""},
 		{"prolonged", hard, is(1, until(7, 20*sec)), permit(history.UpdateLease, 7, history.OK), is(1, until(7, 40*sec)), ""},
 		{"prolonged too late", hard, is(1, until(7, 9*sec)), permit(history.UpdateLease, 7, history.OK), none, contract.PermitIsHeld},
 		{"not prolonged", hard, is(1, until(7, 20*sec)), permit(history.UpdateLease, 7, history.NotHeld), none, contract.PermitNotRefused},
@@ -67,6 +67,14 @@ func TestPermitsStep(t *testing.T) {
 		})
 	}
 	if s, err := hard.Environment(is(3, until(7, 20*sec)), history.Event{Kind: history.Delete}); err != nil || s != none {
+		t.Error(s, err)
+	}
+	// The number of the free ones is lost alone: a release makes it anew, and the one that is out is all that there are.
+	left, err := redisson.Environment(is(3, until(7, 20*sec)), history.Event{Kind: history.Delete, Count: 1})
+	if s := PermitsShown(history.KeyState{Taken: []history.TakenPermit{{Permit: 7, Deadline: 20 * sec}}}); err != nil || left != s || left.Set {
+		t.Error(left, err)
+	}
+	if s, err := redisson.Step(left, permit(history.ReleasePermit, 7, history.OK)); err != nil || s != is(1) {
 		t.Error(s, err)
 	}
 }

@@ -202,6 +202,11 @@ var questionsOfOthers = map[history.Object]map[contract.Guarantee]string{
 		contract.Exclusion: "Were more permits ever out at once than there are?",
 		contract.Liveness:  "Did waiters get free permits promptly, and did everything end?",
 	},
+	history.APermitSemaphore: {
+		contract.Object:    "Did every answer of the semaphore fit a correct semaphore of permits with leases?",
+		contract.Exclusion: "Were more permits ever out at once than there are?",
+		contract.Liveness:  "Did waiters get free permits promptly, and did everything end?",
+	},
 	history.ALatch: {
 		contract.Object:    "Did every answer of the latch fit a correct latch?",
 		contract.Exclusion: "Did anybody pass before it was counted down often enough?",

@@ -24,7 +24,7 @@ func permitsHad(h *history.History, p part, end time.Duration) (items []item) {
 		case op.Owner != p.owner || op.Lock != p.lock || op.Aside:
 		case op.Kind.Asks() && op.Outcome == history.Acquired && !op.Pending():
 			change(op.Return, n+op.Value, op.ID)
-		case op.Kind == history.ReleasePermits && n > 0 && op.Outcome != history.Failed:
+		case (op.Kind == history.ReleasePermits || op.Kind == history.ReleasePermit) && n > 0 && op.Outcome != history.Failed:
 			change(op.Call, n-op.Value, by)
 		}
 	}

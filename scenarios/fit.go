@@ -80,6 +80,7 @@ var reasons = map[string]string{
 	string(contract.Fair): "the story is about who waits first, and the lock promises no order (-subject rfair-classic, rfair-hardened)",
 	plan.NeedsLock:        "the story is about a lock, and the subject is none",
 	plan.NeedsSemaphore:   "the story is about a semaphore, and the subject is none (-subject rsemaphore-classic, rsemaphore-hardened)",
+	plan.NeedsPermits:     "the story is about a permit semaphore, and the subject is none (-subject rpermitsemaphore-classic, rpermitsemaphore-hardened)",
 	plan.NeedsLatch:       "the story is about a latch, and the subject is none (-subject rcountdownlatch-classic, rcountdownlatch-hardened)",
 	plan.NeedsRWLock:      "the story is about a read-write lock, and the subject is none (-subject rrwlock-classic, rrwlock-hardened)",
 	plan.NeedsRed:         "the story is about a quorum of several servers, and the lock knows one server",

@@ -84,9 +84,12 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	}
 	d.period = p.Timings.WithDefaults().Watchdog / 3
 	if s.Object.Counted() {
-		if s.Object == history.ALatch {
+		switch s.Object {
+		case history.ALatch:
 			d.latches(p)
-		} else {
+		case history.APermitSemaphore:
+			d.leasedPermits(p)
+		default:
 			d.permits(p)
 		}
 		if len(s.Faults) > 0 {

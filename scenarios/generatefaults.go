@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
@@ -50,6 +51,9 @@ func (d *drawing) length(p *plan.Plan) time.Duration {
 func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault {
 	kind := d.kind(robs)
 	f := plan.Fault{Kind: kind.Name}
+	if kind.Name == "clock-jump" && d.scope.Object != history.APermitSemaphore { // no other client tells a server the time
+		kind.Needs.Client = plan.Never
+	}
 	if kind.Needs.Replica && len(p.Servers) == 0 {
 		p.Servers = []plan.Server{{Name: "redis"}}
 	}

@@ -91,6 +91,9 @@ func (d *drawing) protocol() protocol {
 	case history.ASemaphore:
 		return protocol{plan.AcquirePermits, plan.TryAcquirePermits, plan.ReleasePermits, plan.Acquire,
 			[]plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Set, plan.Subscribe, plan.Publish, plan.Cleanup}}
+	case history.APermitSemaphore:
+		return protocol{plan.AcquirePermit, plan.TryAcquirePermit, plan.ReleasePermit, plan.Acquire,
+			[]plan.MessageKind{plan.Acquire, plan.Release, plan.Release, plan.Acquire, plan.Set, plan.Subscribe, plan.Publish, plan.Cleanup}}
 	case history.ALatch:
 		return protocol{plan.Await, plan.TryAwait, plan.CountDown, plan.Query,
 			[]plan.MessageKind{plan.Query, plan.Release, plan.Release, plan.Set, plan.Set, plan.Subscribe, plan.Publish, plan.Publish, plan.Cleanup}}
@@ -112,7 +115,7 @@ func (d *drawing) or(p *plan.Plan, client, name string, step plan.MessageKind) p
 		return slices.ContainsFunc(some, func(a plan.Action) bool { return d.does(p, client, name, a) })
 	}
 	switch is := d.protocol(); {
-	case step == plan.Set && !does(plan.TrySetPermits, plan.TrySetCount):
+	case step == plan.Set && !does(plan.TrySetPermits, plan.TrySetTotal, plan.TrySetCount):
 		return d.or(p, client, name, is.first)
 	case d.scope.Object != history.ALatch:
 	case step == plan.Release && !does(is.give):
@@ -137,6 +140,8 @@ func (d *drawing) returns(p *plan.Plan, client, name string, some ...plan.Action
 // NotOf reports whether no plan of a kind of object has faults of a kind.
 func NotOf(is history.Object, kind string) bool {
 	switch {
+	case is == history.APermitSemaphore: // what a replica that takes over has of several permits is not told
+		return slices.Contains([]string{"force-unlock", "overwrite-key", "pause-watchdog", "failover", "stop-replication"}, kind)
 	case is.Counted():
 		return slices.Contains([]string{"force-unlock", "overwrite-key", "pause-watchdog"}, kind)
 	case is == history.ARWLock: // what a replica that takes over has of several holds is not told

@@ -16,7 +16,14 @@ const (
 // permits draws the programs of a plan of semaphores: somebody sets the permits, and all take some, work, and give them
 // back, at once or in parts. Now and then somebody gives permits that he did not take, which is his right, or sets what
 // is set. Nobody takes permits of one semaphore while he has some of another, so that none wait in a circle.
-func (d *drawing) permits(p *plan.Plan) {
+func (d *drawing) permits(p *plan.Plan) { d.sharers(p, plan.TrySetPermits, d.share) }
+
+// leasedPermits draws the programs of a plan of permit semaphores, likewise: leases end before the work, with it, or after it, some
+// permits have none, and now and then a lease is set anew.
+func (d *drawing) leasedPermits(p *plan.Plan) { d.sharers(p, plan.TrySetTotal, d.leased) }
+
+// sharers draws programs that make semaphores with a step, and use them.
+func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int64) []plan.Step) {
 	var totals []int64
 	for range d.upTo(1, drawnSemaphores, "semaphores") {
 		totals = append(totals, int64(d.upTo(1, drawnPermits, "permits")))
@@ -27,14 +34,14 @@ func (d *drawing) permits(p *plan.Plan) {
 			th := plan.Thread{ID: int64(j + 1)}
 			for n, total := range totals {
 				if i == 0 && j == 0 || d.oneIn(8, "sets it, too") {
-					th.Steps = append(th.Steps, d.cancel(plan.Step{Do: plan.TrySetPermits, Lock: semaphoreName(n), Permits: total}))
+					th.Steps = append(th.Steps, d.cancel(plan.Step{Do: makes, Lock: semaphoreName(n), Permits: total}))
 				}
 			}
 			if th.Steps == nil {
 				th.Start = d.time(d.mood.start, "start")
 			}
 			for range d.upTo(1, orDefault(d.scope.Sections, drawnSections), "sections") {
-				th.Steps = append(th.Steps, d.share(totals)...)
+				th.Steps = append(th.Steps, use(totals)...)
 			}
 			c.Threads = append(c.Threads, th)
 		}
@@ -65,4 +72,31 @@ func (d *drawing) share(totals []int64) []plan.Step {
 		some--
 	}
 	return append(steps, d.cancel(plan.Step{Do: plan.ReleasePermits, Lock: name, Permits: some}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
+}
+
+// leased is one use of a permit that may have a lease.
+func (d *drawing) leased(totals []int64) []plan.Step {
+	name := semaphoreName(d.upTo(0, len(totals)-1, "semaphore"))
+	if d.mood.rogue && d.oneIn(8, "gives") { // what it may have of before
+		return []plan.Step{{Do: plan.ReleasePermit, Lock: name}}
+	}
+	lease := func() plan.Duration {
+		if d.oneIn(4, "no lease") {
+			return 0
+		}
+		return plan.Duration(time.Second) + d.time(30*time.Second, "lease")
+	}
+	take := plan.Step{Do: plan.AcquirePermit, Lock: name, Lease: lease()}
+	if d.upTo(0, 1, "try") == 1 {
+		take.Do, take.Wait = plan.TryAcquirePermit, d.time(20*time.Second, "wait")
+		if d.oneIn(4, "one attempt") {
+			take.Wait = 0
+		}
+	}
+	work := func() plan.Step { return plan.Step{Do: plan.Sleep, For: d.time(d.mood.work, "work")} }
+	steps := []plan.Step{d.cancel(take), work()}
+	if d.oneIn(4, "lease anew") {
+		steps = append(steps, d.cancel(plan.Step{Do: plan.UpdateLease, Lock: name, Lease: lease()}), work())
+	}
+	return append(steps, d.cancel(plan.Step{Do: plan.ReleasePermit, Lock: name}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
 }

@@ -37,6 +37,8 @@ func Of(is history.Object) []Scenario {
 	switch is {
 	case history.ASemaphore:
 		return AllSemaphores()
+	case history.APermitSemaphore:
+		return AllPermits()
 	case history.ALatch:
 		return AllLatches()
 	case history.ARWLock:

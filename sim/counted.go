@@ -39,6 +39,53 @@ func (t *thread) permit(s plan.Step) {
 	}
 }
 
+// A permit is one that a thread has: its id, and the number that it has in the history.
+type permit struct {
+	id     string
+	number int64
+}
+
+// onPermit does a step on a permit semaphore. A release, and what sets a lease, is of the permit that the thread took first of those
+// that it has.
+func (t *thread) onPermit(s plan.Step) {
+	client, ok := t.first().(subjects.PermitSemaphores)
+	if !ok {
+		t.run.world.Fail(fmt.Errorf("%s has no permit semaphores", t.run.subject.Name))
+		return
+	}
+	semaphore, has, of := client.PermitSemaphore(s.Lock), t.taken[s.Lock], permit{}
+	if history.Kind(s.Do).OnPermit() {
+		if len(has) == 0 {
+			return
+		}
+		of = has[0]
+	}
+	n := int64(1)
+	if s.Do == plan.TrySetTotal {
+		n = s.Permits
+	}
+	a, asked := t.countOf(s, n, of.number, func(ctx context.Context, r subjects.Request) subjects.Answer {
+		switch s.Do {
+		case plan.TrySetTotal:
+			return semaphore.Set(ctx, s.Permits)
+		case plan.ReleasePermit:
+			return semaphore.Give(ctx, of.id)
+		case plan.UpdateLease:
+			return semaphore.Update(ctx, of.id, r.Lease)
+		}
+		a := semaphore.Take(ctx, r)
+		a.Token = t.run.world.PermitNumber(a.Permit)
+		return a
+	})
+	switch {
+	case s.Do == plan.ReleasePermit && a.Outcome == history.Failed && !asked && ended(a.Err): // it was given up before anything was done
+	case s.Do == plan.ReleasePermit:
+		t.taken[s.Lock] = has[1:]
+	case a.Outcome == history.Acquired:
+		t.taken[s.Lock] = append(has, permit{a.Permit, a.Token})
+	}
+}
+
 // latch does a step on a latch.
 func (t *thread) latch(s plan.Step) {
 	client, ok := t.first().(subjects.Latches)
@@ -63,13 +110,22 @@ func (t *thread) first() subjects.Client { return t.process.on[t.run.plan.Server
 
 // count does a step on a counted object, of a number. It reports whether the client asked a server at all.
 func (t *thread) count(s plan.Step, n int64, do func(context.Context, subjects.Request) subjects.Answer) (a subjects.Answer, asked bool) {
-	op := history.Op{Lock: s.Lock, Kind: history.Kind(s.Do), Wait: time.Duration(s.Wait), Cancel: time.Duration(s.Cancel), Value: n}
-	r := subjects.Request{Forever: !op.Kind.Tries(), Wait: t.run.world.Real(op.Wait)}
+	return t.countOf(s, n, 0, do)
+}
+
+// countOf is count about the permit of a number; 0: about none that is taken.
+func (t *thread) countOf(s plan.Step, n, permit int64, do func(context.Context, subjects.Request) subjects.Answer) (a subjects.Answer, asked bool) {
+	op := history.Op{Lock: s.Lock, Kind: history.Kind(s.Do), Wait: time.Duration(s.Wait), Cancel: time.Duration(s.Cancel), Lease: time.Duration(s.Lease),
+		Value: n, Token: permit}
+	r := subjects.Request{Forever: !op.Kind.Tries(), Wait: t.run.world.Real(op.Wait), Lease: t.run.world.Real(op.Lease)}
 	a = t.call(op, func(id int64) subjects.Answer {
 		ctx, cancel := t.context(s, id)
 		defer cancel()
 		a := do(ctx, r)
 		asked = t.run.world.Asked(t.client, id)
+		if permit != 0 {
+			a.Token = permit // what it is about no answer changes
+		}
 		return a
 	})
 	return a, asked
@@ -80,6 +136,8 @@ func (r *run) trial(name string, is history.Object, wait plan.Duration) []plan.S
 	switch is {
 	case history.ASemaphore:
 		return []plan.Step{{Do: plan.TryAcquirePermits, Lock: name, Wait: wait, Permits: 1}, {Do: plan.ReleasePermits, Lock: name, Permits: 1}}
+	case history.APermitSemaphore:
+		return []plan.Step{{Do: plan.TryAcquirePermit, Lock: name, Wait: wait, Lease: r.timings.Watchdog}, {Do: plan.ReleasePermit, Lock: name}}
 	case history.ALatch:
 		return []plan.Step{{Do: plan.TryAwait, Lock: name, Wait: wait}}
 	case history.ARWLock: // nobody may write beside a reader: that it gets the one says that it would get the other

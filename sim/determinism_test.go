@@ -113,7 +113,7 @@ func determined(t *testing.T) []repeatable {
 			}
 		}
 	}
-	for _, sc := range slices.Concat(scenarios.AllSemaphores(), scenarios.AllLatches()) {
+	for _, sc := range slices.Concat(scenarios.AllSemaphores(), scenarios.AllLatches(), scenarios.AllPermits()) {
 		for _, s := range subjects.Of(history.Object(sc.Plan(1).Needs()[0])) {
 			all = append(all, repeatable{sc, s, 1}, repeatable{sc, s, 2})
 		}

@@ -26,11 +26,12 @@ type thread struct {
 	owner   string
 	plan    plan.Thread
 	jitter  *rand.Rand
-	late    *rand.Rand       // the jitter of writes that are under way
-	mu      sync.Mutex       // guards held, and what is in it, from all but the thread's own reading
-	held    map[half]*held   // what it believes to hold
-	permits map[string]int64 // how many permits it believes to have, by the semaphore
-	doing   plan.Step        // for a panic's message
+	late    *rand.Rand          // the jitter of writes that are under way
+	mu      sync.Mutex          // guards held, and what is in it, from all but the thread's own reading
+	held    map[half]*held      // what it believes to hold
+	permits map[string]int64    // how many permits it believes to have, by the semaphore
+	taken   map[string][]permit // those that it believes to have, by the permit semaphore, in the order in which it took them
+	doing   plan.Step           // for a panic's message
 }
 
 // A half is a lock that a thread may hold, and as whom: of a read-write lock it may have a hold as a reader and one as a writer.
@@ -83,7 +84,7 @@ func newThread(r *run, c process, p plan.Thread) *thread {
 			p.Steps[i].Cancel = 0
 		}
 	}
-	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[half]*held{}, permits: map[string]int64{},
+	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[half]*held{}, permits: map[string]int64{}, taken: map[string][]permit{},
 		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
 }
 
@@ -126,9 +127,12 @@ func (t *thread) step(s plan.Step) {
 	case plan.RemainingTTL:
 		t.inspect(history.RemainingTTL, s.Lock)
 	default:
-		if history.Kind(s.Do).Object() == history.ALatch {
+		switch history.Kind(s.Do).Object() {
+		case history.ALatch:
 			t.latch(s)
-		} else {
+		case history.APermitSemaphore:
+			t.onPermit(s)
+		default:
 			t.permit(s)
 		}
 	}

@@ -375,6 +375,7 @@ func (r *run) connect(name, server string, rdb *redis.Client, noRetry bool, thre
 	e.Start = r.world.Starter()
 	e.Scheduler, e.Random = r.world.Scheduler(name), seed.Bytes(r.seed, random)
 	e.NoRetry = noRetry
+	e.Now = func() time.Time { return r.world.Clock(name) }
 	for _, t := range threads {
 		e.Owners = append(e.Owners, fmt.Sprintf("%s:%d", name, t))
 	}

@@ -18,16 +18,17 @@ type Env struct {
 	// Dial connects to the server that Redis leads to, for a lock over another client library. Faults
 	// strike such connections as any other.
 	Dial            func(ctx context.Context) (net.Conn, error)
-	Addr            string        // the server's URL, for a process that dials by itself; "" where there is nothing to dial
-	ID              string        // the process's name; owners are "<ID>:<thread>" where the lock lets one choose
-	Owners          []string      // those that the process will have, of that form; nil: not known beforehand
-	NoRetry         bool          // whether requests are to be sent once, as Redis does; for a process that dials by itself
-	WatchdogTimeout time.Duration // the lease that a watchdog renews
-	Timescale       float64       // how much of its usual length any other timeout of the lock should have
-	Scheduler       Scheduler     // runs the watchdog's timers, so that a fault can pause them
-	Random          io.Reader     // for ids and tokens; read by one goroutine at a time
-	Start           Starter       // starts a process for the client; nil: it starts as any other
-	Fail            func(error)   // ends the run: the subject cannot go on, as when its process has died; may be called at any time
+	Addr            string           // the server's URL, for a process that dials by itself; "" where there is nothing to dial
+	ID              string           // the process's name; owners are "<ID>:<thread>" where the lock lets one choose
+	Owners          []string         // those that the process will have, of that form; nil: not known beforehand
+	NoRetry         bool             // whether requests are to be sent once, as Redis does; for a process that dials by itself
+	WatchdogTimeout time.Duration    // the lease that a watchdog renews
+	Timescale       float64          // how much of its usual length any other timeout of the lock should have
+	Scheduler       Scheduler        // runs the watchdog's timers, so that a fault can pause them
+	Random          io.Reader        // for ids and tokens; read by one goroutine at a time
+	Now             func() time.Time // the process's clock, as far as it tells a server the time
+	Start           Starter          // starts a process for the client; nil: it starts as any other
+	Fail            func(error)      // ends the run: the subject cannot go on, as when its process has died; may be called at any time
 }
 
 // NewEnv returns the Env of a process on this machine: its own timers, time at its usual pace, and the system's
@@ -36,7 +37,7 @@ func NewEnv(id string, rdb *redis.Client, watchdogTimeout time.Duration, fail fu
 	o := rdb.Options()
 	return Env{
 		Redis: rdb, Dial: func(ctx context.Context) (net.Conn, error) { return o.Dialer(ctx, o.Network, o.Addr) },
-		ID: id, WatchdogTimeout: watchdogTimeout, Timescale: 1, Scheduler: systemTimers{}, Random: rand.Reader, Fail: fail,
+		ID: id, WatchdogTimeout: watchdogTimeout, Timescale: 1, Scheduler: systemTimers{}, Random: rand.Reader, Now: time.Now, Fail: fail,
 	}
 }
 

@@ -40,7 +40,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 func opened(g lockimpl.Generation) func(Env) (Client, error) {
 	return func(e Env) (Client, error) {
 		c, err := lockimpl.New(e.Redis, lockimpl.Options{
-			Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random,
+			Generation: g, ID: e.ID, WatchdogTimeout: e.WatchdogTimeout, Scheduler: e.Scheduler, Random: e.Random, Now: e.Now,
 			// The defaults, as short as the watchdog's timeout is.
 			ResponseTimeout: e.Scaled(lockimpl.DefaultResponseTimeout), RetryDelay: e.Scaled(lockimpl.DefaultRetryDelay),
 			SubscribeTimeout: e.Scaled(lockimpl.DefaultSubscribeTimeout), SubscriptionLinger: e.Scaled(lockimpl.DefaultSubscriptionLinger),

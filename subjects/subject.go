@@ -138,6 +138,7 @@ type Answer struct {
 	Outcome history.Outcome
 	Value   int64
 	Token   int64
+	Permit  string // the id of the permit that was taken, of a permit semaphore
 	Err     error
 }
 
@@ -212,6 +213,8 @@ func Of(is history.Object) []Subject {
 	switch is {
 	case history.ASemaphore:
 		return AllSemaphores()
+	case history.APermitSemaphore:
+		return AllPermitSemaphores()
 	case history.ALatch:
 		return AllLatches()
 	case history.ARWLock:

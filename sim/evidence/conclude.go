@@ -55,6 +55,9 @@ func forget(h *history.History) *history.History {
 			if op.Asked > 0 {
 				op.Lease, op.Asked = op.Asked, 0
 			}
+			if op.Kind.Object() == history.APermitSemaphore && op.Kind.Asks() && op.Outcome != history.Acquired {
+				op.Token = 0
+			}
 		}
 		raws.Ops = append(raws.Ops, op)
 	}
@@ -423,7 +426,11 @@ func (c *conclusion) command(rows []*history.Served) {
 	for _, t := range touched {
 		l, r, was := t.lock, t.row, was[t.lock]
 		l.last = l.whole(c.state)
-		if l.object.Counted() {
+		switch {
+		case l.object == history.APermitSemaphore:
+			c.permits(t, call, was)
+			continue
+		case l.object.Counted():
 			c.number(t, call, was)
 			continue
 		}

@@ -66,7 +66,7 @@ func hasValue(s history.KeyState, value string) bool {
 
 // of returns a state with owners for values.
 func (n *Names) of(p Part, s history.KeyState) history.KeyState {
-	named := history.KeyState{Deadline: s.Deadline, Permits: s.Permits, Left: s.Left, Waiting: s.Waiting}
+	named := history.KeyState{Deadline: s.Deadline, Permits: s.Permits, Left: s.Left, Taken: s.Taken, Waiting: s.Waiting}
 	for _, h := range s.Holdings {
 		if owner := n.Owner(p, h.Owner); owner != h.Owner {
 			h.Owner, h.Value = owner, h.Owner
@@ -81,7 +81,7 @@ func raw(s *history.KeyState) *history.KeyState {
 	if s == nil {
 		return nil
 	}
-	as := history.KeyState{Deadline: s.Deadline, Permits: s.Permits, Left: s.Left, Waiting: s.Waiting}
+	as := history.KeyState{Deadline: s.Deadline, Permits: s.Permits, Left: s.Left, Taken: s.Taken, Waiting: s.Waiting}
 	for _, h := range s.Holdings {
 		if h.Value != "" {
 			h.Owner, h.Value = h.Value, ""

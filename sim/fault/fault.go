@@ -69,6 +69,8 @@ type Clients interface {
 	Partition(client, server string, requests, replies bool)
 	// Heal ends that, and returns how many messages were held back.
 	Heal(client, server string, requests, replies bool) int
+	// JumpClientClock sets a client's clock forward.
+	JumpClientClock(client string, by time.Duration)
 	// CloseConnections resets all connections of a client, and returns how many.
 	CloseConnections(client string) int
 }

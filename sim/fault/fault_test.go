@@ -205,6 +205,9 @@ func (g *target) JumpClock(server string, by time.Duration) int {
 	g.note("jump %s %v", server, by)
 	return 1
 }
+func (g *target) JumpClientClock(client string, by time.Duration) {
+	g.note("jump of %s %v", client, by)
+}
 func (g *target) StopReplication(server string, replica int) { g.note("lag %s %d", server, replica) }
 func (g *target) ResumeReplication(server string, replica int) {
 	g.note("catch up %s %d", server, replica)
@@ -251,6 +254,7 @@ func TestEachKindDoesWhatItSays(t *testing.T) {
 		{plan.Fault{Kind: "restart", Data: "all"}, []string{"stop  true", "start "}, "all", 6},
 		{plan.Fault{Kind: "restart", Server: "s2"}, []string{"stop s2 false", "start s2"}, "", 6},
 		{plan.Fault{Kind: "clock-jump", By: plan.Duration(s)}, []string{"jump  1s"}, "", 1},
+		{plan.Fault{Kind: "clock-jump", Client: "c1", By: plan.Duration(s)}, []string{"jump of c1 1s"}, "", 1},
 		{plan.Fault{Kind: "failover", Replica: 2}, []string{"failover  2"}, "", 1},
 		{plan.Fault{Kind: "stop-replication"}, []string{"lag  1", "catch up  1"}, "", 1},
 	}

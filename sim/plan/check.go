@@ -34,6 +34,12 @@ var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits, c
 	TryAcquirePermits: {lock: true, wait: true, cancel: true, permits: true},
 	ReleasePermits:    {lock: true, cancel: true, permits: true},
 
+	TrySetTotal:      {lock: true, cancel: true, permits: true},
+	AcquirePermit:    {lock: true, lease: true, cancel: true},
+	TryAcquirePermit: {lock: true, wait: true, lease: true, cancel: true},
+	ReleasePermit:    {lock: true, cancel: true},
+	UpdateLease:      {lock: true, lease: true, cancel: true},
+
 	TrySetCount: {lock: true, cancel: true, count: true},
 	CountDown:   {lock: true, cancel: true},
 	Await:       {lock: true, cancel: true},

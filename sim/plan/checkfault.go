@@ -198,9 +198,9 @@ func (p *Plan) checkMessage(t Trigger, kind MessageKind, request bool, at string
 
 // causesOf are the steps of programs that cause a kind of message; none: any program may.
 var causesOf = map[MessageKind][]Action{
-	Acquire: {Lock, TryLock, AcquirePermits, TryAcquirePermits, ReadLock, TryRead, WriteLock, TryWrite}, Release: {Unlock, ReleasePermits, CountDown, ReadUnlock, WriteUnlock}, Force: {ForceUnlock}, Set: {TrySetPermits, TrySetCount},
+	Acquire: {Lock, TryLock, AcquirePermits, TryAcquirePermits, AcquirePermit, TryAcquirePermit, ReadLock, TryRead, WriteLock, TryWrite}, Release: {Unlock, ReleasePermits, ReleasePermit, CountDown, ReadUnlock, WriteUnlock}, Force: {ForceUnlock}, Set: {TrySetPermits, TrySetTotal, TrySetCount},
 	Query:     {IsLocked, IsHeldBy, HoldCount, RemainingTTL, Lock, TryLock, Await, TryAwait}, // a lock may ask for itself
-	Renewal:   {Lock, TryLock, ReadLock, TryRead, WriteLock, TryWrite},
+	Renewal:   {UpdateLease, Lock, TryLock, ReadLock, TryRead, WriteLock, TryWrite},
 	Subscribe: nil, Publish: nil, Cleanup: nil, Session: nil,
 }
 

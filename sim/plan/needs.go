@@ -20,6 +20,7 @@ const (
 	NeedsSemaphore = "semaphore" // steps on semaphores
 	NeedsLatch     = "latch"     // steps on latches
 	NeedsRWLock    = string(history.ARWLock)
+	NeedsPermits   = string(history.APermitSemaphore)
 )
 
 // Needs lists what a lock must be able to do for the plan to be run, in a fixed order. Whether a
@@ -44,7 +45,7 @@ func (p *Plan) Needs() []string {
 	for _, g := range p.Groups {
 		found[string(g.Kind)] = true
 	}
-	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsRWLock, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMessages, NeedsMulti, NeedsRed}
+	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsRWLock, NeedsPermits, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMessages, NeedsMulti, NeedsRed}
 	return slices.DeleteFunc(all, func(need string) bool { return !found[need] })
 }
 

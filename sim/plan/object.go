@@ -3,6 +3,8 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -11,6 +13,7 @@ import (
 func actions() []Action {
 	return []Action{Lock, TryLock, Unlock, ForceUnlock, Work, Sleep, IsLocked, IsHeldBy, HoldCount, RemainingTTL,
 		TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, TrySetCount, CountDown, Await, TryAwait,
+		TrySetTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease,
 		ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock}
 }
 
@@ -63,7 +66,7 @@ func (p *Plan) checkObjects() error {
 	}
 	for i, s := range p.Servers {
 		for _, name := range p.Locks() {
-			if is := objects[name]; s.Replicas > 0 && is == history.ARWLock {
+			if is := objects[name]; s.Replicas > 0 && (is == history.ARWLock || is == history.APermitSemaphore) {
 				return fmt.Errorf("$.servers[%d].replicas: %q is a %s, of which it is not judged what a replica makes", i, name, is)
 			}
 		}
@@ -81,6 +84,10 @@ func (p *Plan) checkObjects() error {
 // checkOnObject refuses faults that say something of an object for which there is no rule: nobody holds the key of a counted
 // one, and a key that is none of the object's answers with errors for ever.
 func (p *Plan) checkOnObject(f Fault, at string) error {
+	permits := slices.Contains(slices.Collect(maps.Values(p.Objects())), history.APermitSemaphore)
+	if f.Kind == "clock-jump" && f.Client != "" && !permits {
+		return fmt.Errorf("%s.client: only clients of permit semaphores tell the server the time, and the plan has none", at)
+	}
 	if is := p.Objects()[f.Lock]; f.Lock != "" && is != history.ALock && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
 		return fmt.Errorf("%s.lock: %s strikes locks, and %q is a %s", at, f.Kind, f.Lock, is)
 	}

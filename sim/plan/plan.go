@@ -85,6 +85,12 @@ const (
 	TryAcquirePermits Action = "tryAcquirePermits" // Permits, Wait (default: one attempt)
 	ReleasePermits    Action = "releasePermits"    // Permits
 
+	TrySetTotal      Action = "trySetTotal"      // Permits: makes the permit semaphore, if there is none
+	AcquirePermit    Action = "acquirePermit"    // Lease (default: none): wait until acquired
+	TryAcquirePermit Action = "tryAcquirePermit" // Lease (default: none), Wait (default: one attempt)
+	ReleasePermit    Action = "releasePermit"    // of those that the thread has, the one that it took first
+	UpdateLease      Action = "updateLease"      // Lease (default: none), of the same one
+
 	TrySetCount Action = "trySetCount" // Count: sets the latch, if its count is 0
 	CountDown   Action = "countDown"
 	Await       Action = "await"    // wait until the count is 0
@@ -99,12 +105,13 @@ const (
 )
 
 // Step is one step of a program. Programs are well written: work and unlock are skipped unless the
-// thread believes that it holds the lock, releasePermits unless it believes that it has so many, and work stops when the lock says that the hold is lost.
+// thread believes that it holds the lock, releasePermits unless it believes that it has so many, releasePermit and updateLease unless it
+// has a permit, and work stops when the lock says that the hold is lost.
 type Step struct {
 	Do    Action   `json:"do"`
 	Lock  string   `json:"lock,omitzero"` // the name of the lock, the semaphore, the latch or the read-write lock
 	Wait  Duration `json:"wait,omitzero"`
-	Lease Duration `json:"lease,omitzero"` // 0: the watchdog's
+	Lease Duration `json:"lease,omitzero"` // 0: the watchdog's; of a permit: none
 	For   Duration `json:"for,omitzero"`
 	// Permits is how many permits a step is about.
 	Permits int64 `json:"permits,omitzero"`

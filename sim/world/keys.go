@@ -105,6 +105,9 @@ func (l *lock) whole() history.KeyState {
 // look reads a lock's key. Whoever holds it is named as the key names him: [evidence.Conclude] knows who that is.
 func (w *World) look(s *server, lock string) history.KeyState {
 	var state history.KeyState
+	if s.objects[lock] == history.APermitSemaphore {
+		return w.permits(s, lock)
+	}
 	if is := s.objects[lock]; is.Counted() {
 		return w.number(s, lock, is)
 	}
@@ -235,6 +238,7 @@ func (w *World) expire(s *server, key string, at time.Duration) {
 func left(e *history.Event, before, after history.KeyState) {
 	switch {
 	case after.Absent():
+		e.Count = int64(len(after.Taken))
 	case before.Alike(after):
 		e.Kind = history.ForceTTL
 	case len(after.Holdings) == 0:

@@ -205,6 +205,8 @@ func stepOf(kind history.Kind) history.Step {
 		return history.StepRelease
 	case kind == history.ForceUnlock:
 		return history.StepForce
+	case kind == history.UpdateLease:
+		return history.StepRenew
 	}
 	return history.StepQuery
 }

@@ -63,6 +63,12 @@ func sooner(state history.KeyState, by, now time.Duration) (after history.KeySta
 		}
 	}
 	bring(&state.Deadline)
+	state.Taken = slices.Clone(state.Taken)
+	for i := range state.Taken { // nothing comes of it until a command looks
+		if d := &state.Taken[i].Deadline; *d != 0 {
+			*d = max(*d-by, 1)
+		}
+	}
 	state.Holdings = slices.Clone(state.Holdings)
 	for i := range state.Holdings {
 		bring(&state.Holdings[i].Deadline)

@@ -55,7 +55,7 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 	var expired []string
 	for _, key := range s.keys {
 		state := s.state[key]
-		if state.Deadline == 0 {
+		if state.Deadline == 0 && (len(state.Taken) == 0 || w.layout.TakenOf(key) != "") {
 			continue
 		}
 		state, over := sooner(state, by, now)
@@ -77,6 +77,20 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 		w.expire(s, key, now)
 	}
 	return len(expired)
+}
+
+// JumpClientClock implements [fault.Target].
+func (w *World) JumpClientClock(client string, by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ahead[client] += by
+}
+
+// Clock is the time by the clock of a client. It may be called from any goroutine.
+func (w *World) Clock(client string) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Add(w.ahead[client])
 }
 
 // unread records what befell all keys of a server, of locks whose keys nobody can read.

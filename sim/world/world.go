@@ -74,7 +74,9 @@ type World struct {
 	frozen   map[string]int  // clients, by how many pauses
 	dead     map[string]bool // clients
 	failure  error
-	unclean  error // see Unclean
+	unclean  error                    // see Unclean
+	numbers  map[string]int64         // of permits, by their ids
+	ahead    map[string]time.Duration // how far the clocks of clients are, that were set forward
 
 	outside outside
 	calls   calls
@@ -103,7 +105,7 @@ func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World,
 	}
 	w := &World{ground: g, bubble: bubble.Here(), processes: g.processes, seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
-		frozen: map[string]int{}, dead: map[string]bool{}, spins: spins{}}
+		numbers: map[string]int64{}, ahead: map[string]time.Duration{}, frozen: map[string]int{}, dead: map[string]bool{}, spins: spins{}}
 	servers := p.Servers
 	if len(servers) == 0 {
 		servers = []plan.Server{{}}

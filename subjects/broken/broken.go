@@ -6,7 +6,7 @@
 // Others are made in an adapter around it. It must not know how a lock is judged; what must catch
 // each mistake is said by name.
 //
-// To add one: a line in [All], [Semaphores], [Latches] or [RWLocks].
+// To add one: a line in [All], [Semaphores], [PermitSemaphores], [Latches] or [RWLocks].
 package broken
 
 import (
@@ -75,7 +75,9 @@ func basic() []Lock {
 const base = "rlock-latch"
 
 // Everything returns the broken objects of all kinds, locks first, but for the locks of [Groups].
-func Everything() []Lock { return slices.Concat(All(), Semaphores(), Latches(), RWLocks()) }
+func Everything() []Lock {
+	return slices.Concat(All(), Semaphores(), Latches(), RWLocks(), PermitSemaphores())
+}
 
 // Find returns the broken lock of that name, of [Everything] or of [Groups].
 func Find(name string) (Lock, bool) {
@@ -210,6 +212,11 @@ func (c *checkedClient) Semaphore(name string) subjects.Semaphore {
 // Latch implements [subjects.Latches] for the mistakes of [Latches].
 func (c *checkedClient) Latch(name string) subjects.Latch {
 	return c.Client.(subjects.Latches).Latch(name)
+}
+
+// PermitSemaphore implements [subjects.PermitSemaphores] for the mistakes of [PermitSemaphores].
+func (c *checkedClient) PermitSemaphore(name string) subjects.PermitSemaphore {
+	return c.Client.(subjects.PermitSemaphores).PermitSemaphore(name)
 }
 
 // ReadLock implements [subjects.ReadWriteLocks] for the mistakes of [RWLocks].

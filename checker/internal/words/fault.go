@@ -79,6 +79,7 @@ var namings = []naming{
 	{[]history.Effect{history.ServerDown}, serverText("the outage of %s")},
 	{[]history.Effect{history.ServerForgot}, func(f *history.Fault) string { return "the failover" + of(f.Server) + " to a replica" }},
 	{[]history.Effect{history.ClockMoved}, serverText("the jump of the clock of %s")},
+	{[]history.Effect{history.ClientClockMoved}, clientText("the jump of the clock of %s")},
 	{[]history.Effect{history.ScriptsForgotten}, serverText("the loss of the scripts of %s")},
 	{[]history.Effect{history.ReplicationStopped}, func(f *history.Fault) string { return "the stop of the replication" + of(f.Server) }},
 	{[]history.Effect{history.MessageLost}, messageText("lost")},

@@ -73,6 +73,7 @@ var tellings = []telling{
 		begins: serverText("a replica of %s receives nothing any more"), ends: serverText("a replica of %s receives what it missed")},
 	{effects: []history.Effect{history.ServerSlow}, was: serverText("%s was slow"), begins: serverText("%s becomes slow"), ends: serverText("%s is as fast as before")},
 	{effects: []history.Effect{history.ClockMoved}, was: serverText("the clock of %s jumped"), begins: serverText("the clock of %s jumps")},
+	{effects: []history.Effect{history.ClientClockMoved}, was: clientText("the clock of %s jumped"), begins: clientText("the clock of %s jumps")},
 	{effects: []history.Effect{history.ScriptsForgotten}, was: serverText("%s forgot its scripts"), begins: serverText("%s forgets its scripts")},
 	{effects: []history.Effect{history.MessageLost}, was: sentText("the network lost %s"), begins: sentText("the network loses %s")},
 	{effects: []history.Effect{history.MessageLate}, was: sentText("the network held up %s"), begins: sentText("the network holds up %s"),

@@ -1,0 +1,292 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
+)
+
+// Semaphores whose permits have numbers and leases. What is out counts as with the plain semaphore; besides, it comes back by itself.
+
+// leaseSpec is the sequential permit semaphore. Where the server knows of its permits in two keys it is Redisson's.
+func leaseSpec(f *facts) specification[model.PermitsState] {
+	kind := model.Permits{Redisson: !f.h.Can(string(contract.OneKey))}
+	return specification[model.PermitsState]{
+		step: kind.Step, environment: kind.Environment, shown: model.PermitsShown,
+		fits: func(s model.PermitsState, a *act) bool {
+			return f.sameTaken(s, a) && f.leasesFit(s, a)
+		},
+		settled: func(_ model.PermitsState, k history.KeyState) model.PermitsState { return model.PermitsShown(k) },
+		misfit: func(_, after model.PermitsState, a *act) (contract.Rule, string) {
+			if f.sameTaken(after, a) {
+				return contract.LeaseIsSet, "the key has another end of a permit's lease than was asked for"
+			}
+			return contract.KeyFits, fmt.Sprintf("the key says that %s, but by the answers %s", model.PermitsShown(*a.after), after)
+		},
+		resume: func(s model.PermitsState, _ *act) model.PermitsState { return s }, // what one command did is seen after the last step
+		untrue: func(s model.PermitsState, op history.Op) error {
+			rule := contract.PermitsAreFew
+			if op.Kind.OnPermit() {
+				rule = contract.PermitNotRefused
+			}
+			return &model.Violation{Rule: rule, State: s, Op: op}
+		},
+		cause: f.leaseCause,
+	}
+}
+
+// nearby reports whether a lease that ends at a time may be over, or not, at another one.
+func nearby(end, at time.Duration) bool { return end <= at+model.Granularity }
+
+// sameTaken reports whether the key after an act has as many permits as a state, and the same are out, but for those whose leases end
+// about then.
+func (f *facts) sameTaken(s model.PermitsState, a *act) bool {
+	key := model.PermitsShown(*a.after)
+	if len(a.after.Holdings) > 0 || key.Total != s.Total || key.Set != s.Set {
+		return false
+	}
+	in := map[int64]bool{}
+	for _, p := range s.Held() {
+		_, out := a.after.Has(p.ID)
+		if in[p.ID] = true; !out && !nearby(p.Earliest, a.at) {
+			return false
+		}
+	}
+	for _, p := range a.after.Taken {
+		if !in[p.Permit] && (p.Deadline == 0 || !nearby(p.Deadline, a.at)) {
+			return false
+		}
+	}
+	return true
+}
+
+// leasesFit reports whether the leases of permits in the key after an act end when those of a state do. Clients that tell the server when
+// a lease ends count it from some time of their call.
+func (f *facts) leasesFit(s model.PermitsState, a *act) bool {
+	for _, p := range s.Held() {
+		t, out := a.after.Has(p.ID)
+		end := t.Deadline
+		if end == 0 {
+			end = model.Never
+		}
+		if op := a.op; op != nil && out && op.Token == p.ID && op.Asked > 0 {
+			if from := end - op.Asked; from < op.Call-model.Granularity || from > a.at+model.Granularity {
+				return false
+			}
+		}
+		if out && nearby(end, a.at) && nearby(p.Earliest, a.at) {
+			continue // it is over
+		}
+		if out && (end > p.Latest && end-p.Latest > model.Granularity || end < p.Earliest && p.Earliest-end > model.Granularity) {
+			return false
+		}
+	}
+	return true
+}
+
+// leaseCause is the cause of a violation of the rules of a permit semaphore, where it is one of its own.
+func (f *facts) leaseCause(l *lockFacts, a *act, rule contract.Rule) (Cause, bool) {
+	switch rule {
+	case contract.PermitsAreFree, contract.PermitsAreFew, contract.PermitIsHeld, contract.PermitNotRefused, contract.KeyFits, contract.LeaseIsSet:
+	default:
+		return Cause{}, false
+	}
+	if a.op != nil {
+		if c, known := f.clockAhead(l, a.op, a.at); known {
+			return c, true
+		}
+		if c, known := f.byClientsClock(l, a.op, a.at); known && rule != contract.LeaseIsSet { // its end is right by some time of the call
+			return c, true
+		}
+	}
+	return f.counterLost(l, a.at)
+}
+
+// counterLost says that the number of the free permits was lost by a time, and those that were out stayed so.
+func (f *facts) counterLost(l *lockFacts, by time.Duration) (Cause, bool) {
+	for _, e := range l.events {
+		if e.Kind != history.Delete && e.Kind != history.Expire || e.Count == 0 || e.At > by {
+			continue
+		}
+		faults := f.struckBy("", l.name, e.At, e.At, touches)
+		return Cause{Class: contract.CounterLost, Faults: faults, Effects: f.effectsOf(faults),
+			Text: fmt.Sprintf("%s: the server knew on of %s that were out, and not how many there are", f.describeAll(faults), permits(e.Count))}, true
+	}
+	return Cause{}, false
+}
+
+// byClientsClock says that what an operation did at a time depends on the clock of its client: the lease of a permit ended between the
+// time that the client told the server, and that at which the server executed the request.
+func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (Cause, bool) {
+	i, found := f.log.execution(op, at)
+	if !f.h.Header.Layout.Absolute || !found {
+		return Cause{}, false
+	}
+	row := &f.h.Served[i]
+	told := f.toldTheTime(op, row)
+	for _, k := range []*history.KeyState{row.Before, row.After} {
+		if k == nil {
+			continue
+		}
+		for _, p := range k.Taken {
+			if p.Deadline > 0 && told <= p.Deadline && nearby(p.Deadline, at) {
+				return Cause{Class: contract.ClientsClock,
+					Text: fmt.Sprintf("%s told the server the time in a request of %s, and the lease of permit %d ended at %s, before the server executed that",
+						row.Client, Stamp(row.Sent), p.Permit, Stamp(p.Deadline))}, true
+			}
+		}
+	}
+	return Cause{}, false
+}
+
+// toldTheTime is since when a client may have read its clock whose request of an operation the server executed: one that is sent again
+// tells the time of the first.
+func (f *facts) toldTheTime(op *history.Op, row *history.Served) time.Duration {
+	if op.Aside || !op.Kind.Asks() {
+		return op.Call
+	}
+	told := row.Sent
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Sent < row.Sent && (s.Refused || s.Got == 0 || s.Got > row.Sent) {
+			told = min(told, s.Sent)
+		}
+	}
+	return max(told-f.prompt(), op.Call)
+}
+
+// clockAhead says that what an operation did at a time depends on the clock of a client that was set forward: of its own, or of one whose
+// permits' leases end later for it.
+func (f *facts) clockAhead(l *lockFacts, op *history.Op, at time.Duration) (Cause, bool) {
+	if !f.h.Header.Layout.Absolute {
+		return Cause{}, false
+	}
+	for i := range f.h.Faults {
+		x := &f.h.Faults[i]
+		uses := x.Client == op.Client || slices.ContainsFunc(l.ops, func(o *history.Op) bool { return o.Client == x.Client && o.Kind.Asks() && o.Executed <= at })
+		if x.Has(history.ClientClockMoved) && x.Struck() && x.From <= at && uses {
+			return Cause{Class: contract.ClientsClock, Faults: []int{i}, Effects: f.effectsOf([]int{i}), Text: "before, " + f.describe(i)}, true
+		}
+	}
+	return Cause{}, false
+}
+
+// leasesOf is [facts.countedOf] of a permit semaphore. A caller believes that it has a permit until it gives it back, and no longer than
+// the lease that it asked for, counted from the call that asked. A semaphore that is set anew has as many permits as it is then set to.
+func (f *facts) leasesOf(l *lockFacts) []permitChange {
+	var all []permitChange
+	total := int64(0)
+	if first := f.firstKey(l); first > 0 {
+		all, total = append(all, permitChange{total: first}), first
+	}
+	grants, ends := map[int64]*history.Op{}, map[int64]time.Duration{}
+	end := func(permit int64, at time.Duration) {
+		if grants[permit] == nil {
+			return
+		}
+		op := grants[permit]
+		all = append(all, permitChange{max(min(at, ends[permit]), op.Return), 0, -1, op})
+		delete(grants, permit)
+	}
+	var order []int64
+	for _, op := range l.ops { // by their calls; an owner's follow each other
+		void := op.Outcome == history.Failed && op.Evidence != history.Executed
+		switch {
+		case op.Kind.Sets() && !void && answer(op) != history.Rejected && !unsent(op) && !f.repeatedSet(l, op):
+			all, total = append(all, permitChange{op.Call, op.Value - total, 0, op}), op.Value
+		case callsFor(op) && op.Outcome == history.Acquired && !op.Pending():
+			all = append(all, permitChange{op.Return, 0, 1, op})
+			grants[op.Token], ends[op.Token] = op, endOfLease(op)
+			order = append(order, op.Token)
+		case op.Aside || void:
+		case op.Kind == history.ReleasePermit:
+			end(op.Token, op.Call)
+		case op.Kind == history.UpdateLease && grants[op.Token] != nil && op.Call < ends[op.Token]:
+			if op.Outcome == history.OK && op.Return < ends[op.Token] || endOfLease(op) < ends[op.Token] {
+				ends[op.Token] = endOfLease(op)
+			}
+		}
+	}
+	for _, permit := range order {
+		if ends[permit] < f.end {
+			end(permit, ends[permit])
+		}
+	}
+	return inOrderOfCounting(all)
+}
+
+// endOfLease is when a lease that an operation asked for is over for its caller.
+func endOfLease(op *history.Op) time.Duration {
+	if lease := cmp.Or(op.Asked, op.Lease); lease > 0 {
+		return op.Call + lease
+	}
+	return model.Never
+}
+
+// leaseCut says why a permit may have been given away while its holder believed to have it.
+func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
+	if c, lost := f.counterLost(l, at); lost {
+		return c, true
+	}
+	for i := range l.acts {
+		a := &l.acts[i]
+		switch {
+		case a.at > at:
+		case a.op != nil && a.op.Kind.Asks():
+			if c, known := f.clockAhead(l, a.op, a.at); known {
+				return c, true
+			}
+			if c, known := f.byClientsClock(l, a.op, a.at); known {
+				return c, true
+			}
+		case a.event != nil && a.event.Kind == history.ClockJump:
+			moved := f.struckAt(a.at, l.name, history.ClockMoved)
+			return Cause{Class: contract.ClockJumped, Effects: []history.Effect{history.ClockMoved}, Faults: moved,
+				Text: fmt.Sprintf("%s: leases of permits of %s ended sooner", f.describeAll(moved), l.name)}, true
+		}
+	}
+	return Cause{}, false
+}
+
+// endedUnannounced says that a lease ended by a time of which a waiter for a permit had not heard when it asked last: it began after
+// that, or was to end later. Nobody sends a message of the end. Who looks again by itself is excused until then.
+func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
+	var asked *history.Served
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && s.Got <= from && !refused(s) && s.After != nil {
+			asked = s
+		}
+	}
+	if asked == nil {
+		return Cause{}, false
+	}
+	answered := asked.At // a copy may get the answer to the first
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Request == asked.Request && s.Lock == l.name && f.h.Can(string(contract.Idempotent)) {
+			answered = min(answered, s.At)
+		}
+	}
+	if faults := faultsOf(f.obstaclesOf(op, l.name, asked.Got)); asked.Got-answered > f.latency() && to <= from+asked.Got-answered+f.prompt() && len(faults) > 0 {
+		return f.blame(fmt.Sprintf("it heard at %s what the server had answered at %s: %s", Stamp(asked.Got), Stamp(answered), f.describeAll(faults)), faults), true
+	}
+	if f.h.Can(string(contract.LooksAgain)) && to-asked.Got > f.h.Header.WatchdogTimeout+f.prompt() {
+		return Cause{}, false
+	}
+	var now history.KeyState
+	for i := range l.acts {
+		if a := &l.acts[i]; a.at <= from && a.after != nil {
+			now = *a.after
+		}
+	}
+	for _, p := range now.Taken {
+		if q, was := asked.After.Has(p.Permit); p.Over(from) && p.Deadline > asked.At && (!was || q.Deadline == 0 || q.Deadline > p.Deadline) {
+			return Cause{Class: contract.Unannounced, Text: fmt.Sprintf("the lease of permit %d was over at %s, of which it had not heard when it asked at %s, and nobody sends a message",
+				p.Permit, Stamp(p.Deadline), Stamp(asked.At))}, true
+		}
+	}
+	return Cause{}, false
+}

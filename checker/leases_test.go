@@ -1,0 +1,187 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A leaseScript writes a history of a permit semaphore by hand, with its server log. Calls come in the order of their execution, one
+// lat before they return.
+type leaseScript struct {
+	*script
+	key history.KeyState
+}
+
+func newLeases(permits int64, claims ...contract.Claim) *leaseScript {
+	p := &leaseScript{script: newScript()}
+	p.lock = "pool"
+	p.h.Header.Subject, p.h.Header.Abilities = "rpermitsemaphore-classic", []string{string(contract.PermitLeases)}
+	for _, c := range claims {
+		p.h.Header.Abilities = append(p.h.Header.Abilities, string(c))
+	}
+	p.set(permits, 0)
+	return p
+}
+
+// do is a call about a permit that the server executes as it is told. The key is as after says then.
+func (p *leaseScript) do(owner string, kind history.Kind, permit int64, call, ret float64, out history.Outcome, after func(k *history.KeyState)) *history.Op {
+	op := p.op(owner, kind, at(call), at(ret), out)
+	op.Value, op.Token = 1, permit
+	before := p.key
+	p.key.Taken = slices.Clone(p.key.Taken)
+	if before.Permits != nil {
+		n := *before.Permits
+		p.key.Permits = &n
+	}
+	after(&p.key)
+	is := p.key
+	p.h.Served = append(p.h.Served, history.Served{At: op.Executed, Sent: op.Call, Got: op.Return, Client: op.Client, Op: op.ID, Lock: p.lock, Before: &before, After: &is})
+	return op
+}
+
+func (p *leaseScript) set(permits int64, call float64) {
+	p.do("c0:1", history.TrySetTotal, 0, call, call+0.002, history.OK, func(k *history.KeyState) { k.Permits = &permits }).Value = permits
+}
+
+// take has a permit with a lease in seconds, 0: none, which begins when the server executes the call.
+func (p *leaseScript) take(owner string, permit int64, lease, call, ret float64) *history.Op {
+	end := time.Duration(0)
+	if lease > 0 {
+		end = at(ret) - lat + at(lease)
+	}
+	op := p.do(owner, history.AcquirePermit, permit, call, ret, history.Acquired, func(k *history.KeyState) {
+		k.Taken = slices.DeleteFunc(k.Taken, func(t history.TakenPermit) bool {
+			if !t.Over(at(ret)) {
+				return false
+			}
+			*k.Permits++
+			return true
+		})
+		*k.Permits--
+		k.Taken = append(k.Taken, history.TakenPermit{Permit: permit, Deadline: end})
+	})
+	op.Lease = at(lease)
+	return op
+}
+
+// give has a permit released, which is free then.
+func (p *leaseScript) give(owner string, permit int64, call, ret float64, out history.Outcome) *history.Op {
+	return p.do(owner, history.ReleasePermit, permit, call, ret, out, func(k *history.KeyState) {
+		if _, taken := k.Has(permit); !taken {
+			return
+		}
+		k.Taken = slices.DeleteFunc(k.Taken, func(t history.TakenPermit) bool { return t.Permit == permit })
+		n := k.Number() + 1
+		k.Permits = &n
+	})
+}
+
+// shared is a pool of two permits with nothing wrong: c3 takes what c1 has for too long, who is told so.
+func sharedLeases() *leaseScript {
+	p := newLeases(2)
+	p.take("c1:1", 1, 5, 1, 1.002)
+	p.take("c2:1", 2, 0, 2, 2.002)
+	p.take("c3:1", 3, 30, 3, 6.01)
+	p.give("c1:1", 1, 8, 8.002, history.NotHeld)
+	p.give("c2:1", 2, 9, 9.002, history.OK)
+	p.give("c3:1", 3, 10, 10.002, history.OK)
+	return p
+}
+
+func TestSharedLeasesHold(t *testing.T) {
+	v := verdict(t, sharedLeases().script)
+	want(t, v)
+	if v.Object != "permit semaphore" {
+		t.Errorf("what was judged is called %q", v.Object)
+	}
+	if by := v.Result(contract.Object).By; by != "witness replay, porcupine" {
+		t.Errorf("object is judged by %q", by)
+	}
+}
+
+func TestBrokenLeases(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		make      func() *leaseScript
+		guarantee contract.Guarantee
+		rules     []contract.Rule
+	}{
+		{"more are out than there are", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 30, 1, 1.002)
+			p.take("c2:1", 2, 30, 2, 2.002)
+			return p
+		}, contract.Exclusion, []contract.Rule{contract.NoMoreOut}},
+		{"no more once a lease is over", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 5, 1, 1.002)
+			p.take("c2:1", 2, 30, 7, 7.002)
+			return p
+		}, contract.Exclusion, nil},
+		{"a lease that nobody asked for", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 30, 1, 1.002).Lease = at(20)
+			return p
+		}, contract.Object, []contract.Rule{contract.LeaseIsSet}},
+		{"a permit that is free when its lease is over, and is not taken", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 5, 1, 1.002)
+			p.take("c2:1", 2, 30, 2, 20)
+			return p
+		}, contract.Liveness, []contract.Rule{contract.PermitsAreTaken}},
+		{"a permit without a lease, of which nobody knows", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 0, 1, 1.002).Outcome = history.Unknown
+			return p
+		}, contract.Liveness, []contract.Rule{contract.CallsSucceed, contract.PermitsComeBack}},
+		{"one with a lease comes back", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 5, 1, 1.002).Outcome = history.Unknown
+			return p
+		}, contract.Liveness, []contract.Rule{contract.CallsSucceed}},
+	} {
+		if got := rules(verdict(t, tt.make().script), tt.guarantee); !slices.Equal(got, tt.rules) {
+			t.Errorf("%s: broke %q, want %q", tt.name, got, tt.rules)
+		}
+	}
+}
+
+// sidesOfLeases are the sides of the table's rows that permit semaphores have.
+func sidesOfLeases() map[string][]side {
+	// late gives a permit whose lease ended at 11.001 s while the release was under way, or before.
+	late := func(call float64, claims ...contract.Claim) *leaseScript {
+		p := newLeases(1, claims...)
+		p.h.Header.Layout.Absolute = true
+		p.take("c1:1", 1, 10, 1, 1.002)
+		p.give("c1:1", 1, call, 13, history.OK)
+		return p
+	}
+	// lost has the number of the free permits deleted while one is out, and set anew.
+	lost := func(kind string, claims ...contract.Claim) *leaseScript {
+		p := newLeases(2, claims...)
+		p.take("c1:1", 1, 0, 1, 1.002)
+		p.event(history.Delete, at(3)).Count = 1
+		p.key.Permits = nil
+		if kind != "" {
+			p.fault(kind, "", at(3), 0).Lock = p.lock
+		}
+		p.set(2, 5)
+		return p
+	}
+	return map[string][]side{
+		"clients-clock": {
+			{contract.PermitIsHeld, true, late(10)},
+			{contract.PermitIsHeld, false, late(12)}, // it was over when its client told the time
+			{contract.PermitIsHeld, false, late(10, contract.ServerClock)},
+		},
+		"counter-of-permits-lost": {
+			{contract.KeyFits, true, lost("delete-key")},
+			{contract.KeyFits, false, lost("")},
+			{contract.KeyFits, false, lost("delete-key", contract.OneKey)},
+		},
+	}
+}
