@@ -39,6 +39,9 @@ var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect",
 	string(contract.LooksAgain), string(contract.WakesByNeed), string(contract.MadeBySet), string(contract.Rounds), string(contract.LeavesNothing),
 	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), cancels}
 
+// served are the objects that a worker may serve. Permits with leases of their own have no operations in the protocol yet.
+var served = []history.Object{history.ALock, history.ASemaphore, history.ALatch, history.ARWLock}
+
 // beings are the claims of objects that are no locks to be what their hello says.
 var beings = map[history.Object]contract.Claim{history.ASemaphore: contract.Permits, history.ALatch: contract.CountsDown, history.ARWLock: contract.ReadWrite}
 
@@ -144,8 +147,8 @@ func checkHello(m message) error {
 			return fmt.Errorf("its hello claims %q; there are %s", a, strings.Join(abilities, ", "))
 		}
 	}
-	if m.Object != "" && (m.Hello < 2 || !slices.Contains(history.Objects(), m.Object)) {
-		return fmt.Errorf("its hello has the object %q; right: since version 2, one of %q", m.Object, history.Objects())
+	if m.Object != "" && (m.Hello < 2 || !slices.Contains(served, m.Object)) {
+		return fmt.Errorf("its hello has the object %q; right: since version 2, one of %q", m.Object, served)
 	}
 	if p := m.RenewPart; p != 0 && (m.Hello < 2 || p < 0 || p >= 1 || !slices.Contains(m.Abilities, "watchdog")) {
 		return fmt.Errorf("its hello has the renewPart %v; right: since version 2, with the ability watchdog, more than 0 and less than 1", p)
