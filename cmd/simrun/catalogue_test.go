@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/subjects/workers"
 )
 
@@ -54,7 +54,7 @@ func TestWhatIsNotJudgedRightlyIsLeftOpen(t *testing.T) {
 	}
 	for _, l := range workers.All() {
 		for name, why := range l.Unjudged {
-			if !slices.Contains(storyNames(), name) || why == "" {
+			if _, ok := scenarios.Find(name); !ok || why == "" {
 				t.Errorf("%s: %s is no story, or there is no reason", l.Name, name)
 			}
 			if column := m.Lock(l.Name); column != nil {
