@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -96,7 +95,6 @@ func (c closing) WriteLock(name string) subjects.Lock {
 type inner struct {
 	in     *io.PipeWriter
 	out    *io.PipeReader
-	end    sync.Once
 	exited chan struct{}
 }
 
