@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -17,6 +18,8 @@ import (
 type sequential struct {
 	replay func(*facts, *lockFacts) (found violations, beyond bool)
 	model  func(*facts, []porcupine.Operation) porcupine.Model
+	// unseen is another that a lock may fit whose keys nobody sees; nil: there is none.
+	unseen func(*facts) *sequential
 }
 
 // sequentialFor is a specification with states of type S.
@@ -43,15 +46,35 @@ func sequentialOf(is history.Object) sequential {
 	case history.APermitSemaphore:
 		return sequentialFor(leaseSpec)
 	case history.ARWLock:
-		return sequentialFor(rwSpec)
+		s := sequentialFor(rwSpec)
+		s.unseen = func(f *facts) *sequential { // whether each hold has a lease of its own a lock need not claim
+			each := sequentialFor(func(f *facts) specification[model.RWState] { return rwSpecOf(f, true) })
+			return &each
+		}
+		return s
 	}
 	return sequentialFor(permitSpec)
 }
 
 // askPorcupineOf asks porcupine of an object other than a lock.
 func askPorcupineOf(ctx context.Context, f *facts, l *lockFacts, w linear.Window) porcupine.CheckResult {
-	ops := f.problem(l, w).History()
-	return linear.Ask(ctx, sequentialOf(l.object).model(f, ops), ops, f.options.Budget)
+	return f.askOf(ctx, sequentialOf(l.object), f.problem(l, w))
+}
+
+func (f *facts) askOf(ctx context.Context, s sequential, p *linear.Lock) porcupine.CheckResult {
+	ops := p.History()
+	return linear.Ask(ctx, s.model(f, ops), ops, f.options.Budget)
+}
+
+// askUnseen is what porcupine says of an object whose keys nobody saw, if some operations were executed besides, or were not.
+func (f *facts) askUnseen(ctx context.Context, l *lockFacts, besides []*history.Op) porcupine.CheckResult {
+	s, p := sequentialOf(l.object), f.problem(l, linear.AsCalled)
+	p.Ops = slices.Concat(p.Ops, besides)
+	result := f.askOf(ctx, s, p)
+	if result == porcupine.Illegal && s.unseen != nil {
+		result = f.askOf(ctx, *s.unseen(f), p)
+	}
+	return result
 }
 
 // judgeCounted asks the witness replay of each object of a kind, and porcupine as second opinion or, where nobody saw the
@@ -118,47 +141,72 @@ func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) o
 		return o
 	}
 	result := askPorcupineOf(ctx, f, l, w)
-	if result == porcupine.Illegal && w == linear.AsCalled && l.object == history.ARWLock && !f.h.Can(string(contract.LeasePerHold)) {
-		// Nobody saw whether each hold has a lease of its own, which the lock need not claim.
-		ops := f.problem(l, w).History()
-		each := sequentialFor(func(f *facts) specification[model.RWState] { return rwSpecOf(f, true) })
-		result = linear.Ask(ctx, each.model(f, ops), ops, f.options.Budget)
+	if result == porcupine.Illegal && w == linear.AsCalled {
+		result = f.askUnseen(ctx, l, nil)
 	}
 	switch result {
 	case porcupine.Ok:
 	case porcupine.Illegal:
 		o.status = Broken
-		o.violations.add(func() Violation { return f.unlinearizable(l) })
+		o.violations.add(func() Violation { return f.unlinearizable(ctx, l) })
 	default:
 		o.status, o.note = Undecided, "porcupine came to no answer within its budget"
 	}
 	return o
 }
 
-// unlinearizable is the violation of a history that porcupine refuses. Nobody saw the server: a call whose connection
-// broke may have been sent again.
-func (f *facts) unlinearizable(l *lockFacts) Violation {
+// unlinearizable is the violation of a history that porcupine refuses. Nobody saw the server: a call that may have been sent again explains
+// it if the history fits with a second effect of the call.
+func (f *facts) unlinearizable(ctx context.Context, l *lockFacts) Violation {
 	v := Violation{Rule: contract.Linearizable, Lock: l.name, To: f.end,
 		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential %s", l.name, count(len(l.ops), "operation"), l.object),
 		Cause: Cause{Class: contract.Unexplained, Text: "no call can have been sent again"}}
-	if op, c := f.unseenTwice(l, f.end, func(op *history.Op) bool { return !op.Kind.Awaits() }); op != nil {
-		v.Ops, v.Owners, v.Cause = []int64{op.ID}, []string{op.Owner}, c
+	calls := f.unseenTwice(l, f.end, func(op *history.Op) bool { return !op.Kind.Awaits() })
+	if len(calls) == 0 {
+		return v
 	}
+	var all []*history.Op
+	for _, c := range calls {
+		all = append(all, c.copies()...)
+	}
+	if f.askUnseen(ctx, l, all) == porcupine.Illegal {
+		v.Cause.Text = "no second effect of calls that can have been sent again explains it"
+		return v
+	}
+	i := max(0, slices.IndexFunc(calls, func(c resent) bool { return f.askUnseen(ctx, l, c.copies()) == porcupine.Ok }))
+	v.Ops, v.Owners, v.Cause = []int64{calls[i].op.ID}, []string{calls[i].op.Owner}, f.maybeTwice(calls[i].op, calls[i].faults)
 	return v
 }
 
-// unseenTwice is the first call of some, made by a time, that may have taken effect twice, though nobody saw the server execute it; nil:
-// there is none.
-func (f *facts) unseenTwice(l *lockFacts, by time.Duration, some func(op *history.Op) bool) (*history.Op, Cause) {
+// A resent is a call that may have taken effect more than once, though nobody saw what the server executed.
+type resent struct {
+	copied
+	times int           // at most, besides the first
+	until time.Duration // by when
+}
+
+// copies are its further effects, each of which there may have been.
+func (u resent) copies() (all []*history.Op) {
+	for range u.times {
+		again := *u.op
+		again.Aside, again.Outcome, again.Evidence, again.Until, again.Error = true, history.Unknown, history.Sent, u.until, ""
+		all = append(all, &again)
+	}
+	return all
+}
+
+// unseenTwice are the calls of some, made by a time, that may have taken effect more than once, though nobody saw what the server executed.
+func (f *facts) unseenTwice(l *lockFacts, by time.Duration, some func(op *history.Op) bool) (all []resent) {
 	for _, op := range l.ops {
 		if op.Aside || op.Evidence == history.Executed || op.Call > by || !some(op) {
 			continue
 		}
 		if broke := f.brokeUnder(l, op); len(broke) > 0 {
-			return op, f.maybeTwice(op, broke)
+			times, last := f.sentOften(op)
+			all = append(all, resent{copied{op, broke}, max(1, times-1), max(f.until(op), last)})
 		}
 	}
-	return nil, Cause{}
+	return all
 }
 
 // givenUnasked is the violation that a lock's client gave by itself what no call of its owed: permits, or a count-down.

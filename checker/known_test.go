@@ -114,7 +114,7 @@ func sidesOfUnseen() map[string][]side {
 		return blinded{s}
 	}
 	// pool has one permit, whose release may be executed twice, of which two others take what there is then.
-	pool := func(fault string, rows int) blinded {
+	pool := func(fault string, rows int, takers ...string) blinded {
 		p := newPool(1)
 		p.take("c1:1", 1, 1, 1.002)
 		if fault != "" {
@@ -125,7 +125,7 @@ func sidesOfUnseen() map[string][]side {
 		for i := range rows {
 			p.executed(give, at(5.001+float64(i)/1000), history.OK)
 		}
-		for _, owner := range []string{"c2:1", "c3:1"} {
+		for _, owner := range append([]string{"c2:1", "c3:1"}, takers...) {
 			p.op(owner, history.AcquirePermits, at(6), at(6.002), history.Acquired).Value = 1
 		}
 		for i := range p.h.Served {
@@ -145,10 +145,14 @@ func sidesOfUnseen() map[string][]side {
 			{contract.NoMoreOut, true, pool("partition", 2)},
 			{contract.NoMoreOut, false, pool("", 2)},
 			{contract.NoMoreOut, false, pool("partition", 1)},
+			{contract.NoMoreOut, false, pool("partition", 2, "c4:1")}, // one more than a second effect gives
+			{contract.NoMoreOut, true, pool("partition", 3, "c4:1")},
 			{contract.NoMoreOut, false, idempotent(pool("partition", 2))},
 			{contract.Linearizable, true, pool("partition", 2)},
 			{contract.Linearizable, false, pool("", 2)},
 			{contract.Linearizable, false, pool("partition", 1)},
+			{contract.Linearizable, false, pool("partition", 2, "c4:1")},
+			{contract.Linearizable, true, pool("partition", 3, "c4:1")},
 			{contract.OneHoldAnUnlock, true, twice(1.5)},
 			{contract.OneHoldAnUnlock, false, twice(0)},
 			{contract.OneHoldAnUnlock, false, twice(2.5)}, // it broke later

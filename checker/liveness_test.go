@@ -241,6 +241,8 @@ func TestLiveness(t *testing.T) {
 		{"a call that fails for no reason", func(s *script) {
 			s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed).Lease = dog
 		}, []contract.Rule{contract.CallsSucceed}},
+		{"a call that was told busy, of which it is not known what a copy did, since nobody reads the keys", func(s *script) { copiedUnread(s, "") }, nil},
+		{"a call of such a lock that was told an error", func(s *script) { copiedUnread(s, "i/o timeout") }, []contract.Rule{contract.CallsSucceed}},
 		{"an unlock that ends unknown for no reason", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Unknown)
@@ -443,6 +445,13 @@ func unheard(s *script, lasts, late float64) {
 	op := s.op("c1:1", history.TryLock, at(5), at(5+lasts), history.Unknown)
 	op.Lease, op.Evidence = dog, history.NotSent
 	s.h.End.Late = at(late)
+}
+
+// copiedUnread is a call on a lock whose keys nobody reads, and of which it is not known what it did; what its caller was told is an error, or none.
+func copiedUnread(s *script, told string) {
+	s.h.Header.Layout.Unknown, s.h.Header.Expiry = "it is a zset", history.Implied
+	op := s.op("c1:1", history.TryLock, at(5), at(5.002), history.Unknown)
+	op.Lease, op.Evidence, op.Until, op.Error = dog, history.Sent, at(5.002), told
 }
 
 // What a dead client had sent before its death may set its lease once more; what it sends afterwards may not.

@@ -168,7 +168,7 @@ func (f *facts) overIssued(l *lockFacts, found *violations) (most int64) {
 		found.addAt(from, func() Violation {
 			return Violation{Rule: contract.NoMoreOut, Lock: l.name, From: from, To: at, Ops: []int64{by.ID}, Owners: []string{by.Owner},
 				Text:  fmt.Sprintf("from %s to %s callers believed that they had up to %s of %s, which has %d", Stamp(from), Stamp(at), permits(worst), l.name, there),
-				Cause: f.overIssue(l, from)}
+				Cause: f.overIssue(l, from, at, worst-there)}
 		})
 		over = nil
 	}
@@ -188,8 +188,8 @@ func (f *facts) overIssued(l *lockFacts, found *violations) (most int64) {
 	return most
 }
 
-// overIssue says why more permits were out than there are at a time.
-func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
+// overIssue says why more permits were out than there are from a time until another: by so many.
+func (f *facts) overIssue(l *lockFacts, at, until time.Duration, over int64) Cause {
 	if c := f.givenAgain(l, at, func(op *history.Op) string { return "gave " + permits(op.Value) }); c != nil {
 		return *c
 	}
@@ -213,8 +213,13 @@ func (f *facts) overIssue(l *lockFacts, at time.Duration) Cause {
 			out = max(0, out-a.op.Units())
 		}
 	}
-	if op, c := f.unseenTwice(l, at, func(op *history.Op) bool { return op.Kind.Gives() || op.Kind.Sets() }); op != nil {
-		return c
+	more := int64(0) // than there are, by what calls can have given again
+	calls := f.unseenTwice(l, until, func(op *history.Op) bool { return op.Kind.Gives() || op.Kind.Sets() })
+	for _, c := range calls {
+		more += int64(c.times) * c.op.Units()
+	}
+	if more >= over && len(calls) > 0 {
+		return f.maybeTwice(calls[0].op, calls[0].faults)
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server let more take permits of %s than there are", l.name)}
 }

@@ -71,7 +71,7 @@ func (t *teller) permitCall(l *lockFacts, op *history.Op, left string) {
 		if op.Evidence == history.Executed && effective(op, op.Answer) {
 			t.add(op.Executed, "server", Key, scoreKey, l.name, owners, "the %s of %s, %s, takes effect%s", op.Kind, op.Owner, permits(op.Value), left)
 		}
-	case op.Kind == history.TrySetPermits && op.Outcome == history.OK:
+	case op.Kind.Sets() && op.Outcome == history.OK:
 		tell(Plain, scoreOrdinary, "makes %s, of %s", l.name, permits(op.Value))
 	case op.Kind.Asks() && op.Outcome == history.Acquired:
 		waited := ""

@@ -155,19 +155,23 @@ func (f *facts) brokeUnder(l *lockFacts, op *history.Op) []int {
 	if broke := f.struckBy(op.Client, l.name, op.Call, f.until(op), []history.Effect{history.ConnectionBroken}); len(broke) > 0 {
 		return broke
 	}
-	seen := map[string]bool{}
-	for i := range f.h.Served { // also what says nothing of the key
-		s := &f.h.Served[i]
-		if s.Op != op.ID || refused(s) {
-			continue
-		}
-		request := withoutForm(s)
-		if seen[request] {
-			return f.struckBy(op.Client, l.name, op.Call, f.until(op), resends)
-		}
-		seen[request] = true
+	if times, _ := f.sentOften(op); times > 1 {
+		return f.struckBy(op.Client, l.name, op.Call, f.until(op), resends)
 	}
 	return nil
+}
+
+// sentOften is how often the server executed that command of a call which it executed most often, and when it did so last.
+func (f *facts) sentOften(op *history.Op) (times int, last time.Duration) {
+	seen := map[string]int{}
+	for i := range f.h.Served { // also what says nothing of the key
+		if s := &f.h.Served[i]; s.Op == op.ID && !refused(s) {
+			request := withoutForm(s)
+			seen[request]++
+			times, last = max(times, seen[request]), max(last, s.At)
+		}
+	}
+	return times, last
 }
 
 // maybeTwice is the cause that a call may have been sent again, under which these faults broke its connection. Nobody saw it executed.

@@ -83,7 +83,7 @@ func Promises() []Promise {
 		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},
 		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
 			"watchdog; it takes away the exemption of messages that came late before"},
-		{LeavesNothing, "Whatever keys the lock writes, they go with the hold or have a time to live.", "liveness; without the claim, of the lock's own key alone"},
+		{LeavesNothing, "Whatever keys the lock writes, they go with the hold or have a time to live.", "liveness, where the server is the world's own; without the claim, of the lock's own key alone"},
 		{Unsubscribes, "A client gives a subscription back that it needs no more.", "liveness; `unsubscribed` is after how long"},
 		{TokensGoOn, "Tokens go on rising when the server has lost their counter.", "fencing; it takes the exemption of a server that forgot away, but for grants within `tokenUnit`"},
 		{Mutex, "None of the above: the lock excludes.", "all guarantees, as far as they apply"},

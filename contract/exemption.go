@@ -86,7 +86,7 @@ func Exemptions() []Exemption {
 			Touched: "the client of an unlock that found nothing to give back, between the call and its last copy", Unless: RefusesAgain,
 			Source: "Redisson 4.7.0, RReadWriteLock: the unlock of a lock that is free answers null, and leaves 1 for its copies"},
 		{Name: "perhaps-sent-again", Guarantees: []Guarantee{Object, Exclusion, Liveness}, Classes: []Class{MaybeTwice}, Effects: resending,
-			Touched: "the client of a call, while it was under way, and a second effect of the call explains what is seen: its connection broke, or the server executed a command of it twice", Unless: Idempotent, Source: goredis},
+			Touched: "the client of a call under way, whose connection broke, or of which the server executed a command twice; a second effect explains what is seen", Unless: Idempotent, Source: goredis},
 		{Name: "held-twice", Guarantees: []Guarantee{Exclusion, Effect, Watchdog, Liveness, Fencing}, Classes: []Class{DoubleExecution}, Effects: resending,
 			Touched: "the client of a call on that lock that took effect more than once", Unless: Idempotent, Source: goredis},
 		{Name: "held-unheard", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderNotRefused}, Classes: []Class{DoubleExecution}, Effects: resending,

@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -253,7 +252,7 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can(string(contract.RefusesAgain), idempotent)
 	s.Idempotent = nil
 	if idempotent {
-		s.Idempotent = []history.Idempotence{{Calls: onceOnly[history.Object(cmp.Or(s.Object, history.ALock))], For: i.Idempotent()}}
+		s.Idempotent = []history.Idempotence{{Calls: subjects.Changing(s.Object), For: i.Idempotent()}}
 	}
 	_, force := l.(ForceReleaser)
 	can("force", force)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -244,11 +246,46 @@ func verdictSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
+// The schema has each field of a verdict and of what it consists of, and no other.
+func TestTheSchemaHasEveryField(t *testing.T) {
+	var schema struct {
+		Properties map[string]any
+		Defs       map[string]struct{ Properties map[string]any } `json:"$defs"`
+	}
+	if err := json.Unmarshal(VerdictSchema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	properties := map[string]map[string]any{"verdict": schema.Properties}
+	for name, def := range schema.Defs {
+		properties[name] = def.Properties
+	}
+	for name, of := range map[string]any{"verdict": checker.Verdict{}, "result": checker.Result{}, "violation": checker.Violation{}, "cause": checker.Cause{},
+		"ruling": checker.Ruling{}, "proof": checker.Proof{}, "moment": checker.Moment{}} {
+		var fields []string
+		for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+			if field, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.IsExported() && field != "-" {
+				fields = append(fields, field)
+			}
+		}
+		slices.Sort(fields)
+		if has := slices.Sorted(maps.Keys(properties[name])); !slices.Equal(fields, has) {
+			t.Errorf("a %s has %q, and the schema %q", name, fields, has)
+		}
+	}
+	enum, _ := schema.Defs["ruling"].Properties["object"].(map[string]any)["enum"].([]any)
+	for _, o := range history.Objects() {
+		if o != history.ALock && !slices.Contains(enum, any(string(o))) {
+			t.Errorf("the schema does not know that a %s may be judged", o)
+		}
+	}
+}
+
 func TestVerdictsFitTheirSchema(t *testing.T) {
 	schema := verdictSchema(t)
 	runs := append(sampleBatch().Runs, Failed("", "x", 1<<64-1, "no Redis at that address"))
 	h, v := quiet(100)
-	runs = append(runs, Summarize(h, v, true), Summarize(h, checker.Judge(t.Context(), h, checker.Options{}), true))
+	runs = append(runs, Summarize(h, v, true), Summarize(h, checker.Judge(t.Context(), h, checker.Options{}), true),
+		Summarize(h, checker.Judge(t.Context(), h, checker.Options{Unpredicted: true}), true))
 	for i, s := range runs {
 		var pretty, line bytes.Buffer
 		if err := errors.Join(JSON(&pretty, s.Verdict), JSONLine(&line, s.Verdict)); err != nil {

@@ -21,7 +21,7 @@ const probed = "holdfast:probe"
 // Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
 // lock, lock again if they can, wait for a renewal, and give back. An error is that of the run. If the lock cannot be
 // read, the layout says why. Where a fair lock's queue is, the subject says. An object of another kind must be kept as Redisson keeps
-// it; that it is not is an error. Of a read-write lock it learns besides which commands renew a lease.
+// it; that it is not is an [UnreadError]. Of a read-write lock it learns besides which commands renew a lease.
 func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	if cmp.Or(s.Object, history.ALock) != history.ALock {
 		return probeObject(b, s, o)

@@ -12,6 +12,11 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
+// UnreadError says that the key of an object that is no lock does not say what the server log would read of it.
+type UnreadError struct{ Why string }
+
+func (e *UnreadError) Error() string { return e.Why }
+
 // probeObject watches one owner with an object that is no lock, and says by an error that its key is not as the server log reads it.
 func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	layout := s.Layout
@@ -30,7 +35,7 @@ func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layo
 		return history.Layout{}, fmt.Errorf("a client alone has a %s, and its %s ends %q: %s", s.Object, first.Kind, first.Outcome, first.Error)
 	}
 	if v := w.at(first.Return)[probed]; !shows(v) {
-		return history.Layout{}, fmt.Errorf("after %s the key that is named like the %s has %q; right: %s", first.Kind, s.Object, text(v), right)
+		return history.Layout{}, &UnreadError{fmt.Sprintf("after %s the key that is named like the %s has %q; right: %s", first.Kind, s.Object, text(v), right)}
 	}
 	if s.Object == history.ARWLock {
 		layout.Roles = w.roles(layout)

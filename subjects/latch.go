@@ -57,7 +57,7 @@ func latch(g lockimpl.Generation, about string) Subject {
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.Rounds))
 		s.Layout.Round = "holdfast_round:{*}"
-		s.Idempotent = []history.Idempotence{{Calls: latchCalls, For: resentFor, ForOnce: latchLife}}
+		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s
 	}
@@ -66,9 +66,8 @@ func latch(g lockimpl.Generation, about string) Subject {
 }
 
 var (
-	downs      = []history.Kind{history.CountDown}
-	counts     = []history.Kind{history.TrySetCount}
-	latchCalls = []history.Kind{history.TrySetCount, history.CountDown}
+	downs  = []history.Kind{history.CountDown}
+	counts = []history.Kind{history.TrySetCount}
 )
 
 type latchClient struct{ rlockClient }

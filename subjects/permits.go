@@ -49,7 +49,7 @@ func permitSemaphore(g lockimpl.Generation, about string) Subject {
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence),
 			string(contract.ServerClock), string(contract.OneKey))
-		s.Idempotent = []history.Idempotence{{Calls: onePermitCalls, For: resentFor, ForOnce: latchLife}}
+		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s
 	}
@@ -68,10 +68,9 @@ func permitSemaphore(g lockimpl.Generation, about string) Subject {
 }
 
 var (
-	takesOne       = []history.Kind{history.AcquirePermit, history.TryAcquirePermit}
-	givesOne       = []history.Kind{history.ReleasePermit, history.UpdateLease}
-	setsTotal      = []history.Kind{history.TrySetTotal}
-	onePermitCalls = []history.Kind{history.TrySetTotal, history.AcquirePermit, history.TryAcquirePermit, history.ReleasePermit, history.UpdateLease}
+	takesOne  = []history.Kind{history.AcquirePermit, history.TryAcquirePermit}
+	givesOne  = []history.Kind{history.ReleasePermit, history.UpdateLease}
+	setsTotal = []history.Kind{history.TrySetTotal}
 )
 
 type permitClient struct{ rlockClient }

@@ -1,6 +1,8 @@
 package subjects
 
 import (
+	"slices"
+
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -14,6 +16,21 @@ var (
 	unlocks  = []history.Kind{history.Unlock}
 	forces   = []history.Kind{history.ForceUnlock}
 )
+
+// Changing lists the calls on an object by which what the server knows of it may change; "" is a lock.
+func Changing(is history.Object) []history.Kind {
+	switch is {
+	case history.ASemaphore:
+		return slices.Concat(sets, takes, gives)
+	case history.ALatch:
+		return slices.Concat(counts, downs)
+	case history.APermitSemaphore:
+		return slices.Concat(setsTotal, takesOne, givesOne)
+	case history.ARWLock:
+		return slices.Concat(rwAcquires, rwUnlocks)
+	}
+	return slices.Concat(acquires, unlocks, forces)
+}
 
 // notIdempotent is the limitation that a call that is sent again is a new one.
 func notIdempotent(source string, calls []history.Kind) history.Limitation {

@@ -3,7 +3,6 @@ package subjects
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -22,7 +21,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	case lockimpl.Hardened:
 		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", string(contract.RefusesAgain), "tokens-go-on")
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
-		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(acquires, unlocks, forces), For: resentFor, ForOnce: latchLife}}
+		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		return s
 	case lockimpl.Latch:
 		s.Abilities = append(s.Abilities, "idempotent", string(contract.RefusesAgain))

@@ -3,7 +3,6 @@ package subjects
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -57,7 +56,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 		s.Abilities = append(s.Abilities, "unlock-sets-lease", "fencing", "lost", "keeps-longest", "takes-back", "tokens-go-on", string(contract.RefusesAgain),
 			string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade))
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
-		s.Idempotent = []history.Idempotence{{Calls: slices.Concat(rwAcquires, rwUnlocks), For: resentFor, ForOnce: latchLife}}
+		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		return s
 	}
 	s.Idempotent = []history.Idempotence{{Calls: rwUnlocks, For: latchLife, UntilAnswered: true}}

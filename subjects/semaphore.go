@@ -57,7 +57,7 @@ func semaphore(g lockimpl.Generation, about string) Subject {
 	}
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.WakesByNeed), string(contract.MadeBySet))
-		s.Idempotent = []history.Idempotence{{Calls: permitCalls, For: resentFor, ForOnce: latchLife}}
+		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s
 	}
@@ -66,10 +66,9 @@ func semaphore(g lockimpl.Generation, about string) Subject {
 }
 
 var (
-	takes       = []history.Kind{history.AcquirePermits, history.TryAcquirePermits}
-	gives       = []history.Kind{history.ReleasePermits}
-	sets        = []history.Kind{history.TrySetPermits}
-	permitCalls = []history.Kind{history.TrySetPermits, history.AcquirePermits, history.TryAcquirePermits, history.ReleasePermits}
+	takes = []history.Kind{history.AcquirePermits, history.TryAcquirePermits}
+	gives = []history.Kind{history.ReleasePermits}
+	sets  = []history.Kind{history.TrySetPermits}
 )
 
 type semaphoreClient struct{ rlockClient }
