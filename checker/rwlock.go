@@ -18,7 +18,7 @@ func rwSpec(f *facts) specification[model.RWState] {
 
 // rwSpecOf is the specification of a read-write lock each of whose holds has a lease of its own, or of one whose holds share the key's.
 func rwSpecOf(f *facts, leasePerHold bool) specification[model.RWState] {
-	kind := model.RWLock{Redisson: !leasePerHold, RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade))}
+	kind := model.RWLock{Redisson: !leasePerHold, RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade)), Mutex: !f.h.Can(string(contract.Reentrant))}
 	shows := shownHolds
 	if kind.Redisson {
 		shows = func(k history.KeyState) model.RWState {

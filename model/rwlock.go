@@ -157,6 +157,8 @@ type RWLock struct {
 	LastReader bool
 	// RefusesUpgrade: who reads and asks for the write lock is rejected, so that busy says that another is in the way.
 	RefusesUpgrade bool
+	// Mutex: an owner has one hold of each lock at most. Who has one may be refused, or granted another in its place.
+	Mutex bool
 }
 
 // Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
@@ -189,6 +191,9 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 		called.Outcome = op.Outcome
 		return s, &Violation{Rule: rule, State: s, Op: called}
 	}
+	if k.Mutex && op.Outcome == history.Acquired && v.mine >= 0 {
+		v.holds, v.mine = slices.Delete(v.holds, v.mine, v.mine+1), -1
+	}
 	if k.Redisson {
 		return v.afterRedisson(k, op), nil
 	}
@@ -203,6 +208,7 @@ type rwView struct {
 	mineEnds bool     // it may be over
 	reads    bool     // the owner reads
 	readEnds bool     // that may be over
+	writes   bool     // the owner writes
 	hindered bool     // somebody else is in the way for certain
 	maybe    bool     // somebody else may be
 	from, to time.Duration
@@ -218,13 +224,13 @@ func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration
 		if past(from, h.Latest) {
 			continue
 		}
-		ends := past(to, h.Earliest) // it may be over
+		ends := to > asked(h.Earliest) // it may be over
 		v.holds = append(v.holds, h)
 		switch {
 		case h.Owner == owner && h.Write == write:
 			v.mine, v.mineEnds = len(v.holds)-1, ends
 		case h.Owner == owner:
-			if !h.Write {
+			if v.writes = h.Write; !h.Write {
 				v.reads, v.readEnds = true, ends
 			}
 		case write || h.Write:
@@ -278,6 +284,7 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 			return contract.ReadersWithReaders
 		case op.Outcome == history.Rejected && (!upgrade || mine && !v.mineEnds):
 			return contract.UpgradeOfAReader
+		case op.Outcome == history.Busy && k.Mutex && (mine || v.reads || v.writes): // its own hold is in the way
 		case op.Outcome == history.Busy && (mine && !v.mineEnds || !v.maybe && (!upgrade || k.RefusesUpgrade)):
 			return contract.SharedIsBusy
 		}

@@ -17,7 +17,7 @@ func TestRWLockStep(t *testing.T) {
 	reads := func(owner string, end time.Duration) RWHold { return hold(owner, false, 1, end) }
 	writes := func(owner string, end time.Duration) RWHold { return hold(owner, true, 1, end) }
 	is := func(holds ...RWHold) RWState { return rwState(holds) }
-	rejects := RWLock{RefusesUpgrade: true}
+	rejects, once := RWLock{RefusesUpgrade: true}, RWLock{Mutex: true}
 	for _, tt := range []struct {
 		name string
 		kind RWLock
@@ -38,6 +38,8 @@ func TestRWLockStep(t *testing.T) {
 		{"a writer beside a writer", hard, is(writes(b, 20*sec)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
 		{"a writer beside a reader", hard, is(reads(b, 20*sec)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
 		{"a writer beside a reader whose lease is over", hard, is(reads(b, 9*sec)), op(history.WriteLock, a, history.Acquired), is(writes(a, 40*sec)), ""},
+		{"a writer beside a reader whose lease ends within the server's millisecond", hard, is(reads(b, 10*sec+sec/2000)), op(history.WriteLock, a, history.Acquired), is(writes(a, 40*sec)), ""},
+		{"a writer beside a reader whose lease ends two milliseconds later", hard, is(reads(b, 10*sec+sec/500)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
 		{"a writer waits for a reader whose lease is over", hard, is(reads(b, 9*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
 		{"who reads becomes a writer", hard, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
 		{"who reads is told", hard, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Rejected), is(reads(a, 20*sec)), ""},
@@ -48,6 +50,10 @@ func TestRWLockStep(t *testing.T) {
 		{"a reader would write, and nobody knows what became of it", rejects, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Unknown), is(reads(a, 20*sec)), ""},
 		{"a reader would write beside another", rejects, is(reads(a, 20*sec), reads(b, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec), reads(b, 20*sec)), ""},
 		{"who writes is refused", hard, is(writes(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
+		{"who writes is refused a lock that it can have once", once, is(writes(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(writes(a, 20*sec)), ""},
+		{"who writes is refused to read a lock that it can have once", once, is(writes(a, 20*sec)), op(history.TryRead, a, history.Busy), is(writes(a, 20*sec)), ""},
+		{"who reads is granted anew what it can have once", once, is(reads(a, 20*sec)), op(history.ReadLock, a, history.Acquired), is(reads(a, 40*sec)), ""},
+		{"who has nothing is refused a lock that it can have once", once, is(), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
 		{"who writes and reads writes again", hard, is(reads(a, 20*sec), writes(a, 20*sec)), op(history.TryWrite, a, history.Acquired),
 			is(reads(a, 20*sec), hold(a, true, 2, 40*sec)), ""},
 		{"an unknown attempt that got it", hard, is(), op(history.WriteLock, a, history.Unknown), is(writes(a, 40*sec)), ""},
