@@ -20,7 +20,7 @@ var failoverAsync = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return replicated(story("failover-async",
 			[]plan.Fault{{Kind: "failover", When: &plan.Trigger{Client: "c1", Return: plan.Lock}}},
-			client("c1", 2*time.Second, lock(), work(20*time.Second), unlock()),
+			client("c1", 2*time.Second, lock(), work(19*time.Second), unlock()),
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 1, 500*time.Millisecond)
 	},
@@ -42,7 +42,7 @@ var failoverWait = Scenario{
 				{Kind: "stop-replication", Replica: 2, From: at(1)},
 				{Kind: "failover", Replica: 2, When: &plan.Trigger{Client: "c1", Return: plan.Lock}},
 			},
-			client("c1", 2*time.Second, waited, work(20*time.Second), unlock()),
+			client("c1", 2*time.Second, waited, work(19*time.Second), unlock()),
 			client("c2", 4*time.Second, lock(), work(12*time.Second), unlock()),
 		), 2, 100*time.Millisecond)
 	},
@@ -63,8 +63,8 @@ var failoverOldHolder = Scenario{
 		return replicated(story("failover-old-holder",
 			[]plan.Fault{{Kind: "failover", From: at(8)}},
 			client("c1", 0, lock(), work(3500*time.Millisecond), unlock(), sleep(6*time.Second), plan.Step{Do: plan.IsHeldBy, Lock: order}),
-			client("c2", 4*time.Second, lock(), work(40*time.Second), unlock()),
-			client("c3", 10*time.Second, lock(), work(20*time.Second), unlock()),
+			client("c2", 4*time.Second, lock(), work(39*time.Second), unlock()),
+			client("c3", 10*time.Second, lock(), work(19*time.Second), unlock()),
 		), 1, 5*time.Second)
 	},
 	Breaks: either(contract.TellsLoss, []contract.Guarantee{fencing}, []contract.Guarantee{exclusion, effect}),

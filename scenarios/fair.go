@@ -47,7 +47,7 @@ var fairOrder = Scenario{
 var fairDeadHead = Scenario{
 	Name:  "fair-dead-head",
 	Title: "the next in the queue dies: those behind it do not wait for it",
-	Story: "c1 works. c2 waits, and dies at 5 s; c3 waits behind it. c1 unlocks at 40 s. The hardened lock has dropped the place of c2, " +
+	Story: "c1 works. c2 waits, and dies at 5 s; c3 waits behind it. c1 unlocks at 39 s. The hardened lock has dropped the place of c2, " +
 		"which did not ask again, and c3 gets the lock. Redisson's keeps it until its deadline, by default more than five minutes, and c3, who has " +
 		"to wait for 0 ms each time, asks without a pause.",
 	Source: "Redisson issue 6150",
@@ -55,7 +55,7 @@ var fairDeadHead = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("fair-dead-head",
 			[]plan.Fault{{Kind: "kill-client", Client: "c2", From: at(5)}},
-			client("c1", 0, lock(), work(40*time.Second), unlock()),
+			client("c1", 0, lock(), work(39*time.Second), unlock()),
 			client("c2", time.Second, lock(), work(time.Second), unlock()),
 			client("c3", 2*time.Second, tryLock(60*time.Second, 0), work(time.Second), unlock()),
 		)
@@ -66,13 +66,13 @@ var fairDeadHead = Scenario{
 var fairInterruptedWaiter = Scenario{
 	Name:  "fair-interrupted-waiter",
 	Title: "the next in the queue is cancelled, and gives its place up",
-	Story: "c1 works. c2's context ends while it waits; c3 waits behind it. c1 unlocks at 10 s. The hardened client of c2 has given the " +
+	Story: "c1 works. c2's context ends while it waits; c3 waits behind it. c1 unlocks at 9 s. The hardened client of c2 has given the " +
 		"place up, and c3 gets the lock at once. Redisson's does not, and nobody gets the lock before the place is over.",
 	Source: "Redisson issue 6150; RedissonLock.lockInterruptibly, which leaves its place",
 	Of:     contract.Fair,
 	Plan: func(uint64) *plan.Plan {
 		return story("fair-interrupted-waiter", nil,
-			client("c1", 0, lock(), work(10*time.Second), unlock()),
+			client("c1", 0, lock(), work(9*time.Second), unlock()),
 			client("c2", time.Second, cancelled(lock(), 4*time.Second), sleep(30*time.Second)),
 			client("c3", 2*time.Second, tryLock(20*time.Second, 0), work(time.Second), unlock()),
 		)
@@ -104,7 +104,7 @@ var fairLostReply = Scenario{
 var fairPausedHead = Scenario{
 	Name:  "fair-paused-head",
 	Title: "the next in the queue does not run for half a minute",
-	Story: "c1 works. c2, who waits, is paused for 35 s; c3 waits behind it. c1 unlocks at 10 s. The hardened lock keeps the place of c2 for " +
+	Story: "c1 works. c2, who waits, is paused for 35 s; c3 waits behind it. c1 unlocks at 9 s. The hardened lock keeps the place of c2 for " +
 		"20 s after it asked last, so that c3 gets the lock before it: a place that nobody keeps is free. Redisson's keeps it for " +
 		"longer, and c3 asks meanwhile without a pause.",
 	Source: "docs/family.md: places in the queue",
@@ -112,9 +112,9 @@ var fairPausedHead = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("fair-paused-head",
 			[]plan.Fault{{Kind: "pause-client", Client: "c2", From: at(5), To: at(40)}},
-			client("c1", 0, lock(), work(10*time.Second), unlock()),
+			client("c1", 0, lock(), work(9*time.Second), unlock()),
 			client("c2", time.Second, lock(), work(time.Second), unlock()),
-			client("c3", 2*time.Second, lock(), work(50*time.Second), unlock()),
+			client("c3", 2*time.Second, lock(), work(49*time.Second), unlock()),
 		)
 	},
 	Breaks: queued(nothing, []contract.Guarantee{fairness}, []contract.Guarantee{liveness}),
@@ -146,14 +146,14 @@ var fairLongHold = Scenario{
 var fairUnequalWaits = Scenario{
 	Name:  "fair-unequal-waits",
 	Title: "who waits for a short time comes behind one who has waited for long",
-	Story: "c1 works for 50 s. c2 waits from 1 s on. c3 tries for 10 s from 45 s on, and c4 waits behind it. c2 gets the lock at 50 s. " +
+	Story: "c1 works for 49 s. c2 waits from 1 s on. c3 tries for 10 s from 45 s on, and c4 waits behind it. c2 gets the lock at 49 s. " +
 		"Redisson's then takes the minute that a place of c2 is kept from the deadlines of those behind it, and that of c3 is over. So c4 " +
 		"gets the lock next, while c3 still waits.",
 	Source: "Redisson 4.7.0, RedissonFairLock: deadlines are sums of waits, and each grant takes its own wait off",
 	Of:     contract.Fair,
 	Plan: func(uint64) *plan.Plan {
 		return story("fair-unequal-waits", nil,
-			client("c1", 0, lock(), work(50*time.Second), unlock()),
+			client("c1", 0, lock(), work(49*time.Second), unlock()),
 			client("c2", time.Second, lock(), work(3*time.Second), unlock()),
 			client("c3", 45*time.Second, tryLock(10*time.Second, 0), work(time.Second), unlock()),
 			client("c4", 46*time.Second, lock(), work(5*time.Second), unlock()),

@@ -20,7 +20,7 @@ var keyDeleted = Scenario{
 		return story("key-deleted",
 			[]plan.Fault{{Kind: "delete-key", From: at(5)}},
 			client("c1", 0, lock(), work(14*time.Second), unlock(), sleep(10*time.Second), lock(), work(35*time.Second), unlock()),
-			client("c2", 6*time.Second, lock(), work(10*time.Second), unlock()),
+			client("c2", 6*time.Second, lock(), work(9*time.Second), unlock()),
 		)
 	},
 	Breaks: forgets(breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect})),
@@ -38,7 +38,7 @@ var forceUnlockScenario = Scenario{
 		return story("force-unlock",
 			[]plan.Fault{{Kind: "force-unlock", Lock: order, From: at(5)}},
 			client("c1", 0, lock(), work(15*time.Second), unlock()),
-			client("c2", 6*time.Second, lock(), work(20*time.Second), unlock()),
+			client("c2", 6*time.Second, lock(), work(19*time.Second), unlock()),
 		)
 	},
 	Breaks: breaks(nil, []contract.Guarantee{exclusion, effect}),
@@ -65,7 +65,7 @@ var batchPoison = Scenario{
 var leaseMixing = Scenario{
 	Name:  "lease-mixing",
 	Title: "lock(), then a reentrant lock with a lease of 5 s: which lease governs",
-	Story: "c1 takes the lock without a lease, and again with a lease of 5 s, and works for 20 s, gives one hold " +
+	Story: "c1 takes the lock without a lease, and again with a lease of 5 s, and works for 19 s, gives one hold " +
 		"back, works on, and gives back the other. With the faithful generations the last call governs: it sets " +
 		"what is left of the 30 s to 5 s, the watchdog's next renewal comes at 10 s, too late, and c2 is granted the " +
 		"lock while c1 works under both its holds. (The prediction was that this holds.) With the hardened generation " +
@@ -74,7 +74,7 @@ var leaseMixing = Scenario{
 	Reentry: Essential,
 	Plan: func(uint64) *plan.Plan {
 		return story("lease-mixing", nil,
-			client("c1", 0, lock(), tryLock(0, 5*time.Second), work(20*time.Second), unlock(), work(15*time.Second), unlock()),
+			client("c1", 0, lock(), tryLock(0, 5*time.Second), work(19*time.Second), unlock(), work(15*time.Second), unlock()),
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},
@@ -126,7 +126,7 @@ var clockJumpScenario = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("clock-jump",
 			[]plan.Fault{{Kind: "clock-jump", From: at(5), By: at(60)}},
-			client("c1", 0, lock(), work(20*time.Second), unlock()),
+			client("c1", 0, lock(), work(19*time.Second), unlock()),
 			client("c2", 6*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},

@@ -39,7 +39,7 @@ var lostUnlockReply = Scenario{
 		return story("lost-unlock-reply",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Release}}},
 			client("c1", 0, lock(), work(5*time.Second), unlock()),
-			client("c2", 2*time.Second, lock(), work(20*time.Second), unlock()),
+			client("c2", 2*time.Second, lock(), work(19*time.Second), unlock()),
 		)
 	},
 	Breaks: either(contract.Idempotent, nil, []contract.Guarantee{object}),
@@ -59,8 +59,8 @@ var lostUnlockReplyReentrant = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("lost-unlock-reply-reentrant",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Release}}},
-			client("c1", 0, lock(), lock(), work(7*time.Second), unlock(), work(20*time.Second), unlock()),
-			client("c2", 2*time.Second, lock(), work(30*time.Second), unlock()),
+			client("c1", 0, lock(), lock(), work(7*time.Second), unlock(), work(19*time.Second), unlock()),
+			client("c2", 2*time.Second, lock(), work(29*time.Second), unlock()),
 		)
 	},
 	Breaks: func(can func(string) bool) []contract.Guarantee {
@@ -82,7 +82,7 @@ var delayedDuplicateUnlock = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("delayed-duplicate-unlock",
 			[]plan.Fault{{Kind: "delay-message", Client: "c1", By: at(12), When: &plan.Trigger{Request: plan.Release}}},
-			client("c1", 0, lock(), work(3*time.Second), unlock(), lock(), work(20*time.Second), unlock()),
+			client("c1", 0, lock(), work(3*time.Second), unlock(), lock(), work(19*time.Second), unlock()),
 			client("c2", 11*time.Second, lock(), work(25*time.Second), unlock()),
 		)
 	},

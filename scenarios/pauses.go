@@ -12,7 +12,7 @@ import (
 var gcPause = Scenario{
 	Name:  "gc-pause",
 	Title: "the whole holder is paused longer than its lease, then writes",
-	Story: "c1 takes the lock and works for 20 s. From 5 s to 50 s its process stops: a collection, a suspended " +
+	Story: "c1 takes the lock and works for 19 s. From 5 s to 50 s its process stops: a collection, a suspended " +
 		"virtual machine. Nothing renews its lease, which ends at 30 s; c2 is granted the lock, works and writes. " +
 		"When c1 goes on, its work is done, and it writes over what c2 wrote. It may have been about to write when " +
 		"it was stopped, so no check that it could have made helps, and no message could reach it. Only a resource " +
@@ -21,7 +21,7 @@ var gcPause = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("gc-pause",
 			[]plan.Fault{{Kind: "pause-client", Client: "c1", From: at(5), To: at(50)}},
-			client("c1", 0, lock(), work(20*time.Second), unlock()),
+			client("c1", 0, lock(), work(19*time.Second), unlock()),
 			client("c2", 2*time.Second, lock(), work(25*time.Second), unlock()),
 		)
 	},
@@ -40,7 +40,7 @@ var gcPauseFenced = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("gc-pause-fenced",
 			[]plan.Fault{{Kind: "pause-client", Client: "c1", From: at(5), To: at(50)}},
-			client("c1", 0, lock(), fenced(work(20*time.Second)), unlock()),
+			client("c1", 0, lock(), fenced(work(19*time.Second)), unlock()),
 			client("c2", 2*time.Second, lock(), fenced(work(15*time.Second)), sleep(10*time.Second), unlock()),
 		)
 	},
@@ -79,7 +79,7 @@ var holderCrash = Scenario{
 				{Kind: "kill-client", Client: "c1", From: at(12)},
 				{Kind: "kill-client", Client: "c3", From: at(20), Reset: true},
 			},
-			client("c1", 0, lock(), work(60*time.Second), unlock()),
+			client("c1", 0, lock(), work(59*time.Second), unlock()),
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 			client("c3", 3*time.Second, lock(), work(5*time.Second), unlock()),
 		)
@@ -90,7 +90,7 @@ var holderCrash = Scenario{
 var partitionReplies = Scenario{
 	Name:  "partition-replies",
 	Title: "only the replies to the holder are lost for a while",
-	Story: "c1 takes the lock and works for 40 s. From 12 s to 28 s nothing that the server sends reaches it, but " +
+	Story: "c1 takes the lock and works for 39 s. From 12 s to 28 s nothing that the server sends reaches it, but " +
 		"what it sends arrives: the renewal at 20 s runs on the server, though c1 does not learn so, and its lease " +
 		"does not end. c2 waits until c1 unlocks. It cannot go on like that for long: once go-redis has given a reply " +
 		"up it needs another connection, whose set-up needs replies. And a renewal whose script the server does not " +
@@ -99,7 +99,7 @@ var partitionReplies = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("partition-replies",
 			[]plan.Fault{{Kind: "partition", Client: "c1", Direction: "replies", From: at(12), To: at(28)}},
-			client("c1", 0, lock(), work(40*time.Second), unlock()),
+			client("c1", 0, lock(), work(39*time.Second), unlock()),
 			client("c2", 2*time.Second, lock(), work(5*time.Second), unlock()),
 		)
 	},

@@ -41,14 +41,14 @@ func away(until float64, servers ...string) []plan.Fault {
 var redlockPause = Scenario{
 	Name:  "redlock-pause",
 	Title: "a quorum is acquired, and the holder paused past its validity",
-	Story: "c1 has the lock on all five servers when it is paused, from 5 s to 50 s, while its work takes 20 s. All " +
+	Story: "c1 has the lock on all five servers when it is paused, from 5 s to 50 s, while its work takes 19 s. All " +
 		"five leases end; c2 gets a quorum, works and writes. When c1 goes on it writes over that. A quorum of servers " +
 		"does not help against a pause of the client.",
 	Source: "M. Kleppmann, How to do distributed locking (2016)",
 	Plan: func(uint64) *plan.Plan {
 		return red("redlock-pause",
 			[]plan.Fault{{Kind: "pause-client", Client: "c1", From: at(5), To: at(50)}},
-			client("c1", 0, lockAll(), work2(several, 20*time.Second), unlockAll()),
+			client("c1", 0, lockAll(), work2(several, 19*time.Second), unlockAll()),
 			client("c2", 2*time.Second, lockAll(), work2(several, 25*time.Second), unlockAll()),
 		)
 	},
@@ -64,8 +64,8 @@ var redlockClockJump = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return red("redlock-clock-jump",
 			append(away(4, "s4", "s5"), plan.Fault{Kind: "clock-jump", Server: "s3", By: at(60), From: at(5)}),
-			client("c1", 500*time.Millisecond, lockAll(), work2(several, 20*time.Second), unlockAll()),
-			client("c2", 6*time.Second, lockAll(), work2(several, 10*time.Second), unlockAll()),
+			client("c1", 500*time.Millisecond, lockAll(), work2(several, 19*time.Second), unlockAll()),
+			client("c2", 6*time.Second, lockAll(), work2(several, 9*time.Second), unlockAll()),
 		)
 	},
 	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
@@ -80,8 +80,8 @@ var redlockRestart = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return red("redlock-restart",
 			append(away(4, "s4", "s5"), plan.Fault{Kind: "restart", Server: "s3", From: at(5), To: at(6)}),
-			client("c1", 500*time.Millisecond, lockAll(), work2(several, 20*time.Second), unlockAll()),
-			client("c2", 7*time.Second, lockAll(), work2(several, 10*time.Second), unlockAll()),
+			client("c1", 500*time.Millisecond, lockAll(), work2(several, 19*time.Second), unlockAll()),
+			client("c2", 7*time.Second, lockAll(), work2(several, 9*time.Second), unlockAll()),
 		)
 	},
 	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),

@@ -77,8 +77,8 @@ var rwReadUnlockShortens = Scenario{
 	Reentry: Essential,
 	Plan: func(uint64) *plan.Plan {
 		return story("rw-read-unlock-shortens", nil,
-			client("c1", 0, writeLock(time.Minute), readLock(5*time.Second), readLock(5*time.Second), readUnlock(), onStock(20*time.Second), writeUnlock()),
-			client("c2", time.Second, writeLock(0), onStock(20*time.Second), writeUnlock()),
+			client("c1", 0, writeLock(time.Minute), readLock(5*time.Second), readLock(5*time.Second), readUnlock(), onStock(19*time.Second), writeUnlock()),
+			client("c2", time.Second, writeLock(0), onStock(19*time.Second), writeUnlock()),
 		)
 	},
 	Breaks: either(contract.LeasePerHold, nil, []contract.Guarantee{exclusion, effect}),
@@ -92,8 +92,8 @@ var rwReadUnlockKillsWatchdog = Scenario{
 	Source: "Redisson 4.7.0, since 3.44.0; story 9 of the family",
 	Plan: func(uint64) *plan.Plan {
 		return story("rw-read-unlock-kills-watchdog", nil,
-			client("c1", 0, writeLock(0), readLock(0), readUnlock(), onStock(50*time.Second), writeUnlock()),
-			client("c2", time.Second, writeLock(0), onStock(30*time.Second), writeUnlock()),
+			client("c1", 0, writeLock(0), readLock(0), readUnlock(), onStock(49*time.Second), writeUnlock()),
+			client("c2", time.Second, writeLock(0), onStock(29*time.Second), writeUnlock()),
 		)
 	},
 	Breaks: either(contract.LeasePerHold, nil, []contract.Guarantee{exclusion, effect, watchdog}),
@@ -123,7 +123,7 @@ var rwZombieReader = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("rw-zombie-reader", []plan.Fault{{Kind: "kill-client", Client: "c1", From: at(3)}},
 			client("c1", 0, readLock(0), onStock(time.Minute), readUnlock()),
-			client("c2", time.Second, readLock(0), onStock(80*time.Second), readUnlock()),
+			client("c2", time.Second, readLock(0), onStock(79*time.Second), readUnlock()),
 			client("c3", 5*time.Second, writeLock(0), onStock(time.Second), writeUnlock()),
 		)
 	},
@@ -189,7 +189,7 @@ var rwExpiredReaderUnlocks = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("rw-expired-reader-unlocks", nil,
 			client("c1", time.Second, readLock(5*time.Second), onStock(10*time.Second), plan.Step{Do: plan.ReadUnlock, Lock: stock, Regardless: true}),
-			client("c2", 0, readLock(0), onStock(30*time.Second), readUnlock()),
+			client("c2", 0, readLock(0), onStock(29*time.Second), readUnlock()),
 			client("c3", 20*time.Second, writeLock(0), onStock(time.Second), writeUnlock()),
 		)
 	},

@@ -68,7 +68,7 @@ var restartEmpty = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("restart-empty",
 			[]plan.Fault{{Kind: "restart", From: at(5), To: at(6)}},
-			client("c1", 0, lock(), work(20*time.Second), unlock(), sleep(5*time.Second), lock(), work(15*time.Second), unlock()),
+			client("c1", 0, lock(), work(19*time.Second), unlock(), sleep(5*time.Second), lock(), work(15*time.Second), unlock()),
 			client("c2", 7*time.Second, lock(), work(12*time.Second), unlock()),
 		)
 	},

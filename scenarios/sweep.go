@@ -55,7 +55,7 @@ func (s *sweep) steps(on func(plan.MessageKind) *plan.Trigger) {
 	s.begin()
 	s.strikes("granted", on(plan.Acquire), l(), work, u())
 	s.begin()
-	s.holder(20 * time.Second)
+	s.holder(19 * time.Second)
 	s.strikes("refused", on(plan.Acquire), sleep(2*time.Second), s.of(busy))
 	s.begin()
 	s.gone("granted-once", on(plan.Acquire), l(), work, u())

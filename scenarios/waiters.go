@@ -21,7 +21,7 @@ var canceledWaiter = Scenario{
 		return story("canceled-waiter",
 			[]plan.Fault{{Kind: "delay-message", Client: "c1", By: at(3), When: &plan.Trigger{Reply: plan.Acquire}}},
 			client("c1", 0, cancelled(lock(), time.Second), work(5*time.Second), unlock(), sleep(40*time.Second)),
-			client("c2", 2*time.Second, lock(), work(20*time.Second), unlock()),
+			client("c2", 2*time.Second, lock(), work(19*time.Second), unlock()),
 			client("c3", 6*time.Second, cancelled(lock(), 5*time.Second), sleep(30*time.Second)),
 		)
 	},
@@ -99,7 +99,7 @@ var sharedHandle = Scenario{
 		return story("shared-handle", nil,
 			plan.Client{Name: "c1", Threads: []plan.Thread{
 				{ID: 1, Steps: []plan.Step{tryLock(0, 3*time.Second), work(6 * time.Second), {Do: plan.Unlock, Lock: order, Regardless: true}}},
-				{ID: 2, Start: at(1), Steps: []plan.Step{lock(), work(10 * time.Second), unlock()}},
+				{ID: 2, Start: at(1), Steps: []plan.Step{lock(), work(9 * time.Second), unlock()}},
 			}},
 			client("c2", 2*time.Second, lock(), work(time.Second), unlock()),
 		)
