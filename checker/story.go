@@ -111,6 +111,9 @@ func (t *teller) faults() {
 		if to > from && to < t.f.healed {
 			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Ends(fault))
 		}
+		for _, r := range t.f.onSilent[i] {
+			t.add(r.Sent, r.Client, Plain, scoreFault, r.Lock, nil, "sends on the connection that is silent since %s, and gets no answer", Stamp(from))
+		}
 	}
 }
 
