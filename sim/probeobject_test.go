@@ -19,6 +19,10 @@ func (c elsewhere) Semaphore(name string) subjects.Semaphore {
 	return c.Client.(subjects.Semaphores).Semaphore("app:" + name)
 }
 
+func (c elsewhere) PermitSemaphore(name string) subjects.PermitSemaphore {
+	return c.Client.(subjects.PermitSemaphores).PermitSemaphore("app:" + name)
+}
+
 func (c elsewhere) Latch(name string) subjects.Latch {
 	return c.Client.(subjects.Latches).Latch("app:" + name)
 }
@@ -34,9 +38,10 @@ func (c elsewhere) WriteLock(name string) subjects.Lock {
 // An object that is kept as Redisson keeps it is known to be, and of a read-write lock what renews it. Another is refused.
 func TestAnObjectIsProbed(t *testing.T) {
 	for object, want := range map[history.Object]string{
-		history.ASemaphore: `after tryAcquirePermits the key that is named like the semaphore has "nothing"; right: the number that is left`,
-		history.ALatch:     `after countDown the key that is named like the latch has "nothing"; right: the number that is left`,
-		history.ARWLock:    `after writeLock the key that is named like the read-write lock has "nothing"; right: a hash of its holders with the field mode`,
+		history.ASemaphore:       `after tryAcquirePermits the key that is named like the semaphore has "nothing"; right: the number that is left`,
+		history.ALatch:           `after countDown the key that is named like the latch has "nothing"; right: the number that is left`,
+		history.APermitSemaphore: `after tryAcquirePermit of one of 3 permits the permit semaphore shows 0 free and 0 taken; right: 2 free and 1 taken`,
+		history.ARWLock:          `after writeLock the key that is named like the read-write lock has "nothing"; right: a hash of its holders with the field mode`,
 	} {
 		for _, s := range subjects.Of(object) {
 			t.Run(s.Name, func(t *testing.T) {
@@ -45,7 +50,7 @@ func TestAnObjectIsProbed(t *testing.T) {
 					t.Fatal(err)
 				}
 				renews := slices.Contains(slices.Collect(maps.Values(layout.Roles)), history.StepRenew)
-				if layout.Unknown != "" || layout.Round != s.Layout.Round || renews != (object == history.ARWLock) {
+				if layout.Unknown != "" || layout.Round != s.Layout.Round || layout.Taken != s.Layout.Taken || layout.Absolute != s.Layout.Absolute || renews != (object == history.ARWLock) {
 					t.Errorf("%+v", layout)
 				}
 				open := s.Open

@@ -43,7 +43,7 @@ func spoken(t *testing.T, real subjects.Subject) subjects.Subject {
 		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
 		served := real
 		served.Open = func(told subjects.Env) (subjects.Client, error) {
-			told.Redis = redis.NewClient(&o)
+			told.Redis, told.Now = redis.NewClient(&o), e.Now // the world may set its clock, as it sets that of a process
 			c, err := real.Open(told)
 			return closing{c, told.Redis}, err
 		}
@@ -53,7 +53,7 @@ func spoken(t *testing.T, real subjects.Subject) subjects.Subject {
 		if err != nil {
 			return nil, err
 		}
-		return talker{c, c.(subjects.Semaphores), c.(subjects.Latches), c.(subjects.ReadWriteLocks)}, nil
+		return talker{c, c.(subjects.Semaphores), c.(subjects.PermitSemaphores), c.(subjects.Latches), c.(subjects.ReadWriteLocks)}, nil
 	}
 	return s
 }
@@ -62,6 +62,7 @@ func spoken(t *testing.T, real subjects.Subject) subjects.Subject {
 type talker struct {
 	subjects.Client
 	subjects.Semaphores
+	subjects.PermitSemaphores
 	subjects.Latches
 	subjects.ReadWriteLocks
 }
@@ -79,6 +80,10 @@ func (c closing) Close() error {
 
 func (c closing) Semaphore(name string) subjects.Semaphore {
 	return c.Client.(subjects.Semaphores).Semaphore(name)
+}
+
+func (c closing) PermitSemaphore(name string) subjects.PermitSemaphore {
+	return c.Client.(subjects.PermitSemaphores).PermitSemaphore(name)
 }
 
 func (c closing) Latch(name string) subjects.Latch { return c.Client.(subjects.Latches).Latch(name) }
@@ -122,7 +127,7 @@ func (w *inner) Kill() error             { w.in.Close(); w.out.Close(); return n
 
 // A worker that serves another object than a lock is judged in each story of it as that object is without the protocol.
 func TestObjectsThatAreServedAreJudgedAsTheyAre(t *testing.T) {
-	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock} {
+	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock, history.APermitSemaphore} {
 		for _, real := range subjects.Of(is) {
 			t.Run(real.Name, func(t *testing.T) {
 				s := spoken(t, real)
