@@ -154,6 +154,9 @@ func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
 		"half a claim":          `its hello must claim "idempotent" and say for which calls, or do neither`,
 		"no queue":              `its hello must claim "fair" and say where its queue is`,
 		"an idle queue":         `its hello must claim "fair" and say where its queue is`,
+		"two times":             `a key with * for the lock's name, and kept more than 0, or keptPart`,
+		"a part below 0":        `a key with * for the lock's name, and kept more than 0, or keptPart`,
+		"no time":               `a key with * for the lock's name, and kept more than 0, or keptPart`,
 		"one queue for all":     `its hello must claim "fair" and say where its queue is`,
 		"a strange object":      `its hello has the object "queue"; right: since version 2, one of ["lock" "semaphore" "latch" "read-write lock" "permit semaphore"]`,
 		"an old object":         `its hello has the object "semaphore"; right: since version 2`,
@@ -298,7 +301,7 @@ func TestAnUnlockWithoutAnAnswer(t *testing.T) {
 
 // Whatever "simrun list" lists can be served: it is given all that it may need.
 func TestEveryListedSubjectIsAWorker(t *testing.T) {
-	for _, listed := range append(subjects.All(), libraries.All()...) {
+	for _, listed := range slices.Concat(subjects.Of(history.ALock), libraries.All()) {
 		t.Run(listed.Name, func(t *testing.T) {
 			t.Parallel()
 			s, err := Subject(t.Context(), Prefix+worker("listed@"+listed.Name))

@@ -149,6 +149,39 @@ func TestObjectsThatAreServedAreJudgedAsTheyAre(t *testing.T) {
 	}
 }
 
+// A fair lock that is served says where its queue is, and is judged in each story of a queue as it is without the protocol.
+func TestFairLocksThatAreServedAreJudgedAsTheyAre(t *testing.T) {
+	for _, real := range subjects.AllFairLocks() {
+		t.Run(real.Name, func(t *testing.T) {
+			s := spoken(t, real)
+			if s.Layout.Queue != real.Layout.Queue || s.Layout.QueuePrefix != real.Layout.QueuePrefix || s.PlaceKept != real.PlaceKept || s.PlacePart != real.PlacePart {
+				t.Errorf("its hello says %+v, kept for %v or %v; want %+v, %v or %v", s.Layout, s.PlaceKept, s.PlacePart, real.Layout, real.PlaceKept, real.PlacePart)
+			}
+			layout, err := sim.Probe(bubble.In(t), s, sim.Options{Seed: 1})
+			if err != nil || layout.Unknown != "" {
+				t.Fatalf("%+v: %v", layout, err)
+			}
+			s.Layout = layout
+			told := 0
+			for _, story := range scenarios.Of(history.ALock) {
+				if !strings.HasPrefix(story.Name, "fair-") {
+					continue
+				}
+				told++
+				t.Run(story.Name, func(t *testing.T) {
+					want, _ := judged(t, story, real)
+					if got, why := judged(t, story, s); !maps.Equal(got, want) {
+						t.Errorf("without the protocol %v, with it %v:\n%s", want, got, why)
+					}
+				})
+			}
+			if told == 0 {
+				t.Error("there is no story of a queue")
+			}
+		})
+	}
+}
+
 // judged is what each guarantee comes to in a story, and why.
 func judged(t *testing.T, story scenarios.Scenario, s subjects.Subject) (found map[contract.Guarantee]checker.Status, why string) {
 	t.Helper()

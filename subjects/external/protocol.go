@@ -104,9 +104,16 @@ type message struct {
 
 // queue is a key of Redis, a list or a sorted set of who waits for a lock, as [history.Layout] has it.
 type queue struct {
-	Key    string        `json:"key"`
-	Prefix string        `json:"prefix,omitzero"`
-	Kept   time.Duration `json:"kept"` // for how long a waiter's place is kept
+	Key    string `json:"key"`
+	Prefix string `json:"prefix,omitzero"`
+	// For how long a waiter's place is kept: a time, or a part of the watchdog timeout.
+	Kept     time.Duration `json:"kept,omitzero"`
+	KeptPart float64       `json:"keptPart,omitzero"`
+}
+
+// keeps reports whether it is said, once, for how long a place is kept.
+func (q *queue) keeps() bool {
+	return q.Kept >= 0 && q.KeptPart >= 0 && (q.Kept > 0) != (q.KeptPart > 0)
 }
 
 // encode makes a line.
@@ -157,8 +164,8 @@ func checkHello(m message) error {
 		return fmt.Errorf("its hello has the renewPart %v; right: since version 2, with the ability watchdog, more than 0 and less than 1", p)
 	}
 	fair := slices.Contains(m.Abilities, string(contract.Fair))
-	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || q.Kept <= 0 || !strings.Contains(q.Key, "*")) {
-		return fmt.Errorf(`its hello must claim %q and say where its queue is, {"queue":{"key":…,"kept":…}}, or do neither; right: since version 2, a key with * for the lock's name, and kept more than 0`, contract.Fair)
+	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || !q.keeps() || !strings.Contains(q.Key, "*")) {
+		return fmt.Errorf(`its hello must claim %q and say where its queue is, {"queue":{"key":…,"kept":…}}, or do neither; right: since version 2, a key with * for the lock's name, and kept more than 0, or keptPart`, contract.Fair)
 	}
 	if rounds := slices.Contains(m.Abilities, string(contract.Rounds)); rounds != (m.Round != "") || rounds && (m.Hello < 2 || !strings.Contains(m.Round, "*")) {
 		return fmt.Errorf(`its hello must claim %q and have the round, or do neither; right: since version 2, a key with * for the latch's name`, contract.Rounds)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -28,6 +29,9 @@ func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) erro
 	w := &server{subject: s, out: out, ended: make(chan error, 2), calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
 	can := slices.DeleteFunc(slices.Clone(s.Abilities), func(a string) bool { return !slices.Contains(abilities, a) })
 	hello := message{Hello: Version, Name: s.Name, Version: version, Object: s.Object, Abilities: append(can, cancels), Idempotent: s.Idempotent, Round: s.Layout.Round, Taken: s.Layout.Taken}
+	if s.Can(string(contract.Fair)) {
+		hello.Queue = &queue{Key: s.Layout.Queue, Prefix: s.Layout.QueuePrefix, Kept: s.PlaceKept, KeptPart: s.PlacePart}
+	}
 	w.say(hello)
 	go func() { w.ended <- w.serve(in) }()
 	err := <-w.ended

@@ -76,7 +76,7 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 		},
 	}
 	if q := c.hello.Queue; q != nil {
-		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept = q.Key, q.Prefix, q.Kept
+		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept, s.PlacePart = q.Key, q.Prefix, q.Kept, q.KeptPart
 	}
 	s.Layout.Round = c.hello.Round
 	s.Layout.Taken, s.Layout.Absolute = c.hello.Taken, c.hello.Taken != ""
