@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -109,6 +110,15 @@ func (o *outside) overdue(client string) (n int) {
 		}
 	}
 	return n
+}
+
+// jumpClock sets the clocks of a client's processes forward.
+func (o *outside) jumpClock(client string, by time.Duration) {
+	for _, p := range o.processes[client] {
+		if p, ok := p.(interface{ JumpClock(time.Duration) }); ok {
+			p.JumpClock(by)
+		}
+	}
 }
 
 func (o *outside) close() {

@@ -121,6 +121,7 @@ func (w *inner) Err() io.ReadCloser      { return io.NopCloser(strings.NewReader
 func (w *inner) Exited() <-chan struct{} { return w.exited }
 func (w *inner) Ending() string          { return "it was closed" }
 func (w *inner) Overdue() int            { return 0 }
+func (w *inner) JumpClock(time.Duration) {}
 func (w *inner) Pause() error            { return nil }
 func (w *inner) Resume() error           { return nil }
 func (w *inner) Kill() error             { w.in.Close(); w.out.Close(); return nil }
