@@ -87,6 +87,8 @@ func (w *watched) showsPermit(call history.Op) error {
 	case len(shows.Taken) != 1:
 	case !out:
 		what += ", by another id than its caller was told"
+	case p.Deadline == 0:
+		what += ", for ever"
 	case !ends:
 		what += fmt.Sprintf(", until %v after the call", p.Deadline-call.Call)
 	}

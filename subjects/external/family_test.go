@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -237,5 +238,77 @@ func TestCallsThatCannotBeToldApart(t *testing.T) {
 				t.Errorf("in a client each: %v", err)
 			}
 		})
+	}
+}
+
+// A release, and an update, are told by the id of the permit that they are on, also beside other calls of their client. Two threads that
+// ask for a permit at once are not told apart.
+func TestCallsOnPermitsAreToldByTheirIds(t *testing.T) {
+	step := func(what plan.Action, lease time.Duration) plan.Step {
+		return plan.Step{Do: what, Lock: "x", Lease: plan.Duration(lease)}
+	}
+	take, update, give := step(plan.AcquirePermit, time.Minute), step(plan.UpdateLease, 3*time.Second), step(plan.ReleasePermit, 0)
+	const way, late = 100 * time.Millisecond, 10 * time.Second
+	// Each has a connection by then. The first thread begins what it does last at about a time, and the second just after that.
+	ends := func(id int64, with plan.Step) plan.Thread {
+		from, took := late/2+time.Duration(id)*way, 2*way
+		if id == 2 {
+			took = 6 * way // it connects
+		}
+		steps := []plan.Step{take}
+		if with.Do == plan.AcquirePermit {
+			steps, took = append(steps, give), took+2*way
+		}
+		steps = append(steps, plan.Step{Do: plan.Sleep, For: plan.Duration(late/2 - took)}, with)
+		return plan.Thread{ID: id, Start: plan.Duration(from), Steps: steps}
+	}
+	for _, c := range []struct {
+		name     string
+		one, two plan.Step
+		told     bool
+	}{
+		{"two releases", give, give, true},
+		{"an update and a release", update, give, true},
+		{"a release and an acquire", give, take, true},
+		{"two acquires", take, take, false},
+	} {
+		p := &plan.Plan{Version: plan.Version, Name: "two threads", Clients: []plan.Client{
+			{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{{Do: plan.TrySetTotal, Lock: "x", Permits: 3}}}}},
+			{Name: "c2", Threads: []plan.Thread{ends(1, c.one), ends(2, c.two),
+				{ID: 3, Start: plan.Duration(time.Second), Steps: []plan.Step{take, update, give}}}}, // so that the server knows the scripts
+			{Name: "c3", Threads: []plan.Thread{{ID: 1, Start: plan.Duration(5 * time.Minute), Steps: []plan.Step{take, give}}}},
+		}}
+		p.Timings.LatencyMin, p.Timings.LatencyMax = plan.Duration(way), plan.Duration(way)
+		story := scenarios.Scenario{Name: c.name, Plan: func(uint64) *plan.Plan { return p }}
+		for _, real := range subjects.AllPermitSemaphores() {
+			t.Run(c.name+"/"+real.Name, func(t *testing.T) {
+				s := spoken(t, real)
+				h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1})
+				if !c.told {
+					if !errors.Is(err, world.ErrWhose) {
+						t.Errorf("%v", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				beside := slices.ContainsFunc(h.Served, func(r history.Served) bool {
+					return r.Op != 0 && r.Sent > late && r.Client == "c2" && slices.ContainsFunc(h.Ops, func(op history.Op) bool {
+						return op.Client == "c2" && op.ID != r.Op && op.Call < r.Sent && r.Sent < op.Return
+					})
+				})
+				if !beside {
+					t.Error("no command was sent beside another call of its client")
+				}
+				want, why := judged(t, story, real)
+				if want[contract.Object] != checker.Holds {
+					t.Errorf("without the protocol %v: %s", want, why)
+				}
+				if got, why := judged(t, story, s); !maps.Equal(got, want) {
+					t.Errorf("without the protocol %v, with it %v:\n%s", want, got, why)
+				}
+			})
+		}
 	}
 }
