@@ -37,6 +37,11 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 		if fault.Missed || !fault.Has(some...) || !f.strikes(fault, client, lock) {
 			continue
 		}
+		for _, r := range f.onSilent[i] {
+			if end := r.Sent + recovery; ofLock(r, lock) && r.Sent < to && from < end {
+				found = append(found, obstacle{max(r.Sent, from), min(end, to), i})
+			}
+		}
 		begin, end := f.span(fault)
 		if end += recovery; fault.Has(history.ConnectionBroken) && slices.Contains(f.h.Header.NoRetry, client) {
 			end += time.Duration(f.connections(client, begin)-1) * recovery // of each it learns by a request that fails
@@ -158,12 +163,51 @@ func (f *facts) struckBy(client, lock string, from, to time.Duration, some []his
 	var found []int
 	for i := range f.h.Faults {
 		fault := &f.h.Faults[i]
-		if begin, end := f.span(fault); !fault.Missed && fault.Has(some...) && f.strikes(fault, client, lock) && begin <= to && end >= from {
+		if fault.Missed || !fault.Has(some...) || !f.strikes(fault, client, lock) {
+			continue
+		}
+		begin, end := f.span(fault)
+		if begin <= to && end >= from || slices.ContainsFunc(f.onSilent[i], func(r *history.Served) bool { return ofLock(r, lock) && from <= r.Sent && r.Sent <= to }) {
 			found = append(found, i)
 		}
 	}
 	return found
 }
+
+// sentOnSilent lists, for each fault, what its client's calls sent later on a connection on which it had lost an answer. Such a
+// connection is silent from then on: whoever uses it again gets no answer. Most clients close it, and send on another.
+func sentOnSilent(h *history.History) [][]*history.Served {
+	all := make([][]*history.Served, len(h.Faults))
+	for i := range h.Faults {
+		fault := &h.Faults[i]
+		way, step, _ := strings.Cut(fault.On, " ")
+		if way == "request" || fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) {
+			continue // of a request, and of what follows it, the server log shows nothing
+		}
+		lost := map[string]bool{} // the connections on which it lost an answer
+		last := max(fault.From, fault.To)
+		for j := range h.Served {
+			r := &h.Served[j]
+			switch {
+			case r.Client != fault.Client || r.Conn == "" || r.Server != fault.Server && fault.Server != "":
+			case r.Got > 0: // its connection is not silent
+				delete(lost, r.Conn)
+				all[i] = slices.DeleteFunc(all[i], func(sent *history.Served) bool { return sent.Conn == r.Conn })
+			case lost[r.Conn] && r.At > fault.From && r.Op > 0:
+				all[i] = append(all[i], r)
+			case r.At <= last && (step == "" || string(r.Step) == step):
+				if r.At <= fault.From {
+					clear(lost) // it struck the last one
+				}
+				lost[r.Conn] = true
+			}
+		}
+	}
+	return all
+}
+
+// ofLock reports whether a command may concern a lock; "": any.
+func ofLock(r *history.Served, lock string) bool { return lock == "" || r.Lock == "" || r.Lock == lock }
 
 // struckAt lists the faults with an effect that acted on a lock, or on its server, at a time.
 func (f *facts) struckAt(at time.Duration, lock string, e history.Effect) []int {

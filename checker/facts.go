@@ -28,6 +28,8 @@ type facts struct {
 	silent  map[int64]bool       // unlocks that told their callers nothing
 	asked   map[string][]*belief // where there are groups, by what owners asked of each lock alone
 	view    *memberView          // of locks that are made of others; nil if there are none
+	// onSilent is what clients sent later on a connection that a fault had silenced, by fault: see sentOnSilent.
+	onSilent [][]*history.Served
 
 	// disagreement is set when two checkers that know the same give different answers: a
 	// harness error.
@@ -173,7 +175,7 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 
 func collect(h *history.History, o Options) *facts {
 	h, silent := answered(h.WithEffects())
-	f := &facts{h: h, silent: silent, options: o, end: h.Over(), healed: h.Healed(), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
+	f := &facts{h: h, silent: silent, onSilent: sentOnSilent(h), options: o, end: h.Over(), healed: h.Healed(), byID: make(map[int64]int, len(h.Ops)), servers: serversOf(h), log: indexServed(h),
 		died: map[string]time.Duration{}, gone: map[string]time.Duration{}, ended: map[string]time.Duration{}, counted: map[history.Object][]*lockFacts{}, asked: map[string][]*belief{}}
 	locks, objects := map[string]*lockFacts{}, h.Objects()
 	lock := func(name string) *lockFacts {

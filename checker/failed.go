@@ -48,27 +48,8 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 // once, or it heard nothing on its subscription.
 func (f *facts) prevented(op *history.Op, lock string, prompt time.Duration) bool {
 	all := f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)
-	return slices.ContainsFunc(all, func(o obstacle) bool { return o.to+prompt > op.Return || f.silenced(op, o.fault) }) ||
+	return slices.ContainsFunc(all, func(o obstacle) bool { return o.to+prompt > op.Return }) ||
 		callsFor(op) && len(f.deafened(op.Client, lock, waking{op.Call, op.Call, op.Return})) > 0
-}
-
-// silenced reports whether a fault lost a message of a call, without breaking its connection, and the client heard nothing of what it
-// sent for the call since: the connection stays silent, and a client that is not told may use it again.
-func (f *facts) silenced(op *history.Op, fault int) bool {
-	lost := &f.h.Faults[fault]
-	if !lost.Has(history.MessageLost) || lost.Has(history.ConnectionBroken) {
-		return false
-	}
-	since := 0
-	for _, i := range f.log.byOp[op.ID] {
-		if r := &f.h.Served[i]; r.At >= lost.From {
-			if r.Got > 0 && r.Got <= op.Return {
-				return false
-			}
-			since++
-		}
-	}
-	return since > 0
 }
 
 // refusable reports whether a call may be refused by an error because another has the lock.

@@ -148,8 +148,26 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 				s.h.Served = append(s.h.Served, history.Served{At: at(sent + 0.001), Sent: at(sent), Got: at(got) * time.Duration(i), Client: "c1", Owner: "c1:1",
 					Op: op.ID, Lock: job, Conn: "c1#1", Step: history.StepAcquire, Before: key("c9:1", 1, at(100)), After: key("c9:1", 1, at(100))})
 			}
-			s.fault("drop-message", "c1", at(5), at(5)).Effects = []history.Effect{history.MessageLost}
+			s.fault("drop-message", "c1", at(5.001), at(5.001)).Effects = []history.Effect{history.MessageLost}
 			s.h.Faults[0].On = "reply acquire"
+		}
+	}
+	later := func(lost, on string, got float64) func(s *script) { // a call that follows long after another lost an answer, and what its client sent last
+		return func(s *script) {
+			for i, sent := range []float64{5, 60, 80} {
+				if r := (history.Served{At: at(sent + 0.001), Sent: at(sent), Client: "c1", Conn: "c1#1", Step: history.StepSession}); i < 2 {
+					op := s.op("c1:1", history.TryLock, at(sent), at(sent+3), history.Busy)
+					if op.Lease = dog; i > 0 {
+						op.Outcome, r.Conn = history.Failed, on
+					}
+					r.Owner, r.Op, r.Lock, r.Step, r.Before, r.After = "c1:1", op.ID, job, history.StepAcquire, key("c9:1", 1, at(100)), key("c9:1", 1, at(100))
+					s.h.Served = append(s.h.Served, r)
+				} else if r.Got = at(got); got > 0 {
+					s.h.Served = append(s.h.Served, r)
+				}
+			}
+			s.fault("drop-message", "c1", at(5.001), at(5.001)).Effects = []history.Effect{history.MessageLost}
+			s.h.Faults[0].On = lost
 		}
 	}
 	silent := func(s *script) { s.fault("drop-message", "c2", at(2), 0).On = "reply subscribe" }
@@ -173,6 +191,10 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 		{"the connection of a subscription broke", reset("reply subscribe"), []contract.Rule{contract.CallsSucceed}},
 		{"what it sent again on a silent connection was not answered", again(0), nil},
 		{"what it sent again was answered", again(15.002), []contract.Rule{contract.CallsSucceed}},
+		{"it was sent on a connection that an answer was lost on long before", later("reply acquire", "c1#1", 0), nil},
+		{"it was sent on another connection", later("reply acquire", "c1#2", 0), []contract.Rule{contract.CallsSucceed}},
+		{"its connection gave an answer after that", later("reply acquire", "c1#1", 80.002), []contract.Rule{contract.CallsSucceed}},
+		{"what was lost before was a request, and the server saw this one", later("request acquire", "c1#1", 0), []contract.Rule{contract.CallsSucceed}},
 		{"another has the lock", busy(history.Lock, func(*script) {}), nil},
 		{"another has the lock, of one that waits", busy(history.Lock, func(s *script) { claiming(s, contract.Waits) }), []contract.Rule{contract.CallsSucceed}},
 		{"another has the lock, of one that waits, but not in a tryLock", busy(history.TryLock, func(s *script) { claiming(s, contract.Waits) }), nil},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // Matrix is how other people's locks fared in the scenarios: docs/matrix.json. The pages are made of it alone.
@@ -27,14 +28,16 @@ const MatrixVersion = 1
 
 // MatrixLock is a column.
 type MatrixLock struct {
-	Name     string        `json:"name"`
-	Language string        `json:"language"`
-	Package  string        `json:"package"` // as its registry has it
-	Version  string        `json:"version"`
-	About    string        `json:"about"`
-	Date     string        `json:"date,omitzero"` // of the runs, as 2006-01-02; empty: they come again to the byte
-	Claims   []MatrixClaim `json:"claims,omitempty"`
-	Cells    []MatrixCell  `json:"cells"` // in the order of the scenarios that suit the lock
+	Name     string `json:"name"`
+	Language string `json:"language"`
+	// Object is what it is, if it is no lock.
+	Object  history.Object `json:"object,omitzero"`
+	Package string         `json:"package"` // as its registry has it
+	Version string         `json:"version"`
+	About   string         `json:"about"`
+	Date    string         `json:"date,omitzero"` // of the runs, as 2006-01-02; empty: they come again to the byte
+	Claims  []MatrixClaim  `json:"claims,omitempty"`
+	Cells   []MatrixCell   `json:"cells"` // in the order of the scenarios that suit the lock
 }
 
 // MatrixClaim is what a lock's documentation says that concerns a guarantee, in our words.
@@ -164,8 +167,8 @@ func (l *MatrixLock) Cell(scenario string) *MatrixCell {
 func (m Matrix) Markdown(w io.Writer, head, tail string) error {
 	var b bytes.Buffer
 	b.WriteString(head)
-	for language := range languages(m.Locks) {
-		m.table(&b, language)
+	for name := range named(m.Locks, MatrixLock.table) {
+		m.writeTable(&b, name)
 	}
 	m.guilty(&b)
 	m.limits(&b)
@@ -183,61 +186,73 @@ func (m Matrix) Markdown(w io.Writer, head, tail string) error {
 	return err
 }
 
-// languages yields each language once, in the order of the locks.
-func languages(locks []MatrixLock) iter.Seq[string] {
+// kind is the name of the table in which its column stands, where there is one for each kind of object.
+func (l MatrixLock) kind() string { return cmp.Or(l.Object, history.ALock).Plural() }
+
+// table is the same, where locks have one for each language: all in one would be too wide to read.
+func (l MatrixLock) table() string {
+	if l.Object == "" {
+		return l.Language
+	}
+	return l.kind()
+}
+
+// named yields each name once, in the order of the locks.
+func named(locks []MatrixLock, by func(MatrixLock) string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for i, l := range locks {
-			if slices.IndexFunc(locks, func(o MatrixLock) bool { return o.Language == l.Language }) == i && !yield(l.Language) {
+			if slices.IndexFunc(locks, func(o MatrixLock) bool { return by(o) == by(l) }) == i && !yield(by(l)) {
 				return
 			}
 		}
 	}
 }
 
-// table writes the locks of a language, all in one would be too wide to read, and the stories that one of them can play.
-func (m Matrix) table(b *bytes.Buffer, language string) {
-	fmt.Fprintf(b, "\n## %s\n\n", strings.ToUpper(language[:1])+language[1:])
-	columns := 0
-	for _, l := range m.Locks {
-		if l.Language == language {
-			from := strings.TrimSpace(l.Package + " " + l.Version)
-			if l.Date != "" {
-				from += ", run on " + l.Date
-			}
-			fmt.Fprintf(b, "* `%s` (%s): %s\n", l.Name, from, l.About)
+// of are the columns of a table.
+func (m Matrix) of(name string, by func(MatrixLock) string) (locks []*MatrixLock) {
+	for i := range m.Locks {
+		if l := &m.Locks[i]; by(*l) == name {
+			locks = append(locks, l)
 		}
+	}
+	return locks
+}
+
+// plays reports whether one of some locks can play a story.
+func plays(scenario string, locks []*MatrixLock) bool {
+	return slices.ContainsFunc(locks, func(l *MatrixLock) bool { return l.Cell(scenario) != nil })
+}
+
+// writeTable writes a table, with the stories that one of its locks can play.
+func (m Matrix) writeTable(b *bytes.Buffer, name string) {
+	fmt.Fprintf(b, "\n## %s\n\n", strings.ToUpper(name[:1])+name[1:])
+	locks := m.of(name, MatrixLock.table)
+	for _, l := range locks {
+		from := strings.TrimSpace(l.Package + " " + l.Version)
+		if l.Date != "" {
+			from += ", run on " + l.Date
+		}
+		fmt.Fprintf(b, "* `%s` (%s): %s\n", l.Name, from, l.About)
 	}
 	b.WriteString("\n| scenario |")
-	for _, l := range m.Locks {
-		if l.Language == language {
-			fmt.Fprintf(b, " %s |", l.Name)
-			columns++
-		}
+	for _, l := range locks {
+		fmt.Fprintf(b, " %s |", l.Name)
 	}
-	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", columns))
+	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", len(locks)))
 	for _, s := range m.Scenarios {
-		if !m.plays(s, language) {
+		if !plays(s, locks) {
 			continue
 		}
 		fmt.Fprintf(b, "| [%s](scenarios.md#%s) |", s, s)
-		for i := range m.Locks {
-			if l := &m.Locks[i]; l.Language == language {
-				words := "–"
-				if c := l.Cell(s); c != nil {
-					words = c.Words()
-				}
-				fmt.Fprintf(b, " %s |", words)
+		for _, l := range locks {
+			words := "–"
+			if c := l.Cell(s); c != nil {
+				words = c.Words()
 			}
+			fmt.Fprintf(b, " %s |", words)
 		}
 		b.WriteByte('\n')
 	}
-}
-
-// plays reports whether a lock of the language can play the story; empty: of any language.
-func (m Matrix) plays(scenario, language string) bool {
-	return slices.ContainsFunc(m.Locks, func(l MatrixLock) bool {
-		return (language == "" || l.Language == language) && l.Cell(scenario) != nil
-	})
 }
 
 // cells yields each cell with the name of its lock, scenario by scenario.
@@ -300,46 +315,9 @@ func (m Matrix) HTML(w io.Writer) error {
 		return err
 	}
 	p := matrixPage{Style: assets.ManyStyle, Script: template.JS(script), ScriptHash: scriptHash(script), Guarantees: contract.Guarantees()}
-	for language := range languages(m.Locks) {
-		p.Languages = append(p.Languages, language)
-	}
-	for i := range m.Locks {
-		l := &m.Locks[i]
-		about := strings.TrimSpace(l.Package+" "+l.Version) + ": " + l.About
-		p.Locks = append(p.Locks, matrixColumn{l.Name, l.Language, about, cmp.Or(l.Date, "any day")})
-	}
-	for _, s := range m.Scenarios {
-		if !m.plays(s, "") {
-			continue
-		}
-		row := matrixLine{Scenario: s}
-		for i := range m.Locks {
-			l := &m.Locks[i]
-			entry := matrixEntry{Lock: l.Name, Language: l.Language}
-			if c := l.Cell(s); c != nil {
-				entry.Cell, entry.ID = c, "cell-"+s+"-"+l.Name
-				entry.Mark, entry.Tone = "✓", "good"
-				if c.Spared {
-					entry.Mark, entry.Tone = "(✓)", "quiet"
-				}
-				var words []string
-				for _, b := range c.Broke {
-					words = append(words, string(b.Guarantee))
-				}
-				if words != nil {
-					entry.Mark, entry.Tone = "", "reproduced"
-				}
-				if c.Guilty() {
-					entry.Tone = "bad"
-				}
-				if c.Trouble != "" {
-					entry.Mark, entry.Tone = "?", "unsure"
-				}
-				entry.Broke = strings.Join(words, " ")
-			}
-			row.Entries = append(row.Entries, entry)
-		}
-		p.Rows = append(p.Rows, row)
+	p.Languages = slices.Collect(named(m.Locks, func(l MatrixLock) string { return l.Language }))
+	for kind := range named(m.Locks, MatrixLock.kind) {
+		p.Tables = append(p.Tables, m.tableOf(kind))
 	}
 	var b bytes.Buffer
 	if err := assets.tmpl.ExecuteTemplate(&b, "matrix.tmpl", p); err != nil {
@@ -355,8 +333,58 @@ type matrixPage struct {
 	ScriptHash string
 	Languages  []string
 	Guarantees []contract.Guarantee
-	Locks      []matrixColumn
-	Rows       []matrixLine
+	Tables     []matrixTable
+}
+
+// matrixTable has the objects of a kind.
+type matrixTable struct {
+	Kind  string
+	Locks []matrixColumn
+	Rows  []matrixLine
+}
+
+func (m Matrix) tableOf(kind string) matrixTable {
+	t, locks := matrixTable{Kind: kind}, m.of(kind, MatrixLock.kind)
+	for _, l := range locks {
+		about := strings.TrimSpace(l.Package+" "+l.Version) + ": " + l.About
+		t.Locks = append(t.Locks, matrixColumn{l.Name, l.Language, about, cmp.Or(l.Date, "any day")})
+	}
+	for _, s := range m.Scenarios {
+		if !plays(s, locks) {
+			continue
+		}
+		row := matrixLine{Scenario: s}
+		for _, l := range locks {
+			entry := matrixEntry{Lock: l.Name, Language: l.Language}
+			if c := l.Cell(s); c != nil {
+				entry.show(c, "cell-"+s+"-"+l.Name)
+			}
+			row.Entries = append(row.Entries, entry)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
+}
+
+// show puts a cell into an entry.
+func (e *matrixEntry) show(c *MatrixCell, id string) {
+	e.Cell, e.ID, e.Mark, e.Tone = c, id, "✓", "good"
+	if c.Spared {
+		e.Mark, e.Tone = "(✓)", "quiet"
+	}
+	var words []string
+	for _, b := range c.Broke {
+		words = append(words, string(b.Guarantee))
+	}
+	if e.Broke = strings.Join(words, " "); words != nil {
+		e.Mark, e.Tone = "", "reproduced"
+	}
+	if c.Guilty() {
+		e.Tone = "bad"
+	}
+	if c.Trouble != "" {
+		e.Mark, e.Tone = "?", "unsure"
+	}
 }
 
 type matrixColumn struct{ Name, Language, About, Date string }

@@ -26,12 +26,13 @@ func someMatrix() Matrix {
 		return NewMatrixCell(scenario, Summary{Verdict: v, Faults: faults, Command: "simrun -scenario " + scenario}, "the story of "+scenario)
 	}
 	failed := MatrixCell{Scenario: "no-verdict", Trouble: "the worker ended", Runs: 1, Same: 1}
-	return Matrix{Version: MatrixVersion, Scenarios: []string{"good", "spared", "guilty", "excused", "no-verdict", "none"}, Locks: []MatrixLock{
+	return Matrix{Version: MatrixVersion, Scenarios: []string{"good", "spared", "guilty", "excused", "no-verdict", "none", "of-latches"}, Locks: []MatrixLock{
 		{Name: "a-lock", Language: "go", Package: "example.org/a", Version: "v1", About: "one", Cells: []MatrixCell{cell("good", nil)}},
 		{Name: "b-lock", Language: "python", Package: "b", Version: "2", About: "another", Date: "2026-01-02", Cells: []MatrixCell{
 			cell("good", nil), cell("spared", []history.Fault{spared}),
 			cell("guilty", nil, result(contract.Exclusion, checker.Defect, ""), result(contract.Effect, checker.FailedAssumption, "")),
 			cell("excused", nil, result(contract.Liveness, checker.KnownLimitation, "its README")), failed}},
+		{Name: "c-latch", Language: "go", Object: history.ALatch, Package: "example.org/c", About: "a latch", Cells: []MatrixCell{cell("of-latches", nil)}},
 	}}
 }
 
@@ -45,6 +46,7 @@ func TestAMatrixSaysWhatBrokeAndWhoAnswersForIt(t *testing.T) {
 		"| [good](scenarios.md#good) | ✓ |", "| [spared](scenarios.md#spared) | (✓) |", "| [guilty](scenarios.md#guilty) | **exclusion**, *effect* |",
 		"| [excused](scenarios.md#excused) | *liveness* |", "| [no-verdict](scenarios.md#no-verdict) | ? |", "| [spared](scenarios.md#spared) | (✓) |\n| [guilty]",
 		"* **exclusion** in guilty, b-lock: it broke <exclusion>.", "| b-lock | excused | liveness | its README |", "(b 2, run on 2026-01-02)",
+		"## Go\n\n* `a-lock`", "## Latches\n\n* `c-latch` (example.org/c): a latch\n\n| scenario | c-latch |\n|---|---|\n| [of-latches](scenarios.md#of-latches) | ✓ |\n",
 	} {
 		if !strings.Contains(md.String(), want) {
 			t.Errorf("the page lacks %q:\n%s", want, md.String())
@@ -81,7 +83,7 @@ func TestTheMatrixInABrowser(t *testing.T) {
 	tb.do(chromedp.Navigate("file://"+file), chromedp.WaitVisible(chromedp.CSS("#choose")))
 	const columns, rows = `[...document.querySelectorAll(".field thead [data-lock]")].filter(e => !e.hidden).map(e => e.dataset.lock).join()`,
 		`[...document.querySelectorAll(".field tbody tr")].filter(e => !e.hidden).map(e => e.cells[0].innerText).join()`
-	if got := eval[string](tb, columns); got != "a-lock,b-lock" {
+	if got := eval[string](tb, columns); got != "a-lock,b-lock,c-latch" {
 		t.Errorf("columns %q", got)
 	}
 	tb.do(chromedp.Click(chromedp.CSS(`input[value=go]`)))

@@ -81,6 +81,23 @@ var leaseMixing = Scenario{
 	Breaks: breaks(nil, []contract.Guarantee{exclusion, effect}),
 }
 
+var innerLease = Scenario{
+	Name:  "inner-lease",
+	Title: "a hold without a lease, and in it one with a lease of 2 s, which is given back",
+	Story: "c1 takes the lock without a lease, and again with a lease of 2 s. It gives that hold back, and works for 19 s under the " +
+		"first, which the watchdog renews. c2 waits until c1 unlocks. Redisson remembers the 2 s beyond their hold: the " +
+		"unlock leaves the key 2 s, the renewal comes at 10 s, and c2 is granted the lock while c1 works.",
+	Source:  "Redisson 3.18.1 to 4.7.0, RedissonLock.internalLockLeaseTime",
+	Reentry: Essential,
+	Plan: func(uint64) *plan.Plan {
+		return story("inner-lease", nil,
+			client("c1", 0, lock(), tryLock(0, 2*time.Second), unlock(), work(19*time.Second), unlock()),
+			client("c2", time.Second, lock(), work(5*time.Second), unlock()),
+		)
+	},
+	Breaks: nothing,
+}
+
 var explicitLease = Scenario{
 	Name:  "explicit-lease",
 	Title: "a lock with a lease, held past it: never renewed, free at its end",

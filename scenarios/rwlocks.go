@@ -14,6 +14,8 @@ func AllRWLocks() []Scenario {
 	return []Scenario{
 		rwBaseline,
 		rwReadUnlockShortens,
+		rwInnerLease,
+		rwLeaseStays,
 		rwReadUnlockKillsWatchdog,
 		rwDowngradeWaitingReader,
 		rwZombieReader,
@@ -82,6 +84,39 @@ var rwReadUnlockShortens = Scenario{
 		)
 	},
 	Breaks: either(contract.LeasePerHold, nil, []contract.Guarantee{exclusion, effect}),
+}
+
+var rwInnerLease = Scenario{
+	Name:  "rw-inner-lease",
+	Title: "a writer's hold without a lease, and in it one with a lease of 2 s, which is given back",
+	Story: "The same as inner-lease, of a write lock. c1 writes for 19 s under the first hold, which the watchdog renews. Redisson 4.7.0 " +
+		"remembers the 2 s beyond their hold: the unlock leaves the key 2 s, and c2 writes beside c1.",
+	Source:  "Redisson 3.18.1 to 4.7.0, RedissonLock.internalLockLeaseTime",
+	Reentry: Essential,
+	Plan: func(uint64) *plan.Plan {
+		return story("rw-inner-lease", nil,
+			client("c1", 0, writeLock(0), writeLock(2*time.Second), writeUnlock(), onStock(19*time.Second), writeUnlock()),
+			client("c2", time.Second, writeLock(0), onStock(5*time.Second), writeUnlock()),
+		)
+	},
+	Breaks: nothing,
+}
+
+var rwLeaseStays = Scenario{
+	Name:  "rw-lease-stays",
+	Title: "a reader with a lease of 2 s reads again without one",
+	Story: "c1 reads for 2 s. Meanwhile c2 takes the read lock for 2 s, gives it back, takes it again without a lease, and reads for 19 s. Its " +
+		"watchdog renews that hold, and c3, who wants to write, waits for its end. Redisson 4.7.0 remembers the 2 s beyond their hold, and " +
+		"gives the next one as much: c2 reads under a lock whose key is gone, c3 hears of no release, and nobody writes in time.",
+	Source: "Redisson 4.7.0, RedissonLock.internalLockLeaseTime",
+	Plan: func(uint64) *plan.Plan {
+		return story("rw-lease-stays", nil,
+			client("c1", 0, readLock(0), onStock(2*time.Second), readUnlock()),
+			client("c2", time.Second, readLock(2*time.Second), readUnlock(), readLock(0), onStock(19*time.Second), readUnlock()),
+			client("c3", 1500*time.Millisecond, writeLock(0), onStock(5*time.Second), writeUnlock()),
+		)
+	},
+	Breaks: nothing,
 }
 
 var rwReadUnlockKillsWatchdog = Scenario{

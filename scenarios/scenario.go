@@ -62,6 +62,7 @@ func All() []Scenario {
 		renewalError,
 		batchPoison,
 		leaseMixing,
+		innerLease,
 		explicitLease,
 		canceledWaiter,
 		trylockTimeoutGhost,

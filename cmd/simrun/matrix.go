@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -47,7 +48,7 @@ No scenario foretells how other people's locks fare: they are held to what they 
   leaves out the stories that none of its locks can play.
 
 Of our own locks there are two: rlock-latch is faithful to Redisson 3.24 to 3.36, known limitations included; rlock-hardened is
-the one that we would ship.
+the one that we would ship. Each other kind of object has a table of its own: our two forms beside the one of Redisson.
 `
 
 const matrixTail = `
@@ -187,8 +188,16 @@ func shown(m reports.Matrix, d workers.Defect) string {
 	return fmt.Sprintf("On %s, in %d of %d runs: %s.", l.Date, c.Same, c.Runs, strings.TrimSuffix(c.Broke[i].Text, "."))
 }
 
-// linked are the locks of the matrix that run in world sim.
-func linked() []subjects.Subject { return append(onPage(), libraries.All()...) }
+// linked are the locks of the matrix, and the objects of other kinds, that run in world sim. Of these there are only our own.
+func linked() []subjects.Subject {
+	all := append(onPage(), libraries.All()...)
+	for _, is := range history.Objects() {
+		if is != history.ALock {
+			all = append(all, subjects.Of(is)...)
+		}
+	}
+	return all
+}
 
 // onPage are those of our own locks that others are compared with.
 func onPage() []subjects.Subject {
@@ -199,21 +208,20 @@ func columnNames() (names []string) {
 	for _, s := range linked() {
 		names = append(names, s.Name)
 	}
-	for _, l := range ofOtherLanguages() {
+	for _, l := range workers.All() {
 		names = append(names, l.Name)
 	}
 	return names
 }
 
-// ofOtherLanguages are the locks of the matrix that live in processes. Objects of other kinds have no stories there.
-func ofOtherLanguages() []workers.Lock {
-	return slices.DeleteFunc(workers.All(), func(l workers.Lock) bool { return l.Object != "" })
-}
-
-// storyNames are the rows: the stories of locks.
+// storyNames are the rows.
 func storyNames() (names []string) {
-	for _, s := range scenarios.Stories() {
-		names = append(names, s.Name)
+	for _, is := range history.Objects() {
+		for _, s := range scenarios.Of(is) {
+			if !s.Sweep {
+				names = append(names, s.Name)
+			}
+		}
 	}
 	return names
 }
@@ -229,14 +237,14 @@ func (o matrixOrder) run(ctx context.Context, before reports.Matrix, stdout, std
 		if s.Module != "" {
 			module, version = s.Module, versionOf(s.Module)
 		}
-		l := reports.MatrixLock{Name: s.Name, Language: "go", Package: module, Version: version, About: s.About, Claims: claimsOf(s.Claims)}
+		l := reports.MatrixLock{Name: s.Name, Language: "go", Object: s.Object, Package: module, Version: version, About: s.About, Claims: claimsOf(s.Claims)}
 		if err := o.fill(ctx, &l, &m, before, slices.Contains(asked, s.Name), place{World: simWorld, Timescale: 1}, stdout); err != nil {
 			return err
 		}
 	}
 	today := time.Now().UTC().Format(time.DateOnly)
-	for _, w := range ofOtherLanguages() {
-		l := reports.MatrixLock{Name: w.Name, Language: w.Language(), Package: w.Package, Version: w.Version, About: w.About, Date: today, Claims: claimsOf(w.Claims)}
+	for _, w := range workers.All() {
+		l := reports.MatrixLock{Name: w.Name, Language: w.Language(), Object: w.Object, Package: w.Package, Version: w.Version, About: w.About, Date: today, Claims: claimsOf(w.Claims)}
 		here := slices.Contains(asked, w.Name)
 		if lacks := w.Lacks(); here && (len(lacks) > 0 || !warps(runtime.GOOS)) {
 			fail(stderr, checker.ExitExpected, "matrix: %s stays as it was published: there is no %s here", w.Name, cmp.Or(strings.Join(lacks, ", no "), "Linux"))

@@ -38,13 +38,13 @@ func All() []Lock {
 			"a grant that no replica confirms within slavesSyncTimeout, 1 s, is given back and tried again, as checkLockSyncedSlaves has it; "+
 				"the replica of this story is 5 s behind, and the judge takes that for a free lock that nobody takes"),
 		redissonLock("4.7.0", "fair", "its RFairLock, which keeps a waiter's place for a minute instead of five", slices.Concat(latched, subjects.OfFair())),
-		redissonLock("4.7.0", "semaphore", "its RSemaphore, of one server", subjects.OfSemaphores()).is(history.ASemaphore, semaphoreClaims).leaves("semaphore-lost-set-reply", silent),
+		redissonLock("4.7.0", "semaphore", "its RSemaphore, of one server", subjects.OfSemaphores()).is(history.ASemaphore, semaphoreClaims),
 		redissonLock("4.7.0", "permits", "its RPermitExpirableSemaphore, of one server", subjects.OfPermitSemaphores()).is(history.APermitSemaphore, permitClaims),
-		redissonLock("4.7.0", "latch", "its RCountDownLatch, of one server", subjects.OfLatches()).is(history.ALatch, latchClaims).leaves("latch-lost-set-reply", silent),
+		redissonLock("4.7.0", "latch", "its RCountDownLatch, of one server", subjects.OfLatches()).is(history.ALatch, latchClaims),
 		redissonLock("4.7.0", "rw", "its RReadWriteLock, of one server", subjects.OfRWLocks()).is(history.ARWLock, rwClaims),
 		redissonLock("3.36.0", "", "Redisson 3.24 to 3.36: a re-sent unlock gets the first answer", latched),
-		redissonLock("3.23.5", "", "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch", unlatched).leaves("lost-acquire-reply", silent),
-		redissonLock("3.18.1", "", "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch", unlatched).leaves("lost-acquire-reply", silent),
+		redissonLock("3.23.5", "", "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch", unlatched),
+		redissonLock("3.18.1", "", "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch", unlatched),
 		spring("", "a waiter polls every 100 ms, and nothing renews a lease; not in the matrix: its local holds are not judged rightly yet"),
 		spring("pub-sub", "waiters are told of releases, and nothing renews a lease; not in the matrix for the same reason"),
 		other("redis-py", python, "redis", "8.1.0", "redis-py's own Lock: a random token for each grant, polled every 0.1 s; nobody renews", redisPy, "DIR/redis_py.py").besides(early),
@@ -79,12 +79,8 @@ func redissonLock(version, mode, about string, limits []history.Limitation) Lock
 		l.Name += "-" + mode
 		l.run = append(l.run, mode)
 	}
-	return l.leaves("same-owner-retry", silent)
+	return l
 }
-
-// silent is why Redisson is not accused of what it sent over a dead connection, after the fault that killed it.
-const silent = "a connection that lost a reply is silent from then on, and Redisson uses it again; what is sent there gets no answer, " +
-	"and the judge takes its client for connected"
 
 // spring is RedisLockRegistry in one of its two kinds.
 func spring(mode, about string) Lock {
