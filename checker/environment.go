@@ -66,11 +66,11 @@ func (f *facts) obstaclesOf(op *history.Op, lock string, to time.Duration) []obs
 	return slices.DeleteFunc(all, func(o obstacle) bool { return o.to <= o.from })
 }
 
-// struckAlone is the call of which a fault struck one message, on a connection that the call had for itself; nil: it struck more.
+// struckAlone is the call of which a fault struck one message, on a connection that only that call used; nil: it struck more.
 func (f *facts) struckAlone(i int) *history.Op {
 	fault := &f.h.Faults[i]
 	_, step, _ := strings.Cut(fault.On, " ")
-	if fault.Op == 0 || fault.Hits != 1 || fault.Lasts() || fault.Has(history.ConnectionBroken, history.ServerForgot) || !slices.Contains(onItsOwn, history.Step(step)) {
+	if fault.Op == 0 || fault.Hits != 1 || len(f.onSilent[i]) > 0 || fault.Lasts() || fault.Has(history.ConnectionBroken, history.ServerForgot) || !slices.Contains(onItsOwn, history.Step(step)) {
 		return nil
 	}
 	return f.op(fault.Op)
@@ -174,36 +174,67 @@ func (f *facts) struckBy(client, lock string, from, to time.Duration, some []his
 	return found
 }
 
-// sentOnSilent lists, for each fault, what its client's calls sent later on a connection on which it had lost an answer. Such a
-// connection is silent from then on: whoever uses it again gets no answer. Most clients close it, and send on another.
+// sentOnSilent lists, for each fault that lost a message and left its connection open, what its client's calls sent later on that
+// connection. It is silent from then on: whoever uses it again gets no answer. Most clients close it, and send on another.
 func sentOnSilent(h *history.History) [][]*history.Served {
 	all := make([][]*history.Served, len(h.Faults))
 	for i := range h.Faults {
 		fault := &h.Faults[i]
-		way, step, _ := strings.Cut(fault.On, " ")
-		if way == "request" || fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) {
-			continue // of a request, and of what follows it, the server log shows nothing
+		if fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) {
+			continue
 		}
-		lost := map[string]bool{} // the connections on which it lost an answer
-		last := max(fault.From, fault.To)
-		for j := range h.Served {
-			r := &h.Served[j]
-			switch {
-			case r.Client != fault.Client || r.Conn == "" || r.Server != fault.Server && fault.Server != "":
-			case r.Got > 0: // its connection is not silent
-				delete(lost, r.Conn)
-				all[i] = slices.DeleteFunc(all[i], func(sent *history.Served) bool { return sent.Conn == r.Conn })
-			case lost[r.Conn] && r.At > fault.From && r.Op > 0:
-				all[i] = append(all[i], r)
-			case r.At <= last && (step == "" || string(r.Step) == step):
-				if r.At <= fault.From {
-					clear(lost) // it struck the last one
-				}
-				lost[r.Conn] = true
-			}
+		if way, step, _ := strings.Cut(fault.On, " "); way == "request" {
+			all[i] = unseenAfter(h, i)
+		} else {
+			all[i] = unansweredAfter(h, fault, step)
 		}
 	}
 	return all
+}
+
+// unansweredAfter lists what calls sent on a connection on which a fault had lost an answer to a step; "": to any.
+func unansweredAfter(h *history.History, fault *history.Fault, step string) (sent []*history.Served) {
+	lost := map[string]bool{} // the connections on which it lost an answer
+	last := max(fault.From, fault.To)
+	for i := range h.Served {
+		r := &h.Served[i]
+		switch {
+		case !ofClient(r, fault) || r.Conn == "":
+		case r.Got > 0: // its connection is not silent
+			delete(lost, r.Conn)
+			sent = slices.DeleteFunc(sent, func(s *history.Served) bool { return s.Conn == r.Conn })
+		case lost[r.Conn] && r.At > fault.From && r.Op > 0:
+			sent = append(sent, r)
+		case r.At <= last && (step == "" || string(r.Step) == step):
+			if r.At <= fault.From {
+				clear(lost) // it struck the last one
+			}
+			lost[r.Conn] = true
+		}
+	}
+	return sent
+}
+
+// unseenAfter lists what calls sent on a connection on which a fault had lost a request: the server sees nothing more of it.
+func unseenAfter(h *history.History, i int) (sent []*history.Served) {
+	for j := range h.Events {
+		e := &h.Events[j]
+		if e.Kind != history.Unseen || !silences(&h.Faults[i], e) || slices.ContainsFunc(h.Faults[i+1:], func(o history.Fault) bool { return silences(&o, e) }) {
+			continue
+		}
+		sent = append(sent, &history.Served{At: e.At, Sent: e.Since, Client: e.Client, Lock: e.Lock})
+	}
+	return sent
+}
+
+// silences reports whether a fault may have silenced the connection on which a request was lost.
+func silences(fault *history.Fault, e *history.Event) bool {
+	return fault.Client == e.Client && fault.From <= e.Since && !fault.Missed && fault.Has(history.MessageLost) && !fault.Has(history.ConnectionBroken)
+}
+
+// ofClient reports whether a client that a fault struck sent a command, to the server where it struck.
+func ofClient(r *history.Served, fault *history.Fault) bool {
+	return r.Client == fault.Client && (fault.Server == "" || r.Server == fault.Server)
 }
 
 // ofLock reports whether a command may concern a lock; "": any.

@@ -170,6 +170,15 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 			s.h.Faults[0].On = lost
 		}
 	}
+	unseen := func(step string, since float64) func(s *script) { // a request was lost at 5 s, and what its client sent for a call of 60 to 63 s
+		return func(s *script) {
+			s.op("c1:1", history.TryLock, at(60), at(63), history.Failed).Lease = dog
+			s.fault("drop-message", "c1", at(5.001), at(5.001)).Effects = []history.Effect{history.MessageLost}
+			if s.h.Faults[0].On = step; since > 0 {
+				s.h.Events = append(s.h.Events, history.Event{Kind: history.Unseen, At: at(since + 0.001), Since: at(since), Client: "c1", Lock: job})
+			}
+		}
+	}
 	silent := func(s *script) { s.fault("drop-message", "c2", at(2), 0).On = "reply subscribe" }
 	several := func(subscribed float64) func(s *script) { // messages from 2 to 4 s, of which the last was on the subscription's connection
 		return func(s *script) {
@@ -194,6 +203,9 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 		{"it was sent on a connection that an answer was lost on long before", later("reply acquire", "c1#1", 0), nil},
 		{"it was sent on another connection", later("reply acquire", "c1#2", 0), []contract.Rule{contract.CallsSucceed}},
 		{"its connection gave an answer after that", later("reply acquire", "c1#1", 80.002), []contract.Rule{contract.CallsSucceed}},
+		{"a request was lost long before, and so was this one", unseen("request acquire", 60), nil},
+		{"a request was lost long before, and so was another", unseen("request acquire", 40), []contract.Rule{contract.CallsSucceed}},
+		{"a request was lost long before, and none since", unseen("request acquire", 0), []contract.Rule{contract.CallsSucceed}},
 		{"what was lost before was a request, and the server saw this one", later("request acquire", "c1#1", 0), []contract.Rule{contract.CallsSucceed}},
 		{"another has the lock", busy(history.Lock, func(*script) {}), nil},
 		{"another has the lock, of one that waits", busy(history.Lock, func(s *script) { claiming(s, contract.Waits) }), []contract.Rule{contract.CallsSucceed}},

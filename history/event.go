@@ -27,6 +27,7 @@ const (
 	Failover   EventKind = "failover"  // a replica became master
 	ClockJump  EventKind = "clockJump" // the server's clock jumped by By; with a Lock, only that lock's server
 	Listening  EventKind = "listening" // the client, whose programs have ended, was subscribed to the channel that Note names
+	Unseen     EventKind = "unseen"    // a request for a call of Client, sent at Since on a connection that a fault had silenced, does not arrive
 	Healed     EventKind = "healed"    // all faults are over, and none acts from now on; then [Fresh] comes
 )
 

@@ -275,7 +275,7 @@ func TestPageNamesEverything(t *testing.T) {
 			need(string(out))
 		}
 	}
-	for _, e := range []EventKind{Expire, Delete, ForceTTL, Restore, Lost, Died, Finished, Leftover, Restart, Failover, ClockJump, Healed} {
+	for _, e := range []EventKind{Expire, Delete, ForceTTL, Restore, Lost, Died, Finished, Leftover, Restart, Failover, ClockJump, Healed, LostGiving, Residue, Listening, Unseen} {
 		need(string(e))
 	}
 	for _, s := range []Step{StepAcquire, StepRelease, StepForce, StepRenew, StepQuery, StepSubscribe, StepCleanup, StepSession, StepAdmin} {

@@ -62,10 +62,9 @@ documentation names for servers that offer nothing better: that is not the lock 
 come from math/rand/v2, which cannot be seeded, so that no run would repeat byte for byte. It belongs into the world of
 a real server.
 
-## Not here: redisson-4.7.0-shared, spring-lock-registry
+## Not here: spring-lock-registry
 
-These can be run by name. For redisson-4.7.0-shared, of which all threads of a process share one RLock, there has been no
-time on a quiet machine yet. Of spring-lock-registry the holds within one process are not judged rightly yet.
+It can be run by name. Its holds within one process are not judged rightly yet.
 `
 
 // The files of the matrix.

@@ -18,7 +18,9 @@ func (n *Network) Drop(m *Message) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	m.Link.take(m)
-	m.Link.hole[m.Dir] = true
+	if !m.Link.hole[m.Dir] {
+		m.Link.hole[m.Dir], m.Link.gap[m.Dir] = true, m.Sent
+	}
 	n.forget(m.Link)
 }
 

@@ -62,11 +62,12 @@ type Link struct {
 	up        chan struct{} // closed when the accept arrives
 	last      [2]time.Time  // the latest due time per direction
 
-	accepted bool    // the server has its end
-	isUp     bool    // up is closed
-	refused  bool    // nobody listened
-	broken   bool    // it was reset
-	hole     [2]bool // data is lost that way
+	accepted bool         // the server has its end
+	isUp     bool         // up is closed
+	refused  bool         // nobody listened
+	broken   bool         // it was reset
+	hole     [2]bool      // data is lost that way
+	gap      [2]time.Time // and since when: when the first was sent that was
 }
 
 type chunk struct {
@@ -389,6 +390,13 @@ func (n *Network) Arrives(m *Message) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return !m.Link.hole[m.Dir] && !m.Link.ends[m.Dir].closed
+}
+
+// Follows reports whether m, which Next returned, was sent on a connection that had lost what was sent there before, the same way.
+func (n *Network) Follows(m *Message) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return m.Link.hole[m.Dir] && m.Sent.After(m.Link.gap[m.Dir])
 }
 
 // forget drops a connection that both ends have closed and that has nothing under way.

@@ -428,12 +428,26 @@ func (w *World) deliver(s *server, m *network.Message) {
 			m.Args, m.Data = n.instead, wireCommand(n.instead)
 		}
 	}
+	w.unseen(s, m)
 	w.woke = w.Now()
 	taken := s.net.Deliver(m)
 	if m.Kind == network.Data && m.Dir == network.ToClient && taken {
 		w.log.taken = m
 	}
 	w.passed(m)
+}
+
+// unseen records that a request of a call is lost, since a fault has silenced its connection.
+func (w *World) unseen(s *server, m *network.Message) {
+	n := noteOf(m)
+	if n == nil || n.call == 0 || m.Kind != network.Data || m.Dir != network.ToServer || w.log.closed || !s.net.Follows(m) {
+		return
+	}
+	e := history.Event{At: w.Now(), Since: m.Sent.Sub(w.began), Kind: history.Unseen, Client: m.Link.Client}
+	if len(n.locks) == 1 {
+		e.Lock = n.locks[0]
+	}
+	w.rec.Event(e)
 }
 
 // traced adds a message to the trace: when, on which connection, which way, what.

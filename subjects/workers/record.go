@@ -53,6 +53,33 @@ func Defects() []Defect {
 			"redisson-3.18.1", "baseline", contract.Object,
 			"A thread takes a lock with a lease of 60 s, and gives it back. Later it takes it without a lease, through the same RLock. The key lives for " +
 				"60 s, not for the 30 s of the watchdog. If its process dies, others wait twice as long."},
+		{"the lease of an inner hold stays when that hold is given back", "Redisson: internalLockLeaseTime of an RLock, which an unlock sends", "3.18.1 to 4.7.0",
+			"redisson-4.7.0", "inner-lease", contract.Exclusion,
+			"A thread takes a lock, takes it again for 2 s, and gives that hold back. Its unlock leaves the key 2 s, and the watchdog renews every 10 s. " +
+				"The lock is free 2 s later, and another client gets it while the thread works. No fault is needed."},
+		{"the same, of a write lock", "Redisson: internalLockLeaseTime of an RLock, which an unlock sends", "4.7.0",
+			"redisson-4.7.0-rw", "rw-inner-lease", contract.Exclusion,
+			"Two clients write at once under a read-write lock, without a fault."},
+		{"a reader's lease is that of its next hold, too", "Redisson: internalLockLeaseTime of an RLock, set anew by a last unlock only", "4.7.0",
+			"redisson-4.7.0-rw", "rw-lease-stays", contract.Object,
+			"A reader takes the lock for 2 s and gives it back, while another client reads. It takes the lock again without a lease. It gets 2 s, " +
+				"and its watchdog comes 8 s too late."},
+		{"a writer that gives a read lock back loses its own lease", "Redisson: RedissonReadLock, unlock script", "4.7.0",
+			"redisson-4.7.0-rw", "rw-read-unlock-shortens", contract.Exclusion,
+			"A thread takes the write lock for 60 s, and the read lock twice for 5 s. It gives one of these back. The script sets the key's time to live to " +
+				"the longest of a reader's. After 5 s another client writes beside it. No fault is needed."},
+		{"a writer that gives a read lock back is renewed no more", "Redisson: RedissonReadLock, unlock; LockTask", "since 3.44",
+			"redisson-4.7.0-rw", "rw-read-unlock-kills-watchdog", contract.Exclusion,
+			"A thread takes the write lock, takes the read lock as well, and gives that back. The client ends the renewal of all that the thread holds. After " +
+				"30 s the key is gone, and another client writes beside it. No fault is needed."},
+		{"a thread sleeps beside a free permit", "Redisson: RSemaphore, a release wakes one waiter in the order of their coming", "4.7.0",
+			"redisson-4.7.0-semaphore", "semaphore-unequal-waiters", contract.Liveness,
+			"Two threads of a client wait, the first for three permits, the second for one. One comes free. The message wakes the first, for which it is too " +
+				"few, and the second sleeps on."},
+		{"a dead waiter holds the queue up, and the next asks without a pause", "Redisson #6150", "to 4.7.0",
+			"redisson-4.7.0-fair", "fair-dead-head", contract.Liveness,
+			"The first in the queue of a fair lock dies. Its place stays, here for a minute, by default for five. The lock is free, and the next waiter is told to " +
+				"come again at once: it sends thousands of commands, and gives up."},
 		{"a waiter does not notice that the holder died, and gets an error a minute later", "python-redis-lock 4.0.1 with redis-py 8: BLPOP, socket_timeout", "4.0.1",
 			"python-redis-lock", "holder-crash", contract.Liveness,
 			"A holder crashes, and its lease of 30 s ends. Nobody signals that. A waiter blocks in BLPOP for its own lease. redis-py gives an answer 5 s, " +
