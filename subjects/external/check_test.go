@@ -71,6 +71,20 @@ func TestGoodWorkersOfOtherObjectsPassEveryCheck(t *testing.T) {
 	}
 }
 
+// So does a fair lock.
+func TestGoodFairWorkersPassEveryCheck(t *testing.T) {
+	for _, s := range subjects.AllFairLocks() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			for name, r := range runChecks(t, "listed@"+s.Name, usual) {
+				if !passes(r.Status) {
+					t.Errorf("%s: %+v", name, r)
+				}
+			}
+		})
+	}
+}
+
 // A machine that is late accuses no worker: what fails then is tried again, and is undecided in the end.
 func TestALateMachineAccusesNoWorker(t *testing.T) {
 	l := usual
