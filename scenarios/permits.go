@@ -15,6 +15,7 @@ func AllPermits() []Scenario {
 		permitBaseline,
 		permitResend,
 		permitLostReleaseReply,
+		permitDelayedRelease,
 		permitGhostAcquire,
 		permitGhostLease,
 		permitLostMessage,
@@ -90,6 +91,23 @@ var permitLostReleaseReply = Scenario{
 	Plan: func(uint64) *plan.Plan {
 		return story("permit-lost-release-reply",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Release}}},
+			client("c1", 0, setTotal(1), acquirePermit(30), sleep(2*time.Second), releasePermit),
+			client("c2", 10*time.Second, acquirePermit(30), sleep(time.Second), releasePermit),
+		)
+	},
+	Breaks: either(contract.Idempotent, nil, []contract.Guarantee{object}),
+}
+
+var permitDelayedRelease = Scenario{
+	Name:  "permit-delayed-release",
+	Title: "the request of a release is held up; the client sends again, and hears of the second",
+	Story: "c1 gives its permit back, but the network holds the request up for 5 s. c1's client sends the release again meanwhile. The server " +
+		"executes both, one after the other: the first gives the permit back, and the second finds no such permit. That is the answer " +
+		"that c1 hears, in the faithful form as from Redisson. The hardened form gives the first answer.",
+	Source: "docs/family.md: release of an expirable permit sent again",
+	Plan: func(uint64) *plan.Plan {
+		return story("permit-delayed-release",
+			[]plan.Fault{{Kind: "delay-message", Client: "c1", By: at(5), When: &plan.Trigger{Request: plan.Release}}},
 			client("c1", 0, setTotal(1), acquirePermit(30), sleep(2*time.Second), releasePermit),
 			client("c2", 10*time.Second, acquirePermit(30), sleep(time.Second), releasePermit),
 		)

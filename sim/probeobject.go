@@ -20,7 +20,7 @@ func (e *UnreadError) Error() string { return e.Why }
 // probeObject watches one owner with an object that is no lock, and says by an error that its key is not as the server log reads it.
 func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	layout := s.Layout
-	s.Layout = history.Layout{Unknown: "it is being probed"}
+	s.Layout = history.Layout{Unknown: "it is being probed", Taken: layout.Taken}
 	p, shows, right := probeCounted(s.Object), isTwo, "the number that is left"
 	if s.Object == history.ARWLock {
 		p, shows, right = probeShared(s), isShared, "a hash of its holders with the field mode"
@@ -34,6 +34,9 @@ func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layo
 	if first.Outcome != history.Acquired && first.Outcome != history.OK {
 		return history.Layout{}, fmt.Errorf("a client alone has a %s, and its %s ends %q: %s", s.Object, first.Kind, first.Outcome, first.Error)
 	}
+	if s.Object == history.APermitSemaphore {
+		return layout, w.showsPermit(first)
+	}
 	if v := w.at(first.Return)[probed]; !shows(v) {
 		return history.Layout{}, &UnreadError{fmt.Sprintf("after %s the key that is named like the %s has %q; right: %s", first.Kind, s.Object, text(v), right)}
 	}
@@ -46,7 +49,10 @@ func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layo
 // probeCounted is the plan for a semaphore or a latch: three, of which one is taken.
 func probeCounted(is history.Object) *plan.Plan {
 	set, take := plan.Step{Do: plan.TrySetPermits, Lock: probed, Permits: 3}, plan.Step{Do: plan.TryAcquirePermits, Lock: probed, Permits: 1}
-	if is == history.ALatch {
+	switch is {
+	case history.APermitSemaphore:
+		set.Do, take = plan.TrySetTotal, plan.Step{Do: plan.TryAcquirePermit, Lock: probed, Lease: plan.Duration(anotherLease)}
+	case history.ALatch:
 		set, take = plan.Step{Do: plan.TrySetCount, Lock: probed, Count: 3}, plan.Step{Do: plan.CountDown, Lock: probed}
 	}
 	return slow("c1", []plan.Step{set, take, {Do: plan.Sleep, For: plan.Duration(time.Second)}})
@@ -59,6 +65,35 @@ func probeShared(s subjects.Subject) *plan.Plan {
 	}
 	works := do(plan.Work, 2*s.Renews(time.Duration(timings(&plan.Plan{}, s).Watchdog))+time.Second)
 	return slow("c1", []plan.Step{do(plan.WriteLock, 0), works, do(plan.WriteUnlock, 0), do(plan.ReadLock, 0), works, do(plan.ReadUnlock, 0)})
+}
+
+// showsPermit says what is wrong unless the server log has two permits free after a call, and the third taken by the id that it
+// was told, for as long as it asked.
+func (w *watched) showsPermit(call history.Op) error {
+	var shows history.KeyState
+	for _, r := range w.h.Served {
+		if r.Lock == probed && r.After != nil && r.At <= call.Return {
+			shows = *r.After
+		}
+	}
+	const exactly = time.Millisecond // Redis is told times in whole ones
+	p, out := shows.Has(call.Token)
+	ends := p.Deadline >= call.Call+call.Lease-exactly && p.Deadline <= call.Return+call.Lease+exactly
+	if shows.Number() == 2 && len(shows.Taken) == 1 && out && ends {
+		return nil
+	}
+	what := fmt.Sprintf("%d free and %d taken", shows.Number(), len(shows.Taken))
+	switch {
+	case len(shows.Taken) != 1:
+	case !out:
+		what += ", by another id than its caller was told"
+	case p.Deadline == 0:
+		what += ", for ever"
+	case !ends:
+		what += fmt.Sprintf(", until %v after the call", p.Deadline-call.Call)
+	}
+	return &UnreadError{fmt.Sprintf("after %s of one of 3 permits the %s shows %s; right: 2 free and 1 taken, by its id, until its lease of %v ends",
+		call.Kind, call.Kind.Object(), what, call.Lease)}
 }
 
 func isTwo(v world.Value) bool { return v.Kind == "string" && v.Text == "2" }

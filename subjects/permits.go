@@ -35,6 +35,20 @@ func AllPermitSemaphores() []Subject {
 	}
 }
 
+// OfPermitSemaphores are the limitations of Redisson's semaphore of permits that expire.
+func OfPermitSemaphores() []history.Limitation {
+	const page = "docs/family.md: "
+	return []history.Limitation{
+		notIdempotent(page+"acquire of an expirable permit sent again", takesOne),
+		notIdempotent(page+"release of an expirable permit sent again", givesOne),
+		notIdempotent(page+"TrySetPermits of expirable permits sent again", setsTotal),
+		without(contract.TakesBack, page+"acquire of an expirable permit whose caller gave up, outcome unknown"),
+		without(contract.LooksAgain, page+"message lost with the subscription"),
+		without(contract.ServerClock, page+"a client's clock is ahead, or its request is late"),
+		without(contract.OneKey, page+"the counter is evicted, and set anew"),
+	}
+}
+
 // permitSemaphore is the reference semaphore of permits that expire in one of its two forms.
 func permitSemaphore(g lockimpl.Generation, about string) Subject {
 	s := Subject{Name: "rpermitsemaphore-" + string(g), About: about, Object: history.APermitSemaphore, Abilities: []string{string(contract.PermitLeases)}}
@@ -53,17 +67,8 @@ func permitSemaphore(g lockimpl.Generation, about string) Subject {
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s
 	}
-	const page = "docs/family.md: "
 	s.Layout = history.Layout{Taken: "{*}:timeout", Absolute: true}
-	s.Limitations = []history.Limitation{
-		notIdempotent(page+"acquire of an expirable permit sent again", takesOne),
-		notIdempotent(page+"release of an expirable permit sent again", givesOne),
-		notIdempotent(page+"TrySetPermits of expirable permits sent again", setsTotal),
-		without(contract.TakesBack, page+"acquire of an expirable permit whose caller gave up, outcome unknown"),
-		without(contract.LooksAgain, page+"message lost with the subscription"),
-		without(contract.ServerClock, page+"a client's clock is ahead, or its request is late"),
-		without(contract.OneKey, page+"the counter is evicted, and set anew"),
-	}
+	s.Limitations = OfPermitSemaphores()
 	return s
 }
 

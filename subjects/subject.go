@@ -178,8 +178,9 @@ type Child interface {
 	Out() io.ReadCloser // what it writes to its standard output
 	Err() io.ReadCloser // the same of its standard error
 	Exited() <-chan struct{}
-	Ending() string // once it has: "exit status 1", "signal: killed"
-	Overdue() int   // how many of its waits are over, while it is paused
+	Ending() string             // once it has: "exit status 1", "signal: killed"
+	Overdue() int               // how many of its waits are over, while it is paused
+	JumpClock(by time.Duration) // sets its clock of the day forward
 }
 
 // Namer is a client whose owners have names of their own in Redis.

@@ -24,6 +24,8 @@ func TestLocksOfOtherLanguages(t *testing.T) {
 		{"redisson-4.7.0-master-slave", map[string]string{"lost-acquire-reply": "object"}},
 		{"redisson-4.7.0-fair", map[string]string{"fair-order": "", "fair-interrupted-waiter": "liveness fairness", "fair-unequal-waits": "fairness"}},
 		{"redisson-4.7.0-semaphore", map[string]string{"semaphore-baseline": "", "semaphore-canceled-acquire": "liveness", "semaphore-unequal-waiters": "liveness"}},
+		{"redisson-4.7.0-permits", map[string]string{"permit-baseline": "", "permit-resend": "", "permit-delayed-release": "object", "permit-lost-message": "liveness",
+			"permit-clock-ahead": "object exclusion"}},
 		{"redisson-4.7.0-latch", map[string]string{"latch-baseline": "", "latch-lost-down-reply": "", "latch-deleted": "liveness"}},
 		{"redisson-4.7.0-rw", map[string]string{"rw-baseline": "", "rw-read-unlock-kills-watchdog": "exclusion effect watchdog", "rw-downgrade-waiting-reader": "liveness",
 			"rw-inner-lease": "!object !exclusion !effect", "rw-lease-stays": "!object liveness"}},

@@ -221,6 +221,19 @@ func (p *Process) Overdue() (n int) {
 	return n
 }
 
+// JumpClock sets the clock of the day forward, of the process and of its group. A wait until a time of that clock that has begun ends as
+// it would have.
+func (p *Process) JumpClock(by time.Duration) {
+	p.c.do(func() {
+		for i := range p.c.shared.processes {
+			one := &p.c.shared.processes[i]
+			if pid := int(one.pid.Load()); pid != 0 && p.c.leader(pid) == p {
+				one.ahead.Add(uint64(by))
+			}
+		}
+	})
+}
+
 // Resume has them go on.
 func (p *Process) Resume() error { return p.signal(unix.SIGCONT) }
 

@@ -30,6 +30,7 @@ type shared struct {
 type entry struct {
 	pid     atomic.Uint32
 	spawned atomic.Uint32 // it may have started others
+	ahead   atomic.Uint64 // in ns: by how much its clock of the day is before the world's
 }
 
 // slot is a thread that waits, or a timer.
@@ -40,7 +41,7 @@ type slot struct {
 }
 
 // version changes with the layout.
-const version = 1
+const version = 2
 
 // States of a slot.
 const (
@@ -96,6 +97,7 @@ func (s *shared) forget(pid int) {
 	for i := range s.processes {
 		if one := &s.processes[i]; one.pid.Load() == uint32(pid) {
 			one.spawned.Store(0)
+			one.ahead.Store(0)
 			one.pid.Store(0)
 		}
 	}

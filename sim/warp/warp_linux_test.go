@@ -210,6 +210,74 @@ s.close()
 	}
 }
 
+// Whose clock is set forward reads it so, and so do those that it starts; its waits last as long as before, by whatever clock.
+func TestTheClockOfAProcessIsSetForward(t *testing.T) {
+	const program = `
+import subprocess, sys, threading, time
+began = time.monotonic()
+def tell(): print(round(time.time()) - 1767323045, round(time.monotonic() - began, 3))
+time.sleep(10)
+tell()
+time.sleep(10)
+tell()
+lock = threading.Lock()
+lock.acquire()
+lock.acquire(timeout=5)
+tell()
+print(subprocess.run([sys.executable, "-c", "import time; print(round(time.time()) - 1767323045)"], capture_output=True, text=True).stdout.strip())
+print(subprocess.run(["sleep", "3"]).returncode)
+tell()
+`
+	w := newWorld(t)
+	other, err := w.Start([]string{python(t), "-c", "import time\ntime.sleep(12)\nprint(round(time.time()) - 1767323045)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Start([]string{python(t), "-c", program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[*warp.Process]string{}
+	for struck, ended := false, 0; ended < 2; {
+		did, next, err := w.Rest(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended = 0
+		for _, one := range []*warp.Process{p, other} {
+			buf := make([]byte, 1000)
+			if stream := one.Out().(*warp.Stream); stream.Filled() {
+				n, _ := stream.Read(buf)
+				said[one] += string(buf[:n])
+			}
+			select {
+			case <-one.Exited():
+				ended++
+			default:
+			}
+		}
+		switch {
+		case did:
+		case !struck && next.After(began.Add(11*time.Second)):
+			p.JumpClock(time.Minute)
+			struck = true
+		case next.IsZero():
+			if ended < 2 {
+				t.Fatalf("all wait for ever; said %q and %q", said[p], said[other])
+			}
+		default:
+			w.now = next
+			w.Wake()
+		}
+	}
+	if want := "10 10.0\n80 20.0\n85 25.0\n85\n0\n88 28.0\n"; said[p] != want {
+		t.Errorf("it said %q; want %q", said[p], want)
+	}
+	if want := "12\n"; said[other] != want {
+		t.Errorf("the other said %q; want %q", said[other], want)
+	}
+}
+
 // A process that stands still does not notice that time passes, and catches up afterwards.
 func TestAProcessThatIsPausedWaitsOn(t *testing.T) {
 	w := newWorld(t)

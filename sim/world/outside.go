@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -111,6 +112,15 @@ func (o *outside) overdue(client string) (n int) {
 	return n
 }
 
+// jumpClock sets the clocks of a client's processes forward.
+func (o *outside) jumpClock(client string, by time.Duration) {
+	for _, p := range o.processes[client] {
+		if p, ok := p.(interface{ JumpClock(time.Duration) }); ok {
+			p.JumpClock(by)
+		}
+	}
+}
+
 func (o *outside) close() {
 	for _, l := range o.listeners {
 		l.Close()
@@ -148,7 +158,7 @@ func (w *World) called(op history.Op) {
 }
 
 // guess returns the call that a command belongs to of which no context tells, or 0: that of
-// the owner that it names, or of the number of permits, or else the only one that may be acquiring the lock that it names.
+// the owner that it names, or of the number of permits or the id of one, or else the only one that may be acquiring the lock that it names.
 // w.mu is held.
 func (w *World) guess(client string, s *server, args []string) int64 {
 	if w.layout.Roles[Shape(args)] == history.StepRenew {
@@ -193,8 +203,11 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	} else if asking := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return !op.Kind.Acquires() }); len(asking) > 0 {
 		calls = asking
 	}
-	if len(calls) > 1 && calls[0].Kind.Object() == history.ASemaphore {
+	switch {
+	case len(calls) > 1 && calls[0].Kind.Object() == history.ASemaphore:
 		calls = withNumber(calls, args)
+	case len(calls) > 0 && calls[0].Kind.Object() == history.APermitSemaphore:
+		calls = w.withPermit(calls, args)
 	}
 	switch {
 	case len(calls) == 0:
@@ -215,6 +228,21 @@ func withNumber(calls []history.Op, args []string) []history.Op {
 		return calls
 	}
 	return of
+}
+
+// withPermit keeps those calls on a permit that a command names by its id; or, if there are none, those that are on none.
+// w.mu is held.
+func (w *World) withPermit(calls []history.Op, args []string) []history.Op {
+	named := map[int64]bool{}
+	for _, a := range args[1:] {
+		named[w.numbers[idOf(a)]] = true
+	}
+	return slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool {
+		if op.Kind.OnPermit() {
+			return !named[op.Token]
+		}
+		return slices.ContainsFunc(calls, func(op history.Op) bool { return op.Kind.OnPermit() && named[op.Token] })
+	})
 }
 
 // mistakable reports whether it matters whose of several calls a command is: calls that await a count only ask.

@@ -48,11 +48,7 @@ func (w *World) permits(s *server, name string) history.KeyState {
 // taken lists permits by their numbers, with deadlines by a clock.
 func (w *World) taken(scores map[string]float64, timeOf func(ms int64) time.Duration) (all []history.TakenPermit) {
 	for _, member := range slices.Sorted(maps.Keys(scores)) {
-		id := member
-		if len(id) == 16 {
-			id = hex.EncodeToString([]byte(id))
-		}
-		p := history.TakenPermit{Permit: w.PermitNumber(id)}
+		p := history.TakenPermit{Permit: w.PermitNumber(idOf(member))}
 		if ms := scores[member]; ms < noDeadline && !math.IsInf(ms, 1) {
 			p.Deadline = max(timeOf(int64(ms)), 1)
 		}
@@ -60,6 +56,14 @@ func (w *World) taken(scores map[string]float64, timeOf func(ms int64) time.Dura
 	}
 	slices.SortFunc(all, func(a, b history.TakenPermit) int { return int(a.Permit - b.Permit) })
 	return all
+}
+
+// idOf is the id of a permit that a server knows by a text, which may be its 16 bytes.
+func idOf(text string) string {
+	if len(text) == 16 {
+		return hex.EncodeToString([]byte(text))
+	}
+	return text
 }
 
 // timeOf puts a time of the clients' clocks, in ms, into that of the run.

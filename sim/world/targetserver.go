@@ -82,8 +82,9 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 // JumpClientClock implements [fault.Target].
 func (w *World) JumpClientClock(client string, by time.Duration) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.ahead[client] += by
+	w.mu.Unlock()
+	w.outside.jumpClock(client, by)
 }
 
 // Clock is the time by the clock of a client. It may be called from any goroutine.

@@ -190,7 +190,7 @@ func (e noAnswerError) Unwrap() error { return e.error }
 
 // told puts an answer into the harness's terms.
 func (c *client) told(m message) subjects.Answer {
-	a := subjects.Answer{Outcome: m.Outcome, Value: m.Value, Token: m.Token}
+	a := subjects.Answer{Outcome: m.Outcome, Value: m.Value, Token: m.Token, Permit: m.Permit}
 	if m.Error != "" {
 		a.Err = errors.New(c.hush(m.Error))
 	} else if m.Outcome == history.Failed || m.Outcome == history.Unknown {

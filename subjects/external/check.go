@@ -210,7 +210,7 @@ func (b *bench) open(id, url string) (*client, error) {
 }
 
 // actor is an owner of the check's lock. Its methods do something and say what is wrong with the answer. Of a read-write lock it is
-// the write lock. A semaphore of one permit is a lock for them, and the await of a latch the acquire of a lock.
+// the write lock. A semaphore of one permit is a lock for them, with an id or without, and the await of a latch the acquire of a lock.
 type actor struct {
 	b     *bench
 	c     *client
@@ -318,6 +318,8 @@ func (a actor) kind(of history.Kind) string {
 		of = of.As(history.ARWLock, holder)
 	case a.b.subject.Object == history.ASemaphore:
 		of = map[history.Kind]history.Kind{history.Lock: history.AcquirePermits, history.TryLock: history.TryAcquirePermits, history.Unlock: history.ReleasePermits}[of]
+	case a.b.subject.Object == history.APermitSemaphore:
+		of = map[history.Kind]history.Kind{history.Lock: history.AcquirePermit, history.TryLock: history.TryAcquirePermit, history.Unlock: history.ReleasePermit}[of]
 	case a.b.subject.Object == history.ALatch:
 		of = map[history.Kind]history.Kind{history.Lock: history.Await, history.TryLock: history.TryAwait, history.Unlock: history.CountDown}[of]
 	}
@@ -326,7 +328,7 @@ func (a actor) kind(of history.Kind) string {
 
 func (a actor) releases(right history.Outcome) error {
 	what, all := a.kind(history.Unlock)+" of what it holds", []history.Outcome{right}
-	if a.c.hello.Hello > 1 {
+	if a.c.hello.Hello > 1 && (right != history.NotHeld || a.b.subject.Object != history.APermitSemaphore) {
 		all = append(all, history.OK)
 	}
 	if right == history.NotHeld {

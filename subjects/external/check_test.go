@@ -57,7 +57,7 @@ func TestAGoodWorkerPassesEveryCheck(t *testing.T) {
 
 // So does one that serves another object.
 func TestGoodWorkersOfOtherObjectsPassEveryCheck(t *testing.T) {
-	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock} {
+	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock, history.APermitSemaphore} {
 		for _, s := range subjects.Of(is) {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
@@ -68,6 +68,20 @@ func TestGoodWorkersOfOtherObjectsPassEveryCheck(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// So does a fair lock.
+func TestGoodFairWorkersPassEveryCheck(t *testing.T) {
+	for _, s := range subjects.AllFairLocks() {
+		t.Run(s.Name, func(t *testing.T) {
+			t.Parallel()
+			for name, r := range runChecks(t, "listed@"+s.Name, usual) {
+				if !passes(r.Status) {
+					t.Errorf("%s: %+v", name, r)
+				}
+			}
+		})
 	}
 }
 
@@ -125,7 +139,7 @@ func TestChecksFindWhatIsWrongWithALock(t *testing.T) {
 		{"gives up early", "waiting", `; right: when that time is over`},
 		{"leases for ever", "lease", `lock, of what is free or soon free, was not answered within`},
 		{"leases for ever", "death", `was not answered within`},
-		{"leases too short", "lease", `after another did with a lease of 400ms; right: not before that is over`},
+		{"leases too short", "lease", `ms after another's with a lease of 400ms; right: not before that is over`},
 		{"no watchdog", "watchdog", `was answered "acquired"; right: "busy"`},
 		{"one token for all", "fencing", `the token 1 was granted after 1; right: a greater one`},
 		{"polite to strangers", "not held", `a:1: unlock of what it does not hold was answered "released" (`},

@@ -2,6 +2,8 @@ package external
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -17,13 +19,15 @@ func (b *bench) lockOf(c *client) subjects.Lock {
 		return c.WriteLock(name)
 	case history.ASemaphore:
 		return onePermit{c.Semaphore(name)}
+	case history.APermitSemaphore:
+		return &oneID{PermitSemaphore: c.PermitSemaphore(name)}
 	case history.ALatch:
 		return oneCount{c.Latch(name)}
 	}
 	return c.Lock(name)
 }
 
-// make makes the object of a check, once: a semaphore of one permit, or a latch of the count 1.
+// make makes the object of a check, once: a semaphore of one permit, with an id or without, or a latch of the count 1.
 func (b *bench) make(c *client) error {
 	if b.made == b.name {
 		return nil
@@ -33,6 +37,8 @@ func (b *bench) make(c *client) error {
 	switch b.subject.Object {
 	case history.ASemaphore:
 		return a.semaphore(name).sets(1, history.OK)
+	case history.APermitSemaphore:
+		return a.permits(name).sets(1, history.OK)
 	case history.ALatch:
 		return a.latch(name).sets(1, history.OK)
 	}
@@ -47,6 +53,22 @@ func (p onePermit) Acquire(ctx context.Context, _ string, r subjects.Request) su
 }
 
 func (p onePermit) Release(ctx context.Context, _ string) subjects.Answer { return p.Give(ctx, 1) }
+
+// oneID is a semaphore whose permits have ids as a lock of one owner, who gives back what it took last.
+type oneID struct {
+	subjects.PermitSemaphore
+	id string
+}
+
+func (p *oneID) Acquire(ctx context.Context, _ string, r subjects.Request) subjects.Answer {
+	a := p.Take(ctx, r)
+	if a.Outcome == history.Acquired {
+		p.id = a.Permit
+	}
+	return a
+}
+
+func (p *oneID) Release(ctx context.Context, _ string) subjects.Answer { return p.Give(ctx, p.id) }
 
 // oneCount is a latch as a lock that everybody acquires who awaits it, and that is released by a count-down.
 type oneCount struct{ subjects.Latch }
@@ -123,6 +145,100 @@ func permitsCount(b *bench) error {
 		func() error { return c.gives(3) },
 		func() error { return a.takes(3, history.Acquired) },
 		func() error { return a.gives(3) },
+	)
+}
+
+// holder is an actor that takes permits with ids, one after the other. Its methods say what is wrong with the answer.
+type holder struct {
+	actor
+	of  subjects.PermitSemaphore
+	ids *[]string // those that it has taken
+}
+
+func (a actor) permits(name string) holder {
+	return holder{a, a.c.PermitSemaphore(name), new([]string)}
+}
+
+func (h holder) sets(n int64, right history.Outcome) error {
+	_, err := h.asked("trySetTotal", 0, func(ctx context.Context) subjects.Answer { return h.of.Set(ctx, n) }, right)
+	return err
+}
+
+// takes takes one with a lease; 0: without.
+func (h holder) takes(lease time.Duration) error {
+	got, err := h.asked("tryAcquirePermit of what is free", 0, func(ctx context.Context) subjects.Answer {
+		return h.of.Take(ctx, subjects.Request{Lease: lease})
+	}, history.Acquired)
+	*h.ids = append(*h.ids, got.Permit)
+	return err
+}
+
+// finds tries to take one, for a while.
+func (h holder) finds(wait time.Duration, right history.Outcome) error {
+	_, err := h.asked("tryAcquirePermit", wait, func(ctx context.Context) subjects.Answer {
+		return h.of.Take(ctx, subjects.Request{Wait: wait, Lease: short})
+	}, right)
+	return err
+}
+
+// gives gives back the permit that another took as its nth.
+func (h holder) gives(from holder, n int, right history.Outcome) error {
+	_, err := h.asked("releasePermit", 0, func(ctx context.Context) subjects.Answer { return h.of.Give(ctx, (*from.ids)[n]) }, right)
+	return err
+}
+
+// updates sets the lease of its nth; 0: none.
+func (h holder) updates(n int, lease time.Duration, right history.Outcome) error {
+	_, err := h.asked("updateLease", 0, func(ctx context.Context) subjects.Answer { return h.of.Update(ctx, (*h.ids)[n], lease) }, right)
+	return err
+}
+
+func permitsHaveIds(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	name := b.prefix + b.name + ":two"
+	a, c := o[0].permits(name), o[1].permits(name)
+	return inOrder(
+		func() error { return a.sets(2, history.OK) },
+		func() error { return c.sets(5, history.Rejected) },
+		func() error { return a.takes(long) },
+		func() error { return c.takes(0) },
+		func() error {
+			if one, two := (*a.ids)[0], (*c.ids)[0]; one == two {
+				return fmt.Errorf("%s: two permits that are taken have the id %q; right: one each", c.owner, one)
+			}
+			return nil
+		},
+		func() error { return a.finds(0, history.Busy) },
+		func() error { return c.gives(a, 0, history.OK) }, // whoever has the id
+		func() error { return a.gives(a, 0, history.NotHeld) },
+		func() error { return a.takes(long) },
+		func() error { return c.finds(0, history.Busy) },
+		func() error { return a.gives(a, 1, history.OK) },
+		func() error { return c.gives(c, 0, history.OK) },
+	)
+}
+
+func updates(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	name := b.prefix + b.name + ":own"
+	a, c := o[0].permits(name), o[1].permits(name)
+	return inOrder(
+		func() error { return a.sets(1, history.OK) },
+		func() error { return a.takes(short) },
+		func() error { return a.updates(0, long, history.OK) },
+		func() error { return c.finds(2*short, history.Busy) },
+		func() error { return a.updates(0, 0, history.OK) },
+		func() error { return c.finds(0, history.Busy) },
+		func() error { return a.updates(0, short, history.OK) },
+		func() error { return c.finds(long/2, history.Acquired) },
+		func() error { return a.updates(0, long, history.NotHeld) },
+		func() error { return a.gives(a, 0, history.NotHeld) },
 	)
 }
 

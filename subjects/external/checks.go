@@ -18,8 +18,10 @@ import (
 var (
 	locks       = []history.Object{history.ALock, history.ARWLock}
 	plainLocks  = []history.Object{history.ALock}
-	taken       = []history.Object{history.ALock, history.ARWLock, history.ASemaphore}
+	leased      = []history.Object{history.ALock, history.ARWLock, history.APermitSemaphore}
+	taken       = []history.Object{history.ALock, history.ARWLock, history.ASemaphore, history.APermitSemaphore}
 	onSemaphore = []history.Object{history.ASemaphore}
+	onPermits   = []history.Object{history.APermitSemaphore}
 	onLatch     = []history.Object{history.ALatch}
 	onRWLock    = []history.Object{history.ARWLock}
 )
@@ -30,6 +32,8 @@ var checks = table{
 	{name: "start", run: start, vital: true, about: `answers start with "ok" within 10 s`},
 	{name: "lock and unlock", of: locks, run: lockUnlock, vital: true, about: "a free lock is acquired at once, and again once it is released"},
 	{name: "permits", of: onSemaphore, run: permitsCount, vital: true, about: "trySetPermits makes a semaphore once; permits are taken while as many are free, and are free once they are released"},
+	{name: "permits", of: onPermits, run: permitsHaveIds, vital: true,
+		about: "trySetTotal makes a semaphore once; each permit that is taken has an id of its own, by which it is released once"},
 	{name: "count", of: onLatch, run: countsDown, vital: true, about: "trySetCount sets a count of 0; who awaits waits until it is counted down, and not when it is 0"},
 	{name: "threads", of: locks, run: excludes("a1", "a2"), about: "two owners of one process exclude each other"},
 	{name: "processes", of: taken, run: excludes("a1", "b1"), about: "owners of two processes exclude each other"},
@@ -37,8 +41,9 @@ var checks = table{
 	{name: "not held", of: locks, run: notHeld, about: "an unlock by anybody but the holder is told so, and leaves the holder alone"},
 	{name: "waiting", of: taken, run: waiting, about: "while calls wait, others are answered; who tries waits as long as it is told; whoever waits gets the lock when it is released"},
 	{name: "awaiting", of: onLatch, run: awaiting, about: "while calls wait, others are answered; tryAwait waits as long as it is told; all who wait go on at 0"},
-	{name: "lease", of: locks, run: lease, about: "the lock is free when its lease is over, and not before"},
-	{name: "death", of: locks, run: death, about: "what a process held that was killed is free when its lease is over"},
+	{name: "lease", of: leased, run: lease, about: "what is held with a lease is free when that is over, and not before"},
+	{name: "update", of: onPermits, run: updates, about: "updateLease has a permit that is taken end so much later, or never, and tells of one that is not"},
+	{name: "death", of: leased, run: death, about: "what a process held that was killed is free when its lease is over"},
 	{name: "reentrant", of: locks, ability: "reentrant", run: reentrant, about: "the holder is let in again, and unlocks as often as it locked"},
 	{name: "keeps-longest", of: locks, ability: "keeps-longest", run: keepsLongest, about: "a re-entry with a shorter lease does not shorten the lease"},
 	{name: "unlock-sets-lease", of: locks, ability: "unlock-sets-lease", run: setsLease, about: "an unlock that leaves a hold sets its lease anew"},
@@ -189,8 +194,8 @@ func lease(b *bench) error {
 // after says what is wrong if a lock was acquired earlier than least after begun.
 func after(who actor, begun time.Time, least time.Duration) error {
 	if took := time.Since(begun); took < least-precision {
-		return fmt.Errorf("%s: it acquired the lock %v after another did with a lease of %v; right: not before that is over",
-			who.owner, took.Round(time.Millisecond), least)
+		return fmt.Errorf("%s: %s was answered %q %v after another's with a lease of %v; right: not before that is over",
+			who.owner, who.kind(history.Lock), history.Acquired, took.Round(time.Millisecond), least)
 	}
 	return nil
 }

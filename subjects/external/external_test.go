@@ -154,12 +154,20 @@ func TestWorkersThatBreakTheProtocolAreReportedAsWhatTheyAre(t *testing.T) {
 		"half a claim":          `its hello must claim "idempotent" and say for which calls, or do neither`,
 		"no queue":              `its hello must claim "fair" and say where its queue is`,
 		"an idle queue":         `its hello must claim "fair" and say where its queue is`,
+		"two times":             `a key with * for the lock's name, and kept more than 0, or keptPart`,
+		"a part below 0":        `a key with * for the lock's name, and kept more than 0, or keptPart`,
+		"no time":               `a key with * for the lock's name, and kept more than 0, or keptPart`,
 		"one queue for all":     `its hello must claim "fair" and say where its queue is`,
-		"a strange object":      `its hello has the object "queue"; right: since version 2, one of ["lock" "semaphore" "latch" "read-write lock"]`,
+		"a strange object":      `its hello has the object "queue"; right: since version 2, one of ["lock" "semaphore" "latch" "read-write lock" "permit semaphore"]`,
 		"an old object":         `its hello has the object "semaphore"; right: since version 2`,
 		"no round":              `its hello must claim "rounds" and have the round`,
 		"an idle round":         `its hello must claim "rounds" and have the round`,
 		"one round for all":     `its hello must claim "rounds" and have the round`,
+		"a lock's taken":        `its hello has the key taken, "*:taken"; right: since version 2, of a permit semaphore, with * for its name`,
+		"one taken for all":     `its hello has the key taken, "taken"; right: since version 2, of a permit semaphore`,
+		"two clocks":            `its hello claims "server-clock" and has the key taken, "*:taken"`,
+		"two keys in one":       `its hello claims "one-key" and has the key taken, "*:taken"`,
+		"a lock with an id":     `it answered lock with the permit "p1"; right: where one was acquired`,
 		"garbage":               `"acquired!"`,
 		"long garbage":          `blah "… (5000 bytes)`,
 		"two values":            `more than one JSON value`,
@@ -293,7 +301,7 @@ func TestAnUnlockWithoutAnAnswer(t *testing.T) {
 
 // Whatever "simrun list" lists can be served: it is given all that it may need.
 func TestEveryListedSubjectIsAWorker(t *testing.T) {
-	for _, listed := range append(subjects.All(), libraries.All()...) {
+	for _, listed := range slices.Concat(subjects.Of(history.ALock), libraries.All()) {
 		t.Run(listed.Name, func(t *testing.T) {
 			t.Parallel()
 			s, err := Subject(t.Context(), Prefix+worker("listed@"+listed.Name))

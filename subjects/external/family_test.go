@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func spoken(t *testing.T, real subjects.Subject) subjects.Subject {
 		o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
 		served := real
 		served.Open = func(told subjects.Env) (subjects.Client, error) {
-			told.Redis = redis.NewClient(&o)
+			told.Redis, told.Now = redis.NewClient(&o), e.Now // the world may set its clock, as it sets that of a process
 			c, err := real.Open(told)
 			return closing{c, told.Redis}, err
 		}
@@ -53,7 +54,7 @@ func spoken(t *testing.T, real subjects.Subject) subjects.Subject {
 		if err != nil {
 			return nil, err
 		}
-		return talker{c, c.(subjects.Semaphores), c.(subjects.Latches), c.(subjects.ReadWriteLocks)}, nil
+		return talker{c, c.(subjects.Semaphores), c.(subjects.PermitSemaphores), c.(subjects.Latches), c.(subjects.ReadWriteLocks)}, nil
 	}
 	return s
 }
@@ -62,6 +63,7 @@ func spoken(t *testing.T, real subjects.Subject) subjects.Subject {
 type talker struct {
 	subjects.Client
 	subjects.Semaphores
+	subjects.PermitSemaphores
 	subjects.Latches
 	subjects.ReadWriteLocks
 }
@@ -79,6 +81,10 @@ func (c closing) Close() error {
 
 func (c closing) Semaphore(name string) subjects.Semaphore {
 	return c.Client.(subjects.Semaphores).Semaphore(name)
+}
+
+func (c closing) PermitSemaphore(name string) subjects.PermitSemaphore {
+	return c.Client.(subjects.PermitSemaphores).PermitSemaphore(name)
 }
 
 func (c closing) Latch(name string) subjects.Latch { return c.Client.(subjects.Latches).Latch(name) }
@@ -116,13 +122,14 @@ func (w *inner) Err() io.ReadCloser      { return io.NopCloser(strings.NewReader
 func (w *inner) Exited() <-chan struct{} { return w.exited }
 func (w *inner) Ending() string          { return "it was closed" }
 func (w *inner) Overdue() int            { return 0 }
+func (w *inner) JumpClock(time.Duration) {}
 func (w *inner) Pause() error            { return nil }
 func (w *inner) Resume() error           { return nil }
 func (w *inner) Kill() error             { w.in.Close(); w.out.Close(); return nil }
 
 // A worker that serves another object than a lock is judged in each story of it as that object is without the protocol.
 func TestObjectsThatAreServedAreJudgedAsTheyAre(t *testing.T) {
-	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock} {
+	for _, is := range []history.Object{history.ASemaphore, history.ALatch, history.ARWLock, history.APermitSemaphore} {
 		for _, real := range subjects.Of(is) {
 			t.Run(real.Name, func(t *testing.T) {
 				s := spoken(t, real)
@@ -141,6 +148,39 @@ func TestObjectsThatAreServedAreJudgedAsTheyAre(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A fair lock that is served says where its queue is, and is judged in each story of a queue as it is without the protocol.
+func TestFairLocksThatAreServedAreJudgedAsTheyAre(t *testing.T) {
+	for _, real := range subjects.AllFairLocks() {
+		t.Run(real.Name, func(t *testing.T) {
+			s := spoken(t, real)
+			if s.Layout.Queue != real.Layout.Queue || s.Layout.QueuePrefix != real.Layout.QueuePrefix || s.PlaceKept != real.PlaceKept || s.PlacePart != real.PlacePart {
+				t.Errorf("its hello says %+v, kept for %v or %v; want %+v, %v or %v", s.Layout, s.PlaceKept, s.PlacePart, real.Layout, real.PlaceKept, real.PlacePart)
+			}
+			layout, err := sim.Probe(bubble.In(t), s, sim.Options{Seed: 1})
+			if err != nil || layout.Unknown != "" {
+				t.Fatalf("%+v: %v", layout, err)
+			}
+			s.Layout = layout
+			told := 0
+			for _, story := range scenarios.Of(history.ALock) {
+				if !strings.HasPrefix(story.Name, "fair-") {
+					continue
+				}
+				told++
+				t.Run(story.Name, func(t *testing.T) {
+					want, _ := judged(t, story, real)
+					if got, why := judged(t, story, s); !maps.Equal(got, want) {
+						t.Errorf("without the protocol %v, with it %v:\n%s", want, got, why)
+					}
+				})
+			}
+			if told == 0 {
+				t.Error("there is no story of a queue")
+			}
+		})
 	}
 }
 
@@ -198,5 +238,77 @@ func TestCallsThatCannotBeToldApart(t *testing.T) {
 				t.Errorf("in a client each: %v", err)
 			}
 		})
+	}
+}
+
+// A release, and an update, are told by the id of the permit that they are on, also beside other calls of their client. Two threads that
+// ask for a permit at once are not told apart.
+func TestCallsOnPermitsAreToldByTheirIds(t *testing.T) {
+	step := func(what plan.Action, lease time.Duration) plan.Step {
+		return plan.Step{Do: what, Lock: "x", Lease: plan.Duration(lease)}
+	}
+	take, update, give := step(plan.AcquirePermit, time.Minute), step(plan.UpdateLease, 3*time.Second), step(plan.ReleasePermit, 0)
+	const way, late = 100 * time.Millisecond, 10 * time.Second
+	// Each has a connection by then. The first thread begins what it does last at about a time, and the second just after that.
+	ends := func(id int64, with plan.Step) plan.Thread {
+		from, took := late/2+time.Duration(id)*way, 2*way
+		if id == 2 {
+			took = 6 * way // it connects
+		}
+		steps := []plan.Step{take}
+		if with.Do == plan.AcquirePermit {
+			steps, took = append(steps, give), took+2*way
+		}
+		steps = append(steps, plan.Step{Do: plan.Sleep, For: plan.Duration(late/2 - took)}, with)
+		return plan.Thread{ID: id, Start: plan.Duration(from), Steps: steps}
+	}
+	for _, c := range []struct {
+		name     string
+		one, two plan.Step
+		told     bool
+	}{
+		{"two releases", give, give, true},
+		{"an update and a release", update, give, true},
+		{"a release and an acquire", give, take, true},
+		{"two acquires", take, take, false},
+	} {
+		p := &plan.Plan{Version: plan.Version, Name: "two threads", Clients: []plan.Client{
+			{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{{Do: plan.TrySetTotal, Lock: "x", Permits: 3}}}}},
+			{Name: "c2", Threads: []plan.Thread{ends(1, c.one), ends(2, c.two),
+				{ID: 3, Start: plan.Duration(time.Second), Steps: []plan.Step{take, update, give}}}}, // so that the server knows the scripts
+			{Name: "c3", Threads: []plan.Thread{{ID: 1, Start: plan.Duration(5 * time.Minute), Steps: []plan.Step{take, give}}}},
+		}}
+		p.Timings.LatencyMin, p.Timings.LatencyMax = plan.Duration(way), plan.Duration(way)
+		story := scenarios.Scenario{Name: c.name, Plan: func(uint64) *plan.Plan { return p }}
+		for _, real := range subjects.AllPermitSemaphores() {
+			t.Run(c.name+"/"+real.Name, func(t *testing.T) {
+				s := spoken(t, real)
+				h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1})
+				if !c.told {
+					if !errors.Is(err, world.ErrWhose) {
+						t.Errorf("%v", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				beside := slices.ContainsFunc(h.Served, func(r history.Served) bool {
+					return r.Op != 0 && r.Sent > late && r.Client == "c2" && slices.ContainsFunc(h.Ops, func(op history.Op) bool {
+						return op.Client == "c2" && op.ID != r.Op && op.Call < r.Sent && r.Sent < op.Return
+					})
+				})
+				if !beside {
+					t.Error("no command was sent beside another call of its client")
+				}
+				want, why := judged(t, story, real)
+				if want[contract.Object] != checker.Holds {
+					t.Errorf("without the protocol %v: %s", want, why)
+				}
+				if got, why := judged(t, story, s); !maps.Equal(got, want) {
+					t.Errorf("without the protocol %v, with it %v:\n%s", want, got, why)
+				}
+			})
+		}
 	}
 }

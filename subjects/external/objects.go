@@ -2,15 +2,21 @@ package external
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// Objects that are no locks, as a worker serves them. A semaphore and a latch know no owners: requests name none.
+// Objects that are no locks, as a worker serves them. Semaphores and latches know no owners: requests name none.
 
 // Semaphore implements [subjects.Semaphores].
 func (c *client) Semaphore(name string) subjects.Semaphore { return semaphore{c, name} }
+
+// PermitSemaphore implements [subjects.PermitSemaphores].
+func (c *client) PermitSemaphore(name string) subjects.PermitSemaphore {
+	return permitSemaphore{c, name}
+}
 
 // Latch implements [subjects.Latches].
 func (c *client) Latch(name string) subjects.Latch { return latch{c, name} }
@@ -43,6 +49,30 @@ func (s semaphore) Take(ctx context.Context, permits int64, r subjects.Request) 
 
 func (s semaphore) Give(ctx context.Context, permits int64) subjects.Answer {
 	return s.c.do(ctx, request{Kind: history.ReleasePermits, Lock: s.name, Value: permits})
+}
+
+type permitSemaphore struct {
+	c    *client
+	name string
+}
+
+func (s permitSemaphore) Set(ctx context.Context, permits int64) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.TrySetTotal, Lock: s.name, Value: permits})
+}
+
+func (s permitSemaphore) Take(ctx context.Context, r subjects.Request) subjects.Answer {
+	if r.Forever {
+		return s.c.do(ctx, request{Kind: history.AcquirePermit, Lock: s.name, Lease: r.Lease})
+	}
+	return s.c.do(ctx, request{Kind: history.TryAcquirePermit, Lock: s.name, Wait: r.Wait, Lease: r.Lease})
+}
+
+func (s permitSemaphore) Give(ctx context.Context, permit string) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.ReleasePermit, Lock: s.name, Permit: permit})
+}
+
+func (s permitSemaphore) Update(ctx context.Context, permit string, lease time.Duration) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.UpdateLease, Lock: s.name, Permit: permit, Lease: lease})
 }
 
 type latch struct {

@@ -2,8 +2,10 @@ package external
 
 import (
 	"context"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -27,6 +29,15 @@ var bentObjects = map[string]struct {
 	"keeps permits":           {"rsemaphore-classic", instead(history.ReleasePermits, history.OK), nil},
 	"hands out permits":       {"rsemaphore-classic", instead(history.AcquirePermits, history.Acquired), nil},
 	"opens too soon":          {"rcountdownlatch-classic", otherwise(history.TryAwait, history.Busy, history.OK), nil},
+	"gives a permit twice":    {"rpermitsemaphore-classic", otherwise(history.ReleasePermit, history.NotHeld, history.OK), nil},
+	"keeps a permit":          {"rpermitsemaphore-classic", instead(history.ReleasePermit, history.OK), nil},
+	"sets a total again":      {"rpermitsemaphore-classic", otherwise(history.TrySetTotal, history.Rejected, history.OK), nil},
+	"updates nothing":         {"rpermitsemaphore-classic", instead(history.UpdateLease, history.OK), nil},
+	"updates what is over":    {"rpermitsemaphore-classic", otherwise(history.UpdateLease, history.NotHeld, history.OK), nil},
+	"one id for all":          {"rpermitsemaphore-classic", named("always-this"), nil},
+	"no id":                   {"rpermitsemaphore-classic", named(""), nil},
+	"hands out ids":           {"rpermitsemaphore-classic", invents, nil},
+	"leases for ever, of ids": {"rpermitsemaphore-classic", nil, nil},
 	"counts nothing":          {"rcountdownlatch-classic", instead(history.CountDown, history.OK), nil},
 	"awaits nothing":          {"rcountdownlatch-classic", instead(history.Await, history.OK), nil},
 	"readers exclude": {"rrwlock-classic", nil, func(c subjects.ReadWriteLocks, _ bool, name string) subjects.Lock {
@@ -56,6 +67,26 @@ func instead(of history.Kind, then history.Outcome) func(history.Kind, func() su
 		}
 		return do()
 	}
+}
+
+// named names each permit alike.
+func named(id string) func(history.Kind, func() subjects.Answer) subjects.Answer {
+	return func(_ history.Kind, do func() subjects.Answer) subjects.Answer {
+		a := do()
+		if a.Outcome == history.Acquired {
+			a.Permit = id
+		}
+		return a
+	}
+}
+
+// invents hands out a permit where there is none.
+func invents(kind history.Kind, do func() subjects.Answer) subjects.Answer {
+	a := do()
+	if kind == history.TryAcquirePermit && a.Outcome == history.Busy {
+		a.Outcome, a.Permit = history.Acquired, "invented"
+	}
+	return a
 }
 
 func bentObjectBy(name string) (s subjects.Subject, ok bool) {
@@ -106,6 +137,45 @@ func (s bentSemaphore) Give(ctx context.Context, n int64) subjects.Answer {
 	return s.c.bend(history.ReleasePermits, func() subjects.Answer { return s.Semaphore.Give(ctx, n) })
 }
 
+func (c bentObject) PermitSemaphore(name string) subjects.PermitSemaphore {
+	return bentPermits{c.Client.(subjects.PermitSemaphores).PermitSemaphore(name), c}
+}
+
+type bentPermits struct {
+	subjects.PermitSemaphore
+	c bentObject
+}
+
+func (s bentPermits) bend(kind history.Kind, do func() subjects.Answer) subjects.Answer {
+	if s.c.bend == nil {
+		return do()
+	}
+	return s.c.bend(kind, do)
+}
+
+func (s bentPermits) Set(ctx context.Context, n int64) subjects.Answer {
+	return s.bend(history.TrySetTotal, func() subjects.Answer { return s.PermitSemaphore.Set(ctx, n) })
+}
+
+func (s bentPermits) Take(ctx context.Context, r subjects.Request) subjects.Answer {
+	kind := history.TryAcquirePermit
+	if r.Forever {
+		kind = history.AcquirePermit
+	}
+	if s.c.bend == nil { // it forgets the lease
+		r.Lease = 0
+	}
+	return s.bend(kind, func() subjects.Answer { return s.PermitSemaphore.Take(ctx, r) })
+}
+
+func (s bentPermits) Give(ctx context.Context, permit string) subjects.Answer {
+	return s.bend(history.ReleasePermit, func() subjects.Answer { return s.PermitSemaphore.Give(ctx, permit) })
+}
+
+func (s bentPermits) Update(ctx context.Context, permit string, lease time.Duration) subjects.Answer {
+	return s.bend(history.UpdateLease, func() subjects.Answer { return s.PermitSemaphore.Update(ctx, permit, lease) })
+}
+
 type bentLatch struct {
 	subjects.Latch
 	c bentObject
@@ -130,6 +200,19 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 		{"sets permits again", "permits", `b:1: trySetPermits was answered "ok"; right: "rejected"`},
 		{"keeps permits", "permits", `b:1: tryAcquirePermits was answered "busy"; right: "acquired"`},
 		{"hands out permits", "waiting", `acquirePermits was answered "acquired" while there is nothing to be had`},
+		{"gives a permit twice", "permits", `a:1: releasePermit was answered "ok" (`},
+		{"gives a permit twice", "lease", `a:1: releasePermit of what it does not hold was answered "ok" (`},
+		{"keeps a permit", "permits", `a:1: releasePermit was answered "ok"; right: "notHeld"`},
+		{"keeps a permit", "processes", `b:1: tryAcquirePermit of what is free was answered "busy"; right: "acquired"`},
+		{"sets a total again", "permits", `b:1: trySetTotal was answered "ok"; right: "rejected"`},
+		{"updates nothing", "update", `b:1: tryAcquirePermit was answered "acquired"; right: "busy"`},
+		{"updates what is over", "update", `a:1: updateLease was answered "ok" (`},
+		{"one id for all", "permits", `b:1: two permits that are taken have the id "always-this"; right: one each`},
+		{"no id", "permits", `it acquired a permit without its id (permit)`},
+		{"hands out ids", "permits", `a:1: tryAcquirePermit was answered "acquired"; right: "busy"`},
+		{"hands out ids", "waiting", `tryAcquirePermit, for 400ms, of what another holds was answered "acquired"; right: "busy"`},
+		{"leases for ever, of ids", "lease", `acquirePermit, of what is free or soon free, was not answered within`},
+		{"leases for ever, of ids", "death", `acquirePermit, of what is free or soon free, was not answered within`},
 		{"opens too soon", "count", `b:1: tryAwait was answered "ok"; right: "busy"`},
 		{"counts nothing", "count", `b:1: tryAwait was answered "busy"; right: "ok"`},
 		{"awaits nothing", "awaiting", `await was answered "acquired" while there is nothing to be had`},
@@ -139,7 +222,7 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 		t.Run(c.name+"/"+c.check, func(t *testing.T) {
 			t.Parallel()
 			s, _ := bentObjectBy(c.name)
-			results := runChecksOf(t, s.Object, c.name, usual, c.check)
+			results := runChecksOf(t, s.Object, c.name, exceeded(c.want), c.check)
 			if got := results[c.check]; got.Status != Failed || !strings.Contains(got.Got, c.want) {
 				t.Errorf("%+v\nwant %s", got, c.want)
 			}
@@ -150,18 +233,20 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 // What a worker serves its hello says, and what it claims besides is claimed of that.
 func TestAHelloSaysWhatIsServed(t *testing.T) {
 	for name, want := range map[string][]string{
-		"rsemaphore-classic":       {"permits"},
-		"rsemaphore-hardened":      {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set"},
-		"rcountdownlatch-hardened": {"count-down", "takes-back", "idempotent", "looks-again", "rounds"},
-		"rrwlock-classic":          {"read-write", "reentrant", "watchdog", "idempotent", "waits", "steady", "leaves-nothing"},
+		"rsemaphore-classic":        {"permits"},
+		"rsemaphore-hardened":       {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set"},
+		"rcountdownlatch-hardened":  {"count-down", "takes-back", "idempotent", "looks-again", "rounds"},
+		"rpermitsemaphore-classic":  {"permit-leases"},
+		"rpermitsemaphore-hardened": {"permit-leases", "takes-back", "idempotent", "looks-again", "server-clock", "one-key"},
+		"rrwlock-classic":           {"read-write", "reentrant", "watchdog", "idempotent", "waits", "steady", "leaves-nothing"},
 	} {
 		s, err := Subject(t.Context(), Prefix+worker("listed@"+name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		real, _ := subjects.Find(name)
-		if got := strings.Join(s.Abilities, " "); got != strings.Join(want, " ") || s.Object != real.Object || s.Layout.Round != real.Layout.Round {
-			t.Errorf("%s: a %s that claims %s, with the round %q; want %q", name, s.Object, got, s.Layout.Round, want)
+		if got := strings.Join(s.Abilities, " "); got != strings.Join(want, " ") || s.Object != real.Object || !reflect.DeepEqual(s.Layout, real.Layout) {
+			t.Errorf("%s: a %s that claims %s, with the layout %+v; want %q and %+v", name, s.Object, got, s.Layout, want, real.Layout)
 		}
 	}
 }

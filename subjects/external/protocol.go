@@ -37,13 +37,11 @@ var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect",
 	string(contract.TakesBack), idempotent, string(contract.RefusesAgain), string(contract.TokensGoOn),
 	string(contract.Waits), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree),
 	string(contract.LooksAgain), string(contract.WakesByNeed), string(contract.MadeBySet), string(contract.Rounds), string(contract.LeavesNothing),
-	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), cancels}
-
-// served are the objects that a worker may serve. Permits with leases of their own have no operations in the protocol yet.
-var served = []history.Object{history.ALock, history.ASemaphore, history.ALatch, history.ARWLock}
+	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.ServerClock), string(contract.OneKey), cancels}
 
 // beings are the claims of objects that are no locks to be what their hello says.
-var beings = map[history.Object]contract.Claim{history.ASemaphore: contract.Permits, history.ALatch: contract.CountsDown, history.ARWLock: contract.ReadWrite}
+var beings = map[history.Object]contract.Claim{history.ASemaphore: contract.Permits, history.ALatch: contract.CountsDown, history.ARWLock: contract.ReadWrite,
+	history.APermitSemaphore: contract.PermitLeases}
 
 // request is a line to the worker. Its fields are named as those of [history.Op] where there are such.
 type request struct {
@@ -67,7 +65,8 @@ type request struct {
 	Wait     time.Duration `json:"wait,omitzero"`
 	Lease    time.Duration `json:"lease,omitzero"`
 	Watchdog bool          `json:"watchdog,omitzero"`
-	Value    int64         `json:"value,omitzero"` // how many permits, or the count. Since version 2
+	Value    int64         `json:"value,omitzero"`  // how many permits, or the count. Since version 2
+	Permit   string        `json:"permit,omitzero"` // the id of one that was taken. Since version 2
 }
 
 // message is a line from the worker: its hello, an answer, or the notice of a loss.
@@ -86,11 +85,15 @@ type message struct {
 	Queue *queue `json:"queue,omitempty"`
 	// Round, of the hello: of whoever tells rounds of a latch apart, the key that does, as [history.Layout] has it. Since version 2.
 	Round string `json:"round,omitzero"`
+	// Taken, of the hello: of permits whose leases end by the clocks of clients, the key of those that are out, as [history.Layout]
+	// has it. Since version 2.
+	Taken string `json:"taken,omitzero"`
 
 	ID      int64           `json:"id,omitzero"`
 	Outcome history.Outcome `json:"outcome,omitzero"`
 	Value   int64           `json:"value,omitzero"`
 	Token   int64           `json:"token,omitzero"`
+	Permit  string          `json:"permit,omitzero"` // the id of the permit that was taken. Since version 2
 	Error   string          `json:"error,omitzero"`
 	// Owners, of the answer to start: what stands for an owner in Redis, by the owners' names. Since version 2.
 	Owners map[string]string `json:"owners,omitempty"`
@@ -101,9 +104,16 @@ type message struct {
 
 // queue is a key of Redis, a list or a sorted set of who waits for a lock, as [history.Layout] has it.
 type queue struct {
-	Key    string        `json:"key"`
-	Prefix string        `json:"prefix,omitzero"`
-	Kept   time.Duration `json:"kept"` // for how long a waiter's place is kept
+	Key    string `json:"key"`
+	Prefix string `json:"prefix,omitzero"`
+	// For how long a waiter's place is kept: a time, or a part of the watchdog timeout.
+	Kept     time.Duration `json:"kept,omitzero"`
+	KeptPart float64       `json:"keptPart,omitzero"`
+}
+
+// keeps reports whether it is said, once, for how long a place is kept.
+func (q *queue) keeps() bool {
+	return q.Kept >= 0 && q.KeptPart >= 0 && (q.Kept > 0) != (q.KeptPart > 0)
 }
 
 // encode makes a line.
@@ -147,18 +157,26 @@ func checkHello(m message) error {
 			return fmt.Errorf("its hello claims %q; there are %s", a, strings.Join(abilities, ", "))
 		}
 	}
-	if m.Object != "" && (m.Hello < 2 || !slices.Contains(served, m.Object)) {
-		return fmt.Errorf("its hello has the object %q; right: since version 2, one of %q", m.Object, served)
+	if m.Object != "" && (m.Hello < 2 || !slices.Contains(history.Objects(), m.Object)) {
+		return fmt.Errorf("its hello has the object %q; right: since version 2, one of %q", m.Object, history.Objects())
 	}
 	if p := m.RenewPart; p != 0 && (m.Hello < 2 || p < 0 || p >= 1 || !slices.Contains(m.Abilities, "watchdog")) {
 		return fmt.Errorf("its hello has the renewPart %v; right: since version 2, with the ability watchdog, more than 0 and less than 1", p)
 	}
 	fair := slices.Contains(m.Abilities, string(contract.Fair))
-	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || q.Kept <= 0 || !strings.Contains(q.Key, "*")) {
-		return fmt.Errorf(`its hello must claim %q and say where its queue is, {"queue":{"key":…,"kept":…}}, or do neither; right: since version 2, a key with * for the lock's name, and kept more than 0`, contract.Fair)
+	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || !q.keeps() || !strings.Contains(q.Key, "*")) {
+		return fmt.Errorf(`its hello must claim %q and say where its queue is, {"queue":{"key":…,"kept":…}}, or do neither; right: since version 2, a key with * for the lock's name, and kept more than 0, or keptPart`, contract.Fair)
 	}
 	if rounds := slices.Contains(m.Abilities, string(contract.Rounds)); rounds != (m.Round != "") || rounds && (m.Hello < 2 || !strings.Contains(m.Round, "*")) {
 		return fmt.Errorf(`its hello must claim %q and have the round, or do neither; right: since version 2, a key with * for the latch's name`, contract.Rounds)
+	}
+	if m.Taken != "" && (m.Hello < 2 || m.Object != history.APermitSemaphore || !strings.Contains(m.Taken, "*")) {
+		return fmt.Errorf(`its hello has the key taken, %q; right: since version 2, of a %s, with * for its name`, m.Taken, history.APermitSemaphore)
+	}
+	for _, claim := range []contract.Claim{contract.ServerClock, contract.OneKey} {
+		if m.Taken != "" && slices.Contains(m.Abilities, string(claim)) {
+			return fmt.Errorf("its hello claims %q and has the key taken, %q, of a semaphore that is two keys and goes by the clocks of its clients; right: one of the two", claim, m.Taken)
+		}
 	}
 	if slices.Contains(m.Abilities, idempotent) != (len(m.Idempotent) > 0) {
 		return fmt.Errorf("its hello must claim %q and say for which calls, or do neither", idempotent)
@@ -180,12 +198,21 @@ func checkAnswer(r request, m, hello message) error {
 		return fmt.Errorf("it answered %s with the outcome %q, which it cannot have", r.Kind, m.Outcome)
 	case r.Kind.Acquires() && m.Outcome == history.Acquired && m.Token <= 0 && slices.Contains(hello.Abilities, "fencing"):
 		return fmt.Errorf("it claims fencing, but acquired without a token (a number from 1 on)")
+	case takesPermit(r.Kind) && m.Outcome == history.Acquired && m.Permit == "":
+		return fmt.Errorf("it acquired a permit without its id (permit)")
+	case m.Permit != "" && !(takesPermit(r.Kind) && m.Outcome == history.Acquired):
+		return fmt.Errorf("it answered %s with the permit %q; right: where one was acquired", r.Kind, m.Permit)
 	case m.Outcome == history.Unlocked && hello.Hello < 2:
 		return fmt.Errorf("it answered with the outcome %q, which there is since version 2; its hello says %d", m.Outcome, hello.Hello)
 	case len(m.Owners) > 0 && (hello.Hello < 2 || r.Kind != kindStart):
 		return fmt.Errorf("it named owners; right: in the answer to start, since version 2")
 	}
 	return checkOwners(r.Owners, m.Owners)
+}
+
+// takesPermit reports whether an operation takes a permit that has an id.
+func takesPermit(k history.Kind) bool {
+	return k == history.AcquirePermit || k == history.TryAcquirePermit
 }
 
 // checkOwners says what is wrong with the names that stand for owners in Redis.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -27,7 +28,10 @@ import (
 func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) error {
 	w := &server{subject: s, out: out, ended: make(chan error, 2), calls: map[int64]context.CancelFunc{}, watched: map[hold]*watch{}}
 	can := slices.DeleteFunc(slices.Clone(s.Abilities), func(a string) bool { return !slices.Contains(abilities, a) })
-	hello := message{Hello: Version, Name: s.Name, Version: version, Object: s.Object, Abilities: append(can, cancels), Idempotent: s.Idempotent, Round: s.Layout.Round}
+	hello := message{Hello: Version, Name: s.Name, Version: version, Object: s.Object, Abilities: append(can, cancels), Idempotent: s.Idempotent, Round: s.Layout.Round, Taken: s.Layout.Taken}
+	if s.Can(string(contract.Fair)) {
+		hello.Queue = &queue{Key: s.Layout.Queue, Prefix: s.Layout.QueuePrefix, Kept: s.PlaceKept, KeptPart: s.PlacePart}
+	}
 	w.say(hello)
 	go func() { w.ended <- w.serve(in) }()
 	err := <-w.ended
@@ -160,7 +164,7 @@ func (w *server) call(ctx context.Context, r request) {
 	if r.Kind.Unlocks() && (a.Outcome == history.Released || a.Outcome == history.NotHeld) {
 		w.unwatch(h)
 	}
-	m := message{ID: r.ID, Outcome: a.Outcome, Value: a.Value, Token: a.Token}
+	m := message{ID: r.ID, Outcome: a.Outcome, Value: a.Value, Token: a.Token, Permit: a.Permit}
 	if a.Err != nil {
 		m.Error = a.Err.Error()
 	}
@@ -180,6 +184,9 @@ func (w *server) do(ctx context.Context, r request) subjects.Answer {
 	}
 	if c, ok := w.client.(subjects.Latches); ok && r.Kind.Object() == history.ALatch {
 		return counts(ctx, c.Latch(r.Lock), r, req)
+	}
+	if c, ok := w.client.(subjects.PermitSemaphores); ok && r.Kind.Object() == history.APermitSemaphore {
+		return onPermit(ctx, c.PermitSemaphore(r.Lock), r, req)
 	}
 	l := w.lock(r)
 	switch {
@@ -221,6 +228,19 @@ func permits(ctx context.Context, s subjects.Semaphore, r request, how subjects.
 		return s.Give(ctx, r.Value)
 	}
 	return s.Take(ctx, r.Value, how)
+}
+
+// onPermit does an operation on a semaphore whose permits have ids.
+func onPermit(ctx context.Context, s subjects.PermitSemaphore, r request, how subjects.Request) subjects.Answer {
+	switch r.Kind {
+	case history.TrySetTotal:
+		return s.Set(ctx, r.Value)
+	case history.ReleasePermit:
+		return s.Give(ctx, r.Permit)
+	case history.UpdateLease:
+		return s.Update(ctx, r.Permit, r.Lease)
+	}
+	return s.Take(ctx, how)
 }
 
 // counts does an operation on a latch.

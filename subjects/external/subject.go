@@ -76,9 +76,10 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 		},
 	}
 	if q := c.hello.Queue; q != nil {
-		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept = q.Key, q.Prefix, q.Kept
+		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept, s.PlacePart = q.Key, q.Prefix, q.Kept, q.KeptPart
 	}
 	s.Layout.Round = c.hello.Round
+	s.Layout.Taken, s.Layout.Absolute = c.hello.Taken, c.hello.Taken != ""
 	return s, nil
 }
 
@@ -177,6 +178,7 @@ var _ interface {
 	subjects.Process
 	subjects.Namer
 	subjects.Semaphores
+	subjects.PermitSemaphores
 	subjects.Latches
 	subjects.ReadWriteLocks
 } = (*client)(nil)

@@ -39,6 +39,7 @@ func All() []Lock {
 				"the replica of this story is 5 s behind, and the judge takes that for a free lock that nobody takes"),
 		redissonLock("4.7.0", "fair", "its RFairLock, which keeps a waiter's place for a minute instead of five", slices.Concat(latched, subjects.OfFair())),
 		redissonLock("4.7.0", "semaphore", "its RSemaphore, of one server", subjects.OfSemaphores()).is(history.ASemaphore, semaphoreClaims),
+		redissonLock("4.7.0", "permits", "its RPermitExpirableSemaphore, of one server", subjects.OfPermitSemaphores()).is(history.APermitSemaphore, permitClaims),
 		redissonLock("4.7.0", "latch", "its RCountDownLatch, of one server", subjects.OfLatches()).is(history.ALatch, latchClaims),
 		redissonLock("4.7.0", "rw", "its RReadWriteLock, of one server", subjects.OfRWLocks()).is(history.ARWLock, rwClaims),
 		redissonLock("3.36.0", "", "Redisson 3.24 to 3.36: a re-sent unlock gets the first answer", latched),
@@ -175,6 +176,12 @@ var (
 		{Guarantee: "object", Text: "a semaphore, as java.util.concurrent.Semaphore has it", Source: "RSemaphore"},
 		{Guarantee: "exclusion", Text: "acquire returns once all the permits are available", Source: "RSemaphore.acquire"},
 		{Guarantee: "liveness", Text: "acquire waits until the permits become available, in no order", Source: "RSemaphore"},
+	}
+	permitClaims = []subjects.Claim{
+		{Guarantee: "object", Text: "each permit is identified by its own id, and can be released only by that", Source: "RPermitExpirableSemaphore"},
+		{Guarantee: "object", Text: "tryRelease and updateLeaseTime tell whether there was such a permit", Source: "RPermitExpirableSemaphore.tryRelease, updateLeaseTime"},
+		{Guarantee: "exclusion", Text: "acquire returns once a permit is available, which ends with its lease", Source: "RPermitExpirableSemaphore.acquire"},
+		{Guarantee: "liveness", Text: "acquire waits until a permit becomes available, in no order", Source: "RPermitExpirableSemaphore"},
 	}
 	latchClaims = []subjects.Claim{
 		{Guarantee: "object", Text: "a latch, as java.util.concurrent.CountDownLatch has it, which can be set again at zero", Source: "RCountDownLatch"},

@@ -67,6 +67,7 @@ struct slot {
 struct process {
 	_Atomic uint32_t pid;
 	_Atomic uint32_t spawned; // it has started others, or is about to
+	_Atomic uint64_t ahead;   // in ns: by how much its clock of the day is before the world's
 };
 
 struct shared {
@@ -84,7 +85,7 @@ struct shared {
 	struct slot slot[SLOTS];
 };
 
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 static struct shared *world; // NULL: the process runs in real time
 static char folder[80];      // of the sockets
@@ -209,6 +210,14 @@ static void note(const char *text) {
 	atomic_store(&world->noted, 2);
 }
 
+// clock_of is by how much the clock of a process is ahead.
+static uint64_t clock_of(uint32_t pid) {
+	for (int i = 0; i < PROCESSES; i++)
+		if (atomic_load(&world->processes[i].pid) == pid)
+			return atomic_load(&world->processes[i].ahead);
+	return 0;
+}
+
 static void enter_process(void) {
 	uint32_t pid = getpid();
 	for (uint32_t i = 0; i < atomic_load(&world->slots); i++) // of what it was before execve
@@ -225,6 +234,7 @@ static void enter_process(void) {
 		uint32_t none = 0;
 		if (atomic_compare_exchange_strong(&world->processes[i].pid, &none, pid)) {
 			self = &world->processes[i];
+			atomic_store(&self->ahead, clock_of(getppid()));
 			return;
 		}
 	}
@@ -293,14 +303,15 @@ static uint64_t now(void) { return atomic_load(&world->now); }
 
 enum { UP = 1000 }; // seconds that the machine had been up when the world began
 
-// offset is what to add to a clock's time to get the world's; it reports whether the clock is the world's.
+// offset is what to add to a clock's time to get the world's; it reports whether the clock is the world's. A clock of the day may
+// have been set forward for this process.
 static int offset(clockid_t clock, int64_t *add) {
 	switch (clock) {
 	case CLOCK_REALTIME:
 	case CLOCK_REALTIME_COARSE:
 	case CLOCK_REALTIME_ALARM:
 	case CLOCK_TAI:
-		*add = 0;
+		*add = self ? -(int64_t)atomic_load(&self->ahead) : 0;
 		return 1;
 	case CLOCK_MONOTONIC:
 	case CLOCK_MONOTONIC_RAW:
@@ -333,7 +344,11 @@ static uint64_t until(clockid_t clock, const struct timespec *t) {
 	int64_t add = 0;
 	offset(clock, &add);
 	uint64_t ns = in_ns(t);
-	return ns == INT64_MAX ? ns : later(ns, add);
+	if (ns == INT64_MAX)
+		return ns;
+	if (add < 0)
+		return ns > (uint64_t)-add ? ns + add : 0;
+	return later(ns, add);
 }
 
 static int sleep_until(uint64_t deadline);

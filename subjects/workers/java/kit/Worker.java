@@ -15,8 +15,8 @@ import java.util.concurrent.Executors;
  * own, which makes all of its calls. A call without an owner has any thread. A call that is cancelled is interrupted.
  */
 abstract class Worker {
-  /** A call's answer. The value is that of a question, else null. */
-  record Answer(String outcome, Long value, String error) {
+  /** A call's answer. The value is that of a question, and the permit the id of what was taken, else null. */
+  record Answer(String outcome, Long value, String permit, String error) {
     static final Answer ACQUIRED = new Answer("acquired");
     static final Answer BUSY = new Answer("busy");
     static final Answer UNLOCKED = new Answer("unlocked");
@@ -29,8 +29,17 @@ abstract class Worker {
       this(outcome, null, null);
     }
 
+    Answer(String outcome, Long value, String error) {
+      this(outcome, value, null, error);
+    }
+
     static Answer of(long value) {
       return new Answer("ok", value, null);
+    }
+
+    /** What came of asking for a permit: its id, or null. */
+    static Answer permit(String id) {
+      return id == null ? BUSY : new Answer("acquired", null, id, null);
     }
 
     static Answer of(boolean value) {
@@ -50,6 +59,10 @@ abstract class Worker {
 
     int number(String field) {
       return json.has(field) ? json.get(field).getAsInt() : 0;
+    }
+
+    boolean has(String field) {
+      return json.has(field);
     }
 
     boolean is(String field) {
@@ -149,6 +162,9 @@ abstract class Worker {
     var message = new java.util.HashMap<String, Object>(Map.of("id", id, "outcome", answer.outcome()));
     if (answer.value() != null) {
       message.put("value", answer.value());
+    }
+    if (answer.permit() != null) {
+      message.put("permit", answer.permit());
     }
     if (answer.error() != null) {
       message.put("error", answer.error());

@@ -14,16 +14,17 @@ import org.redisson.config.ReadMode;
  * A worker for Redisson's RLock with its defaults, of whatever version is on the class path. Each thread has an RLock of
  * its own for each name. With the argument "shared" all threads have one. With "master-slave" the server is the master
  * of Redisson's master-slave mode, without slaves to read from. With "fair" they are fair locks, which keep a waiter's
- * place for a minute instead of five. With "semaphore", "latch" or "rw" it serves RSemaphore, RCountDownLatch or
- * RReadWriteLock instead. The client keeps two idle connections instead of 24. With
- * one, what is sent again would wait behind what it repeats.
+ * place for a minute instead of five. With "semaphore", "permits", "latch" or "rw" it serves RSemaphore,
+ * RPermitExpirableSemaphore, RCountDownLatch or RReadWriteLock instead. The client keeps two idle connections instead of
+ * 24. With one, what is sent again would wait behind what it repeats.
  */
 public class RedissonWorker extends Worker {
   private static final long KEPT_MS = 60_000;
 
   /** What a worker serves: its name in Redisson, and as an object of the protocol. */
   private enum Served {
-    LOCK("RLock", ""), SEMAPHORE("RSemaphore", "semaphore"), LATCH("RCountDownLatch", "latch"), RW("RReadWriteLock", "read-write lock");
+    LOCK("RLock", ""), SEMAPHORE("RSemaphore", "semaphore"), PERMITS("RPermitExpirableSemaphore", "permit semaphore"),
+    LATCH("RCountDownLatch", "latch"), RW("RReadWriteLock", "read-write lock");
 
     final String type;
     final String object;
@@ -45,7 +46,10 @@ public class RedissonWorker extends Worker {
     shared = args.contains("shared");
     masterSlave = args.contains("master-slave");
     fair = args.contains("fair");
-    served = args.contains("semaphore") ? Served.SEMAPHORE : args.contains("latch") ? Served.LATCH : args.contains("rw") ? Served.RW : Served.LOCK;
+    served = args.contains("semaphore") ? Served.SEMAPHORE
+        : args.contains("permits") ? Served.PERMITS
+        : args.contains("latch") ? Served.LATCH
+        : args.contains("rw") ? Served.RW : Served.LOCK;
   }
 
   public static void main(String[] args) throws Exception {
@@ -53,7 +57,7 @@ public class RedissonWorker extends Worker {
     var abilities = new ArrayList<>(switch (worker.served) {
       case LOCK -> List.of("reentrant", "watchdog", "force", "inspect", "cancel", "unlock-sets-lease");
       case RW -> List.of("reentrant", "watchdog", "cancel");
-      case SEMAPHORE, LATCH -> List.of("cancel");
+      case SEMAPHORE, PERMITS, LATCH -> List.of("cancel");
     });
     if (worker.fair) {
       abilities.addAll(List.of("fair", "unlocks-free"));
@@ -63,6 +67,9 @@ public class RedissonWorker extends Worker {
 
   @Override
   Map<String, ?> besides() {
+    if (served == Served.PERMITS) {
+      return Map.of("object", served.object, "taken", "{*}:timeout");
+    }
     if (served != Served.LOCK) {
       return Map.of("object", served.object);
     }
@@ -104,6 +111,7 @@ public class RedissonWorker extends Worker {
   Answer call(Request request) throws Exception {
     return switch (served) {
       case SEMAPHORE -> onSemaphore(request);
+      case PERMITS -> onPermits(request);
       case LATCH -> onLatch(request);
       default -> onLock(request);
     };
@@ -127,6 +135,26 @@ public class RedissonWorker extends Worker {
         return Answer.OK;
       default:
         return new Answer("failed", null, "RSemaphore has no " + request.text("kind"));
+    }
+  }
+
+  /** A lease that is absent is none: -1, as Redisson has it. */
+  private Answer onPermits(Request request) throws Exception {
+    var semaphore = redisson.getPermitExpirableSemaphore(request.text("lock"));
+    long lease = request.has("lease") ? request.ms("lease") : -1;
+    switch (request.text("kind")) {
+      case "trySetTotal":
+        return semaphore.trySetPermits(request.number("value")) ? Answer.OK : Answer.REJECTED;
+      case "acquirePermit":
+        return Answer.permit(semaphore.acquire(lease, TimeUnit.MILLISECONDS));
+      case "tryAcquirePermit":
+        return Answer.permit(semaphore.tryAcquire(request.ms("wait"), lease, TimeUnit.MILLISECONDS));
+      case "releasePermit":
+        return semaphore.tryRelease(request.text("permit")) ? Answer.OK : Answer.NOT_HELD;
+      case "updateLease":
+        return semaphore.updateLeaseTime(request.text("permit"), lease, TimeUnit.MILLISECONDS) ? Answer.OK : Answer.NOT_HELD;
+      default:
+        return new Answer("failed", null, "RPermitExpirableSemaphore has no " + request.text("kind"));
     }
   }
 
