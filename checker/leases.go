@@ -219,10 +219,11 @@ func (f *facts) leasesOf(l *lockFacts) []permitChange {
 	return inOrderOfCounting(all)
 }
 
-// endOfLease is when a lease that an operation asked for is over for its caller.
+// endOfLease is when a lease that an operation asked for may be over for its caller. A server tells its end in whole milliseconds, and
+// lets the next have the permit in the last of them.
 func endOfLease(op *history.Op) time.Duration {
 	if lease := cmp.Or(op.Asked, op.Lease); lease > 0 {
-		return op.Call + lease
+		return op.Call + lease - model.Granularity
 	}
 	return model.Never
 }

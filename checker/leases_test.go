@@ -122,6 +122,18 @@ func TestBrokenLeases(t *testing.T) {
 			p.take("c2:1", 2, 30, 7, 7.002)
 			return p
 		}, contract.Exclusion, nil},
+		{"the next in the last millisecond of a lease, in which a server counts", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 4.9983, 1, 1.002).Lease = at(5)
+			p.take("c2:1", 2, 30, 5.998, 5.9995)
+			return p
+		}, contract.Exclusion, nil},
+		{"the next before that", func() *leaseScript {
+			p := newLeases(1)
+			p.take("c1:1", 1, 4.996, 1, 1.002).Lease = at(5)
+			p.take("c2:1", 2, 30, 5.996, 5.9975)
+			return p
+		}, contract.Exclusion, []contract.Rule{contract.NoMoreOut}},
 		{"a lease that nobody asked for", func() *leaseScript {
 			p := newLeases(1)
 			p.take("c1:1", 1, 30, 1, 1.002).Lease = at(20)
