@@ -175,7 +175,7 @@ func (f *facts) struckBy(client, lock string, from, to time.Duration, some []his
 }
 
 // sentOnSilent lists, for each fault that lost a message and left its connection open, what its client's calls sent later on that
-// connection. It is silent from then on: whoever uses it again gets no answer. Most clients close it, and send on another.
+// connection. It is silent from then on: a client that uses it again gets no answer. Most close it, and send on another.
 func sentOnSilent(h *history.History) [][]*history.Served {
 	all := make([][]*history.Served, len(h.Faults))
 	for i := range h.Faults {
@@ -183,7 +183,7 @@ func sentOnSilent(h *history.History) [][]*history.Served {
 		if fault.Missed || !fault.Has(history.MessageLost) || fault.Has(history.ConnectionBroken) {
 			continue
 		}
-		if way, step, _ := strings.Cut(fault.On, " "); way == "request" {
+		if way, step, _ := strings.Cut(fault.On, " "); way == onRequest {
 			all[i] = unseenAfter(h, i)
 		} else {
 			all[i] = unansweredAfter(h, fault, step)
@@ -227,9 +227,13 @@ func unseenAfter(h *history.History, i int) (sent []*history.Served) {
 	return sent
 }
 
-// silences reports whether a fault may have silenced the connection on which a request was lost.
+// onRequest begins what a fault says of a request that it struck, before the step.
+const onRequest = "request"
+
+// silences reports whether a fault may have silenced the connection on which a request was lost: it had lost one there before.
 func silences(fault *history.Fault, e *history.Event) bool {
-	return fault.Client == e.Client && fault.From <= e.Since && !fault.Missed && fault.Has(history.MessageLost) && !fault.Has(history.ConnectionBroken)
+	way, _, _ := strings.Cut(fault.On, " ")
+	return way == onRequest && fault.Client == e.Client && fault.From <= e.Since && !fault.Missed && fault.Has(history.MessageLost) && !fault.Has(history.ConnectionBroken)
 }
 
 // ofClient reports whether a client that a fault struck sent a command, to the server where it struck.

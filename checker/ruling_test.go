@@ -192,6 +192,8 @@ func sidesOfLocks() map[string][]side {
 			{contract.AtMostOnce, true, twiceExecuted("duplicate-message")},
 			{contract.AtMostOnce, false, twiceExecuted("")},
 			{contract.AtMostOnce, false, once(twiceExecuted("duplicate-message"))},
+			{contract.AtMostOnce, true, sentAgainLater("c1#1")}, // long after, on the connection that was silenced
+			{contract.AtMostOnce, false, sentAgainLater("c1#3")},
 		},
 		"memory-lost": {
 			{contract.AtMostOnce, true, func() *script {

@@ -204,6 +204,12 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 		{"it was sent on another connection", later("reply acquire", "c1#2", 0), []contract.Rule{contract.CallsSucceed}},
 		{"its connection gave an answer after that", later("reply acquire", "c1#1", 80.002), []contract.Rule{contract.CallsSucceed}},
 		{"a request was lost long before, and so was this one", unseen("request acquire", 60), nil},
+		{"a request was lost long before, and so was this one; a reply meanwhile", func(s *script) {
+			unseen("request acquire", 60)(s)
+			s.fault("drop-message", "c1", at(30), at(30)).Effects = []history.Effect{history.MessageLost}
+			s.h.Faults[1].On = "reply acquire"
+		}, nil},
+		{"a reply was lost long before, and a request that no fault explains", unseen("reply acquire", 60), []contract.Rule{contract.CallsSucceed}},
 		{"a request was lost long before, and so was another", unseen("request acquire", 40), []contract.Rule{contract.CallsSucceed}},
 		{"a request was lost long before, and none since", unseen("request acquire", 0), []contract.Rule{contract.CallsSucceed}},
 		{"what was lost before was a request, and the server saw this one", later("request acquire", "c1#1", 0), []contract.Rule{contract.CallsSucceed}},
@@ -224,6 +230,24 @@ func TestACallFailsForAReasonOnly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sentAgainLater is a lock whose request is executed at 60 s, is not answered on its connection, and is sent again on another. A fault
+// lost the answer to a question on c1#1 at 1 s.
+func sentAgainLater(conn string) *script {
+	s := newScript()
+	s.fault("drop-message", "c1", at(1.001), at(1.001)).Effects = []history.Effect{history.MessageLost}
+	s.h.Faults[0].On = "reply query"
+	op := s.take("c1:1", at(60), at(63.002), 0)
+	op.Executed, op.Repeats = at(60.001), 1
+	s.h.Served = []history.Served{
+		{At: at(1), Sent: at(0.999), Client: "c1", Conn: "c1#1", Step: history.StepQuery},
+		{At: at(60.001), Sent: at(60), Client: "c1", Conn: conn, Step: history.StepAcquire, Op: op.ID, Owner: op.Owner, Lock: job,
+			Before: key("", 0, 0), After: key("c1:1", 1, at(90.001))},
+		{At: at(63.001), Sent: at(63), Got: at(63.002), Client: "c1", Conn: "c1#2", Step: history.StepAcquire, Op: op.ID, Owner: op.Owner, Lock: job,
+			Before: key("c1:1", 1, at(90.001)), After: key("c1:1", 2, at(93.001))},
+	}
+	return s
 }
 
 // slowRound is a hold that is renewed from 10 to 14 s, and again from a time on, for so many seconds, by a server that is slow to renew.

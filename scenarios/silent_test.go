@@ -18,7 +18,7 @@ import (
 )
 
 // stubborn is a lock whose client has one connection, and waits a second for an answer. Then it goes on with that connection, or closes
-// it. One that gives up fails each call by itself.
+// it. One that gives up fails each call by itself. It sleeps in the world's time, which is virtual.
 type stubborn struct {
 	env             subjects.Env
 	name            string
