@@ -453,7 +453,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		e.first = min(e.first, f.h.Served[executed[0]].At)
 		e.again = max(e.again, f.h.Served[executed[len(executed)-1]].At)
 	}
-	e.learned = f.learned(a.op, e.again)
+	e.learned, e.refused = f.learned(a.op, e.again), f.refusedAtFirst(a.op, executed)
 	switch {
 	case !a.again && len(c.Faults) > 0 && f.refusedCopy(a.op):
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -60,6 +61,62 @@ func TestAnAnswerThatDidNothingIsHeardAsWell(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: nobody saw that it took effect twice", name)
+		}
+	}
+}
+
+// A lock that remembers what took effect does not remember that it refused. So a copy of a refused unlock is another request to it, where
+// a copy of an acquire came in between.
+func TestARefusalIsNotRemembered(t *testing.T) {
+	for name, c := range map[string]struct {
+		holds     int64 // of the owner, when the first copy of the unlock came
+		effective bool  // the lock remembers only what took effect
+		want      RulingKind
+	}{
+		"refused, by a lock that remembers what took effect": {0, true, KnownLimitation},
+		"refused, by a lock that remembers every answer":     {0, false, Defect},
+		"not refused, by the first lock":                     {1, true, Defect},
+	} {
+		s := newScript()
+		s.h.Header.Abilities = append(s.h.Header.Abilities, string(contract.Idempotent))
+		s.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.Unlock}, For: 20 * sec, Effective: c.effective}}
+		s.h.Header.Limitations = []history.Limitation{{Claim: string(contract.Idempotent), Source: "its manual"}}
+		holding := func(n int64) *history.KeyState {
+			if n == 0 {
+				return key("", 0, 0)
+			}
+			return key("c1:1", n, at(60))
+		}
+		row := func(op *history.Op, when time.Duration, before, after int64) {
+			s.h.Served = append(s.h.Served, history.Served{At: when, Sent: op.Call, Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job, Request: op.ID,
+				Text: "eval", Before: holding(before), After: holding(after)})
+		}
+		took := *s.take("c1:1", at(1), at(1.002), 60*sec)
+		row(&took, at(1.001), 0, 1)
+		if c.holds == 0 {
+			gave := *s.unlock("c1:1", at(2), history.Released)
+			row(&gave, at(2.001), 1, 0)
+		}
+		op := s.op("c1:1", history.Unlock, at(5), at(5.002), history.NotHeld)
+		if op.Executed, op.Answer, op.Lease = at(6), history.Released, 60*sec; c.holds > 0 {
+			op.Outcome, op.Repeats = history.Released, 1
+		}
+		row(op, at(5.001), c.holds, 0)
+		s.h.Ops[took.ID-1].Repeats = 1
+		row(&took, at(5.5), 0, 1)
+		row(op, at(6), 1, 0)
+		s.fault("duplicate-message", "c1", at(0), at(7)).Effects = []history.Effect{history.MessageCopied}
+		found := false
+		for _, v := range verdict(t, s).Result(contract.Object).Violations {
+			if slices.Contains(v.Ops, op.ID) {
+				found = true
+				if v.Ruling.Kind != c.want {
+					t.Errorf("%s: %s: %s", name, v.Ruling, v.Text)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("%s: nobody saw it", name)
 		}
 	}
 }

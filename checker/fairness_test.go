@@ -204,6 +204,39 @@ func takesUp(late bool) *lineScript {
 	return s
 }
 
+// wokenWhoLeft is a lock that is free from 10 s, when messages of c3:1 begin to be late for half a second. The server wakes the head, c2:1,
+// whose time was over at 9.5 s and who leaves the queue at a time. c3:1 gets the lock when the server told it to ask again, or long after.
+func wokenWhoLeft(when float64, asTold bool, claims ...contract.Claim) *lineScript {
+	s, first := newLine(claims...)
+	first.Kind, first.Wait, first.Return, first.Outcome = history.TryLock, 8500*time.Millisecond, at(10.31), history.Busy
+	second := s.call("c3:1", history.Lock, 2, 26.002, history.Acquired)
+	s.executes(second, 2.001, "c1:1", "c2:1", "c3:1").Reply = "24000"
+	leave := func() { s.executes(first, when, s.holder(), "c3:1").Step = history.StepRelease }
+	if when < 10 {
+		leave()
+	}
+	s.frees(10)
+	if when > 10 {
+		leave()
+	}
+	s.fault("delay-message", "c3", at(9.99), at(10.5))
+	got := 26.001
+	if !asTold {
+		got = 30
+	}
+	s.gets("c3:1", second, got)
+	second.Return = at(got) + lat
+	return s
+}
+
+// holder is who holds the lock now; "": nobody does.
+func (s *lineScript) holder() string {
+	if len(s.now.Holdings) == 0 {
+		return ""
+	}
+	return s.now.Holdings[0].Owner
+}
+
 // restless is a tryLock of c3:1 that asks 300 times in 2 s for a lock that is kept for c2:1, or that c1:1 holds.
 func restless(free bool, claims ...contract.Claim) *lineScript {
 	s, first := newLine(claims...)
@@ -264,6 +297,10 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueBusy, true, abandoned(false, 12)},
 			{contract.QueueBusy, true, abandoned(true, 30)},
 			{contract.QueueBusy, false, abandoned(false, 12, leaves)},
+			{contract.FreeIsTaken, true, wokenWhoLeft(10.3, true)},
+			{contract.FreeIsTaken, false, wokenWhoLeft(9.8, true)},
+			{contract.FreeIsTaken, false, wokenWhoLeft(10.3, true, leaves)},
+			{contract.FreeIsTaken, false, wokenWhoLeft(10.3, false)},
 		},
 		"place-kept": {
 			{contract.QueueBusy, true, abandoned(true, 12, keeps, leaves)},

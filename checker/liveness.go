@@ -126,12 +126,13 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, foun
 		}
 		free = max(free, f.perhapsUntil(l, g.to))
 		var first *history.Op
-		var from, to time.Duration
+		var turned, from, to time.Duration
 		for _, op := range calling {
 			if !op.Pending() && op.Return <= free {
 				continue
 			}
-			begin, end := f.unhindered(op.Client, f.turn(l, op, max(free, op.Call)), g.to), g.to
+			turn, end := f.turn(l, op, max(free, op.Call)), g.to
+			begin := f.unhindered(op.Client, turn, g.to)
 			if !op.Pending() {
 				end = min(end, op.Return)
 			}
@@ -142,14 +143,14 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, foun
 				end = min(end, at)
 			}
 			if end-begin > f.prompt() && (first == nil || end-begin > to-from) {
-				first, from, to = op, begin, end
+				first, turned, from, to = op, turn, begin, end
 			}
 		}
 		if first == nil {
 			continue
 		}
 		found.addAt(from, func() Violation {
-			c, behind := f.behindPlaces(l, first, from, to)
+			c, behind := f.behindPlaces(l, first, turned, to)
 			if !behind {
 				c = f.untaken(l, g.after, first, from, to)
 			}

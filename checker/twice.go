@@ -134,6 +134,23 @@ func (f *facts) foundNothing(op *history.Op, executed []int) bool {
 	})
 }
 
+// refusedAtFirst reports whether the first copy of an unlock found nothing that its owner held, and no more than one of the others did.
+func (f *facts) refusedAtFirst(op *history.Op, executed []int) bool {
+	found := 0
+	for i, at := range executed {
+		switch s := &f.h.Served[at]; {
+		case s.Before == nil:
+			return false
+		case s.Before.Count(op.Owner) == 0:
+		case i == 0:
+			return false
+		default:
+			found++
+		}
+	}
+	return op.Kind.Unlocks() && len(executed) > 0 && found <= 1
+}
+
 // forgotten says of a call that took effect more than once that the server forgot in between what it
 // remembered of the request. A lock that does not claim that it remembers any has lost nothing.
 func (f *facts) forgotten(op *history.Op, c *Cause, struck func(fault *history.Fault) bool) {

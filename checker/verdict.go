@@ -97,6 +97,7 @@ type executions struct {
 	client       string
 	first, again time.Duration // when it took effect first, and when again
 	learned      bool          // its client had an answer to it before it took effect again
+	refused      bool          // it was refused first, and so took effect once at most
 }
 
 // A ProofOutcome says what runs without faults show of a violation.

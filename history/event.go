@@ -297,6 +297,7 @@ type Idempotence struct {
 	For           time.Duration `json:"for,omitzero"`           // after the first effect; 0: always
 	ForOnce       time.Duration `json:"forOnce,omitzero"`       // the same of a client that sends nothing again; 0: as For
 	UntilAnswered bool          `json:"untilAnswered,omitzero"` // and no longer than until the client got the answer
+	Effective     bool          `json:"effective,omitzero"`     // only if the first copy took effect: a refusal is not remembered
 }
 
 // Limitation is something that a lock is documented not to promise although others do.

@@ -25,7 +25,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 		return s
 	case lockimpl.Latch:
 		s.Abilities = append(s.Abilities, "idempotent", string(contract.RefusesAgain))
-		s.Idempotent = []history.Idempotence{{Calls: unlocks, For: latchLife, UntilAnswered: true}}
+		s.Idempotent = []history.Idempotence{{Calls: unlocks, For: latchLife, UntilAnswered: true, Effective: true}}
 		s.Limitations = []history.Limitation{notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", unlocks)}
 	default:
 		s.Limitations = []history.Limitation{notIdempotent("Redisson #4871", unlocks)}

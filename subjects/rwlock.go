@@ -59,7 +59,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		return s
 	}
-	s.Idempotent = []history.Idempotence{{Calls: rwUnlocks, For: latchLife, UntilAnswered: true}}
+	s.Idempotent = []history.Idempotence{{Calls: rwUnlocks, For: latchLife, UntilAnswered: true, Effective: true}}
 	s.Limitations = OfRWLocks()
 	return s
 }
