@@ -72,6 +72,12 @@ func TestGroupRules(t *testing.T) {
 			op := s.take("x:1", at(1), at(1.1), 10*sec)
 			s.set(op, "a", at(1.099), 2, at(11.099))
 		}, []contract.Rule{contract.ReentryCounts}},
+		{"granted, while its client gives a back that an earlier call took late", history.Multi, func(s *groupScript) {
+			s.takenLateAndGivenBack(1)
+		}, nil},
+		{"granted, while its client gives more of a back than an earlier call took late", history.Multi, func(s *groupScript) {
+			s.takenLateAndGivenBack(0)
+		}, []contract.Rule{contract.GrantHasMembers}},
 		{"refused, and a given back", history.Multi, func(s *groupScript) {
 			other := s.take("y:1", 0, at(0.1), 60*sec)
 			other.Lock = "b"

@@ -82,6 +82,23 @@ func (s *groupScript) takenOnce(sent time.Duration) {
 	s.h.Served[len(s.h.Served)-1].Sent = sent
 }
 
+// takenLateAndGivenBack has x:1 take both, when a request of its earlier call, which failed, comes late to a. Its client gives that back by
+// itself, and leaves so many holds.
+func (s *groupScript) takenLateAndGivenBack(left int64) {
+	failed := *s.op("x:1", history.TryLock, at(1), at(1.01), history.Unknown)
+	s.h.Ops[failed.ID-1].Cancel, s.h.Ops[failed.ID-1].Error, s.h.Ops[failed.ID-1].Evidence = at(0.01), "context deadline exceeded", history.Sent
+	op := s.take("x:1", at(1.02), at(1.2), 10*sec)
+	s.set(op, "a", at(1.05), 1, at(11.05))
+	s.set(&failed, "a", at(1.06), 2, at(11.06))
+	s.h.Served[len(s.h.Served)-1].Sent = at(1.005)
+	back := failed
+	back.ID, back.Kind = 0, history.Unlock
+	for n := int64(1); n >= left; n-- {
+		s.set(&back, "a", at(1.1-0.01*float64(n)), n, at(11.06))
+	}
+	s.set(op, "b", at(1.199), 1, at(11.199))
+}
+
 // shorter has x:1 take both for a second, which leaves b the 10 s that it has of an earlier hold if the lock keeps the longest lease. It
 // may have given that up before, and does not know what became of it.
 func (s *groupScript) shorter(givenUp bool) {

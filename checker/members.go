@@ -373,18 +373,20 @@ func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all 
 
 // kept is the last change that took a hold of which nothing later gave one back; ok is false if there is none. The
 // call's own goes before what came in between, such as a copy of an earlier call, which sets its own lease. What its client gives
-// back meanwhile, by itself, it has of an earlier call, as long as there was such a hold.
+// back meanwhile, by itself, it has of an earlier call, as long as there is such a hold: a request of that may come late, too.
 func kept(all []change) (last change, ok bool) {
-	sum, before := int64(0), int64(0)
-	if len(all) > 0 {
-		before = all[0].left - all[0].holds
-	}
-	for i := len(all) - 1; i >= 0; i-- {
-		if ch := all[i]; ch.holds < 0 && ch.row.Op == 0 {
-			earlier := min(before, -ch.holds)
-			before, sum = before-earlier, sum+earlier
+	more, mine := make([]int64, len(all)), int64(0)
+	for i, ch := range all {
+		more[i] = ch.holds
+		if ch.holds < 0 && ch.row.Op == 0 {
+			earlier := max(0, ch.left-ch.holds-mine)
+			more[i] += min(earlier, -ch.holds)
 		}
-		if sum += all[i].holds; all[i].holds > 0 && sum > 0 && (!ok || all[i].own && !last.own) {
+		mine = max(0, mine+more[i])
+	}
+	sum := int64(0)
+	for i := len(all) - 1; i >= 0; i-- {
+		if sum += more[i]; more[i] > 0 && sum > 0 && (!ok || all[i].own && !last.own) {
 			last, ok = all[i], true
 		}
 	}

@@ -97,10 +97,13 @@ func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Dura
 // asksAgain is when a call asks for a fair lock again at the latest, of whose end nobody told it: half the time after it heard last for
 // which its place is kept, or when the server told it to.
 func (f *facts) asksAgain(l *lockFacts, op *history.Op, by time.Duration) (at time.Duration) {
+	sent := map[time.Duration]bool{}
 	for _, i := range f.log.byOp[op.ID] {
 		r := &f.h.Served[i]
+		copied := r.Got == 0 && sent[r.Sent] // its client does not read the answer
+		sent[r.Sent] = true
 		switch ms, err := strconv.ParseInt(r.Reply, 10, 64); {
-		case r.Lock != l.name || r.At > by || r.Step != history.StepAcquire || refused(r):
+		case copied || r.Lock != l.name || r.At > by || r.Step != history.StepAcquire || refused(r):
 		case f.h.Can(string(contract.KeepsPlace)):
 			at = max(r.At, r.Got) + f.h.Header.PlaceKept/2
 		case err == nil:

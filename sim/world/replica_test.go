@@ -3,6 +3,7 @@ package world
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 func TestAReplicaIsToldOfEveryChange(t *testing.T) {
 	commands := [][]string{
 		{"SET", "a", "1"}, {"SET", "b", "2", "PX", "5000"}, {"SETNX", "a", "3"}, {"DEL", "a", "b"}, {"HSET", "h", "f", "1"}, {"HDEL", "h", "f"}, {"RPUSH", "l", "x"}, {"LPOP", "l"},
+		{"LSET", "l", "0", "y"}, {"LREM", "l", "0", "x"}, {"SADD", "s", "x", "y"}, {"SREM", "s", "x"},
+		{"ZADD", "z", "1", "x"}, {"ZADD", "z", "2", "y"}, {"ZINCRBY", "z", "1", "x"}, {"ZREM", "z", "x"},
 		{"PEXPIRE", "a", "9000"}, {"PERSIST", "a"}, {"RENAME", "a", "c"}, {"FLUSHALL"}, {"GETDEL", "b"},
 		{"MULTI"}, {"EXEC"}, {"DISCARD"}, {"SELECT", "0"},
 		{"EVAL", "return redis.call('incr', KEYS[1])", "1", "b"},
@@ -63,7 +66,9 @@ func same(a, b map[string]value) bool {
 func all(v *virtual) map[string]value {
 	keys := map[string]value{}
 	for _, key := range v.redis.Keys() {
-		keys[key], _ = v.read(key)
+		one, _ := v.read(key)
+		one.items, one.scores, one.fields = slices.Clone(one.items), maps.Clone(one.scores), maps.Clone(one.fields)
+		keys[key] = one
 	}
 	return keys
 }

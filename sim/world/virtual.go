@@ -3,7 +3,9 @@ package world
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -92,11 +94,13 @@ func (v *virtual) read(key string) (value, error) {
 	case "string":
 		got.text, _ = v.redis.Get(key)
 	case "list":
-		got.items, _ = v.redis.List(key)
+		items, _ := v.redis.List(key)
+		got.items = slices.Clone(items) // what miniredis gives it goes on with
 	case "set":
 		got.items, _ = v.redis.Members(key)
 	case "zset":
-		got.scores, _ = v.redis.SortedSet(key)
+		scores, _ := v.redis.SortedSet(key)
+		got.scores = maps.Clone(scores)
 	}
 	if ttl := v.redis.TTL(key); ttl > 0 {
 		got.deadline = v.now() + ttl
