@@ -190,6 +190,9 @@ func (u resent) copies() (all []*history.Op) {
 	for range u.times {
 		again := *u.op
 		again.Aside, again.Outcome, again.Evidence, again.Until, again.Error = true, history.Unknown, history.Sent, u.until, ""
+		if !again.Kind.OnPermit() {
+			again.Token = 0 // what a further effect took has an id of its own, which nobody was told
+		}
 		all = append(all, &again)
 	}
 	return all

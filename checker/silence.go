@@ -61,7 +61,7 @@ func (f *facts) deafened(client, lock string, w waking) []int {
 			continue
 		}
 		onSubscription, somewhere := struckSubscription(fault)
-		if _, last := f.span(fault); !onSubscription && (!somewhere || f.subscribes(client, last, w.to)) {
+		if _, last := f.span(fault); !onSubscription && (!somewhere || f.subscribes(client, lock, last, w.to)) {
 			continue // any message that it lost may have been on the connection of the subscription
 		}
 		if f.silences(i, client, lock, w) {
@@ -89,28 +89,34 @@ func (f *facts) noticed(i int, client, lock string, by time.Duration) time.Durat
 	heard := f.h.Faults[i].From
 	for j := range f.h.Served {
 		s := &f.h.Served[j]
-		if s.Client == client && (s.Step == history.StepSubscribe || s.Step == history.StepPublish) && s.Got <= by {
+		if s.Client == client && (s.Step == history.StepSubscribe || s.Step == history.StepPublish) && s.Got <= by && f.isOn(lock, s.Server) {
 			heard = max(heard, s.Got)
 		}
 	}
 	return enough(heard, within, f.obstacles(client, lock, heard, by, f.answerTime(), hinders))
 }
 
-// subscribes reports whether a client got the answer to a subscription that it asked for in [from, to].
-func (f *facts) subscribes(client string, from, to time.Duration) bool {
+// subscribes reports whether a client got the answer to a subscription that it asked for in [from, to], on a server where a lock is.
+func (f *facts) subscribes(client, lock string, from, to time.Duration) bool {
 	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
-		return s.Client == client && s.Step == history.StepSubscribe && s.Sent >= from && s.Got > 0 && s.Got <= to
+		return s.Client == client && s.Step == history.StepSubscribe && s.Sent >= from && s.Got > 0 && s.Got <= to && f.isOn(lock, s.Server)
 	})
+}
+
+// isOn reports whether a lock may be on a server.
+func (f *facts) isOn(lock, server string) bool {
+	homes := f.servers[lock]
+	return len(homes) == 0 || server == "" || slices.Contains(homes, server)
 }
 
 // subscribedAnew is when a client got the answer to a subscription to a lock's channel, on a server ("": any), that it asked for since
 // a time, and after another; [model.Never]: the server log shows none.
 func (f *facts) subscribedAnew(client, lock, server string, since, after time.Duration) time.Duration {
-	first, homes := model.Never, f.servers[lock] // another server may have a channel of that name, of another lock
+	first := model.Never
 	for i := range f.h.Served {
 		s := &f.h.Served[i]
 		if s.Client == client && s.Step == history.StepSubscribe && s.Sent >= since && s.Got > after && s.Got < first &&
-			(server == "" || s.Server == "" || s.Server == server) && (len(homes) == 0 || s.Server == "" || slices.Contains(homes, s.Server)) && lock != "" && names(s.Text, lock) {
+			(server == "" || s.Server == "" || s.Server == server) && f.isOn(lock, s.Server) && lock != "" && names(s.Text, lock) { // another server may have such a channel
 			first = s.Got
 		}
 	}

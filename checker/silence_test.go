@@ -54,6 +54,14 @@ func TestAFaultBeforeTheReleaseExcusesASilentSubscriptionOnly(t *testing.T) {
 			s.h.Served[len(s.h.Served)-1].Server = anew
 		}
 	}
+	somewhere := func(answered string) func(s *script) { // a request was lost, and later a server answered another subscription
+		return func(s *script) {
+			s.fault("drop-message", "c2", at(3), at(3)).On = onRequest
+			s.subscription("another", at(4))
+			s.h.Served[len(s.h.Served)-1].Server = answered
+			s.h.Served = append(s.h.Served, history.Served{At: at(1.001), Sent: at(1), Got: at(1.002), Client: "c3", Server: "s1", Lock: job, Text: "pttl"})
+		}
+	}
 	broken := func(s *script) { s.fault("close-connection", "c2", at(3), at(3)) }
 	late := func(until float64) func(*script) {
 		return func(s *script) { s.fault("delay-message", "c2", at(2), at(until)).On = "request subscribe" }
@@ -75,6 +83,8 @@ func TestAFaultBeforeTheReleaseExcusesASilentSubscriptionOnly(t *testing.T) {
 		{"a message was lost, and it does not claim to notice", lost, func(s *script) { s.h.Header.SilenceNoticed = at(20) }, hindered},
 		{"a message of one server was lost, and it subscribed anew at another", onServer("s1", "s2"), func(*script) {}, hindered},
 		{"a message of one server was lost, and it subscribed anew there", onServer("s1", "s1"), func(*script) {}, defect},
+		{"a request was lost, and another server answers a subscription", somewhere("s2"), func(*script) {}, hindered},
+		{"a request was lost, and the lock's server answers a subscription", somewhere("s1"), func(*script) {}, defect},
 		{"its connections broke", broken, func(*script) {}, hindered},
 		{"its connections broke, and it subscribed anew before", broken, func(s *script) { s.subscription(channel, at(4)) }, defect},
 		{"its connections broke, and it subscribed anew afterwards", broken, func(s *script) { s.subscription(channel, at(6)) }, hindered},

@@ -13,7 +13,7 @@
 // runs; time and the network are the harness's, so that a lease of 30 s takes no time and every failure
 // can be repeated. docs/locktest.md is the page about it. [Explore] hunts for more than [Run] tries.
 //
-// A [Client] may have [Semaphores], [Latches] or [ReadWriteLocks] instead of locks.
+// A [Client] may have [Semaphores], [PermitSemaphores], [Latches] or [ReadWriteLocks] instead of locks.
 //
 // # What a lock has to answer for
 //

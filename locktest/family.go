@@ -84,7 +84,7 @@ type Sharing struct {
 	RefusesUpgrade bool
 }
 
-// Polling is a semaphore or a latch whose waiters look again by themselves, at least once in each Env.WatchdogTimeout, so that no message
+// Polling is a semaphore, of either kind, or a latch whose waiters look again by themselves, at least once in each Env.WatchdogTimeout, so that no message
 // that is lost keeps them waiting for longer.
 type Polling interface{ LooksAgain() }
 
@@ -102,6 +102,8 @@ func objectOf(c Client) history.Object {
 	switch c.(type) {
 	case semaphores:
 		return history.ASemaphore
+	case permitSemaphores:
+		return history.APermitSemaphore
 	case latches:
 		return history.ALatch
 	case rwLocks:
@@ -209,6 +211,10 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 	switch c := asked.(type) {
 	case semaphores:
 		one, s.Abilities = c.Semaphore(name), []string{string(contract.Permits)}
+	case permitSemaphores:
+		of := c.PermitSemaphore(name)
+		leasing(s, of)
+		one = of
 	case latches:
 		one, s.Abilities = c.Latch(name), []string{string(contract.CountsDown)}
 	case rwLocks:
@@ -236,7 +242,10 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 		s.Idempotent = []history.Idempotence{{Calls: subjects.Changing(s.Object), For: i.Idempotent()}}
 	}
 	if _, ok := one.(Polling); ok {
-		s.Abilities = append(s.Abilities, string(contract.LooksAgain), string(contract.WakesByNeed))
+		s.Abilities = append(s.Abilities, string(contract.LooksAgain))
+		if s.Object != history.APermitSemaphore { // who waits for one permit of them needs no more than one
+			s.Abilities = append(s.Abilities, string(contract.WakesByNeed))
+		}
 	}
 }
 
@@ -254,6 +263,8 @@ func familyProbe(is history.Object, name string) (steps []plan.Step, outcomes []
 		add(plan.Step{Do: plan.ReleasePermits, Permits: 2}, history.OK)
 		name += "-unset"
 		add(plan.Step{Do: plan.ReleasePermits, Permits: 1, Regardless: true}, history.NotHeld, history.OK)
+	case history.APermitSemaphore:
+		permitProbe(add)
 	case history.ALatch:
 		add(plan.Step{Do: plan.TrySetCount, Count: 2}, history.OK)
 		add(plan.Step{Do: plan.TryAwait}, history.Busy)

@@ -193,6 +193,10 @@ func family(s subjects.Subject) locktest.NewLock {
 			return pooled{locktest.Semaphores(func(name string) locktest.Semaphore {
 				return permits{c.(subjects.Semaphores).Semaphore(name)}
 			}), c}, nil
+		case history.APermitSemaphore:
+			return leased{locktest.PermitSemaphores(func(name string) locktest.PermitSemaphore {
+				return leasedPermits{c.(subjects.PermitSemaphores).PermitSemaphore(name)}
+			}), c}, nil
 		case history.ALatch:
 			return counting{locktest.Latches(func(name string) locktest.Latch {
 				return rounds{c.(subjects.Latches).Latch(name)}
@@ -208,6 +212,10 @@ func family(s subjects.Subject) locktest.NewLock {
 type (
 	pooled struct {
 		locktest.Semaphores
+		io.Closer
+	}
+	leased struct {
+		locktest.PermitSemaphores
 		io.Closer
 	}
 	counting struct {
@@ -251,6 +259,31 @@ func (s permits) Acquire(ctx context.Context, n int64, r locktest.Request) error
 func (s permits) Release(ctx context.Context, n int64) error { return said(s.s.Give(ctx, n)) }
 func (s permits) LooksAgain()                                {}
 func (s permits) Idempotent() time.Duration                  { return 3 * time.Minute }
+
+type leasedPermits struct{ s subjects.PermitSemaphore }
+
+func (s leasedPermits) SetPermits(ctx context.Context, n int64) (bool, error) {
+	a := s.s.Set(ctx, n)
+	return a.Outcome == history.OK, a.Err
+}
+
+func (s leasedPermits) Acquire(ctx context.Context, r locktest.Request) (string, error) {
+	a := s.s.Take(ctx, r)
+	return a.Permit, said(a)
+}
+
+func (s leasedPermits) Release(ctx context.Context, permit string) error {
+	return said(s.s.Give(ctx, permit))
+}
+
+func (s leasedPermits) UpdateLease(ctx context.Context, permit string, lease time.Duration) error {
+	return said(s.s.Update(ctx, permit, lease))
+}
+func (s leasedPermits) LooksAgain()               {}
+func (s leasedPermits) Idempotent() time.Duration { return 3 * time.Minute }
+func (s leasedPermits) Leasing() locktest.Leasing {
+	return locktest.Leasing{ServerClock: true, OneKey: true}
+}
 
 type rounds struct{ l subjects.Latch }
 
@@ -296,7 +329,7 @@ func (h half) Sharing() locktest.Sharing {
 }
 
 func TestHardenedFamily(t *testing.T) {
-	for _, s := range []subjects.Subject{subjects.AllSemaphores()[1], subjects.AllLatches()[1], subjects.AllRWLocks()[1]} {
+	for _, s := range []subjects.Subject{subjects.AllSemaphores()[1], subjects.AllPermitSemaphores()[1], subjects.AllLatches()[1], subjects.AllRWLocks()[1]} {
 		t.Run(s.Name, func(t *testing.T) { locktest.Run(t, family(s)) })
 	}
 }
@@ -306,6 +339,9 @@ func foreign(bad bool) map[history.Object]locktest.NewLock {
 	return map[history.Object]locktest.NewLock{
 		history.ASemaphore: func(e locktest.Env) (locktest.Client, error) {
 			return locktest.Semaphores(func(name string) locktest.Semaphore { return listSemaphore{e.Redis, name, bad} }), nil
+		},
+		history.APermitSemaphore: func(e locktest.Env) (locktest.Client, error) {
+			return locktest.PermitSemaphores(func(name string) locktest.PermitSemaphore { return endSemaphore{e.Redis, name, bad} }), nil
 		},
 		history.ALatch: func(e locktest.Env) (locktest.Client, error) {
 			return locktest.Latches(func(name string) locktest.Latch { return pollLatch{e.Redis, name, bad} }), nil

@@ -69,7 +69,7 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 	if err := s.probe(b, newLock); err != nil || o.noPlans {
 		return s, err
 	}
-	for _, sc := range scenarios.Stories() {
+	for _, sc := range scenarios.Stories(s.subject.Object) {
 		p, why := sc.For(o.seed, s.subject.Can)
 		s.add(&trial{name: sc.Name, plan: p, why: why, named: true})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -21,7 +22,7 @@ func TestLibrariesAreHeldToWhatTheyClaim(t *testing.T) {
 	for _, s := range libraries.All() {
 		t.Run(s.Name, func(t *testing.T) {
 			ran := 0
-			for _, sc := range scenarios.Stories() {
+			for _, sc := range scenarios.Stories(history.ALock) {
 				for seed := uint64(1); seed <= 2; seed++ {
 					p, why := sc.For(seed, s.Can)
 					if why != "" {

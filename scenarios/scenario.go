@@ -101,9 +101,9 @@ func All() []Scenario {
 	}
 }
 
-// Stories are all that tell a single story: what any lock can be held to.
-func Stories() []Scenario {
-	return slices.DeleteFunc(Of(history.ALock), func(s Scenario) bool { return s.Sweep })
+// Stories are all about objects of a kind that tell a single story: what any such object can be held to.
+func Stories(is history.Object) []Scenario {
+	return slices.DeleteFunc(Of(is), func(s Scenario) bool { return s.Sweep })
 }
 
 // Find returns the scenario of that name.

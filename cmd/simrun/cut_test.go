@@ -21,7 +21,7 @@ const every = 17
 func TestAKilledRunAccusesNobody(t *testing.T) {
 	b := bubble.In(t)
 	for i, subject := range onPage() {
-		for _, scenario := range scenarios.Stories() {
+		for _, scenario := range scenarios.Stories(history.ALock) {
 			p, why := scenario.For(1, subject.Can)
 			if why != "" || scenario.Sweep {
 				continue

@@ -89,7 +89,7 @@ func shared() *plan.Plan {
 // stories are those of this file, which show most mistakes, and then the catalogue.
 func stories() []*plan.Plan {
 	all := []*plan.Plan{story(), several(), late(), shared()}
-	for _, s := range slices.Concat(scenarios.Stories(), scenarios.AllSemaphores(), scenarios.AllLatches(), scenarios.AllRWLocks(), scenarios.AllPermits()) {
+	for _, s := range slices.Concat(scenarios.Stories(history.ALock), scenarios.AllSemaphores(), scenarios.AllLatches(), scenarios.AllRWLocks(), scenarios.AllPermits()) {
 		all = append(all, s.Plan(1))
 	}
 	return all
