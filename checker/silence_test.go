@@ -56,10 +56,11 @@ func TestAFaultBeforeTheReleaseExcusesASilentSubscriptionOnly(t *testing.T) {
 	}
 	somewhere := func(answered string) func(s *script) { // a request was lost, and later a server answered another subscription
 		return func(s *script) {
-			s.fault("drop-message", "c2", at(3), at(3)).On = onRequest
-			s.subscription("another", at(4))
+			s.fault("drop-message", "c2", at(0.2), at(0.2)).On = onRequest
+			s.h.Ops[1].Call = at(10) // when the fault is long over
+			s.h.Served = append(s.h.Served, history.Served{At: at(0.101), Sent: at(0.1), Got: at(0.102), Client: "c3", Server: "s1", Lock: job, Text: "pttl"})
+			s.subscription("another", at(0.3))
 			s.h.Served[len(s.h.Served)-1].Server = answered
-			s.h.Served = append(s.h.Served, history.Served{At: at(1.001), Sent: at(1), Got: at(1.002), Client: "c3", Server: "s1", Lock: job, Text: "pttl"})
 		}
 	}
 	broken := func(s *script) { s.fault("close-connection", "c2", at(3), at(3)) }
