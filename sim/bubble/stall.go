@@ -32,6 +32,10 @@ const Patience = 4 * time.Second
 // glance is how often the watch looks.
 const glance = 2 * time.Millisecond
 
+// halted is how much of the time between two looks counts at most: a watch that did not look for longer had no processor, and nor had
+// the bubble.
+const halted = 250 * time.Millisecond
+
 // looks is how many of them in a row have to find that nothing but mutexes is waited for.
 const looks = 10
 
@@ -171,7 +175,7 @@ func (w *Bubble) Stalled() <-chan *Stall { return w.stalled }
 func (w *Bubble) look(done <-chan struct{}) {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	last, since := int64(-1), time.Now()
+	last, before, silent := int64(-1), time.Now(), time.Duration(0)
 	seen, known := 0, map[int64]bool{} // seen: looks in a row that found nothing but mutexes waited for
 	for {
 		select {
@@ -179,11 +183,14 @@ func (w *Bubble) look(done <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
+		now := time.Now()
+		silent += min(now.Sub(before), halted)
+		before = now
 		if beat := w.beat.Load(); beat != last {
-			last, since, seen = beat, time.Now(), 0
+			last, silent, seen = beat, 0, 0
 			continue
 		}
-		if w.outside.Load() > 0 && time.Since(since) <= Patience {
+		if w.outside.Load() > 0 && silent <= Patience {
 			seen = 0 // the stacks, for which all has to stop, would say nothing new
 			continue
 		}
@@ -193,7 +200,7 @@ func (w *Bubble) look(done <-chan struct{}) {
 		var s Stall
 		var sure bool
 		s.Mutex, sure, s.Goroutines = restless(id, known)
-		over, silent := w.over.Load(), time.Since(since)
+		over := w.over.Load()
 		if seen++; !s.Mutex || !sure {
 			seen = 0
 		}
