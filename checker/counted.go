@@ -18,25 +18,35 @@ import (
 type sequential struct {
 	replay func(*facts, *lockFacts) (found violations, beyond bool)
 	model  func(*facts, []porcupine.Operation) porcupine.Model
+	search func(context.Context, *facts, []porcupine.Operation) porcupine.CheckResult
 	// unseen is another that a lock may fit whose keys nobody sees; nil: there is none.
 	unseen func(*facts) *sequential
 }
 
 // sequentialFor is a specification with states of type S.
 func sequentialFor[S comparable](spec func(*facts) specification[S]) sequential {
+	apply := func(f *facts) func(*linear.Step, S) (S, error) {
+		of := spec(f)
+		return func(in *linear.Step, s S) (S, error) {
+			if in.Event != nil {
+				return of.environment(s, *in.Event)
+			}
+			return of.step(s, in.Op)
+		}
+	}
 	return sequential{
 		replay: func(f *facts, l *lockFacts) (violations, bool) { return replayed(f, l, spec(f)) },
 		model: func(f *facts, ops []porcupine.Operation) porcupine.Model {
-			of := spec(f)
-			return linear.Model(*new(S), func(in *linear.Step, s S) (S, error) {
-				if in.Event != nil {
-					return of.environment(s, *in.Event)
-				}
-				return of.step(s, in.Op)
-			}, ops)
+			return linear.Model(*new(S), apply(f), ops)
+		},
+		search: func(ctx context.Context, f *facts, ops []porcupine.Operation) porcupine.CheckResult {
+			return linear.Frontier(ctx, *new(S), apply(f), ops, mostTries)
 		},
 	}
 }
+
+// mostTries is how many steps the frontier checker tries to take: some seconds of work.
+const mostTries = 5_000_000
 
 // sequentialOf is the specification of a kind of objects other than locks.
 func sequentialOf(is history.Object) sequential {
@@ -58,15 +68,26 @@ func sequentialOf(is history.Object) sequential {
 
 // askPorcupineOf asks porcupine of an object other than a lock.
 func askPorcupineOf(ctx context.Context, f *facts, l *lockFacts, w linear.Window) porcupine.CheckResult {
-	return f.askOf(ctx, sequentialOf(l.object), f.problem(l, w))
+	ops := f.problem(l, w).History()
+	return linear.Ask(ctx, sequentialOf(l.object).model(f, ops), ops, f.options.Budget)
 }
 
+// askFrontierOf asks the frontier checker of one.
+func askFrontierOf(ctx context.Context, f *facts, l *lockFacts, w linear.Window) porcupine.CheckResult {
+	return sequentialOf(l.object).search(ctx, f, f.problem(l, w).History())
+}
+
+// askOf asks the frontier checker of an object other than a lock; or porcupine, if that comes to no answer and porcupine may.
 func (f *facts) askOf(ctx context.Context, s sequential, p *linear.Lock) porcupine.CheckResult {
 	ops := p.History()
-	return linear.Ask(ctx, s.model(f, ops), ops, f.options.Budget)
+	result := s.search(ctx, f, ops)
+	if result == porcupine.Unknown && linear.Few(ops) {
+		result = linear.Ask(ctx, s.model(f, ops), ops, f.options.Budget)
+	}
+	return result
 }
 
-// askUnseen is what porcupine says of an object whose keys nobody saw, if some operations were executed besides, or were not.
+// askUnseen is what these say of an object whose keys nobody saw, if some operations were executed besides, or were not.
 func (f *facts) askUnseen(ctx context.Context, l *lockFacts, besides []*history.Op) porcupine.CheckResult {
 	s, p := sequentialOf(l.object), f.problem(l, linear.AsCalled)
 	p.Ops = slices.Concat(p.Ops, besides)
@@ -120,37 +141,45 @@ func (f *facts) judgeSequential(ctx context.Context, l *lockFacts) opinion {
 	if o.violations.all > 0 {
 		o.status = Broken
 	}
-	second := Undecided
-	if fitsPorcupine(l) {
-		second = statusOf(askPorcupineOf(ctx, f, l, linear.AsCalled))
+	ask, by := askPorcupineOf, byPorcupine
+	if !fitsPorcupine(l) {
+		ask, by = askFrontierOf, byFrontier
 	}
+	second := statusOf(ask(ctx, f, l, linear.AsCalled))
 	if second == Undecided {
-		o.note = "porcupine came to no answer, for a second opinion"
+		o.note = fmt.Sprintf("the %s came to no answer, for a second opinion", by)
 		return o
 	}
-	return o.seconded(l, l.object, second, byPorcupine, func() bool {
-		return !beyond && askPorcupineOf(ctx, f, l, linear.AsExecuted) == porcupine.Ok
+	return o.seconded(l, l.object, second, by, func() bool {
+		return !beyond && ask(ctx, f, l, linear.AsExecuted) == porcupine.Ok
 	})
 }
 
 // blackBoxOf judges such an object by what its clients were told, and by the server's times if w says so.
 func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) opinion {
-	o := opinion{lock: l.name, by: []string{byPorcupine}, status: Holds, violations: f.found(contract.Object)}
-	if !fitsPorcupine(l) {
-		o.status, o.note = Undecided, fmt.Sprintf("more than %d operations, or %d at once, are too many for porcupine", linear.MaxOps, linear.MaxConcurrent)
-		return o
+	o := opinion{lock: l.name, by: []string{byFrontier}, status: Holds, violations: f.found(contract.Object)}
+	result, second := askFrontierOf(ctx, f, l, w), porcupine.Unknown
+	if fitsPorcupine(l) && (result != porcupine.Ok || !f.options.Sparing) {
+		second = askPorcupineOf(ctx, f, l, w)
 	}
-	result := askPorcupineOf(ctx, f, l, w)
+	switch {
+	case result == porcupine.Unknown && second == porcupine.Unknown:
+		o.status, o.note = Undecided, fmt.Sprintf("the %s came to no answer: too many orders fit the calls that were under way at once", byFrontier)
+		return o
+	case result == porcupine.Unknown:
+		o.by, result = []string{byPorcupine}, second
+	case second != porcupine.Unknown && second != result:
+		o.status = statusOf(result)
+		return o.again(l, second, "")
+	case second != porcupine.Unknown:
+		o.by = append(o.by, byPorcupine)
+	}
 	if result == porcupine.Illegal && w == linear.AsCalled {
 		result = f.askUnseen(ctx, l, nil)
 	}
-	switch result {
-	case porcupine.Ok:
-	case porcupine.Illegal:
+	if result == porcupine.Illegal {
 		o.status = Broken
 		o.violations.add(func() Violation { return f.unlinearizable(ctx, l) })
-	default:
-		o.status, o.note = Undecided, "porcupine came to no answer within its budget"
 	}
 	return o
 }

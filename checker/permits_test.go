@@ -103,7 +103,7 @@ func TestASharedPoolHolds(t *testing.T) {
 	}
 	black := Judge(t.Context(), blind(shared().done()), Options{})
 	want(t, black)
-	if by := black.Result(contract.Object).By; by != "porcupine" {
+	if by := black.Result(contract.Object).By; by != "frontier checker, porcupine" {
 		t.Errorf("of a black box object is judged by %q", by)
 	}
 }
