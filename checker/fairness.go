@@ -219,6 +219,9 @@ func (f *facts) keptPlace(l *lockFacts, behind []*place, at time.Duration) (Caus
 			return c, true
 		}
 		if p.op == nil {
+			if c, lost := f.queueLost(l, p.since, p.from); lost {
+				return c, true
+			}
 			continue
 		}
 		if died, dead := f.died[p.op.Client]; dead && died <= at {

@@ -186,6 +186,23 @@ func lateAttempt(comes bool) *lineScript {
 	return s
 }
 
+// broughtBack is a free lock that c3:1 is refused for the place of c2:1, who gave it up at 5 s, and whom the server has again as the first from 6 s.
+func broughtBack(fault string) *lineScript {
+	s, first := newLine(contract.KeepsPlace, contract.LeavesLine)
+	first.Cancel, first.Return, first.Outcome = 4*sec, at(5), history.Failed
+	op := s.call("c3:1", history.Lock, 2, 12, history.Acquired)
+	s.executes(op, 2.001, "c1:1", "c2:1", "c3:1")
+	s.executes(first, 5.001, "c1:1", "c3:1").Step = history.StepRelease
+	if fault != "" {
+		s.fault(fault, "", at(6), 0)
+	}
+	s.executes(op, 7, "c1:1", "c2:1", "c3:1") // which is the first command that shows it
+	s.frees(8)
+	s.executes(op, 9, "", "c2:1", "c3:1")
+	s.gets("c3:1", op, 11.999)
+	return s
+}
+
 // takesUp has c2:1, whose command that gives its place up at 5 s may be late, try once without waiting and then wait with that place. It is
 // granted the lock before c3:1, who waited sooner.
 func takesUp(late bool) *lineScript {
@@ -281,6 +298,8 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueOrder, false, lostPlace("stop-replication")},
 			{contract.QueueOrder, false, passedOver()},
 			{contract.QueueOrder, false, passedOver(keeps, leaves)},
+			{contract.QueueBusy, true, broughtBack("failover")},
+			{contract.QueueBusy, false, broughtBack("")},
 		},
 		"place-over": {
 			{contract.QueueOrder, true, droppedPlace(6, false)},

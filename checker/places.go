@@ -11,9 +11,6 @@ import (
 
 // What places in the queue of a fair lock mean for those who wait.
 
-// queues reports whether a call waits for the lock if it has to.
-func queues(op *history.Op) bool { return callsFor(op) && (!op.Kind.Tries() || op.Wait > 0) }
-
 // began is from when on the caller of a place's call waited with it.
 func (p *place) began() time.Duration {
 	if p.op == nil {

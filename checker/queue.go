@@ -14,8 +14,9 @@ import (
 // A place is one that an owner had in the queue.
 type place struct {
 	owner string
-	op    *history.Op   // the owner's call that took it, or the last that asked while it had the place
+	op    *history.Op   // the owner's call that took it, or the last that asked while it had the place; nil: no call took it
 	from  time.Duration // when it was taken
+	since time.Duration // before that: when the server log shows the queue without it
 	asked time.Duration // when the owner asked last while it had the place
 	to    time.Duration // when it was gone; the end, if it stayed
 	gone  departure
@@ -48,7 +49,7 @@ type refusal struct {
 
 // queue is what the server log says of who waited for a fair lock.
 type queue struct {
-	places   []*place // in the order in which they were taken
+	places   []*place // in the order in which they were taken, or had by a replica
 	grants   []grant
 	refusals []refusal
 }
@@ -60,6 +61,7 @@ func (f *facts) fair() bool { return f.h.Can(string(contract.Fair)) && f.h.Heade
 func queueOf(f *facts, l *lockFacts) *queue {
 	q, line, attempts := &queue{}, []*place{}, attemptsOf(f.h) // line are the places that there are
 	heard, requests := map[string]bool{}, map[int64]bool{}     // the attempts that were executed, and of all commands the messages
+	shown := time.Duration(0)                                  // when the queue was shown last
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
 		if r.Lock != l.name || r.After == nil || r.Refused {
@@ -94,12 +96,16 @@ func queueOf(f *facts, l *lockFacts) *queue {
 			}
 			return true
 		})
-		for _, owner := range r.After.Waiting {
+		for n, owner := range r.After.Waiting {
 			if !slices.ContainsFunc(line, func(p *place) bool { return p.owner == owner }) {
-				p := &place{owner: owner, op: op, from: r.At, asked: r.At, to: f.end}
-				line, q.places = append(line, p), append(q.places, p)
+				p := &place{owner: owner, op: op, from: r.At, since: shown, asked: r.At, to: f.end}
+				if op != nil && op.Owner != owner {
+					p.op = nil // a replica brought it back, as the first command shows that saw the queue afterwards
+				}
+				line, q.places = before(line, r.After.Waiting[n:], p), before(q.places, r.After.Waiting[n:], p)
 			}
 		}
+		shown = r.At
 		if asks && !took && !copied && r.Before.Absent() && r.At <= f.until(op) {
 			n := slices.IndexFunc(line, func(p *place) bool { return p.owner == op.Owner })
 			if n < 0 {
@@ -112,8 +118,8 @@ func queueOf(f *facts, l *lockFacts) *queue {
 			again := heard[request] && f.once(op) // which gets the first answer, and keeps no place
 			heard[request] = true
 			for _, p := range line {
-				if p.owner != op.Owner || again {
-					continue
+				if p.owner != op.Owner || again || p.op != nil && !queues(op) {
+					continue // who tries once keeps no place, and may have an earlier call's
 				}
 				if p.asked = r.At; r.At <= f.until(op) { // what comes late keeps the place, for nobody
 					p.op = op
@@ -122,6 +128,20 @@ func queueOf(f *facts, l *lockFacts) *queue {
 		}
 	}
 	return q
+}
+
+// queues reports whether a call waits for the lock if it has to.
+func queues(op *history.Op) bool {
+	return op.Kind.Asks() && !op.Aside && (!op.Kind.Tries() || op.Wait > 0)
+}
+
+// before adds a place to others: before those of owners behind it who have theirs, as a replica may have it, or else as the last.
+func before(some []*place, waiting []string, p *place) []*place {
+	i := slices.IndexFunc(some, func(o *place) bool { return o.to > p.from && slices.Contains(waiting[1:], o.owner) })
+	if i < 0 {
+		i = len(some)
+	}
+	return slices.Insert(some, i, p)
 }
 
 // waitsOn reports whether a place's call waited on after a time, and was granted the lock: who gives the place up then does it for an
