@@ -296,3 +296,21 @@ func TestAWaiterKnowsOfNoEndThatNobodyTold(t *testing.T) {
 		t.Errorf("told at %v, want 6 s", got)
 	}
 }
+
+// Who was told that a hold is lost, while a call was under way that entered it once more, has both, if the server says so: also where an
+// unlock ends in an error. Where the server says that the lock is free there is nothing to renew.
+func TestALostHoldThatWasEnteredOnceMoreIsThere(t *testing.T) {
+	for told, want := range map[history.Outcome]string{history.Decremented: "", history.Released: defect} {
+		s := claiming(newScript(), contract.TellsLoss)
+		s.take("c1:1", at(0), at(4), 0)
+		s.event(history.Lost, at(29.7)).Owner = "c1:1"
+		s.h.Events[0].Client = "c1"
+		s.take("c1:1", at(29), at(30), 0)
+		op := s.op("c1:1", history.Unlock, at(31), at(31.002), history.Unknown)
+		op.Error, op.Evidence, op.Executed, op.Answer, op.Lease = "context deadline exceeded", history.Executed, at(31.001), told, dog
+		s.renew("c1:1", at(40), history.Renewed)
+		if got := ruledOn(t, s, contract.NoRenewalAfter); got != want {
+			t.Errorf("%s: %q, want %q", told, got, want)
+		}
+	}
+}

@@ -262,7 +262,8 @@ func (f *facts) owed(l *lockFacts, owner string, since, at time.Duration) (holds
 }
 
 // hasMore reports whether an owner's latest answer by a time is that it holds the lock still, after an unlock, and it has locked more
-// often than it has unlocked: what it was told was lost it has all the same, and has to give back.
+// often than it has unlocked: what it was told was lost it has all the same, and has to give back. The server answers so, also where
+// nobody heard that.
 func (f *facts) hasMore(l *lockFacts, owner string, at time.Duration) bool {
 	var last *history.Op
 	for _, op := range l.owner(owner).ops {
@@ -270,7 +271,7 @@ func (f *facts) hasMore(l *lockFacts, owner string, at time.Duration) bool {
 			last = op
 		}
 	}
-	return last != nil && last.Kind.Unlocks() && last.Outcome == history.Decremented && f.owes(l, owner, at)
+	return last != nil && last.Kind.Unlocks() && answer(last) == history.Decremented && f.owes(l, owner, at)
 }
 
 // rightly reports whether a hold stood at a time, and should have: its owner believed in it, by the call that began it or by a later one.
