@@ -165,9 +165,16 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	})
 	for _, gift := range gifts {
 		by := gift.op
-		i := slices.IndexFunc(debts, func(d *owed) bool {
-			return !d.paid && d.n == by.Units() && d.op.Token == by.Token && d.op.Client == by.Client && d.at <= gift.at
-		})
+		since := f.touchedBy(l, gift.at)
+		of := func(from time.Duration) int {
+			return slices.IndexFunc(debts, func(d *owed) bool {
+				return !d.paid && d.n == by.Units() && d.op.Token == by.Token && d.op.Client == by.Client && from <= d.at && d.at <= gift.at
+			})
+		}
+		i := of(since)
+		if i < 0 {
+			i = of(0) // the replica may have known of it
+		}
 		if i < 0 {
 			surplus = append(surplus, by)
 			continue
