@@ -166,3 +166,53 @@ func TestFrontierAgreesWithPorcupine(t *testing.T) {
 			{history.WriteLock, granted}, {history.TryWrite, tries}, {history.WriteUnlock, released}}}.agree(t, 4)
 	})
 }
+
+// BenchmarkFrontier is the time for a semaphore of 4 permits that 8 or 100 clients use, 100,000 calls of which only the answers are known.
+func BenchmarkFrontier(b *testing.B) {
+	for _, clients := range []int{8, 100} {
+		b.Run(fmt.Sprintf("%d clients", clients), func(b *testing.B) {
+			ops := busySemaphore(clients, 100_000)
+			apply := func(in *Step, s model.SemaphoreState) (model.SemaphoreState, error) {
+				return Apply[model.SemaphoreState](model.Semaphore{}, in, s)
+			}
+			for b.Loop() {
+				if r := Frontier(b.Context(), model.SemaphoreState{}, apply, ops, 50_000_000); r != porcupine.Ok {
+					b.Fatal(r)
+				}
+			}
+		})
+	}
+}
+
+// busySemaphore is a history of clients that take a permit, waiting for it, and give it back.
+func busySemaphore(clients, calls int) []porcupine.Operation {
+	r := rand.New(rand.NewPCG(1, 2))
+	ops := []*history.Op{{ID: 1, Kind: history.TrySetPermits, Value: 4, Call: tick, Return: 3 * tick, Outcome: history.OK}}
+	free, now := 4, 3*tick
+	waiting, holding := []*history.Op{}, []bool{}
+	for range clients {
+		waiting, holding = append(waiting, nil), append(holding, false)
+	}
+	for len(ops) < calls {
+		now += tick
+		i := r.IntN(clients)
+		switch op := waiting[i]; {
+		case op == nil && !holding[i]:
+			waiting[i] = &history.Op{ID: int64(len(ops) + 1), Kind: history.AcquirePermits, Value: 1, Owner: fmt.Sprint(i), Call: now}
+			ops = append(ops, waiting[i])
+		case op == nil:
+			waiting[i] = &history.Op{ID: int64(len(ops) + 1), Kind: history.ReleasePermits, Value: 1, Owner: fmt.Sprint(i), Call: now}
+			ops = append(ops, waiting[i])
+		case op.Outcome != "":
+			op.Return, waiting[i] = now, nil
+		case op.Kind == history.ReleasePermits:
+			op.Outcome, holding[i] = history.OK, false
+			free++
+		case free > 0:
+			op.Outcome, holding[i] = history.Acquired, true
+			free--
+		}
+	}
+	l := &Lock{Ops: ops, Virtual: true, Excused: func(*history.Op) bool { return false }}
+	return l.History()
+}
