@@ -278,15 +278,40 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 		return Cause{}, false
 	}
 	var now history.KeyState
+	shown := time.Duration(0)
 	for i := range l.acts {
 		if a := &l.acts[i]; a.at <= from && a.after != nil {
-			now = *a.after
+			now, shown = *a.after, a.at
+		}
+	}
+	jumped, by := time.Duration(0), time.Duration(0) // since it asked, and since the server log showed the permits
+	for _, e := range l.events {
+		if e.Kind != history.ClockJump || e.At > from {
+			continue
+		}
+		if e.At > asked.At {
+			jumped = e.At
+		}
+		if e.At > shown {
+			by += e.By
 		}
 	}
 	for _, p := range now.Taken {
-		if q, was := asked.After.Has(p.Permit); p.Over(from) && p.Deadline > asked.At && (!was || q.Deadline == 0 || q.Deadline > p.Deadline) {
-			return Cause{Class: contract.Unannounced, Text: fmt.Sprintf("the lease of permit %d was over at %s, of which it had not heard when it asked at %s, and nobody sends a message",
-				p.Permit, Stamp(p.Deadline), Stamp(asked.At))}, true
+		if p.Deadline > 0 {
+			p.Deadline = max(p.Deadline-by, 1)
+		}
+		q, was := asked.After.Has(p.Permit)
+		over, later := p.Deadline, !was || q.Deadline == 0 || q.Deadline > p.Deadline // than it had been told
+		if over <= asked.At && was && !q.Over(asked.At) {
+			over = jumped // by the clock of then it would not have been
+		}
+		if p.Over(from) && over > asked.At && later {
+			c := Cause{Class: contract.Unannounced, Text: fmt.Sprintf("the lease of permit %d was over at %s, of which it had not heard when it asked at %s, and nobody sends a message",
+				p.Permit, Stamp(over), Stamp(asked.At))}
+			if over == jumped {
+				c.Faults = f.struckAt(jumped, l.name, history.ClockMoved)
+			}
+			return c, true
 		}
 	}
 	return Cause{}, false
