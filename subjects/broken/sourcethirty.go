@@ -58,9 +58,12 @@ func plantedThirty() []SourceMutant {
 		source("thirty-reconciled-end-not-noted", hardened, untold,
 			"the client does not note the lease that settling has set",
 			"hardened.go", "\tif remain > 0 {\n\t\th.endAt(ends)\n\t} else {\n\t\ths.lose(h)\n", "\tif remain <= 0 {\n\t\ths.lose(h)\n"),
-		source("thirty-multi-again-captured-once", hardened, "the last unlock of a group does not close Lost",
-			"whether a group is held already is asked once, before the first attempt, though it may be lost while its owner waits",
-			"multi.go", "\tfor {\n\t\tagain := time.Now().Before(allUntil(m.members, owner))\n", "\tagain := time.Now().Before(allUntil(m.members, owner))\n\tfor {\n"),
+		source("thirty-group-unlock-through-another-value", hardened, "Lost of a group that was granted through another value of its kind is not closed by the last unlock",
+			"an unlock of a member counts as a loss also where the group does not know what its owner holds",
+			"grouplost.go", "\t\t\tif reason == nil && !loss.known {\n\t\t\t\treturn\n\t\t\t}\n", "\t\t\t_ = reason\n"),
+		source("thirty-first-member-decides", hardened, outcome,
+			"whether the outcome of several locks is known is said of the first that failed",
+			"errors.go", "return slices.ContainsFunc(members.errs, OutcomeUnknown)", "return OutcomeUnknown(members.errs[0])"),
 
 		// The fair lock.
 		{Name: "thirty-fair-late-leave-drops-new-place", Sound: fair, Claim: "a delayed copy of a request does nothing; who waits keeps its place",
@@ -87,6 +90,9 @@ func plantedThirty() []SourceMutant {
 		source("thirty-fair-partial-unlock-not-remembered", plainFair, "an unlock with a latch that is sent again gets the first answer",
 			"the latch of a fair lock does not remember an unlock that leaves a hold",
 			"scripts/fair_unlock.lua", "    call('set', KEYS[5], 0, 'px', ARGV[5])\n", ""),
+		source("thirty-fair-force-untold", fair, "Lost is closed as soon as a forced release is published",
+			"a forced release of a fair lock is published to who is next, and not to its holder",
+			"scripts/fair_force_hardened.lua", "  call('publish', KEYS[2] .. ':' .. holder, ARGV[1]) -- it is told of its loss\n", "  holder = nil\n"),
 
 		// The read-write lock.
 		source("thirty-rw-renews-first-lock", rw, "each hold has a lease, and the watchdog renews each",
@@ -119,6 +125,9 @@ func plantedThirty() []SourceMutant {
 		source("thirty-sem-forgotten-while-repeated", sem, "a release of unknown outcome takes effect once",
 			"the server remembers a request for as long as copies of its first may come, though it is repeated for longer",
 			"requests.go", "return c.settlesFor() + c.memory()", "return c.memory()"),
+		source("thirty-sem-tells-what-was-given", sem, "a waiter is woken when what it asks for is free",
+			"a release publishes how many permits it gave, and not how many are free",
+			"scripts/semaphore_release_hardened.lua", "call('publish', ARGV[3], call('incrby', KEYS[1], ARGV[4]))", "call('incrby', KEYS[1], ARGV[4])\ncall('publish', ARGV[3], ARGV[4])"),
 		source("thirty-sem-request-id-of-client", sem, "of all calls on one semaphore with one RequestID one takes effect",
 			"the record of a RequestID bears the client's name, so that another client's call with it counts again",
 			"requests.go", "requestOf(o.name, Owner(id)), requestBase", "requestOf(o.name, c.Owner(0)+Owner(id)), requestBase"),
