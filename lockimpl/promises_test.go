@@ -10,14 +10,17 @@ import (
 	"github.com/holdfast-sim/holdfast/lockimpl"
 )
 
-func thirtyReds(t *testing.T, f func(t *testing.T, ws []*world)) {
+// What follows are promises that mistakes broke which no hunt had caught: see plantedThirty of package broken.
+
+// threeServers runs a test with three servers in virtual time.
+func threeServers(t *testing.T, f func(t *testing.T, ws []*world)) {
 	synctest.Test(t, func(t *testing.T) {
 		f(t, []*world{newWorld(t, lockimpl.Hardened), newWorld(t, lockimpl.Hardened), newWorld(t, lockimpl.Hardened)})
 	})
 }
 
-func TestT_red_oldest_grant_unlocked(t *testing.T) {
-	thirtyReds(t, func(t *testing.T, ws []*world) {
+func TestRedOldestGrantUnlocked(t *testing.T) {
+	threeServers(t, func(t *testing.T, ws []*world) {
 		r, b := redlock(ws, "p"), redlock(ws, "q")
 		must(t, r.Lock(ctx, "p:1"))
 		lost := r.Lost("p:1")
@@ -41,8 +44,8 @@ func TestT_red_oldest_grant_unlocked(t *testing.T) {
 	})
 }
 
-func TestT_red_until_of_all(t *testing.T) {
-	thirtyReds(t, func(t *testing.T, ws []*world) {
+func TestRedUntilOfAll(t *testing.T) {
+	threeServers(t, func(t *testing.T, ws []*world) {
 		r := redlock(ws, "p")
 		lift := ws[2].silence("p")
 		must(t, r.Lock(ctx, "p:1"))
@@ -63,7 +66,7 @@ func TestT_red_until_of_all(t *testing.T) {
 	})
 }
 
-func TestT_multi_late_refusal_blames_first(t *testing.T) {
+func TestMultiLateRefusalBlamesFirst(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.primed("a"), w.primed("b")
 		x, o := a.Lock("x"), a.Owner(1)
@@ -86,7 +89,7 @@ func TestT_multi_late_refusal_blames_first(t *testing.T) {
 	})
 }
 
-func TestT_multi_release_dies_of_bad_key(t *testing.T) {
+func TestMultiReleaseDiesOfBadKey(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.primed("a")
 		g := multi(t, locksOf(a, "x", "y")...)
@@ -101,7 +104,7 @@ func TestT_multi_release_dies_of_bad_key(t *testing.T) {
 	})
 }
 
-func TestT_late_give_back_sets_own_lease(t *testing.T) {
+func TestLateGiveBackSetsOwnLease(t *testing.T) {
 	inBubble(t, lockimpl.Latch, func(t *testing.T, w *world) {
 		a := w.primed("a")
 		x, o := a.Lock("x"), a.Owner(1)
@@ -119,7 +122,7 @@ func TestT_late_give_back_sets_own_lease(t *testing.T) {
 	})
 }
 
-func TestT_lost_unlock_sets_watchdog_lease(t *testing.T) {
+func TestLostUnlockSetsWatchdogLease(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.primed("a")
 		x, o := a.Lock("x"), a.Owner(1)
@@ -132,7 +135,7 @@ func TestT_lost_unlock_sets_watchdog_lease(t *testing.T) {
 	})
 }
 
-func TestT_stale_refusal_sleeps_on(t *testing.T) {
+func TestStaleRefusalSleepsOn(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.primed("a", func(o *lockimpl.Options) { o.ResponseTimeout = 500 * time.Millisecond }), w.primed("b")
 		must(t, b.Lock("x").Lock(ctx, b.Owner(1), lockimpl.Lease(10*time.Second)))
@@ -145,8 +148,8 @@ func TestT_stale_refusal_sleeps_on(t *testing.T) {
 	})
 }
 
-func TestT_red_open_forgotten(t *testing.T) {
-	thirtyReds(t, func(t *testing.T, ws []*world) {
+func TestRedOpenForgotten(t *testing.T) {
+	threeServers(t, func(t *testing.T, ws []*world) {
 		r, b := redlock(ws, "p"), redlock(ws, "q")
 		is(t, true)(b.TryLock(ctx, "q:1"))
 		ws[2].server.Del("x")
@@ -161,8 +164,8 @@ func TestT_red_open_forgotten(t *testing.T) {
 	})
 }
 
-func TestT_leave_rest_stops(t *testing.T) {
-	thirtyReds(t, func(t *testing.T, ws []*world) {
+func TestLeaveRestStops(t *testing.T) {
+	threeServers(t, func(t *testing.T, ws []*world) {
 		r := redlock(ws, "p")
 		must(t, r.Lock(ctx, "p:1"))
 		l1, l2 := ws[1].silence("p"), ws[2].silence("p")
@@ -181,7 +184,7 @@ func TestT_leave_rest_stops(t *testing.T) {
 	})
 }
 
-func TestT_refusal_tells_nobody(t *testing.T) {
+func TestRefusalTellsNobody(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.primed("a"), w.primed("b")
 		x, o := a.Lock("x"), a.Owner(1)
@@ -196,7 +199,7 @@ func TestT_refusal_tells_nobody(t *testing.T) {
 	})
 }
 
-func TestT_latch_removed_though_unknown(t *testing.T) {
+func TestLatchRemovedThoughUnknown(t *testing.T) {
 	inBubble(t, lockimpl.Latch, func(t *testing.T, w *world) {
 		a := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
 		x, o := a.Lock("x"), a.Owner(1)
@@ -214,7 +217,7 @@ func TestT_latch_removed_though_unknown(t *testing.T) {
 	})
 }
 
-func TestT_reconciled_end_not_noted(t *testing.T) {
+func TestReconciledEndNotNoted(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
 		x, o := a.Lock("x"), a.Owner(1)
@@ -232,7 +235,7 @@ func TestT_reconciled_end_not_noted(t *testing.T) {
 	})
 }
 
-func TestT_fair_late_leave_drops_new_place(t *testing.T) {
+func TestFairLateLeaveDropsNewPlace(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		h, a, b := w.client("h"), w.client("a"), w.client("b")
 		must(t, h.FairLock("x").Lock(ctx, h.Owner(1)))
@@ -262,7 +265,7 @@ func TestT_fair_late_leave_drops_new_place(t *testing.T) {
 	})
 }
 
-func TestT_fair_failed_hurries_all(t *testing.T) {
+func TestFairFailedHurriesAll(t *testing.T) {
 	inBubble(t, lockimpl.Latch, func(t *testing.T, w *world) {
 		short := func(o *lockimpl.Options) { o.FairWaitTimeout = time.Minute }
 		h, a, b := w.client("h", short), w.client("a", short), w.client("b", short)
@@ -296,7 +299,7 @@ func TestT_fair_failed_hurries_all(t *testing.T) {
 	})
 }
 
-func TestT_rw_upgrade_waits_for_others(t *testing.T) {
+func TestRwUpgradeWaitsForOthers(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.primed("a"), w.primed("b")
 		la, lb := a.ReadWriteLock("x"), b.ReadWriteLock("x")
@@ -316,7 +319,7 @@ func thirtySem(t *testing.T, w *world, c *lockimpl.Client, permits int64) *locki
 	return s
 }
 
-func TestT_sem_slots_cut(t *testing.T) {
+func TestSemSlotsCut(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		c := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
 		s := thirtySem(t, w, c, 10)
@@ -344,7 +347,7 @@ func TestT_sem_slots_cut(t *testing.T) {
 	})
 }
 
-func TestT_sem_cancel_makes_semaphore(t *testing.T) {
+func TestSemCancelMakesSemaphore(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		c := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
 		s := thirtySem(t, w, c, 3)
@@ -360,7 +363,7 @@ func TestT_sem_cancel_makes_semaphore(t *testing.T) {
 	})
 }
 
-func TestT_sem_refused_keeps_the_rest(t *testing.T) {
+func TestSemRefusedKeepsTheRest(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.primed("a"), w.primed("b")
 		s, other := thirtySem(t, w, b, 2), a.Semaphore("x")
@@ -392,7 +395,7 @@ func TestT_sem_refused_keeps_the_rest(t *testing.T) {
 	})
 }
 
-func TestT_sem_forgotten_while_repeated(t *testing.T) {
+func TestSemForgottenWhileRepeated(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		c := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
 		s := thirtySem(t, w, c, 3)
@@ -410,7 +413,7 @@ func TestT_sem_forgotten_while_repeated(t *testing.T) {
 	})
 }
 
-func TestT_sem_request_id_of_client(t *testing.T) {
+func TestSemRequestIdOfClient(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.client("b")
 		s := thirtySem(t, w, a, 3)
@@ -421,14 +424,14 @@ func TestT_sem_request_id_of_client(t *testing.T) {
 	})
 }
 
-func TestT_sem_compared_as_text(t *testing.T) {
+func TestSemComparedAsText(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		s := thirtySem(t, w, w.client("a"), 10)
 		is(t, true)(s.TryAcquire(ctx, 9))
 	})
 }
 
-func TestT_permit_sleeps_to_the_end(t *testing.T) {
+func TestPermitSleepsToTheEnd(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.client("b")
 		s := a.PermitExpirableSemaphore("x")
@@ -450,7 +453,7 @@ func TestT_permit_sleeps_to_the_end(t *testing.T) {
 	})
 }
 
-func TestT_permit_given_back_by_digits(t *testing.T) {
+func TestPermitGivenBackByDigits(t *testing.T) {
 	inBubble(t, lockimpl.Latch, func(t *testing.T, w *world) {
 		a := w.primed("a")
 		s := a.PermitExpirableSemaphore("x")
@@ -469,7 +472,7 @@ func TestT_permit_given_back_by_digits(t *testing.T) {
 	})
 }
 
-func TestT_latch_expired_round_stays(t *testing.T) {
+func TestLatchExpiredRoundStays(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.client("b")
 		l := a.CountDownLatch("x")
@@ -486,7 +489,7 @@ func TestT_latch_expired_round_stays(t *testing.T) {
 	})
 }
 
-func TestT_group_unlock_through_another_value(t *testing.T) {
+func TestGroupUnlockThroughAnotherValue(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a := w.client("a")
 		g, h := multi(t, locksOf(a, "x", "y")...), multi(t, locksOf(a, "x", "y")...)
@@ -499,7 +502,7 @@ func TestT_group_unlock_through_another_value(t *testing.T) {
 	})
 }
 
-func TestT_first_member_decides(t *testing.T) {
+func TestFirstMemberDecides(t *testing.T) {
 	inBubble(t, lockimpl.Latch, func(t *testing.T, w *world) {
 		a := w.prime(w.clientOver(w.dialRetrying("a", -1), "a"))
 		g := multi(t, locksOf(a, "x", "y")...)
@@ -513,7 +516,7 @@ func TestT_first_member_decides(t *testing.T) {
 	})
 }
 
-func TestT_fair_force_untold(t *testing.T) {
+func TestFairForceUntold(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.client("b")
 		must(t, a.FairLock("x").Lock(ctx, a.Owner(1)))
@@ -527,7 +530,7 @@ func TestT_fair_force_untold(t *testing.T) {
 	})
 }
 
-func TestT_sem_tells_what_was_given(t *testing.T) {
+func TestSemTellsWhatWasGiven(t *testing.T) {
 	inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
 		a, b := w.client("a"), w.client("b")
 		s := thirtySem(t, w, a, 2)
