@@ -31,6 +31,7 @@ type Client struct {
 	opts  Options
 	hub   *hub
 	holds *holds
+	task  *renewalTask // of generation Current
 	proto protocol
 	// The protocols of other locks than RLock.
 	readers, writers, fair, spin protocol
@@ -70,6 +71,9 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		c.proto = faithfulLock(c, acquireCombined, false)
 	case Latch:
 		c.proto = faithfulLock(c, acquireCombined, true)
+	case Current:
+		p := newCurrent(c)
+		c.proto, c.task = p, p.task
 	case Hardened:
 		c.proto = newHardened(c)
 	default:
@@ -101,7 +105,7 @@ func (c *Client) Owner(thread int64) Owner {
 }
 
 // Lock returns the lock of that name. It costs nothing on the server, and two values of one name
-// are the same lock. A name that cannot be a lock's is reported by the operations.
+// are the same lock; with generation [Current] each has a lease of its own. A name that cannot be a lock's is reported by the operations.
 func (c *Client) Lock(name string) *RLock {
 	channel := channelOf(name)
 	return &RLock{
@@ -120,6 +124,7 @@ func (c *Client) Close() error {
 	c.closeMu.Unlock()
 	c.stop()
 	c.holds.close()
+	c.task.close()
 	c.hub.close()
 	c.work.Wait()
 	return nil
