@@ -60,7 +60,7 @@ func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 		row(stdout, s.Name, s.About, listed)
 	}
 	say(stdout, "\nOther libraries (docs/matrix.md)\n")
-	for _, s := range libraries.All() {
+	for _, s := range libraries.Unforetold() {
 		row(stdout, s.Name, s.About, listed)
 	}
 	say(stdout, "\nLocks of other languages, whose workers are built when first asked for\n")

@@ -189,7 +189,7 @@ func shown(m reports.Matrix, d workers.Defect) string {
 
 // linked are the locks of the matrix, and the objects of other kinds, that run in world sim. Of these there are only our own.
 func linked() []subjects.Subject {
-	all := append(onPage(), libraries.All()...)
+	all := append(onPage(), libraries.Unforetold()...)
 	for _, is := range history.Objects() {
 		if is != history.ALock {
 			all = append(all, subjects.Of(is)...)
