@@ -122,9 +122,9 @@ func (c *Client) Close() error {
 	c.closeMu.Lock()
 	c.closed = true
 	c.closeMu.Unlock()
+	c.task.close()
 	c.stop()
 	c.holds.close()
-	c.task.close()
 	c.hub.close()
 	c.work.Wait()
 	return nil
