@@ -25,7 +25,7 @@ type Owner string
 //
 // Retries: what go-redis does after a network error is the business of the client given to [New]
 // (Options.MaxRetries there; by default it sends the same command again, up to three times). The
-// generations differ in what a second copy does: see [Generation].
+// generations differ in what a second copy does, and [Current] has some commands sent once: see [Generation].
 type Client struct {
 	rdb   redis.UniversalClient
 	opts  Options

@@ -18,8 +18,7 @@ const (
 	// Combined acquires under one condition and unlocks without a latch: Redisson 3.19 to 3.23.
 	Combined Generation = "combined"
 	// Latch remembers an unlock's answer under a request id until the client has it, so that an
-	// unlock that is re-sent gets the first answer: Redisson 3.24 to 3.36, and later ones in topologies of
-	// several servers.
+	// unlock that is re-sent gets the first answer: Redisson 3.24 to 3.36.
 	Latch Generation = "latch"
 	// Current is Latch with what Redisson's client does besides, from 3.44 to 4.7, defects included. Use it to
 	// see them, not to lock.
