@@ -15,7 +15,8 @@ import (
 //
 // When ctx ends, Lock returns its error at once, having left nothing behind but, if an attempt was
 // under way, a goroutine that awaits the attempt's reply and gives the lock back if it was granted.
-// If that reply is lost too, the hold lasts until its lease ends; it is not renewed.
+// If that reply is lost too, the hold lasts until its lease ends; it is not renewed. Current does not give it back, and
+// renews it.
 //
 // A grant whose answer comes when its lease is over, counted from the attempt, is none: Hardened
 // gives it back, and returns [ErrElapsed].

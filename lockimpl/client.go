@@ -25,12 +25,13 @@ type Owner string
 //
 // Retries: what go-redis does after a network error is the business of the client given to [New]
 // (Options.MaxRetries there; by default it sends the same command again, up to three times). The
-// generations differ in what a second copy does: see [Generation].
+// generations differ in what a second copy does, and [Current] has some commands sent once: see [Generation].
 type Client struct {
 	rdb   redis.UniversalClient
 	opts  Options
 	hub   *hub
 	holds *holds
+	task  *renewalTask // of generation Current
 	proto protocol
 	// The protocols of other locks than RLock.
 	readers, writers, fair, spin protocol
@@ -70,6 +71,9 @@ func New(rdb redis.UniversalClient, o Options) (*Client, error) {
 		c.proto = faithfulLock(c, acquireCombined, false)
 	case Latch:
 		c.proto = faithfulLock(c, acquireCombined, true)
+	case Current:
+		p := newCurrent(c)
+		c.proto, c.task = p, p.task
 	case Hardened:
 		c.proto = newHardened(c)
 	default:
@@ -101,7 +105,7 @@ func (c *Client) Owner(thread int64) Owner {
 }
 
 // Lock returns the lock of that name. It costs nothing on the server, and two values of one name
-// are the same lock. A name that cannot be a lock's is reported by the operations.
+// are the same lock; with generation [Current] each has a lease of its own. A name that cannot be a lock's is reported by the operations.
 func (c *Client) Lock(name string) *RLock {
 	channel := channelOf(name)
 	return &RLock{
@@ -118,6 +122,7 @@ func (c *Client) Close() error {
 	c.closeMu.Lock()
 	c.closed = true
 	c.closeMu.Unlock()
+	c.task.close()
 	c.stop()
 	c.holds.close()
 	c.hub.close()

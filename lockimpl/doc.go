@@ -6,9 +6,9 @@
 // uses package time as any program does; its one seam is [Scheduler].
 //
 // The files: client.go (the client and its life), lock.go (queries), acquire.go and unlock.go (the
-// calls), faithful.go and hardened.go (what the generations do on the server), script.go and
-// scripts/ (Lua), holds.go (what the client knows of its holds), watchdog.go (renewal), lost.go
-// (telling of losses), hub.go (waiting for releases); and the locks made of locks: multi.go,
+// calls), faithful.go, current.go and hardened.go (what the generations do on the server), script.go and
+// scripts/ (Lua), holds.go (what the client knows of its holds), watchdog.go (renewal), renewaltask.go
+// (the same of generation current), lost.go (telling of losses), hub.go (waiting for releases); and the locks made of locks: multi.go,
 // fenced.go, redlock.go. Other locks are RLocks with scripts of their own: rwlock.go, fair.go, spin.go.
 // What has no owners has its requests from requests.go: semaphore.go, permits.go, countdown.go.
 //

@@ -40,6 +40,7 @@ type faithful struct {
 	forces  *script
 	renews  *script
 	message string // of a release
+	once    bool   // an unlock is not sent again
 }
 
 // faithfulLock is that of RLock.
@@ -115,6 +116,7 @@ func (f *faithful) release(ctx context.Context, l *RLock, owner Owner, lease tim
 		args = l.fair.queued(args)
 	}
 	cmd := newIntCall(ctx, args...)
+	cmd.once = f.once
 	err = f.client.run(ctx, f.unlocks, cmd, nil)
 	free, err := lastOf(cmd, err)
 	if err == nil || errors.Is(err, ErrNotHeld) {

@@ -3,6 +3,7 @@ package lockimpl
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,7 +12,8 @@ import (
 // RLock is a re-entrant lock with a lease: Redisson's RLock, with explicit owners. On the server
 // it is a hash from its one owner to the hold count, with the lease as its time to live.
 //
-// It is a handle, safe for concurrent use; all state is the server's and the [Client]'s.
+// It is a handle, safe for concurrent use; all state is the server's and the [Client]'s, but for the lease that an
+// RLock of generation [Current] remembers.
 type RLock struct {
 	object
 	proto   protocol
@@ -19,6 +21,8 @@ type RLock struct {
 
 	// Arguments of commands, boxed once.
 	nameArg, channelArg, counterArg any
+
+	leased atomic.Int64 // with generation Current, the lease that was asked for last, in ns; 0: the watchdog timeout
 
 	fenced bool // counterArg counts from 1, for ever
 

@@ -18,8 +18,27 @@ const (
 	// Combined acquires under one condition and unlocks without a latch: Redisson 3.19 to 3.23.
 	Combined Generation = "combined"
 	// Latch remembers an unlock's answer under a request id until the client has it, so that an
-	// unlock that is re-sent gets the first answer: Redisson 3.24 and later.
+	// unlock that is re-sent gets the first answer: Redisson 3.24 to 3.36.
 	Latch Generation = "latch"
+	// Current is Latch with what Redisson's client does besides, from 3.44 to 4.7, defects included. Use it to
+	// see them, not to lock.
+	//
+	// An [RLock] has a lease, at first WatchdogTimeout, which all share that use that value. A grant of a
+	// [Lease] sets it. A call without one asks for it, though the watchdog renews by WatchdogTimeout. A partial
+	// unlock sets what is left to it. A full or a refused one resets it (redisson#4818, since 3.19.2). So the
+	// unlock of an inner hold of 2 s leaves the key 2 s.
+	//
+	// One bad key stops the renewal of other locks (redisson#6303). Holds that are gone keep later ones from
+	// being renewed. An unlock ends the renewal of one hold whichever hold it gives back, also if it fails. If
+	// ctx ends while Lock or TryLock has an attempt under way which is then granted, that hold is renewed until
+	// the client is closed (redisson#5358).
+	//
+	// On one server an acquire and an unlock are sent once, whatever MaxRetries says, also where they were not
+	// written or the server refused them, which Redisson tries again. Elsewhere go-redis sends them again as
+	// ever (redisson#7367).
+	//
+	// Locks of other kinds than RLock are those of Latch.
+	Current Generation = "current"
 	// Hardened numbers an owner's requests, so that acquire and unlock take effect once however
 	// often and late their copies arrive; it gives every grant a fencing token, and tells a
 	// holder of a loss in time ([RLock.Lost]).

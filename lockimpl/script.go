@@ -39,6 +39,9 @@ var forceHardenedSource string
 //go:embed scripts/renew.lua
 var renewSource string
 
+//go:embed scripts/renew_current.lua
+var renewCurrentSource string
+
 //go:embed scripts/renew_hardened.lua
 var renewHardenedSource string
 
@@ -58,6 +61,7 @@ var (
 	forceUnlock     = newScript(forceUnlockSource)
 	forceHardened   = newScript(forceHardenedSource)
 	renewPlain      = newScript(renewSource)
+	renewCurrent    = newScript(renewCurrentSource)
 	renewHardened   = newScript(renewHardenedSource)
 	acquireMulti    = newScript(acquireMultiSource)
 	releaseMulti    = newScript(releaseMultiSource)
@@ -105,12 +109,15 @@ func newIntsCall(ctx context.Context, args ...any) *intsCall {
 
 // attempts counts the attempts at a command that failed: after each, go-redis asks whether it may
 // make another. (In pipelines it asks more often; who counts too many takes for unknown what is not.)
-type attempts struct{ failed atomic.Int32 }
+type attempts struct {
+	failed atomic.Int32
+	once   bool // go-redis is to make one attempt only
+}
 
 // NoRetry implements [redis.Cmder].
 func (a *attempts) NoRetry() bool {
 	a.failed.Add(1)
-	return false
+	return a.once
 }
 
 func (a *attempts) failures() *atomic.Int32 { return &a.failed }

@@ -14,7 +14,8 @@ import "context"
 // Generations: Classic and Combined decrement once for each copy that go-redis sends. Latch
 // decrements once, unless a copy arrives after the latch was removed: Unlock removes it, as
 // Redisson does, when it has the answer, but before it returns, so that the client's messages have
-// an order; if that fails, the latch ends by itself. Hardened decrements once. If its outcome is
+// an order; if that fails, the latch ends by itself. Current does as Latch, but one server gets its unlock once.
+// Hardened decrements once. If its outcome is
 // unknown, Hardened goes on trying in the background until the lease is over.
 func (l *RLock) Unlock(ctx context.Context, owner Owner) (released bool, err error) {
 	if owner == "" {

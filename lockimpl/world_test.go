@@ -33,12 +33,20 @@ func (silence) Printf(context.Context, string, ...any) {}
 var ctx = context.Background()
 
 // generations is all of them: most properties are everybody's.
-var generations = []lockimpl.Generation{lockimpl.Classic, lockimpl.Combined, lockimpl.Latch, lockimpl.Hardened}
+var generations = []lockimpl.Generation{lockimpl.Classic, lockimpl.Combined, lockimpl.Latch, lockimpl.Current, lockimpl.Hardened}
 
 // eachGeneration runs f in a bubble of its own for each generation.
 func eachGeneration(t *testing.T, f func(t *testing.T, w *world)) {
 	for _, g := range generations {
 		t.Run(string(g), func(t *testing.T) { inBubble(t, g, f) })
+	}
+}
+
+// lacks skips a test of a property that a generation does not have; what it does instead, another test shows.
+func (w *world) lacks(g lockimpl.Generation, shown string) {
+	w.t.Helper()
+	if w.generation == g {
+		w.t.Skip("not so with generation " + string(g) + ": " + shown)
 	}
 }
 

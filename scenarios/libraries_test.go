@@ -2,6 +2,7 @@ package scenarios_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/subjects"
 	"github.com/holdfast-sim/holdfast/subjects/libraries"
 )
 
@@ -50,6 +52,43 @@ func TestLibrariesAreHeldToWhatTheyClaim(t *testing.T) {
 			}
 			if ran < 60 {
 				t.Errorf("only %d runs", ran)
+			}
+		})
+	}
+}
+
+// A port has the defects of its original in the stories, and no others: those of redisson-4.7.0 in docs/matrix.md.
+func TestPortsHaveTheDefectsOfTheirOriginals(t *testing.T) {
+	lease := []contract.Guarantee{contract.Object, contract.Exclusion, contract.Effect}
+	alone := map[string][]contract.Guarantee{
+		"inner-lease":     lease,
+		"batch-poison":    {contract.Exclusion, contract.Effect, contract.Watchdog},
+		"canceled-waiter": {contract.Watchdog, contract.Liveness},
+	}
+	shared := maps.Clone(alone)
+	shared["shared-handle"] = []contract.Guarantee{contract.Object}
+	want := map[string]map[string][]contract.Guarantee{"rlock-current": alone, "rlock-current-shared": shared}
+	for _, s := range subjects.Ported() {
+		t.Run(s.Name, func(t *testing.T) {
+			for _, sc := range scenarios.Stories(history.ALock) {
+				p, why := sc.For(1, s.Can)
+				if why != "" {
+					continue
+				}
+				h, err := sim.Run(bubble.In(t), p, s, sim.Options{Seed: 1, Scenario: sc.Name})
+				if err != nil {
+					t.Fatalf("%s: %v", sc.Name, err)
+				}
+				v := checker.Judge(context.Background(), h, checker.Options{Unpredicted: true})
+				var got []contract.Guarantee
+				for _, r := range v.Results {
+					if len(r.Defects()) > 0 {
+						got = append(got, r.Guarantee)
+					}
+				}
+				if !slices.Equal(got, want[s.Name][sc.Name]) || len(v.Refused) > 0 {
+					t.Errorf("%s: defects of %v, expected %v; refused: %q\n%s", sc.Name, got, want[s.Name][sc.Name], v.Refused, v.Explanation)
+				}
 			}
 		})
 	}

@@ -16,6 +16,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 		Unsubscribed: lockimpl.DefaultSubscriptionLinger,
 		Abilities:    []string{"reentrant", "watchdog", "force", "inspect", "unlock-sets-lease", string(contract.NoticesSilence), string(contract.Waits), string(contract.Steady), string(contract.Unsubscribes), string(contract.LeavesNothing)},
 		Open:         opened(g)}
+	const latchEnds = "scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer"
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	switch g {
 	case lockimpl.Hardened:
@@ -26,7 +27,9 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	case lockimpl.Latch:
 		s.Abilities = append(s.Abilities, "idempotent", string(contract.RefusesAgain))
 		s.Idempotent = []history.Idempotence{{Calls: unlocks, For: latchLife, UntilAnswered: true, Effective: true}}
-		s.Limitations = []history.Limitation{notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", unlocks)}
+		s.Limitations = []history.Limitation{notIdempotent(latchEnds, unlocks)}
+	case lockimpl.Current:
+		s.Limitations = []history.Limitation{notIdempotent(latchEnds, unlocks)}
 	default:
 		s.Limitations = []history.Limitation{notIdempotent("Redisson #4871", unlocks)}
 	}

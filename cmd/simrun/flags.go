@@ -241,7 +241,7 @@ func (o *order) checkSubject() error {
 
 func subjectNames() []string {
 	var names []string
-	for _, s := range append(subjects.Everything(), libraries.All()...) {
+	for _, s := range append(subjects.Everything(), libraries.Unforetold()...) {
 		names = append(names, s.Name)
 	}
 	for _, l := range workers.All() {

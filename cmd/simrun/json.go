@@ -91,7 +91,7 @@ func listAll() listing {
 	for _, s := range subjects.Everything() {
 		l.Subjects = append(l.Subjects, named{Name: s.Name, About: s.About})
 	}
-	for _, s := range libraries.All() {
+	for _, s := range libraries.Unforetold() {
 		l.Libraries = append(l.Libraries, named{Name: s.Name, About: s.About})
 	}
 	for _, w := range workers.All() {

@@ -38,25 +38,60 @@ func TestLocksOfOtherLanguages(t *testing.T) {
 				t.Errorf("worker-check: exit code %d\n%s%s", code, stdout, stderr)
 			}
 			for scenario, want := range c.stories {
-				stdout, stderr, code := run(t, ".", "-scenario", scenario, "-subject", c.lock, "-out", "none", "-json")
-				var v checker.Verdict
-				if err := json.Unmarshal([]byte(stdout), &v); err != nil {
-					t.Fatalf("%s: exit code %d: %v\n%s%s", scenario, code, err, stdout, stderr)
-				}
-				var broken []string
-				for _, r := range v.Results {
-					name := string(r.Guarantee)
-					if len(r.Defects()) > 0 {
-						name = "!" + name
-					}
-					if r.Status == checker.Broken {
-						broken = append(broken, name)
-					}
-				}
-				if got := strings.Join(broken, " "); got != want || v.World != "warp" {
+				v := verdictOf(t, "-scenario", scenario, "-subject", c.lock)
+				if got := brokenOf(v); got != want || v.World != "warp" {
 					t.Errorf("%s in world %s: broken: %q, want %q", scenario, v.World, got, want)
 				}
 			}
 		})
 	}
+}
+
+// The port breaks what the real Redisson breaks, and answers for it likewise: in stories, and in plans that are about one
+// of its defects each.
+func TestThePortBreaksWhatTheRealRedissonBreaks(t *testing.T) {
+	if os.Getenv("HOLDFAST_REQUIRE_WORKERS") != "1" {
+		t.Skip("HOLDFAST_REQUIRE_WORKERS=1 builds the workers of other languages, and runs them")
+	}
+	needsWarp(t)
+	for port, real := range map[string]string{"rlock-current": "redisson-4.7.0", "rlock-current-shared": "redisson-4.7.0-shared"} {
+		for _, what := range [][]string{
+			{"-scenario", "inner-lease"}, {"-scenario", "batch-poison"}, {"-scenario", "lease-mixing"}, {"-scenario", "canceled-waiter"},
+			{"-scenario", "lost-acquire-reply"}, {"-scenario", "key-deleted"}, {"-scenario", "shared-handle"},
+			{"-plan", "testdata/ported/inner-ends-renewal.json"}, {"-plan", "testdata/ported/stale-counts.json"},
+			{"-plan", "testdata/ported/lapsed-lease.json"},
+		} {
+			got, want := brokenOf(verdictOf(t, append(what, "-subject", port)...)), brokenOf(verdictOf(t, append(what, "-subject", real)...))
+			if got != want {
+				t.Errorf("%s: %s breaks %q, and %s breaks %q", what[1], port, got, real, want)
+			}
+			t.Logf("%s: %s: %q", what[1], real, want)
+		}
+	}
+}
+
+// verdictOf runs what the words say.
+func verdictOf(t *testing.T, words ...string) (v checker.Verdict) {
+	t.Helper()
+	stdout, stderr, code := run(t, ".", append(words, "-out", "none", "-json")...)
+	if err := json.Unmarshal([]byte(stdout), &v); err != nil {
+		t.Fatalf("%s: exit code %d: %v\n%s%s", words, code, err, stdout, stderr)
+	}
+	return v
+}
+
+// brokenOf is what broke; what the lock has to answer for has a ! before it.
+func brokenOf(v checker.Verdict) string {
+	var all []string
+	for _, r := range v.Results {
+		if r.Status != checker.Broken {
+			continue
+		}
+		name := string(r.Guarantee)
+		if len(r.Defects()) > 0 {
+			name = "!" + name
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, " ")
 }

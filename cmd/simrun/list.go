@@ -59,8 +59,8 @@ func list(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	for _, s := range subjects.Everything() {
 		row(stdout, s.Name, s.About, listed)
 	}
-	say(stdout, "\nOther libraries (docs/matrix.md)\n")
-	for _, s := range libraries.All() {
+	say(stdout, "\nPorts with their defects, and other libraries (docs/matrix.md)\n")
+	for _, s := range libraries.Unforetold() {
 		row(stdout, s.Name, s.About, listed)
 	}
 	say(stdout, "\nLocks of other languages, whose workers are built when first asked for\n")

@@ -47,8 +47,9 @@ No scenario foretells how other people's locks fare: they are held to what they 
 * – the story is about something that the lock does not offer, or that cannot be had in its world. A table
   leaves out the stories that none of its locks can play.
 
-Of our own locks there are two: rlock-latch is faithful to Redisson 3.24 to 3.36, known limitations included; rlock-hardened is
-the one that we would ship. Each other kind of object has a table of its own: our two forms beside the one of Redisson.
+Of our own locks there are four. rlock-latch is faithful to Redisson 3.24 to 3.36, known limitations included. rlock-hardened is
+the one that we would ship. rlock-current and rlock-current-shared are Redisson 3.44 to 4.7 with the [defects](lock.md#what-current-has-of-redissons-client)
+of its client: compare redisson-4.7.0 and redisson-4.7.0-shared. Each other kind of object has a table of its own: our two forms beside the one of Redisson.
 `
 
 const matrixTail = `
@@ -189,7 +190,7 @@ func shown(m reports.Matrix, d workers.Defect) string {
 
 // linked are the locks of the matrix, and the objects of other kinds, that run in world sim. Of these there are only our own.
 func linked() []subjects.Subject {
-	all := append(onPage(), libraries.All()...)
+	all := append(onPage(), libraries.Unforetold()...)
 	for _, is := range history.Objects() {
 		if is != history.ALock {
 			all = append(all, subjects.Of(is)...)
