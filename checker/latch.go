@@ -203,10 +203,8 @@ func (f *facts) looked(l *lockFacts, op *history.Op) time.Duration {
 
 // notPassed says why a waiter did not return from a time on, until another, though its round had ended.
 func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from, to time.Duration) Cause {
-	if since := f.touchedBy(l, to); since > 0 && since >= ended {
-		if c, lost := f.serverLost(l, since, since); lost != nil {
-			return c // it has the round again that had ended
-		}
+	if c, lost := f.serverLost(l, ended, to); lost != nil && f.touchedBy(l, lost.At) == lost.At {
+		return c // it has the round again that had ended, whatever befell that then
 	}
 	if c, known := f.keptFrom(l, op, from, to); known {
 		return c
