@@ -43,7 +43,8 @@ func (m *modelLock) tryLock(owner lockimpl.Owner, lease time.Duration, g lockimp
 	return true
 }
 
-func (m *modelLock) unlock(owner lockimpl.Owner) (released, held bool) {
+// unlock takes one hold back. With generation Current the lease of the RLock that it is called on is set, and not that of a hold.
+func (m *modelLock) unlock(owner lockimpl.Owner, g lockimpl.Generation, object time.Duration) (released, held bool) {
 	n := len(m.leases)
 	if n == 0 || m.owner != owner {
 		return false, false
@@ -52,7 +53,9 @@ func (m *modelLock) unlock(owner lockimpl.Owner) (released, held bool) {
 	if n == 1 {
 		return true, true
 	}
-	m.ttl = m.leases[n-2]
+	if m.ttl = m.leases[n-2]; g == lockimpl.Current {
+		m.ttl = object
+	}
 	return false, true
 }
 
@@ -131,7 +134,7 @@ func compare(t *rapid.T, g lockimpl.Generation, places []*place) {
 		case "lock":
 			want = fmt.Sprint(model[name].tryLock(owner, effective, g))
 		case "unlock":
-			want = fmt.Sprint(model[name].unlock(owner))
+			want = fmt.Sprint(model[name].unlock(owner, g, time.Hour)) // of a new RLock, as each call's is
 		case "force":
 			want = fmt.Sprint(model[name].free())
 		case "expire":
@@ -147,13 +150,13 @@ func compare(t *rapid.T, g lockimpl.Generation, places []*place) {
 			} else if g != lockimpl.Hardened && (len(m.leases) == 0 || m.owner == owner) {
 				// Taken one by one: x was taken and given back, which sets its lease anew.
 				m.tryLock(owner, effective, g)
-				m.unlock(owner)
+				m.unlock(owner, g, effective)
 			}
 			want = fmt.Sprint(ok)
 		case "multiUnlock":
 			n := 0
 			for _, l := range []*modelLock{m, other} {
-				if _, held := l.unlock(owner); held {
+				if _, held := l.unlock(owner, g, time.Hour); held {
 					n++
 				}
 			}
