@@ -121,9 +121,12 @@ func (m random[S]) history(r *rand.Rand) []porcupine.Operation {
 
 // agree gives both the same histories.
 func (m random[S]) agree(t *testing.T, seed uint64) {
-	r, said := rand.New(rand.NewPCG(seed, 1)), map[porcupine.CheckResult]int{}
+	r, said, runs := rand.New(rand.NewPCG(seed, 1)), map[porcupine.CheckResult]int{}, *alikeRuns
+	if testing.Short() {
+		runs /= 8
+	}
 	apply := func(in *Step, s S) (S, error) { return Apply(m.spec, in, s) }
-	for n := range *alikeRuns {
+	for n := range runs {
 		ops := m.history(r)
 		first := Frontier(t.Context(), *new(S), apply, ops, 1_000_000)
 		second := Ask(t.Context(), Model(*new(S), apply, ops), ops, time.Minute)
@@ -135,7 +138,7 @@ func (m random[S]) agree(t *testing.T, seed uint64) {
 			t.Fatalf("history %d: the frontier checker says %s, porcupine %s", n, first, second)
 		}
 	}
-	if said[porcupine.Ok] < *alikeRuns/10 || said[porcupine.Illegal] < *alikeRuns/20 {
+	if said[porcupine.Ok] < runs/10 || said[porcupine.Illegal] < runs/20 {
 		t.Errorf("too few of either answer: %v", said)
 	}
 }
