@@ -206,6 +206,26 @@ func nextRound(called float64) *gateScript {
 	return g
 }
 
+// roundComesBack is a waiter that sleeps on when its round ends at 5 s. A failover, or a call, sets the count to 1 again, and then the key is deleted.
+func roundComesBack(failover bool) *gateScript {
+	g := newGate(1)
+	g.await("c2:1", 2, 50)
+	g.down("c1:1", 5)
+	one := int64(1)
+	if failover {
+		g.left = &one
+		g.h.Events = append(g.h.Events, history.Event{Kind: history.Failover, At: at(5.1)}, history.Event{Kind: history.Restore, Lock: "gate", At: at(5.1), Count: 1})
+		g.struck("failover", "", 5.1)
+	} else {
+		g.set("c1:1", 1, 5.1)
+	}
+	g.left = nil
+	g.h.Events = append(g.h.Events, history.Event{Kind: history.Delete, Lock: "gate", At: at(6)})
+	f := g.fault("delete-key", "", at(6), 0)
+	f.Lock, f.Hits = "gate", 1
+	return g.claiming(contract.Rounds)
+}
+
 // passedAbove is a waiter that returns though the count is above 0, when the server failed over, or something else happened.
 func passedAbove(how history.EventKind) *gateScript {
 	g := newGate(2)
@@ -347,6 +367,8 @@ func sidesOfLatches() map[string][]side {
 			{contract.DownsCount, false, givenUpDown().claiming(contract.TakesBack)},
 		},
 		"server-forgot": {
+			{contract.AwaitReturns, true, roundComesBack(true)},
+			{contract.AwaitReturns, false, roundComesBack(false)},
 			{contract.DownsCount, true, forgottenDown(history.Failover)},
 			{contract.DownsCount, false, forgottenDown(history.Healed)},
 		},

@@ -184,7 +184,29 @@ func sidesOfLeases() map[string][]side {
 		p.set(2, 5)
 		return p
 	}
+	// freed has the only permit, taken for 10 s, come free at 3 s, by a jump of the server's clock or by a release. c2:1, who had asked at
+	// 2 s and was told to wait for what was left, gets it when that is over.
+	freed := func(jump bool) *leaseScript {
+		p := newLeases(1)
+		p.take("c1:1", 1, 10, 1, 1.002)
+		asked := p.key
+		if jump {
+			p.event(history.ClockJump, at(3)).By = at(9)
+			p.fault("clock-jump", "", at(3), 0)
+			p.key.Taken = []history.TakenPermit{{Permit: 1, Deadline: at(2.001)}}
+		} else {
+			p.give("c1:1", 1, 3, 3.002, history.OK)
+		}
+		op := p.take("c2:1", 2, 0, 2, 11.002)
+		p.h.Served = append(p.h.Served, history.Served{At: at(2.001), Sent: at(2), Got: at(2.002), Client: "c2", Op: op.ID, Lock: p.lock, Before: &asked, After: &asked})
+		slices.SortStableFunc(p.h.Served, func(a, b history.Served) int { return cmpTime(a.At, b.At) })
+		return p
+	}
 	return map[string][]side{
+		"unannounced": {
+			{contract.PermitsAreTaken, true, freed(true)},
+			{contract.PermitsAreTaken, false, freed(false)},
+		},
 		"clients-clock": {
 			{contract.PermitIsHeld, true, late(10)},
 			{contract.PermitIsHeld, false, late(12)}, // it was over when its client told the time

@@ -94,7 +94,7 @@ func (told pipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 
 func TestRenewalsInAClusterArePipelinedByNode(t *testing.T) {
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestASilentNodeKeepsOthersHoldsFromRenewal")
+		w.lacks(lockimpl.Current, TestASilentNodeKeepsOthersHoldsFromRenewal)
 		const locks, batch = 60, 12
 		vc := newVirtualCluster(w)
 		c := w.clientOver(vc.rdb, "a", func(o *lockimpl.Options) { o.WatchdogBatch = batch })
@@ -133,7 +133,7 @@ func TestRenewalsInAClusterArePipelinedByNode(t *testing.T) {
 
 func TestASilentNodeKeepsNoOthersHoldsFromRenewal(t *testing.T) { // reference list, H6
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestASilentNodeKeepsOthersHoldsFromRenewal")
+		w.lacks(lockimpl.Current, TestASilentNodeKeepsOthersHoldsFromRenewal)
 		const locks = 30
 		vc := newVirtualCluster(w)
 		c := w.clientOver(vc.rdb, "a", func(o *lockimpl.Options) { o.WatchdogBatch = 3 })

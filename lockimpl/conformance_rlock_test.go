@@ -64,7 +64,7 @@ var rlockProperties = []struct {
 		wg.Wait()
 	}},
 	{"testLockIsNotRenewedAfterInterruptedTryLock", func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestACancelledAcquireIsRenewed")
+		w.lacks(lockimpl.Current, TestACancelledAcquireIsRenewed)
 		c := w.primed("a")
 		w.fates("a", isLate)
 		short, cancel := context.WithTimeout(ctx, lateBy/2)
@@ -244,7 +244,7 @@ var rlockProperties = []struct {
 		is(t, true)(l.TryLock(ctx, c.Owner(2)))
 	}},
 	{"testConcurrencyTryLockUnLock", func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestARenewalUnderWayOutlivesTheUnlock")
+		w.lacks(lockimpl.Current, TestARenewalUnderWayOutlivesTheUnlock)
 		// Whoever holds the lock is renewed, whatever the others try: nobody is ever refused its unlock.
 		c := w.client("a")
 		l := c.Lock("x")

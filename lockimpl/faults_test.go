@@ -20,7 +20,7 @@ import (
 
 func TestAcquireWhoseReplyIsLostCounts(t *testing.T) { // redisson#7367, #6025
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestARequestIsSentOnce")
+		w.lacks(lockimpl.Current, TestARequestIsSentOnce)
 		c := w.primed("a")
 		l, o := c.Lock("x"), c.Owner(1)
 		w.fates("a", isLost)
@@ -35,7 +35,7 @@ func TestAcquireWhoseReplyIsLostCounts(t *testing.T) { // redisson#7367, #6025
 
 func TestUnlockWhoseReplyIsLostAnswers(t *testing.T) { // redisson#4871
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestARequestIsSentOnce")
+		w.lacks(lockimpl.Current, TestARequestIsSentOnce)
 		c := w.primed("a")
 		l, o := c.Lock("x"), c.Owner(1)
 		must(t, l.Lock(ctx, o))
@@ -52,7 +52,7 @@ func TestUnlockWhoseReplyIsLostAnswers(t *testing.T) { // redisson#4871
 
 func TestNestedUnlockWhoseReplyIsLostDecrements(t *testing.T) { // redisson#4871
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestARequestIsSentOnce")
+		w.lacks(lockimpl.Current, TestARequestIsSentOnce)
 		c := w.primed("a")
 		l, o := c.Lock("x"), c.Owner(1)
 		must(t, l.Lock(ctx, o))
@@ -265,7 +265,7 @@ func TestFailedUnlockEndsRenewal(t *testing.T) { // redisson#1602
 
 func TestCancelledAcquireLeavesNoHold(t *testing.T) { // redisson#5358, #2714
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestACancelledAcquireIsRenewed")
+		w.lacks(lockimpl.Current, TestACancelledAcquireIsRenewed)
 		c := w.primed("a")
 		l, o := c.Lock("x"), c.Owner(1)
 		w.fates("a", isLate)
@@ -330,7 +330,7 @@ func TestAGrantThatComesWhenItsLeaseIsOverIsNone(t *testing.T) {
 // What a server says to a copy tells nothing of the copies before.
 func TestARefusalOfACopyLeavesTheOutcomeUnknown(t *testing.T) {
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestARequestIsSentOnce")
+		w.lacks(lockimpl.Current, TestARequestIsSentOnce)
 		for copies, unknown := range []bool{false, true} {
 			name := fmt.Sprint("client", copies)
 			c := w.prime(w.clientOver(w.dialRetrying(name, 0), name))
@@ -361,7 +361,7 @@ func TestRenewalGoesOnAfterAnError(t *testing.T) { // redisson#3194, #2515
 
 func TestBadKeyHarmsNoOtherLocksRenewal(t *testing.T) { // reference list, H6
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestABadKeyStopsTheRenewalOfOthers")
+		w.lacks(lockimpl.Current, TestABadKeyStopsTheRenewalOfOthers)
 		c := w.client("a")
 		o := c.Owner(1)
 		names := []string{"a", "b", "c"}
@@ -429,7 +429,7 @@ func TestScriptFlushIsInvisible(t *testing.T) {
 func TestARenewalIsNotSentAgainForAHoldThatHasEnded(t *testing.T) {
 	for _, still := range []bool{false, true} {
 		eachGeneration(t, func(t *testing.T, w *world) {
-			w.lacks(lockimpl.Current, "TestARenewalUnderWayOutlivesTheUnlock")
+			w.lacks(lockimpl.Current, TestARenewalUnderWayOutlivesTheUnlock)
 			c := w.primed("a")
 			l, o := c.Lock("x"), c.Owner(1)
 			must(t, l.Lock(ctx, o))

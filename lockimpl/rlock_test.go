@@ -176,7 +176,7 @@ func TestCancelledWaiterLeavesNothing(t *testing.T) {
 
 func TestSubscriptionSurvivesReconnect(t *testing.T) {
 	eachGeneration(t, func(t *testing.T, w *world) {
-		w.lacks(lockimpl.Current, "TestARequestIsSentOnce")
+		w.lacks(lockimpl.Current, TestARequestIsSentOnce)
 		a, b := w.client("a"), w.client("b")
 		must(t, a.Lock("x").Lock(ctx, a.Owner(1)))
 		got := make(chan error, 1)

@@ -16,8 +16,8 @@ import (
 // A call is put in order no sooner than it must be: when one returns that has no place yet, those under way are tried before it (Lowe,
 // Testing for linearizability, 2017). Of calls that are alike, which ask the same and are told the same, whoever returns first goes first.
 // That loses no order: where another goes first the two can change places, for both are under way then. So a hundred waiters for one
-// permit are one choice and not a hundred. And who is refused, or waits, changes
-// nothing, and goes as soon as the answer is true.
+// permit are one choice and not a hundred. Who is refused, or waits, changes nothing. Such a
+// call goes as soon as its answer is true.
 
 // likeness is what calls have in common that can change places.
 type likeness struct {
