@@ -279,9 +279,21 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 		}
 		if call.Executed <= op.Executed {
 			v.Cause = f.twice(l, call, op.Executed, fmt.Sprintf("the %s of %s (operation %d) had taken effect at %s", call.Kind, call.Owner, call.ID, Stamp(call.Executed)))
+			v.Cause.executed.repeated = f.repetition(call, op)
 		}
 	}
 	return v
+}
+
+// repetition reports whether what a client did by itself is a copy of a call that it sent while it repeats that, and that was not held up for
+// longer than the server remembers a request: the server remembers it until then.
+func (f *facts) repetition(call, op *history.Op) bool {
+	i, found := f.log.execution(op, op.Executed)
+	if !found || !f.h.Can(string(contract.TakesBack)) {
+		return false
+	}
+	sent, until := f.h.Served[i].Sent, f.repeats(call, call.Executed)
+	return until != model.Never && sent <= until && op.Executed-sent < (until-call.Call)/2
 }
 
 // givenAgain says of what an object was given more than once: by copies of a call, or by its client itself. nil: nothing.

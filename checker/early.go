@@ -20,7 +20,7 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			continue
 		}
 		t := l.owner(e.Owner).tenure(e.At)
-		if t == nil || t.restored || t.to <= e.At || f.callsSince(t.grant.Call, nil, l, e.Owner, e.At) {
+		if t == nil || t.restored || t.to <= e.At || f.callsSince(t.grant.Call, f.resolved, l, e.Owner, e.At) {
 			continue // what its client has learned is not for certain
 		}
 		if i := slices.IndexFunc(l.beliefs, func(b *belief) bool { return b.lost == e }); i >= 0 && l.beliefs[i].from < t.from {
@@ -62,7 +62,7 @@ func (f *facts) ownUnlocks(l *lockFacts, found *violations) {
 			continue // a member may be lost by itself
 		}
 		t := l.owner(e.Owner).tenure(op.Call)
-		if t == nil || t.restored || t.to < op.Call || t.to <= e.At && t.endOp != op || f.callsBut(op, l, e.Owner, e.At) || f.sharedHold(l, e.Owner, op.Call, e.At) {
+		if t == nil || t.restored || t.to < op.Call || t.to <= e.At && t.endOp != op || f.callsBut(op, l, e.Owner, e.At) || f.sharedHold(l, e.Owner, t.from, e.At) {
 			continue
 		}
 		known, ok := f.known(l, t, e.At)
@@ -185,18 +185,51 @@ func (f *facts) callsAt(l *lockFacts, owner string, at time.Duration) bool {
 
 // callsBut is callsAt of all calls but one.
 func (f *facts) callsBut(but *history.Op, l *lockFacts, owner string, at time.Duration) bool {
-	return f.callsSince(0, but, l, owner, at)
+	return f.callsSince(0, func(op *history.Op, _ time.Duration) bool { return op == but }, l, owner, at)
 }
 
-// callsSince is callsBut of calls since a time: what the owner was granted then, it knows for certain.
-func (f *facts) callsSince(since time.Duration, but *history.Op, l *lockFacts, owner string, at time.Duration) bool {
+// resolved reports whether a client knows by a time what became of a call whose caller was not told: it changed nothing, or the client has
+// given back what each such call since took.
+func (f *facts) resolved(op *history.Op, by time.Duration) bool {
+	if f.answeredInVain(op, by) {
+		return true
+	}
+	i := slices.IndexFunc(f.locks, func(l *lockFacts) bool { return l.name == op.Lock })
+	if i < 0 || !op.Uncertain() || op.Pending() || !op.Kind.Acquires() {
+		return false
+	}
+	owed := 0
+	for _, o := range f.locks[i].owner(op.Owner).ops {
+		switch {
+		case o.Call > by || o.Kind.Renews():
+		case o.Aside && o.Kind.Unlocks() && o.Call >= op.Return && o.Return <= by:
+			owed--
+		case !o.Aside && o.Uncertain() && !o.Pending() && o.Return >= op.Return:
+			owed++
+		}
+	}
+	return owed <= 0
+}
+
+// answeredInVain reports whether all that a call had asked by a time was answered by then, and changed nothing: its caller was not told, and its
+// client learned that what it knew before is so.
+func (f *facts) answeredInVain(op *history.Op, by time.Duration) bool {
+	rows := f.log.byOp[op.ID]
+	return op.Uncertain() && !op.Pending() && op.Return < by && len(rows) > 0 && !slices.ContainsFunc(rows, func(i int) bool {
+		r := &f.h.Served[i]
+		return r.Got == 0 || r.Got > by || r.After != nil && (r.Before == nil || !r.Before.Equal(*r.After))
+	})
+}
+
+// callsSince is callsBut of calls since a time, but for some: what the owner was granted then, it knows for certain.
+func (f *facts) callsSince(since time.Duration, but func(op *history.Op, by time.Duration) bool, l *lockFacts, owner string, at time.Duration) bool {
 	locks := []*lockFacts{l}
 	if f.view != nil {
 		locks = append(locks, f.view.sharing[l.name]...)
 	}
 	return slices.ContainsFunc(locks, func(l *lockFacts) bool {
 		return slices.ContainsFunc(l.owner(owner).ops, func(op *history.Op) bool {
-			return op != but && op.Call >= since && !op.Kind.Renews() && !op.Aside && op.Call <= at &&
+			return !but(op, at) && op.Call >= since && !op.Kind.Renews() && !op.Aside && op.Call <= at &&
 				(op.Pending() || op.Return >= at || op.Uncertain() || op.Outcome == history.Failed)
 		})
 	})

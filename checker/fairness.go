@@ -137,6 +137,8 @@ func (f *facts) gonePlace(l *lockFacts, p *place) Cause {
 	switch {
 	case p.gone != dropped:
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the place of %s was gone at %s, and no fault explains why", p.owner, Stamp(p.to))}
+	case !f.h.Can(string(contract.KeepsPlace)) && l.queue.droppedEarly(p, kept):
+		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the place of %s, before which there was none, was dropped at %s, though it had been taken at %s", p.owner, Stamp(p.to), Stamp(p.from))}
 	case !f.h.Can(string(contract.KeepsPlace)):
 		return Cause{Class: contract.PlaceOver, Text: fmt.Sprintf("the place of %s was over at %s", p.owner, Stamp(p.to))}
 	case p.to < p.asked+kept-granularity:

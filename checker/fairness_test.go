@@ -302,8 +302,9 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueBusy, false, broughtBack("")},
 		},
 		"place-over": {
-			{contract.QueueOrder, true, droppedPlace(6, false)},
-			{contract.QueueOrder, false, droppedPlace(6, false, keeps)},
+			{contract.QueueOrder, true, droppedPlace(21.5, false)},
+			{contract.QueueOrder, false, droppedPlace(20.5, false)}, // before the place was over
+			{contract.QueueOrder, false, droppedPlace(21.5, false, keeps)},
 		},
 		"place-not-kept": {
 			{contract.QueueOrder, true, droppedPlace(22, true, keeps)},

@@ -164,6 +164,7 @@ func judgeLatchLiveness(_ context.Context, f *facts) Result {
 		f.failures(l, &found)
 		f.countedCallsReturn(l, &found)
 	}
+	f.residue(f.of(history.ALatch), &found)
 	return conclude("times of count-downs and returns",
 		fmt.Sprintf("%s, none was late and no count-down was lost", count(waits, "waiting call")),
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(waits, "waiting call")), found)

@@ -50,7 +50,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.onceHealed(l, &found)
 	}
 	f.listening(&found)
-	f.residue(&found)
+	f.residue(f.locks, &found)
 	f.groupRules(contract.Liveness, &found)
 	return conclude("times of grants and returns",
 		fmt.Sprintf("%s, none was late and nothing was left behind", count(waits, "acquiring call")),
@@ -231,7 +231,7 @@ func (f *facts) told(l *lockFacts, op *history.Op, by time.Duration) time.Durati
 			switch {
 			case s.Got == 0 && s.Sent < answered: // its client went on without the answer
 			case once && first[s.Text] != nil && s.Got > 0:
-				seen = f.inTheWay(l, op, first[s.Text].After) + s.Got - first[s.Text].At
+				seen = f.inTheWay(l, op, first[s.Text].After) + min(s.Got-first[s.Text].At, f.answerTime()) // later than that its client knows how old the answer is
 			default:
 				seen = heardBy(s, f.inTheWay(l, op, s.After))
 			}

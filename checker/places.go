@@ -49,6 +49,20 @@ func (f *facts) keptUntil(p *place) time.Duration {
 	return p.to
 }
 
+// droppedEarly reports whether a place that is kept from the first attempt on, and for so long, or until its owner gives up, was dropped before by another.
+// One behind others may be: what was added to its deadline for theirs is taken away when they leave.
+func (q *queue) droppedEarly(p *place, kept time.Duration) bool {
+	if p.own || p.op == nil || p.op.Call > p.from { // another call took it
+		return false
+	}
+	if p.op.Kind.Tries() {
+		kept = min(kept, p.op.Wait)
+	}
+	return p.to < p.op.Call+kept-granularity && !slices.ContainsFunc(q.places, func(other *place) bool {
+		return other != p && other.from <= p.from && other.to > p.from
+	})
+}
+
 // ahead are the places of others that there are at a time before that of a call; all, if it has none. A call whose owner has a place of an
 // earlier call then, and gives that up, comes behind those who are there when it takes its own.
 func (q *queue) ahead(op *history.Op, at time.Duration) (all []*place) {

@@ -20,6 +20,7 @@ type place struct {
 	asked time.Duration // when the owner asked last while it had the place
 	to    time.Duration // when it was gone; the end, if it stayed
 	gone  departure
+	own   bool // its owner's client sent the command by which it was gone
 }
 
 // A departure is how a place was gone.
@@ -84,12 +85,13 @@ func queueOf(f *facts, l *lockFacts) *queue {
 				return false
 			}
 			p.to = r.At
-			switch own := slices.Contains(r.Names, p.owner) || r.Owner == p.owner; {
+			p.own = slices.Contains(r.Names, p.owner) || r.Owner == p.owner
+			switch {
 			case r.Step == history.StepAdmin:
 				p.gone = lost
-			case own && r.After.Count(p.owner) > 0:
+			case p.own && r.After.Count(p.owner) > 0:
 				p.gone = granted
-			case own && !asks && len(behind) == 0 && !waitsOn(p, r.At):
+			case p.own && !asks && len(behind) == 0 && !waitsOn(p, r.At):
 				p.gone = left
 			default:
 				p.gone = dropped

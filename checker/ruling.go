@@ -68,7 +68,7 @@ func (f *facts) claims(claim contract.Claim, c *Cause) bool {
 		if i.ForOnce > 0 && slices.Contains(f.h.Header.NoRetry, e.client) {
 			most = i.ForOnce
 		}
-		return slices.Contains(i.Calls, e.call) && (most == 0 || e.again-e.first < most) && !(i.UntilAnswered && e.learned) && !(i.Effective && e.refused)
+		return slices.Contains(i.Calls, e.call) && (most == 0 || e.again-e.first < most || e.repeated) && !(i.UntilAnswered && e.learned) && !(i.Effective && e.refused)
 	})
 }
 

@@ -29,7 +29,9 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		if why == ownClock && f.lostUnheard(l, t) != nil {
 			continue // nobody heard of this one: what counts is when it can know of the loss before
 		}
-		if next := l.regrant(t); next != nil && !f.composed(l) && next.grant.Return < by {
+		if refused := l.refusal(t); refused != nil && !f.composed(l) && refused.Return < by {
+			by, why = refused.Return, "by the answer to its next call, which was refused"
+		} else if next := l.regrant(t); next != nil && !f.composed(l) && next.grant.Return < by {
 			by, why = next.grant.Return, "by the answer to its next call, which was granted anew"
 		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again != t && again.from >= t.to {
 			continue // it was let in again, so that its belief is about that hold
@@ -63,6 +65,23 @@ func (l *lockFacts) regrant(t *tenure) *tenure {
 			}
 			return nil
 		}
+	}
+	return nil
+}
+
+// refusal is the owner's first call on a lock after the server had ended its hold, if the server executed that then, and answered that the
+// owner does not have the lock; nil: there is none.
+func (l *lockFacts) refusal(t *tenure) *history.Op {
+	for _, op := range l.owner(t.owner).ops {
+		if op.Aside || op.Kind.Renews() || op.Call < t.to {
+			continue
+		}
+		refused := op.Evidence == history.Executed && !op.Pending() && op.Executed >= t.to &&
+			(op.Kind.Acquires() && op.Outcome == history.Busy || op.Kind.Unlocks() && op.Outcome == history.NotHeld)
+		if !refused {
+			return nil
+		}
+		return op
 	}
 	return nil
 }

@@ -98,6 +98,7 @@ type executions struct {
 	first, again time.Duration // when it took effect first, and when again
 	learned      bool          // its client had an answer to it before it took effect again
 	refused      bool          // it was refused first, and so took effect once at most
+	repeated     bool          // the second copy is one that its client sent while it repeats such calls
 }
 
 // A ProofOutcome says what runs without faults show of a violation.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
@@ -21,6 +22,7 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
 	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
 	scope.Groups = slices.DeleteFunc(slices.Clone(scope.Groups), func(kind string) bool { return !slices.Contains(s.Groups, kind) })
+	scope.Queued = scope.Queued || s.Can(string(contract.Fair))
 	scope.Fenced = scope.Fenced && s.Can("fencing")
 	scope.Watchdog = scope.Watchdog && s.Can("watchdog")
 	resent, once := s.Remembers()

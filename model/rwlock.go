@@ -155,7 +155,7 @@ type RWLock struct {
 	Redisson bool
 	// LastReader: a read unlock answers whether anybody holds either lock.
 	LastReader bool
-	// RefusesUpgrade: who reads and asks for the write lock is rejected, so that busy says that another is in the way.
+	// RefusesUpgrade: who reads and asks for the write lock is rejected, whoever else reads, so that busy says that another is in the way.
 	RefusesUpgrade bool
 	// Mutex: an owner has one hold of each lock at most. Who has one may be refused, or granted another in its place.
 	Mutex bool
@@ -248,7 +248,7 @@ func (v rwView) answer(k RWLock, op history.Op) history.Outcome {
 		if v.mine >= 0 || !v.maybe && !(v.write && v.reads) {
 			return history.Acquired
 		}
-		if k.RefusesUpgrade && v.write && v.reads && !v.maybe {
+		if k.RefusesUpgrade && v.write && v.reads {
 			return history.Rejected
 		}
 		return history.Busy
@@ -285,6 +285,8 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 		case op.Outcome == history.Rejected && (!upgrade || mine && !v.mineEnds):
 			return contract.UpgradeOfAReader
 		case op.Outcome == history.Busy && k.Mutex && (mine || v.reads || v.writes): // its own hold is in the way
+		case op.Outcome == history.Busy && k.RefusesUpgrade && upgrade && !mine && !v.readEnds: // whoever else reads, it would wait for itself
+			return contract.SharedIsBusy
 		case op.Outcome == history.Busy && (mine && !v.mineEnds || !v.maybe && (!upgrade || k.RefusesUpgrade)):
 			return contract.SharedIsBusy
 		}

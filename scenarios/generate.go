@@ -29,6 +29,7 @@ type Scope struct {
 
 	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
 	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
+	Queued    bool `json:"queued,omitzero"`    // for locks that are granted in an order
 
 	Object history.Object `json:"object,omitzero"` // of what the plans are; "": of locks
 
@@ -104,13 +105,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	if d.mood.groups {
 		d.groups(p)
 	}
-	clients, threads, sections := orDefault(s.Clients, drawnClients), drawnThreads, orDefault(s.Sections, drawnSections)
-	switch {
-	case d.mood.crowd:
-		clients, threads, sections = orDefault(s.Clients, drawnCrowd), 1, min(sections, 2)
-	case d.mood.local:
-		threads, sections = drawnLocals, min(sections, 2)
-	}
+	clients, threads, sections := d.sizes()
 	for i := range d.upTo(1, clients, "clients") {
 		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
 		for j := range d.upTo(1, threads, "threads") {
@@ -135,6 +130,18 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		d.modes(p)
 	}
 	return p
+}
+
+// sizes are how many clients a plan has at most, threads a client, and sections a thread.
+func (d *drawing) sizes() (clients, threads, sections int) {
+	clients, threads, sections = orDefault(d.scope.Clients, drawnClients), drawnThreads, orDefault(d.scope.Sections, drawnSections)
+	switch {
+	case d.mood.crowd:
+		return orDefault(d.scope.Clients, drawnCrowd), 1, min(sections, 2)
+	case d.mood.local:
+		return clients, drawnLocals, min(sections, 2)
+	}
+	return clients, threads, sections
 }
 
 // lockName names a lock. All are in one Cluster slot, so that they are renewed together.
@@ -192,6 +199,9 @@ type mood struct {
 	hasty              bool          // half of all calls are given up at once
 	forces             bool          // programs force locks free that others hold
 	late               bool          // what is delayed is so for minutes
+	paired             bool          // a fault strikes what another has struck: a message and its answer, an answer and then the connection
+	torn               bool          // groups are entered again while a server is away, and then a member's key is struck
+	queue              bool          // many give up waiting for one lock, and wait anew, while another holds it
 
 	reenters, asks, rogue, fenced, noRetry bool
 
@@ -212,12 +222,16 @@ func (d *drawing) lean() mood {
 	m.deep = !d.scope.NoReentry && (d.oneIn(3, "deep") || m.mixed && d.oneIn(2, "deep, too"))
 	m.both = d.locks > 1 && d.oneIn(5, "both")
 	m.robbed = !m.both && slices.ContainsFunc(m.kinds, func(k fault.Kind) bool { return ofKeys(k.Needs) }) && d.oneIn(6, "robbed")
-	m.busy = d.scope.Rare && d.oneIn(4, "busy")
+	m.busy = d.scope.Rare && (d.oneIn(4, "busy") || m.mixed && d.oneIn(2, "busy, too"))
 	m.hasty = m.busy && d.oneIn(3, "hasty")
 	m.crowd = d.scope.Rare && d.oneIn(12, "crowd")
 	m.local = d.scope.Rare && !m.crowd && d.oneIn(8, "local")
 	m.groups = len(d.scope.Groups) > 0 && !m.robbed && d.oneIn(4, "groups")
 	m.overlap = m.groups && !d.scope.NoReentry && d.oneIn(2, "overlap")
+	m.torn = m.groups && d.scope.Steps && !d.scope.NoReentry && d.oneIn(3, "torn")
+	m.queue = d.scope.Queued && d.scope.Rare && !m.groups && !m.both && d.oneIn(4, "queue")
+	m.deep = m.deep && !m.queue || m.torn
+	m.paired = d.scope.Steps && d.oneIn(3, "paired")
 	m.batch = d.scope.Watchdog && !m.crowd && !m.groups && d.oneIn(12, "batch") && d.oneIn(12, "so many")
 	m.late = d.oneIn(4, "late")
 	m.reenters = !d.scope.NoReentry && (m.deep || d.oneIn(2, "re-enters"))
@@ -284,7 +298,7 @@ type hold struct {
 func (d *drawing) section(held []hold) []plan.Step {
 	free := d.inside(held)
 	n := free[0]
-	if !(d.mood.both && len(held) == 0 || d.mood.robbed) {
+	if !(d.mood.both && len(held) == 0 || d.mood.robbed || d.mood.queue) {
 		n = free[d.upTo(0, len(free)-1, "lock")]
 	}
 	lock, group := d.units[n], n >= d.locks
@@ -373,7 +387,7 @@ func (d *drawing) ask(lock string) plan.Step {
 
 func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
 	s := plan.Step{Do: plan.Work, Lock: lock, For: d.time(d.mood.work, "work"), Fenced: d.mood.fenced}
-	if d.mood.both || d.mood.robbed {
+	if d.mood.both || d.mood.robbed || d.mood.queue && d.oneIn(2, "while others queue") {
 		s.For += plan.Duration(12 * time.Second) // beyond a renewal
 	}
 	switch {
@@ -393,8 +407,11 @@ func (d *drawing) unlock(lock string) plan.Step {
 // before its lease.
 func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.Step {
 	s := plan.Step{Do: plan.Lock, Lock: lock, Lease: lease}
-	if bounded || d.upTo(0, 1, "try") == 1 {
+	if bounded || d.upTo(0, 1, "try") == 1 || d.mood.queue && d.upTo(0, 1, "gives up") == 1 {
 		s.Do, s.Wait = plan.TryLock, d.time(20*time.Second, "wait")
+		if d.mood.queue {
+			s.Wait = moment + d.time(4*time.Second, "short wait")
+		}
 		if d.oneIn(4, "one attempt") {
 			s.Wait = 0
 		}

@@ -25,10 +25,88 @@ func (d *drawing) faults(p *plan.Plan) {
 	if d.mood.robbed {
 		least = 1
 	}
+	if d.mood.torn {
+		p.Faults = append(p.Faults, d.tears(p)...)
+	}
 	for i := range d.upTo(least, orDefault(d.scope.Strikes, drawnFaults), "faults") {
 		f := d.fault(p, span, i < least)
 		p.Faults = append(p.Faults, f)
+		if d.mood.paired && f.When != nil && f.When.Return == "" && d.upTo(0, 1, "a pair") == 1 {
+			p.Faults = append(p.Faults, d.partner(p, f)...)
+		}
 	}
+}
+
+// partner draws a fault that strikes what another strikes, at the same message or at the answer to it: so an answer is lost, and a copy of
+// its request comes later; or a client hears nothing, and the connection is gone. None: no such kind strikes the plan.
+func (d *drawing) partner(p *plan.Plan, other plan.Fault) []plan.Fault {
+	some := d.kinds(func(n plan.FaultNeeds) bool { return n.Messages })
+	if at := slices.IndexFunc(d.mood.kinds, func(k fault.Kind) bool { return k.Name == "partition" }); at >= 0 {
+		some = append(some, d.mood.kinds[at])
+	}
+	if len(some) == 0 {
+		return nil
+	}
+	t := *other.When
+	t.Client, t.Lock = other.Trigger().Client, other.Trigger().Lock
+	if t.Request != "" && d.upTo(0, 1, "its answer") == 1 {
+		t.Request, t.Reply = "", t.Request
+	}
+	kind := some[d.upTo(0, len(some)-1, "partner")]
+	if kind.Needs.Requests && t.Reply != "" {
+		t.Request, t.Reply = t.Reply, ""
+	}
+	if t.Request == plan.Publish { // which the server sends
+		return nil
+	}
+	f := plan.Fault{Kind: kind.Name, Client: t.Client, Server: other.Server, When: &t}
+	d.extents(p, &f, kind)
+	return []plan.Fault{f}
+}
+
+// tears draws what befalls a group that is entered again: one of its servers is away for a client, around some attempt, and something takes
+// a member's key.
+func (d *drawing) tears(p *plan.Plan) (all []plan.Fault) {
+	var uses []plan.Trigger
+	for _, c := range p.Clients {
+		for _, th := range c.Threads {
+			for _, s := range th.Steps {
+				if _, group := p.Group(s.Lock); group && d.uses(s.Do) {
+					uses = append(uses, plan.Trigger{Client: c.Name, Lock: s.Lock})
+				}
+			}
+		}
+	}
+	if len(uses) == 0 {
+		return nil
+	}
+	u := rapid.SampledFrom(uses).Draw(d.t, "whose group")
+	away, _ := fault.Find("partition")
+	if slices.Contains(d.scope.Faults, away.Name) && len(p.Servers) > 1 {
+		t := u
+		t.Request, t.Nth = rapid.SampledFrom([]plan.MessageKind{plan.Acquire, plan.Acquire, plan.Release}).Draw(d.t, "around"), d.upTo(1, 2*len(p.Servers), "which of them")
+		f := plan.Fault{Kind: away.Name, Client: u.Client, Server: p.Servers[d.upTo(0, len(p.Servers)-1, "server that is away")].Name, When: &t}
+		if d.upTo(0, 1, "from the start") == 1 {
+			f.When, f.To = nil, d.span("until")
+		}
+		d.extents(p, &f, away)
+		all = append(all, f)
+	}
+	if takes := d.kinds(func(n plan.FaultNeeds) bool { return n.Lock == plan.Must && ofKeys(n) }); len(takes) > 0 {
+		kind := takes[d.upTo(0, len(takes)-1, "taken by")]
+		if kind.Name == forced {
+			return all
+		}
+		names := append(d.keys[u.Lock], u.Lock)
+		f := plan.Fault{Kind: kind.Name, Lock: names[d.upTo(0, len(names)-1, "of which")], From: d.time(40*time.Second, "taken")}
+		if d.upTo(0, 1, "after an unlock") == 1 && d.does(p, u.Client, u.Lock, plan.Unlock) {
+			t := u
+			t.Return, t.Nth = plan.Unlock, 1
+			f.When, f.From = &t, 0
+		}
+		all = append(all, f)
+	}
+	return all
 }
 
 // length is about how long the programs of a plan take when nobody has to wait.
@@ -76,33 +154,41 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 		f.Client = p.Clients[d.upTo(1, len(p.Clients), "struck client")-1].Name
 	}
 	if d.takes(kind.Needs.Lock) {
-		locks := p.Locks()
+		locks := p.Struck()
 		if kind.Name == forced {
 			locks = alone(p)
 		}
 		f.Lock = rapid.SampledFrom(locks).Draw(d.t, "struck lock")
 	}
+	if d.scope.Steps && (robs || d.upTo(0, 2, "at a step") > 0) {
+		f.When = d.trigger(p, f, kind, robs)
+	}
+	if f.When == nil {
+		f.From = d.time(span, "strikes")
+		if kind.Needs.Messages || kind.Needs.Lasts && d.upTo(0, 4, "ends") < 4 {
+			f.To = f.From + d.span("lasts")
+		}
+	}
+	d.extents(p, &f, kind)
+	return f
+}
+
+// extents draws how long a fault lasts, how many messages it strikes, and the rest of what its kind takes.
+func (d *drawing) extents(p *plan.Plan, f *plan.Fault, kind fault.Kind) {
 	if d.takes(kind.Needs.By) {
 		f.By = d.span("by")
 		if d.mood.late && (kind.Name == "delay-message" || kind.Name == "duplicate-message") {
 			f.By = moment + d.time(latest, "late by")
 		}
 	}
-	if d.scope.Steps && (robs || d.upTo(0, 2, "at a step") > 0) {
-		f.When = d.trigger(p, f, kind, robs)
-	}
 	switch {
 	case f.When == nil:
-		f.From = d.time(span, "strikes")
-		if kind.Needs.Messages || kind.Needs.Lasts && d.upTo(0, 4, "ends") < 4 {
-			f.To = f.From + d.span("lasts")
-		}
 	case kind.Needs.Lasts:
 		f.For = d.span("lasts")
 	case kind.Needs.Messages && d.oneIn(4, "several"):
 		f.Count = d.upTo(2, 4, "messages")
 	}
-	if most := d.latest(p, f); most > 0 && (kind.Needs.Messages || kind.Name == "partition") {
+	if most := d.latest(p, *f); most > 0 && (kind.Needs.Messages || kind.Name == "partition") {
 		f.By, f.For = min(f.By, most), min(f.For, most)
 		if f.To > 0 {
 			f.To = min(f.To, f.From+most)
@@ -120,7 +206,6 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 	if kind.Needs.Reset {
 		f.Reset = d.upTo(0, 1, "reset") == 1
 	}
-	return f
 }
 
 // forced is the fault for which an operator has no means against a group.
@@ -194,7 +279,7 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 			for _, s := range th.Steps {
 				u := use{c.Name, s.Lock}
 				if d.uses(s.Do) && (f.Client == "" || c.Name == f.Client || !kind.Needs.Messages) &&
-					(f.Lock == "" || s.Lock == f.Lock) && !slices.Contains(uses, u) {
+					(f.Lock == "" || s.Lock == f.Lock || slices.Contains(d.keys[s.Lock], f.Lock)) && !slices.Contains(uses, u) {
 					uses = append(uses, u)
 				}
 			}
@@ -218,6 +303,9 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 	}
 	if d.mood.forces && d.does(p, u.client, u.lock, plan.ForceUnlock) {
 		steps = append(steps, plan.Force, plan.Force, plan.Force)
+	}
+	if d.mood.queue { // who gives up leaves the queue by one
+		steps = append(steps, plan.Cleanup, plan.Cleanup, plan.Cleanup)
 	}
 	step := d.or(p, u.client, u.lock, rapid.SampledFrom(steps).Draw(d.t, "step"))
 	way := d.upTo(0, 3, "way")

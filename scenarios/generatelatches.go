@@ -21,14 +21,18 @@ const (
 func (d *drawing) latches(p *plan.Plan) {
 	latches := d.upTo(1, drawnLatches, "latches")
 	downs := make([]int64, latches)
-	for i := range d.upTo(1, orDefault(d.scope.Clients, drawnClients), "clients") {
+	clients, threads, sections := d.sizes()
+	for i := range d.upTo(1, clients, "clients") {
 		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
-		for j := range d.upTo(1, drawnThreads, "threads") {
+		for j := range d.upTo(1, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1), Start: d.time(d.mood.start, "start")}
-			for range d.upTo(1, orDefault(d.scope.Sections, drawnSections), "sections") {
+			for range d.upTo(1, sections, "sections") {
 				th.Steps = append(th.Steps, d.part(downs)...)
 			}
 			c.Threads = append(c.Threads, th)
+		}
+		if d.mood.local {
+			threads = drawnThreads // the others are remote
 		}
 		p.Clients = append(p.Clients, c)
 	}

@@ -11,6 +11,7 @@ import (
 const (
 	drawnSemaphores = 2
 	drawnPermits    = 5
+	drawnMany       = 12 // permits, in some plans: numbers of one digit and of two
 )
 
 // permits draws the programs of a plan of semaphores: somebody sets the permits, and all take some, work, and give them
@@ -26,11 +27,16 @@ func (d *drawing) leasedPermits(p *plan.Plan) { d.sharers(p, plan.TrySetTotal, d
 func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int64) []plan.Step) {
 	var totals []int64
 	for range d.upTo(1, drawnSemaphores, "semaphores") {
-		totals = append(totals, int64(d.upTo(1, drawnPermits, "permits")))
+		most := drawnPermits
+		if d.oneIn(4, "many permits") {
+			most = drawnMany
+		}
+		totals = append(totals, int64(d.upTo(1, most, "permits")))
 	}
-	for i := range d.upTo(1, orDefault(d.scope.Clients, drawnClients), "clients") {
+	clients, threads, sections := d.sizes()
+	for i := range d.upTo(1, clients, "clients") {
 		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
-		for j := range d.upTo(1, drawnThreads, "threads") {
+		for j := range d.upTo(1, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1)}
 			for n, total := range totals {
 				if i == 0 && j == 0 || d.oneIn(8, "sets it, too") {
@@ -40,10 +46,13 @@ func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int
 			if th.Steps == nil {
 				th.Start = d.time(d.mood.start, "start")
 			}
-			for range d.upTo(1, orDefault(d.scope.Sections, drawnSections), "sections") {
+			for range d.upTo(1, sections, "sections") {
 				th.Steps = append(th.Steps, use(totals)...)
 			}
 			c.Threads = append(c.Threads, th)
+		}
+		if d.mood.local {
+			threads = drawnThreads // the others are remote
 		}
 		p.Clients = append(p.Clients, c)
 	}

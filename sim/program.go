@@ -213,8 +213,8 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 		h = &held{over: make(chan struct{})}
 		t.held[of] = h
 	}
-	if loser, ok := lock.(subjects.Loser); ok && another {
-		h.lost, h.told = loser.Lost(t.owner), false
+	if loser, ok := lock.(subjects.Loser); ok { // a part of a program that re-enters knows nothing of what another part has asked for
+		h.lost, h.told = loser.Lost(t.owner), h.told && !another
 		go t.listen(h, h.lost)
 	}
 	if a.Token != h.token || anew || another && a.Token == 0 { // else the answer says that what it was told of is there still

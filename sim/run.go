@@ -249,11 +249,10 @@ func (r *run) run(o Options) {
 		for _, l := range r.world.Listeners() {
 			r.rec.Event(history.Event{Kind: history.Listening, Client: l.Client, Note: l.Channel})
 		}
-		for _, key := range r.world.Residue() { // before somebody comes who may remove it
-			r.rec.Event(history.Event{Kind: history.Residue, Note: key})
-		}
+		r.residue(false) // before somebody comes who may remove it
 		r.tryAll()
 		r.world.Run(r.until(r.tries))
+		r.residue(true)
 	}
 	r.close()
 	r.failure = r.world.Failure()
@@ -275,6 +274,13 @@ func (r *run) run(o Options) {
 	closing = errors.Join(closing, r.world.Unclean())
 	if r.failure == nil {
 		r.failure = closing
+	}
+}
+
+// residue records what keys are left without an end.
+func (r *run) residue(looked bool) {
+	for _, key := range r.world.Residue(looked) {
+		r.rec.Event(history.Event{Kind: history.Residue, Note: key})
 	}
 }
 

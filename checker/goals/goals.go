@@ -74,7 +74,7 @@ var rows = map[string][]string{
 	"clients-clock":           {string(history.APermitSemaphore)},
 	"counter-of-permits-lost": {string(history.APermitSemaphore)},
 	"paused-in-acquire":       {string(contract.Red)},
-	"unannounced":             {string(history.ALock), Listens},
+	"unannounced":             {Listens},
 	"late-write":              {Undrawn},
 	"forgot-unread":           {Unread},
 	"perhaps-sent-again":      {Unread},

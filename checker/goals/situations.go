@@ -187,7 +187,7 @@ func (r *run) missedByAWaiter() bool {
 		switch {
 		case s.Step == history.StepSubscribe:
 			for id, at := range refused {
-				if op := r.ops[id]; op.Client == s.Client && waits(op, s.At) && at < freed[op.Lock] && s.Sent < freed[op.Lock] && strings.Contains(s.Text, op.Lock) {
+				if op := r.ops[id]; op.Client == s.Client && waits(op, s.At) && at < freed[op.Lock] && s.Sent < freed[op.Lock] && strings.Contains(s.Text, op.Lock) && !r.gotMeanwhile(op, at, s.At) {
 					return true
 				}
 			}
@@ -201,6 +201,13 @@ func (r *run) missedByAWaiter() bool {
 		}
 	}
 	return false
+}
+
+// gotMeanwhile reports whether another thread of a waiter's client was granted the lock meanwhile: a holder may subscribe, too.
+func (r *run) gotMeanwhile(waiter *history.Op, from, to time.Duration) bool {
+	return r.op(func(op *history.Op) bool {
+		return op.ID != waiter.ID && op.Client == waiter.Client && op.Lock == waiter.Lock && op.Kind.Asks() && op.Outcome == history.Acquired && from <= op.Return && op.Call <= to
+	})
 }
 
 func unchangedBy(s *history.Served) bool { return s.Before.Alike(*s.After) }

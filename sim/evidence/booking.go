@@ -256,6 +256,27 @@ func (c *conclusion) granted(id int64, l *lock) {
 	})
 }
 
+// remaining is the lease that a command sets that gives back, beside its owner's calls, a hold that nobody knows of: that of a hold which the
+// owner knows of, if any. So it is the one that the command has set, unless no granted call asked for that. The watchdog's is that of a client
+// which knows of no hold.
+func (c *conclusion) remaining(owner, name string, set time.Duration) time.Duration {
+	same := func(lease time.Duration) bool { return lease > 0 && max(lease-set, set-lease) <= time.Millisecond }
+	asked := set
+	if same(c.h.Header.WatchdogTimeout) {
+		return set
+	}
+	for _, op := range c.all {
+		if op.Owner != owner || op.Lock != name || !op.Kind.Acquires() || op.Outcome != history.Acquired || op.Aside {
+			continue
+		}
+		if same(op.Asked) || same(op.Lease) || same(op.Fresh) {
+			return set
+		}
+		asked = cmp.Or(op.Fresh, op.Asked, op.Lease, asked)
+	}
+	return asked
+}
+
 // taken is when a lock was last taken by a time.
 func (c *conclusion) taken(name string, by time.Duration) (at time.Duration) {
 	for _, op := range c.all {
@@ -327,6 +348,9 @@ func (c *conclusion) unbiddenOf(t touch, before, after history.KeyState) {
 		}
 		if is > 0 {
 			op.Lease = max(after.Deadline-now, 0)
+			if before.Deadline != after.Deadline && l.alone() && l.object == history.ALock && c.h.Can(string(contract.SetsLease)) {
+				op.Lease = c.remaining(r.Owner, l.name, op.Lease)
+			}
 		} else {
 			op.Answer = history.Released
 		}

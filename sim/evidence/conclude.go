@@ -441,9 +441,6 @@ func (c *conclusion) command(rows []*history.Served) {
 		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind.Unlocks() && l.last.Total() > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
-		if op.Kind.Unlocks() && changed(r) && l.last.Deadline > 0 && c.toldOver(&op) {
-			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
-		}
 		took := l.last.Count(op.Owner) > was.Count(op.Owner)
 		if op.Kind.Acquires() && took && 0 < op.Fresh && op.Fresh < op.Lease && l.simple() && c.lostWithin(&op) &&
 			l.last.Deadline-c.now <= op.Fresh+time.Millisecond {
@@ -473,8 +470,7 @@ func looks(r *history.Served) bool {
 	return r.Reply == "QUEUED"
 }
 
-// toldOver reports whether the owner of a call knew that its holds were over. What may be left of them has no lease that it
-// could ask for.
+// toldOver reports whether the owner of a call knew that its holds were over.
 func (c *conclusion) toldOver(op *history.Op) bool {
 	of := owned{op.Owner, op.Lock}
 	over, told := c.lost[of]

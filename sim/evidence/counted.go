@@ -98,7 +98,7 @@ func (c *conclusion) numberAside(t touch, before history.KeyState) {
 		return
 	case latch:
 		op.Kind, op.Value = history.TrySetCount, l.last.Number()
-	case before.Absent():
+	case before.Absent() && c.owesSet(r.Client, l):
 		op.Kind, op.Value = history.TrySetPermits, l.last.Number()
 	case by > 0:
 		op.Kind, op.Value = history.ReleasePermits, by
@@ -106,4 +106,14 @@ func (c *conclusion) numberAside(t touch, before history.KeyState) {
 		op.Kind, op.Value, op.Answer = history.AcquirePermits, -by, history.Acquired
 	}
 	c.noted(r, op)
+}
+
+// owesSet reports whether a client may repeat a call that sets the permits that a semaphore now has, since its caller had no answer.
+func (c *conclusion) owesSet(client string, l *lock) bool {
+	for _, op := range c.all {
+		if op.Client == client && op.Lock == l.name && op.Kind.Sets() && op.Uncertain() && op.Value == l.last.Number() {
+			return true
+		}
+	}
+	return false
 }

@@ -57,7 +57,7 @@ func (p *Plan) checkFault(f Fault, at string, kinds map[string]FaultNeeds) error
 	if f.Client != "" && !p.hasClient(f.Client) {
 		return fmt.Errorf("%s.client: no client is named %q", at, f.Client)
 	}
-	if f.Lock != "" && !slices.Contains(p.Locks(), f.Lock) {
+	if locks := p.Struck(); f.Lock != "" && !slices.Contains(locks, f.Lock) {
 		return fmt.Errorf("%s.lock: no program uses a lock named %q", at, f.Lock)
 	}
 	if err := p.checkOnObject(f, at); err != nil {
@@ -148,6 +148,8 @@ func (p *Plan) checkTrigger(f Fault, at string, needs FaultNeeds) error {
 		return fmt.Errorf("%s.client: no client is named %q", at, t.Client)
 	case t.Lock != "" && !slices.Contains(p.Locks(), t.Lock):
 		return fmt.Errorf("%s.lock: no program uses a lock named %q", at, t.Lock)
+	case needs.Messages && f.Client != "" && t.Client != "" && f.Client != t.Client:
+		return fmt.Errorf("%s.client: %s strikes the message that it waits for, which is %s's: %q must be the same", at, f.Kind, f.Client, t.Client)
 	case needs.Messages && t.Return != "":
 		return fmt.Errorf("%s.return: %s strikes messages, and a return is none", at, f.Kind)
 	case needs.Requests && t.Reply != "":

@@ -88,7 +88,7 @@ func (p *Plan) checkOnObject(f Fault, at string) error {
 	if f.Kind == "clock-jump" && f.Client != "" && !permits {
 		return fmt.Errorf("%s.client: only clients of permit semaphores tell the server the time, and the plan has none", at)
 	}
-	if is := p.Objects()[f.Lock]; f.Lock != "" && is != history.ALock && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
+	if is, used := p.Objects()[f.Lock]; used && is != history.ALock && (f.Kind == "overwrite-key" || f.Kind == "force-unlock") {
 		return fmt.Errorf("%s.lock: %s strikes locks, and %q is a %s", at, f.Kind, f.Lock, is)
 	}
 	return nil

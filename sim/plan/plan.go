@@ -9,6 +9,7 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -161,6 +162,22 @@ func (p *Plan) Locks() []string {
 		for _, th := range c.Threads {
 			for _, s := range th.Steps {
 				add(s.Lock)
+			}
+		}
+	}
+	return names
+}
+
+// Struck returns the names of all locks whose keys faults can strike: those that programs use, and the members of groups that they use. A
+// member that no program takes by itself is the one on the first server of its group that has a member of that name.
+func (p *Plan) Struck() []string {
+	names := p.Locks()
+	for _, name := range names {
+		if g, ok := p.Group(name); ok {
+			for _, m := range g.Members {
+				if !slices.Contains(names, m.Lock) {
+					names = append(names, m.Lock)
+				}
 			}
 		}
 	}

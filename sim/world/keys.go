@@ -275,13 +275,23 @@ func (w *World) Remaining() (left bool, until time.Duration) {
 }
 
 // Residue returns the keys, besides those of locks, that are there without a time to live, sorted. Only a world of virtual time knows them.
-func (w *World) Residue() (keys []string) {
+// Those of rounds come only when somebody has looked at their latches, since who looks at a latch that is gone gives its round an end.
+func (w *World) Residue(looked bool) (keys []string) {
 	for _, s := range w.servers {
-		if v, ok := s.backend.(*virtual); ok {
-			for _, key := range v.redis.Keys() {
-				if !slices.Contains(s.keys, key) && v.redis.TTL(key) == 0 { // below 0: it is over
-					keys = append(keys, key)
-				}
+		v, ok := s.backend.(*virtual)
+		if !ok {
+			continue
+		}
+		rounds := map[string]bool{} // whether the latch is gone
+		for _, key := range s.keys {
+			if round := w.layout.RoundOf(key); round != "" && s.objects[key] == history.ALatch {
+				rounds[round] = s.state[key].Absent()
+			}
+		}
+		for _, key := range v.redis.Keys() {
+			gone, round := rounds[key]
+			if !slices.Contains(s.keys, key) && v.redis.TTL(key) == 0 && round == looked && gone == looked { // below 0: it is over
+				keys = append(keys, key)
 			}
 		}
 	}

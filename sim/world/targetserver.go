@@ -164,31 +164,43 @@ func (w *World) lostBeside(s *server, before []history.KeyState, beside []string
 // each calls strike for every key of a lock, and tells what became of the lock.
 func (w *World) each(name string, kind history.EventKind, note string, strike func(s *server, key string)) bool {
 	hit := false
-	for _, l := range w.locks {
-		if l.name != name {
+	for _, p := range w.parts(name) {
+		if p.server.state[p.key].Absent() {
 			continue
 		}
-		for _, p := range l.parts {
-			if p.server.state[p.key].Absent() {
-				continue
+		hit = true
+		for _, key := range w.layout.KeysOf(p.key) {
+			if w.get(p.server, key).kind != "" {
+				strike(p.server, key)
 			}
-			hit = true
-			for _, key := range w.layout.KeysOf(p.key) {
-				if w.get(p.server, key).kind != "" {
-					strike(p.server, key)
-				}
-			}
-			w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, was, is history.KeyState) {
-				e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note, Deadline: is.Deadline}
-				if l.name != name && kind == history.Expire {
-					e.Kind = history.Delete // the fault names another lock: this one's lease has not ended
-				}
-				left(&e, was, is) // the other members may be enough
-				w.rec.Event(e)
-			})
 		}
+		w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, was, is history.KeyState) {
+			e := history.Event{At: w.struck, Kind: kind, Lock: l.name, Note: note, Deadline: is.Deadline}
+			if l.name != name && kind == history.Expire {
+				e.Kind = history.Delete // the fault names another lock: this one's lease has not ended
+			}
+			left(&e, was, is) // the other members may be enough
+			w.rec.Event(e)
+		})
 	}
 	return hit
+}
+
+// parts are the keys of a lock, or, of a name that is only a member's, the first one of that name.
+func (w *World) parts(name string) []part {
+	for _, l := range w.locks {
+		if l.name == name {
+			return l.parts
+		}
+	}
+	for _, l := range w.locks {
+		for _, p := range l.parts {
+			if p.key == name {
+				return []part{p}
+			}
+		}
+	}
+	return nil
 }
 
 // ExpireKey implements [fault.Target].
