@@ -288,7 +288,7 @@ func faultsOf(all []obstacle) []int {
 }
 
 // connections is how many connections a client may have had at a time: those that the server log shows, and those of calls that
-// were given up while their client connected. One may have sent nothing.
+// were given up while their client connected, or for which it connected then. One may have sent nothing.
 func (f *facts) connections(client string, at time.Duration) int {
 	used := map[string]bool{}
 	for i := range f.h.Served {
@@ -302,7 +302,9 @@ func (f *facts) connections(client string, at time.Duration) int {
 	}
 	n := len(used)
 	for i := range f.h.Ops {
-		if o := &f.h.Ops[i]; o.Client == client && o.Return <= at && cancelled(o) && o.Evidence == history.NotSent {
+		switch o := &f.h.Ops[i]; {
+		case o.Client != client || o.Evidence != history.NotSent || o.Aside:
+		case o.Return <= at && cancelled(o), o.Call <= at && at < o.Return:
 			n++
 		}
 	}

@@ -493,7 +493,7 @@ func (f *facts) keptNone(l *lockFacts, c *composition, op *history.Op, found *vi
 
 // gaveEach looks for members that an unlock leaves as they were. Who was not granted the group has none to give back.
 func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	if !f.owes(l, op.Owner, op.Call-1) {
+	if givenUp(op) || !f.owes(l, op.Owner, op.Call-1) {
 		return
 	}
 	for _, key := range c.members {

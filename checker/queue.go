@@ -91,7 +91,7 @@ func queueOf(f *facts, l *lockFacts) *queue {
 				p.gone = lost
 			case p.own && r.After.Count(p.owner) > 0:
 				p.gone = granted
-			case p.own && !asks && len(behind) == 0 && !waitsOn(p, r.At):
+			case p.own && !asks && len(behind) == 0 && !f.waitsOn(p, op, r.At):
 				p.gone = left
 			default:
 				p.gone = dropped
@@ -146,10 +146,10 @@ func before(some []*place, waiting []string, p *place) []*place {
 	return slices.Insert(some, i, p)
 }
 
-// waitsOn reports whether a place's call waited on after a time, and was granted the lock: who gives the place up then does it for an
-// earlier call.
-func waitsOn(p *place, at time.Duration) bool {
-	return p.op != nil && p.op.Outcome == history.Acquired && !p.op.Pending() && p.op.Executed > at
+// waitsOn reports whether a place's call waited on after a time at which its client gave the place up for a call: that was for an earlier one, or
+// the call was granted the lock later.
+func (f *facts) waitsOn(p *place, op *history.Op, at time.Duration) bool {
+	return p.op != nil && (p.op.Outcome == history.Acquired && !p.op.Pending() && p.op.Executed > at || op != nil && op.Call < p.op.Call && at < f.until(p.op))
 }
 
 // fallenBehind are the owners who are behind others now that were behind them: their places were dropped, and they took new ones.

@@ -96,6 +96,9 @@ func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text s
 	if len(faults) == 0 && f.stale(op) { // it was sent on a connection that had been broken before
 		faults = f.struckBy(op.Client, op.Lock, 0, op.Return, []history.Effect{history.ConnectionBroken})
 	}
+	if len(faults) == 0 && op.Evidence == history.NotSent { // its client had not come back from a fault
+		faults = faultsOf(f.obstacles(op.Client, l.name, op.Call, op.Return+1, f.answerTime(), resends))
+	}
 	if len(faults) == 0 && cancelled(cmp.Or(f.inNameOf(op), op)) { // what a group's call asked of a member is given up with it
 		return Cause{Class: contract.Abandoned, Text: text + ": it gave the call up", executed: executions{call: op.Kind}}
 	}

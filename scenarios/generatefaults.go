@@ -84,7 +84,7 @@ func (d *drawing) tears(p *plan.Plan) (all []plan.Fault) {
 	away, _ := fault.Find("partition")
 	if slices.Contains(d.scope.Faults, away.Name) && len(p.Servers) > 1 {
 		t := u
-		t.Request, t.Nth = rapid.SampledFrom([]plan.MessageKind{plan.Acquire, plan.Acquire, plan.Release}).Draw(d.t, "around"), d.upTo(1, 2*len(p.Servers), "which of them")
+		t.Request, t.Nth = rapid.SampledFrom([]plan.MessageKind{plan.Acquire, plan.Acquire, plan.Release}).Draw(d.t, "around"), d.upTo(1, 4*len(p.Servers), "which of them")
 		f := plan.Fault{Kind: away.Name, Client: u.Client, Server: p.Servers[d.upTo(0, len(p.Servers)-1, "server that is away")].Name, When: &t}
 		if d.upTo(0, 1, "from the start") == 1 {
 			f.When, f.To = nil, d.span("until")
@@ -97,12 +97,17 @@ func (d *drawing) tears(p *plan.Plan) (all []plan.Fault) {
 		if kind.Name == forced {
 			return all
 		}
-		names := append(d.keys[u.Lock], u.Lock)
-		f := plan.Fault{Kind: kind.Name, Lock: names[d.upTo(0, len(names)-1, "of which")], From: d.time(40*time.Second, "taken")}
-		if d.upTo(0, 1, "after an unlock") == 1 && d.does(p, u.Client, u.Lock, plan.Unlock) {
-			t := u
-			t.Return, t.Nth = plan.Unlock, 1
-			f.When, f.From = &t, 0
+		names := append(slices.Clone(d.keys[u.Lock]), u.Lock)
+		f := plan.Fault{Kind: kind.Name, Lock: names[d.upTo(0, len(names)-1, "of which")]}
+		t := u
+		switch t.Nth = d.upTo(1, 3, "after which"); d.upTo(0, 2, "after what") {
+		case 1:
+			t.Return = d.returns(p, u.Client, u.Lock, plan.Lock, plan.TryLock)
+		case 2:
+			t.Return = plan.Unlock
+		}
+		if f.When = &t; t.Return == "" || !d.times(p, t) {
+			f.When, f.From = nil, d.time(min(max(d.length(p), 2*time.Second), lastStrike), "taken")
 		}
 		all = append(all, f)
 	}
@@ -328,6 +333,21 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 		t.Request = step
 	}
 	return t
+}
+
+// times reports whether a client makes a call as often as a trigger waits for.
+func (d *drawing) times(p *plan.Plan, t plan.Trigger) bool {
+	n := 0
+	for _, c := range p.Clients {
+		for _, th := range c.Threads {
+			for _, s := range th.Steps {
+				if c.Name == t.Client && s.Do == t.Return && s.Lock == t.Lock {
+					n++
+				}
+			}
+		}
+	}
+	return n >= t.Nth
 }
 
 func (d *drawing) does(p *plan.Plan, client, lock string, action plan.Action) bool {
