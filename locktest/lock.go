@@ -74,7 +74,8 @@ type Watchdog interface{ RenewEvery() time.Duration }
 type Fencer interface{ Token() int64 }
 
 // Loser is a lock that tells its holder that the hold is over, in time: the channel is that of the hold
-// acquired last. Such a lock is not excused when its holder goes on after the lease.
+// acquired last. It is asked for after each grant, of a [Reentrant] lock after each re-entry, too, and that channel tells of the
+// hold as long as its owner has it. Such a lock is not excused when its holder goes on after the lease.
 type Loser interface{ Lost() <-chan struct{} }
 
 // Idempotent is a lock that takes a request for the one that it answered already, when a client or the

@@ -188,7 +188,8 @@ type Namer interface {
 	Named(owner string) string // the value or field that stands for an owner
 }
 
-// Loser tells a holder that its hold is over. A nil channel never tells.
+// Loser tells a holder that its hold is over. A nil channel never tells. It is asked after each grant, a re-entry's, too: each of its channels tells
+// of the hold as long as the owner has it.
 type Loser interface {
 	Lost(owner string) <-chan struct{}
 }

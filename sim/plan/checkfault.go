@@ -149,7 +149,7 @@ func (p *Plan) checkTrigger(f Fault, at string, needs FaultNeeds) error {
 	case t.Lock != "" && !slices.Contains(p.Locks(), t.Lock):
 		return fmt.Errorf("%s.lock: no program uses a lock named %q", at, t.Lock)
 	case needs.Messages && f.Client != "" && t.Client != "" && f.Client != t.Client:
-		return fmt.Errorf("%s.client: %s strikes the message that it waits for, which is %s's: %q must be the same", at, f.Kind, f.Client, t.Client)
+		return fmt.Errorf("%s.client: %s strikes the message that it waits for, so that %q must be %q, as the fault's client", at, f.Kind, t.Client, f.Client)
 	case needs.Messages && t.Return != "":
 		return fmt.Errorf("%s.return: %s strikes messages, and a return is none", at, f.Kind)
 	case needs.Requests && t.Reply != "":

@@ -55,6 +55,7 @@ func TestBadFaultsAreOneLineWithTheirPath(t *testing.T) {
 		{"error:", plan.Fault{Kind: "request", To: 1}},
 		{"error:", plan.Fault{Kind: "request", To: 1, Error: "ERR"}},
 		{"server:", plan.Fault{Kind: "strike", Server: "s9"}},
+		{"when.client:", plan.Fault{Kind: "message", Client: "c1", When: when(plan.Trigger{Client: "c2", Reply: plan.Acquire})}},
 		{"replica:", plan.Fault{Kind: "replica"}},
 		{"replica:", plan.Fault{Kind: "replica", Replica: 1}},
 		{"reset:", plan.Fault{Kind: "strike", Reset: true}},

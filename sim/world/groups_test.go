@@ -93,6 +93,22 @@ func TestAGroupThatLosesAMemberWhileItIsTakenWasHadForAMoment(t *testing.T) {
 	}
 }
 
+// A fault may name a member that no program takes by itself: then the first group's is struck, and both groups that have it are told.
+func TestAMemberIsStruckByItself(t *testing.T) {
+	faults := []plan.Fault{{Kind: "delete-key", Lock: "a", From: at(5 * second)}}
+	h := run(t, groupsPlan(plan.Multi, "s1", "s2", faults, client("c1", 0, of("ab", plan.Lock), plan.Step{Do: plan.Sleep, For: at(8 * second)}, of("ab", plan.Unlock)),
+		client("c2", 40*second, of("only a", plan.TryLock))), "rlock-latch")
+	did := admin(h)
+	if len(did) != 1 || did[0].Lock != "a" || did[0].Server != "s1" || did[0].At != 5*second {
+		t.Errorf("%+v", did)
+	}
+	for _, lock := range []string{"ab", "only a"} {
+		if !slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.Kind == history.Delete && e.Lock == lock && e.At == 5*second }) {
+			t.Errorf("nobody tells of %s: %+v", lock, h.Events)
+		}
+	}
+}
+
 // A lease that ends while an unlock gives the members back one after the other does the rest of it.
 func TestALeaseThatEndsWithinAnUnlockCompletesIt(t *testing.T) {
 	leased := of("ab", plan.Lock)
