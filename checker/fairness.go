@@ -135,7 +135,7 @@ func (f *facts) gonePlace(l *lockFacts, p *place) Cause {
 		return c
 	}
 	switch {
-	case p.gone != dropped:
+	case p.gone != dropped && (kept == 0 || p.to < p.asked+kept-granularity): // else its time was over, as the command of another kind was the first to show
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the place of %s was gone at %s, and no fault explains why", p.owner, Stamp(p.to))}
 	case !f.h.Can(string(contract.KeepsPlace)) && l.queue.droppedEarly(p, kept):
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the place of %s, before which there was none, was dropped at %s, though it had been taken at %s", p.owner, Stamp(p.to), Stamp(p.from))}

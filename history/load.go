@@ -348,7 +348,7 @@ func (l *loader) calls() error {
 	last := map[string]int{}
 	for i := range l.h.Ops {
 		op := &l.h.Ops[i]
-		if op.Kind == Renew || op.Aside {
+		if op.Kind.Renews() || op.Aside {
 			continue
 		}
 		j, known := last[op.Owner]

@@ -260,8 +260,8 @@ func (m *MultiLock) IsHeldBy(ctx context.Context, owner Owner) (bool, error) {
 }
 
 // Lost returns a channel that is closed when owner holds one of the locks no more, as [RLock.Lost] tells of it. The last unlock does
-// not close it; one that leaves owner a hold of some of the locks does. If owner does not hold all, it is closed already. The faithful
-// generations do not tell: they return nil.
+// not close it; one that leaves owner a hold of some of the locks does. If owner does not hold all, it is closed already. Unlock all the
+// same, once for each grant: what is left of the locks is renewed until then. The faithful generations do not tell: they return nil.
 func (m *MultiLock) Lost(owner Owner) <-chan struct{} { return m.holds.lost(m.members, owner, 1) }
 
 // HoldContext returns a context for work under owner's holds, which ends when one of them does: see

@@ -47,8 +47,8 @@ func NewRedLock(locks ...*RLock) (*RedLock, error) {
 }
 
 // Lost returns a channel that is closed when owner holds so few members, as [RLock.Lost] tells of each, that no quorum is left. The
-// last unlock does not close it; one that leaves owner a hold without a quorum does. If owner has no quorum, it is closed already. The
-// faithful generations do not tell: they return nil.
+// last unlock does not close it; one that leaves owner a hold without a quorum does. If owner has no quorum, it is closed already. Unlock
+// all the same, once for each grant: what is left of the members is renewed until then. The faithful generations do not tell: they return nil.
 func (r *RedLock) Lost(owner Owner) <-chan struct{} {
 	return r.holds.lost(r.members, owner, len(r.members)-r.quorum+1)
 }
