@@ -111,7 +111,7 @@ func TestGuidedFindsWhatItsPlanShows(t *testing.T) {
 	s := find(t, "broken-unlock-twice")
 	c := config(s.Name)
 	c.Strategy = "guided"
-	r := explore.Do(bubble.In(t), s, explore.Shard{Config: c, From: 1, Runs: 60})
+	r := explore.Do(bubble.In(t), s, explore.Shard{Config: c, From: 1, Runs: 150})
 	made := 0
 	for _, f := range r.Found {
 		one, err := explore.One(bubble.In(t), f.Plan, s, f.Seed)
@@ -126,10 +126,10 @@ func TestGuidedFindsWhatItsPlanShows(t *testing.T) {
 		t.Errorf("it found %d causes, %d of them by plans that it made", len(r.Found), made)
 	}
 	// A part of a shard comes out as the whole does.
-	part := explore.Do(bubble.In(t), s, explore.Shard{Config: c, From: 1, Runs: 30})
+	part := explore.Do(bubble.In(t), s, explore.Shard{Config: c, From: 1, Runs: 75})
 	for _, f := range part.Found {
 		if !slices.ContainsFunc(r.Found, func(g explore.Found) bool { return g.Cause() == f.Cause() && g.Seed == f.Seed }) {
-			t.Errorf("the first 30 runs find %s by seed %d, and all do not", f.Cause(), f.Seed)
+			t.Errorf("the first 75 runs find %s by seed %d, and all do not", f.Cause(), f.Seed)
 		}
 	}
 }

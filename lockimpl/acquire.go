@@ -87,19 +87,12 @@ func (p place) acquire(ctx context.Context, co callOptions,
 		contended = wait.w != nil
 	}
 	defer func() { wait.end(acquired) }()
-	attempting := ctx
-	if p.eager && co.wait > 0 {
-		var cancel context.CancelFunc
-		attempting, cancel = context.WithDeadlineCause(ctx, deadline.Add(p.client.opts.grace()), errWaited)
-		defer cancel()
-	}
+	attempting, cancel := p.client.attempting(ctx, p.eager && co.wait > 0, deadline)
+	defer cancel()
 	for {
 		ttl, err := attempt(attempting, contended)
-		if err != nil && context.Cause(attempting) == errWaited && errors.Is(err, context.DeadlineExceeded) {
-			err = ErrNoReply
-		}
 		if err != nil {
-			return false, err
+			return false, noReply(attempting, err)
 		}
 		if ttl == granted {
 			return true, nil
@@ -114,6 +107,23 @@ func (p place) acquire(ctx context.Context, co callOptions,
 
 // grace is how long an attempt is awaited that is under way when the time to wait is over.
 func (o Options) grace() time.Duration { return o.ResponseTimeout / 15 }
+
+// attempting returns the context of attempts of a call. If that is bounded, an attempt that is under way when the call's time is over is
+// awaited a little longer, and then given up.
+func (c *Client) attempting(ctx context.Context, bounded bool, deadline time.Time) (context.Context, context.CancelFunc) {
+	if !bounded {
+		return ctx, func() {}
+	}
+	return context.WithDeadlineCause(ctx, deadline.Add(c.opts.grace()), errWaited)
+}
+
+// noReply is the error of an attempt, [ErrNoReply] if it was given up since the call's time was over.
+func noReply(attempting context.Context, err error) error {
+	if context.Cause(attempting) == errWaited && errors.Is(err, context.DeadlineExceeded) {
+		return ErrNoReply
+	}
+	return err
+}
 
 // errWaited is why the context of an attempt ends when that is over, too.
 var errWaited = errors.New("waited long enough")

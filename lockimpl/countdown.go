@@ -116,7 +116,10 @@ func (l *CountDownLatch) await(ctx context.Context, co callOptions) (bool, error
 	if err != nil || over || co.wait == 0 {
 		return over, err
 	}
-	return look(ctx) // as Redisson does when the time is over
+	last, cancel := l.client.attempting(ctx, l.hard, time.Now())
+	defer cancel()
+	over, err = look(last) // as Redisson does when the time is over
+	return over, noReply(last, err)
 }
 
 // look asks for the count.

@@ -76,7 +76,8 @@ func (m *MultiLock) Lock(ctx context.Context, owner Owner, opts ...Option) error
 	return m.wrap("Lock", owner, err)
 }
 
-// TryLock takes all locks for owner if that can be done within [Wait], and reports whether it did.
+// TryLock takes all locks for owner if that can be done within [Wait], and reports whether it did. Generation Hardened
+// awaits a request that is under way when the time is over a little longer, as [RLock.TryLock] does.
 func (m *MultiLock) TryLock(ctx context.Context, owner Owner, opts ...Option) (bool, error) {
 	co, err := m.members[0].client.opts.call(opts)
 	if err != nil {
@@ -98,11 +99,15 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 	defer end()
 	wait := waiting{bounded: co.bounded, deadline: time.Now().Add(co.wait)}
 	defer func() { wait.end(acquired) }()
+	first := m.members[0]
+	_, hard := first.proto.(*hardened)
+	attempting, cancel := first.client.attempting(ctx, hard && co.wait > 0, wait.deadline)
+	defer cancel()
 	for {
 		again := time.Now().Before(allUntil(m.members, owner))
-		busy, ttl, err := m.attempt(ctx, owner, co)
+		busy, ttl, err := m.attempt(attempting, owner, co)
 		if err != nil {
-			return false, err
+			return false, noReply(attempting, err)
 		}
 		if ttl == granted {
 			m.holds.granted(owner, again, nil, func(o Owner) time.Time { return allUntil(m.members, o) })

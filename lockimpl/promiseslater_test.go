@@ -360,3 +360,49 @@ func TestLatchRepeatedWithoutRound(t *testing.T) {
 		}
 	})
 }
+
+// Whoever waits for a time returns soon after it, also if the server falls silent meanwhile.
+func TestAWaitEndsThoughTheServerIsSilent(t *testing.T) {
+	const wait, grace = 2 * time.Second, 200 * time.Millisecond
+	for name, call := range map[string]func(c *lockimpl.Client) error{
+		"spin lock": func(c *lockimpl.Client) error {
+			_, err := c.SpinLock("x").TryLock(ctx, c.Owner(1), lockimpl.Wait(wait))
+			return err
+		},
+		"several locks": func(c *lockimpl.Client) error {
+			m, err := lockimpl.NewMultiLock(c.Lock("x"), c.Lock("y"))
+			if err == nil {
+				_, err = m.TryLock(ctx, c.Owner(1), lockimpl.Wait(wait))
+			}
+			return err
+		},
+		"latch": func(c *lockimpl.Client) error {
+			_, err := c.CountDownLatch("gate").TryAwait(ctx, lockimpl.Wait(wait))
+			return err
+		},
+	} {
+		for _, silent := range []time.Duration{0, time.Second} { // when it begins
+			t.Run(name, func(t *testing.T) {
+				inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+					a, b := w.primed("a"), w.primed("b")
+					must(t, b.Lock("x").Lock(ctx, b.Owner(1)))
+					is(t, true)(b.CountDownLatch("gate").TrySetCount(ctx, 1))
+					is(t, false)(a.CountDownLatch("gate").TryAwait(ctx))
+					go func() {
+						time.Sleep(silent)
+						lift := w.silence("a")
+						time.Sleep(time.Minute)
+						lift()
+					}()
+					time.Sleep(time.Millisecond)
+					began := time.Now()
+					err := call(a)
+					if d := time.Since(began); !errors.Is(err, lockimpl.ErrNoReply) && err != nil || d > wait+2*grace {
+						t.Errorf("%v after %v", err, d)
+					}
+					time.Sleep(2 * time.Minute)
+				})
+			})
+		}
+	}
+}

@@ -47,10 +47,12 @@ const (
 func (p place) spin(ctx context.Context, co callOptions,
 	attempt func(ctx context.Context, contended bool) (time.Duration, error)) (bool, error) {
 	wait := waiting{place: p, bounded: co.bounded, deadline: time.Now().Add(co.wait)}
+	attempting, cancel := p.client.attempting(ctx, p.eager && co.wait > 0, wait.deadline)
+	defer cancel()
 	for n := uint64(0); ; n++ {
-		ttl, err := attempt(ctx, n > 0)
+		ttl, err := attempt(attempting, n > 0)
 		if err != nil || ttl == granted {
-			return err == nil, err
+			return err == nil, noReply(attempting, err)
 		}
 		left := time.Until(wait.deadline)
 		if wait.bounded && left <= 0 {

@@ -35,6 +35,9 @@ const Counted = "counted"
 // Listens is the ability of a lock whose waiters subscribe to a channel.
 const Listens = "listens"
 
+// Expires is the ability of an object that may be free without a message, as its key, or a lease, ends.
+const Expires = "expires"
+
 // Undrawn is an ability that no lock has: of states that a plan has to be written for, since none that is drawn comes there.
 const Undrawn = "undrawn"
 
@@ -74,7 +77,7 @@ var rows = map[string][]string{
 	"clients-clock":           {string(history.APermitSemaphore)},
 	"counter-of-permits-lost": {string(history.APermitSemaphore)},
 	"paused-in-acquire":       {string(contract.Red)},
-	"unannounced":             {Listens},
+	"unannounced":             {Listens, Expires},
 	"late-write":              {Undrawn},
 	"forgot-unread":           {Unread},
 	"perhaps-sent-again":      {Unread},
@@ -161,7 +164,7 @@ func Reached(h *history.History, v *checker.Verdict, own []contract.Goal) []stri
 // Reach is what bounds the goals that a search can come to.
 type Reach struct {
 	// Has says what the lock has: abilities, also those that it does not claim, kinds of groups, its kind of object, [Counted], [Grouped],
-	// [Listens] and [Unread].
+	// [Listens], [Expires] and [Unread].
 	Has     func(ability string) bool
 	Claims  func(claim contract.Claim) bool
 	Effects []history.Effect // of the faults that may strike

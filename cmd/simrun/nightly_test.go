@@ -15,12 +15,12 @@ func TestExploreComparesNights(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	hunt := []string{"explore", "-subject", "broken-unlock-twice", "-faults", "none", "-no-proof", "-compare", "simrun-out"}
-	stdout, stderr, code := run(t, dir, append(hunt, "-runs", "25")...)
-	if code != checker.ExitUnexpected || stderr != "" || !strings.Contains(stdout, ": 0 runs before, 25 now\n") || !strings.Contains(stdout, "  new       object: ") {
+	stdout, stderr, code := run(t, dir, append(hunt, "-runs", "50")...)
+	if code != checker.ExitUnexpected || stderr != "" || !strings.Contains(stdout, ": 0 runs before, 50 now\n") || !strings.Contains(stdout, "  new       object: ") {
 		t.Fatalf("the first: exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 	stdout, stderr, code = run(t, dir, append(hunt, "-runs", "75")...)
-	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, ": 25 runs before, 50 now\n") || !strings.Contains(stdout, "  ongoing   object: ") || strings.Contains(stdout, "  new  ") {
+	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, ": 50 runs before, 25 now\n") || !strings.Contains(stdout, "  ongoing   object: ") || strings.Contains(stdout, "  new  ") {
 		t.Errorf("the second: exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 	// Without -compare what was found is found.

@@ -169,8 +169,7 @@ func plantedAfresh() []SourceMutant {
 			About: "TryAwait does not look once more when its time is over",
 			Edits: []Edit{
 				{"countdown.go",
-					"\tif err != nil || over || co.wait == 0 {\n\t\treturn over, err\n\t}\n\treturn look(ctx) // as Redisson does when the time is over\n",
-					"\treturn over, err\n"},
+					"\tif err != nil || over || co.wait == 0 {\n\t\treturn over, err\n\t}\n\tlast,", "\tif true {\n\t\treturn over, err\n\t}\n\tlast,"},
 			}},
 		{Name: "fresh-red-lost-of-an-even-number", Sound: hardened, Claim: "RedLock.Lost is closed when so few members are held that no quorum is left",
 			About: "as many members as a quorum must be lost, which is one too many where their number is even",
