@@ -508,8 +508,9 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 		if inner := f.innerOf(l, op); inner != nil && holds <= m.at(inner.Call).Count(op.Owner) {
 			continue // of an outer hold, which it has to give back yet: the inner one had none
 		}
-		if holds <= f.owed(l, op.Owner, 0, op.Return) {
-			continue // of a grant before, which was lost as a whole, and which its owner has still to give back
+		told := func(e *history.Event) bool { return e.Kind == history.Lost && e.Owner == op.Owner && e.At <= op.Call }
+		if holds <= f.owed(l, op.Owner, 0, op.Return) && slices.ContainsFunc(l.events, told) {
+			continue // of a grant before, which its owner was told is lost as a whole, and has still to give back
 		}
 		if holds > 0 && (m.reenters || m.takenFor(f, l, op)) {
 			f.leftHeld(l, c, op, key, nil, op.Call, holds, contract.EveryMemberReleased, found)

@@ -163,6 +163,10 @@ func TestGroupRules(t *testing.T) {
 		{"b not given back by an unlock that is given up, and no outer hold of it is left", history.Multi, func(s *groupScript) {
 			s.toldEarly(true)
 		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"b not given back by an unlock that is given up, of a grant that its owner was told is lost, and has to give back yet", history.Multi, func(s *groupScript) {
+			s.toldEarly(true)
+			s.event(history.Lost, at(0.6)).Owner = "x:1"
+		}, nil},
 		{"b refused to be given back, of a client that counts a hold that was lost before", history.Multi, func(s *groupScript) {
 			s.refusedBack(true)
 		}, nil},
