@@ -235,7 +235,7 @@ func TestAHelloSaysWhatIsServed(t *testing.T) {
 	for name, want := range map[string][]string{
 		"rsemaphore-classic":        {"permits"},
 		"rsemaphore-hardened":       {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set"},
-		"rcountdownlatch-hardened":  {"count-down", "takes-back", "idempotent", "looks-again", "rounds"},
+		"rcountdownlatch-hardened":  {"count-down", "takes-back", "idempotent", "looks-again", "rounds", "leaves-nothing"},
 		"rpermitsemaphore-classic":  {"permit-leases"},
 		"rpermitsemaphore-hardened": {"permit-leases", "takes-back", "idempotent", "looks-again", "server-clock", "one-key"},
 		"rrwlock-classic":           {"read-write", "reentrant", "watchdog", "idempotent", "waits", "steady", "leaves-nothing"},
