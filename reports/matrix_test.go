@@ -100,6 +100,7 @@ func TestTheMatrixInABrowser(t *testing.T) {
 		t.Errorf("by its link: %q", got)
 	}
 	tb.do(chromedp.Click(chromedp.CSS(`a[href="#cell-excused-b-lock"]`)), chromedp.WaitVisible(chromedp.CSS("#cell-excused-b-lock")))
+	tb.wait(`document.querySelector("dialog[open] pre") !== null`) // which the page opens when it hears of its new address
 	if got := eval[string](tb, `document.querySelector("dialog[open] pre").innerText`); got != "the story of excused" {
 		t.Errorf("the story is %q", got)
 	}
