@@ -438,8 +438,9 @@ func (k memberKey) String() string {
 // if somebody else held it, if its client could not reach it, or if it was taken away from the call. A lease that is
 // shorter than an attempt may be over before the last answer, and whoever gives a call up gets nothing.
 func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *violations) {
-	lease := cmp.Or(op.Fresh, op.Asked, op.Lease) // for how long it asks each member, whatever its owner has of it
-	if cancelled(op) || f.stale(op) || lease > 0 && (lease < f.groupPrompt(c) || f.givesUp(c, lease)) {
+	lease := cmp.Or(op.Fresh, op.Asked, op.Lease)                                       // for how long it asks each member, whatever its owner has of it
+	hasty := op.Outcome == history.Unknown && 0 < op.Wait && op.Wait < f.groupPrompt(c) // its time is over before an attempt is
+	if hasty || cancelled(op) || f.stale(op) || lease > 0 && (lease < f.groupPrompt(c) || f.givesUp(c, lease)) {
 		return
 	}
 	left := 0

@@ -364,6 +364,14 @@ func TestGroupRules(t *testing.T) {
 			s.fault("pause-server", "", at(0.5), at(1.05))
 			s.h.Faults[0].Server = "s2"
 		}, nil},
+		{"given up since its time was over before an attempt was", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+			op.Wait, op.Evidence, op.Answer, op.Executed = at(0.1), history.Sent, "", 0
+		}, nil},
+		{"given up long before its time was over", history.Multi, func(s *groupScript) {
+			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Unknown)
+			op.Wait, op.Evidence, op.Answer, op.Executed = at(9), history.Sent, "", 0
+		}, []contract.Rule{contract.RefusedWhileTaken}},
 		{"refused while a server was away that none of its members is on", history.Multi, func(s *groupScript) {
 			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
 			s.set(op, "a", at(1.05), 1, at(31.05))

@@ -56,11 +56,11 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 // ownClock is how a holder learns of the end of a lease that it knows.
 const ownClock = "by its own clock"
 
-// regrant is the owner's next hold after one that the server ended, if a call began it that was then answered; nil: there is none.
+// regrant is the owner's next hold after one that the server ended, if another call began it that was then answered; nil: there is none.
 func (l *lockFacts) regrant(t *tenure) *tenure {
 	for _, next := range l.tenures {
 		if next.owner == t.owner && next.from >= t.to && next != t {
-			if op := next.grant; op != nil && !op.Aside && op.Outcome == history.Acquired && op.Return >= next.from && !next.restored {
+			if op := next.grant; op != nil && op != t.grant && !op.Aside && op.Outcome == history.Acquired && op.Return >= next.from && !next.restored {
 				return next
 			}
 			return nil

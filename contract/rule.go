@@ -178,7 +178,7 @@ func Rules() []RuleOf {
 		{ReentryCounts, Object, "histories without a server log"},
 		{ValidityLeft, Object, "histories without a server log"},
 		{MemberLease, Object, "histories without a server log"},
-		{RefusedWhileTaken, Object, "histories without a server log; leases shorter than an attempt takes"},
+		{RefusedWhileTaken, Object, "histories without a server log; leases and waits shorter than an attempt takes"},
 		{AllOrNone, Liveness, "histories without a server log"},
 		{EveryMemberReleased, Liveness, "histories without a server log"},
 		{SharedMember, Exclusion, "histories without a server log"},

@@ -144,6 +144,7 @@ type waiting struct {
 	deadline time.Time
 	w        *waiter // nil until the first pause
 	joined   time.Time
+	unheard  bool // the last attempt began before the subscription was confirmed: nobody tells of what was released since
 }
 
 // next pauses until there is reason for another attempt: the subscription was confirmed, a release
@@ -161,6 +162,10 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 	}
 	if !wt.w.confirmed() {
 		return wt.subscribing(ctx, left, ttl)
+	}
+	if wt.unheard {
+		wt.unheard = false
+		return true, nil
 	}
 	c.hub.attempted(wt.w)
 	if ttl < 0 {
@@ -187,8 +192,9 @@ func (wt *waiting) subscribing(ctx context.Context, left, ttl time.Duration) (ag
 	if wt.bounded && left <= limit {
 		limit, late = left, func() (bool, error) { return false, nil }
 	}
+	wt.unheard = false
 	if wt.eager && 0 <= ttl && ttl < limit {
-		limit, late = max(ttl, time.Millisecond), func() (bool, error) { return true, nil }
+		limit, late = max(ttl, time.Millisecond), func() (bool, error) { wt.unheard = true; return true, nil }
 	}
 	return wt.pause(ctx, wt.w.ready, limit, late)
 }

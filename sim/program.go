@@ -214,7 +214,7 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 		t.held[of] = h
 	}
 	if loser, ok := lock.(subjects.Loser); ok { // a part of a program that re-enters knows nothing of what another part has asked for
-		h.lost, h.told = loser.Lost(t.owner), h.told && !another
+		h.lost, h.told = loser.Lost(t.owner), false
 		go t.listen(h, h.lost)
 	}
 	if a.Token != h.token || anew || another && a.Token == 0 { // else the answer says that what it was told of is there still
