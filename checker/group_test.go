@@ -281,6 +281,12 @@ func TestGroupRules(t *testing.T) {
 		{"an inner unlock that gives the outer hold of a back, which the inner attempt had not asked", history.Red, func(s *groupScript) {
 			s.keepsOuter(false, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that gives the only hold of a back, since what an attempt before the outer one took was given back", history.Red, func(s *groupScript) {
+			s.gaveEarlier(true)
+		}, nil},
+		{"an inner unlock that gives the only hold of a back, since what the outer attempt took was given back", history.Red, func(s *groupScript) {
+			s.gaveEarlier(false)
+		}, []contract.Rule{contract.OneHoldAnUnlock}},
 		{"an inner unlock that ends the hold, since b and c were lost, and leaves a to the outer one", history.Red, func(s *groupScript) {
 			s.lostUnderneath(false)
 		}, nil},

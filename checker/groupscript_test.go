@@ -236,6 +236,37 @@ func (s *groupScript) keepsOuter(took bool, left int64) {
 	s.set(op, "c", at(4.06), 0, 0)
 }
 
+// gaveEarlier has x:1 give up an attempt on a quorum of three that takes a when its next one is under way. That gets b and c. Its client gives a
+// back; the inner attempt takes a anew, and its unlock gives that back. The first attempt sent a's request before the outer one, or else that took a.
+func (s *groupScript) gaveEarlier(before bool) {
+	claiming(s.script, contract.TakesBack)
+	first := *s.op("x:1", history.TryLock, 0, at(0.01), history.Unknown)
+	s.h.Ops[first.ID-1].Cancel, s.h.Ops[first.ID-1].Error, s.h.Ops[first.ID-1].Evidence = at(0.01), "context deadline exceeded", history.Sent
+	op := s.take("x:1", at(0.02), at(0.5), 30*sec)
+	if before {
+		s.set(&first, "a", at(0.03), 1, at(30.03))
+		s.h.Served[len(s.h.Served)-1].Sent = at(0.005)
+	} else {
+		s.set(op, "a", at(0.03), 1, at(30.03))
+	}
+	s.set(op, "b", at(0.04), 1, at(30.04))
+	s.set(op, "c", at(0.05), 1, at(30.05))
+	back := first
+	back.ID, back.Kind = 0, history.Unlock
+	op = s.take("x:1", at(0.6), at(0.9), 30*sec)
+	s.set(&back, "a", at(0.65), 0, 0)
+	s.set(op, "a", at(0.7), 1, at(30.7))
+	s.set(op, "b", at(0.71), 2, at(30.71))
+	s.set(op, "c", at(0.72), 2, at(30.72))
+	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
+	s.set(op, "a", at(3.04), 0, 0)
+	s.set(op, "b", at(3.05), 1, at(33.05))
+	s.set(op, "c", at(3.06), 1, at(33.06))
+	op = s.op("x:1", history.Unlock, at(4), at(4.1), history.Released)
+	s.set(op, "b", at(4.05), 0, 0)
+	s.set(op, "c", at(4.06), 0, 0)
+}
+
 // toldEarly has x:1 enter both twice, and lose a in between, or both. Its first unlock is told that all is given back. It enters once more,
 // and gives that unlock up after a's request. b is renewed.
 func (s *groupScript) toldEarly(both bool) {

@@ -66,7 +66,7 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 		if m == nil || slices.ContainsFunc(calls[:inner], func(call *history.Op) bool { return f.unheard(call, key) }) {
 			continue
 		}
-		earlier := m.at(b.acquire.Call).Count(op.Owner) // of another lock, which its client gives back
+		earlier := m.askedBefore(f, op.Owner, b.acquire.Call, calls[inner].Call) // of another call, which its client gives back
 		had := min(m.at(calls[inner].Call).Count(op.Owner)-earlier, f.owed(l, op.Owner, b.acquire.Call, op.Return))
 		gave := m.tookBelow(f, op, calls[inner].Call, had)
 		if t := o.tenure(op.Call); gave == nil || t == nil || gave.Before.Deadline-f.tellsBefore(l, t) <= gave.At {
@@ -76,6 +76,17 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 			"it left its owner %s of the member %s; before the hold that it gave back the owner had %s",
 			count(int(gave.After.Count(op.Owner)), "hold"), key, count(int(had), "hold"))
 	}
+}
+
+// askedBefore are the holds of a key that an owner had at a time, or got up to another by what was sent before.
+func (m *member) askedBefore(f *facts, owner string, when, to time.Duration) int64 {
+	holds := m.at(when).Count(owner)
+	for _, i := range m.rows {
+		if r := &f.h.Served[i]; r.At > when && r.At <= to && r.Sent < when {
+			holds += max(0, r.After.Count(owner)-r.Before.Count(owner))
+		}
+	}
+	return holds
 }
 
 // tookBelow is the command by which an unlock left its owner fewer holds of the key than some, though from a time on nothing but its owner's

@@ -315,8 +315,8 @@ func (c *conclusion) befalls(p Part, after history.KeyState) {
 	for _, l := range c.of(p) {
 		before := l.last
 		l.last = l.whole(c.state)
-		if !l.simple() && !before.Equal(l.last) && c.completes(l, before) {
-			l.completed[c.now] = true
+		if !l.simple() && !before.Equal(l.last) {
+			l.completed[c.now] = c.completes(l, before) // what befalls another key at this instant may end more than the unlock gave
 		}
 	}
 }
