@@ -153,6 +153,12 @@ func TestGroupRules(t *testing.T) {
 			s.innerUnlock()
 			s.fault("drop-message", "x", at(2.01), at(2.05))
 		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"c not given back by an unlock before, of two of which one is lost, by a lock that takes nothing back", history.Red, func(s *groupScript) {
+			s.untoldBefore(true)
+		}, nil},
+		{"c not given back by an unlock before, of the only hold, by a lock that takes nothing back", history.Red, func(s *groupScript) {
+			s.untoldBefore(false)
+		}, []contract.Rule{contract.EveryMemberReleased}},
 		{"b not given back by an inner unlock that is given up, and is the last that its owner does", history.Multi, func(s *groupScript) {
 			op := s.innerUnlock()
 			op.Outcome, op.Cancel, op.Error = history.Unknown, at(0.1), "context deadline exceeded"

@@ -267,6 +267,45 @@ func (s *groupScript) gaveEarlier(before bool) {
 	s.set(op, "c", at(4.06), 0, 0)
 }
 
+// untoldBefore has x:1 take a quorum of three, once or after it had lost an earlier hold of it. An unlock is not told what became of c. Then x:1 takes
+// a and b once more, and gives them back. Its client renews c.
+func (s *groupScript) untoldBefore(twice bool) {
+	if twice {
+		s.take("x:1", 0, at(0.1), 30*sec).Answer = history.Acquired
+		for i, key := range []string{"a", "b", "c"} {
+			s.set(&s.h.Ops[0], key, at(0.05)+time.Duration(i)*ms, 1, at(30.05)+time.Duration(i)*ms)
+		}
+		admin := s.h.Ops[0]
+		for _, key := range []string{"a", "b", "c"} {
+			s.set(&admin, key, at(0.5), 0, 0)
+			last := &s.h.Served[len(s.h.Served)-1]
+			last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+		}
+		s.fault("delete-key", "", at(0.5), at(0.5)).Lock = "all"
+	}
+	op := s.take("x:1", at(1), at(1.1), 30*sec)
+	for i, key := range []string{"a", "b", "c"} {
+		s.set(op, key, at(1.05)+time.Duration(i)*ms, 1, at(31.05)+time.Duration(i)*ms)
+	}
+	s.fault("drop-message", "x", at(2.01), at(2.05))
+	for _, from := range []float64{2, 4} {
+		op = s.op("x:1", history.Unlock, at(from), at(from+0.1), history.Released)
+		if from == 2 {
+			op.Error = "context deadline exceeded"
+		}
+		s.set(op, "a", at(from+0.04), 0, 0)
+		s.set(op, "b", at(from+0.05), 0, 0)
+		if from == 2 {
+			op = s.take("x:1", at(3), at(3.1), 30*sec)
+			s.set(op, "a", at(3.04), 1, at(33.04))
+			s.set(op, "b", at(3.05), 1, at(33.05))
+		}
+	}
+	renewal := s.op("x:1", history.Renew, at(20), at(20.1), history.Renewed)
+	s.set(renewal, "c", at(20.05), 1, at(50.05))
+	s.take("z:1", at(50.5), at(50.6), 10*sec).Lock = "z"
+}
+
 // toldEarly has x:1 enter both twice, and lose a in between, or both. Its first unlock is told that all is given back. It enters once more,
 // and gives that unlock up after a's request. b is renewed.
 func (s *groupScript) toldEarly(both bool) {

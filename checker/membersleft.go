@@ -151,14 +151,19 @@ func (f *facts) leftBy(l *lockFacts, op *history.Op, key memberKey) Cause {
 				}
 				lasted := f.until(call) >= since || slices.Contains(calls, call)
 				last := f.heardLast(call, key)
-				untold := call.Uncertain() || call.Outcome == history.Failed || f.unheard(call, key) || call.Error != "" && (last == nil || refused(last))
-				if lasted && !call.Aside && !givenUp(call) && untold && (last != nil) == heard {
+				if lasted && !call.Aside && !givenUp(call) && f.untoldMember(call, key) && (last != nil) == heard {
 					return f.untold(locks, call, f.until(call), fmt.Sprintf("the %s of %s (operation %d) ended %s, and was not told what became of the member", call.Kind, call.Owner, call.ID, call.Outcome))
 				}
 			}
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "the answer told its client that a hold was left"}
+}
+
+// untoldMember reports whether a call was not told what became of its request to a member.
+func (f *facts) untoldMember(call *history.Op, key memberKey) bool {
+	last := f.heardLast(call, key)
+	return call.Uncertain() || call.Outcome == history.Failed || f.unheard(call, key) || call.Error != "" && (last == nil || refused(last))
 }
 
 // since is when the hold of the key began that an owner has at a time; the time itself if it has none.
@@ -248,8 +253,8 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 			return // of the outer hold, which had lost the member, no less
 		}
 	}
-	if !outer && (given || unheard || hindered || f.refusedSome(op)) && !f.h.Can(string(contract.TakesBack)) && f.owed(l, op.Owner, l.owner(op.Owner).over(op.Call), op.Call-1) > 1 {
-		return // its client counts one that had lost the member, and was not told so
+	if !outer && f.countsLost(l, op, key, given || unheard || hindered || f.refusedSome(op)) {
+		return
 	}
 	if given || unheard || hindered || f.stale(op) {
 		ends := f.end
@@ -276,6 +281,19 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		cause = f.twice(l, op, from, fmt.Sprintf("a command of the call was executed at %s, after its return", Stamp(from)))
 	}
 	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
+}
+
+// countsLost reports whether the client of a lock that takes nothing back counts a hold that had lost the member, and was not told so: it had more
+// than one when a call, this or an unlock before it, was not told what became of the member.
+func (f *facts) countsLost(l *lockFacts, op *history.Op, key memberKey, untold bool) bool {
+	if f.h.Can(string(contract.TakesBack)) {
+		return false
+	}
+	o, since := l.owner(op.Owner), f.view.members[key].since(op.Owner, op.Call)
+	return slices.ContainsFunc(o.called(0, op.Call), func(call *history.Op) bool {
+		of := call == op && untold || call != op && call.Kind.Unlocks() && !call.Aside && call.Return >= since && f.untoldMember(call, key)
+		return of && f.owed(l, op.Owner, o.over(call.Call), call.Call-1) > 1
+	})
 }
 
 // over is when an owner was last told by a time that it had given all back; 0: it never was.
