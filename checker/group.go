@@ -383,7 +383,11 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		asked = min(asked, f.longestAsked(op, key, took.row))
 	}
 	endless := took.row.After.Deadline == 0
-	if longer := set > asked+f.exact(); endless || longer && !(again && f.h.Can(string(contract.KeepsLongest))) || set < asked-f.exact() {
+	most := asked
+	if again && f.h.Can(string(contract.KeepsLongest)) { // a re-entry leaves the longest lease, or sets it anew
+		most = max(asked, f.longestAsked(op, key, took.row), took.row.Before.Deadline-took.row.At)
+	}
+	if endless || set > most+f.exact() || set < asked-f.exact() {
 		lease := short(set)
 		if endless {
 			lease = "no end"

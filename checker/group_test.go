@@ -153,6 +153,8 @@ func TestGroupRules(t *testing.T) {
 			s.innerUnlock()
 			s.fault("drop-message", "x", at(2.01), at(2.05))
 		}, []contract.Rule{contract.EveryMemberReleased}},
+		{"a re-entry that sets b's lease anew as long as it was", history.Multi, func(s *groupScript) { s.reenters(10) }, nil},
+		{"a re-entry that sets b's lease longer than anybody has asked for", history.Multi, func(s *groupScript) { s.reenters(11) }, []contract.Rule{contract.MemberLease}},
 		{"c not given back by an unlock before, of two of which one is lost, by a lock that takes nothing back", history.Red, func(s *groupScript) {
 			s.untoldBefore(true)
 		}, nil},

@@ -267,6 +267,15 @@ func (s *groupScript) gaveEarlier(before bool) {
 	s.set(op, "c", at(4.06), 0, 0)
 }
 
+// reenters has x:1 take both, and once more for 2 s. That leaves a its lease, and sets b's so long.
+func (s *groupScript) reenters(b float64) {
+	claiming(s.script, contract.KeepsLongest)
+	s.takesBoth()
+	op := s.take("x:1", at(1), at(1.1), 2*sec)
+	s.set(op, "a", at(1.05), 2, at(10.05))
+	s.set(op, "b", at(1.099), 2, at(1.099+b))
+}
+
 // untoldBefore has x:1 take a quorum of three, once or after it had lost an earlier hold of it. An unlock is not told what became of c. Then x:1 takes
 // a and b once more, and gives them back. Its client renews c.
 func (s *groupScript) untoldBefore(twice bool) {
