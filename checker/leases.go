@@ -279,8 +279,14 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 	}
 	var now history.KeyState
 	shown := time.Duration(0)
+	var taken []history.TakenPermit // back by a command that found their leases over. Who looks again by itself may not publish that
 	for i := range l.acts {
 		if a := &l.acts[i]; a.at <= from && a.after != nil {
+			for _, p := range now.Taken {
+				if _, still := a.after.Has(p.Permit); !still && p.Deadline > 0 && p.Over(a.at) && f.h.Can(string(contract.LooksAgain)) {
+					taken = append(taken, p)
+				}
+			}
 			now, shown = *a.after, a.at
 		}
 	}
@@ -296,8 +302,8 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 			by += e.By
 		}
 	}
-	for _, p := range now.Taken {
-		if p.Deadline > 0 {
+	for i, p := range slices.Concat(taken, now.Taken) {
+		if p.Deadline > 0 && i >= len(taken) {
 			p.Deadline = max(p.Deadline-by, 1)
 		}
 		q, was := asked.After.Has(p.Permit)

@@ -202,10 +202,35 @@ func sidesOfLeases() map[string][]side {
 		slices.SortStableFunc(p.h.Served, func(a, b history.Served) int { return cmpTime(a.At, b.At) })
 		return p
 	}
+	// reclaimed has the only permit given back, and at once taken for a second, which c2:1 does not hear of: it had asked at 2 s. A command of
+	// c1:1 finds that lease over and takes the permit back, or c1:1 gives it before. c2:1 asks again at 30 s.
+	reclaimed := func(given bool, claims ...contract.Claim) *leaseScript {
+		p := newLeases(1, claims...)
+		p.h.Header.WatchdogTimeout = 30 * sec
+		p.take("c1:1", 1, 0, 1, 1.002)
+		asked := p.key
+		p.give("c1:1", 1, 3, 3.002, history.OK)
+		p.take("c1:1", 2, 1, 3.003, 3.005)
+		if given {
+			p.give("c1:1", 2, 3.5, 3.502, history.OK)
+		} else {
+			p.do("c1:1", history.UpdateLease, 2, 5, 5.002, history.NotHeld, func(k *history.KeyState) {
+				k.Taken = nil
+				*k.Permits++
+			}).Lease = 10 * sec
+		}
+		op := p.take("c2:1", 3, 0, 2, 30.002)
+		p.h.Served = append(p.h.Served, history.Served{At: at(2.001), Sent: at(2), Got: at(2.002), Client: "c2", Op: op.ID, Lock: p.lock, Before: &asked, After: &asked})
+		slices.SortStableFunc(p.h.Served, func(a, b history.Served) int { return cmpTime(a.At, b.At) })
+		p.fault("slow-server", "", at(6), at(6.001)) // since it was over, c2:1 could have asked
+		return p
+	}
 	return map[string][]side{
 		"unannounced": {
 			{contract.PermitsAreTaken, true, freed(true)},
 			{contract.PermitsAreTaken, false, freed(false)},
+			{contract.PermitsAreTaken, true, reclaimed(false, contract.NoticesSilence, contract.LooksAgain)},
+			{contract.PermitsAreTaken, false, reclaimed(true, contract.NoticesSilence, contract.LooksAgain)},
 		},
 		"clients-clock": {
 			{contract.PermitIsHeld, true, late(10)},
