@@ -379,13 +379,15 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"its owner held its member %s until %s, and then only until %s", key, Stamp(was), Stamp(is))
 	}
+	most := asked     // what its client counts on
 	if op.Fresh > 0 { // its owner took it for a re-entry, and had lost the member, or never had it
 		asked = min(asked, f.longestAsked(op, key, took.row))
 	}
 	endless := took.row.After.Deadline == 0
-	most := asked
 	if again && f.h.Can(string(contract.KeepsLongest)) { // a re-entry leaves the longest lease, or sets it anew
-		most = max(asked, f.longestAsked(op, key, took.row), took.row.Before.Deadline-took.row.At)
+		most = max(most, f.longestAsked(op, key, took.row), took.row.Before.Deadline-took.row.At, f.longestCounted(l, op, key))
+	} else {
+		most = asked
 	}
 	if endless || set > most+f.exact() || set < asked-f.exact() {
 		lease := short(set)
@@ -395,34 +397,6 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"it asked for a lease of %s, and its member %s got %s", short(asked), key, lease)
 	}
-}
-
-// longestAsked is the longest lease that an owner's calls have asked for on a member, among the holds of it that the owner has
-// once a command of a call is executed. It gives back the innermost hold first.
-func (f *facts) longestAsked(op *history.Op, key memberKey, until *history.Served) time.Duration {
-	longest, given := op.Fresh, int64(0)
-	for _, i := range slices.Backward(f.view.members[key].rows) {
-		r := &f.h.Served[i]
-		if r.At > until.At {
-			continue
-		}
-		was := r.Before.Count(op.Owner)
-		more := r.After.Count(op.Owner) - was
-		if more < 0 {
-			given -= more
-			continue
-		}
-		back := min(more, given)
-		given -= back
-		if n, known := f.byID[r.Op]; known && more > back {
-			o := &f.h.Ops[n]
-			longest = max(longest, cmp.Or(o.Fresh, o.Asked, o.Lease))
-		}
-		if was == 0 {
-			break
-		}
-	}
-	return longest
 }
 
 // believes reports whether at a time an owner believes in a hold of a lock, or of another that shares members with it. What it has
@@ -444,7 +418,7 @@ func (k memberKey) String() string {
 func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *violations) {
 	lease := cmp.Or(op.Fresh, op.Asked, op.Lease)                                       // for how long it asks each member, whatever its owner has of it
 	hasty := op.Outcome == history.Unknown && 0 < op.Wait && op.Wait < f.groupPrompt(c) // its time is over before an attempt is
-	if hasty || cancelled(op) || f.stale(op) || lease > 0 && (lease < f.groupPrompt(c) || f.givesUp(c, lease)) {
+	if hasty || cancelled(op) || f.stale(op) || lease > 0 && (lease < f.groupPrompt(c) || f.givesUp(c, op, lease)) {
 		return
 	}
 	left := 0
@@ -463,8 +437,14 @@ func (f *facts) refused(l *lockFacts, c *composition, op *history.Op, found *vio
 // givesUp reports whether a group that needs not all of its members may stop asking one before it can answer: the Redlock algorithm
 // (redis.io) asks each for a time that is small against the lease, a tenth at most. To answer takes a connection, a script that the
 // server does not know, and its text.
-func (f *facts) givesUp(c *composition, lease time.Duration) bool {
-	return c.needed < len(c.members) && lease/10 < 6*f.latency()
+func (f *facts) givesUp(c *composition, op *history.Op, lease time.Duration) bool {
+	need := 6 * f.latency()
+	if slices.ContainsFunc(f.h.Served, func(r history.Served) bool {
+		return r.Client == op.Client && r.Owner == op.Owner && r.Op != op.ID && op.Call <= r.Sent && r.Sent <= op.Return && slices.Contains(c.members, memberKey{r.Server, r.Lock})
+	}) {
+		need += 4 * f.latency() // what a call before has left is settled first, also by a script
+	}
+	return c.needed < len(c.members) && lease/10 < need
 }
 
 // patientGroup checks the time that a tryLock took that was refused. It may leave out an attempt that would

@@ -401,13 +401,16 @@ func TestGroupRules(t *testing.T) {
 			s.h.Faults[0].Server = "s2"
 		}, []contract.Rule{contract.RefusedWhileTaken}},
 		{"refused by a quorum that asks no member for as long as its answer may take", history.Red, func(s *groupScript) {
-			s.hasty(2 * time.Second)
+			s.hasty(2*time.Second, false)
 		}, nil},
 		{"refused by a quorum that asks each member for long enough", history.Red, func(s *groupScript) {
-			s.hasty(3 * time.Second)
+			s.hasty(3*time.Second, false)
 		}, []contract.Rule{contract.RefusedWhileTaken}},
+		{"refused by a quorum that asks each member for long enough, but settles something first", history.Red, func(s *groupScript) {
+			s.hasty(3*time.Second, true)
+		}, nil},
 		{"refused by a group of all that asks for a short lease", history.Multi, func(s *groupScript) {
-			s.hasty(2 * time.Second)
+			s.hasty(2*time.Second, false)
 		}, []contract.Rule{contract.RefusedWhileTaken}},
 		{"refused since a member was taken from the call", history.Multi, func(s *groupScript) {
 			op := s.op("x:1", history.TryLock, at(1), at(1.1), history.Failed)
@@ -568,11 +571,17 @@ func TestAGroupWithoutALogIsJudgedAsOneLock(t *testing.T) {
 	}
 }
 
-// hasty is a tryLock, with a lease, of a group that is refused although all members are free, where a message takes up to 40 ms.
-func (s *groupScript) hasty(lease time.Duration) {
+// hasty is a tryLock, with a lease, of a group that is refused although all members are free, where a message takes up to 40 ms. It may settle
+// first what an earlier call may have left.
+func (s *groupScript) hasty(lease time.Duration, settles bool) {
 	s.h.Header.LatencyMax = 40 * time.Millisecond
 	op := s.op("x:1", history.TryLock, at(1), at(1.5), history.Failed)
 	op.Asked = lease
+	if settles {
+		earlier := *op
+		earlier.ID, earlier.Kind = 0, history.Unlock
+		s.set(&earlier, "b", at(1.03), 0, 0)
+	}
 	s.set(op, "a", at(1.05), 1, at(1.05)+lease)
 	s.set(op, "a", at(1.45), 0, 0)
 }

@@ -190,7 +190,7 @@ func (f *facts) kept(l *lockFacts, op *history.Op, at time.Duration) bool {
 	}
 	if slices.ContainsFunc(l.tenures, func(t *tenure) bool {
 		lasts := t.from <= at && (t.open || t.to > at)
-		return t.owner != op.Owner && (l.rightly(t, at) || lasts && f.hasMore(l, t.owner, at)) || lasts && f.ranOut(t)
+		return t.owner != op.Owner && (l.rightly(t, at) || lasts && (f.hasMore(l, t.owner, at) || f.notForced(t, at))) || lasts && f.ranOut(t)
 	}) {
 		return true
 	}
@@ -271,7 +271,33 @@ func (f *facts) hasMore(l *lockFacts, owner string, at time.Duration) bool {
 			last = op
 		}
 	}
-	return last != nil && last.Kind.Unlocks() && answer(last) == history.Decremented && f.owes(l, owner, at)
+	return last != nil && last.Kind.Unlocks() && l.settled(last) == history.Decremented && f.owes(l, owner, at)
+}
+
+// settled is the answer to an unlock or, if that took no effect, to what its client gave back for it before its owner's next call.
+func (l *lockFacts) settled(op *history.Op) history.Outcome {
+	if op.Evidence == history.Executed || !op.Uncertain() {
+		return answer(op)
+	}
+	ops := l.owner(op.Owner).ops
+	for _, later := range ops[slices.Index(ops, op)+1:] {
+		switch {
+		case !later.Aside && !later.Kind.Renews():
+			return ""
+		case later.Aside && later.Kind.Unlocks() && later.Call >= op.Call:
+			return answer(later)
+		}
+	}
+	return ""
+}
+
+// notForced reports whether an owner who lives has a hold that it wanted to force free, and was not told that it did: nobody goes on with that.
+func (f *facts) notForced(t *tenure, at time.Duration) bool {
+	died, dead := f.died[t.client]
+	if b := t.belief; b == nil || b.unlock == nil || b.unlock.Kind != history.ForceUnlock || dead && died <= at {
+		return false
+	}
+	return (t.belief.unlock.Uncertain() || t.belief.unlock.Outcome == history.Failed) && t.belief.unlock.Evidence != history.Executed
 }
 
 // rightly reports whether a hold stood at a time, and should have: its owner believed in it, by the call that began it or by a later one.

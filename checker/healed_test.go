@@ -66,6 +66,23 @@ func (s *script) takenAgain(told history.Outcome) {
 	s.tries(at(117), at(118), history.Busy)
 }
 
+// givesOneBack has c1 be told that it lost the lock, which it gets again all the same. It gives an unlock up, and its client gives one hold back for
+// that, which leaves others or none.
+func (s *script) givesOneBack(answer history.Outcome) {
+	s.take("c1:1", at(80), at(80.002), 0)
+	lost := s.event(history.Lost, at(81))
+	lost.Owner, lost.Client = "c1:1", "c1"
+	s.take("c1:1", at(82), at(82.002), 0)
+	given := s.op("c1:1", history.Unlock, at(83), at(83.01), history.Unknown)
+	given.Cancel, given.Error, given.Evidence, given.Executed, given.Answer = at(0.01), "context deadline exceeded (with a command under way)", history.Sent, 0, ""
+	back := s.op("c1:1", history.Unlock, at(83.1), at(83.2), answer)
+	back.Aside, back.Lease = true, dog
+	for n := range 3 {
+		s.renew("c1:1", at(91+10*float64(n)), history.Renewed)
+	}
+	s.tries(at(117), at(118), history.Busy)
+}
+
 func TestOnceHealed(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -150,6 +167,27 @@ func TestOnceHealed(t *testing.T) {
 			s.renew("c1:1", at(110), history.Renewed)
 			s.tries(at(117), at(118), history.Busy)
 		}, nil},
+		{"it is refused what its owner has to give back once more", func(s *script) { s.givesOneBack(history.Decremented) }, nil},
+		{"it is refused what its owner has given back", func(s *script) { s.givesOneBack(history.Released) }, []contract.Rule{contract.FreshGets}},
+		{"it is refused what its owner wanted to force free, and has still", func(s *script) {
+			s.take("c1:1", at(80), at(80.002), 0)
+			force := s.op("c1:1", history.ForceUnlock, at(81), at(86), history.Unknown)
+			force.Evidence, force.Executed, force.Answer = history.Sent, 0, ""
+			s.fault("delay-message", "c1", at(81), at(86))
+			for n := range 4 {
+				s.renew("c1:1", at(90+10*float64(n)), history.Renewed)
+			}
+			s.tries(at(117), at(118), history.Busy)
+		}, nil},
+		{"it is refused what its owner was told it has forced free", func(s *script) {
+			s.take("c1:1", at(80), at(80.002), 0)
+			force := s.op("c1:1", history.ForceUnlock, at(81), at(81.1), history.Released)
+			force.Evidence, force.Executed, force.Answer = history.Sent, 0, ""
+			for n := range 4 {
+				s.renew("c1:1", at(90+10*float64(n)), history.Renewed)
+			}
+			s.tries(at(117), at(118), history.Busy)
+		}, []contract.Rule{contract.FreshGets}},
 		{"but not what it holds for longer than its lease", func(s *script) {
 			s.take("c1:1", at(50), at(50.002), 20*sec)
 			s.tries(at(117), at(118), history.Busy)

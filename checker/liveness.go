@@ -296,7 +296,7 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 		switch {
 		case tries && op.Outcome == history.Busy && took < wait-earlyTolerance:
 			rule, how = contract.WaitsItsTime, "gave up"
-		case tries && f.hadTime(l, op, op.Return, op.Wait+f.overdue()):
+		case tries && f.hadTime(l, op, op.Return, op.Wait+f.overdue()), f.overstayed(l, op):
 		case op.Cancel > 0 && f.hadTime(l, op, op.Return, op.Cancel+late):
 			rule, how = contract.GivenUpReturns, fmt.Sprintf("was given up after %s, and returned", short(op.Cancel))
 		default:
@@ -314,6 +314,16 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 			}
 		})
 	}
+}
+
+// overstayed reports whether a call with a wait overstayed it, of a lock that claims to return though nobody answers. Only a process that is
+// stopped cannot. A RedLock asks its servers one attempt long.
+func (f *facts) overstayed(l *lockFacts, op *history.Op) bool {
+	if !f.h.Can(string(contract.ReturnsUnanswered)) || op.Wait == 0 || slices.ContainsFunc(f.h.Header.Groups, func(g history.Group) bool { return g.Name == l.name && g.Kind == history.Red }) {
+		return false
+	}
+	stopped := f.obstacles(op.Client, l.name, op.Call, op.Return, f.latency(), []history.Effect{history.ProcessStopped})
+	return opportunity(op.Call, op.Return, stopped) > op.Wait+f.overdue()
 }
 
 // hadTime reports whether by some moment the client of a call has had more opportunity than the call may take.
@@ -400,14 +410,14 @@ func (f *facts) ghosts(l *lockFacts, found *violations) {
 				Rule: contract.GhostIsGone, Lock: l.name, From: begin, To: t.to, Ops: []int64{op.ID}, Owners: []string{t.owner},
 				Text: fmt.Sprintf("%s of %s took %s at %s, and its caller was told %s at %s; the hold stood until %s",
 					op.Kind, t.owner, l.name, Stamp(t.from), op.Outcome, Stamp(op.Return), Stamp(t.to)),
-				Cause: f.ghostly(l, op, limit),
+				Cause: f.ghostly(l, op, max(op.Executed, t.from), limit),
 			}
 		})
 	}
 }
 
-// ghostly says why a lock did not give back what a call took whose caller was not told.
-func (f *facts) ghostly(l *lockFacts, op *history.Op, limit time.Duration) Cause {
+// ghostly says why a lock did not give back what a call took, at a time, whose caller was not told.
+func (f *facts) ghostly(l *lockFacts, op *history.Op, took, limit time.Duration) Cause {
 	if f.refusedCopy(op) {
 		return Cause{Class: contract.RefusedCopy, Effects: []history.Effect{history.RequestRefused},
 			Text: "the server refused one copy of the request, of which its client heard, and executed another"}
@@ -415,17 +425,17 @@ func (f *facts) ghostly(l *lockFacts, op *history.Op, limit time.Duration) Cause
 	// What its client asked the server to refuse from then on, the server may have forgotten.
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
-		if r.Step != history.StepRelease || r.Owner != op.Owner || r.Sent < op.Call || r.At > op.Executed || r.Lock != op.Lock || refused(r) {
+		if r.Step != history.StepRelease || r.Owner != op.Owner || r.Sent < op.Call || r.At > took || r.Lock != op.Lock || refused(r) {
 			continue
 		}
-		if x := f.memoryLost(r.At, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, op.Lock) }); x >= 0 {
+		if x := f.memoryLost(r.At, took, func(fault *history.Fault) bool { return f.reaches(fault, op.Lock) }); x >= 0 {
 			c := Cause{Text: fmt.Sprintf("its client had given it back at %s, before the request came; then %s", Stamp(r.At), f.describe(x))}
 			f.forgot(x, &c)
 			return c
 		}
 	}
-	if r := f.firstCopy(op, op.Executed); r != nil && op.Executed > op.Return { // of which its client heard
-		c := f.twice(l, op, op.Executed, fmt.Sprintf("a copy of the request, of which its client had heard at %s, took it at %s", Stamp(op.Return), Stamp(op.Executed)))
+	if r := f.firstCopy(op, took); r != nil && took > op.Return { // of which its client heard
+		c := f.twice(l, op, took, fmt.Sprintf("a copy of the request, of which its client had heard at %s, took it at %s", Stamp(op.Return), Stamp(took)))
 		if c.Class != contract.DoubleExecution {
 			return c
 		}

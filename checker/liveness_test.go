@@ -9,6 +9,15 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
+// cutOff is a tryLock that waits for 3 s, and does not return for as long as a fault lasts.
+func cutOff(s *script, fault string) {
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.fault(fault, "c2", at(1.5), at(8))
+	op := s.op("c2:1", history.TryLock, at(1), at(8.1), history.Unknown)
+	op.Wait, op.Evidence, op.Executed, op.Answer, op.Error = 3*sec, history.Sent, 0, "", "i/o timeout"
+	s.unlock("c1:1", at(9), history.Released)
+}
+
 // givesUp is a tryLock that waits for 8 s, is cancelled after 3 s, at 4 s, and is refused at a time.
 func givesUp(s *script, when time.Duration) {
 	s.take("c1:1", at(0), at(0.002), 0)
@@ -153,6 +162,15 @@ func TestLiveness(t *testing.T) {
 		}, []contract.Rule{contract.WaitsItsTime}},
 		{"tryLock gives up when its caller does, before its wait", func(s *script) { givesUp(s, at(4)) }, nil},
 		{"tryLock gives up before its caller does", func(s *script) { givesUp(s, at(3.9)) }, []contract.Rule{contract.WaitsItsTime}},
+		{"tryLock outlasts its wait while its client is cut off", func(s *script) { cutOff(s, "partition") }, nil},
+		{"tryLock outlasts its wait while its client is cut off, of a lock that claims to return unanswered", func(s *script) {
+			claiming(s, contract.ReturnsUnanswered)
+			cutOff(s, "partition")
+		}, []contract.Rule{contract.ReturnsInTime}},
+		{"tryLock outlasts its wait while its client is stopped, of a lock that claims to return unanswered", func(s *script) {
+			claiming(s, contract.ReturnsUnanswered)
+			cutOff(s, "pause-client")
+		}, nil},
 		{"tryLock gives up long after its wait", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			s.op("c2:1", history.TryLock, at(1), at(5.1), history.Busy).Wait = 3 * sec

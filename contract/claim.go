@@ -48,6 +48,8 @@ const (
 	Steady         Claim = "steady"
 	Unsubscribes   Claim = "unsubscribes"
 	LeavesNothing  Claim = "leaves-nothing"
+
+	ReturnsUnanswered Claim = "returns-unanswered"
 )
 
 // A Promise describes a claim.
@@ -80,6 +82,8 @@ func Promises() []Promise {
 		{RefusesAgain, "A request that was refused is refused when it is sent again.", "object; it takes the exemption of refusals that were lost away"},
 		{NoticesSilence, "A client notices that nothing comes on its subscription any more, subscribes anew, and looks.",
 			"liveness; `silenceNoticed` is after how long. Then, or when it has subscribed anew, a missed message exempts a waiter no longer"},
+		{ReturnsUnanswered, "A call with a wait returns when its time is over, though the server does not answer.",
+			"liveness; whatever keeps messages away exempts a late return no more"},
 		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},
 		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
 			"watchdog; it takes away the exemption of messages that came late before"},

@@ -107,14 +107,19 @@ func (f *fairKeys) left(ctx context.Context, l *RLock, owner Owner, co callOptio
 	_ = c.run(ctx, fairFailed, cmd, nil)
 }
 
-// leave gives up owner's place in the queue: while the caller waits, if ctx lasts, or else in the background.
+// leave gives up owner's place in the queue: while the caller waits for a moment, if ctx lasts, or else in the background.
 // Another request of owner goes before one more attempt of it, and no copy of an earlier one will take the place again.
 func (p *hardened) leave(ctx context.Context, l *RLock, owner Owner, awaited bool) {
 	c := p.client
 	h, _, err := c.holds.enter(dead, l, owner)
-	if awaited && err == nil && p.left(ctx, l, h) == nil {
-		c.holds.exit(h)
-		return
+	if awaited && err == nil {
+		soon, cancel := context.WithTimeout(ctx, c.opts.grace()) // its caller's time is over
+		err := p.left(soon, l, h)
+		cancel()
+		if err == nil {
+			c.holds.exit(h)
+			return
+		}
 	}
 	c.work.Add(1) // not 0 before: the operation that calls holds one
 	go func() {

@@ -139,12 +139,27 @@ func (m *MultiLock) attempt(ctx context.Context, owner Owner, co callOptions) (*
 			err = ErrElapsed
 		}
 		if err != nil || ttl != granted {
-			// With a context that lasts: giving back must not fail because taking did.
-			unlockEach(context.WithoutCancel(ctx), m.members[:i], owner)
+			back, cancel := l.givesBack(ctx)
+			unlockEach(back, m.members[:i], owner)
+			cancel()
 			return l, ttl, err
 		}
 	}
 	return nil, granted, nil
+}
+
+// givesBack is the context in which what an attempt took is given back: giving back must not fail because taking did. Of locks that go on
+// with it in the background it does not last long if the attempt's was to end.
+func (l *RLock) givesBack(attempt context.Context) (context.Context, context.CancelFunc) {
+	back := context.WithoutCancel(attempt)
+	ends, bounded := attempt.Deadline()
+	if _, hard := l.proto.(*hardened); !hard || !bounded && attempt.Err() == nil {
+		return back, func() {}
+	}
+	if soon := time.Now().Add(l.client.opts.grace()); attempt.Err() != nil || ends.Before(soon) {
+		ends = soon
+	}
+	return context.WithDeadline(back, ends)
 }
 
 // allUntil returns until when owner may count on all of locks, the zero time if it does not hold one.

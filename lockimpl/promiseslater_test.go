@@ -376,6 +376,18 @@ func TestAWaitEndsThoughTheServerIsSilent(t *testing.T) {
 			}
 			return err
 		},
+		"fair lock": func(c *lockimpl.Client) error {
+			_, err := c.FairLock("x").TryLock(ctx, c.Owner(1), lockimpl.Wait(wait))
+			return err
+		},
+		"semaphore": func(c *lockimpl.Client) error {
+			_, err := c.Semaphore("pool").TryAcquire(ctx, 1, lockimpl.Wait(wait))
+			return err
+		},
+		"permit semaphore": func(c *lockimpl.Client) error {
+			_, _, err := c.PermitExpirableSemaphore("permits").TryAcquire(ctx, lockimpl.Wait(wait))
+			return err
+		},
 		"latch": func(c *lockimpl.Client) error {
 			_, err := c.CountDownLatch("gate").TryAwait(ctx, lockimpl.Wait(wait))
 			return err

@@ -55,7 +55,7 @@ func latch(g lockimpl.Generation, about string) Subject {
 		return latchClient{c.(rlockClient)}, nil
 	}
 	if g == lockimpl.Hardened {
-		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.Rounds), string(contract.LeavesNothing))
+		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.Rounds), string(contract.LeavesNothing), string(contract.ReturnsUnanswered))
 		s.Layout.Round = "holdfast_round:{*}"
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval

@@ -54,7 +54,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 	}
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, "unlock-sets-lease", "fencing", "lost", "keeps-longest", "takes-back", "tokens-go-on", string(contract.RefusesAgain),
-			string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade))
+			string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.ReturnsUnanswered))
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		return s

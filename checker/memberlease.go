@@ -1,0 +1,56 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// longestAsked is the longest lease that an owner's calls have asked for on a member, among the holds of it that the owner has
+// once a command of a call is executed. It gives back the innermost hold first.
+func (f *facts) longestAsked(op *history.Op, key memberKey, until *history.Served) time.Duration {
+	longest, given := op.Fresh, int64(0)
+	for _, i := range slices.Backward(f.view.members[key].rows) {
+		r := &f.h.Served[i]
+		if r.At > until.At {
+			continue
+		}
+		was := r.Before.Count(op.Owner)
+		more := r.After.Count(op.Owner) - was
+		if more < 0 {
+			given -= more
+			continue
+		}
+		back := min(more, given)
+		given -= back
+		if n, known := f.byID[r.Op]; known && more > back {
+			o := &f.h.Ops[n]
+			longest = max(longest, cmp.Or(o.Fresh, o.Asked, o.Lease))
+		}
+		if was == 0 {
+			break
+		}
+	}
+	return longest
+}
+
+// longestCounted is the longest lease that an owner has asked for, by when it calls, of holds in which it believes then and which have the
+// member. It may have lost them.
+func (f *facts) longestCounted(l *lockFacts, op *history.Op, key memberKey) (longest time.Duration) {
+	for _, other := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
+		if !slices.Contains(f.view.locks[other.name].members, key) {
+			continue
+		}
+		o := other.owner(op.Owner)
+		for _, b := range o.lasting(op.Call, op.Call) {
+			for _, call := range o.called(b.acquire.Call, op.Call) {
+				if call.Kind.Acquires() && call.Outcome == history.Acquired {
+					longest = max(longest, cmp.Or(call.Fresh, call.Asked, call.Lease))
+				}
+			}
+		}
+	}
+	return longest
+}
