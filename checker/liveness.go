@@ -179,7 +179,7 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 		other := f.struckAlone(i)
 		return (other == nil || other == op) && f.silences(i, op.Client, l.name, w)
 	}) {
-		late = max(late, op.Call+subscribeTime+f.prompt(), enough(seen, f.prompt(), all))
+		late = max(late, max(op.Call, f.refusedFirst(l, op))+subscribeTime+f.prompt(), enough(seen, f.prompt(), all)) // it subscribes once it is refused
 	}
 	faults := appendNew(faultsOf(all), deaf...)
 	if len(faults) > 0 && to <= late {

@@ -110,6 +110,9 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
 		for j := range d.upTo(1, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1), Start: d.time(d.mood.start, "start")}
+			if d.mood.alike && j > 0 {
+				th.ID += 9
+			}
 			for range d.upTo(1, sections, "sections") {
 				th.Steps = append(th.Steps, d.section(nil)...)
 			}
@@ -193,6 +196,8 @@ type mood struct {
 	mixed              bool          // re-entries ask for a lease of their own
 	crowd              bool          // many clients
 	local              bool          // a client has many threads
+	alike              bool          // the name of an owner begins with that of another: 1 and 10, 11
+	left               bool          // members of groups are taken for a short time, and given back when that is over
 	batch              bool          // a thread holds very many locks
 	groups             bool          // locks that are made of others
 	overlap            bool          // a thread nests locks that have keys in common
@@ -224,10 +229,12 @@ func (d *drawing) lean() mood {
 	m.robbed = !m.both && slices.ContainsFunc(m.kinds, func(k fault.Kind) bool { return ofKeys(k.Needs) }) && d.oneIn(6, "robbed")
 	m.crowd = d.scope.Rare && d.oneIn(12, "crowd")
 	m.local = d.scope.Rare && !m.crowd && d.oneIn(8, "local")
+	m.alike = d.scope.Rare && d.oneIn(4, "alike")
 	m.groups = len(d.scope.Groups) > 0 && !m.robbed && d.oneIn(3, "groups")
 	m.overlap = m.groups && !d.scope.NoReentry && d.oneIn(2, "overlap")
 	m.busy = d.scope.Rare && (d.oneIn(4, "busy") || (m.mixed || m.overlap) && d.oneIn(2, "busy, too"))
 	m.hasty = m.busy && d.oneIn(3, "hasty")
+	m.left = m.groups && d.scope.ShortLeases && d.oneIn(4, "left")
 	m.torn = m.groups && d.scope.Steps && !d.scope.NoReentry && d.oneIn(2, "torn")
 	m.queue = d.scope.Queued && d.scope.Rare && !m.groups && !m.both && d.oneIn(4, "queue")
 	m.deep = m.deep && !m.queue || m.torn
@@ -307,6 +314,10 @@ func (d *drawing) section(held []hold) []plan.Step {
 			return []plan.Step{{Do: plan.ForceUnlock, Lock: lock}}
 		}
 		return []plan.Step{{Do: plan.Unlock, Lock: lock, Regardless: true}}
+	}
+	if d.mood.left && !group && len(held) == 0 && d.oneIn(2, "left to its lease") {
+		lease := plan.Duration(time.Second) + d.time(5*time.Second, "lease")
+		return []plan.Step{d.acquire(lock, lease, false), {Do: plan.Sleep, For: lease + moment}, d.unlock(lock)}
 	}
 	lease := d.leaseOf(lock, held)
 	steps := []plan.Step{d.acquire(lock, lease, len(held) > 0)}

@@ -293,9 +293,7 @@ func planted() []SourceMutant {
 		{Name: "multi-gives-back-with-dead-ctx", Sound: latch, Claim: "MultiLock takes all or none; if one cannot be had those taken are given back",
 			About: "a group gives back under a context that may have ended",
 			Edits: []Edit{
-				{"multi.go",
-					"			unlockEach(context.WithoutCancel(ctx), m.members[:i], owner)\n",
-					"			unlockEach(ctx, m.members[:i], owner)\n"},
+				{"multi.go", "back, cancel := l.givesBack(ctx)", "back, cancel := ctx, func() {}"},
 			}},
 		{Name: "due-gives-up-on-time", Sound: classic, Claim: "A renewal that fails changes nothing: a later round tries again",
 			About: "the watchdog of a faithful generation drops a hold whose lease is over by its client's clock",

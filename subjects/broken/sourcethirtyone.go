@@ -18,11 +18,13 @@ func plantedThirtyFirst() []SourceMutant {
 		source("thirtyone-multi-refusal-tells-first-ttl", hardened, "a waiter sleeps no longer than the remaining lease seen at the last attempt",
 			"who is refused several locks is told how long the first of them lasts, and not the one that is held",
 			"scripts/acquire_multi.lua", "return {0, i, ttls[i]}", "return {0, i, ttls[1]}"),
-		source("thirtyone-multi-again-before-waiting", hardened, untold,
+		unseen(source("thirtyone-multi-again-before-waiting", hardened, untold,
 			"whether a group is taken once more is asked before the call waits, and not before each attempt",
 			"multi.go", "\tfor {\n\t\tagain := time.Now().Before(allUntil(m.members, owner))\n", "\tagain := time.Now().Before(allUntil(m.members, owner))\n\tfor {\n"),
+			"the harness asks to be told of a loss after each grant, and a group whose owner was told so begins anew all the same"),
 		{Name: "thirtyone-pong-is-no-sign", Sound: hardened, Claim: quiet,
-			About: "an answer to a ping does not count as a sign of life, so that a quiet connection is made anew",
+			About:  "an answer to a ping does not count as a sign of life, so that a quiet connection is made anew",
+			Unseen: "a waiter may ask a hundred times a second, and what the new connection costs is far below that",
 			Edits: []Edit{
 				{"hub.go", "\t\tworked = true\n\t\th.hears()\n", "\t\tworked = true\n"},
 				{"hub.go", "\t\tcase *redis.Message:\n", "\t\tcase *redis.Message:\n\t\t\th.hears()\n"},
@@ -84,8 +86,9 @@ func plantedThirtyFirst() []SourceMutant {
 		source("thirtyone-latch-repeated-without-round", count, woken,
 			"a count-down that is repeated does not name the key of the round, so that the last one fails before it wakes anybody",
 			"requests.go", "_, err := r.send(ctx, s, channel, further, args...)", "_, err := r.send(ctx, s, channel, nil, args...)"),
-		source("thirtyone-spin-shift-overflows", spin, "who waits for a spin lock asks again after up to 128 ms, and not at once",
+		unseen(source("thirtyone-spin-shift-overflows", spin, "who waits for a spin lock asks again after up to 128 ms, and not at once",
 			"the pause of who spins is doubled without end, and so is none after some forty times",
 			"spin.go", "sleep := spinFirst << min(n, 7)", "sleep := spinFirst << n"),
+			"a waiter may ask a hundred times a second, and this one asks some thirty times"),
 	}
 }
