@@ -212,12 +212,14 @@ func (f *facts) resolved(op *history.Op, by time.Duration) bool {
 }
 
 // answeredInVain reports whether all that a call had asked by a time was answered by then, and changed nothing: its caller was not told, and its
-// client learned that what it knew before is so.
+// client learned that what it knew before is so. Who hears that a copy was refused does not learn what became of the others.
 func (f *facts) answeredInVain(op *history.Op, by time.Duration) bool {
-	rows := f.log.byOp[op.ID]
+	rows, refusals := f.log.byOp[op.ID], map[int64]bool{}
 	return op.Uncertain() && !op.Pending() && op.Return < by && len(rows) > 0 && !slices.ContainsFunc(rows, func(i int) bool {
 		r := &f.h.Served[i]
-		return r.Got == 0 || r.Got > by || r.After != nil && (r.Before == nil || !r.Before.Equal(*r.After))
+		copied := refusals[r.Request]
+		refusals[r.Request] = r.Request > 0 && refused(r)
+		return copied || r.Got == 0 || r.Got > by || r.After != nil && (r.Before == nil || !r.Before.Equal(*r.After))
 	})
 }
 

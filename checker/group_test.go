@@ -286,6 +286,18 @@ func TestGroupRules(t *testing.T) {
 		{"an inner unlock that gives the outer hold of a back, of which its client had taken the inner one back", history.Red, func(s *groupScript) {
 			s.keepsOuter(true, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that gives the only hold of a back, since another owner of the client had forced a free", history.Red, func(s *groupScript) {
+			s.forcedBetween("x:2")
+		}, nil},
+		{"an inner unlock that gives the outer hold of a back, of which its client had taken one back in between", history.Red, func(s *groupScript) {
+			s.forcedBetween("x:1")
+		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"b left by an unlock that is given up, by a client that dies then", history.Multi, func(s *groupScript) {
+			s.leftByTheDead(at(2.2))
+		}, nil},
+		{"b left by an unlock that is given up, by a client that dies long after", history.Multi, func(s *groupScript) {
+			s.leftByTheDead(at(9.9))
+		}, []contract.Rule{contract.EveryMemberReleased}},
 		{"an inner unlock that gives the outer hold of a back, which the inner attempt had not asked", history.Red, func(s *groupScript) {
 			s.keepsOuter(false, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},

@@ -236,6 +236,43 @@ func (s *groupScript) keepsOuter(took bool, left int64) {
 	s.set(op, "c", at(4.06), 0, 0)
 }
 
+// forcedBetween has x:1 enter a quorum of three twice. While it does so again, its client sends a command of somebody that takes its hold of a, which
+// the inner attempt takes anew, and the unlock gives back.
+func (s *groupScript) forcedBetween(by string) {
+	claiming(s.script, contract.TakesBack)
+	op := s.take("x:1", 0, at(0.1), 30*sec)
+	for i, key := range []string{"a", "b", "c"} {
+		s.set(op, key, at(0.05)+time.Duration(i)*ms, 1, at(30.05)+time.Duration(i)*ms)
+	}
+	op = s.take("x:1", at(1), at(1.5), 30*sec)
+	took := *op
+	took.ID = 0
+	s.set(&took, "a", at(1.03), 0, 0)
+	s.h.Served[len(s.h.Served)-1].Owner = by
+	s.set(op, "a", at(1.04), 1, at(31.04))
+	s.set(op, "b", at(1.05), 2, at(31.05))
+	s.set(op, "c", at(1.06), 2, at(31.06))
+	for i, from := range []float64{3, 4} {
+		op = s.op("x:1", history.Unlock, at(from), at(from+0.1), []history.Outcome{history.Decremented, history.Released}[i])
+		if i == 0 {
+			s.set(op, "a", at(3.04), 0, 0)
+		}
+		s.set(op, "b", at(from+0.05), int64(1-i), at(33.05))
+		s.set(op, "c", at(from+0.06), int64(1-i), at(33.06))
+	}
+}
+
+// leftByTheDead has x:1 take both, and give the unlock up when it has given a back. Its client dies at a time.
+func (s *groupScript) leftByTheDead(died time.Duration) {
+	claiming(s.script, contract.TakesBack)
+	s.takesBoth()
+	op := s.op("x:1", history.Unlock, at(2), at(2.1), history.Unknown)
+	op.Cancel, op.Error, op.Evidence = at(0.1), "context deadline exceeded", history.Sent
+	s.set(op, "a", at(2.05), 0, 0)
+	s.died("x", died)
+	s.take("z:1", at(20), at(20.1), 10*sec).Lock = "z"
+}
+
 // gaveEarlier has x:1 give up an attempt on a quorum of three that takes a when its next one is under way. That gets b and c. Its client gives a
 // back; the inner attempt takes a anew, and its unlock gives that back. The first attempt sent a's request before the outer one, or else that took a.
 func (s *groupScript) gaveEarlier(before bool) {

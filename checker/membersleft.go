@@ -102,7 +102,7 @@ func (m *member) tookBelow(f *facts, op *history.Op, from time.Duration, holds i
 			return nil
 		case r.Op == op.ID && r.After.Count(op.Owner) < has && r.After.Count(op.Owner) < holds:
 			return r
-		case r.Client != op.Client && r.After.Count(op.Owner) != has:
+		case (r.Client != op.Client || r.Owner != op.Owner) && r.After.Count(op.Owner) != has: // a forced unlock, too
 			return nil
 		}
 		has = r.After.Count(op.Owner)
@@ -226,7 +226,7 @@ func (f *facts) keptFromGiving(op *history.Op, key memberKey, took *history.Serv
 
 // leftHeld tells of a member's holds that an owner has from a time on, and should not have when its client has had the
 // opportunity to give them back, unless the hold became one of another call's. Where the call did not learn what
-// became of a command on the member, or could not reach it from then on, or was given up, the lease may end them. What took
+// became of a command on the member, or could not reach it from then on, or was given up, or its client's process ended, the lease may end them. What took
 // them, if that is known, is a command of the call.
 func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key memberKey, took *history.Served, from time.Duration, holds int64, rule contract.Rule, found *violations) {
 	m, since := f.view.members[key], max(op.Return, from)
@@ -259,7 +259,8 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 	if !outer && f.countsLost(l, op, key, given || unheard || hindered || f.refusedSome(op)) {
 		return
 	}
-	if given || unheard || hindered || f.stale(op) {
+	gone, ended := f.ended[op.Client]
+	if given || unheard || hindered || ended && gone <= limit || f.stale(op) {
 		ends := f.end
 		if s := m.at(limit); s.Deadline > 0 {
 			ends = s.Deadline

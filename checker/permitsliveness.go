@@ -78,16 +78,6 @@ func (f *facts) waitsLonger(l *lockFacts, one, other *history.Op) bool {
 	return one.Call < other.Call
 }
 
-// refusedFirst is when the client of a call was first told that it has to wait; 0: nobody saw that.
-func (f *facts) refusedFirst(l *lockFacts, op *history.Op) time.Duration {
-	for _, i := range f.log.byOp[op.ID] {
-		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && !refused(s) && sameKey(s.Before, s.After) {
-			return s.Got
-		}
-	}
-	return 0
-}
-
 // lostPermits looks for permits that are out at the end, and that nobody who lives knows to have.
 func (f *facts) lostPermits(l *lockFacts, found *violations) {
 	if !f.whole() || len(f.h.Served) == 0 || !levelAt(levels(l), f.end).there || f.touchedBy(l, f.end) == 0 && f.missing(l) <= 0 {

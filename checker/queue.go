@@ -101,7 +101,7 @@ func queueOf(f *facts, l *lockFacts) *queue {
 		for n, owner := range r.After.Waiting {
 			if !slices.ContainsFunc(line, func(p *place) bool { return p.owner == owner }) {
 				p := &place{owner: owner, op: op, from: r.At, since: shown, asked: r.At, to: f.end}
-				if op != nil && op.Owner != owner {
+				if op != nil && (op.Owner != owner || !asks) {
 					p.op = nil // a replica brought it back, as the first command shows that saw the queue afterwards
 				}
 				line, q.places = before(line, r.After.Waiting[n:], p), before(q.places, r.After.Waiting[n:], p)

@@ -137,3 +137,13 @@ func names(subscription, lock string) bool {
 		return found && prefix != "" && !unicode.IsLetter(last) && !unicode.IsDigit(last) && !strings.ContainsRune("{}-_", last)
 	})
 }
+
+// refusedFirst is when the client of a call was first told that it has to wait; 0: nobody saw that.
+func (f *facts) refusedFirst(l *lockFacts, op *history.Op) time.Duration {
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && !refused(s) && sameKey(s.Before, s.After) {
+			return s.Got
+		}
+	}
+	return 0
+}
