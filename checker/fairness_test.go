@@ -172,6 +172,20 @@ func abandoned(dies bool, when float64, claims ...contract.Claim) *lineScript {
 	return s
 }
 
+// headDies is a free lock whose head died at 5 s: its place is kept until 21.001 s. c3:1 asks at 12 s, and hears of that. It gets the lock
+// at a time.
+func headDies(when float64) *lineScript {
+	s, _ := newLine(contract.KeepsPlace, contract.LeavesLine)
+	s.fault("kill-client", "c2", at(5), 0)
+	s.died("c2", at(5))
+	s.frees(10)
+	op := s.call("c3:1", history.Lock, 12, 0, "")
+	s.executes(op, 12.001, "", "c2:1", "c3:1")
+	s.gets("c3:1", op, when)
+	op.Return, op.Outcome = at(when)+lat, history.Acquired
+	return s
+}
+
 // lateAttempt is abandoned where messages of c2:1 are late, so that an attempt of its keeps the place at 9.5 s, if it comes, and nothing gives it up.
 func lateAttempt(comes bool) *lineScript {
 	s, first := newLine(contract.KeepsPlace, contract.LeavesLine)
@@ -330,6 +344,8 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueOrder, false, takesUp(false)},
 			{contract.QueueBusy, true, lateAttempt(true)},
 			{contract.QueueBusy, false, lateAttempt(false)},
+			{contract.FreeIsTaken, true, headDies(21.5)},
+			{contract.FreeIsTaken, false, headDies(24)},
 			{contract.FreeIsTaken, true, comesBack(true)},
 			{contract.FreeIsTaken, false, comesBack(false)},
 		},

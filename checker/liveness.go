@@ -119,7 +119,8 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, foun
 			rest = rest[1:]
 		}
 		free := g.from
-		if g.after != nil && g.after.outside && g.after.deadline != model.Never {
+		forced := g.after != nil && g.after.endOp != nil && f.h.Can(string(contract.HearsForce)) // by the lock, which publishes that
+		if g.after != nil && g.after.outside && !forced && g.after.deadline != model.Never {
 			// Whoever takes a key away from outside tells nobody. A waiter then has only the
 			// time to live that it saw.
 			free = max(free, f.seenDeadline(g.after))

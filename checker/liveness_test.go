@@ -9,6 +9,14 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
+// sleepsOn has c2 wait for a lock that c3 forces free at 5 s. It takes that at 29 s, before the lease of which it had heard is over.
+func sleepsOn(s *script) {
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.op("c3:1", history.ForceUnlock, at(5), at(5.002), history.Released)
+	s.take("c2:1", at(1), at(29), 0)
+	s.unlock("c2:1", at(30), history.Released)
+}
+
 // cutOff is a tryLock that waits for 3 s, and does not return for as long as a fault lasts.
 func cutOff(s *script, fault string) {
 	s.take("c1:1", at(0), at(0.002), 0)
@@ -160,6 +168,11 @@ func TestLiveness(t *testing.T) {
 			s.op("c2:1", history.TryLock, at(1), at(3.9), history.Busy).Wait = 3 * sec
 			s.unlock("c1:1", at(5), history.Released)
 		}, []contract.Rule{contract.WaitsItsTime}},
+		{"waiter sleeps on after a forced release, of a lock whose message of that is heard", func(s *script) {
+			claiming(s, contract.HearsForce)
+			sleepsOn(s)
+		}, []contract.Rule{contract.FreeIsTaken}},
+		{"waiter sleeps on after a forced release, of a lock that promises no message of that", func(s *script) { sleepsOn(s) }, nil},
 		{"tryLock gives up when its caller does, before its wait", func(s *script) { givesUp(s, at(4)) }, nil},
 		{"tryLock gives up before its caller does", func(s *script) { givesUp(s, at(3.9)) }, []contract.Rule{contract.WaitsItsTime}},
 		{"tryLock outlasts its wait while its client is cut off", func(s *script) { cutOff(s, "partition") }, nil},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // What places in the queue of a fair lock mean for those who wait.
@@ -141,10 +142,25 @@ func (f *facts) behindPlaces(l *lockFacts, op *history.Op, from, to time.Duratio
 	for _, p := range behind {
 		until = max(until, f.keptUntil(p))
 	}
+	if f.h.Can(string(contract.KeepsPlace)) && slices.ContainsFunc(l.queue.refusals, func(r refusal) bool {
+		return r.op == op && r.at < until && len(r.before) > 0 && f.heardOf(op, r.at) < until
+	}) {
+		again = 0 // it found the lock free, and heard for how long a place before it is kept
+	}
 	if to > max(until, again)+f.prompt() {
 		return Cause{}, false
 	}
 	return f.keptPlace(l, behind, to)
+}
+
+// heardOf is when a call's client heard what the server had answered it at a time; never, if it did not.
+func (f *facts) heardOf(op *history.Op, at time.Duration) time.Duration {
+	for _, i := range f.log.byOp[op.ID] {
+		if r := &f.h.Served[i]; r.At == at && r.Got > 0 {
+			return r.Got
+		}
+	}
+	return model.Never
 }
 
 // turnedAway is how many attempts of a call found a fair lock free, and the place of another before.
