@@ -143,9 +143,10 @@ func (f *facts) behindPlaces(l *lockFacts, op *history.Op, from, to time.Duratio
 		until = max(until, f.keptUntil(p))
 	}
 	if f.h.Can(string(contract.KeepsPlace)) && slices.ContainsFunc(l.queue.refusals, func(r refusal) bool {
-		return r.op == op && r.at < until && len(r.before) > 0 && f.heardOf(op, r.at) < until
+		left, live := f.leftBehind(r.before, r.at)
+		return r.op == op && len(left) > 0 && !live && f.heardOf(op, r.at) < until
 	}) {
-		again = 0 // it found the lock free, and heard for how long a place before it is kept
+		again = 0 // it found the lock free, and only places before its own that nobody waits with: it heard for how long they are kept
 	}
 	if to > max(until, again)+f.prompt() {
 		return Cause{}, false

@@ -234,10 +234,10 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 func TestAHelloSaysWhatIsServed(t *testing.T) {
 	for name, want := range map[string][]string{
 		"rsemaphore-classic":        {"permits"},
-		"rsemaphore-hardened":       {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set"},
-		"rcountdownlatch-hardened":  {"count-down", "takes-back", "idempotent", "looks-again", "rounds", "leaves-nothing"},
+		"rsemaphore-hardened":       {"permits", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set", "returns-unanswered"},
+		"rcountdownlatch-hardened":  {"count-down", "takes-back", "idempotent", "looks-again", "rounds", "leaves-nothing", "returns-unanswered"},
 		"rpermitsemaphore-classic":  {"permit-leases"},
-		"rpermitsemaphore-hardened": {"permit-leases", "takes-back", "idempotent", "looks-again", "server-clock", "one-key"},
+		"rpermitsemaphore-hardened": {"permit-leases", "takes-back", "idempotent", "looks-again", "server-clock", "one-key", "returns-unanswered"},
 		"rrwlock-classic":           {"read-write", "reentrant", "watchdog", "idempotent", "waits", "steady", "leaves-nothing"},
 	} {
 		s, err := Subject(t.Context(), Prefix+worker("listed@"+name))
