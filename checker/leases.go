@@ -253,6 +253,16 @@ func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
 	return Cause{}, false
 }
 
+// jumped is by how much the clock of a semaphore's server jumped after a time and up to another.
+func (l *lockFacts) jumped(after, to time.Duration) (by time.Duration) {
+	for _, e := range l.events {
+		if e.Kind == history.ClockJump && after < e.At && e.At <= to {
+			by += e.By
+		}
+	}
+	return by
+}
+
 // endedUnannounced says that a lease ended by a time of which a waiter for a permit had not heard when it asked last: it began after
 // that, or was to end later. Nobody sends a message of the end. Who looks again by itself is excused until then.
 func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
@@ -283,6 +293,9 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 	for i := range l.acts {
 		if a := &l.acts[i]; a.at <= from && a.after != nil {
 			for _, p := range now.Taken {
+				if p.Deadline > 0 {
+					p.Deadline = max(p.Deadline-l.jumped(shown, a.at), 1)
+				}
 				if _, still := a.after.Has(p.Permit); !still && p.Deadline > 0 && p.Over(a.at) && f.h.Can(string(contract.LooksAgain)) {
 					taken = append(taken, p)
 				}
@@ -290,16 +303,10 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 			now, shown = *a.after, a.at
 		}
 	}
-	jumped, by := time.Duration(0), time.Duration(0) // since it asked, and since the server log showed the permits
+	jumped, by := time.Duration(0), l.jumped(shown, from) // since it asked, and since the server log showed the permits
 	for _, e := range l.events {
-		if e.Kind != history.ClockJump || e.At > from {
-			continue
-		}
-		if e.At > asked.At {
+		if e.Kind == history.ClockJump && asked.At < e.At && e.At <= from {
 			jumped = e.At
-		}
-		if e.At > shown {
-			by += e.By
 		}
 	}
 	for i, p := range slices.Concat(taken, now.Taken) {

@@ -30,7 +30,7 @@ func TestManyCommandsShareAFolder(t *testing.T) {
 		})
 	}
 	start(checker.ExitExpected, "explore", "-runs", "20")
-	start(checker.ExitUnexpected, "explore", "-runs", "8", "-subject", "broken-unlock-twice")
+	start(checker.ExitUnexpected, "explore", "-runs", "8", "-seed", "9", "-subject", "broken-unlock-twice")
 	for range 6 {
 		start(checker.ExitExpected, "-scenario", "watchdog-death", "-no-proof")
 	}
