@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -290,7 +291,7 @@ func (l *lock) next() string {
 	case l.oneToken:
 		return l.id
 	case !l.fresh:
-		return l.id + ":" + l.owner[len(l.owner)-1:]
+		return l.id + l.owner[strings.LastIndex(l.owner, ":"):]
 	}
 	l.made++
 	return l.id + l.owner + "/" + hex.EncodeToString([]byte{byte(l.made >> 8), byte(l.made)})
