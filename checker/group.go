@@ -383,7 +383,7 @@ func (f *facts) memberLease(l *lockFacts, op *history.Op, key memberKey, took ch
 		f.groupViolation(found, l, op, contract.MemberLease, took.row.At, Cause{Class: contract.Unexplained, Text: "the lock set it so by itself"},
 			"its owner held its member %s until %s, and then only until %s", key, Stamp(was), Stamp(is))
 	}
-	most := asked     // what its client counts on
+	most := asked     // it may count on that
 	if op.Fresh > 0 { // its owner took it for a re-entry, and had lost the member, or never had it
 		asked = min(asked, f.longestAsked(op, key, took.row))
 	}

@@ -196,7 +196,7 @@ type mood struct {
 	mixed              bool          // re-entries ask for a lease of their own
 	crowd              bool          // many clients
 	local              bool          // a client has many threads
-	alike              bool          // the name of an owner begins with that of another: 1 and 10, 11
+	alike              bool          // the name of an owner begins with that of another: 1 and 11, 12
 	left               bool          // members of groups are taken for a short time, and given back when that is over
 	batch              bool          // a thread holds very many locks
 	groups             bool          // locks that are made of others

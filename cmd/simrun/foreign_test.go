@@ -131,7 +131,7 @@ func TestMistakesOfForeignLocksAreCaught(t *testing.T) {
 		{"node, whose unlock looks at no value", inNode,
 			mistake{`redis.command("EVAL", unlockScript, 1, lock, owner)`, `redis.command("DEL", lock)`},
 			"old-owner-unlock", "unlock by c1:1 answered released, but the lock is held by c2:1",
-			"all", "nobody writes between the read and the write of a critical section (foreign release, write)"},
+			"all", "only the holder's unlock frees the lock (foreign release, unlock)"},
 		{"node, whose watchdog looks at no value", inNode,
 			mistake{`if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end return 0`, `return redis.call('pexpire', KEYS[1], ARGV[2])`},
 			"key-expiry", "renew by c1:1 answered renewed, but the lock is held by c3:1",
