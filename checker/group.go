@@ -317,9 +317,8 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 		}
 		had := m.at(op.Call).KeyState.Count(op.Owner)
 		for _, ch := range m.changes(f, op, op.Call, f.end) {
-			if ch.row.Op == 0 && step > 0 && ch.holds < 0 { // an attempt of it was given back, or what an earlier call had left
-				earlier := min(had, -ch.holds)
-				had, sum = had-earlier, max(0, sum+ch.holds+earlier)
+			if ch.row.Op == 0 && step > 0 && ch.holds < 0 { // an attempt of it was given back
+				sum = max(0, sum+ch.holds)
 			}
 			if ch.row.Op != op.ID || ch.holds == 0 {
 				continue

@@ -426,10 +426,9 @@ func (p *hardened) settling(l *RLock, h *hold, lease time.Duration) {
 			err = p.reconcile(c.closing, l, h)
 		}
 		hs.exit(current)
-		if err == nil {
+		if err == nil || !c.pause(delay) {
 			break
 		}
-		c.pause(delay)
 	}
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

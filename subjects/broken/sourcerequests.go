@@ -63,7 +63,7 @@ func inGhosts() []SourceMutant {
 		source("given-up-unlock-of-a-member-not-noted", hardened, ghosts, "a member that an unlock of a group did not come to has a hold more than its client counts",
 			"multi.go", "		e.p.unlockFailedNth(n, l, h, e.error)\n", "		hs.mu.Lock()\n		hs.popOne(h)\n		hs.mu.Unlock()\n"),
 		source("settles-once", hardened, ghosts, "the client tries once to give back",
-			"hardened.go", "		hs.exit(current)\n		if err == nil {\n			break\n		}\n		c.pause(delay)\n", "		hs.exit(current)\n		break\n"),
+			"hardened.go", "		hs.exit(current)\n		if err == nil || !c.pause(delay) {\n			break\n		}\n", "		hs.exit(current)\n		break\n"),
 		source("abandoned-not-settled", hardened, ghosts, "nobody looks at the answer to an attempt that was given up",
 			"hardened.go", "p.client.run(ctx, p.acquires, cmd, func() { p.settleAcquire(l, h, again, request, cmd) })", "p.client.run(ctx, p.acquires, cmd, nil)"),
 		source("abandoned-unlock-not-settled", hardened, ghosts, "nobody looks at the answer to an unlock that was given up",
