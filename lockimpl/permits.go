@@ -209,7 +209,7 @@ func (s *PermitExpirableSemaphore) Release(ctx context.Context, permit Permit, o
 	co, err := s.client.opts.callWith(opts, requestOption)
 	var given int64
 	if s.hard {
-		given, err = s.once(ctx, co, err, permitsReleaseHardened, string(permit))
+		given, err = s.onceOf(ctx, co, err, permit, permitsReleaseHardened, string(permit))
 	} else {
 		now := s.client.opts.Now().UnixMilli()
 		given, err = s.plain(ctx, co, err, permitsRelease, s.keys(), now, member(string(permit)))
@@ -226,7 +226,7 @@ func (s *PermitExpirableSemaphore) UpdateLease(ctx context.Context, permit Permi
 	co, err := s.client.opts.callWith(opts, leaseOption, requestOption)
 	var set int64
 	if s.hard {
-		set, err = s.once(ctx, co, err, permitsUpdateHardened, co.leaseOrNone(), string(permit))
+		set, err = s.onceOf(ctx, co, err, permit, permitsUpdateHardened, co.leaseOrNone(), string(permit))
 	} else {
 		now := s.client.opts.Now()
 		set, err = s.plain(ctx, co, err, permitsUpdate, s.keys(), now.UnixMilli(), co.ends(now), member(string(permit)))
@@ -262,6 +262,18 @@ func (s *PermitExpirableSemaphore) once(ctx context.Context, co callOptions, bad
 	}
 	defer s.client.work.Done()
 	return s.client.effect(ctx, &s.object, co, script, s.channel, nil, args...)
+}
+
+// onceOf is once of a script about a permit. Nobody has what is no permit's id: it may name something else in the key.
+func (s *PermitExpirableSemaphore) onceOf(ctx context.Context, co callOptions, bad error, permit Permit, script *script, args ...any) (int64, error) {
+	if id, err := hex.DecodeString(string(permit)); bad != nil || err == nil && len(id) == 16 {
+		return s.once(ctx, co, bad, script, args...)
+	}
+	if err := s.begin(); err != nil {
+		return 0, err
+	}
+	s.client.work.Done()
+	return 0, nil
 }
 
 // plain executes one of Redisson's, unless bad says that the arguments are refused.

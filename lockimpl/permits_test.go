@@ -20,7 +20,7 @@ func TestPermitExpirableSemaphoreKeepsToItsModel(t *testing.T) {
 	eachServer(t, func(t *testing.T, rdb *redis.Client, g lockimpl.Generation) {
 		drawn(t, rdb, g, func(t *rapid.T, clients []*lockimpl.Client) {
 			spec, state := model.Permits{Redisson: g != lockimpl.Hardened}, model.PermitsState{}
-			permits := []lockimpl.Permit{"", "00", "0123456789abcdef0123456789abcdef"} // by number; these are nobody's
+			permits := []lockimpl.Permit{"", "00", "0123456789abcdef0123456789abcdef", "total"} // by number; these are nobody's
 			for range rapid.IntRange(1, 25).Draw(t, "steps") {
 				s := clients[rapid.IntRange(0, 1).Draw(t, "client")].PermitExpirableSemaphore("x")
 				k := int64(rapid.IntRange(0, 3).Draw(t, "permits"))
