@@ -33,7 +33,7 @@ func assumptions(h *history.History) []string {
 			refuse("operation %d: token %d, less than 0", op.ID, op.Token)
 		case max(op.Call, op.Return, op.Executed, op.Until) > history.MaxTime || max(op.Lease, op.Within) > history.MaxSpan:
 			refuse("operation %d: a time beyond %d ns, or a lease beyond %d ns", op.ID, history.MaxTime, history.MaxSpan)
-		case op.Kind.Object().Counted() && (op.Value < 0 || op.Value > history.MaxPermits):
+		case op.OutOfBounds():
 			refuse("operation %d: %s of %d", op.ID, op.Kind, op.Value)
 		case op.Owner == "" || op.Lock == "":
 			refuse("operation %d: %s without an owner or a lock", op.ID, op.Kind)

@@ -244,7 +244,10 @@ func (f *facts) unseenTwice(l *lockFacts, by time.Duration, some func(op *histor
 // givenUnasked is the violation that a lock's client gave by itself what no call of its owed: permits, or a count-down.
 func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 	did := "counted it down by itself, which no call of its owed"
-	if l.object != history.ALatch {
+	switch {
+	case op.Kind.Alters():
+		did = fmt.Sprintf("did %s of %s by itself, which no call of its owed", op.Kind, l.name)
+	case l.object != history.ALatch:
 		did = fmt.Sprintf("gave %s by itself, which no call of its had taken and lost, nor owed", permits(op.Value))
 	}
 	v := Violation{Rule: contract.AtMostOnce, Lock: l.name, From: op.Executed, To: op.Executed, Ops: []int64{op.ID}, Owners: []string{op.Owner},
@@ -259,7 +262,7 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 		return v
 	}
 	for _, before := range l.ops { // the server forgot that it had given that already
-		if before.Kind == op.Kind && before.Aside && before.Client == op.Client && before.Units() == op.Units() && before.Executed < op.Executed {
+		if before.Kind == op.Kind && before.Aside && before.Client == op.Client && (before.Units() == op.Units() || op.Kind.Alters()) && before.Executed < op.Executed {
 			if x := f.memoryLost(before.Executed, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {
 				v.Cause = Cause{Text: fmt.Sprintf("it had done so at %s, and then %s: it forgot what it remembered of the request", Stamp(before.Executed), f.describe(x))}
 				f.forgot(x, &v.Cause)
@@ -268,7 +271,7 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 		}
 	}
 	for _, call := range l.ops { // what it repeated had taken effect already, or did so later
-		if call.Kind != op.Kind || call.Aside || call.Client != op.Client || !call.Uncertain() || call.Evidence != history.Executed || call.Units() != op.Units() {
+		if call.Kind != op.Kind || call.Aside || call.Client != op.Client || !call.Uncertain() || call.Evidence != history.Executed || call.Units() != op.Units() && !op.Kind.Alters() { // how much could be taken away is another thing
 			continue
 		}
 		if x := f.memoryLost(op.Executed, call.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }); x >= 0 {
@@ -303,7 +306,7 @@ func (f *facts) givenAgain(l *lockFacts, by time.Duration, gave func(*history.Op
 		if a.at > by {
 			break
 		}
-		if a.op != nil && a.again && a.op.Kind.Gives() {
+		if a.op != nil && a.again && (a.op.Kind.Gives() || a.op.Kind.Adds()) {
 			c := f.twice(l, a.op, a.at, fmt.Sprintf("the %s of %s (operation %d) %s once more at %s", a.op.Kind, a.op.Owner, a.op.ID, gave(a.op), Stamp(a.at)))
 			return &c
 		}

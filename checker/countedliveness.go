@@ -135,7 +135,7 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		switch {
 		case op.Kind.Asks() && answer(op) == history.Acquired && (a.again || op.Aside || !told):
 			debts = append(debts, &owed{op: op, at: a.at, n: op.Units(), again: a.again})
-		case op.Kind.Gives() && op.Aside && !a.again: // that a gift took effect once more is told of itself
+		case (op.Kind.Gives() || op.Kind.Alters()) && op.Aside && !a.again: // that a gift took effect once more is told of itself
 			gifts = append(gifts, a)
 		}
 	}
@@ -145,7 +145,7 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		return op.Kind.Gives() && (!levelAt(all, op.Call).there || nothing[op] || l.object == history.ALatch && zeroAfter(all, op.Call))
 	}
 	for _, op := range l.ops { // releases that never took effect, and of which their callers do not know that
-		if !op.Kind.Gives() || op.Aside || op.Pending() || op.Outcome != history.Unknown || op.Evidence == history.Executed && !nothing[op] {
+		if !op.Kind.Gives() && !op.Kind.Alters() || op.Aside || op.Pending() || op.Outcome != history.Unknown || op.Evidence == history.Executed && !nothing[op] && !f.alteredNothing(op) {
 			continue
 		}
 		debts = append(debts, &owed{op: op, at: op.Call, n: op.Units()})
@@ -166,14 +166,22 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	for _, gift := range gifts {
 		by := gift.op
 		since := f.touchedBy(l, gift.at)
-		of := func(from time.Duration) int {
+		of := func(from time.Duration, fits func(*owed) bool) int {
 			return slices.IndexFunc(debts, func(d *owed) bool {
-				return !d.paid && d.n == by.Units() && d.op.Token == by.Token && d.op.Client == by.Client && from <= d.at && d.at <= gift.at
+				return !d.paid && fits(d) && d.op.Token == by.Token && d.op.Client == by.Client && from <= d.at && d.at <= gift.at
 			})
 		}
-		i := of(since)
+		same := func(d *owed) bool {
+			return d.n == by.Units() && (d.op.Kind == by.Kind || !d.op.Kind.Alters() && !by.Kind.Alters())
+		}
+		i := of(since, same)
 		if i < 0 {
-			i = of(0) // the replica may have known of it
+			i = of(0, same) // the replica may have known of it
+		}
+		if i < 0 && by.Kind.Alters() { // how many are drained, or can be taken away, is known when they are
+			i = of(0, func(d *owed) bool {
+				return d.op.Kind == by.Kind && (by.Kind == history.DrainPermits || d.n <= by.Units() && by.Units() <= 0)
+			})
 		}
 		if i < 0 {
 			surplus = append(surplus, by)
@@ -187,6 +195,12 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		d.paid = d.paid || d.at < since || toNothing(d.op) || d.op.Token != 0 && !d.again && !out // its lease is over
 	}
 	return debts, surplus
+}
+
+// alteredNothing reports whether an operation found nothing to take away, or to delete: another copy of its request may have.
+func (f *facts) alteredNothing(op *history.Op) bool {
+	i, found := f.log.execution(op, op.Executed)
+	return op.Kind.Alters() && found && sameKey(f.h.Served[i].Before, f.h.Served[i].After)
 }
 
 // touchedBy is when the environment last changed an object's key by a time; 0: never.
@@ -207,7 +221,7 @@ func (f *facts) owing(l *lockFacts, rule contract.Rule, say func(*owed) string, 
 	debts, _ := f.ledger(l)
 	for _, d := range debts {
 		op := d.op
-		if _, dead := f.died[op.Client]; d.paid || dead || op.Pending() {
+		if _, dead := f.died[op.Client]; d.paid || dead || op.Pending() || op.Kind.Alters() {
 			continue
 		}
 		begin := max(op.Return, d.at)

@@ -27,6 +27,8 @@ func latchSpec(f *facts) specification[model.LatchState] {
 				s.Count = op.Value
 			case op.Kind == history.CountDown && answer(op) == history.OK:
 				s.Count = max(s.Count-1, 0)
+			case op.Kind == history.DeleteLatch && answer(op) == history.Released:
+				s = model.LatchState{}
 			}
 			return s
 		},
@@ -111,6 +113,14 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 	if since == 0 {
 		set = f.firstKey(l)
 	}
+	for _, o := range l.ops { // and so does who deletes it, at some time of its call
+		if o.Kind == history.DeleteLatch && o.Call <= op.Return && o.Outcome != history.Failed && answer(o) != history.NotHeld && !unsent(o) {
+			since = max(since, min(f.effectBy(o), op.Return))
+		}
+	}
+	if since > 0 {
+		set = 0
+	}
 	for _, o := range l.ops {
 		void := o.Outcome == history.Failed && o.Evidence != history.Executed
 		switch {
@@ -128,6 +138,19 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 			Text:  fmt.Sprintf("%s passed %s at %s, when it had been counted down %s of %d", op.Owner, l.name, Stamp(op.Return), count(int(downs), "time"), set),
 			Cause: f.openedEarly(l, op.Return)}
 	})
+}
+
+// effectBy is when a call has taken effect at the latest, if it has.
+func (f *facts) effectBy(op *history.Op) time.Duration {
+	switch {
+	case op.Evidence == history.Executed:
+		return op.Executed
+	case op.Uncertain() && op.Until == 0:
+		return f.end
+	case op.Uncertain():
+		return op.Until
+	}
+	return op.Return
 }
 
 // openedEarly says why a latch was at 0 before it was counted down often enough.
@@ -219,10 +242,23 @@ func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from
 		}
 		return c
 	}
+	if by := l.deletedAt(ended); by != nil && !f.h.Can(string(contract.TellsDeletion)) {
+		return Cause{Class: contract.DeletedLatch, Text: fmt.Sprintf("%s deleted the latch at %s, of which nobody who waits is told", by.Owner, Stamp(ended))}
+	}
 	if again := setAgain(all, op, to); again > 0 {
 		return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, before it looked", Stamp(again))}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it did not return"}
+}
+
+// deletedAt is the call that deleted a latch at a time; nil: none did.
+func (l *lockFacts) deletedAt(at time.Duration) *history.Op {
+	for i := range l.acts {
+		if a := &l.acts[i]; a.at == at && a.op != nil && a.op.Kind == history.DeleteLatch && answer(a.op) == history.Released {
+			return a.op
+		}
+	}
+	return nil
 }
 
 // lostDowns looks for count-downs that are not in the count at the end: of calls whose callers do not know what became of
@@ -248,6 +284,8 @@ func (f *facts) forgottenDowns(l *lockFacts, all []level, found *violations) {
 	for i := range l.acts {
 		switch op := l.acts[i].op; {
 		case op == nil:
+		case op.Kind == history.DeleteLatch && answer(op) == history.Released:
+			set, last, downs = nil, nil, 0
 		case op.Kind == history.TrySetCount && answer(op) == history.OK:
 			set, last, downs = op, nil, 0
 		case op.Kind == history.CountDown && op.Outcome == history.OK && !l.acts[i].again:

@@ -41,6 +41,8 @@ func (g *gateScript) executed(op *history.Op, at time.Duration, answer history.O
 	case answer == history.OK && op.Kind == history.TrySetCount:
 		n := op.Value
 		g.left = &n
+	case op.Kind == history.DeleteLatch:
+		g.left = nil
 	case answer == history.OK && before.Number() > 1:
 		n := before.Number() - 1
 		g.left = &n
@@ -337,6 +339,11 @@ func sidesOfLatches() map[string][]side {
 			{contract.WaitsQuietly, true, spinningLater("reply publish", 5)},
 			{contract.WaitsQuietly, false, spinningLater("reply query", 5)},
 			{contract.WaitsQuietly, false, spinningLater("reply publish", 5.2)}, // what it held up was of the new round
+		},
+		"latch-deleted": {
+			{contract.AwaitReturns, true, deletedUnheard()},
+			{contract.AwaitReturns, false, deletedUnheard().claiming(contract.TellsDeletion)},
+			{contract.AwaitReturns, false, asleep(50)},
 		},
 		"sent-again": {
 			{contract.AtMostOnce, true, countedTwiceByACopy().struck("drop-message", "c1", 1)},

@@ -67,6 +67,8 @@ func (t *teller) latchCall(l *lockFacts, op *history.Op, is string) {
 		}
 	case op.Kind == history.TrySetCount && op.Outcome == history.OK:
 		tell(Plain, scoreOrdinary, "sets %s to %d", l.name, op.Value)
+	case op.Kind == history.DeleteLatch && op.Outcome == history.Released:
+		tell(Key, scoreKey, "deletes %s", l.name)
 	case op.Kind == history.CountDown && op.Outcome == history.OK:
 		tell(Plain, scoreOrdinary, "counts %s down%s", l.name, is)
 	case passes(op):

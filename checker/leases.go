@@ -97,6 +97,9 @@ func (f *facts) leaseCause(l *lockFacts, a *act, rule contract.Rule) (Cause, boo
 		return Cause{}, false
 	}
 	if a.op != nil {
+		if c, known := f.reclaimedOne(l, a); known && rule == contract.PermitsAreFew {
+			return c, true
+		}
 		if c, known := f.clockAhead(l, a.op, a.at); known {
 			return c, true
 		}
@@ -105,6 +108,18 @@ func (f *facts) leaseCause(l *lockFacts, a *act, rule contract.Rule) (Cause, boo
 		}
 	}
 	return f.counterLost(l, a.at)
+}
+
+// reclaimedOne says that a request found fewer than 0 permits free by the counter, and several whose leases were over: it takes back one.
+func (f *facts) reclaimedOne(l *lockFacts, a *act) (Cause, bool) {
+	for _, i := range f.log.byOp[a.op.ID] {
+		r := &f.h.Served[i]
+		if r.Lock == l.name && r.Before != nil && r.Before.Number() < 0 && r.Before.NumberAt(r.At) > 0 && f.h.Header.Layout.Absolute {
+			return Cause{Class: contract.ReclaimedOne,
+				Text: fmt.Sprintf("the counter of %s was at %d, and a request takes back one permit whose lease is over", l.name, r.Before.Number())}, true
+		}
+	}
+	return Cause{}, false
 }
 
 // counterLost says that the number of the free permits was lost by a time, and those that were out stayed so.
@@ -179,7 +194,7 @@ func (f *facts) clockAhead(l *lockFacts, op *history.Op, at time.Duration) (Caus
 // the lease that it asked for, counted from the call that asked. A semaphore that is set anew has as many permits as it is then set to.
 func (f *facts) leasesOf(l *lockFacts) []permitChange {
 	var all []permitChange
-	total := int64(0)
+	total, adds := int64(0), []*history.Op(nil)
 	if first := f.firstKey(l); first > 0 {
 		all, total = append(all, permitChange{total: first}), first
 	}
@@ -197,7 +212,15 @@ func (f *facts) leasesOf(l *lockFacts) []permitChange {
 		void := op.Outcome == history.Failed && op.Evidence != history.Executed
 		switch {
 		case op.Kind.Sets() && !void && answer(op) != history.Rejected && !unsent(op) && !f.repeatedSet(l, op):
-			all, total = append(all, permitChange{op.Call, op.Value - total, 0, op}), op.Value
+			for _, added := range adds { // what was added before it is gone
+				if added.Outcome == history.OK && !added.Pending() && added.Return <= op.Call {
+					total += added.Value
+				}
+			}
+			all, total, adds = append(all, permitChange{op.Call, op.Value - total, 0, op}), op.Value, nil
+		case addedBy(op) > 0:
+			all = append(all, permitChange{op.Call, addedBy(op), 0, op})
+			adds = append(adds, op)
 		case callsFor(op) && op.Outcome == history.Acquired && !op.Pending():
 			all = append(all, permitChange{op.Return, 0, 1, op})
 			grants[op.Token], ends[op.Token] = op, endOfLease(op)
@@ -289,7 +312,8 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 	}
 	var now history.KeyState
 	shown := time.Duration(0)
-	var taken []history.TakenPermit // back by a command that found their leases over. Who looks again by itself may not publish that
+	since := map[int64]time.Duration{} // when ends of leases were set
+	var taken []history.TakenPermit    // back by a command that found their leases over. Who looks again by itself may not publish that
 	for i := range l.acts {
 		if a := &l.acts[i]; a.at <= from && a.after != nil {
 			for _, p := range now.Taken {
@@ -300,21 +324,32 @@ func (f *facts) endedUnannounced(l *lockFacts, op *history.Op, from, to time.Dur
 					taken = append(taken, p)
 				}
 			}
+			for _, p := range a.after.Taken {
+				if was, _ := now.Has(p.Permit); was.Deadline != p.Deadline {
+					since[p.Permit] = a.at
+				}
+			}
 			now, shown = *a.after, a.at
 		}
 	}
-	jumped, by := time.Duration(0), l.jumped(shown, from) // since it asked, and since the server log showed the permits
+	jumped, last, by := time.Duration(0), time.Duration(1), l.jumped(shown, from) // since it asked, and since the server log showed the permits
 	for _, e := range l.events {
 		if e.Kind == history.ClockJump && asked.At < e.At && e.At <= from {
 			jumped = e.At
 		}
+		if e.Kind == history.ClockJump && shown < e.At && e.At <= from {
+			last = e.At
+		}
 	}
 	for i, p := range slices.Concat(taken, now.Taken) {
 		if p.Deadline > 0 && i >= len(taken) {
-			p.Deadline = max(p.Deadline-by, 1)
+			p.Deadline = max(p.Deadline-by, last)
 		}
 		q, was := asked.After.Has(p.Permit)
 		over, later := p.Deadline, !was || q.Deadline == 0 || q.Deadline > p.Deadline // than it had been told
+		if set := since[p.Permit]; set > asked.At {                                   // to a time that may have been over by then
+			over = max(over, set)
+		}
 		if over <= asked.At && was && !q.Over(asked.At) {
 			over = jumped // by the clock of then it would not have been
 		}

@@ -225,7 +225,24 @@ func sidesOfLeases() map[string][]side {
 		p.fault("slow-server", "", at(6), at(6.001)) // since it was over, c2:1 could have asked
 		return p
 	}
+	// below has so many of the permits taken away while two of four are out for a second. Later c3:1 is refused, though both leases are over.
+	below := func(away int64, claims ...contract.Claim) *leaseScript {
+		p := newLeases(4, claims...)
+		p.h.Header.Layout.Absolute = true
+		p.take("c1:1", 1, 1, 1, 1.002)
+		p.take("c2:1", 2, 1, 1.1, 1.102)
+		p.do("c2:1", history.AddTotal, 0, 1.2, 1.202, history.OK, func(k *history.KeyState) { *k.Permits -= away }).Value = -away
+		p.do("c3:1", history.TryAcquirePermit, 0, 10, 10.002, history.Busy, func(k *history.KeyState) {
+			*k.Permits, k.Taken = *k.Permits+1, k.Taken[1:]
+		})
+		return p
+	}
 	return map[string][]side{
+		"one-reclaimed": {
+			{contract.PermitsAreFew, true, below(3)},
+			{contract.PermitsAreFew, false, below(2)},
+			{contract.PermitsAreFew, false, below(3, contract.ServerClock)},
+		},
 		"unannounced": {
 			{contract.PermitsAreTaken, true, freed(true)},
 			{contract.PermitsAreTaken, false, freed(false)},

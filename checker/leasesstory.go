@@ -35,7 +35,7 @@ func (t *teller) leases(l *lockFacts) {
 		if op.Aside || t.leaves(op.Client, l.name, op.Owner, op.Call) {
 			continue
 		}
-		if op.Kind.Sets() {
+		if op.Kind.Sets() || op.Kind.Adds() {
 			t.permitCall(l, op, free[op])
 			continue
 		}

@@ -36,6 +36,10 @@ func permitSpec(f *facts) specification[model.SemaphoreState] {
 				s.Free += op.Value
 			case op.Kind == history.TrySetPermits && answer(op) == history.OK:
 				s.Free = op.Value
+			case op.Kind == history.AddPermits:
+				s.Free += op.Value
+			case op.Kind == history.DrainPermits:
+				s.Free = 0
 			}
 			return s
 		},
@@ -94,11 +98,33 @@ func (f *facts) countedOf(l *lockFacts) []permitChange {
 			all = append(all, permitChange{op.Call, op.Value, 0, op})
 		case op.Kind == history.ReleasePermits && !op.Aside && !void:
 			all = append(all, permitChange{op.Call, 0, -op.Value, op})
-		case callsFor(op) && op.Outcome == history.Acquired && !op.Pending():
+		case addedBy(op) > 0:
+			all = append(all, permitChange{op.Call, addedBy(op), 0, op})
+		case takesPermits(op) && !op.Aside && !op.Pending():
 			all = append(all, permitChange{op.Return, 0, op.Value, op})
 		}
 	}
 	return inOrderOfCounting(all)
+}
+
+// takesPermits reports whether the caller of an operation was told that it took permits.
+func takesPermits(op *history.Op) bool {
+	return op.Kind.Asks() && op.Outcome == history.Acquired || op.Kind == history.DrainPermits && op.Outcome == history.OK
+}
+
+// addedBy is how many permits an operation adds to those that there are, from its call on, or none. What is taken away is not counted, so
+// that nobody is accused in doubt: whoever has some keeps them, and what befalls the key gives back what was taken away. What a lock does
+// by itself repeats a call.
+func addedBy(op *history.Op) int64 {
+	switch {
+	case op.Outcome == history.Failed && op.Evidence != history.Executed:
+		return 0
+	case op.Kind.Adds() && !op.Aside:
+		return max(op.Value, 0)
+	case op.Kind == history.DrainPermits:
+		return max(-op.Value, 0) // it gave what was missing
+	}
+	return 0
 }
 
 // inOrderOfCounting sorts changes by time. At one instant what is given comes first.
@@ -207,14 +233,14 @@ func (f *facts) overIssue(l *lockFacts, at, until time.Duration, over int64) Cau
 			if c := f.forgotTaken(l, a.event); c != nil {
 				return *c
 			}
-		case a.op != nil && a.op.Kind.Asks() && answer(a.op) == history.Acquired:
+		case a.op != nil && (a.op.Kind.Asks() && answer(a.op) == history.Acquired || a.op.Kind == history.DrainPermits):
 			out += a.op.Units()
 		case a.op != nil && a.op.Kind.Gives() && answer(a.op) == history.OK:
 			out = max(0, out-a.op.Units())
 		}
 	}
 	more := int64(0) // than there are, by what calls can have given again
-	calls := f.unseenTwice(l, until, func(op *history.Op) bool { return op.Kind.Gives() || op.Kind.Sets() })
+	calls := f.unseenTwice(l, until, func(op *history.Op) bool { return op.Kind.Gives() || op.Kind.Sets() || op.Kind.Adds() })
 	for _, c := range calls {
 		more += int64(c.times) * c.op.Units()
 	}

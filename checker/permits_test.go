@@ -42,7 +42,9 @@ func (p *poolScript) executed(op *history.Op, at time.Duration, answer history.O
 		p.set(*p.free - op.Value)
 	case answer == history.OK && op.Kind == history.TrySetPermits:
 		p.set(op.Value)
-	case answer == history.OK && op.Kind == history.ReleasePermits:
+	case op.Kind == history.DrainPermits:
+		p.set(0)
+	case answer == history.OK && (op.Kind == history.ReleasePermits || op.Kind == history.AddPermits):
 		p.set(before.Number() + op.Value)
 	}
 	p.h.Served = append(p.h.Served, history.Served{At: at, Sent: max(op.Call, 0), Got: at + lat, Client: op.Client, Op: op.ID, Lock: p.lock,

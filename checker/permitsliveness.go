@@ -48,19 +48,28 @@ func (f *facts) wanting(l *lockFacts, all []level, op *history.Op) thirst {
 		func(free int64) string {
 			return fmt.Sprintf("%s of %s %s free, and %s waited for %d", permits(free), l.name, were(int(free)), op.Owner, op.Value)
 		},
-		func(from, to time.Duration, free int64) Cause { return f.unserved(l, op, from, to, free) }}
+		func(from, to time.Duration, free int64) Cause { return f.unserved(l, all, op, from, to, free) }}
 }
 
 // unserved says why a waiter was not granted what was free from a time on, until another.
-func (f *facts) unserved(l *lockFacts, op *history.Op, from, to time.Duration, free int64) Cause {
+func (f *facts) unserved(l *lockFacts, all []level, op *history.Op, from, to time.Duration, free int64) Cause {
 	if c, known := f.keptFrom(l, op, from, to); known {
 		return c
 	}
 	if c, known := f.endedUnannounced(l, op, from, to); known {
 		return c
 	}
+	since, least := from, free // when they came to be free, and how few were until another was served
+	for i := len(all) - 1; i >= 0 && (all[i].from > from || all[i].n >= op.Value); i-- {
+		since = min(since, all[i].from)
+	}
+	for _, v := range all {
+		if v.from > from && v.from < to {
+			least = min(least, v.n)
+		}
+	}
 	for _, other := range l.ops {
-		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > from && other.Value > free {
+		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > since && other.Value > least {
 			return Cause{Class: contract.WokeAnother,
 				Text: fmt.Sprintf("before it waits %s, who asks for %d: the message that %s free woke that one", other.Owner, other.Value, was(int(free), "permit"))}
 		}
@@ -128,6 +137,9 @@ func (f *facts) deadPermits(l *lockFacts, found *violations) {
 		case op.Token != 0 && (!op.Kind.Asks() || !out): // it is given back, or comes back by itself
 		case op.Kind.Asks() && answer(op) == history.Acquired:
 			had[op.Client] += op.Value * int64(1+op.Repeats)
+			last[op.Client] = op
+		case op.Kind == history.DrainPermits && answer(op) == history.OK && op.Value > 0:
+			had[op.Client] += op.Value
 			last[op.Client] = op
 		case op.Kind == history.ReleasePermits && answer(op) == history.OK:
 			had[op.Client] -= op.Value * int64(1+op.Repeats)

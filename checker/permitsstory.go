@@ -73,6 +73,12 @@ func (t *teller) permitCall(l *lockFacts, op *history.Op, left string) {
 		}
 	case op.Kind.Sets() && op.Outcome == history.OK:
 		tell(Plain, scoreOrdinary, "makes %s, of %s", l.name, permits(op.Value))
+	case op.Kind.Adds() && op.Outcome == history.OK && op.Value < 0:
+		tell(Plain, scoreOrdinary, "takes %s of %s away%s", permits(-op.Value), l.name, left)
+	case op.Kind.Adds() && op.Outcome == history.OK:
+		tell(Plain, scoreOrdinary, "adds %s to %s%s", permits(op.Value), l.name, left)
+	case op.Kind == history.DrainPermits && op.Outcome == history.OK:
+		tell(Plain, scoreOrdinary, "takes all that is free of %s: %s", l.name, permits(op.Value))
 	case op.Kind.Asks() && op.Outcome == history.Acquired:
 		waited := ""
 		if w := waits(op); w > t.f.prompt() {

@@ -25,7 +25,9 @@ const (
 	LooksAgain   Claim = "looks-again"
 	WakesByNeed  Claim = "wakes-by-need"
 	MadeBySet    Claim = "made-by-set"
+	Resizes      Claim = "resizes"
 	CountsDown   Claim = "count-down"
+	Deletes      Claim = "deletes"
 	Rounds       Claim = "rounds"
 
 	PermitLeases Claim = "permit-leases"
@@ -35,6 +37,7 @@ const (
 	ReadWrite      Claim = "read-write"
 	LeasePerHold   Claim = "lease-per-hold"
 	TellsDowngrade Claim = "tells-downgrade"
+	TellsDeletion  Claim = "tells-deletion"
 	RefusesUpgrade Claim = "refuses-upgrade"
 
 	Fair       Claim = "fair"
@@ -99,11 +102,14 @@ func Promises() []Promise {
 		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
 		{MadeBySet, "Only who sets the permits of a semaphore makes one: a release where there is none is told so, and makes none.",
 			"object; without the claim such a release makes a semaphore"},
+		{Resizes, "Permits of a semaphore can be added, or taken away; of one whose permits have no leases, all that are free can be taken.", "object; plans with addPermits, addTotal and drainPermits"},
 		{PermitLeases, "It is a semaphore whose permits have numbers of their own, and may have leases.", "object, exclusion and liveness"},
 		{ServerClock, "Leases of permits begin and end by the server's clock.", "object, exclusion and liveness; it takes the exemption of the clients' clocks away"},
 		{OneKey, "What the server knows of a semaphore's permits is in one key, so that it is lost together.",
 			"object and exclusion; it takes the exemption of a lost counter away"},
 		{CountsDown, "It is a count-down latch: nobody passes before its count is 0.", "object, exclusion and liveness"},
+		{Deletes, "Anybody can delete a latch: its count is 0.", "object; plans with deleteLatch"},
+		{TellsDeletion, "Who waits for a latch that is deleted returns.", "liveness; it takes the exemption of latches that were deleted away"},
 		{ReadWrite, "It is a read-write lock: a writer holds it alone, and readers share it.", "plans with its steps; exclusion and effect tell readers from writers"},
 		{LeasePerHold, "Each hold of a read-write lock lasts as long as its own lease, whatever becomes of other holds.",
 			"exclusion, effect, watchdog and liveness; it takes the exemption of other holds away. Object, by the leases that the key has"},

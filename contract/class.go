@@ -37,6 +37,8 @@ const (
 	PlaceLeft       Class = "place left behind"         // who stopped waiting for a fair lock left its place in the queue
 	PlaceAhead      Class = "place ahead"               // the lock was free, and the place of another was before
 	PlaceOver       Class = "place over"                // a place in the queue was kept for no longer than was promised
+	ReclaimedOne    Class = "reclaimed one"             // a request took back one permit whose lease was over, where fewer than 0 were free
+	DeletedLatch    Class = "latch deleted"             // a latch was deleted while others waited, who were not told
 	SetAgain        Class = "set again"                 // a latch was set again before a waiter saw that its count was 0
 	RenewedLate     Class = "renewed late"              // a renewal of an owner's hold set the lease of its next one
 	LateWrite       Class = "late write"                // a write took effect after its owner had gone on

@@ -8,6 +8,7 @@ const (
 	SemaphoreSetOnce  Rule = "a semaphore's permits are set only while there is none"
 	SemaphoreIsThere  Rule = "who gives permits is told whether there is a semaphore"
 	PermitsAreCounted Rule = "a query of permits answers how many are free"
+	DrainsAll         Rule = "a drain takes all permits that are free, and tells how many"
 
 	PermitIsHeld     Rule = "only a permit that is taken, and whose lease is not over, is given back or prolonged"
 	PermitNotRefused Rule = "the holder of a permit is not refused before its lease is over"

@@ -205,8 +205,8 @@ type Step string
 const (
 	StepAcquire   Step = "acquire"   // an attempt to take the lock, for a lock or tryLock call; or permits
 	StepRelease   Step = "release"   // for an unlock call, or one that gives permits back, or counts down
-	StepForce     Step = "force"     // for a forceUnlock call
-	StepSet       Step = "set"       // for a trySetPermits, trySetTotal or trySetCount call
+	StepForce     Step = "force"     // for a forceUnlock, drainPermits or deleteLatch call
+	StepSet       Step = "set"       // for a call that sets permits or a count, or adds permits
 	StepRenew     Step = "renew"     // touches a lock's key and belongs to no call; or for an updateLease call
 	StepQuery     Step = "query"     // for isLocked and its like
 	StepSubscribe Step = "subscribe" // SUBSCRIBE and its relatives

@@ -1,9 +1,8 @@
 package history
 
-// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those that are judged:
-// trySetPermits, acquirePermits, tryAcquirePermits and releasePermits of a semaphore, those of a permit semaphore, trySetCount, countDown,
-// await and tryAwait of a latch, and those of a read-write lock but readCount and writeCount. No reader takes a history
-// with the others before there is a judge for it.
+// Operations of the rest of the lock family, as package model specifies them. [Kind.Valid] knows those that are judged: all but
+// releaseIfExists, availablePermits, getCount, readCount and writeCount. No reader takes a history with those before there is a judge
+// for them.
 const (
 	TrySetPermits     Kind = "trySetPermits"     // Value: how many; Lease: the time to live, 0: none
 	AddPermits        Kind = "addPermits"        // Value: how many, also below 0
@@ -20,8 +19,9 @@ const (
 	GetCount          Kind = "getCount"          // Value: the count
 	DeleteLatch       Kind = "deleteLatch"       // the count is 0
 
-	// Of a permit semaphore. Op.Token is the number of the permit; Op.Value is 1, but for trySetTotal.
+	// Of a permit semaphore. Op.Token is the number of the permit; Op.Value is 1, but for trySetTotal and addTotal.
 	TrySetTotal      Kind = "trySetTotal"      // Value: how many permits there are
+	AddTotal         Kind = "addTotal"         // Value: how many more permits there are, also below 0
 	AcquirePermit    Kind = "acquirePermit"    // to Op.Lease, 0: none; waits until acquired or cancelled
 	TryAcquirePermit Kind = "tryAcquirePermit" // to Op.Lease, 0: none; waits at most Op.Wait
 	ReleasePermit    Kind = "releasePermit"    // the permit Op.Token

@@ -105,8 +105,8 @@ func (o Op) check() string {
 	switch {
 	case !o.Kind.Valid():
 		return fmt.Sprintf("op %d: unknown operation %q", o.ID, o.Kind)
-	case o.Kind.Object().Counted() && (o.Value < 0 || o.Value > MaxPermits):
-		return fmt.Sprintf("op %d: %s of %d; it must be 0 to %d", o.ID, o.Kind, o.Value, MaxPermits)
+	case o.OutOfBounds():
+		return fmt.Sprintf("op %d: %s of %d; it must be %d to %d", o.ID, o.Kind, o.Value, o.Kind.least(), MaxPermits)
 	case o.Token < 0:
 		return fmt.Sprintf("op %d: token %d; it must be more than 0, or 0 where there is none", o.ID, o.Token)
 	case o.Owner == "" || o.Lock == "":

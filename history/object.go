@@ -30,17 +30,17 @@ func (o Object) Plural() string {
 }
 
 // Counted reports whether an object is a number that its operations make larger or smaller, so that Op.Value is no
-// answer but what was asked for.
+// answer but what was asked for, except of [DrainPermits].
 func (o Object) Counted() bool { return o == ASemaphore || o == ALatch || o == APermitSemaphore }
 
 // Object is the kind of object that an operation is on; the resource is a part of its lock.
 func (k Kind) Object() Object {
 	switch k {
-	case TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits:
+	case TrySetPermits, AddPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, DrainPermits:
 		return ASemaphore
-	case TrySetTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease:
+	case TrySetTotal, AddTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease:
 		return APermitSemaphore
-	case TrySetCount, CountDown, Await, TryAwait:
+	case TrySetCount, CountDown, DeleteLatch, Await, TryAwait:
 		return ALatch
 	case ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock, RenewRead, RenewWrite:
 		return ARWLock
@@ -121,6 +121,13 @@ func (k Kind) Gives() bool {
 	return k.Unlocks() || k == ReleasePermits || k == ReleasePermit || k == CountDown
 }
 
+// Alters reports whether the operation changes a counted object as a whole, whoever has taken what: it adds permits, or takes some away,
+// or takes all that are free, or deletes the object.
+func (k Kind) Alters() bool { return k.Adds() || k == DrainPermits || k == DeleteLatch }
+
+// Adds reports whether the operation makes the permits that there are more, or fewer.
+func (k Kind) Adds() bool { return k == AddPermits || k == AddTotal }
+
 // OnPermit reports whether the operation is one on a permit that was taken: Op.Token says which, from the call on.
 func (k Kind) OnPermit() bool { return k == ReleasePermit || k == UpdateLease }
 
@@ -129,7 +136,7 @@ func (o *Op) Units() int64 {
 	switch {
 	case o.Kind == CountDown:
 		return 1
-	case o.Kind.Awaits() || o.Kind == UpdateLease:
+	case o.Kind.Awaits() || o.Kind == UpdateLease || o.Kind == DeleteLatch:
 		return 0
 	}
 	return o.Value
@@ -137,6 +144,19 @@ func (o *Op) Units() int64 {
 
 // MaxPermits is the largest number of permits of one call, and the largest count: what Redisson can represent.
 const MaxPermits = 1<<31 - 1
+
+// least is the smallest number that an operation on a counted object can be about.
+func (k Kind) least() int64 {
+	if k.Adds() || k == DrainPermits { // fewer than 0 permits may be free
+		return -MaxPermits
+	}
+	return 0
+}
+
+// OutOfBounds reports whether an operation on a counted object is about a number that is none of its.
+func (o *Op) OutOfBounds() bool {
+	return o.Kind.Object().Counted() && (o.Value < o.Kind.least() || o.Value > MaxPermits)
+}
 
 // Objects tells of each name in a history which kind of object it is. A name that no operation has is a lock's.
 func (h *History) Objects() map[string]Object {
@@ -177,7 +197,7 @@ func (o Op) Unanswered() Op {
 	if !o.Kind.OnPermit() {
 		o.Token = 0
 	}
-	if !o.Kind.Object().Counted() {
+	if !o.Kind.Object().Counted() || o.Kind == DrainPermits {
 		o.Value = 0
 	}
 	return o

@@ -49,16 +49,16 @@ var outcomes = map[Kind][]Outcome{
 	Read: {OK}, Write: {OK, Rejected},
 
 	TrySetPermits: {OK, Rejected}, AcquirePermits: {Acquired, Busy}, TryAcquirePermits: {Acquired, Busy},
-	ReleasePermits: {OK, NotHeld},
+	ReleasePermits: {OK, NotHeld}, AddPermits: {OK}, DrainPermits: {OK},
 
-	TrySetTotal: {OK, Rejected}, AcquirePermit: {Acquired, Busy}, TryAcquirePermit: {Acquired, Busy},
+	TrySetTotal: {OK, Rejected}, AddTotal: {OK}, AcquirePermit: {Acquired, Busy}, TryAcquirePermit: {Acquired, Busy},
 	ReleasePermit: {OK, NotHeld}, UpdateLease: {OK, NotHeld},
 
 	ReadLock: {Acquired, Busy}, TryRead: {Acquired, Busy}, ReadUnlock: {Decremented, Released, Unlocked, NotHeld, OK}, RenewRead: {Renewed, NotHeld},
 	WriteLock: {Acquired, Busy, Rejected}, TryWrite: {Acquired, Busy, Rejected}, WriteUnlock: {Decremented, Released, Unlocked, NotHeld, OK},
 	RenewWrite: {Renewed, NotHeld},
 
-	TrySetCount: {OK, Rejected}, CountDown: {OK}, Await: {OK, Busy}, TryAwait: {OK, Busy},
+	TrySetCount: {OK, Rejected}, CountDown: {OK}, DeleteLatch: {Released, NotHeld}, Await: {OK, Busy}, TryAwait: {OK, Busy},
 }
 
 // Evidence is what the world knows of a call beyond what the client was told.

@@ -86,7 +86,7 @@ func (r *Recorder) Return(id int64, out Outcome, value, token int64, err error) 
 	if !op.Kind.Allows(out) {
 		panic(&MisuseError{fmt.Sprintf("%s cannot be answered %q", op.Kind, out)})
 	}
-	if op.Kind.Object().Counted() {
+	if op.Kind.Object().Counted() && op.Kind != DrainPermits {
 		value = op.Value // what it asked for: no answer changes that
 	}
 	op.Return, op.Outcome, op.Value, op.Token = r.now(), out, value, token

@@ -27,7 +27,7 @@ func (f Semaphores) Lock(string, string) Lock { return nil }
 // Semaphore calls f.
 func (f Semaphores) Semaphore(name string) Semaphore { return f(name) }
 
-// Semaphore is the least that a counting semaphore can do. It may be [Idempotent] and [Polling].
+// Semaphore is the least that a counting semaphore can do. It may be [Idempotent], [Polling] and, with [Drainer], [Resizer].
 type Semaphore interface {
 	// SetPermits makes the semaphore, of so many permits, and reports whether it did: it does not if there is one.
 	SetPermits(ctx context.Context, permits int64) (made bool, err error)
@@ -49,7 +49,7 @@ func (f Latches) Lock(string, string) Lock { return nil }
 // Latch calls f.
 func (f Latches) Latch(name string) Latch { return f(name) }
 
-// Latch is the least that a count-down latch can do. It may be [Idempotent] and [Polling].
+// Latch is the least that a count-down latch can do. It may be [Idempotent], [Polling] and [Deleter].
 type Latch interface {
 	// SetCount sets the count, of 1 or more, and reports whether it did: it does not while the count is above 0.
 	SetCount(ctx context.Context, count int64) (set bool, err error)
@@ -87,6 +87,24 @@ type Sharing struct {
 // Polling is a semaphore, of either kind, or a latch whose waiters look again by themselves, at least once in each Env.WatchdogTimeout, so that no message
 // that is lost keeps them waiting for longer.
 type Polling interface{ LooksAgain() }
+
+// Resizer is a semaphore, of either kind, of which permits can be added and taken away. A [Semaphore] must be [Drainer], too.
+type Resizer interface {
+	// AddPermits makes it so many permits more, or, below 0, fewer, whoever has some, and returns nil, or says [ErrFailed].
+	AddPermits(ctx context.Context, permits int64) error
+}
+
+// Drainer is a [Semaphore] of which all can be taken that is free.
+type Drainer interface {
+	// Drain takes all permits that are free, and says how many, or [ErrFailed].
+	Drain(ctx context.Context) (permits int64, err error)
+}
+
+// Deleter is a [Latch] that can be deleted. Whoever waits for it returns.
+type Deleter interface {
+	// Delete has the count be 0, and reports whether it was more; it may say [ErrFailed].
+	Delete(ctx context.Context) (deleted bool, err error)
+}
 
 // What a client may have: see [Semaphores], [Latches] and [ReadWriteLocks]. One that has to be closed embeds them.
 type (
@@ -165,7 +183,31 @@ func (s semaphore) Give(ctx context.Context, permits int64) subjects.Answer {
 	return answered(s.s.Release(ctx, permits), history.OK)
 }
 
+// Add implements [subjects.Resizer], of a semaphore that is one.
+func (s semaphore) Add(ctx context.Context, permits int64) subjects.Answer {
+	return answered(s.s.(Resizer).AddPermits(ctx, permits), history.OK)
+}
+
+// Drain implements [subjects.Drainer], of a semaphore that is one.
+func (s semaphore) Drain(ctx context.Context) subjects.Answer {
+	n, err := s.s.(Drainer).Drain(ctx)
+	a := answered(err, history.OK)
+	if a.Outcome == history.OK {
+		a.Value = n
+	}
+	return a
+}
+
 type latch struct{ l Latch }
+
+// Delete implements [subjects.Deleter], of a latch that is one.
+func (l latch) Delete(ctx context.Context) subjects.Answer {
+	deleted, err := l.l.(Deleter).Delete(ctx)
+	if err == nil && !deleted {
+		return subjects.Answer{Outcome: history.NotHeld}
+	}
+	return answered(err, history.Released)
+}
 
 func (l latch) Set(ctx context.Context, count int64) subjects.Answer {
 	return didOrNot(l.l.SetCount(ctx, count))
@@ -240,6 +282,14 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 	if i, ok := one.(Idempotent); ok {
 		s.Abilities = append(s.Abilities, string(contract.Idempotent))
 		s.Idempotent = []history.Idempotence{{Calls: subjects.Changing(s.Object), For: i.Idempotent()}}
+	}
+	_, adds := one.(Resizer)
+	_, drains := one.(Drainer)
+	if adds && (drains || s.Object == history.APermitSemaphore) {
+		s.Abilities = append(s.Abilities, string(contract.Resizes))
+	}
+	if _, ok := one.(Deleter); ok {
+		s.Abilities = append(s.Abilities, string(contract.Deletes), string(contract.TellsDeletion))
 	}
 	if _, ok := one.(Polling); ok {
 		s.Abilities = append(s.Abilities, string(contract.LooksAgain))

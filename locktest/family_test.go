@@ -257,8 +257,17 @@ func (s permits) Acquire(ctx context.Context, n int64, r locktest.Request) error
 }
 
 func (s permits) Release(ctx context.Context, n int64) error { return said(s.s.Give(ctx, n)) }
-func (s permits) LooksAgain()                                {}
-func (s permits) Idempotent() time.Duration                  { return 3 * time.Minute }
+func (s permits) AddPermits(ctx context.Context, n int64) error {
+	return said(s.s.(subjects.Resizer).Add(ctx, n))
+}
+
+func (s permits) Drain(ctx context.Context) (int64, error) {
+	a := s.s.(subjects.Drainer).Drain(ctx)
+	return a.Value, said(a)
+}
+
+func (s permits) LooksAgain()               {}
+func (s permits) Idempotent() time.Duration { return 3 * time.Minute }
 
 type leasedPermits struct{ s subjects.PermitSemaphore }
 
@@ -279,6 +288,11 @@ func (s leasedPermits) Release(ctx context.Context, permit string) error {
 func (s leasedPermits) UpdateLease(ctx context.Context, permit string, lease time.Duration) error {
 	return said(s.s.Update(ctx, permit, lease))
 }
+
+func (s leasedPermits) AddPermits(ctx context.Context, n int64) error {
+	return said(s.s.(subjects.Resizer).Add(ctx, n))
+}
+
 func (s leasedPermits) LooksAgain()               {}
 func (s leasedPermits) Idempotent() time.Duration { return 3 * time.Minute }
 func (s leasedPermits) Leasing() locktest.Leasing {
@@ -297,6 +311,12 @@ func (l rounds) CountDown(ctx context.Context) error { return said(l.l.Down(ctx)
 func (l rounds) Await(ctx context.Context, r locktest.Request) error {
 	return said(l.l.Await(ctx, r))
 }
+
+func (l rounds) Delete(ctx context.Context) (bool, error) {
+	a := l.l.(subjects.Deleter).Delete(ctx)
+	return a.Outcome == history.Released, said(a)
+}
+
 func (l rounds) LooksAgain()               {}
 func (l rounds) Idempotent() time.Duration { return 3 * time.Minute }
 

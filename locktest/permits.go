@@ -73,6 +73,11 @@ func (s permitSemaphore) Take(ctx context.Context, r Request) subjects.Answer {
 	return a
 }
 
+// Add implements [subjects.Resizer], of a semaphore that is one.
+func (s permitSemaphore) Add(ctx context.Context, permits int64) subjects.Answer {
+	return answered(s.s.(Resizer).AddPermits(ctx, permits), history.OK)
+}
+
 func (s permitSemaphore) Give(ctx context.Context, permit string) subjects.Answer {
 	return answered(s.s.Release(ctx, permit), history.OK)
 }

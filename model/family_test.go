@@ -88,7 +88,7 @@ func TestSemaphoreStep(t *testing.T) {
 		{"drained", plain, until(3, 40*sec), with(history.DrainPermits, 3, history.OK), free(0), ""},
 		{"drained, and it keeps its end", keeps, until(3, 40*sec), with(history.DrainPermits, 3, history.OK), until(0, 40*sec), ""},
 		{"drained of none", plain, none, with(history.DrainPermits, 0, history.OK), none, ""},
-		{"drained of another number", plain, free(3), with(history.DrainPermits, 2, history.OK), none, contract.PermitsAreCounted},
+		{"drained of another number", plain, free(3), with(history.DrainPermits, 2, history.OK), none, contract.DrainsAll},
 		{"drained, and nobody heard", plain, free(3), with(history.DrainPermits, 0, history.Unknown), free(0), ""},
 		{"counted", plain, free(3), with(history.AvailablePermits, 3, history.OK), free(3), ""},
 		{"counted wrong", plain, free(3), with(history.AvailablePermits, 2, history.OK), none, contract.PermitsAreCounted},

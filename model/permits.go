@@ -133,7 +133,7 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 			return s, nil
 		}
 		s.Set, s.Total = true, op.Value
-	case history.AddPermits:
+	case history.AddTotal:
 		s.Set, s.Total = true, s.Total+op.Value
 		if !k.Redisson {
 			s.Total = max(0, s.Total)

@@ -105,7 +105,7 @@ func (k Semaphore) step(s SemaphoreState, op history.Op) (SemaphoreState, contra
 		return s, ""
 	case history.DrainPermits:
 		if op.Value != s.Free {
-			return s, contract.PermitsAreCounted
+			return s, contract.DrainsAll
 		}
 		if s.Set {
 			s, s.Free = renewed, 0

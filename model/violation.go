@@ -37,7 +37,7 @@ func (v *Violation) Error() string {
 func takesValue(k history.Kind) bool {
 	switch k {
 	case history.TrySetPermits, history.AddPermits, history.AcquirePermits, history.TryAcquirePermits,
-		history.ReleasePermits, history.ReleaseIfExists, history.TrySetCount:
+		history.ReleasePermits, history.ReleaseIfExists, history.TrySetCount, history.TrySetTotal, history.AddTotal:
 		return true
 	}
 	return false

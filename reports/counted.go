@@ -22,6 +22,8 @@ func permitsHad(h *history.History, p part, end time.Duration) (items []item) {
 	for _, op := range h.Ops { // which follow each other
 		switch {
 		case op.Owner != p.owner || op.Lock != p.lock || op.Aside:
+		case op.Kind == history.DrainPermits && op.Outcome == history.OK && op.Value > 0:
+			change(op.Return, n+op.Value, op.ID)
 		case op.Kind.Asks() && op.Outcome == history.Acquired && !op.Pending():
 			change(op.Return, n+op.Value, op.ID)
 		case (op.Kind == history.ReleasePermits || op.Kind == history.ReleasePermit) && n > 0 && op.Outcome != history.Failed:

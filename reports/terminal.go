@@ -272,7 +272,7 @@ func (t *terminal) operations(h *history.History) {
 func asked(op history.Op) string {
 	s := Visible(string(op.Kind))
 	var args []string
-	if op.Kind.Object().Counted() && op.Units() != 1 || op.Kind.Object() == history.ASemaphore || op.Kind.Sets() {
+	if op.Kind.Object().Counted() && op.Units() != 1 && op.Kind != history.DeleteLatch || op.Kind.Object() == history.ASemaphore || op.Kind.Sets() {
 		args = append(args, fmt.Sprint(op.Value))
 	}
 	if op.Wait > 0 {

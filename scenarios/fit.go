@@ -73,6 +73,8 @@ func OfAnother(why string) bool {
 var reasons = map[string]string{
 	plan.NeedsReentrant:   "the story is about a re-entry, and the lock is not reentrant",
 	plan.NeedsForce:       "an operator forces the lock free, which it has no means for",
+	plan.NeedsResize:      "permits are added or drained, which the semaphore has no means for",
+	plan.NeedsDelete:      "the latch is deleted, which it has no means for",
 	plan.NeedsInspect:     "the lock is asked about its state, and answers no questions",
 	plan.NeedsWatchdog:    "a fault strikes the watchdog, and the lock has none",
 	plan.NeedsMessages:    "a fault strikes what tells waiters of a release, and those of the lock only ask again",

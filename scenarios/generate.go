@@ -30,6 +30,7 @@ type Scope struct {
 	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
 	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
 	Queued    bool `json:"queued,omitzero"`    // for locks that are granted in an order
+	Altered   bool `json:"altered,omitzero"`   // for semaphores whose permits can be made more or fewer, and latches that can be deleted
 
 	Object history.Object `json:"object,omitzero"` // of what the plans are; "": of locks
 
@@ -207,6 +208,7 @@ type mood struct {
 	paired             bool          // a fault strikes what another has struck: a message and its answer, an answer and then the connection
 	torn               bool          // groups are entered again while a server is away, and then a member's key is struck
 	queue              bool          // many give up waiting for one lock, and wait anew, while another holds it
+	alters             bool          // permits are added, taken away and drained, and latches are deleted
 
 	reenters, asks, rogue, fenced, noRetry bool
 
@@ -237,6 +239,7 @@ func (d *drawing) lean() mood {
 	m.left = m.groups && d.scope.ShortLeases && d.oneIn(4, "left")
 	m.torn = m.groups && d.scope.Steps && !d.scope.NoReentry && d.oneIn(2, "torn")
 	m.queue = d.scope.Queued && d.scope.Rare && !m.groups && !m.both && d.oneIn(4, "queue")
+	m.alters = d.scope.Altered && d.scope.Rare && d.oneIn(3, "alters")
 	m.deep = m.deep && !m.queue || m.torn
 	m.paired = d.scope.Steps && d.oneIn(3, "paired")
 	m.batch = d.scope.Watchdog && !m.crowd && !m.groups && d.oneIn(12, "batch") && d.oneIn(12, "so many")

@@ -60,6 +60,9 @@ func (d *drawing) part(downs []int64) []plan.Step {
 	n := d.upTo(0, len(downs)-1, "latch")
 	work := plan.Step{Do: plan.Sleep, For: d.time(d.mood.work, "work")}
 	down := d.cancel(plan.Step{Do: plan.CountDown, Lock: latchName(n)})
+	if d.mood.alters && d.oneIn(5, "deletes") {
+		return []plan.Step{work, d.cancel(plan.Step{Do: plan.DeleteLatch, Lock: latchName(n)})}
+	}
 	switch d.upTo(0, 3, "part") {
 	case 0:
 		return []plan.Step{d.awaits(n), work}
@@ -91,6 +94,14 @@ type protocol struct {
 }
 
 func (d *drawing) protocol() protocol {
+	is := d.usual()
+	if d.mood.alters {
+		is.steps = append(is.steps, plan.Force)
+	}
+	return is
+}
+
+func (d *drawing) usual() protocol {
 	switch d.scope.Object {
 	case history.ASemaphore:
 		return protocol{plan.AcquirePermits, plan.TryAcquirePermits, plan.ReleasePermits, plan.Acquire,
@@ -119,7 +130,9 @@ func (d *drawing) or(p *plan.Plan, client, name string, step plan.MessageKind) p
 		return slices.ContainsFunc(some, func(a plan.Action) bool { return d.does(p, client, name, a) })
 	}
 	switch is := d.protocol(); {
-	case step == plan.Set && !does(plan.TrySetPermits, plan.TrySetTotal, plan.TrySetCount):
+	case step == plan.Force && !does(plan.DrainPermits, plan.DeleteLatch):
+		return d.or(p, client, name, plan.Set)
+	case step == plan.Set && !does(plan.TrySetPermits, plan.TrySetTotal, plan.TrySetCount, plan.AddPermits, plan.AddTotal):
 		return d.or(p, client, name, is.first)
 	case d.scope.Object != history.ALatch:
 	case step == plan.Release && !does(is.give):

@@ -68,6 +68,9 @@ func (d *drawing) share(totals []int64) []plan.Step {
 	if d.mood.rogue && d.oneIn(8, "gives") {
 		return []plan.Step{{Do: plan.ReleasePermits, Lock: name, Permits: 1, Regardless: true}}
 	}
+	if d.mood.alters && d.oneIn(4, "alters") {
+		return d.altered(name, totals[n])
+	}
 	take := plan.Step{Do: plan.AcquirePermits, Lock: name, Permits: some}
 	if d.upTo(0, 1, "try") == 1 {
 		take.Do, take.Wait = plan.TryAcquirePermits, d.time(20*time.Second, "wait")
@@ -85,9 +88,13 @@ func (d *drawing) share(totals []int64) []plan.Step {
 
 // leased is one use of a permit that may have a lease.
 func (d *drawing) leased(totals []int64) []plan.Step {
-	name := semaphoreName(d.upTo(0, len(totals)-1, "semaphore"))
+	n := d.upTo(0, len(totals)-1, "semaphore")
+	name := semaphoreName(n)
 	if d.mood.rogue && d.oneIn(8, "gives") { // what it may have of before
 		return []plan.Step{{Do: plan.ReleasePermit, Lock: name}}
+	}
+	if d.mood.alters && d.oneIn(4, "alters") {
+		return d.resized(plan.AddTotal, name, totals[n])
 	}
 	lease := func() plan.Duration {
 		if d.oneIn(4, "no lease") {
@@ -108,4 +115,26 @@ func (d *drawing) leased(totals []int64) []plan.Step {
 		steps = append(steps, d.cancel(plan.Step{Do: plan.UpdateLease, Lock: name, Lease: lease()}), work())
 	}
 	return append(steps, d.cancel(plan.Step{Do: plan.ReleasePermit, Lock: name}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
+}
+
+// altered changes a semaphore of so many permits: it drains what is free and gives that back one by one, or adds permits and takes them away.
+func (d *drawing) altered(name string, total int64) []plan.Step {
+	if d.oneIn(2, "drains") {
+		return d.resized(plan.AddPermits, name, total)
+	}
+	steps := []plan.Step{d.cancel(plan.Step{Do: plan.DrainPermits, Lock: name}), {Do: plan.Sleep, For: d.time(d.mood.work, "work")}}
+	for range total {
+		steps = append(steps, d.cancel(plan.Step{Do: plan.ReleasePermits, Lock: name, Permits: 1}))
+	}
+	return steps
+}
+
+// resized makes the permits of a semaphore more by a step and then fewer, or fewer and then more, so that as many are left as there were.
+func (d *drawing) resized(by plan.Action, name string, total int64) []plan.Step {
+	n := int64(d.upTo(1, int(total), "more"))
+	if d.oneIn(2, "fewer") {
+		n = -n
+	}
+	return []plan.Step{d.cancel(plan.Step{Do: by, Lock: name, Permits: n}), {Do: plan.Sleep, For: d.time(d.mood.work, "meanwhile")},
+		d.cancel(plan.Step{Do: by, Lock: name, Permits: -n})}
 }

@@ -25,6 +25,7 @@ func AllLatches() []Scenario {
 		latchLateSet,
 		latchSetAtZero,
 		latchDeleted,
+		latchDeletedByClient,
 		latchExpires,
 		latchCounterCrash,
 		latchFailover,

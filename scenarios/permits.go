@@ -22,6 +22,7 @@ func AllPermits() []Scenario {
 		permitHolderCrash,
 		permitLateRelease,
 		permitLeaseUpdated,
+		permitAddedTwice,
 		permitCounterEvicted,
 		permitClockAhead,
 	}

@@ -27,6 +27,8 @@ func AllSemaphores() []Scenario {
 		semaphoreUnequalWaiters,
 		semaphoreManyWaiters,
 		semaphoreHolderCrash,
+		semaphoreDrained,
+		semaphoreResized,
 		semaphoreKeyDeleted,
 		semaphoreFailover,
 	}

@@ -27,6 +27,10 @@ func (t *thread) permit(s plan.Step) {
 			return semaphore.Set(ctx, s.Permits)
 		case plan.ReleasePermits:
 			return semaphore.Give(ctx, s.Permits)
+		case plan.AddPermits:
+			return semaphore.(subjects.Resizer).Add(ctx, s.Permits)
+		case plan.DrainPermits:
+			return semaphore.(subjects.Drainer).Drain(ctx)
 		}
 		return semaphore.Take(ctx, s.Permits, r)
 	})
@@ -34,6 +38,8 @@ func (t *thread) permit(s plan.Step) {
 	case s.Do == plan.ReleasePermits && a.Outcome == history.Failed && !asked && ended(a.Err): // it was given up before anything was done
 	case s.Do == plan.ReleasePermits:
 		t.permits[s.Lock] = max(t.permits[s.Lock]-s.Permits, 0)
+	case s.Do == plan.DrainPermits:
+		t.permits[s.Lock] += max(a.Value, 0)
 	case a.Outcome == history.Acquired:
 		t.permits[s.Lock] += s.Permits
 	}
@@ -61,13 +67,15 @@ func (t *thread) onPermit(s plan.Step) {
 		of = has[0]
 	}
 	n := int64(1)
-	if s.Do == plan.TrySetTotal {
+	if s.Do == plan.TrySetTotal || s.Do == plan.AddTotal {
 		n = s.Permits
 	}
 	a, asked := t.countOf(s, n, of.number, func(ctx context.Context, r subjects.Request) subjects.Answer {
 		switch s.Do {
 		case plan.TrySetTotal:
 			return semaphore.Set(ctx, s.Permits)
+		case plan.AddTotal:
+			return semaphore.(subjects.Resizer).Add(ctx, s.Permits)
 		case plan.ReleasePermit:
 			return semaphore.Give(ctx, of.id)
 		case plan.UpdateLease:
@@ -100,6 +108,8 @@ func (t *thread) latch(s plan.Step) {
 			return latch.Set(ctx, s.Count)
 		case plan.CountDown:
 			return latch.Down(ctx)
+		case plan.DeleteLatch:
+			return latch.(subjects.Deleter).Delete(ctx)
 		}
 		return latch.Await(ctx, r)
 	})

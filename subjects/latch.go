@@ -23,6 +23,12 @@ type Latch interface {
 	Await(ctx context.Context, r Request) Answer
 }
 
+// Deleter is a [Latch] that can be deleted.
+type Deleter interface {
+	// Delete removes it: Released, NotHeld (there was none), Failed or Unknown.
+	Delete(ctx context.Context) Answer
+}
+
 // AllLatches returns the two forms of the reference latch.
 func AllLatches() []Subject {
 	return []Subject{
@@ -37,6 +43,8 @@ func OfLatches() []history.Limitation {
 	return []history.Limitation{
 		notIdempotent(page+"CountDown sent again", downs),
 		notIdempotent(page+"TrySetCount sent again", counts),
+		notIdempotent(page+"Delete sent again", deletes),
+		without(contract.TellsDeletion, page+"deleted while awaited"),
 		without(contract.TakesBack, page+"CountDown whose caller gave up, outcome unknown"),
 		without(contract.LooksAgain, page+"message of zero lost, late, or not sent: the latch is deleted or expires"),
 		without(contract.Rounds, page+"set anew at once, or before a waiter looks"),
@@ -45,7 +53,7 @@ func OfLatches() []history.Limitation {
 
 // latch is the reference latch in one of its two forms.
 func latch(g lockimpl.Generation, about string) Subject {
-	s := Subject{Name: "rcountdownlatch-" + string(g), About: about, Object: history.ALatch, Abilities: []string{string(contract.CountsDown)}}
+	s := Subject{Name: "rcountdownlatch-" + string(g), About: about, Object: history.ALatch, Abilities: []string{string(contract.CountsDown), string(contract.Deletes)}}
 	open := opened(g)
 	s.Open = func(e Env) (Client, error) {
 		c, err := open(e)
@@ -55,7 +63,7 @@ func latch(g lockimpl.Generation, about string) Subject {
 		return latchClient{c.(rlockClient)}, nil
 	}
 	if g == lockimpl.Hardened {
-		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.Rounds), string(contract.LeavesNothing), string(contract.ReturnsUnanswered))
+		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.Rounds), string(contract.TellsDeletion), string(contract.LeavesNothing), string(contract.ReturnsUnanswered))
 		s.Layout.Round = "holdfast_round:{*}"
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
@@ -66,8 +74,9 @@ func latch(g lockimpl.Generation, about string) Subject {
 }
 
 var (
-	downs  = []history.Kind{history.CountDown}
-	counts = []history.Kind{history.TrySetCount}
+	downs   = []history.Kind{history.CountDown}
+	counts  = []history.Kind{history.TrySetCount}
+	deletes = []history.Kind{history.DeleteLatch}
 )
 
 type latchClient struct{ rlockClient }
@@ -81,10 +90,11 @@ func (l rlatch) Set(ctx context.Context, count int64) Answer {
 }
 
 func (l rlatch) Down(ctx context.Context) Answer {
-	if err := l.l.CountDown(ctx); err != nil {
-		return failure(err)
-	}
-	return Answer{Outcome: history.OK}
+	return done(l.l.CountDown(ctx))
+}
+
+func (l rlatch) Delete(ctx context.Context) Answer {
+	return yesOrNo(history.Released, history.NotHeld)(l.l.Delete(ctx))
 }
 
 func (l rlatch) Await(ctx context.Context, r Request) Answer {

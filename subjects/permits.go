@@ -51,7 +51,7 @@ func OfPermitSemaphores() []history.Limitation {
 
 // permitSemaphore is the reference semaphore of permits that expire in one of its two forms.
 func permitSemaphore(g lockimpl.Generation, about string) Subject {
-	s := Subject{Name: "rpermitsemaphore-" + string(g), About: about, Object: history.APermitSemaphore, Abilities: []string{string(contract.PermitLeases)}}
+	s := Subject{Name: "rpermitsemaphore-" + string(g), About: about, Object: history.APermitSemaphore, Abilities: []string{string(contract.PermitLeases), string(contract.Resizes)}}
 	open := opened(g)
 	s.Open = func(e Env) (Client, error) {
 		c, err := open(e)
@@ -75,7 +75,7 @@ func permitSemaphore(g lockimpl.Generation, about string) Subject {
 var (
 	takesOne  = []history.Kind{history.AcquirePermit, history.TryAcquirePermit}
 	givesOne  = []history.Kind{history.ReleasePermit, history.UpdateLease}
-	setsTotal = []history.Kind{history.TrySetTotal}
+	setsTotal = []history.Kind{history.TrySetTotal, history.AddTotal}
 )
 
 type permitClient struct{ rlockClient }
@@ -90,6 +90,10 @@ type rpermits struct {
 
 func (s rpermits) Set(ctx context.Context, permits int64) Answer {
 	return yesOrNo(history.OK, history.Rejected)(s.s.TrySetPermits(ctx, permits))
+}
+
+func (s rpermits) Add(ctx context.Context, permits int64) Answer {
+	return done(s.s.AddPermits(ctx, permits))
 }
 
 func (s rpermits) Take(ctx context.Context, r Request) Answer {

@@ -21,9 +21,9 @@ var (
 func Changing(is history.Object) []history.Kind {
 	switch is {
 	case history.ASemaphore:
-		return slices.Concat(sets, takes, gives)
+		return slices.Concat(sets, takes, gives, drains)
 	case history.ALatch:
-		return slices.Concat(counts, downs)
+		return slices.Concat(counts, downs, deletes)
 	case history.APermitSemaphore:
 		return slices.Concat(setsTotal, takesOne, givesOne)
 	case history.ARWLock:

@@ -24,6 +24,18 @@ type Semaphore interface {
 	Give(ctx context.Context, permits int64) Answer
 }
 
+// Resizer is a [Semaphore], or a [PermitSemaphore], of which permits can be added, or taken away.
+type Resizer interface {
+	// Add makes it so many permits more, or fewer: OK, Failed or Unknown.
+	Add(ctx context.Context, permits int64) Answer
+}
+
+// Drainer is a [Semaphore] of which all can be taken that is free.
+type Drainer interface {
+	// Drain takes all permits that are free: OK, with their number as value, Failed or Unknown.
+	Drain(ctx context.Context) Answer
+}
+
 // AllSemaphores returns the two forms of the reference semaphore.
 func AllSemaphores() []Subject {
 	return []Subject{
@@ -38,6 +50,7 @@ func OfSemaphores() []history.Limitation {
 		notIdempotent("Redisson #6517: an acquire that is sent again is a new one", takes),
 		notIdempotent("docs/family.md: release, or addPermits, sent again", gives),
 		notIdempotent("docs/family.md: TrySetPermits sent again", sets),
+		notIdempotent("docs/family.md: Drain sent again", drains),
 		without(contract.TakesBack, "docs/family.md: acquire whose caller gave up, outcome unknown"),
 		without(contract.LooksAgain, "docs/family.md: message lost with the subscription"),
 		without(contract.WakesByNeed, "docs/family.md: release of m permits"),
@@ -46,7 +59,7 @@ func OfSemaphores() []history.Limitation {
 
 // semaphore is the reference semaphore in one of its two forms.
 func semaphore(g lockimpl.Generation, about string) Subject {
-	s := Subject{Name: "rsemaphore-" + string(g), About: about, Object: history.ASemaphore, Abilities: []string{string(contract.Permits)}}
+	s := Subject{Name: "rsemaphore-" + string(g), About: about, Object: history.ASemaphore, Abilities: []string{string(contract.Permits), string(contract.Resizes)}}
 	open := opened(g)
 	s.Open = func(e Env) (Client, error) {
 		c, err := open(e)
@@ -66,9 +79,10 @@ func semaphore(g lockimpl.Generation, about string) Subject {
 }
 
 var (
-	takes = []history.Kind{history.AcquirePermits, history.TryAcquirePermits}
-	gives = []history.Kind{history.ReleasePermits}
-	sets  = []history.Kind{history.TrySetPermits}
+	takes  = []history.Kind{history.AcquirePermits, history.TryAcquirePermits}
+	gives  = []history.Kind{history.ReleasePermits, history.AddPermits}
+	sets   = []history.Kind{history.TrySetPermits}
+	drains = []history.Kind{history.DrainPermits}
 )
 
 type semaphoreClient struct{ rlockClient }
@@ -100,6 +114,27 @@ func (s rsemaphore) Give(ctx context.Context, permits int64) Answer {
 	case errors.Is(err, lockimpl.ErrNotSet):
 		return Answer{Outcome: history.NotHeld, Err: err}
 	case err != nil:
+		return failure(err)
+	}
+	return Answer{Outcome: history.OK}
+}
+
+func (s rsemaphore) Add(ctx context.Context, permits int64) Answer {
+	return done(s.s.AddPermits(ctx, permits))
+}
+
+func (s rsemaphore) Drain(ctx context.Context) Answer {
+	n, err := s.s.Drain(ctx)
+	a := done(err)
+	if a.Outcome == history.OK {
+		a.Value = n
+	}
+	return a
+}
+
+// done puts the end of a call that is told nothing into history's terms.
+func done(err error) Answer {
+	if err != nil {
 		return failure(err)
 	}
 	return Answer{Outcome: history.OK}

@@ -72,8 +72,10 @@ var rows = map[string][]string{
 	"message-missed":          {Counted},
 	"repeated-in-vain":        {Undrawn}, // 1 run of 100,000 has so long a cut
 	"set-again":               {string(history.ALatch)},
+	"latch-deleted":           {string(history.ALatch)},
 	"woke-another":            {string(history.ASemaphore)},
 	"holder-died":             {Counted},
+	"one-reclaimed":           {Undrawn}, // 1 run of 50,000
 	"clients-clock":           {string(history.APermitSemaphore)},
 	"counter-of-permits-lost": {string(history.APermitSemaphore)},
 	"paused-in-acquire":       {string(contract.Red)},

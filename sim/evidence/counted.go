@@ -33,13 +33,16 @@ func (c *conclusion) number(t touch, call int64, before history.KeyState) {
 		c.executed[r] = true
 		c.amend(call, func(op *history.Op) {
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, c.now, c.within, answer
+			if op.Kind == history.DrainPermits && op.Outcome != history.OK { // nobody was told how many that were
+				op.Value = before.Number()
+			}
 		})
 	}
 }
 
 // Counts reports whether an answer to an operation on a counted object means that its number changed, or would have.
 func Counts(op *history.Op, answer history.Outcome) bool {
-	return !op.Kind.Awaits() && (answer == history.Acquired || answer == history.OK)
+	return !op.Kind.Awaits() && (answer == history.Acquired || answer == history.OK || answer == history.Released)
 }
 
 // could reports whether a counted object in a state does what an operation is for.
@@ -47,8 +50,12 @@ func could(op *history.Op, s history.KeyState) bool {
 	switch {
 	case op.Kind.Sets():
 		return s.Absent()
-	case op.Kind.Gives():
+	case op.Kind.Gives() || op.Kind == history.DeleteLatch:
 		return !s.Absent()
+	case op.Kind == history.DrainPermits:
+		return s.Number() != 0
+	case op.Kind.Adds():
+		return true
 	}
 	return s.Number() >= op.Value
 }
@@ -69,6 +76,12 @@ func whatItCounted(kind history.Kind, before, after history.KeyState) (answer hi
 		return history.OK, true
 	case kind == history.ReleasePermits:
 		return history.NotHeld, false
+	case kind == history.DeleteLatch && !before.Absent() && after.Absent():
+		return history.Released, true
+	case kind == history.DeleteLatch:
+		return history.NotHeld, false
+	case kind == history.DrainPermits || kind.Adds():
+		return history.OK, !before.Alike(after)
 	case !before.Alike(after):
 		return history.OK, true
 	}
@@ -91,6 +104,8 @@ func (c *conclusion) numberAside(t touch, before history.KeyState) {
 		Evidence: history.Executed, Executed: c.now, Within: c.within, Answer: history.OK}
 	latch := l.object == history.ALatch
 	switch by := l.last.Number() - before.Number(); {
+	case latch && l.last.Absent() && r.Step == history.StepForce:
+		op.Kind, op.Answer = history.DeleteLatch, history.Released
 	case latch && by == -1:
 		op.Kind = history.CountDown
 	case l.last.Absent():
@@ -100,6 +115,10 @@ func (c *conclusion) numberAside(t touch, before history.KeyState) {
 		op.Kind, op.Value = history.TrySetCount, l.last.Number()
 	case before.Absent() && c.owesSet(r.Client, l):
 		op.Kind, op.Value = history.TrySetPermits, l.last.Number()
+	case r.Step == history.StepForce:
+		op.Kind, op.Value = history.DrainPermits, before.Number()
+	case r.Step == history.StepSet:
+		op.Kind, op.Value = history.AddPermits, by
 	case by > 0:
 		op.Kind, op.Value = history.ReleasePermits, by
 	default:

@@ -52,6 +52,8 @@ func (c *conclusion) whatItGranted(op *history.Op, r *history.Served, before, af
 		return history.OK, true, 0
 	case op.Kind.Sets():
 		return history.Rejected, false, 0
+	case op.Kind.Adds():
+		return history.OK, before.Absent() != after.Absent() || total(before) != total(after), 0
 	case op.Kind.Asks():
 		for _, p := range after.Taken {
 			if _, out := before.Has(p.Permit); !out {
@@ -96,6 +98,8 @@ func (c *conclusion) wouldGrant(op *history.Op, s history.KeyState) bool {
 	switch {
 	case op.Kind.Sets():
 		return s.Absent()
+	case op.Kind.Adds():
+		return op.Value > 0 || total(s) > 0 || s.Absent() || !c.h.Can(string(contract.OneKey))
 	case op.Kind.Asks():
 		return s.NumberAt(c.now) > 0
 	}
@@ -135,7 +139,11 @@ func (c *conclusion) permitsAside(t touch, before history.KeyState, of int64) {
 	for _, p := range taken {
 		aside(history.Op{Kind: history.AcquirePermit, Value: 1, Token: p.Permit, Lease: lasts(p, c.now), Answer: history.Acquired})
 	}
-	// A set shows in the number alone.
+	// A set, and what is added, shows in the number alone.
+	if by := total(after) - total(before); of == 0 && r.Op == 0 && r.Step == history.StepSet && (by != 0 || before.Absent() != after.Absent()) && (!before.Absent() || !c.owesSet(r.Client, l)) {
+		aside(history.Op{Kind: history.AddTotal, Value: by})
+		return
+	}
 	if of == 0 && r.Op == 0 && before.Absent() && !after.Absent() && len(after.Taken) == len(before.Taken) {
 		aside(history.Op{Kind: history.TrySetTotal, Value: after.Number()})
 	}

@@ -33,8 +33,11 @@ var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits, c
 	AcquirePermits:    {lock: true, cancel: true, permits: true},
 	TryAcquirePermits: {lock: true, wait: true, cancel: true, permits: true},
 	ReleasePermits:    {lock: true, cancel: true, permits: true},
+	AddPermits:        {lock: true, cancel: true, permits: true},
+	DrainPermits:      {lock: true, cancel: true},
 
 	TrySetTotal:      {lock: true, cancel: true, permits: true},
+	AddTotal:         {lock: true, cancel: true, permits: true},
 	AcquirePermit:    {lock: true, lease: true, cancel: true},
 	TryAcquirePermit: {lock: true, wait: true, lease: true, cancel: true},
 	ReleasePermit:    {lock: true, cancel: true},
@@ -42,6 +45,7 @@ var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits, c
 
 	TrySetCount: {lock: true, cancel: true, count: true},
 	CountDown:   {lock: true, cancel: true},
+	DeleteLatch: {lock: true, cancel: true},
 	Await:       {lock: true, cancel: true},
 	TryAwait:    {lock: true, wait: true, cancel: true},
 
@@ -182,6 +186,9 @@ func (s Step) check(at string) error {
 		takes bool
 	}{{"permits", s.Permits, needs.permits}, {"count", s.Count, needs.count}} {
 		switch {
+		case history.Kind(s.Do).Adds() && one.takes && one.n < 0 && one.n >= -history.MaxPermits:
+		case history.Kind(s.Do).Adds() && one.takes && s.Lock != "" && (one.n == 0 || one.n < 0 || one.n > history.MaxPermits):
+			return fmt.Errorf("%s.%s: %d must be from 1 to %d, or below 0 as far", at, one.name, one.n, history.MaxPermits)
 		case one.takes && s.Lock != "" && (one.n < 1 || one.n > history.MaxPermits):
 			return fmt.Errorf("%s.%s: %d must be from 1 to %d", at, one.name, one.n, history.MaxPermits)
 		case one.n != 0 && !one.takes:

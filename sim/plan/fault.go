@@ -49,8 +49,8 @@ type MessageKind string
 const (
 	Acquire   MessageKind = "acquire"   // an attempt of a lock or tryLock, or to take permits
 	Release   MessageKind = "release"   // of an unlock, of permits, or of a countDown
-	Force     MessageKind = "force"     // of a forceUnlock
-	Set       MessageKind = "set"       // of a trySetPermits or trySetCount
+	Force     MessageKind = "force"     // of a forceUnlock, drainPermits or deleteLatch
+	Set       MessageKind = "set"       // of a step that sets permits or a count, or adds permits
 	Renewal   MessageKind = "renew"     // of a watchdog
 	Query     MessageKind = "query"     // of isLocked and its like, or of an await
 	Subscribe MessageKind = "subscribe" // for releases; its reply is the confirmation

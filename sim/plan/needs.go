@@ -11,6 +11,8 @@ import (
 const (
 	NeedsReentrant = "reentrant" // a thread takes a lock that it holds
 	NeedsForce     = "force"     // somebody forces a lock free
+	NeedsResize    = "resizes"   // permits are added or drained
+	NeedsDelete    = "deletes"   // a latch is deleted
 	NeedsInspect   = "inspect"   // a lock is asked about its state
 	NeedsWatchdog  = "watchdog"  // a fault strikes the watchdog itself
 	NeedsMessages  = "messages"  // a fault strikes a waiter's subscription, or a message that tells of a release
@@ -32,6 +34,8 @@ func (p *Plan) Needs() []string {
 			for i, s := range th.Steps {
 				found[NeedsInspect] = found[NeedsInspect] || s.Do.inspects()
 				found[NeedsForce] = found[NeedsForce] || s.Do == ForceUnlock
+				found[NeedsResize] = found[NeedsResize] || s.Do != DeleteLatch && history.Kind(s.Do).Alters()
+				found[NeedsDelete] = found[NeedsDelete] || s.Do == DeleteLatch
 				found[NeedsReentrant] = found[NeedsReentrant] || th.reenters(i)
 				found[string(s.Do.object())] = true
 			}
@@ -45,7 +49,7 @@ func (p *Plan) Needs() []string {
 	for _, g := range p.Groups {
 		found[string(g.Kind)] = true
 	}
-	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsRWLock, NeedsPermits, NeedsReentrant, NeedsForce, NeedsInspect, NeedsWatchdog, NeedsMessages, NeedsMulti, NeedsRed}
+	all := []string{NeedsLock, NeedsSemaphore, NeedsLatch, NeedsRWLock, NeedsPermits, NeedsReentrant, NeedsForce, NeedsResize, NeedsDelete, NeedsInspect, NeedsWatchdog, NeedsMessages, NeedsMulti, NeedsRed}
 	return slices.DeleteFunc(all, func(need string) bool { return !found[need] })
 }
 

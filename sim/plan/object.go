@@ -12,8 +12,8 @@ import (
 // actions lists all, in the order of the documentation.
 func actions() []Action {
 	return []Action{Lock, TryLock, Unlock, ForceUnlock, Work, Sleep, IsLocked, IsHeldBy, HoldCount, RemainingTTL,
-		TrySetPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, TrySetCount, CountDown, Await, TryAwait,
-		TrySetTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease,
+		TrySetPermits, AddPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, DrainPermits, TrySetCount, CountDown, DeleteLatch, Await, TryAwait,
+		TrySetTotal, AddTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease,
 		ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock}
 }
 

@@ -85,8 +85,11 @@ const (
 	AcquirePermits    Action = "acquirePermits"    // Permits: wait until acquired
 	TryAcquirePermits Action = "tryAcquirePermits" // Permits, Wait (default: one attempt)
 	ReleasePermits    Action = "releasePermits"    // Permits
+	AddPermits        Action = "addPermits"        // Permits, also below 0: so many more there are
+	DrainPermits      Action = "drainPermits"      // take all that are free
 
 	TrySetTotal      Action = "trySetTotal"      // Permits: makes the permit semaphore, if there is none
+	AddTotal         Action = "addTotal"         // Permits, also below 0: so many more there are
 	AcquirePermit    Action = "acquirePermit"    // Lease (default: none): wait until acquired
 	TryAcquirePermit Action = "tryAcquirePermit" // Lease (default: none), Wait (default: one attempt)
 	ReleasePermit    Action = "releasePermit"    // of those that the thread has, the one that it took first
@@ -94,6 +97,7 @@ const (
 
 	TrySetCount Action = "trySetCount" // Count: sets the latch, if its count is 0
 	CountDown   Action = "countDown"
+	DeleteLatch Action = "deleteLatch"
 	Await       Action = "await"    // wait until the count is 0
 	TryAwait    Action = "tryAwait" // Wait (default: one look)
 
@@ -114,7 +118,7 @@ type Step struct {
 	Wait  Duration `json:"wait,omitzero"`
 	Lease Duration `json:"lease,omitzero"` // 0: the watchdog's; of a permit: none
 	For   Duration `json:"for,omitzero"`
-	// Permits is how many permits a step is about.
+	// Permits is how many permits a step is about; of addPermits and addTotal also below 0.
 	Permits int64 `json:"permits,omitzero"`
 	// Count is what a trySetCount sets.
 	Count int64 `json:"count,omitzero"`

@@ -199,11 +199,11 @@ func stepOf(kind history.Kind) history.Step {
 	switch {
 	case kind.Asks():
 		return history.StepAcquire
-	case kind.Sets():
+	case kind.Sets() || kind.Adds():
 		return history.StepSet
 	case kind.Gives():
 		return history.StepRelease
-	case kind == history.ForceUnlock:
+	case kind == history.ForceUnlock || kind == history.DrainPermits || kind == history.DeleteLatch:
 		return history.StepForce
 	case kind == history.UpdateLease:
 		return history.StepRenew

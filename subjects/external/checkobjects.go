@@ -318,3 +318,86 @@ func (a actor) reader() actor {
 	a.lock, a.reads = a.c.ReadLock(a.b.prefix+a.b.name), true
 	return a
 }
+
+func (c counter) adds(n int64) error {
+	_, err := c.asked("addPermits", 0, func(ctx context.Context) subjects.Answer { return c.permits.(subjects.Resizer).Add(ctx, n) }, history.OK)
+	return err
+}
+
+// drains checks how many permits a drain tells that it took.
+func (c counter) drains(right int64) error {
+	got, err := c.asked("drainPermits", 0, func(ctx context.Context) subjects.Answer { return c.permits.(subjects.Drainer).Drain(ctx) }, history.OK)
+	if err == nil && got.Value != right {
+		return fmt.Errorf("%s: drainPermits was answered with the value %d; right: %d", c.owner, got.Value, right)
+	}
+	return err
+}
+
+func resizes(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	name := b.prefix + b.name + ":resized"
+	a, c := o[0].semaphore(name), o[1].semaphore(name)
+	return inOrder(
+		func() error { return a.sets(1, history.OK) },
+		func() error { return c.takes(2, history.Busy) },
+		func() error { return a.adds(1) },
+		func() error { return c.takes(2, history.Acquired) },
+		func() error { return c.gives(2) },
+		func() error { return a.adds(-1) },
+		func() error { return c.takes(2, history.Busy) },
+		func() error { return a.drains(1) },
+		func() error { return c.takes(1, history.Busy) },
+		func() error { return a.drains(0) },
+	)
+}
+
+func resizesTotal(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	name := b.prefix + b.name + ":resized"
+	a, c := o[0].permits(name), o[1].permits(name)
+	add := func(n int64) func() error {
+		return func() error {
+			_, err := a.asked("addTotal", 0, func(ctx context.Context) subjects.Answer { return a.of.(subjects.Resizer).Add(ctx, n) }, history.OK)
+			return err
+		}
+	}
+	return inOrder(
+		func() error { return a.sets(1, history.OK) },
+		func() error { return c.takes(long) },
+		func() error { return c.finds(0, history.Busy) },
+		add(1),
+		func() error { return c.takes(long) },
+		add(-1),
+		func() error { return c.finds(0, history.Busy) },
+	)
+}
+
+func deletes(b *bench) error {
+	o, err := b.actors("a1", "b1")
+	if err != nil {
+		return err
+	}
+	name := b.prefix + b.name + ":deleted"
+	a, c := o[0].latch(name), o[1].latch(name)
+	deletes := func(right history.Outcome) func() error {
+		return func() error {
+			_, err := c.asked("deleteLatch", 0, func(ctx context.Context) subjects.Answer { return c.count.(subjects.Deleter).Delete(ctx) }, right)
+			return err
+		}
+	}
+	return inOrder(
+		func() error { return a.sets(2, history.OK) },
+		func() error { return a.tries(history.Busy) },
+		deletes(history.Released),
+		func() error { return a.tries(history.OK) },
+		deletes(history.NotHeld),
+		func() error { return a.sets(1, history.OK) },
+		func() error { return a.downs() },
+	)
+}

@@ -51,6 +51,16 @@ func (s semaphore) Give(ctx context.Context, permits int64) subjects.Answer {
 	return s.c.do(ctx, request{Kind: history.ReleasePermits, Lock: s.name, Value: permits})
 }
 
+// Add implements [subjects.Resizer].
+func (s semaphore) Add(ctx context.Context, permits int64) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.AddPermits, Lock: s.name, Value: permits})
+}
+
+// Drain implements [subjects.Drainer].
+func (s semaphore) Drain(ctx context.Context) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.DrainPermits, Lock: s.name})
+}
+
 type permitSemaphore struct {
 	c    *client
 	name string
@@ -58,6 +68,11 @@ type permitSemaphore struct {
 
 func (s permitSemaphore) Set(ctx context.Context, permits int64) subjects.Answer {
 	return s.c.do(ctx, request{Kind: history.TrySetTotal, Lock: s.name, Value: permits})
+}
+
+// Add implements [subjects.Resizer].
+func (s permitSemaphore) Add(ctx context.Context, permits int64) subjects.Answer {
+	return s.c.do(ctx, request{Kind: history.AddTotal, Lock: s.name, Value: permits})
 }
 
 func (s permitSemaphore) Take(ctx context.Context, r subjects.Request) subjects.Answer {
@@ -86,6 +101,11 @@ func (l latch) Set(ctx context.Context, count int64) subjects.Answer {
 
 func (l latch) Down(ctx context.Context) subjects.Answer {
 	return l.c.do(ctx, request{Kind: history.CountDown, Lock: l.name})
+}
+
+// Delete implements [subjects.Deleter].
+func (l latch) Delete(ctx context.Context) subjects.Answer {
+	return l.c.do(ctx, request{Kind: history.DeleteLatch, Lock: l.name})
 }
 
 func (l latch) Await(ctx context.Context, r subjects.Request) subjects.Answer {

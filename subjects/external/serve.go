@@ -179,6 +179,9 @@ func (w *server) do(ctx context.Context, r request) subjects.Answer {
 	if r.Watchdog {
 		req.Lease = 0
 	}
+	if r.Kind.Alters() {
+		return w.alter(ctx, r)
+	}
 	if c, ok := w.client.(subjects.Semaphores); ok && r.Kind.Object() == history.ASemaphore {
 		return permits(ctx, c.Semaphore(r.Lock), r, req)
 	}
@@ -202,7 +205,40 @@ func (w *server) do(ctx context.Context, r request) subjects.Answer {
 	if i, ok := l.(subjects.Inspector); ok && slices.Contains(queries, r.Kind) {
 		return i.Inspect(ctx, r.Kind, r.Owner)
 	}
+	return cannot(r)
+}
+
+func cannot(r request) subjects.Answer {
 	return subjects.Answer{Outcome: history.Failed, Err: fmt.Errorf("this worker cannot do %q", r.Kind)}
+}
+
+// alter changes an object as a whole, if the subject can.
+func (w *server) alter(ctx context.Context, r request) subjects.Answer {
+	var object any
+	switch r.Kind.Object() {
+	case history.ASemaphore:
+		if c, ok := w.client.(subjects.Semaphores); ok {
+			object = c.Semaphore(r.Lock)
+		}
+	case history.APermitSemaphore:
+		if c, ok := w.client.(subjects.PermitSemaphores); ok {
+			object = c.PermitSemaphore(r.Lock)
+		}
+	case history.ALatch:
+		if c, ok := w.client.(subjects.Latches); ok {
+			object = c.Latch(r.Lock)
+		}
+	}
+	if is, ok := object.(subjects.Resizer); ok && r.Kind.Adds() {
+		return is.Add(ctx, r.Value)
+	}
+	if is, ok := object.(subjects.Drainer); ok && r.Kind == history.DrainPermits {
+		return is.Drain(ctx)
+	}
+	if is, ok := object.(subjects.Deleter); ok && r.Kind == history.DeleteLatch {
+		return is.Delete(ctx)
+	}
+	return cannot(r)
 }
 
 // lock is the lock that a request is about, which may be one of the two of a read-write lock; nil: there is none.
