@@ -202,7 +202,7 @@ func (f *facts) resolved(op *history.Op, by time.Duration) bool {
 	for _, o := range f.locks[i].owner(op.Owner).ops {
 		switch {
 		case o.Call > by || o.Kind.Renews():
-		case o.Aside && o.Kind.Unlocks() && o.Call >= op.Return && o.Return <= by:
+		case o.Aside && o.Kind.Unlocks() && o.Call >= op.Return && !o.Pending() && o.Return <= by:
 			owed--
 		case !o.Aside && o.Uncertain() && !o.Pending() && o.Return >= op.Return:
 			owed++
