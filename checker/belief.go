@@ -82,7 +82,7 @@ func beliefsOf(f *facts, l *lockFacts, aside func(*history.Op) *history.Op) []*b
 			}
 		case givenUp(op): // its owner goes on as before
 		case f.fresh(op.Client, op.Call):
-		case op.Kind.Unlocks() || op.Kind == history.ForceUnlock:
+		case op.Kind.Unlocks() || op.Kind.Forces():
 			add(op.Owner, step{at: op.Call, op: op, call: true})
 			if !op.Pending() {
 				add(op.Owner, step{at: op.Return, op: op})
@@ -141,7 +141,7 @@ func beliefsOf(f *facts, l *lockFacts, aside func(*history.Op) *history.Op) []*b
 			case s.call:
 				// Its owner works under it no more, also if the last hold turns out to be one that it took for
 				// another's inner one.
-				told := s.op.Kind == history.ForceUnlock || !f.silent[s.op.ID] && (s.op.Outcome == history.Released || s.op.Outcome == history.NotHeld)
+				told := s.op.Kind.Forces() || !f.silent[s.op.ID] && (s.op.Outcome == history.Released || s.op.Outcome == history.NotHeld)
 				if len(watched) <= 1 || told {
 					end(s.at, s.op, nil)
 				}

@@ -156,6 +156,9 @@ func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause
 	if op := f.unwatched(l, t, from, to); op != nil && !hindered {
 		return Cause{Class: contract.OtherHold, Text: fmt.Sprintf(", and the watchdog of %s ended with its %s at %s", t.owner, op.Kind, Stamp(op.Call))}
 	}
+	if op := f.forcedBy(l, t, from, to); op != nil && !hindered {
+		return Cause{Class: contract.ForceUnrenewed, Text: fmt.Sprintf(", and the watchdog of %s ended with the %s of %s at %s", t.client, op.Kind, op.Owner, Stamp(op.Call))}
+	}
 	if b := t.latest; t.again && b != nil && b.from < t.from && f.refusedRenewals(l, t.owner, b.from, t.from) > 0 {
 		return f.twice(l, t.grant, t.from, fmt.Sprintf(": a renewal was refused, so that its client knew of no hold, and a copy of its request took it once more at %s", Stamp(t.from)))
 	}
@@ -234,7 +237,7 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	switch {
 	case op == nil:
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server ended the hold of %s on %s at %s", t.owner, l.name, Stamp(t.to))}
-	case op.Kind == history.ForceUnlock:
+	case op.Kind.Forces():
 		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(op.Call, l.name, history.ForcedFree),
 			Text: fmt.Sprintf("the lock %s was forced free by %s at %s, while %s held it", l.name, op.Owner, Stamp(t.to), t.owner)}
 	case op.Owner == t.owner && f.lostUnder(l, t) != nil:
@@ -345,7 +348,7 @@ func (f *facts) lostUnder(l *lockFacts, t *tenure) *tenure {
 		switch {
 		case u != t && !both && !(i == at-1 && f.sentBefore(t.endOp, t)) && !f.gaveFor(l, u, o.tenures[i+1]):
 			return nil
-		case u != t && (u.endEvent != nil || u.removed() || u.endOp != nil && u.endOp.Kind == history.ForceUnlock):
+		case u != t && (u.endEvent != nil || u.removed() || u.endOp != nil && u.endOp.Kind.Forces()):
 			return u
 		case u != t && u.endOp != nil && u.endOp.Owner == t.owner && u.endOp.Uncertain() && u.endOp.Call < u.grant.Call: // it came late
 			return u

@@ -165,7 +165,7 @@ func took(op *history.Op) (at time.Duration, ok bool) {
 		return op.Executed, true
 	case op.Uncertain() || op.Outcome == history.Failed:
 		return 0, false
-	case op.Kind.Gives() || op.Kind == history.ForceUnlock || op.Kind.Sets() || op.Kind.Alters():
+	case op.Kind.Gives() || op.Kind.Forces() || op.Kind.Sets() || op.Kind.Alters():
 		// A release is known to be over only at its return, but the next owner may be in
 		// before that; the call is the moment that accuses nobody.
 		return op.Call, true

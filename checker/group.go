@@ -346,7 +346,7 @@ func (f *facts) othersHolds(l *lockFacts, c *composition, op *history.Op, found 
 	for _, i := range f.view.commands[op.ID] {
 		r := &f.h.Served[i]
 		key := memberKey{r.Server, r.Lock}
-		if !slices.Contains(c.members, key) || op.Kind == history.ForceUnlock {
+		if !slices.Contains(c.members, key) || op.Kind.Forces() {
 			continue
 		}
 		if d := r.Before.Deadline; d > 0 && d <= r.At+f.exact() {

@@ -294,7 +294,7 @@ func (l *lockFacts) settled(op *history.Op) history.Outcome {
 // notForced reports whether an owner who lives has a hold that it wanted to force free, and was not told that it did: nobody goes on with that.
 func (f *facts) notForced(t *tenure, at time.Duration) bool {
 	died, dead := f.died[t.client]
-	if b := t.belief; b == nil || b.unlock == nil || b.unlock.Kind != history.ForceUnlock || dead && died <= at {
+	if b := t.belief; b == nil || b.unlock == nil || !b.unlock.Kind.Forces() || dead && died <= at {
 		return false
 	}
 	return (t.belief.unlock.Uncertain() || t.belief.unlock.Outcome == history.Failed) && t.belief.unlock.Evidence != history.Executed

@@ -27,7 +27,7 @@ func (f *facts) sentAgain(l *lockFacts, owners []string, v *Violation) bool {
 			if op.Return < v.To && (op.Outcome == history.Released || op.Outcome == history.NotHeld) {
 				break
 			}
-			changes := op.Kind.Acquires() || op.Kind.Unlocks() || op.Kind == history.ForceUnlock
+			changes := op.Kind.Acquires() || op.Kind.Unlocks() || op.Kind.Forces()
 			if faults := f.brokeUnder(l, op); changes && len(faults) > 0 {
 				calls = append(calls, copied{op, faults})
 			}

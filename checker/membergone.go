@@ -41,7 +41,7 @@ func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
 		return f.givenLate(l, t.owner, loss.row, t.grant.Call, what), true
 	case call == nil:
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s. %s gave it back, by no call", what, loss.row.Client)}, true
-	case call.Kind == history.ForceUnlock:
+	case call.Kind.Forces():
 		return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(call.Call, l.name, history.ForcedFree),
 			Text: fmt.Sprintf("%s. %s had forced it free", what, call.Owner)}, true
 	case call.Owner != t.owner:

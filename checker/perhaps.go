@@ -38,7 +38,7 @@ func (f *facts) perhapsTaken(l *lockFacts, t *tenure, at time.Duration) (Cause, 
 			Text: fmt.Sprintf("the key of %s was deleted from outside %s, while %s held it", l.name, when, t.owner)}, true
 	}
 	for _, op := range l.ops {
-		if op.Kind == history.ForceUnlock && op.Evidence != history.Executed && op.Outcome != history.NotHeld && op.Call <= at && f.until(op) >= t.grant.Call {
+		if op.Kind.Forces() && op.Evidence != history.Executed && op.Outcome != history.NotHeld && op.Call <= at && f.until(op) >= t.grant.Call {
 			return Cause{Class: contract.Forced, Effects: []history.Effect{history.ForcedFree}, Faults: f.struckAt(op.Call, l.name, history.ForcedFree),
 				Text: fmt.Sprintf("the lock %s was forced free by %s between %s and %s, and %s may have held it by then", l.name, op.Owner, Stamp(op.Call), Stamp(f.until(op)), t.owner)}, true
 		}

@@ -154,6 +154,20 @@ func (f *facts) unwatched(l *lockFacts, t *tenure, from, to time.Duration) *hist
 	return nil
 }
 
+// forcedBy is the forced release by a client after which it renewed a hold of its own no more, in [from, to]; nil: there is none.
+func (f *facts) forcedBy(l *lockFacts, t *tenure, from, to time.Duration) *history.Op {
+	most := f.renewEvery() + f.renewalSlack()
+	for _, op := range l.ops {
+		if !op.Kind.Forces() || op.Client != t.client || op.Call < t.from || op.Call > from+most || op.Call > to {
+			continue
+		}
+		if !slices.ContainsFunc(l.owner(t.owner).called(op.Call, to), func(r *history.Op) bool { return r.Kind.Renews() && r.Call > max(op.Call, from) }) {
+			return op
+		}
+	}
+	return nil
+}
+
 // downgraded is the cause that an owner gave its write lock back, and read on, so that those who waited were not told. ok is false
 // if it is none.
 func (f *facts) downgraded(l *lockFacts, before *tenure) (c Cause, ok bool) {

@@ -52,6 +52,38 @@ func unrenewedWriter(unlocks bool, claims ...contract.Claim) *script {
 	return s
 }
 
+// unrenewedByForce is a writer whose client forces the readers away, of whom there are none, and that is renewed no more.
+func unrenewedByForce(client string, claims ...contract.Claim) *script {
+	s := newRW(claims...)
+	s.held(writer1, history.WriteLock, 1, 1.004, history.Acquired, 0)
+	s.held(client+":2", history.ForceRead, 2, 2.004, history.NotHeld, 0)
+	s.event(history.Expire, at(1.003)+dog).Owner = writer1
+	s.held(writer2, history.WriteLock, 32, 32.004, history.Acquired, 10*time.Minute)
+	s.held(writer1, history.WriteUnlock, 40, 40.004, history.NotHeld, 0)
+	s.held(writer2, history.WriteUnlock, 41, 41.004, history.Released, 0)
+	return s
+}
+
+func TestAForcedReadWriteLock(t *testing.T) {
+	forced := func(out history.Outcome) *script {
+		s := newRW(contract.Forces)
+		s.held("c1:1", history.ReadLock, 1, 1.004, history.Acquired, time.Minute)
+		s.held("c2:1", history.ReadLock, 2, 2.004, history.Acquired, time.Minute)
+		s.held("c3:1", history.ForceRead, 5, 5.004, out, 0)
+		s.held(writer2, history.WriteLock, 6, 6.004, history.Acquired, time.Minute)
+		s.held(writer2, history.WriteUnlock, 7, 7.004, history.Released, 0)
+		return s
+	}
+	v := verdict(t, forced(history.Released))
+	want(t, v, contract.Exclusion)
+	for _, x := range v.Result(contract.Exclusion).Violations {
+		if x.Cause.Class != contract.Forced || x.Ruling.Kind == Defect {
+			t.Errorf("%s: %s", x.Cause.Class, x.Ruling)
+		}
+	}
+	breaking(t, forced(history.NotHeld), contract.ForceTellsTruth)
+}
+
 // untoldReader is a reader who waits for a writer to give its lock back, and 20 s more. reads says that the writer reads on.
 func untoldReader(reads bool, claims ...contract.Claim) *script {
 	s := newRW(claims...)
@@ -152,6 +184,14 @@ func refusedUnlock(fault, held bool, claims ...contract.Claim) *script {
 // sidesOfRWLocks are the sides of the table's rows that read-write locks have.
 func sidesOfRWLocks() map[string][]side {
 	return map[string][]side{
+		"force-ends-renewals": {
+			{contract.OneBeliever, true, unrenewedByForce("c1")},
+			{contract.OneBeliever, false, unrenewedByForce("c2")},
+			{contract.OneBeliever, false, unrenewedByForce("c1", contract.RenewsOn)},
+			{contract.RenewedInTime, true, unrenewedByForce("c1")},
+			{contract.RenewedInTime, false, unrenewedByForce("c2")},
+			{contract.RenewedInTime, false, unrenewedByForce("c1", contract.RenewsOn)},
+		},
 		"other-hold": {
 			{contract.OneBeliever, true, unrenewedWriter(true)},
 			{contract.OneBeliever, false, unrenewedWriter(false)},

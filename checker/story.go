@@ -197,7 +197,7 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the lease of %s on %s ends, last set at %s; the key expires%s", h.owner, l.name, Stamp(h.last()), still)
 	case op == nil:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the hold of %s on %s is gone%s", h.owner, l.name, still)
-	case op.Kind == history.ForceUnlock:
+	case op.Kind.Forces():
 		t.add(h.to, op.Owner, Key, scoreKey, l.name, append(owners, op.Owner), "forces %s free; %s held it", l.name, h.owner)
 	case h.endAgain:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "an earlier %s of %s takes effect once more and ends the hold on %s", op.Kind, op.Owner, l.name)

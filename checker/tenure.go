@@ -223,6 +223,19 @@ func (r *tenureReplay) endAll(a *act, outside bool) {
 	}
 }
 
+// endForced ends the holds that a forced release freed: of a read-write lock those that the key has no more.
+func (r *tenureReplay) endForced(a *act) {
+	for _, t := range r.open {
+		stays := history.Writes(t.owner) != a.op.Kind.OnWriteLock()
+		if a.after != nil {
+			stays = a.after.Count(t.owner) > 0
+		}
+		if !r.l.shared() || !stays {
+			r.end(t, a, true)
+		}
+	}
+}
+
 func (r *tenureReplay) set(t *tenure, a *act) {
 	t.sets = append(t.sets, deadlineSet{at: a.at, op: a.op})
 	t.lease = a.op.Lease
@@ -293,8 +306,8 @@ func (r *tenureReplay) operation(a *act) {
 		}
 	case history.Released:
 		switch {
-		case a.op.Kind == history.ForceUnlock:
-			r.endAll(a, true)
+		case a.op.Kind.Forces():
+			r.endForced(a)
 		case a.after != nil && a.after.Count(a.op.Owner) > 0: // a copy, which found more holds than the first did
 			if t != nil && a.op.Lease > 0 {
 				r.set(t, a)

@@ -116,7 +116,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 // hearsForce is when the holder of a hold that was forced free can know that by the message, of a lock that claims to heed
 // it: its client has subscribed to the lock's channel, and asks the server whether it still holds.
 func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
-	if !f.h.Can(string(contract.HearsForce)) || f.composed(l) || t.endOp == nil || t.endOp.Kind != history.ForceUnlock {
+	if !f.h.Can(string(contract.HearsForce)) || f.composed(l) || t.endOp == nil || !t.endOp.Kind.Forces() {
 		return 0, false
 	}
 	force, logged := f.log.execution(t.endOp, t.endOp.Executed)

@@ -149,7 +149,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 	}
 	var steps []step
 	for _, op := range l.owner(owner).ops {
-		if givenUp(op) || op.Aside && !op.Kind.Renews() || !op.Kind.Acquires() && !op.Kind.Unlocks() && op.Kind != history.ForceUnlock && !op.Kind.Renews() {
+		if givenUp(op) || op.Aside && !op.Kind.Renews() || !op.Kind.Acquires() && !op.Kind.Unlocks() && !op.Kind.Forces() && !op.Kind.Renews() {
 			continue
 		}
 		steps = append(steps, step{at: op.Call, op: op})
@@ -221,7 +221,7 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 				holds = holds[:n]
 				holds[n-1] = holds[n-1] || stays || op.Outcome == history.Decremented && (op.Watchdog || op.Lease == f.h.Header.WatchdogTimeout)
 			}
-		case op.Kind == history.ForceUnlock && s.end:
+		case op.Kind.Forces() && s.end:
 			// It needs no owner: whoever is the holder, its watchdog learns of it by a refusal.
 			holds, ended = nil, nil
 		case op.Kind.Renews() && s.end && op.Outcome == history.NotHeld:

@@ -53,6 +53,7 @@ const (
 	LeavesNothing  Claim = "leaves-nothing"
 
 	ReturnsUnanswered Claim = "returns-unanswered"
+	RenewsOn          Claim = "renews-on"
 )
 
 // A Promise describes a claim.
@@ -90,6 +91,8 @@ func Promises() []Promise {
 		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},
 		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
 			"watchdog; it takes away the exemption of messages that came late before"},
+		{RenewsOn, "A forced release ends the renewals of no hold that it does not free.",
+			"watchdog, exclusion and effect; it takes the exemption of forced releases that freed nobody away"},
 		{LeavesNothing, "Whatever keys the lock writes, they go with the hold or have a time to live.", "liveness, where the server is the world's own; without the claim, of the lock's own key alone"},
 		{Unsubscribes, "A client gives a subscription back that it needs no more.", "liveness; `unsubscribed` is after how long"},
 		{TokensGoOn, "Tokens go on rising when the server has lost their counter.", "fencing; it takes the exemption of a server that forgot away, but for grants within `tokenUnit`"},

@@ -33,6 +33,7 @@ const (
 	CounterLost     Class = "counter lost"              // the number of the free permits was lost, and those that are out stayed so
 	HolderDied      Class = "holder died"               // who took permits died with them
 	OtherHold       Class = "other hold"                // what became of another hold of a read-write lock changed a hold's end
+	ForceUnrenewed  Class = "forced, and not renewed"   // a forced release that did not free a hold ended its renewals
 	Downgraded      Class = "downgraded"                // a writer gave the write lock back, and reads on
 	PlaceLeft       Class = "place left behind"         // who stopped waiting for a fair lock left its place in the queue
 	PlaceAhead      Class = "place ahead"               // the lock was free, and the place of another was before

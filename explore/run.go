@@ -22,7 +22,7 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
 	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
 	scope.Groups = slices.DeleteFunc(slices.Clone(scope.Groups), func(kind string) bool { return !slices.Contains(s.Groups, kind) })
-	scope.Altered = scope.Altered || s.Can(string(contract.Resizes)) || s.Can(string(contract.Deletes))
+	scope.Altered = scope.Altered || s.Can(string(contract.Resizes)) || s.Can(string(contract.Deletes)) || s.Object == history.ARWLock && s.Can(string(contract.Forces))
 	scope.Queued = scope.Queued || s.Can(string(contract.Fair))
 	scope.Fenced = scope.Fenced && s.Can("fencing")
 	scope.Watchdog = scope.Watchdog && s.Can("watchdog")

@@ -34,6 +34,8 @@ const (
 	WriteLock   Kind = "writeLock"   // waits as Lock
 	TryWrite    Kind = "tryWrite"    // waits as TryLock
 	WriteUnlock Kind = "writeUnlock" // one decrement of the owner's write holds
+	ForceRead   Kind = "forceRead"   // as ForceUnlock, of all who read
+	ForceWrite  Kind = "forceWrite"  // as ForceUnlock, of who writes
 	RenewRead   Kind = "renewRead"   // as Renew
 	RenewWrite  Kind = "renewWrite"  // as Renew
 	ReadCount   Kind = "readCount"   // Value: how often Op.Owner reads

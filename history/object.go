@@ -42,7 +42,7 @@ func (k Kind) Object() Object {
 		return APermitSemaphore
 	case TrySetCount, CountDown, DeleteLatch, Await, TryAwait:
 		return ALatch
-	case ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock, RenewRead, RenewWrite:
+	case ReadLock, TryRead, ReadUnlock, ForceRead, WriteLock, TryWrite, WriteUnlock, ForceWrite, RenewRead, RenewWrite:
 		return ARWLock
 	}
 	return ALock
@@ -63,7 +63,7 @@ func Writes(owner string) bool { return strings.HasSuffix(owner, WriterSuffix) }
 
 // OnWriteLock reports whether the operation is one on the write lock of a read-write lock.
 func (k Kind) OnWriteLock() bool {
-	return k == WriteLock || k == TryWrite || k == WriteUnlock || k == RenewWrite
+	return k == WriteLock || k == TryWrite || k == WriteUnlock || k == ForceWrite || k == RenewWrite
 }
 
 // Plain is the operation of a lock that one of a read-write lock corresponds to; every other is its own.
@@ -77,6 +77,8 @@ func (k Kind) Plain() Kind {
 		return Unlock
 	case RenewRead, RenewWrite:
 		return Renew
+	case ForceRead, ForceWrite:
+		return ForceUnlock
 	}
 	return k
 }
@@ -86,7 +88,7 @@ func (k Kind) As(o Object, owner string) Kind {
 	if o != ARWLock {
 		return k
 	}
-	for _, of := range []Kind{ReadLock, TryRead, ReadUnlock, RenewRead, WriteLock, TryWrite, WriteUnlock, RenewWrite} {
+	for _, of := range []Kind{ReadLock, TryRead, ReadUnlock, ForceRead, RenewRead, WriteLock, TryWrite, WriteUnlock, ForceWrite, RenewWrite} {
 		if of.Plain() == k && of.OnWriteLock() == Writes(owner) {
 			return of
 		}
@@ -96,6 +98,9 @@ func (k Kind) As(o Object, owner string) Kind {
 
 // Unlocks reports whether the operation gives back one hold of a lock.
 func (k Kind) Unlocks() bool { return k.Plain() == Unlock }
+
+// Forces reports whether the operation frees a lock whoever holds it.
+func (k Kind) Forces() bool { return k.Plain() == ForceUnlock }
 
 // Renews reports whether the operation extends a lease.
 func (k Kind) Renews() bool { return k.Plain() == Renew }

@@ -56,7 +56,7 @@ var outcomes = map[Kind][]Outcome{
 
 	ReadLock: {Acquired, Busy}, TryRead: {Acquired, Busy}, ReadUnlock: {Decremented, Released, Unlocked, NotHeld, OK}, RenewRead: {Renewed, NotHeld},
 	WriteLock: {Acquired, Busy, Rejected}, TryWrite: {Acquired, Busy, Rejected}, WriteUnlock: {Decremented, Released, Unlocked, NotHeld, OK},
-	RenewWrite: {Renewed, NotHeld},
+	RenewWrite: {Renewed, NotHeld}, ForceRead: {Released, NotHeld}, ForceWrite: {Released, NotHeld},
 
 	TrySetCount: {OK, Rejected}, CountDown: {OK}, DeleteLatch: {Released, NotHeld}, Await: {OK, Busy}, TryAwait: {OK, Busy},
 }

@@ -33,14 +33,14 @@ func TestPermitExpirableSemaphoreKeepsToItsModel(t *testing.T) {
 				}
 				var op history.Op
 				var err error
-				switch kind := rapid.SampledFrom([]history.Kind{history.TrySetTotal, history.AddPermits, history.TryAcquirePermit,
+				switch kind := rapid.SampledFrom([]history.Kind{history.TrySetTotal, history.AddTotal, history.TryAcquirePermit,
 					history.TryAcquirePermit, history.ReleasePermit, history.ReleasePermit, history.UpdateLease, history.AvailablePermits,
 					"delete"}).Draw(t, "op"); kind {
 				case history.TrySetTotal:
 					var ok bool
 					ok, err = s.TrySetPermits(ctx, k)
 					op = asked(kind, "", k, either(ok, history.OK, history.Rejected))
-				case history.AddPermits:
+				case history.AddTotal:
 					k--
 					err = s.AddPermits(ctx, k)
 					op = asked(kind, "", k, history.OK)

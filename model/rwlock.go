@@ -191,6 +191,9 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 		called.Outcome = op.Outcome
 		return s, &Violation{Rule: rule, State: s, Op: called}
 	}
+	if op.Kind.Forces() {
+		return v.forced(k, op), nil
+	}
 	if k.Mutex && op.Outcome == history.Acquired && v.mine >= 0 {
 		v.holds, v.mine = slices.Delete(v.holds, v.mine, v.mine+1), -1
 	}
@@ -265,6 +268,11 @@ func (v rwView) answer(k RWLock, op history.Op) history.Outcome {
 			return history.NotHeld
 		}
 		return history.Renewed
+	case history.ForceRead, history.ForceWrite:
+		if frees, _ := v.frees(k); !frees {
+			return history.NotHeld
+		}
+		return history.Released
 	}
 	return ""
 }
@@ -315,6 +323,10 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 		case op.Outcome == history.NotHeld && mine && !v.mineEnds:
 			return contract.SharedNotRefused
 		}
+	case history.ForceRead, history.ForceWrite:
+		if frees, surely := v.frees(k); op.Outcome == history.Released && !frees || op.Outcome == history.NotHeld && surely {
+			return contract.ForceTellsTruth
+		}
 	case history.ReadCount, history.WriteCount:
 		count := int64(0)
 		if mine {
@@ -325,6 +337,35 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 		}
 	}
 	return ""
+}
+
+// frees reports whether a forced release frees anybody, or does so for certain. Redisson's asks what the key is: one that is written
+// it does not free from its readers.
+func (v rwView) frees(k RWLock) (frees, surely bool) {
+	for _, h := range v.holds {
+		if k.Redisson && h.Write && !v.write {
+			return false, false
+		}
+		if h.Write == v.write {
+			frees, surely = true, surely || v.to <= asked(h.Earliest)
+		}
+	}
+	return frees, surely
+}
+
+// forced is the state that a forced release leaves. Redisson's deletes the key.
+func (v rwView) forced(k RWLock, op history.Op) RWState {
+	kept := v.holds[:0:0]
+	for _, h := range v.holds {
+		if op.Outcome != history.Released || h.Write != v.write && !k.Redisson {
+			kept = append(kept, h)
+		}
+	}
+	v.holds = kept
+	if k.Redisson {
+		return v.state()
+	}
+	return rwState(v.holds)
 }
 
 // after is the state that op leaves.

@@ -71,6 +71,13 @@ func TestRWLockStep(t *testing.T) {
 		{"whose lease is over is refused", hard, is(reads(a, 9*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.NotHeld), is(reads(b, 20*sec)), ""},
 		{"whose lease is over unlocks", hard, is(reads(a, 9*sec), reads(b, 20*sec)), op(history.ReadUnlock, a, history.Released), is(), contract.SharedIsHeld},
 
+		{"readers are forced away", hard, is(reads(a, 20*sec), reads(b, 20*sec)), op(history.ForceRead, a, history.Released), is(), ""},
+		{"readers are forced away, and who writes and reads writes on", hard, is(reads(b, 20*sec), writes(b, 20*sec)), op(history.ForceRead, a, history.Released), is(writes(b, 20*sec)), ""},
+		{"a writer is forced away, and reads on", hard, is(reads(b, 20*sec), writes(b, 20*sec)), op(history.ForceWrite, a, history.Released), is(reads(b, 20*sec)), ""},
+		{"there is no reader to force away", hard, is(writes(b, 20*sec)), op(history.ForceRead, a, history.NotHeld), is(writes(b, 20*sec)), ""},
+		{"there is a reader to force away", hard, is(reads(b, 20*sec)), op(history.ForceRead, a, history.NotHeld), is(), contract.ForceTellsTruth},
+		{"nobody is forced away", hard, is(), op(history.ForceWrite, a, history.Released), is(), contract.ForceTellsTruth},
+		{"readers are forced away, and nobody knows", hard, is(reads(b, 20*sec)), op(history.ForceRead, a, history.Unknown), is(), ""},
 		{"renewed", hard, is(reads(a, 20*sec)), op(history.RenewRead, a, history.Renewed), is(reads(a, 40*sec)), ""},
 		{"a stranger is renewed", hard, is(reads(b, 20*sec)), op(history.RenewRead, a, history.Renewed), is(), contract.SharedIsHeld},
 		{"the holder's renewal is refused", hard, is(writes(a, 20*sec)), op(history.RenewWrite, a, history.NotHeld), is(), contract.SharedNotRefused},
@@ -132,6 +139,8 @@ func TestRedissonRWLockStep(t *testing.T) {
 		to   RWState
 		rule contract.Rule
 	}{
+		{"in redisson a writer is forced away with all it reads", plain, key(20*sec, reads(b, 20*sec), writes(b, 1)), op(history.ForceWrite, a, history.Released), free, ""},
+		{"in redisson who writes is not forced away as a reader", plain, key(20*sec, reads(b, 20*sec), writes(b, 1)), op(history.ForceRead, a, history.Released), free, contract.ForceTellsTruth},
 		{"a free lock is read", plain, free, op(history.ReadLock, a, history.Acquired), key(40*sec, reads(a, 40*sec)), ""},
 		{"a reader does not shorten the key's end", plain, key(50*sec, reads(b, 50*sec)), op(history.ReadLock, a, history.Acquired),
 			asked(50*sec, reads(a, 40*sec), reads(b, 50*sec)), ""},

@@ -126,7 +126,7 @@ func beliefs(h *history.History, p part, end time.Duration) []belief {
 		switch {
 		case op.Kind.Acquires() && op.Outcome == history.Acquired:
 			steps = append(steps, step{op.Return, func(n int) int { return n + 1 }, op.ID})
-		case op.Kind == history.ForceUnlock:
+		case op.Kind.Forces():
 			steps = append(steps, step{at: op.Call, next: over})
 		case op.Kind.Unlocks():
 			steps = append(steps, step{at: op.Call, next: func(n int) int {

@@ -24,6 +24,8 @@ func (d *drawing) modes(p *plan.Plan) {
 						writes = d.upTo(0, 1, "writes") == 1
 					}
 					taken[s.Lock] = append(holds, writes)
+				case kind.Forces():
+					writes = d.upTo(0, 1, "writes") == 1
 				case !kind.Unlocks():
 					continue
 				case len(holds) > 0:

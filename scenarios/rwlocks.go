@@ -23,6 +23,8 @@ func AllRWLocks() []Scenario {
 		rwUpgrade,
 		rwLostAcquireReply,
 		rwExpiredReaderUnlocks,
+		rwForced,
+		rwForcedInVain,
 		rwHolderCrash,
 	}
 }
@@ -244,4 +246,39 @@ var rwHolderCrash = Scenario{
 		)
 	},
 	Breaks: nothing,
+}
+
+func forceRead() plan.Step { return plan.Step{Do: plan.ForceRead, Lock: stock} }
+
+var rwForced = Scenario{
+	Name:  "rw-forced",
+	Title: "an operator forces the readers away, and a writer comes in under them",
+	Story: "c1 and c2 read, and c3 waits to write. c4 forces the read lock free: both holds are gone, and c3 writes at once. c1 and c2 go on reading, since " +
+		"nobody has told them; the hardened form does, and they stop. That is what a forced release is for, and no defect.",
+	Source: "Redisson RReadWriteLock, readLock().forceUnlock()",
+	Plan: func(uint64) *plan.Plan {
+		return story("rw-forced", nil,
+			client("c1", 0, readLock(0), onStock(20*time.Second), readUnlock()),
+			client("c2", time.Second, readLock(0), onStock(20*time.Second), readUnlock()),
+			client("c3", 2*time.Second, writeLock(0), onStock(10*time.Second), writeUnlock()),
+			client("c4", 6*time.Second, forceRead()),
+		)
+	},
+	Breaks: breaks([]contract.Guarantee{exclusion}, []contract.Guarantee{effect}),
+}
+
+var rwForcedInVain = Scenario{
+	Name:  "rw-forced-in-vain",
+	Title: "a client forces a read lock free that nobody holds, and its own writer is not renewed any more",
+	Story: "c1 writes, for longer than its lease. Another thread of c1 forces the read lock free, which frees nobody. The faithful form ends the renewals of " +
+		"its client before it asks: the lease of c1's writer ends, and c2 writes beside it. The hardened form goes on renewing.",
+	Source: "docs/family.md: a forced release that frees nobody, or fails",
+	Plan: func(uint64) *plan.Plan {
+		c1 := client("c1", 0, writeLock(0), onStock(time.Minute), writeUnlock())
+		c1.Threads = append(c1.Threads, plan.Thread{ID: 2, Start: plan.Duration(5 * time.Second), Steps: []plan.Step{forceRead()}})
+		return story("rw-forced-in-vain", nil, c1,
+			client("c2", 10*time.Second, writeLock(0), onStock(40*time.Second), writeUnlock()),
+		)
+	},
+	Breaks: either(contract.RenewsOn, nil, []contract.Guarantee{exclusion, effect, watchdog}),
 }

@@ -112,8 +112,8 @@ func (t *thread) step(s plan.Step) {
 		if t.held[t.of(s)] != nil || s.Regardless {
 			t.release(s)
 		}
-	case plan.ForceUnlock:
-		t.force(s.Lock)
+	case plan.ForceUnlock, plan.ForceRead, plan.ForceWrite:
+		t.forcing(s)()
 	case plan.Work:
 		t.work(s)
 	case plan.Sleep:
@@ -363,16 +363,15 @@ func (t *thread) drop(of half) {
 	}
 }
 
-func (t *thread) force(lock string) { t.forcing(lock)() }
-
-// forcing calls for a lock to be forced free; what it returns awaits that.
-func (t *thread) forcing(lock string) (await func()) {
-	f, ok := t.lock(lock).(subjects.ForceReleaser)
+// forcing calls for a lock to be forced free by a step; what it returns awaits that.
+func (t *thread) forcing(s plan.Step) (await func()) {
+	of := t.of(s)
+	f, ok := t.half(of).(subjects.ForceReleaser)
 	if !ok {
 		t.run.world.Fail(fmt.Errorf("%s cannot force a lock free", t.run.subject.Name))
 		return func() {}
 	}
-	id := t.called(history.Op{Lock: lock, Kind: history.ForceUnlock})
+	id := t.called(history.Op{Owner: of.owner, Lock: s.Lock, Kind: history.Kind(s.Do)})
 	return func() {
 		t.answer(id, func(id int64) subjects.Answer { return f.ForceRelease(world.WithCall(t.run.ctx, id)) })
 	}

@@ -452,7 +452,7 @@ func (r *run) operate(lock string) {
 	r.operators = r.operators[1:]
 	t := newThread(r, operator, plan.Thread{ID: 1})
 	r.started(operator.name)
-	await := t.forcing(lock) // here and now, or it would race with the fault's own record
+	await := t.forcing(plan.Step{Do: plan.ForceUnlock, Lock: lock}) // here and now, or it would race with the fault's own record
 	go func() {
 		defer r.ended(operator.name)
 		await()

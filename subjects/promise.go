@@ -27,7 +27,7 @@ func Changing(is history.Object) []history.Kind {
 	case history.APermitSemaphore:
 		return slices.Concat(setsTotal, takesOne, givesOne)
 	case history.ARWLock:
-		return slices.Concat(rwAcquires, rwUnlocks)
+		return slices.Concat(rwAcquires, rwUnlocks, rwForces)
 	}
 	return slices.Concat(acquires, unlocks, forces)
 }

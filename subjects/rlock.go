@@ -20,7 +20,7 @@ func rlock(g lockimpl.Generation, about string) Subject {
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"
 	switch g {
 	case lockimpl.Hardened:
-		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", string(contract.RefusesAgain), "tokens-go-on", string(contract.ReturnsUnanswered))
+		s.Abilities = append(s.Abilities, "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "idempotent", string(contract.RefusesAgain), "tokens-go-on", string(contract.ReturnsUnanswered), string(contract.RenewsOn))
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		return s
@@ -34,7 +34,8 @@ func rlock(g lockimpl.Generation, about string) Subject {
 		s.Limitations = []history.Limitation{notIdempotent("Redisson #4871", unlocks)}
 	}
 	s.Limitations = append(s.Limitations, notIdempotent(again, acquires), notIdempotent(force, forces),
-		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"))
+		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"),
+		without(contract.RenewsOn, "docs/lock.md: ForceUnlock that fails"))
 	return s
 }
 

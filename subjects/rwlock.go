@@ -31,7 +31,9 @@ func OfRWLocks() []history.Limitation {
 	return []history.Limitation{
 		notIdempotent("scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer", rwUnlocks),
 		notIdempotent(page+"acquire sent again", rwAcquires),
+		notIdempotent(page+"a forced release sent again", rwForces),
 		without(contract.TakesBack, "docs/lock.md: call that failed, outcome unknown"),
+		without(contract.RenewsOn, page+"a forced release that frees nobody, or fails"),
 		without(contract.RefusesAgain, page+"an unlock of a free lock sent again"),
 		without(contract.LeasePerHold, page+"a writer unlocks a read lock of its own; a reader whose lease is over, others read on"),
 		without(contract.TellsDowngrade, page+"a write unlock of an owner that reads on"),
@@ -42,7 +44,7 @@ func OfRWLocks() []history.Limitation {
 func rwlock(g lockimpl.Generation, about string) Subject {
 	s := Subject{Name: "rrwlock-" + string(g), About: about, Object: history.ARWLock,
 		SilenceNoticed: 2 * lockimpl.DefaultPingInterval, Unsubscribed: lockimpl.DefaultSubscriptionLinger,
-		Abilities: []string{string(contract.ReadWrite), "reentrant", "watchdog", "idempotent", string(contract.NoticesSilence),
+		Abilities: []string{string(contract.ReadWrite), "reentrant", "watchdog", "idempotent", "force", string(contract.NoticesSilence),
 			string(contract.Waits), string(contract.Steady), string(contract.Unsubscribes), string(contract.LeavesNothing)}}
 	open := opened(g)
 	s.Open = func(e Env) (Client, error) {
@@ -53,8 +55,8 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 		return rwClient{c.(rlockClient), g == lockimpl.Hardened}, nil
 	}
 	if g == lockimpl.Hardened {
-		s.Abilities = append(s.Abilities, "unlock-sets-lease", "fencing", "lost", "keeps-longest", "takes-back", "tokens-go-on", string(contract.RefusesAgain),
-			string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.ReturnsUnanswered))
+		s.Abilities = append(s.Abilities, "unlock-sets-lease", "fencing", "lost", string(contract.HearsForce), "keeps-longest", "takes-back", "tokens-go-on", string(contract.RefusesAgain),
+			string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.ReturnsUnanswered), string(contract.RenewsOn))
 		s.RetriesAfter, s.TokenUnit = 5, lockimpl.TokenUnit
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		return s
@@ -67,6 +69,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 var (
 	rwAcquires = []history.Kind{history.ReadLock, history.TryRead, history.WriteLock, history.TryWrite}
 	rwUnlocks  = []history.Kind{history.ReadUnlock, history.WriteUnlock}
+	rwForces   = []history.Kind{history.ForceRead, history.ForceWrite}
 )
 
 type rwClient struct {
@@ -103,6 +106,10 @@ func (h half) Release(ctx context.Context, owner string) Answer {
 		return freed(released, err, history.Unlocked)
 	}
 	return freed(released, err, history.Decremented)
+}
+
+func (h half) ForceRelease(ctx context.Context) Answer {
+	return yesOrNo(history.Released, history.NotHeld)(h.l.ForceUnlock(ctx))
 }
 
 func (h half) Lost(owner string) <-chan struct{} { return h.l.Lost(lockimpl.Owner(owner)) }

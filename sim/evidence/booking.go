@@ -61,7 +61,7 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 		return true // a copy that came too late to matter
 	case answer == history.NotHeld && !known.Pending() && known.Kind.Unlocks() && before.Count(known.Owner) > 0:
 		return true // it came so late that the lock did not heed it
-	case known.Kind == history.ForceUnlock && known.Evidence == history.Executed && !effect && before.Total() > 0:
+	case known.Kind.Forces() && known.Evidence == history.Executed && !effect && before.Total() > 0:
 		return true // a copy, which is told what the first was told
 	case answer == history.Busy && free && !c.queued(call):
 		return true // it was not executed: the lock found that it comes too late
@@ -302,9 +302,9 @@ func whatItDid(kind history.Kind, owner string, before, after history.KeyState) 
 		return history.Busy, false
 	case kind.Unlocks() && is < was && is > 0:
 		return history.Decremented, true
-	case (kind.Unlocks() || kind == history.ForceUnlock) && is < was:
+	case (kind.Unlocks() || kind.Forces()) && is < was:
 		return history.Released, true
-	case kind.Unlocks() || kind == history.ForceUnlock:
+	case kind.Unlocks() || kind.Forces():
 		return history.NotHeld, false
 	}
 	return history.OK, false

@@ -15,6 +15,12 @@ func (c *conclusion) shared(t touch, call int64, before history.KeyState) {
 	}
 	if call != 0 && c.op(call).Lock == l.name {
 		op := c.op(call)
+		if op.Kind.Forces() {
+			if c.testifyOf(call, l, halfOf(before, op.Owner), halfOf(l.last, op.Owner), true) {
+				c.executed[r] = true
+			}
+			return
+		}
 		free := !slices.ContainsFunc(before.Holdings, func(h history.Holding) bool { return inTheWay(h.Owner, op.Owner) })
 		if own := before.Of(op.Owner); c.testifyOf(call, l, own, l.last.Of(op.Owner), free || own.Total() > 0) {
 			c.executed[r] = true
@@ -40,6 +46,12 @@ func (c *conclusion) shared(t touch, call int64, before history.KeyState) {
 		c.unbiddenOf(of, before.Of(r.Owner), l.last.Of(r.Owner))
 	}
 	r.Owner = first
+}
+
+// halfOf is what of a state is of readers, or of the writer, as an owner's name is that of the one or the other.
+func halfOf(s history.KeyState, owner string) history.KeyState {
+	s.Holdings = slices.DeleteFunc(slices.Clone(s.Holdings), func(h history.Holding) bool { return history.Writes(h.Owner) != history.Writes(owner) })
+	return s
 }
 
 // inTheWay reports whether a hold of one owner of a read-write lock keeps another from taking it. Who reads is in its own way as

@@ -55,6 +55,8 @@ var stepNeeds = map[Action]struct{ lock, wait, lease, length, cancel, permits, c
 	WriteLock:   {lock: true, lease: true, cancel: true},
 	TryWrite:    {lock: true, wait: true, lease: true, cancel: true},
 	WriteUnlock: {lock: true, cancel: true},
+	ForceRead:   {lock: true},
+	ForceWrite:  {lock: true},
 }
 
 // Check returns the first thing that is wrong with the plan, with its place as a JSON path.

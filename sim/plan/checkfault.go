@@ -200,7 +200,7 @@ func (p *Plan) checkMessage(t Trigger, kind MessageKind, request bool, at string
 
 // causesOf are the steps of programs that cause a kind of message; none: any program may.
 var causesOf = map[MessageKind][]Action{
-	Acquire: {Lock, TryLock, AcquirePermits, TryAcquirePermits, AcquirePermit, TryAcquirePermit, ReadLock, TryRead, WriteLock, TryWrite}, Release: {Unlock, ReleasePermits, ReleasePermit, CountDown, ReadUnlock, WriteUnlock}, Force: {ForceUnlock, DrainPermits, DeleteLatch}, Set: {TrySetPermits, AddPermits, TrySetTotal, AddTotal, TrySetCount},
+	Acquire: {Lock, TryLock, AcquirePermits, TryAcquirePermits, AcquirePermit, TryAcquirePermit, ReadLock, TryRead, WriteLock, TryWrite}, Release: {Unlock, ReleasePermits, ReleasePermit, CountDown, ReadUnlock, WriteUnlock}, Force: {ForceUnlock, ForceRead, ForceWrite, DrainPermits, DeleteLatch}, Set: {TrySetPermits, AddPermits, TrySetTotal, AddTotal, TrySetCount},
 	Query:     {IsLocked, IsHeldBy, HoldCount, RemainingTTL, Lock, TryLock, Await, TryAwait}, // a lock may ask for itself
 	Renewal:   {UpdateLease, Lock, TryLock, ReadLock, TryRead, WriteLock, TryWrite},
 	Subscribe: nil, Publish: nil, Cleanup: nil, Session: nil,

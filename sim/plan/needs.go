@@ -33,7 +33,7 @@ func (p *Plan) Needs() []string {
 		for _, th := range c.Threads {
 			for i, s := range th.Steps {
 				found[NeedsInspect] = found[NeedsInspect] || s.Do.inspects()
-				found[NeedsForce] = found[NeedsForce] || s.Do == ForceUnlock
+				found[NeedsForce] = found[NeedsForce] || history.Kind(s.Do).Forces()
 				found[NeedsResize] = found[NeedsResize] || s.Do != DeleteLatch && history.Kind(s.Do).Alters()
 				found[NeedsDelete] = found[NeedsDelete] || s.Do == DeleteLatch
 				found[NeedsReentrant] = found[NeedsReentrant] || th.reenters(i)

@@ -14,7 +14,7 @@ func actions() []Action {
 	return []Action{Lock, TryLock, Unlock, ForceUnlock, Work, Sleep, IsLocked, IsHeldBy, HoldCount, RemainingTTL,
 		TrySetPermits, AddPermits, AcquirePermits, TryAcquirePermits, ReleasePermits, DrainPermits, TrySetCount, CountDown, DeleteLatch, Await, TryAwait,
 		TrySetTotal, AddTotal, AcquirePermit, TryAcquirePermit, ReleasePermit, UpdateLease,
-		ReadLock, TryRead, ReadUnlock, WriteLock, TryWrite, WriteUnlock}
+		ReadLock, TryRead, ReadUnlock, ForceRead, WriteLock, TryWrite, WriteUnlock, ForceWrite}
 }
 
 // object is the kind of object that an action is on; "": none, or any that protects a resource.

@@ -107,6 +107,8 @@ const (
 	WriteLock   Action = "writeLock" // as Lock
 	TryWrite    Action = "tryWrite"  // as TryLock
 	WriteUnlock Action = "writeUnlock"
+	ForceRead   Action = "forceRead"  // as ForceUnlock, of all who read
+	ForceWrite  Action = "forceWrite" // as ForceUnlock, of who writes
 )
 
 // Step is one step of a program. Programs are well written: work and unlock are skipped unless the

@@ -203,7 +203,7 @@ func stepOf(kind history.Kind) history.Step {
 		return history.StepSet
 	case kind.Gives():
 		return history.StepRelease
-	case kind == history.ForceUnlock || kind == history.DrainPermits || kind == history.DeleteLatch:
+	case kind.Forces() || kind == history.DrainPermits || kind == history.DeleteLatch:
 		return history.StepForce
 	case kind == history.UpdateLease:
 		return history.StepRenew

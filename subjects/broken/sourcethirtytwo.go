@@ -57,14 +57,13 @@ func plantedThirtySecond() []SourceMutant {
 			"scripts/fair_force_hardened.lua", "  wake(KEYS[2])\n", ""),
 
 		// The read-write lock.
-		unseen(source("thirtytwo-rw-listens-as-lock", rw, told,
+		source("thirtytwo-rw-listens-as-lock", rw, told,
 			"who watches for a loss hears the messages of a lock, so that a forced release of a read-write lock is none to it",
 			"hub.go", "\tch := h.open(p.channel)\n\tch.manner = p.manner\n", "\tch := h.open(p.channel)\n"),
-			"no plan forces a read-write lock free"),
 		unseen(source("thirtytwo-rw-force-leaves-mode", rw, forces,
 			"a forced release leaves the key with its mode, which other programs take for a lock that is held",
 			"scripts/rw_force_hardened.lua", "  store(lock, holds, '', nil)\n", ""),
-			"no plan forces a read-write lock free, or mixes generations"),
+			"no plan mixes generations"),
 		source("thirtytwo-rw-last-read-frees-writer", plainRW, "one owner writes, and nobody else reads or writes beside it",
 			"a writer that gives back its own last read hold frees the write lock, too",
 			"scripts/rw_read_unlock.lua", "  if mode == 'write' then\n    return answered(0)\n  end\n", ""),

@@ -2,8 +2,10 @@ package external
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -23,12 +25,23 @@ func (c *client) Latch(name string) subjects.Latch { return latch{c, name} }
 
 // ReadLock implements [subjects.ReadWriteLocks].
 func (c *client) ReadLock(name string) subjects.Lock {
-	return lock{c: c, name: name, object: history.ARWLock}
+	return c.half(lock{c: c, name: name, object: history.ARWLock})
 }
 
 // WriteLock implements [subjects.ReadWriteLocks].
 func (c *client) WriteLock(name string) subjects.Lock {
-	return lock{c: c, name: name, object: history.ARWLock, writes: true}
+	return c.half(lock{c: c, name: name, object: history.ARWLock, writes: true})
+}
+
+// half is one of the two locks of a read-write lock, with what the worker claims.
+func (c *client) half(l lock) subjects.Lock {
+	if slices.Contains(c.hello.Abilities, string(contract.Forces)) {
+		return struct {
+			lock
+			forcer
+		}{l, forcer{l}}
+	}
+	return l
 }
 
 type semaphore struct {

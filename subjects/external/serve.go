@@ -199,7 +199,7 @@ func (w *server) do(ctx context.Context, r request) subjects.Answer {
 	case r.Kind.Unlocks():
 		return l.Release(ctx, r.Owner)
 	}
-	if f, ok := l.(subjects.ForceReleaser); ok && r.Kind == history.ForceUnlock {
+	if f, ok := l.(subjects.ForceReleaser); ok && r.Kind.Forces() {
 		return f.ForceRelease(ctx)
 	}
 	if i, ok := l.(subjects.Inspector); ok && slices.Contains(queries, r.Kind) {

@@ -164,7 +164,7 @@ func (l lock) Lost(owner string) <-chan struct{} {
 type forcer struct{ l lock }
 
 func (f forcer) ForceRelease(ctx context.Context) subjects.Answer {
-	return f.l.c.do(ctx, request{Kind: history.ForceUnlock, Lock: f.l.name})
+	return f.l.c.do(ctx, request{Kind: history.ForceUnlock.As(f.l.object, f.l.holder("")), Lock: f.l.name})
 }
 
 type inspector struct{ l lock }

@@ -222,20 +222,20 @@ func (l *lock) add(op history.Op) {
 			l.doubt = max(l.doubt, op.Return)
 		}
 	case history.Released:
-		if op.Kind != history.ForceUnlock && believes && (b.grew > op.Call || op.Aside && b.grew == op.Call) {
+		if !op.Kind.Forces() && believes && (b.grew > op.Call || op.Aside && b.grew == op.Call) {
 			b.holds = 1 // of two calls of one owner at one time the grant may have been the later
 			l.claims[op.Owner] = b
 			return
 		}
 		delete(l.claims, op.Owner)
 		switch {
-		case op.Kind == history.ForceUnlock:
+		case op.Kind.Forces():
 			l.doubt = max(l.doubt, op.Return)
 		case believes && b.began > l.doubt: // of one instant every order is possible
 			l.doubt = -1 // whoever may have held it before no longer does
 		}
 	case history.NotHeld:
-		if believes && op.Kind != history.ForceUnlock {
+		if believes && !op.Kind.Forces() {
 			delete(l.claims, op.Owner)
 			l.doubt = max(l.doubt, op.Return)
 		}
