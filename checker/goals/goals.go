@@ -60,6 +60,7 @@ var rows = map[string][]string{
 	"member-touched":          {string(contract.Red)},
 	"other-hold":              {string(contract.ReadWrite)},
 	"downgraded":              {string(contract.ReadWrite)},
+	"force-ends-renewals":     {string(contract.ReadWrite)},
 	"refusal-lost":            {string(contract.ReadWrite)},
 	"queue-lost":              {string(contract.Fair)},
 	"place-over":              {string(contract.Fair)},
