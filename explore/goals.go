@@ -87,7 +87,11 @@ func GoalsOf(s subjects.Subject, scope scenarios.Scope) []contract.Goal {
 			ability == goals.Expires && s.Object != history.ASemaphore ||
 			ability == goals.Listens && (s.Unsubscribed > 0 || s.SilenceNoticed > 0 || s.Object == history.ASemaphore || s.Object == history.APermitSemaphore) || ability == goals.Unread && (s.External || s.Layout.Unknown != "")
 	}
-	r := goals.Reach{Has: has, Claims: func(c contract.Claim) bool { return s.Can(string(c)) }, Effects: effectsOf(scope.Faults), Forgets: forgets(s)}
+	effects := effectsOf(scope.Faults)
+	if scope.Altered && s.Object == history.ARWLock { // programs force it free
+		effects = append(effects, history.ForcedFree)
+	}
+	r := goals.Reach{Has: has, Claims: func(c contract.Claim) bool { return s.Can(string(c)) }, Effects: effects, Forgets: forgets(s)}
 	return append(r.Of(goals.All()), s.Goals...)
 }
 

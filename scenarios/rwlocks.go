@@ -258,9 +258,9 @@ var rwForced = Scenario{
 	Source: "Redisson RReadWriteLock, readLock().forceUnlock()",
 	Plan: func(uint64) *plan.Plan {
 		return story("rw-forced", nil,
-			client("c1", 0, readLock(0), onStock(20*time.Second), readUnlock()),
-			client("c2", time.Second, readLock(0), onStock(20*time.Second), readUnlock()),
-			client("c3", 2*time.Second, writeLock(0), onStock(10*time.Second), writeUnlock()),
+			client("c1", 0, readLock(0), onStock(18*time.Second), readUnlock()),
+			client("c2", time.Second, readLock(0), onStock(18*time.Second), readUnlock()),
+			client("c3", 2*time.Second, writeLock(0), onStock(8*time.Second), writeUnlock()),
 			client("c4", 6*time.Second, forceRead()),
 		)
 	},
@@ -274,10 +274,10 @@ var rwForcedInVain = Scenario{
 		"its client before it asks: the lease of c1's writer ends, and c2 writes beside it. The hardened form goes on renewing.",
 	Source: "docs/family.md: a forced release that frees nobody, or fails",
 	Plan: func(uint64) *plan.Plan {
-		c1 := client("c1", 0, writeLock(0), onStock(time.Minute), writeUnlock())
+		c1 := client("c1", 0, writeLock(0), onStock(55*time.Second), writeUnlock())
 		c1.Threads = append(c1.Threads, plan.Thread{ID: 2, Start: plan.Duration(5 * time.Second), Steps: []plan.Step{forceRead()}})
 		return story("rw-forced-in-vain", nil, c1,
-			client("c2", 10*time.Second, writeLock(0), onStock(40*time.Second), writeUnlock()),
+			client("c2", 10*time.Second, writeLock(0), onStock(35*time.Second), writeUnlock()),
 		)
 	},
 	Breaks: either(contract.RenewsOn, nil, []contract.Guarantee{exclusion, effect, watchdog}),
