@@ -178,23 +178,36 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		if i < 0 {
 			i = of(0, same) // the replica may have known of it
 		}
-		if i < 0 && by.Kind.Alters() { // how many are drained, or can be taken away, is known when they are
-			i = of(0, func(d *owed) bool {
-				return d.op.Kind == by.Kind && (by.Kind == history.DrainPermits || d.n <= by.Units() && by.Units() <= 0)
-			})
-		}
 		if i < 0 {
 			surplus = append(surplus, by)
 			continue
 		}
 		debts[i].paid = true
 	}
+	surplus = slices.DeleteFunc(surplus, func(by *history.Op) bool { return fewerThanOwed(debts, by) })
 	left := takenBy(l, f.end)
 	for _, d := range debts {
 		_, out := left.Has(d.op.Token)
 		d.paid = d.paid || d.at < since || toNothing(d.op) || d.op.Token != 0 && !d.again && !out // its lease is over
 	}
 	return debts, surplus
+}
+
+// fewerThanOwed reports whether what a client did by itself pays what a call owes, though it did less than that: how many permits are drained,
+// or can be taken away, is known when they are.
+func fewerThanOwed(debts []*owed, by *history.Op) bool {
+	var nearest *owed
+	for _, d := range debts {
+		less := by.Kind == history.DrainPermits || d.n <= by.Units() && by.Units() <= 0
+		if !d.paid && d.op.Kind == by.Kind && by.Kind.Alters() && less && d.op.Client == by.Client && d.at <= by.Executed && (nearest == nil || d.n > nearest.n) {
+			nearest = d
+		}
+	}
+	if nearest == nil {
+		return false
+	}
+	nearest.paid = true
+	return true
 }
 
 // alteredNothing reports whether an operation found nothing to take away, or to delete: another copy of its request may have.
