@@ -36,7 +36,7 @@ func leaseSpec(f *facts) specification[model.PermitsState] {
 			}
 			return &model.Violation{Rule: rule, State: s, Op: op}
 		},
-		cause: f.leaseCause,
+		cause: f.leaseCause, lapses: true,
 	}
 }
 
@@ -138,18 +138,33 @@ func (f *facts) counterLost(l *lockFacts, by time.Duration) (Cause, bool) {
 // byClientsClock says that what an operation did at a time depends on the clock of its client: the lease of a permit ended between the
 // time that the client told the server, and that at which the server executed the request.
 func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (Cause, bool) {
-	i, found := f.log.execution(op, at)
-	if !f.h.Header.Layout.Absolute || !found {
+	if !f.h.Header.Layout.Absolute {
 		return Cause{}, false
 	}
-	row := &f.h.Served[i]
+	rows := f.log.byOp[op.ID] // of an answer that none of them is taken for, any
+	if i, found := f.log.execution(op, at); found {
+		rows = []int{i}
+	} else if op.Evidence == history.Executed {
+		rows = nil
+	}
+	for _, i := range rows {
+		if c, known := f.leaseOverMeanwhile(op, &f.h.Served[i]); known {
+			return c, true
+		}
+	}
+	return Cause{}, false
+}
+
+// leaseOverMeanwhile says that the lease of a permit ended between the time that a client told the server in a request of an operation, and
+// that at which the server executed the request.
+func (f *facts) leaseOverMeanwhile(op *history.Op, row *history.Served) (Cause, bool) {
 	told := f.toldTheTime(op, row)
 	for _, k := range []*history.KeyState{row.Before, row.After} {
 		if k == nil {
 			continue
 		}
 		for _, p := range k.Taken {
-			if p.Deadline > 0 && told <= p.Deadline && nearby(p.Deadline, at) {
+			if p.Deadline > 0 && told <= p.Deadline && nearby(p.Deadline, row.At) {
 				return Cause{Class: contract.ClientsClock,
 					Text: fmt.Sprintf("%s told the server the time in a request of %s, and the lease of permit %d ended at %s, before the server executed that",
 						row.Client, Stamp(row.Sent), p.Permit, Stamp(p.Deadline))}, true

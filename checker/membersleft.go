@@ -268,7 +268,7 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		for _, i := range m.rows { // what came when its call was over is a copy, which is told by itself
 			r := &f.h.Served[i]
 			call := f.op(r.Op)
-			over := call != nil && call.Owner == op.Owner && !call.Pending() && call.Return < r.At
+			over := call != nil && call.Owner == op.Owner && (!call.Pending() && call.Return < r.At || call.Aside)
 			if r.Step == history.StepRenew { // or a renewal that was under way
 				over = r.Client == op.Client && r.Sent < op.Return
 			}

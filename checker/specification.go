@@ -21,6 +21,7 @@ type specification[S comparable] struct {
 	resume      func(S, *act) S                                                 // where to go on after a refused answer whose key nobody saw
 	untrue      func(S, history.Op) error                                       // an answer that was true in no state of its call
 	since       func(*lockFacts, *history.Op) time.Duration                     // from when on an answer may be true; nil: from its call on
+	lapses      bool                                                            // leases end by the times of operations alone
 	cause       func(*lockFacts, *act, contract.Rule) (Cause, bool)             // what caused a violation, if this kind of object has causes of its own
 }
 

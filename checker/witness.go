@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker/internal/linear"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -69,6 +70,7 @@ type witness[S comparable] struct {
 type epoch[S comparable] struct {
 	from  int64 // a moment
 	state S
+	begun time.Duration // the same, as a time
 }
 
 // A span is a first and a last epoch.
@@ -79,7 +81,7 @@ func (w *witness[S]) become(s S, a *act) {
 	if w.state = s; a.event != nil {
 		_, from = linear.Struck(w.f.h.Header.Clock == history.Virtual, a.at, a.at)
 	}
-	w.past = append(w.past, epoch[S]{from, s})
+	w.past = append(w.past, epoch[S]{from, s, a.at})
 }
 
 func (w *witness[S]) broken(rule contract.Rule, text string, a *act, class contract.Class) {
@@ -291,6 +293,7 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 		return 0
 	}
 	var first error
+	ordered := false
 	// The states of the call: from the last that began before it on.
 	from := op.Call
 	if w.spec.since != nil {
@@ -302,7 +305,15 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 		if e.from > linear.Moment(op.Return) {
 			break
 		}
-		_, err := w.spec.step(e.state, *op)
+		as := *op
+		if w.spec.lapses { // what was over when it began is over
+			as.Call = max(op.Call, e.begun)
+		}
+		_, err := w.spec.step(e.state, as)
+		if err != nil && as.Call > op.Call { // whoever does not know the server's order may take it for right
+			_, wide := w.spec.step(e.state, *op)
+			ordered = ordered || wide == nil
+		}
 		if err == nil && bounds.first <= begin+i && begin+i <= bounds.last {
 			return begin + i
 		}
@@ -313,7 +324,7 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	if first == nil {
 		first = w.spec.untrue(w.past[bounds.last].state, *op)
 	}
-	w.beyond = w.beyond || from > op.Call
+	w.beyond = w.beyond || from > op.Call || ordered
 	w.illegal(first, a)
 	return 0
 }
