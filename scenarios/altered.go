@@ -26,7 +26,7 @@ var semaphoreDrained = Scenario{
 		return story("semaphore-drained",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Force}}},
 			client("c1", 0, setPermits(3), sleep(4*time.Second), drainPermits, sleep(10*time.Second), releasePermits(2)),
-			client("c2", time.Second, acquirePermits(1), sleep(8*time.Second), releasePermits(1)),
+			client("c2", time.Second, acquirePermits(1), sleep(12*time.Second), releasePermits(1)),
 			client("c3", 30*time.Second, tryAcquirePermits(3, time.Second), releasePermits(3)),
 		)
 	},
