@@ -283,6 +283,9 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 		if call.Executed <= op.Executed {
 			v.Cause = f.twice(l, call, op.Executed, fmt.Sprintf("the %s of %s (operation %d) had taken effect at %s", call.Kind, call.Owner, call.ID, Stamp(call.Executed)))
 			v.Cause.executed.repeated = f.repetition(call, op)
+			if f.memoryLost(call.Executed, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }) >= 0 {
+				return v // of another call it may not have forgotten it
+			}
 		}
 	}
 	return v

@@ -166,17 +166,20 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	for _, gift := range gifts {
 		by := gift.op
 		since := f.touchedBy(l, gift.at)
-		of := func(from time.Duration, fits func(*owed) bool) int {
+		if by.Kind.Alters() {
+			if !alterationOwed(debts, by) {
+				surplus = append(surplus, by)
+			}
+			continue
+		}
+		of := func(from time.Duration) int {
 			return slices.IndexFunc(debts, func(d *owed) bool {
-				return !d.paid && fits(d) && d.op.Token == by.Token && d.op.Client == by.Client && from <= d.at && d.at <= gift.at
+				return !d.paid && !d.op.Kind.Alters() && d.n == by.Units() && d.op.Token == by.Token && d.op.Client == by.Client && from <= d.at && d.at <= gift.at
 			})
 		}
-		same := func(d *owed) bool {
-			return d.n == by.Units() && (d.op.Kind == by.Kind || !d.op.Kind.Alters() && !by.Kind.Alters())
-		}
-		i := of(since, same)
+		i := of(since)
 		if i < 0 {
-			i = of(0, same) // the replica may have known of it
+			i = of(0) // the replica may have known of it
 		}
 		if i < 0 {
 			surplus = append(surplus, by)
@@ -184,7 +187,6 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 		}
 		debts[i].paid = true
 	}
-	surplus = slices.DeleteFunc(surplus, func(by *history.Op) bool { return fewerThanOwed(debts, by) })
 	left := takenBy(l, f.end)
 	for _, d := range debts {
 		_, out := left.Has(d.op.Token)
@@ -193,13 +195,13 @@ func (f *facts) ledger(l *lockFacts) (debts []*owed, surplus []*history.Op) {
 	return debts, surplus
 }
 
-// fewerThanOwed reports whether what a client did by itself pays what a call owes, though it did less than that: how many permits are drained,
-// or can be taken away, is known when they are.
-func fewerThanOwed(debts []*owed, by *history.Op) bool {
+// alterationOwed reports whether a call owes what a client did to an object as a whole by itself, and notes that it does no more: the one that
+// asked for the least. How many permits are drained, or can be taken away, is known when they are.
+func alterationOwed(debts []*owed, by *history.Op) bool {
 	var nearest *owed
 	for _, d := range debts {
-		less := by.Kind == history.DrainPermits || d.n <= by.Units() && by.Units() <= 0
-		if !d.paid && d.op.Kind == by.Kind && by.Kind.Alters() && less && d.op.Client == by.Client && d.at <= by.Executed && (nearest == nil || d.n > nearest.n) {
+		fits := d.n == by.Units() || by.Kind == history.DrainPermits || d.n <= by.Units() && by.Units() <= 0
+		if !d.paid && fits && d.op.Kind == by.Kind && d.op.Client == by.Client && d.at <= by.Executed && (nearest == nil || d.n > nearest.n) {
 			nearest = d
 		}
 	}
