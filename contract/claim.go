@@ -105,7 +105,7 @@ func Promises() []Promise {
 		{WakesByNeed, "Permits that come free wake those waiters who ask for no more.", "liveness; it takes the exemption of a message that woke another away"},
 		{MadeBySet, "Only who sets the permits of a semaphore makes one: a release where there is none is told so, and makes none.",
 			"object; without the claim such a release makes a semaphore"},
-		{Resizes, "Permits of a semaphore can be added, or taken away; of one whose permits have no leases, all that are free can be taken.", "object; plans with addPermits, addTotal and drainPermits"},
+		{Resizes, "Anybody can add permits to a semaphore, or take some away, and drain one whose permits have no leases.", "object; plans with addPermits, addTotal and drainPermits"},
 		{PermitLeases, "It is a semaphore whose permits have numbers of their own, and may have leases.", "object, exclusion and liveness"},
 		{ServerClock, "Leases of permits begin and end by the server's clock.", "object, exclusion and liveness; it takes the exemption of the clients' clocks away"},
 		{OneKey, "What the server knows of a semaphore's permits is in one key, so that it is lost together.",

@@ -325,6 +325,10 @@ type half struct {
 	owner string
 }
 
+func (h half) ForceRelease(ctx context.Context) error {
+	return said(h.l.(subjects.ForceReleaser).ForceRelease(ctx))
+}
+
 func (h half) Acquire(ctx context.Context, r locktest.Request) error {
 	return said(h.l.Acquire(ctx, h.owner, r))
 }

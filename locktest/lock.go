@@ -86,7 +86,8 @@ type Loser interface{ Lost() <-chan struct{} }
 // Idempotent does not answer for what comes of a second effect.
 type Idempotent interface{ Idempotent() time.Duration }
 
-// ForceReleaser is a lock that can be freed whoever holds it; ErrNotHeld says that nobody did.
+// ForceReleaser is a lock that can be freed whoever holds it; ErrNotHeld says that nobody did. The lock goes on renewing what it does not
+// free. Of the two locks of a read-write lock, each frees its own holds.
 type ForceReleaser interface {
 	ForceRelease(ctx context.Context) error
 }

@@ -256,6 +256,7 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	}
 	_, force := l.(ForceReleaser)
 	can("force", force)
+	can(string(contract.RenewsOn), force && watchdog)
 	_, inspect := l.(Inspector)
 	can("inspect", inspect)
 	_, keeps := l.(LeaseKeeper)

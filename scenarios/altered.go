@@ -19,8 +19,8 @@ var semaphoreDrained = Scenario{
 	Name:  "semaphore-drained",
 	Title: "the reply of a drain is lost; the client sends again, and is told that it took nothing",
 	Story: "A semaphore has three permits, of which c2 has one. c1 drains it, for some work that nobody else may do meanwhile, but the answer " +
-		"is lost. go-redis sends the request again, and the faithful form's script finds no permit that is free: c1 is told that it took none, " +
-		"though it took two. Nobody gives them back. The hardened form gives the first answer, and c1 gives back what it took.",
+		"is lost. go-redis sends the request again, and the faithful form's script finds no permit that is free. c1 is told that it took none, " +
+		"though it took two, and nobody gives them back. The hardened form gives the first answer, and c1 gives back what it took.",
 	Source: "docs/family.md: Drain sent again",
 	Plan: func(uint64) *plan.Plan {
 		return story("semaphore-drained",
@@ -55,8 +55,8 @@ var permitAddedTwice = Scenario{
 	Name:  "permit-added-twice",
 	Title: "the reply of addPermits is lost; the client sends again, and there is a permit too many",
 	Story: "A semaphore has one permit. c1 adds one, but the answer is lost. go-redis sends the request again, and the faithful form's script " +
-		"adds once more: c2, c3 and c4 have permits at once, of two that there should be. The hardened form knows the request again.",
-	Source: "docs/family.md: addPermits sent again",
+		"adds once more. c2, c3 and c4 have permits at once, and there should be two. The hardened form knows the request again.",
+	Source: "docs/family.md: AddPermits of expirable permits sent again",
 	Plan: func(uint64) *plan.Plan {
 		return story("permit-added-twice",
 			[]plan.Fault{{Kind: "drop-message", Client: "c1", When: &plan.Trigger{Reply: plan.Set, Nth: 2}}},

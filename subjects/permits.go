@@ -42,6 +42,7 @@ func OfPermitSemaphores() []history.Limitation {
 		notIdempotent(page+"acquire of an expirable permit sent again", takesOne),
 		notIdempotent(page+"release of an expirable permit sent again", givesOne),
 		notIdempotent(page+"TrySetPermits of expirable permits sent again", setsTotal),
+		notIdempotent(page+"AddPermits of expirable permits sent again", addsTotal),
 		without(contract.TakesBack, page+"acquire of an expirable permit whose caller gave up, outcome unknown"),
 		without(contract.LooksAgain, page+"message lost with the subscription"),
 		without(contract.ServerClock, page+"a client's clock is ahead, or its request is late"),
@@ -75,7 +76,8 @@ func permitSemaphore(g lockimpl.Generation, about string) Subject {
 var (
 	takesOne  = []history.Kind{history.AcquirePermit, history.TryAcquirePermit}
 	givesOne  = []history.Kind{history.ReleasePermit, history.UpdateLease}
-	setsTotal = []history.Kind{history.TrySetTotal, history.AddTotal}
+	setsTotal = []history.Kind{history.TrySetTotal}
+	addsTotal = []history.Kind{history.AddTotal}
 )
 
 type permitClient struct{ rlockClient }

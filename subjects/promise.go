@@ -25,7 +25,7 @@ func Changing(is history.Object) []history.Kind {
 	case history.ALatch:
 		return slices.Concat(counts, downs, deletes)
 	case history.APermitSemaphore:
-		return slices.Concat(setsTotal, takesOne, givesOne)
+		return slices.Concat(setsTotal, addsTotal, takesOne, givesOne)
 	case history.ARWLock:
 		return slices.Concat(rwAcquires, rwUnlocks, rwForces)
 	}

@@ -341,7 +341,7 @@ func (a actor) releases(right history.Outcome) error {
 }
 
 func (a actor) forces(right history.Outcome) error {
-	_, err := a.asked("forceUnlock", 0, a.lock.(subjects.ForceReleaser).ForceRelease, right)
+	_, err := a.asked(a.kind(history.ForceUnlock), 0, a.lock.(subjects.ForceReleaser).ForceRelease, right)
 	return err
 }
 

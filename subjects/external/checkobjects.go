@@ -313,6 +313,29 @@ func readers(b *bench) error {
 	)
 }
 
+func forceHalves(b *bench) error {
+	o, err := b.actors("a1", "b1", "a2")
+	if err != nil {
+		return err
+	}
+	one, two, writer := o[0].reader(), o[1].reader(), o[2]
+	return inOrder(
+		func() error { return one.forces(history.NotHeld) },
+		func() error { return one.takes(long) },
+		func() error { return two.takes(long) },
+		func() error { return writer.forces(history.NotHeld) },
+		func() error { return writer.isRefused(0) },
+		func() error { return two.forces(history.Released) },
+		func() error { return writer.takes(long) },
+		func() error { return one.releases(history.NotHeld) },
+		func() error { return one.forces(history.NotHeld) },
+		func() error { return two.isRefused(0) },
+		func() error { return writer.forces(history.Released) },
+		func() error { return two.takes(long) },
+		func() error { return two.releases(history.Released) },
+	)
+}
+
 // reader is the same owner, of the read lock.
 func (a actor) reader() actor {
 	a.lock, a.reads = a.c.ReadLock(a.b.prefix+a.b.name), true

@@ -40,12 +40,34 @@ var bentObjects = map[string]struct {
 	"leases for ever, of ids": {"rpermitsemaphore-classic", nil, nil},
 	"counts nothing":          {"rcountdownlatch-classic", instead(history.CountDown, history.OK), nil},
 	"awaits nothing":          {"rcountdownlatch-classic", instead(history.Await, history.OK), nil},
+	"adds nothing":            {"rsemaphore-classic", instead(history.AddPermits, history.OK), nil},
+	"drains nothing":          {"rsemaphore-classic", instead(history.DrainPermits, history.OK), nil},
+	"adds no id":              {"rpermitsemaphore-classic", instead(history.AddTotal, history.OK), nil},
+	"deletes nothing":         {"rcountdownlatch-classic", instead(history.DeleteLatch, history.Released), nil},
+	"forces nobody": {"rrwlock-classic", nil, func(c subjects.ReadWriteLocks, writes bool, name string) subjects.Lock {
+		if writes {
+			return forcesNobody{c.WriteLock(name)}
+		}
+		return forcesNobody{c.ReadLock(name)}
+	}},
 	"readers exclude": {"rrwlock-classic", nil, func(c subjects.ReadWriteLocks, _ bool, name string) subjects.Lock {
 		return c.WriteLock(name)
 	}},
 	"writers share": {"rrwlock-classic", nil, func(c subjects.ReadWriteLocks, _ bool, name string) subjects.Lock {
 		return c.ReadLock(name)
 	}},
+}
+
+// forcesNobody says that it frees who holds it, if anybody does, and does nothing.
+type forcesNobody struct{ subjects.Lock }
+
+func (l forcesNobody) ForceRelease(ctx context.Context) subjects.Answer {
+	const another = "another:1"
+	if a := l.Acquire(ctx, another, subjects.Request{}); a.Outcome == history.Acquired {
+		l.Release(ctx, another)
+		return subjects.Answer{Outcome: history.NotHeld}
+	}
+	return subjects.Answer{Outcome: history.Released}
 }
 
 // otherwise answers calls of a kind otherwise.
@@ -137,6 +159,14 @@ func (s bentSemaphore) Give(ctx context.Context, n int64) subjects.Answer {
 	return s.c.bend(history.ReleasePermits, func() subjects.Answer { return s.Semaphore.Give(ctx, n) })
 }
 
+func (s bentSemaphore) Add(ctx context.Context, n int64) subjects.Answer {
+	return s.c.bend(history.AddPermits, func() subjects.Answer { return s.Semaphore.(subjects.Resizer).Add(ctx, n) })
+}
+
+func (s bentSemaphore) Drain(ctx context.Context) subjects.Answer {
+	return s.c.bend(history.DrainPermits, func() subjects.Answer { return s.Semaphore.(subjects.Drainer).Drain(ctx) })
+}
+
 func (c bentObject) PermitSemaphore(name string) subjects.PermitSemaphore {
 	return bentPermits{c.Client.(subjects.PermitSemaphores).PermitSemaphore(name), c}
 }
@@ -155,6 +185,10 @@ func (s bentPermits) bend(kind history.Kind, do func() subjects.Answer) subjects
 
 func (s bentPermits) Set(ctx context.Context, n int64) subjects.Answer {
 	return s.bend(history.TrySetTotal, func() subjects.Answer { return s.PermitSemaphore.Set(ctx, n) })
+}
+
+func (s bentPermits) Add(ctx context.Context, n int64) subjects.Answer {
+	return s.bend(history.AddTotal, func() subjects.Answer { return s.PermitSemaphore.(subjects.Resizer).Add(ctx, n) })
 }
 
 func (s bentPermits) Take(ctx context.Context, r subjects.Request) subjects.Answer {
@@ -183,6 +217,10 @@ type bentLatch struct {
 
 func (l bentLatch) Down(ctx context.Context) subjects.Answer {
 	return l.c.bend(history.CountDown, func() subjects.Answer { return l.Latch.Down(ctx) })
+}
+
+func (l bentLatch) Delete(ctx context.Context) subjects.Answer {
+	return l.c.bend(history.DeleteLatch, func() subjects.Answer { return l.Latch.(subjects.Deleter).Delete(ctx) })
 }
 
 func (l bentLatch) Await(ctx context.Context, r subjects.Request) subjects.Answer {
@@ -216,6 +254,11 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 		{"opens too soon", "count", `b:1: tryAwait was answered "ok"; right: "busy"`},
 		{"counts nothing", "count", `b:1: tryAwait was answered "busy"; right: "ok"`},
 		{"awaits nothing", "awaiting", `await was answered "acquired" while there is nothing to be had`},
+		{"adds nothing", "resizes", `b:1: tryAcquirePermits was answered "busy"; right: "acquired"`},
+		{"drains nothing", "resizes", `a:1: drainPermits was answered with the value 0; right: 1`},
+		{"adds no id", "resizes", `b:1: tryAcquirePermit of what is free was answered "busy"; right: "acquired"`},
+		{"deletes nothing", "deletes", `a:1: tryAwait was answered "busy"; right: "ok"`},
+		{"forces nobody", "force", `a:2: forceWrite was answered "released"; right: "notHeld"`},
 		{"readers exclude", "readers", `b:1: tryRead of what is free was answered "busy"; right: "acquired"`},
 		{"writers share", "readers", `a:2: tryWrite of what another holds was answered "acquired"; right: "busy"`},
 	} {
