@@ -148,7 +148,7 @@ func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (
 		rows = nil
 	}
 	for _, i := range rows {
-		if c, known := f.leaseOverMeanwhile(op, &f.h.Served[i]); known {
+		if c, known := f.leaseOverMeanwhile(l, op, &f.h.Served[i]); known {
 			return c, true
 		}
 	}
@@ -157,8 +157,11 @@ func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (
 
 // leaseOverMeanwhile says that the lease of a permit ended between the time that a client told the server in a request of an operation, and
 // that at which the server executed the request.
-func (f *facts) leaseOverMeanwhile(op *history.Op, row *history.Served) (Cause, bool) {
+func (f *facts) leaseOverMeanwhile(l *lockFacts, op *history.Op, row *history.Served) (Cause, bool) {
 	told := f.toldTheTime(op, row)
+	if len(f.brokeUnder(l, op)) > 0 {
+		told = op.Call // the first may have been lost
+	}
 	for _, k := range []*history.KeyState{row.Before, row.After} {
 		if k == nil {
 			continue
