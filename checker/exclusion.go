@@ -45,15 +45,16 @@ func (f *facts) overlapped(l *lockFacts, o overlap) Violation {
 			o.first.owner, o.second.owner, l.name, Stamp(o.from), Stamp(o.to), short(o.to-o.from)),
 		Ops:    []int64{o.second.acquire.ID, o.first.acquire.ID},
 		Owners: []string{o.first.owner, o.second.owner},
-		Cause:  f.lostFirst(l, o.first, o.second),
 	}
-	f.unaware(l, o, &v.Cause)
+	var loser *belief
+	loser, v.Cause = f.lostFirst(l, o.first, o.second)
+	f.unaware(l, o, loser.client, &v.Cause)
 	return v
 }
 
-// unaware says of a lock that tells its holders of a loss whether the process of the first holder ran while
+// unaware says of a lock that tells its holders of a loss whether the process of the one that lost its hold ran while
 // both believed: only a process that does not run cannot be told in time that its lease is over.
-func (f *facts) unaware(l *lockFacts, o overlap, c *Cause) {
+func (f *facts) unaware(l *lockFacts, o overlap, client string, c *Cause) {
 	switch c.Class {
 	case contract.LeaseExpired, contract.LeaseOutlived, contract.PausedHolder, contract.CutOff, contract.ServerAway, contract.LostMessage:
 	default:
@@ -62,18 +63,18 @@ func (f *facts) unaware(l *lockFacts, o overlap, c *Cause) {
 	if !f.h.Can(string(contract.TellsLoss)) {
 		return
 	}
-	stopped := f.obstacles(o.first.client, l.name, o.from, o.to, f.latency(), []history.Effect{history.ProcessStopped})
+	stopped := f.obstacles(client, l.name, o.from, o.to, f.latency(), []history.Effect{history.ProcessStopped})
 	if len(stopped) > 0 && opportunity(o.from, o.to, stopped) <= f.latency() {
 		c.Class, c.Faults, c.Effects = contract.PausedHolder, faultsOf(stopped), []history.Effect{history.ProcessStopped}
 		return
 	}
 	c.Effects = slices.DeleteFunc(slices.Clone(c.Effects), func(e history.Effect) bool { return e == history.ProcessStopped })
-	c.Text += fmt.Sprintf("; the process of %s ran, and was not told", o.first.client)
+	c.Text += fmt.Sprintf("; the process of %s ran, and was not told", client)
 }
 
-// lostFirst says why the server no longer had the hold of the one of two who was granted it first. Where
+// lostFirst says who of two was granted the lock first, and why the server no longer had that hold. Where
 // nobody knows who that was, it is the one for whom there is an excuse: nobody is accused in doubt.
-func (f *facts) lostFirst(l *lockFacts, a, b *belief) Cause {
+func (f *facts) lostFirst(l *lockFacts, a, b *belief) (*belief, Cause) {
 	sure := a.acquire.Evidence == history.Executed && b.acquire.Evidence == history.Executed
 	at := max(a.grantedAt(), b.grantedAt())
 	_, again := f.wentBack(l, min(a.acquire.Call, b.acquire.Call), at) // then tokens tell no order
@@ -92,10 +93,10 @@ func (f *facts) lostFirst(l *lockFacts, a, b *belief) Cause {
 	c := f.lostHold(l, a.owner, at)
 	if !sure && !f.excuses(c) {
 		if other := f.lostHold(l, b.owner, at); f.excuses(other) {
-			return other
+			return b, other
 		}
 	}
-	return c
+	return a, c
 }
 
 // grantedAt is when the server granted what an owner came to believe in, as far as that is known.

@@ -180,3 +180,28 @@ func TestARenewalThatComesLateEndsAHold(t *testing.T) {
 		}
 	}
 }
+
+// Who learns of a grant that is over may have been paused since it asked. It is that owner, not the one that was let in meanwhile, who
+// could not be told in time, even where nobody knows whom the server let in first.
+func TestWhoWasPausedWhileItWasGrantedALockCouldNotBeTold(t *testing.T) {
+	const lock, unlock, got = history.TryLock, history.Unlock, history.Acquired
+	for _, tt := range []struct {
+		name    string
+		paused  string
+		effects []history.Effect
+		defect  bool
+	}{
+		{"it was paused", "a", []history.Effect{history.ProcessStopped, history.MessageLate}, false},
+		{"its messages were late, its process ran", "a", []history.Effect{history.MessageLate}, true},
+		{"the other was paused", "b", []history.Effect{history.ProcessStopped, history.MessageLate}, true},
+	} {
+		late := told("a", lock, 14, 541, 400*ms, got)
+		late.Watchdog = true
+		v := unseen([]string{"reentrant", "lost"}, []history.Fault{{Kind: "pause-client", Client: tt.paused, Effects: tt.effects, From: 14 * ms, To: 541 * ms, Hits: 1}},
+			late, told("b", lock, 500, 530, 400*ms, got), told("a", unlock, 542, 543, 0, history.NotHeld), told("b", unlock, 545, 546, 0, history.Released))
+		r := v.Result(contract.Exclusion)
+		if len(r.Violations) != 1 || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
+			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}

@@ -142,15 +142,16 @@ func (s *strike) partition() {
 	s.lasts(func() {
 		s.client.wire.hold(requests, replies)
 		s.run.pass(s.draw.between(10*time.Millisecond, 2*s.run.Watchdog))
-		s.client.wire.heal()
+		s.client.wire.heal(requests, replies)
 	})
 }
 
 func (s *strike) delay() {
 	s.lasts(func() {
-		s.client.wire.slow(s.draw.between(2*time.Millisecond, 30*time.Millisecond))
+		by := s.draw.between(2*time.Millisecond, 30*time.Millisecond)
+		s.client.wire.slow(by)
 		s.run.pass(s.draw.between(100*time.Millisecond, time.Second))
-		s.client.wire.slow(0)
+		s.client.wire.slow(-by)
 	})
 }
 
@@ -163,7 +164,7 @@ func (s *strike) pauseClient() {
 		s.client.gate.shut()
 		s.client.wire.hold(true, true)
 		s.run.pass(s.draw.between(s.run.Watchdog, 2*s.run.Watchdog))
-		s.client.wire.heal()
+		s.client.wire.heal(true, true)
 		s.client.gate.open()
 	})
 }

@@ -19,9 +19,9 @@ type wire struct {
 	mu       sync.Mutex
 	conns    map[*conn]bool
 	dead     bool
-	requests chan struct{} // not nil: requests are held back until it is closed
-	replies  chan struct{} // the same of replies
-	delay    time.Duration // of each reply
+	requests gate          // shut while requests are held back
+	replies  gate          // the same of replies
+	delay    time.Duration // of each reply, as all faults together have it
 	ids      []int64       // of all its connections, as the server knows them
 }
 
@@ -37,9 +37,9 @@ var errDead = errors.New("soak: this client is dead")
 func (w *wire) dial(ctx context.Context, o *redis.Options, network, addr string) (net.Conn, error) {
 	for {
 		w.mu.Lock()
-		dead, gate := w.dead, w.requests
+		dead, gate := w.dead, w.requests.until()
 		if gate == nil {
-			gate = w.replies
+			gate = w.replies.until()
 		}
 		w.mu.Unlock()
 		if gate == nil {
@@ -133,42 +133,44 @@ func (w *wire) kill() {
 	w.mu.Lock()
 	w.dead = true
 	w.mu.Unlock()
-	w.heal() // whoever waits is to see it
+	for _, g := range []*gate{&w.requests, &w.replies} { // whoever waits is to see it
+		for g.until() != nil {
+			g.open()
+		}
+	}
 	w.reset()
 }
 
-// hold holds back requests, replies or both.
+// hold holds back requests, replies or both, until a heal of the same.
 func (w *wire) hold(requests, replies bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if requests && w.requests == nil && !w.dead {
-		w.requests = make(chan struct{})
+	if requests && !w.dead {
+		w.requests.shut()
 	}
-	if replies && w.replies == nil && !w.dead {
-		w.replies = make(chan struct{})
+	if replies && !w.dead {
+		w.replies.shut()
 	}
 }
 
-// heal lets go what was held back.
-func (w *wire) heal() {
+// heal takes back one hold, and lets go what no other fault holds back.
+func (w *wire) heal(requests, replies bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.requests != nil {
-		close(w.requests)
-		w.requests = nil
+	if requests && w.requests.open() {
 		for c := range w.conns {
 			go c.flush() // a full socket must not hold up the others
 		}
 	}
-	if w.replies != nil {
-		close(w.replies)
-		w.replies = nil
+	if replies {
+		w.replies.open()
 	}
 }
 
-func (w *wire) slow(delay time.Duration) {
+// slow has each reply come later, or sooner again.
+func (w *wire) slow(by time.Duration) {
 	w.mu.Lock()
-	w.delay = delay
+	w.delay += by
 	w.mu.Unlock()
 }
 
@@ -211,7 +213,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	c.out.Lock()
 	defer c.out.Unlock()
 	c.wire.mu.Lock()
-	holding, dead := c.wire.requests != nil, c.wire.dead
+	holding, dead := c.wire.requests.until() != nil, c.wire.dead
 	c.wire.mu.Unlock()
 	if dead { // what was held back goes with its client
 		return 0, errDead
@@ -254,7 +256,7 @@ func (c *conn) Read(b []byte) (int, error) {
 		c.in = b[:n]
 	}
 	c.wire.mu.Lock()
-	gate, delay := c.wire.replies, c.wire.delay
+	gate, delay := c.wire.replies.until(), c.wire.delay
 	c.wire.mu.Unlock()
 	if n > 0 && (gate != nil || delay > 0) {
 		if late := c.wait(gate, delay); late != nil {

@@ -91,7 +91,7 @@ func TestRequestsThatAreHeldBackArriveInOrder(t *testing.T) {
 		t.Fatal("a connection came about")
 	default:
 	}
-	w.heal()
+	w.heal(true, false)
 	write(t, c, "three\n")
 	for _, want := range []string{"one\n", "two\n", "three\n"} {
 		if line := <-got; line != want {
@@ -127,9 +127,43 @@ func TestRepliesThatAreHeldBackArriveLater(t *testing.T) {
 		t.Errorf("read %d, %v", n, err)
 	}
 	c.SetReadDeadline(time.Time{})
-	w.heal()
+	w.heal(false, true)
 	write(t, c, "two\n")
 	read(t, c, "one\ntwo\n")
+}
+
+// The end of one fault is not that of another that strikes at the same time.
+func TestFaultsThatOverlap(t *testing.T) {
+	addr, got := echo(t)
+	w := newWire(&line{})
+	c := dial(t, w, addr)
+	w.hold(true, true)
+	w.hold(false, true)
+	w.hold(true, false)
+	write(t, c, "one\n")
+	w.heal(true, true)
+	if w.requests.until() == nil || w.replies.until() == nil {
+		t.Error("the end of the first let go what the others hold back")
+	}
+	select {
+	case line := <-got:
+		t.Errorf("%q got through", line)
+	default:
+	}
+	w.heal(true, false)
+	<-got
+	c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if n, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read %d, %v", n, err)
+	}
+	c.SetReadDeadline(time.Time{})
+	w.heal(false, true)
+	read(t, c, "one\n")
+	w.slow(2 * time.Millisecond)
+	w.slow(3 * time.Millisecond)
+	if w.slow(-2 * time.Millisecond); w.delay != 3*time.Millisecond {
+		t.Errorf("replies come %s late", w.delay)
+	}
 }
 
 func TestDeadWire(t *testing.T) {
