@@ -178,6 +178,10 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 	case holds < c.needed:
 		if key, again := f.givenBackByCopy(c, op); again > 0 {
 			cause = f.twice(l, op, again, fmt.Sprintf("a copy of a request by which it had given %s back before did so again at %s", key, Stamp(again)))
+		} else if r := f.unlockedLate(c, op); r != nil {
+			by := f.op(r.Op)
+			cause = f.untold(l, by, r.At, fmt.Sprintf("its member %s was taken away at %s. The %s of %s, which ended %s at %s, took effect then",
+				memberKey{r.Server, r.Lock}, Stamp(r.At), by.Kind, by.Owner, by.Outcome, Stamp(by.Return)))
 		} else if r := f.takenLate(l, c, op); r != nil {
 			cause = f.givenLate(l, op.Owner, r, op.Call, fmt.Sprintf("its member %s was taken away at %s", memberKey{r.Server, r.Lock}, Stamp(r.At)))
 		}
@@ -240,7 +244,7 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 	untold := f.untoldOf(c, op)
 	tell := func(rule contract.Rule, has int) {
 		if has < c.needed && has+len(untold) >= c.needed {
-			cause = f.touched(op.Owner, untold[0])
+			cause = f.untoldLoss(l, op.Owner, untold[0])
 		}
 		f.groupViolation(found, l, op, rule, op.Return, cause, "its owner held %d of %d members, of which a hold needs %d", has, len(c.members), c.needed)
 	}

@@ -459,6 +459,12 @@ func sidesOfGroups() map[string][]side {
 			{contract.HolderHasEnough, false, memberTouched("overwrite-key", true)}, // it was told
 			{contract.HolderHasEnough, false, memberTouched("", false)},
 		},
+		"member-shortened": {
+			{contract.HolderHasEnough, true, memberShortened(0, "drop-message")},
+			{contract.HolderHasEnough, false, memberShortened(at(1.08), "drop-message")}, // it was told
+			{contract.HolderHasEnough, false, memberShortened(0)},
+			{contract.HolderHasEnough, false, &groupScript{claiming(memberShortened(0, "drop-message").script, contract.KeepsLongest), nil}},
+		},
 		"paused-in-acquire": {
 			{contract.ValidityLeft, true, late(paused(0.2, 2.4))},
 			{contract.ValidityLeft, false, late()},

@@ -79,7 +79,7 @@ func (f *facts) lastNeed(e *history.Event) (l *lockFacts, last time.Duration, ne
 }
 
 // membersUntil is until when an owner of a client had a key that a channel is named after, which may be a member of a group that it has no
-// longer.
+// longer. Nobody tells it when a fault takes the key away: it may believe in its hold until the lease that it set last is over.
 func (f *facts) membersUntil(e *history.Event) (last time.Duration) {
 	if f.view == nil {
 		return 0
@@ -94,9 +94,13 @@ func (f *facts) membersUntil(e *history.Event) (last time.Duration) {
 		if !names("subscribe "+e.Note, key.key) {
 			continue
 		}
-		for _, s := range m.states {
-			if slices.ContainsFunc(s.Holdings, func(h history.Holding) bool { return owners[h.Owner] }) {
-				last = max(last, s.to)
+		for i, s := range m.states {
+			if !slices.ContainsFunc(s.Holdings, func(h history.Holding) bool { return owners[h.Owner] }) {
+				continue
+			}
+			last = max(last, s.to)
+			if i+1 < len(m.states) && m.states[i+1].silent {
+				last = max(last, s.Deadline)
 			}
 		}
 	}

@@ -50,3 +50,40 @@ func TestASubscriptionThatNobodyNeedsIsGivenBack(t *testing.T) {
 		})
 	}
 }
+
+// Nobody tells a client that a fault took a member of a group which its unlock left: until the lease of that is over it may still need its
+// subscription. What its own unlock gave back it knows.
+func TestASubscriptionIsNeededForAMemberThatIsLeft(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		fault  bool // took the member that was left; else the client gave it back
+		seen   time.Duration
+		broken bool
+	}{
+		{"a fault took it, its lease lasts", true, at(9), false},
+		{"a fault took it, its lease is over", true, at(13), true},
+		{"it was given back", false, at(9), true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newGroupScript(history.Red, "a", "b", "c")
+			claiming(s.script, contract.Unsubscribes).h.Header.Unsubscribed = sec
+			op := s.take("x:1", 0, at(0.1), 10*sec)
+			for i, m := range []string{"a", "b", "c"} {
+				s.set(op, m, at(0.05+0.01*float64(i)), 1, at(10.05+0.01*float64(i)))
+			}
+			op = s.op("x:1", history.Unlock, at(1), at(1.1), history.Released)
+			s.set(op, "a", at(1.05), 0, 0)
+			s.set(op, "b", at(1.06), 0, 0)
+			s.set(op, "c", at(1.5), 0, 0)
+			if tt.fault {
+				r := &s.h.Served[len(s.h.Served)-1]
+				r.Op, r.Owner, r.Step, r.Client = 0, "", history.StepAdmin, "faults"
+			}
+			e := s.event(history.Listening, tt.seen)
+			e.Lock, e.Client, e.Note = "", "x", "redisson_lock__channel:{c}"
+			if got := slices.Contains(rules(verdict(t, s.script), contract.Liveness), contract.Unsubscribed); got != tt.broken {
+				t.Errorf("broken: %v, want %v", got, tt.broken)
+			}
+		})
+	}
+}

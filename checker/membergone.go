@@ -14,7 +14,7 @@ import (
 type memberLoss struct {
 	key memberKey
 	at  time.Duration
-	row *history.Served // what did it; nil: its lease ended, or it was done from outside
+	row *history.Served // what did it, or shortened its lease; nil: its lease ended, or it was done from outside
 }
 
 // memberGone says why a group was not whole, or no longer, when its owner's last member was granted: an earlier one was gone again. false:
@@ -66,6 +66,26 @@ func (f *facts) givenFor(l *lockFacts, owner string, r *history.Served, before t
 	for _, op := range slices.Backward(l.owner(owner).called(0, before)) {
 		if op.Kind.Acquires() && !op.Aside && !op.Pending() && op.Return <= before && (op.Uncertain() || op.Outcome == history.Failed) {
 			return op
+		}
+	}
+	return nil
+}
+
+// unlockedLate is the first command by which an unlock of the same owner, of whose outcome that had not learned, took a member away that a
+// call had taken. nil: there is none.
+func (f *facts) unlockedLate(c *composition, op *history.Op) *history.Served {
+	for _, key := range c.members {
+		m := f.view.members[key]
+		if m == nil {
+			continue
+		}
+		for _, i := range m.rows {
+			r := &f.h.Served[i]
+			by := f.op(r.Op)
+			if op.Call < r.At && r.At <= op.Return && r.Before.Count(op.Owner) > r.After.Count(op.Owner) && by != nil && by.Owner == op.Owner && by.Kind.Unlocks() &&
+				by.Uncertain() && !by.Pending() && by.Return <= op.Call {
+				return r
+			}
 		}
 	}
 	return nil

@@ -67,6 +67,9 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 			continue
 		}
 		earlier := m.askedBefore(f, op.Owner, b.acquire.Call, calls[inner].Call) // of another call, which its client gives back
+		for _, call := range calls[:inner] {
+			earlier += m.answeredLate(f, call)
+		}
 		had := min(m.at(calls[inner].Call).Count(op.Owner)-earlier, f.owed(l, op.Owner, b.acquire.Call, op.Return))
 		gave := m.tookBelow(f, op, calls[inner].Call, had)
 		if t := o.tenure(op.Call); gave == nil || t == nil || gave.Before.Deadline-f.tellsBefore(l, t) <= gave.At {
@@ -84,6 +87,17 @@ func (m *member) askedBefore(f *facts, owner string, when, to time.Duration) int
 	for _, i := range m.rows {
 		if r := &f.h.Served[i]; r.At > when && r.At <= to && r.Sent < when {
 			holds += max(0, r.After.Count(owner)-r.Before.Count(owner))
+		}
+	}
+	return holds
+}
+
+// answeredLate are the holds of a key that a call got later than a message and its answer take: the attempt that asked for them may have
+// been over, so that its client gives them back.
+func (m *member) answeredLate(f *facts, op *history.Op) (holds int64) {
+	for _, i := range m.rows {
+		if r := &f.h.Served[i]; r.Op == op.ID && r.Got-r.Sent > 2*f.latency() {
+			holds += max(0, r.After.Count(op.Owner)-r.Before.Count(op.Owner))
 		}
 	}
 	return holds
@@ -351,7 +365,7 @@ func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) b
 }
 
 // untoldOf are the members that an unlock left alone, of which its client could not know that they are lost: somebody from outside took
-// them from the owner, and the lease that the client counts on lasts.
+// them from the owner, or a call that was not answered had set a shorter lease, and the lease that the client counts on lasts.
 func (f *facts) untoldOf(c *composition, op *history.Op) (lost []memberLoss) {
 	for _, key := range c.members {
 		m := f.view.members[key]
@@ -363,8 +377,13 @@ func (f *facts) untoldOf(c *composition, op *history.Op) (lost []memberLoss) {
 			if is.from > op.Call || was.Count(op.Owner) == 0 && is.Count(op.Owner) == 0 {
 				continue
 			}
-			if is.Count(op.Owner) == 0 && was.Deadline >= op.Call && f.takes(m, op.Owner, is.from) == nil {
+			if is.Count(op.Owner) > 0 || f.takes(m, op.Owner, is.from) != nil {
+				break
+			}
+			if heard, unheard := m.heardUntil(f, op, was.from); was.Deadline >= op.Call {
 				lost = append(lost, memberLoss{key: key, at: is.from})
+			} else if unheard != nil && heard >= op.Call {
+				lost = append(lost, memberLoss{key: key, at: is.from, row: unheard})
 			}
 			break
 		}
@@ -372,8 +391,33 @@ func (f *facts) untoldOf(c *composition, op *history.Op) (lost []memberLoss) {
 	return lost
 }
 
-// touched is the cause that a member was lost of which nobody told, by the faults that touched its key then.
-func (f *facts) touched(owner string, loss memberLoss) Cause {
+// heardUntil is the end of an owner's hold of a key that lasted at a time, as its client was told it before a call; and the last command of the
+// owner that set another, which was not answered by then; nil: there is none.
+func (m *member) heardUntil(f *facts, op *history.Op, when time.Duration) (until time.Duration, unheard *history.Served) {
+	since := m.since(op.Owner, when)
+	for _, i := range m.rows {
+		r := &f.h.Served[i]
+		switch {
+		case r.At < since || r.At > when || r.Owner != op.Owner || r.After.Count(op.Owner) == 0 || r.Before.Deadline == r.After.Deadline:
+		case r.Got > 0 && r.Got <= op.Call:
+			until, unheard = r.After.Deadline, nil
+		default:
+			unheard = r
+		}
+	}
+	return until, unheard
+}
+
+// untoldLoss is the cause that a member was lost of which nobody told: by the faults that touched its key then, or by those for which a call
+// was not answered that had set a shorter lease.
+func (f *facts) untoldLoss(l *lockFacts, owner string, loss memberLoss) Cause {
+	if loss.row != nil {
+		text := fmt.Sprintf("%s lost the member %s at %s, since a call had set a lease that ended then, and was not told; the unlock left it alone", owner, loss.key, Stamp(loss.at))
+		if call := f.op(loss.row.Op); call != nil {
+			return f.untold(l, call, loss.at, text)
+		}
+		return Cause{Class: contract.Unexplained, Text: text}
+	}
 	faults := f.struckBy("", loss.key.key, loss.at, loss.at, append(history.TouchesKey(), history.ServerForgot))
 	return Cause{Class: contract.KeyLost, Faults: faults, Effects: f.effectsOf(faults),
 		Text: fmt.Sprintf("%s lost the member %s at %s, and the unlock left it alone", owner, loss.key, Stamp(loss.at))}

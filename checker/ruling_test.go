@@ -331,12 +331,16 @@ func sidesOfLocks() map[string][]side {
 			{contract.GrantHasMembers, false, memberGivenLate("", "EOF", at(1.5))},
 			{contract.GrantHasMembers, false, memberGivenLate("drop-message", "EOF", at(2.5))}, // sent when its owner had called again
 			{contract.GrantHasMembers, false, claiming(memberGivenLate("drop-message", "EOF", at(1.5)), contract.TakesBack)},
+			{contract.GrantHasMembers, true, memberUnlockedLate("drop-message", "EOF")},
+			{contract.GrantHasMembers, false, memberUnlockedLate("", "EOF")},
 		},
 		"member-given-up-late": {
 			{contract.GrantHasMembers, true, memberGivenLate("", "context deadline exceeded", at(1.5))},
 			{contract.GrantHasMembers, false, memberGivenLate("", "EOF", at(1.5))},
 			{contract.GrantHasMembers, false, memberGivenLate("", "context deadline exceeded", at(2.5))},
 			{contract.GrantHasMembers, false, claiming(memberGivenLate("", "context deadline exceeded", at(1.5)), contract.TakesBack)},
+			{contract.GrantHasMembers, true, memberUnlockedLate("", "context deadline exceeded")},
+			{contract.GrantHasMembers, false, claiming(memberUnlockedLate("", "context deadline exceeded"), contract.TakesBack)},
 		},
 		"refused-copy": {
 			{contract.GhostIsGone, true, refusedGhost("LOADING Redis is loading the dataset in memory")},

@@ -524,6 +524,32 @@ func memberGivenLate(fault, err string, sent time.Duration) *script {
 	return s.script
 }
 
+// memberUnlockedLate is a group granted at 3 s of which an unlock takes a back that ended unknown before. What another call before took of a, later
+// too, its client gives back.
+func memberUnlockedLate(fault, err string) *script {
+	s := newGroupScript(history.Multi, "a", "b")
+	s.op("x:1", history.Unlock, at(0.5), at(1), history.Unknown)
+	s.op("x:1", history.TryLock, at(1.1), at(1.2), history.Unknown)
+	for i := range s.h.Ops {
+		s.h.Ops[i].Evidence, s.h.Ops[i].Error = history.Sent, err
+	}
+	unlock, failed := s.h.Ops[0], s.h.Ops[1]
+	op := s.take("x:1", at(2), at(3), 0)
+	s.set(op, "a", at(2.1), 1, at(32.1))
+	s.set(&unlock, "a", at(2.2), 0, 0)
+	s.h.Served[len(s.h.Served)-1].Sent = at(0.9)
+	s.set(&failed, "a", at(2.3), 1, at(32.3))
+	s.h.Served[len(s.h.Served)-1].Sent = at(1.15)
+	s.set(op, "a", at(2.6), 0, 0)
+	gives := &s.h.Served[len(s.h.Served)-1]
+	gives.Op, gives.Step, gives.Sent, gives.Request = 0, history.StepRelease, at(2.5), 9
+	s.set(op, "b", at(2.9), 1, at(32.9))
+	if fault != "" {
+		s.fault(fault, "x", at(0.6), at(0.6))
+	}
+	return s.script
+}
+
 // stillSubscribed is a client that is subscribed long after its unlock, and a fault at a client long before.
 func stillSubscribed(fault, client string) *script {
 	s := newScript()

@@ -66,6 +66,9 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 		if from = f.due(t, from, to); to-from <= most {
 			return
 		}
+		if to = f.watchedUntil(l, t.owner, from, to); to-from <= most {
+			return
+		}
 		found.addAt(from, func() Violation {
 			v := Violation{
 				Rule: contract.RenewedInTime, Lock: l.name, From: from, To: to,
@@ -104,6 +107,51 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			}
 		}
 	}
+}
+
+// watchedUntil is until when, within [from, to], an owner has enough members of a group by calls whose lease is to be renewed. A fault may have
+// taken some, while those that another call took with a lease of its own are enough for the group's hold.
+func (f *facts) watchedUntil(l *lockFacts, owner string, from, to time.Duration) time.Duration {
+	if !f.composed(l) {
+		return to
+	}
+	c := f.view.locks[l.name]
+	times := []time.Duration{from}
+	for _, key := range c.members {
+		if m := f.view.members[key]; m != nil {
+			for _, s := range m.states {
+				if from < s.from && s.from < to {
+					times = append(times, s.from)
+				}
+			}
+		}
+	}
+	slices.Sort(times)
+	for _, at := range times {
+		watched := 0
+		for _, key := range c.members {
+			if m := f.view.members[key]; m != nil && m.watchedAt(f, owner, at) {
+				watched++
+			}
+		}
+		if watched < c.needed {
+			return at
+		}
+	}
+	return to
+}
+
+// watchedAt reports whether one of the calls by which an owner has a key at a time wanted its lease renewed.
+func (m *member) watchedAt(f *facts, owner string, at time.Duration) bool {
+	if m.at(at).Count(owner) == 0 {
+		return false
+	}
+	since := m.since(owner, at)
+	return slices.ContainsFunc(m.rows, func(i int) bool {
+		r := &f.h.Served[i]
+		op := f.op(r.Op)
+		return r.At >= since && r.At <= at && r.After.Count(owner) > r.Before.Count(owner) && op != nil && op.Watchdog && op.Fresh == 0 // else what it takes anew has a lease of its own
+	})
 }
 
 // setItself reports whether the lock set a lease by no call, as long as a renewal would have made it: what settles an earlier call does so.

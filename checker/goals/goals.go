@@ -58,6 +58,7 @@ var rows = map[string][]string{
 	"member-unlocked-late":    {string(contract.Red)},
 	"member-given-up-late":    {string(contract.Red)},
 	"member-touched":          {string(contract.Red)},
+	"member-shortened":        {string(contract.Red)},
 	"other-hold":              {string(contract.ReadWrite)},
 	"downgraded":              {string(contract.ReadWrite)},
 	"force-ends-renewals":     {string(contract.ReadWrite)},

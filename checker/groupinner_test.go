@@ -1,0 +1,88 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// A group's lease is renewed while its owner has enough members by calls that want that. What another call took with a lease of its own may keep
+// the group held when a fault has taken one of those, and is not renewed.
+func TestAGroupIsRenewedWhileItsWatchedMembersAreEnough(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		struck bool // a fault took a
+		fresh  bool // c was taken with a lease of its own
+		broken bool
+	}{
+		{"a is lost, c has a lease of its own", true, true, false},
+		{"a is lost, c was taken to be renewed", true, false, true},
+		{"nothing is lost", false, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newGroupScript(history.Red, "a", "b", "c")
+			claiming(s.script, contract.KeepsLongest)
+			op := s.take("x:1", 0, at(0.1), 0)
+			s.set(op, "a", at(0.05), 1, at(30.05))
+			s.set(op, "b", at(0.06), 1, at(30.06))
+			op = s.take("x:1", at(1), at(1.1), 0)
+			if tt.fresh {
+				op.Fresh = 28 * sec
+			}
+			s.set(op, "a", at(1.05), 2, at(30.05))
+			s.set(op, "b", at(1.06), 2, at(30.06))
+			s.set(op, "c", at(1.07), 1, at(29.07))
+			if tt.struck {
+				s.set(op, "a", at(5), 0, 0)
+				r := &s.h.Served[len(s.h.Served)-1]
+				r.Op, r.Owner, r.Step, r.Client = 0, "", history.StepAdmin, "faults"
+			}
+			s.event(history.Lost, at(29)).Owner = "x:1"
+			if got := slices.Contains(rules(verdict(t, s.script), contract.Watchdog), contract.RenewedInTime); got != tt.broken {
+				t.Errorf("broken: %v, want %v", got, tt.broken)
+			}
+		})
+	}
+}
+
+// What a call took by a command that was answered later than a message and its answer take may be of an attempt of it that was over: its client
+// gives that back, and an inner unlock then gives back what the inner call took alone.
+func TestAnAttemptThatWasOverLeavesTheOuterHoldNothing(t *testing.T) {
+	for got, broken := range map[float64]bool{0.031: true, 0.4: false} {
+		s := newGroupScript(history.Red, "a", "b", "c")
+		s.gaveEarlier(false)
+		for i := range s.h.Served {
+			if r := &s.h.Served[i]; r.Lock == "a" && r.At == at(0.03) {
+				r.Sent, r.Got = at(0.029), at(got)
+			}
+		}
+		if is := slices.Contains(rules(verdict(t, s.script), contract.Object), contract.OneHoldAnUnlock); is != broken {
+			t.Errorf("answered at %v s: broken: %v, want %v", got, is, broken)
+		}
+	}
+}
+
+// memberShortened has x:1 enter a quorum of three twice. The second time it sets a shorter lease on a, of which it is told at a time, and not on b; c it
+// never has. The unlock leaves a alone, whose lease is over.
+func memberShortened(told time.Duration, faults ...string) *groupScript {
+	s := newGroupScript(history.Red, "a", "b", "c")
+	op := s.take("x:1", 0, at(0.1), 30*sec)
+	s.set(op, "a", at(0.05), 1, at(30.05))
+	s.set(op, "b", at(0.06), 1, at(30.06))
+	op = s.take("x:1", at(1), at(1.1), sec)
+	s.set(op, "a", at(1.05), 2, at(2.05))
+	s.h.Served[len(s.h.Served)-1].Got = told
+	s.set(op, "b", at(1.06), 2, at(30.06))
+	for _, kind := range faults {
+		s.fault(kind, "x", at(1), at(4))
+	}
+	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
+	s.set(op, "b", at(3.05), 1, at(33.05))
+	op = s.op("x:1", history.Unlock, at(4), at(4.1), history.Unknown)
+	op.Evidence, op.Error = history.Sent, "one of two"
+	s.set(op, "b", at(4.05), 0, 0)
+	return s
+}
