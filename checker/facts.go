@@ -349,7 +349,7 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 			if own && a.seq >= 0 && e.At < at && op.Kind.Acquires() && e.Lock == l.name && e.After.Count(op.Owner) > e.Before.Count(op.Owner) {
 				own = false // the call has given all back since, and taken it anew
 			}
-			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: l.name, by: op.Owner}] && !sameKey(e.Before, e.After) {
+			if repeats < op.Repeats && !own && !aside[servedKey{at: e.At, lock: l.name, by: op.Owner}] && !sameKey(e.Before, e.After) && !reclaims(op, e) {
 				again := act{at: e.At, seq: i, op: op, again: true}
 				if e.Lock == l.name {
 					again.after = log.key(i)
@@ -374,6 +374,28 @@ func actsOf(f *facts, l *lockFacts, log *served) []act {
 		}
 	}
 	return acts
+}
+
+// reclaims reports whether a command of a call on a permit semaphore did nothing of what that is for: it may have taken back what was over.
+func reclaims(op *history.Op, e *history.Served) bool {
+	if e.Before == nil || e.After == nil {
+		return false
+	}
+	was, had := e.Before.Has(op.Token)
+	is, has := e.After.Has(op.Token)
+	switch op.Kind {
+	case history.AcquirePermit, history.TryAcquirePermit:
+		total := func(k *history.KeyState) int64 { return k.Number() + int64(len(k.Taken)) }
+		return total(e.After) >= total(e.Before) && !slices.ContainsFunc(e.After.Taken, func(p history.TakenPermit) bool {
+			was, out := e.Before.Has(p.Permit)
+			return !out || was != p
+		})
+	case history.UpdateLease:
+		return !has || was == is
+	case history.ReleasePermit:
+		return !had || has || e.Reply == "0"
+	}
+	return false
 }
 
 func sameKey(a, b *history.KeyState) bool {
