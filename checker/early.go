@@ -29,6 +29,9 @@ func (f *facts) early(l *lockFacts, found *violations) {
 		if call := f.inNameOf(t.grant); call != nil && e.At <= f.until(call) && f.owed(l, e.Owner, 0, t.from) > 0 {
 			continue // the answer to that call says that a hold is over that it has still to give back
 		}
+		if f.composed(l) && f.membersHeard(l, e.Owner, e.At) < f.view.locks[l.name].needed {
+			continue // of the others that the server has for the owner its client did not hear
+		}
 		known, ok := f.known(l, t, e.At)
 		if !ok || known-f.tellsBefore(l, t) <= e.At {
 			continue
@@ -42,6 +45,24 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			}
 		})
 	}
+}
+
+// membersHeard is how many members of a group an owner has at a time of which its client had an answer since their holds began.
+func (f *facts) membersHeard(l *lockFacts, owner string, at time.Duration) (n int) {
+	for _, key := range f.view.locks[l.name].members {
+		m := f.view.members[key]
+		if m == nil || m.at(at).Count(owner) == 0 {
+			continue
+		}
+		since := m.since(owner, at)
+		if slices.ContainsFunc(m.rows, func(i int) bool {
+			r := &f.h.Served[i]
+			return since <= r.At && r.At <= at && r.Owner == owner && r.After.Count(owner) > 0 && !refused(r) && 0 < r.Got && r.Got <= at
+		}) {
+			n++
+		}
+	}
+	return n
 }
 
 // ownUnlocks asks of a lock that tells its holders of a loss whether it told one whose own unlock ended the hold, or was about

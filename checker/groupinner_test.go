@@ -86,3 +86,25 @@ func memberShortened(told time.Duration, faults ...string) *groupScript {
 	s.set(op, "b", at(4.05), 0, 0)
 	return s
 }
+
+// Who is told that it lost a group may have that still by a member of which its client had no answer.
+func TestAMemberThatNobodyHeardOfDoesNotCount(t *testing.T) {
+	for got, early := range map[float64]bool{0.08: true, 0: false, 6: false} {
+		s := newGroupScript(history.Red, "a", "b", "c")
+		claiming(s.script, contract.TellsLoss)
+		op := s.take("x:1", 0, at(0.1), 30*sec)
+		s.set(op, "a", at(0.05), 1, at(30.05))
+		s.set(op, "b", at(0.06), 1, at(30.06))
+		s.set(op, "c", at(0.07), 1, at(30.07))
+		s.h.Served[len(s.h.Served)-1].Got = at(got)
+		s.set(op, "a", at(4), 0, 0)
+		r := &s.h.Served[len(s.h.Served)-1]
+		r.Op, r.Owner, r.Step, r.Client = 0, "", history.StepForce, "operator"
+		lost := s.event(history.Lost, at(5))
+		lost.Owner, lost.Client = "x:1", "x"
+		s.event(history.Expire, at(30.06))
+		if is := slices.Contains(rules(verdict(t, s.script), contract.Object), contract.NotToldEarly); is != early {
+			t.Errorf("c's answer came at %v s: told too early: %v, want %v", got, is, early)
+		}
+	}
+}

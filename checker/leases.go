@@ -159,7 +159,7 @@ func (f *facts) byClientsClock(l *lockFacts, op *history.Op, at time.Duration) (
 // that at which the server executed the request.
 func (f *facts) leaseOverMeanwhile(l *lockFacts, op *history.Op, row *history.Served) (Cause, bool) {
 	told := f.toldTheTime(op, row)
-	if len(f.brokeUnder(l, op)) > 0 {
+	if len(f.struckBy(op.Client, l.name, op.Call, f.until(op), resends)) > 0 {
 		told = op.Call // the first may have been lost
 	}
 	for _, k := range []*history.KeyState{row.Before, row.After} {

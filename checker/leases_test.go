@@ -237,6 +237,24 @@ func sidesOfLeases() map[string][]side {
 		})
 		return p
 	}
+	// refusedLate has c2:1 be refused the only permit, which a late request had taken with a lease that was over. The refused request told the
+	// time of the call, before that end, if it was sent again.
+	refusedLate := func(fault string) *leaseScript {
+		p := newLeases(1)
+		p.h.Header.Layout.Absolute = true
+		p.take("c1:1", 1, 0.001, 1, 19.7).Lease = 1
+		p.key.Taken[0].Deadline = at(6)
+		after := p.key
+		p.h.Served[len(p.h.Served)-1].After = &after
+		op := p.do("c2:1", history.TryAcquirePermit, 0, 2, 20, history.Busy, func(*history.KeyState) {})
+		op.Wait, op.Evidence, op.Executed, op.Answer = 18*sec, history.Sent, 0, ""
+		r := &p.h.Served[len(p.h.Served)-1]
+		r.At, r.Sent, r.Got = at(19.9), at(19.8), at(19.95)
+		if fault != "" {
+			p.fault(fault, "c2", at(2), at(19.8))
+		}
+		return p
+	}
 	return map[string][]side{
 		"one-reclaimed": {
 			{contract.PermitsAreFew, true, below(3)},
@@ -253,6 +271,8 @@ func sidesOfLeases() map[string][]side {
 			{contract.PermitIsHeld, true, late(10)},
 			{contract.PermitIsHeld, false, late(12)}, // it was over when its client told the time
 			{contract.PermitIsHeld, false, late(10, contract.ServerClock)},
+			{contract.PermitsAreFew, true, refusedLate("drop-message")},
+			{contract.PermitsAreFew, false, refusedLate("")},
 		},
 		"counter-of-permits-lost": {
 			{contract.KeyFits, true, lost("delete-key")},
