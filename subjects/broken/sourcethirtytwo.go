@@ -41,7 +41,7 @@ func plantedThirtySecond() []SourceMutant {
 		unseen(source("thirtytwo-multi-in-given-order", hardened, "MultiLocks over the same locks in different orders do not wait for each other for ever",
 			"several locks are taken in the order in which they were given, and not in that of their names",
 			"multi.go", "\tslices.SortStableFunc(m.members, func(a, b *RLock) int { return strings.Compare(a.name, b.name) })\n", ""),
-			"an owner of a plan does one thing at a time, and whoever holds one of two locks may wait for the other"),
+			"an attempt that finds one of them busy gives the others back, so that nobody waits for ever"),
 		unseen(source("thirtytwo-red-minority-unlock-is-fine", hardened, "a RedLock's unlock on fewer servers than a quorum is an error",
 			"an unlock that took back a hold on any server is no error",
 			"redlock.go", "unlocked >= r.quorum {\n\t\terr = nil", "unlocked > 0 {\n\t\terr = nil"),
