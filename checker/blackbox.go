@@ -185,7 +185,7 @@ func classOf(r contract.Rule) contract.Class {
 // problem is a lock as the searching checkers are asked about it.
 func (f *facts) problem(l *lockFacts, w linear.Window) *linear.Lock {
 	p := &linear.Lock{
-		Ops: l.ops, Events: slices.Clone(l.environment), Window: w, Excused: l.toldLost, Model: f.options.Model, Virtual: f.h.Header.Clock == history.Virtual,
+		Ops: f.withoutLocal(l.ops), Events: slices.Clone(l.environment), Window: w, Excused: l.toldLost, Model: f.options.Model, Virtual: f.h.Header.Clock == history.Virtual,
 		Served: len(f.h.Served) > 0, Inferred: f.implied(), Keeps: f.keepsLongest(), End: f.end, Gone: f.gone,
 	}
 	for i, e := range l.environment {
@@ -199,6 +199,23 @@ func (f *facts) problem(l *lockFacts, w linear.Window) *linear.Lock {
 		p.Order = l.order()
 	}
 	return p
+}
+
+// withoutLocal are operations of which none claims to know of the server what it did not ask: where clients count inner holds by themselves, an inner unlock
+// that was not sent says nothing of the lock.
+func (f *facts) withoutLocal(ops []*history.Op) []*history.Op {
+	if !f.h.Can(string(contract.LocalHolds)) {
+		return ops
+	}
+	ops = slices.Clone(ops)
+	for i, op := range ops {
+		if op.Kind.Unlocks() && op.Outcome == history.Decremented && op.Evidence == history.NotSent {
+			local := *op
+			local.Outcome, local.Evidence, local.Answer = history.Unknown, "", ""
+			ops[i] = &local
+		}
+	}
+	return ops
 }
 
 // statusOf is what a checker's answer means.

@@ -94,8 +94,12 @@ func (f *facts) leftBehind(some []*place, at time.Duration) (behind []*place, li
 	return behind, live
 }
 
-// turn is from when on nobody who waits for a fair lock was before a call, of a time in which that is free.
+// turn is from when on nobody who waits for a fair lock was before a call, nor any owner of the same client in its way within the process, of a
+// time in which the lock is free.
 func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Duration {
+	if f.h.Can(string(contract.LocalHolds)) {
+		from = l.localUntil(op, from)
+	}
 	if l.queue == nil {
 		return from
 	}
@@ -104,6 +108,21 @@ func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Dura
 		turn = max(turn, f.waitedUntil(p))
 	}
 	return turn
+}
+
+// localUntil is until when, from a time on, other owners of a call's client keep it waiting within their process: each until its last unlock returns.
+func (l *lockFacts) localUntil(op *history.Op, from time.Duration) time.Duration {
+	for _, b := range l.beliefs { // sorted by their beginnings
+		if b.client != op.Client || b.owner == op.Owner || b.from > from {
+			continue
+		}
+		end := b.to
+		if b.unlock != nil && !b.unlock.Pending() {
+			end = max(end, b.unlock.Return)
+		}
+		from = max(from, end)
+	}
+	return from
 }
 
 // asksAgain is when a call asks for a fair lock again at the latest, of whose end nobody told it: half the time after it heard last for

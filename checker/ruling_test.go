@@ -194,6 +194,12 @@ func sidesOfLocks() map[string][]side {
 			{contract.AtMostOnce, false, once(twiceExecuted("duplicate-message"))},
 			{contract.AtMostOnce, true, sentAgainLater("c1#1")}, // long after, on the connection that was silenced
 			{contract.AtMostOnce, false, sentAgainLater("c1#3")},
+			{contract.FailedIsVoid, true, failedButTook("drop-message", 1)},
+			{contract.FailedIsVoid, false, failedButTook("delay-message", 1)}, // it was sent once
+			{contract.FailedIsVoid, true, failedButTook("delay-message", 6)},
+			{contract.ToldTheTruth, true, copyOfRefused("duplicate-message", 7)},
+			{contract.ToldTheTruth, false, copyOfRefused("", 7)},
+			{contract.ToldTheTruth, false, once(copyOfRefused("duplicate-message", 7))},
 		},
 		"memory-lost": {
 			{contract.AtMostOnce, true, func() *script {

@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -404,6 +405,39 @@ func countedTwice(fault string) *script {
 		s.fault(fault, "c1", at(0.1), 0)
 	}
 	return s
+}
+
+// copyOfRefused is a tryLock that is refused while another holds the lock. A command, of a copy of its request, or of another, takes the lock later.
+func copyOfRefused(fault string, request int64) *script {
+	s := newScript()
+	row := func(op *history.Op, request int64, before, after *history.KeyState) {
+		s.h.Served = append(s.h.Served, history.Served{At: op.Executed, Sent: at(2), Client: op.Client, Owner: op.Owner, Op: op.ID, Request: request, Lock: job,
+			Step: history.StepAcquire, Before: before, After: after})
+	}
+	op := s.take("c2:1", at(1), at(1.002), 0)
+	row(op, 1, key("", 0, 0), key("c2:1", 1, op.Executed+op.Lease))
+	held := key("c2:1", 1, op.Executed+op.Lease)
+	op = s.op("c1:1", history.TryLock, at(2), at(2.002), history.Busy)
+	row(op, 7, held, held)
+	op = s.unlock("c2:1", at(3), history.Released)
+	row(op, 2, held, key("", 0, 0))
+	op = s.op("c1:1", history.Lock, at(2), 0, "")
+	op.Aside, op.Lease, op.Evidence, op.Executed, op.Answer = true, 5*sec, history.Executed, at(4), history.Acquired
+	row(op, request, key("", 0, 0), key("c1:1", 1, at(9)))
+	s.event(history.Expire, at(9))
+	if fault != "" {
+		s.fault(fault, "c1", at(2), at(4))
+	}
+	return s
+}
+
+// A command of another request than the one that was refused is no copy of it.
+func TestOnlyACopyOfWhatWasRefusedMakesTheRefusalALie(t *testing.T) {
+	for request, broken := range map[int64]bool{7: true, 8: false, 0: false} {
+		if is := slices.Contains(rules(verdict(t, copyOfRefused("duplicate-message", request)), contract.Object), contract.ToldTheTruth); is != broken {
+			t.Errorf("request %d: broken: %v, want %v", request, is, broken)
+		}
+	}
 }
 
 // leftByCopies is an unlock, at 6 s, that leaves a hold with the lease of another. Its owner's key is deleted, and so many of its two holds

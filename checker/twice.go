@@ -99,6 +99,29 @@ func (f *facts) firstCopy(op *history.Op, at time.Duration) *history.Served {
 	return nil
 }
 
+// perhapsSentAgain reports whether what executed a call may have been a copy of its request: that was copied or lost, its connection broke, or its
+// client waited for so long that it sent it again.
+func (f *facts) perhapsSentAgain(op *history.Op) bool {
+	copied := []history.Effect{history.MessageCopied, history.MessageLost, history.ConnectionBroken}
+	return op.Return-op.Call >= f.answerTime() || f.firstCopy(op, op.Executed) != nil || len(f.struckBy(op.Client, op.Lock, op.Call, max(op.Return, op.Executed), copied)) > 0
+}
+
+// refusedBefore is the call that was refused by a request of which a copy took what it asks for later, as an operation by itself; nil: it is no
+// such operation.
+func (f *facts) refusedBefore(op *history.Op) *history.Op {
+	if !op.Aside || !op.Kind.Asks() {
+		return nil
+	}
+	first := f.firstCopy(op, op.Executed)
+	if first == nil {
+		return nil
+	}
+	if call := f.op(first.Op); call != nil && !call.Aside && call.Kind.Asks() && call.Outcome == history.Busy && call.Return < op.Executed {
+		return call
+	}
+	return nil
+}
+
 // learned reports whether the client of a call had an answer to it before a time.
 func (f *facts) learned(op *history.Op, by time.Duration) bool {
 	if !op.Uncertain() && op.Outcome != history.Failed && op.Return < by {

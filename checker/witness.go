@@ -97,6 +97,10 @@ func (w *witness[S]) broken(rule contract.Rule, text string, a *act, class contr
 			}
 		}
 		v.Cause = objectCause(w.f, w.l, a, class)
+		again := v.Cause.Class == contract.LostMessage || v.Cause.Class == contract.DoubleExecution && class != contract.DoubleExecution
+		if rule == contract.FailedIsVoid && again && !w.f.perhapsSentAgain(a.op) {
+			v.Cause = Cause{Class: contract.Unexplained, Text: "its client had sent the request once, and told its caller that it had failed while it was under way"}
+		}
 		if rule == contract.LeaseIsSet {
 			if c, unheard := w.f.unheardLease(w.l, a); unheard {
 				v.Cause = c
@@ -135,6 +139,11 @@ func (w *witness[S]) call(a *act) bool {
 	}
 	if op.Evidence != history.Executed {
 		return false // see unseen
+	}
+	if call := w.f.refusedBefore(op); call != nil {
+		w.beyond = true
+		w.broken(contract.ToldTheTruth, fmt.Sprintf("%s: %s by %s (operation %d) was told %s at %s, and a copy of its request took effect at %s",
+			w.l.name, call.Kind, call.Owner, call.ID, call.Outcome, Stamp(call.Return), Stamp(op.Executed)), a, contract.DoubleExecution)
 	}
 	switch {
 	case op.Outcome == history.Failed && effective(op, op.Answer):

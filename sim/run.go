@@ -207,7 +207,7 @@ func (r *run) run(o Options) {
 		Clock: "virtual", World: o.Ground.Name, Scenario: o.Scenario, Subject: r.subject.Name, Seed: o.Seed,
 		Plan: r.plan.JSON(), Abilities: r.subject.Abilities, Groups: groupsOf(r.plan), Layout: r.subject.Layout, Versions: versions(o.Ground),
 		WatchdogTimeout: watchdog, RenewEvery: r.subject.Renews(watchdog), LatencyMax: time.Duration(r.timings.LatencyMax),
-		Unsubscribed: r.subject.Unsubscribed, SilenceNoticed: r.subject.SilenceNoticed, TokenUnit: r.subject.TokenUnit, PlaceKept: r.subject.KeepsPlace(watchdog), AnswerTimeout: world.AnswerTimeout, Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
+		Unsubscribed: r.subject.Unsubscribed, SilenceNoticed: r.subject.SilenceNoticed, TokenUnit: r.subject.TokenUnit, PlaceKept: r.subject.KeepsPlace(watchdog), AnswerTimeout: cmp.Or(r.subject.AnswerTimeout, world.AnswerTimeout), Idempotent: r.subject.Idempotent, Limitations: r.subject.Limitations,
 	}
 	for _, c := range r.plan.Clients {
 		if c.NoRetry && !r.subject.Resends {

@@ -43,6 +43,8 @@ type Subject struct {
 	RetriesAfter int
 	// Unsubscribed is after how long its client gives a subscription back that it needs no more; 0: it does not say.
 	Unsubscribed time.Duration
+	// AnswerTimeout is how long its Redis client waits for an answer before it gives up or asks again; 0: as long as go-redis does.
+	AnswerTimeout time.Duration
 	// SilenceNoticed is after how long its client notices that nothing comes on its subscription; 0: it does not say.
 	SilenceNoticed time.Duration
 	// PlaceKept is for how long a fair lock keeps the place of who waits: after it asked first, or, as a part of the lease

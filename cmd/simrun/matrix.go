@@ -65,7 +65,7 @@ a real server.
 
 ## Not here: spring-lock-registry
 
-It can be run by name. Its holds within one process are not judged rightly yet.
+It can be run by name. Its column needs a hunt of drawn plans that has not been made yet.
 `
 
 // The files of the matrix.

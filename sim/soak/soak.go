@@ -66,7 +66,7 @@ func (c Config) Header(versions map[string]string) history.Header {
 	return history.Header{
 		Version: history.Version, Clock: "monotonic", World: "redis", Scenario: Scenario, Subject: c.Subject.Name, Seed: c.Seed,
 		Versions: versions, Abilities: c.Subject.Abilities, Expiry: history.Implied, WatchdogTimeout: c.Watchdog, LatencyMax: LatencyMax,
-		AnswerTimeout: answerTimeout, Idempotent: c.Subject.Idempotent, Limitations: c.Subject.Limitations,
+		AnswerTimeout: max(answerTimeout, c.Subject.AnswerTimeout), Idempotent: c.Subject.Idempotent, Limitations: c.Subject.Limitations,
 	}
 }
 

@@ -30,6 +30,7 @@ type outside struct {
 	dialing   map[string]bool               // the clients that have dialed by themselves; World.mu guards it
 	calling   map[string][]history.Op       // by client, its calls in progress; World.mu guards it
 	abandoned map[string][]history.Op       // those that returned without an answer, and may go on; likewise
+	asking    map[string]bool               // the shapes of the commands by which calls asked for locks; likewise
 }
 
 // Listen opens a port at which a process of a client finds a server, and returns its URL; "" in a world without
@@ -164,10 +165,35 @@ func (w *World) guess(client string, s *server, args []string) int64 {
 	if w.layout.Roles[Shape(args)] == history.StepRenew {
 		return 0 // it may come beside a call of its owner
 	}
-	if id := w.guessAmong(w.outside.calling[client], client, s, args); id != 0 {
-		return id
+	id := w.guessAmong(w.outside.calling[client], client, s, args)
+	if id == 0 {
+		return w.guessAmong(w.outside.abandoned[client], client, s, args)
 	}
-	return w.guessAmong(w.outside.abandoned[client], client, s, args)
+	if w.rec.Op(id).Kind.Acquires() {
+		if w.outside.asking == nil {
+			w.outside.asking = map[string]bool{}
+		}
+		w.outside.asking[Shape(args)] = true
+	}
+	return id
+}
+
+// anothers are those of a client's calls to which a command may belong that asks for a lock and names an owner who makes no call, and does not hold
+// it: a lock may have one value for all owners of a client, of whom one asks while the others wait within the process. w.mu is held.
+func (w *World) anothers(calls []history.Op, s *server, args []string, named string) []history.Op {
+	if !w.outside.asking[Shape(args)] {
+		return nil
+	}
+	for _, key := range s.keys {
+		if s.touches(args, key) && slices.ContainsFunc(s.state[key].Holdings, func(h history.Holding) bool { return s.names.Owner(s.part(key), h.Owner) == named }) {
+			return nil // that may be renewed
+		}
+	}
+	calls = slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return !op.Kind.Acquires() })
+	if len(calls) > 0 && calls[0].Owner != calls[len(calls)-1].Owner {
+		return nil
+	}
+	return calls
 }
 
 func (w *World) guessAmong(all []history.Op, client string, s *server, args []string) int64 {
@@ -199,7 +225,11 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 		}
 	}
 	if named != "" {
-		calls = slices.DeleteFunc(calls, func(op history.Op) bool { return op.Owner != named })
+		own := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return op.Owner != named })
+		if len(own) == 0 {
+			own = w.anothers(calls, s, args, named)
+		}
+		calls = own
 	} else if asking := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return !op.Kind.Acquires() }); len(asking) > 0 {
 		calls = asking
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -49,9 +50,17 @@ func passes(s Status) bool { return s == Passed || s == NotClaimed }
 func TestAGoodWorkerPassesEveryCheck(t *testing.T) {
 	t.Parallel()
 	for name, r := range runChecks(t, "good", usual) {
-		if r.Status != Passed {
+		if want := map[bool]Status{true: NotClaimed, false: Passed}[name == string(contract.LocalHolds)]; r.Status != want {
 			t.Errorf("%s: %+v", name, r)
 		}
+	}
+}
+
+// So does one whose owners exclude each other within the process, whatever became of their leases.
+func TestAWorkerWithLocalHoldsPasses(t *testing.T) {
+	t.Parallel()
+	if r := runChecks(t, "local", usual, "local-holds")["local-holds"]; r.Status != Passed {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -149,6 +158,7 @@ func TestChecksFindWhatIsWrongWithALock(t *testing.T) {
 		{"lets its holder out", "reentrant", `was answered "busy"; right: "acquired"`},
 		{"re-enters too short", "keeps-longest", `was answered "acquired"; right: "busy"`},
 		{"leaves the lease", "unlock-sets-lease", `was answered "acquired"; right: "busy"`},
+		{"apart within", "local-holds", `was answered "acquired"; right: "busy"`},
 		{"mute", "lock and unlock", `tryLock of what is free was not answered within 2s; right: "acquired"`},
 		{"dies when called", "lock and unlock", `it ended: exit status 2; it wrote to stderr "panic: out of cheese"`},
 		{"does not end", "hello", `it did not end within 300ms of the end of its input`},

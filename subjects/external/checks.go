@@ -55,6 +55,7 @@ var checks = table{
 	{name: "resizes", of: onSemaphore, ability: string(contract.Resizes), run: resizes, about: "addPermits makes it more permits, or fewer; drainPermits takes all that are free, and tells how many"},
 	{name: "resizes", of: onPermits, ability: string(contract.Resizes), run: resizesTotal, about: "addTotal makes it more permits, or fewer"},
 	{name: "deletes", of: onLatch, ability: string(contract.Deletes), run: deletes, about: "deleteLatch makes the count 0, and tells whether there was one"},
+	{name: "local-holds", of: plainLocks, ability: string(contract.LocalHolds), run: localHolds, about: "an owner whose lease is over keeps the lock from others of its process until it unlocks"},
 	{name: "lost", of: locks, ability: "lost", run: lost, about: "a holder whose lease ends is told"},
 	{name: "cancel", of: taken, ability: cancels, run: cancelling, about: "a call that waits and is cancelled is answered within 1 s, and takes nothing"},
 	{name: "cancel", of: onLatch, ability: cancels, run: cancellingAwait, about: "a call that waits and is cancelled is answered within 1 s"},
@@ -191,6 +192,23 @@ func lease(b *bench) error {
 		func() error { return after(o[1], begun, short) },
 		func() error { return o[0].releases(history.NotHeld) },
 		func() error { return o[0].isRefused(0) },
+		func() error { return o[1].releases(history.Released) },
+	)
+}
+
+// localHolds has an owner whose lease is over, which the owner of another process sees, be in the way of another of its process.
+func localHolds(b *bench) error {
+	o, err := b.actors("a1", "a2", "b1")
+	if err != nil {
+		return err
+	}
+	return inOrder(
+		func() error { return o[0].takes(short) },
+		func() error { return o[2].waits() },
+		func() error { return o[2].releases(history.Released) },
+		func() error { return o[1].isRefused(0) },
+		func() error { return o[0].releases(history.NotHeld) },
+		func() error { return o[1].takes(long) },
 		func() error { return o[1].releases(history.Released) },
 	)
 }

@@ -3,6 +3,7 @@ package external
 import (
 	"context"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -15,6 +16,7 @@ import (
 type bent struct {
 	whole
 	bend bend
+	name string
 }
 
 // whole is all that the reference lock can do.
@@ -35,6 +37,7 @@ type bend struct {
 	once    bool     // the holder is not let in again
 	patient bool     // does not heed the end of its context
 	fragile bool     // dies without Redis
+	local   *inProcess
 }
 
 // bends are the locks by name; "good" is the reference lock.
@@ -89,11 +92,43 @@ var bends = map[string]bend{
 	"lets its holder out": {once: true},
 	"re-enters too short": {of: "rlock-latch", can: []string{"reentrant", "keeps-longest"}},
 	"leaves the lease":    {of: "broken-unlock-keeps-lease", can: []string{"reentrant", "unlock-sets-lease"}},
+	"apart within":        {of: "rlock-latch", can: []string{"reentrant", "local-holds"}},
+	"local":               {of: "rlock-latch", can: []string{"reentrant", "local-holds"}, local: &inProcess{by: map[string]string{}}},
 	"needs Redis":         {fragile: true},
 	"talks to stderr": {answer: func(history.Kind, *subjects.Answer) {
 		os.Stderr.Write(make([]byte, 1<<20))
 	}},
 	"cannot cancel": {patient: true},
+}
+
+// inProcess are the owners of a process that have locks, by these.
+type inProcess struct {
+	mu sync.Mutex
+	by map[string]string
+}
+
+// take has an owner have a lock, unless another owner of the process has it; it waits for that for so long.
+func (l *inProcess) take(ctx context.Context, lock, owner string, wait time.Duration) bool {
+	for until := time.Now().Add(wait); ; {
+		l.mu.Lock()
+		free := l.by[lock] == "" || l.by[lock] == owner
+		if free {
+			l.by[lock] = owner
+		}
+		l.mu.Unlock()
+		if free || ctx.Err() != nil || !time.Now().Before(until) {
+			return free
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (l *inProcess) give(lock, owner string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.by[lock] == owner {
+		delete(l.by, lock)
+	}
 }
 
 func bentBy(b bend) subjects.Subject {
@@ -125,7 +160,7 @@ type bentClient struct {
 }
 
 func (c bentClient) Lock(name string) subjects.Lock {
-	return bent{c.Client.Lock(name).(whole), c.bend}
+	return bent{c.Client.Lock(name).(whole), c.bend, name}
 }
 
 func (l bent) told(op history.Kind, a subjects.Answer) subjects.Answer {
@@ -145,10 +180,27 @@ func (l bent) Acquire(ctx context.Context, owner string, r subjects.Request) sub
 	if l.bend.request != nil {
 		l.bend.request(&r)
 	}
+	if in := l.bend.local; in != nil {
+		wait := r.Wait
+		if r.Forever {
+			wait = time.Hour
+		}
+		if !in.take(ctx, l.name, owner, wait) {
+			return subjects.Answer{Outcome: history.Busy}
+		}
+		a := l.whole.Acquire(ctx, owner, r)
+		if a.Outcome != history.Acquired {
+			in.give(l.name, owner)
+		}
+		return a
+	}
 	return l.told(history.Lock, l.whole.Acquire(ctx, owner, r))
 }
 
 func (l bent) Release(ctx context.Context, owner string) subjects.Answer {
+	if in := l.bend.local; in != nil {
+		defer in.give(l.name, owner)
+	}
 	return l.told(history.Unlock, l.whole.Release(ctx, owner))
 }
 

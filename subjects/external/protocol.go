@@ -35,7 +35,7 @@ const idempotent = string(contract.Idempotent)
 // abilities are those that a worker may claim.
 var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", string(contract.HearsForce), "keeps-longest", string(contract.SetsLease),
 	string(contract.TakesBack), idempotent, string(contract.RefusesAgain), string(contract.TokensGoOn),
-	string(contract.Waits), string(contract.ReturnsUnanswered), string(contract.RenewsOn), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree),
+	string(contract.Waits), string(contract.ReturnsUnanswered), string(contract.RenewsOn), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree), string(contract.LocalHolds),
 	string(contract.LooksAgain), string(contract.WakesByNeed), string(contract.MadeBySet), string(contract.Rounds), string(contract.TellsDeletion),
 	string(contract.Resizes), string(contract.Deletes), string(contract.LeavesNothing),
 	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.ServerClock), string(contract.OneKey), cancels}
@@ -82,6 +82,8 @@ type message struct {
 	Idempotent []history.Idempotence `json:"idempotent,omitempty"`
 	// RenewPart, of the hello: after which part of the watchdog timeout it renews; 0: a third. Since version 2.
 	RenewPart float64 `json:"renewPart,omitzero"`
+	// AnswerTimeout, of the hello: how long its Redis client waits for an answer before it gives up or asks again; 0: it does not say. Since version 2.
+	AnswerTimeout time.Duration `json:"answerTimeout,omitzero"`
 	// Queue, of the hello: of whoever claims to be fair, where who waits is in Redis. Since version 2.
 	Queue *queue `json:"queue,omitempty"`
 	// Round, of the hello: of whoever tells rounds of a latch apart, the key that does, as [history.Layout] has it. Since version 2.
@@ -163,6 +165,9 @@ func checkHello(m message) error {
 	}
 	if p := m.RenewPart; p != 0 && (m.Hello < 2 || p < 0 || p >= 1 || !slices.Contains(m.Abilities, "watchdog")) {
 		return fmt.Errorf("its hello has the renewPart %v; right: since version 2, with the ability watchdog, more than 0 and less than 1", p)
+	}
+	if d := m.AnswerTimeout; d != 0 && (m.Hello < 2 || d < 0 || d > time.Hour) {
+		return fmt.Errorf("its hello has the answerTimeout %d; right: since version 2, in nanoseconds, more than 0 and at most an hour", d)
 	}
 	fair := slices.Contains(m.Abilities, string(contract.Fair))
 	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || !q.keeps() || !strings.Contains(q.Key, "*")) {

@@ -51,9 +51,9 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 		Object:     object,
 		Abilities:  can,
 		Idempotent: c.hello.Idempotent,
-		RenewPart:  c.hello.RenewPart,
-		Patient:    !slices.Contains(claimed, cancels),
-		Resends:    c.hello.Hello < 2, // it is not told what a plan says
+		RenewPart:  c.hello.RenewPart, AnswerTimeout: c.hello.AnswerTimeout,
+		Patient: !slices.Contains(claimed, cancels),
+		Resends: c.hello.Hello < 2, // it is not told what a plan says
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			if e.Addr == "" {
 				return nil, fmt.Errorf("worker %q: there is no server that a process could dial in this world", strings.Join(words, " "))

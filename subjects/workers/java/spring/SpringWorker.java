@@ -21,7 +21,15 @@ public class SpringWorker extends Worker {
   }
 
   public static void main(String[] args) throws Exception {
-    new SpringWorker(args.length > 0).serve("Spring RedisLockRegistry", "7.0.0", "reentrant", "cancel");
+    new SpringWorker(args.length > 0).serve("Spring RedisLockRegistry", "7.0.0", "reentrant", "cancel", "local-holds");
+  }
+
+  /** Lettuce waits for a minute, unless it is told otherwise. */
+  private static final Duration COMMAND_TIMEOUT = Duration.ofMinutes(1);
+
+  @Override
+  Map<String, ?> besides() {
+    return Map.of("answerTimeout", COMMAND_TIMEOUT.toNanos());
   }
 
   @Override
@@ -32,7 +40,7 @@ public class SpringWorker extends Worker {
     }
     var client = LettuceClientConfiguration.builder().clientOptions(options.build());
     if (request.timescale() != 1) {
-      client.commandTimeout(Duration.ofMillis((long) (60_000 * request.timescale())));
+      client.commandTimeout(Duration.ofMillis((long) (COMMAND_TIMEOUT.toMillis() * request.timescale())));
     }
     var url = request.redis();
     var factory = new LettuceConnectionFactory(new RedisStandaloneConfiguration(url.getHost(), url.getPort()), client.build());
