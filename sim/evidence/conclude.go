@@ -446,6 +446,9 @@ func (c *conclusion) command(rows []*history.Served) {
 			l.last.Deadline-c.now <= op.Fresh+time.Millisecond {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), op.Fresh })
 		}
+		if op.Kind.Acquires() && took && c.keeps(&op, l, was) {
+			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
+		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
 		case (op.Kind.Acquires() || op.Kind.Unlocks()) && looks(r) && !changed(r): // its client decides by what it sees, and may send what it has decided
@@ -458,6 +461,13 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.unbidden(t, was)
 		}
 	}
+}
+
+// keeps reports whether a re-entry of a lock that keeps the longest lease has left the end of the hold as it was, which is no sooner than that of
+// the lease that the call itself asks for: the lock need not set the longest anew.
+func (c *conclusion) keeps(op *history.Op, l *lock, was history.KeyState) bool {
+	return c.h.Can(string(contract.KeepsLongest)) && l.simple() && was.Count(op.Owner) > 0 && was.Deadline == l.last.Deadline &&
+		was.Deadline-c.now >= cmp.Or(op.Fresh, op.Asked, op.Lease)
 }
 
 // looks reports whether a command only reads, or is queued in a transaction.

@@ -46,3 +46,40 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 		}
 	}
 }
+
+// A lock that keeps the longest lease may set that anew when its owner re-enters, or leave an end alone that is no sooner than what is asked for. A
+// lock that shortens it, or leaves an end that is sooner, has not set the lease.
+func TestAReEntryMayLeaveALaterEndAlone(t *testing.T) {
+	const lock, sec = "x", time.Second
+	held := func(count int64, until time.Duration) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: count}}, Deadline: until}
+	}
+	for _, tt := range []struct {
+		name  string
+		can   []string
+		fresh time.Duration // what the re-entry asks for
+		ends  time.Duration // of the key, after it
+		lease time.Duration // that it is held to
+	}{
+		{"it leaves the end alone", []string{"reentrant", "keeps-longest"}, 2 * sec, 10 * sec, 8 * sec},
+		{"it sets the longest anew", []string{"reentrant", "keeps-longest"}, 2 * sec, 12 * sec, 10 * sec},
+		{"it shortens it", []string{"reentrant", "keeps-longest"}, 2 * sec, 4 * sec, 10 * sec},
+		{"it leaves an end that is too soon", []string{"reentrant", "keeps-longest"}, 9 * sec, 10 * sec, 10 * sec},
+		{"of a lock that does not claim to keep it", []string{"reentrant"}, 2 * sec, 10 * sec, 10 * sec},
+	} {
+		h := &history.History{Header: history.Header{Abilities: tt.can},
+			Ops: []history.Op{
+				{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * sec, Call: 0, Return: 1, Outcome: history.Acquired},
+				{ID: 2, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * sec, Fresh: tt.fresh, Call: 2*sec - 1, Return: 2*sec + 1, Outcome: history.Acquired},
+			},
+			Served: []history.Served{
+				{At: 0, Client: "c1", Owner: "c1:1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 1, Before: &history.KeyState{}, After: held(1, 10*sec)},
+				{At: 2 * sec, Client: "c1", Owner: "c1:1", Op: 2, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 2, Before: held(1, 10*sec), After: held(2, tt.ends)},
+			}}
+		for _, o := range Conclude(h).Ops {
+			if o.ID == 2 && o.Lease != tt.lease {
+				t.Errorf("%s: a lease of %s, want %s", tt.name, o.Lease, tt.lease)
+			}
+		}
+	}
+}
