@@ -117,10 +117,19 @@ func (v *virtual) acknowledged() (n int, next time.Duration, known bool) {
 	return n, next, true
 }
 
+// promote makes a replica the server. Of a stream it has the entries, and no groups of consumers: those are an error.
 func (v *virtual) promote(replica int) error {
 	now := v.now()
 	r := v.replicas[replica-1]
 	r.arrived(now)
+	for _, key := range slices.Sorted(maps.Keys(r.keys)) {
+		if r.keys[key].kind != "stream" || !v.redis.Exists(key) {
+			continue
+		}
+		if groups, err := v.do("XINFO", "GROUPS", key); err != nil || groups != "*0\r\n" {
+			return fmt.Errorf("a replica cannot have groups of consumers, as the stream %s has (%v)", key, err)
+		}
+	}
 	v.redis.FlushAll()
 	for _, key := range slices.Sorted(maps.Keys(r.keys)) {
 		one := r.keys[key]
@@ -142,6 +151,12 @@ func (v *virtual) promote(replica int) error {
 			}
 		case "string":
 			_ = v.redis.Set(one.key, one.text)
+		case "stream":
+			for _, e := range one.entries {
+				if _, err := v.redis.XAdd(one.key, e.id, e.fields); err != nil {
+					return fmt.Errorf("a replica cannot have the entry %s of %s: %w", e.id, one.key, err)
+				}
+			}
 		default:
 			return fmt.Errorf("a replica cannot have %s, which is a %s", one.key, one.kind)
 		}

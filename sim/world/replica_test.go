@@ -82,7 +82,8 @@ func TestAReplicaHasKeysOfAllKinds(t *testing.T) {
 	defer v.close()
 	v.now = func() time.Duration { return time.Second }
 	var before []value
-	for _, command := range [][]string{{"SET", "a", "x"}, {"HSET", "b", "f", "1"}, {"RPUSH", "c", "y", "x"}, {"SADD", "d", "x"}, {"ZADD", "e", "1.5", "x"}} {
+	for _, command := range [][]string{{"SET", "a", "x"}, {"HSET", "b", "f", "1"}, {"RPUSH", "c", "y", "x"}, {"SADD", "d", "x"}, {"ZADD", "e", "1.5", "x"},
+		{"XADD", "f", "5-1", "k", "v"}, {"XADD", "g", "7-2", "k", "w", "l", "z"}} {
 		if _, err := v.do(command...); err != nil {
 			t.Fatal(err)
 		}
@@ -98,10 +99,10 @@ func TestAReplicaHasKeysOfAllKinds(t *testing.T) {
 			t.Errorf("%s was %+v and is %+v", was.key, was, is)
 		}
 	}
-	if _, err := v.do("XADD", "f", "1-1", "k", "v"); err != nil {
+	if _, err := v.do("XGROUP", "CREATE", "f", "readers", "0"); err != nil {
 		t.Fatal(err)
 	}
 	if v.written(); v.promote(1) == nil {
-		t.Error("a stream was forgotten in silence")
+		t.Error("a group of consumers was forgotten in silence")
 	}
 }

@@ -53,7 +53,14 @@ type value struct {
 	fields   map[string]string  // of a hash
 	items    []string           // of a list or a set, as far as a replica needs them
 	scores   map[string]float64 // of a sorted set, likewise
+	entries  []entry            // of a stream, likewise
 	deadline time.Duration      // 0: none
+}
+
+// entry is one of a stream: its id, and fields and values in turn.
+type entry struct {
+	id     string
+	fields []string
 }
 
 // server is one Redis server, with the network that leads to it.

@@ -101,6 +101,11 @@ func (v *virtual) read(key string) (value, error) {
 	case "zset":
 		scores, _ := v.redis.SortedSet(key)
 		got.scores = maps.Clone(scores)
+	case "stream":
+		entries, _ := v.redis.Stream(key)
+		for _, e := range entries {
+			got.entries = append(got.entries, entry{e.ID, slices.Clone(e.Values)})
+		}
 	}
 	if ttl := v.redis.TTL(key); ttl > 0 {
 		got.deadline = v.now() + ttl
