@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -100,6 +101,35 @@ func TestAnInnerUnlockThatAsksNobodySaysNothingOfTheServer(t *testing.T) {
 			told("a", history.Unlock, 7000, 7001, 0, history.NotHeld))
 		if is := v.Result(contract.Object).Status == Broken; is != tt.broken {
 			t.Errorf("%s: broken: %v, want %v", tt.name, is, tt.broken)
+		}
+	}
+}
+
+// A client may count a lease from when it began to look at the key, if the request that took the lock followed at once.
+func TestALeaseMayBeCountedFromTheLookBeforeTheTransaction(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		text   string
+		looked time.Duration // when the answer to the look came
+		early  bool
+	}{
+		{"the transaction follows at once", "watch order:42", at(2), false},
+		{"the client rests before it", "watch order:42", at(1.5), true},
+		{"it was no look", "evalsha 12345678 1 order:42", at(2), true},
+	} {
+		s := claiming(newScript(), contract.TellsLoss)
+		op := s.take("c1:1", at(0.9), at(3.1), 10*sec)
+		op.Executed = at(3)
+		row := history.Served{Client: "c1", Conn: "c1#1", Owner: "c1:1", Op: op.ID, Lock: job, Step: history.StepAcquire, Before: key("", 0, 0), After: key("", 0, 0)}
+		look, exec := row, row
+		look.At, look.Sent, look.Got, look.Text = at(1.2), at(1), tt.looked, tt.text
+		exec.At, exec.Sent, exec.Got, exec.Text, exec.After = at(3), at(2), at(3.05), "exec", key("c1:1", 1, at(13))
+		s.h.Served = append(s.h.Served, look, exec)
+		lost := s.event(history.Lost, at(11))
+		lost.Owner, lost.Client = "c1:1", "c1"
+		s.event(history.Expire, at(13))
+		if is := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); is != tt.early {
+			t.Errorf("%s: told too early: %v, want %v", tt.name, is, tt.early)
 		}
 	}
 }

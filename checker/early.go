@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -177,7 +178,7 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 }
 
 // began is when the client can have begun the request of a call that was executed at a time: with the call, or when it had the
-// answer to the request before. A copy that never arrived may have been the first.
+// answer to the request before. A copy that never arrived may have been the first. What only looks, right before, is of the same attempt.
 func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 	i, found := f.log.execution(op, at)
 	if call := f.inNameOf(op); call != nil {
@@ -186,16 +187,38 @@ func (f *facts) began(op *history.Op, at time.Duration) time.Duration {
 	if !found || !op.Kind.Acquires() && !op.Kind.Unlocks() {
 		return op.Call
 	}
-	began := op.Call
+	began, attempt := op.Call, f.attemptOf(op, i)
 	for _, n := range f.log.byOp[op.ID] {
 		if n == i {
 			break
 		}
-		if r := &f.h.Served[n]; r.Got <= f.h.Served[i].Sent && !refused(r) {
+		if r := &f.h.Served[n]; r.Got <= attempt && !refused(r) {
 			began = max(began, r.Got)
 		}
 	}
 	return began
+}
+
+// attemptOf is when a call sent the first of the commands on a connection that only look, one right after the other, and then that of a row; when
+// it sent that one, if there are none.
+func (f *facts) attemptOf(op *history.Op, row int) time.Duration {
+	next := &f.h.Served[row]
+	for _, r := range slices.Backward(f.h.Served[:row]) {
+		switch {
+		case r.Op != op.ID || r.Conn != next.Conn || r.Sent == next.Sent:
+		case !onlyLooks(&r) || next.Sent-r.Got > granularity:
+			return next.Sent
+		default:
+			next = &r
+		}
+	}
+	return next.Sent
+}
+
+// onlyLooks reports whether a command reads a key, or watches it for the transaction that follows.
+func onlyLooks(r *history.Served) bool {
+	name, _, _ := strings.Cut(strings.ToLower(r.Text), " ")
+	return slices.Contains([]string{"watch", "get", "mget", "hget", "hmget", "hgetall", "exists", "ttl", "pttl"}, name)
 }
 
 // callsAt reports whether an owner has a call under way on a lock, or on another with the same key. So it is for a call
