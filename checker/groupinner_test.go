@@ -108,3 +108,36 @@ func TestAMemberThatNobodyHeardOfDoesNotCount(t *testing.T) {
 		}
 	}
 }
+
+// A re-entry may set on a member the lease of a hold that was lost there, if its client had no answer that shows it.
+func TestAMembersLeaseIsTheLongestThatItsClientKnowsOf(t *testing.T) {
+	for got, broken := range map[float64]bool{1.08: true, 5: false, 0: false} {
+		s := newGroupScript(history.Red, "a", "b", "c")
+		claiming(s.script, contract.KeepsLongest)
+		all := func(op *history.Op, when float64, holds int64, until float64) {
+			for i, m := range []string{"a", "b", "c"} {
+				s.set(op, m, at(when+0.01*float64(i)), holds, at(until+0.01*float64(i)))
+			}
+		}
+		all(s.take("x:1", 0, at(0.1), 30*sec), 0.05, 1, 30.05)
+		admin := s.h.Ops[0]
+		all(&admin, 0.5, 0, 0)
+		for i := range s.h.Served[3:] {
+			r := &s.h.Served[3+i]
+			r.Op, r.Owner, r.Step, r.Client = 0, "", history.StepAdmin, "faults"
+		}
+		s.fault("expire-key", "", at(0.5), at(0.5)).Lock = "all"
+		op := s.take("x:1", at(1), at(1.1), sec)
+		all(op, 1.05, 1, 2.05)
+		s.h.Served[6].Got = at(got)
+		lost := s.event(history.Lost, at(1.1))
+		lost.Owner, lost.Client = "x:1", "x"
+		op = s.take("x:1", at(1.2), at(1.3), at(1.5))
+		s.set(op, "b", at(1.25), 2, at(2.75))
+		s.set(op, "c", at(1.26), 2, at(2.76))
+		s.set(op, "a", at(1.27), 2, at(31.27))
+		if is := slices.Contains(rules(verdict(t, s.script), contract.Object), contract.MemberLease); is != broken {
+			t.Errorf("a's answer came at %v s: broken: %v, want %v", got, is, broken)
+		}
+	}
+}

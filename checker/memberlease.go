@@ -37,7 +37,7 @@ func (f *facts) longestAsked(op *history.Op, key memberKey, until *history.Serve
 }
 
 // longestCounted is the longest lease that an owner has asked for, by when it calls, of holds in which it believes then and which have the
-// member. It may have lost them.
+// member, or of which its client had an answer of the member. It may have lost them.
 func (f *facts) longestCounted(l *lockFacts, op *history.Op, key memberKey) (longest time.Duration) {
 	for _, other := range append([]*lockFacts{l}, f.view.sharing[l.name]...) {
 		if !slices.Contains(f.view.locks[other.name].members, key) {
@@ -50,6 +50,24 @@ func (f *facts) longestCounted(l *lockFacts, op *history.Op, key memberKey) (lon
 					longest = max(longest, cmp.Or(call.Fresh, call.Asked, call.Lease))
 				}
 			}
+		}
+	}
+	return max(longest, f.longestHeard(op, key))
+}
+
+// longestHeard is the longest lease by which an owner has a member, as far as its client can know when a call is made: by its own answers of the
+// member, the last of which has it take that anew.
+func (f *facts) longestHeard(op *history.Op, key memberKey) (longest time.Duration) {
+	for _, i := range slices.Backward(f.view.members[key].rows) {
+		r := &f.h.Served[i]
+		if r.Owner != op.Owner || r.Got == 0 || r.Got > op.Call || r.After.Count(op.Owner) <= r.Before.Count(op.Owner) {
+			continue
+		}
+		if n, known := f.byID[r.Op]; known && r.After.Deadline >= op.Call {
+			longest = max(longest, cmp.Or(f.h.Ops[n].Fresh, f.h.Ops[n].Asked, f.h.Ops[n].Lease))
+		}
+		if r.Before.Count(op.Owner) == 0 {
+			break
 		}
 	}
 	return longest

@@ -382,14 +382,22 @@ func foreign(bad bool) map[history.Object]locktest.NewLock {
 }
 
 func TestForeignFamily(t *testing.T) {
+	drawn := 25
+	if testing.Short() {
+		drawn = 5
+	}
 	for is, newLock := range foreign(false) {
-		t.Run(string(is), func(t *testing.T) { locktest.Run(t, newLock) })
+		t.Run(string(is), func(t *testing.T) { locktest.Run(t, newLock, locktest.Drawn(drawn)) })
 	}
 }
 
 func TestForeignFamilyExplored(t *testing.T) {
+	runs := 60
+	if testing.Short() {
+		runs = 10
+	}
 	for is, newLock := range foreign(false) {
-		t.Run(string(is), func(t *testing.T) { locktest.Explore(t, newLock, locktest.Runs(60)) })
+		t.Run(string(is), func(t *testing.T) { locktest.Explore(t, newLock, locktest.Runs(runs)) })
 	}
 }
 
