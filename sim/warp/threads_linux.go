@@ -209,7 +209,8 @@ func tasks(pid int, before listing) listing {
 	if unix.Stat(name, &is) != nil {
 		return listing{}
 	}
-	if is.Nlink == before.links {
+	links := uint64(is.Nlink) // narrower on arm64
+	if links == before.links {
 		return before
 	}
 	f, err := os.Open(name)
@@ -218,7 +219,7 @@ func tasks(pid int, before listing) listing {
 	}
 	defer f.Close()
 	names, _ := f.Readdirnames(-1)
-	now := listing{is.Nlink, make([]int, 0, len(names))}
+	now := listing{links, make([]int, 0, len(names))}
 	for _, n := range names {
 		if id, err := strconv.Atoi(n); err == nil {
 			now.tids = append(now.tids, id)
