@@ -62,10 +62,6 @@ rueidislock refuses to start on it. Its client does run in virtual time over a c
 documentation names for servers that offer nothing better: that is not the lock that people use. Besides, its values
 come from math/rand/v2, which cannot be seeded, so that no run would repeat byte for byte. It belongs into the world of
 a real server.
-
-## Not here: spring-lock-registry
-
-It can be run by name. Its column needs a hunt of drawn plans that has not been made yet.
 `
 
 // The files of the matrix.
