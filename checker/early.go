@@ -3,7 +3,6 @@ package checker
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -206,19 +205,13 @@ func (f *facts) attemptOf(op *history.Op, row int) time.Duration {
 	for _, r := range slices.Backward(f.h.Served[:row]) {
 		switch {
 		case r.Op != op.ID || r.Conn != next.Conn || r.Sent == next.Sent:
-		case !onlyLooks(&r) || next.Sent-r.Got > granularity:
+		case !r.Looks() || next.Sent-r.Got > granularity:
 			return next.Sent
 		default:
 			next = &r
 		}
 	}
 	return next.Sent
-}
-
-// onlyLooks reports whether a command reads a key, or watches it for the transaction that follows.
-func onlyLooks(r *history.Served) bool {
-	name, _, _ := strings.Cut(strings.ToLower(r.Text), " ")
-	return slices.Contains([]string{"watch", "get", "mget", "hget", "hmget", "hgetall", "exists", "ttl", "pttl"}, name)
 }
 
 // callsAt reports whether an owner has a call under way on a lock, or on another with the same key. So it is for a call

@@ -385,8 +385,7 @@ func reclaims(op *history.Op, e *history.Served) bool {
 	is, has := e.After.Has(op.Token)
 	switch op.Kind {
 	case history.AcquirePermit, history.TryAcquirePermit:
-		total := func(k *history.KeyState) int64 { return k.Number() + int64(len(k.Taken)) }
-		return total(e.After) >= total(e.Before) && !slices.ContainsFunc(e.After.Taken, func(p history.TakenPermit) bool {
+		return e.After.AllPermits() >= e.Before.AllPermits() && !slices.ContainsFunc(e.After.Taken, func(p history.TakenPermit) bool {
 			was, out := e.Before.Has(p.Permit)
 			return !out || was != p
 		})

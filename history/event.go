@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -144,6 +145,9 @@ func (k KeyState) NumberAt(at time.Duration) int64 {
 	return n
 }
 
+// AllPermits is how many permits there are, of a permit semaphore: free, and out.
+func (k KeyState) AllPermits() int64 { return k.Number() + int64(len(k.Taken)) }
+
 // Absent reports whether there was no key.
 func (k KeyState) Absent() bool { return len(k.Holdings) == 0 && k.Permits == nil && k.Left == nil }
 
@@ -240,6 +244,16 @@ type Served struct {
 	Names   []string      `json:"names,omitempty"`
 	Request int64         `json:"request,omitzero"` // a number that it shares with its copies; 0: it is not known
 	Began   time.Duration `json:"began,omitzero"`   // of a command of no call: when its client began it; 0: it is not known
+}
+
+// Looks reports whether a command only reads a key, watches it for a transaction, or is queued in one.
+func (s *Served) Looks() bool {
+	name, _, _ := strings.Cut(strings.ToLower(s.Text), " ")
+	switch name {
+	case "get", "mget", "strlen", "exists", "type", "ttl", "pttl", "hget", "hmget", "hgetall", "hexists", "hlen", "hkeys", "hvals", "watch", "unwatch":
+		return true
+	}
+	return s.Reply == "QUEUED"
 }
 
 // Header is the first record: everything that is needed to run again and to judge.

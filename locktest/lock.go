@@ -37,7 +37,7 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
-// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper], [LeaseSetter] and [Fair], which it may implement,
+// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper], [LeaseSetter], [Local] and [Fair], which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
 	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
@@ -106,6 +106,10 @@ type LeaseKeeper interface{ KeepsLongestLease() }
 
 // LeaseSetter is a reentrant lock whose lease is set anew by a release that leaves holds.
 type LeaseSetter interface{ ReleaseSetsLease() }
+
+// Local is a lock whose owners of one client exclude each other within the process, until Release, whatever became of their leases. A
+// re-entry may be counted there, so that an inner release asks no server.
+type Local interface{ LocalHolds() }
 
 // Fair is a lock that goes to who has waited longest. A place in its queue is kept while its owner asks again, and given up by who waits
 // no more.

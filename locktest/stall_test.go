@@ -198,9 +198,6 @@ func (l *impatient) Acquire(ctx context.Context, r locktest.Request) error {
 
 // A call that waits so ends the run, and is what the lock is accused of.
 func TestALockThatAsksWithoutAPauseIsJudged(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it sends 10000 commands, for one strand at a time")
-	}
 	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
 		return locktest.Locks(func(name, owner string) locktest.Lock {
 			return &impatient{waiting{env: e, rdb: e.Redis, name: name, owner: owner}}

@@ -263,6 +263,8 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can("keeps-longest", keeps)
 	_, sets := l.(LeaseSetter)
 	can(string(contract.SetsLease), sets)
+	_, local := l.(Local)
+	can(string(contract.LocalHolds), local)
 	q, fair := l.(Fair)
 	can(string(contract.Fair), fair)
 	can(string(contract.KeepsPlace), fair)

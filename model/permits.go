@@ -50,7 +50,7 @@ func (s PermitsState) with(held []HeldPermit) PermitsState {
 
 // PermitsShown is the state that a key shows. What is taken, also where there is no semaphore, counts as permits that there are.
 func PermitsShown(k history.KeyState) PermitsState {
-	s := PermitsState{Set: k.Permits != nil, Total: k.Number() + int64(len(k.Taken))}
+	s := PermitsState{Set: k.Permits != nil, Total: k.AllPermits()}
 	var held []HeldPermit
 	for _, p := range k.Taken {
 		ends := endless

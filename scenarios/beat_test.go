@@ -11,9 +11,6 @@ import (
 // An owner that unlocks as its watchdog renews leaves it to chance which of the two comes first. In our own process the seed decides,
 // in another's nobody does. So no story has an owner unlock within 50 ms of a third of its lease.
 func TestNoStoryUnlocksAsTheWatchdogRenews(t *testing.T) {
-	if testing.Short() {
-		t.Skip("every story is run by another test, too")
-	}
 	t.Parallel()
 	const near = 50 * time.Millisecond
 	for _, p := range pairs() {

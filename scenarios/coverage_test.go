@@ -11,9 +11,6 @@ import (
 // The catalogue has every kind of fault strike on every step on which it can, with every outcome
 // that it can have there.
 func TestTheCatalogueReachesEveryCell(t *testing.T) {
-	if testing.Short() {
-		t.Skip("every story is run by another test, too")
-	}
 	covered := fault.Coverage{}
 	for _, s := range subjects.All() {
 		for _, sc := range scenarios.All() {

@@ -187,9 +187,6 @@ func TestWhatOnlyListenersHear(t *testing.T) {
 
 // Every fault of a story must really strike: one that touches nothing tells another story.
 func TestTheFaultsOfScenariosStrike(t *testing.T) {
-	if testing.Short() {
-		t.Skip("every story is run by another test, too")
-	}
 	for _, pair := range pairs() {
 		sc, s := pair.scenario, pair.subject
 		p, _ := sc.For(1, s.Can)

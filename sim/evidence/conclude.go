@@ -451,7 +451,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
-		case (op.Kind.Acquires() || op.Kind.Unlocks()) && looks(r) && !changed(r): // its client decides by what it sees, and may send what it has decided
+		case (op.Kind.Acquires() || op.Kind.Unlocks()) && r.Looks() && !changed(r): // its client decides by what it sees, and may send what it has decided
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
 			// A copy that changes nothing may come when something else has set the lease since.
 			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l) || c.margined(call, l)) {
@@ -468,16 +468,6 @@ func (c *conclusion) command(rows []*history.Served) {
 func (c *conclusion) keeps(op *history.Op, l *lock, was history.KeyState) bool {
 	return c.h.Can(string(contract.KeepsLongest)) && l.simple() && was.Count(op.Owner) > 0 && was.Deadline == l.last.Deadline &&
 		was.Deadline-c.now >= cmp.Or(op.Fresh, op.Asked, op.Lease)
-}
-
-// looks reports whether a command only reads, or is queued in a transaction.
-func looks(r *history.Served) bool {
-	name, _, _ := strings.Cut(strings.ToLower(r.Text), " ")
-	switch name {
-	case "get", "mget", "strlen", "exists", "type", "ttl", "pttl", "hget", "hmget", "hgetall", "hexists", "hlen", "hkeys", "hvals", "watch", "unwatch":
-		return true
-	}
-	return r.Reply == "QUEUED"
 }
 
 // toldOver reports whether the owner of a call knew that its holds were over.

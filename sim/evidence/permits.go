@@ -53,7 +53,7 @@ func (c *conclusion) whatItGranted(op *history.Op, r *history.Served, before, af
 	case op.Kind.Sets():
 		return history.Rejected, false, 0
 	case op.Kind.Adds():
-		return history.OK, before.Absent() != after.Absent() || total(before) != total(after), 0
+		return history.OK, before.Absent() != after.Absent() || before.AllPermits() != after.AllPermits(), 0
 	case op.Kind.Asks():
 		for _, p := range after.Taken {
 			if _, out := before.Has(p.Permit); !out {
@@ -61,7 +61,7 @@ func (c *conclusion) whatItGranted(op *history.Op, r *history.Served, before, af
 			}
 		}
 		was, _ := before.Has(op.Token)
-		if is, out := after.Has(op.Token); total(after) < total(before) || out && is != was { // one more for the same permit
+		if is, out := after.Has(op.Token); after.AllPermits() < before.AllPermits() || out && is != was { // one more for the same permit
 			return history.Acquired, true, op.Token
 		}
 		return history.Busy, false, 0
@@ -90,16 +90,13 @@ func (c *conclusion) lastsFor(p history.TakenPermit, lease time.Duration) bool {
 	return (c.now + lease - p.Deadline).Abs() <= time.Millisecond
 }
 
-// total is how many permits there are.
-func total(k history.KeyState) int64 { return k.Number() + int64(len(k.Taken)) }
-
 // wouldGrant reports whether a permit semaphore in a state does now what an operation is for.
 func (c *conclusion) wouldGrant(op *history.Op, s history.KeyState) bool {
 	switch {
 	case op.Kind.Sets():
 		return s.Absent()
 	case op.Kind.Adds():
-		return op.Value > 0 || total(s) > 0 || s.Absent() || !c.h.Can(string(contract.OneKey))
+		return op.Value > 0 || s.AllPermits() > 0 || s.Absent() || !c.h.Can(string(contract.OneKey))
 	case op.Kind.Asks():
 		return s.NumberAt(c.now) > 0
 	}
@@ -140,7 +137,7 @@ func (c *conclusion) permitsAside(t touch, before history.KeyState, of int64) {
 		aside(history.Op{Kind: history.AcquirePermit, Value: 1, Token: p.Permit, Lease: lasts(p, c.now), Answer: history.Acquired})
 	}
 	// A set, and what is added, shows in the number alone.
-	if by := total(after) - total(before); of == 0 && r.Op == 0 && r.Step == history.StepSet && (by != 0 || before.Absent() != after.Absent()) && (!before.Absent() || !c.owesSet(r.Client, l)) {
+	if by := after.AllPermits() - before.AllPermits(); of == 0 && r.Op == 0 && r.Step == history.StepSet && (by != 0 || before.Absent() != after.Absent()) && (!before.Absent() || !c.owesSet(r.Client, l)) {
 		aside(history.Op{Kind: history.AddTotal, Value: by})
 		return
 	}

@@ -76,6 +76,16 @@ func read(t *testing.T, c net.Conn, want string) {
 	}
 }
 
+// readsNothing looks for what a connection hands out, for a while.
+func readsNothing(t *testing.T, c net.Conn) {
+	t.Helper()
+	c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if n, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read %d, %v", n, err)
+	}
+	c.SetReadDeadline(time.Time{})
+}
+
 func TestRequestsThatAreHeldBackArriveInOrder(t *testing.T) {
 	addr, got := echo(t)
 	w := newWire(&line{})
@@ -122,11 +132,7 @@ func TestRepliesThatAreHeldBackArriveLater(t *testing.T) {
 	w.hold(false, true)
 	write(t, c, "one\n")
 	<-got
-	c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	if n, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("read %d, %v", n, err)
-	}
-	c.SetReadDeadline(time.Time{})
+	readsNothing(t, c)
 	w.heal(false, true)
 	write(t, c, "two\n")
 	read(t, c, "one\ntwo\n")
@@ -152,11 +158,7 @@ func TestFaultsThatOverlap(t *testing.T) {
 	}
 	w.heal(true, false)
 	<-got
-	c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
-	if n, err := c.Read(make([]byte, 10)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("read %d, %v", n, err)
-	}
-	c.SetReadDeadline(time.Time{})
+	readsNothing(t, c)
 	w.heal(false, true)
 	read(t, c, "one\n")
 	w.slow(2 * time.Millisecond)

@@ -103,31 +103,45 @@ var bends = map[string]bend{
 
 // inProcess are the owners of a process that have locks, by these.
 type inProcess struct {
-	mu sync.Mutex
-	by map[string]string
+	mu    sync.Mutex
+	by    map[string]string
+	freed chan struct{} // closed when one of the locks is free again
 }
 
 // take has an owner have a lock, unless another owner of the process has it; it waits for that for so long.
 func (l *inProcess) take(ctx context.Context, lock, owner string, wait time.Duration) bool {
-	for until := time.Now().Add(wait); ; {
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
 		l.mu.Lock()
-		free := l.by[lock] == "" || l.by[lock] == owner
-		if free {
+		if l.by[lock] == "" || l.by[lock] == owner {
 			l.by[lock] = owner
+			l.mu.Unlock()
+			return true
 		}
+		if l.freed == nil {
+			l.freed = make(chan struct{})
+		}
+		freed := l.freed
 		l.mu.Unlock()
-		if free || ctx.Err() != nil || !time.Now().Before(until) {
-			return free
+		select {
+		case <-freed:
+		case <-ctx.Done():
+			return false
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
 func (l *inProcess) give(lock, owner string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.by[lock] == owner {
-		delete(l.by, lock)
+	if l.by[lock] != owner {
+		return
+	}
+	delete(l.by, lock)
+	if l.freed != nil {
+		close(l.freed)
+		l.freed = nil
 	}
 }
 

@@ -1,0 +1,151 @@
+package locktest_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/locktest"
+)
+
+// registry is a client whose locks have one value for all its owners, who exclude each other within the process first. Inner holds are counted there.
+type registry struct {
+	rdb   redis.UniversalClient
+	id    string
+	lease time.Duration
+	local bool // its locks say so
+
+	mu    sync.Mutex
+	owner map[string]string // that has a lock within the process
+	holds map[string]int
+}
+
+type registered struct {
+	*registry
+	name, by string
+}
+
+// claimed is one that says that owners exclude each other within the process.
+type claimed struct{ *registered }
+
+func (claimed) LocalHolds() {}
+
+func (r *registry) Lock(name, owner string) locktest.Lock {
+	l := &registered{r, name, owner}
+	if r.local {
+		return claimed{l}
+	}
+	return l
+}
+
+// enters has an owner have a lock within the process, unless another has it.
+func (l *registered) enters() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owner[l.name] != "" && l.owner[l.name] != l.by {
+		return false
+	}
+	l.owner[l.name] = l.by
+	l.holds[l.name]++
+	return true
+}
+
+// leaves gives one hold back, and says whether that was the last; ok is false if the owner has none.
+func (l *registered) leaves() (last, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.owner[l.name] != l.by {
+		return false, false
+	}
+	if l.holds[l.name]--; l.holds[l.name] > 0 {
+		return false, true
+	}
+	delete(l.owner, l.name)
+	return true, true
+}
+
+var (
+	takeRegistered = redis.NewScript(`
+if redis.call('get', KEYS[1]) == ARGV[1] then
+  redis.call('pexpire', KEYS[1], ARGV[2])
+  return 1
+end
+return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`)
+	giveRegistered = redis.NewScript(`return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0`)
+)
+
+func (l *registered) Acquire(ctx context.Context, r locktest.Request) error {
+	lease := l.lease
+	if r.Lease > 0 {
+		lease = r.Lease
+	}
+	for began := time.Now(); ; {
+		if l.enters() {
+			got, err := takeRegistered.Run(ctx, l.rdb, []string{l.name}, l.id, lease.Milliseconds()).Int()
+			if err == nil && got == 1 {
+				return nil
+			}
+			l.leaves()
+			if err != nil {
+				return err
+			}
+		}
+		if !r.Forever && time.Since(began) >= r.Wait {
+			return locktest.ErrBusy
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(locktest.ErrFailed, ctx.Err())
+		}
+	}
+}
+
+func (l *registered) Release(ctx context.Context) error {
+	_, err := l.ReleaseOne(ctx)
+	return err
+}
+
+func (l *registered) ReleaseOne(ctx context.Context) (last bool, err error) {
+	l.mu.Lock()
+	inner := l.owner[l.name] == l.by && l.holds[l.name] > 1
+	l.mu.Unlock()
+	if inner {
+		l.leaves()
+		return false, nil
+	}
+	if l.mu.Lock(); l.owner[l.name] != l.by {
+		l.mu.Unlock()
+		return false, locktest.ErrNotHeld
+	}
+	l.mu.Unlock()
+	n, err := giveRegistered.Run(ctx, l.rdb, []string{l.name}, l.id).Int()
+	l.leaves()
+	if err == nil && n == 0 {
+		return false, locktest.ErrNotHeld
+	}
+	return true, err
+}
+
+// A lock that excludes within the process first is judged by what it says of that: another thread waits there while a lease is over, and an inner
+// release answers without the server. One that does not say so is accused of both.
+func TestALockMayExcludeWithinItsProcess(t *testing.T) {
+	newLock := func(local bool) locktest.NewLock {
+		return func(e locktest.Env) (locktest.Client, error) {
+			return &registry{rdb: e.Redis, id: e.ID, lease: e.WatchdogTimeout, local: local, owner: map[string]string{}, holds: map[string]int{}}, nil
+		}
+	}
+	for name, guarantee := range map[string]string{"shared-handle": "liveness", "lease-mixing": "object"} {
+		if err := locktest.Inside(t, newLock(true), locktest.Only(name), locktest.Drawn(0)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var f *locktest.Failure
+		if err := locktest.Inside(t, newLock(false), locktest.Only(name), locktest.Drawn(0)); !errors.As(err, &f) || string(f.Guarantee) != guarantee {
+			t.Errorf("%s, of one that does not say so: %v", name, err)
+		}
+	}
+}
