@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -130,6 +131,19 @@ func TestALeaseMayBeCountedFromTheLookBeforeTheTransaction(t *testing.T) {
 		s.event(history.Expire, at(13))
 		if is := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); is != tt.early {
 			t.Errorf("%s: told too early: %v, want %v", tt.name, is, tt.early)
+		}
+	}
+}
+
+// A command of another request than the one that was refused is no copy of it.
+func TestOnlyACopyOfWhatWasRefusedMakesTheRefusalALie(t *testing.T) {
+	for request, broken := range map[int64]bool{7: true, 8: false, 0: false} {
+		v := verdict(t, copyOfRefused("duplicate-message", request))
+		told := slices.ContainsFunc(v.Story, func(m Moment) bool {
+			return strings.Contains(m.Text, "by a copy of a request of its tryLock, which was told busy")
+		})
+		if is := slices.Contains(rules(v, contract.Object), contract.ToldTheTruth); is != broken || told != broken {
+			t.Errorf("request %d: broken: %v, told: %v, want %v", request, is, told, broken)
 		}
 	}
 }

@@ -3,7 +3,6 @@ package checker
 import (
 	"fmt"
 	"slices"
-	"testing"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -429,15 +428,6 @@ func copyOfRefused(fault string, request int64) *script {
 		s.fault(fault, "c1", at(2), at(4))
 	}
 	return s
-}
-
-// A command of another request than the one that was refused is no copy of it.
-func TestOnlyACopyOfWhatWasRefusedMakesTheRefusalALie(t *testing.T) {
-	for request, broken := range map[int64]bool{7: true, 8: false, 0: false} {
-		if is := slices.Contains(rules(verdict(t, copyOfRefused("duplicate-message", request)), contract.Object), contract.ToldTheTruth); is != broken {
-			t.Errorf("request %d: broken: %v, want %v", request, is, broken)
-		}
-	}
 }
 
 // leftByCopies is an unlock, at 6 s, that leaves a hold with the lease of another. Its owner's key is deleted, and so many of its two holds

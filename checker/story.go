@@ -161,7 +161,9 @@ func (t *teller) holds(l *lockFacts) {
 		if b := believers.other(l, h.owner, h.from); b != nil && l.overlaps.all > 0 {
 			weight, score, while = Key, scoreKey, fmt.Sprintf(", while %s still believes it holds it", b.owner)
 		}
-		if waited := h.from - h.grant.Call; waited > t.f.prompt() {
+		if call := t.f.refusedBefore(h.grant); call != nil {
+			while = fmt.Sprintf(", by a copy of a request of its %s, which was told %s", call.Kind, call.Outcome) + while
+		} else if waited := h.from - h.grant.Call; waited > t.f.prompt() && !h.grant.Aside {
 			while = fmt.Sprintf(", having waited %s%s", short(waited), while)
 		}
 		t.add(h.from, h.owner, weight, score, l.name, []string{h.owner}, "gets %s with %s%s", l.name, lease, while)

@@ -88,6 +88,7 @@ func addOp(add func(item), op history.Op, end time.Duration) {
 	switch {
 	case op.Kind.Renews() && sign == "":
 		add(item{Kind: "beat", From: op.Call, To: op.Call, Op: op.ID})
+	case op.Aside && op.Pending(): // nobody waits for what a lock's client did by itself
 	case op.Kind.Asks() || op.Kind.Awaits():
 		add(item{Kind: waits, From: op.Call, To: to, Op: op.ID})
 	case !op.Kind.Renews() && op.Kind.OnLock(): // a renewal is no part of what its owner does meanwhile
