@@ -62,9 +62,20 @@ var shapes = []shape{
 	{name: "exclusive", kind: model.Exclusive, leases: true, unknown: 15, queries: true},
 	{name: "mutex, plain", kind: model.Mutex, queries: true},
 	{name: "keeping", kind: model.Keeping, leases: true, unknown: 15, queries: true, renewals: true},
+	{name: "per client, plain", kind: model.PerClient, queries: true},
+	{name: "per client", kind: model.PerClient, leases: true, unknown: 15, queries: true, renewals: true},
+	{name: "per client, windows", kind: model.PerClient, leases: true, unknown: 15, loss: true, windows: true, back: true},
 	{name: "fenced", kind: model.Fenced},
 	{name: "fenced, tokens", kind: model.Fenced, unknown: 20},
 	{name: "fenced, leases", kind: model.Fenced, leases: true, unknown: 10, windows: true},
+}
+
+// owner is the name of an owner. A client has two if it has the lock for all its owners.
+func (s shape) owner(n int) string {
+	if s.kind.Counts() {
+		return fmt.Sprintf("c%d:1", n)
+	}
+	return fmt.Sprintf("c%d:%d", n/2, 1+n%2)
 }
 
 // small draws a history of a shape in which, with some luck, an answer or two are lies.
@@ -90,7 +101,7 @@ func honest(r *rand.Rand, s shape, touch bool) *history.History {
 	owners := 1 + r.IntN(4)
 	length := time.Duration(5 + r.IntN(30))
 	for o := range owners {
-		name, t := fmt.Sprintf("c%d", o), time.Duration(r.IntN(5))
+		owner, t := s.owner(o), time.Duration(r.IntN(5))
 		beat := time.Duration(r.IntN(5))
 		for t < length && len(h.Ops) < 16 {
 			kind := []history.Kind{history.TryLock, history.Lock, history.Unlock, history.Unlock}[r.IntN(4)]
@@ -105,7 +116,7 @@ func honest(r *rand.Rand, s shape, touch bool) *history.History {
 			}
 			call := t + time.Duration(r.IntN(3))
 			ret := call + time.Duration(r.IntN(8))
-			op := history.Op{Client: name, Owner: name + ":1", Lock: job, Kind: kind, Call: call * unit, Return: max(ret*unit, 1)}
+			op := history.Op{Client: owner[:2], Owner: owner, Lock: job, Kind: kind, Call: call * unit, Return: max(ret*unit, 1)}
 			if s.leases {
 				op.Lease = time.Duration(3+r.IntN(12)) * unit
 			}
@@ -169,7 +180,8 @@ func honest(r *rand.Rand, s shape, touch bool) *history.History {
 			state = model.State{Token: state.Token}
 		}
 		if first && s.back && r.IntN(6) == 0 {
-			e := history.Event{Kind: history.Restore, Lock: job, At: e.at, Owner: fmt.Sprintf("c%d:1", r.IntN(owners)), Count: 1 + r.Int64N(2)}
+			e := history.Event{Kind: history.Restore, Lock: job, At: e.at, Owner: s.owner(r.IntN(owners)), Count: 1 + r.Int64N(2)}
+			e.Client = e.Owner[:2]
 			if s.leases {
 				e.Deadline = e.At + time.Duration(1+r.IntN(12))*unit
 			}

@@ -185,7 +185,7 @@ func classOf(r contract.Rule) contract.Class {
 // problem is a lock as the searching checkers are asked about it.
 func (f *facts) problem(l *lockFacts, w linear.Window) *linear.Lock {
 	p := &linear.Lock{
-		Ops: f.withoutLocal(l.ops), Events: slices.Clone(l.environment), Window: w, Excused: l.toldLost, Model: f.options.Model, Virtual: f.h.Header.Clock == history.Virtual,
+		Ops: f.withoutLocal(l), Events: slices.Clone(l.environment), Window: w, Excused: l.toldLost, Model: f.options.Model, Virtual: f.h.Header.Clock == history.Virtual,
 		Served: len(f.h.Served) > 0, Inferred: f.implied(), Keeps: f.keepsLongest(), End: f.end, Gone: f.gone,
 	}
 	for i, e := range l.environment {
@@ -201,21 +201,30 @@ func (f *facts) problem(l *lockFacts, w linear.Window) *linear.Lock {
 	return p
 }
 
-// withoutLocal are operations of which none claims to know of the server what it did not ask: where clients count inner holds by themselves, an inner unlock
-// that was not sent says nothing of the lock.
-func (f *facts) withoutLocal(ops []*history.Op) []*history.Op {
-	if !f.h.Can(string(contract.LocalHolds)) {
-		return ops
+// withoutLocal are operations without what the server was not asked about, where owners of one client exclude each other and count their holds within
+// its process: that says nothing of the lock.
+func (f *facts) withoutLocal(l *lockFacts) []*history.Op {
+	if f.options.Model.Counts() {
+		return l.ops
 	}
-	ops = slices.Clone(ops)
-	for i, op := range ops {
-		if op.Kind.Unlocks() && op.Outcome == history.Decremented && op.Evidence == history.NotSent {
-			local := *op
-			local.Outcome, local.Evidence, local.Answer = history.Unknown, "", ""
-			ops[i] = &local
-		}
+	return slices.DeleteFunc(slices.Clone(l.ops), func(op *history.Op) bool {
+		return op.Outcome == history.Decremented || op.Evidence == history.NotSent && l.knownWithin(op)
+	})
+}
+
+// knownWithin reports whether the process of a call's client knew the answer by itself: of a hold that its owner had, or that another of its owners
+// had or asked for.
+func (l *lockFacts) knownWithin(op *history.Op) bool {
+	switch op.Outcome {
+	case history.Busy:
+		return l.localUntil(op, op.Call) > op.Call || slices.ContainsFunc(l.ops, func(o *history.Op) bool {
+			return o.Client == op.Client && o.Owner != op.Owner && !o.Aside && o.Kind.Asks() && o.Call <= op.Return && (o.Pending() || o.Return >= op.Call)
+		})
+	case history.Acquired, history.NotHeld:
+		holds := slices.ContainsFunc(l.beliefs, func(b *belief) bool { return b.owner == op.Owner && b.from < op.Call && op.Call <= b.to })
+		return holds == (op.Outcome == history.Acquired)
 	}
-	return ops
+	return false
 }
 
 // statusOf is what a checker's answer means.

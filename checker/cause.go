@@ -25,6 +25,9 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		if c, gave := f.perhapsReleased(l, t, at); gave {
 			return c
 		}
+		if c, cut := f.perhapsShortened(l, t, at); cut {
+			return c
+		}
 	}
 	switch {
 	case t == nil:

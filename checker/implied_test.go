@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/model"
 )
 
 // What a lock really did is never refused, whatever of it nobody saw.
@@ -19,13 +20,14 @@ func TestImpliedEndsAcceptWhatWas(t *testing.T) {
 		{name: "loss", leases: true, loss: true},
 		{name: "windows", leases: true, unknown: 25, windows: true},
 		{name: "tokens", leases: true, unknown: 25, retire: true},
+		{name: "per client", kind: model.PerClient, leases: true, loss: true, unknown: 25, windows: true},
 	}
 	for n, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(uint64(n), 9))
 			ended := 0
-			for range *agreeRuns / len(shapes) {
+			for range *agreeRuns {
 				h := honest(r, s, false)
 				watched := r.IntN(3) == 0
 				for i := range h.Ops {
@@ -45,7 +47,7 @@ func TestImpliedEndsAcceptWhatWas(t *testing.T) {
 				h.Events = slices.DeleteFunc(h.Events, func(e history.Event) bool { return e.Kind == history.Expire })
 				ended += before - len(h.Events)
 				h.Header.Expiry = history.Implied
-				v := Judge(context.Background(), h, Options{Budget: time.Minute})
+				v := Judge(context.Background(), h, Options{Budget: time.Minute, Model: s.kind})
 				if r := v.Result(contract.Object); r.Status != Holds && len(h.Ops) > 0 || len(v.Refused) > 0 {
 					t.Fatalf("watched %v: %s: %s %v\n%s", watched, r.Status, r.Summary, v.Refused, testCase(h))
 				}

@@ -49,13 +49,17 @@ const DefaultMemory = 256 << 20
 const DefaultBudget = 5 * time.Second
 
 // ModelOf returns the lock that a history is of: a reentrant one with leases, unless its header says
-// what the subject can, and re-entry is not of it. One that keeps the longest lease does so in renewals, too.
+// what the subject can, and re-entry is not of it. One that keeps the longest lease does so in renewals, too. One whose owners exclude each other
+// within their process, of which nothing is known but its answers, is its client's.
 func ModelOf(h *history.History) model.Kind {
 	if len(h.Header.Abilities) > 0 && !h.Can("reentrant") {
 		return model.Exclusive
 	}
 	if h.Can(string(contract.KeepsLongest)) {
 		return model.Keeping
+	}
+	if h.Can(string(contract.LocalHolds)) && h.Header.Layout.Unknown != "" {
+		return model.PerClient // nothing in its keys tells owners of one client apart
 	}
 	return model.Lease
 }

@@ -91,8 +91,27 @@ func (f *facts) perhapsOver(l *lockFacts, t *tenure, at time.Duration) (Cause, b
 	return Cause{Class: contract.LeaseExpired, Text: text}, true
 }
 
+// perhapsShortened says that a call of whose end nobody heard, or a copy of one, may have set a lease of a hold that was over by then.
+func (f *facts) perhapsShortened(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	if !f.implied() || f.keepsLongest() {
+		return Cause{}, false
+	}
+	holder := f.options.Model.Holder
+	for _, op := range l.ops {
+		began := max(op.Call, t.grant.Call)
+		if holder(op.Client, op.Owner) != holder(t.client, t.owner) || !op.Kind.Acquires() || !op.Uncertain() || op.Evidence != history.Sent ||
+			op.Lease == 0 || at < began+op.Lease-linear.Slack || op.Until > 0 && op.Until < t.grant.Call {
+			continue
+		}
+		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have set its lease of %s while %s held %s",
+			op.Kind, op.Owner, Stamp(op.Call), short(op.Lease), t.owner, l.name)), true
+	}
+	return Cause{}, false
+}
+
 // perhapsReleased says that an unlock of its owner may have ended a hold that nothing is known to have ended by then. That unlock,
-// or a copy of it, was never answered, and was called before its owner locked again.
+// or a copy of it, was never answered, and was called before its owner locked again. Where a lock is held for all owners of a client, an unlock
+// of each of them may have.
 func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
 	if !f.implied() {
 		return Cause{}, false
@@ -103,12 +122,14 @@ func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Caus
 			again = set.op.Call
 		}
 	}
-	for _, op := range l.owner(t.owner).called(0, at) {
-		if !op.Kind.Unlocks() || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < again {
+	holder := f.options.Model.Holder
+	for _, op := range l.ops {
+		if holder(op.Client, op.Owner) != holder(t.client, t.owner) || op.Call > at ||
+			!op.Kind.Unlocks() || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < again {
 			continue
 		}
-		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when its owner had locked again",
-			op.Kind, op.Owner, Stamp(op.Call), Stamp(at))), true
+		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when %s had locked again",
+			op.Kind, op.Owner, Stamp(op.Call), Stamp(at), t.owner)), true
 	}
 	return Cause{}, false
 }

@@ -127,7 +127,7 @@ func Promises() []Promise {
 		{LeavesLine, "Who stops waiting gives its place up at once.", "fairness and liveness; it takes the exemption of places left behind away"},
 		{UnlocksFree, "Who unlocks a lock that nobody holds is told that it is released.", "object, which takes that for an answer; without the claim it is a lie"},
 		{LocalHolds, "Owners of one client exclude each other within its process, also when a lease is over, and inner holds are counted there.",
-			"object, which believes an inner unlock that sent nothing; liveness, which lets an owner wait for another of its client"},
+			"object, which believes what the process answers by itself, and takes the lock for its client's if nothing is learned of its keys; liveness, which lets an owner wait for another of its client"},
 		{Rounds, "Who has seen a round of a latch returns when it is over, though the next has begun.", "liveness; it takes the exemption of a latch that was set again away"},
 	}
 }

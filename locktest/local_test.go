@@ -3,12 +3,14 @@ package locktest_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/locktest"
 )
 
@@ -17,7 +19,8 @@ type registry struct {
 	rdb   redis.UniversalClient
 	id    string
 	lease time.Duration
-	local bool // its locks say so
+	local bool   // its locks say so
+	wrong string // what it does wrong
 
 	mu    sync.Mutex
 	owner map[string]string // that has a lock within the process
@@ -46,7 +49,7 @@ func (r *registry) Lock(name, owner string) locktest.Lock {
 func (l *registered) enters() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.owner[l.name] != "" && l.owner[l.name] != l.by {
+	if l.owner[l.name] != "" && l.owner[l.name] != l.by && l.wrong != "lets all in" {
 		return false
 	}
 	l.owner[l.name] = l.by
@@ -75,6 +78,7 @@ if redis.call('get', KEYS[1]) == ARGV[1] then
   return 1
 end
 return redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) and 1 or 0`)
+	giveAnyones    = redis.NewScript(`return redis.call('del', KEYS[1])`)
 	giveRegistered = redis.NewScript(`return redis.call('get', KEYS[1]) == ARGV[1] and redis.call('del', KEYS[1]) or 0`)
 )
 
@@ -116,6 +120,9 @@ func (l *registered) ReleaseOne(ctx context.Context) (last bool, err error) {
 	l.mu.Unlock()
 	if inner {
 		l.leaves()
+		if l.wrong == "gives inner holds back" {
+			return false, giveRegistered.Run(ctx, l.rdb, []string{l.name}, l.id).Err()
+		}
 		return false, nil
 	}
 	if l.mu.Lock(); l.owner[l.name] != l.by {
@@ -123,28 +130,57 @@ func (l *registered) ReleaseOne(ctx context.Context) (last bool, err error) {
 		return false, locktest.ErrNotHeld
 	}
 	l.mu.Unlock()
-	n, err := giveRegistered.Run(ctx, l.rdb, []string{l.name}, l.id).Int()
-	l.leaves()
+	give := giveRegistered
+	if l.wrong == "gives back what is another's" {
+		give = giveAnyones
+	}
+	n, err := give.Run(ctx, l.rdb, []string{l.name}, l.id).Int()
+	if n > 0 || l.wrong != "keeps what is over" {
+		l.leaves()
+	}
 	if err == nil && n == 0 {
 		return false, locktest.ErrNotHeld
 	}
 	return true, err
 }
 
+func newRegistry(local bool, wrong string) locktest.NewLock {
+	return func(e locktest.Env) (locktest.Client, error) {
+		return &registry{rdb: e.Redis, id: e.ID, lease: e.WatchdogTimeout, local: local, wrong: wrong, owner: map[string]string{}, holds: map[string]int{}}, nil
+	}
+}
+
+// What the server knows of such a lock is its client's, for all its owners: no drawn plan has it accused of what a copy of one owner's request does to
+// another, or of what only the process knows.
+func TestALockOfItsClientIsNotAccused(t *testing.T) {
+	runs := 150
+	if testing.Short() {
+		runs = 20
+	}
+	locktest.Explore(t, newRegistry(true, ""), locktest.Runs(runs), locktest.Reports(t.TempDir()))
+}
+
+// Nor is any of its mistakes overlooked.
+func TestMistakesOfALockOfItsClientAreCaught(t *testing.T) {
+	for wrong, guarantee := range map[string]contract.Guarantee{"lets all in": contract.Exclusion, "gives inner holds back": contract.Exclusion,
+		"gives back what is another's": contract.Exclusion, "keeps what is over": contract.Liveness} {
+		stories, err := locktest.Accused(t, newRegistry(true, wrong), locktest.Drawn(60))
+		t.Logf("%s: %d %v", wrong, len(stories), err)
+		if len(stories) == 0 || !strings.Contains(strings.Join(stories, "\n"), string(guarantee)) {
+			t.Errorf("%s: no story tells that %s broke: %v", wrong, guarantee, err)
+		}
+	}
+}
+
 // A lock that excludes within the process first is judged by what it says of that: another thread waits there while a lease is over, and an inner
 // release answers without the server. One that does not say so is accused of both.
 func TestALockMayExcludeWithinItsProcess(t *testing.T) {
-	newLock := func(local bool) locktest.NewLock {
-		return func(e locktest.Env) (locktest.Client, error) {
-			return &registry{rdb: e.Redis, id: e.ID, lease: e.WatchdogTimeout, local: local, owner: map[string]string{}, holds: map[string]int{}}, nil
-		}
-	}
 	for name, guarantee := range map[string]string{"shared-handle": "liveness", "lease-mixing": "object"} {
-		if err := locktest.Inside(t, newLock(true), locktest.Only(name), locktest.Drawn(0)); err != nil {
+		if err := locktest.Inside(t, newRegistry(true, ""), locktest.Only(name), locktest.Drawn(0)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		var f *locktest.Failure
-		if err := locktest.Inside(t, newLock(false), locktest.Only(name), locktest.Drawn(0)); !errors.As(err, &f) || string(f.Guarantee) != guarantee {
+		if err := locktest.Inside(t, newRegistry(false, ""), locktest.Only(name), locktest.Drawn(0)); !errors.As(err, &f) || string(f.Guarantee) != guarantee {
 			t.Errorf("%s, of one that does not say so: %v", name, err)
 		}
 	}

@@ -14,16 +14,17 @@ type Kind string
 // The kinds of lock. All have the operations of [Step]; they differ in whether an owner may take
 // the lock it holds, whether holds end by themselves, and whether grants are numbered.
 const (
-	Mutex     Kind = "mutex"     // an owner that holds the lock is refused it like everybody else; leases are not looked at
-	Reentrant Kind = "reentrant" // holds are counted; leases are not looked at
-	Lease     Kind = "lease"     // the reentrant lease lock: [Step] and [Environment]
-	Fenced    Kind = "fenced"    // a lease lock whose grants carry strictly increasing tokens
-	Exclusive Kind = "exclusive" // a lease lock that is not reentrant
-	Keeping   Kind = "keeping"   // a lease lock whose renewals do not shorten the lease
+	Mutex     Kind = "mutex"      // an owner that holds the lock is refused it like everybody else; leases are not looked at
+	Reentrant Kind = "reentrant"  // holds are counted; leases are not looked at
+	Lease     Kind = "lease"      // the reentrant lease lock: [Step] and [Environment]
+	Fenced    Kind = "fenced"     // a lease lock whose grants carry strictly increasing tokens
+	Exclusive Kind = "exclusive"  // a lease lock that is not reentrant
+	Keeping   Kind = "keeping"    // a lease lock whose renewals do not shorten the lease
+	PerClient Kind = "per-client" // a lease lock that a client holds once for all its owners, who count their holds by themselves
 )
 
 // Kinds lists all kinds, in the order of the documentation.
-func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive, Keeping} }
+func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive, Keeping, PerClient} }
 
 // ParseKind returns the kind of that name; the empty name is [Lease].
 func ParseKind(name string) (Kind, error) {
@@ -42,14 +43,22 @@ func ParseKind(name string) (Kind, error) {
 
 // Leases reports whether holds of this kind of lock end with their leases.
 func (k Kind) Leases() bool {
-	return k == Lease || k == Fenced || k == Exclusive || k == Keeping || k == ""
+	return k == Lease || k == Fenced || k == Exclusive || k == Keeping || k == PerClient || k == ""
 }
 
 // Reenters reports whether an owner may take a lock of this kind that it holds.
 func (k Kind) Reenters() bool { return k != Mutex && k != Exclusive }
 
-// The rules that only some kinds have.
-const ()
+// Counts reports whether a lock of this kind knows how often its holder holds it.
+func (k Kind) Counts() bool { return k != PerClient }
+
+// Holder is who holds a lock of this kind for an owner of a client.
+func (k Kind) Holder(client, owner string) string {
+	if k == PerClient {
+		return client
+	}
+	return owner
+}
 
 // Step is the operation step of a lock of kind k; see the function [Step], which is that of
 // [Lease] and of the zero Kind.
@@ -65,6 +74,8 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 			next = kept(s, next)
 		}
 		return next, err
+	case PerClient:
+		return perClient(s, op)
 	}
 	if !k.Reenters() && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
 		from, _ := when(op)
@@ -78,6 +89,17 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		return s, nil
 	}
 	return Step(s, op)
+}
+
+// perClient steps a lock that its client holds once, however often its owners do. Only their client knows what one of them holds.
+func perClient(s State, op history.Op) (State, error) {
+	if op.Kind == history.IsHeldBy || op.Kind == history.HoldCount {
+		return s, nil
+	}
+	op.Owner = op.Client
+	next, err := Step(s, op)
+	next.Count = min(next.Count, 1)
+	return next, err
 }
 
 // kept is the state after a renewal that leaves a later deadline alone. No call asks for a hold without an end: who
@@ -99,6 +121,9 @@ func (k Kind) Environment(s State, e history.Event) (State, error) {
 		e.Deadline = 0
 	case !k.Leases() && e.Kind != history.Delete:
 		return s, nil
+	}
+	if k == PerClient && e.Kind == history.Restore {
+		e.Owner, e.Count = k.Holder(e.Client, e.Owner), 1
 	}
 	next, err := Environment(s, e)
 	next.Token = s.Token // tokens outlive holds

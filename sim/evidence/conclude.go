@@ -97,6 +97,9 @@ func answersAlone(h *history.History) *history.History {
 	var ghosts []history.Op                                     // acquires that copies may have been
 	executed := map[int64]time.Duration{}                       // calls, when that was last
 	for _, r := range h.Served {
+		if r.Step == history.StepSession {
+			continue // it asks nothing of a lock
+		}
 		executed[r.Op] = endOf(&r)
 		if copies[r.Request]++; copies[r.Request] <= 1 || r.Request == 0 || r.Op == 0 {
 			continue

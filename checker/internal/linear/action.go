@@ -16,7 +16,8 @@ type action struct {
 	from        int64 // the earliest moment at which its answer can have been true
 	value       int64 // holdCount: the count; remainingTTL: nanoseconds; clockJump: by how much
 	token       int64
-	owner       int32 // 1, 2, ...; 0: the environment
+	owner       int32 // 1, 2, ...; 0: the environment. Of a lock that a client holds for all its owners: the client
+	by          int32 // the owner whose call it is
 	index       int32 // in Lock.Ops, or in its Events as ^index
 	set         int32 // its setting of a deadline that may lapse, or the one that lapses; 0: none
 	verb        verb
@@ -99,7 +100,8 @@ func actionsOf(l *Lock) (actions []action, names []string) {
 			a.call, a.ret = int64(op.Executed), int64(op.Executed)
 		}
 		environment(time.Duration(a.call))
-		a.owner, a.index = number(op.Owner), int32(i)
+		a.owner, a.index = number(kind.Holder(op.Client, op.Owner)), int32(i)
+		a.by = number(op.Owner)
 		actions = append(actions, a)
 	}
 	environment(open)
@@ -171,8 +173,8 @@ func opAction(op *history.Op, kind model.Kind) (a action, ok bool) {
 			a.verb = findsNotMine
 		}
 	default:
-		if !a.certain {
-			return a, false // nobody heard what a query said
+		if !a.certain || !kind.Counts() && (op.Kind == history.IsHeldBy || op.Kind == history.HoldCount) {
+			return a, false // nobody heard what a query said, or it asked what the lock does not know
 		}
 		return queryAction(op, a, last)
 	}
@@ -222,7 +224,7 @@ func eventAction(e *history.Event, kind model.Kind, number func(owner string) in
 	case history.Delete:
 		a.verb = deletes
 	case history.Restore:
-		a.verb, a.token, a.value = restores, int64(number(e.Owner)), e.Count
+		a.verb, a.token, a.value = restores, int64(number(kind.Holder(e.Client, e.Owner))), e.Count
 		if e.Deadline > 0 && kind.Leases() {
 			a.early, a.late = int64(e.Deadline), int64(e.Deadline)
 		}

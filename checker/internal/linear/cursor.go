@@ -45,7 +45,7 @@ func newCursor(actions []action, owners int, m machine) (*cursor, bool) {
 	}
 	return &cursor{
 		last: last, begins: begins, ends: ends, actions: actions, marks: marks, slot: slot, own: make([]slots, owners),
-		tokens: tokensOf(actions, owners), order: programOf(actions, owners, m.reentrant),
+		tokens: tokensOf(actions, owners), order: programOf(actions, owners, m),
 	}, true
 }
 

@@ -64,7 +64,7 @@ func (l *Lock) imply(actions []action) []action {
 			end := l.lapseOf(a, a.early-slack, a.late)
 			gone, dead := l.Gone[op.Client]
 			followed, known := next[a.owner]
-			known = known && a.certain && !a.beside // what is not may take effect after that
+			known = known && a.certain && !a.beside && l.Model.Counts() // what is not may take effect after that, as may what another owner of a client called
 			if guarded[i] > 0 {
 				a.late, end.ret = open, open // renewed, for all that is known
 				switch {

@@ -27,7 +27,7 @@ import (
 //
 // Where a choice is left that is not best for all (a grant around an expiry, a shorter lease, who asks for free
 // time, whether a call that never returned took effect), one is made. A history that fits then is legal; one that does not is left to others.
-// So is what it knows nothing of: unknown outcomes that close, forced releases, holds brought back, times to live,
+// So is what it knows nothing of: locks that do not count holds, unknown outcomes that close, forced releases, holds brought back, times to live,
 // changed clocks.
 //
 // That a history without such choices which does not fit is illegal follows from 1 to 5: each
@@ -88,6 +88,9 @@ type holder struct {
 
 // byIntervals judges actions in order of their calls; ok is false when it cannot tell.
 func byIntervals(actions []action, owners int, m machine) (status porcupine.CheckResult, ok bool) {
+	if !m.counts {
+		return porcupine.Unknown, false
+	}
 	v := &intervals{machine: m, holders: make([]holder, owners)}
 	for o := range v.holders {
 		v.holders[o].ended = -1

@@ -9,10 +9,11 @@ type machine struct {
 	reentrant bool
 	fenced    bool
 	keeps     bool // a renewal leaves a later deadline alone
+	counts    bool // it is known how often its holder holds it
 }
 
 func machineOf(kind model.Kind) machine {
-	return machine{reentrant: kind.Reenters(), fenced: kind == model.Fenced, keeps: kind == model.Keeping}
+	return machine{reentrant: kind.Reenters(), fenced: kind == model.Fenced, keeps: kind == model.Keeping, counts: kind.Counts()}
 }
 
 // state is model.State with a numbered owner; 0 is nobody.
@@ -34,6 +35,14 @@ func (m machine) renewed(early, late int64, a *action) (int64, int64) {
 	return max(a.early, early), max(a.late, late)
 }
 
+// counted is a number of holds as the lock knows it.
+func (m machine) counted(holds int32) int32 {
+	if m.counts {
+		return holds
+	}
+	return 1
+}
+
 // step returns the state after an action, and whether the state allows it. An action that is not
 // certain is always allowed: it does what the lock would have done.
 func (m machine) step(s state, a *action) (state, bool) {
@@ -45,7 +54,7 @@ func (m machine) step(s state, a *action) (state, bool) {
 		if held && (!mine || !m.reentrant) {
 			return s, !a.certain
 		}
-		next = state{owner: a.owner, count: s.count + 1, set: a.set, early: a.early, late: a.late, token: s.token}
+		next = state{owner: a.owner, count: m.counted(s.count + 1), set: a.set, early: a.early, late: a.late, token: s.token}
 		if m.fenced {
 			least := s.token + 1
 			if held {
@@ -92,7 +101,7 @@ func (m machine) step(s state, a *action) (state, bool) {
 	case deletes:
 		next = state{token: s.token}
 	case restores:
-		next = state{owner: int32(a.token), count: int32(a.value), set: a.set, early: a.early, late: a.late, token: s.token}
+		next = state{owner: int32(a.token), count: m.counted(int32(a.value)), set: a.set, early: a.early, late: a.late, token: s.token}
 	case setsTTL:
 		if held {
 			next.early, next.late, next.set = a.early, a.late, a.set

@@ -26,6 +26,9 @@ func TestMachineIsTheModel(t *testing.T) {
 		var from model.State
 		if r.IntN(3) > 0 {
 			from = model.State{Owner: owners[1+r.IntN(2)], Count: 1 + r.Int64N(3), Earliest: model.Never, Latest: model.Never}
+			if !kind.Counts() {
+				from.Count = 1
+			}
 			if r.IntN(3) > 0 && kind.Leases() {
 				from.Earliest = moment()
 				from.Latest = from.Earliest + time.Duration(r.IntN(4))*time.Millisecond
@@ -49,6 +52,7 @@ func TestMachineIsTheModel(t *testing.T) {
 		ok := false
 		if r.IntN(4) == 0 {
 			e := history.Event{At: moment(), Kind: events[r.IntN(len(events))], By: moment(), Deadline: moment(), Owner: owners[1+r.IntN(2)], Count: 1 + r.Int64N(3)}
+			e.Client = e.Owner
 			a, ok = eventAction(&e, kind, func(o string) int32 { return number(model.State{Owner: o}).owner })
 			if e.Kind == history.Delete {
 				e.At = 0
@@ -60,7 +64,7 @@ func TestMachineIsTheModel(t *testing.T) {
 			if !op.Kind.Allows(op.Outcome) || op.Kind == history.Unlock && op.Outcome == history.OK { // see answered
 				continue
 			}
-			op.Return = op.Call + moment() + 1
+			op.Client, op.Return = op.Owner, op.Call+moment()+1
 			if r.IntN(2) == 0 && kind.Leases() {
 				op.Lease = moment()
 			}

@@ -8,7 +8,7 @@ type program struct {
 	before  []int32 // action -> the one of its owner before it, or -1
 	touches []int32 // the same when the two share an instant, so that time does not order them; of the end of a lease, its setting
 	local   []local // action -> what is known after its answer
-	crowded []bool  // owner -> some of its renewals overlap other actions of it
+	crowded []bool  // owner -> some of its renewals overlap other actions of it, or nobody counts its holds
 
 	closes  [][]int64 // owner -> when windows of its unknown outcomes ended
 	strikes []strike  // what may end anybody's hold or move its deadline, in order of beginnings
@@ -30,10 +30,10 @@ type strike struct {
 	last int64 // the latest end among this and all before
 }
 
-func programOf(actions []action, owners int, reentrant bool) *program {
+func programOf(actions []action, owners int, m machine) *program {
 	p := &program{
 		before: make([]int32, len(actions)), touches: make([]int32, len(actions)), local: make([]local, len(actions)),
-		crowded: make([]bool, owners), closes: make([][]int64, owners), calm: true,
+		crowded: make([]bool, owners), closes: make([][]int64, owners), calm: m.counts,
 	}
 	last := make([]int32, owners) // its last certain call
 	ends := make([]int64, owners) // of all its certain actions so far
@@ -65,10 +65,10 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 			continue
 		}
 		if a.certain {
-			if a.call <= ends[a.owner] && (a.beside || last[a.owner] < 0 || ends[a.owner] != actions[last[a.owner]].ret) {
+			if !m.counts || a.call <= ends[a.by] && (a.beside || last[a.by] < 0 || ends[a.by] != actions[last[a.by]].ret) {
 				p.crowded[a.owner], p.calm = true, false // a renewal must come before the release that it overlaps
 			}
-			ends[a.owner] = max(ends[a.owner], a.ret)
+			ends[a.by] = max(ends[a.by], a.ret)
 		}
 		if a.beside {
 			if a.certain && a.verb != renews && !a.verb.reads() {
@@ -76,7 +76,7 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 			}
 			continue
 		}
-		before := last[a.owner]
+		before := last[a.by]
 		if p.before[i] = before; before >= 0 && actions[before].ret >= a.call {
 			p.touches[i] = before
 			if a.verb != findsBusy && a.verb != findsNotMine {
@@ -88,8 +88,8 @@ func programOf(actions []action, owners int, reentrant bool) *program {
 			if before >= 0 {
 				l = p.local[before]
 			}
-			p.local[i] = l.then(int32(i), a, reentrant)
-			last[a.owner] = int32(i)
+			p.local[i] = l.then(int32(i), a, m.reentrant)
+			last[a.by] = int32(i)
 		}
 	}
 	for o := range p.closes {
