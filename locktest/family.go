@@ -279,6 +279,7 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 		claim(s, asked, asked.Lock(name, owner))
 		return
 	}
+	s.AnswerTimeout = answerTimeout(one)
 	if i, ok := one.(Idempotent); ok {
 		s.Abilities = append(s.Abilities, string(contract.Idempotent))
 		s.Idempotent = []history.Idempotence{{Calls: subjects.Changing(s.Object), For: i.Idempotent()}}

@@ -111,6 +111,10 @@ type LeaseSetter interface{ ReleaseSetsLease() }
 // re-entry may be counted there, so that an inner release asks no server.
 type Local interface{ LocalHolds() }
 
+// Patient is a lock, or another object, whose Redis client waits for an answer for another time than go-redis does before it gives up or asks
+// again: 5.1 s here, its ReadTimeout and a pause. Of a command that blocks go-redis awaits the answer for 10 s more than it may block.
+type Patient interface{ AnswerTimeout() time.Duration }
+
 // Fair is a lock that goes to who has waited longest. A place in its queue is kept while its owner asks again, and given up by who waits
 // no more.
 type Fair interface{ Queue() Queue }

@@ -228,6 +228,14 @@ func (l *lock) Lost(owner string) <-chan struct{} {
 	return nil
 }
 
+// answerTimeout is how long the Redis client of an object waits for an answer, if the object says so; 0: it does not.
+func answerTimeout(of any) time.Duration {
+	if p, ok := of.(Patient); ok {
+		return p.AnswerTimeout()
+	}
+	return 0
+}
+
 // claim adds to a subject what a lock and its client are found to be able to do.
 func claim(s *subjects.Subject, c Client, l Lock) {
 	can := func(ability string, yes bool) {
@@ -263,6 +271,7 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	can("keeps-longest", keeps)
 	_, sets := l.(LeaseSetter)
 	can(string(contract.SetsLease), sets)
+	s.AnswerTimeout = answerTimeout(l)
 	_, local := l.(Local)
 	can(string(contract.LocalHolds), local)
 	q, fair := l.(Fair)

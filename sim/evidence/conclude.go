@@ -95,13 +95,21 @@ func answersAlone(h *history.History) *history.History {
 	})
 	copies, again := map[int64]int{}, map[int64]time.Duration{} // of requests; when calls were executed again
 	var ghosts []history.Op                                     // acquires that copies may have been
+	type asked struct {
+		call int64
+		text string
+	}
+	unheard := map[asked]bool{} // what was asked last without an answer, and may be asked once more
 	executed := map[int64]time.Duration{}                       // calls, when that was last
 	for _, r := range h.Served {
 		if r.Step == history.StepSession {
 			continue // it asks nothing of a lock
 		}
 		executed[r.Op] = endOf(&r)
-		if copies[r.Request]++; copies[r.Request] <= 1 || r.Request == 0 || r.Op == 0 {
+		copies[r.Request]++
+		as := asked{r.Op, r.Text}
+		copied := copies[r.Request] > 1 && r.Request != 0 || unheard[as]
+		if unheard[as] = r.Got == 0; !copied || r.Op == 0 {
 			continue
 		}
 		again[r.Op] = endOf(&r)
