@@ -208,7 +208,7 @@ func (f *facts) withoutLocal(l *lockFacts) []*history.Op {
 		return l.ops
 	}
 	return slices.DeleteFunc(slices.Clone(l.ops), func(op *history.Op) bool {
-		return op.Outcome == history.Decremented || op.Evidence == history.NotSent && l.knownWithin(op)
+		return op.Evidence == history.NotSent && (op.Outcome == history.Decremented || l.knownWithin(op))
 	})
 }
 

@@ -19,7 +19,7 @@ func unseen(abilities []string, faults []history.Fault, ops ...history.Op) *Verd
 	for i := range ops {
 		ops[i].ID = int64(i + 1)
 	}
-	h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms, Abilities: abilities}, Ops: ops, Faults: faults}
+	h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms, Abilities: abilities, Layout: history.Layout{Unknown: "nobody looked"}}, Ops: ops, Faults: faults}
 	return Judge(context.Background(), h, Options{})
 }
 
@@ -36,6 +36,11 @@ func TestWhatMayHaveEndedAHoldIsACause(t *testing.T) {
 		return []history.Op{told("a", lock, 1, 2, time.Second, got), late, told("a", lock, 9, 10, time.Second, got),
 			told("b", lock, 12, 14, time.Second, got), told("a", unlock, 20, 21, 0, history.NotHeld)}
 	}
+	cut := func(by string, lease time.Duration, e history.Evidence, until int) []history.Op {
+		late := told(by, lock, 1, 3, lease, history.Unknown)
+		late.Evidence, late.Until = e, time.Duration(until)*ms
+		return []history.Op{late, told("a", lock, 4, 9, time.Second, got), told("b", lock, 410, 414, time.Second, got), told("a", unlock, 420, 421, 0, history.NotHeld)}
+	}
 	delay := []history.Fault{{Kind: "delay-message", Client: "a", From: 3 * ms, To: 11 * ms, Hits: 1}}
 	for _, tt := range []struct {
 		name   string
@@ -51,10 +56,33 @@ func TestWhatMayHaveEndedAHoldIsACause(t *testing.T) {
 		{"an unlock was late, and no fault made it so", given(history.Sent, 0), nil, contract.Untold, true},
 		{"an unlock was never sent", given(history.NotSent, 0), delay, contract.GrantedTwice, true},
 		{"an unlock was over before", given(history.Sent, 8), delay, contract.GrantedTwice, true},
+		{"a copy set a shorter lease", cut("a", 300*ms, history.Sent, 0), delay, contract.Untold, false},
+		{"a copy set a lease that was not over", cut("a", 600*ms, history.Sent, 0), delay, contract.GrantedTwice, true},
+		{"a copy was over before", cut("a", 300*ms, history.Sent, 3), delay, contract.GrantedTwice, true},
+		{"another client's request", cut("c", 300*ms, history.Sent, 0), delay, contract.GrantedTwice, true},
 	} {
 		r := unseen([]string{"reentrant", "force"}, tt.faults, tt.ops...).Result(contract.Exclusion)
 		if len(r.Violations) != 1 || r.Violations[0].Cause.Class != tt.class || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
 			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}
+
+// Of a lock that is its client's, an unlock of another of its owners may have ended a hold. Of another lock it cannot have.
+func TestAnUnlockOfAnotherOwnerMayHaveEndedTheHoldOfTheirClient(t *testing.T) {
+	for _, tt := range []struct {
+		claims []string
+		other  string // of which client the other owner is
+		defect bool
+	}{{[]string{"reentrant", "local-holds"}, "a", false}, {[]string{"reentrant", "local-holds"}, "c", true}, {[]string{"reentrant"}, "a", true}} {
+		first, late := told("a", history.TryLock, 1, 2, time.Second, history.Acquired), told("a", history.Unlock, 3, 8, 0, history.Unknown)
+		first.Client, late.Client, late.Evidence = tt.other, tt.other, history.Sent
+		first.Owner, late.Owner = tt.other+":2", tt.other+":2"
+		r := unseen(tt.claims, []history.Fault{{Kind: "delay-message", Client: tt.other, From: 3 * ms, To: 11 * ms, Hits: 1}}, first, late,
+			told("a", history.TryLock, 9, 10, time.Second, history.Acquired), told("b", history.TryLock, 12, 14, time.Second, history.Acquired),
+			told("a", history.Unlock, 20, 21, 0, history.NotHeld)).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
+			t.Errorf("%v, %s: %s, %+v", tt.claims, tt.other, r.Summary, r.Violations)
 		}
 	}
 }

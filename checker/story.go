@@ -227,6 +227,10 @@ func (t *teller) calls(l *lockFacts) {
 			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "is interrupted after %s, and waits no more for %s", short(op.Cancel), l.name)
 		case callsFor(op) && waits(op) > t.f.prompt():
 			t.add(op.Call, op.Owner, Plain, scoreOrdinary, l.name, owners, "asks for %s and has to wait", l.name)
+		case op.Outcome == history.Unknown && op.Aside:
+			if call := t.f.inNameOf(op); call != nil && !op.Kind.Renews() { // a copy is nobody's call
+				t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "does not hear what its %s of %s did to %s", call.Kind, call.Lock, l.name)
+			}
 		case op.Outcome == history.Unknown && !op.Kind.Renews():
 			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "does not learn what became of its %s of %s", op.Kind, l.name)
 		case op.Kind.Renews() && op.Outcome == history.NotHeld && !op.Pending():
