@@ -80,7 +80,7 @@ func writes(p *plan.Plan) bool {
 func TestEveryScenarioEndsAsExpectedForEverySubject(t *testing.T) {
 	seeds := uint64(5)
 	if testing.Short() {
-		seeds = 2
+		seeds = 1
 	}
 	for _, pair := range pairs() {
 		sc, s := pair.scenario, pair.subject
