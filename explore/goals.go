@@ -85,7 +85,9 @@ func GoalsOf(s subjects.Subject, scope scenarios.Scope) []contract.Goal {
 			ability == goals.Counted && s.Object.Counted() ||
 			ability == goals.Grouped && len(s.Groups) > 0 ||
 			ability == goals.Expires && s.Object != history.ASemaphore ||
-			ability == goals.Listens && (s.Unsubscribed > 0 || s.SilenceNoticed > 0 || s.Object == history.ASemaphore || s.Object == history.APermitSemaphore) || ability == goals.Unread && (s.External || s.Layout.Unknown != "")
+			ability == goals.Listens && (s.Unsubscribed > 0 || s.SilenceNoticed > 0 || s.Object == history.ASemaphore || s.Object == history.APermitSemaphore) ||
+			ability == goals.Unread && (s.External || s.Layout.Unknown != "") ||
+			ability == goals.Readable && s.Layout.Unknown == ""
 	}
 	effects := effectsOf(scope.Faults)
 	if scope.Altered && s.Object == history.ARWLock { // programs force it free

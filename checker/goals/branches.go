@@ -37,6 +37,7 @@ const (
 	forces     = string(contract.Forces)
 	idempotent = string(contract.Idempotent)
 	keeps      = string(contract.KeepsLongest)
+	readable   = Readable
 )
 
 // branch is a goal that a script of the lock's protocol took a way: told by the step and by what became of the key, so that it
@@ -88,22 +89,22 @@ func (s *row) had(such func(history.Holding) bool) bool {
 func unchanged(s *row) bool { return s.Before.Alike(*s.After) }
 
 var branches = []situation{
-	branch("acquire-takes", "An attempt took a free lock.", history.StepAcquire, func(s *row) bool { return s.before == 0 && s.after == 1 }, lock),
+	branch("acquire-takes", "An attempt took a free lock.", history.StepAcquire, func(s *row) bool { return s.before == 0 && s.after == 1 }, lock, readable),
 	branch("acquire-re-enters", "An attempt of the holder counted one hold more.", history.StepAcquire,
-		func(s *row) bool { return s.before > 0 && s.after == s.before+1 }, lock, reentrant),
+		func(s *row) bool { return s.before > 0 && s.after == s.before+1 }, lock, reentrant, readable),
 	branch("acquire-refused", "An attempt was refused, since another held the lock.", history.StepAcquire,
 		func(s *row) bool { return s.others() && s.after == s.before && unchanged(s) }, lock),
 	branch("acquire-without-effect", "An attempt came to a lock that was free or its owner's, and changed nothing: it was a copy, or too old.", history.StepAcquire,
-		func(s *row) bool { return !s.others() && unchanged(s) }, lock).by(history.Resends()...),
-	branch("release-last", "An unlock freed the lock.", history.StepRelease, func(s *row) bool { return s.before > 0 && s.after == 0 }, lock),
-	branch("release-one", "An unlock left holds.", history.StepRelease, func(s *row) bool { return s.after > 0 && s.after < s.before }, lock, reentrant),
+		func(s *row) bool { return !s.others() && unchanged(s) }, lock, readable).by(history.Resends()...),
+	branch("release-last", "An unlock freed the lock.", history.StepRelease, func(s *row) bool { return s.before > 0 && s.after == 0 }, lock, readable),
+	branch("release-one", "An unlock left holds.", history.StepRelease, func(s *row) bool { return s.after > 0 && s.after < s.before }, lock, reentrant, readable),
 	branch("release-of-nothing", "An unlock came to a lock that nobody held.", history.StepRelease, func(s *row) bool { return s.Before.Absent() }, lock),
 	branch("release-of-others", "An unlock came to a lock that another held.", history.StepRelease, func(s *row) bool { return s.before == 0 && s.others() }, lock),
 	branch("release-without-effect", "An unlock of the holder changed nothing: it was a copy, or too old.", history.StepRelease,
-		func(s *row) bool { return s.before > 0 && unchanged(s) }, lock).by(history.Resends()...),
-	branch("renew-extends", "A renewal set the lease of a hold anew.", history.StepRenew, func(s *row) bool { return s.before > 0 && s.After.Deadline > s.Before.Deadline }, renews),
+		func(s *row) bool { return s.before > 0 && unchanged(s) }, lock, readable).by(history.Resends()...),
+	branch("renew-extends", "A renewal set the lease of a hold anew.", history.StepRenew, func(s *row) bool { return s.before > 0 && s.After.Deadline > s.Before.Deadline }, renews, readable),
 	branch("renew-keeps", "A renewal left the lease of its hold, which was longer.", history.StepRenew,
-		func(s *row) bool { return s.before > 0 && s.After.Deadline == s.Before.Deadline }, renews, keeps),
+		func(s *row) bool { return s.before > 0 && s.After.Deadline == s.Before.Deadline }, renews, keeps, readable),
 	branch("renew-of-nothing", "A renewal came to a lock that nobody held.", history.StepRenew, func(s *row) bool { return s.Before.Absent() }, renews),
 	branch("renew-of-others", "A renewal came to a lock that another held.", history.StepRenew, func(s *row) bool { return s.before == 0 && s.others() }, renews),
 	branch("force-frees", "A forced unlock freed the lock.", history.StepForce, func(s *row) bool { return !s.Before.Absent() && s.After.Absent() }, forces).by(history.ForcedFree),

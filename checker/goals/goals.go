@@ -26,6 +26,9 @@ func All() []contract.Goal {
 // Unread is the ability of a lock whose keys cannot be read, so that it is judged by its answers alone: see [Reach].
 const Unread = "unread"
 
+// Readable is the ability of all others: it is seen in the server log who holds them.
+const Readable = "readable"
+
 // Grouped is the ability of a lock of which others can be made, of whatever kind.
 const Grouped = "grouped"
 
@@ -83,6 +86,11 @@ var rows = map[string][]string{
 	"paused-in-acquire":       {string(contract.Red)},
 	"unannounced":             {Listens, Expires},
 	"late-write":              {Undrawn},
+	"memory-lost":             {Readable},
+	"sent-again":              {Readable},
+	"refused-copy":            {Readable},
+	"held-again":              {Readable},
+	"held-twice":              {Readable},
 	"forgot-unread":           {Unread},
 	"perhaps-sent-again":      {Unread},
 }
@@ -168,7 +176,7 @@ func Reached(h *history.History, v *checker.Verdict, own []contract.Goal) []stri
 // Reach is what bounds the goals that a search can come to.
 type Reach struct {
 	// Has says what the lock has: abilities, also those that it does not claim, kinds of groups, its kind of object, [Counted], [Grouped],
-	// [Listens], [Expires] and [Unread].
+	// [Listens], [Expires], [Unread] and [Readable].
 	Has     func(ability string) bool
 	Claims  func(claim contract.Claim) bool
 	Effects []history.Effect // of the faults that may strike

@@ -73,7 +73,7 @@ func TestNamesAreChecked(t *testing.T) {
 
 func TestWhatALockCanReach(t *testing.T) {
 	of := func(effects []history.Effect, abilities ...string) []string {
-		return named(goals.Reach{Has: func(a string) bool { return slices.Contains(abilities, a) },
+		return named(goals.Reach{Has: func(a string) bool { return a == goals.Readable || slices.Contains(abilities, a) },
 			Claims: func(c contract.Claim) bool { return slices.Contains(abilities, string(c)) }, Effects: effects}.Of(goals.All()))
 	}
 	every := append(append(history.Resends(), history.TouchesKey()...), history.ServerForgot, history.ClockMoved, history.TimersStopped)
@@ -100,7 +100,11 @@ func TestWhatALockCanReach(t *testing.T) {
 			}
 		}
 	}
-	some := goals.Reach{Has: func(a string) bool { return a == "lock" }, Claims: func(c contract.Claim) bool { return c == contract.Idempotent }, Effects: every, Forgets: true}
+	unread := named(goals.Reach{Has: func(a string) bool { return a == "lock" || a == goals.Unread }, Claims: func(contract.Claim) bool { return false }, Effects: every}.Of(goals.All()))
+	if slices.Contains(unread, "acquire-takes") || slices.Contains(unread, "sent-again") || !slices.Contains(unread, "acquire-refused") || !slices.Contains(unread, "perhaps-sent-again") {
+		t.Errorf("one whose keys nobody can read: %v", unread)
+	}
+	some := goals.Reach{Has: func(a string) bool { return a == "lock" || a == goals.Readable }, Claims: func(c contract.Claim) bool { return c == contract.Idempotent }, Effects: every, Forgets: true}
 	if got := named(some.Of(goals.All())); !slices.Contains(got, "sent-again") {
 		t.Error("one that is idempotent in some calls does not reach sent-again")
 	}

@@ -12,12 +12,12 @@ import (
 var renewals = []situation{
 	goal("renewal-in-flight-while-unlocked", "A renewal was on its way when its owner's unlock freed the lock.", func(r *run) bool {
 		return r.row(func(s *row) bool { return s.Step == history.StepRenew && s.Sent < s.past.freed && s.before == 0 })
-	}, renews),
+	}, renews, readable),
 	goal("renewal-in-flight-while-locked-again", "A renewal was on its way when its owner's unlock freed the lock, and came when the owner had locked again.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepRenew && s.Sent < s.past.freed && s.past.freed < s.past.taken && s.before > 0
 		})
-	}, renews),
+	}, renews, readable),
 	goal("renewal-of-a-hundred", "One command renewed the leases of a hundred locks.", func(r *run) bool {
 		together := map[time.Duration]int{}
 		return r.row(func(s *row) bool {
@@ -26,7 +26,7 @@ var renewals = []situation{
 			}
 			return together[s.At] >= 100
 		})
-	}, renews),
+	}, renews, readable),
 }
 
 // earlier reports whether a command belongs to a call of its owner before the one by which the owner last took the lock.
@@ -35,35 +35,35 @@ func earlier(s *row) bool { return s.op != nil && s.past.by != nil && s.op.Call 
 var late = []situation{
 	goal("acquire-late-while-locked-again", "A request of an earlier attempt came when its owner had locked again.", func(r *run) bool {
 		return r.row(func(s *row) bool { return s.Step == history.StepAcquire && earlier(s) && s.before > 0 })
-	}, lock).by(history.Resends()...),
+	}, lock, readable).by(history.Resends()...),
 	goal("acquire-late-while-given-back", "A request of an earlier attempt came when its owner had given the lock back.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepAcquire && s.op != nil && s.before == 0 && !s.op.Pending() && s.op.Return < s.At && s.past.freed > s.op.Return
 		})
-	}, lock).by(history.Resends()...),
+	}, lock, readable).by(history.Resends()...),
 	goal("acquire-late-while-others-hold", "A copy of an attempt that had been granted came when another held the lock.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepAcquire && s.op != nil && s.op.Answer == history.Acquired && s.op.Executed < s.At && s.others()
 		})
-	}, lock).by(history.Resends()...),
+	}, lock, readable).by(history.Resends()...),
 	goal("release-late-while-locked-again", "A request of an earlier unlock came when its owner had locked again.", func(r *run) bool {
 		return r.row(func(s *row) bool { return s.Step == history.StepRelease && earlier(s) && s.before > 0 && after(s) })
-	}, lock).by(history.Resends()...),
+	}, lock, readable).by(history.Resends()...),
 	goal("release-late-while-others-hold", "A copy of an unlock that had freed the lock came when another held it.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepRelease && s.op != nil && s.op.Answer == history.Released && s.op.Executed < s.At && s.others()
 		})
-	}, lock).by(history.Resends()...),
+	}, lock, readable).by(history.Resends()...),
 	goal("force-late", "A copy of a forced unlock came when the lock had been taken again.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepForce && s.op != nil && s.op.Answer == history.Released && s.op.Executed < s.At && !s.Before.Absent()
 		})
-	}, forces).by(history.Resends()...),
+	}, forces, readable).by(history.Resends()...),
 	goal("grant-answered-late", "The answer to a grant came when its lease was over.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepAcquire && s.after > s.before && s.After.Deadline < s.Got
 		})
-	}, lock).by(history.HindersTimers()...),
+	}, lock, readable).by(history.HindersTimers()...),
 }
 
 // after reports whether a command came after the call that it belongs to had returned.
@@ -72,22 +72,22 @@ func after(s *row) bool { return !s.op.Pending() && s.op.Return < s.At }
 var unheard = []situation{
 	goal("grant-unheard", "The server granted a lock, and the caller was not told.", func(r *run) bool {
 		return r.op(func(op *history.Op) bool { return op.Kind.Asks() && op.Answer == history.Acquired && op.Uncertain() })
-	}),
+	}, readable),
 	goal("release-unheard", "The server freed a lock, and the caller was not told.", func(r *run) bool {
 		return r.op(func(op *history.Op) bool {
 			return op.Kind.Unlocks() && op.Answer == history.Released && op.Uncertain()
 		})
-	}, lock),
+	}, lock, readable),
 	goal("granted-when-given-up", "The server granted a lock when the caller had given its call up.", func(r *run) bool {
 		return r.op(func(op *history.Op) bool {
 			return op.Kind.Asks() && op.Answer == history.Acquired && op.Cancel > 0 && op.Executed > op.Call+op.Cancel
 		})
-	}),
+	}, readable),
 	goal("unlocked-when-given-up", "The server executed an unlock when the caller had given its call up.", func(r *run) bool {
 		return r.op(func(op *history.Op) bool {
 			return op.Kind.Gives() && op.Answer == history.Released && op.Cancel > 0 && op.Executed > op.Call+op.Cancel
 		})
-	}, lock),
+	}, lock, readable),
 	goal("refused-and-then-granted", "The server refused a request with an error, and later granted the same call.", func(r *run) bool {
 		refused := map[int64]bool{}
 		for i := range r.h.Served {
@@ -96,7 +96,7 @@ var unheard = []situation{
 			}
 		}
 		return r.op(func(op *history.Op) bool { return refused[op.ID] && op.Kind.Asks() && op.Answer == history.Acquired })
-	}).by(history.RequestRefused),
+	}, readable).by(history.RequestRefused),
 	goal("script-forgotten", "A server no longer knew a script that it had executed before.", func(r *run) bool {
 		known := map[[2]string]bool{}
 		for i := range r.h.Served {
@@ -129,12 +129,12 @@ var waiting = []situation{
 		return r.event(history.Expire, func(e *history.Event, lock string) bool {
 			return r.object(lock) == history.ALock && r.waited(lock, e.At, 1)
 		})
-	}, lock),
+	}, lock, readable),
 	goal("forced-while-one-waits", "A lock was forced free while a call waited for it.", func(r *run) bool {
 		return r.row(func(s *row) bool {
 			return s.Step == history.StepForce && s.After.Absent() && !s.Before.Absent() && r.waited(s.Lock, s.At, 1)
 		})
-	}, forces).by(history.ForcedFree),
+	}, forces, readable).by(history.ForcedFree),
 	goal("wake-up-lost-while-three-wait", "The message of a release was lost while three calls waited.", func(r *run) bool {
 		return slices.ContainsFunc(r.h.Faults, func(f history.Fault) bool {
 			return f.Struck() && f.On == "reply publish" && f.Has(history.MessageLost) && slices.ContainsFunc(r.locks, func(lock string) bool {
@@ -151,7 +151,7 @@ var waiting = []situation{
 			mine := func(h history.Holding) bool { return r.client(h.Owner) == e.Client }
 			return slices.ContainsFunc(r.holders(lock, e.At), mine) && r.waiters(lock, e.At, func(op *history.Op) bool { return op.Client != e.Client }) > 0
 		})
-	}, lock).by(history.ProcessDied),
+	}, lock, readable).by(history.ProcessDied),
 	goal("waiter-died", "A client died while it waited, and others waited on.", func(r *run) bool {
 		return r.event(history.Died, func(e *history.Event, lock string) bool {
 			mine := r.waiters(lock, e.At-1, func(op *history.Op) bool { return op.Client == e.Client })
@@ -219,7 +219,7 @@ var losses = []situation{
 				return op.Kind.Unlocks() && op.Lock == lock && (e.Owner == "" || op.Owner == e.Owner) && op.Call < e.At && (op.Pending() || e.At < op.Return)
 			})
 		})
-	}, lock),
+	}, lock, readable),
 	goal("told-of-loss", "A holder was told that its hold is over.", func(r *run) bool {
 		return r.event(history.Lost, func(*history.Event, string) bool { return true })
 	}, string(contract.TellsLoss)),
@@ -230,16 +230,16 @@ var losses = []situation{
 		return r.event(history.Lost, func(e *history.Event, lock string) bool {
 			return slices.ContainsFunc(r.holders(lock, e.At), func(h history.Holding) bool { return h.Owner == e.Owner })
 		})
-	}, string(contract.TellsLoss)),
+	}, string(contract.TellsLoss), readable),
 	goal("restart-while-held", "A server restarted while a lock was held and a call waited for it.", func(r *run) bool {
 		return r.event(history.Restart, func(e *history.Event, lock string) bool { return r.held(lock, e.At) && r.waited(lock, e.At, 1) })
-	}, lock).by(history.ServerDown, history.ServerForgot),
+	}, lock, readable).by(history.ServerDown, history.ServerForgot),
 	goal("failover-while-held", "A replica became the master while a lock was held and a call waited for it.", func(r *run) bool {
 		return r.event(history.Failover, func(e *history.Event, lock string) bool { return r.held(lock, e.At-1) && r.waited(lock, e.At, 1) })
-	}, lock).by(history.ServerForgot),
+	}, lock, readable).by(history.ServerForgot),
 	goal("clock-jump-while-held", "The server's clock jumped while a lock was held and a call waited for it.", func(r *run) bool {
 		return r.event(history.ClockJump, func(e *history.Event, lock string) bool { return r.held(lock, e.At-1) && r.waited(lock, e.At, 1) })
-	}, lock).by(history.ClockMoved),
+	}, lock, readable).by(history.ClockMoved),
 	goal("key-gone-while-one-waits", "Somebody outside the lock deleted its key while a call waited for it.", func(r *run) bool {
 		return r.event(history.Delete, func(e *history.Event, lock string) bool { return r.waited(lock, e.At, 1) })
 	}).by(history.KeyDeleted),
@@ -264,7 +264,7 @@ var groups = []situation{
 			}
 		}
 		return r.ofGroup(func(op *history.Op, _, _ int) bool { return before[op.ID] && op.Outcome == history.Acquired })
-	}, Grouped, reentrant),
+	}, Grouped, reentrant, readable),
 }
 
 // ofGroup reports whether an attempt on a lock of several members is such, given how many it took, and of how many.
