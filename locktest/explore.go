@@ -11,10 +11,13 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker/goals"
 	"github.com/holdfast-sim/holdfast/explore"
@@ -60,9 +63,16 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 		Config:   explore.Config{Version: explore.Version, Subject: s.subject.Name, Strategy: "uniform", Scope: scope},
 		Executor: workers, First: o.seed, Runs: o.runs, For: o.long,
 	}
-	total, err := search.Run(t.Context())
-	if err != nil {
+	ctx, early, stop := untilInterrupted(t)
+	search.Each = progress(t, o.runs)
+	total, err := search.Run(ctx)
+	stop()
+	why := early()
+	if err != nil && (why == "" || !errors.Is(err, ctx.Err())) {
 		t.Fatalf("locktest: %v", err)
+	}
+	if why != "" && (o.runs == 0 || total.Runs < o.runs) {
+		t.Logf("locktest: it ends after %d plans: %s", total.Runs, why)
 	}
 	t.Logf("locktest: %d plans; something broke in %d, by a defect in %d; undecided %d", total.Runs, total.Broken, total.Accused, total.Undecided)
 	list := total.GoalList(s.subject.Goals, explore.GoalsOf(s.subject, scope))
@@ -86,6 +96,46 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 			}
 			t.Error(one.found(bubble.In(t), f, again(name, f.Seed, 1)))
 		})
+	}
+}
+
+// untilInterrupted is a context that ends when the process is told to end, by Ctrl-C or SIGTERM, or when four fifths of the time are over that the test
+// has by go test's -timeout: so that what was found is told. early says which, "" that it was neither. After stop a signal ends the process.
+func untilInterrupted(t *testing.T) (ctx context.Context, early func() string, stop func()) {
+	ctx, signals := signal.NotifyContext(t.Context(), os.Interrupt, syscall.SIGTERM)
+	limit := func() {}
+	if end, ok := t.Deadline(); ok {
+		ctx, limit = context.WithTimeout(ctx, time.Until(end)*4/5)
+	}
+	return ctx, func() string {
+			switch err := context.Cause(ctx); {
+			case err == nil || t.Context().Err() != nil:
+				return ""
+			case errors.Is(err, context.DeadlineExceeded):
+				return "the time that go test gives it, -timeout, is nearly over"
+			}
+			return "it was told to end"
+		}, func() {
+			signals()
+			limit()
+		}
+}
+
+// progress tells, every ten seconds and when the first defect was found, how far a search is; runs is how many plans there are to be, 0: nobody knows.
+func progress(t *testing.T, runs int) func(explore.Shard, explore.Report) {
+	done, accused, last := 0, 0, time.Now()
+	of := ""
+	if runs > 0 {
+		of = fmt.Sprintf(" of %d", runs)
+	}
+	return func(_ explore.Shard, r explore.Report) {
+		t.Helper()
+		first := accused == 0 && r.Accused > 0
+		done, accused = done+r.Runs, accused+r.Accused
+		if first || time.Since(last) >= 10*time.Second {
+			t.Logf("locktest: %d%s plans so far, a defect in %d", done, of, accused)
+			last = time.Now()
+		}
 	}
 }
 
@@ -146,6 +196,7 @@ const answers = "locktest-report "
 
 // work does the shards that it reads, one after the other.
 func (s *suite) work(b *bubble.Bubbles, in io.Reader, out io.Writer) {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the process that it works for ends it
 	for shards := json.NewDecoder(in); ; {
 		var shard explore.Shard
 		if shards.Decode(&shard) != nil {

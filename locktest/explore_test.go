@@ -1,6 +1,7 @@
 package locktest_test
 
 import (
+	"bufio"
 	"errors"
 	"os"
 	"os/exec"
@@ -18,7 +19,11 @@ func TestExploreChild(t *testing.T) {
 	if os.Getenv(inChild) == "" {
 		t.Skip("it is run by TestExploringFindsWhatIsBroken")
 	}
-	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), locktest.Runs(60), ownGoal, neverGoal, locktest.Reports(os.Getenv(inChild)))
+	runs := 60
+	if os.Getenv(inChild+"_FOREVER") != "" {
+		runs = 1 << 40
+	}
+	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), locktest.Runs(runs), ownGoal, neverGoal, locktest.Reports(os.Getenv(inChild)))
 }
 
 // Goals are declared in one line each.
@@ -62,6 +67,44 @@ func TestExploringFindsWhatIsBroken(t *testing.T) {
 	}
 	if out := explore(strings.Fields(again)...); !strings.Contains(out, "--- FAIL: "+strings.Fields(cause[0])[2]) || !strings.Contains(out, "locktest: 1 plans") {
 		t.Errorf("run again, it is another story:\n%s", out)
+	}
+}
+
+// Who interrupts it has what was found by then, and so has whose test has little time left.
+func TestExploringTellsWhatItFoundWhenItIsInterrupted(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), self, "-test.run=^TestExploreChild$", "-test.v")
+	child.Env = append(os.Environ(), inChild+"="+t.TempDir(), inChild+"_FOREVER=1")
+	out, err := child.StdoutPipe()
+	if err == nil {
+		err = child.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if said.WriteString(lines.Text() + "\n"); strings.Contains(lines.Text(), "plans so far, a defect in ") {
+			if err := child.Process.Signal(os.Interrupt); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	err = child.Wait()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Fatalf("%v\n%s", err, said.String())
+	}
+	for _, want := range []string{" plans: it was told to end\n", "--- FAIL: TestExploreChild/object-seed-", "one unlock gives back one hold"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, said.String())
+		}
+	}
+	if strings.Contains(said.String(), "runs failed") {
+		t.Errorf("the interruption is told as a failure of the lock:\n%s", said.String())
 	}
 }
 
