@@ -65,6 +65,8 @@ var shapes = []shape{
 	{name: "per client, plain", kind: model.PerClient, queries: true},
 	{name: "per client", kind: model.PerClient, leases: true, unknown: 15, queries: true, renewals: true},
 	{name: "per client, windows", kind: model.PerClient, leases: true, unknown: 15, loss: true, windows: true, back: true},
+	{name: "exclusive, per client", kind: model.ExclusivePerClient, leases: true, unknown: 15, queries: true, renewals: true},
+	{name: "exclusive, per client, windows", kind: model.ExclusivePerClient, leases: true, unknown: 15, loss: true, windows: true, back: true},
 	{name: "fenced", kind: model.Fenced},
 	{name: "fenced, tokens", kind: model.Fenced, unknown: 20},
 	{name: "fenced, leases", kind: model.Fenced, leases: true, unknown: 10, windows: true},

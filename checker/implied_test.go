@@ -21,6 +21,7 @@ func TestImpliedEndsAcceptWhatWas(t *testing.T) {
 		{name: "windows", leases: true, unknown: 25, windows: true},
 		{name: "tokens", leases: true, unknown: 25, retire: true},
 		{name: "per client", kind: model.PerClient, leases: true, loss: true, unknown: 25, windows: true},
+		{name: "exclusive, per client", kind: model.ExclusivePerClient, leases: true, loss: true, unknown: 25, windows: true},
 	}
 	for n, s := range shapes {
 		t.Run(s.name, func(t *testing.T) {

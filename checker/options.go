@@ -52,14 +52,17 @@ const DefaultBudget = 5 * time.Second
 // what the subject can, and re-entry is not of it. One that keeps the longest lease does so in renewals, too. One whose owners exclude each other
 // within their process, of which nothing is known but its answers, is its client's.
 func ModelOf(h *history.History) model.Kind {
-	if len(h.Header.Abilities) > 0 && !h.Can("reentrant") {
+	exclusive := len(h.Header.Abilities) > 0 && !h.Can("reentrant")
+	clients := h.Can(string(contract.LocalHolds)) && h.Header.Layout.Unknown != "" // nothing in its keys tells owners of one client apart
+	switch {
+	case exclusive && clients:
+		return model.ExclusivePerClient
+	case exclusive:
 		return model.Exclusive
-	}
-	if h.Can(string(contract.KeepsLongest)) {
+	case clients:
+		return model.PerClient
+	case h.Can(string(contract.KeepsLongest)):
 		return model.Keeping
-	}
-	if h.Can(string(contract.LocalHolds)) && h.Header.Layout.Unknown != "" {
-		return model.PerClient // nothing in its keys tells owners of one client apart
 	}
 	return model.Lease
 }

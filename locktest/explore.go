@@ -66,8 +66,8 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 	ctx, early, stop := untilInterrupted(t)
 	search.Each = progress(t, o.runs)
 	total, err := search.Run(ctx)
-	stop()
 	why := early()
+	stop()
 	if err != nil && (why == "" || !errors.Is(err, ctx.Err())) {
 		t.Fatalf("locktest: %v", err)
 	}

@@ -21,10 +21,14 @@ const (
 	Exclusive Kind = "exclusive"  // a lease lock that is not reentrant
 	Keeping   Kind = "keeping"    // a lease lock whose renewals do not shorten the lease
 	PerClient Kind = "per-client" // a lease lock that a client holds once for all its owners, who count their holds by themselves
+	// ExclusivePerClient is a lease lock that a client holds for all its owners, and that is not reentrant.
+	ExclusivePerClient Kind = "exclusive-per-client"
 )
 
 // Kinds lists all kinds, in the order of the documentation.
-func Kinds() []Kind { return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive, Keeping, PerClient} }
+func Kinds() []Kind {
+	return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive, Keeping, PerClient, ExclusivePerClient}
+}
 
 // ParseKind returns the kind of that name; the empty name is [Lease].
 func ParseKind(name string) (Kind, error) {
@@ -43,18 +47,18 @@ func ParseKind(name string) (Kind, error) {
 
 // Leases reports whether holds of this kind of lock end with their leases.
 func (k Kind) Leases() bool {
-	return k == Lease || k == Fenced || k == Exclusive || k == Keeping || k == PerClient || k == ""
+	return k == Lease || k == Fenced || k == Exclusive || k == Keeping || k == PerClient || k == ExclusivePerClient || k == ""
 }
 
 // Reenters reports whether an owner may take a lock of this kind that it holds.
-func (k Kind) Reenters() bool { return k != Mutex && k != Exclusive }
+func (k Kind) Reenters() bool { return k != Mutex && k != Exclusive && k != ExclusivePerClient }
 
 // Counts reports whether a lock of this kind knows how often its holder holds it.
-func (k Kind) Counts() bool { return k != PerClient }
+func (k Kind) Counts() bool { return k != PerClient && k != ExclusivePerClient }
 
 // Holder is who holds a lock of this kind for an owner of a client.
 func (k Kind) Holder(client, owner string) string {
-	if k == PerClient {
+	if !k.Counts() {
 		return client
 	}
 	return owner
@@ -63,6 +67,12 @@ func (k Kind) Holder(client, owner string) string {
 // Step is the operation step of a lock of kind k; see the function [Step], which is that of
 // [Lease] and of the zero Kind.
 func (k Kind) Step(s State, op history.Op) (State, error) {
+	if !k.Counts() {
+		if op.Kind == history.IsHeldBy || op.Kind == history.HoldCount {
+			return s, nil // only their client knows what one of its owners holds
+		}
+		op.Owner = op.Client
+	}
 	switch k {
 	case Mutex, Reentrant:
 		op.Lease = 0
@@ -75,7 +85,9 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		}
 		return next, err
 	case PerClient:
-		return perClient(s, op)
+		next, err := Step(s, op)
+		next.Count = min(next.Count, 1)
+		return next, err
 	}
 	if !k.Reenters() && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
 		from, _ := when(op)
@@ -89,17 +101,6 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		return s, nil
 	}
 	return Step(s, op)
-}
-
-// perClient steps a lock that its client holds once, however often its owners do. Only their client knows what one of them holds.
-func perClient(s State, op history.Op) (State, error) {
-	if op.Kind == history.IsHeldBy || op.Kind == history.HoldCount {
-		return s, nil
-	}
-	op.Owner = op.Client
-	next, err := Step(s, op)
-	next.Count = min(next.Count, 1)
-	return next, err
 }
 
 // kept is the state after a renewal that leaves a later deadline alone. No call asks for a hold without an end: who
@@ -122,7 +123,7 @@ func (k Kind) Environment(s State, e history.Event) (State, error) {
 	case !k.Leases() && e.Kind != history.Delete:
 		return s, nil
 	}
-	if k == PerClient && e.Kind == history.Restore {
+	if !k.Counts() && e.Kind == history.Restore {
 		e.Owner, e.Count = k.Holder(e.Client, e.Owner), 1
 	}
 	next, err := Environment(s, e)

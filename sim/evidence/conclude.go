@@ -99,8 +99,8 @@ func answersAlone(h *history.History) *history.History {
 		call int64
 		text string
 	}
-	unheard := map[asked]bool{} // what was asked last without an answer, and may be asked once more
-	executed := map[int64]time.Duration{}                       // calls, when that was last
+	unheard := map[asked]bool{}           // what was asked last without an answer, and may be asked once more
+	executed := map[int64]time.Duration{} // calls, when that was last
 	for _, r := range h.Served {
 		if r.Step == history.StepSession {
 			continue // it asks nothing of a lock

@@ -46,7 +46,7 @@ func All() []Lock {
 		redissonLock("3.23.5", "", "Redisson 3.19 to 3.23: acquire under one condition, unlock without a latch", unlatched),
 		redissonLock("3.18.1", "", "Redisson 2.2.4 to 3.18: acquire in two branches, unlock without a latch", unlatched),
 		spring("", "a waiter polls every 100 ms, and nothing renews a lease"),
-		spring("pub-sub", "waiters are told of releases, and nothing renews a lease; not in the matrix yet"),
+		spring("pub-sub", "waiters are told of releases, and nothing renews a lease"),
 		other("redis-py", python, "redis", "8.1.0", "redis-py's own Lock: a random token for each grant, polled every 0.1 s; nobody renews", redisPy, "DIR/redis_py.py").besides(early),
 		other("python-redis-lock", python, "python-redis-lock", "4.0.1", "SET NX, waiters in BLPOP, a thread that renews at two thirds of the lease", pythonRedisLock, "DIR/python_redis_lock.py"),
 		other("pottery", python, "pottery", "3.0.1", "its Redlock with one master; nobody renews", pottery, "DIR/pottery_lock.py"),

@@ -99,6 +99,11 @@ func Defects() []Defect {
 			"rslock", "closed-connections", contract.Liveness,
 			"The connection of a holder is closed while it works. Its unlock finds it closed, returns nothing, and does not try again. The key stays until " +
 				"its lease ends, and waiters wait."},
+		{"tryLock waits for its whole time once more", "Spring Integration #3700: RedisLockRegistry, RedisPubSubLock", "7.0.0, with RedisLockType.PUB_SUB_LOCK",
+			"spring-lock-registry-pub-sub", "baseline", contract.Liveness,
+			"A thread waits with tryLock for 4.4 s. A release wakes it after 4.2 s, and another client has the lock first. It waits again, not for what is left but " +
+				"for 4.4 s, and is back after 5.6 s, as the next release wakes it. No fault is needed. If the holder dies nobody wakes it, and it sleeps to the " +
+				"end of its time, though the lease ended before."},
 		{"tryLock gives up before its time", "redis.lock.Lock.acquire", "8.1.0",
 			"redis-py", "baseline", contract.Liveness,
 			"acquire gives up as soon as its next poll would come after blocking_timeout: up to 0.1 s early, though the lock may become free until then."},

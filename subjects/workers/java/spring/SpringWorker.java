@@ -15,6 +15,7 @@ import org.springframework.integration.redis.util.RedisLockRegistry.RedisLockTyp
 public class SpringWorker extends Worker {
   private final boolean pubSub;
   private RedisLockRegistry registry;
+  private Duration expireAfter;
 
   SpringWorker(boolean pubSub) {
     this.pubSub = pubSub;
@@ -46,7 +47,8 @@ public class SpringWorker extends Worker {
     var factory = new LettuceConnectionFactory(new RedisStandaloneConfiguration(url.getHost(), url.getPort()), client.build());
     factory.afterPropertiesSet();
     factory.start();
-    registry = new RedisLockRegistry(factory, "locks", request.ms("watchdogTimeout"));
+    expireAfter = Duration.ofMillis(request.ms("watchdogTimeout"));
+    registry = new RedisLockRegistry(factory, "locks", expireAfter.toMillis());
     if (pubSub) {
       registry.setRedisLockType(RedisLockType.PUB_SUB_LOCK);
     }
@@ -65,7 +67,11 @@ public class SpringWorker extends Worker {
     var lease = Duration.ofMillis(request.ms("lease"));
     switch (request.text("kind")) {
       case "lock":
-        // lockInterruptibly has no form with a lease, and a day is longer than any story.
+        if (lease.equals(expireAfter)) {
+          lock.lockInterruptibly();
+          return Answer.ACQUIRED;
+        }
+        // It has no form with a lease, and a day is longer than any story.
         return lock.tryLock(Duration.ofDays(1), lease) ? Answer.ACQUIRED : Answer.BUSY;
       case "tryLock":
         return lock.tryLock(Duration.ofMillis(request.ms("wait")), lease) ? Answer.ACQUIRED : Answer.BUSY;
