@@ -204,18 +204,21 @@ func (f *facts) problem(l *lockFacts, w linear.Window) *linear.Lock {
 // withoutLocal are operations without what the server was not asked about, where owners of one client exclude each other and count their holds within
 // its process: that says nothing of the lock.
 func (f *facts) withoutLocal(l *lockFacts) []*history.Op {
-	if f.options.Model.Counts() {
+	if !f.h.Can(string(contract.LocalHolds)) {
 		return l.ops
 	}
-	return slices.DeleteFunc(slices.Clone(l.ops), func(op *history.Op) bool {
-		return op.Evidence == history.NotSent && (op.Outcome == history.Decremented || l.knownWithin(op))
-	})
+	return slices.DeleteFunc(slices.Clone(l.ops), func(op *history.Op) bool { return f.knownWithin(l, op) })
 }
 
 // knownWithin reports whether the process of a call's client knew the answer by itself: of a hold that its owner had, or that another of its owners
 // had or asked for.
-func (l *lockFacts) knownWithin(op *history.Op) bool {
+func (f *facts) knownWithin(l *lockFacts, op *history.Op) bool {
+	if !f.h.Can(string(contract.LocalHolds)) || op.Evidence != history.NotSent {
+		return false
+	}
 	switch op.Outcome {
+	case history.Decremented:
+		return true
 	case history.Busy:
 		return l.localUntil(op, op.Call) > op.Call || slices.ContainsFunc(l.ops, func(o *history.Op) bool {
 			return o.Client == op.Client && o.Owner != op.Owner && !o.Aside && o.Kind.Asks() && o.Call <= op.Return && (o.Pending() || o.Return >= op.Call)

@@ -288,7 +288,7 @@ func (f *facts) mistaken(l *lockFacts, a *act) bool {
 // waiter does whose time is over. It is legal if it was true at some moment of the call. It returns the first epoch
 // within bounds in which it was.
 func (w *witness[S]) unseen(op *history.Op, bounds span) int {
-	if op.Evidence == history.Executed || op.Uncertain() || op.Outcome == history.Failed {
+	if op.Evidence == history.Executed || op.Uncertain() || op.Outcome == history.Failed || w.f.knownWithin(w.l, op) {
 		return 0
 	}
 	a := &act{at: op.Return, op: op}

@@ -20,6 +20,7 @@ type registry struct {
 	id    string
 	lease time.Duration
 	local bool   // its locks say so
+	own   bool   // each owner has a value of its own
 	wrong string // what it does wrong
 
 	mu    sync.Mutex
@@ -43,6 +44,14 @@ func (r *registry) Lock(name, owner string) locktest.Lock {
 		return claimed{l}
 	}
 	return l
+}
+
+// value is what stands for an owner: its client, unless each is to have one of its own.
+func (l *registered) value() string {
+	if l.own {
+		return l.by
+	}
+	return l.id
 }
 
 // enters has an owner have a lock within the process, unless another has it.
@@ -89,7 +98,7 @@ func (l *registered) Acquire(ctx context.Context, r locktest.Request) error {
 	}
 	for began := time.Now(); ; {
 		if l.enters() {
-			got, err := takeRegistered.Run(ctx, l.rdb, []string{l.name}, l.id, lease.Milliseconds()).Int()
+			got, err := takeRegistered.Run(ctx, l.rdb, []string{l.name}, l.value(), lease.Milliseconds()).Int()
 			if err == nil && got == 1 {
 				return nil
 			}
@@ -121,7 +130,7 @@ func (l *registered) ReleaseOne(ctx context.Context) (last bool, err error) {
 	if inner {
 		l.leaves()
 		if l.wrong == "gives inner holds back" {
-			return false, giveRegistered.Run(ctx, l.rdb, []string{l.name}, l.id).Err()
+			return false, giveRegistered.Run(ctx, l.rdb, []string{l.name}, l.value()).Err()
 		}
 		return false, nil
 	}
@@ -134,7 +143,7 @@ func (l *registered) ReleaseOne(ctx context.Context) (last bool, err error) {
 	if l.wrong == "gives back what is another's" {
 		give = giveAnyones
 	}
-	n, err := give.Run(ctx, l.rdb, []string{l.name}, l.id).Int()
+	n, err := give.Run(ctx, l.rdb, []string{l.name}, l.value()).Int()
 	if n > 0 || l.wrong != "keeps what is over" {
 		l.leaves()
 	}
@@ -145,23 +154,66 @@ func (l *registered) ReleaseOne(ctx context.Context) (last bool, err error) {
 }
 
 func newRegistry(local bool, wrong string) locktest.NewLock {
-	return func(e locktest.Env) (locktest.Client, error) {
-		return &registry{rdb: e.Redis, id: e.ID, lease: e.WatchdogTimeout, local: local, wrong: wrong, owner: map[string]string{}, holds: map[string]int{}}, nil
+	return func(e locktest.Env) (locktest.Client, error) { return registryOf(e, local, wrong), nil }
+}
+
+func registryOf(e locktest.Env, local bool, wrong string) *registry {
+	return &registry{rdb: e.Redis, id: e.ID, lease: e.WatchdogTimeout, local: local, wrong: wrong, owner: map[string]string{}, holds: map[string]int{}}
+}
+
+// once is a lock of a registry that is not reentrant.
+type once struct{ l *registered }
+
+func (o once) Acquire(ctx context.Context, r locktest.Request) error { return o.l.Acquire(ctx, r) }
+func (o once) Release(ctx context.Context) error                     { return o.l.Release(ctx) }
+func (once) LocalHolds()                                             {}
+
+type onces struct{ *registry }
+
+func (o onces) Lock(name, owner string) locktest.Lock {
+	return once{&registered{o.registry, name, owner}}
+}
+
+// locals are sound locks whose owners exclude each other within their process, and why they are judged by their answers alone.
+var locals = map[string]struct {
+	new locktest.NewLock
+	why string
+}{
+	"a value for each client": {newRegistry(true, ""), "counts how often its holder holds it"},
+	"a value for each client, not reentrant": {func(e locktest.Env) (locktest.Client, error) { return onces{registryOf(e, true, "")}, nil },
+		"is the same for all owners of a client"},
+	"a value for each owner, not reentrant": {func(e locktest.Env) (locktest.Client, error) {
+		r := registryOf(e, true, "")
+		r.own = true
+		return onces{r}, nil
+	}, ""},
+}
+
+// No drawn plan has such a lock accused of what a copy of one owner's request does to another, or of what only the process knows.
+func TestLocksThatExcludeWithinTheirProcessAreNotAccused(t *testing.T) {
+	runs := 75
+	if testing.Short() {
+		runs = 10
+	}
+	for name, of := range locals {
+		t.Run(name, func(t *testing.T) {
+			locktest.Explore(t, of.new, locktest.Runs(runs), locktest.Reports(t.TempDir()))
+		})
 	}
 }
 
-// What the server knows of such a lock is its client's, for all its owners: no drawn plan has it accused of what a copy of one owner's request does to
-// another, or of what only the process knows.
-func TestALockOfItsClientIsNotAccused(t *testing.T) {
-	runs := 150
-	if testing.Short() {
-		runs = 20
+// Nothing that a lock's keys say is taken for an owner's that is its client's.
+func TestTheProbeTellsClientsFromOwners(t *testing.T) {
+	for name, of := range locals {
+		l, err := locktest.Learned(t, of.new)
+		if err != nil || !strings.Contains(l.Unknown, of.why) || (of.why == "") != (l.Unknown == "") {
+			t.Errorf("%s: %q, %v", name, l.Unknown, err)
+		}
 	}
-	locktest.Explore(t, newRegistry(true, ""), locktest.Runs(runs), locktest.Reports(t.TempDir()))
 }
 
 // Nor is any of its mistakes overlooked.
-func TestMistakesOfALockOfItsClientAreCaught(t *testing.T) {
+func TestMistakesOfLocksThatExcludeWithinTheirProcessAreCaught(t *testing.T) {
 	for wrong, guarantee := range map[string]contract.Guarantee{"lets all in": contract.Exclusion, "gives inner holds back": contract.Exclusion,
 		"gives back what is another's": contract.Exclusion, "keeps what is over": contract.Liveness} {
 		stories, err := locktest.Accused(t, newRegistry(true, wrong), locktest.Drawn(60))

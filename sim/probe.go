@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -19,7 +20,8 @@ import (
 const probed = "holdfast:probe"
 
 // Probe learns how a lock is kept in Redis, before it is judged: it watches two owners, each on a fresh server, that
-// lock, lock again if they can, wait for a renewal, and give back. An error is that of the run. If the lock cannot be
+// lock, lock again if they can, wait for a renewal, and give back. Of a lock whose owners exclude each other within their process it watches two of
+// one client. An error is that of the run. If the lock cannot be
 // read, the layout says why. Where a fair lock's queue is, the subject says. An object of another kind must be kept as Redisson keeps
 // it; that it is not is an [UnreadError]. Of a read-write lock it learns besides which commands renew a lease.
 func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
@@ -37,6 +39,15 @@ func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, er
 		seen = append(seen, w)
 	}
 	layout := learn(seen[0], seen[1])
+	if layout.Unknown == "" && s.Can(string(contract.LocalHolds)) {
+		w, err := watch(b, turns(), s, o)
+		if err != nil {
+			return history.Layout{}, err
+		}
+		if w.oneForAll(layout) {
+			layout = history.Layout{Key: layout.Key, Keys: layout.Keys, Roles: layout.Roles, Unknown: "what its keys say of its holder is the same for all owners of a client"}
+		}
+	}
 	layout.Queue, layout.QueuePrefix = said.Queue, said.QueuePrefix
 	return layout, nil
 }
@@ -62,6 +73,26 @@ func probePlan(s subjects.Subject, client string) *plan.Plan {
 		steps = append(steps, again, do(plan.Work, time.Second))
 	}
 	return slow(client, append(steps, do(plan.Unlock, 0)))
+}
+
+// turns is a plan of two owners of one client, one after the other.
+func turns() *plan.Plan {
+	steps := []plan.Step{{Do: plan.Lock, Lock: probed}, {Do: plan.Work, Lock: probed, For: plan.Duration(time.Second)}, {Do: plan.Unlock, Lock: probed}}
+	p := slow("c1", steps)
+	p.Clients[0].Threads = append(p.Clients[0].Threads, plan.Thread{ID: 2, Start: plan.Duration(time.Minute), Steps: steps})
+	return p
+}
+
+// oneForAll reports whether a lock's keys say the same of its holder whichever owner of a client that is.
+func (w *watched) oneForAll(l history.Layout) bool {
+	said := map[string]bool{}
+	for _, op := range w.calls(history.Lock) {
+		if op.Outcome != history.Acquired {
+			return false
+		}
+		said[saysOf(w.at(op.Return), l.KeyOf(probed), l.Holder)] = true
+	}
+	return len(said) == 1
 }
 
 // slow is a plan of one client.
@@ -200,27 +231,28 @@ func learn(one, two *watched) history.Layout {
 	return l
 }
 
-// stays reports whether what a place says of a lock's holder stays the same from a grant to the last unlock. By default that is
-// the key's value, or its fields.
-func (w *watched) stays(key string, p history.Place, grant, unlock history.Op) bool {
-	who := func(keys map[string]world.Value) string {
-		switch v := keys[key]; {
-		case p != history.Place{}:
-			at := p.Of(probed)
-			if at.Field != "" {
-				return keys[at.Key].Fields[at.Field]
-			}
-			return keys[at.Key].Text
-		case v.Fields != nil:
-			return strings.Join(slices.Sorted(maps.Keys(v.Fields)), "\x00")
-		default:
-			return v.Text
+// saysOf is what keys say of the holder of a lock: the value at a place, by default that of the lock's key, or its fields.
+func saysOf(keys map[string]world.Value, key string, p history.Place) string {
+	switch v := keys[key]; {
+	case p != history.Place{}:
+		at := p.Of(probed)
+		if at.Field != "" {
+			return keys[at.Key].Fields[at.Field]
 		}
+		return keys[at.Key].Text
+	case v.Fields != nil:
+		return strings.Join(slices.Sorted(maps.Keys(v.Fields)), "\x00")
+	default:
+		return v.Text
 	}
-	at := who(w.at(grant.Return))
+}
+
+// stays reports whether what a place says of a lock's holder stays the same from a grant to the last unlock.
+func (w *watched) stays(key string, p history.Place, grant, unlock history.Op) bool {
+	at := saysOf(w.at(grant.Return), key, p)
 	return !slices.ContainsFunc(w.all, func(o world.Observation) bool {
 		_, there := o.Keys[key]
-		return there && grant.Return <= o.At && o.At < unlock.Call && who(o.Keys) != at
+		return there && grant.Return <= o.At && o.At < unlock.Call && saysOf(o.Keys, key, p) != at
 	})
 }
 
