@@ -220,7 +220,7 @@ func (f *facts) knownWithin(l *lockFacts, op *history.Op) bool {
 	case history.Decremented:
 		return true
 	case history.Busy:
-		return l.localUntil(op, op.Call) > op.Call || slices.ContainsFunc(l.ops, func(o *history.Op) bool {
+		return f.localUntil(l, op, op.Call) > op.Call || slices.ContainsFunc(l.ops, func(o *history.Op) bool {
 			return o.Client == op.Client && o.Owner != op.Owner && !o.Aside && o.Kind.Asks() && o.Call <= op.Return && (o.Pending() || o.Return >= op.Call)
 		})
 	case history.Acquired, history.NotHeld:

@@ -106,6 +106,33 @@ func TestAnInnerUnlockThatAsksNobodySaysNothingOfTheServer(t *testing.T) {
 	}
 }
 
+// Who was told that its hold is over has the lock within its process until it unlocks: until then another of its client is refused, and not after that.
+func TestAHoldLastsWithinItsProcessUntilItIsGivenBack(t *testing.T) {
+	for _, tt := range []struct {
+		claims  []contract.Claim
+		unlocks int // ms
+		broken  bool
+	}{
+		{[]contract.Claim{contract.LocalHolds}, 5000, false},
+		{[]contract.Claim{contract.LocalHolds}, 1500, true},
+		{nil, 5000, true},
+	} {
+		s := newScript()
+		for _, c := range append(tt.claims, contract.TellsLoss) {
+			s.h.Header.Abilities = append(s.h.Header.Abilities, string(c))
+		}
+		s.op("c1:1", history.TryLock, at(0.001), at(0.002), history.Acquired).Lease = sec
+		s.h.Ops[0].Evidence, s.h.Ops[0].Executed, s.h.Ops[0].Answer = history.Executed, at(0.001), history.Acquired
+		s.event(history.Expire, at(1.001))
+		s.h.Events = append(s.h.Events, history.Event{Kind: history.Lost, Lock: job, Client: "c1", Owner: "c1:1", At: at(0.9)})
+		s.op("c1:2", history.TryLock, at(2), at(2), history.Busy).Evidence = history.NotSent
+		s.op("c1:1", history.Unlock, time.Duration(tt.unlocks)*ms, time.Duration(tt.unlocks+1)*ms, history.NotHeld).Evidence = history.NotSent
+		if r := verdict(t, s).Result(contract.Object); (r.Status == Broken) != tt.broken {
+			t.Errorf("%v, unlocked at %d ms: %s", tt.claims, tt.unlocks, r.Summary)
+		}
+	}
+}
+
 // A client may count a lease from when it began to look at the key, if the request that took the lock followed at once.
 func TestALeaseMayBeCountedFromTheLookBeforeTheTransaction(t *testing.T) {
 	for _, tt := range []struct {

@@ -98,7 +98,7 @@ func (f *facts) leftBehind(some []*place, at time.Duration) (behind []*place, li
 // time in which the lock is free.
 func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Duration {
 	if f.h.Can(string(contract.LocalHolds)) {
-		from = l.localUntil(op, from)
+		from = f.localUntil(l, op, from)
 	}
 	if l.queue == nil {
 		return from
@@ -110,19 +110,34 @@ func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Dura
 	return turn
 }
 
-// localUntil is until when, from a time on, other owners of a call's client keep it waiting within their process: each until its last unlock returns.
-func (l *lockFacts) localUntil(op *history.Op, from time.Duration) time.Duration {
+// localUntil is until when, from a time on, other owners of a call's client keep it waiting within their process: each until its last unlock returns,
+// also if it was told before that its hold is over. Who never unlocks keeps it waiting to the end.
+func (f *facts) localUntil(l *lockFacts, op *history.Op, from time.Duration) time.Duration {
 	for _, b := range l.beliefs { // sorted by their beginnings
 		if b.client != op.Client || b.owner == op.Owner || b.from > from {
 			continue
 		}
-		end := b.to
-		if b.unlock != nil && !b.unlock.Pending() {
-			end = max(end, b.unlock.Return)
+		end, unlock := b.to, b.unlock
+		if b.lost != nil {
+			unlock = l.owner(b.owner).unlocksNext(b.to)
+			end = f.end
+		}
+		if unlock != nil && !unlock.Pending() {
+			end = max(b.to, unlock.Return)
 		}
 		from = max(from, end)
 	}
 	return from
+}
+
+// unlocksNext is an owner's first unlock from a time on; nil: there is none.
+func (o *ownerFacts) unlocksNext(from time.Duration) *history.Op {
+	for _, op := range o.ops {
+		if op.Kind.Unlocks() && !op.Aside && op.Call >= from {
+			return op
+		}
+	}
+	return nil
 }
 
 // asksAgain is when a call asks for a fair lock again at the latest, of whose end nobody told it: half the time after it heard last for

@@ -217,7 +217,7 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 		h.lost, h.told = loser.Lost(t.owner), false
 		go t.listen(h, h.lost)
 	}
-	if a.Token != h.token || anew || another && a.Token == 0 { // else the answer says that what it was told of is there still
+	if anew || another && (a.Token == 0 || a.Token != h.token) { // else what it holds is there still: a re-entry may have a token of its own
 		h.gone, l = len(h.leases), own
 	}
 	h.leases, h.token = append(h.leases, l), a.Token

@@ -97,6 +97,46 @@ func TestAReentryWithAnotherLease(t *testing.T) {
 	}
 }
 
+// counter is a client whose lock numbers each grant anew, also that of a re-entry.
+type counter struct {
+	subjects.Client
+	last *int64
+}
+
+func (c counter) Lock(name string) subjects.Lock { return countingLock{c.Client.Lock(name), c.last} }
+
+type countingLock struct {
+	subjects.Lock
+	last *int64
+}
+
+func (l countingLock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
+	a := l.Lock.Acquire(ctx, owner, r)
+	*l.last++
+	a.Token = *l.last
+	return a
+}
+
+// A re-entry may have a token of its own. Its owner holds the lock under it as before, and works on when it gives that hold back.
+func TestAReentryWithATokenOfItsOwn(t *testing.T) {
+	s := subject(t, "rlock-latch")
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		return counter{c, new(int64)}, err
+	}
+	unlock, works := plan.Step{Do: plan.Unlock, Lock: "a"}, plan.Step{Do: plan.Work, Lock: "a", For: plan.Duration(time.Second)}
+	writes := 0
+	for _, op := range record(t, s, take(20*time.Second), take(20*time.Second), works, unlock, works, unlock).Ops {
+		if op.Kind == history.Write {
+			writes++
+		}
+	}
+	if writes != 2 {
+		t.Errorf("it works %d times, want 2", writes)
+	}
+}
+
 // crier is a client whose lock tells of a loss as soon as its owner gives it back.
 type crier struct {
 	subjects.Client
