@@ -474,11 +474,12 @@ func (c *conclusion) command(rows []*history.Served) {
 	}
 }
 
-// keeps reports whether a re-entry of a lock that keeps the longest lease has left the end of the hold as it was, which is no sooner than that of
-// the lease that the call itself asks for: the lock need not set the longest anew.
+// keeps reports whether a re-entry of a lock that keeps the longest lease has the hold end as it did before, or with the lease that the call itself
+// asks for, whichever is later: the lock need not set the longest anew.
 func (c *conclusion) keeps(op *history.Op, l *lock, was history.KeyState) bool {
-	return c.h.Can(string(contract.KeepsLongest)) && l.simple() && was.Count(op.Owner) > 0 && was.Deadline == l.last.Deadline &&
-		was.Deadline-c.now >= cmp.Or(op.Fresh, op.Asked, op.Lease)
+	own := c.now + cmp.Or(op.Fresh, op.Asked, op.Lease)
+	ends := was.Deadline == l.last.Deadline && was.Deadline >= own || was.Deadline < own && (l.last.Deadline-own).Abs() <= time.Millisecond
+	return c.h.Can(string(contract.KeepsLongest)) && l.simple() && was.Count(op.Owner) > 0 && was.Deadline > 0 && ends
 }
 
 // toldOver reports whether the owner of a call knew that its holds were over.

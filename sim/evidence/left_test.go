@@ -47,7 +47,7 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 	}
 }
 
-// A lock that keeps the longest lease may set that anew when its owner re-enters, or leave an end alone that is no sooner than what is asked for. A
+// A lock that keeps the longest lease may set that anew when its owner re-enters, or have the hold end as before or as the call asks, whichever is later. A
 // lock that shortens it, or leaves an end that is sooner, has not set the lease.
 func TestAReEntryMayLeaveALaterEndAlone(t *testing.T) {
 	const lock, sec = "x", time.Second
@@ -65,6 +65,8 @@ func TestAReEntryMayLeaveALaterEndAlone(t *testing.T) {
 		{"it sets the longest anew", []string{"reentrant", "keeps-longest"}, 2 * sec, 12 * sec, 10 * sec},
 		{"it shortens it", []string{"reentrant", "keeps-longest"}, 2 * sec, 4 * sec, 10 * sec},
 		{"it leaves an end that is too soon", []string{"reentrant", "keeps-longest"}, 9 * sec, 10 * sec, 10 * sec},
+		{"it sets what it asks for, which ends later", []string{"reentrant", "keeps-longest"}, 9 * sec, 11 * sec, 9 * sec},
+		{"it sets what it asks for, of a lock that does not claim to keep it", []string{"reentrant"}, 9 * sec, 11 * sec, 10 * sec},
 		{"of a lock that does not claim to keep it", []string{"reentrant"}, 2 * sec, 10 * sec, 10 * sec},
 	} {
 		h := &history.History{Header: history.Header{Abilities: tt.can},
