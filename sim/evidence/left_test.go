@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -17,14 +18,16 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		first   history.Outcome
+		unlocks bool // its owner has tried to give it back since, and the server did not answer
 		anew    bool // the probe has seen that
 		can     []string
 		granted bool
 	}{
-		{"the attempt was not answered", history.Unknown, false, []string{"watchdog"}, true},
-		{"the attempt was granted", history.Acquired, false, []string{"watchdog"}, false},
-		{"the attempt was granted, and the lock grants anew", history.Acquired, true, []string{"watchdog"}, true},
-		{"of a reentrant lock the server counts", history.Acquired, true, []string{"watchdog", "reentrant"}, false},
+		{"the attempt was not answered", history.Unknown, false, false, []string{"watchdog"}, true},
+		{"the attempt was granted", history.Acquired, false, false, []string{"watchdog"}, false},
+		{"the attempt was granted, and was to be given back", history.Acquired, true, false, []string{"watchdog"}, true},
+		{"the attempt was granted, and the lock grants anew", history.Acquired, false, true, []string{"watchdog"}, true},
+		{"of a reentrant lock the server counts", history.Acquired, true, true, []string{"watchdog", "reentrant"}, false},
 	} {
 		h := &history.History{Header: history.Header{Abilities: tt.can, Layout: history.Layout{Anew: tt.anew}},
 			Ops: []history.Op{
@@ -35,6 +38,9 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 				{At: 500 * time.Millisecond, Sent: 400 * time.Millisecond, Client: "c1", Owner: "c1:1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 1, Before: &history.KeyState{}, After: held(10500 * time.Millisecond)},
 				{At: 2500 * time.Millisecond, Sent: 2400 * time.Millisecond, Client: "c1", Owner: "c1:1", Op: 2, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 2, Before: held(10500 * time.Millisecond), After: held(12500 * time.Millisecond)},
 			}}
+		if tt.unlocks {
+			h.Ops = slices.Insert(h.Ops, 1, history.Op{ID: 3, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Unlock, Call: 1500 * time.Millisecond, Return: 1600 * time.Millisecond, Outcome: history.Failed})
+		}
 		var op history.Op
 		for _, o := range Conclude(h).Ops {
 			if o.ID == 2 {
