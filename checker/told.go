@@ -36,7 +36,7 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again != t && again.from >= t.to {
 			continue // it was let in again, so that its belief is about that hold
 		}
-		if t.grant != b.acquire && t.grant.Return > t.to && t.grant.Return > by { // it asked while it believed in another hold
+		if t.grant.Return > t.to && t.grant.Return > by { // that it was granted it learns no sooner
 			by, why = t.grant.Return, "by the answer to the call that took it"
 		}
 		if b.to <= by {

@@ -97,6 +97,29 @@ func TestALeaseThatTheLockSetByItselfIsKnownToItsHolder(t *testing.T) {
 	}
 }
 
+// Who learns of a grant when its lease is over may be told of that by the grant itself, and no later.
+func TestAGrantThatComesTooLateIsToldOfAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		told time.Duration
+		late bool
+	}{{at(9), false}, {at(9.1), true}} {
+		s := claiming(newScript(), contract.TellsLoss)
+		op := s.op("c1:1", history.TryLock, at(0), at(9), history.Acquired)
+		op.Lease, op.Evidence, op.Executed, op.Answer = sec, history.Executed, at(0.001), history.Acquired
+		s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Sent: at(0), Got: at(9), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
+			Step: history.StepAcquire, Before: key("", 0, 0), After: key("c1:1", 1, at(1.001))})
+		s.event(history.Expire, at(1.001))
+		s.event(history.Lost, tt.told).Owner = "c1:1"
+		found := false
+		for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {
+			found = found || x.Rule == contract.ToldInTime
+		}
+		if found != tt.late {
+			t.Errorf("told at %s: too late: %v", Stamp(tt.told), found)
+		}
+	}
+}
+
 // A lock that shortens its holder's lease by itself, with a request that belongs to no call, answers for what comes of it.
 func TestALeaseThatTheLockCutsByItselfIsItsOwnDefect(t *testing.T) {
 	for _, tt := range []struct {
