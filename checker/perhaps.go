@@ -96,17 +96,26 @@ func (f *facts) perhapsShortened(l *lockFacts, t *tenure, at time.Duration) (Cau
 	if !f.implied() || f.keepsLongest() {
 		return Cause{}, false
 	}
+	op := f.unheardOf(l, t, t.grant.Call, func(op *history.Op) bool {
+		return op.Kind.Acquires() && op.Lease > 0 && at >= max(op.Call, t.grant.Call)+op.Lease-linear.Slack
+	})
+	if op == nil {
+		return Cause{}, false
+	}
+	return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have set its lease of %s while %s held %s",
+		op.Kind, op.Owner, Stamp(op.Call), short(op.Lease), t.owner, l.name)), true
+}
+
+// unheardOf is the first such call for the holder of a hold that was sent, of whose end nobody heard, and that may have taken effect from a time on;
+// nil: there is none.
+func (f *facts) unheardOf(l *lockFacts, t *tenure, from time.Duration, such func(*history.Op) bool) *history.Op {
 	holder := f.options.Model.Holder
 	for _, op := range l.ops {
-		began := max(op.Call, t.grant.Call)
-		if holder(op.Client, op.Owner) != holder(t.client, t.owner) || !op.Kind.Acquires() || !op.Uncertain() || op.Evidence != history.Sent ||
-			op.Lease == 0 || at < began+op.Lease-linear.Slack || op.Until > 0 && op.Until < t.grant.Call {
-			continue
+		if op.Uncertain() && op.Evidence == history.Sent && (op.Until == 0 || op.Until >= from) && holder(op.Client, op.Owner) == holder(t.client, t.owner) && such(op) {
+			return op
 		}
-		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have set its lease of %s while %s held %s",
-			op.Kind, op.Owner, Stamp(op.Call), short(op.Lease), t.owner, l.name)), true
 	}
-	return Cause{}, false
+	return nil
 }
 
 // perhapsReleased says that an unlock of its owner may have ended a hold that nothing is known to have ended by then. That unlock,
@@ -122,16 +131,12 @@ func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Caus
 			again = set.op.Call
 		}
 	}
-	holder := f.options.Model.Holder
-	for _, op := range l.ops {
-		if holder(op.Client, op.Owner) != holder(t.client, t.owner) || op.Call > at ||
-			!op.Kind.Unlocks() || !op.Uncertain() || op.Evidence != history.Sent || op.Until > 0 && op.Until < again {
-			continue
-		}
-		return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when %s had locked again",
-			op.Kind, op.Owner, Stamp(op.Call), Stamp(at), t.owner)), true
+	op := f.unheardOf(l, t, again, func(op *history.Op) bool { return op.Kind.Unlocks() && op.Call <= at })
+	if op == nil {
+		return Cause{}, false
 	}
-	return Cause{}, false
+	return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when %s had locked again",
+		op.Kind, op.Owner, Stamp(op.Call), Stamp(at), t.owner)), true
 }
 
 // perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told. Such are calls whose

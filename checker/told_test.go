@@ -57,10 +57,7 @@ func TestAForcedReleaseIsToldAtOnce(t *testing.T) {
 		slices.SortStableFunc(s.h.Served, func(a, b history.Served) int { return cmp.Compare(a.At, b.At) })
 		s.renew("c1:1", at(10), history.NotHeld)
 		s.event(history.Lost, tt.told).Owner = "c1:1"
-		found := false
-		for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {
-			found = found || x.Rule == contract.ToldInTime
-		}
+		found := slices.Contains(rules(verdict(t, s), contract.Exclusion), contract.ToldInTime)
 		if found != tt.late {
 			t.Errorf("%s: told too late: %v", tt.name, found)
 		}
@@ -87,10 +84,7 @@ func TestALeaseThatTheLockSetByItselfIsKnownToItsHolder(t *testing.T) {
 		e.Owner, e.Deadline = tt.owner, at(46)
 		s.event(history.Delete, at(21))
 		s.event(history.Lost, tt.told).Owner = "c1:1"
-		found := false
-		for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {
-			found = found || x.Rule == contract.ToldInTime
-		}
+		found := slices.Contains(rules(verdict(t, s), contract.Exclusion), contract.ToldInTime)
 		if found != tt.late {
 			t.Errorf("%s: told too late: %v", tt.name, found)
 		}
@@ -110,10 +104,7 @@ func TestAGrantThatComesTooLateIsToldOfAtOnce(t *testing.T) {
 			Step: history.StepAcquire, Before: key("", 0, 0), After: key("c1:1", 1, at(1.001))})
 		s.event(history.Expire, at(1.001))
 		s.event(history.Lost, tt.told).Owner = "c1:1"
-		found := false
-		for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {
-			found = found || x.Rule == contract.ToldInTime
-		}
+		found := slices.Contains(rules(verdict(t, s), contract.Exclusion), contract.ToldInTime)
 		if found != tt.late {
 			t.Errorf("told at %s: too late: %v", Stamp(tt.told), found)
 		}

@@ -115,8 +115,8 @@ func (c *conclusion) heard(op history.Op) bool {
 	})
 }
 
-// grantsAnew reports whether a call, whose lock is not reentrant, is granted what its owner has: it was not told of that, or has tried to give it back
-// since, or the lock does so whatever its owner knows.
+// grantsAnew reports whether a call, whose lock is not reentrant, is granted what its owner has: it was not told of that, or has tried in vain to give it
+// back since, or the lock does so whatever its owner knows.
 func (c *conclusion) grantsAnew(op *history.Op, before history.KeyState) bool {
 	if c.h.Can("reentrant") || !op.Pending() || effective(op.Answer) || before.Count(op.Owner) == 0 {
 		return false
@@ -128,7 +128,7 @@ func (c *conclusion) grantsAnew(op *history.Op, before history.KeyState) bool {
 		}
 	}
 	gives := slices.ContainsFunc(c.all, func(o *history.Op) bool {
-		return o.Owner == op.Owner && o.Lock == op.Lock && o.Kind.Unlocks() && !o.Aside && last.Executed < o.Call && o.Call < op.Call
+		return o.Owner == op.Owner && o.Lock == op.Lock && o.Kind.Unlocks() && !o.Aside && last.Executed < o.Call && o.Call < op.Call && o.Outcome != history.Released
 	})
 	return c.h.Header.Layout.Anew || last.ID != 0 && (gives || last.Outcome != history.Acquired)
 }

@@ -96,8 +96,8 @@ func answersAlone(h *history.History) *history.History {
 	copies, again := map[int64]int{}, map[int64]time.Duration{} // of requests; when calls were executed again
 	var ghosts []history.Op                                     // acquires that copies may have been
 	type asked struct {
-		call int64
-		text string
+		call         int64
+		server, text string // a call may ask several servers the same
 	}
 	unheard := map[asked]bool{}           // what was asked last without an answer, and may be asked once more
 	executed := map[int64]time.Duration{} // calls, when that was last
@@ -107,7 +107,7 @@ func answersAlone(h *history.History) *history.History {
 		}
 		executed[r.Op] = endOf(&r)
 		copies[r.Request]++
-		as := asked{r.Op, r.Text}
+		as := asked{r.Op, r.Server, r.Text}
 		copied := copies[r.Request] > 1 && r.Request != 0 || unheard[as]
 		if unheard[as] = r.Got == 0; !copied || r.Op == 0 {
 			continue
@@ -477,9 +477,14 @@ func (c *conclusion) command(rows []*history.Served) {
 // keeps reports whether a re-entry of a lock that keeps the longest lease has the hold end as it did before, or with the lease that the call itself
 // asks for, whichever is later: the lock need not set the longest anew.
 func (c *conclusion) keeps(op *history.Op, l *lock, was history.KeyState) bool {
+	if !c.h.Can(string(contract.KeepsLongest)) || !l.simple() || was.Count(op.Owner) == 0 {
+		return false
+	}
 	own := c.now + cmp.Or(op.Fresh, op.Asked, op.Lease)
-	ends := was.Deadline == l.last.Deadline && was.Deadline >= own || was.Deadline < own && (l.last.Deadline-own).Abs() <= time.Millisecond
-	return c.h.Can(string(contract.KeepsLongest)) && l.simple() && was.Count(op.Owner) > 0 && was.Deadline > 0 && ends
+	if was.Deadline >= own {
+		return l.last.Deadline == was.Deadline
+	}
+	return was.Deadline > 0 && 0 < op.Fresh && op.Fresh < op.Lease && (l.last.Deadline-own).Abs() <= time.Millisecond
 }
 
 // toldOver reports whether the owner of a call knew that its holds were over.

@@ -18,16 +18,17 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		first   history.Outcome
-		unlocks bool // its owner has tried to give it back since, and the server did not answer
-		anew    bool // the probe has seen that
+		unlocks history.Outcome // of the owner's unlock since, if there was one
+		anew    bool            // the probe has seen that
 		can     []string
 		granted bool
 	}{
-		{"the attempt was not answered", history.Unknown, false, false, []string{"watchdog"}, true},
-		{"the attempt was granted", history.Acquired, false, false, []string{"watchdog"}, false},
-		{"the attempt was granted, and was to be given back", history.Acquired, true, false, []string{"watchdog"}, true},
-		{"the attempt was granted, and the lock grants anew", history.Acquired, false, true, []string{"watchdog"}, true},
-		{"of a reentrant lock the server counts", history.Acquired, true, true, []string{"watchdog", "reentrant"}, false},
+		{"the attempt was not answered", history.Unknown, "", false, []string{"watchdog"}, true},
+		{"the attempt was granted", history.Acquired, "", false, []string{"watchdog"}, false},
+		{"the attempt was granted, and was to be given back", history.Acquired, history.Failed, false, []string{"watchdog"}, true},
+		{"the attempt was granted, and its owner was told that it gave it back", history.Acquired, history.Released, false, []string{"watchdog"}, false},
+		{"the attempt was granted, and the lock grants anew", history.Acquired, "", true, []string{"watchdog"}, true},
+		{"of a reentrant lock the server counts", history.Acquired, history.Failed, true, []string{"watchdog", "reentrant"}, false},
 	} {
 		h := &history.History{Header: history.Header{Abilities: tt.can, Layout: history.Layout{Anew: tt.anew}},
 			Ops: []history.Op{
@@ -38,8 +39,8 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 				{At: 500 * time.Millisecond, Sent: 400 * time.Millisecond, Client: "c1", Owner: "c1:1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 1, Before: &history.KeyState{}, After: held(10500 * time.Millisecond)},
 				{At: 2500 * time.Millisecond, Sent: 2400 * time.Millisecond, Client: "c1", Owner: "c1:1", Op: 2, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 2, Before: held(10500 * time.Millisecond), After: held(12500 * time.Millisecond)},
 			}}
-		if tt.unlocks {
-			h.Ops = slices.Insert(h.Ops, 1, history.Op{ID: 3, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Unlock, Call: 1500 * time.Millisecond, Return: 1600 * time.Millisecond, Outcome: history.Failed})
+		if tt.unlocks != "" {
+			h.Ops = slices.Insert(h.Ops, 1, history.Op{ID: 3, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Unlock, Call: 1500 * time.Millisecond, Return: 1600 * time.Millisecond, Outcome: tt.unlocks})
 		}
 		var op history.Op
 		for _, o := range Conclude(h).Ops {
@@ -88,6 +89,33 @@ func TestAReEntryMayLeaveALaterEndAlone(t *testing.T) {
 			if o.ID == 2 && o.Lease != tt.lease {
 				t.Errorf("%s: a lease of %s, want %s", tt.name, o.Lease, tt.lease)
 			}
+		}
+	}
+}
+
+// What a call asks a server once more, of which it has had no answer, may be a copy: what it was told is then not all that happened. What it asks another
+// server is none, nor what it asks again after an answer.
+func TestWhatIsAskedOnceMoreWithoutAnAnswerMayBeACopy(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		server string        // of the second request
+		got    time.Duration // when the first was answered
+		step   history.Step
+		want   history.Outcome
+	}{
+		{"without an answer", "s1", 0, history.StepAcquire, history.Unknown},
+		{"of another server", "s2", 0, history.StepAcquire, history.Busy},
+		{"after an answer", "s1", 3, history.StepAcquire, history.Busy},
+		{"to set its connection up", "s1", 0, history.StepSession, history.Busy},
+	} {
+		h := &history.History{Header: history.Header{Layout: history.Layout{Unknown: "nobody looked"}},
+			Ops: []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: "x", Kind: history.TryLock, Call: 1, Return: 9, Outcome: history.Busy}},
+			Served: []history.Served{
+				{At: 2, Sent: 1, Got: tt.got, Client: "c1", Op: 1, Server: "s1", Step: tt.step, Text: "EVAL x", Request: 1},
+				{At: 6, Sent: 5, Got: 7, Client: "c1", Op: 1, Server: tt.server, Step: tt.step, Text: "EVAL x", Request: 2},
+			}}
+		if op := Conclude(h).Ops[0]; op.Outcome != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, op.Outcome, tt.want)
 		}
 	}
 }
