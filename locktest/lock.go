@@ -37,7 +37,7 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
-// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper], [LeaseSetter], [Local] and [Fair], which it may implement,
+// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper], [LeaseSetter], [Local], [Patient] and [Fair], which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
 	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
@@ -111,8 +111,8 @@ type LeaseSetter interface{ ReleaseSetsLease() }
 // re-entry may be counted there, so that an inner release asks no server.
 type Local interface{ LocalHolds() }
 
-// Patient is a lock, or another object, whose Redis client waits for an answer for another time than go-redis does before it gives up or asks
-// again: 5.1 s here, its ReadTimeout and a pause. Of a command that blocks go-redis awaits the answer for 10 s more than it may block.
+// Patient is a lock, or another object, whose Redis client waits longer for an answer than go-redis does, or less long, before it gives up or asks
+// again. go-redis waits for 5.1 s here: its ReadTimeout and a pause. It awaits the answer to a command that blocks for 10 s more than that may block.
 type Patient interface{ AnswerTimeout() time.Duration }
 
 // Fair is a lock that goes to who has waited longest. A place in its queue is kept while its owner asks again, and given up by who waits
