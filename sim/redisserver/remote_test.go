@@ -41,7 +41,6 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	cluster := server(t, Options{Config: []string{"cluster-enabled yes"}})
 	full := server(t, Options{Config: []string{"maxmemory 1"}})
 	down := server(t, Options{})
-	down.Kill()
 	user := server(t, Options{Config: []string{"user reader on >pa55word ~* +@read +ping +info"}})
 	misconf := server(t, Options{Config: []string{"save 3600 1", "dbfilename data"}})
 	// A folder is in the way of its data.
@@ -58,6 +57,7 @@ func TestConnectSaysWhatIsWrong(t *testing.T) {
 	})
 	loading := scripted(t, "-LOADING Redis is loading the dataset in memory\r\n")
 	web := scripted(t, "HTTP/1.1 400 Bad Request\r\n\r\n")
+	down.Kill() // last, or one of the others may get its port
 
 	tests := []struct{ address, want string }{
 		{"redis://" + down.Addr(), "nobody listens there"},
