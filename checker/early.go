@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -164,13 +165,20 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 			continue
 		}
 		if s.op.Kind.Unlocks() {
+			if i, found := f.log.execution(s.op, s.at); found && f.h.Served[i].Before != nil && f.h.Served[i].Before.Deadline == f.h.Served[i].After.Deadline {
+				continue // it left the end as it was, which its client knows by the answers before
+			}
 			until = 0 // it sets a lease of its own
 		}
 		if s.op.Kind.Renews() && len(f.obstacles(s.op.Client, l.name, s.op.Call, s.op.Return+1, f.answerTime(), hinders)) > 0 {
 			continue // its client may have given the answer up
 		}
-		if s.op.Lease > 0 && !s.op.Pending() && s.op.Return <= at {
-			until, ok = max(until, f.began(s.op, s.at)+s.op.Lease), true
+		if s.op.Lease > 0 && !s.op.Pending() && !s.op.Uncertain() && s.op.Return <= at {
+			lease := s.op.Lease
+			if f.keepsLongest() && s.op.Asked > 0 { // it left the end of an earlier lease, which its client knows by the answer to that
+				lease = min(lease, cmp.Or(s.op.Fresh, s.op.Asked))
+			}
+			until, ok = max(until, f.began(s.op, s.at)+lease), true
 		}
 	}
 	return until, ok

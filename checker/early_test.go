@@ -9,70 +9,59 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// ownUnlock is a hold with a lease of 30 s that its owner gives back by a call from 5 s to 7 s, executed at 6 s. Its owner is told of a
-// loss at a time.
-func ownUnlock(told time.Duration) (*script, *history.Op) {
-	s := claiming(newScript(), contract.TellsLoss)
-	op := s.take("c1:1", at(0), at(0.002), 30*sec)
-	s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Sent: 0, Got: at(0.002), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
-		Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))})
-	lost := s.event(history.LostGiving, told)
-	lost.Owner, lost.Client = "c1:1", "c1"
-	op = s.op("c1:1", history.Unlock, at(5), at(7), history.Released)
-	op.Executed = at(6)
-	s.h.Served = append(s.h.Served, history.Served{At: at(6), Sent: at(5), Got: at(7), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
-		Before: key("c1:1", 1, at(30.001)), After: key("", 0, 0)})
-	return s, op
-}
-
-// An unlock closes the channel of its own hold in no case. A hold that was lost meanwhile may be told.
-func TestAnOwnUnlockIsNoLoss(t *testing.T) {
+// A lock that keeps the longest lease knows of an earlier one by the answer to that alone: what its re-entry left on the server is not known to it.
+func TestTheLeaseThatAReEntryLeftIsKnownByItsOwnGrant(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		write func() *script
-		told  bool
+		asked time.Duration // what the re-entry asked for, where it is known that it left another end; 0: it set its lease
+		early bool
 	}{
-		{"when the server has executed it", func() *script { s, _ := ownUnlock(at(6.5)); return s }, true},
-		{"before the server has executed it", func() *script { s, _ := ownUnlock(at(5.5)); return s }, true},
-		{"by a lock that does not tell", func() *script {
-			s, _ := ownUnlock(at(6.5))
-			s.h.Header.Abilities = []string{"reentrant"}
-			return s
-		}, false},
-		{"but its lease is over by then", func() *script {
-			s, op := ownUnlock(at(29.7))
-			op.Call, op.Executed, op.Return = at(29), at(29.9), at(29.95)
-			s.h.Served[1].At, s.h.Served[1].Sent, s.h.Served[1].Got = at(29.9), at(29), at(29.95)
-			return s
-		}, false},
-		{"but somebody removed the key before", func() *script {
-			s, _ := ownUnlock(at(6.5))
-			s.event(history.Delete, at(5.5))
-			s.h.Served[1].Before = key("", 0, 0)
-			return s
-		}, false},
-		{"but the lock was forced free before", func() *script {
-			s, op := ownUnlock(at(6.5))
-			op.Outcome, op.Answer = history.NotHeld, history.NotHeld
-			s.h.Served[1].Before = key("", 0, 0)
-			s.op("c9:1", history.ForceUnlock, at(5.5), at(5.502), history.Released)
-			return s
-		}, false},
-		{"but it does not know what became of an earlier call", func() *script {
-			s, _ := ownUnlock(at(6.5))
-			op := s.op("c1:1", history.TryLock, at(2), at(3), history.Unknown)
-			op.Evidence = history.Sent
-			return s
-		}, false},
-		{"but it was given up before anything was sent, and the hold is its own", func() *script {
-			s, op := ownUnlock(at(6.5))
-			op.Outcome, op.Answer, op.Evidence, op.Executed, op.Error = history.Failed, "", history.NotSent, 0, "context deadline exceeded"
-			s.h.Served = s.h.Served[:1]
-			return s
-		}, false},
+		{"it left a later end, of a grant whose request was late", 100 * ms, false},
+		{"it set that lease", 0, true},
 	} {
-		if got := slices.Contains(rules(verdict(t, tt.write()), contract.Object), contract.UnlockIsNoLoss); got != tt.told {
-			t.Errorf("%s: %v", tt.name, got)
+		s := claiming(newScript(), contract.TellsLoss, contract.KeepsLongest)
+		first := s.take("c1:1", at(0), at(10.002), 2*sec) // its client counts from when it sent that
+		first.Executed = at(10)
+		again := s.take("c1:1", at(10.003), at(10.005), 0)
+		again.Executed, again.Lease, again.Asked, again.Watchdog = at(10.004), 1996*ms, tt.asked, false
+		for _, row := range []history.Served{
+			{At: at(10), Sent: 0, Got: at(10.002), Op: s.h.Ops[0].ID, Before: key("", 0, 0), After: key("c1:1", 1, at(12))},
+			{At: at(10.004), Sent: at(10.003), Got: at(10.005), Op: s.h.Ops[1].ID, Before: key("c1:1", 1, at(12)), After: key("c1:1", 2, at(12))},
+		} {
+			row.Client, row.Lock, row.Owner, row.Step, row.Text = "c1", job, "c1:1", history.StepAcquire, "evalsha 12345678"
+			s.h.Served = append(s.h.Served, row)
+		}
+		lost := s.event(history.Lost, at(10.105))
+		lost.Owner, lost.Client = "c1:1", "c1"
+		s.event(history.Expire, at(12))
+		if is := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); is != tt.early {
+			t.Errorf("%s: told too early: %v, want %v", tt.name, is, tt.early)
+		}
+	}
+}
+
+// What a call took of which its client has no answer is not known to it, nor is what is left of that once the client has given one hold back: it knows of
+// its own grant.
+func TestALeaseOfWhichNobodyHeardIsNotKnown(t *testing.T) {
+	for lease, early := range map[time.Duration]bool{10 * sec: false, 30 * sec: true} {
+		s := claiming(newScript(), contract.TellsLoss, contract.KeepsLongest)
+		row := func(op *history.Op, when float64, was, is *history.KeyState, got time.Duration) {
+			s.h.Served = append(s.h.Served, history.Served{At: at(when), Sent: at(when) - lat, Got: got, Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
+				Text: "evalsha 12345678", Before: was, After: is})
+		}
+		first := s.take("c1:1", at(0), at(0.002), lease)
+		row(first, 0.001, key("", 0, 0), key("c1:1", 1, at(0.001)+lease), at(0.002))
+		unheard := s.op("c1:1", history.TryLock, at(1), at(2), history.Unknown)
+		unheard.Lease, unheard.Evidence, unheard.Executed, unheard.Answer = 40*sec, history.Executed, at(1.5), history.Acquired
+		row(unheard, 1.5, key("c1:1", 1, at(0.001)+lease), key("c1:1", 2, at(41.5)), 0)
+		back := s.op("c1:1", history.Unlock, at(3), at(3.002), history.Decremented)
+		back.Aside, back.Executed, back.Answer, back.Lease = true, at(3.001), history.Decremented, at(38.499)
+		row(back, 3.001, key("c1:1", 2, at(41.5)), key("c1:1", 1, at(41.5)), at(3.002))
+		lost := s.event(history.Lost, at(9.9))
+		lost.Owner, lost.Client = "c1:1", "c1"
+		s.event(history.Expire, at(41.5))
+		if is := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); is != early {
+			t.Errorf("a grant of %s: told too early: %v, want %v", lease, is, early)
 		}
 	}
 }

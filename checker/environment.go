@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker/internal/words"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/model"
 )
@@ -55,11 +56,12 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 }
 
 // obstaclesOf lists what kept the client of a call from acting for it until a time. What befell a message of another call of that
-// client is one until the other has returned: the client may have left it to that one to act.
+// client is one until the other has returned: the client may have left it to that one to act. Where owners exclude each other within
+// their process, the call waits for the end of what the other has asked, whether that has returned or not.
 func (f *facts) obstaclesOf(op *history.Op, lock string, to time.Duration) []obstacle {
 	all := f.obstacles(op.Client, lock, op.Call, to, f.answerTime(), hinders)
 	for i := range all {
-		if other := f.struckAlone(all[i].fault); other != nil && other != op {
+		if other := f.struckAlone(all[i].fault); other != nil && other != op && !(f.h.Can(string(contract.LocalHolds)) && other.Lock == lock) {
 			all[i].to = min(all[i].to, f.until(other))
 		}
 	}

@@ -149,7 +149,8 @@ func (f *facts) late(l *lockFacts, op *history.Op) bool {
 	if f.healed >= f.end || op.Aside || op.Kind.Renews() || op.Pending() && (gone || !f.whole()) {
 		return false
 	}
-	from, until := max(op.Call+op.Wait, f.healed), f.until(op)
+	until := f.until(op)
+	from := f.localUntil(l, op, max(op.Call+op.Wait, f.healed))
 	if until <= from {
 		return false
 	}

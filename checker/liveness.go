@@ -186,12 +186,19 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	if len(faults) > 0 && to <= late {
 		return f.blame("while it waited "+f.describeAll(faults), faults)
 	}
+	if c, ok := f.wakeTaken(l, op, from, to); ok {
+		return c
+	}
 	if c, ok := f.downgraded(l, before); ok && to <= seen+f.prompt() {
 		return c
 	}
-	if before != nil && before.endEvent != nil && to <= seen+f.prompt() {
+	if endless := f.toldOfNoEnd(l, op, from); before != nil && before.endEvent != nil && (endless || to <= seen+f.prompt()) {
+		of := "a lease until " + Stamp(seen)
+		if endless {
+			of = "a hold without an end"
+		}
 		return Cause{Class: contract.Unannounced, Faults: f.freedBy(l, before),
-			Text: fmt.Sprintf("nobody publishes that a key is gone, and %s had been told of a lease until %s", op.Owner, Stamp(seen))}
+			Text: fmt.Sprintf("nobody publishes that a key is gone, and %s had been told of %s", op.Owner, of)}
 	}
 	if len(faults) > 0 {
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("while it waited %s, but no fault explains why nobody took it after %s", f.describeAll(faults), Stamp(late))}
@@ -553,7 +560,7 @@ func (f *facts) atTheEnd(l *lockFacts, found *violations) {
 		held = held || b.open
 	}
 	for _, op := range l.ops {
-		if op.Kind.Acquires() && (held || f.withheld(l, op.Owner, f.end)) {
+		if op.Kind.Acquires() && (held || f.withheld(l, op.Owner, f.end) || f.localUntil(l, op, min(f.healed, f.end-1)) >= f.end) {
 			continue
 		}
 		if _, gone := f.ended[op.Client]; !op.Pending() || gone || op.Kind.Renews() || op.Aside || f.late(l, op) {

@@ -97,9 +97,7 @@ func (f *facts) leftBehind(some []*place, at time.Duration) (behind []*place, li
 // turn is from when on nobody who waits for a fair lock was before a call, nor any owner of the same client in its way within the process, of a
 // time in which the lock is free.
 func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Duration {
-	if f.h.Can(string(contract.LocalHolds)) {
-		from = f.localUntil(l, op, from)
-	}
+	from = f.localUntil(l, op, from)
 	if l.queue == nil {
 		return from
 	}
@@ -113,6 +111,9 @@ func (f *facts) turn(l *lockFacts, op *history.Op, from time.Duration) time.Dura
 // localUntil is until when, from a time on, other owners of a call's client keep it waiting within their process: each until its last unlock returns,
 // also if it was told before that its hold is over. Who never unlocks keeps it waiting to the end.
 func (f *facts) localUntil(l *lockFacts, op *history.Op, from time.Duration) time.Duration {
+	if !f.h.Can(string(contract.LocalHolds)) {
+		return from
+	}
 	for _, b := range l.beliefs { // sorted by their beginnings
 		if b.client != op.Client || b.owner == op.Owner || b.from > from {
 			continue

@@ -245,6 +245,15 @@ func sidesOfLocks() map[string][]side {
 				return s
 			}()},
 			{contract.FreeIsTaken, false, waited(at(30.002), release)},
+			{contract.FreeIsTaken, true, overwrittenFor(0)},
+			{contract.FreeIsTaken, false, overwrittenFor(at(6))}, // it was told of that end
+		},
+		"wake-up-taken": {
+			{contract.FreeIsTaken, true, waited(at(20), func(s *script) { release(s); wakeTakenBy(s, at(2), "30", at(4)) })},
+			{contract.FreeIsTaken, false, waited(at(35), func(s *script) { release(s); wakeTakenBy(s, at(2), "40", at(4)) })},   // it could have passed it on
+			{contract.FreeIsTaken, false, waited(at(20), func(s *script) { release(s); wakeTakenBy(s, at(4.5), "30", at(4)) })}, // the waiter waits longer
+			{contract.FreeIsTaken, false, waited(at(20), func(s *script) { release(s); wakeTakenBy(s, at(2), "2", at(4)) })},    // it waited no more
+			{contract.FreeIsTaken, false, waited(at(20), func(s *script) { release(s); wakeTakenBy(s, at(2), "30", 0) })},       // it could act
 		},
 		"request-lost": {
 			{contract.Unsubscribed, true, stillSubscribed("drop-message", "c1")},

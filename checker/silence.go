@@ -1,7 +1,9 @@
 package checker
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -146,4 +148,52 @@ func (f *facts) refusedFirst(l *lockFacts, op *history.Op) time.Duration {
 		}
 	}
 	return 0
+}
+
+// toldOfNoEnd reports whether the answer that a waiter heard last by a time told it that somebody held the lock without an end: then it decides
+// by itself when it asks again.
+func (f *facts) toldOfNoEnd(l *lockFacts, op *history.Op, by time.Duration) bool {
+	var last *history.Served
+	for _, i := range f.log.byOp[op.ID] {
+		if s := &f.h.Served[i]; s.Lock == l.name && s.Got > 0 && s.At <= by && s.After != nil && !refused(s) {
+			last = s
+		}
+	}
+	return last != nil && last.After.Total() > 0 && f.inTheWay(l, op, last.After) == 0
+}
+
+// wakeTaken is the cause that the server may have given the wake-up of a lock that became free to another client than that of a waiter: one that waited
+// for longer, by a blocking command, and could not pass it on until a time.
+func (f *facts) wakeTaken(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
+	own := to
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.At > from {
+			break
+		}
+		if !blocking(r, from) || !names(r.Text, l.name) {
+			continue
+		}
+		if r.Client == op.Client {
+			own = min(own, r.At)
+			continue
+		}
+		all := f.obstacles(r.Client, l.name, from, to, f.answerTime(), hinders)
+		if faults := faultsOf(all); r.At < own && len(faults) > 0 && to <= enough(from, f.prompt(), all) {
+			c := f.blame(fmt.Sprintf("the server may have given the wake-up to %s, which had waited longer, and then %s", r.Client, f.describeAll(faults)), faults)
+			c.Class = contract.WakeTaken
+			return c, true
+		}
+	}
+	return Cause{}, false
+}
+
+// blocking reports whether a command waits at a server for an element of a list or a sorted set at a time, as far as is known.
+func blocking(r *history.Served, at time.Duration) bool {
+	words := strings.Fields(strings.ToLower(r.Text))
+	if len(words) < 3 || !slices.Contains([]string{"blpop", "brpop", "bzpopmin", "bzpopmax", "brpoplpush", "blmove"}, words[0]) || r.Got > 0 && r.Got < at {
+		return false
+	}
+	seconds, err := strconv.ParseFloat(words[len(words)-1], 64)
+	return err == nil && (seconds == 0 || r.At+time.Duration(seconds*float64(time.Second)) >= at)
 }

@@ -160,10 +160,10 @@ func (f *facts) setItself(s deadlineSet) bool {
 }
 
 // haste is how much later than it was begun a renewal may be seen to be sent: in real time a
-// goroutine waits for a processor between the two.
+// goroutine waits for a processor between the two, and in virtual time what a process does at one instant is seen some nanoseconds apart.
 func (f *facts) haste() time.Duration {
 	if f.h.Header.Timescale == 0 {
-		return 0
+		return time.Microsecond
 	}
 	return f.latency()
 }

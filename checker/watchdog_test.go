@@ -160,6 +160,16 @@ func TestWatchdog(t *testing.T) {
 			s.event(history.Lost, at(5)).Owner = "c1:1"
 			s.renew("c1:1", at(5), history.Renewed)
 		}, nil},
+		{"renewal sent at the instant of being told, which comes some nanoseconds later", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Lost, at(5)).Owner = "c1:1"
+			s.renew("c1:1", at(5)+2, history.NotHeld)
+		}, nil},
+		{"renewal sent some microseconds after being told", func(s *script) {
+			s.take("c1:1", at(0), at(0.002), 0)
+			s.event(history.Lost, at(5)).Owner = "c1:1"
+			s.renew("c1:1", at(5)+2*time.Microsecond, history.NotHeld)
+		}, []contract.Rule{contract.NoRenewalAfter}},
 		{"renewal after an unlock that failed: it must not go on for ever", func(s *script) {
 			s.take("c1:1", at(0), at(0.002), 0)
 			op := s.unlock("c1:1", at(5), history.Unknown)

@@ -28,6 +28,7 @@ const (
 	ForeignRelease  Class = "foreign release"           // freed by one who did not hold it
 	GrantedTwice    Class = "granted while held"        // the server gave the lock away under a holder
 	Missed          Class = "missed message"            // a waiter that hears by messages alone did not get one
+	WakeTaken       Class = "wake-up taken"             // the server gave the wake-up to a client that could not pass it on
 	WokeAnother     Class = "woke another"              // a message woke a waiter who asks for more than there is
 	ClientsClock    Class = "client's clock"            // a client told the server the time, which was another when the server executed that
 	CounterLost     Class = "counter lost"              // the number of the free permits was lost, and those that are out stayed so

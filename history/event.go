@@ -244,6 +244,7 @@ type Served struct {
 	Names   []string      `json:"names,omitempty"`
 	Request int64         `json:"request,omitzero"` // a number that it shares with its copies; 0: it is not known
 	Began   time.Duration `json:"began,omitzero"`   // of a command of no call: when its client began it; 0: it is not known
+	For     int64         `json:"for,omitzero"`     // of a command of no call: the call that had returned, and with whose context it was sent; 0: none
 }
 
 // Looks reports whether a command only reads a key, watches it for a transaction, or is queued in one.

@@ -78,6 +78,7 @@ var rows = map[string][]string{
 	"repeated-in-vain":        {Undrawn}, // 1 run of 100,000 has so long a cut
 	"set-again":               {string(history.ALatch)},
 	"latch-deleted":           {string(history.ALatch)},
+	"wake-up-taken":           {Undrawn}, // no listed lock of the sim world waits by a blocking command
 	"woke-another":            {string(history.ASemaphore)},
 	"holder-died":             {Counted},
 	"one-reclaimed":           {Undrawn}, // 1 run of 50,000

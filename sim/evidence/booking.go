@@ -23,6 +23,7 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
 	if effect {
 		defer func() { c.effective[effects{call, c.sent}] = true }()
+		c.takesOver(&known, before, after)
 	}
 	switch {
 	case known.Kind.Acquires() && !known.Pending() && known.Outcome == history.Busy:
@@ -133,6 +134,38 @@ func (c *conclusion) grantsAnew(op *history.Op, before history.KeyState) bool {
 	return c.h.Header.Layout.Anew || last.ID != 0 && (gives || last.Outcome != history.Acquired)
 }
 
+// takesOver notes that an owner takes what another of its client has on the server, and knows of no more: where owners exclude each other within their
+// process, the client gives that back and takes it at one moment.
+func (c *conclusion) takesOver(op *history.Op, before, after history.KeyState) {
+	if !op.Kind.Acquires() || !c.h.Can(string(contract.LocalHolds)) {
+		return
+	}
+	for _, h := range before.Holdings {
+		if h.Owner != op.Owner && c.clients[h.Owner] == op.Client && after.Count(h.Owner) == 0 && !c.counts(owned{h.Owner, op.Lock}) {
+			c.add(history.Op{Client: op.Client, Owner: h.Owner, Lock: op.Lock, Kind: history.Unlock, Aside: true, Call: c.now - 1, Return: c.now - 1,
+				Outcome: history.Released, Evidence: history.Executed, Executed: c.now - 1, Within: c.within, Answer: history.Released})
+		}
+	}
+}
+
+// counts reports whether an owner counts on a lock, or may be told that it has it: a call of its has taken it, or it was granted it, was told of no
+// loss since, and has not begun to give it back.
+func (c *conclusion) counts(of owned) bool {
+	for i := len(c.all) - 1; i >= 0; i-- {
+		switch o := c.op(c.all[i].ID); {
+		case o.Owner != of.owner || o.Lock != of.lock || o.Aside || o.Call > c.now:
+		case o.Kind.Unlocks():
+			return false
+		case o.Kind.Acquires() && o.Pending() && o.Evidence == history.Executed && effective(o.Answer):
+			return true
+		case o.Kind.Acquires() && o.Outcome == history.Acquired:
+			over, told := c.lost[of]
+			return !told || over < o.Call
+		}
+	}
+	return false
+}
+
 // took reports whether a call that is under way has taken its lock.
 func (c *conclusion) took(call int64) bool {
 	known := c.op(call)
@@ -163,7 +196,7 @@ func (c *conclusion) leased(op *history.Op, before history.KeyState) {
 		for _, l := range c.since[of] {
 			longest.length, longest.watched = max(longest.length, l.length), longest.watched || l.watched
 		}
-		if longest.length < op.Lease {
+		if longest.length < op.Lease && op.Asked == 0 { // else it has left the end as it was
 			op.Lease, op.Watchdog = longest.length, longest.watched
 		}
 	}

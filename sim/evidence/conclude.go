@@ -388,6 +388,10 @@ func (c *conclusion) command(rows []*history.Served) {
 	if c.request = rows[0].Request; call != 0 {
 		op, c.request = c.op(call), 0
 	}
+	by := op
+	if rows[0].For != 0 {
+		by = c.op(rows[0].For)
+	}
 	was := map[*lock]history.KeyState{}
 	for _, r := range rows {
 		if r.Lock == "" || r.Before == nil || r.After == nil {
@@ -411,7 +415,7 @@ func (c *conclusion) command(rows []*history.Served) {
 			owners = c.ownersIn(r)
 		}
 		r.Owner = owners[0]
-		c.names.Learn(p, op.Kind, op.Owner, r.Client, *r.Before, *r.After, func(name string) (string, bool) { client, ok := c.clients[name]; return client, ok })
+		c.names.Learn(p, by, *r, *r.Before, *r.After, func(name string) (string, bool) { client, ok := c.clients[name]; return client, ok })
 		before, after := c.state[p], c.names.of(p, *r.After)
 		r.Before, r.After = &before, &after
 		c.state[p] = after
@@ -462,7 +466,7 @@ func (c *conclusion) command(rows []*history.Served) {
 		}
 		switch {
 		case r.Refused && !changed(r): // an error, such as NOSCRIPT, and no effect: it was not executed
-		case (op.Kind.Acquires() || op.Kind.Unlocks()) && r.Looks() && !changed(r): // its client decides by what it sees, and may send what it has decided
+		case (call == 0 || op.Kind.Acquires() || op.Kind.Unlocks() || op.Kind.Forces()) && r.Looks() && !changed(r): // its client decides by what it sees, and may send what it has decided
 		case call != 0 && op.Lock == l.name && c.testify(call, l, was):
 			// A copy that changes nothing may come when something else has set the lease since.
 			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l) || c.margined(call, l)) {
@@ -524,6 +528,9 @@ func (c *conclusion) ownersIn(r *history.Served) []string {
 		}
 		if len(own) > 0 {
 			return own
+		}
+		if r.For != 0 {
+			return []string{c.op(r.For).Owner}
 		}
 		return []string{r.Client}
 	}

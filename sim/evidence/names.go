@@ -34,19 +34,19 @@ func (n *Names) Knows(p Part, value string) bool {
 	return ok
 }
 
-// Learn looks at what a command made of a key, whose states have values for owners. It is of a call, or of
-// the background of a client. owned tells the client of an owner that is named as such.
-func (n *Names) Learn(p Part, kind history.Kind, owner, client string, before, after history.KeyState, owned func(name string) (client string, ok bool)) {
+// Learn looks at what command r made of a key, whose states have values for owners. It is of a call, of one that had
+// returned when it was sent, or of the background of a client. owned tells the client of an owner that is named as such.
+func (n *Names) Learn(p Part, call history.Op, r history.Served, before, after history.KeyState, owned func(name string) (client string, ok bool)) {
 	for _, h := range after.Holdings {
 		if _, ok := owned(h.Owner); ok || h.Owner == history.AnotherProgram || hasValue(before, h.Owner) {
 			continue
 		}
 		switch {
-		case kind.Acquires():
-			n.set(p, h.Owner, owner)
+		case call.Kind.Acquires() && (r.Op != 0 || len(before.Holdings) == 0):
+			n.set(p, h.Owner, call.Owner)
 		case len(before.Holdings) == 1 && len(after.Holdings) == 1: // its holder has changed the value
 			holder := n.Owner(p, before.Holdings[0].Owner)
-			if c, ok := owned(holder); ok && c == client {
+			if c, ok := owned(holder); ok && c == r.Client {
 				n.set(p, h.Owner, holder)
 			}
 		}

@@ -166,24 +166,24 @@ func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string, b
 }
 
 // callOf returns the call that a command just written belongs to, or 0, and, of one that belongs to
-// none, when its client began it, if that is known.
-func (w *World) callOf(s *server, m *network.Message) (call int64, began time.Duration) {
+// none, with the context of which call that had returned its client began it, and when, if that is known.
+func (w *World) callOf(s *server, m *network.Message) (call, after int64, began time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	client := m.Link.Client
 	switch {
 	case len(w.outside.processes[client]) > 0, m.Stamp == "" && w.outside.dialing[client]:
-		return w.guess(client, s, m.Args), 0
+		return w.guess(client, s, m.Args), 0, 0
 	case m.Stamp == "":
-		return 0, 0
+		return 0, 0, 0
 	}
 	id, at, _ := strings.Cut(m.Stamp, " ")
 	call, _ = strconv.ParseInt(id, 10, 64)
 	ns, _ := strconv.ParseInt(at, 10, 64)
 	if call == 0 || w.over(call, time.Duration(ns)) {
-		return 0, time.Duration(ns)
+		return 0, call, time.Duration(ns)
 	}
-	return call, 0
+	return call, 0, 0
 }
 
 // over reports whether a call had returned by a time. What its client begins after that with the call's context, such as

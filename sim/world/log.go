@@ -107,7 +107,7 @@ func (w *World) settled(now time.Duration) {
 // written notes what is known of a command that was just written.
 func (w *World) written(s *server, m *network.Message) *note {
 	n := &note{server: s, locks: w.locksIn(s, m.Args[1:]), command: sameCommand(m)}
-	n.call, n.began = w.callOf(s, m)
+	n.call, n.after, n.began = w.callOf(s, m)
 	if dialed, first := w.log.dialed[m.Link]; first && n.call == 0 {
 		n.began = cmp.Or(n.began, dialed) // it waited for the connection
 	}
@@ -219,7 +219,7 @@ func (w *World) arriving(m *network.Message) {
 	}
 	d := &delivery{message: m, note: n}
 	base := history.Served{At: w.Now(), Sent: m.Sent.Sub(w.began), Server: n.server.name, Client: m.Link.Client, Conn: m.Link.Name,
-		Step: n.step, Op: n.call, Text: commandText(m.Args)}
+		Step: n.step, Op: n.call, For: n.after, Text: commandText(m.Args)}
 	// Names of owners follow in the order of the keys, and a key is named once for each of its owners: two
 	// threads of a client may both believe to hold it.
 	named, rows := 0, map[string]*row{}
@@ -329,8 +329,8 @@ func (w *World) nameIn(s *server, key string, m *network.Message, n int) string 
 // account looks at the keys after command d.
 func (w *World) account(s *server, d *delivery, now time.Duration) {
 	var op history.Op
-	if d.note.call != 0 {
-		op = w.rec.Op(d.note.call)
+	if id := cmp.Or(d.note.call, d.note.after); id != 0 {
+		op = w.rec.Op(id)
 	}
 	if d.rows[0].Lock == "" {
 		w.discover(s, d)
@@ -343,7 +343,7 @@ func (w *World) account(s *server, d *delivery, now time.Duration) {
 			continue
 		}
 		after := w.look(s, r.Lock)
-		s.names.Learn(s.part(r.Lock), op.Kind, op.Owner, r.Client, *r.Before, after, w.clientOf)
+		s.names.Learn(s.part(r.Lock), op, r.Served, *r.Before, after, w.clientOf)
 		s.state[r.Lock], r.After = after, &after
 		for _, l := range w.of(s, r.Lock) {
 			l.state = l.whole()

@@ -32,7 +32,7 @@ func TestAValueMayStandForAllOwnersOfAClient(t *testing.T) {
 		w, s := &World{}, &server{keys: []string{key}, lockOf: map[string]string{key: key}, state: map[string]history.KeyState{}}
 		w.outside.asking = map[string]bool{Shape(args): tt.asked}
 		took := history.KeyState{Holdings: []history.Holding{{Owner: value, Count: 1}}}
-		s.names.Learn(s.part(key), history.Lock, "c1:1", "c1", history.KeyState{}, took, func(string) (string, bool) { return "", false })
+		s.names.Learn(s.part(key), history.Op{Kind: history.Lock, Owner: "c1:1"}, history.Served{Op: 1, Client: "c1"}, history.KeyState{}, took, func(string) (string, bool) { return "", false })
 		if tt.held {
 			s.state[key] = took
 		}

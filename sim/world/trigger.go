@@ -15,6 +15,7 @@ type note struct {
 	server  *server
 	step    history.Step
 	call    int64         // 0: none
+	after   int64         // the call that had returned, and with whose context its client began it; 0: none
 	locks   []string      // that it concerns
 	idle    bool          // it says that the server does not know the script
 	counted bool          // triggers have seen it
