@@ -104,15 +104,17 @@ func TestAnOwnerTakesOverWhatItsClientHasLeft(t *testing.T) {
 		told    history.Outcome // of its call
 		over    bool            // it was told that its hold is over
 		unlocks bool            // it has begun to give it back
+		copied  bool            // a copy of a request has taken it
 		want    bool
 	}{
-		{"it is about to be told that it has it", []string{"local-holds"}, "c1:2", "", false, false, false},
-		{"it does not know that it has it", []string{"local-holds"}, "c1:2", history.Unknown, false, false, true},
-		{"it was told that it has lost it", []string{"local-holds"}, "c1:2", history.Acquired, true, false, true},
-		{"it gives it back", []string{"local-holds"}, "c1:2", history.Acquired, false, true, true},
-		{"it counts on it", []string{"local-holds"}, "c1:2", history.Acquired, false, false, false},
-		{"it is another client's", []string{"local-holds"}, "c2:2", history.Unknown, false, false, false},
-		{"of a lock that does not have that", nil, "c1:2", history.Unknown, false, false, false},
+		{"it is about to be told that it has it", []string{"local-holds"}, "c1:2", "", false, false, false, false},
+		{"it is about to be told that it was refused", []string{"local-holds"}, "c1:2", "", false, false, true, true},
+		{"it does not know that it has it", []string{"local-holds"}, "c1:2", history.Unknown, false, false, false, true},
+		{"it was told that it has lost it", []string{"local-holds"}, "c1:2", history.Acquired, true, false, false, true},
+		{"it gives it back", []string{"local-holds"}, "c1:2", history.Acquired, false, true, false, true},
+		{"it counts on it", []string{"local-holds"}, "c1:2", history.Acquired, false, false, false, false},
+		{"it is another client's", []string{"local-holds"}, "c2:2", history.Unknown, false, false, false, false},
+		{"of a lock that does not have that", nil, "c1:2", history.Unknown, false, false, false, false},
 	} {
 		h := &history.History{Header: history.Header{Abilities: tt.claims},
 			Ops: []history.Op{
@@ -125,6 +127,10 @@ func TestAnOwnerTakesOverWhatItsClientHasLeft(t *testing.T) {
 			}}
 		if tt.told == "" {
 			h.Ops[0].Return, h.Ops[0].Outcome = 20*ms, history.Acquired
+		}
+		if h.Served[0].Request = 1; tt.copied { // the first was refused, while the lock was another's
+			h.Served = append([]history.Served{{At: ms, Sent: ms, Got: 2 * ms, Client: "c1", Op: 1, Lock: lock, Step: history.StepAcquire, Request: 1,
+				Before: value("c3:1"), After: value("c3:1")}}, h.Served...)
 		}
 		if tt.over {
 			h.Events = []history.Event{{At: 5 * ms, Kind: history.Lost, Lock: lock, Owner: tt.first, Client: tt.first[:2]}}

@@ -117,7 +117,7 @@ func (c *conclusion) heard(op history.Op) bool {
 }
 
 // grantsAnew reports whether a call, whose lock is not reentrant, is granted what its owner has: it was not told of that, or has tried in vain to give it
-// back since, or the lock does so whatever its owner knows.
+// back since, or has given it back before a copy took it once more, or the lock does so whatever its owner knows.
 func (c *conclusion) grantsAnew(op *history.Op, before history.KeyState) bool {
 	if c.h.Can("reentrant") || !op.Pending() || effective(op.Answer) || before.Count(op.Owner) == 0 {
 		return false
@@ -129,7 +129,7 @@ func (c *conclusion) grantsAnew(op *history.Op, before history.KeyState) bool {
 		}
 	}
 	gives := slices.ContainsFunc(c.all, func(o *history.Op) bool {
-		return o.Owner == op.Owner && o.Lock == op.Lock && o.Kind.Unlocks() && !o.Aside && last.Executed < o.Call && o.Call < op.Call && o.Outcome != history.Released
+		return o.Owner == op.Owner && o.Lock == op.Lock && o.Kind.Unlocks() && !o.Aside && last.Executed < o.Call && o.Call < op.Call && (o.Outcome != history.Released || last.Repeats > 0)
 	})
 	return c.h.Header.Layout.Anew || last.ID != 0 && (gives || last.Outcome != history.Acquired)
 }
@@ -157,10 +157,25 @@ func (c *conclusion) counts(of owned) bool {
 		case o.Kind.Unlocks():
 			return false
 		case o.Kind.Acquires() && o.Pending() && o.Evidence == history.Executed && effective(o.Answer):
-			return true
+			return !c.byCopy(&o)
 		case o.Kind.Acquires() && o.Outcome == history.Acquired:
 			over, told := c.lost[of]
 			return !told || over < o.Call
+		}
+	}
+	return false
+}
+
+// byCopy reports whether what executed a call was a copy of a request that the server had executed before: its client hears of the first.
+func (c *conclusion) byCopy(op *history.Op) bool {
+	seen := map[int64]bool{}
+	for i := range c.h.Served {
+		switch r := &c.h.Served[i]; {
+		case r.Op != op.ID || r.Request == 0:
+		case endOf(r) == op.Executed:
+			return seen[r.Request]
+		default:
+			seen[r.Request] = true
 		}
 	}
 	return false

@@ -42,14 +42,42 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 		if tt.unlocks != "" {
 			h.Ops = slices.Insert(h.Ops, 1, history.Op{ID: 3, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Unlock, Call: 1500 * time.Millisecond, Return: 1600 * time.Millisecond, Outcome: tt.unlocks})
 		}
-		var op history.Op
-		for _, o := range Conclude(h).Ops {
-			if o.ID == 2 {
-				op = o
-			}
-		}
+		op := operation(Conclude(h), 2)
 		if granted := op.Evidence == history.Executed && op.Answer == history.Acquired; granted != tt.granted {
 			t.Errorf("%s: %s %s", tt.name, op.Evidence, op.Answer)
+		}
+	}
+}
+
+// operation is one of a history.
+func operation(h *history.History, id int64) history.Op {
+	return h.Ops[slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == id })]
+}
+
+// An owner that has given a lock back, which a copy of its request took once more, may be granted it anew. One that has not given it back is not.
+func TestALockIsGrantedAnewThatACopyTookOnceMore(t *testing.T) {
+	const lock, ms = "x", time.Millisecond
+	held := func(until time.Duration) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
+	}
+	for _, gives := range []bool{true, false} {
+		h := &history.History{Ops: []history.Op{
+			{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: 0, Return: 3 * ms, Outcome: history.Acquired},
+			{ID: 2, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: 30 * ms, Return: 33 * ms, Outcome: history.Acquired}}}
+		row := func(op, request int64, at time.Duration, before, after *history.KeyState) {
+			h.Served = append(h.Served, history.Served{At: at, Sent: at - ms, Got: at + ms, Client: "c1", Op: op, Request: request, Lock: lock, Text: "evalsha", Before: before, After: after})
+		}
+		row(1, 1, 2*ms, &history.KeyState{}, held(10002*ms))
+		if gives {
+			h.Ops = append(h.Ops, history.Op{ID: 3, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Unlock, Call: 10 * ms, Return: 13 * ms, Outcome: history.Released})
+			row(3, 2, 12*ms, held(10002*ms), &history.KeyState{})
+			row(1, 1, 20*ms, &history.KeyState{}, held(10020*ms))
+		} else {
+			row(1, 1, 20*ms, held(10002*ms), held(10020*ms))
+		}
+		row(2, 3, 32*ms, held(10020*ms), held(10032*ms))
+		if op := operation(Conclude(h), 2); (op.Evidence == history.Executed && op.Answer == history.Acquired) != gives {
+			t.Errorf("given back: %v: %s %s", gives, op.Evidence, op.Answer)
 		}
 	}
 }
