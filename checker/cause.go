@@ -447,7 +447,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		}
 	}
 	from, to := a.op.Call, max(a.op.Return, a.at)
-	c.Text = "no fault was near: the lock answered so by itself"
+	c.Text = "no fault acted at the time of the call: the lock answered so by itself"
 	if c.Faults = f.struckBy(a.op.Client, l.name, from, to, resends); len(c.Faults) > 0 {
 		c.Text = "at the time of the call " + f.describeAll(c.Faults)
 		c.Effects = f.effectsOf(c.Faults)

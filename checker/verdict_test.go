@@ -163,7 +163,7 @@ func TestExplanationNamesTheDefect(t *testing.T) {
 	want := "Exclusion broke: c1:1 and c3:1 both believed that they held order:42 from 3.000 s to 4.000 s, for 1 s. " +
 		"The unlock of c2:1, which did not hold order:42, ended the hold of c1:1 at 2.001 s. That is a defect of this lock. " +
 		"Object broke: order:42: unlock by c2:1 answered released, but the lock is held by c1:1. " +
-		"No fault was near: the lock answered so by itself. That is a defect of this lock."
+		"No fault acted at the time of the call: the lock answered so by itself. That is a defect of this lock."
 	if v := verdict(t, s); v.Explanation != want {
 		t.Errorf("got  %s\nwant %s", v.Explanation, want)
 	}

@@ -37,7 +37,8 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
-// [Fencer], [Loser], [Idempotent], [ForceReleaser], [Inspector], [LeaseKeeper], [LeaseSetter], [Local], [Patient] and [Fair], which it may implement,
+// [Fencer], [Loser], [Idempotent], [ForceReleaser], [ForceTeller], [Inspector], [LeaseKeeper], [LeaseSetter], [Local], [Patient] and [Fair],
+// which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
 	// Acquire takes the lock and returns nil, or says [ErrBusy] or [ErrFailed]. Any other error says that
@@ -91,6 +92,10 @@ type Idempotent interface{ Idempotent() time.Duration }
 type ForceReleaser interface {
 	ForceRelease(ctx context.Context) error
 }
+
+// ForceTeller is a [ForceReleaser] that tells of a forced release at once: it wakes who waits, and a [Loser] tells the holder, if its client listens
+// at the server for messages of that lock.
+type ForceTeller interface{ TellsForce() }
 
 // Inspector is a lock that answers questions: whether anybody holds it, whether and how often its owner
 // does, and for how long it is held, as Redis says it: -1 for ever, -2 not at all.

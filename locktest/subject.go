@@ -265,6 +265,8 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	_, force := l.(ForceReleaser)
 	can("force", force)
 	can(string(contract.RenewsOn), force && watchdog)
+	_, tells := l.(ForceTeller)
+	can(string(contract.HearsForce), force && tells)
 	_, inspect := l.(Inspector)
 	can("inspect", inspect)
 	_, keeps := l.(LeaseKeeper)

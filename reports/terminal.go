@@ -279,7 +279,7 @@ func asked(op history.Op) string {
 		args = append(args, "wait "+length(op.Wait))
 	}
 	switch {
-	case op.Watchdog:
+	case op.Watchdog && !op.Kind.Unlocks():
 		args = append(args, "watchdog")
 	case op.Lease > 0 && op.Kind.Acquires():
 		args = append(args, "lease "+length(op.Lease))
