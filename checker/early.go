@@ -165,7 +165,8 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 			continue
 		}
 		if s.op.Kind.Unlocks() {
-			if i, found := f.log.execution(s.op, s.at); found && f.h.Served[i].Before != nil && f.h.Served[i].Before.Deadline == f.h.Served[i].After.Deadline {
+			if i, found := f.log.execution(s.op, s.at); found && !f.composed(l) && f.h.Served[i].Before != nil &&
+				f.h.Served[i].Before.Of(t.owner).Deadline == f.h.Served[i].After.Of(t.owner).Deadline {
 				continue // it left the end as it was, which its client knows by the answers before
 			}
 			until = 0 // it sets a lease of its own
