@@ -17,11 +17,20 @@ type Search struct {
 	Executor Executor
 	First    uint64              // seed; 0 is a seed like any other
 	Runs     int                 // at most; 0: no end
+	Part     Part                // of the shards, where others do the rest; the zero value: all
 	For      time.Duration       // begin no shard later than that; 0: no end
 	UntilHit bool                // begin no shard once the lock was found to be to blame
 	Until    []string            // begin no shard once these goals were all reached; empty: that is no end
 	State    *State              // what was done before, and where what is done is written to; nil: nowhere
 	Each     func(Shard, Report) // called with each shard and its report, one at a time, also with those of State
+}
+
+// Part is a part of the shards of a search that draws: each Of-th of them, from the one numbered Index on.
+type Part struct{ Index, Of int }
+
+// has reports whether a shard is in the part: the seeds of each have the same number.
+func (p Part) has(from uint64, runs int) bool {
+	return p.Of <= 1 || int(from/uint64(runs)%uint64(p.Of)) == p.Index
 }
 
 // Run searches until one of its ends is reached, when what was begun is done, or until ctx ends. The
@@ -110,6 +119,11 @@ func (r *searching) reachedAll() bool {
 }
 
 func (r *searching) draw() (Shard, bool) {
+	strategy, _ := FindStrategy(r.Config.Strategy)
+	size := cmp.Or(strategy.Runs, ShardRuns)
+	for !r.Part.has(r.next-r.First, size) {
+		r.next += uint64(size)
+	}
 	s := Shard{Config: r.Config, From: r.next, Runs: blockRuns}
 	left := blockRuns
 	if r.Runs > 0 {
@@ -117,9 +131,8 @@ func (r *searching) draw() (Shard, bool) {
 			return Shard{}, false
 		}
 	}
-	if _, known := r.before[s.ID()]; !known || left < blockRuns {
-		strategy, _ := FindStrategy(r.Config.Strategy)
-		s.Runs = min(cmp.Or(strategy.Runs, ShardRuns), left)
+	if _, known := r.before[s.ID()]; !known || left < blockRuns || r.Part.Of > 1 {
+		s.Runs = min(size, left)
 	}
 	r.next += uint64(s.Runs)
 	r.busy++

@@ -1,7 +1,6 @@
 package explore
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -98,24 +97,7 @@ func (s *State) compact() error {
 			s.Done[l.Shard.ID()] = *l.Report
 		}
 	}
-	temporary, err := os.Create(filepath.Join(filepath.Dir(s.name), "."+filepath.Base(s.name)))
-	if err != nil {
-		return err
-	}
-	out := bufio.NewWriter(temporary)
-	err = encode(out, stateLine{Config: &s.config})
-	for _, l := range lines {
-		err = errors.Join(err, encode(out, l))
-	}
-	err = errors.Join(err, out.Flush(), temporary.Close())
-	if s.file != nil { // Windows renames no file that is open, and none onto one that is
-		err = errors.Join(err, s.file.Close())
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), s.name)
-	}
-	if err != nil {
-		_ = os.Remove(temporary.Name())
+	if err := s.write(lines); err != nil {
 		return err
 	}
 	s.loose = 0

@@ -32,6 +32,8 @@ type hunt struct {
 	length   time.Duration
 	first    bool
 	compare  string
+	on       string // a broker whose workers do the shards
+	part     explore.Part
 	allGoals bool // the search ends once all goals were reached
 	fresh    bool
 	strikes  int
@@ -51,6 +53,8 @@ func huntFlags(h *hunt) *flag.FlagSet {
 	f.BoolVar(&h.first, "first", false, "stop at the first failure")
 	f.StringVar(&h.compare, "compare", "", "`state` of the same search before (state.jsonl, or an -out folder): say what is new, and let only that be exit code 1")
 	f.BoolVar(&h.allGoals, "until-goals", false, "stop once all goals were reached that the lock can reach; exit code 2 if they were not")
+	f.StringVar(&h.on, "on", "", "`URL` of a broker whose workers do the runs, such as nats://host:4222 (docs/fleet.md)")
+	f.Var((*partFlag)(&h.part), "shard", "do only `part` i of n, as i/n from 0/n on; merge puts the parts together")
 	f.StringVar(&h.faults, "faults", "all", "`kinds` of faults that may strike, with commas between; all, or none")
 	f.IntVar(&h.clients, "clients", 0, "at most so `many` clients (default 3, and now and then 10)")
 	f.IntVar(&h.sections, "sections", 3, "at most so `many` critical sections of each thread, besides what is nested in them")
@@ -127,6 +131,12 @@ func parseHunt(ctx context.Context, args []string) (hunt, error) {
 		return h, fmt.Errorf("-sections %d: from 1 to 50", h.sections)
 	case h.out == "":
 		return h, errors.New(`-out "": name a folder, or none`)
+	}
+	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole && h.part.Of > 0 {
+		return h, fmt.Errorf("-shard: -strategy %s takes one plan apart, by what it finds; it is for strategies that draw plans", h.strategy)
+	}
+	if h.on != "" && isProcess(h.subject) {
+		return h, fmt.Errorf("-on: processes of their own (-subject %s) run on this machine alone", h.subject)
 	}
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole && h.allGoals {
 		return h, fmt.Errorf("-until-goals: -strategy %s has an end of its own; it is for strategies that draw plans", h.strategy)
@@ -216,11 +226,24 @@ func (h *hunt) unfit(subject string) error {
 func (h hunt) search(ctx context.Context, workers *local, args []string, output, stderr io.Writer) int {
 	dir, stdout := "", forPeople(output, h.json)
 	counted := &counting{Executor: workers}
+	if h.on != "" {
+		fleet, err := newRemote(ctx, h.on, h.config, stderr)
+		switch {
+		case ctx.Err() != nil:
+			return interrupted(ctx, stderr, checker.ExitExpected, "explore: interrupted before it began")
+		case errors.Is(err, errNoFleet):
+			return fail(stderr, checker.ExitUsage, "explore: -on %s: %v", h.on, err)
+		case err != nil:
+			return fail(stderr, checker.ExitHarness, "explore: -on %s: %v", h.on, err)
+		}
+		defer fleet.close()
+		counted.Executor = fleet
+	}
 	before, err := h.before()
 	if err != nil {
 		return fail(stderr, blame(err), "explore: -compare %s: %v", h.compare, err)
 	}
-	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first}
+	s := explore.Search{Config: h.config, Executor: counted, First: h.seed, Runs: h.runs, For: h.length, UntilHit: h.first, Part: h.part}
 	if h.allGoals {
 		s.Until = namesOf(h.goals())
 	}
@@ -234,6 +257,9 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		s.State = state
 	}
 	total := h.runs
+	if h.part.Of > 1 {
+		total = -1 // it does not divide evenly
+	}
 	if total == 0 {
 		total = -1 // nobody knows
 	}
@@ -275,17 +301,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 			code = checker.Worst(code, checker.ExitUnexpected)
 		}
 	}
-	if t.Failure != nil {
-		failed := checker.ExitHarness
-		if t.Failure.Disagree {
-			failed = checker.ExitDisagree
-		}
-		fail(stderr, failed, "explore: seed %d: %s%s", t.Failure.Seed, t.Failure.Error, h.keepFailure(dir, t.Failure))
-		code = checker.Worst(code, failed)
-	}
-	if t.Undecided > 0 {
-		code = checker.Worst(code, checker.ExitUndecided)
-	}
+	code = checker.Worst(code, h.failed(t, dir, stderr))
 	code = interrupted(ctx, stderr, code, "explore: interrupted after %d runs", t.Runs)
 	if strategy.Whole && !t.Complete && code == checker.ExitExpected {
 		code = fail(stderr, checker.ExitUndecided, "explore: not all orders were seen")
@@ -295,7 +311,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		code = checker.Worst(code, fail(stderr, checker.ExitUndecided, "explore: %d %s not reached: %s", len(left), plural("goal", len(left)), strings.Join(namesOf(left), ", ")))
 	}
 	if dir != "" {
-		code = checker.Worst(code, h.page(dir, args, t, grown.Steps(), stdout, stderr))
+		code = checker.Worst(code, h.page(dir, append([]string{"explore"}, args...), t, grown.Steps(), stdout, stderr))
 		state := filepath.Join(dir, stateFile)
 		if _, err := os.Stat(state); err != nil { // it was removed, and what was written to it is lost
 			return checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: %v", err))

@@ -163,6 +163,21 @@ func (h hunt) keep(ctx context.Context, workers *local, o order, at string, f ex
 		kept.write(planFile, append(r.Plan.JSON(), '\n'))) // the last: it says that all is there
 }
 
+// failed says in which run the harness failed, or the checkers disagreed, and returns the exit code that this comes to, and what nobody could decide.
+func (h hunt) failed(t explore.Total, dir string, stderr io.Writer) int {
+	code := checker.ExitExpected
+	if t.Failure != nil {
+		if code = checker.ExitHarness; t.Failure.Disagree {
+			code = checker.ExitDisagree
+		}
+		fail(stderr, code, "explore: seed %d: %s%s", t.Failure.Seed, t.Failure.Error, h.keepFailure(dir, t.Failure))
+	}
+	if t.Undecided > 0 {
+		code = checker.Worst(code, checker.ExitUndecided)
+	}
+	return code
+}
+
 // keepFailure keeps the plan of a run in which the harness failed, and says where.
 func (h hunt) keepFailure(dir string, f *explore.Failure) string {
 	if dir == "" || f.Plan == nil {
@@ -197,7 +212,7 @@ func (h hunt) coverage(w io.Writer, t explore.Total) {
 
 // page writes the page about the runs, and returns the exit code that this comes to.
 func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.Step, stdout, stderr io.Writer) int {
-	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
+	b := reports.Batch{Command: again(args), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
 	for _, f := range t.Found {
 		b.Findings = append(b.Findings, h.finding(dir, f))
 	}

@@ -27,6 +27,8 @@ func main() {
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == workerCommand:
 		bubble.Main(func(b *bubble.Bubbles) int { return work(b, os.Stdin, os.Stdout) })
+	case len(os.Args) == 2 && os.Args[1] == shardsCommand:
+		os.Exit(shards(os.Stdin, os.Stdout))
 	case len(os.Args) > 1 && os.Args[1] == childCommand:
 		files, err := inheritance(strings.Join(os.Args[2:min(3, len(os.Args))], ""))
 		if err != nil {
