@@ -52,13 +52,22 @@
         $("show-messages").setAttribute("aria-pressed", on);
         for (const e of [$("sequence"), $("sequence-legend")]) e.hidden = !on;
         for (const e of document.querySelectorAll("[data-do]")) e.hidden = on;
-        box.closest("figure").classList.toggle("messages", on); // on paper it makes no difference
+        box.closest("figure").classList.toggle("messages", on);
         $("tip").hidden = true;
         $("h-picture").textContent = on ? "Who sent whom what" : toScale;
         if (on) messages.draw();
         else picture.redraw();
       };
       showMessages = show;
+      // Paper has the picture, and below it all messages if they are shown.
+      const onPaper = on => {
+        if (on && !asMessages) return;
+        $("sheets").replaceChildren(...(on ? messages.sheets() : []));
+        $("h-picture").textContent = asMessages && !on ? "Who sent whom what" : toScale;
+      };
+      matchMedia("print").addEventListener("change", e => onPaper(e.matches));
+      addEventListener("beforeprint", () => onPaper(true));
+      addEventListener("afterprint", () => onPaper(false));
       $("show-messages").addEventListener("click", () => {
         const from = picture.from();
         show(!asMessages);
