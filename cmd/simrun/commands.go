@@ -39,7 +39,7 @@ func verbs() []verb {
 				{"-plan mine.json -subject exec:./my-worker -world redis", "a plan of your own, with a lock of any language, on a real Redis"},
 			}},
 		{name: "init", args: "plan|locktest|workflow", about: "write a file to start from; one that is there stays as it is",
-			flags: func() *flag.FlagSet { return initFlags(new(string)) }, run: initCommand,
+			flags: func() *flag.FlagSet { return initFlags(new(initOrder)) }, run: initCommand,
 			examples: []example{
 				{"init plan -out mine.json", "write a plan with comments, which runs as it is"},
 				{"init locktest", "write a test of a lock of your own, which passes as it is"},
@@ -103,7 +103,7 @@ func verbs() []verb {
 			examples: []example{{"version -json", "version, commit, Go and dependencies, for bug reports"}}},
 		{name: "completion", args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, run: completion,
 			examples: []example{{"completion bash", "print the script: source <(simrun completion bash)"}}},
-		{name: "man", args: "DIR", about: "write a page for man about each command", run: manCommand,
+		{name: "man", args: "DIR", about: "write a page for man about each command", flags: func() *flag.FlagSet { return manFlags(new(bool)) }, run: manCommand,
 			examples: []example{{"man ~/.local/share/man/man1", "write simrun.1, simrun-explore.1 and the others, where man looks for them"}}},
 		{name: "help", args: "[COMMAND]", about: "this, or the flags and examples of one command",
 			flags: func() *flag.FlagSet { return helpFlags(new(bool)) }, run: help,

@@ -52,6 +52,17 @@ func forPeople(stdout io.Writer, machines bool) io.Writer {
 	return stdout
 }
 
+// written is what commands print with -json that write files.
+type written struct {
+	Files []string `json:"files"`
+}
+
+// serving is what simrun serve -json prints once it listens.
+type serving struct {
+	URL    string `json:"url"`
+	Folder string `json:"folder"`
+}
+
 // named is one thing of a registry.
 type named struct {
 	Name    string `json:"name"`

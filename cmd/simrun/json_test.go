@@ -88,6 +88,9 @@ func TestWhatIsPrintedAsJSONIsDocumented(t *testing.T) {
 		{"shrink " + stored, 0, []string{"plan", "verdict"}, []string{"plan", "test", "verdict"}},
 		{"diff " + stored + " " + stored, 0, nil, []string{"same", "story", "plan"}},
 		{"matrix -locks rlock-latch -scenario baseline -out pages", 0, []string{"version"}, nil},
+		{"init plan -out mine.json", 0, nil, []string{"files"}},
+		{"export -format otlp " + stored, 0, nil, []string{"files"}},
+		{"man pages", 0, nil, []string{"files"}},
 		{"clean -keep 1", 0, nil, []string{"removed", "kept"}},
 	} {
 		name, _, _ := strings.Cut(c.args, " ")

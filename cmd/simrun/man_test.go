@@ -112,7 +112,7 @@ func TestManSaysWhatIsWrong(t *testing.T) {
 	for args, want := range map[string]string{
 		"man":        "say which folder: simrun man DIR",
 		"man a b":    "say which folder",
-		"man -x":     `unknown flag "-x": there are none`,
+		"man -x":     `unknown flag "-x": there are -json`,
 		"man file":   "file: not a directory",
 		"man file/m": "not a directory",
 	} {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -12,7 +13,7 @@ import (
 )
 
 // progress shows how far many runs are: how many are done, at what rate, how many were not as
-// expected so far, and how long the rest will take. It says nothing where there is no terminal,
+// expected so far, and how long the rest will take. It says nothing where there is no terminal, or a dumb one,
 // and nothing in the first second.
 type progress struct {
 	bar      *progressbar.ProgressBar // nil: nothing is shown
@@ -23,12 +24,19 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, runs int) *progress {
-	f, ok := w.(interface{ Fd() uintptr })
-	if !ok || !term.IsTerminal(int(f.Fd())) {
+	if !redraws(w) {
 		return &progress{}
 	}
 	begun := time.Now()
 	return newBar(w, runs, 100*time.Millisecond, func() bool { return time.Since(begun) < time.Second })
+}
+
+// redraws reports whether w is a terminal that can draw over what it shows, which a dumb one cannot.
+func redraws(w io.Writer) bool { return isTerminal(w) && os.Getenv("TERM") != "dumb" }
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(interface{ Fd() uintptr })
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // newBar draws at most once in every.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -84,7 +85,7 @@ func TestColoursOnATerminalUnlessAskedNotTo(t *testing.T) {
 
 // Ctrl-C ends several runs early, and nothing of what was done until then is lost.
 func TestProgressOnATerminalAndCtrlC(t *testing.T) {
-	a := onTerminal(t, nil, "-scenario", "watchdog-death", "-runs", "1000000")
+	a := onTerminal(t, []string{"TERM=xterm"}, "-scenario", "watchdog-death", "-runs", "1000000")
 	if !a.shows("/1000000") || !a.shows("runs/s") {
 		t.Fatalf("no progress in %q", a.out.String())
 	}
@@ -101,7 +102,7 @@ func TestProgressOnATerminalAndCtrlC(t *testing.T) {
 
 // What ends a job of a CI sends no Ctrl-C. A search is resumed where it ended.
 func TestAnExplorationThatIsToldToEndSaysWhatItDid(t *testing.T) {
-	a := onTerminal(t, nil, "explore", "-runs", "1000000")
+	a := onTerminal(t, []string{"TERM=xterm"}, "explore", "-runs", "1000000")
 	if !a.shows("/1000000") {
 		t.Fatalf("no progress in %q", a.out.String())
 	}
@@ -118,7 +119,7 @@ func TestAnExplorationThatIsToldToEndSaysWhatItDid(t *testing.T) {
 
 // A single shard of an exhaustive search may take minutes: nobody waits for it.
 func TestAnExhaustiveSearchThatIsToldToEndEndsAtOnce(t *testing.T) {
-	a := onTerminal(t, nil, "explore", "-strategy", "exhaustive", "-subject", "rlock-hardened", "-out", "none")
+	a := onTerminal(t, []string{"TERM=xterm"}, "explore", "-strategy", "exhaustive", "-subject", "rlock-hardened", "-out", "none")
 	if !a.shows("runs/") {
 		t.Fatalf("no progress in %q", a.out.String())
 	}
@@ -127,5 +128,30 @@ func TestAnExhaustiveSearchThatIsToldToEndEndsAtOnce(t *testing.T) {
 	}
 	if out, code := a.ends(); !strings.Contains(out, "not all there are") || code != checker.ExitUndecided {
 		t.Errorf("exit code %d: %q", code, out)
+	}
+}
+
+// A dumb terminal can only print: nothing is drawn over, and nothing moves.
+func TestNothingIsDrawnOverOnADumbTerminal(t *testing.T) {
+	out, code := onTerminal(t, []string{"TERM=dumb"}, "-scenario", "watchdog-death", "-runs", "400", "-out", "none").ends()
+	if plain := strings.ReplaceAll(out, "\r\n", "\n"); strings.ContainsAny(plain, "\r\x1b█") || !strings.Contains(out, "400 runs") || code != checker.ExitExpected {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+}
+
+// No line of these is wider than a terminal of 80 columns: what does not suit each other, what is wrong, how a search went.
+func TestNothingOverflows80Columns(t *testing.T) {
+	for _, args := range [][]string{
+		{"-scenario", "redlock-split-vote,baseline", "-subject", "rspin-classic,rfair-classic", "-out", "none"},
+		{"-scenarios", "baseline"},
+		{"-scenario", "x*"},
+		{"explore", "-runs", "20", "-out", "o"},
+	} {
+		out, _ := onTerminal(t, []string{"TERM=dumb"}, args...).ends()
+		for line := range strings.Lines(out) {
+			if line = strings.TrimRight(line, "\r\n"); utf8.RuneCountInString(line) > 80 {
+				t.Errorf("simrun %s: %d columns: %s", strings.Join(args, " "), utf8.RuneCountInString(line), line)
+			}
+		}
 	}
 }
