@@ -119,12 +119,12 @@ func batchAnswer(b Batch) Answer {
 	var parts []string
 	for _, o := range outcomes {
 		if n[o.code] > 0 {
-			parts = append(parts, thousands(n[o.code])+" "+o.says)
+			parts = append(parts, Thousands(n[o.code])+" "+o.says)
 		}
 	}
 	text := "of " + count(len(b.Runs), "run", "runs") + ", " + list(parts)
 	if reproduced > 0 {
-		text += "; " + thousands(reproduced) + " reproduced what their scenarios predict"
+		text += "; " + Thousands(reproduced) + " reproduced what their scenarios predict"
 	}
 	switch code {
 	case checker.ExitExpected:

@@ -106,7 +106,7 @@ func TestTheShrunkStoryStandsBesideTheFullOne(t *testing.T) {
 	h, v := busy()
 	small, smallVerdict := watchdogDeath()
 	page := pageOf(t, h, v, HTMLOptions{Shrunk: &Run{History: small, Verdict: smallVerdict, Command: "simrun -plan small.json"}})
-	for _, want := range []string{"The shortest run that still breaks", "11 operations instead of " + thousands(v.Ops), "simrun -plan small.json", "acquires order:42: two owners now believe", "acquires stock:{7} while c6:1"} {
+	for _, want := range []string{"The shortest run that still breaks", "11 operations instead of " + Thousands(v.Ops), "simrun -plan small.json", "acquires order:42: two owners now believe", "acquires stock:{7} while c6:1"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not contain %q", want)
 		}
