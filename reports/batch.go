@@ -14,6 +14,7 @@ import (
 type Batch struct {
 	Runs     []Summary
 	Command  string    // reproduces the batch
+	Title    string    // what the page is about; empty: how many runs of which scenarios and locks
 	Note     string    // what is to be said of the runs before all else, such as that they are a sample
 	Goals    []Goal    // of a search
 	Growth   *Panels   // how a search went; nil: it is none
@@ -125,6 +126,14 @@ func batchAnswer(b Batch) Answer {
 	text := "of " + count(len(b.Runs), "run", "runs") + ", " + list(parts)
 	if reproduced > 0 {
 		text += "; " + Thousands(reproduced) + " reproduced what their scenarios predict"
+	}
+	if b.Growth != nil && (code == checker.ExitExpected || code == checker.ExitUnexpected) { // a search foretells nothing: it finds, or it does not
+		switch {
+		case len(b.Findings) > 0:
+			return Answer{Bad, "FOUND", "for " + count(len(b.Findings), "cause", "causes") + " the lock is to blame"}
+		case code == checker.ExitExpected:
+			return Answer{Good, "NOTHING FOUND", "nothing that the lock claims was broken"}
+		}
 	}
 	switch code {
 	case checker.ExitExpected:

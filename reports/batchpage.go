@@ -111,6 +111,9 @@ func newBatchPage(b Batch) *batchPage {
 		}
 	}
 	p.Title = count(len(b.Runs), "run", "runs") + " of " + count(len(scenarios), "scenario", "scenarios") + " with " + count(len(subjects), "lock", "locks")
+	if b.Title != "" {
+		p.Title = Visible(b.Title)
+	}
 	p.Facts = b.facts()
 	for _, s := range subjects {
 		p.Subjects = append(p.Subjects, name(s))

@@ -75,17 +75,21 @@ func TestAPanelOfRatios(t *testing.T) {
 func TestPageOfASearch(t *testing.T) {
 	var page bytes.Buffer
 	_, v := watchdogDeath()
-	err := BatchHTML(&page, Batch{Runs: []Summary{{Verdict: v}}, Growth: somePanels(), Findings: []Finding{{What: "object: <i>", Text: "two at once", Runs: 1, Seed: 7,
+	err := BatchHTML(&page, Batch{Title: "7 explored runs with rlock-x", Runs: []Summary{{Verdict: v}}, Growth: somePanels(), Findings: []Finding{{What: "object: <i>", Text: "two at once", Runs: 1, Seed: 7,
 		Command: "simrun -plan x", Links: []Link{{"plan", "found/a/plan.json"}, {"evil", "javascript:alert(1)"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<a href="found/a/plan.json">plan</a>`, "object: &lt;i&gt;", "first with seed 7", "restart&lt;b&gt;", "How the search went"} {
+	for _, want := range []string{`<a href="found/a/plan.json">plan</a>`, "object: &lt;i&gt;", "first with seed 7", "restart&lt;b&gt;", "How the search went", "<h1>What did 7 explored runs with rlock-x show?</h1>", "for 1 cause the lock is to blame"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
 	if strings.Contains(page.String(), "javascript:") {
 		t.Error("a link runs a script")
+	}
+	_, head, _ := strings.Cut(page.String(), "<header")
+	if head, _, _ = strings.Cut(head, "</header>"); strings.Contains(strings.ToLower(head), "expect") || strings.Contains(head, "predict") {
+		t.Error("a search foretells nothing, and the head of its page says so")
 	}
 }

@@ -199,9 +199,15 @@ func (h hunt) coverage(w io.Writer, t explore.Total) {
 	h.tellGoals(w, t)
 }
 
+// searched names the search for people.
+func (h hunt) searched(runs int) string {
+	return fmt.Sprintf("%s explored %s with %s", reports.Thousands(runs), plural("run", runs), h.subject)
+}
+
 // page writes the page about the runs, and returns the exit code that this comes to.
 func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.Step, stdout, stderr io.Writer) int {
-	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
+	b := reports.Batch{Command: again(append([]string{"explore"}, args...)), Title: h.searched(t.Runs),
+		Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
 	for _, f := range t.Found {
 		b.Findings = append(b.Findings, h.finding(dir, f))
 	}
@@ -209,8 +215,8 @@ func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.S
 		b.Faults = append(b.Faults, k.Name)
 	}
 	if len(b.Runs) < t.Runs {
-		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.",
-			t.Runs, len(b.Runs))
+		b.Note = fmt.Sprintf("The tables are about %s of the runs: some of each part of the search, and the first of each cause for which the lock is to blame.",
+			reports.Thousands(len(b.Runs)))
 	}
 	strategy, _ := explore.FindStrategy(h.strategy)
 	for i := range b.Runs { // what another run has taught is shown by its plan alone, which is kept
