@@ -54,6 +54,7 @@ func BatchFormats() []BatchFormat {
 	return []BatchFormat{
 		{"junit", "for a JUnit report, one test case a run", JUnit},
 		{"markdown", "for a summary in Markdown, as GitHub's job summary wants it", Markdown},
+		{"annotations", "for a line about each scenario and lock that did not pass, as GitHub annotates them", Annotations},
 	}
 }
 
