@@ -7,7 +7,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const TALL = { sent: 20, at: 14, got: 18, lost: 16, pin: 22, idle: 26 };
   const all = data.messages || [], columns = data.columns || [];
   const COLUMN = Math.max(56, Math.min(110, 7.4 * Math.max(0, ...columns.map(c => c.n.length)) + 16)); // at least
-  let messages = [], rows = [], height = HEAD, width = 0, gutter = 0, wide = 0, frame = 0;
+  let messages = [], rows = [], used = [], height = HEAD, width = 0, gutter = 0, wide = 0, frame = 0;
   let active = null, byKey = false, words = null;
 
   const node = (parent, name, attrs, text) => {
@@ -39,7 +39,8 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
 
   // Where each end lies. Of ends at the same time, those of the message that was sent first come first.
   const lay = () => {
-    const ends = [];
+    const ends = [], sending = new Set(messages.flatMap(m => [m.c, m.s]));
+    used = columns.map((_, i) => i).filter(i => sending.has(i)); // a crowd that sends nothing takes no room
     messages.forEach((m, i) => {
       m.i = i;
       m.ends = {};
@@ -82,7 +83,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const svg = document.createElementNS(NS, "svg");
   svg.setAttribute("class", "drawing");
   svg.setAttribute("role", "presentation");
-  const x = i => gutter + wide * (i + 0.5);
+  const x = i => gutter + wide * (used.indexOf(i) + 0.5);
 
   const draw = () => {
     frame = 0;
@@ -100,16 +101,16 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const measure = to => {
     width = to;
     gutter = width < 640 ? 72 : 92;
-    wide = Math.max(COLUMN, (width - gutter - RIGHT) / Math.max(1, columns.length));
+    wide = Math.max(COLUMN, (width - gutter - RIGHT) / Math.max(1, used.length));
   };
-  const whole = () => Math.max(width, gutter + wide * columns.length + RIGHT);
+  const whole = () => Math.max(width, gutter + wide * used.length + RIGHT);
   // Draws what lies between two heights and two places from the left, below a head with the names.
   const paint = (svg, top, bottom, left, right) => {
     const seen = (a, b) => b >= top - 20 && a <= bottom + 20;
-    columns.forEach((c, i) => {
-      if (x(i) + wide < left || x(i) - wide > right) return;
-      node(svg, "line", { class: "life " + c.k, x1: x(i), x2: x(i), y1: Math.max(HEAD, top), y2: Math.min(height, bottom) });
-    });
+    for (const i of used) {
+      if (x(i) + wide < left || x(i) - wide > right) continue;
+      node(svg, "line", { class: "life " + columns[i].k, x1: x(i), x2: x(i), y1: Math.max(HEAD, top), y2: Math.min(height, bottom) });
+    }
     const marks = node(svg, "g", { "aria-hidden": "true" });
     words = node(svg, "g", { "aria-hidden": "true" }); // what the names of the messages say anyway
     for (const r of rows) {
@@ -127,12 +128,13 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     for (const r of rows) if ((r.kind === "sent" || r.kind === "pin" || r.m?.copy && r.kind === "at") && seen(r.y, r.y)) node(times, "text", { class: "time", x: gutter - 12, y: r.y + 4 }, stamp(r.t));
     const head = node(svg, "g", { class: "head", transform: `translate(0 ${top})`, "aria-hidden": "true" });
     node(head, "rect", { class: "gutter", x: 0, y: 0, width: whole(), height: HEAD });
-    columns.forEach((c, i) => {
-      if (x(i) < left + gutter || x(i) > right) return;
+    for (const i of used) {
+      const c = columns[i];
+      if (x(i) < left + gutter || x(i) > right) continue;
       const t = node(head, "text", { class: "name", x: x(i), y: 20 }, cut(c.n, wide - 18));
       node(t, "title", {}, c.n);
       node(head, "rect", { class: c.o >= 0 ? "swatch o" + c.o : "swatch " + c.k, x: x(i) - 14, y: 27, width: 28, height: 3, rx: 1.5 });
-    });
+    }
   };
   // All of it for paper, where nothing scrolls: a drawing for each sheet, cut between two rows, each with the names above.
   const sheets = () => {
@@ -286,7 +288,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     else return;
     e.preventDefault();
   });
-  new ResizeObserver(() => { if (box.clientWidth && box.clientWidth !== width) draw(); }).observe(box);
+  new ResizeObserver(redraw).observe(box); // also when it is only taller: more is in sight
   box.append(svg);
   messages = all;
   lay();

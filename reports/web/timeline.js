@@ -526,7 +526,9 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     drawOverview();
     drawBrush();
   }).observe(box);
-  for (const place of [box, window]) place.addEventListener("scroll", () => { if (shown.length > FEW) redraw(); }, { passive: true });
+  const more = () => { if (shown.length > FEW) redraw(); }; // other lanes may be in sight
+  for (const place of [box, window]) place.addEventListener("scroll", more, { passive: true });
+  addEventListener("resize", more);
   draw();
   drawOverview();
   // Open on the violation, unless it can be seen well enough in the whole run.
