@@ -170,3 +170,15 @@ func TestVersionIsAFlagToo(t *testing.T) {
 		}
 	}
 }
+
+// Locks that are broken on purpose may be named among others, though no list has them.
+func TestBrokenLocksAreNamedAmongOthers(t *testing.T) {
+	stdout, stderr, code := run(t, t.TempDir(), "-scenario", "old-owner-unlock", "-subject", "rlock-latch,broken-unlock-anybodys", "-out", "none", "-no-proof")
+	if code != checker.ExitUnexpected || stderr != "" || !strings.Contains(stdout, "2 runs") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	_, stderr, code = run(t, t.TempDir(), "-scenario", "old-owner-unlock", "-subject", "rlock-latch,broken-unlock-anybody")
+	if code != checker.ExitUsage || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
