@@ -102,6 +102,32 @@ func TestShelfIsSortedAndFiltered(t *testing.T) {
 	}
 }
 
+// The list fits a window of 1280 pixels with long names, too; a name leads to its report, and the head to what stands below the list.
+func TestShelfFitsAndLeadsOn(t *testing.T) {
+	_, death := watchdogDeath()
+	long := *death
+	long.Scenario, long.Subject = "semaphore-closed-subscription", "rpermitsemaphore-hardened"
+	s := Shelf{Name: "out", Runs: []Shelved{{Path: "long/a", When: time.Unix(1, 0), Verdict: &long}}, Batches: []Shelved{{Path: "batch/d"}}, Searches: []Shelved{{Path: "x"}}}
+	var page bytes.Buffer
+	if err := s.HTML(&page, Wanted{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`report.html"><bdi>semaphore-closed-subscription</bdi></a>`, `<a href="#h-batches">1 batch</a> and <a href="#h-searches">1 exploration</a>`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the list has no %s", want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "list.html")
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tb := newTab(t, browser(t))
+	tb.do(chromedp.EmulateViewport(1280, 800), chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("#runs")))
+	if eval[bool](tb, `document.querySelector(".scroll").scrollWidth > document.querySelector(".scroll").clientWidth`) {
+		t.Error("the list is wider than its frame")
+	}
+}
+
 func TestTheShrunkStoryStandsBesideTheFullOne(t *testing.T) {
 	h, v := busy()
 	small, smallVerdict := watchdogDeath()
