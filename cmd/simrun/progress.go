@@ -5,11 +5,13 @@ import (
 	"io"
 	"os"
 	"time"
+	"unicode/utf8"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
 )
 
 // progress shows how far many runs are: how many are done, at what rate, how many were not as
@@ -74,4 +76,43 @@ func (p *progress) clear() {
 	if p.bar != nil && !p.quiet() {
 		_ = p.bar.Clear()
 	}
+}
+
+// waiting tells a terminal what takes long and for how long it has, from the first second on, in a line that the caller takes away.
+func waiting(w io.Writer, every time.Duration, says func(time.Duration) string) (away func()) {
+	if !redraws(w) {
+		return func() {}
+	}
+	begun, end, gone := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		shown, tick := 0, time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			select {
+			case <-end:
+				if shown > 0 {
+					fmt.Fprintf(w, "\r%*s\r", shown, "")
+				}
+				return
+			case <-tick.C:
+				text := reports.Visible(says(time.Since(begun)))
+				if wider := []rune(text); len(wider) >= wide { // what goes on below cannot be drawn over
+					text = string(wider[:wide-2]) + "…"
+				}
+				fmt.Fprintf(w, "\r%-*s", shown, text)
+				shown = max(shown, utf8.RuneCountInString(text))
+			}
+		}
+	}()
+	return func() { close(end); <-gone }
+}
+
+// running says for how long a run has been under way, in the time of its plan too where that is another.
+func (j job) running(took time.Duration) string {
+	text := fmt.Sprintf("%s: running for %.0f s", j.name(), took.Seconds())
+	if j.Place.World != simWorld && j.Place.World != warpWorld && j.Place.Timescale != 1 {
+		text += fmt.Sprintf(", %.0f s of its plan", took.Seconds()/float64(j.Place.Timescale))
+	}
+	return text
 }

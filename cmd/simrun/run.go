@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -222,7 +223,9 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 	}
 	w := &worker{}
 	defer w.dismiss()
+	away := waiting(stderr, time.Second, j.running)
 	r := w.do(ctx, j)[0]
+	away()
 	if ctx.Err() != nil {
 		r.Code = interrupted(ctx, stderr, checker.ExitExpected, "interrupted%s", saved(j, r))
 		return r

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -153,5 +154,29 @@ func TestNothingOverflows80Columns(t *testing.T) {
 				t.Errorf("simrun %s: %d columns: %s", strings.Join(args, " "), utf8.RuneCountInString(line), line)
 			}
 		}
+	}
+}
+
+// A single run in real time and a check of a long history say on a terminal that they go on, and take that away at the end.
+func TestWhatTakesLongSaysSo(t *testing.T) {
+	long := []string{"-scenario", "watchdog-death", "-world", "miniredis", "-timescale", "1/20", "-out", "none"}
+	out, code := onTerminal(t, []string{"TERM=xterm"}, long...).ends()
+	if !strings.Contains(out, "\rwatchdog-death: running for 1 s, 20 s of its plan") || !strings.Contains(out, " \r") || code != checker.ExitExpected {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+	if out, code := onTerminal(t, []string{"TERM=dumb"}, long...).ends(); strings.Contains(out, "running for") || code != checker.ExitExpected {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+	history := filepath.Join(t.TempDir(), "long.jsonl")
+	var lines strings.Builder
+	lines.WriteString(`{"record":"header","version":1,"clock":"monotonic"}` + "\n")
+	for i := range 400_000 {
+		fmt.Fprintf(&lines, `{"record":"op","id":%d,"client":"c1","owner":"c1:1","lock":"l","kind":"%s","call":%d,"return":%d,"outcome":"%s"}`+"\n", i+1, [2]string{"lock", "unlock"}[i%2], 10*i+1, 10*i+5, [2]string{"acquired", "released"}[i%2])
+	}
+	if err := os.WriteFile(history, []byte(lines.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := onTerminal(t, []string{"TERM=xterm"}, "check", history).ends(); !strings.Contains(out, "\rcheck: reading") && !strings.Contains(out, "\rcheck: judging") || code != checker.ExitExpected {
+		t.Errorf("exit code %d: %q", code, out)
 	}
 }
