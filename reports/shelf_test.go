@@ -178,6 +178,13 @@ func TestPorcupinesPageInBrowser(t *testing.T) {
 	if got := eval[string](tb, `document.querySelector("header a").getAttribute("href")`); got != "report.html" {
 		t.Errorf("the way back leads to %q", got)
 	}
+	if got := eval[int](tb, `document.querySelectorAll("title").length`); got != 1 {
+		t.Errorf("the page has %d titles", got)
+	}
+	apart := `(() => { const l = document.getElementById("legend").getBoundingClientRect(); scrollTo(0, 0); return [...document.querySelectorAll("header h1, header a")].every(e => e.getBoundingClientRect().top >= l.bottom); })()`
+	if !eval[bool](tb, apart) {
+		t.Error("porcupine's legend lies on what the page is called, or on the way back")
+	}
 	tb.do(chromedp.Evaluate[chromedp.Void](`for (const r of document.querySelectorAll(".target-rect")) for (const e of ["mouseover", "mousemove", "click", "click"]) r.dispatchEvent(new MouseEvent(e))`))
 	tb.wait(`new Promise(done => setTimeout(() => done(true), 50))`)
 	if got := eval[string](tb, `document.title`); got == "pwned" {
