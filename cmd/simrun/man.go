@@ -101,7 +101,7 @@ func (v verb) man() []byte {
 		text(e.does)
 	}
 	macro("SH", "EXIT STATUS")
-	for _, c := range codes {
+	for _, c := range v.codes() {
 		macro("TP")
 		macro("B", fmt.Sprint(c.code))
 		text(c.means)

@@ -76,7 +76,7 @@ func TestEachCommandHasAPageForMan(t *testing.T) {
 			has("simrun " + e.line)
 			has(e.does)
 		}
-		for _, c := range codes {
+		for _, c := range v.codes() {
 			has(c.means)
 		}
 		if v.flags == nil {
