@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -92,7 +93,7 @@ func waiting(w io.Writer, every time.Duration, says func(time.Duration) string) 
 			select {
 			case <-end:
 				if shown > 0 {
-					fmt.Fprintf(w, "\r%*s\r", shown, "")
+					_, _ = io.WriteString(w, "\r"+strings.Repeat(" ", shown)+"\r")
 				}
 				return
 			case <-tick.C:
@@ -100,7 +101,7 @@ func waiting(w io.Writer, every time.Duration, says func(time.Duration) string) 
 				if wider := []rune(text); len(wider) >= wide { // what goes on below cannot be drawn over
 					text = string(wider[:wide-2]) + "…"
 				}
-				fmt.Fprintf(w, "\r%-*s", shown, text)
+				_, _ = io.WriteString(w, fmt.Sprintf("\r%-*s", shown, text)) // of text nothing is unprintable
 				shown = max(shown, utf8.RuneCountInString(text))
 			}
 		}
