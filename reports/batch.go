@@ -14,6 +14,7 @@ import (
 type Batch struct {
 	Runs     []Summary
 	Command  string    // reproduces the batch
+	Title    string    // what the page is about; empty: how many runs of which scenarios and locks
 	Note     string    // what is to be said of the runs before all else, such as that they are a sample
 	Goals    []Goal    // of a search
 	Growth   *Panels   // how a search went; nil: it is none
@@ -53,6 +54,7 @@ func BatchFormats() []BatchFormat {
 	return []BatchFormat{
 		{"junit", "for a JUnit report, one test case a run", JUnit},
 		{"markdown", "for a summary in Markdown, as GitHub's job summary wants it", Markdown},
+		{"annotations", "for a line about each scenario and lock that did not pass, as GitHub annotates them", Annotations},
 	}
 }
 
@@ -119,12 +121,20 @@ func batchAnswer(b Batch) Answer {
 	var parts []string
 	for _, o := range outcomes {
 		if n[o.code] > 0 {
-			parts = append(parts, thousands(n[o.code])+" "+o.says)
+			parts = append(parts, Thousands(n[o.code])+" "+o.says)
 		}
 	}
 	text := "of " + count(len(b.Runs), "run", "runs") + ", " + list(parts)
 	if reproduced > 0 {
-		text += "; " + thousands(reproduced) + " reproduced what their scenarios predict"
+		text += "; " + Thousands(reproduced) + " reproduced what their scenarios predict"
+	}
+	if b.Growth != nil && (code == checker.ExitExpected || code == checker.ExitUnexpected) { // a search foretells nothing: it finds, or it does not
+		switch {
+		case len(b.Findings) > 0:
+			return Answer{Bad, "FOUND", "for " + count(len(b.Findings), "cause", "causes") + " the lock is to blame"}
+		case code == checker.ExitExpected:
+			return Answer{Good, "NOTHING FOUND", "nothing that the lock claims was broken"}
+		}
 	}
 	switch code {
 	case checker.ExitExpected:

@@ -111,6 +111,9 @@ func newBatchPage(b Batch) *batchPage {
 		}
 	}
 	p.Title = count(len(b.Runs), "run", "runs") + " of " + count(len(scenarios), "scenario", "scenarios") + " with " + count(len(subjects), "lock", "locks")
+	if b.Title != "" {
+		p.Title = Visible(b.Title)
+	}
 	p.Facts = b.facts()
 	for _, s := range subjects {
 		p.Subjects = append(p.Subjects, name(s))
@@ -182,7 +185,7 @@ func (b Batch) facts() []fact {
 		ops += b.Runs[i].Verdict.Ops
 		messages += b.Runs[i].Verdict.Messages
 	}
-	fs := []fact{{"runs", thousands(len(b.Runs))}, {"operations", thousands(ops)}, {"messages", thousands(messages)},
+	fs := []fact{{"runs", Thousands(len(b.Runs))}, {"operations", Thousands(ops)}, {"messages", Thousands(messages)},
 		{"virtual time", virtual.Round(time.Second).String()}}
 	if wall > 0 {
 		fs = append(fs, fact{"work of processors", wall.Round(time.Millisecond).String()})
@@ -218,7 +221,7 @@ func (g *group) cell(guarantee contract.Guarantee) matrixCell {
 	}
 	c.Title = fmt.Sprintf("%s of %s in %s: %s", guarantee, junitName(g.Subject), junitName(g.Scenario), status)
 	if len(g.Runs) > 1 {
-		c.Title += fmt.Sprintf("; broken in %s of %s", thousands(broken), count(len(g.Runs), "run", "runs"))
+		c.Title += fmt.Sprintf("; broken in %s of %s", Thousands(broken), count(len(g.Runs), "run", "runs"))
 	}
 	return c
 }
@@ -229,7 +232,7 @@ func (c *causeGroup) view(runs int) causeView {
 		Where: runName(c.Example), Command: Visible(c.Example.Command), Href: c.Example.Report}
 	for _, g := range contract.Guarantees() {
 		if n := c.Broke[g]; n > 0 {
-			v.Broke = append(v.Broke, fact{string(g), thousands(n)})
+			v.Broke = append(v.Broke, fact{string(g), Thousands(n)})
 		}
 	}
 	if c.Expected {
@@ -281,7 +284,7 @@ func (p *batchPage) cover(b Batch) {
 		t.row.Kind, t.row.Steps = Visible(kind), list(keys(t.steps))
 		var parts []string
 		for _, word := range keys(t.answers) {
-			parts = append(parts, fmt.Sprintf("%s %s", thousands(t.answers[word]), word))
+			parts = append(parts, fmt.Sprintf("%s %s", Thousands(t.answers[word]), word))
 		}
 		t.row.Outcomes = list(parts)
 		p.Coverage = append(p.Coverage, t.row)

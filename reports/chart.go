@@ -63,7 +63,7 @@ func newHistogram(title, about, none string, sorted []time.Duration) histogram {
 			tall = max(tall, 1)
 		}
 		h.Bars = append(h.Bars, histogramBar{X: 20 + i*wide, W: wide - 2, Y: chartFloor - tall, H: tall, From: roundLength(edges[i]),
-			Label: fmt.Sprintf("%s from %s to %s", thousands(n), roundLength(edges[i]), roundLength(edges[i+1])), Count: thousands(n), Zero: n == 0})
+			Label: fmt.Sprintf("%s from %s to %s", Thousands(n), roundLength(edges[i]), roundLength(edges[i+1])), Count: Thousands(n), Zero: n == 0})
 		if i%every == 0 {
 			h.Bars[i].Axis = h.Bars[i].From
 		}

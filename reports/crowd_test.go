@@ -34,7 +34,10 @@ func TestHundredsOfLanesCanBeUsed(t *testing.T) {
 	if got, tall := eval[int](tb, lanes), eval[float64](tb, height); got < 5 || got > 60 || tall < 5000 {
 		t.Errorf("%d lanes are drawn, in a picture of %.0f pixels", got, tall)
 	}
-	tb.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("timeline").scrollTop = 3000`))
+	few := eval[int](tb, lanes)
+	tb.do(chromedp.EmulateViewport(1280, 1600)) // whoever makes the window taller sees more
+	tb.wait(fmt.Sprintf(lanes+` > %d`, few+10))
+	tb.do(chromedp.EmulateViewport(1280, 800), chromedp.Evaluate[chromedp.Void](`document.getElementById("timeline").scrollTop = 3000`))
 	tb.wait(`document.querySelector("#timeline .head") !== null`)
 	if !eval[bool](tb, `(() => { const b = document.getElementById("timeline").getBoundingClientRect(), a = document.querySelector("#timeline .head .axis").getBoundingClientRect(); return a.top >= b.top - 1 && a.bottom <= b.top + 40; })()`) {
 		t.Error("the axis does not stay")

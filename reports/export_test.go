@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,9 @@ func TestPerfettoHasTheWholeHistory(t *testing.T) {
 			case s.Name == "thread_name":
 				tracks[at] = fmt.Sprint(s.Args["name"])
 			case s.Ph == "X":
+				if s.PID == s.TID {
+					t.Errorf("%s: %s is in a track that viewers take for a main thread", name, s.Name)
+				}
 				if tracks[at] == "" {
 					t.Errorf("%s: %s is in a track without a name", name, s.Name)
 				}
@@ -94,6 +98,9 @@ func TestPerfettoHasTheWholeHistory(t *testing.T) {
 				last[at] = s
 				got[s.Cat] = append(got[s.Cat], fmt.Sprint(s.Name, " ", s.from(), " ", s.to()))
 			}
+		}
+		if len(got["run"]) != 1 || !strings.Contains(got["run"][0], " 0s ") {
+			t.Errorf("%s: viewers do not count from the beginning: %q", name, got["run"])
 		}
 		want := map[string][]string{}
 		for _, op := range r.History.Ops {
@@ -148,7 +155,7 @@ func TestSlicesThatOverlapHaveTracksOfTheirOwn(t *testing.T) {
 			got = append(got, fmt.Sprint(e.Track, " ", e.Name, e.Args["name"]))
 		}
 	}
-	if want := []string{"1 thread_namea", "1 1<nil>", "2 thread_namea (2)", "2 2<nil>", "2 3<nil>", "1 4<nil>", "1 5<nil>", "3 thread_nameb", "3 6<nil>"}; !slices.Equal(got, want) {
+	if want := []string{"2 thread_namea", "2 1<nil>", "3 thread_namea (2)", "3 2<nil>", "3 3<nil>", "2 4<nil>", "2 5<nil>", "4 thread_nameb", "4 6<nil>"}; !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
 	}
 }

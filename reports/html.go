@@ -77,7 +77,7 @@ type assets struct {
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
-	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "thousands": thousands, "colors": colorNumbers}).
+	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "thousands": Thousands, "colors": colorNumbers}).
 		ParseFS(web, "web/*.tmpl")
 	if err != nil {
 		return nil, err
@@ -215,7 +215,7 @@ type shrunk struct {
 func newShrunk(r *Run, full *checker.Verdict) *shrunk {
 	p := newPage(r.History, r.Verdict, HTMLOptions{Command: r.Command})
 	return &shrunk{Sketch: p.Sketch, Story: p.Story, Command: p.Command,
-		Size: fmt.Sprintf("%s instead of %s, %s instead of %s", count(r.Verdict.Ops, "operation", "operations"), thousands(full.Ops),
+		Size: fmt.Sprintf("%s instead of %s, %s instead of %s", count(r.Verdict.Ops, "operation", "operations"), Thousands(full.Ops),
 			checker.Stamp(r.Verdict.Virtual), checker.Stamp(full.Virtual))}
 }
 
@@ -272,9 +272,9 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	if v.Scenario == "" {
 		p.Scenario = "this run"
 	}
-	p.Facts = []fact{{"ran for", clockLength(v)}, {"operations", thousands(v.Ops)}}
+	p.Facts = []fact{{"ran for", clockLength(v)}, {"operations", Thousands(v.Ops)}}
 	if v.Messages > 0 {
-		p.Facts = append(p.Facts, fact{"messages", thousands(v.Messages)})
+		p.Facts = append(p.Facts, fact{"messages", Thousands(v.Messages)})
 	}
 	p.Facts = append(p.Facts, fact{"world", name(v.World)}, fact{"seed", fmt.Sprint(v.Seed)})
 	for _, r := range troubles(v) {

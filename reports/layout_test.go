@@ -1,8 +1,11 @@
 package reports
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -117,5 +120,26 @@ func TestNamesOfFaultsDoNotOverlap(t *testing.T) {
 			t.Errorf("on paper %v: names overlap at %q", paper, over)
 		}
 		tb.quiet()
+	}
+}
+
+// A page without a picture has room between its parts in wide windows, too: nothing stands beside them there.
+func TestPartsOfASoakStandApart(t *testing.T) {
+	_, v := watchdogDeath()
+	file := filepath.Join(t.TempDir(), "soak.html")
+	var page bytes.Buffer
+	if err := HTML(&page, nil, v, HTMLOptions{Long: &Long{Numbers: []Number{{"calls", "7"}}, Chart: somePanels()}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tb := newTab(t, browser(t))
+	for _, width := range []int64{390, 1280, 1920} {
+		tb.do(chromedp.EmulateViewport(width, 900), chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("main")))
+		room := eval[float64](tb, `document.querySelector(".texts > section").getBoundingClientRect().top - document.querySelector(".provenance").getBoundingClientRect().bottom`)
+		if room < 24 {
+			t.Errorf("at %d pixels there are %.0f between the numbers and the text", width, room)
+		}
 	}
 }

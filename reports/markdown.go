@@ -33,7 +33,7 @@ func Markdown(w io.Writer, b Batch) error {
 var markdownSource string
 
 var markdownTemplate = sync.OnceValues(func() (*template.Template, error) {
-	return template.New("summary").Funcs(template.FuncMap{"md": mdText, "name": name, "brief": brief, "code": mdCode, "stamp": checker.Stamp, "thousands": thousands}).Parse(markdownSource)
+	return template.New("summary").Funcs(template.FuncMap{"md": mdText, "name": name, "brief": brief, "code": mdCode, "stamp": checker.Stamp, "thousands": Thousands}).Parse(markdownSource)
 })
 
 // GitHub takes up to 1 MiB of summary; a person takes less.
@@ -71,7 +71,7 @@ func newMarkdown(b Batch) markdown {
 		n, parts, mark := codes(g.Runs), []string{}, Tone("")
 		for _, o := range outcomes {
 			if n[o.code] > 0 {
-				parts = append(parts, thousands(n[o.code])+" "+o.says)
+				parts = append(parts, Thousands(n[o.code])+" "+o.says)
 				if mark == "" {
 					mark = o.tone
 				}

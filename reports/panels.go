@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -24,6 +25,7 @@ type Step struct {
 type Panel struct {
 	Title string
 	Says  func(float64) string // a value in words
+	Log   bool                 // whether equal heights are equal ratios: for what is now and then a thousand times as large
 	Lines []Line
 }
 
@@ -66,6 +68,13 @@ type panelView struct {
 	Title, Peak string
 	Y, Floor    int
 	Paths       []pathView
+	Rungs       []rungView
+}
+
+// rungView is a line at a power of ten.
+type rungView struct {
+	Y    float64
+	Says string
 }
 
 type pathView struct {
@@ -158,11 +167,15 @@ func (p Panel) view(steps []Step, y int) (v panelView, ok bool) {
 		return v, false
 	}
 	v = panelView{Title: p.Title, Peak: "at most " + p.Says(peak), Y: y, Floor: y + 18 + panelPlot}
+	share := func(x float64) float64 { return max(x, 0) / peak }
+	if p.Log {
+		share = p.rungs(&v, peak)
+	}
 	for n, l := range p.Lines {
 		var d strings.Builder
 		for i, value := range l.Values {
 			x, w := column(steps, i)
-			high := float64(v.Floor) - panelPlot*max(value, 0)/peak
+			high := float64(v.Floor) - panelPlot*share(value)
 			if i == 0 {
 				fmt.Fprintf(&d, "M%.1f %.1f", x, high)
 			}
@@ -171,4 +184,29 @@ func (p Panel) view(steps []Step, y int) (v panelView, ok bool) {
 		v.Paths = append(v.Paths, pathView{Class: fmt.Sprintf("line o%d", n), D: d.String(), Name: l.Name, X: n * 42})
 	}
 	return v, true
+}
+
+// rungs draws a line at each power of ten, and returns how high a value stands, from 0 to 1. What is nothing stands on the floor.
+func (p Panel) rungs(v *panelView, peak float64) func(float64) float64 {
+	least := peak
+	for _, l := range p.Lines {
+		for _, x := range l.Values {
+			if x > 0 {
+				least = min(least, x)
+			}
+		}
+	}
+	low, high := math.Floor(math.Log10(least)), math.Ceil(math.Log10(peak))
+	high = max(high, low+1)
+	every := math.Ceil((high - low) / 4) // more lines than four lie too close to be named
+	share := func(x float64) float64 {
+		if x <= 0 {
+			return 0
+		}
+		return (math.Log10(x) - low) / (high - low)
+	}
+	for at := low + every; at <= high; at += every {
+		v.Rungs = append(v.Rungs, rungView{Y: float64(v.Floor) - panelPlot*(at-low)/(high-low), Says: p.Says(math.Pow(10, at))})
+	}
+	return share
 }

@@ -13,7 +13,7 @@ func somePanels() *Panels {
 		Panels: []Panel{
 			{Title: "calls", Says: whole, Lines: []Line{{Values: []float64{5, 0, 10}}}},
 			{Title: "nothing", Says: whole, Lines: []Line{{Values: []float64{0, 0, 0}}}},
-			{Title: "took", Says: whole, Lines: []Line{{Name: "p50", Values: []float64{1, 1, 1}}, {Name: "p99", Values: []float64{2, 2, 4}}}},
+			{Title: "took", Says: whole, Log: true, Lines: []Line{{Name: "p50", Values: []float64{1, 1, 1}}, {Name: "p99", Values: []float64{2, 2, 4}}}},
 		},
 		Marks: []Marked{{Name: "restart<b>", Counts: []int{0, 2, 0}}}}
 }
@@ -42,21 +42,54 @@ func TestPanelsShareAnAxis(t *testing.T) {
 	}
 }
 
+// On a panel of ratios a thousand times as long is not all that can be seen: each power of ten has its line, and nothing stands on the floor.
+func TestAPanelOfRatios(t *testing.T) {
+	ms := func(v float64) string { return fmt.Sprintf("%g ms", v) }
+	p := Panel{Title: "took", Says: ms, Log: true, Lines: []Line{{Name: "p50", Values: []float64{0, 0.5, 1}}, {Name: "p99", Values: []float64{1, 10, 500}}}}
+	v, ok := p.view(somePanels().Steps, 0)
+	if !ok || len(v.Rungs) != 4 {
+		t.Fatalf("%v, lines at %v", ok, v.Rungs)
+	}
+	said := ""
+	for i, r := range v.Rungs {
+		said += r.Says + " "
+		if high := float64(v.Floor) - r.Y; high != panelPlot*float64(i+1)/4 {
+			t.Errorf("%s stands at %.1f", r.Says, high)
+		}
+	}
+	if said != "1 ms 10 ms 100 ms 1000 ms " {
+		t.Errorf("lines at %s", said)
+	}
+	if d := v.Paths[0].D; !strings.HasPrefix(d, fmt.Sprintf("M%d.0 %d.0V", panelsLeft, v.Floor)) || !strings.Contains(d, fmt.Sprintf("V%.1f", float64(v.Floor)-panelPlot/4.0)) {
+		t.Errorf("nothing, a half and 1 are drawn as %s", d)
+	}
+	for _, values := range [][]float64{{5}, {10}, {1e-9, 1e9}} {
+		p.Lines = []Line{{Values: values}}
+		if v, _ := p.view([]Step{{1, ""}, {2, ""}}[:len(values)], 0); len(v.Rungs) == 0 || len(v.Rungs) > 4 {
+			t.Errorf("%v: lines at %v", values, v.Rungs)
+		}
+	}
+}
+
 // The page of a search tells each finding with what is kept of it, and how the search went.
 func TestPageOfASearch(t *testing.T) {
 	var page bytes.Buffer
 	_, v := watchdogDeath()
-	err := BatchHTML(&page, Batch{Runs: []Summary{{Verdict: v}}, Growth: somePanels(), Findings: []Finding{{What: "object: <i>", Text: "two at once", Runs: 1, Seed: 7,
+	err := BatchHTML(&page, Batch{Title: "7 explored runs with rlock-x", Runs: []Summary{{Verdict: v}}, Growth: somePanels(), Findings: []Finding{{What: "object: <i>", Text: "two at once", Runs: 1, Seed: 7,
 		Command: "simrun -plan x", Links: []Link{{"plan", "found/a/plan.json"}, {"evil", "javascript:alert(1)"}}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<a href="found/a/plan.json">plan</a>`, "object: &lt;i&gt;", "first with seed 7", "restart&lt;b&gt;", "How the search went"} {
+	for _, want := range []string{`<a href="found/a/plan.json">plan</a>`, "object: &lt;i&gt;", "first with seed 7", "restart&lt;b&gt;", "How the search went", "<h1>What did 7 explored runs with rlock-x show?</h1>", "for 1 cause the lock is to blame"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
 	if strings.Contains(page.String(), "javascript:") {
 		t.Error("a link runs a script")
+	}
+	_, head, _ := strings.Cut(page.String(), "<header")
+	if head, _, _ = strings.Cut(head, "</header>"); strings.Contains(strings.ToLower(head), "expect") || strings.Contains(head, "predict") {
+		t.Error("a search foretells nothing, and the head of its page says so")
 	}
 }

@@ -116,6 +116,7 @@ func (t *trace) clients(h *history.History, end time.Duration) {
 		}
 		locked[owner] = append(locked[owner], p)
 	}
+	slices.SortStableFunc(clients, natural)
 	for _, client := range clients {
 		t.begin("client " + client)
 		for _, owner := range owners[client] {
@@ -200,6 +201,7 @@ func (t *trace) servers(h *history.History, end time.Duration) {
 		}
 		commands[s.Server] = append(commands[s.Server], slice{name: strings.TrimSpace(string(s.Step) + " " + s.Client), from: s.At, to: max(s.At, s.Done), args: args})
 	}
+	slices.SortStableFunc(names, natural)
 	for _, name := range names {
 		t.track(strings.TrimSpace("commands "+name), "command", commands[name])
 	}
@@ -248,6 +250,8 @@ func (t *trace) environment(r Run, end time.Duration) {
 		events = append(events, slice{name: strings.Join(strings.Fields(string(e.Kind)+" "+e.Lock+" "+e.Client), " "), from: e.At, to: e.At, args: args})
 	}
 	t.begin("environment")
+	// Viewers count from the first slice of all: with this one their times are those of the history.
+	t.track("run", "run", []slice{{name: strings.TrimSpace(h.Header.Scenario + " " + h.Header.Subject), to: end}})
 	t.track("faults", "fault", faults)
 	t.track("events", "event", events)
 	for _, result := range r.Verdict.Results {
@@ -277,7 +281,7 @@ func (t *trace) name(kind, name string, track int) {
 func (t *trace) track(name, category string, all []slice) {
 	slices.SortStableFunc(all, func(a, b slice) int { return cmp.Compare(a.from, b.from) })
 	var ends []time.Duration // of the tracks
-	first := t.tracks + 1
+	var numbers []int        // of the tracks
 	for _, s := range all {
 		row := slices.IndexFunc(ends, func(end time.Duration) bool { return end <= s.from })
 		if row < 0 {
@@ -287,11 +291,14 @@ func (t *trace) track(name, category string, all []slice) {
 			if row > 0 {
 				title += fmt.Sprintf(" (%d)", row+1)
 			}
-			t.tracks++
+			if t.tracks++; t.tracks == t.process { // it would be taken for the main thread
+				t.tracks++
+			}
+			numbers = append(numbers, t.tracks)
 			t.name("thread", title, t.tracks)
 		}
 		ends[row] = s.to
 		t.Events = append(t.Events, traceEvent{Phase: "X", Name: s.name, Category: category, At: micros(s.from), For: micros(s.to - s.from),
-			Process: t.process, Track: first + row, Args: s.args})
+			Process: t.process, Track: numbers[row], Args: s.args})
 	}
 }

@@ -16,6 +16,9 @@ var porcupineScript []byte
 
 var scriptBlock = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
 
+// porcupineTitle is the title that says nothing of the run.
+var porcupineTitle = regexp.MustCompile(`<title>[^<]*</title>`)
+
 // PorcupineOf says what a page of porcupine's is about.
 type PorcupineOf struct{ Lock, Run string }
 
@@ -33,8 +36,10 @@ func Porcupine(w io.Writer, page []byte, of PorcupineOf) error {
 		scriptHash(blocks[0][1]) + `' '` + scriptHash(porcupineScript) + `'">`
 	title := template.HTMLEscapeString(Visible(of.Lock + " in " + of.Run))
 	policy += `<meta name="viewport" content="width=device-width, initial-scale=1"><title>` + title + `, as porcupine draws it</title>`
+	page = porcupineTitle.ReplaceAll(page, nil)
 	page = bytes.Replace(page, []byte(head), []byte(head+policy), 1)
-	heading := `<header style="font: 15px system-ui, sans-serif; margin: 12px 8px"><h1 style="font-size: 18px; margin: 0 0 4px">` + title +
+	// Porcupine's legend stays at the top of the window, and takes 45 pixels there.
+	heading := `<style>#canvas { margin-top: 8px }</style><header style="font: 15px system-ui, sans-serif; margin: 48px 10px 0"><h1 style="font-size: 18px; margin: 0 0 4px">` + title +
 		`</h1><a href="report.html">back to the report</a></header>`
 	page = bytes.Replace(page, []byte(body), []byte(body+heading), 1)
 	i := bytes.LastIndex(page, []byte(end))

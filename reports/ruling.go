@@ -48,7 +48,7 @@ func rulings(r checker.Result) []string {
 	for _, ruling := range all {
 		text := Visible(ruling.String())
 		if len(all) > 1 {
-			text = thousands(n[ruling]) + " of " + thousands(len(r.Violations)) + ": " + text
+			text = Thousands(n[ruling]) + " of " + Thousands(len(r.Violations)) + ": " + text
 		}
 		says = append(says, text)
 	}

@@ -239,5 +239,40 @@ func TestTheSequenceOfManyClients(t *testing.T) {
 	}
 	tb.do(chromedp.SendKeys(chromedp.CSS("#lanes"), "c77"))
 	tb.wait(`document.getElementById("announce").textContent === "4 messages"`)
+	tb.wait(`document.querySelectorAll("#sequence .head .name").length === 2`) // who sends none of them takes no room
+	tb.quiet()
+}
+
+// Paper has all messages below the picture if they are shown, on sheets that each name the columns; else it has none of them.
+func TestPaperHasTheMessagesIfTheyAreShown(t *testing.T) {
+	b := browser(t)
+	h, v := busy()
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 800))
+	sheets := func() int { return eval[int](tb, `document.querySelectorAll("#sheets svg").length`) }
+	tb.do(printed())
+	if n := sheets(); n != 0 {
+		t.Errorf("%d sheets of messages that nobody asked for", n)
+	}
+	tb.do(scheme("light"), chromedp.Click(chromedp.CSS("#show-messages")))
+	tb.wait(`document.querySelectorAll("#sequence .message").length > 0`)
+	if eval[bool](tb, `document.getElementById("sheets").checkVisibility()`) {
+		t.Error("the screen has the sheets, too")
+	}
+	tb.do(printed())
+	tb.wait(`document.querySelectorAll("#sheets svg").length > 0`)
+	for what, holds := range map[string]string{
+		"the picture":                `document.querySelector(".paper svg").checkVisibility() && document.getElementById("h-picture").textContent === "What happened, to scale"`,
+		"every message":              `new Set([...document.querySelectorAll("#sheets .message")].map(m => m.dataset.m)).size === JSON.parse(document.getElementById("data").textContent).messages.length`,
+		"names on each":              `[...document.querySelectorAll("#sheets svg")].every(s => s.querySelectorAll(".head .name").length === document.querySelectorAll("#sequence .head .name").length)`,
+		"sheets as large as a page":  `[...document.querySelectorAll("#sheets svg")].every(s => s.viewBox.baseVal.height / s.viewBox.baseVal.width < 1.35)`,
+		"all of the time in between": `[...document.querySelectorAll("#sheets svg")].every((s, i, all) => i === 0 || s.viewBox.baseVal.y < all[i - 1].viewBox.baseVal.y + all[i - 1].viewBox.baseVal.height)`,
+		"no name twice":              `new Set([...document.querySelectorAll("[id]")].map(e => e.id)).size === document.querySelectorAll("[id]").length`,
+	} {
+		if !eval[bool](tb, holds) {
+			t.Errorf("paper has not %s", what)
+		}
+	}
+	tb.do(scheme("light"))
+	tb.wait(`document.querySelectorAll("#sheets svg").length === 0 && document.getElementById("h-picture").textContent === "Who sent whom what"`)
 	tb.quiet()
 }

@@ -102,11 +102,37 @@ func TestShelfIsSortedAndFiltered(t *testing.T) {
 	}
 }
 
+// The list fits a window of 1280 pixels with long names, too; a name leads to its report, and the head to what stands below the list.
+func TestShelfFitsAndLeadsOn(t *testing.T) {
+	_, death := watchdogDeath()
+	long := *death
+	long.Scenario, long.Subject = "semaphore-closed-subscription", "rpermitsemaphore-hardened"
+	s := Shelf{Name: "out", Runs: []Shelved{{Path: "long/a", When: time.Unix(1, 0), Verdict: &long}}, Batches: []Shelved{{Path: "batch/d"}}, Searches: []Shelved{{Path: "x"}}}
+	var page bytes.Buffer
+	if err := s.HTML(&page, Wanted{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`report.html"><bdi>semaphore-closed-subscription</bdi></a>`, `<a href="#h-batches">1 batch</a> and <a href="#h-searches">1 exploration</a>`} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("the list has no %s", want)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "list.html")
+	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tb := newTab(t, browser(t))
+	tb.do(chromedp.EmulateViewport(1280, 800), chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("#runs")))
+	if eval[bool](tb, `document.querySelector(".scroll").scrollWidth > document.querySelector(".scroll").clientWidth`) {
+		t.Error("the list is wider than its frame")
+	}
+}
+
 func TestTheShrunkStoryStandsBesideTheFullOne(t *testing.T) {
 	h, v := busy()
 	small, smallVerdict := watchdogDeath()
 	page := pageOf(t, h, v, HTMLOptions{Shrunk: &Run{History: small, Verdict: smallVerdict, Command: "simrun -plan small.json"}})
-	for _, want := range []string{"The shortest run that still breaks", "11 operations instead of " + thousands(v.Ops), "simrun -plan small.json", "acquires order:42: two owners now believe", "acquires stock:{7} while c6:1"} {
+	for _, want := range []string{"The shortest run that still breaks", "11 operations instead of " + Thousands(v.Ops), "simrun -plan small.json", "acquires order:42: two owners now believe", "acquires stock:{7} while c6:1"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not contain %q", want)
 		}
@@ -151,6 +177,13 @@ func TestPorcupinesPageInBrowser(t *testing.T) {
 	}
 	if got := eval[string](tb, `document.querySelector("header a").getAttribute("href")`); got != "report.html" {
 		t.Errorf("the way back leads to %q", got)
+	}
+	if got := eval[int](tb, `document.querySelectorAll("title").length`); got != 1 {
+		t.Errorf("the page has %d titles", got)
+	}
+	apart := `(() => { const l = document.getElementById("legend").getBoundingClientRect(); scrollTo(0, 0); return [...document.querySelectorAll("header h1, header a")].every(e => e.getBoundingClientRect().top >= l.bottom); })()`
+	if !eval[bool](tb, apart) {
+		t.Error("porcupine's legend lies on what the page is called, or on the way back")
 	}
 	tb.do(chromedp.Evaluate[chromedp.Void](`for (const r of document.querySelectorAll(".target-rect")) for (const e of ["mouseover", "mousemove", "click", "click"]) r.dispatchEvent(new MouseEvent(e))`))
 	tb.wait(`new Promise(done => setTimeout(() => done(true), 50))`)

@@ -38,7 +38,8 @@ type caption struct {
 const (
 	sketchWidth = 1080
 	sketchRight = sketchWidth - 14
-	letter      = 6.6 // the width of an average letter of a label, in pixels
+	pinWidth    = 18.0 // of a number of the story
+	letter      = 6.6  // the width of an average letter of a label, in pixels
 )
 
 func newSketch(p *picture) *sketch {
@@ -55,16 +56,29 @@ func newSketch(p *picture) *sketch {
 		s.addLane(l, x)
 	}
 	s.addGroups(p)
+	s.addPins(p, x)
+	return s
+}
+
+// addPins puts the numbers of the story side by side where they would hide each other. None reaches over the edge.
+func (s *sketch) addPins(p *picture, x func(time.Duration) float64) {
+	var places []float64
 	room := 0.0
 	for _, n := range p.Pins {
-		at := max(x(n.At), room) // side by side where they would hide each other
+		at := max(x(n.At), room)
 		if at-x(n.At) > n.reach() {
 			continue
 		}
-		s.Pins = append(s.Pins, caption{Class: "w-" + n.Weight, X: px(at), Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
-		room = at + 18
+		s.Pins = append(s.Pins, caption{Class: "w-" + n.Weight, Y: p.pinY(), Text: fmt.Sprint(n.N), Title: n.Text})
+		places = append(places, at)
+		room = at + pinWidth
 	}
-	return s
+	room = sketchWidth - pinWidth/2
+	for i := len(places) - 1; i >= 0; i-- {
+		at := min(places[i], room)
+		s.Pins[i].X = px(at)
+		room = at - pinWidth
+	}
 }
 
 // addGroups names the groups of lanes.

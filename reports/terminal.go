@@ -262,8 +262,17 @@ func (t *terminal) operations(h *history.History) {
 	}
 	t.line("  ", t.paint.as("bold", "operations"))
 	for _, r := range rows {
-		t.line("  ", t.paint.as("quiet", padLeft(r[0], widths[0])+"  "+padLeft(r[1], widths[1])), "  ",
-			pad(r[2], widths[2]), "  ", pad(r[3], widths[3]), "  ", pad(r[4], widths[4]), "  ", r[5])
+		times := "  " + padLeft(r[0], widths[0]) + "  " + padLeft(r[1], widths[1])
+		who := "  " + pad(r[2], widths[2]) + "  " + pad(r[3], widths[3]) + "  "
+		lines := []string{pad(r[4], widths[4]) + "  " + r[5]}
+		left := utf8.RuneCountInString(times + who)
+		if left+utf8.RuneCountInString(lines[0]) > t.o.Width { // what was asked and what was told go on below
+			lines = wrap(r[4]+" → "+r[5], t.o.Width-left)
+		}
+		t.line(t.paint.as("quiet", times), who, lines[0])
+		for _, l := range lines[1:] {
+			t.line(strings.Repeat(" ", left), l)
+		}
 	}
 	t.line()
 }

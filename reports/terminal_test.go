@@ -114,7 +114,7 @@ func TestTerminalShowsHostileTextAsText(t *testing.T) {
 	if rest := regexp.MustCompile("\x1b\\[[0-9;]*m").ReplaceAllString(colored, ""); strings.ContainsRune(rest, '\x1b') {
 		t.Errorf("an escape sequence that is not ours:\n%q", rest)
 	}
-	if !strings.Contains(out, `\x1b[31mred\u202e`) {
+	if wide := string(summaryOf(t, v, TerminalOptions{Verbose: true, History: h, Width: 1000})); !strings.Contains(wide, `\x1b[31mred\u202e`) {
 		t.Error("the error's text is not shown")
 	}
 }
@@ -131,5 +131,23 @@ func TestTerminalSaysHowAnOperationEnded(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("nothing says %q in:\n%s", want, out)
 		}
+	}
+}
+
+// Operations whose answers are long fit 80 columns, too: what was asked and what was told go on below.
+func TestOperationsFitTheTerminal(t *testing.T) {
+	h, v := watchdogDeath()
+	h.Ops[0].Error, h.Ops[0].Wait = "a reply that is longer than any line of a terminal, as those of clients are that quote the command", sec(1)
+	var b bytes.Buffer
+	if err := Terminal(&b, v, TerminalOptions{Verbose: true, History: h}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+	if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), "as those of clients are that quote the command") {
+		t.Errorf("the answer is not whole:\n%s", b.String())
 	}
 }

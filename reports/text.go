@@ -134,11 +134,11 @@ func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return thousands(n) + " " + many
+	return Thousands(n) + " " + many
 }
 
-// thousands writes a number with its thousands set apart, as in 12,345.
-func thousands(n int) string {
+// Thousands writes a number with its thousands set apart, as in 12,345.
+func Thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]

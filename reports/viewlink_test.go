@@ -50,3 +50,53 @@ func TestAQuestionMarkShowsTheKeys(t *testing.T) {
 	}
 	tb.quiet()
 }
+
+// The address has which groups of lanes are folded, and opens with those folded and no others.
+func TestTheAddressHasWhatIsFolded(t *testing.T) {
+	b := browser(t)
+	h, v := busy()
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 2000))
+	states := `[...document.querySelectorAll("#timeline .group")].map(g => g.getAttribute("aria-expanded")).join()`
+	tb.do(chromedp.Click(chromedp.CSS("#timeline .group:last-child")))
+	tb.wait(`/^#view=[^&]*&folded=\d+$/.test(location.hash)`)
+	one, folded := eval[string](tb, `location.hash`), eval[string](tb, states)
+	tb.do(chromedp.Focus(chromedp.CSS("#timeline")), chromedp.KeyEvent("c"))
+	tb.wait(`location.hash.endsWith("&folded=all")`)
+	other := open(t, b, h, v, one, chromedp.EmulateViewport(1280, 2000))
+	other.wait(states + ` === "` + folded + `"`)
+	other.do(chromedp.Evaluate[chromedp.Void](`location.hash = "` + eval[string](tb, `location.hash`) + `"`))
+	other.wait(`!` + states + `.includes("true")`)
+	other.do(chromedp.Evaluate[chromedp.Void](`location.hash = "#view=0s,1s"`))
+	other.wait(`!` + states + `.includes("false")`)
+	tb.quiet()
+	other.quiet()
+}
+
+// The numbers of the story lie in the picture: neither the first nor the last is cut off at its edge, wherever moments crowd.
+func TestNumbersOfTheStoryAreWhole(t *testing.T) {
+	b := browser(t)
+	h, v := watchdogDeath()
+	last := v.Story[len(v.Story)-1]
+	for range 2 { // at the very end, where there is no room to the right
+		last.At = runEnd(h, v)
+		v.Story = append(v.Story, last)
+	}
+	for _, width := range []int64{390, 1280} {
+		tb := open(t, b, h, v, "", chromedp.EmulateViewport(width, 900))
+		cut := eval[string](tb, `(() => {
+			const lane = document.querySelector("#timeline .lane").getBoundingClientRect();
+			const clipped = p => p.closest("[clip-path]") ? "clipped " : "";
+			return [...document.querySelectorAll("#timeline .pin")].filter(p => {
+				const r = p.getBoundingClientRect();
+				return clipped(p) || r.left < lane.left || r.right > lane.right;
+			}).map(p => clipped(p) + p.textContent).join();
+		})()`)
+		if cut != "" {
+			t.Errorf("at %d pixels these may be cut off: %s", width, cut)
+		}
+		if got := eval[int](tb, `document.querySelectorAll("#timeline .pin").length`); got < 3 {
+			t.Errorf("only %d numbers are shown", got)
+		}
+		tb.quiet()
+	}
+}

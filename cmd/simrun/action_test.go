@@ -35,7 +35,7 @@ func TestTheActionRunsSimrun(t *testing.T) {
 		says string
 	}{
 		{"-scenario 'watchdog-d*' -runs 2 -no-proof", 0, ""},
-		{"-scenario old-owner-unlock -subject broken-unlock-anybodys -no-proof", 1, "::error title=Holdfast::a verdict differs"},
+		{"-scenario old-owner-unlock -subject broken-unlock-anybodys -no-proof", 1, "::error title=old-owner-unlock%2C broken-unlock-anybodys%2C seed 1::"},
 		{"-scenario $(touch${IFS}executed)", 254, "::error title=Holdfast::simrun ended with 254"},
 	} {
 		dir := t.TempDir()
@@ -50,6 +50,9 @@ func TestTheActionRunsSimrun(t *testing.T) {
 		}
 		if code := cmd.ProcessState.ExitCode(); code != tt.code || strings.Contains(string(out), "::error") != (tt.says != "") || !strings.Contains(string(out), tt.says) {
 			t.Errorf("%s: exit code %d, want %d and %q\n%s", tt.args, code, tt.code, tt.says, out)
+		}
+		if tt.code == 1 && !strings.Contains(string(out), "::error title=Holdfast::a verdict differs") {
+			t.Errorf("%s: nothing says where the reports are\n%s", tt.args, out)
 		}
 		if exists(filepath.Join(dir, "executed")) {
 			t.Errorf("%s: it was executed", tt.args)

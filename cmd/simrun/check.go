@@ -74,7 +74,11 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if !given {
 			limit = affordable()
 		}
+		away := waiting(stderr, time.Second, func(took time.Duration) string {
+			return fmt.Sprintf("check: reading %s for %.0f s", path, took.Seconds())
+		})
 		h, err := openHistory(ctx, path, limit)
+		away()
 		if ctx.Err() != nil {
 			break
 		}
@@ -90,7 +94,11 @@ func check(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		incomplete(h, "check: "+path, stderr)
 		options := judging(h)
 		options.Model, options.Budget, options.Also = o.kind, o.budget, opinion
+		away = waiting(stderr, time.Second, func(took time.Duration) string {
+			return fmt.Sprintf("check: judging %s operations for %.0f s", reports.Thousands(len(h.Ops)), took.Seconds())
+		})
 		v, shown := judge(ctx, h, options)
+		away()
 		if ctx.Err() != nil {
 			break
 		}

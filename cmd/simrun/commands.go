@@ -22,7 +22,9 @@ type verb struct {
 	more     func(w io.Writer)
 	examples []example
 	flags    func() *flag.FlagSet // nil: it has none
-	run      func(ctx context.Context, args []string, stdout, stderr io.Writer) int
+	// judgesNothing says that some exit codes cannot come of it.
+	judgesNothing bool
+	run           func(ctx context.Context, args []string, stdout, stderr io.Writer) int
 }
 
 // example is a command line without the program's name, and what it does.
@@ -38,8 +40,8 @@ func verbs() []verb {
 				{"-scenario all -subject redsync -runs 20 -junit out.xml", "every story that suits a lock, twenty seeds each, for CI"},
 				{"-plan mine.json -subject exec:./my-worker -world redis", "a plan of your own, with a lock of any language, on a real Redis"},
 			}},
-		{name: "init", args: "plan|locktest|workflow", about: "write a file to start from; one that is there stays as it is",
-			flags: func() *flag.FlagSet { return initFlags(new(string)) }, run: initCommand,
+		{name: "init", judgesNothing: true, args: "plan|locktest|workflow", about: "write a file to start from; one that is there stays as it is",
+			flags: func() *flag.FlagSet { return initFlags(new(initOrder)) }, run: initCommand,
 			examples: []example{
 				{"init plan -out mine.json", "write a plan with comments, which runs as it is"},
 				{"init locktest", "write a test of a lock of your own, which passes as it is"},
@@ -66,13 +68,13 @@ func verbs() []verb {
 		{name: "report", args: "RUN...", about: "render stored runs again",
 			flags: func() *flag.FlagSet { return reportFlags(new(reportOrder)) }, run: report,
 			examples: []example{{"report simrun-out/watchdog-death/latest", "make the pages of a run anew"}}},
-		{name: "diff", args: "RUN RUN", about: "how two stored runs differ: where first, in what was judged, in plan and story",
+		{name: "diff", judgesNothing: true, args: "RUN RUN", about: "how two stored runs differ: where first, in what was judged, in plan and story",
 			flags: func() *flag.FlagSet { return diffFlags(new(diffOrder)) }, run: diff,
 			examples: []example{
 				{"diff simrun-out/key-expiry/latest simrun-out/key-deleted/latest", "tell where two runs part"},
 				{"diff -html both.html old/key-expiry/latest new/key-expiry/latest", "the same as a page, with both on one axis"},
 			}},
-		{name: "export", args: "RUN", about: "write a stored run for other tools: Perfetto, OpenTelemetry",
+		{name: "export", judgesNothing: true, args: "RUN", about: "write a stored run for other tools: Perfetto, OpenTelemetry",
 			flags: func() *flag.FlagSet { return exportFlags(new(exportOrder)) }, run: export,
 			examples: []example{
 				{"export -format perfetto simrun-out/watchdog-death/latest", "write perfetto.json into the run's folder, for ui.perfetto.dev"},
@@ -81,10 +83,10 @@ func verbs() []verb {
 		{name: "soak", about: "run a lock for long against a real Redis, while faults strike", more: soakFaults,
 			flags: func() *flag.FlagSet { return soakFlags(new(soakOrder)) }, run: soakCommand,
 			examples: []example{{"soak -subject redislock -for 10m", "ten minutes on a redis-server of its own"}}},
-		{name: "serve", about: "browse stored runs",
+		{name: "serve", judgesNothing: true, about: "browse stored runs",
 			flags: func() *flag.FlagSet { return serveFlags(new(serveOrder)) }, run: serve,
 			examples: []example{{"serve -out simrun-out", "show what runs left, at http://" + defaultAddress}}},
-		{name: "clean", args: "-keep N|-addr URL", about: "remove old runs, or what killed runs have left on a Redis of yours",
+		{name: "clean", judgesNothing: true, args: "-keep N|-addr URL", about: "remove old runs, or what killed runs have left on a Redis of yours",
 			flags: func() *flag.FlagSet { return cleanFlags(new(cleanOrder)) }, run: clean,
 			examples: []example{
 				{"clean -keep 5", "remove all but the newest five runs of each scenario from simrun-out"},
@@ -93,7 +95,7 @@ func verbs() []verb {
 		{name: "worker-check", args: "CMD|LOCK", about: "whether a program, or that of a lock, is a worker (docs/worker.md)",
 			flags: func() *flag.FlagSet { return workerCheckFlags(new(bool)) }, run: workerCheck,
 			examples: []example{{"worker-check python3 my_worker.py", "try each part of the protocol, and of what the lock claims"}}},
-		{name: "list", about: "the scenarios, subjects and faults",
+		{name: "list", judgesNothing: true, about: "the scenarios, subjects and faults",
 			flags: func() *flag.FlagSet { return listFlags(new(listOrder)) }, run: list,
 			examples: []example{{"list -v", "with the stories"}}},
 		{name: "matrix", about: "every scenario with other people's locks, as pages: docs/matrix.md",
@@ -102,13 +104,13 @@ func verbs() []verb {
 				{"matrix", "run all locks whose tools are here, and write docs/matrix.md, .html and .json"},
 				{"matrix -locks 'redisson-*' -out /tmp/matrix", "some of them, elsewhere"},
 			}},
-		{name: "version", about: "what this program was built of", flags: func() *flag.FlagSet { return versionFlags(new(bool)) }, run: version,
+		{name: "version", judgesNothing: true, about: "what this program was built of", flags: func() *flag.FlagSet { return versionFlags(new(bool)) }, run: version,
 			examples: []example{{"version -json", "version, commit, Go and dependencies, for bug reports"}}},
-		{name: "completion", args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, run: completion,
+		{name: "completion", judgesNothing: true, args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, run: completion,
 			examples: []example{{"completion bash", "print the script: source <(simrun completion bash)"}}},
-		{name: "man", args: "DIR", about: "write a page for man about each command", run: manCommand,
+		{name: "man", judgesNothing: true, args: "DIR", about: "write a page for man about each command", flags: func() *flag.FlagSet { return manFlags(new(bool)) }, run: manCommand,
 			examples: []example{{"man ~/.local/share/man/man1", "write simrun.1, simrun-explore.1 and the others, where man looks for them"}}},
-		{name: "help", args: "[COMMAND]", about: "this, or the flags and examples of one command",
+		{name: "help", judgesNothing: true, args: "[COMMAND]", about: "this, or the flags and examples of one command",
 			flags: func() *flag.FlagSet { return helpFlags(new(bool)) }, run: help,
 			examples: []example{{"help explore", "the flags and examples of explore"}}},
 	}
@@ -197,7 +199,7 @@ func usage(w io.Writer) {
 	say(w, "\nsimrun help COMMAND names the flags of a command, with examples. Those of a run:\n\n")
 	printFlags(w, flags(new(order)))
 	leaves(w)
-	exitCodes(w)
+	verb{}.exitCodes(w)
 }
 
 // helpOn says all about one command.
@@ -221,7 +223,7 @@ func helpOn(w io.Writer, name string) int {
 	if v.more != nil {
 		v.more(w)
 	}
-	exitCodes(w)
+	v.exitCodes(w)
 	return checker.ExitExpected
 }
 
@@ -280,11 +282,13 @@ func soakFaults(w io.Writer) {
 	}
 }
 
-// codes are the exit codes, and what they mean.
-var codes = []struct {
+type exitCode struct {
 	code  int
 	means string
-}{
+}
+
+// codes are the exit codes, and what they mean.
+var codes = []exitCode{
 	{checker.ExitExpected, "every verdict was the expected one"},
 	{checker.ExitUnexpected, "one was not"},
 	{checker.ExitUndecided, "undecided: a checker ran out of its budget, or a signal ended the command early"},
@@ -293,9 +297,21 @@ var codes = []struct {
 	{checker.ExitHarness, "the harness itself failed: it crashed, the machine has nothing left, or output was lost"},
 }
 
-func exitCodes(w io.Writer) {
-	say(w, "\nExit codes (over several runs the worst wins):\n")
-	for _, c := range codes {
+// codes are those that may come of a command.
+func (v verb) codes() []exitCode {
+	if !v.judgesNothing {
+		return codes
+	}
+	return []exitCode{{checker.ExitExpected, "it is done"}, {checker.ExitUndecided, "a signal ended the command early"}, codes[len(codes)-2], codes[len(codes)-1]}
+}
+
+func (v verb) exitCodes(w io.Writer) {
+	if v.judgesNothing {
+		say(w, "\nExit codes:\n")
+	} else {
+		say(w, "\nExit codes (over several runs the worst wins):\n")
+	}
+	for _, c := range v.codes() {
 		row(w, strconv.Itoa(c.code), c.means, 8)
 	}
 }

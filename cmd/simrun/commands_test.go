@@ -169,3 +169,17 @@ func TestWhatIsNoCommandIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A command that judges nothing has no exit code that is about verdicts in its help; those that judge have all.
+func TestHelpHasTheExitCodesThatMayCome(t *testing.T) {
+	for _, v := range verbs() {
+		if v.name == "" {
+			continue
+		}
+		stdout, _, code := run(t, t.TempDir(), "help", v.name)
+		_, told, _ := strings.Cut(stdout, "\nExit codes")
+		if code != checker.ExitExpected || strings.Contains(told, "verdict") == v.judgesNothing || strings.Contains(told, "checkers disagree") == v.judgesNothing || !strings.Contains(told, "bad usage") {
+			t.Errorf("simrun help %s: exit code %d: %s", v.name, code, told)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func TestManyCommandsShareAFolder(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "simrun-out"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	s := startServe(t, dir)
+	s := startServe(t, dir, "-addr", "127.0.0.1:0")
 	var commands sync.WaitGroup
 	start := func(want int, args ...string) {
 		commands.Go(func() {

@@ -316,7 +316,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		if _, err := os.Stat(state); err != nil { // it was removed, and what was written to it is lost
 			return checker.Worst(code, fail(stderr, checker.ExitHarness, "explore: %v", err))
 		}
-		say(stdout, "  state   %s (the same search goes on from there)\n", state)
+		say(stdout, "  state   %s\n          the same search goes on from there\n", state)
 	}
 	if h.json {
 		code = checker.Worst(code, printJSONLine(output, stderr, h.explored(dir, t, night, code)))

@@ -22,23 +22,27 @@ import (
 
 // tell says in a few lines what came out, of which so many runs are done now, and took so long.
 func (h hunt) tell(w io.Writer, t explore.Total, now int64, took time.Duration) {
-	say(w, "%s, %s: %d runs", h.subject, h.strategy, t.Runs)
+	line := fmt.Sprintf("%s, %s: %d runs", h.subject, h.strategy, t.Runs)
 	if t.Runs > 0 && took > 0 {
 		pace := "all done before"
 		if now > 0 {
 			pace = fmt.Sprintf("%.0f a second", float64(now)/took.Seconds())
 		}
-		say(w, " (%s; %.1f ms of a worker, %d operations and %d messages each)", pace,
+		line += fmt.Sprintf(" (%s; %.1f ms of a worker, %d operations and %d messages each)", pace,
 			t.Wall.Seconds()*1000/float64(t.Runs), t.Ops/t.Runs, t.Messages/t.Runs)
 	}
-	say(w, "\n  something broke in %d, for reasons that are not the lock's fault or documented in all but %d\n", t.Broken, t.Accused)
+	say(w, "%s\n", strings.TrimSpace(indent(line, 2, wide-2)))
+	if t.Broken > 0 {
+		say(w, "  something broke in %d; the lock is to blame in %d of them\n", t.Broken, t.Accused)
+	}
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
 		all := "ALL there are"
 		if !t.Complete {
 			all = "not all there are: the search was ended, or gave up"
 		}
-		say(w, "  %d orders in %d choices of faults, one of each class of equivalent ones: %s (%d runs besides were given up as equivalent)\n",
+		text := fmt.Sprintf("%d orders in %d choices of faults, one of each class of equivalent ones: %s (%d runs besides were given up as equivalent)",
 			t.Runs, t.Parts, all, t.Blocked)
+		say(w, "%s\n", indent(text, 2, wide-2))
 	}
 	switch {
 	case t.Failed > 0:
@@ -210,9 +214,14 @@ func (h hunt) coverage(w io.Writer, t explore.Total) {
 	h.tellGoals(w, t)
 }
 
+// searched names the search for people.
+func (h hunt) searched(runs int) string {
+	return fmt.Sprintf("%s explored %s with %s", reports.Thousands(runs), plural("run", runs), h.subject)
+}
+
 // page writes the page about the runs, and returns the exit code that this comes to.
 func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.Step, stdout, stderr io.Writer) int {
-	b := reports.Batch{Command: again(args), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
+	b := reports.Batch{Command: again(args), Title: h.searched(t.Runs), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
 	for _, f := range t.Found {
 		b.Findings = append(b.Findings, h.finding(dir, f))
 	}
@@ -220,8 +229,8 @@ func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.S
 		b.Faults = append(b.Faults, k.Name)
 	}
 	if len(b.Runs) < t.Runs {
-		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.",
-			t.Runs, len(b.Runs))
+		b.Note = fmt.Sprintf("The tables are about %s of the runs: some of each part of the search, and the first of each cause for which the lock is to blame.",
+			reports.Thousands(len(b.Runs)))
 	}
 	strategy, _ := explore.FindStrategy(h.strategy)
 	for i := range b.Runs { // what another run has taught is shown by its plan alone, which is kept

@@ -17,10 +17,14 @@ import (
 )
 
 // exportOrder is what the user of simrun export asked for.
-type exportOrder struct{ format, out string }
+type exportOrder struct {
+	format, out string
+	json        bool
+}
 
 func exportFlags(o *exportOrder) *flag.FlagSet {
 	f := newFlags("export")
+	jsonFlag(f, &o.json, "the name of the file that is written")
 	var forms []string
 	for _, e := range reports.Exports() {
 		forms = append(forms, e.Name+" ("+e.About+")")
@@ -56,6 +60,8 @@ func export(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "export: -format: %v", unknown("form", o.format, exportNames()))
 	case given(f, "out") && o.out == "":
 		return fail(stderr, checker.ExitUsage, `export: -out "": name a file, or - for standard output`)
+	case o.out == "-" && o.json:
+		return fail(stderr, checker.ExitUsage, "export: -out - and -json both want standard output: leave one of them out")
 	}
 	store := &folder{dir: filepath.Clean(dirs[0])}
 	if filepath.Base(store.dir) == historyFile { // as completed by a shell
@@ -89,6 +95,9 @@ func export(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	if err := replaceFile(file, text.Bytes()); err != nil {
 		return fail(stderr, blame(err), "export: %s: %v", file, cause(err))
+	}
+	if o.json {
+		return printJSON(stdout, stderr, written{Files: []string{file}})
 	}
 	say(stdout, "%s is written\n", file)
 	return checker.ExitExpected

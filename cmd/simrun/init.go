@@ -48,16 +48,23 @@ func starterNames() (names []string) {
 	return names
 }
 
-func initFlags(file *string) *flag.FlagSet {
+// initOrder is what the user of simrun init asked for.
+type initOrder struct {
+	out  string
+	json bool
+}
+
+func initFlags(o *initOrder) *flag.FlagSet {
 	f := newFlags("init")
-	f.StringVar(file, "out", "", "`file` to write (default: plan.json, lock_test.go, or .github/workflows/locks.yml)")
+	jsonFlag(f, &o.json, "the name of the file that is written")
+	f.StringVar(&o.out, "out", "", "`file` to write (default: plan.json, lock_test.go, or .github/workflows/locks.yml)")
 	return f
 }
 
 // initCommand is simrun init.
 func initCommand(_ context.Context, args []string, stdout, stderr io.Writer) int {
-	var file string
-	f := initFlags(&file)
+	var o initOrder
+	f := initFlags(&o)
 	names, err := parseMixed(f, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -71,10 +78,10 @@ func initCommand(_ context.Context, args []string, stdout, stderr io.Writer) int
 	switch {
 	case i < 0:
 		return fail(stderr, checker.ExitUsage, "init: %v", unknown("file to start from", names[0], starterNames()))
-	case given(f, "out") && file == "":
+	case given(f, "out") && o.out == "":
 		return fail(stderr, checker.ExitUsage, `init: -out "": name a file`)
 	}
-	s := starters()[i]
+	s, file := starters()[i], o.out
 	if file == "" {
 		file = filepath.FromSlash(s.file)
 	}
@@ -93,6 +100,9 @@ func initCommand(_ context.Context, args []string, stdout, stderr io.Writer) int
 	to := &folder{dir: filepath.Dir(file)}
 	if err := to.write(filepath.Base(file), []byte(text)); err != nil {
 		return fail(stderr, blame(err), "init: %s: %v", file, cause(err))
+	}
+	if o.json {
+		return printJSON(stdout, stderr, written{Files: []string{file}})
 	}
 	say(stdout, "%s is written: %s\n", file, strings.ReplaceAll(s.next, "FILE", quoted(file)))
 	return checker.ExitExpected

@@ -88,6 +88,9 @@ func TestWhatIsPrintedAsJSONIsDocumented(t *testing.T) {
 		{"shrink " + stored, 0, []string{"plan", "verdict"}, []string{"plan", "test", "verdict"}},
 		{"diff " + stored + " " + stored, 0, nil, []string{"same", "story", "plan"}},
 		{"matrix -locks rlock-latch -scenario baseline -out pages", 0, []string{"version"}, nil},
+		{"init plan -out mine.json", 0, nil, []string{"files"}},
+		{"export -format otlp " + stored, 0, nil, []string{"files"}},
+		{"man pages", 0, nil, []string{"files"}},
 		{"clean -keep 1", 0, nil, []string{"removed", "kept"}},
 	} {
 		name, _, _ := strings.Cut(c.args, " ")
@@ -113,6 +116,35 @@ func TestWhatIsPrintedAsJSONIsDocumented(t *testing.T) {
 			if !strings.Contains(sections[name], "`"+key+"`") {
 				t.Errorf("simrun %s -json: docs/json.md does not explain %s", c.args, key)
 			}
+		}
+	}
+}
+
+// A history and its report say which Holdfast made them: a version, with the commit where it has none of its own.
+func TestHistoriesSayWhichHoldfastMadeThem(t *testing.T) {
+	commit := "0123456789abcdef0123"
+	for want, b := range map[string]built{
+		"v1.2.3": {Version: "v1.2.3"},
+		"(devel) of commit 0123456789ab, changed since":     {Version: "(devel)", Commit: commit, Modified: true},
+		"v0.0.0-20261128000000-0123456789ab+dirty":          {Version: "v0.0.0-20261128000000-0123456789ab+dirty", Commit: commit, Modified: true},
+		"v0.0.0-20261128000000-0123456789ab, changed since": {Version: "v0.0.0-20261128000000-0123456789ab", Commit: commit, Modified: true},
+	} {
+		if got := b.own(); got != want {
+			t.Errorf("%+v is %q, want %q", b, got, want)
+		}
+	}
+	dir := t.TempDir()
+	text, _, _ := run(t, dir, "version", "-json")
+	var b built
+	if err := json.Unmarshal([]byte(text), &b); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, code := run(t, dir, "-scenario", "key-expiry", "-no-proof"); code != checker.ExitExpected {
+		t.Fatalf("exit code %d", code)
+	}
+	for file, want := range map[string]string{"history.jsonl": `"holdfast":"` + b.own() + `"`, "report.html": "<dt>holdfast</dt>"} {
+		if text, err := os.ReadFile(filepath.Join(dir, "simrun-out/key-expiry/latest", file)); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s has not %s: %v", file, want, err)
 		}
 	}
 }

@@ -50,6 +50,9 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		if v, known := findVerb(args[0]); known && args[0] != "" {
 			return v.run(ctx, args[1:], stdout, stderr)
 		}
+		if args[0] == "-version" || args[0] == "--version" { // as other programs are asked
+			return version(ctx, args[1:], stdout, stderr)
+		}
 		if strings.HasPrefix(args[0], completes) {
 			return complete(args, stdout)
 		}
@@ -69,9 +72,13 @@ func interrupted(ctx context.Context, stderr io.Writer, code int, format string,
 	return checker.Worst(code, fail(stderr, checker.ExitUndecided, format+"%s", append(args, why)...))
 }
 
-// fail prints one line that says what is wrong, and returns code.
+// fail prints one line that says what is wrong, and returns code. On a terminal the line is broken between words.
 func fail(stderr io.Writer, code int, format string, args ...any) int {
-	say(stderr, "simrun: "+format+"\n", args...)
+	line := fmt.Sprintf("simrun: "+format, args...)
+	if isTerminal(stderr) && !strings.Contains(line, "\n") {
+		line = strings.TrimSpace(indentWords(strings.Split(line, " "), 2, wide-2))
+	}
+	say(stderr, "%s\n", line)
 	return code
 }
 

@@ -14,10 +14,17 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 )
 
+func manFlags(json *bool) *flag.FlagSet {
+	f := newFlags("man")
+	jsonFlag(f, json, "the names of the files that are written")
+	return f
+}
+
 // manCommand is simrun man. It writes the table of commands as pages for man. Package cobra/doc would write flags with
 // two dashes, and needs two more modules.
 func manCommand(_ context.Context, args []string, stdout, stderr io.Writer) int {
-	f := newFlags("man")
+	var json bool
+	f := manFlags(&json)
 	dirs, err := parseMixed(f, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -31,10 +38,16 @@ func manCommand(_ context.Context, args []string, stdout, stderr io.Writer) int 
 	if err := os.MkdirAll(store.dir, 0o777); err != nil {
 		return fail(stderr, blame(err), "man: %s: %v", dirs[0], cause(err))
 	}
+	var pages written
 	for _, v := range verbs() {
-		if err := store.write(v.page()+".1", v.man()); err != nil {
-			return fail(stderr, blame(err), "man: %s: %v", filepath.Join(dirs[0], v.page()+".1"), cause(err))
+		file := filepath.Join(dirs[0], v.page()+".1")
+		if err := store.write(filepath.Base(file), v.man()); err != nil {
+			return fail(stderr, blame(err), "man: %s: %v", file, cause(err))
 		}
+		pages.Files = append(pages.Files, file)
+	}
+	if json {
+		return printJSON(stdout, stderr, pages)
 	}
 	say(stdout, "%d pages are written: man %s\n", len(verbs()), quoted(filepath.Join(dirs[0], "simrun.1")))
 	return checker.ExitExpected
@@ -88,7 +101,7 @@ func (v verb) man() []byte {
 		text(e.does)
 	}
 	macro("SH", "EXIT STATUS")
-	for _, c := range codes {
+	for _, c := range v.codes() {
 		macro("TP")
 		macro("B", fmt.Sprint(c.code))
 		text(c.means)

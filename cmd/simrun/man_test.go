@@ -76,7 +76,7 @@ func TestEachCommandHasAPageForMan(t *testing.T) {
 			has("simrun " + e.line)
 			has(e.does)
 		}
-		for _, c := range codes {
+		for _, c := range v.codes() {
 			has(c.means)
 		}
 		if v.flags == nil {
@@ -112,7 +112,7 @@ func TestManSaysWhatIsWrong(t *testing.T) {
 	for args, want := range map[string]string{
 		"man":        "say which folder: simrun man DIR",
 		"man a b":    "say which folder",
-		"man -x":     `unknown flag "-x": there are none`,
+		"man -x":     `unknown flag "-x": there are -json`,
 		"man file":   "file: not a directory",
 		"man file/m": "not a directory",
 	} {

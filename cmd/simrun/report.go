@@ -97,7 +97,7 @@ func report(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			warn("summary", reports.Terminal(stdout, run.Verdict, reports.TerminalOptions{Color: s.Color, Width: s.Width, Verbose: s.Verbose,
 				History: run.History, Report: page, Command: run.Command}))
 			if counted != nil {
-				say(stdout, "%s", counted.Text())
+				say(stdout, "%s", counts(counted))
 			}
 			if len(dirs) > 1 {
 				say(stdout, "\n")

@@ -146,3 +146,39 @@ func TestAStoredBatchHasNoPassword(t *testing.T) {
 		t.Errorf("%v %s", err, text)
 	}
 }
+
+// What does not suit each other is a line for each scenario and reason, and one line in all for who wants quiet.
+func TestWhatIsNotRunIsToldInFewLines(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"-scenario", "redlock-split-vote,redlock-restart,baseline", "-subject", "rspin-classic,rspin-hardened", "-out", "none"}
+	_, stderr, code := run(t, dir, args...)
+	if want := "redlock-split-vote is not run with rspin-classic, rspin-hardened: the story is about a quorum"; code != checker.ExitExpected || strings.Count(stderr, "\n") != 2 || !strings.Contains(stderr, want) {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	_, stderr, code = run(t, dir, append(args, "-quiet")...)
+	if code != checker.ExitExpected || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "4 pairs of a scenario and a lock are not run") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// As other programs, it says its version when asked with a flag.
+func TestVersionIsAFlagToo(t *testing.T) {
+	want, _, _ := run(t, t.TempDir(), "version")
+	for _, flag := range []string{"-version", "--version"} {
+		if got, stderr, code := run(t, t.TempDir(), flag); got != want || stderr != "" || code != checker.ExitExpected {
+			t.Errorf("%s: exit code %d, %q, %q", flag, code, got, stderr)
+		}
+	}
+}
+
+// Locks that are broken on purpose may be named among others, though no list has them.
+func TestBrokenLocksAreNamedAmongOthers(t *testing.T) {
+	stdout, stderr, code := run(t, t.TempDir(), "-scenario", "old-owner-unlock", "-subject", "rlock-latch,broken-unlock-anybodys", "-out", "none", "-no-proof")
+	if code != checker.ExitUnexpected || stderr != "" || !strings.Contains(stdout, "2 runs") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	_, stderr, code = run(t, t.TempDir(), "-scenario", "old-owner-unlock", "-subject", "rlock-latch,broken-unlock-anybody")
+	if code != checker.ExitUsage || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -55,9 +56,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 	if len(jobs) == 0 {
 		return fail(stderr, checker.ExitUsage, "-subject %s: nothing to run: %s", o.subject, left[0].why)
 	}
-	for _, l := range left {
-		fail(stderr, checker.ExitExpected, "%s is not run with %s: %s", l.scenario, l.subject, l.why)
-	}
+	tellLeftOut(left, o.quiet, stderr)
 	if len(jobs) == 1 && o.runs == 1 && !o.rerun {
 		return single(ctx, o, jobs[0], stdout, stderr).Code
 	}
@@ -113,6 +112,29 @@ func cause(err error) error {
 
 // leftOut is what an order asks for and a subject cannot do.
 type leftOut struct{ scenario, subject, why string }
+
+// tellLeftOut says what is not run, and why: a line for each scenario and reason, or one for all to who wants quiet.
+func tellLeftOut(left []leftOut, quiet bool, stderr io.Writer) {
+	if quiet && len(left) > 1 {
+		fail(stderr, checker.ExitExpected, "%d pairs of a scenario and a lock are not run, which do not suit each other: without -quiet each is named", len(left))
+		return
+	}
+	told := map[leftOut]bool{}
+	for _, l := range left {
+		of := leftOut{scenario: l.scenario, why: l.why}
+		if told[of] {
+			continue
+		}
+		told[of] = true
+		var locks []string
+		for _, other := range left {
+			if other.scenario == l.scenario && other.why == l.why {
+				locks = append(locks, other.subject)
+			}
+		}
+		fail(stderr, checker.ExitExpected, "%s is not run with %s: %s", l.scenario, strings.Join(locks, ", "), l.why)
+	}
+}
 
 // jobs are the runs that the order asks for, one job for each scenario and subject, and what is left
 // out.
@@ -201,7 +223,9 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 	}
 	w := &worker{}
 	defer w.dismiss()
+	away := waiting(stderr, time.Second, j.running)
 	r := w.do(ctx, j)[0]
+	away()
 	if ctx.Err() != nil {
 		r.Code = interrupted(ctx, stderr, checker.ExitExpected, "interrupted%s", saved(j, r))
 		return r

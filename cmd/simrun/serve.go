@@ -17,12 +17,16 @@ import (
 const defaultAddress = "127.0.0.1:8317"
 
 // serveOrder is what the user of simrun serve asked for.
-type serveOrder struct{ out, addr string }
+type serveOrder struct {
+	out, addr string
+	json      bool
+}
 
 func serveFlags(o *serveOrder) *flag.FlagSet {
 	f := newFlags("serve")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` with what runs left behind")
 	f.StringVar(&o.addr, "addr", defaultAddress, "`address` to listen on; whoever can reach it can read every run")
+	jsonFlag(f, &o.json, "the address of the pages")
 	return f
 }
 
@@ -54,7 +58,11 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	host, _, _ := net.SplitHostPort(l.Addr().String())
 	local := net.ParseIP(host).IsLoopback()
 	server := &http.Server{Handler: newDesk(root.FS(), name, local), ReadTimeout: 10 * time.Second, WriteTimeout: stall, IdleTimeout: time.Minute}
-	say(stdout, "http://%s/ shows the runs in %s; Ctrl-C ends it\n", l.Addr(), name)
+	if url := "http://" + l.Addr().String() + "/"; o.json {
+		printJSONLine(stdout, stderr, serving{url, name})
+	} else {
+		say(stdout, "%s shows the runs in %s; Ctrl-C ends it\n", url, name)
+	}
 	if !local {
 		fail(stderr, 0, "warning: %s is no loopback address: whoever can reach it can read every run", l.Addr())
 	}

@@ -56,7 +56,26 @@ func startServe(t *testing.T, dir string, args ...string) *served {
 		t.Fatalf("%v: %s", err, stderr.String())
 	}
 	url, _, _ := strings.Cut(line, "/ shows")
+	if strings.HasPrefix(line, "{") { // with -json
+		var told serving
+		if err := json.Unmarshal([]byte(line), &told); err != nil {
+			t.Fatal(err)
+		}
+		url = strings.TrimSuffix(told.URL, "/")
+	}
 	return &served{t, url}
+}
+
+// A program that starts serve with -json reads where the pages are.
+func TestServeTellsMachinesWhereThePagesAre(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "simrun-out"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	s := startServe(t, dir, "-addr", "127.0.0.1:0", "-json")
+	if resp, _ := s.get("/"); resp.StatusCode != http.StatusOK {
+		t.Errorf("%s answers %s", s.url, resp.Status)
+	}
 }
 
 func (s *served) get(path string, change ...func(*http.Request)) (*http.Response, string) {

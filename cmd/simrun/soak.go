@@ -44,7 +44,7 @@ const soakNeeds = "6.2"
 
 func soakFlags(o *soakOrder) *flag.FlagSet {
 	f := newFlags("soak")
-	f.StringVar(&o.world, "world", "redis", "`redis`: a real server, the only world for this")
+	f.StringVar(&o.world, "world", "redis", "`name` of the world: redis, a real server, is the only one for this")
 	f.DurationVar(&o.For, "for", time.Minute, "`how long`")
 	f.IntVar(&o.Clients, "clients", 32, "`how many` clients work at once")
 	f.IntVar(&o.Locks, "locks", 100, "`how many` locks they share")
@@ -52,9 +52,9 @@ func soakFlags(o *soakOrder) *flag.FlagSet {
 	serverFlag(f, &o.program)
 	addressFlags(f, &o.addr, &o.tls)
 	f.BoolVar(&o.destructive, "allow-destructive", false, "on a server of yours, let faults strike more than the run's own keys")
-	f.StringVar(&o.faults, "faults", "default", "`default`, all, none, or names with commas: "+strings.Join(faultNames(soak.Kinds()), ", "))
+	f.StringVar(&o.faults, "faults", "default", "`names` of the kinds, with commas between, default, all, or none: "+strings.Join(faultNames(soak.Kinds()), ", "))
 	f.DurationVar(&o.Every, "fault-every", 500*time.Millisecond, "the mean `time` between two faults")
-	f.DurationVar(&o.Watchdog, "lease", time.Second, "the `lease` that watchdogs renew, and the longest that is asked for")
+	f.DurationVar(&o.Watchdog, "lease", time.Second, "how `long` the lease is that watchdogs renew, and the longest that is asked for")
 	o.Seed = 1
 	f.Var((*seedFlag)(&o.Seed), "seed", "`number` that decides what is tried and what strikes")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
@@ -373,7 +373,7 @@ func (o *soakOrder) run(ctx context.Context, is redisserver.Software, stdout, st
 
 // recorded says what there is to judge.
 func (o *soakOrder) recorded(ctx context.Context, dir *folder, r *soak.Result, failed string, stdout, stderr io.Writer) int {
-	say(stdout, "%s  judge   %s\n", r.Text(), again([]string{"check", dir.dir}))
+	say(stdout, "%s  judge   %s\n", counts(r), again([]string{"check", dir.dir}))
 	if failed != "" {
 		return fail(stderr, checker.ExitHarness, "soak: %s", failed)
 	}
@@ -394,7 +394,7 @@ func (o *soakOrder) measure(ctx context.Context, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
-	say(stdout, "%s", r.Text())
+	say(stdout, "%s", counts(r))
 	return o.interrupted(ctx, r, stderr, checker.ExitExpected)
 }
 
@@ -406,7 +406,7 @@ func (o *soakOrder) tell(v *checker.Verdict, r *soak.Result, stdout io.Writer) {
 	}
 	s := showOn(stdout, false)
 	_ = reports.Terminal(stdout, v, reports.TerminalOptions{Color: s.Color, Width: s.Width})
-	say(stdout, "%s", r.Text())
+	say(stdout, "%s", counts(r))
 }
 
 // leave writes what the run leaves besides its history, and returns the exit code that this comes to.
@@ -442,4 +442,14 @@ func (o *soakOrder) command() string {
 		words = append(words, "-allow-destructive")
 	}
 	return strings.Join(words, " ")
+}
+
+// counts says what was counted, in lines that fit a terminal: what does not goes on below, behind the name.
+func counts(r *soak.Result) string {
+	const name = 10
+	var b strings.Builder
+	for line := range strings.Lines(r.Text()) {
+		b.WriteString(line[:name] + strings.TrimSpace(indent(line[name:], name, wide-name)) + "\n")
+	}
+	return b.String()
 }

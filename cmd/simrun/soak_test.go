@@ -27,6 +27,7 @@ import (
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/sim/soak"
 )
 
 // lonely is a folder for temporary files in which nothing may be left.
@@ -547,5 +548,19 @@ func TestSoakDestroysOnlyWhenAllowed(t *testing.T) {
 	}
 	if n := s.Client().DBSize(t.Context()); n.Val() != 0 || n.Err() != nil && !errors.Is(n.Err(), redis.Nil) {
 		t.Error(fmt.Sprint(n))
+	}
+}
+
+// What a soak counts fits a terminal of 80 columns, however much it was.
+func TestWhatASoakCountsFitsATerminal(t *testing.T) {
+	r := &soak.Result{Calls: 123456789, Granted: 123456789, Busy: 12345678, Failed: 1234567, Unknown: 1234567, Faults: 12345}
+	text := counts(r)
+	for line := range strings.Lines(text) {
+		if len(line) > wide+1 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+	if got, want := strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(r.Text()), " "); got != want {
+		t.Errorf("it says %q, want %q", got, want)
 	}
 }

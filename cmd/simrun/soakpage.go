@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -49,9 +50,9 @@ func leavePart(dir *folder, part *history.History) error {
 // long is what the report shows of the whole run.
 func long(c soak.Config, r *soak.Result, window *checker.Verdict) *reports.Long {
 	l := &reports.Long{Window: window, Numbers: []reports.Number{
-		{Name: "calls", Value: fmt.Sprintf("%d, %.0f a second", r.Calls, r.Rate())},
-		{Name: "granted", Value: fmt.Sprint(r.Granted)}, {Name: "busy", Value: fmt.Sprint(r.Busy)},
-		{Name: "failed", Value: fmt.Sprint(r.Failed)}, {Name: "unknown", Value: fmt.Sprint(r.Unknown)},
+		{Name: "calls", Value: fmt.Sprintf("%s, %s a second", reports.Thousands(int(r.Calls)), reports.Thousands(int(math.Round(r.Rate()))))},
+		{Name: "granted", Value: reports.Thousands(int(r.Granted))}, {Name: "busy", Value: reports.Thousands(int(r.Busy))},
+		{Name: "failed", Value: reports.Thousands(int(r.Failed))}, {Name: "unknown", Value: reports.Thousands(int(r.Unknown))},
 		{Name: "clients that died", Value: fmt.Sprint(r.Deaths)},
 		{Name: "tryLock", Value: quantiles(&r.Acquire)}, {Name: "unlock", Value: quantiles(&r.Release)},
 		{Name: "clients, locks, lease", Value: fmt.Sprintf("%d, %d, %v", c.Clients, c.Locks, c.Watchdog)},
@@ -67,9 +68,14 @@ func long(c soak.Config, r *soak.Result, window *checker.Verdict) *reports.Long 
 // course is how a soak went, on one axis: what was done, how long it took, what failed, which faults struck.
 func course(samples []soak.Sample) *reports.Panels {
 	whole := func(unit string) func(float64) string {
-		return func(v float64) string { return strings.TrimSpace(fmt.Sprintf("%.0f %s", v, unit)) }
+		return func(v float64) string { return strings.TrimSpace(reports.Thousands(int(math.Round(v))) + " " + unit) }
 	}
-	took := func(v float64) string { return fmt.Sprintf("%.2f ms", v) }
+	took := func(v float64) string {
+		if v >= 999.5 {
+			return fmt.Sprintf("%.3g s", v/1000)
+		}
+		return fmt.Sprintf("%.3g ms", v)
+	}
 	var rate, half, most, nearly, errors, memory []float64
 	p := &reports.Panels{Title: "The course of the run", About: "Throughput, how long a tryLock took, errors and faults on one axis. Point at a moment to read it."}
 	var last soak.Sample
@@ -85,7 +91,7 @@ func course(samples []soak.Sample) *reports.Panels {
 	}
 	p.Panels = []reports.Panel{
 		{Title: "calls", Says: whole("/s"), Lines: []reports.Line{{Values: rate}}},
-		{Title: "tryLock", Says: took, Lines: []reports.Line{{Name: "p50", Values: half}, {Name: "p95", Values: most}, {Name: "p99", Values: nearly}}},
+		{Title: "tryLock", Says: took, Log: true, Lines: []reports.Line{{Name: "p50", Values: half}, {Name: "p95", Values: most}, {Name: "p99", Values: nearly}}},
 		{Title: "errors", Says: whole(""), Lines: []reports.Line{{Values: errors}}},
 		{Title: "memory", Says: whole("MB"), Lines: []reports.Line{{Values: memory}}},
 	}

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"github.com/holdfast-sim/holdfast/sim/soak"
 )
@@ -24,7 +23,7 @@ const plainEvery = 10 * time.Second
 
 func newSoakProgress(w io.Writer, length time.Duration) *soakProgress {
 	p := &soakProgress{w: w}
-	if f, ok := w.(interface{ Fd() uintptr }); ok && term.IsTerminal(int(f.Fd())) {
+	if redraws(w) {
 		p.bar = progressbar.NewOptions(int(length/time.Second), progressbar.OptionSetWriter(w), progressbar.OptionSetWidth(16),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionClearOnFinish(), progressbar.OptionSetRenderBlankState(false))
 	}

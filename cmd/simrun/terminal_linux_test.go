@@ -6,9 +6,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -84,7 +86,7 @@ func TestColoursOnATerminalUnlessAskedNotTo(t *testing.T) {
 
 // Ctrl-C ends several runs early, and nothing of what was done until then is lost.
 func TestProgressOnATerminalAndCtrlC(t *testing.T) {
-	a := onTerminal(t, nil, "-scenario", "watchdog-death", "-runs", "1000000")
+	a := onTerminal(t, []string{"TERM=xterm"}, "-scenario", "watchdog-death", "-runs", "1000000")
 	if !a.shows("/1000000") || !a.shows("runs/s") {
 		t.Fatalf("no progress in %q", a.out.String())
 	}
@@ -101,7 +103,7 @@ func TestProgressOnATerminalAndCtrlC(t *testing.T) {
 
 // What ends a job of a CI sends no Ctrl-C. A search is resumed where it ended.
 func TestAnExplorationThatIsToldToEndSaysWhatItDid(t *testing.T) {
-	a := onTerminal(t, nil, "explore", "-runs", "1000000")
+	a := onTerminal(t, []string{"TERM=xterm"}, "explore", "-runs", "1000000")
 	if !a.shows("/1000000") {
 		t.Fatalf("no progress in %q", a.out.String())
 	}
@@ -118,14 +120,63 @@ func TestAnExplorationThatIsToldToEndSaysWhatItDid(t *testing.T) {
 
 // A single shard of an exhaustive search may take minutes: nobody waits for it.
 func TestAnExhaustiveSearchThatIsToldToEndEndsAtOnce(t *testing.T) {
-	a := onTerminal(t, nil, "explore", "-strategy", "exhaustive", "-subject", "rlock-hardened", "-out", "none")
+	a := onTerminal(t, []string{"TERM=xterm"}, "explore", "-strategy", "exhaustive", "-subject", "rlock-hardened", "-out", "none")
 	if !a.shows("runs/") {
 		t.Fatalf("no progress in %q", a.out.String())
 	}
 	if err := a.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if out, code := a.ends(); !strings.Contains(out, "not all there are") || code != checker.ExitUndecided {
+	if out, code := a.ends(); !strings.Contains(strings.Join(strings.Fields(out), " "), "not all there are") || code != checker.ExitUndecided {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+}
+
+// A dumb terminal can only print: nothing is drawn over, and nothing moves.
+func TestNothingIsDrawnOverOnADumbTerminal(t *testing.T) {
+	out, code := onTerminal(t, []string{"TERM=dumb"}, "-scenario", "watchdog-death", "-runs", "400", "-out", "none").ends()
+	if plain := strings.ReplaceAll(out, "\r\n", "\n"); strings.ContainsAny(plain, "\r\x1b█") || !strings.Contains(out, "400 runs") || code != checker.ExitExpected {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+}
+
+// No line of these is wider than a terminal of 80 columns: what does not suit each other, what is wrong, how a search went.
+func TestNothingOverflows80Columns(t *testing.T) {
+	for _, args := range [][]string{
+		{"-scenario", "redlock-split-vote,baseline", "-subject", "rspin-classic,rfair-classic", "-out", "none"},
+		{"-scenarios", "baseline"},
+		{"-scenario", "x*"},
+		{"explore", "-runs", "20", "-out", "o"},
+	} {
+		out, _ := onTerminal(t, []string{"TERM=dumb"}, args...).ends()
+		for line := range strings.Lines(out) {
+			if line = strings.TrimRight(line, "\r\n"); utf8.RuneCountInString(line) > 80 {
+				t.Errorf("simrun %s: %d columns: %s", strings.Join(args, " "), utf8.RuneCountInString(line), line)
+			}
+		}
+	}
+}
+
+// A single run in real time and a check of a long history say on a terminal that they go on, and take that away at the end.
+func TestWhatTakesLongSaysSo(t *testing.T) {
+	long := []string{"-scenario", "watchdog-death", "-world", "miniredis", "-timescale", "1/20", "-out", "none"}
+	out, code := onTerminal(t, []string{"TERM=xterm"}, long...).ends()
+	if !strings.Contains(out, "\rwatchdog-death: running for 1 s, 20 s of its plan") || !strings.Contains(out, " \r") || code != checker.ExitExpected {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+	if out, code := onTerminal(t, []string{"TERM=dumb"}, long...).ends(); strings.Contains(out, "running for") || code != checker.ExitExpected {
+		t.Errorf("exit code %d: %q", code, out)
+	}
+	history := filepath.Join(t.TempDir(), "long.jsonl")
+	var lines strings.Builder
+	lines.WriteString(`{"record":"header","version":1,"clock":"monotonic"}` + "\n")
+	for i := range 400_000 {
+		fmt.Fprintf(&lines, `{"record":"op","id":%d,"client":"c1","owner":"c1:1","lock":"l","kind":"%s","call":%d,"return":%d,"outcome":"%s"}`+"\n", i+1, [2]string{"lock", "unlock"}[i%2], 10*i+1, 10*i+5, [2]string{"acquired", "released"}[i%2])
+	}
+	if err := os.WriteFile(history, []byte(lines.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := onTerminal(t, []string{"TERM=xterm"}, "check", history).ends(); !strings.Contains(out, "\rcheck: reading") && !strings.Contains(out, "\rcheck: judging") || code != checker.ExitExpected {
 		t.Errorf("exit code %d: %q", code, out)
 	}
 }

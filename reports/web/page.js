@@ -6,8 +6,8 @@
   const dataBox = $("data"), box = $("timeline"), range = document.querySelector(".range");
   let picture = null, showMessages = null;
 
-  // The address has the part of the run that is in view, the moment that was chosen, and what was asked for of lanes and operations,
-  // once the reader has moved or asked.
+  // The address has the part of the run that is in view, the moment that was chosen, which groups are folded,
+  // and what was asked for of lanes and operations, once the reader has moved or asked.
   const short = t => String(Math.round(t / 1e3) / 1e6);
   let moved = false, due = 0;
   let messages = null, asMessages = false; // the sequence view, and whether it is shown
@@ -19,7 +19,7 @@
     clearTimeout(due);
     due = moved && setTimeout(() => {
       const at = view.chosen === null ? "" : `&at=${short(view.chosen)}s`;
-      try { history.replaceState(null, "", `#view=${short(view.from)}s,${short(view.to)}s${at}${asked("lanes", $("lanes"))}${asked("find", $("filter"))}`); } catch { /* some viewers forbid it */ }
+      try { history.replaceState(null, "", `#view=${short(view.from)}s,${short(view.to)}s${at}${view.folded && "&folded=" + view.folded}${asked("lanes", $("lanes"))}${asked("find", $("filter"))}`); } catch { /* some viewers forbid it */ }
     }, 250);
   };
   if (dataBox && box) {
@@ -52,13 +52,22 @@
         $("show-messages").setAttribute("aria-pressed", on);
         for (const e of [$("sequence"), $("sequence-legend")]) e.hidden = !on;
         for (const e of document.querySelectorAll("[data-do]")) e.hidden = on;
-        box.closest("figure").classList.toggle("messages", on); // on paper it makes no difference
+        box.closest("figure").classList.toggle("messages", on);
         $("tip").hidden = true;
         $("h-picture").textContent = on ? "Who sent whom what" : toScale;
         if (on) messages.draw();
         else picture.redraw();
       };
       showMessages = show;
+      // Paper has the picture, and below it all messages if they are shown.
+      const onPaper = on => {
+        if (on && !asMessages) return;
+        $("sheets").replaceChildren(...(on ? messages.sheets() : []));
+        $("h-picture").textContent = asMessages && !on ? "Who sent whom what" : toScale;
+      };
+      matchMedia("print").addEventListener("change", e => onPaper(e.matches));
+      addEventListener("beforeprint", () => onPaper(true));
+      addEventListener("afterprint", () => onPaper(false));
       $("show-messages").addEventListener("click", () => {
         const from = picture.from();
         show(!asMessages);
@@ -102,10 +111,11 @@
   const beside = matchMedia("(min-width: 1280px)");
   const stays = link => beside.matches && link && link.closest(".beside");
   const follow = (hash, still, link) => {
-    const part = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?((?:&(?:lanes|find)=[^&]*)*)$/.exec(hash);
+    const part = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?((?:&(?:folded|lanes|find)=[^&]*)*)$/.exec(hash);
     if (part && picture) {
       picture.look(part[1] * 1e9, part[2] * 1e9, part[3] ? part[3] * 1e9 : null);
       const words = new URLSearchParams(part[4]);
+      picture.folded(words.get("folded") || "");
       for (const [name, e] of [["lanes", $("lanes")], ["find", $("filter")]]) {
         if (!e || e.value === (words.get(name) || "")) continue;
         e.value = words.get(name) || "";

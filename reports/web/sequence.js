@@ -7,7 +7,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const TALL = { sent: 20, at: 14, got: 18, lost: 16, pin: 22, idle: 26 };
   const all = data.messages || [], columns = data.columns || [];
   const COLUMN = Math.max(56, Math.min(110, 7.4 * Math.max(0, ...columns.map(c => c.n.length)) + 16)); // at least
-  let messages = [], rows = [], height = HEAD, width = 0, gutter = 0, wide = 0, frame = 0;
+  let messages = [], rows = [], used = [], height = HEAD, width = 0, gutter = 0, wide = 0, frame = 0;
   let active = null, byKey = false, words = null;
 
   const node = (parent, name, attrs, text) => {
@@ -39,7 +39,8 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
 
   // Where each end lies. Of ends at the same time, those of the message that was sent first come first.
   const lay = () => {
-    const ends = [];
+    const ends = [], sending = new Set(messages.flatMap(m => [m.c, m.s]));
+    used = columns.map((_, i) => i).filter(i => sending.has(i)); // a crowd that sends nothing takes no room
     messages.forEach((m, i) => {
       m.i = i;
       m.ends = {};
@@ -82,50 +83,79 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const svg = document.createElementNS(NS, "svg");
   svg.setAttribute("class", "drawing");
   svg.setAttribute("role", "presentation");
-  const x = i => gutter + wide * (i + 0.5);
+  const x = i => gutter + wide * (used.indexOf(i) + 0.5);
 
   const draw = () => {
     frame = 0;
     if (!box.clientWidth) return; // it is hidden
-    width = box.clientWidth;
-    gutter = width < 640 ? 72 : 92;
-    wide = Math.max(COLUMN, (width - gutter - RIGHT) / Math.max(1, columns.length));
-    const whole = Math.max(width, gutter + wide * columns.length + RIGHT);
-    svg.setAttribute("width", whole);
+    measure(box.clientWidth);
+    const top = box.scrollTop, left = box.scrollLeft, bottom = top + box.clientHeight;
+    svg.setAttribute("width", whole());
     svg.setAttribute("height", height);
     svg.replaceChildren();
-    const top = box.scrollTop, left = box.scrollLeft, bottom = top + box.clientHeight, right = left + width;
+    paint(svg, top, bottom, left, left + width);
+    const first = rows.find(r => r.y > top + HEAD), last = rows.findLast(r => r.y < bottom);
+    if (first && last) onView(stamp(first.t) + " to " + stamp(Math.max(first.t, last.t)));
+    if (byKey) place();
+  };
+  const measure = to => {
+    width = to;
+    gutter = width < 640 ? 72 : 92;
+    wide = Math.max(COLUMN, (width - gutter - RIGHT) / Math.max(1, used.length));
+  };
+  const whole = () => Math.max(width, gutter + wide * used.length + RIGHT);
+  // Draws what lies between two heights and two places from the left, below a head with the names.
+  const paint = (svg, top, bottom, left, right) => {
     const seen = (a, b) => b >= top - 20 && a <= bottom + 20;
-    columns.forEach((c, i) => {
-      if (x(i) + wide < left || x(i) - wide > right) return;
-      node(svg, "line", { class: "life " + c.k, x1: x(i), x2: x(i), y1: Math.max(HEAD, top), y2: Math.min(height, bottom) });
-    });
+    for (const i of used) {
+      if (x(i) + wide < left || x(i) - wide > right) continue;
+      node(svg, "line", { class: "life " + columns[i].k, x1: x(i), x2: x(i), y1: Math.max(HEAD, top), y2: Math.min(height, bottom) });
+    }
     const marks = node(svg, "g", { "aria-hidden": "true" });
     words = node(svg, "g", { "aria-hidden": "true" }); // what the names of the messages say anyway
     for (const r of rows) {
       if (!seen(r.y, r.y)) continue;
       if (r.kind === "idle") {
-        node(marks, "line", { class: "idle", x1: left + gutter, x2: Math.min(right, whole), y1: r.y, y2: r.y });
+        node(marks, "line", { class: "idle", x1: left + gutter, x2: Math.min(right, whole()), y1: r.y, y2: r.y });
         node(marks, "text", { class: "idle-text", x: left + gutter + 6, y: r.y - 3 }, `nothing for ${span(r.for)}`);
       }
       if (r.kind === "pin") drawPin(marks, r, left);
     }
-    for (const m of messages) if (seen(m.top, m.bottom) || m === active) drawMessage(m);
+    for (const m of messages) if (seen(m.top, m.bottom) || m === active) drawMessage(svg, m);
     svg.append(words);
     const times = node(svg, "g", { transform: `translate(${left} 0)`, "aria-hidden": "true" });
     node(times, "rect", { class: "gutter", x: 0, y: top, width: gutter - 6, height: bottom - top });
     for (const r of rows) if ((r.kind === "sent" || r.kind === "pin" || r.m?.copy && r.kind === "at") && seen(r.y, r.y)) node(times, "text", { class: "time", x: gutter - 12, y: r.y + 4 }, stamp(r.t));
     const head = node(svg, "g", { class: "head", transform: `translate(0 ${top})`, "aria-hidden": "true" });
-    node(head, "rect", { class: "gutter", x: 0, y: 0, width: whole, height: HEAD });
-    columns.forEach((c, i) => {
-      if (x(i) < left + gutter || x(i) > right) return;
+    node(head, "rect", { class: "gutter", x: 0, y: 0, width: whole(), height: HEAD });
+    for (const i of used) {
+      const c = columns[i];
+      if (x(i) < left + gutter || x(i) > right) continue;
       const t = node(head, "text", { class: "name", x: x(i), y: 20 }, cut(c.n, wide - 18));
       node(t, "title", {}, c.n);
       node(head, "rect", { class: c.o >= 0 ? "swatch o" + c.o : "swatch " + c.k, x: x(i) - 14, y: 27, width: 28, height: 3, rx: 1.5 });
-    });
-    const first = rows.find(r => r.y > top + HEAD), last = rows.findLast(r => r.y < bottom);
-    if (first && last) onView(stamp(first.t) + " to " + stamp(Math.max(first.t, last.t)));
-    if (byKey) place();
+    }
+  };
+  // All of it for paper, where nothing scrolls: a drawing for each sheet, cut between two rows, each with the names above.
+  const sheets = () => {
+    const drawings = [], before = width, chosen = active;
+    measure(700);
+    active = null;
+    const most = 880 * whole() / width; // what is wider than the sheet is drawn smaller
+    for (let top = 0; top < height - 8;) {
+      const last = rows.findLast(r => r.y + TALL[r.kind] / 2 <= top + most), bottom = last && last !== rows.at(-1) ? last.y + TALL[last.kind] / 2 : height;
+      const sheet = document.createElementNS(NS, "svg");
+      sheet.setAttribute("class", "drawing sheet");
+      sheet.setAttribute("viewBox", `0 ${top} ${whole()} ${bottom - top}`);
+      sheet.setAttribute("aria-hidden", "true"); // what it shows is in the server log
+      paint(sheet, top, bottom, 0, whole());
+      for (const g of sheet.querySelectorAll("[id]")) g.removeAttribute("id");
+      drawings.push(sheet);
+      top = bottom >= height ? height : bottom - HEAD;
+    }
+    active = chosen;
+    measure(before);
+    return drawings;
   };
   const redraw = () => { frame = frame || requestAnimationFrame(draw); };
 
@@ -143,7 +173,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     if (kind === "lost") node(g, "path", { class: "cross", d: "M-5-5 5 5M5-5-5 5", transform: `translate(${x1} ${y1})` });
     else node(g, "path", { class: "tip-of", d: "M0 0-8-3.5V3.5Z", transform: `translate(${x1} ${y1}) rotate(${angle})` });
   };
-  const drawMessage = m => {
+  const drawMessage = (svg, m) => {
     const xc = x(m.c), xs = x(m.s), e = m.ends, toRight = xs > xc, s = says(m);
     const g = node(svg, "g", { id: "q-" + m.i, class: "message" + (m === active ? " chosen" : ""), role: "option", "data-m": m.i, "aria-selected": m === active,
       "aria-posinset": m.i + 1, "aria-setsize": messages.length, "aria-label": [s.title, s.who, ...s.lines].join(", ") });
@@ -258,9 +288,9 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     else return;
     e.preventDefault();
   });
-  new ResizeObserver(() => { if (box.clientWidth && box.clientWidth !== width) draw(); }).observe(box);
+  new ResizeObserver(redraw).observe(box); // also when it is only taller: more is in sight
   box.append(svg);
   messages = all;
   lay();
-  return { draw, row, moment, only };
+  return { draw, row, moment, only, sheets };
 };

@@ -78,8 +78,8 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     for (const l of lanes) drawLane(l, layers);
     drawMessages(layers.arrows);
     drawWindows(layers);
-    drawPins(plot);
     for (const l of lanes) drawName(l);
+    drawPins(node(svg, "g", {}));
     if (top > 0) { // the axis stays in sight
       const head = node(svg, "g", { class: "head", transform: `translate(0 ${top})` });
       node(head, "rect", { class: "gutter", x: 0, y: 0, width, height: 26 });
@@ -91,7 +91,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
       node(svg, "text", { class: "cursor-text", x: cursor, y: 18 }, precise(time(cursor)));
     }
     drawBrush();
-    onView(precise(Math.max(0, view.from)) + " to " + precise(Math.min(END, view.to)), { ...view, chosen });
+    onView(precise(Math.max(0, view.from)) + " to " + precise(Math.min(END, view.to)), { ...view, chosen, folded: closed.size < groups.length ? [...closed].map(g => g + 1).sort((a, b) => a - b).join() : groups.length ? "all" : "" });
   };
   // From where to where the picture can be seen, in its own pixels; all of it if it is small.
   const inSight = () => {
@@ -145,6 +145,13 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     g.head.textContent = `${g.n}, ${g.owners} ${g.owners === 1 ? "owner" : "owners"}`;
     g.head.addEventListener("click", () => fold(i));
   });
+  // Folds those that a link says, by their numbers, and no others.
+  const folded = says => {
+    closed.clear();
+    groups.forEach((_, i) => { if (says === "all" || says.split(",").includes(String(i + 1))) closed.add(i); });
+    arrange();
+    redraw();
+  };
   const redraw = () => { frame = frame || requestAnimationFrame(draw); };
 
   const drawAxis = () => {
@@ -253,17 +260,27 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     if (label) node(g, "text", { x: round((x0 + x1) / 2 - 6), y: round((y0 + y1) / 2 + 8) }, label);
   };
 
-  // Numbers of the story stand side by side where they would hide each other.
+  // Numbers of the story stand side by side where they would hide each other, and none reaches over the edge.
   const drawPins = layer => {
+    const seen = [];
     let room = -Infinity;
     for (const p of data.pins || []) {
       const at = x(p.a), place = Math.max(at, room);
       p.place = null;
-      if (at < gutter - 9 || at > width || place - at > (p.w === "plain" ? 20 : 60)) continue;
+      if (at < gutter || at > width - RIGHT || place - at > (p.w === "plain" ? 20 : 60)) continue;
       p.place = place;
       room = place + 18;
-      if (place > at) node(layer, "path", { class: "leader", d: `M${round(at)} ${laneTop}V${laneTop - 4}L${round(place)} ${laneTop - 10}` });
-      const g = node(layer, "g", { class: "pin w-" + p.w, transform: `translate(${round(place)} ${laneTop - 14})` });
+      seen.push(p);
+    }
+    room = width - 10;
+    for (const p of seen.toReversed()) {
+      p.place = Math.min(p.place, room);
+      room = p.place - 18;
+    }
+    for (const p of seen) {
+      const at = x(p.a);
+      if (p.place !== at) node(layer, "path", { class: "leader", d: `M${round(at)} ${laneTop}V${laneTop - 4}L${round(p.place)} ${laneTop - 10}` });
+      const g = node(layer, "g", { class: "pin w-" + p.w, transform: `translate(${round(p.place)} ${laneTop - 14})` });
       node(g, "circle", { r: 8.5 });
       node(g, "text", { y: 3.5 }, p.n);
     }
@@ -509,7 +526,9 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     drawOverview();
     drawBrush();
   }).observe(box);
-  for (const place of [box, window]) place.addEventListener("scroll", () => { if (shown.length > FEW) redraw(); }, { passive: true });
+  const more = () => { if (shown.length > FEW) redraw(); }; // other lanes may be in sight
+  for (const place of [box, window]) place.addEventListener("scroll", more, { passive: true });
+  addEventListener("resize", more);
   draw();
   drawOverview();
   // Open on the violation, unless it can be seen well enough in the whole run.
@@ -522,5 +541,5 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     show(from, to, true);
   };
   const from = () => chosen ?? Math.max(0, view.from); // where the reader is
-  return { zoom, whole, violation, around, choose, look, only, redraw, from };
+  return { zoom, whole, violation, around, choose, look, only, folded, redraw, from };
 };
