@@ -177,7 +177,7 @@ func judgeLatchLiveness(_ context.Context, f *facts) Result {
 			if !callsFor(op) {
 				continue
 			}
-			if waits++; len(f.h.Served) > 0 { // without a server log nobody knows what the count was
+			if waits++; f.seesCounts() { // else nobody knows what the count was
 				f.starving(l, all, f.awaiting(l, all, op), &found)
 			}
 		}
@@ -264,7 +264,7 @@ func (l *lockFacts) deletedAt(at time.Duration) *history.Op {
 // lostDowns looks for count-downs that are not in the count at the end: of calls whose callers do not know what became of
 // them, and of calls that were acknowledged.
 func (f *facts) lostDowns(l *lockFacts, all []level, found *violations) {
-	if left := all[len(all)-1]; !f.whole() || len(f.h.Served) == 0 || left.n <= 0 {
+	if left := all[len(all)-1]; !f.whole() || !f.seesCounts() || left.n <= 0 {
 		return
 	}
 	f.owing(l, contract.DownsCount, func(d *owed) string {

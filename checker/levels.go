@@ -39,6 +39,9 @@ func levels(l *lockFacts) []level {
 	return all
 }
 
+// seesCounts reports whether the history says what the keys of counted objects were: without a server log, or where nobody can read the keys, it does not.
+func (f *facts) seesCounts() bool { return len(f.h.Served) > 0 && !f.implied() }
+
 // outAfter lists the permits with leases that are out after an act, by their ends, where some were out before.
 func outAfter(out []history.TakenPermit, a *act) []history.TakenPermit {
 	switch {

@@ -27,7 +27,7 @@ func (f *facts) permitsLiveness(is history.Object) Result {
 			if !callsFor(op) {
 				continue
 			}
-			if waits++; op.Value > 0 && len(f.h.Served) > 0 { // without a server log nobody knows what was free
+			if waits++; op.Value > 0 && f.seesCounts() { // else nobody knows what was free
 				f.starving(l, all, f.wanting(l, all, op), &found)
 			}
 		}
@@ -89,7 +89,7 @@ func (f *facts) waitsLonger(l *lockFacts, one, other *history.Op) bool {
 
 // lostPermits looks for permits that are out at the end, and that nobody who lives knows to have.
 func (f *facts) lostPermits(l *lockFacts, found *violations) {
-	if !f.whole() || len(f.h.Served) == 0 || !levelAt(levels(l), f.end).there || f.touchedBy(l, f.end) == 0 && f.missing(l) <= 0 {
+	if !f.whole() || !f.seesCounts() || !levelAt(levels(l), f.end).there || f.touchedBy(l, f.end) == 0 && f.missing(l) <= 0 {
 		return
 	}
 	f.owing(l, contract.PermitsComeBack, func(d *owed) string {
