@@ -90,7 +90,9 @@ type Polling interface{ LooksAgain() }
 
 // Resizer is a semaphore, of either kind, of which permits can be added and taken away. A [Semaphore] must be [Drainer], too.
 type Resizer interface {
-	// AddPermits makes it so many permits more, or, below 0, fewer, whoever has some, and returns nil, or says [ErrFailed].
+	// AddPermits makes it so many permits more, or, below 0, fewer, whoever has some, and returns nil, or says [ErrFailed]. Where nobody has set permits
+	// it makes a semaphore of so many. What is taken away beyond what there is, is owed: what is added next makes up for that first. A
+	// [PermitSemaphore] that claims OneKey owes nothing: it has 0 permits then.
 	AddPermits(ctx context.Context, permits int64) error
 }
 

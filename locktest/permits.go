@@ -44,7 +44,7 @@ type Leaser interface{ Leasing() Leasing }
 type Leasing struct {
 	// ServerClock says that leases end by the server's clock, whatever the clients' clocks say.
 	ServerClock bool
-	// OneKey says that its server cannot lose how many permits are free, and know on which are out.
+	// OneKey says that its server cannot lose how many permits are free, and know on which are out. Such a semaphore never has fewer than 0 permits.
 	OneKey bool
 }
 
