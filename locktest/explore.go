@@ -74,6 +74,9 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 	if why != "" && (o.runs == 0 || total.Runs < o.runs) {
 		t.Logf("locktest: it ends after %d plans: %s", total.Runs, why)
 	}
+	if total.Runs == 0 {
+		t.Error("locktest: no plan was judged, so that nothing is known of the lock: the first take longer than the search may")
+	}
 	t.Logf("locktest: %d plans; something broke in %d, by a defect in %d; undecided %d", total.Runs, total.Broken, total.Accused, total.Undecided)
 	list := total.GoalList(s.subject.Goals, explore.GoalsOf(s.subject, scope))
 	t.Logf("locktest: %s", told(list))

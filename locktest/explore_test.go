@@ -23,7 +23,11 @@ func TestExploreChild(t *testing.T) {
 	if os.Getenv(inChild+"_FOREVER") != "" {
 		runs = 1 << 40
 	}
-	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), locktest.Runs(runs), ownGoal, neverGoal, locktest.Reports(os.Getenv(inChild)))
+	opts := []locktest.Option{locktest.Runs(runs), ownGoal, neverGoal, locktest.Reports(os.Getenv(inChild))}
+	if os.Getenv(inChild+"_NO_TIME") != "" {
+		opts = append(opts, locktest.For(1))
+	}
+	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), opts...)
 }
 
 // Goals are declared in one line each.
@@ -67,6 +71,19 @@ func TestExploringFindsWhatIsBroken(t *testing.T) {
 	}
 	if out := explore(strings.Fields(again)...); !strings.Contains(out, "--- FAIL: "+strings.Fields(cause[0])[2]) || !strings.Contains(out, "locktest: 1 plans") {
 		t.Errorf("run again, it is another story:\n%s", out)
+	}
+}
+
+// A search that had no time for a plan says nothing of the lock, and does not pass.
+func TestExploringNothingFails(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := exec.CommandContext(t.Context(), self, "-test.run=^TestExploreChild$")
+	child.Env = append(os.Environ(), inChild+"="+t.TempDir(), inChild+"_NO_TIME=1")
+	if out, err := child.CombinedOutput(); err == nil || !strings.Contains(string(out), "no plan was judged") {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
