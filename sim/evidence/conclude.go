@@ -101,11 +101,14 @@ func answersAlone(h *history.History) *history.History {
 	}
 	unheard := map[asked]bool{}           // what was asked last without an answer, and may be asked once more
 	executed := map[int64]time.Duration{} // calls, when that was last
+	behind := map[string]time.Duration{}  // clients, when something was last executed that they sent by no call
 	for _, r := range h.Served {
 		if r.Step == history.StepSession {
 			continue // it asks nothing of a lock
 		}
-		executed[r.Op] = endOf(&r)
+		if executed[r.Op] = endOf(&r); r.Op == 0 {
+			behind[r.Client] = endOf(&r)
+		}
 		copies[r.Request]++
 		as := asked{r.Op, r.Server, r.Text}
 		copied := copies[r.Request] > 1 && r.Request != 0 || unheard[as]
@@ -137,7 +140,11 @@ func answersAlone(h *history.History) *history.History {
 		if op.Kind.Unlocks() && !h.Can(string(contract.SetsLease)) {
 			op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0
 		}
-		if at := executed[op.ID]; op.Uncertain() && op.Kind.OnLock() && at > op.Return && !op.Pending() {
+		at := executed[op.ID]
+		if op.Evidence == history.NotSent && (op.Kind.Unlocks() || op.Kind.Gives()) {
+			at = max(at, behind[op.Client]) // its client may have given it back behind its caller's back
+		}
+		if op.Uncertain() && op.Kind.OnLock() && at > op.Return && !op.Pending() {
 			op.Evidence, op.Until = history.Sent, at // its request was late
 		}
 		over := op.Kind.Unlocks() && (op.Outcome == history.Unlocked || op.Outcome == history.OK)

@@ -147,3 +147,26 @@ func TestWhatIsAskedOnceMoreWithoutAnAnswerMayBeACopy(t *testing.T) {
 		}
 	}
 }
+
+// Who does not know whether it gave something back, and sent nothing within that call, may have had its client give it back later. A call that asks for
+// something, or whose client sent nothing later, has no effect.
+func TestAReleaseThatWasNeverSentMayComeLater(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		kind  history.Kind
+		later time.Duration // when its client sent something by no call
+		want  history.Evidence
+	}{
+		{"permits, given back later", history.ReleasePermits, 20, history.Sent},
+		{"a lock, given back later", history.Unlock, 20, history.Sent},
+		{"nothing came later", history.ReleasePermits, 5, history.NotSent},
+		{"a call that asks", history.AcquirePermits, 20, history.NotSent},
+	} {
+		h := &history.History{Header: history.Header{Layout: history.Layout{Unknown: "nobody looked"}},
+			Ops:    []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: "x", Kind: tt.kind, Value: 1, Call: 1, Return: 9, Outcome: history.Unknown, Evidence: history.NotSent}},
+			Served: []history.Served{{At: tt.later, Sent: tt.later - 1, Got: tt.later + 1, Client: "c1", Server: "s1", Step: history.StepQuery, Text: "evalsha x"}}}
+		if op := operation(Conclude(h), 1); op.Evidence != tt.want || tt.want == history.Sent && op.Until != tt.later {
+			t.Errorf("%s: %s until %s, want %s", tt.name, op.Evidence, op.Until, tt.want)
+		}
+	}
+}
