@@ -244,7 +244,9 @@ func TestWhatIsWrongOnTheCommandLine(t *testing.T) {
 		{[]string{"hand", "-on", "nats://[", "-build", "b", "-search", "s"}, exitHarness, "nats://["},
 	} {
 		var out, err bytes.Buffer
-		code := command(t.Context(), tt.args, std{strings.NewReader(""), &out, &err})
+		in, end := io.Pipe() // its end would be the end of the search
+		code := command(t.Context(), tt.args, std{in, &out, &err})
+		end.Close()
 		if code != tt.code || !strings.Contains(out.String()+err.String(), tt.says) || strings.Count(err.String(), "\n") > 1 && tt.args != nil && tt.code != exitUsage {
 			t.Errorf("%q: %d, %s%s", tt.args, code, out.String(), err.String())
 		}
