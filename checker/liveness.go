@@ -186,7 +186,7 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	if len(faults) > 0 && to <= late {
 		return f.blame("while it waited "+f.describeAll(faults), faults)
 	}
-	if c, ok := f.wakeTaken(l, op, from, to); ok {
+	if c, ok := f.wakeTaken(l, before, op, from, to); ok {
 		return c
 	}
 	if c, ok := f.downgraded(l, before); ok && to <= seen+f.prompt() {

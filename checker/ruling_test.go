@@ -254,6 +254,11 @@ func sidesOfLocks() map[string][]side {
 			{contract.FreeIsTaken, false, waited(at(20), func(s *script) { release(s); wakeTakenBy(s, at(4.5), "30", at(4)) })}, // the waiter waits longer
 			{contract.FreeIsTaken, false, waited(at(20), func(s *script) { release(s); wakeTakenBy(s, at(2), "2", at(4)) })},    // it waited no more
 			{contract.FreeIsTaken, false, waited(at(20), func(s *script) { release(s); wakeTakenBy(s, at(2), "30", 0) })},       // it could act
+			{contract.FreeIsTaken, false, waited(at(20), func(s *script) {
+				s.event(history.Expire, at(5.001)) // and nobody sends a wake-up of that
+				s.h.Ops[0].Lease, s.h.Ops[0].Watchdog = 5*sec, false
+				wakeTakenBy(s, at(2), "30", at(4))
+			})},
 		},
 		"request-lost": {
 			{contract.Unsubscribed, true, stillSubscribed("drop-message", "c1")},

@@ -162,9 +162,12 @@ func (f *facts) toldOfNoEnd(l *lockFacts, op *history.Op, by time.Duration) bool
 	return last != nil && last.After.Total() > 0 && f.inTheWay(l, op, last.After) == 0
 }
 
-// wakeTaken is the cause that the server may have given the wake-up of a lock that became free to another client than that of a waiter: one that waited
-// for longer, by a blocking command, and could not pass it on until a time.
-func (f *facts) wakeTaken(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
+// wakeTaken is the cause that the server may have given the wake-up to another client than that of a waiter: that client waited for longer, by a blocking
+// command, and could not pass it on until a time. Nobody sends a wake-up of a hold that no call has ended.
+func (f *facts) wakeTaken(l *lockFacts, before *tenure, op *history.Op, from, to time.Duration) (Cause, bool) {
+	if before == nil || before.endOp == nil {
+		return Cause{}, false
+	}
 	own := to
 	for i := range f.h.Served {
 		r := &f.h.Served[i]

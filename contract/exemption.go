@@ -130,7 +130,7 @@ func Exemptions() []Exemption {
 			Classes: []Class{PausedHolder, CutOff, ServerAway, LostMessage}, Effects: history.Hinders(),
 			Touched: "the client of the waiter, for so long that it had no opportunity to act in time", Source: pubsub},
 		{Name: "wake-up-taken", Guarantees: []Guarantee{Liveness}, Rules: []Rule{FreeIsTaken}, Classes: []Class{WakeTaken}, Effects: history.Hinders(),
-			Touched: "another client, which had waited for longer by a blocking command, so that the server gave it the wake-up, and which had no opportunity to pass that on",
+			Touched: "another client, which had waited longer by a blocking command when a call freed the lock, and had no opportunity to pass the wake-up on",
 			Source:  "Redis documentation of BLPOP: the element goes to the client that has waited longest"},
 		{Name: "request-lost", Guarantees: []Guarantee{Liveness}, Rules: []Rule{Unsubscribed}, Classes: []Class{LostMessage}, Effects: []history.Effect{history.MessageLost},
 			Touched: "the client of the subscription, at any time before: what was lost may have been the request that ends it", Source: pubsub},

@@ -28,7 +28,7 @@ type Search struct {
 // Part is a part of the shards of a search that draws: each Of-th of them, from the one numbered Index on.
 type Part struct{ Index, Of int }
 
-// has reports whether a shard is in the part: the seeds of each have the same number.
+// has reports whether the part has the shard that begins so many seeds after the first; all shards have the same number of seeds.
 func (p Part) has(from uint64, runs int) bool {
 	return p.Of <= 1 || int(from/uint64(runs)%uint64(p.Of)) == p.Index
 }

@@ -71,12 +71,9 @@ func hand(_ context.Context, args []string, s std) error {
 			}
 		}
 	}()
-	q, err := queue.Open(ctx, *url, func(err error) { fmt.Fprintf(s.err, "simrun-fleet: waiting for %s: %v\n", *url, err) })
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return fmt.Errorf("%s: %w", *url, err)
+	q, err := connect(ctx, *url, s.err)
+	if q == nil {
+		return err
 	}
 	defer q.Close()
 	h := &handing{q: q, of: of, out: json.NewEncoder(s.out), waiting: map[string]queue.Shard{}, heard: make(chan struct{}, 1)}

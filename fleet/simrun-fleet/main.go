@@ -18,6 +18,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+
+	"github.com/holdfast-sim/holdfast/fleet/queue"
 )
 
 // Exit codes, as simrun has them.
@@ -101,6 +103,18 @@ func parse(f *flag.FlagSet, args []string, s std) error {
 		return usage{fmt.Errorf("stray argument %q: everything is a flag", f.Arg(0))}
 	}
 	return nil
+}
+
+// connect connects to a broker, and says so when it has to wait. It returns nil, and no error, when ctx ends before.
+func connect(ctx context.Context, url string, to io.Writer) (*queue.Queue, error) {
+	q, err := queue.Open(ctx, url, func(err error) { fmt.Fprintf(to, "simrun-fleet: waiting for %s: %v\n", url, err) })
+	switch {
+	case err == nil:
+		return q, nil
+	case ctx.Err() != nil:
+		return nil, nil
+	}
+	return nil, fmt.Errorf("%s: %w", url, err)
 }
 
 // program finds simrun: by the name given, or in the folder of this one, or else where programs are.

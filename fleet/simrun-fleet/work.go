@@ -36,12 +36,9 @@ func work(ctx context.Context, args []string, s std) error {
 	if err != nil {
 		return err
 	}
-	q, err := queue.Open(ctx, *url, func(err error) { fmt.Fprintf(s.err, "simrun-fleet: waiting for %s: %v\n", *url, err) })
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
-		return fmt.Errorf("%s: %w", *url, err)
+	q, err := connect(ctx, *url, s.err)
+	if q == nil {
+		return err
 	}
 	defer q.Close()
 	fmt.Fprintf(s.err, "simrun-fleet: %d shards at once, for searches of build %s\n", h.Slots, h.Build)
