@@ -26,7 +26,7 @@ import (
 func main() {
 	switch {
 	case len(os.Args) == 2 && os.Args[1] == workerCommand:
-		bubble.Main(func(b *bubble.Bubbles) int { return work(b, os.Stdin, os.Stdout) })
+		bubble.Main(func(b *bubble.Bubbles) int { return work(b, polled(os.Stdin), os.Stdout) })
 	case len(os.Args) == 2 && os.Args[1] == shardsCommand:
 		os.Exit(shards(os.Stdin, os.Stdout))
 	case len(os.Args) > 1 && os.Args[1] == childCommand:

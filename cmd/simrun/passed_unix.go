@@ -23,3 +23,15 @@ func keep(number uintptr) { syscall.CloseOnExec(int(number)) }
 
 // detached spares a program Ctrl-C, which is for this one.
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+// polled has reads of a pipe wait in the poller of Go's runtime. A read that blocks its thread keeps the processor of a program that has
+// one (GOMAXPROCS=1) until the runtime notices, which takes some 20 ms.
+func polled(f *os.File) *os.File {
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return f // of a terminal or a file, others have a share
+	}
+	if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
+		return f
+	}
+	return os.NewFile(f.Fd(), f.Name())
+}

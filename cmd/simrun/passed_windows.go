@@ -29,3 +29,6 @@ func keep(number uintptr) {
 func detached() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
+
+// polled returns a file as it is: on Windows, a pipe that is inherited cannot be waited for in another way.
+func polled(f *os.File) *os.File { return f }
