@@ -12,7 +12,6 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
-	"github.com/holdfast-sim/holdfast/sim/seed"
 	"github.com/holdfast-sim/holdfast/sim/world"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -85,7 +84,7 @@ func newThread(r *run, c process, p plan.Thread) *thread {
 		}
 	}
 	return &thread{run: r, client: c.name, process: c, groups: map[string]subjects.Lock{}, owner: owner, plan: p, held: map[half]*held{}, permits: map[string]int64{}, taken: map[string][]permit{},
-		jitter: seed.Source(r.seed, "program/"+owner), late: seed.Source(r.seed, "late/"+owner)}
+		jitter: r.chance.Source("program/" + owner), late: r.chance.Source("late/" + owner)}
 }
 
 // steps runs the program.

@@ -77,7 +77,7 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 	if err := Suits(p, s, o.Ground); err != nil {
 		return nil, err
 	}
-	r := &run{see: see, ground: o.Ground, plan: p, subject: s, seed: o.Seed, timings: timings(p, s), locks: p.Locks(), objects: p.Objects(), resources: map[string]*resource{}}
+	r := &run{see: see, ground: o.Ground, plan: p, subject: s, chance: chance(p, o.Seed), timings: timings(p, s), locks: p.Locks(), objects: p.Objects(), resources: map[string]*resource{}}
 	if o.Ground.Warped {
 		processes, err := world.NewProcesses()
 		if err != nil {
@@ -90,7 +90,7 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 	if !o.Ground.Live {
 		run = func(f func()) error {
 			return b.Run(func() {
-				defer drawFrom(seed.Bytes(o.Seed, "crypto/rand"))()
+				defer drawFrom(seed.Bytes(r.chance.Seed, "crypto/rand"))()
 				f()
 			})
 		}
@@ -141,6 +141,22 @@ func caught(during string, f func() error) (err error) {
 	return f()
 }
 
+// chance is what decides in a run of the plan with that seed.
+func chance(p *plan.Plan, runSeed uint64) *seed.Chance {
+	c := &seed.Chance{Seed: runSeed}
+	for i, s := range p.Seeds {
+		next := runSeed
+		if i+1 < len(p.Seeds) {
+			next = p.Seeds[i+1].Seed
+		}
+		c.Turns = append(c.Turns, seed.Turn{At: time.Duration(s.Until), Seed: next})
+	}
+	if len(p.Seeds) > 0 {
+		c.Seed = p.Seeds[0].Seed
+	}
+	return c
+}
+
 // timings are those of a plan, but for the lease of a lock that has one of its own.
 func timings(p *plan.Plan, s subjects.Subject) plan.Timings {
 	t := p.Timings.WithDefaults()
@@ -153,7 +169,7 @@ type run struct {
 	ground  world.Ground
 	plan    *plan.Plan
 	subject subjects.Subject
-	seed    uint64
+	chance  *seed.Chance
 	timings plan.Timings
 	latency time.Duration // of a message without faults, at most
 
@@ -198,7 +214,7 @@ func (r *run) run(o Options) {
 	if o.Order != nil {
 		timed.Order = []string{}
 	}
-	if r.world, err = world.New(o.Ground, &timed, o.Seed, r.subject.Layout); err != nil {
+	if r.world, err = world.New(o.Ground, &timed, r.chance, r.subject.Layout); err != nil {
 		r.failure = err
 		return
 	}
@@ -379,7 +395,7 @@ func (r *run) connect(name, server string, rdb *redis.Client, noRetry bool, thre
 	e := subjects.NewEnv(name, rdb, r.world.Real(time.Duration(r.timings.Watchdog)), r.world.Fail)
 	e.Dial, e.Addr, e.Timescale = r.world.Dialer(name, server), addr, r.ground.Timescale
 	e.Start = r.world.Starter()
-	e.Scheduler, e.Random = r.world.Scheduler(name), seed.Bytes(r.seed, random)
+	e.Scheduler, e.Random = r.world.Scheduler(name), seed.Bytes(r.chance.Seed, random)
 	e.NoRetry = noRetry
 	e.Now = func() time.Time { return r.world.Clock(name) }
 	for _, t := range threads {

@@ -87,7 +87,7 @@ type Latency struct {
 // messages (Collect, Next, Deliver, Block, Heal) are for the world's goroutine.
 type Network struct {
 	mu      sync.Mutex
-	seed    uint64
+	chance  *seed.Chance
 	latency Latency
 	ranks   *ranks // nil: all connections are equal
 	notify  func()
@@ -110,12 +110,12 @@ type Network struct {
 
 // New returns a network. notify is called, from any goroutine, when something was written; accept
 // gets the server's end of each connection as it arrives there.
-func New(runSeed uint64, l Latency, notify func(), accept func(*End)) *Network {
-	n := &Network{seed: runSeed, latency: l, notify: notify, accept: accept,
+func New(chance *seed.Chance, l Latency, notify func(), accept func(*End)) *Network {
+	n := &Network{chance: chance, latency: l, notify: notify, accept: accept,
 		dials: map[string]int{}, sources: map[string]*rand.Rand{}, blocked: map[string][2]int{},
 		frozen: map[string]int{}, cut: map[string]bool{}}
 	if l.Priorities {
-		n.ranks = newRanks(runSeed, l.Changes)
+		n.ranks = newRanks(chance, l.Changes)
 	}
 	return n
 }
@@ -295,7 +295,7 @@ func (n *Network) delay(l *Link) time.Duration {
 func (n *Network) draw(client string) time.Duration {
 	src := n.sources[client]
 	if src == nil {
-		src = seed.Source(n.seed, "network/"+client+n.suffix())
+		src = n.chance.Source("network/" + client + n.suffix())
 		n.sources[client] = src
 	}
 	return n.latency.Min + time.Duration(src.Int64N(int64(n.latency.Max-n.latency.Min)+1))

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/sim/network"
+	"github.com/holdfast-sim/holdfast/sim/seed"
 )
 
 const (
@@ -32,9 +33,9 @@ type rig struct {
 	notes    atomic.Int64 // calls of notify
 }
 
-func newRig(t *testing.T, seed uint64) *rig {
+func newRig(t *testing.T, runSeed uint64) *rig {
 	r := &rig{t: t}
-	r.net = network.New(seed, network.Latency{Min: leastLat, Max: mostLat}, func() { r.notes.Add(1) },
+	r.net = network.New(&seed.Chance{Seed: runSeed}, network.Latency{Min: leastLat, Max: mostLat}, func() { r.notes.Add(1) },
 		func(c *network.End) { r.accepted = append(r.accepted, c) })
 	return r
 }

@@ -11,7 +11,7 @@ import (
 // ranks are the priorities of connections. A connection's rank, from 0 (the first) to 1, is drawn
 // from the seed and its name; from a change on it is more than 1, and more than all before.
 type ranks struct {
-	seed    uint64
+	chance  *seed.Chance
 	of      map[string]float64
 	changes map[int]bool // by the number of the message at which they come
 	written int
@@ -22,8 +22,8 @@ type ranks struct {
 // changesWithin is how many messages the changes are spread over: those of a small plan.
 const changesWithin = 200
 
-func newRanks(runSeed uint64, changes int) *ranks {
-	r := &ranks{seed: runSeed, of: map[string]float64{}, changes: map[int]bool{}, jitter: seed.Source(runSeed, "network/priorities")}
+func newRanks(chance *seed.Chance, changes int) *ranks {
+	r := &ranks{chance: chance, of: map[string]float64{}, changes: map[int]bool{}, jitter: chance.Source("network/priorities")}
 	for range changes {
 		r.changes[r.jitter.IntN(changesWithin)] = true
 	}
@@ -35,7 +35,7 @@ func newRanks(runSeed uint64, changes int) *ranks {
 func (r *ranks) delay(l Latency, link string) time.Duration {
 	rank, known := r.of[link]
 	if !known {
-		rank = seed.Source(r.seed, "priority/"+link).Float64()
+		rank = r.chance.Source("priority/" + link).Float64()
 		r.of[link] = rank
 	}
 	if r.changes[r.written] {

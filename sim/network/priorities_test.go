@@ -4,11 +4,13 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/sim/seed"
 )
 
 func TestPrioritiesSpreadConnectionsAndAFallenOneIsTheSlowest(t *testing.T) {
 	l := Latency{Min: 100 * time.Microsecond, Max: 100 * time.Millisecond, Priorities: true}
-	r := newRanks(7, 0)
+	r := newRanks(&seed.Chance{Seed: 7}, 0)
 	names := []string{"c1#1", "c1#2", "c2#1", "c3#1", "c4#1"}
 	var first []time.Duration
 	for _, name := range names {
@@ -28,10 +30,10 @@ func TestPrioritiesSpreadConnectionsAndAFallenOneIsTheSlowest(t *testing.T) {
 		t.Errorf("%s fell behind, but takes %v", fastest, d)
 	}
 	// The same seed gives the same delays, another one others.
-	if a, b := newRanks(7, 3).delay(l, "c1#1"), newRanks(8, 3).delay(l, "c1#1"); a == b {
+	if a, b := newRanks(&seed.Chance{Seed: 7}, 3).delay(l, "c1#1"), newRanks(&seed.Chance{Seed: 8}, 3).delay(l, "c1#1"); a == b {
 		t.Errorf("two seeds, one delay: %v", a)
 	}
-	if a, b := newRanks(7, 3).delay(l, "c1#1"), newRanks(7, 3).delay(l, "c1#1"); a != b {
+	if a, b := newRanks(&seed.Chance{Seed: 7}, 3).delay(l, "c1#1"), newRanks(&seed.Chance{Seed: 7}, 3).delay(l, "c1#1"); a != b {
 		t.Errorf("one seed, two delays: %v and %v", a, b)
 	}
 }

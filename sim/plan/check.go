@@ -14,6 +14,7 @@ const (
 	MaxClients = 1_000
 	MaxThreads = 10_000
 	MaxFaults  = 1_000
+	MaxSeeds   = 100
 )
 
 // stepNeeds says what each action takes.
@@ -70,6 +71,9 @@ func (p *Plan) Check(kinds map[string]FaultNeeds) error {
 	if err := p.Timings.check(); err != nil {
 		return err
 	}
+	if err := p.checkSeeds(); err != nil {
+		return fmt.Errorf("plan: %w", err)
+	}
 	if err := p.checkServers(); err != nil {
 		return fmt.Errorf("plan: %w", err)
 	}
@@ -122,6 +126,20 @@ func (p *Plan) checkSize() error {
 		return fmt.Errorf("plan: $.clients: %d steps, but at most %d", steps, MaxSteps)
 	case len(p.Faults) > MaxFaults:
 		return fmt.Errorf("plan: $.faults: %d faults, but at most %d", len(p.Faults), MaxFaults)
+	}
+	return nil
+}
+
+func (p *Plan) checkSeeds() error {
+	if len(p.Seeds) > MaxSeeds {
+		return fmt.Errorf("$.seeds: %d spans, but at most %d", len(p.Seeds), MaxSeeds)
+	}
+	last := Duration(0)
+	for i, s := range p.Seeds {
+		if s.Until <= last {
+			return fmt.Errorf("$.seeds[%d].until: %v must be more than %v, when the span begins", i, s.Until, last)
+		}
+		last = s.Until
 	}
 	return nil
 }

@@ -26,9 +26,18 @@ type Plan struct {
 	Groups  []Group  `json:"groups,omitempty"`  // locks that are made of others
 	Clients []Client `json:"clients"`
 	Faults  []Fault  `json:"faults,omitempty"`
+	// Seeds has other seeds than that of the run decide at first, each until its time. So the run is the same until then as one of
+	// the first of these seeds. "simrun explore -strategy guided" writes it.
+	Seeds []Span `json:"seeds,omitempty"`
 	// Order names what happens first of what could happen at one moment, where otherwise latencies
 	// decide; see "simrun explore -strategy exhaustive", which writes it.
 	Order []string `json:"order,omitempty"`
+}
+
+// Span is a part of a run in which a seed decides: from the end of the span before it, or the start.
+type Span struct {
+	Seed  uint64   `json:"seed"`
+	Until Duration `json:"until"` // more than that of the span before
 }
 
 // Timings are the run's constants. Zero values stand for the defaults, which are Redisson's

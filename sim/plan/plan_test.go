@@ -150,7 +150,7 @@ func TestDecodeRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		{"no object", `[]`, "$: must be an object, not a list"},
 		{"no version", `{"clients":[]}`, "$.version: missing"},
 		{"another version", `{"version":2,"clients":[]}`, "$.version: 2, but"},
-		{"an unknown field", `{"version":1,"clients":[],"seeds":3}`, "$.seeds: unknown field"},
+		{"an unknown field", `{"version":1,"clients":[],"seed":3}`, "$.seed: unknown field"},
 		{"an unknown field below", `{"version":1,"clients":[{"name":"c1","treads":[]}]}`, "$.clients[0].treads: unknown field"},
 		{"a number for a duration", `{"version":1,"clients":[],"timings":{"limit":5}}`, "$.timings.limit: must be a text"},
 		{"no duration", `{"version":1,"clients":[],"timings":{"limit":"5"}}`, `"5"`},
@@ -196,5 +196,20 @@ func TestLocksAreInOrderOfFirstMention(t *testing.T) {
 	p.Clients[1].Threads[0].Steps = []plan.Step{{Do: plan.Lock, Lock: "c"}, {Do: plan.Lock, Lock: "a"}}
 	if got := p.Locks(); !reflect.DeepEqual(got, []string{"a", "b", "c"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestSpansOfSeedsFollowEachOther(t *testing.T) {
+	p := good()
+	p.Faults = nil
+	p.Seeds = []plan.Span{{Seed: 1, Until: 5}, {Seed: 2, Until: 6}}
+	if err := p.Check(nil); err != nil {
+		t.Error(err)
+	}
+	for _, wrong := range [][]plan.Span{{{Seed: 1}}, {{Seed: 1, Until: -1}}, {{Seed: 1, Until: 5}, {Seed: 2, Until: 5}}, make([]plan.Span, plan.MaxSeeds+1)} {
+		p.Seeds = wrong
+		if err := p.Check(nil); err == nil || !strings.Contains(err.Error(), "$.seeds") {
+			t.Errorf("%v: %v", wrong, err)
+		}
 	}
 }

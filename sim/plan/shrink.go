@@ -13,6 +13,9 @@ import (
 // Input, 2002, for the halving.)
 func Shrink(p *Plan, tries int, still func(*Plan) bool) (smallest *Plan, tried int) {
 	s := shrinker{best: p, tries: tries, still: still}
+	if len(p.Seeds) > 0 {
+		s.try(func(p *Plan) { p.Seeds = nil })
+	}
 	for s.changed = true; s.changed; {
 		s.changed = false
 		s.clients()

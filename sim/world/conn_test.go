@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/network"
+	"github.com/holdfast-sim/holdfast/sim/seed"
 )
 
 // wires lead to a virtual server.
@@ -82,7 +83,7 @@ func TestAConnectionThatBlocksSubscribesOrEnds(t *testing.T) {
 		if v.admin, err = v.redis.Dial(); err != nil {
 			t.Fatal(err)
 		}
-		r := &wires{t: t, net: network.New(1, network.Latency{}, func() {}, v.serve)}
+		r := &wires{t: t, net: network.New(&seed.Chance{Seed: 1}, network.Latency{}, func() {}, v.serve)}
 		a, b := r.dial("a"), r.dial("b")
 
 		r.says(a, "", "BLPOP", "queue", "0")

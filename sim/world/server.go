@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/evidence"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/seed"
 )
 
 // backend is a Redis server, as the world needs it. Replicas are numbered from 1. An error ends the
@@ -80,13 +81,13 @@ type server struct {
 	knows   map[string]bool             // scripts, by their digests
 }
 
-func (w *World) newServer(p plan.Server, runSeed uint64, l network.Latency) (*server, error) {
+func (w *World) newServer(p plan.Server, chance *seed.Chance, l network.Latency) (*server, error) {
 	s := &server{name: p.Name, lockOf: map[string]string{}, objects: map[string]history.Object{}, state: map[string]history.KeyState{}, knows: map[string]bool{}}
 	var err error
-	if s.backend, err = w.ground.open(w, p, runSeed); err != nil {
+	if s.backend, err = w.ground.open(w, p, chance.Seed); err != nil {
 		return nil, err
 	}
-	s.net = network.New(runSeed, l, w.Notify, s.serve).To(p.Name)
+	s.net = network.New(chance, l, w.Notify, s.serve).To(p.Name)
 	return s, nil
 }
 

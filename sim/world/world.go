@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/seed"
 	"github.com/holdfast-sim/holdfast/sim/warp"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -28,7 +29,6 @@ import (
 // World is one running world. New, Prepare, Begin, Run and Close are for the goroutine that made it, in this
 // order; what programs may call says so.
 type World struct {
-	seed     uint64
 	start    atomic.Pointer[time.Time] // when the run began
 	began    time.Time                 // the same on the clock of the networks, which goes as the plan's time does
 	locks    []*lock                   // in the order of the plan
@@ -89,8 +89,8 @@ type World struct {
 	most    int // so many may be; 0: any number
 }
 
-// New makes a world; that of virtual time in the current bubble. Locks are kept as the layout says.
-func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World, error) {
+// New makes a world; that of virtual time in the current bubble. Locks are kept as the layout says. Chance gets its clock.
+func New(g Ground, p *plan.Plan, chance *seed.Chance, layout history.Layout) (*World, error) {
 	quiet()
 	t := p.Timings.WithDefaults()
 	latency := network.Latency{Min: time.Duration(t.LatencyMin), Max: time.Duration(t.LatencyMax)}
@@ -103,15 +103,16 @@ func New(g Ground, p *plan.Plan, runSeed uint64, layout history.Layout) (*World,
 	if g.Live && p.Timings.LatencyMax == 0 {
 		latency = network.Latency{} // that of the machine is enough
 	}
-	w := &World{ground: g, bubble: bubble.Here(), processes: g.processes, seed: runSeed, layout: layout, watchdog: time.Duration(t.Watchdog),
+	w := &World{ground: g, bubble: bubble.Here(), processes: g.processes, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
 		numbers: map[string]int64{}, ahead: map[string]time.Duration{}, frozen: map[string]int{}, dead: map[string]bool{}, spins: spins{}}
+	chance.Now = w.sinceBegun
 	servers := p.Servers
 	if len(servers) == 0 {
 		servers = []plan.Server{{}}
 	}
 	for _, one := range servers {
-		s, err := w.newServer(one, runSeed, latency)
+		s, err := w.newServer(one, chance, latency)
 		if err != nil {
 			for _, s := range w.servers {
 				s.close()
@@ -154,6 +155,14 @@ func (w *World) Begin(rec *history.Recorder, faults ...plan.Fault) {
 // Now is the time since the start of the run. Programs may call it.
 func (w *World) Now() time.Duration {
 	return max(w.Planned(time.Since(*w.start.Load())), time.Duration(w.floor.Load()))
+}
+
+// sinceBegun is the time since the start of the run as far as its story goes: 0 while it is prepared.
+func (w *World) sinceBegun() time.Duration {
+	if !w.ready {
+		return 0
+	}
+	return w.Now()
 }
 
 // Fail ends the run with a harness error; the first one counts. Programs may call it.
