@@ -50,6 +50,8 @@ func (f *facts) memberGone(l *lockFacts, t *tenure) (Cause, bool) {
 		return f.untold(l, call, loss.at, fmt.Sprintf("%s. The %s of %s, which ended at %s, took effect then", what, call.Kind, call.Owner, Stamp(call.Return))), true
 	case call.Call < t.grant.Call && !call.Pending() && call.Return < loss.at:
 		return f.twice(l, call, loss.at, fmt.Sprintf("%s. The %s of %s, which had returned at %s, took effect once more then", what, call.Kind, call.Owner, Stamp(call.Return))), true
+	case call.Aside && call.Kind.Unlocks() && call.Call >= t.grant.Call: // an earlier attempt of the same call was given back in the background
+		return f.untold(l, t.grant, loss.at, fmt.Sprintf("%s. What gave an earlier attempt of its %s back, in the background, was executed then", what, t.grant.Kind)), true
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("%s. The %s of %s gave it back", what, call.Kind, call.Owner)}, true
 }

@@ -21,6 +21,17 @@ func TestAMemberIsGoneBeforeTheGroupIsWhole(t *testing.T) {
 	unanswered := own(func(s *groupScript, _ *history.Op) {
 		s.fault("drop-message", "x", at(0.1), at(0.1)).On = "reply release"
 	})
+	// The client gives an earlier attempt of the same call back, while that asks again.
+	attempt := func(fault bool) func(s *groupScript) {
+		return func(s *groupScript) {
+			op := s.op("x:1", history.Unlock, at(1.9), at(2.1), history.Released)
+			op.Aside = true
+			s.set(op, "a", at(2), 0, 0)
+			if fault {
+				s.fault("partition", "x", at(0.5), at(1.8))
+			}
+		}
+	}
 	outside := func(fault string) func(s *groupScript) {
 		return func(s *groupScript) {
 			s.set(&history.Op{Client: "faults"}, "a", at(2), 0, 0)
@@ -45,6 +56,8 @@ func TestAMemberIsGoneBeforeTheGroupIsWhole(t *testing.T) {
 		{"by an unlock that its owner had given up, of a lock that takes back", givenUp, true, []contract.Claim{contract.TakesBack}, defect},
 		{"by an unlock that was not answered", unanswered, true, nil, failed + "unlocked-late"},
 		{"by an unlock that ended unknown for no reason", own(func(*groupScript, *history.Op) {}), true, nil, defect},
+		{"by what gave an earlier attempt back, which a fault held up", attempt(true), true, nil, failed + "unlocked-late"},
+		{"by what gave an earlier attempt back, for no reason", attempt(false), true, nil, defect},
 		{"by an unlock of another owner", foreign, true, nil, defect},
 		{"by a fault", outside("delete-key"), true, nil, failed + "key-touched"},
 		{"its lease was over, which was asked for", func(*groupScript) {}, false, nil, failed + "lease-outlived"},

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,7 +94,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	if f.composed(l) { // of a group that may be what is left of an earlier hold of its members
 		lease = max(lease, t.grant.Asked)
 	}
-	own := max(t.last()+lease, t.byItself) // of the last setting; the reply that told of it came later
+	own := max(t.last()+lease, t.byItself, f.countedOn(l, t)) // of the last setting; the reply that told of it came later
 	for i := range f.h.Events {
 		if e := &f.h.Events[i]; e.Kind == history.ClockJump && t.from <= e.At && e.At <= t.to {
 			own = max(own, t.to+lease)
@@ -111,6 +112,29 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 		return clock, ownClock
 	}
 	return asked, "by its next renewal"
+}
+
+// countedOn is until when the client of a group's owner can count on enough of its members at the end of a hold: by the leases that the
+// owner's own commands set, as far as their answers were heard. What others did to a member it cannot know.
+func (f *facts) countedOn(l *lockFacts, t *tenure) time.Duration {
+	if !f.composed(l) {
+		return 0
+	}
+	c := f.view.locks[l.name]
+	ends := make([]time.Duration, len(c.members))
+	for i, key := range c.members {
+		for _, n := range slices.Backward(f.view.members[key].rows) {
+			r := &f.h.Served[n]
+			if r.Owner == t.owner && r.At <= t.to && r.Got > 0 && r.Got <= t.to && r.Step != history.StepAdmin && !r.Refused {
+				if r.After.Count(t.owner) > 0 {
+					ends[i] = r.After.Deadline
+				}
+				break
+			}
+		}
+	}
+	slices.Sort(ends)
+	return ends[len(ends)-c.needed]
 }
 
 // hearsForce is when the holder of a hold that was forced free can know that by the message, of a lock that claims to heed

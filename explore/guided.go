@@ -3,10 +3,12 @@ package explore
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/checker/goals"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
@@ -32,8 +34,8 @@ const guidedRuns = 500
 // Learner makes the plans of a shard, one after the other.
 type Learner interface {
 	Next(seed uint64) *plan.Plan
-	// Learn is told of each run: its plan, as Next made it, and the goals that it reached.
-	Learn(p *plan.Plan, h *history.History, reached []string)
+	// Learn is told of each run: its seed, its plan, as Next made it, and the goals that it reached.
+	Learn(seed uint64, p *plan.Plan, h *history.History, reached []string)
 }
 
 // guide is the Learner of guided.
@@ -42,6 +44,7 @@ type guide struct {
 	draw  *rand.Rand
 	met   map[string]int // what was reached, and in how many runs
 	kept  []keptPlan
+	forks []fork // that are still to be run
 }
 
 // keptPlan is a plan that reached something first, and all that it reached.
@@ -52,6 +55,7 @@ type keptPlan struct {
 
 const (
 	drawnShare = 4   // of so many plans one is drawn
+	forkShare  = 6   // of so many others one is a fork, if there are any
 	mostKept   = 200 // plans; those that reached nothing rare any more make place
 )
 
@@ -60,6 +64,14 @@ func (g *guide) Next(n uint64) *plan.Plan {
 	drawn := scenarios.DrawnBy(n, g.scope)
 	if len(g.kept) == 0 || g.draw.IntN(drawnShare) == 0 {
 		return drawn
+	}
+	if len(g.forks) > 0 && g.draw.IntN(forkShare) == 0 {
+		f := g.forks[len(g.forks)-1] // what was reached last is the rarest
+		g.forks = g.forks[:len(g.forks)-1]
+		if p := g.goOn(f, drawn); p.Check(fault.Needs()) == nil {
+			p.Name = fmt.Sprintf("guided-%d", n)
+			return p
+		}
 	}
 	for range 5 {
 		p := g.choose().Clone()
@@ -99,17 +111,25 @@ func (g *guide) rarity(k keptPlan) float64 {
 }
 
 // Learn implements [Learner].
-func (g *guide) Learn(p *plan.Plan, h *history.History, reached []string) {
-	all := slices.Concat(reached, struckIn(h))
-	slices.Sort(all)
-	all = slices.Compact(all)
-	first := false
-	for _, name := range all {
-		g.met[name]++
-		first = first || g.met[name] == 1
+func (g *guide) Learn(seed uint64, p *plan.Plan, h *history.History, reached []string) {
+	when := struckIn(h)
+	for _, goal := range reached {
+		when[goal] = 0
 	}
-	if !first {
+	all := slices.Sorted(maps.Keys(when))
+	first := ""
+	for _, name := range all {
+		if g.met[name]++; g.met[name] == 1 {
+			first = name
+		}
+	}
+	if first == "" {
 		return
+	}
+	if at := cmp.Or(when[first], goals.When(h, first)); at > 0 {
+		for range forksEach {
+			g.forks = append(g.forks, fork{p, seed, at})
+		}
 	}
 	if g.kept = append(g.kept, keptPlan{p, all}); len(g.kept) > mostKept {
 		least := 0
@@ -122,17 +142,18 @@ func (g *guide) Learn(p *plan.Plan, h *history.History, reached []string) {
 	}
 }
 
-// struckIn names the states of locks that a run came to, and in which of them faults struck, at which steps.
-func struckIn(h *history.History) []string {
-	var all []string
-	states := States{}
-	states.Add(h)
-	for state := range states {
-		all = append(all, state.String())
+// struckIn names the states of locks that a run came to, and in which of them faults struck, at which steps, and when that was first.
+func struckIn(h *history.History) map[string]time.Duration {
+	all := map[string]time.Duration{}
+	came := func(name string, at time.Duration) {
+		if was, known := all[name]; !known || at < was {
+			all[name] = at
+		}
 	}
+	each(h, func(state LockState, at time.Duration) { came(state.String(), at) })
 	for _, f := range h.Faults {
 		if f.Struck() {
-			all = append(all, fmt.Sprintf("%s on %s, %s", f.Kind, cmp.Or(f.On, "time"), stateAt(h, f)))
+			came(fmt.Sprintf("%s on %s, %s", f.Kind, cmp.Or(f.On, "time"), stateAt(h, f)), f.From)
 		}
 	}
 	return all

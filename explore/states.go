@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 )
@@ -66,6 +67,11 @@ func (s States) Merge(visits []Visit) {
 
 // Add counts the states that the locks of a history went through, as the server log has them.
 func (s States) Add(h *history.History) {
+	each(h, func(state LockState, _ time.Duration) { s[state]++ })
+}
+
+// each has the states that the locks of a history went through, and when they came about.
+func each(h *history.History, came func(state LockState, at time.Duration)) {
 	ops := make(map[int64]*history.Op, len(h.Ops))
 	calls := map[string][]*history.Op{} // that acquire, by lock
 	for i := range h.Ops {
@@ -100,11 +106,11 @@ func (s States) Add(h *history.History) {
 				state.Waiting = min(state.Waiting+1, 2)
 			}
 		}
-		s[state]++
+		came(state, r.At)
 	}
 	for _, e := range h.Events {
 		if e.Kind == history.Expire && e.Lock != "" {
-			s[LockState{Step: "expiry"}]++
+			came(LockState{Step: "expiry"}, e.At)
 		}
 	}
 }

@@ -101,7 +101,7 @@ func do(b *bubble.Bubbles, s subjects.Subject, shard Shard, ready func(*plan.Pla
 		over := enough(&r, seed)
 		t.add(r, err, seed)
 		if learner != nil && err == nil {
-			learner.Learn(drawn, r.History, t.last)
+			learner.Learn(seed, drawn, r.History, t.last)
 		}
 		if over {
 			break

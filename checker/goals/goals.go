@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -172,6 +173,17 @@ func Reached(h *history.History, v *checker.Verdict, own []contract.Goal) []stri
 		}
 	}
 	return names
+}
+
+// When is the time at which a run that came to a situation of the table was there first, or 0 if it is no single command, call or event.
+func When(h *history.History, name string) time.Duration {
+	i := slices.IndexFunc(situations, func(s situation) bool { return s.Name == name })
+	if i < 0 {
+		return 0
+	}
+	r := look(h)
+	situations[i].in(r)
+	return r.at
 }
 
 // Reach is what bounds the goals that a search can come to.

@@ -16,6 +16,7 @@ type run struct {
 	locks []string                 // of asks
 	rows  []row
 	of    map[string]history.Object
+	at    time.Duration // of what was found last
 }
 
 // row is a command on the key of a lock, executed on behalf of an owner. None was refused, and none is the fault injector's.
@@ -103,6 +104,7 @@ func (s *row) others() bool { return s.Before.Total() > s.before }
 func (r *run) row(such func(s *row) bool) bool {
 	for i := range r.rows {
 		if such(&r.rows[i]) {
+			r.at = r.rows[i].At
 			return true
 		}
 	}
@@ -112,7 +114,8 @@ func (r *run) row(such func(s *row) bool) bool {
 // op reports whether an operation is such.
 func (r *run) op(such func(op *history.Op) bool) bool {
 	for i := range r.h.Ops {
-		if such(&r.h.Ops[i]) {
+		if op := &r.h.Ops[i]; such(op) {
+			r.at = max(op.Call, op.Return)
 			return true
 		}
 	}
@@ -126,6 +129,7 @@ func (r *run) event(kind history.EventKind, such func(e *history.Event, lock str
 		switch {
 		case e.Kind != kind:
 		case e.Lock != "" && such(e, e.Lock), e.Lock == "" && slices.ContainsFunc(r.locks, func(lock string) bool { return such(e, lock) }):
+			r.at = e.At
 			return true
 		}
 	}

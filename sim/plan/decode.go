@@ -10,6 +10,7 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -132,6 +133,16 @@ func fill(target reflect.Value, value any, at string) error {
 			return mismatch(at, "true or false", value)
 		}
 		target.SetBool(b)
+	case reflect.Uint64: // a seed
+		n, ok := value.(json.Number)
+		if !ok {
+			return mismatch(at, "a number", value)
+		}
+		i, err := strconv.ParseUint(n.String(), 10, 64)
+		if err != nil {
+			return fmt.Errorf("%s: %v must be a whole number from 0 to %d", at, n, uint64(math.MaxUint64))
+		}
+		target.SetUint(i)
 	default: // the integers
 		n, ok := value.(json.Number)
 		if !ok {

@@ -26,6 +26,7 @@ func good() *plan.Plan {
 	return &plan.Plan{
 		Version: plan.Version, Name: "name", Story: "story",
 		Timings: plan.Timings{Watchdog: 6 * second, LatencyMin: 1, LatencyMax: second, Limit: 60 * second},
+		Seeds:   []plan.Span{{Seed: 1 << 63, Until: second}, {Until: 2 * second}},
 		Clients: []plan.Client{
 			{Name: "c1", Threads: []plan.Thread{
 				{ID: 1, Steps: []plan.Step{
@@ -153,6 +154,7 @@ func TestDecodeRefusesWhatItDoesNotUnderstand(t *testing.T) {
 		{"an unknown field", `{"version":1,"clients":[],"seed":3}`, "$.seed: unknown field"},
 		{"an unknown field below", `{"version":1,"clients":[{"name":"c1","treads":[]}]}`, "$.clients[0].treads: unknown field"},
 		{"a number for a duration", `{"version":1,"clients":[],"timings":{"limit":5}}`, "$.timings.limit: must be a text"},
+		{"a seed below 0", `{"version":1,"clients":[],"seeds":[{"seed":-1,"until":"1s"}]}`, "$.seeds[0].seed: -1 must be a whole number from 0"},
 		{"no duration", `{"version":1,"clients":[],"timings":{"limit":"5"}}`, `"5"`},
 		{"another plan behind it", "{\"version\":1,\"clients\":[]}\n{\"version\":1}", "line 2: \"{\\\"version\\\":1}\" follows the plan"},
 		{"half of one behind it", `{"version":1,"clients":[]} {"version"`, "line 1: "},
