@@ -595,6 +595,9 @@ func (r *run) close() {
 // versions says what ran, for the report. It is no part of the trace.
 func versions(g world.Ground) map[string]string {
 	v := map[string]string{"go": runtime.Version()}
+	if own := Own(); own != "" {
+		v["holdfast"] = own
+	}
 	maps.Copy(v, g.Versions)
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {

@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"flag"
 	"io"
-	"maps"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -126,28 +124,6 @@ type built struct {
 	OS           string       `json:"os"`
 	Arch         string       `json:"arch"`
 	Dependencies []dependency `json:"dependencies"`
-}
-
-// own names the program in histories: its version, and the commit where the version has none.
-func (b built) own() string {
-	text := b.Version
-	if short := b.Commit[:min(12, len(b.Commit))]; !strings.Contains(text, short) {
-		text += " of commit " + short
-	}
-	if b.Modified && !strings.HasSuffix(text, "+dirty") {
-		text += ", changed since"
-	}
-	return text
-}
-
-// withOwn adds the program to the versions that a history's header has.
-func withOwn(versions map[string]string) map[string]string {
-	all := map[string]string{}
-	maps.Copy(all, versions)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		all["holdfast"] = builtOf(info).own()
-	}
-	return all
 }
 
 type dependency struct {

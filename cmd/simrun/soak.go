@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
+	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/health"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/soak"
@@ -287,7 +288,7 @@ func (o *soakOrder) run(ctx context.Context, is redisserver.Software, stdout, st
 	if err := dir.latest(); err != nil { // a soak is long: who looks for it finds it
 		return fail(stderr, checker.ExitHarness, "soak: %v", err)
 	}
-	header := o.Header(map[string]string{is.Name: is.Version, "server": o.server, "keys": o.Name, "go": runtime.Version()})
+	header := o.Header(map[string]string{is.Name: is.Version, "server": o.server, "keys": o.Name, "go": runtime.Version(), "holdfast": sim.Own()})
 	var judge *checker.Stream // nil: nobody judges
 	add := func(any) {}
 	if o.judge {

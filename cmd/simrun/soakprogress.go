@@ -36,7 +36,7 @@ func (p *soakProgress) show(s soak.Sample, judged int) {
 		return
 	}
 	rate := float64(s.Calls-p.last.Calls) / (s.At - p.last.At).Seconds()
-	text := fmt.Sprintf("%.0f calls/s, %d faults, %d clients died, %d MB", rate, s.Faults, s.Deaths, s.RSS>>20)
+	text := fmt.Sprintf("%.0f calls/s, %d faults, %s died, %d MB", rate, s.Faults, soak.Clients(s.Deaths), s.RSS>>20)
 	if judged > 0 {
 		text += fmt.Sprintf(", %d operations judged", judged)
 	}

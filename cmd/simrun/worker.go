@@ -192,7 +192,6 @@ func runOne(b *bubble.Bubbles, j job, seed uint64) (res result) {
 	if err != nil {
 		return res.failed(j, err)
 	}
-	ground.Versions = withOwn(ground.Versions)
 	store, err := newFolder(j.Out, folderName(name), seed)
 	if err != nil {
 		return res.failed(j, err)

@@ -200,12 +200,20 @@ func (l *Latencies) Quantile(part float64) time.Duration {
 	return 0
 }
 
+// Clients counts clients, for people.
+func Clients(n int64) string {
+	if n == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", n)
+}
+
 // Text says what was counted, in lines for people.
 func (r *Result) Text() string {
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
 	return fmt.Sprintf("  calls   %d in %.1f s: %.0f a second; %d granted, %d busy, %d failed, %d unknown\n"+
-		"  faults  %d, %d clients died\n"+
+		"  faults  %d, %s died\n"+
 		"  tryLock half within %s, 99 %% within %s; unlock half within %s, 99 %% within %s\n",
-		r.Calls, r.Length.Seconds(), r.Rate(), r.Granted, r.Busy, r.Failed, r.Unknown, r.Faults, r.Deaths,
+		r.Calls, r.Length.Seconds(), r.Rate(), r.Granted, r.Busy, r.Failed, r.Unknown, r.Faults, Clients(r.Deaths),
 		ms(r.Acquire.Quantile(0.5)), ms(r.Acquire.Quantile(0.99)), ms(r.Release.Quantile(0.5)), ms(r.Release.Quantile(0.99)))
 }
