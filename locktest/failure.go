@@ -101,7 +101,11 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 	if !s.told[g] {
 		s.told[g] = true
 		tried := 0
-		if f.Plan, tried = s.shrink(b, t, g, all[0]); tried > 0 {
+		f.Plan, tried = s.shrink(b, t, g, all[0])
+		if s.late() {
+			text.WriteString("\n  The time that go test gives it, -timeout, is nearly over: a smaller plan may break the same.\n")
+		}
+		if tried > 0 {
 			fmt.Fprintf(&text, "\n  The smallest of %d plans that break the same; kept as %s/NAME.json it is run every time:\n\n%s\n", tried, corpus, f.Plan.JSON())
 		}
 	}
@@ -121,7 +125,7 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 
 // prove tries the causes in a trial by runs without faults, once, unless the lock does something else each time.
 func (s *suite) prove(b *bubble.Bubbles, t *trial) {
-	if t.proved || s.stopAt {
+	if t.proved || s.stopAt || s.late() {
 		return
 	}
 	t.proved = true
@@ -159,7 +163,7 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v fault) (*plan.Plan, int) {
 	tried, most := 0, sim.MostShrunk(t.history.End.Messages)
 	smallest, _ := plan.Shrink(t.plan, 0, func(p *plan.Plan) bool {
-		if tried >= tries || s.stopAt || p.Check(simfault.Needs()) != nil {
+		if tried >= tries || s.stopAt || s.late() || p.Check(simfault.Needs()) != nil {
 			return false
 		}
 		tried++

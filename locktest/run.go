@@ -30,6 +30,7 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 	if err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
+	s.hurry(t)
 	s.out = cmp.Or(s.out, folder(t))
 	if why := s.subject.Layout.Unknown; why != "" {
 		t.Logf("locktest: the %s is judged by its answers alone: %s", cmp.Or(s.subject.Object, history.ALock), why)

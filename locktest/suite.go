@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -35,9 +37,21 @@ type suite struct {
 	listed  []string                    // the names of all cases, also of those that are not wanted
 	stopped error                       // a run came to a stop: those that follow would, too; nil once that is told
 	stopAt  bool                        // no more is run
+	until   time.Time                   // what only helps is not looked for any more; zero: go test sets no end
 	// accepted are the mistakes that are known to show in scenarios, with the reasons; see accept.
 	accepted map[contract.Guarantee]map[mistake]string
 }
+
+// hurry has what only helps, a smaller plan and the proof of a cause, be done in nine tenths of the time that the test has: what was
+// found is told before go test ends it.
+func (s *suite) hurry(t *testing.T) {
+	if end, ok := t.Deadline(); ok {
+		s.until = end.Add(-time.Until(end) / 10)
+	}
+}
+
+// late reports whether there is time only for what has to be told.
+func (s *suite) late() bool { return !s.until.IsZero() && time.Now().After(s.until) }
 
 // trial is one plan, which is run when somebody first asks for it.
 type trial struct {
