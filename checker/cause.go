@@ -433,6 +433,9 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 	if c, unheard := f.unheardHold(l, a); unheard {
 		return c
 	}
+	if c, unheard := f.unheardRefusal(l, a); unheard && class == contract.Unexplained {
+		return c
+	}
 	if a.op.Kind.Awaits() && a.op.Outcome == history.OK { // a replica may have brought back another round than the one that it waits for
 		if c, lost := f.serverLost(l, a.op.Call, f.until(a.op)); lost != nil {
 			return c

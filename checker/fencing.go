@@ -124,7 +124,10 @@ func (f *facts) keptToken(l *lockFacts, op *history.Op) (c Cause, kept bool) {
 func (f *facts) reenters(l *lockFacts, op *history.Op) bool {
 	at := tookOrCall(op)
 	if f.implied() { // when a tenure ended is not known exactly, nor when it was let in; it may be told of a loss meanwhile
-		return slices.ContainsFunc(l.beliefs, func(b *belief) bool { return b.owner == op.Owner && b.from < at && op.Call <= b.to })
+		return slices.ContainsFunc(l.beliefs, func(b *belief) bool {
+			kept := b.unlock != nil && b.unlock.Uncertain() && b.acquire.Token == op.Token // what it gave back may be there still
+			return b.owner == op.Owner && b.from < at && (op.Call <= b.to || kept)
+		})
 	}
 	t := l.owner(op.Owner).tenure(at - 1)
 	return t != nil && at <= t.to

@@ -135,3 +135,33 @@ func TestTokensWhereThereAreGroups(t *testing.T) {
 		}
 	}
 }
+
+// Who does not know whether it gave a lock back may hold it still: then it gets the token that it had. Nobody saw the server.
+func TestATokenMayBeThatOfAHoldWhoseUnlockWasNotAnswered(t *testing.T) {
+	got := func(owner string, at int, token int64) history.Op {
+		op := told(owner, history.TryLock, at, at+1, time.Second, history.Acquired)
+		op.Token = token
+		return op
+	}
+	for _, tt := range []struct {
+		name   string
+		unlock history.Outcome
+		ops    []history.Op
+		want   Status
+	}{
+		{"the same hold", history.Unknown, []history.Op{got("a", 5, 1)}, Holds},
+		{"another hold", history.Unknown, []history.Op{got("a", 5, 2)}, Holds},
+		{"it was given back", history.Released, []history.Op{got("a", 5, 1)}, Broken},
+		{"another owner's", history.Unknown, []history.Op{got("b", 5, 1)}, Broken},
+		{"another owner had it meanwhile", history.Unknown, []history.Op{got("b", 5, 2), told("b", history.Unlock, 7, 8, 0, history.Released), got("a", 9, 1)}, Broken},
+	} {
+		unlock := told("a", history.Unlock, 3, 4, 0, tt.unlock)
+		if tt.unlock == history.Unknown {
+			unlock.Evidence = history.Sent
+		}
+		ops := append([]history.Op{got("a", 1, 1), unlock}, tt.ops...)
+		if r := unseen([]string{"fencing", "reentrant"}, nil, ops...).Result(contract.Fencing); r.Status != tt.want {
+			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}

@@ -165,6 +165,37 @@ func TestALockThatIsHeldUnheardIsNotFree(t *testing.T) {
 	}
 }
 
+// A call of which nobody heard may have taken what refuses its owner's next attempt, as long as its lease lasts.
+func TestWhoIsRefusedMayHoldTheLockUnheard(t *testing.T) {
+	lost := []history.Fault{{Kind: "drop-message", Client: "a", From: 2 * ms, To: 2 * ms, Hits: 1, On: "reply acquire"}}
+	const failed = string(FailedAssumption)
+	for _, tt := range []struct {
+		name     string
+		evidence history.Evidence
+		faults   []history.Fault
+		claims   []string
+		at       int // of the refusal
+		want     string
+	}{
+		{"its answer was lost", history.Sent, lost, nil, 10, failed + "not-told"},
+		{"its answer was lost, and the lock takes it back", history.Sent, lost, []string{string(contract.TakesBack)}, 10, string(Defect)},
+		{"nothing took its answer", history.Sent, nil, nil, 10, string(Defect)},
+		{"it was never sent", history.NotSent, lost, nil, 10, string(Defect)},
+		{"its lease was over", history.Sent, lost, nil, 2000, string(Defect)},
+	} {
+		unheard := told("a", history.TryLock, 1, 5, time.Second, history.Unknown)
+		unheard.Evidence = tt.evidence
+		r := unseen(append([]string{"reentrant"}, tt.claims...), tt.faults, unheard,
+			told("a", history.TryLock, tt.at, tt.at+1, time.Second, history.Busy)).Result(contract.Object)
+		if r.Status != Broken || len(r.Violations) != 1 {
+			t.Fatalf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+		if x := r.Violations[0].Ruling; string(x.Kind)+x.Row != tt.want {
+			t.Errorf("%s: %s %s, want %s", tt.name, x.Kind, x.Row, tt.want)
+		}
+	}
+}
+
 // Of a lock whose re-entries shorten no lease, the longest one counts, from when it was asked for, and no longer.
 func TestAReentryShortensNothing(t *testing.T) {
 	const lock, got = history.TryLock, history.Acquired

@@ -20,6 +20,22 @@ func (f *facts) unheardHold(l *lockFacts, a *act) (Cause, bool) {
 	return f.heldUnheard(l, a)
 }
 
+// unheardRefusal says of a refused attempt, of a lock that is judged by its answers alone, that an earlier call for the same holder may have
+// taken what refused it: nobody heard of that, and a lock may tell holds apart by more than their owners.
+func (f *facts) unheardRefusal(l *lockFacts, a *act) (Cause, bool) {
+	op, holder := a.op, f.options.Model.Holder
+	if !f.implied() || !op.Kind.Asks() || op.Outcome != history.Busy {
+		return Cause{}, false
+	}
+	for _, o := range slices.Backward(l.ops) {
+		mayHold := o.Call < op.Call && !o.Pending() && o.Kind.Acquires() && o.Uncertain() && o.Evidence != history.NotSent && op.Return <= max(o.Until, f.until(o))+o.Lease
+		if mayHold && holder(o.Client, o.Owner) == holder(op.Client, op.Owner) {
+			return f.untold(l, o, o.Return, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken %s", o.Kind, o.Owner, Stamp(o.Call), l.name)), true
+		}
+	}
+	return Cause{}, false
+}
+
 // unheardLease says the same of an unlock that left a hold with another lease than its caller had in mind.
 func (f *facts) unheardLease(l *lockFacts, a *act) (Cause, bool) {
 	if a.op == nil || a.again || !a.op.Kind.Unlocks() || a.op.Outcome != history.Decremented {
