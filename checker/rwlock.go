@@ -30,7 +30,7 @@ func rwSpecOf(f *facts, leasePerHold bool) specification[model.RWState] {
 		behind := f.behindWriters()
 		step = func(s model.RWState, op history.Op) (model.RWState, error) {
 			next, err := kind.Step(s, op)
-			if err != nil && op.Outcome == history.Busy && behind[op.ID] && ruleOf(err) == contract.SharedIsBusy && !kind.Has(s, op) {
+			if has, waits := behind[op.ID]; err != nil && op.Outcome == history.Busy && waits && ruleOf(err) == contract.SharedIsBusy && !(has && kind.Has(s, op)) {
 				return s, nil // a writer waits, which is to be first
 			}
 			return next, err

@@ -71,18 +71,24 @@ func (f *facts) markedUntil(l *lockFacts, op *history.Op) time.Duration {
 	return min(max(left, until), f.end)
 }
 
-// behindWriters are the calls of readers that a lock may have refused for a writer that waited.
+// behindWriters are the calls of readers that a lock may have refused for a writer that waited, and whether their owners believed to have it: who was
+// told that it has it no more is refused like any other.
 func (f *facts) behindWriters() map[int64]bool {
 	behind := map[int64]bool{}
 	for _, l := range f.locks {
 		all := f.writersWait(l)
 		for _, op := range l.ops {
 			if op.Kind.Acquires() && !op.Kind.OnWriteLock() && slices.ContainsFunc(all, func(w waiting) bool { return w.from <= f.until(op) && w.to >= op.Call }) {
-				behind[op.ID] = true
+				behind[op.ID] = l.believes(op.Owner, op.Call) || l.believes(history.WriterOf(op.Owner), op.Call)
 			}
 		}
 	}
 	return behind
+}
+
+// believes reports whether an owner believed at a time, and a moment later, that it had a lock.
+func (l *lockFacts) believes(owner string, at time.Duration) bool {
+	return slices.ContainsFunc(l.owner(owner).lasting(at, at), func(b *belief) bool { return b.to > at })
 }
 
 // A gap is a time in which nobody has a lock that is in the way of some calls.

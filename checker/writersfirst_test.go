@@ -67,6 +67,20 @@ func letInBefore(when float64, wrote, again bool) func(*script) {
 	}
 }
 
+// refusedAgain is a reader that is told busy at 7 s while a writer waits, though it reads: it may have been told at a time, 0: never, that it does not.
+func refusedAgain(lost float64) func(*script) {
+	return func(s *script) {
+		s.held("c1:1", history.ReadLock, 1, 1.004, history.Acquired, time.Minute)
+		w := s.held(writer2, history.TryWrite, 5, 10, history.Busy, time.Minute)
+		w.Wait = 5 * sec
+		if lost > 0 {
+			s.event(history.Lost, at(lost)).Owner = "c1:1"
+		}
+		s.held("c1:1", history.TryRead, 7, 7.004, history.Busy, time.Minute)
+		s.held("c1:1", history.ReadUnlock, 40, 40.004, history.Released, 0)
+	}
+}
+
 // diedWaiting is a reader that is told busy at a time, after a writer that waited died at 6 s.
 func diedWaiting(when float64) func(*script) {
 	return func(s *script) {
@@ -100,6 +114,8 @@ func TestWritersAreFirst(t *testing.T) {
 		{"so it is by a lock that does not claim that", false, contract.Liveness, letInBefore(8, false, false), nil},
 		{"it comes as the writer does", true, contract.Liveness, letInBefore(5.1, false, false), nil},
 		{"it reads already", true, contract.Liveness, letInBefore(8, false, true), nil},
+		{"a reader that has it already is refused", true, contract.Object, refusedAgain(0), []contract.Rule{contract.SharedIsBusy}},
+		{"so is one that was told that it has it no more", true, contract.Object, refusedAgain(6), nil},
 		{"another writes meanwhile", true, contract.Liveness, letInBefore(8, true, false), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/locktest"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // keepOut is one of the two locks of a read-write lock as [twoKeys] is, in which a writer that waits keeps new readers out: by a mark in a third key,
@@ -142,5 +143,134 @@ func TestWhoIsNotWritersFirst(t *testing.T) {
 				t.Log(stories[0])
 			}
 		})
+	}
+}
+
+// keptHalf is one of the two locks of the reference, whose keys the harness reads, with a mark of writers that wait in front. Who has a hold already is
+// let in.
+type keptHalf struct {
+	half
+	rdb   redis.UniversalClient
+	marks string
+	write bool
+	holds *keptHolds
+}
+
+// keptHolds are an owner's holds of the two locks: how often it has each, and what tells that this is over.
+type keptHolds struct {
+	count [2]int
+	lost  [2]<-chan struct{}
+}
+
+func (k *keptHolds) any() bool {
+	for i, n := range k.count {
+		select {
+		case <-k.lost[i]:
+		default:
+			if n > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (h keptHalf) of() int {
+	if h.write {
+		return 1
+	}
+	return 0
+}
+
+const keptFor = 10 * time.Second
+
+func (h keptHalf) Acquire(ctx context.Context, r locktest.Request) (err error) {
+	begun := time.Now()
+	switch {
+	case h.holds.any():
+	case !h.write:
+		err = waits(ctx, r, func() (bool, error) {
+			n, err := keptOut.Run(ctx, h.rdb, []string{h.marks}).Int()
+			return n == 0, err
+		})
+	case r.Forever || r.Wait > 0:
+		if err = h.mark(ctx); err != nil {
+			break
+		}
+		left, end := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(left)
+			for {
+				select {
+				case <-end:
+					return
+				case <-time.After(keptFor / 4):
+					h.mark(ctx)
+				}
+			}
+		}()
+		defer func() {
+			close(end)
+			<-left
+			h.rdb.ZRem(context.WithoutCancel(ctx), h.marks, h.owner)
+		}()
+	}
+	if err != nil {
+		return err
+	}
+	if !r.Forever {
+		r.Wait = max(0, r.Wait-time.Since(begun))
+	}
+	if err = h.half.Acquire(ctx, r); err == nil {
+		h.holds.count[h.of()]++
+		h.holds.lost[h.of()] = h.Lost()
+	}
+	return err
+}
+
+var (
+	keptMark = redis.NewScript(`local time = redis.call('time')
+redis.call('zadd', KEYS[1], time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2], ARGV[1])
+return redis.call('pexpire', KEYS[1], ARGV[2])`)
+	keptOut = redis.NewScript(`local time = redis.call('time')
+redis.call('zremrangebyscore', KEYS[1], '-inf', time[1] * 1000 + math.floor(time[2] / 1000))
+return redis.call('zcard', KEYS[1])`)
+)
+
+func (h keptHalf) mark(ctx context.Context) error {
+	return keptMark.Run(ctx, h.rdb, []string{h.marks}, h.owner, keptFor.Milliseconds()).Err()
+}
+
+func (h keptHalf) ReleaseOne(ctx context.Context) (bool, error) {
+	last, err := h.half.ReleaseOne(ctx)
+	h.holds.count[h.of()] = max(0, h.holds.count[h.of()]-1)
+	return last, err
+}
+
+func (h keptHalf) Sharing() locktest.Sharing {
+	s := h.half.Sharing()
+	s.WritersFirst, s.MarkKept = true, keptFor
+	return s
+}
+
+func keptReference(e locktest.Env) (locktest.Client, error) {
+	c, err := subjects.AllRWLocks()[1].Open(e)
+	if err != nil {
+		return nil, err
+	}
+	return shared{locktest.ReadWriteLocks(func(name, owner string) (read, write locktest.Lock) {
+		both, holds := c.(subjects.ReadWriteLocks), new(keptHolds)
+		return keptHalf{half{both.ReadLock(name), owner}, e.Redis, name + ":marks", false, holds},
+			keptHalf{half{both.WriteLock(name), owner}, e.Redis, name + ":marks", true, holds}
+	}), c}, nil
+}
+
+func TestWritersFirstOfTheReference(t *testing.T) {
+	stories, err := locktest.Accused(t, keptReference, locktest.Drawn(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, story := range stories {
+		t.Error(story)
 	}
 }
