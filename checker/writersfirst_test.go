@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,5 +129,14 @@ func TestWritersAreFirst(t *testing.T) {
 				t.Errorf("%q; want %q", got, c.rules)
 			}
 		})
+	}
+}
+
+func TestTheAnswerIsNamedAtWhichNoOrderIsLeft(t *testing.T) {
+	s := rwFirst(true)
+	diedWaiting(35)(s)
+	all := verdict(t, s).Result(contract.Object).Violations
+	if want := "none is left when tryRead by c3:1 (operation 3) returns busy at 35.004 s"; len(all) != 1 || !strings.Contains(all[0].Text, want) {
+		t.Errorf("%+v; want %q", all, want)
 	}
 }
