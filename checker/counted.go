@@ -18,7 +18,7 @@ import (
 type sequential struct {
 	replay func(*facts, *lockFacts) (found violations, beyond bool)
 	model  func(*facts, []porcupine.Operation) porcupine.Model
-	search func(context.Context, *facts, []porcupine.Operation) porcupine.CheckResult
+	search func(context.Context, *facts, []porcupine.Operation) (porcupine.CheckResult, *linear.Step)
 	// unseen is another that a lock may fit whose keys nobody sees; nil: there is none.
 	unseen func(*facts) *sequential
 }
@@ -39,8 +39,8 @@ func sequentialFor[S comparable](spec func(*facts) specification[S]) sequential 
 		model: func(f *facts, ops []porcupine.Operation) porcupine.Model {
 			return linear.Model(*new(S), apply(f), ops)
 		},
-		search: func(ctx context.Context, f *facts, ops []porcupine.Operation) porcupine.CheckResult {
-			return linear.Frontier(ctx, *new(S), apply(f), ops, mostTries)
+		search: func(ctx context.Context, f *facts, ops []porcupine.Operation) (porcupine.CheckResult, *linear.Step) {
+			return linear.FrontierTo(ctx, *new(S), apply(f), ops, mostTries)
 		},
 	}
 }
@@ -74,13 +74,14 @@ func askPorcupineOf(ctx context.Context, f *facts, l *lockFacts, w linear.Window
 
 // askFrontierOf asks the frontier checker of one.
 func askFrontierOf(ctx context.Context, f *facts, l *lockFacts, w linear.Window) porcupine.CheckResult {
-	return sequentialOf(l.object).search(ctx, f, f.problem(l, w).History())
+	result, _ := sequentialOf(l.object).search(ctx, f, f.problem(l, w).History())
+	return result
 }
 
 // askOf asks the frontier checker of an object other than a lock; or porcupine, if that comes to no answer and porcupine may.
 func (f *facts) askOf(ctx context.Context, s sequential, p *linear.Lock) porcupine.CheckResult {
 	ops := p.History()
-	result := s.search(ctx, f, ops)
+	result, _ := s.search(ctx, f, ops)
 	if result == porcupine.Unknown && linear.Few(ops) {
 		result = linear.Ask(ctx, s.model(f, ops), ops, f.options.Budget)
 	}
@@ -179,17 +180,17 @@ func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) o
 	}
 	if result == porcupine.Illegal {
 		o.status = Broken
-		o.violations.add(func() Violation { return f.unlinearizable(ctx, l) })
+		o.violations.add(func() Violation { return f.unlinearizable(ctx, l, w) })
 	}
 	return o
 }
 
 // unlinearizable is the violation of a history that porcupine refuses. Nobody saw the server: a call that may have been sent again explains
 // it if the history fits with a second effect of the call.
-func (f *facts) unlinearizable(ctx context.Context, l *lockFacts) Violation {
+func (f *facts) unlinearizable(ctx context.Context, l *lockFacts, w linear.Window) Violation {
 	v := Violation{Rule: contract.Linearizable, Lock: l.name, To: f.end,
-		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential %s", l.name, count(len(l.ops), "operation"), l.object),
-		Cause: Cause{Class: contract.Unexplained, Text: "no call can have been sent again"}}
+		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential %s%s", l.name, count(len(l.ops), "operation"), l.object, f.orderless(ctx, l, w)),
+		Cause: Cause{Class: contract.Unexplained, Text: "no fault is known that has a client send a call again"}}
 	calls := f.unseenTwice(l, f.end, func(op *history.Op) bool { return !op.Kind.Awaits() })
 	if len(calls) == 0 {
 		return v
@@ -199,12 +200,27 @@ func (f *facts) unlinearizable(ctx context.Context, l *lockFacts) Violation {
 		all = append(all, c.copies()...)
 	}
 	if f.askUnseen(ctx, l, all) == porcupine.Illegal {
-		v.Cause.Text = "no second effect of calls that can have been sent again explains it"
+		v.Cause.Text = "no second effect of a call that a fault may have had sent again explains it"
 		return v
 	}
 	i := max(0, slices.IndexFunc(calls, func(c resent) bool { return f.askUnseen(ctx, l, c.copies()) == porcupine.Ok }))
 	v.Ops, v.Owners, v.Cause = []int64{calls[i].op.ID}, []string{calls[i].op.Owner}, f.maybeTwice(calls[i].op, calls[i].faults)
 	return v
+}
+
+// orderless says at which answer, by the times of returns, no order is left; "": that is not known.
+func (f *facts) orderless(ctx context.Context, l *lockFacts, w linear.Window) string {
+	s := sequentialOf(l.object)
+	_, last := s.search(ctx, f, f.problem(l, w).History())
+	if last != nil && s.unseen != nil && w == linear.AsCalled { // the one that goes further says more
+		if _, later := s.unseen(f).search(ctx, f, f.problem(l, w).History()); later != nil && later.Op.Return > last.Op.Return {
+			last = later
+		}
+	}
+	if last == nil || last.Event != nil || last.Op.Pending() {
+		return ""
+	}
+	return fmt.Sprintf(", and none is left when %s by %s (operation %d) returns %s at %s", last.Op.Kind, last.Op.Owner, last.Op.ID, last.Op.Outcome, Stamp(last.Op.Return))
 }
 
 // A resent is a call that may have taken effect more than once, though nobody saw what the server executed.

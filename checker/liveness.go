@@ -44,6 +44,7 @@ func judgeLiveness(_ context.Context, f *facts) Result {
 		f.deadHolds(l, &found)
 		f.orphans(l, &found)
 		f.ghosts(l, &found)
+		f.overtaken(l, &found)
 		f.load(l, &found)
 		f.failures(l, &found)
 		f.atTheEnd(l, &found)
@@ -64,10 +65,10 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 		return
 	}
 	if !l.shared() {
-		f.idleFor(l, l.ops, l.tenures, found)
+		f.idleFor(l, l.ops, l.tenures, nil, found)
 		return
 	}
-	// Readers wait for writers alone.
+	// Readers wait for writers alone: those that have the lock and, of a lock that lets them in first, those that wait for it.
 	var readers, writers []*history.Op
 	for _, op := range l.ops {
 		if history.Writes(op.Owner) {
@@ -76,16 +77,12 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 			readers = append(readers, op)
 		}
 	}
-	f.idleFor(l, writers, l.tenures, found)
-	f.idleFor(l, readers, slices.DeleteFunc(slices.Clone(l.tenures), func(t *tenure) bool { return !history.Writes(t.owner) }), found)
+	f.idleFor(l, writers, l.tenures, nil, found)
+	f.idleFor(l, readers, slices.DeleteFunc(slices.Clone(l.tenures), func(t *tenure) bool { return !history.Writes(t.owner) }), f.writersWait(l), found)
 }
 
-// idleFor looks for times in which nobody held a lock in the way of some calls, and one of them waited for it.
-func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, found *violations) {
-	type gap struct {
-		from, to time.Duration
-		after    *tenure // that freed it, nil at first
-	}
+// idleFor looks for times in which nobody held a lock in the way of some calls, nor waited first, and one of them waited for it.
+func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, ahead []waiting, found *violations) {
 	var gaps []gap
 	var free time.Duration
 	var after *tenure
@@ -104,6 +101,8 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, foun
 	if after == nil || !after.open {
 		gaps = append(gaps, gap{free, f.end, after})
 	}
+
+	gaps = without(gaps, ahead)
 
 	rest := ops               // that were not called yet
 	var calling []*history.Op // that had not returned when the last gap began

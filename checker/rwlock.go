@@ -25,9 +25,20 @@ func rwSpecOf(f *facts, leasePerHold bool) specification[model.RWState] {
 			return model.RWKey(cmp.Or(k.Deadline, model.Never), shownHolds(k).Holds()...)
 		}
 	}
+	step := kind.Step
+	if f.h.Can(string(contract.WritersFirst)) {
+		behind := f.behindWriters()
+		step = func(s model.RWState, op history.Op) (model.RWState, error) {
+			next, err := kind.Step(s, op)
+			if has, waits := behind[op.ID]; err != nil && op.Outcome == history.Busy && waits && ruleOf(err) == contract.SharedIsBusy && !(has && kind.Has(s, op)) {
+				return s, nil // a writer waits, which is to be first
+			}
+			return next, err
+		}
+	}
 	gone := func(s, key model.RWState) bool { return kind.Redisson && s.MayBeGone() && key == model.RWState{} }
 	return specification[model.RWState]{
-		step: kind.Step, environment: kind.Environment, shown: shows,
+		step: step, environment: kind.Environment, shown: shows,
 		fits: func(s model.RWState, a *act) bool {
 			k := *a.after
 			key := shows(k)

@@ -39,6 +39,7 @@ const (
 	TellsDowngrade Claim = "tells-downgrade"
 	TellsDeletion  Claim = "tells-deletion"
 	RefusesUpgrade Claim = "refuses-upgrade"
+	WritersFirst   Claim = "writers-first"
 
 	Fair       Claim = "fair"
 	KeepsPlace Claim = "keeps-place"
@@ -120,6 +121,9 @@ func Promises() []Promise {
 		{TellsDowngrade, "A write unlock wakes those who wait, also if its owner reads on.", "liveness; it takes the exemption of downgrades away"},
 		{RefusesUpgrade, "Who reads and asks for the write lock is told at once that it cannot have it, rather than made to wait for itself.",
 			"object; without the claim, such a call may end like one that waits for another"},
+		{WritersFirst, "While a writer waits for a read-write lock, no reader comes in that has it not.",
+			"object and liveness, which let a reader be refused, or wait, for a writer that waits, or for its mark: `placeKept` is for how long that is kept of who asks no more. " +
+				"Liveness: a reader that comes later is not let in before"},
 		{Fair, "The lock is granted in the order in which owners began to wait for it.", "fairness; object takes each refusal for right but that of the holder, and fairness judges it"},
 		{KeepsPlace, "Who waits keeps its place for as long as it asks again; `placeKept` is how soon it has to.",
 			"fairness; without the claim a place is kept for `placeKept` after the first attempt, and no longer. " +

@@ -96,6 +96,7 @@ const (
 	GivenUpReturns Rule = "a call that its caller gives up returns at once"
 	DeadHoldEnds   Rule = "the hold of a dead client ends with its lease"
 	UnlockEndsHold Rule = "a hold ends with its owner's last unlock"
+	WriterIsNext   Rule = "no reader is let in before a writer that waits and is to be first"
 	GhostIsGone    Rule = "what a call took whose caller was not told is given back"
 	Unsubscribed   Rule = "a subscription that nobody needs is given back"
 	CallsReturn    Rule = "every call of a live client returns"
@@ -169,6 +170,7 @@ func Rules() []RuleOf {
 		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
 		{GivenUpReturns, Liveness, "delays below a second and four round trips"},
 		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
+		{WriterIsNext, Liveness, "whatever a fault acts in; readers that come within a second and two round trips; writers one after another"},
 		{Unsubscribed, Liveness, "worlds that do not see who is subscribed; clients that may have a hold"},
 		{CallsReturn, Liveness, "runs that did not come to their end"},
 		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls after a connection of their client broke, in histories without a server log"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},

@@ -296,7 +296,7 @@ type Header struct {
 	RenewRetry      time.Duration `json:"renewRetry,omitzero"`      // how soon it tries a renewal again that failed; 0: after renewEvery
 	Unsubscribed    time.Duration `json:"unsubscribed,omitzero"`    // after how long its client gives a subscription back that it needs no more; 0: it is not known
 	SilenceNoticed  time.Duration `json:"silenceNoticed,omitzero"`  // after how long its client notices that nothing comes on its subscription; 0: it is not known
-	PlaceKept       time.Duration `json:"placeKept,omitzero"`       // for how long a fair lock keeps a waiter's place in the queue; 0: it does not say
+	PlaceKept       time.Duration `json:"placeKept,omitzero"`       // for how long a fair lock keeps a waiter's place in the queue, or another a waiting writer's mark; 0: it does not say
 	TokenUnit       time.Duration `json:"tokenUnit,omitzero"`       // within how much time a lost counter of tokens may give the same again; 0: it may not
 	AnswerTimeout   time.Duration `json:"answerTimeout,omitzero"`   // how long its client waits for an answer before it sends a request again, or gives up
 	LatencyMax      time.Duration `json:"latencyMax,omitzero"`      // the slowest one-way message without faults

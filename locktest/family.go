@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -82,6 +83,11 @@ type Sharing struct {
 	TellsDowngrade bool
 	// RefusesUpgrade says that who reads and asks for the second lock is told [ErrReads] at once.
 	RefusesUpgrade bool
+	// WritersFirst says that no reader comes in while a writer waits, unless it has the lock already.
+	WritersFirst bool
+	// MarkKept is for how long, at most, readers are kept out by a writer that waited and is gone without having said so: its process died, say. 0 is
+	// Env.WatchdogTimeout. It is asked for with WritersFirst alone.
+	MarkKept time.Duration
 }
 
 // Polling is a semaphore, of either kind, or a latch whose waiters look again by themselves, at least once in each Env.WatchdogTimeout, so that no message
@@ -270,10 +276,14 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 			for _, p := range []struct {
 				claim contract.Claim
 				made  bool
-			}{{contract.LeasePerHold, promised.LeasePerHold}, {contract.TellsDowngrade, promised.TellsDowngrade}, {contract.RefusesUpgrade, promised.RefusesUpgrade}} {
+			}{{contract.LeasePerHold, promised.LeasePerHold}, {contract.TellsDowngrade, promised.TellsDowngrade}, {contract.RefusesUpgrade, promised.RefusesUpgrade},
+				{contract.WritersFirst, promised.WritersFirst}} {
 				if p.made {
 					s.Abilities = append(s.Abilities, string(p.claim))
 				}
+			}
+			if promised.WritersFirst && promised.MarkKept > 0 {
+				s.PlaceKept = promised.MarkKept
 			}
 		}
 		return

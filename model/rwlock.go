@@ -203,19 +203,27 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	return v.after(op), nil
 }
 
+// Has reports whether the owner of a reader's call has either lock for certain.
+func (k RWLock) Has(s RWState, op history.Op) bool {
+	from, to := when(op)
+	v := k.view(s, history.ReaderOf(op.Owner), false, from, to)
+	return v.mine >= 0 && !v.mineEnds || v.writes && !v.writeEnds
+}
+
 // rwView is a lock as the caller of an operation sees it.
 type rwView struct {
-	write    bool
-	holds    []RWHold // but those that are over for certain
-	mine     int      // index of the owner's hold of the lock in question; -1: none
-	mineEnds bool     // it may be over
-	reads    bool     // the owner reads
-	readEnds bool     // that may be over
-	writes   bool     // the owner writes
-	hindered bool     // somebody else is in the way for certain
-	maybe    bool     // somebody else may be
-	from, to time.Duration
-	end      life // of Redisson's key
+	write     bool
+	holds     []RWHold // but those that are over for certain
+	mine      int      // index of the owner's hold of the lock in question; -1: none
+	mineEnds  bool     // it may be over
+	reads     bool     // the owner reads
+	readEnds  bool     // that may be over
+	writes    bool     // the owner writes
+	writeEnds bool     // that may be over
+	hindered  bool     // somebody else is in the way for certain
+	maybe     bool     // somebody else may be
+	from, to  time.Duration
+	end       life // of Redisson's key
 }
 
 func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration) rwView {
@@ -235,6 +243,8 @@ func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration
 		case h.Owner == owner:
 			if v.writes = h.Write; !h.Write {
 				v.reads, v.readEnds = true, ends
+			} else {
+				v.writeEnds = ends
 			}
 		case write || h.Write:
 			v.maybe = true

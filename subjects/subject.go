@@ -48,7 +48,7 @@ type Subject struct {
 	// SilenceNoticed is after how long its client notices that nothing comes on its subscription; 0: it does not say.
 	SilenceNoticed time.Duration
 	// PlaceKept is for how long a fair lock keeps the place of who waits: after it asked first, or, as a part of the lease
-	// that a watchdog renews, after it asked last.
+	// that a watchdog renews, after it asked last. Of a lock whose writers are first it is for how long the mark of one that waited is kept.
 	PlaceKept time.Duration
 	PlacePart float64
 	// Polls says that its waiters subscribe to nothing, and ask again.

@@ -336,6 +336,33 @@ func forceHalves(b *bench) error {
 	)
 }
 
+// writersGoFirst has a reader refused for a writer that waits for another, and let in when that one has unlocked, or has left.
+func writersGoFirst(b *bench) error {
+	o, err := b.actors("a1", "b1", "a2", "b2")
+	if err != nil {
+		return err
+	}
+	one, two, writer := o[0].reader(), o[3].reader(), o[1]
+	if err = one.takes(long); err != nil {
+		return err
+	}
+	arrivals, err := wait([]actor{writer}, o[2]) // who is refused meanwhile writes, too
+	if err != nil {
+		return err
+	}
+	return inOrder(
+		func() error { return two.isRefused(0) },
+		func() error { return one.releases(history.Released) },
+		func() error { return (<-arrivals).err },
+		func() error { return writer.releases(history.Released) },
+		func() error { return one.takes(long) },
+		func() error { return writer.isRefused(short) },
+		func() error { return two.takes(long) },
+		func() error { return two.releases(history.Released) },
+		func() error { return one.releases(history.Released) },
+	)
+}
+
 // reader is the same owner, of the read lock.
 func (a actor) reader() actor {
 	a.lock, a.reads = a.c.ReadLock(a.b.prefix+a.b.name), true

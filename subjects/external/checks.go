@@ -51,6 +51,7 @@ var checks = table{
 	{name: "fencing", of: locks, ability: "fencing", run: fencing, about: "the tokens of a lock's grants increase"},
 	{name: "force", of: plainLocks, ability: "force", run: force, about: "forceUnlock frees a lock whoever holds it, and tells whether anybody did"},
 	{name: "force", of: onRWLock, ability: "force", run: forceHalves, about: "forceRead frees the lock from all who read, and forceWrite from who writes; each tells whether it freed anybody"},
+	{name: "writers-first", of: onRWLock, ability: string(contract.WritersFirst), run: writersGoFirst, about: "while a writer waits no other reader is let in; once it has unlocked, or has left, one is"},
 	{name: "inspect", of: plainLocks, ability: "inspect", run: inspect, about: "isLocked, isHeldBy, holdCount and remainingTTL tell the truth"},
 	{name: "resizes", of: onSemaphore, ability: string(contract.Resizes), run: resizes, about: "addPermits makes it more permits, or fewer; drainPermits takes all that are free, and tells how many"},
 	{name: "resizes", of: onPermits, ability: string(contract.Resizes), run: resizesTotal, about: "addTotal makes it more permits, or fewer"},

@@ -3,10 +3,14 @@ package external
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
@@ -50,6 +54,9 @@ var bentObjects = map[string]struct {
 		}
 		return forcesNobody{c.ReadLock(name)}
 	}},
+	"readers pass by":            {"rrwlock-classic", nil, lockOf},
+	"keeps readers out":          {"rrwlock-classic", nil, marking(false)},
+	"keeps readers out for ever": {"rrwlock-classic", nil, marking(true)},
 	"readers exclude": {"rrwlock-classic", nil, func(c subjects.ReadWriteLocks, _ bool, name string) subjects.Lock {
 		return c.WriteLock(name)
 	}},
@@ -117,9 +124,59 @@ func bentObjectBy(name string) (s subjects.Subject, ok bool) {
 	open := s.Open
 	s.Open = func(e subjects.Env) (subjects.Client, error) {
 		c, err := open(e)
+		if locks, shared := c.(subjects.ReadWriteLocks); shared {
+			c = openRW{c, locks, e.Redis}
+		}
 		return bentObject{c, b.bend, b.half}, err
 	}
+	if slices.Contains([]string{"readers pass by", "keeps readers out", "keeps readers out for ever"}, name) {
+		s.Abilities, s.PlaceKept = append(slices.Clone(s.Abilities), string(contract.WritersFirst)), 7*time.Second
+	}
 	return s, ok
+}
+
+// openRW is a client of read-write locks, and its Redis.
+type openRW struct {
+	subjects.Client
+	subjects.ReadWriteLocks
+	redis redis.UniversalClient
+}
+
+func lockOf(c subjects.ReadWriteLocks, writes bool, name string) subjects.Lock {
+	if writes {
+		return c.WriteLock(name)
+	}
+	return c.ReadLock(name)
+}
+
+// marking is a lock that keeps readers out while a writer waits, or from then on for ever.
+func marking(on bool) func(c subjects.ReadWriteLocks, writes bool, name string) subjects.Lock {
+	return func(c subjects.ReadWriteLocks, writes bool, name string) subjects.Lock {
+		return marked{lockOf(c, writes, name), c.(openRW).redis, name + ":waiting", writes, on}
+	}
+}
+
+type marked struct {
+	subjects.Lock
+	redis  redis.UniversalClient
+	key    string
+	writes bool
+	on     bool
+}
+
+func (l marked) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
+	if l.writes && (r.Forever || r.Wait > 0) {
+		l.redis.SAdd(ctx, l.key, owner)
+		if !l.on {
+			defer l.redis.SRem(context.WithoutCancel(ctx), l.key, owner)
+		}
+	}
+	for end := time.Now().Add(r.Wait); !l.writes && l.redis.SCard(ctx, l.key).Val() > 0; time.Sleep(10 * time.Millisecond) {
+		if !r.Forever && time.Now().After(end) || ctx.Err() != nil {
+			return subjects.Answer{Outcome: history.Busy}
+		}
+	}
+	return l.Lock.Acquire(ctx, owner, r)
 }
 
 func (c bentObject) Semaphore(name string) subjects.Semaphore {
@@ -259,6 +316,8 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 		{"adds no id", "resizes", `b:1: tryAcquirePermit of what is free was answered "busy"; right: "acquired"`},
 		{"deletes nothing", "deletes", `a:1: tryAwait was answered "busy"; right: "ok"`},
 		{"forces nobody", "force", `a:2: forceWrite was answered "released"; right: "notHeld"`},
+		{"readers pass by", "writers-first", `b:2: tryRead of what another holds was answered "acquired"; right: "busy"`},
+		{"keeps readers out for ever", "writers-first", `a:1: tryRead of what is free was answered "busy"; right: "acquired"`},
 		{"readers exclude", "readers", `b:1: tryRead of what is free was answered "busy"; right: "acquired"`},
 		{"writers share", "readers", `a:2: tryWrite of what another holds was answered "acquired"; right: "busy"`},
 	} {
@@ -270,6 +329,29 @@ func TestChecksFindWhatIsWrongWithAnObject(t *testing.T) {
 				t.Errorf("%+v\nwant %s", got, c.want)
 			}
 		})
+	}
+}
+
+// Who keeps readers out for a writer as long as that waits keeps what it claims, and says for how long a mark is kept.
+func TestAWorkerWhoseWritersAreFirst(t *testing.T) {
+	s, _ := bentObjectBy("keeps readers out")
+	for name, r := range runChecksOf(t, s.Object, "keeps readers out", usual, "writers-first", "readers", "waiting") {
+		if !passes(r.Status) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	got, err := Subject(t.Context(), Prefix+worker("keeps readers out"))
+	if err != nil || !got.Can(string(contract.WritersFirst)) || got.PlaceKept != 7*time.Second {
+		t.Errorf("%q, kept for %v: %v", got.Abilities, got.PlaceKept, err)
+	}
+	for _, hello := range []message{
+		{Hello: 2, Name: "a", Version: "1", MarkKept: time.Second},
+		{Hello: 2, Name: "a", Version: "1", Abilities: []string{"writers-first"}, MarkKept: -1},
+		{Hello: 1, Name: "a", Version: "1", Abilities: []string{"writers-first"}, MarkKept: time.Second},
+	} {
+		if err := checkHello(hello); err == nil {
+			t.Errorf("%+v is taken for right", hello)
+		}
 	}
 }
 

@@ -38,7 +38,7 @@ var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect",
 	string(contract.Waits), string(contract.ReturnsUnanswered), string(contract.RenewsOn), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree), string(contract.LocalHolds),
 	string(contract.LooksAgain), string(contract.WakesByNeed), string(contract.MadeBySet), string(contract.Rounds), string(contract.TellsDeletion),
 	string(contract.Resizes), string(contract.Deletes), string(contract.LeavesNothing),
-	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.ServerClock), string(contract.OneKey), cancels}
+	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.WritersFirst), string(contract.ServerClock), string(contract.OneKey), cancels}
 
 // beings are the claims of objects that are no locks to be what their hello says.
 var beings = map[history.Object]contract.Claim{history.ASemaphore: contract.Permits, history.ALatch: contract.CountsDown, history.ARWLock: contract.ReadWrite,
@@ -86,6 +86,9 @@ type message struct {
 	AnswerTimeout time.Duration `json:"answerTimeout,omitzero"`
 	// Queue, of the hello: of whoever claims to be fair, where who waits is in Redis. Since version 2.
 	Queue *queue `json:"queue,omitempty"`
+	// MarkKept, of the hello: of whoever claims writers-first, for how long readers are kept out for a writer that waited and is gone without
+	// having said so; 0: for the watchdog timeout. Since version 2.
+	MarkKept time.Duration `json:"markKept,omitzero"`
 	// Round, of the hello: of whoever tells rounds of a latch apart, the key that does, as [history.Layout] has it. Since version 2.
 	Round string `json:"round,omitzero"`
 	// Taken, of the hello: of permits whose leases end by the clocks of clients, the key of those that are out, as [history.Layout]
@@ -172,6 +175,9 @@ func checkHello(m message) error {
 	fair := slices.Contains(m.Abilities, string(contract.Fair))
 	if q := m.Queue; fair != (q != nil) || fair && (m.Hello < 2 || !q.keeps() || !strings.Contains(q.Key, "*")) {
 		return fmt.Errorf(`its hello must claim %q and say where its queue is, {"queue":{"key":…,"kept":…}}, or do neither; right: since version 2, a key with * for the lock's name, and kept more than 0, or keptPart`, contract.Fair)
+	}
+	if d := m.MarkKept; d != 0 && (m.Hello < 2 || d < 0 || d > time.Hour || fair || !slices.Contains(m.Abilities, string(contract.WritersFirst))) {
+		return fmt.Errorf("its hello has the markKept %d; right: since version 2, with the ability %s, in nanoseconds, more than 0 and at most an hour", d, contract.WritersFirst)
 	}
 	if rounds := slices.Contains(m.Abilities, string(contract.Rounds)); rounds != (m.Round != "") || rounds && (m.Hello < 2 || !strings.Contains(m.Round, "*")) {
 		return fmt.Errorf(`its hello must claim %q and have the round, or do neither; right: since version 2, a key with * for the latch's name`, contract.Rounds)

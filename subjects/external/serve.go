@@ -32,6 +32,9 @@ func Serve(in io.Reader, out io.Writer, s subjects.Subject, version string) erro
 	if s.Can(string(contract.Fair)) {
 		hello.Queue = &queue{Key: s.Layout.Queue, Prefix: s.Layout.QueuePrefix, Kept: s.PlaceKept, KeptPart: s.PlacePart}
 	}
+	if s.Can(string(contract.WritersFirst)) && hello.Queue == nil {
+		hello.MarkKept = s.PlaceKept
+	}
 	w.say(hello)
 	go func() { w.ended <- w.serve(in) }()
 	err := <-w.ended

@@ -78,6 +78,9 @@ func subject(ctx context.Context, name string, words []string, l limits) (subjec
 	if q := c.hello.Queue; q != nil {
 		s.Layout.Queue, s.Layout.QueuePrefix, s.PlaceKept, s.PlacePart = q.Key, q.Prefix, q.Kept, q.KeptPart
 	}
+	if kept := c.hello.MarkKept; kept > 0 {
+		s.PlaceKept = kept
+	}
 	s.Layout.Round = c.hello.Round
 	s.Layout.Taken, s.Layout.Absolute = c.hello.Taken, c.hello.Taken != ""
 	return s, nil

@@ -30,6 +30,12 @@ type likeness struct {
 // Frontier looks for an order of steps that a specification allows, in at most so many tries: porcupine.Unknown says that it takes more, or
 // that more than [MaxUnderWay] steps are under way at once.
 func Frontier[S comparable](ctx context.Context, init S, apply func(*Step, S) (S, error), ops []porcupine.Operation, most int) porcupine.CheckResult {
+	result, _ := FrontierTo(ctx, init, apply, ops, most)
+	return result
+}
+
+// FrontierTo is [Frontier], and the first step, by the times of returns, at which no order is left; nil: some order is.
+func FrontierTo[S comparable](ctx context.Context, init S, apply func(*Step, S) (S, error), ops []porcupine.Operation, most int) (porcupine.CheckResult, *Step) {
 	tie(ops)
 	f := frontier[S]{ctx: ctx, apply: apply, tries: most, steps: make([]placed, len(ops)), states: []ordered[S]{{state: init}}, known: map[ordered[S]]int32{{state: init}: 0}}
 	marks := make([]end, 0, 2*len(ops))
@@ -37,7 +43,7 @@ func Frontier[S comparable](ctx context.Context, init S, apply func(*Step, S) (S
 	for i := range ops {
 		in := ops[i].Input.(*Step)
 		if in.Later {
-			return porcupine.Unknown
+			return porcupine.Unknown, nil
 		}
 		like, some := alike(in)
 		refused := in.Op.Outcome == history.Busy || in.Op.Outcome == history.Rejected
@@ -104,7 +110,7 @@ type frontier[S comparable] struct {
 	all     []where
 }
 
-func (f *frontier[S]) run(marks []end) porcupine.CheckResult {
+func (f *frontier[S]) run(marks []end) (porcupine.CheckResult, *Step) {
 	f.all = []where{{}}
 	var used slots
 	for _, m := range marks {
@@ -112,7 +118,7 @@ func (f *frontier[S]) run(marks []end) porcupine.CheckResult {
 		if !m.returns {
 			slot, ok := lowestFree(used)
 			if !ok {
-				return porcupine.Unknown
+				return porcupine.Unknown, nil
 			}
 			p.slot = slot
 			used.set(slot)
@@ -120,15 +126,15 @@ func (f *frontier[S]) run(marks []end) porcupine.CheckResult {
 			continue
 		}
 		if !f.returned(m.step) {
-			return porcupine.Unknown
+			return porcupine.Unknown, nil
 		}
 		if len(f.all) == 0 {
-			return porcupine.Illegal
+			return porcupine.Illegal, p.Step
 		}
 		f.end(m.step)
 		used.clear(p.slot)
 	}
-	return porcupine.Ok
+	return porcupine.Ok, nil
 }
 
 func (f *frontier[S]) begin(step int32) {
