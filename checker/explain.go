@@ -17,9 +17,9 @@ func explain(f *facts, v *Verdict) string {
 	}
 	n := narrator{told: map[string]bool{}}
 	n.object, n.sort = f.called()
-	for _, g := range []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Object, contract.Fencing, contract.Watchdog, contract.Liveness, contract.Fairness} {
+	overlapped := v.Result(contract.Exclusion).Status == Broken
+	for _, g := range inTurn(v, overlapped) {
 		r := v.Result(g)
-		overlapped := v.Result(contract.Exclusion).Status == Broken
 		switch {
 		case r.Status == Undecided:
 			says = append(says, fmt.Sprintf("Whether %s held is undecided: %s.", g, r.Summary))
@@ -37,6 +37,21 @@ func explain(f *facts, v *Verdict) string {
 		says = append(says, harmony(f, v))
 	}
 	return strings.Join(says, " ")
+}
+
+// inTurn are the guarantees in the order in which they are told: those that a defect broke come first. What an overlap led to follows it.
+func inTurn(v *Verdict, overlapped bool) []contract.Guarantee {
+	all := []contract.Guarantee{contract.Exclusion, contract.Effect, contract.Object, contract.Fencing, contract.Watchdog, contract.Liveness, contract.Fairness}
+	guilty := func(g contract.Guarantee) bool { return len(v.Result(g).Defects()) > 0 }
+	rank := func(g contract.Guarantee) int {
+		follows := overlapped && (g == contract.Effect || g == contract.Object && v.Result(g).Status == Holds)
+		if guilty(g) || (follows || g == contract.Exclusion && overlapped) && (guilty(contract.Exclusion) || guilty(contract.Effect)) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(all, func(a, b contract.Guarantee) int { return rank(a) - rank(b) })
+	return all
 }
 
 // harmony is what to say when nothing broke.

@@ -140,3 +140,23 @@ func TestTheAnswerIsNamedAtWhichNoOrderIsLeft(t *testing.T) {
 		t.Errorf("%+v; want %q", all, want)
 	}
 }
+
+func TestDefectsAreToldFirst(t *testing.T) {
+	result := func(g contract.Guarantee, kind RulingKind) Result {
+		return Result{Guarantee: g, Status: Broken, Violations: []Violation{{Ruling: Ruling{Kind: kind}}}}
+	}
+	for _, c := range []struct {
+		results []Result
+		want    []contract.Guarantee
+	}{
+		{[]Result{result(contract.Exclusion, FailedAssumption), result(contract.Effect, FailedAssumption), result(contract.Liveness, Defect)},
+			[]contract.Guarantee{contract.Liveness, contract.Exclusion, contract.Effect}},
+		{[]Result{result(contract.Exclusion, FailedAssumption), result(contract.Effect, Defect), result(contract.Object, FailedAssumption), result(contract.Liveness, Defect)},
+			[]contract.Guarantee{contract.Exclusion, contract.Effect, contract.Liveness, contract.Object}},
+		{[]Result{result(contract.Exclusion, FailedAssumption), result(contract.Liveness, FailedAssumption)}, []contract.Guarantee{contract.Exclusion, contract.Effect}},
+	} {
+		if got := inTurn(&Verdict{Results: c.results}, true)[:len(c.want)]; !slices.Equal(got, c.want) {
+			t.Errorf("%q; want %q", got, c.want)
+		}
+	}
+}

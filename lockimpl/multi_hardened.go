@@ -62,11 +62,12 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 			}
 			if over {
 				// The answer came when the leases were over.
-				lasting := context.WithoutCancel(ctx)
-				p.releaseAll(lasting, locks, held)
+				back, cancel := locks[0].givesBack(ctx)
+				p.releaseAll(back, locks, held)
 				for i, h := range held { // more than was just granted may be there
-					_ = p.reconcile(lasting, locks[i], h)
+					_ = p.reconcile(back, locks[i], h)
 				}
+				cancel()
 				if left {
 					continue // what an earlier call had left is given back: the locks are asked for anew
 				}
