@@ -196,6 +196,25 @@ func TestWhoIsRefusedMayHoldTheLockUnheard(t *testing.T) {
 	}
 }
 
+// So may what an unlock did not give back, of which nobody heard.
+func TestWhoIsRefusedMayNotHaveGivenTheLockBack(t *testing.T) {
+	for want, faults := range map[string][]history.Fault{
+		string(FailedAssumption) + "not-told": {{Kind: "drop-message", Client: "a", From: 4 * ms, To: 4 * ms, Hits: 1, On: "reply release"}},
+		string(Defect):                        nil,
+	} {
+		unlock := told("a", history.Unlock, 3, 8, 0, history.Unknown)
+		unlock.Evidence = history.Sent
+		r := unseen([]string{"reentrant"}, faults, told("a", history.TryLock, 1, 2, time.Second, history.Acquired), unlock,
+			told("a", history.TryLock, 10, 11, time.Second, history.Busy)).Result(contract.Object)
+		if r.Status != Broken || len(r.Violations) != 1 {
+			t.Fatalf("%s, %+v", r.Summary, r.Violations)
+		}
+		if x := r.Violations[0].Ruling; string(x.Kind)+x.Row != want {
+			t.Errorf("%s %s, want %s: %+v", x.Kind, x.Row, want, r.Violations[0])
+		}
+	}
+}
+
 // Of a lock whose re-entries shorten no lease, the longest one counts, from when it was asked for, and no longer.
 func TestAReentryShortensNothing(t *testing.T) {
 	const lock, got = history.TryLock, history.Acquired

@@ -21,17 +21,35 @@ func (f *facts) unheardHold(l *lockFacts, a *act) (Cause, bool) {
 }
 
 // unheardRefusal says of a refused attempt, of a lock that is judged by its answers alone, that an earlier call for the same holder may have
-// taken what refused it: nobody heard of that, and a lock may tell holds apart by more than their owners.
+// taken what refused it, or not have given it back: nobody heard of that, and a lock may tell holds apart by more than their owners.
 func (f *facts) unheardRefusal(l *lockFacts, a *act) (Cause, bool) {
 	op, holder := a.op, f.options.Model.Holder
 	if !f.implied() || !op.Kind.Asks() || op.Outcome != history.Busy {
 		return Cause{}, false
 	}
-	for _, o := range slices.Backward(l.ops) {
-		mayHold := o.Call < op.Call && !o.Pending() && o.Kind.Acquires() && o.Uncertain() && o.Evidence != history.NotSent && op.Return <= max(o.Until, f.until(o))+o.Lease
-		if mayHold && holder(o.Client, o.Owner) == holder(op.Client, op.Owner) {
-			return f.untold(l, o, o.Return, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken %s", o.Kind, o.Owner, Stamp(o.Call), l.name)), true
+	var lease time.Duration // of what the holder was told it has
+	var unheard *history.Op
+	does := ""
+	for _, o := range l.ops { // sorted by their calls
+		if o.Call >= op.Call {
+			break
 		}
+		if holder(o.Client, o.Owner) != holder(op.Client, op.Owner) || o.Pending() {
+			continue
+		}
+		last := max(o.Until, f.until(o))
+		switch {
+		case o.Kind.Acquires() && o.Outcome == history.Acquired:
+			lease = o.Lease
+		case !o.Uncertain() || o.Evidence == history.NotSent:
+		case o.Kind.Acquires() && op.Return <= last+o.Lease:
+			unheard, does = o, "have taken"
+		case o.Kind.Unlocks() && op.Return <= last+lease:
+			unheard, does = o, "not have given back"
+		}
+	}
+	if unheard != nil {
+		return f.untold(l, unheard, unheard.Return, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may %s %s", unheard.Kind, unheard.Owner, Stamp(unheard.Call), does, l.name)), true
 	}
 	return Cause{}, false
 }

@@ -32,9 +32,7 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 	}
 	s.hurry(t)
 	s.out = cmp.Or(s.out, folder(t))
-	if why := s.subject.Layout.Unknown; why != "" {
-		t.Logf("locktest: the %s is judged by its answers alone: %s", cmp.Or(s.subject.Object, history.ALock), why)
-	}
+	s.sayUnread(t)
 	for _, g := range contract.Guarantees() {
 		t.Run(string(g), func(t *testing.T) {
 			for _, c := range s.cases {
@@ -58,6 +56,14 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 		t.Logf("locktest: there is no page: %v", err)
 	case page != "":
 		t.Logf("locktest: all that was run: %s", page)
+	}
+}
+
+// sayUnread says why nobody can read the lock's keys, if that is so.
+func (s *suite) sayUnread(t *testing.T) {
+	t.Helper()
+	if why := s.subject.Layout.Unknown; why != "" {
+		t.Logf("locktest: the %s is judged by its answers alone: %s", cmp.Or(s.subject.Object, history.ALock), why)
 	}
 }
 

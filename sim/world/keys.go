@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/evidence"
+	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -33,7 +34,7 @@ func (w *World) locksOf(p *plan.Plan) {
 	for name, object := range p.Objects() { // of which nothing depends on their order
 		w.servers[0].objects[name] = object
 	}
-	for _, name := range p.Locks() {
+	for _, name := range lockNames(p) {
 		l := &lock{name: name, quorum: 1}
 		if g, ok := p.Group(name); ok {
 			for _, m := range g.Members {
@@ -60,6 +61,18 @@ func (w *World) locksOf(p *plan.Plan) {
 	for _, s := range w.servers {
 		s.longest = slices.SortedStableFunc(slices.Values(s.keys), func(a, b string) int { return len(b) - len(a) })
 	}
+}
+
+// lockNames are the locks that operations name: those of programs, and the members of groups that a fault forces free.
+func lockNames(p *plan.Plan) []string {
+	names := p.Locks()
+	for _, one := range p.Faults {
+		kind, known := fault.Find(one.Kind)
+		if known && slices.Contains(kind.Effects(one), history.ForcedFree) && slices.Contains(p.Struck(), one.Lock) && !slices.Contains(names, one.Lock) {
+			names = append(names, one.Lock)
+		}
+	}
+	return names
 }
 
 // mentioned lists the locks of a server whose names some text has, in the order of the plan; not one whose name is only there
