@@ -38,7 +38,7 @@ func inMulti() []SourceMutant {
 		source("multi-publishes-first", hardened, woken, "the script publishes all releases on the first lock's channel",
 			"scripts/release_multi.lua", "call('publish', KEYS[3 * i - 1], '0')", "call('publish', KEYS[2], '0')"),
 		source("multi-elapsed-kept", hardened, elapsed, "locks that one script took too late are not given back",
-			"multi_hardened.go", "				p.releaseAll(lasting, locks, held)\n", ""),
+			"multi_hardened.go", "				p.releaseAll(back, locks, held)\n", ""),
 		source("multi-elapsed-granted", hardened, elapsed, "the answer of one script for all is believed however late it comes",
 			"multi_hardened.go", "over || !time.Now().Before(ends), left", "over || ends.IsZero(), left"),
 		source("multi-settles-first", hardened, ghosts, "of several locks whose outcome is not known only the first is given back",
