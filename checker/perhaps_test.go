@@ -2,6 +2,7 @@ package checker
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -177,6 +178,7 @@ func TestWhoIsRefusedMayHoldTheLockUnheard(t *testing.T) {
 		at       int // of the refusal
 		want     string
 	}{
+		{"its caller gave it up", history.Sent, nil, nil, 10, failed + "given-up"},
 		{"its answer was lost", history.Sent, lost, nil, 10, failed + "not-told"},
 		{"its answer was lost, and the lock takes it back", history.Sent, lost, []string{string(contract.TakesBack)}, 10, string(Defect)},
 		{"nothing took its answer", history.Sent, nil, nil, 10, string(Defect)},
@@ -184,7 +186,9 @@ func TestWhoIsRefusedMayHoldTheLockUnheard(t *testing.T) {
 		{"its lease was over", history.Sent, lost, nil, 2000, string(Defect)},
 	} {
 		unheard := told("a", history.TryLock, 1, 5, time.Second, history.Unknown)
-		unheard.Evidence = tt.evidence
+		if unheard.Evidence = tt.evidence; strings.HasSuffix(tt.want, "given-up") {
+			unheard.Cancel, unheard.Error = 4*ms, "context deadline exceeded"
+		}
 		r := unseen(append([]string{"reentrant"}, tt.claims...), tt.faults, unheard,
 			told("a", history.TryLock, tt.at, tt.at+1, time.Second, history.Busy)).Result(contract.Object)
 		if r.Status != Broken || len(r.Violations) != 1 {

@@ -1,8 +1,12 @@
 package sim
 
 import (
+	"maps"
+	"runtime"
 	"runtime/debug"
 	"strings"
+
+	"github.com/holdfast-sim/holdfast/sim/world"
 )
 
 // module is that of this package.
@@ -41,4 +45,22 @@ func own(info *debug.BuildInfo) string {
 		text += ", changed since"
 	}
 	return text
+}
+
+// versions says what ran, for the report. It is no part of the trace.
+func versions(g world.Ground) map[string]string {
+	v := map[string]string{"go": runtime.Version()}
+	if own := Own(); own != "" {
+		v["holdfast"] = own
+	}
+	maps.Copy(v, g.Versions)
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			switch m.Path {
+			case "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2", "github.com/anishathalye/porcupine":
+				v[m.Path] = m.Version
+			}
+		}
+	}
+	return v
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -590,22 +589,4 @@ func (r *run) close() {
 		end.Error = err.Error()
 	}
 	r.history = r.rec.Close(end)
-}
-
-// versions says what ran, for the report. It is no part of the trace.
-func versions(g world.Ground) map[string]string {
-	v := map[string]string{"go": runtime.Version()}
-	if own := Own(); own != "" {
-		v["holdfast"] = own
-	}
-	maps.Copy(v, g.Versions)
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, m := range info.Deps {
-			switch m.Path {
-			case "github.com/redis/go-redis/v9", "github.com/alicebob/miniredis/v2", "github.com/anishathalye/porcupine":
-				v[m.Path] = m.Version
-			}
-		}
-	}
-	return v
 }

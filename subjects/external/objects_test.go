@@ -171,9 +171,14 @@ func (l marked) Acquire(ctx context.Context, owner string, r subjects.Request) s
 			defer l.redis.SRem(context.WithoutCancel(ctx), l.key, owner)
 		}
 	}
-	for end := time.Now().Add(r.Wait); !l.writes && l.redis.SCard(ctx, l.key).Val() > 0; time.Sleep(10 * time.Millisecond) {
-		if !r.Forever && time.Now().After(end) || ctx.Err() != nil {
+	for end := time.Now().Add(r.Wait); !l.writes && l.redis.SCard(ctx, l.key).Val() > 0; {
+		if !r.Forever && time.Now().After(end) {
 			return subjects.Answer{Outcome: history.Busy}
+		}
+		select {
+		case <-ctx.Done():
+			return subjects.Answer{Outcome: history.Busy}
+		case <-time.After(10 * time.Millisecond): // it polls
 		}
 	}
 	return l.Lock.Acquire(ctx, owner, r)
