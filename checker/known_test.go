@@ -135,9 +135,27 @@ func sidesOfUnseen() map[string][]side {
 		p.h.Header.Layout.Unknown = "the key says nothing"
 		return blinded{p.script}
 	}
+	// passed is a latch whose one count-down may be executed twice, and that somebody passes then.
+	passed := func(fault string, rows int, count int64) blinded {
+		g := newGate(count)
+		if fault != "" {
+			g.fault(fault, "c1", at(1.9), at(5))
+		}
+		down := g.op("c1:1", history.CountDown, at(2), at(5), history.OK)
+		for i := range rows {
+			g.executed(down, at(5.001+float64(i)/1000), history.OK)
+		}
+		g.op("c2:1", history.TryAwait, at(6), at(6.002), history.OK)
+		for i := range g.h.Served {
+			s := &g.h.Served[i]
+			s.Before, s.After, s.Text = nil, nil, fmt.Sprintf("EVALSHA 12 %d", s.Op)
+		}
+		g.h.Header.Layout.Unknown = "the key says nothing"
+		return blinded{g.script}
+	}
 	idempotent := func(b blinded) blinded {
 		claiming(b.script, contract.Idempotent)
-		b.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.ReleasePermits}}}
+		b.h.Header.Idempotent = []history.Idempotence{{Calls: []history.Kind{history.ReleasePermits, history.CountDown}}}
 		return b
 	}
 	return map[string][]side{
@@ -148,6 +166,12 @@ func sidesOfUnseen() map[string][]side {
 			{contract.NoMoreOut, false, pool("partition", 2, "c4:1")}, // one more than a second effect gives
 			{contract.NoMoreOut, true, pool("partition", 3, "c4:1")},
 			{contract.NoMoreOut, false, idempotent(pool("partition", 2))},
+			{contract.PassesCounted, true, passed("partition", 2, 2)},
+			{contract.PassesCounted, false, passed("", 2, 2)},
+			{contract.PassesCounted, false, passed("partition", 1, 2)},
+			{contract.PassesCounted, false, passed("partition", 2, 3)}, // one more than a second effect counts
+			{contract.PassesCounted, true, passed("partition", 3, 3)},
+			{contract.PassesCounted, false, idempotent(passed("partition", 2, 2))},
 			{contract.Linearizable, true, pool("partition", 2)},
 			{contract.Linearizable, false, pool("", 2)},
 			{contract.Linearizable, false, pool("partition", 1)},

@@ -136,7 +136,7 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 	found.addAt(op.Return, func() Violation {
 		return Violation{Rule: contract.PassesCounted, Lock: l.name, From: op.Return, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 			Text:  fmt.Sprintf("%s passed %s at %s, when it had been counted down %s of %d", op.Owner, l.name, Stamp(op.Return), count(int(downs), "time"), set),
-			Cause: f.openedEarly(l, op.Return)}
+			Cause: f.openedEarly(l, op.Return, set-downs)}
 	})
 }
 
@@ -153,13 +153,20 @@ func (f *facts) effectBy(op *history.Op) time.Duration {
 	return op.Return
 }
 
-// openedEarly says why a latch was at 0 before it was counted down often enough.
-func (f *facts) openedEarly(l *lockFacts, at time.Duration) Cause {
+// openedEarly says why a latch was at 0 before it was counted down often enough: so many count-downs were missing.
+func (f *facts) openedEarly(l *lockFacts, at time.Duration, missing int64) Cause {
 	if c := f.givenAgain(l, at, func(*history.Op) string { return "counted" }); c != nil {
 		return *c
 	}
 	if c, lost := f.serverLost(l, 0, at); lost != nil {
 		return c
+	}
+	calls := f.unseenTwice(l, at, func(op *history.Op) bool { return op.Kind == history.CountDown })
+	for _, c := range calls {
+		missing -= int64(c.times)
+	}
+	if missing <= 0 {
+		return f.maybeTwice(calls[0].op, calls[0].faults)
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("no fault explains why somebody passed %s", l.name)}
 }
@@ -237,8 +244,15 @@ func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from
 		faults := f.struckBy("", l.name, ended, ended, append(history.TouchesKey(), history.ServerForgot))
 		c := Cause{Class: contract.Missed, Faults: faults, Effects: f.effectsOf(faults),
 			Text: fmt.Sprintf("the key was gone at %s, of which nobody sends a message, and it did not look again", Stamp(ended))}
-		if f.h.Can(string(contract.LooksAgain)) && to <= enough(from, f.h.Header.WatchdogTimeout+f.prompt(), f.obstaclesOf(op, l.name, to)) {
+		if !f.h.Can(string(contract.LooksAgain)) {
+			return c
+		}
+		looks := enough(from, f.h.Header.WatchdogTimeout+f.prompt(), f.obstaclesOf(op, l.name, to))
+		if to <= looks {
 			c.Class, c.Text = contract.Unannounced, fmt.Sprintf("the key was gone at %s, of which nobody sends a message", Stamp(ended))
+		} else if again := setAgain(all, op, looks); again > ended {
+			return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the key was gone at %s, of which nobody sends a message, and the latch was set again at %s, before it looked",
+				Stamp(ended), Stamp(again))}
 		}
 		return c
 	}

@@ -193,6 +193,14 @@ func goneUnheard(returned float64) *gateScript {
 	return g
 }
 
+// goneAndSetAgain is a latch whose key goes, of which its waiter hears nothing, and that is set again after some time.
+func goneAndSetAgain(set float64) *gateScript {
+	g := goneUnheard(50)
+	g.left = nil
+	g.set("c1:1", 1, set)
+	return g
+}
+
 // nextRound is a waiter that sleeps through the end of its round at 5 s, to the end of the next, if it looked before.
 func nextRound(called float64) *gateScript {
 	g := newGate(1)
@@ -333,6 +341,9 @@ func sidesOfLatches() map[string][]side {
 		"set-again": {
 			{contract.AwaitReturns, true, nextRound(2)},
 			{contract.AwaitReturns, false, nextRound(2).claiming(contract.Rounds)},
+			{contract.AwaitReturns, true, goneAndSetAgain(20).claiming(contract.LooksAgain)},
+			{contract.AwaitReturns, false, goneAndSetAgain(45).claiming(contract.LooksAgain)}, // when it had had the time to look
+			{contract.AwaitReturns, false, goneAndSetAgain(20).claiming(contract.LooksAgain, contract.Rounds)},
 			{contract.WaitsQuietly, true, spinning(true)},
 			{contract.WaitsQuietly, false, spinning(false)},
 			{contract.WaitsQuietly, false, spinning(true).claiming(contract.Rounds)},

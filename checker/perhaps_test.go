@@ -2,6 +2,7 @@ package checker
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -284,6 +285,23 @@ func TestWhoWasPausedWhileItWasGrantedALockCouldNotBeTold(t *testing.T) {
 		r := v.Result(contract.Exclusion)
 		if len(r.Violations) != 1 || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
 			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}
+
+// Who claims to take back what nobody was told of gives a hold back by itself, also where nobody sees that. What a lock without the claim does is known.
+func TestWhatAClientGivesBackUnseenIsNotHeldForNobody(t *testing.T) {
+	for _, claims := range []bool{true, false} {
+		var abilities []string
+		if claims {
+			abilities = []string{string(contract.TakesBack)}
+		}
+		given := told("a", history.Unlock, 3, 4, 0, history.Unknown)
+		given.Cancel, given.Error, given.Evidence = ms, "context deadline exceeded", history.Sent
+		r := unseen(abilities, nil, told("a", history.TryLock, 1, 2, ms, history.Acquired), given,
+			told("a", history.TryLock, 2000, 2001, ms, history.Acquired), told("b", history.TryLock, 20000, 20001, ms, history.Acquired)).Result(contract.Liveness)
+		if held := slices.ContainsFunc(r.Violations, func(v Violation) bool { return v.Rule == contract.UnlockEndsHold }); held == claims {
+			t.Errorf("claims %v: %+v", claims, r.Violations)
 		}
 	}
 }

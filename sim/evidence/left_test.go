@@ -148,25 +148,95 @@ func TestWhatIsAskedOnceMoreWithoutAnAnswerMayBeACopy(t *testing.T) {
 	}
 }
 
+// A lock that claims to know its requests again answers a copy as it answered the first: what a caller was told stands.
+func TestACopyIsAnsweredAsTheFirstByALockThatClaimsSo(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		claim history.Idempotence
+		want  history.Outcome
+	}{
+		{"without the claim", history.Idempotence{}, history.Unknown},
+		{"of another call", history.Idempotence{Calls: []history.Kind{history.Unlock}}, history.Unknown},
+		{"of this call", history.Idempotence{Calls: []history.Kind{history.TryLock}}, history.Busy},
+		{"for long enough", history.Idempotence{Calls: []history.Kind{history.TryLock}, For: 6}, history.Busy},
+		{"for too short", history.Idempotence{Calls: []history.Kind{history.TryLock}, For: 5}, history.Unknown},
+		{"for too short of a client that sends nothing again", history.Idempotence{Calls: []history.Kind{history.TryLock}, For: 6, ForOnce: 5}, history.Unknown},
+		{"of what took effect alone", history.Idempotence{Calls: []history.Kind{history.TryLock}, Effective: true}, history.Unknown},
+		{"until it is answered", history.Idempotence{Calls: []history.Kind{history.TryLock}, UntilAnswered: true}, history.Unknown},
+	} {
+		h := &history.History{Header: history.Header{Layout: history.Layout{Unknown: "nobody looked"}, Idempotent: []history.Idempotence{tt.claim}, NoRetry: []string{"c1"}},
+			Ops: []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: "x", Kind: history.TryLock, Call: 1, Return: 9, Outcome: history.Busy}},
+			Served: []history.Served{
+				{At: 2, Sent: 1, Client: "c1", Op: 1, Server: "s1", Step: history.StepAcquire, Text: "EVAL x", Request: 1},
+				{At: 6, Sent: 5, Got: 7, Client: "c1", Op: 1, Server: "s1", Step: history.StepAcquire, Text: "EVAL x", Request: 1},
+			}}
+		told := Conclude(h)
+		if op := told.Ops[0]; op.Outcome != tt.want || (len(told.Ops) > 1) != (tt.want == history.Unknown) {
+			t.Errorf("%s: %s of %d operations, want %s", tt.name, op.Outcome, len(told.Ops), tt.want)
+		}
+	}
+}
+
 // Who does not know whether it gave something back, and sent nothing within that call, may have had its client give it back later. A call that asks for
 // something, or whose client sent nothing later, has no effect.
 func TestAReleaseThatWasNeverSentMayComeLater(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		kind  history.Kind
+		late  time.Duration // when what it sent was executed; 0: it sent nothing
 		later time.Duration // when its client sent something by no call
 		want  history.Evidence
 	}{
-		{"permits, given back later", history.ReleasePermits, 20, history.Sent},
-		{"a lock, given back later", history.Unlock, 20, history.Sent},
-		{"nothing came later", history.ReleasePermits, 5, history.NotSent},
-		{"a call that asks", history.AcquirePermits, 20, history.NotSent},
+		{"permits, given back later", history.ReleasePermits, 0, 20, history.Sent},
+		{"a lock, given back later", history.Unlock, 0, 20, history.Sent},
+		{"nothing came later", history.ReleasePermits, 0, 5, history.NotSent},
+		{"a call that asks", history.AcquirePermits, 0, 20, history.NotSent},
+		{"permits, sent late and given back later", history.ReleasePermits, 15, 20, history.Sent},
 	} {
 		h := &history.History{Header: history.Header{Layout: history.Layout{Unknown: "nobody looked"}},
 			Ops:    []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: "x", Kind: tt.kind, Value: 1, Call: 1, Return: 9, Outcome: history.Unknown, Evidence: history.NotSent}},
 			Served: []history.Served{{At: tt.later, Sent: tt.later - 1, Got: tt.later + 1, Client: "c1", Server: "s1", Step: history.StepQuery, Text: "evalsha x"}}}
+		if tt.late > 0 {
+			h.Ops[0].Evidence = history.Sent
+			h.Served = slices.Insert(h.Served, 0, history.Served{At: tt.late, Sent: 2, Client: "c1", Op: 1, Server: "s1", Step: history.StepQuery, Text: "evalsha x"})
+		}
 		if op := operation(Conclude(h), 1); op.Evidence != tt.want || tt.want == history.Sent && op.Until != tt.later {
 			t.Errorf("%s: %s until %s, want %s", tt.name, op.Evidence, op.Until, tt.want)
+		}
+	}
+}
+
+// Who claims to take back what a caller was not told of may do so by itself, where nobody can read the keys: as long as its client sends anything.
+func TestWhatNobodyWasToldOfMayBeTakenBack(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		kind  history.Kind
+		claim string
+		call  int64         // by which its client sent something later; 0: by none
+		later time.Duration // when that was
+		want  history.Kind  // "": nothing is taken back
+	}{
+		{"permits", history.AcquirePermits, "takes-back", 0, 20, history.ReleasePermits},
+		{"permits, with the context of the call", history.TryAcquirePermits, "takes-back", 1, 20, history.ReleasePermits},
+		{"a permit", history.AcquirePermit, "takes-back", 0, 20, history.ReleasePermit},
+		{"a lock", history.TryLock, "takes-back", 0, 20, history.Unlock},
+		{"a lock to write", history.WriteLock, "takes-back", 0, 20, history.WriteUnlock},
+		{"nothing came later", history.AcquirePermits, "takes-back", 0, 5, ""},
+		{"without the claim", history.AcquirePermits, "", 0, 20, ""},
+		{"what takes nothing", history.CountDown, "takes-back", 0, 20, ""},
+	} {
+		owner := "c1:1"
+		if tt.kind == history.WriteLock {
+			owner = history.WriterOf(owner)
+		}
+		h := &history.History{Header: history.Header{Layout: history.Layout{Unknown: "nobody looked"}, Abilities: []string{tt.claim}},
+			Ops:    []history.Op{{ID: 1, Client: "c1", Owner: owner, Lock: "x", Kind: tt.kind, Value: 2, Call: 1, Return: 9, Outcome: history.Unknown, Evidence: history.Sent}},
+			Served: []history.Served{{At: tt.later, Sent: tt.later - 1, Got: tt.later + 1, Client: "c1", Server: "s1", Op: tt.call, Step: history.StepQuery, Text: "evalsha x"}}}
+		ops := Conclude(h).Ops
+		switch {
+		case len(ops) == 1 && tt.want == "":
+		case len(ops) != 2 || ops[1].Kind != tt.want || !ops[1].Aside || ops[1].Value != 2 || ops[1].Call != 9 || ops[1].Until != tt.later:
+			t.Errorf("%s: %+v", tt.name, ops)
 		}
 	}
 }

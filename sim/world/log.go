@@ -108,6 +108,9 @@ func (w *World) settled(now time.Duration) {
 func (w *World) written(s *server, m *network.Message) *note {
 	n := &note{server: s, locks: w.locksIn(s, m.Args[1:]), command: sameCommand(m)}
 	n.call, n.after, n.began = w.callOf(s, m)
+	if len(n.locks) == 0 && n.call != 0 && w.layout.Unknown != "" {
+		n.locks = []string{w.rec.Op(n.call).Lock}
+	}
 	if dialed, first := w.log.dialed[m.Link]; first && n.call == 0 {
 		n.began = cmp.Or(n.began, dialed) // it waited for the connection
 	}
@@ -138,9 +141,9 @@ func (w *World) gaveUp(l *network.Link) {
 	}
 }
 
-// names reports whether a command names the key of a lock.
+// names reports whether a command names the key of a lock. Where nobody can read the keys, any command may.
 func (w *World) names(s *server, args []string) bool {
-	return slices.ContainsFunc(args[1:], func(a string) bool { return s.lockOf[a] != "" }) || w.layout.Roles[Shape(args)] != ""
+	return w.layout.Unknown != "" || slices.ContainsFunc(args[1:], func(a string) bool { return s.lockOf[a] != "" }) || w.layout.Roles[Shape(args)] != ""
 }
 
 // touches reports whether a command names a key of a lock.
