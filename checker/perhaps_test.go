@@ -305,3 +305,30 @@ func TestWhatAClientGivesBackUnseenIsNotHeldForNobody(t *testing.T) {
 		}
 	}
 }
+
+// A call of which nobody heard may have taken what refuses another, though its client has said since, and asked nobody, that it holds nothing.
+func TestWhoHoldsTheLockUnheardRefusesOthers(t *testing.T) {
+	lost := []history.Fault{{Kind: "drop-message", Client: "a", From: 2 * ms, To: 2 * ms, Hits: 1, On: "reply acquire"}}
+	for _, tt := range []struct {
+		name   string
+		faults []history.Fault
+		claims []string
+		asked  history.Evidence // whether its client asked the server
+		want   string
+	}{
+		{"its answer was lost", lost, nil, history.NotSent, string(FailedAssumption) + "not-told"},
+		{"and the lock takes it back", lost, []string{string(contract.TakesBack)}, history.NotSent, string(Defect)},
+		{"and the server said that it holds nothing", lost, nil, "", string(Defect)},
+		{"nothing took its answer", nil, nil, history.NotSent, string(Defect)},
+	} {
+		unheard, denied := told("a", history.TryLock, 1, 5, time.Second, history.Unknown), told("a", history.Unlock, 6, 6, 0, history.NotHeld)
+		unheard.Evidence, unheard.Until, denied.Evidence = history.Sent, 4*ms, tt.asked
+		r := unseen(append([]string{"watchdog"}, tt.claims...), tt.faults, unheard, denied, told("b", history.TryLock, 10, 11, time.Second, history.Busy)).Result(contract.Object)
+		if len(r.Violations) != 1 {
+			t.Fatalf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+		if x := r.Violations[0].Ruling; string(x.Kind)+x.Row != tt.want {
+			t.Errorf("%s: %s %s, want %s", tt.name, x.Kind, x.Row, tt.want)
+		}
+	}
+}

@@ -21,7 +21,8 @@ func (f *facts) unheardHold(l *lockFacts, a *act) (Cause, bool) {
 }
 
 // unheardRefusal says of a refused attempt, of a lock that is judged by its answers alone, that an earlier call for the same holder may have
-// taken what refused it, or not have given it back: nobody heard of that, and a lock may tell holds apart by more than their owners.
+// taken what refused it, or not have given it back: nobody heard of that, and a lock may tell holds apart by more than their owners. One for
+// another holder may have taken it whose client has said since, and asked nobody, that it holds nothing.
 func (f *facts) unheardRefusal(l *lockFacts, a *act) (Cause, bool) {
 	op, holder := a.op, f.options.Model.Holder
 	if !f.implied() || !op.Kind.Asks() || op.Outcome != history.Busy {
@@ -34,11 +35,13 @@ func (f *facts) unheardRefusal(l *lockFacts, a *act) (Cause, bool) {
 		if o.Call >= op.Call {
 			break
 		}
-		if holder(o.Client, o.Owner) != holder(op.Client, op.Owner) || o.Pending() {
+		mine := holder(o.Client, o.Owner) == holder(op.Client, op.Owner)
+		if o.Pending() || !mine && !(o.Kind.Acquires() && f.deniedUnasked(l, o, op.Call)) {
 			continue
 		}
 		last := max(o.Until, f.until(o))
 		switch {
+		case o.Kind.Acquires() && o.Outcome == history.Acquired && !mine:
 		case o.Kind.Acquires() && o.Outcome == history.Acquired:
 			lease = o.Lease
 		case !o.Uncertain() || o.Evidence == history.NotSent:
@@ -52,6 +55,13 @@ func (f *facts) unheardRefusal(l *lockFacts, a *act) (Cause, bool) {
 		return f.untold(l, unheard, unheard.Return, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may %s %s", unheard.Kind, unheard.Owner, Stamp(unheard.Call), does, l.name)), true
 	}
 	return Cause{}, false
+}
+
+// deniedUnasked reports whether a client said by itself, after a call and by a time, that the call's owner does not hold the lock: it asked no server.
+func (f *facts) deniedUnasked(l *lockFacts, o *history.Op, by time.Duration) bool {
+	return slices.ContainsFunc(l.owner(o.Owner).called(o.Return, by), func(u *history.Op) bool {
+		return u.Kind.Unlocks() && u.Outcome == history.NotHeld && u.Evidence == history.NotSent && u.Return <= by
+	})
 }
 
 // unheardLease says the same of an unlock that left a hold with another lease than its caller had in mind.
