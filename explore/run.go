@@ -22,7 +22,7 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
 	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
 	scope.Groups = slices.DeleteFunc(slices.Clone(scope.Groups), func(kind string) bool { return !slices.Contains(s.Groups, kind) })
-	scope.Altered = scope.Altered || s.Can(string(contract.Resizes)) || s.Can(string(contract.Deletes)) || s.Object == history.ARWLock && s.Can(string(contract.Forces))
+	scope.Altered = scope.Altered || Alters(s)
 	scope.Queued = scope.Queued || s.Can(string(contract.Fair))
 	scope.Fenced = scope.Fenced && s.Can("fencing")
 	scope.Watchdog = scope.Watchdog && s.Can("watchdog")
@@ -34,6 +34,11 @@ func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 		return scenarios.NotOf(cmp.Or(scope.Object, history.ALock), f) || f == "force-unlock" && !s.Can("force") || f == "pause-watchdog" && (s.External || !s.Can("watchdog"))
 	})
 	return scope
+}
+
+// Alters reports whether plans may have calls by which a subject changes as a whole: of a plain lock they are a fault's.
+func Alters(s subjects.Subject) bool {
+	return s.Can(string(contract.Resizes)) || s.Can(string(contract.Deletes)) || s.Object == history.ARWLock && s.Can(string(contract.Forces))
 }
 
 // within caps how late messages may be by how long a lock claims to know a copy of a request; 0: no limit. It is

@@ -28,7 +28,7 @@ func (f Semaphores) Lock(string, string) Lock { return nil }
 // Semaphore calls f.
 func (f Semaphores) Semaphore(name string) Semaphore { return f(name) }
 
-// Semaphore is the least that a counting semaphore can do. It may be [Idempotent], [Polling] and, with [Drainer], [Resizer].
+// Semaphore is the least that a counting semaphore can do. It may be [Idempotent], [Undoer], [Polling] and, with [Drainer], [Resizer].
 type Semaphore interface {
 	// SetPermits makes the semaphore, of so many permits, and reports whether it did: it does not if there is one.
 	SetPermits(ctx context.Context, permits int64) (made bool, err error)
@@ -50,7 +50,7 @@ func (f Latches) Lock(string, string) Lock { return nil }
 // Latch calls f.
 func (f Latches) Latch(name string) Latch { return f(name) }
 
-// Latch is the least that a count-down latch can do. It may be [Idempotent], [Polling] and [Deleter].
+// Latch is the least that a count-down latch can do. It may be [Idempotent], [Undoer], [Polling] and [Deleter].
 type Latch interface {
 	// SetCount sets the count, of 1 or more, and reports whether it did: it does not while the count is above 0.
 	SetCount(ctx context.Context, count int64) (set bool, err error)
@@ -295,6 +295,9 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 	if i, ok := one.(Idempotent); ok {
 		s.Abilities = append(s.Abilities, string(contract.Idempotent))
 		s.Idempotent = []history.Idempotence{{Calls: subjects.Changing(s.Object), For: i.Idempotent()}}
+	}
+	if _, ok := one.(Undoer); ok {
+		s.Abilities = append(s.Abilities, string(contract.TakesBack))
 	}
 	_, adds := one.(Resizer)
 	_, drains := one.(Drainer)

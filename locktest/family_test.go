@@ -268,6 +268,7 @@ func (s permits) Drain(ctx context.Context) (int64, error) {
 
 func (s permits) LooksAgain()               {}
 func (s permits) Idempotent() time.Duration { return 3 * time.Minute }
+func (s permits) TakesBack()                {}
 
 type leasedPermits struct{ s subjects.PermitSemaphore }
 
@@ -295,6 +296,7 @@ func (s leasedPermits) AddPermits(ctx context.Context, n int64) error {
 
 func (s leasedPermits) LooksAgain()               {}
 func (s leasedPermits) Idempotent() time.Duration { return 3 * time.Minute }
+func (s leasedPermits) TakesBack()                {}
 func (s leasedPermits) Leasing() locktest.Leasing {
 	return locktest.Leasing{ServerClock: true, OneKey: true}
 }
@@ -319,6 +321,7 @@ func (l rounds) Delete(ctx context.Context) (bool, error) {
 
 func (l rounds) LooksAgain()               {}
 func (l rounds) Idempotent() time.Duration { return 3 * time.Minute }
+func (l rounds) TakesBack()                {}
 
 type half struct {
 	l     subjects.Lock
@@ -345,6 +348,7 @@ func (h half) ReleaseOne(ctx context.Context) (bool, error) {
 
 func (h half) RenewEvery() time.Duration { return 10 * time.Second }
 func (h half) Idempotent() time.Duration { return 3 * time.Minute }
+func (h half) TakesBack()                {}
 func (h half) KeepsLongestLease()        {}
 func (h half) ReleaseSetsLease()         {}
 func (h half) Lost() <-chan struct{}     { return h.l.(subjects.Loser).Lost(h.owner) }

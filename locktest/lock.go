@@ -37,7 +37,7 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
-// [Fencer], [Loser], [Idempotent], [ForceReleaser], [ForceTeller], [Inspector], [LeaseKeeper], [LeaseSetter], [Local], [Patient] and [Fair],
+// [Fencer], [Loser], [Idempotent], [Undoer], [ForceReleaser], [ForceTeller], [Inspector], [LeaseKeeper], [LeaseSetter], [Local], [Patient] and [Fair],
 // which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
@@ -86,6 +86,10 @@ type Loser interface{ Lost() <-chan struct{} }
 // go-redis sends a command again after a network error, unless MaxRetries is -1. A lock that is not
 // Idempotent does not answer for what comes of a second effect.
 type Idempotent interface{ Idempotent() time.Duration }
+
+// Undoer is a lock, or another object, whose client sees to what became of a call that its caller was not told of, as soon as it can: it gives
+// back what that took, or gives back, or counts down, what that was to. A lock that is no Undoer leaves that to its leases.
+type Undoer interface{ TakesBack() }
 
 // ForceReleaser is a lock that can be freed whoever holds it; ErrNotHeld says that nobody did. The lock goes on renewing what it does not
 // free. Of the two locks of a read-write lock, each frees its own holds.

@@ -23,7 +23,7 @@ func (f PermitSemaphores) Lock(string, string) Lock { return nil }
 // PermitSemaphore calls f.
 func (f PermitSemaphores) PermitSemaphore(name string) PermitSemaphore { return f(name) }
 
-// PermitSemaphore is the least that a semaphore can do whose permits have ids and leases. It may be [Idempotent], [Polling] and [Leaser].
+// PermitSemaphore is the least that a semaphore can do whose permits have ids and leases. It may be [Idempotent], [Undoer], [Polling] and [Leaser].
 // A lease of 0 is none: the permit is out until it is given back. A semaphore that cannot do what is asked does nothing, and says [ErrFailed].
 type PermitSemaphore interface {
 	// SetPermits makes the semaphore, of so many permits, and reports whether it did: it does not if there is one.

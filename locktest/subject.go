@@ -258,6 +258,8 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	i, idempotent := l.(Idempotent)
 	can("idempotent", idempotent)
 	can(string(contract.RefusesAgain), idempotent)
+	_, undoes := l.(Undoer)
+	can(string(contract.TakesBack), undoes)
 	s.Idempotent = nil
 	if idempotent {
 		s.Idempotent = []history.Idempotence{{Calls: subjects.Changing(s.Object), For: i.Idempotent()}}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
@@ -91,7 +92,7 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 	if !s.subject.Can("watchdog") {
 		faults = faults[:2]
 	}
-	scope := scenarios.Scope{Object: s.subject.Object, NoReentry: !s.subject.Can("reentrant"), NoAsking: !s.subject.Can("inspect")}
+	scope := scenarios.Scope{Object: s.subject.Object, NoReentry: !s.subject.Can("reentrant"), NoAsking: !s.subject.Can("inspect"), Altered: explore.Alters(s.subject)}
 	struck := scope
 	struck.Faults = faults
 	for i := range o.drawn {

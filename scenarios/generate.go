@@ -239,7 +239,7 @@ func (d *drawing) lean() mood {
 	m.left = m.groups && d.scope.ShortLeases && d.oneIn(4, "left")
 	m.torn = m.groups && d.scope.Steps && !d.scope.NoReentry && d.oneIn(2, "torn")
 	m.queue = d.scope.Queued && d.scope.Rare && !m.groups && !m.both && d.oneIn(4, "queue")
-	m.alters = d.scope.Altered && d.scope.Rare && d.scope.Object.Counted() && d.oneIn(3, "alters")
+	m.alters = d.scope.Altered && d.scope.Object.Counted() && d.oneIn(3, "alters")
 	m.deep = m.deep && !m.queue || m.torn
 	m.paired = d.scope.Steps && d.oneIn(3, "paired")
 	m.batch = d.scope.Watchdog && !m.crowd && !m.groups && d.oneIn(12, "batch") && d.oneIn(12, "so many")
@@ -247,7 +247,7 @@ func (d *drawing) lean() mood {
 	m.reenters = !d.scope.NoReentry && (m.deep || d.oneIn(2, "re-enters"))
 	m.asks = !d.scope.NoAsking && d.oneIn(2, "asks")
 	m.rogue = d.oneIn(2, "rogues")
-	m.forces = d.scope.Rare && (slices.Contains(d.scope.Faults, forced) || d.scope.Altered && d.scope.Object == history.ARWLock) && d.oneIn(6, "forces")
+	m.forces = (d.scope.Rare && slices.Contains(d.scope.Faults, forced) || d.scope.Altered && d.scope.Object == history.ARWLock) && d.oneIn(6, "forces")
 	m.fenced = d.scope.Fenced && d.oneIn(4, "fenced")
 	m.noRetry = d.scope.Steps && d.oneIn(2, "no retries")
 	return m
