@@ -99,6 +99,43 @@ func (f *facts) askUnseen(ctx context.Context, l *lockFacts, besides []*history.
 	return result
 }
 
+// mostUnheard is of how many calls it is asked whether the server granted them.
+const mostUnheard = 8
+
+// askUnheard is what the checkers say of a read-write lock whose keys nobody saw, if the server granted what nobody was told of. By itself the
+// specification has such a call change nothing, unless the lock is free for it for certain: a hold in its way may have been over, unseen.
+func (f *facts) askUnheard(ctx context.Context, l *lockFacts) porcupine.CheckResult {
+	var unheard []int
+	for i, op := range l.ops {
+		if op.Kind.Acquires() && op.Uncertain() && !op.Pending() && op.Evidence != history.NotSent && !op.Aside {
+			unheard = append(unheard, i)
+		}
+	}
+	if len(unheard) == 0 || len(unheard) > mostUnheard {
+		return porcupine.Illegal
+	}
+	granted := func(which []int) porcupine.CheckResult {
+		as := *l
+		as.ops = slices.Clone(l.ops)
+		for _, i := range which {
+			op := *l.ops[i]
+			op.Outcome, op.Evidence, op.Return, op.Until = history.Acquired, history.NoEvidence, max(op.Return, op.Until), 0
+			as.ops[i] = &op
+		}
+		return f.askUnseen(ctx, &as, nil)
+	}
+	result := porcupine.Illegal
+	for _, i := range unheard {
+		if result = granted([]int{i}); result != porcupine.Illegal {
+			return result
+		}
+	}
+	if len(unheard) > 1 {
+		result = granted(unheard)
+	}
+	return result
+}
+
 // judgeCounted asks the witness replay of each object of a kind, and porcupine as second opinion or, where nobody saw the
 // server, alone.
 func judgeCounted(is history.Object) func(context.Context, *facts) Result {
@@ -176,7 +213,9 @@ func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) o
 		o.by = append(o.by, byPorcupine)
 	}
 	if result == porcupine.Illegal && w == linear.AsCalled {
-		result = f.askUnseen(ctx, l, nil)
+		if result = f.askUnseen(ctx, l, nil); result == porcupine.Illegal && l.shared() {
+			result = f.askUnheard(ctx, l)
+		}
 	}
 	if result == porcupine.Illegal {
 		o.status = Broken

@@ -93,6 +93,7 @@ func judgeObject(ctx context.Context, f *facts) Result {
 		f.early(l, &s.all)
 		f.ownUnlocks(l, &s.all)
 		f.letIn(l, &s.all)
+		f.renewedOthers(l, &s.all)
 	}
 	if s.all.all > known {
 		s.status, s.speakers = Broken, appendNew(s.speakers, byNotices)

@@ -18,7 +18,8 @@ func rwSpec(f *facts) specification[model.RWState] {
 
 // rwSpecOf is the specification of a read-write lock each of whose holds has a lease of its own, or of one whose holds share the key's.
 func rwSpecOf(f *facts, leasePerHold bool) specification[model.RWState] {
-	kind := model.RWLock{Redisson: !leasePerHold, RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade)), Mutex: !f.h.Can(string(contract.Reentrant))}
+	kind := model.RWLock{Redisson: !leasePerHold, RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade)), Mutex: !f.h.Can(string(contract.Reentrant)),
+		Shortens: f.implied() && !f.h.Can(string(contract.KeepsLongest))}
 	shows := shownHolds
 	if kind.Redisson {
 		shows = func(k history.KeyState) model.RWState {

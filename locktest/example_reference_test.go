@@ -62,6 +62,8 @@ func settled(err error) error {
 	switch {
 	case errors.Is(err, lockimpl.ErrNotHeld), errors.Is(err, lockimpl.ErrLost):
 		return errors.Join(locktest.ErrNotHeld, err)
+	case errors.Is(err, lockimpl.ErrElapsed): // it was granted, too late, and given back
+		return err
 	case err != nil && !lockimpl.OutcomeUnknown(err):
 		return errors.Join(locktest.ErrFailed, err)
 	}

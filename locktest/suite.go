@@ -210,6 +210,8 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 			found.Object = ""
 		}
 		claims(&found, c.(*client).c, e.ID+":2")
+		// It is the same part of a lease of another length.
+		found.RenewPart, found.RenewEvery = float64(found.RenewEvery)/float64(e.WatchdogTimeout), 0
 		if found.Object != "" {
 			return nil, &anotherObject{found.Object}
 		}

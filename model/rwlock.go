@@ -18,7 +18,9 @@ type RWHold struct {
 	Owner string
 	Write bool
 	Count int64
-	life  // of the lease: Earliest and Latest are when it may end and when it has ended for certain
+	// Fewest is the least that the count may be: when its owner re-entered, the hold may have been over. 0: it is Count.
+	Fewest int64
+	life   // of the lease: Earliest and Latest are when it may end and when it has ended for certain
 
 	// Of a reader's hold of Redisson's lock, the lease of each level, outermost first. It may end at any time where only the key was
 	// seen.
@@ -36,8 +38,8 @@ func (s RWState) Holds() []RWHold {
 	var holds []RWHold
 	for line := range strings.Lines(s.holds) {
 		f := strings.Fields(line)
-		h := RWHold{Owner: unquoted(f[0][1:]), Write: f[1] == "true", Count: int64(durationOf(f[2])), life: life{durationOf(f[3]), durationOf(f[4])}}
-		for i := 5; i < len(f); i += 2 {
+		h := RWHold{Owner: unquoted(f[0][1:]), Write: f[1] == "true", Count: int64(durationOf(f[2])), Fewest: int64(durationOf(f[3])), life: life{durationOf(f[4]), durationOf(f[5])}}
+		for i := 6; i < len(f); i += 2 {
 			h.each = append(h.each, life{durationOf(f[i]), durationOf(f[i+1])})
 		}
 		holds = append(holds, h)
@@ -99,6 +101,9 @@ func RWKey(end time.Duration, holds ...RWHold) RWState {
 	return s
 }
 
+// fewest is the least that the count may be.
+func (h RWHold) fewest() int64 { return cmp.Or(h.Fewest, h.Count) }
+
 // name is what an operation or an event calls the owner of a hold.
 func (h RWHold) name() string {
 	if h.Write {
@@ -119,7 +124,7 @@ func rwState(holds []RWHold) RWState {
 	})
 	var b strings.Builder
 	for _, h := range holds {
-		fmt.Fprintf(&b, "=%s %t %d %d %d", url.PathEscape(h.Owner), h.Write, h.Count, h.Earliest, h.Latest)
+		fmt.Fprintf(&b, "=%s %t %d %d %d %d", url.PathEscape(h.Owner), h.Write, h.Count, h.Fewest, h.Earliest, h.Latest)
 		for _, l := range h.each {
 			fmt.Fprintf(&b, " %d %d", l.Earliest, l.Latest)
 		}
@@ -159,6 +164,8 @@ type RWLock struct {
 	RefusesUpgrade bool
 	// Mutex: an owner has one hold of each lock at most. Who has one may be refused, or granted another in its place.
 	Mutex bool
+	// Shortens: a re-entry may set a lease that ends before the one that the hold has.
+	Shortens bool
 }
 
 // Step returns the state after op with its answer, or a [Violation]. Uncertainty is as in the function
@@ -200,7 +207,7 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	if k.Redisson {
 		return v.afterRedisson(k, op), nil
 	}
-	return v.after(op), nil
+	return v.after(k, op), nil
 }
 
 // Has reports whether the owner of a reader's call has either lock for certain.
@@ -323,7 +330,7 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 			if released && !goes || !released && !stays {
 				return contract.SharedIsReleased
 			}
-		case (op.Outcome == history.Released) != (v.holds[v.mine].Count == 1):
+		case op.Outcome == history.Released && v.holds[v.mine].fewest() > 1, op.Outcome != history.Released && v.holds[v.mine].Count == 1:
 			return contract.SharedIsReleased
 		}
 	case history.RenewRead, history.RenewWrite:
@@ -342,7 +349,11 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 		if mine {
 			count = v.holds[v.mine].Count
 		}
-		if op.Value != count && !(op.Value == 0 && v.mineEnds) {
+		fewest := count
+		if mine {
+			fewest = v.holds[v.mine].fewest()
+		}
+		if (op.Value < fewest || op.Value > count) && !(op.Value == 0 && v.mineEnds) {
 			return contract.SharedTellsTruth
 		}
 	}
@@ -379,28 +390,46 @@ func (v rwView) forced(k RWLock, op history.Op) RWState {
 }
 
 // after is the state that op leaves.
-func (v rwView) after(op history.Op) RWState {
+func (v rwView) after(k RWLock, op history.Op) RWState {
 	switch op.Outcome {
 	case history.Acquired:
 		kept := v.holds[:0:0]
-		count, lease := int64(0), lasting(op)
+		count, fewest, lease := int64(0), int64(0), lasting(op)
 		for i, h := range v.holds {
 			switch {
 			case i == v.mine:
-				count = h.Count
-				lease = life{max(lease.Earliest, h.Earliest), max(lease.Latest, h.Latest)}
+				if count = h.Count; v.mineEnds { // it is taken anew, if that is over
+					fewest = 1
+				} else if h.Fewest > 0 {
+					fewest = h.Fewest + 1
+				}
+				if op.Fresh > 0 && op.Evidence == history.NoEvidence { // it shortens nothing, and perhaps lengthens nothing
+					lease.Earliest = later(v.from, op.Fresh)
+				}
+				if !v.mineEnds && !k.Shortens {
+					lease.Earliest = max(lease.Earliest, h.Earliest)
+				}
+				lease.Latest = max(lease.Latest, h.Latest)
 			case h.Owner != op.Owner && (v.write || h.Write), v.mine < 0 && v.write:
 				// That is over, or this would not have been granted.
 			default:
 				kept = append(kept, h)
 			}
 		}
-		return rwState(append(kept, RWHold{Owner: op.Owner, Write: v.write, Count: count + 1, life: lease}))
+		return rwState(append(kept, RWHold{Owner: op.Owner, Write: v.write, Count: count + 1, Fewest: fewest, life: lease}))
 	case history.Decremented, history.Released:
-		if h := &v.holds[v.mine]; h.Count > 1 {
-			h.Count--
+		if h := &v.holds[v.mine]; op.Outcome == history.Decremented {
+			last := h.Fewest == 1 && op.Pending() // it was the last, or was not
+			if h.Count--; h.Count == 1 || h.Fewest == 0 {
+				h.Fewest = 0
+			} else {
+				h.Fewest = max(h.Fewest-1, 1)
+			}
 			if op.Lease > 0 {
 				h.life = lasting(op)
+			}
+			if last {
+				h.Earliest = 0
 			}
 		} else {
 			v.holds = slices.Delete(v.holds, v.mine, v.mine+1)

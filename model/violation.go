@@ -55,6 +55,9 @@ func lasting(op history.Op) life {
 		return endless
 	}
 	from, to := when(op)
+	if op.Watchdog && op.Evidence == history.NoEvidence {
+		to = Never // nobody saw until when it was renewed
+	}
 	return life{later(from, op.Lease), later(to, op.Lease)}
 }
 

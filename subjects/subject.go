@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -76,7 +77,7 @@ type Claim struct{ Guarantee, Text, Source string }
 
 // Renews is how often its watchdog promises to renew a lease of that length for which none was asked.
 func (s Subject) Renews(lease time.Duration) time.Duration {
-	return cmp.Or(s.RenewEvery, time.Duration(s.RenewPart*float64(lease)), lease/3)
+	return cmp.Or(s.RenewEvery, time.Duration(math.Round(s.RenewPart*float64(lease))), lease/3)
 }
 
 // KeepsPlace is for how long it keeps the place of who waits, where a watchdog renews a lease of that length; 0: it has no queue.

@@ -369,7 +369,7 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.shared(t, call, was)
 			continue
 		}
-		if kept := was.Deadline == l.last.Deadline && !c.h.Can(string(contract.SetsLease)); kept && op.Kind.Unlocks() && l.last.Total() > 0 {
+		if kept := near(was.Deadline, l.last.Deadline) && !c.h.Can(string(contract.SetsLease)); kept && op.Kind.Unlocks() && l.last.Total() > 0 {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
 		took := l.last.Count(op.Owner) > was.Count(op.Owner)
@@ -402,7 +402,7 @@ func (c *conclusion) keeps(op *history.Op, l *lock, was history.KeyState) bool {
 	}
 	own := c.now + cmp.Or(op.Fresh, op.Asked, op.Lease)
 	if was.Deadline >= own {
-		return l.last.Deadline == was.Deadline
+		return near(l.last.Deadline, was.Deadline) // it may have set what was left, in whole milliseconds
 	}
 	return was.Deadline > 0 && 0 < op.Fresh && op.Fresh < op.Lease && (l.last.Deadline-own).Abs() <= time.Millisecond
 }

@@ -1,0 +1,117 @@
+package checker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Nobody saw the keys of these read-write locks: what a hold may have been, for all that was told, is no defect.
+func TestWhatAnUnseenReadWriteLockMayHaveDone(t *testing.T) {
+	const minute = 60 * 1000
+	write, unlock := history.WriteLock, history.WriteUnlock
+	by := func(owner string, op history.Op) history.Op {
+		op.Client, op.Owner = owner, history.WriterOf(owner)
+		return op
+	}
+	watched := func(op history.Op) history.Op {
+		op.Watchdog = true
+		return op
+	}
+	asks := func(op history.Op, lease time.Duration) history.Op {
+		op.Fresh = lease
+		return op
+	}
+	// late is a reader's call of whose grant its owner did not hear: the server executed it at 74 s.
+	late := func() history.Op {
+		op := told("a", history.ReadLock, 26000, 49000, 30*time.Second, history.Unknown)
+		op.Evidence, op.Until = history.Sent, 74*time.Second
+		return op
+	}
+	for _, tt := range []struct {
+		name   string
+		broken bool
+		ops    []history.Op
+		claims []contract.Claim
+	}{
+		{"a watchdog renews a hold of a minute", false, []history.Op{by("a", watched(told("a", write, 1, 2, 30*time.Second, history.Acquired))), by("a", told("a", unlock, minute, minute+1, 0, history.Released))}, nil},
+		{"nobody renews one", true, []history.Op{by("a", told("a", write, 1, 2, 30*time.Second, history.Acquired)), by("a", told("a", unlock, minute, minute+1, 0, history.Released))}, nil},
+		{"a lease may be over before the next call", false, []history.Op{by("a", told("a", write, 1, 5, ms, history.Acquired)),
+			by("a", told("a", history.TryWrite, 6, 7, 30*time.Second, history.Acquired)), by("a", told("a", unlock, 8, 9, 0, history.Released))}, nil},
+		{"and lasts through it, if it is longer", true, []history.Op{by("a", told("a", write, 1, 5, time.Second, history.Acquired)),
+			by("a", told("a", history.TryWrite, 6, 7, 30*time.Second, history.Acquired)), by("a", told("a", unlock, 8, 9, 0, history.Released))}, nil},
+		{"an unheard unlock may give back the last hold, if the one before may have been over", false, []history.Op{by("a", told("a", write, 1, 5, ms, history.Acquired)),
+			by("a", told("a", history.TryWrite, 6, 7, 30*time.Second, history.Acquired)), by("a", told("a", unlock, 8, 9, 0, history.Unknown)), by("b", told("b", history.TryWrite, 20, 21, time.Second, history.Acquired))}, nil},
+		{"and gives one of two back", true, []history.Op{by("a", told("a", write, 1, 5, time.Second, history.Acquired)),
+			by("a", told("a", history.TryWrite, 6, 7, 30*time.Second, history.Acquired)), by("a", told("a", unlock, 8, 9, 0, history.Unknown)), by("b", told("b", history.TryWrite, 20, 21, time.Second, history.Acquired))}, nil},
+		{"a re-entry may shorten the lease, for all that is claimed", false, []history.Op{by("a", told("a", write, 1, 2, 30*time.Second, history.Acquired)),
+			by("a", told("a", write, 6, 7, ms, history.Acquired)), by("b", told("b", history.TryWrite, 2000, 2001, time.Second, history.Acquired))}, nil},
+		{"and lasts as long as the longer one of both", true, []history.Op{by("a", told("a", write, 1, 2, 30*time.Second, history.Acquired)),
+			by("a", told("a", write, 6, 7, time.Minute, history.Acquired)), by("b", told("b", history.TryWrite, 31000, 31001, time.Second, history.Acquired))}, nil},
+		{"a re-entry that asks for less may leave the end as it was", false, []history.Op{by("a", told("a", write, 1, 2, 30*time.Second, history.Acquired)),
+			by("a", asks(told("a", write, 5000, 5001, 30*time.Second, history.Acquired), ms)), by("b", told("b", history.TryWrite, 31000, 31001, time.Second, history.Acquired))}, []contract.Claim{contract.KeepsLongest}},
+		{"but not bring the end forward", true, []history.Op{by("a", told("a", write, 1, 2, 30*time.Second, history.Acquired)),
+			by("a", asks(told("a", write, 5000, 5001, 30*time.Second, history.Acquired), ms)), by("b", told("b", history.TryWrite, 29000, 29001, time.Second, history.Acquired))}, []contract.Claim{contract.KeepsLongest}},
+		{"a late grant, unheard, refuses a writer", false, []history.Op{by("b", told("b", write, 1, 2, 30*time.Second, history.Acquired)), late(),
+			by("c", told("c", history.TryWrite, 86000, 87000, 30*time.Second, history.Busy))}, nil},
+		{"and does so no more when its lease is over", true, []history.Op{by("b", told("b", write, 1, 2, 30*time.Second, history.Acquired)), late(),
+			by("c", told("c", history.TryWrite, 106000, 107000, 30*time.Second, history.Busy))}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			claims := []string{string(contract.ReadWrite), "reentrant", "watchdog", string(contract.LeasePerHold)}
+			for _, c := range tt.claims {
+				claims = append(claims, string(c))
+			}
+			r := unseen(claims, nil, tt.ops...).Result(contract.Object)
+			if broken := r.Status == Broken; broken != tt.broken || !broken && r.Status != Holds {
+				t.Errorf("%s: %s", r.Status, r.Summary)
+			}
+		})
+	}
+}
+
+// A lock that is judged by its answers alone may say in its key who holds it: who lengthens what another has is told so.
+func TestWhoRenewsWhatAnotherHas(t *testing.T) {
+	row := func(client, text, before, after string, left, lasts time.Duration, call int64) history.Served {
+		says := func(value string, deadline time.Duration) *history.KeyState {
+			if value == "" {
+				return &history.KeyState{}
+			}
+			return &history.KeyState{Holdings: []history.Holding{{Owner: value, Count: 1}}, Deadline: deadline}
+		}
+		return history.Served{At: 10 * time.Millisecond, Client: client, Lock: job, Text: text, Op: call, Before: says(before, left), After: says(after, lasts)}
+	}
+	const took, renewed = 30 * time.Second, 40 * time.Second
+	a := row("a", "SET job one NX", "", "one", 0, took, 1)
+	for _, tt := range []struct {
+		name   string
+		broken bool
+		rows   []history.Served
+	}{
+		{"another renews it", true, []history.Served{a, row("b", "EVALSHA 1 job two", "one", "one", took, renewed, 0)}},
+		{"its own client does", false, []history.Served{a, row("a", "EVALSHA 1 job one", "one", "one", took, renewed, 0)}},
+		{"another asks for it in vain", false, []history.Served{a, row("b", "EVALSHA 1 job two", "one", "one", took, took, 0)}},
+		{"another was named as the next, by the one who had it", false, []history.Served{row("b", "RPUSH q two", "", "", 0, 0, 2), a, row("b", "EVALSHA 1 job two", "", "", 0, 0, 2),
+			row("a", "EVALSHA 2 job one", "one", "two", took, took, 1), row("b", "PEXPIRE job", "two", "two", took, renewed, 0)}},
+		{"nobody has ever named what the key says", false, []history.Served{row("a", "EVALSHA 3 job", "", "made up", 0, took, 1), row("b", "PEXPIRE job", "made up", "made up", took, renewed, 0)}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms, Layout: history.Layout{Unknown: "nobody counts"}},
+				Ops: []history.Op{told("a", history.Lock, 1, 12, took, history.Acquired)}, Served: tt.rows}
+			h.Ops[0].ID = 1
+			r := Judge(t.Context(), h, Options{}).Result(contract.Object)
+			var rules []contract.Rule
+			for _, v := range r.Violations {
+				rules = append(rules, v.Rule)
+				if v.Ruling.Kind != Defect {
+					t.Errorf("%+v", v.Ruling)
+				}
+			}
+			if broken := len(rules) == 1 && rules[0] == contract.HolderRenews; broken != tt.broken || len(rules) > 1 {
+				t.Errorf("%v: %s", rules, r.Summary)
+			}
+		})
+	}
+}
