@@ -61,6 +61,10 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 func (f *facts) obstaclesOf(op *history.Op, lock string, to time.Duration) []obstacle {
 	all := f.obstacles(op.Client, lock, op.Call, to, f.answerTime(), hinders)
 	for i := range all {
+		if fault := &f.h.Faults[all[i].fault]; fault.Blocks > 0 {
+			_, end := f.span(fault)
+			all[i].to = max(all[i].to, min(end+fault.Blocks+blockedAnswerTime, to))
+		}
 		if other := f.struckAlone(all[i].fault); other != nil && other != op && !(f.h.Can(string(contract.LocalHolds)) && other.Lock == lock) {
 			all[i].to = min(all[i].to, f.until(other))
 		}
@@ -121,6 +125,9 @@ func (f *facts) answerTime() time.Duration {
 
 // defaultAnswerTime is go-redis's timeout for an answer, and what it waits before it sends again.
 const defaultAnswerTime = 5*time.Second + 100*time.Millisecond
+
+// blockedAnswerTime is for how much longer than a command may block go-redis awaits its answer, and what it waits before it sends again.
+const blockedAnswerTime = 10*time.Second + 100*time.Millisecond
 
 // retry is how long after an obstacle the watchdog may come: the client notices that its request was in
 // vain, and tries again when the lock says that it does.

@@ -3,7 +3,6 @@ package checker
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -193,10 +192,6 @@ func (f *facts) wakeTaken(l *lockFacts, before *tenure, op *history.Op, from, to
 
 // blocking reports whether a command waits at a server for an element of a list or a sorted set at a time, as far as is known.
 func blocking(r *history.Served, at time.Duration) bool {
-	words := strings.Fields(strings.ToLower(r.Text))
-	if len(words) < 3 || !slices.Contains([]string{"blpop", "brpop", "bzpopmin", "bzpopmax", "brpoplpush", "blmove"}, words[0]) || r.Got > 0 && r.Got < at {
-		return false
-	}
-	seconds, err := strconv.ParseFloat(words[len(words)-1], 64)
-	return err == nil && (seconds == 0 || r.At+time.Duration(seconds*float64(time.Second)) >= at)
+	lasts, blocks := history.BlocksFor(r.Text)
+	return blocks && (r.Got == 0 || r.Got >= at) && (lasts == 0 || r.At+lasts >= at)
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -72,6 +74,8 @@ type Fault struct {
 	Op      int64         `json:"op,omitzero"`     // the call that the step belonged to
 	Missed  bool          `json:"missed,omitzero"` // it never struck: its trigger never matched, its time never came, or it could not
 	Why     string        `json:"why,omitzero"`    // why it could not
+	// Blocks is for how long a command that it struck may block at the server, the longest one, as far as that has an end.
+	Blocks time.Duration `json:"blocks,omitzero"`
 }
 
 // Struck reports whether the fault touched anything: a message, a timer, a key, a connection.
@@ -245,6 +249,16 @@ type Served struct {
 	Request int64         `json:"request,omitzero"` // a number that it shares with its copies; 0: it is not known
 	Began   time.Duration `json:"began,omitzero"`   // of a command of no call: when its client began it; 0: it is not known
 	For     int64         `json:"for,omitzero"`     // of a command of no call: the call that had returned, and with whose context it was sent; 0: none
+}
+
+// BlocksFor is for how long a command may wait at a server for an element of a list or a sorted set, 0 for ever; ok is false if it does not wait.
+func BlocksFor(command string) (d time.Duration, ok bool) {
+	words := strings.Fields(strings.ToLower(command))
+	if len(words) < 3 || !slices.Contains([]string{"blpop", "brpop", "bzpopmin", "bzpopmax", "brpoplpush", "blmove"}, words[0]) {
+		return 0, false
+	}
+	seconds, err := strconv.ParseFloat(words[len(words)-1], 64)
+	return time.Duration(seconds * float64(time.Second)), err == nil && 0 <= seconds && seconds < math.MaxInt32
 }
 
 // Looks reports whether a command only reads a key, watches it for a transaction, or is queued in one.

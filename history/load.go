@@ -241,7 +241,7 @@ func (l *loader) line(line []byte, n int) string {
 		if what := strict(line, &v); what != "" {
 			return what
 		}
-		if what := beyond([]quantity{{"from", max(v.From, 0)}, {"to", max(v.To, 0)}}, nil); what != "" {
+		if what := beyond([]quantity{{"from", max(v.From, 0)}, {"to", max(v.To, 0)}, {"blocks", max(v.Blocks, 0)}}, nil); what != "" {
 			return fmt.Sprintf("fault %d: %s", v.Index, what)
 		}
 		l.fault(v.Fault)

@@ -3,6 +3,7 @@ package world
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
@@ -227,6 +228,8 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 	fate := t.kind.Strike(w, t.fault, m)
 	if fate != fault.Spared {
 		t.record.Hits++
+		blocks, _ := history.BlocksFor(strings.Join(m.Args, " "))
+		t.record.Blocks = max(t.record.Blocks, blocks)
 		if fate == fault.Later || t.record.Has(history.MessageCopied) {
 			t.record.To = w.Now() + t.fault.By.Duration() // when it arrives, or its copy
 		}
