@@ -68,8 +68,8 @@ type Reentrant interface {
 // was not its own may say [ErrNotHeld] all the same.
 type Silent interface{ Silent() }
 
-// Watchdog is a lock that extends a lease by itself for which none was asked, and promises how often: after which part of the lease, whose length is
-// Env.WatchdogTimeout, which differs from plan to plan, or what [Lease] says. It is asked once, where Env.WatchdogTimeout is 30 s.
+// Watchdog is a lock that extends a lease by itself for which none was asked, and promises how often. The lease is Env.WatchdogTimeout, which
+// differs from plan to plan, or what [Lease] says. RenewEvery is asked once, for 30 s or for that: it renews after the same part of each lease.
 type Watchdog interface{ RenewEvery() time.Duration }
 
 // Fencer is a lock that hands out fencing tokens; Token is that of the hold acquired last.
