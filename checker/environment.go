@@ -61,7 +61,7 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 func (f *facts) obstaclesOf(op *history.Op, lock string, to time.Duration) []obstacle {
 	all := f.obstacles(op.Client, lock, op.Call, to, f.answerTime(), hinders)
 	for i := range all {
-		if fault := &f.h.Faults[all[i].fault]; fault.Blocks > 0 {
+		if fault := &f.h.Faults[all[i].fault]; fault.Blocks > 0 && fault.Has(history.MessageLost) {
 			_, end := f.span(fault)
 			all[i].to = max(all[i].to, min(end+fault.Blocks+blockedAnswerTime, to))
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// renewedOthers finds the renewals of what another client has, of a lock that is judged by its answers alone: its keys may say who holds it all the
-// same. What a key says is a client's if a command of that client has it: whoever renews its own hold has named it before.
+// renewedOthers finds renewals of what another client has. The lock is judged by its answers alone, but its key may say who holds it all the same.
+// What a key says is a client's if a command of that client has it: a client that renews its own hold has named it before.
 func (f *facts) renewedOthers(l *lockFacts, found *violations) {
 	if f.h.Header.Layout.Unknown == "" || l.shared() {
 		return

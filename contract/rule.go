@@ -142,7 +142,7 @@ func Rules() []RuleOf {
 	const twice = "two violations of one cause on one lock may be told as one"
 	return []RuleOf{
 		{OneHolder, Object, twice}, {BusyWhileHeld, Object, ""}, {OwnerReenters, Object, ""}, {HolderReleases, Object, ""},
-		{OneHoldAnUnlock, Object, "what an inner unlock of a group takes of one member from the outer hold, of a lock that does not claim `takes-back`"}, {HolderNotRefused, Object, ""}, {ForceTellsTruth, Object, ""}, {HolderRenews, Object, ""},
+		{OneHoldAnUnlock, Object, "what an inner unlock of a group takes of one member from the outer hold, of a lock that does not claim `takes-back`"}, {HolderNotRefused, Object, ""}, {ForceTellsTruth, Object, ""}, {HolderRenews, Object, "of a lock that is judged by its answers alone, a client that has named before what the key says"},
 		{RenewalNotDenied, Object, ""}, {QueryTellsTruth, Object, ""},
 		{NotBeforeLease, Object, "an end within 2 ms of the lease's"}, {NotAfterLease, Object, "an end within 2 ms of the lease's"},
 		{ExpiryOfAHold, Object, ""}, {NoReentry, Object, ""},
@@ -169,7 +169,7 @@ func Rules() []RuleOf {
 		{FreeIsTaken, Liveness, "delays below a second and two round trips"}, {WaitsItsTime, Liveness, ""},
 		{ReturnsInTime, Liveness, "delays below a second and four round trips"},
 		{GivenUpReturns, Liveness, "delays below a second and four round trips"},
-		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, ""}, {GhostIsGone, Liveness, "histories without a server log"},
+		{DeadHoldEnds, Liveness, "histories whose leases end unseen"}, {UnlockEndsHold, Liveness, "locks that claim `takes-back`, where nobody sees what they give back"}, {GhostIsGone, Liveness, "histories without a server log"},
 		{WriterIsNext, Liveness, "whatever a fault acts in; readers that come within a second and two round trips; writers one after another"},
 		{Unsubscribed, Liveness, "worlds that do not see who is subscribed; clients that may have a hold"},
 		{CallsReturn, Liveness, "runs that did not come to their end"},

@@ -73,6 +73,7 @@ func settled(err error) error {
 func (r reference) RenewEvery() time.Duration { return 10 * time.Second }
 func (r reference) KeepsLongestLease()        {}
 func (r reference) TellsForce()               {}
+func (r reference) TakesBack()                {}
 func (r reference) ReleaseSetsLease()         {}
 func (r reference) Idempotent() time.Duration { return 20 * time.Second }
 func (r reference) Lost() <-chan struct{}     { return r.l.Lost(r.o) }

@@ -88,8 +88,8 @@ type Loser interface{ Lost() <-chan struct{} }
 // Idempotent does not answer for what comes of a second effect.
 type Idempotent interface{ Idempotent() time.Duration }
 
-// Undoer is a lock, or another object, whose client sees to what became of a call that its caller was not told of, as soon as it can: it gives
-// back what that took, or gives back, or counts down, what that was to. A lock that is no Undoer leaves that to its leases.
+// Undoer is a lock, or another object, whose client settles by itself, as soon as it can, a call of whose outcome its caller was not told. It
+// gives back what such an acquire took. It repeats such a release, or count-down. A lock that is no Undoer leaves that to its leases.
 type Undoer interface{ TakesBack() }
 
 // ForceReleaser is a lock that can be freed whoever holds it; ErrNotHeld says that nobody did. The lock goes on renewing what it does not

@@ -88,7 +88,10 @@ func (l repeating) CountDown(ctx context.Context) error {
 	if err != nil {
 		l.c.work.Go(func() {
 			for down(l.c.ctx) != nil && l.c.ctx.Err() == nil {
-				time.Sleep(time.Second)
+				select {
+				case <-time.After(time.Second):
+				case <-l.c.ctx.Done():
+				}
 			}
 		})
 	}
