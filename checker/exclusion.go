@@ -91,12 +91,22 @@ func (f *facts) lostFirst(l *lockFacts, a, b *belief) (*belief, Cause) {
 		sure = sure || a.grantedAt() < b.acquire.Call
 	}
 	c := f.lostHold(l, a.owner, at)
+	if from := max(a.from, b.from); c.Class == contract.GrantedTwice && f.composed(l) && f.endedBy(l, b.owner, from) {
+		return b, f.lostHold(l, b.owner, from)
+	}
 	if !sure && !f.excuses(c) {
 		if other := f.lostHold(l, b.owner, at); f.excuses(other) {
 			return b, other
 		}
 	}
 	return a, c
+}
+
+// endedBy reports whether the server had ended an owner's hold of a group by a time: the owner had lost a member before it was told that it
+// has the group.
+func (f *facts) endedBy(l *lockFacts, owner string, by time.Duration) bool {
+	t := l.owner(owner).tenure(by)
+	return t != nil && !t.open && t.to <= by
 }
 
 // grantedAt is when the server granted what an owner came to believe in, as far as that is known.

@@ -572,8 +572,8 @@ func (f *facts) believedBoth(l *lockFacts, a *belief, other *lockFacts, b *belie
 		if t := other.owner(a.owner).tenure(b.grantedAt()); cause.Class == contract.GrantedTwice && f.composed(l) && t != nil && t.to > a.from {
 			cause = f.lostHold(other, a.owner, b.grantedAt()) // of the whole it may have another member still
 		}
-		if t := other.owner(b.owner).tenure(from); cause.Class == contract.GrantedTwice && t != nil && !t.open && t.to <= from {
-			cause = f.lostHold(other, b.owner, from) // the first has its hold still: the other had lost a member before it was told
+		if cause.Class == contract.GrantedTwice && f.endedBy(other, b.owner, from) {
+			cause = f.lostHold(other, b.owner, from)
 		}
 		return Violation{
 			Rule: contract.SharedMember, Lock: l.name, From: from, To: to, Ops: []int64{b.acquire.ID, a.acquire.ID}, Owners: []string{a.owner, b.owner},
