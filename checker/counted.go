@@ -88,50 +88,26 @@ func (f *facts) askOf(ctx context.Context, s sequential, p *linear.Lock) porcupi
 	return result
 }
 
-// askUnseen is what these say of an object whose keys nobody saw, if some operations were executed besides, or were not.
+// askUnseen is what these say of an object whose keys nobody saw, if some operations were executed besides, or were not. By itself the
+// specification of a read-write lock has a call that nobody heard of change nothing, unless the lock is free for it for certain. A hold in its
+// way may have been over, unseen: then such a call may have been granted.
 func (f *facts) askUnseen(ctx context.Context, l *lockFacts, besides []*history.Op) porcupine.CheckResult {
-	s, p := sequentialOf(l.object), f.problem(l, linear.AsCalled)
+	p := f.problem(l, linear.AsCalled)
 	p.Ops = slices.Concat(p.Ops, besides)
-	result := f.askOf(ctx, s, p)
-	if result == porcupine.Illegal && s.unseen != nil {
-		result = f.askOf(ctx, *s.unseen(f), p)
-	}
-	return result
-}
-
-// mostUnheard is of how many calls it is asked whether the server granted them.
-const mostUnheard = 8
-
-// askUnheard is what the checkers say of a read-write lock whose keys nobody saw, if the server granted what nobody was told of. By itself the
-// specification has such a call change nothing, unless the lock is free for it for certain: a hold in its way may have been over, unseen.
-func (f *facts) askUnheard(ctx context.Context, l *lockFacts) porcupine.CheckResult {
-	var unheard []int
-	for i, op := range l.ops {
-		if op.Kind.Acquires() && op.Uncertain() && !op.Pending() && op.Evidence != history.NotSent && !op.Aside {
-			unheard = append(unheard, i)
-		}
-	}
-	if len(unheard) == 0 || len(unheard) > mostUnheard {
-		return porcupine.Illegal
-	}
-	granted := func(which []int) porcupine.CheckResult {
-		as := *l
-		as.ops = slices.Clone(l.ops)
-		for _, i := range which {
-			op := *l.ops[i]
-			op.Outcome, op.Evidence, op.Return, op.Until = history.Acquired, history.NoEvidence, max(op.Return, op.Until), 0
-			as.ops[i] = &op
-		}
-		return f.askUnseen(ctx, &as, nil)
+	all := []sequential{sequentialOf(l.object)}
+	if s := all[0]; s.unseen != nil {
+		all = append(all, *s.unseen(f))
 	}
 	result := porcupine.Illegal
-	for _, i := range unheard {
-		if result = granted([]int{i}); result != porcupine.Illegal {
-			return result
+	for _, p.Unheard = range []bool{false, true} {
+		for _, s := range all {
+			if result = f.askOf(ctx, s, p); result != porcupine.Illegal {
+				return result
+			}
 		}
-	}
-	if len(unheard) > 1 {
-		result = granted(unheard)
+		if !l.shared() {
+			break
+		}
 	}
 	return result
 }
@@ -213,11 +189,12 @@ func (f *facts) blackBoxOf(ctx context.Context, l *lockFacts, w linear.Window) o
 		o.by = append(o.by, byPorcupine)
 	}
 	if result == porcupine.Illegal && w == linear.AsCalled {
-		if result = f.askUnseen(ctx, l, nil); result == porcupine.Illegal && l.shared() {
-			result = f.askUnheard(ctx, l)
-		}
+		result = f.askUnseen(ctx, l, nil)
 	}
-	if result == porcupine.Illegal {
+	switch result {
+	case porcupine.Unknown:
+		o.status, o.note = Undecided, fmt.Sprintf("the %s came to no answer: too many orders fit what nobody saw", byFrontier)
+	case porcupine.Illegal:
 		o.status = Broken
 		o.violations.add(func() Violation { return f.unlinearizable(ctx, l, w) })
 	}

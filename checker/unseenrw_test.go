@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -26,9 +27,14 @@ func TestWhatAnUnseenReadWriteLockMayHaveDone(t *testing.T) {
 	}
 	// late is a reader's call of whose grant its owner did not hear: the server executed it at 74 s.
 	late := func() history.Op {
-		op := told("a", history.ReadLock, 26000, 49000, 30*time.Second, history.Unknown)
-		op.Evidence, op.Until = history.Sent, 74*time.Second
-		return op
+		return unheardUntil(told("a", history.ReadLock, 26000, 49000, 30*time.Second, history.Unknown), 74*time.Second)
+	}
+	// again is the same later, by others.
+	const later = 200 * 1000
+	again := func(until time.Duration) []history.Op {
+		return []history.Op{by("e", told("e", write, later+1, later+2, 30*time.Second, history.Acquired)),
+			unheardUntil(told("f", history.ReadLock, later+26000, later+49000, 30*time.Second, history.Unknown), until),
+			by("g", told("g", history.TryWrite, later+86000, later+87000, 30*time.Second, history.Busy))}
 	}
 	for _, tt := range []struct {
 		name   string
@@ -56,6 +62,12 @@ func TestWhatAnUnseenReadWriteLockMayHaveDone(t *testing.T) {
 			by("a", asks(told("a", write, 5000, 5001, 30*time.Second, history.Acquired), ms)), by("b", told("b", history.TryWrite, 29000, 29001, time.Second, history.Acquired))}, []contract.Claim{contract.KeepsLongest}},
 		{"a late grant, unheard, refuses a writer", false, []history.Op{by("b", told("b", write, 1, 2, 30*time.Second, history.Acquired)), late(),
 			by("c", told("c", history.TryWrite, 86000, 87000, 30*time.Second, history.Busy))}, nil},
+		{"of three unheard calls two were granted", false, slices.Concat([]history.Op{by("b", told("b", write, 1, 2, 30*time.Second, history.Acquired)), late(),
+			unheardUntil(by("d", told("d", write, 72000, 73000, 30*time.Second, history.Unknown)), 74*time.Second), told("h", history.TryRead, 75000, 76000, ms, history.Acquired),
+			by("c", told("c", history.TryWrite, 86000, 87000, 30*time.Second, history.Busy))}, again(274*time.Second)), nil},
+		{"and one of them too early to explain the other", true, slices.Concat([]history.Op{by("b", told("b", write, 1, 2, 30*time.Second, history.Acquired)), late(),
+			unheardUntil(by("d", told("d", write, 72000, 73000, 30*time.Second, history.Unknown)), 74*time.Second), told("h", history.TryRead, 75000, 76000, ms, history.Acquired),
+			by("c", told("c", history.TryWrite, 86000, 87000, 30*time.Second, history.Busy))}, again(255*time.Second)), nil},
 		{"and does so no more when its lease is over", true, []history.Op{by("b", told("b", write, 1, 2, 30*time.Second, history.Acquired)), late(),
 			by("c", told("c", history.TryWrite, 106000, 107000, 30*time.Second, history.Busy))}, nil},
 	} {
@@ -70,6 +82,12 @@ func TestWhatAnUnseenReadWriteLockMayHaveDone(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unheardUntil is a call that was sent, of which its client did not hear: the server executed it by a time, or not at all.
+func unheardUntil(op history.Op, until time.Duration) history.Op {
+	op.Evidence, op.Until = history.Sent, until
+	return op
 }
 
 // A lock that is judged by its answers alone may say in its key who holds it: who lengthens what another has is told so.

@@ -23,6 +23,7 @@ type Lock struct {
 	Served   bool // there is a server log: what it does not show did not take effect
 	Inferred bool // ends of leases are to be inferred
 	Keeps    bool // no re-entry shortens a lease
+	Unheard  bool // a call of unknown outcome that asks for it may have been granted, in whatever state: a hold in its way may have been over, unseen
 
 	// Of a lock whose ends of leases are to be inferred:
 	End  time.Duration            // of the history

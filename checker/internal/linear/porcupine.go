@@ -161,9 +161,12 @@ func (l *Lock) History() []porcupine.Operation {
 		case op.Uncertain() && op.Evidence == history.Sent && op.Until > 0:
 			to, maybe = Moment(max(op.Until, op.Call)), true
 		case op.Uncertain():
-			to = math.MaxInt64
+			to, maybe = math.MaxInt64, l.Unheard && op.Kind.Acquires()
 		case l.Window == AsExecuted && op.Evidence == history.Executed:
 			from, to = Moment(op.Executed), Moment(op.Executed)
+		}
+		if maybe && l.Unheard && op.Kind.Acquires() {
+			op.Outcome, op.Evidence, op.Return = history.Acquired, history.NoEvidence, max(op.Return, cmp.Or(op.Until, l.End))
 		}
 		in := &Step{id: op.ID, Op: op, source: p, Maybe: maybe}
 		ops = append(ops, porcupine.Operation{ClientId: number(op.Owner), Input: in, Call: from, Return: to})
