@@ -262,11 +262,8 @@ func (f *facts) owing(l *lockFacts, rule contract.Rule, say func(*owed) string, 
 func (f *facts) repeats(op *history.Op, at time.Duration) time.Duration {
 	memory := time.Duration(0)
 	for _, i := range f.h.Header.Idempotent {
-		if !slices.Contains(i.Calls, op.Kind) {
-			continue
-		}
-		if memory = i.For; i.ForOnce > 0 && slices.Contains(f.h.Header.NoRetry, op.Client) {
-			memory = i.ForOnce
+		if slices.Contains(i.Calls, op.Kind) {
+			memory = f.h.Header.Remembered(i, op.Client)
 		}
 	}
 	if memory == 0 {

@@ -44,7 +44,7 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 			}
 		}
 		begin, end := f.span(fault)
-		if end += recovery; fault.Has(history.ConnectionBroken) && slices.Contains(f.h.Header.NoRetry, client) {
+		if end += recovery; fault.Has(history.ConnectionBroken) && f.h.Header.SendsOnce(client) {
 			end += time.Duration(f.connections(client, begin)-1) * recovery // of each it learns by a request that fails
 		}
 		if begin < to && from < end {

@@ -64,10 +64,7 @@ func (f *facts) claims(claim contract.Claim, c *Cause) bool {
 	}
 	e := c.executed
 	return slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool {
-		most := i.For
-		if i.ForOnce > 0 && slices.Contains(f.h.Header.NoRetry, e.client) {
-			most = i.ForOnce
-		}
+		most := f.h.Header.Remembered(i, e.client)
 		return slices.Contains(i.Calls, e.call) && (most == 0 || e.again-e.first < most || e.repeated) && !(i.UntilAnswered && e.learned) && !(i.Effective && e.refused)
 	})
 }

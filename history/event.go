@@ -329,6 +329,17 @@ type Idempotence struct {
 	Effective     bool          `json:"effective,omitzero"`     // only if the first copy took effect: a refusal is not remembered
 }
 
+// SendsOnce reports whether a client's Redis client sends nothing again.
+func (h *Header) SendsOnce(client string) bool { return slices.Contains(h.NoRetry, client) }
+
+// Remembered is for how long after its first effect a client's request takes no second one, by one of the header's promises; 0: always.
+func (h *Header) Remembered(i Idempotence, client string) time.Duration {
+	if i.ForOnce > 0 && h.SendsOnce(client) {
+		return i.ForOnce
+	}
+	return i.For
+}
+
 // Limitation is something that a lock is documented not to promise although others do.
 type Limitation struct {
 	Claim  string `json:"claim,omitzero"` // that the lock does not make, as Abilities have it; empty: Rule says what

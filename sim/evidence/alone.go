@@ -109,10 +109,7 @@ func answersAlone(h *history.History) *history.History {
 // remembers reports whether a lock claims that a copy of a call's request does nothing at a time, and gets the answer to the first.
 func remembers(h *history.History, op *history.Op, at time.Duration) bool {
 	return slices.ContainsFunc(h.Header.Idempotent, func(i history.Idempotence) bool {
-		most := i.For
-		if i.ForOnce > 0 && slices.Contains(h.Header.NoRetry, op.Client) {
-			most = i.ForOnce
-		}
+		most := h.Header.Remembered(i, op.Client)
 		return slices.Contains(i.Calls, op.Kind) && !i.UntilAnswered && !i.Effective && (most == 0 || at-op.Call < most)
 	})
 }
