@@ -112,6 +112,48 @@ func TestALockMayHoldMutexesAndConnectAsItLikes(t *testing.T) {
 	}
 }
 
+// together is a lock whose waiters share the one subscription of their client, as clients of a busy service do.
+type together struct {
+	waiting
+	shared *redis.PubSub
+}
+
+func (l *together) Acquire(ctx context.Context, r locktest.Request) error {
+	for begun := time.Now(); ; {
+		err := l.waiting.Acquire(ctx, locktest.Request{Lease: r.Lease})
+		if !errors.Is(err, locktest.ErrBusy) || !r.Forever && time.Since(begun) >= r.Wait {
+			return err
+		}
+		if err := l.shared.Subscribe(ctx, l.name+":free"); err != nil && ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// go-redis has a subscription's mutex while it connects: whoever subscribes besides waits for that, and no time passes.
+func TestASharedSubscriptionMayConnectUnderFaults(t *testing.T) {
+	shared := func(e locktest.Env) (locktest.Client, error) {
+		sub := e.Redis.Subscribe(context.Background())
+		sub.Channel()
+		return subscribed{locktest.Locks(func(name, owner string) locktest.Lock {
+			return &together{waiting{env: e, rdb: e.Redis, name: name, owner: owner}, sub}
+		}), sub}, nil
+	}
+	locktest.Explore(t, shared, locktest.Seed(34), locktest.Runs(4))
+}
+
+type subscribed struct {
+	locktest.Client
+	sub *redis.PubSub
+}
+
+func (c subscribed) Close() error { return c.sub.Close() }
+
 // What no verdict can be had of is told in one line, with the goroutine and where it was started.
 func TestWhoStandsInTheWayIsNamed(t *testing.T) {
 	real := make(chan struct{}) // nobody sends

@@ -17,7 +17,7 @@ import (
 // subjectOf puts a lock into the harness's terms, without what it claims, which [suite.probe] finds.
 func subjectOf(newLock NewLock, o *options) subjects.Subject {
 	return subjects.Subject{
-		Name: o.name, Abilities: []string{"mutex"}, Lease: o.lease,
+		Name: o.name, Abilities: []string{"mutex"}, Lease: o.lease, ConnectsOnce: true,
 		Open: func(e subjects.Env) (subjects.Client, error) {
 			c, err := newLock(e)
 			if err == nil && c == nil {

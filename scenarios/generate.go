@@ -30,7 +30,7 @@ type Scope struct {
 	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
 	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
 	Queued    bool `json:"queued,omitzero"`    // for locks that are granted in an order
-	Altered   bool `json:"altered,omitzero"`   // for semaphores whose permits can be made more or fewer, latches that can be deleted, and read-write locks that can be forced free
+	Altered   bool `json:"altered,omitzero"`   // for semaphores whose permits can be made more or fewer, latches that can be deleted, and locks that can be forced free
 
 	Object history.Object `json:"object,omitzero"` // of what the plans are; "": of locks
 
@@ -247,7 +247,7 @@ func (d *drawing) lean() mood {
 	m.reenters = !d.scope.NoReentry && (m.deep || d.oneIn(2, "re-enters"))
 	m.asks = !d.scope.NoAsking && d.oneIn(2, "asks")
 	m.rogue = d.oneIn(2, "rogues")
-	m.forces = (d.scope.Rare && slices.Contains(d.scope.Faults, forced) || d.scope.Altered && d.scope.Object == history.ARWLock) && d.oneIn(6, "forces")
+	m.forces = (d.scope.Rare && slices.Contains(d.scope.Faults, forced) || d.scope.Altered && !d.scope.Object.Counted()) && d.oneIn(6, "forces")
 	m.fenced = d.scope.Fenced && d.oneIn(4, "fenced")
 	m.noRetry = d.scope.Steps && d.oneIn(2, "no retries")
 	return m

@@ -365,7 +365,7 @@ func (r *run) openAll() (err error) {
 func (r *run) process(name string, noRetry bool, threads ...int64) (process, error) {
 	p := process{name: name, on: map[string]openClient{}}
 	for _, server := range r.plan.ServerNames() {
-		rdb := r.world.Redis(name, server, !noRetry)
+		rdb := r.redis(name, server, noRetry)
 		client, err := r.connect(name, server, rdb, noRetry, threads)
 		r.mu.Lock()
 		r.clients = append(r.clients, openClient{client, rdb})

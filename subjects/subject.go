@@ -66,6 +66,9 @@ type Subject struct {
 	Patient bool
 	// Resends says that its requests may be sent again though a plan says that they are not.
 	Resends bool
+	// ConnectsOnce says that its Redis client tries once to connect for a request, and not several times. Between two tries go-redis sleeps, and
+	// has the mutex of a subscription: in virtual time nobody who waits for that could go on.
+	ConnectsOnce bool
 	// Goals are its own states that a search is to reach, besides those that there are for all.
 	Goals []contract.Goal
 	// Open makes one client process's lock client. What it connects to answers.

@@ -210,12 +210,8 @@ const AnswerTimeout = 5*time.Second + 100*time.Millisecond
 func (w *World) Crowded() bool { return w.crowded.Load() }
 
 // Redis returns a Redis client of a client process for a server, with go-redis's defaults except for what
-// would let anything but the seed decide, or would talk of the machine.
-func (w *World) Redis(client, server string, retry bool) *redis.Client {
-	retries := 0 // the default
-	if !retry {
-		retries = -1
-	}
+// would let anything but the seed decide, or would talk of the machine, and for what tune changes.
+func (w *World) Redis(client, server string, tune func(*redis.Options)) *redis.Client {
 	s := w.server(server)
 	o := &redis.Options{
 		Addr:     "127.0.0.1:6379", // a host name would be looked up, outside the bubble
@@ -224,7 +220,6 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 		// Its default of 32 KB each is much for what some connections carry. A command that is longer
 		// is written in parts, which arrive one after the other.
 		ReadBufferSize: 1 << 10, WriteBufferSize: 4 << 10,
-		MaxRetries: retries,
 		// Equal bounds leave its jitter nothing to decide.
 		MinRetryBackoff: 100 * time.Millisecond, MaxRetryBackoff: 100 * time.Millisecond,
 		DisableIdentity:          true, // it would send the versions of Go and go-redis
@@ -234,6 +229,7 @@ func (w *World) Redis(client, server string, retry bool) *redis.Client {
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = w.Real(5*time.Second), w.Real(3*time.Second), w.Real(3*time.Second), w.Real(4*time.Second)
 		o.MinRetryBackoff, o.MaxRetryBackoff = w.Real(o.MinRetryBackoff), w.Real(o.MaxRetryBackoff)
 	}
+	tune(o)
 	c := redis.NewClient(o)
 	c.AddHook(&callHook{w: w, client: client, server: s})
 	return c
