@@ -35,6 +35,14 @@ func isOf(h *history.History, lock string) func(s history.Served) bool {
 	return func(s history.Served) bool { return s.Lock == lock && (i < 0 || s.Server == h.Served[i].Server) }
 }
 
+// read are segments that tell who holds: none, where nobody can read that in the key.
+func read(h *history.History, key []segment) []segment {
+	if h.Header.Layout.Unknown != "" {
+		return nil
+	}
+	return key
+}
+
 // keySegments follows a lock's key through the server log and the environment's events. It
 // returns nothing if the log never saw the key.
 func keySegments(h *history.History, lock string, end time.Duration) []segment {

@@ -217,6 +217,9 @@ func against(b belief, key []segment, owner string) []item {
 // lockLane shows a lock as the server saw it: whose it was, and how its TTL ran down.
 func lockLane(h *history.History, c *cast, lock string, key []segment) *lane {
 	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: "on the server", Color: noColor, H: lockHeight, lock: lock}
+	if h.Header.Layout.Unknown != "" {
+		l.Sub = "not read: whose it is"
+	}
 	l.Scale = longestTTL(key)
 	switch {
 	case len(key) == 0:

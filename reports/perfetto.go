@@ -105,7 +105,7 @@ func (t *trace) clients(h *history.History, end time.Duration) {
 	var clients []string
 	for _, p := range newCast(h).parts {
 		if keys[p.lock] == nil {
-			keys[p.lock] = keySegments(locks[p.lock], p.lock, end)
+			keys[p.lock] = read(h, keySegments(locks[p.lock], p.lock, end))
 		}
 		owner := [2]string{p.client, p.owner}
 		if owners[p.client] == nil {

@@ -147,7 +147,7 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 		if passes(h, v, o) {
 			continue
 		}
-		p.Lanes = append(p.Lanes, ownerLane(h, c, o, locks[o.lock], p.End))
+		p.Lanes = append(p.Lanes, ownerLane(h, c, o, read(h, locks[o.lock]), p.End))
 	}
 	p.Lanes = append(p.Lanes, below...)
 	p.group(c)

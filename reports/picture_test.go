@@ -57,6 +57,20 @@ func TestPictureOfWatchdogDeath(t *testing.T) {
 	}
 }
 
+// Where nobody can read in a key who holds the lock, no belief is doubted because of it.
+func TestPictureOfAKeyThatNobodyCanRead(t *testing.T) {
+	h, v := watchdogDeath()
+	h.Header.Layout.Unknown = "its value changes while he holds it"
+	p := draw(h, v)
+	c1, lock := p.Lanes[0], p.Lanes[2]
+	if got, want := spans(c1, "held"), [][2]time.Duration{{sec(0.413), sec(45.400)}}; !slices.Equal(got, want) || len(spans(c1, "doubt")) > 0 {
+		t.Errorf("c1 holds %v, and in doubt %v; want %v", got, spans(c1, "doubt"), want)
+	}
+	if len(spans(lock, "ramp")) == 0 || lock.Sub != "not read: whose it is" {
+		t.Errorf("the key's lane is %q, with %v", lock.Sub, spans(lock, "ramp"))
+	}
+}
+
 // TestPictureAgreesWithCheckers holds the picture to the checkers' idea of a belief: what is drawn
 // as two bars at once must be what exclusion calls an overlap.
 func TestPictureAgreesWithCheckers(t *testing.T) {
