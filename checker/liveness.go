@@ -154,10 +154,13 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, ahea
 			if !behind {
 				c = f.untaken(l, g.after, first, from, to)
 			}
+			lasted := "for " + short(to-from)
+			if from > max(g.from, first.Call) {
+				lasted = fmt.Sprintf("and for %s of that nothing was in its way", short(to-from))
+			}
 			return Violation{
 				Rule: contract.FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
-				Text: fmt.Sprintf("%s was free from %s, and %s waited for it until %s, for %s",
-					l.name, Stamp(g.from), first.Owner, Stamp(to), short(to-from)),
+				Text: fmt.Sprintf("%s was free from %s, and %s waited for it until %s, %s", l.name, Stamp(g.from), first.Owner, Stamp(to), lasted),
 			}
 		})
 	}
