@@ -19,9 +19,11 @@ type sequential struct {
 	replay func(*facts, *lockFacts) (found violations, beyond bool)
 	model  func(*facts, []porcupine.Operation) porcupine.Model
 	search func(context.Context, *facts, []porcupine.Operation) (porcupine.CheckResult, *linear.Step)
-	// unseen is another that a lock may fit whose keys nobody sees; nil: there is none.
-	unseen func(*facts) *sequential
+	unseen []sequential // others that an object may fit whose keys nobody sees
 }
+
+// unseenToo are it and the others.
+func (s sequential) unseenToo() []sequential { return append([]sequential{s}, s.unseen...) }
 
 // sequentialFor is a specification with states of type S.
 func sequentialFor[S comparable](spec func(*facts) specification[S]) sequential {
@@ -57,9 +59,8 @@ func sequentialOf(is history.Object) sequential {
 		return sequentialFor(leaseSpec)
 	case history.ARWLock:
 		s := sequentialFor(rwSpec)
-		s.unseen = func(f *facts) *sequential { // whether each hold has a lease of its own a lock need not claim
-			each := sequentialFor(func(f *facts) specification[model.RWState] { return rwSpecOf(f, true) })
-			return &each
+		for _, leases := range []leasing{leasePerHold, oneEnd} {
+			s.unseen = append(s.unseen, sequentialFor(func(f *facts) specification[model.RWState] { return rwSpecOf(f, leases) }))
 		}
 		return s
 	}
@@ -94,10 +95,7 @@ func (f *facts) askOf(ctx context.Context, s sequential, p *linear.Lock) porcupi
 func (f *facts) askUnseen(ctx context.Context, l *lockFacts, besides []*history.Op) porcupine.CheckResult {
 	p := f.problem(l, linear.AsCalled)
 	p.Ops = slices.Concat(p.Ops, besides)
-	all := []sequential{sequentialOf(l.object)}
-	if s := all[0]; s.unseen != nil {
-		all = append(all, *s.unseen(f))
-	}
+	all := sequentialOf(l.object).unseenToo()
 	result := porcupine.Illegal
 	for _, p.Unheard = range []bool{false, true} {
 		for _, s := range all {
@@ -228,9 +226,11 @@ func (f *facts) unlinearizable(ctx context.Context, l *lockFacts, w linear.Windo
 func (f *facts) orderless(ctx context.Context, l *lockFacts, w linear.Window) string {
 	s := sequentialOf(l.object)
 	_, last := s.search(ctx, f, f.problem(l, w).History())
-	if last != nil && s.unseen != nil && w == linear.AsCalled { // the one that goes further says more
-		if _, later := s.unseen(f).search(ctx, f, f.problem(l, w).History()); later != nil && later.Op.Return > last.Op.Return {
-			last = later
+	if last != nil && w == linear.AsCalled { // the one that goes further says more
+		for _, other := range s.unseen {
+			if _, later := other.search(ctx, f, f.problem(l, w).History()); later != nil && later.Op.Return > last.Op.Return {
+				last = later
+			}
 		}
 	}
 	if last == nil || last.Event != nil || last.Op.Pending() {
@@ -314,8 +314,11 @@ func (f *facts) givenUnasked(l *lockFacts, op *history.Op) Violation {
 		}
 		if call.Executed <= op.Executed {
 			v.Cause = f.twice(l, call, op.Executed, fmt.Sprintf("the %s of %s (operation %d) had taken effect at %s", call.Kind, call.Owner, call.ID, Stamp(call.Executed)))
-			v.Cause.executed.repeated = f.repetition(call, op)
-			if f.memoryLost(call.Executed, op.Executed, func(fault *history.Fault) bool { return f.reaches(fault, l.name) }) >= 0 {
+			reaches := func(fault *history.Fault) bool { return f.reaches(fault, l.name) }
+			if v.Cause.executed.repeated = f.repetition(call, op); v.Cause.executed.repeated {
+				f.forgotten(call, &v.Cause, reaches)
+			}
+			if f.memoryLost(call.Executed, op.Executed, reaches) >= 0 {
 				return v // of another call it may not have forgotten it
 			}
 		}

@@ -13,12 +13,24 @@ import (
 
 // rwSpec is the specification of the history's read-write locks.
 func rwSpec(f *facts) specification[model.RWState] {
-	return rwSpecOf(f, f.h.Can(string(contract.LeasePerHold)))
+	if f.h.Can(string(contract.LeasePerHold)) {
+		return rwSpecOf(f, leasePerHold)
+	}
+	return rwSpecOf(f, asRedisson)
 }
 
-// rwSpecOf is the specification of a read-write lock each of whose holds has a lease of its own, or of one whose holds share the key's.
-func rwSpecOf(f *facts, leasePerHold bool) specification[model.RWState] {
-	kind := model.RWLock{Redisson: !leasePerHold, RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade)), Mutex: !f.h.Can(string(contract.Reentrant)),
+// A leasing is what becomes of the leases of a read-write lock's holds.
+type leasing int
+
+const (
+	asRedisson   leasing = iota // the holds share the key's end, which each call sets
+	leasePerHold                // each has its own
+	oneEnd                      // the holds share the key's end, which nobody shortens
+)
+
+// rwSpecOf is the specification of a read-write lock whose holds have such leases.
+func rwSpecOf(f *facts, leases leasing) specification[model.RWState] {
+	kind := model.RWLock{Redisson: leases == asRedisson, OneEnd: leases == oneEnd && !f.h.Can(string(contract.LeasePerHold)), RefusesUpgrade: f.h.Can(string(contract.RefusesUpgrade)), Mutex: !f.h.Can(string(contract.Reentrant)), Upgrades: f.h.Header.Layout.Upgrades,
 		Shortens: f.implied() && !f.h.Can(string(contract.KeepsLongest))}
 	shows := shownHolds
 	if kind.Redisson {

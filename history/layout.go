@@ -34,6 +34,8 @@ type Layout struct {
 	// Anew says that an owner that holds the lock is granted it anew, of a lock that is not reentrant: that counts nothing, and
 	// sets the lease.
 	Anew bool `json:"anew,omitzero"`
+	// Upgrades says that an owner that reads alone is granted the write lock, too, of a read-write lock.
+	Upgrades bool `json:"upgrades,omitzero"`
 	// Roles are the steps that commands are which touch the lock, by what is the same in all commands of one kind: the
 	// name, and the digest of a script.
 	Roles map[string]Step `json:"roles,omitempty"`

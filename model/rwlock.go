@@ -162,8 +162,12 @@ type RWLock struct {
 	LastReader bool
 	// RefusesUpgrade: who reads and asks for the write lock is rejected, whoever else reads, so that busy says that another is in the way.
 	RefusesUpgrade bool
+	// Upgrades: who reads, and nobody else, may be granted the write lock, too.
+	Upgrades bool
 	// Mutex: an owner has one hold of each lock at most. Who has one may be refused, or granted another in its place.
 	Mutex bool
+	// OneEnd: all holds are in one key, which nobody shortens: each may last as long as the longest lease that anybody asked for since the lock was free.
+	OneEnd bool
 	// Shortens: a re-entry may set a lease that ends before the one that the hold has.
 	Shortens bool
 }
@@ -207,7 +211,27 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	if k.Redisson {
 		return v.afterRedisson(k, op), nil
 	}
-	return v.after(k, op), nil
+	next := v.after(k, op)
+	if !k.OneEnd {
+		return next, nil
+	}
+	latest := s.end.Latest
+	if op.Outcome == history.Acquired || op.Outcome == history.Renewed || op.Lease > 0 {
+		latest = max(latest, lasting(op).Latest)
+	}
+	return next.until(latest), nil
+}
+
+// until is a state whose holds may last until a time.
+func (s RWState) until(latest time.Duration) RWState {
+	holds := s.Holds()
+	for i := range holds {
+		holds[i].Latest = max(holds[i].Latest, latest)
+	}
+	if s = rwState(holds); len(holds) > 0 {
+		s.end.Latest = latest
+	}
+	return s
 }
 
 // Has reports whether the owner of a reader's call has either lock for certain.
@@ -265,7 +289,7 @@ func (k RWLock) view(s RWState, owner string, write bool, from, to time.Duration
 func (v rwView) answer(k RWLock, op history.Op) history.Outcome {
 	switch op.Kind {
 	case history.ReadLock, history.TryRead, history.WriteLock, history.TryWrite:
-		if v.mine >= 0 || !v.maybe && !(v.write && v.reads) {
+		if v.mine >= 0 || !v.maybe && (k.Upgrades || !(v.write && v.reads)) {
 			return history.Acquired
 		}
 		if k.RefusesUpgrade && v.write && v.reads {
@@ -302,7 +326,7 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 		upgrade := v.write && v.reads
 		switch {
 		case op.Outcome == history.Acquired && mine:
-		case op.Outcome == history.Acquired && (v.hindered || upgrade && !v.readEnds):
+		case op.Outcome == history.Acquired && (v.hindered || upgrade && !v.readEnds && !k.Upgrades):
 			if v.write {
 				return contract.WritersAlone
 			}
@@ -410,7 +434,7 @@ func (v rwView) after(k RWLock, op history.Op) RWState {
 					lease.Earliest = max(lease.Earliest, h.Earliest)
 				}
 				lease.Latest = max(lease.Latest, h.Latest)
-			case h.Owner != op.Owner && (v.write || h.Write), v.mine < 0 && v.write:
+			case h.Owner != op.Owner && (v.write || h.Write), v.mine < 0 && v.write && !k.Upgrades:
 				// That is over, or this would not have been granted.
 			default:
 				kept = append(kept, h)

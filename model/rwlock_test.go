@@ -17,7 +17,7 @@ func TestRWLockStep(t *testing.T) {
 	reads := func(owner string, end time.Duration) RWHold { return hold(owner, false, 1, end) }
 	writes := func(owner string, end time.Duration) RWHold { return hold(owner, true, 1, end) }
 	is := func(holds ...RWHold) RWState { return rwState(holds) }
-	rejects, once := RWLock{RefusesUpgrade: true}, RWLock{Mutex: true}
+	rejects, once, upgrades := RWLock{RefusesUpgrade: true}, RWLock{Mutex: true}, RWLock{Upgrades: true}
 	for _, tt := range []struct {
 		name string
 		kind RWLock
@@ -42,6 +42,9 @@ func TestRWLockStep(t *testing.T) {
 		{"a writer beside a reader whose lease ends two milliseconds later", hard, is(reads(b, 10*sec+sec/500)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
 		{"a writer waits for a reader whose lease is over", hard, is(reads(b, 9*sec)), op(history.TryWrite, a, history.Busy), is(), contract.SharedIsBusy},
 		{"who reads becomes a writer", hard, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
+		{"who reads becomes a writer of a lock that upgrades, and reads on", upgrades, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Acquired), is(reads(a, 20*sec), writes(a, 40*sec)), ""},
+		{"and beside another it does not", upgrades, is(reads(a, 20*sec), reads(b, 20*sec)), op(history.WriteLock, a, history.Acquired), is(), contract.WritersAlone},
+		{"and need not", upgrades, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec)), ""},
 		{"who reads is told", hard, is(reads(a, 20*sec)), op(history.WriteLock, a, history.Rejected), is(reads(a, 20*sec)), ""},
 		{"who does not read is told that it does", hard, is(), op(history.WriteLock, a, history.Rejected), is(), contract.UpgradeOfAReader},
 		{"a reader would write, and waits for itself", hard, is(reads(a, 20*sec)), op(history.TryWrite, a, history.Busy), is(reads(a, 20*sec)), ""},

@@ -39,7 +39,7 @@ func (v rwView) stays() bool {
 func (v rwView) afterRedisson(k RWLock, op history.Op) RWState {
 	switch op.Outcome {
 	case history.Acquired:
-		return v.granted(op)
+		return v.granted(k, op)
 	case history.Decremented, history.Released:
 		if !v.write {
 			return v.readUnlocked(k, op)
@@ -84,9 +84,9 @@ func (v rwView) state() RWState {
 }
 
 // granted is the state after a grant.
-func (v rwView) granted(op history.Op) RWState {
+func (v rwView) granted(k RWLock, op history.Op) RWState {
 	lease := lasting(op)
-	if v.mine < 0 && (v.write || v.maybe) { // whoever was in the way is gone, and the key with it
+	if v.mine < 0 && (v.write && !(k.Upgrades && v.reads) || v.maybe) { // whoever was in the way is gone, and the key with it
 		v.holds = nil
 	}
 	switch {

@@ -2,9 +2,13 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -21,9 +25,9 @@ func (e *UnreadError) Error() string { return e.Why }
 func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	layout := s.Layout
 	s.Layout = history.Layout{Unknown: "it is being probed", Taken: layout.Taken}
-	p, shows, right := probeCounted(s.Object), isTwo, "the number that is left"
+	p := probeCounted(s.Object)
 	if s.Object == history.ARWLock {
-		p, shows, right = probeShared(s), isShared, "a hash of its holders with the field mode"
+		p = probeShared(s)
 	}
 	w, err := watch(b, p, s, o)
 	if err != nil {
@@ -34,16 +38,52 @@ func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layo
 	if first.Outcome != history.Acquired && first.Outcome != history.OK {
 		return history.Layout{}, fmt.Errorf("a client alone has a %s, and its %s ends %q: %s", s.Object, first.Kind, first.Outcome, first.Error)
 	}
-	if s.Object == history.APermitSemaphore {
+	switch s.Object {
+	case history.APermitSemaphore:
 		return layout, w.showsPermit(first)
-	}
-	if v := w.at(first.Return)[probed]; !shows(v) {
-		return history.Layout{}, &UnreadError{fmt.Sprintf("after %s the key that is named like the %s has %q; right: %s", first.Kind, s.Object, text(v), right)}
-	}
-	if s.Object == history.ARWLock {
+	case history.ARWLock:
+		layout.Upgrades = !s.Can(string(contract.RefusesUpgrade)) && w.upgrades()
+		if err := w.showsHolders(); err != nil {
+			return history.Layout{Upgrades: layout.Upgrades}, err
+		}
 		layout.Roles = w.roles(layout)
+		return layout, nil
+	}
+	if v := w.at(first.Return)[probed]; v.Kind != "string" || v.Text != "2" {
+		return history.Layout{}, unread(first, v, "the number that is left")
 	}
 	return layout, nil
+}
+
+// unread says that a key has something else after a call than the server log would read.
+func unread(call history.Op, v world.Value, right string) error {
+	return &UnreadError{fmt.Sprintf("after %s the key that is named like the %s has %s; right: %s", call.Kind, call.Kind.Object(), text(v), right)}
+}
+
+// showsHolders says what is wrong unless the key is a hash that has, beside the mode, one field after each of the two calls, which says one
+// hold: that of a reader, and the same with an ending for the writer.
+func (w *watched) showsHolders() error {
+	var fields []string
+	for _, op := range w.h.Ops {
+		if op.Client == history.Fresh || !op.Kind.Acquires() || op.Outcome != history.Acquired {
+			continue
+		}
+		if len(fields) == 2 {
+			break
+		}
+		v := w.at(op.Return)[probed]
+		holders := slices.DeleteFunc(slices.Sorted(maps.Keys(v.Fields)), func(f string) bool { return f == "mode" })
+		if v.Kind != "hash" || v.Fields["mode"] == "" || len(holders) != 1 {
+			return unread(op, v, "a hash with the field mode, and one field for its holder")
+		}
+		if count, _, _ := strings.Cut(v.Fields[holders[0]], " "); count != "1" {
+			return unread(op, v, "1 in the field of its holder")
+		}
+		if fields = append(fields, holders[0]); len(fields) > 1 && fields[0] != history.WriterOf(fields[1]) {
+			return unread(op, v, fmt.Sprintf("a field whose name after writeLock is that of its reader and %q", history.WriterOf("")))
+		}
+	}
+	return nil
 }
 
 // probeCounted is the plan for a semaphore or a latch: three, of which one is taken.
@@ -58,13 +98,22 @@ func probeCounted(is history.Object) *plan.Plan {
 	return slow("c1", []plan.Step{set, take, {Do: plan.Sleep, For: plan.Duration(time.Second)}})
 }
 
-// probeShared is the plan for a read-write lock: its client writes, and then reads, each until it was renewed twice.
+// probeShared is the plan for a read-write lock: its client writes, and then reads, each until it was renewed twice. Then it reads, and tries to
+// write besides.
 func probeShared(s subjects.Subject) *plan.Plan {
 	do := func(what plan.Action, d time.Duration) plan.Step {
 		return plan.Step{Do: what, Lock: probed, For: plan.Duration(d)}
 	}
 	works := do(plan.Work, 2*s.Renews(time.Duration(timings(&plan.Plan{}, s).Watchdog))+time.Second)
-	return slow("c1", []plan.Step{do(plan.WriteLock, 0), works, do(plan.WriteUnlock, 0), do(plan.ReadLock, 0), works, do(plan.ReadUnlock, 0)})
+	return slow("c1", []plan.Step{do(plan.WriteLock, 0), works, do(plan.WriteUnlock, 0), do(plan.ReadLock, 0), works, do(plan.ReadUnlock, 0),
+		do(plan.ReadLock, 0), do(plan.TryWrite, 0), do(plan.WriteUnlock, 0), do(plan.ReadUnlock, 0)})
+}
+
+// upgrades reports whether a client that read got the write lock, too.
+func (w *watched) upgrades() bool {
+	return slices.ContainsFunc(w.h.Ops, func(op history.Op) bool {
+		return op.Kind == history.TryWrite && op.Client != history.Fresh && op.Outcome == history.Acquired
+	})
 }
 
 // showsPermit says what is wrong unless the server log has two permits free after a call, and the third taken by the id that it
@@ -96,17 +145,15 @@ func (w *watched) showsPermit(call history.Op) error {
 		call.Kind, call.Kind.Object(), what, call.Lease)}
 }
 
-func isTwo(v world.Value) bool { return v.Kind == "string" && v.Text == "2" }
-
-func isShared(v world.Value) bool { return v.Kind == "hash" && v.Fields["mode"] != "" }
-
 // text shows what a key has.
 func text(v world.Value) string {
 	switch {
 	case v.Kind == "":
 		return "nothing"
 	case v.Kind == "string":
-		return v.Text
+		return strconv.Quote(v.Text)
+	case v.Kind == "hash":
+		return "a hash of " + strings.Join(slices.Sorted(maps.Keys(v.Fields)), ", ")
 	}
 	return "a " + v.Kind
 }

@@ -39,10 +39,10 @@ func (c elsewhere) WriteLock(name string) subjects.Lock {
 // An object that is kept as Redisson keeps it is known to be, and of a read-write lock what renews it. Another is refused.
 func TestAnObjectIsProbed(t *testing.T) {
 	for object, want := range map[history.Object]string{
-		history.ASemaphore:       `after tryAcquirePermits the key that is named like the semaphore has "nothing"; right: the number that is left`,
-		history.ALatch:           `after countDown the key that is named like the latch has "nothing"; right: the number that is left`,
+		history.ASemaphore:       `after tryAcquirePermits the key that is named like the semaphore has nothing; right: the number that is left`,
+		history.ALatch:           `after countDown the key that is named like the latch has nothing; right: the number that is left`,
 		history.APermitSemaphore: `after tryAcquirePermit of one of 3 permits the permit semaphore shows 0 free and 0 taken; right: 2 free and 1 taken`,
-		history.ARWLock:          `after writeLock the key that is named like the read-write lock has "nothing"; right: a hash of its holders with the field mode`,
+		history.ARWLock:          `after writeLock the key that is named like the read-write lock has nothing; right: a hash with the field mode, and one field for its holder`,
 	} {
 		for _, s := range subjects.Of(object) {
 			t.Run(s.Name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func (c *conclusion) shared(t touch, call int64, before history.KeyState) {
 			}
 			return
 		}
-		free := !slices.ContainsFunc(before.Holdings, func(h history.Holding) bool { return inTheWay(h.Owner, op.Owner) })
+		free := !slices.ContainsFunc(before.Holdings, func(h history.Holding) bool { return c.inTheWay(h.Owner, op.Owner) })
 		if own := before.Of(op.Owner); c.testifyOf(call, l, own, l.last.Of(op.Owner), free || own.Total() > 0) {
 			c.executed[r] = true
 		} else if changed(r) {
@@ -55,10 +55,10 @@ func halfOf(s history.KeyState, owner string) history.KeyState {
 }
 
 // inTheWay reports whether a hold of one owner of a read-write lock keeps another from taking it. Who reads is in its own way as
-// a writer.
-func inTheWay(holder, asks string) bool {
+// a writer, unless the lock upgrades.
+func (c *conclusion) inTheWay(holder, asks string) bool {
 	if history.ReaderOf(holder) == history.ReaderOf(asks) {
-		return history.Writes(asks) && !history.Writes(holder)
+		return history.Writes(asks) && !history.Writes(holder) && !c.h.Header.Layout.Upgrades
 	}
 	return history.Writes(holder) || history.Writes(asks)
 }
