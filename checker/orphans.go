@@ -25,6 +25,9 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 		if b.unlock.Outcome == history.Unknown && f.owed(l, t.owner, b.acquire.Call, b.unlock.Return) > 0 {
 			continue // whatever became of that, it has an outer hold to give back
 		}
+		if f.implied() && f.silent[b.unlock.ID] && b.unlock.Outcome == history.Unknown {
+			continue // nobody was told whether that was its last hold, and nobody saw it
+		}
 		if f.implied() && b.unlock.Outcome == history.NotHeld {
 			continue // it held nothing any more, though nobody saw the lease end; whether that can be is object's to say
 		}

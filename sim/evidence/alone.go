@@ -12,7 +12,7 @@ import (
 // answersAlone is a history of a lock whose keys nobody can read: what its calls were told is all that is known, and
 // leases end without an event.
 func answersAlone(h *history.History) *history.History {
-	told, holds := *h, map[[2]string]int{}
+	told, holds := *h, map[[2]string]*ownCount{}
 	told.Header.Expiry = history.Implied
 	told.Ops = slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Aside && op.Kind.OnLock() }) // concluded before
 	// What befell a key may be told of the key and of its server.
@@ -83,18 +83,14 @@ func answersAlone(h *history.History) *history.History {
 		if back := max(executed[op.ID], behind[op.Client]); h.Can(string(contract.TakesBack)) && op.Kind.Asks() && op.Uncertain() && !op.Pending() && back > op.Return {
 			ghosts = append(ghosts, undone(*op, back))
 		}
-		over := op.Kind.Unlocks() && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
-		switch of := [2]string{op.Lock, op.Owner}; {
-		case op.Outcome == history.Acquired:
-			holds[of]++
-		case over && holds[of] > 1: // an owner counts its own calls, if nobody tells
-			op.Outcome = history.Decremented
-			holds[of]--
-		case over:
-			op.Outcome = history.Released
-			holds[of] = 0
-		case op.Kind.Unlocks():
-			holds[of] = max(holds[of]-1, 0)
+		of := [2]string{op.Lock, op.Owner}
+		if holds[of] == nil {
+			holds[of] = &ownCount{}
+		}
+		if holds[of].call(op); op.Kind.Forces() {
+			for key, c := range holds {
+				c.unsure = c.unsure || key[0] == op.Lock && c.holds > 0
+			}
 		}
 	}
 	for i := range ghosts {
@@ -104,6 +100,42 @@ func answersAlone(h *history.History) *history.History {
 	told.Ops = append(told.Ops, ghosts...)
 	slices.SortStableFunc(told.Ops, func(a, b history.Op) int { return cmp.Compare(a.Call, b.Call) })
 	return &told
+}
+
+// ownCount is how often an owner holds a lock, as its own calls tell, if an unlock does not say what is left.
+type ownCount struct {
+	holds  int
+	ends   time.Duration // the lease of what it holds may be over from then on
+	unsure bool          // what the calls did is not known
+}
+
+// call counts a call, and gives an unlock that does not tell the outcome that it has by the count. What is not known it leaves.
+func (c *ownCount) call(op *history.Op) {
+	over := op.Kind.Unlocks() && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
+	if c.holds > 0 && c.ends > 0 && op.Kind.OnLock() && op.Return >= c.ends {
+		c.unsure = true
+	}
+	switch {
+	case op.Outcome == history.NotHeld, op.Kind.Acquires() && op.Outcome == history.Busy:
+		*c = ownCount{}
+	case op.Uncertain() && op.Evidence != history.NotSent && (op.Kind.Acquires() || op.Kind.Unlocks()):
+		c.unsure = true
+	case op.Kind.Acquires() && op.Outcome == history.Acquired:
+		if c.holds++; op.Lease > 0 && !op.Watchdog && (c.ends == 0 || op.Call+op.Lease < c.ends) {
+			c.ends = op.Call + op.Lease
+		}
+	case over && c.unsure:
+	case over && c.holds > 1:
+		op.Outcome = history.Decremented
+		c.holds--
+	case over:
+		op.Outcome = history.Released
+		*c = ownCount{}
+	case op.Kind.Unlocks() && op.Outcome == history.Decremented:
+		c.holds = max(c.holds-1, 1)
+	case op.Kind.Unlocks() && op.Outcome == history.Released:
+		*c = ownCount{}
+	}
 }
 
 // remembers reports whether a lock claims that a copy of a call's request does nothing at a time, and gets the answer to the first.
