@@ -50,13 +50,16 @@ func judgeFencing(_ context.Context, f *facts) Result {
 				found.addAt(tookOrCall(last), func() Violation {
 					v := tokenViolation(l, contract.TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
 						op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), last.Owner, last.Token))
-					until := v.To
+					from, until := v.From, v.To
+					if last.Evidence != history.Executed { // it got its token at some time of its call
+						from = min(from, last.Call)
+					}
 					if op.Repeats > 0 { // the answer that was heard may be that to another copy
 						until = max(until, op.Return)
 					}
 					if c, ok := f.keptToken(l, op); ok {
 						v.Cause = c
-					} else if c, ok := f.wentBack(l, v.From, until); ok {
+					} else if c, ok := f.wentBack(l, from, until); ok {
 						v.Cause = c
 						if c.Class == contract.ServerLost && v.To-v.From < f.h.Header.TokenUnit {
 							v.Cause.Class = contract.WithinUnit

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -133,10 +134,27 @@ func (f *facts) perhapsReleased(l *lockFacts, t *tenure, at time.Duration) (Caus
 	}
 	op := f.unheardOf(l, t, again, func(op *history.Op) bool { return op.Kind.Unlocks() && op.Call <= at })
 	if op == nil {
-		return Cause{}, false
+		return f.perhapsAnew(l, t, at)
 	}
 	return f.untold(l, op, at, fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect by %s, when %s had locked again",
 		op.Kind, op.Owner, Stamp(op.Call), Stamp(at), t.owner)), true
+}
+
+// perhapsAnew says that an unlock of which nobody heard may have given the hold back, and that its owner took it anew then, with a lease of
+// its own that may be over by a time.
+func (f *facts) perhapsAnew(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	var gave *history.Op
+	for _, op := range l.owner(t.owner).called(t.grant.Call, at) {
+		if op.Kind.Unlocks() && op.Uncertain() && op.Evidence != history.NotSent {
+			gave = cmp.Or(gave, op)
+		}
+		lease := cmp.Or(op.Fresh, op.Asked, op.Lease)
+		if gave != nil && op.Kind.Acquires() && op.Outcome == history.Acquired && lease > 0 && at >= op.Call+lease-linear.Slack && !op.FreshWatchdog {
+			return Cause{Class: contract.LeaseOutlived, Text: fmt.Sprintf("the %s of %s, called at %s, ended unknown, and may have taken effect before %s locked again at %s, with a lease of %s",
+				gave.Kind, gave.Owner, Stamp(gave.Call), t.owner, Stamp(op.Call), short(lease))}, true
+		}
+	}
+	return Cause{}, false
 }
 
 // perhapsUntil is until when a lock may have been held by what began before a time, though nobody was told. Such are calls whose

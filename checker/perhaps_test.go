@@ -70,6 +70,42 @@ func TestWhatMayHaveEndedAHoldIsACause(t *testing.T) {
 	}
 }
 
+// Of a lock that keeps the longest lease, an unlock of which nobody heard may have given the hold back, and then a later call has a lease of its own.
+func TestAHoldMayHaveBeenTakenAnewAfterAnUnlockThatWasNotAnswered(t *testing.T) {
+	const lock, got = history.TryLock, history.Acquired
+	for _, tt := range []struct {
+		name     string
+		evidence history.Evidence // of the unlock
+		taken    int              // by another, in ms
+		defect   bool
+	}{
+		{"its own lease is over", history.NoEvidence, 312, false},
+		{"its own lease is not over", history.NoEvidence, 290, true},
+		{"the unlock was not sent", history.NotSent, 312, true},
+	} {
+		unlock, again := told("a", history.Unlock, 3, 4, 0, history.Unknown), told("a", lock, 9, 10, 300*ms, got)
+		unlock.Evidence = tt.evidence
+		r := unseen([]string{"reentrant", "keeps-longest"}, nil, told("a", lock, 1, 2, 2*time.Second, got), unlock, again,
+			told("b", lock, tt.taken-1, tt.taken, time.Second, got), told("a", history.Unlock, 400, 401, 0, history.NotHeld)).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || (r.Violations[0].Ruling.Kind == Defect) != tt.defect || !tt.defect && r.Violations[0].Cause.Class != contract.LeaseOutlived {
+			t.Errorf("%s: %s, %+v", tt.name, r.Summary, r.Violations)
+		}
+	}
+}
+
+// A counter of tokens may be lost while the call is under way that gets one, of a lock whose keys nobody sees: before that it cannot.
+func TestATokenMayHaveBeenGivenBeforeItsCounterWasLost(t *testing.T) {
+	for lost, defect := range map[int]bool{0: true, 4: false} {
+		first, second := told("a", history.TryLock, 2, 6, time.Second, history.Acquired), told("a", history.TryLock, 20, 22, time.Second, history.Acquired)
+		first.Token, second.Token = 1, 1
+		flush := history.Fault{Kind: "flush", Effects: []history.Effect{history.KeyDeleted}, From: time.Duration(lost) * ms, To: time.Duration(lost) * ms, Hits: 1}
+		r := unseen([]string{"fencing"}, []history.Fault{flush}, first, told("a", history.Unlock, 8, 9, 0, history.Released), second).Result(contract.Fencing)
+		if len(r.Violations) != 1 || (r.Violations[0].Ruling.Kind == Defect) != defect {
+			t.Errorf("lost at %d ms: %s, %+v", lost, r.Summary, r.Violations)
+		}
+	}
+}
+
 // Of a lock that is its client's, an unlock of another of its owners may have ended a hold. Of another lock it cannot have.
 func TestAnUnlockOfAnotherOwnerMayHaveEndedTheHoldOfTheirClient(t *testing.T) {
 	for _, tt := range []struct {

@@ -155,10 +155,19 @@ func (w *witness[S]) call(a *act) bool {
 	case op.Uncertain():
 	case op.Executed > op.Return:
 		broken(contract.WithinCall, told, "took effect at %s, after it had returned %s at %s", Stamp(op.Executed), op.Outcome, Stamp(op.Return))
+	case op.Outcome == history.Released && op.Answer == history.NotHeld && w.f.gaveMeanwhile(w.l, op): // so the hold has ended under the call
 	case op.Outcome != op.Answer:
 		broken(contract.ToldTheTruth, told, "was told %s, but what the server did at %s was: %s", op.Outcome, Stamp(op.Executed), op.Answer)
 	}
 	return true
+}
+
+// gaveMeanwhile reports whether the client of an unlock gave back by itself what the unlock was for, while that was under way: it
+// settles by itself what an earlier call left.
+func (f *facts) gaveMeanwhile(l *lockFacts, op *history.Op) bool {
+	return f.h.Can(string(contract.TakesBack)) && slices.ContainsFunc(l.owner(op.Owner).ops, func(o *history.Op) bool {
+		return o.Aside && o.Kind.Unlocks() && o.Answer == history.Released && op.Call <= o.Executed && o.Executed <= op.Executed
+	})
 }
 
 func (w *witness[S]) operation(a *act) {
