@@ -149,7 +149,8 @@ func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
 	var conn string         // on which connection
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
-		if r.Sent > heard || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !names(r.Text, l.name) {
+		about := names(r.Text, l.name) || names(strings.ReplaceAll(r.Text+" ", ":"+t.owner+" ", " "), l.name) // that of the lock, or of the holder alone
+		if r.Sent > heard || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !about {
 			continue
 		}
 		switch {

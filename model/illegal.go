@@ -2,6 +2,7 @@ package model
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -46,8 +47,11 @@ func (e *Illegal) Error() string {
 }
 
 func told(op history.Op) string {
-	if op.Outcome == history.OK {
-		return fmt.Sprint(op.Value)
+	switch {
+	case op.Outcome != history.OK:
+		return string(op.Outcome)
+	case op.Kind == history.RemainingTTL && op.Value > 0:
+		return fmt.Sprintf("%v s", time.Duration(op.Value).Seconds())
 	}
-	return string(op.Outcome)
+	return fmt.Sprint(op.Value)
 }

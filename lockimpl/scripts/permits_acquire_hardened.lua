@@ -5,5 +5,5 @@ if n and n > 0 then
   call('zadd', KEYS[1], deadline(ARGV[4]), ARGV[5])
   return answer(n - 1)
 end
-local nearest = tonumber(call('zrangebyscore', KEYS[1], '(0', '(+inf', 'withscores', 'limit', 0, 1)[2])
+local nearest = tonumber(call('zrangebyscore', KEYS[1], '(0', '1e300', 'withscores', 'limit', 0, 1)[2]) -- miniredis has (+inf include it
 return answer(n and nearest and -2 - (nearest - now) or -1)

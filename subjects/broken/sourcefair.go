@@ -32,6 +32,8 @@ func inQueues() []SourceMutant {
 		source("fair-wakes-the-dead", sound, woken, "an unlock wakes who is first, though its place is over",
 			"scripts/fair_line.lua", "local function wake(channel)\n  local head = first()\n  if head then\n    call('publish', channel .. ':' .. head, '0')",
 			"local function wake(channel)\n  local head = call('zrangebyscore', queue, 1, '+inf', 'limit', 0, 1)[1]\n  if head then\n    call('publish', channel .. ':' .. string.sub(head, 3), '0')"),
+		source("fair-force-tells-nobody", sound, "a forced release is told to the holder at once", "the holder of a fair lock is not told that it was forced free",
+			"scripts/fair_force_hardened.lua", "  call('publish', KEYS[2] .. ':' .. holder, ARGV[1]) -- it is told of its loss\n", ""),
 		source("fair-release-wakes-nobody", sound, woken, "the unlock of a fair lock publishes nothing",
 			"scripts/fair_release_hardened.lua", "  call('del', KEYS[1])\n  wake(KEYS[2])\n", "  call('del', KEYS[1])\n"),
 		source("fair-leaving-wakes-nobody", sound, woken, "who leaves the queue while the lock is free wakes nobody",

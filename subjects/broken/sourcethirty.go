@@ -151,7 +151,7 @@ func plantedThirty() []SourceMutant {
 			"permits.go", "min(time.Duration(-2-answer)*time.Millisecond, c.opts.WatchdogTimeout)", "time.Duration(-2-answer)*time.Millisecond"),
 		source("thirty-permit-last-deadline", permits, "a permit whose lease is over is handed on when it is",
 			"who is refused a permit is told when the last lease ends, and not the first",
-			"scripts/permits_acquire_hardened.lua", "call('zrangebyscore', KEYS[1], '(0', '(+inf',", "call('zrevrangebyscore', KEYS[1], '(+inf', '(0',"),
+			"scripts/permits_acquire_hardened.lua", "call('zrangebyscore', KEYS[1], '(0', '1e300',", "call('zrevrangebyscore', KEYS[1], '1e300', '(0',"),
 		source("thirty-permit-leased-not-given-back", permits, ghosts,
 			"a permit with a lease that nobody knows to have is left to its lease",
 			"permits.go", "\tif undecided(err) {\n", "\tif undecided(err) && co.watched {\n"),
