@@ -83,33 +83,7 @@ func (f *facts) idle(l *lockFacts, found *violations) {
 
 // idleFor looks for times in which nobody held a lock in the way of some calls, nor waited first, and one of them waited for it.
 func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, ahead []waiting, found *violations) {
-	var gaps []gap
-	var free time.Duration
-	var after *tenure
-	var longest time.Duration // lease of those that were held together
-	lapsed := false           // that of one of them was over
-	outlasts := f.implied() && l.shared() && !f.h.Can(string(contract.LeasePerHold))
-	for _, t := range tenures { // sorted by their beginnings
-		if t.from > free {
-			gaps = append(gaps, gap{free, t.from, after})
-			longest, lapsed = 0, false
-		}
-		end := t.to
-		if f.implied() && t.endOp != nil { // when it took effect is not known
-			end = max(end, f.until(t.endOp))
-		}
-		if longest, lapsed = max(longest, t.deadline), lapsed || t.endOp == nil; outlasts && lapsed { // its hold may last as long as the key of all
-			end = max(end, longest)
-		}
-		if end >= free {
-			free, after = end, t
-		}
-	}
-	if after == nil || !after.open {
-		gaps = append(gaps, gap{free, f.end, after})
-	}
-
-	gaps = without(gaps, ahead)
+	gaps := without(f.freeTimes(l, tenures), ahead)
 
 	rest := ops               // that were not called yet
 	var calling []*history.Op // that had not returned when the last gap began

@@ -93,6 +93,20 @@ func TestAHoldMayHaveBeenTakenAnewAfterAnUnlockThatWasNotAnswered(t *testing.T) 
 	}
 }
 
+// An unlock that does not tell what is left may have given back one hold of two: nobody saw what the server has then. One that tells is held to it.
+func TestAnUnlockThatDoesNotTellWhatIsLeft(t *testing.T) {
+	for outcome, broken := range map[history.Outcome]bool{history.OK: false, history.Released: true} {
+		lock := func(call int) history.Op {
+			return told("a", history.TryLock, call, call+1, time.Minute, history.Acquired)
+		}
+		r := unseen([]string{"reentrant"}, nil, lock(1), lock(3), told("a", history.Unlock, 5, 6, 0, outcome),
+			told("b", history.TryLock, 20000, 20001, time.Second, history.Busy)).Result(contract.Object)
+		if is := r.Status == Broken; is != broken {
+			t.Errorf("%s: %s, %+v", outcome, r.Summary, r.Violations)
+		}
+	}
+}
+
 // A counter of tokens may be lost while the call is under way that gets one, of a lock whose keys nobody sees: before that it cannot.
 func TestATokenMayHaveBeenGivenBeforeItsCounterWasLost(t *testing.T) {
 	for lost, defect := range map[int]bool{0: true, 4: false} {
