@@ -174,10 +174,10 @@ func (l *lockFacts) anew(op *history.Op, at time.Duration) bool {
 	return op != nil && op.Return == at && slices.ContainsFunc(l.tenures, func(t *tenure) bool { return t.grant == op && !t.restored })
 }
 
-// givenUp reports whether an unlock was given up before anything was sent, as its context had ended: the hold is as it
-// was, and its owner knows.
+// givenUp reports whether an unlock was given up before anything was sent, as its context ended meanwhile: the hold is as it
+// was, and its owner knows. Who unlocks under a context that has ended before does not call again, and believes no more.
 func givenUp(op *history.Op) bool {
-	return op.Kind.Unlocks() && op.Outcome == history.Failed && op.Evidence == history.NotSent &&
+	return op.Kind.Unlocks() && op.Outcome == history.Failed && op.Evidence == history.NotSent && op.Cancel != history.Ended &&
 		(strings.Contains(op.Error, context.DeadlineExceeded.Error()) || strings.Contains(op.Error, context.Canceled.Error()))
 }
 

@@ -505,9 +505,12 @@ func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
 
 // refusedSome reports whether the server refused a copy of a call's request.
 func (f *facts) refusedSome(op *history.Op) bool {
-	return slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool {
-		return refused(&f.h.Served[i]) && !strings.HasPrefix(f.h.Served[i].Reply, "NOSCRIPT")
-	})
+	return slices.ContainsFunc(f.log.byOp[op.ID], func(i int) bool { return turnedDown(&f.h.Served[i]) })
+}
+
+// turnedDown reports whether the server refused a command, and did not merely ask for its script.
+func turnedDown(s *history.Served) bool {
+	return refused(s) && !strings.HasPrefix(s.Reply, "NOSCRIPT")
 }
 
 // refusedCopy reports whether a call failed since the server refused a copy of its request, and its client could not know that

@@ -307,6 +307,12 @@ func TestGroupRules(t *testing.T) {
 		{"an inner unlock that gives the only hold of a back, since what the outer attempt took was given back", history.Red, func(s *groupScript) {
 			s.gaveEarlier(false)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that gives a back, of which the outer attempt had been refused to", history.Red, func(s *groupScript) {
+			s.undoRefused(true)
+		}, nil},
+		{"an inner unlock that gives the outer hold of a back, which its attempt got after a refusal", history.Red, func(s *groupScript) {
+			s.undoRefused(false)
+		}, []contract.Rule{contract.OneHoldAnUnlock}},
 		{"an inner unlock that ends the hold, since b and c were lost, and leaves a to the outer one", history.Red, func(s *groupScript) {
 			s.lostUnderneath(false)
 		}, nil},

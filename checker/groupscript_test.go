@@ -304,6 +304,33 @@ func (s *groupScript) gaveEarlier(before bool) {
 	s.set(op, "c", at(4.06), 0, 0)
 }
 
+// undoRefused has an attempt of x:1 on a quorum of three take a. The server refuses its next command on a, or had refused the one before, and x:1 gets b
+// and c. The inner hold has b and c alone, and its unlock gives a back, too.
+func (s *groupScript) undoRefused(after bool) {
+	claiming(s.script, contract.TakesBack)
+	op := s.take("x:1", 0, at(0.5), 30*sec)
+	for _, when := range []float64{0.03, 0.04} {
+		if takes := when < 0.04; takes == after {
+			s.set(op, "a", at(when), 1, at(when+30))
+		} else {
+			s.set(op, "a", at(when), map[bool]int64{true: 1}[after], at(30.03))
+			s.h.Served[len(s.h.Served)-1].Reply = "BUSY a script runs"
+		}
+	}
+	s.set(op, "b", at(0.05), 1, at(30.05))
+	s.set(op, "c", at(0.06), 1, at(30.06))
+	op = s.take("x:1", at(0.6), at(0.9), 30*sec)
+	s.set(op, "b", at(0.71), 2, at(30.71))
+	s.set(op, "c", at(0.72), 2, at(30.72))
+	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
+	s.set(op, "a", at(3.04), 0, 0)
+	s.set(op, "b", at(3.05), 1, at(33.05))
+	s.set(op, "c", at(3.06), 1, at(33.06))
+	op = s.op("x:1", history.Unlock, at(4), at(4.1), history.Released)
+	s.set(op, "b", at(4.05), 0, 0)
+	s.set(op, "c", at(4.06), 0, 0)
+}
+
 // reenters has x:1 take both, and once more for 2 s. That leaves a its lease, and sets b's so long.
 func (s *groupScript) reenters(b float64) {
 	claiming(s.script, contract.KeepsLongest)

@@ -113,8 +113,9 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 	if since == 0 {
 		set = f.firstKey(l)
 	}
+	void := func(o *history.Op) bool { return o.Outcome == history.Failed && o.Evidence != history.Executed }
 	for _, o := range l.ops { // and so does who deletes it, at some time of its call
-		if o.Kind == history.DeleteLatch && o.Call <= op.Return && o.Outcome != history.Failed && answer(o) != history.NotHeld && !unsent(o) {
+		if o.Kind == history.DeleteLatch && o.Call <= op.Return && !void(o) && answer(o) != history.NotHeld && !unsent(o) {
 			since = max(since, min(f.effectBy(o), op.Return))
 		}
 	}
@@ -122,11 +123,10 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 		set = 0
 	}
 	for _, o := range l.ops {
-		void := o.Outcome == history.Failed && o.Evidence != history.Executed
 		switch {
 		case o.Kind == history.TrySetCount && o.Call >= since && o.Outcome == history.OK && !o.Pending() && o.Return <= op.Call:
 			set += o.Value
-		case o.Kind == history.CountDown && !o.Aside && !void && (o.Uncertain() || f.until(o) >= since) && o.Call <= op.Return:
+		case o.Kind == history.CountDown && !o.Aside && !void(o) && (o.Uncertain() || f.until(o) >= since) && o.Call <= op.Return:
 			downs++
 		}
 	}

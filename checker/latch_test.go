@@ -393,6 +393,26 @@ func sidesOfLatches() map[string][]side {
 	}
 }
 
+// A copy of a delete that was refused at first deletes the latch, whatever its caller was told.
+func TestAFailedDeleteThatWasExecutedOpensTheLatch(t *testing.T) {
+	for _, executed := range []bool{true, false} {
+		g := newGate(2)
+		op := g.op("c1:1", history.DeleteLatch, at(1), at(1.004), history.Failed)
+		op.Error = "OOM"
+		if executed {
+			g.executed(op, at(1.002), history.Released)
+		} else {
+			op.Evidence = history.NotSent
+			g.left = nil // by nothing that anybody did
+		}
+		g.await("c3:1", 2, 2.002)
+		v := Judge(t.Context(), g.done(), Options{})
+		if broke := v.Result(contract.Exclusion).Status == Broken; broke == executed {
+			t.Errorf("executed %t: exclusion %s: %s", executed, v.Result(contract.Exclusion).Status, v.Result(contract.Exclusion).Summary)
+		}
+	}
+}
+
 func TestWhoComesAfterTheEndOfARoundIsOfTheNext(t *testing.T) {
 	if got := rules(verdict(t, nextRound(6).script), contract.Liveness); len(got) > 0 {
 		t.Errorf("broken: %q", got)

@@ -68,7 +68,7 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 		}
 		earlier := m.askedBefore(f, op.Owner, b.acquire.Call, calls[inner].Call) // of another call, which its client gives back
 		for _, call := range calls[:inner] {
-			earlier += m.answeredLate(f, call)
+			earlier += m.answeredLate(f, call) + m.gaveInVain(f, call)
 		}
 		had := min(m.at(calls[inner].Call).Count(op.Owner)-earlier, f.owed(l, op.Owner, b.acquire.Call, op.Return))
 		gave := m.tookBelow(f, op, calls[inner].Call, had)
@@ -101,6 +101,21 @@ func (m *member) answeredLate(f *facts, op *history.Op) (holds int64) {
 		}
 	}
 	return holds
+}
+
+// gaveInVain are the holds of a key that a call got, and on whose key it then sent a command that the server refused: the attempt was over, and its
+// client gives them back later.
+func (m *member) gaveInVain(f *facts, op *history.Op) (holds int64) {
+	for _, i := range m.rows {
+		switch r := &f.h.Served[i]; {
+		case r.Op != op.ID:
+		case turnedDown(r):
+			return holds
+		default:
+			holds += max(0, r.After.Count(op.Owner)-r.Before.Count(op.Owner))
+		}
+	}
+	return 0
 }
 
 // tookBelow is the command by which an unlock left its owner fewer holds of the key than some, though from a time on nothing but its owner's

@@ -28,6 +28,18 @@ func (s *script) served(op *history.Op, at time.Duration, before, after *history
 		Op: op.ID, Owner: op.Owner, Lock: op.Lock, Before: before, After: after, Got: at + lat})
 }
 
+// comesLate is a call for 5 s that the server executes after it has ended. The key then ends at a time; 0: never.
+func comesLate(s *script, ends time.Duration) {
+	op := s.op("c1:1", history.TryLock, at(0), at(1), history.Unknown)
+	op.Lease, op.Evidence, op.Executed, op.Answer = 5*sec, history.Executed, at(2), history.Acquired
+	s.served(op, at(2), key("", 0, 0), key("c1:1", 1, ends))
+	if ends > 0 {
+		s.event(history.Expire, ends)
+		return
+	}
+	s.event(history.Leftover, at(20)).Owner = "c1:1"
+}
+
 // mistaken is an unlock whose caller expects the lease of its first hold, of so many seconds, to be set: that of the two after it is.
 func mistaken(s *script, first float64) {
 	lease := time.Duration(first * float64(sec))
@@ -263,6 +275,9 @@ func TestObject(t *testing.T) {
 			s.served(op, op.Executed, key("", 0, 0), key("c1:1", 1, op.Executed+4*sec))
 			s.unlock("c1:1", at(2), history.Released)
 		}, []contract.Rule{contract.LeaseIsSet}, Holds},
+		{"a call that comes when it is over leaves the key without an end", func(s *script) { comesLate(s, 0) }, []contract.Rule{contract.LeaseIsSet}, Holds},
+		{"a call that comes when it is over sets another lease", func(s *script) { comesLate(s, at(6)) }, []contract.Rule{contract.LeaseIsSet}, Holds},
+		{"a call that comes when it is over sets its lease", func(s *script) { comesLate(s, at(7)) }, nil, Holds},
 		{"an unlock sets the lease of the hold that is there, not of one that was over before", func(s *script) { mistaken(s, 0.5) }, nil, Holds},
 		{"an unlock sets the lease of the outer hold that is there, not of the inner", func(s *script) { mistaken(s, 2) },
 			[]contract.Rule{contract.LeaseIsSet}, Holds},

@@ -187,7 +187,8 @@ func (w *witness[S]) operation(a *act) {
 		}
 	} else if a.after != nil && !w.spec.fits(next, a) {
 		rule, says := w.spec.misfit(w.state, next, a)
-		if rule != contract.LeaseIsSet || !afterwards(a.op) && !w.f.mistaken(w.l, a) { // that it came so late is told: its client had another lease in mind
+		late := afterwards(a.op) && a.after.Deadline > 0 && !w.f.takesAnew(a) // that it came so late is told: its client had another lease in mind, and not none
+		if rule != contract.LeaseIsSet || !late && !w.f.mistaken(w.l, a) {
 			w.beyond = true
 			w.broken(rule, fmt.Sprintf("%s: after the %s of %s (operation %d) at %s %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at), says), a, contract.Unexplained)
 		}
@@ -268,6 +269,11 @@ func (w *witness[S]) unseenAll() {
 
 // afterwards reports whether a call took effect when its owner had its answer, and went on.
 func afterwards(op *history.Op) bool { return !op.Pending() && op.Executed > op.Return }
+
+// takesAnew reports whether a command took a hold that nothing was to be kept of: its lease is the one that was asked for, whenever it came.
+func (f *facts) takesAnew(a *act) bool {
+	return a.op.Kind.Acquires() && a.op.Fresh == 0 && a.seq >= 0 && f.h.Served[a.seq].Before.Count(a.op.Owner) == 0
+}
 
 // mistaken reports whether the caller of an unlock that left a hold expected the lease of a hold that the server had no more, of whose end
 // nobody had told it. The lease is then right if a call set it that took the hold that is there.

@@ -84,6 +84,7 @@ func GoalsOf(s subjects.Subject, scope scenarios.Scope) []contract.Goal {
 			ability == string(history.ALock) && s.Object == history.ARWLock || // whose holds are those of a lock
 			ability == goals.Counted && s.Object.Counted() ||
 			ability == goals.Grouped && len(s.Groups) > 0 ||
+			ability == goals.Held && s.Object != history.ASemaphore && s.Object != history.ALatch ||
 			ability == goals.Expires && s.Object != history.ASemaphore ||
 			ability == goals.Listens && (s.Unsubscribed > 0 || s.SilenceNoticed > 0 || s.Object == history.ASemaphore || s.Object == history.APermitSemaphore) ||
 			ability == goals.Unread && (s.External || s.Layout.Unknown != "") ||

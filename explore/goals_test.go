@@ -21,7 +21,7 @@ func TestWhatIsReachedCanBe(t *testing.T) {
 		history.ALock:      {"acquire-takes", "acquire-refused", "release-last", "grant-unheard"},
 		history.ASemaphore: {"permits-set", "permits-taken", "permits-too-few", "permits-back"},
 	}
-	const runs = 40 // of which one tells of a grant that nobody heard, whatever the lock
+	const runs = 120 // of which one tells of a grant that nobody heard, whatever the lock
 	for _, s := range append(subjects.Everything(), libraries.All()...) {
 		scope := scenarios.Whole()
 		r := explore.Do(bubble.In(t), s, explore.Shard{Config: config(s.Name), From: 1, Runs: runs})

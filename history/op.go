@@ -75,6 +75,9 @@ func (e Evidence) valid() bool {
 	return e == NoEvidence || e == NotSent || e == Executed || e == Sent
 }
 
+// Ended is the Cancel of a call whose context had ended before the call.
+const Ended time.Duration = 1
+
 // Op is one operation of one owner: an invocation and, once it returned, its completion.
 //
 // Owner is what Redisson calls <clientUUID>:<threadId>: one client process has several. An
@@ -88,7 +91,7 @@ type Op struct {
 	Kind   Kind   `json:"kind"`
 
 	Wait     time.Duration `json:"wait,omitzero"`     // tryLock: the wait budget
-	Cancel   time.Duration `json:"cancel,omitzero"`   // how long after the call its caller gives it up; 0: never, or it is not known
+	Cancel   time.Duration `json:"cancel,omitzero"`   // how long after the call its caller gives it up; 0: never, or it is not known; [Ended]: before it
 	Lease    time.Duration `json:"lease,omitzero"`    // the TTL this call sets when it takes effect
 	Watchdog bool          `json:"watchdog,omitzero"` // the lease is to be renewed by the lock
 	// Asked is the lease that was asked for, where Lease is the time to live that came of it: of a lock

@@ -158,7 +158,12 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	over := ctx.Err() != nil
 	h, v, err := hs.enter(ctx, l, owner)
 	if err != nil {
-		return false, &notBegun{err, p}
+		waited := &notBegun{err, p}
+		if over {
+			waited.leave(0, l, owner)
+			return false, err
+		}
+		return false, waited
 	}
 	defer hs.exit(h)
 	if v.settle {

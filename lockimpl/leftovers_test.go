@@ -279,3 +279,52 @@ func TestAnUnlockThatIsNotSentIsSettled(t *testing.T) {
 		}
 	})
 }
+
+// Who unlocks under a context that has ended does not call again, also while an earlier request of it is under way: what waits for its turn is
+// settled, and renewed no more.
+func TestAnUnlockThatIsNotSentIsSettledWhileAnotherIsUnderWay(t *testing.T) {
+	for _, group := range []bool{true, false} {
+		inBubble(t, lockimpl.Hardened, func(t *testing.T, w *world) {
+			a := w.client("a")
+			l, m, err := a.Lock("x"), (*lockimpl.MultiLock)(nil), error(nil)
+			if group {
+				m, err = lockimpl.NewMultiLock(l, a.Lock("y"))
+				must(t, err)
+			}
+			o := a.Owner(1)
+			take := func() error {
+				if group {
+					return m.Lock(ctx, o)
+				}
+				return l.Lock(ctx, o)
+			}
+			give := func(ctx context.Context) (err error) {
+				if group {
+					_, err = m.Unlock(ctx, o)
+				} else {
+					_, err = l.Unlock(ctx, o)
+				}
+				return err
+			}
+			must(t, take())
+			must(t, take())
+			w.fates("a", isLate, isLate)
+			giveUp, cancel := context.WithTimeout(ctx, lateBy/4)
+			defer cancel()
+			for range 2 { // the context ends in the first, and what settles that is under way at the second
+				if err := give(giveUp); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("unlock: %v", err)
+				}
+				time.Sleep(lateBy)
+			}
+			time.Sleep(4 * lateBy)
+			if w.server.Exists("x") || w.server.Exists("y") {
+				t.Error("the owner gave back all, and the lock is not free")
+			}
+			sent := w.server.CommandCount()
+			if time.Sleep(time.Minute); w.server.CommandCount() != sent {
+				t.Error("the client renews what it holds no more")
+			}
+		})
+	}
+}

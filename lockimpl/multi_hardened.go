@@ -89,8 +89,17 @@ func (p *hardened) attemptAll(ctx context.Context, locks []*RLock, owner Owner, 
 
 // unlockAll is unlock for several locks of one client by one script.
 func (p *hardened) unlockAll(ctx context.Context, locks []*RLock, owner Owner) ([]Unlocked, error) {
+	over := ctx.Err() != nil
 	held, err := p.enterAll(ctx, locks, owner)
-	if err != nil {
+	switch {
+	case err != nil && over: // as unlock does: its owner does not call again
+		results := make([]Unlocked, len(locks))
+		for i, l := range locks {
+			results[i].Err = l.wrap("Unlock", owner, &notBegun{err, p})
+		}
+		leaveRest(results, locks, owner)
+		return results, nil
+	case err != nil:
 		return nil, locks[0].wrap("Unlock", owner, err)
 	}
 	defer p.exitAll(held)

@@ -9,7 +9,8 @@ import "context"
 // The watchdog forgets the hold whatever the outcome, so that after an error the lock is free
 // within its lease. There is one exception: if ctx ends while Unlock waits for an earlier request
 // of owner on the lock, or for a connection, the hold is as it was. If ctx has ended before, Unlock sends nothing:
-// give it one that lasts ([context.WithoutCancel]). Hardened then gives the hold back in the background.
+// give it one that lasts ([context.WithoutCancel]). Hardened then gives the hold back in the background, also while an earlier request
+// of owner is under way.
 //
 // Generations: Classic and Combined decrement once for each copy that go-redis sends. Latch
 // decrements once, unless a copy arrives after the latch was removed: Unlock removes it, as

@@ -60,6 +60,7 @@ const (
 	drawnLocks    = 2
 	drawnSections = 3
 	drawnFaults   = 3
+	drawnDepth    = 3   // holds of a thread, one inside of the other
 	drawnBatch    = 101 // more locks than the reference lock's watchdog renews by one command
 	longLease     = 10 * time.Minute
 	drawnLimit    = 15 * time.Minute // beyond the longest lease
@@ -144,6 +145,8 @@ func (d *drawing) sizes() (clients, threads, sections int) {
 		return orDefault(d.scope.Clients, drawnCrowd), 1, min(sections, 2)
 	case d.mood.local:
 		return clients, drawnLocals, min(sections, 2)
+	case d.mood.narrow:
+		return clients, 1, sections + 1
 	}
 	return clients, threads, sections
 }
@@ -182,90 +185,9 @@ type drawing struct {
 	red   map[string]bool     // groups of which a majority is enough
 	mood  mood
 
+	struck string          // the client whose messages faults strike; "": any
 	leases []time.Duration // that were asked for
 	period plan.Duration   // of a watchdog
-}
-
-// mood is what a plan leans to, and what it has of what others leave out.
-type mood struct {
-	start, work, pause time.Duration // at most: short ones make a crowd, long ones need renewals
-	edge               bool          // work and waits end about when leases do
-	deep               bool          // re-entries are frequent
-	both               bool          // two locks are held at once, for long
-	robbed             bool          // one lock, renewed for long, whose key something takes away, so that the next comes in while the first still renews
-	busy               bool          // calls give up, or are given up, soon
-	mixed              bool          // re-entries ask for a lease of their own
-	crowd              bool          // many clients
-	local              bool          // a client has many threads
-	alike              bool          // the name of an owner begins with that of another: 1 and 11, 12
-	left               bool          // members of groups are taken for a short time, and given back when that is over
-	batch              bool          // a thread holds very many locks
-	groups             bool          // locks that are made of others
-	overlap            bool          // a thread nests locks that have keys in common
-	hasty              bool          // half of all calls are given up at once
-	forces             bool          // programs force locks free that others hold
-	late               bool          // what is delayed is so for minutes
-	paired             bool          // a fault strikes what another has struck: a message and its answer, an answer and then the connection
-	torn               bool          // groups are entered again while a server is away, and then a member's key is struck
-	queue              bool          // many give up waiting for one lock, and wait anew, while another holds it
-	alters             bool          // permits are added, taken away and drained, and latches are deleted
-
-	reenters, asks, rogue, fenced, noRetry bool
-
-	kinds []fault.Kind // that strike
-}
-
-func (d *drawing) lean() mood {
-	m := mood{start: 20 * time.Second, work: 25 * time.Second, pause: 5 * time.Second}
-	switch d.upTo(0, 3, "pace") {
-	case 1: // a crowd
-		m.start, m.work, m.pause = 0, time.Second, 0
-	case 2: // short sections, close together
-		m.start, m.work, m.pause = 2*time.Second, 3*time.Second, time.Second
-	}
-	m.kinds = d.swarm()
-	m.edge = d.scope.ShortLeases && d.oneIn(2, "edge")
-	m.mixed = d.scope.Rare && d.scope.ShortLeases && !d.scope.NoReentry && d.oneIn(4, "mixed")
-	m.deep = !d.scope.NoReentry && (d.oneIn(3, "deep") || m.mixed && d.oneIn(2, "deep, too"))
-	m.both = d.locks > 1 && d.oneIn(5, "both")
-	m.robbed = !m.both && slices.ContainsFunc(m.kinds, func(k fault.Kind) bool { return ofKeys(k.Needs) }) && d.oneIn(6, "robbed")
-	m.crowd = d.scope.Rare && d.oneIn(12, "crowd")
-	m.local = d.scope.Rare && !m.crowd && d.oneIn(8, "local")
-	m.alike = d.scope.Rare && d.oneIn(4, "alike")
-	m.groups = len(d.scope.Groups) > 0 && !m.robbed && d.oneIn(3, "groups")
-	m.overlap = m.groups && !d.scope.NoReentry && d.oneIn(2, "overlap")
-	m.busy = d.scope.Rare && (d.oneIn(4, "busy") || (m.mixed || m.overlap) && d.oneIn(2, "busy, too"))
-	m.hasty = m.busy && d.oneIn(3, "hasty")
-	m.left = m.groups && d.scope.ShortLeases && d.oneIn(4, "left")
-	m.torn = m.groups && d.scope.Steps && !d.scope.NoReentry && d.oneIn(2, "torn")
-	m.queue = d.scope.Queued && d.scope.Rare && !m.groups && !m.both && d.oneIn(4, "queue")
-	m.alters = d.scope.Altered && d.scope.Object.Counted() && d.oneIn(3, "alters")
-	m.deep = m.deep && !m.queue || m.torn
-	m.paired = d.scope.Steps && d.oneIn(3, "paired")
-	m.batch = d.scope.Watchdog && !m.crowd && !m.groups && d.oneIn(12, "batch") && d.oneIn(12, "so many")
-	m.late = d.oneIn(4, "late")
-	m.reenters = !d.scope.NoReentry && (m.deep || d.oneIn(2, "re-enters"))
-	m.asks = !d.scope.NoAsking && d.oneIn(2, "asks")
-	m.rogue = d.oneIn(2, "rogues")
-	m.forces = (d.scope.Rare && slices.Contains(d.scope.Faults, forced) || d.scope.Altered && !d.scope.Object.Counted()) && d.oneIn(6, "forces")
-	m.fenced = d.scope.Fenced && d.oneIn(4, "fenced")
-	m.noRetry = d.scope.Steps && d.oneIn(2, "no retries")
-	return m
-}
-
-// swarm draws the kinds of faults that strike a plan: of those in scope about half, at least one.
-func (d *drawing) swarm() []fault.Kind {
-	var some, all []fault.Kind
-	for _, name := range d.scope.Faults {
-		kind, ok := fault.Find(name)
-		if !ok {
-			panic("scenarios: the scope names a fault that does not exist")
-		}
-		if all = append(all, kind); d.upTo(0, 1, name) == 0 {
-			some = append(some, kind)
-		}
-	}
-	return orAll(some, all)
 }
 
 func (d *drawing) timings(t *plan.Timings) {
@@ -308,11 +230,11 @@ type hold struct {
 func (d *drawing) section(held []hold) []plan.Step {
 	free := d.inside(held)
 	n := free[0]
-	if !(d.mood.both && len(held) == 0 || d.mood.robbed || d.mood.queue) {
+	if !(d.mood.both && len(held) == 0 || d.mood.robbed || d.mood.queue || d.mood.narrow) {
 		n = free[d.upTo(0, len(free)-1, "lock")]
 	}
 	lock, group := d.units[n], n >= d.locks
-	if len(held) == 0 && d.mood.rogue && d.oneIn(5, "rogue") {
+	if len(held) == 0 && d.mood.rogue && (d.oneIn(5, "rogue") || d.mood.narrow && d.oneIn(4, "rogue, too")) {
 		if d.mood.forces && !group {
 			return []plan.Step{{Do: plan.ForceUnlock, Lock: lock}}
 		}
@@ -325,7 +247,11 @@ func (d *drawing) section(held []hold) []plan.Step {
 	lease := d.leaseOf(lock, held)
 	steps := []plan.Step{d.acquire(lock, lease, len(held) > 0)}
 	held = append(slices.Clone(held), hold{n, lease})
-	reenters, nests := len(held) < 3 && d.mood.reenters, len(held) < 3 && len(d.inside(held)) > 0
+	deepest := drawnDepth
+	if d.mood.steep {
+		deepest *= 2
+	}
+	reenters, nests := len(held) < deepest && d.mood.reenters, len(held) < deepest && len(d.inside(held)) > 0
 	for range d.upTo(0, 2, "parts") {
 		part := d.upTo(0, 4, "part")
 		if d.mood.deep && reenters {
@@ -421,15 +347,15 @@ func (d *drawing) unlock(lock string) plan.Step {
 // before its lease.
 func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.Step {
 	s := plan.Step{Do: plan.Lock, Lock: lock, Lease: lease}
-	if bounded || d.upTo(0, 1, "try") == 1 || d.mood.queue && d.upTo(0, 1, "gives up") == 1 {
+	if bounded || d.upTo(0, 1, "try") == 1 || d.mood.once && d.upTo(0, 1, "try once") == 1 || d.mood.queue && d.upTo(0, 1, "gives up") == 1 {
 		s.Do, s.Wait = plan.TryLock, d.time(20*time.Second, "wait")
 		if d.mood.queue {
 			s.Wait = moment + d.time(4*time.Second, "short wait")
 		}
-		if d.oneIn(4, "one attempt") {
+		if d.oneIn(4, "one attempt") || d.mood.once {
 			s.Wait = 0
 		}
-		if d.mood.edge && lease > 0 && lease < plan.Duration(longLease) {
+		if d.mood.edge && !d.mood.once && lease > 0 && lease < plan.Duration(longLease) {
 			s.Wait = d.about(lease, "wait beyond the lease")
 		}
 	}
@@ -438,7 +364,7 @@ func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.S
 
 // cancel has a call given up soon, now and then.
 func (d *drawing) cancel(s plan.Step) plan.Step {
-	after := []time.Duration{400 * time.Microsecond, time.Millisecond, 2 * time.Millisecond}
+	after := []time.Duration{plan.Ended.Duration(), 400 * time.Microsecond, time.Millisecond, 2 * time.Millisecond}
 	switch {
 	case d.mood.hasty && d.oneIn(2, "cancel"):
 	case d.mood.busy && !d.mood.hasty && d.oneIn(4, "cancel"):

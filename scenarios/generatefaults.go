@@ -14,22 +14,26 @@ import (
 
 // faults draws the faults of a plan whose programs are there.
 func (d *drawing) faults(p *plan.Plan) {
-	span := min(max(d.length(p), 2*time.Second), lastStrike)
+	span := d.strikes(p)
 	if len(alone(p)) == 0 {
 		d.mood.kinds = slices.DeleteFunc(slices.Clone(d.mood.kinds), func(k fault.Kind) bool { return k.Name == forced })
 	}
 	if len(d.mood.kinds) == 0 {
 		return
 	}
-	least := 0
-	if d.mood.robbed {
+	least, most := 0, orDefault(d.scope.Strikes, drawnFaults)
+	if d.mood.robbed || d.mood.narrow {
 		least = 1
+	}
+	if d.mood.narrow {
+		d.struck = p.Clients[d.upTo(1, len(p.Clients), "the one that is struck")-1].Name
+		d.mood.kinds = orAll(d.kinds(func(n plan.FaultNeeds) bool { return n.Messages || ofKeys(n) || n.Client != plan.Never }), d.mood.kinds)
 	}
 	if d.mood.torn {
 		p.Faults = append(p.Faults, d.tears(p)...)
 	}
-	for i := range d.upTo(least, orDefault(d.scope.Strikes, drawnFaults), "faults") {
-		f := d.fault(p, span, i < least)
+	for i := range d.upTo(least, most, "faults") {
+		f := d.fault(p, span, d.mood.robbed && i < least)
 		p.Faults = append(p.Faults, f)
 		if d.mood.paired && f.When != nil && f.When.Return == "" && d.upTo(0, 1, "a pair") == 1 {
 			p.Faults = append(p.Faults, d.partner(p, f)...)
@@ -107,11 +111,20 @@ func (d *drawing) tears(p *plan.Plan) (all []plan.Fault) {
 			t.Return = plan.Unlock
 		}
 		if f.When = &t; t.Return == "" || !d.times(p, t) {
-			f.When, f.From = nil, d.time(min(max(d.length(p), 2*time.Second), lastStrike), "taken")
+			f.When, f.From = nil, d.time(d.strikes(p), "taken")
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// strikes is until when faults begin.
+func (d *drawing) strikes(p *plan.Plan) time.Duration {
+	last := lastStrike
+	if d.mood.long {
+		last *= 3
+	}
+	return min(max(d.length(p), 2*time.Second), last)
 }
 
 // length is about how long the programs of a plan take when nobody has to wait.
@@ -153,6 +166,8 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 		}
 	}
 	switch {
+	case kind.Needs.Client != plan.Never && d.struck != "":
+		f.Client = d.struck
 	case kind.Needs.Client != plan.Never && d.mood.local && d.upTo(0, 1, "of many threads") == 1:
 		f.Client = p.Clients[0].Name
 	case d.takes(kind.Needs.Client):
@@ -165,7 +180,7 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 		}
 		f.Lock = rapid.SampledFrom(locks).Draw(d.t, "struck lock")
 	}
-	if d.scope.Steps && (robs || d.upTo(0, 2, "at a step") > 0) {
+	if d.scope.Steps && (robs || d.mood.narrow || d.upTo(0, 2, "at a step") > 0) {
 		f.When = d.trigger(p, f, kind, robs)
 	}
 	if f.When == nil {
@@ -182,7 +197,9 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 func (d *drawing) extents(p *plan.Plan, f *plan.Fault, kind fault.Kind) {
 	if d.takes(kind.Needs.By) {
 		f.By = d.span("by")
-		if d.mood.late && (kind.Name == "delay-message" || kind.Name == "duplicate-message") {
+		if d.mood.narrow && d.upTo(0, 2, "into what follows") > 0 { // a message comes into one of the calls that follow
+			f.By = moment + d.time(d.length(p)+3*time.Second, "by a call")
+		} else if d.mood.late && (kind.Name == "delay-message" || kind.Name == "duplicate-message") {
 			f.By = moment + d.time(latest, "late by")
 		}
 	}
@@ -234,12 +251,21 @@ func (d *drawing) latest(p *plan.Plan, f plan.Fault) plan.Duration {
 // a lock's key. Messages matter most where holds are counted.
 func (d *drawing) kind(robs bool) fault.Kind {
 	some := d.mood.kinds
+	if d.mood.renewing && !robs && d.upTo(0, 1, "of a renewal") == 1 {
+		return d.of(ofMessages)
+	}
 	switch class := d.upTo(0, 4, "class"); {
 	case robs, class == 2:
-		some = orAll(d.kinds(ofKeys), some)
-	case class < 2, class == 3 && d.mood.deep:
-		some = orAll(d.kinds(ofMessages), some)
+		return d.of(ofKeys)
+	case class < 2, class == 3 && d.mood.deep, class == 3 && d.mood.narrow:
+		return d.of(ofMessages)
 	}
+	return some[d.upTo(0, len(some)-1, "kind")]
+}
+
+// of draws a kind of a class, or of any, if none of it strikes the plan.
+func (d *drawing) of(class func(plan.FaultNeeds) bool) fault.Kind {
+	some := orAll(d.kinds(class), d.mood.kinds)
 	return some[d.upTo(0, len(some)-1, "kind")]
 }
 
@@ -295,8 +321,11 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 	}
 	u := rapid.SampledFrom(uses).Draw(d.t, "whose step")
 	most := 3
-	if d.mood.local { // of one client many ask
+	switch {
+	case d.mood.local: // of one client many ask
 		most = 8
+	case d.mood.long && d.mood.renewing:
+		most = 12
 	}
 	t := &plan.Trigger{Client: u.client, Lock: u.lock, Nth: d.upTo(1, most, "nth")}
 	steps := is.steps
@@ -307,7 +336,10 @@ func (d *drawing) trigger(p *plan.Plan, f plan.Fault, kind fault.Kind, robs bool
 		steps = append(steps, is.first, is.first, plan.Subscribe, plan.Publish)
 	}
 	if d.mood.forces && d.does(p, u.client, u.lock, plan.ForceUnlock) {
-		steps = append(steps, plan.Force, plan.Force, plan.Force)
+		steps = append(steps, plan.Force, plan.Force, plan.Force, plan.Force, plan.Force, plan.Force)
+	}
+	if d.mood.renewing {
+		steps = append(steps, plan.Renewal, plan.Renewal, plan.Renewal, plan.Renewal, plan.Renewal, plan.Renewal)
 	}
 	if d.mood.queue { // who gives up leaves the queue by one
 		steps = append(steps, plan.Cleanup, plan.Cleanup, plan.Cleanup)

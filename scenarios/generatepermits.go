@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -26,9 +27,13 @@ func (d *drawing) leasedPermits(p *plan.Plan) { d.sharers(p, plan.TrySetTotal, d
 // sharers draws programs that make semaphores with a step, and use them.
 func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int64) []plan.Step) {
 	var totals []int64
-	for range d.upTo(1, drawnSemaphores, "semaphores") {
+	many := drawnSemaphores
+	if d.mood.scarce {
+		many = 1
+	}
+	for range d.upTo(1, many, "semaphores") {
 		most := drawnPermits
-		if d.oneIn(4, "many permits") {
+		if d.oneIn(4, "many permits") && !d.mood.scarce {
 			most = drawnMany
 		}
 		totals = append(totals, int64(d.upTo(1, most, "permits")))
@@ -43,7 +48,12 @@ func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int
 					th.Steps = append(th.Steps, d.cancel(plan.Step{Do: makes, Lock: semaphoreName(n), Permits: total}))
 				}
 			}
-			if th.Steps == nil {
+			switch {
+			case d.mood.scarce && i == 0 && j == 0:
+				th.Steps = append(th.Steps, d.hogs(semaphoreName(0), totals[0])...)
+			case d.mood.scarce:
+				th.Start = d.time(2*time.Second, "start")
+			case th.Steps == nil:
 				th.Start = d.time(d.mood.start, "start")
 			}
 			for range d.upTo(1, sections, "sections") {
@@ -58,13 +68,45 @@ func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int
 	}
 }
 
+// hogs takes all permits of a semaphore for some seconds, and gives them back in parts.
+func (d *drawing) hogs(name string, total int64) []plan.Step {
+	is := d.protocol()
+	one := d.scope.Object == history.APermitSemaphore
+	var steps []plan.Step
+	for left := total; left > 0; left-- {
+		take := plan.Step{Do: is.lock, Lock: name}
+		if !one {
+			take.Permits, left = total, 1
+		}
+		steps = append(steps, take)
+	}
+	steps = append(steps, plan.Step{Do: plan.Sleep, For: plan.Duration(2*time.Second) + d.time(5*time.Second, "hogs")})
+	for left := total; left > 0; {
+		some := int64(1)
+		if !one {
+			some = int64(d.upTo(1, int(left), "a part"))
+		}
+		give := plan.Step{Do: is.give, Lock: name}
+		if !one {
+			give.Permits = some
+		}
+		steps = append(steps, d.cancel(give), plan.Step{Do: plan.Sleep, For: d.time(10*time.Second, "until the next")})
+		left -= some
+	}
+	return steps
+}
+
 // semaphoreName names a semaphore.
 func semaphoreName(n int) string { return fmt.Sprintf("{pool}-%d", n+1) }
 
 // share is one use of permits.
 func (d *drawing) share(totals []int64) []plan.Step {
 	n := d.upTo(0, len(totals)-1, "semaphore")
-	name, some := semaphoreName(n), int64(d.upTo(1, int(totals[n]), "takes"))
+	most := totals[n]
+	if d.mood.scarce && d.upTo(0, 3, "few") > 0 {
+		most = min(most, 2)
+	}
+	name, some := semaphoreName(n), int64(d.upTo(1, int(most), "takes"))
 	if d.mood.rogue && d.oneIn(8, "gives") {
 		return []plan.Step{{Do: plan.ReleasePermits, Lock: name, Permits: 1, Regardless: true}}
 	}
@@ -72,9 +114,9 @@ func (d *drawing) share(totals []int64) []plan.Step {
 		return d.altered(name, totals[n])
 	}
 	take := plan.Step{Do: plan.AcquirePermits, Lock: name, Permits: some}
-	if d.upTo(0, 1, "try") == 1 {
+	if d.upTo(0, 1, "try") == 1 && !d.mood.scarce {
 		take.Do, take.Wait = plan.TryAcquirePermits, d.time(20*time.Second, "wait")
-		if d.oneIn(4, "one attempt") {
+		if d.oneIn(4, "one attempt") || d.mood.once {
 			take.Wait = 0
 		}
 	}
@@ -103,9 +145,9 @@ func (d *drawing) leased(totals []int64) []plan.Step {
 		return plan.Duration(time.Second) + d.time(30*time.Second, "lease")
 	}
 	take := plan.Step{Do: plan.AcquirePermit, Lock: name, Lease: lease()}
-	if d.upTo(0, 1, "try") == 1 {
+	if d.upTo(0, 1, "try") == 1 && !d.mood.scarce {
 		take.Do, take.Wait = plan.TryAcquirePermit, d.time(20*time.Second, "wait")
-		if d.oneIn(4, "one attempt") {
+		if d.oneIn(4, "one attempt") || d.mood.once {
 			take.Wait = 0
 		}
 	}

@@ -228,7 +228,11 @@ func (t *thread) context(s plan.Step, id int64) (context.Context, context.Cancel
 	if s.Cancel == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, t.run.world.Real(s.Cancel.Duration()))
+	ctx, cancel := context.WithTimeout(ctx, t.run.world.Real(s.Cancel.Duration()))
+	if s.Cancel == plan.Ended {
+		<-ctx.Done()
+	}
+	return ctx, cancel
 }
 
 // listen has the world look when the lock tells of the loss of a hold, also while the thread does nothing under it.
@@ -328,7 +332,7 @@ func (t *thread) release(s plan.Step) {
 	switch {
 	case a.Outcome == history.NotHeld || a.Outcome == history.Released:
 		t.forget(of)
-	case a.Outcome == history.Failed && h != nil && !asked && ended(a.Err): // it was given up before anything was done
+	case a.Outcome == history.Failed && h != nil && !asked && ended(a.Err) && s.Cancel != plan.Ended: // it was given up before anything was done
 		t.mu.Lock()
 		h.leases = append(h.leases, last)
 		t.mu.Unlock()

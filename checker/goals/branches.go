@@ -109,7 +109,9 @@ var branches = []situation{
 	branch("renew-of-others", "A renewal came to a lock that another held.", history.StepRenew, func(s *row) bool { return s.before == 0 && s.others() }, renews),
 	branch("force-frees", "A forced unlock freed the lock.", history.StepForce, func(s *row) bool { return !s.Before.Absent() && s.After.Absent() }, forces).by(history.ForcedFree),
 	branch("force-of-nothing", "A forced unlock came to a lock that nobody held.", history.StepForce, func(s *row) bool { return s.Before.Absent() }, forces).by(history.ForcedFree),
-	branch("force-without-effect", "A forced unlock left a lock held: it was a copy.", history.StepForce, func(s *row) bool { return !s.Before.Absent() && unchanged(s) }, forces, idempotent).
+	branch("force-without-effect", "A forced unlock left a lock held: it was a copy.", history.StepForce, func(s *row) bool {
+		return unchanged(s) && s.had(func(h history.Holding) bool { return history.Writes(h.Owner) == s.writes() })
+	}, forces, idempotent).
 		by(history.Resends()...),
 	branch("read-shared", "A reader got the lock beside another.", history.StepAcquire,
 		func(s *row) bool { return !s.writes() && s.before == 0 && s.after > 0 && s.readers(false) }, readWrite),

@@ -36,6 +36,9 @@ const Grouped = "grouped"
 // Counted is the ability of an object that counts: a semaphore, or a latch.
 const Counted = "counted"
 
+// Held is the ability of an object whose key says who holds it: a lock, or a permit semaphore.
+const Held = "held"
+
 // Listens is the ability of a lock whose waiters subscribe to a channel.
 const Listens = "listens"
 
@@ -50,7 +53,7 @@ var rows = map[string][]string{
 	"lease-outlived":          {string(history.ALock)},
 	"holder-stopped":          {string(history.ALock)},
 	"holder-not-renewed":      {string(history.ALock), string(contract.Renews)},
-	"key-touched":             {string(history.ALock)},
+	"key-touched":             {Held},
 	"forced-free":             {string(history.ALock), string(contract.Forces)},
 	"counter-lost":            {string(contract.Fences)},
 	"counter-behind":          {string(contract.Fences)},
@@ -76,7 +79,7 @@ var rows = map[string][]string{
 	"renewed-late":            {string(history.ALock), string(contract.Renews)},
 	"no-opportunity":          {string(contract.Renews)},
 	"message-missed":          {Counted},
-	"repeated-in-vain":        {Undrawn}, // 1 run of 100,000 has so long a cut
+	"repeated-in-vain":        {Counted, string(contract.Idempotent)},
 	"set-again":               {string(history.ALatch)},
 	"latch-deleted":           {string(history.ALatch)},
 	"wake-up-taken":           {Undrawn}, // no listed lock of the sim world waits by a blocking command
@@ -189,7 +192,7 @@ func When(h *history.History, name string) time.Duration {
 // Reach is what bounds the goals that a search can come to.
 type Reach struct {
 	// Has says what the lock has: abilities, also those that it does not claim, kinds of groups, its kind of object, [Counted], [Grouped],
-	// [Listens], [Expires], [Unread] and [Readable].
+	// [Held], [Listens], [Expires], [Unread] and [Readable].
 	Has     func(ability string) bool
 	Claims  func(claim contract.Claim) bool
 	Effects []history.Effect // of the faults that may strike

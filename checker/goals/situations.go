@@ -122,7 +122,7 @@ var waiting = []situation{
 	goal("ten-wait", "Ten calls waited for one lock at once.", func(r *run) bool { return r.gather(10, anybody) }, lock),
 	goal("three-of-a-client-wait", "Three calls of one client waited for one lock at once.", func(r *run) bool {
 		return r.op(func(op *history.Op) bool {
-			return op.Kind.Asks() && r.waiters(op.Lock, op.Call, func(other *history.Op) bool { return other.Client == op.Client }) >= 3
+			return op.Kind.Acquires() && r.waiters(op.Lock, op.Call, func(other *history.Op) bool { return other.Client == op.Client }) >= 3
 		})
 	}, lock),
 	goal("expiry-while-one-waits", "A lease ended while a call waited for its lock.", func(r *run) bool {

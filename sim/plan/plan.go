@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 // Version is the format's version, demanded by [Decode].
@@ -136,7 +138,8 @@ type Step struct {
 	// Regardless has an unlock called whether or not the thread believes that it holds the lock; likewise a
 	// releasePermits, whether or not it believes that it has so many.
 	Regardless bool `json:"regardless,omitzero"`
-	// Cancel has the context of a lock, tryLock or unlock, or of a call about permits or a count, end so long after the call.
+	// Cancel has the context of a lock, tryLock or unlock, or of a call about permits or a count, end so long after the call; of [Ended],
+	// it has ended before.
 	Cancel Duration `json:"cancel,omitzero"`
 	// Fenced has the resource of work check tokens: it refuses access with one lower than it has
 	// seen. Without a token there is nothing to check.
@@ -148,6 +151,9 @@ type Step struct {
 	// it: it goes on, and may have unlocked when the write takes effect.
 	Late Duration `json:"late,omitzero"`
 }
+
+// Ended is the cancel of a step whose call gets a context that has ended already.
+const Ended = Duration(history.Ended)
 
 // WithDefaults returns the timings with zero values replaced.
 func (t Timings) WithDefaults() Timings {
