@@ -468,7 +468,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case len(executed) > 1 && f.foundNothing(a.op, executed):
 		c.Class = contract.RefusalLost
-	case class == contract.DoubleExecution || len(executed) > 1:
+	case class == contract.DoubleExecution || f.maybeCopies(executed):
 		c.Class = contract.DoubleExecution
 	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && f.refusedSome(a.op) && (a.op.Outcome != history.Failed || f.refusedCopy(a.op)):
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)

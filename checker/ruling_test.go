@@ -302,6 +302,8 @@ func sidesOfLocks() map[string][]side {
 			{contract.HolderNotRefused, false, heldAgain(true, history.Executed)}, // a re-entrant lock's server knows its owner
 			{contract.AnswerHasRoot, true, grantedAnew(true)},
 			{contract.AnswerHasRoot, false, grantedAnew(false)},
+			{contract.EffectIsThere, true, grantedUnchanged(true)},
+			{contract.EffectIsThere, false, grantedUnchanged(false)},
 			{contract.LeaseIsSet, true, leftWith(2)},
 			{contract.LeaseIsSet, false, leftWith(0)},
 		},

@@ -108,7 +108,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	if heard, ok := f.hearsForce(l, t); ok && heard < min(clock, asked) {
 		return heard, "by the message of the forced release"
 	}
-	if t.endEvent != nil && !t.outside || t.asked() || unasked || clock < asked {
+	if t.asked() || unasked || clock < asked { // a lease that ended sooner than its client can know, by a clock that moved, say, is renewed in vain
 		return clock, ownClock
 	}
 	return asked, "by its next renewal"

@@ -1,0 +1,119 @@
+package checker
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// broken is the first violation of a rule in a verdict; nil: there is none.
+func broken(v *Verdict, rule contract.Rule) *Violation {
+	for _, r := range v.Results {
+		for i := range r.Violations {
+			if r.Violations[i].Rule == rule {
+				return &r.Violations[i]
+			}
+		}
+	}
+	return nil
+}
+
+// A waiter asks more than once: that is no copy of its request, unless it had no answer to the one before.
+func TestAWaiterThatAsksAgainSendsNoCopy(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		second  float64 // when the second request is sent
+		request int64   // its number, where that of the first is 1; 0: neither is known
+		class   contract.Class
+	}{
+		{"it had the answer", 6, 2, contract.Unexplained},
+		{"it had the answer, and nobody knows which request is which", 6, 0, contract.Unexplained},
+		{"it had none yet", 2.0005, 2, contract.DoubleExecution},
+		{"the network copied it", 6, 1, contract.DoubleExecution},
+	} {
+		g := newGate(1)
+		op := g.await("c2:1", 2, 12)
+		op.Kind, op.Wait, op.Outcome = history.TryAwait, 10*sec, history.Busy
+		g.h.Served[len(g.h.Served)-1].Request = min(tt.request, 1)
+		id := op.ID
+		g.down("c1:1", 5)
+		g.h.Served = append(g.h.Served, history.Served{At: at(tt.second + 0.001), Sent: at(tt.second), Got: at(tt.second + 0.002), Client: "c2", Op: id,
+			Lock: g.lock, Before: g.key(), After: g.key(), Request: tt.request})
+		slices.SortStableFunc(g.h.Served, func(a, b history.Served) int { return cmp.Compare(a.At, b.At) })
+		x := broken(verdict(t, g.script), contract.TimeIsUpAbove)
+		if x == nil || x.Cause.Class != tt.class {
+			t.Errorf("%s: %+v, not %s", tt.name, x, tt.class)
+		}
+	}
+}
+
+// Who reads and would write is told at once, of a lock that says so: that it is busy is another answer, whoever else reads.
+func TestAnUpgradeThatIsMadeToWait(t *testing.T) {
+	for _, claims := range [][]contract.Claim{nil, {contract.RefusesUpgrade}} {
+		s := newRW(append(claims, contract.LeasePerHold)...)
+		s.held("c1:1", history.ReadLock, 1, 1.004, history.Acquired, 60*sec)
+		s.held("c2:1", history.ReadLock, 2, 2.004, history.Acquired, 60*sec)
+		s.held(writer1, history.TryWrite, 3, 3.004, history.Busy, 0)
+		v := verdict(t, s)
+		if got := rules(v, contract.Object); slices.Contains(got, contract.UpgradeIsRefused) != (len(claims) > 0) || slices.Contains(got, contract.SharedIsBusy) {
+			t.Errorf("claiming %v: %q", claims, got)
+		}
+	}
+}
+
+// An answer of which nothing is to be seen on the server is told apart from one that the server never gave.
+func TestAnAnswerWithoutAnEffect(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		kind history.Kind
+		step history.Step // of the command that the server executed; empty: none
+		rule contract.Rule
+		says string
+	}{
+		{"nothing was sent", history.ReleasePermits, "", contract.AnswerHasRoot, "the server never executed it"},
+		{"a question was", history.ReleasePermits, history.StepQuery, contract.AnswerHasRoot, "the server never executed it"},
+		{"a release", history.ReleasePermits, history.StepRelease, contract.EffectIsThere, "what the server executed for it at 10.001 s changed nothing"},
+		{"a drain", history.DrainPermits, history.StepForce, contract.EffectIsThere, "what the server executed for it at 10.001 s changed nothing"},
+	} {
+		p := shared()
+		op := p.op("c4:1", tt.kind, at(10), at(10.002), history.OK)
+		op.Value, op.Evidence, op.Executed, op.Answer = 1, history.Sent, 0, ""
+		if tt.step != "" {
+			p.h.Served = append(p.h.Served, history.Served{At: at(10.001), Sent: at(10), Got: at(10.002), Client: "c4", Op: op.ID, Lock: p.lock, Step: tt.step,
+				Before: p.key(), After: p.key()})
+		}
+		v := verdict(t, p.script)
+		if x := broken(v, tt.rule); x == nil || !strings.Contains(x.Text, tt.says) || x.Ruling.Kind != Defect {
+			t.Errorf("%s: %+v in %q", tt.name, x, rules(v, contract.Object))
+		}
+	}
+}
+
+// A hold that ends by a clock that moved is renewed in vain: from then on its holder knows, though its own clock says nothing.
+func TestARefusedRenewalTellsOfAClockThatMoved(t *testing.T) {
+	for _, tt := range []struct {
+		told float64
+		late bool
+	}{{10.003, false}, {25, true}} {
+		s := claiming(newScript(), contract.TellsLoss)
+		op := s.take("c1:1", at(0), at(0.002), 0)
+		s.served(op, at(0.001), key("", 0, 0), key("c1:1", 1, at(30.001)))
+		s.fault("clock-jump", "", at(5), 0)
+		s.event(history.ClockJump, at(5)).By = 40 * sec
+		s.event(history.Expire, at(5))
+		s.renew("c1:1", at(10), history.NotHeld)
+		s.take("c2:1", at(6), at(6.002), 60*sec)
+		s.event(history.Lost, at(tt.told)).Owner = "c1:1"
+		v := verdict(t, s)
+		if x := broken(v, contract.ToldInTime); (x != nil) != tt.late || x != nil && x.Ruling.Kind != Defect {
+			t.Errorf("told at %v s: %+v", tt.told, x)
+		}
+		if x := broken(v, contract.OneBeliever); x == nil || x.Ruling.Row != "clock-moved" {
+			t.Errorf("the overlap: %+v", x)
+		}
+	}
+}
