@@ -117,3 +117,48 @@ func TestARefusedRenewalTellsOfAClockThatMoved(t *testing.T) {
 		}
 	}
 }
+
+// The holder of a quorum knows by its renewals that it is lost, and not only when one more member is gone; faults of long before do not
+// keep it from that.
+func TestAQuorumIsLostWithItsMajority(t *testing.T) {
+	for _, tt := range []struct {
+		told    float64
+		refused int // how many of the three members refuse the renewal at 10 s
+		late    bool
+	}{{11, 2, false}, {16, 2, true}, {16, 1, false}} {
+		s := newGroupScript(history.Red, "a", "b", "c")
+		claiming(s.script, contract.TellsLoss)
+		op := s.take("x:1", 0, at(0.1), 0)
+		for i, key := range []string{"a", "b", "c"} {
+			s.set(op, key, at(0.05+0.001*float64(i)), 1, at(30.05))
+		}
+		admin := *op
+		for _, key := range []string{"a", "b"} {
+			s.set(&admin, key, at(5), 0, 0)
+			last := &s.h.Served[len(s.h.Served)-1]
+			last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+		}
+		s.event(history.Delete, at(5))
+		s.fault("delete-key", "", at(5), at(5)).Lock = "all"
+		s.fault("restart", "", at(0), at(4)).Server = "s3" // what its client does after that may be late by as much
+		for i, key := range []string{"a", "b", "c"} {
+			renewal := s.op("x:1", history.Renew, at(10), at(10.1), history.Renewed)
+			switch {
+			case i < tt.refused:
+				renewal.Outcome, renewal.Answer = history.NotHeld, history.NotHeld
+				s.set(renewal, key, at(10.05+0.001*float64(i)), 0, 0)
+			case key == "c":
+				s.set(renewal, key, at(10.052), 1, at(40.052))
+			default:
+				continue
+			}
+			s.h.Served[len(s.h.Served)-1].Step = history.StepRenew
+		}
+		s.event(history.Lost, at(tt.told)).Owner = "x:1"
+		v := verdict(t, s.script)
+		x := broken(v, contract.ToldInTime)
+		if (x != nil) != tt.late || x != nil && (x.Ruling.Kind != Defect || !strings.Contains(x.Text, "by the answers to its renewals")) {
+			t.Errorf("told at %v s, after %d refused: %+v; %v", tt.told, tt.refused, x, v.Refused)
+		}
+	}
+}
