@@ -504,7 +504,7 @@ func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
 		if l.object != history.ALatch || !callsFor(other) || other.Client != op.Client || other.Call > op.Call || f.until(other) < op.Call {
 			continue
 		}
-		if again := setAgain(levels(l), other, f.until(op)); again > 0 {
+		if again := setAgain(levels(l), other, other.Call, f.until(op)); again > 0 {
 			return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, when a message of zero had told it to look", Stamp(again))}
 		}
 	}

@@ -162,3 +162,60 @@ func TestAQuorumIsLostWithItsMajority(t *testing.T) {
 		}
 	}
 }
+
+// News that came late did come: it is no reason to sleep on, as news that was lost is.
+func TestNewsThatCameIsNotWhatAWaiterMissed(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		kind, on string
+		comes    float64 // 0: the fault has no end
+		rounds   bool    // whether the latch claims them
+		class    contract.Class
+		row      string
+	}{
+		{"late news of a release, and a lock that tells rounds apart", "delay-message", "reply publish", 15, true, contract.SetAgain, ""},
+		{"and one that does not", "delay-message", "reply publish", 15, false, contract.SetAgain, "set-again"},
+		{"news that never came", "drop-message", "reply publish", 0, true, contract.LostMessage, "waiter-hindered"},
+		{"a subscription that came late", "delay-message", "request subscribe", 15, true, contract.LostMessage, "waiter-hindered"},
+	} {
+		g := newGate(1).claiming(contract.LooksAgain)
+		if tt.rounds {
+			g.claiming(contract.Rounds)
+		}
+		g.await("c2:1", 2, 18.017)
+		g.down("c1:1", 5)
+		x := g.fault(tt.kind, "c2", at(5.0005), at(tt.comes))
+		x.On, x.Hits = tt.on, 1
+		g.set("c1:1", 1, 8)
+		g.down("c1:1", 18)
+		v := broken(verdict(t, g.script), contract.AwaitReturns)
+		if v == nil || v.Cause.Class != tt.class || v.Ruling.Row != tt.row {
+			t.Errorf("%s: %+v", tt.name, v)
+		}
+	}
+}
+
+// A latch is set again after its round is over. What set it when the call had begun, and before it looked, began the round.
+func TestTheSetOfARoundIsNotTheNext(t *testing.T) {
+	for _, tt := range []struct {
+		again bool
+		class contract.Class
+	}{{false, contract.Unexplained}, {true, contract.SetAgain}} {
+		g := newGate(1)
+		g.down("c1:1", 1)
+		early := g.op("c2:1", history.Await, at(2), at(20), history.OK)
+		early.Evidence, early.Executed, early.Answer = history.Sent, 0, ""
+		id := early.ID
+		g.set("c1:1", 1, 2.001)
+		g.h.Served = append(g.h.Served, history.Served{At: at(2.005), Sent: at(2.004), Got: at(2.006), Client: "c2", Op: id, Lock: g.lock, Before: g.key(), After: g.key()})
+		g.down("c1:1", 5)
+		if tt.again {
+			g.set("c1:1", 1, 6)
+			g.down("c1:1", 7)
+		}
+		v := broken(verdict(t, g.script), contract.AwaitReturns)
+		if v == nil || v.Cause.Class != tt.class {
+			t.Errorf("set again: %v: %+v", tt.again, v)
+		}
+	}
+}
