@@ -133,7 +133,7 @@ func (f *facts) outlasted(l *lockFacts, t *tenure, what string) Cause {
 	if op := set.op; f.composed(l) && op != nil && op.Kind.Unlocks() && (op.Pending() || op.Return >= t.to) {
 		sets-- // it is under way: the members that it has not reached yet have the lease from before
 	}
-	if t.askedFor(sets) || f.memberAsked(l, t) {
+	if t.askedFor(sets) || f.memberAsked(l, t) || f.takenAnew(l, t) {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
 		lasting := []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown}
 		if late := f.struckBy(t.client, l.name, t.from, t.to, lasting); len(late) > 0 {

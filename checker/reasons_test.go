@@ -231,3 +231,21 @@ func TestAClientThatSpinsByItselfIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// retaken is a hold that is to be renewed, and that is taken away. Its owner takes the lock anew, for more of it: by a lease of a second, and by
+// one of so many, which may be to be renewed.
+func retaken(watched bool, lease float64) *script {
+	s := claiming(newScript(), contract.KeepsLongest)
+	s.take("c1:1", at(1), at(1.002), 0)
+	s.event(history.Delete, at(1.006))
+	s.fault("expire-key", "", at(1.006), at(1.006)).Lock = job
+	anew := s.take("c1:1", at(1.007), at(1.009), sec)
+	anew.Fresh = sec
+	more := s.take("c1:1", at(1.01), at(1.012), at(lease))
+	more.Fresh, more.Watchdog, more.FreshWatchdog = at(lease), true, watched
+	s.event(history.Expire, at(1.011+lease))
+	s.take("c2:1", at(1.1+lease), at(1.102+lease), 60*sec)
+	s.unlock("c2:1", at(2+lease), history.Released)
+	s.unlock("c1:1", at(4+lease), history.NotHeld)
+	return s
+}

@@ -88,6 +88,9 @@ func sidesOfLocks() map[string][]side {
 		"lease-outlived": {
 			{contract.OneBeliever, true, overlapped(30*sec, leaseEnds)},
 			{contract.OneBeliever, false, claiming(overlapped(30*sec, leaseEnds), contract.TellsLoss)},
+			{contract.OneBeliever, true, retaken(false, 1.5)},
+			{contract.OneBeliever, false, retaken(true, 1.5)},
+			{contract.OneBeliever, false, retaken(false, 15)}, // something was to be renewed before
 			{contract.OneBeliever, true, overlapped(10*sec, lateUnlockAfter(1))},
 			{contract.OneBeliever, false, overlapped(10*sec, lateUnlockAfter(2))}, // it gives back two holds
 		},
