@@ -133,7 +133,7 @@ func (f *facts) outlasted(l *lockFacts, t *tenure, what string) Cause {
 	if op := set.op; f.composed(l) && op != nil && op.Kind.Unlocks() && (op.Pending() || op.Return >= t.to) {
 		sets-- // it is under way: the members that it has not reached yet have the lease from before
 	}
-	if t.askedFor(sets) || f.memberAsked(l, t) {
+	if t.askedFor(sets) || f.memberAsked(l, t) || f.takenAnew(l, t) {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
 		lasting := []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown}
 		if late := f.struckBy(t.client, l.name, t.from, t.to, lasting); len(late) > 0 {
@@ -468,7 +468,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)
 	case len(executed) > 1 && f.foundNothing(a.op, executed):
 		c.Class = contract.RefusalLost
-	case class == contract.DoubleExecution || len(executed) > 1:
+	case class == contract.DoubleExecution || f.maybeCopies(executed):
 		c.Class = contract.DoubleExecution
 	case len(c.Faults) > 0 && len(f.log.byOp[a.op.ID]) > len(executed) && f.refusedSome(a.op) && (a.op.Outcome != history.Failed || f.refusedCopy(a.op)):
 		c.Class, c.Effects = contract.RefusedCopy, append(c.Effects, history.RequestRefused)

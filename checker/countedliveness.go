@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -72,13 +73,16 @@ func (f *facts) starving(l *lockFacts, all []level, t thirst, found *violations)
 // woken by a message, and its client could ask as soon as no fault kept it from that. One that looks again by itself may
 // take until then, if a fault may have kept a message from it.
 func (f *facts) keptFrom(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
-	all := f.obstaclesOf(op, l.name, to)
+	all, looks := f.obstaclesOf(op, l.name, to), f.h.Can(string(contract.LooksAgain))
+	if looks { // who does not may have left it to another call, which could not act upon the news
+		all = slices.DeleteFunc(all, func(o obstacle) bool { return f.cameLate(o.fault, from) })
+	}
 	deaf := f.deafened(op.Client, l.name, waking{0, from, to})
 	faults := appendNew(faultsOf(all), deaf...)
 	late := enough(from, f.prompt(), all)
-	missed, looks := len(deaf) > 0 || slices.ContainsFunc(faults, func(i int) bool {
+	missed := len(deaf) > 0 || slices.ContainsFunc(faults, func(i int) bool {
 		return f.struckAlone(i) == nil && (!f.h.Can(string(contract.NoticesSilence)) || f.silences(i, op.Client, l.name, waking{0, from, to}))
-	}), f.h.Can(string(contract.LooksAgain))
+	})
 	if missed && looks {
 		late = max(late, enough(from, f.h.Header.WatchdogTimeout+f.prompt(), all))
 	}
@@ -90,6 +94,14 @@ func (f *facts) keptFrom(l *lockFacts, op *history.Op, from, to time.Duration) (
 			Text: fmt.Sprintf("while it waited %s: it may have missed a message, and it did not look again", f.describeAll(faults))}, true
 	}
 	return Cause{}, false
+}
+
+// cameLate reports whether all that a fault did was to hold up news that its client had by a time: nobody missed that.
+func (f *facts) cameLate(i int, by time.Duration) bool {
+	fault := &f.h.Faults[i]
+	_, step, _ := strings.Cut(fault.On, " ")
+	_, came := f.span(fault)
+	return history.Step(step) == history.StepPublish && came <= by && !slices.ContainsFunc(fault.Effects, func(e history.Effect) bool { return e != history.MessageLate })
 }
 
 // countedCallsReturn checks that every call returned that need not wait for others.

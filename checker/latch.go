@@ -250,7 +250,7 @@ func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from
 		looks := enough(from, f.h.Header.WatchdogTimeout+f.prompt(), f.obstaclesOf(op, l.name, to))
 		if to <= looks {
 			c.Class, c.Text = contract.Unannounced, fmt.Sprintf("the key was gone at %s, of which nobody sends a message", Stamp(ended))
-		} else if again := setAgain(all, op, looks); again > ended {
+		} else if again := setAgain(all, op, ended, looks); again > 0 {
 			return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the key was gone at %s, of which nobody sends a message, and the latch was set again at %s, before it looked",
 				Stamp(ended), Stamp(again))}
 		}
@@ -259,7 +259,7 @@ func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from
 	if by := l.deletedAt(ended); by != nil && !f.h.Can(string(contract.TellsDeletion)) {
 		return Cause{Class: contract.DeletedLatch, Text: fmt.Sprintf("%s deleted the latch at %s, of which nobody who waits is told", by.Owner, Stamp(ended))}
 	}
-	if again := setAgain(all, op, to); again > 0 {
+	if again := setAgain(all, op, ended, to); again > 0 {
 		return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, before it looked", Stamp(again))}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it did not return"}

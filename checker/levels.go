@@ -123,10 +123,11 @@ func zeroAfter(all []level, at time.Duration) bool {
 	return slices.ContainsFunc(all, func(v level) bool { return v.from >= at && !v.there })
 }
 
-// setAgain is when a latch whose count had been 0 in a call was set again within it; 0: it was not.
-func setAgain(all []level, op *history.Op, by time.Duration) time.Duration {
+// setAgain is when a latch was set again whose count had come to 0 at a time, which a call waited for; 0: it was not by another time. What
+// set it before that began the round that the call waits for.
+func setAgain(all []level, op *history.Op, ended, by time.Duration) time.Duration {
 	for i := 1; i < len(all); i++ {
-		if all[i].from > op.Call && all[i].from <= by && all[i].n > 0 && all[i-1].n <= 0 {
+		if all[i].from > max(op.Call, ended) && all[i].from <= by && all[i].n > 0 && all[i-1].n <= 0 {
 			return all[i].from
 		}
 	}

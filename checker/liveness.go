@@ -487,7 +487,11 @@ func (f *facts) spins(l *lockFacts, op *history.Op, found *violations) {
 	}
 	s := f.h.End.Spin
 	found.addAt(op.Call, func() Violation {
-		text := fmt.Sprintf("%s of %s sent %d commands within %s, one after the other, the last of them %q", op.Kind, op.Owner, s.Commands, short(s.Within), s.Last)
+		who := fmt.Sprintf("%s of %s", op.Kind, op.Owner)
+		if s.By != "" {
+			who = fmt.Sprintf("while the %s waited, its client %s", who, s.By)
+		}
+		text := fmt.Sprintf("%s sent %d commands within %s, one after the other, the last of them %q", who, s.Commands, short(s.Within), s.Last)
 		if s.Sender != "" {
 			text += ", from " + s.Sender
 		}
@@ -504,7 +508,7 @@ func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
 		if l.object != history.ALatch || !callsFor(other) || other.Client != op.Client || other.Call > op.Call || f.until(other) < op.Call {
 			continue
 		}
-		if again := setAgain(levels(l), other, f.until(op)); again > 0 {
+		if again := setAgain(levels(l), other, other.Call, f.until(op)); again > 0 {
 			return Cause{Class: contract.SetAgain, Text: fmt.Sprintf("the latch was set again at %s, when a message of zero had told it to look", Stamp(again))}
 		}
 	}

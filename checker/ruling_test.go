@@ -88,6 +88,9 @@ func sidesOfLocks() map[string][]side {
 		"lease-outlived": {
 			{contract.OneBeliever, true, overlapped(30*sec, leaseEnds)},
 			{contract.OneBeliever, false, claiming(overlapped(30*sec, leaseEnds), contract.TellsLoss)},
+			{contract.OneBeliever, true, retaken(false, 1.5)},
+			{contract.OneBeliever, false, retaken(true, 1.5)},
+			{contract.OneBeliever, false, retaken(false, 15)}, // something was to be renewed before
 			{contract.OneBeliever, true, overlapped(10*sec, lateUnlockAfter(1))},
 			{contract.OneBeliever, false, overlapped(10*sec, lateUnlockAfter(2))}, // it gives back two holds
 		},
@@ -302,6 +305,8 @@ func sidesOfLocks() map[string][]side {
 			{contract.HolderNotRefused, false, heldAgain(true, history.Executed)}, // a re-entrant lock's server knows its owner
 			{contract.AnswerHasRoot, true, grantedAnew(true)},
 			{contract.AnswerHasRoot, false, grantedAnew(false)},
+			{contract.EffectIsThere, true, grantedUnchanged(true)},
+			{contract.EffectIsThere, false, grantedUnchanged(false)},
 			{contract.LeaseIsSet, true, leftWith(2)},
 			{contract.LeaseIsSet, false, leftWith(0)},
 		},

@@ -286,6 +286,17 @@ func grantedAnew(restored bool) *script {
 	return s
 }
 
+// grantedUnchanged is the same, where the server executed the call, and the key is as it was.
+func grantedUnchanged(restored bool) *script {
+	s := grantedAnew(restored)
+	is := key("", 0, 0)
+	if restored {
+		is = key("c1:1", 1, at(31.05))
+	}
+	s.served(&s.h.Ops[2], at(6.05), is, is)
+	return s
+}
+
 // toldBusy is a hold whose owner was told what a copy of its request found.
 func toldBusy(fault string) *script {
 	s := unheardHold(0, fault, history.NotSent)

@@ -104,6 +104,15 @@ func (t *tenure) askedFor(n int) bool {
 	return !t.watchdog
 }
 
+// takenAnew reports whether the owner of a hold took it for more of one that was to be renewed, and had lost that: each call asked for a lease
+// of its own, and all were over before anything was to be renewed.
+func (f *facts) takenAnew(l *lockFacts, t *tenure) bool {
+	return !f.composed(l) && t.to < t.from+f.renewEvery() && !slices.ContainsFunc(t.sets, func(s deadlineSet) bool {
+		op := s.op
+		return op == nil || !op.Kind.Acquires() || op.Lease == 0 || op.Watchdog && (op.Fresh == 0 || op.FreshWatchdog)
+	})
+}
+
 // A deadlineSet is one moment at which a tenure's deadline was set.
 type deadlineSet struct {
 	at       time.Duration

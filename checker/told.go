@@ -108,7 +108,10 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	if heard, ok := f.hearsForce(l, t); ok && heard < min(clock, asked) {
 		return heard, "by the message of the forced release"
 	}
-	if t.endEvent != nil && !t.outside || t.asked() || unasked || clock < asked {
+	if heard, ok := f.heardGone(l, t); ok && heard < min(clock, asked) {
+		return heard, "by the answers to its renewals"
+	}
+	if t.asked() || unasked || clock < asked { // a lease that ended sooner than its client can know, by a clock that moved, say, is renewed in vain
 		return clock, ownClock
 	}
 	return asked, "by its next renewal"
@@ -123,18 +126,52 @@ func (f *facts) countedOn(l *lockFacts, t *tenure) time.Duration {
 	c := f.view.locks[l.name]
 	ends := make([]time.Duration, len(c.members))
 	for i, key := range c.members {
-		for _, n := range slices.Backward(f.view.members[key].rows) {
-			r := &f.h.Served[n]
-			if r.Owner == t.owner && r.At <= t.to && r.Got > 0 && r.Got <= t.to && r.Step != history.StepAdmin && !r.Refused {
-				if r.After.Count(t.owner) > 0 {
-					ends[i] = r.After.Deadline
-				}
-				break
-			}
+		if r := f.lastHeard(key, t.owner, t.to); r != nil && r.After.Count(t.owner) > 0 {
+			ends[i] = r.After.Deadline
 		}
 	}
 	slices.Sort(ends)
 	return ends[len(ends)-c.needed]
+}
+
+// lastHeard is the last command of an owner on a member of which its client had the answer by a time; nil: there is none.
+func (f *facts) lastHeard(key memberKey, owner string, by time.Duration) *history.Served {
+	for _, n := range slices.Backward(f.view.members[key].rows) {
+		if r := &f.h.Served[n]; r.Owner == owner && r.At <= by && r.Got > 0 && r.Got <= by && r.Step != history.StepAdmin && !r.Refused {
+			return r
+		}
+	}
+	return nil
+}
+
+// heardGone is when the holder of a group that the server ended can know so by its renewals: of so many members one was answered that it
+// holds them no more that the others are too few. Whoever renews the members in turn goes on to the last before it tells.
+func (f *facts) heardGone(l *lockFacts, t *tenure) (time.Duration, bool) {
+	if !f.composed(l) {
+		return 0, false
+	}
+	c := f.view.locks[l.name]
+	var answers []time.Duration
+	for _, key := range c.members {
+		for _, n := range f.view.members[key].rows {
+			if r := &f.h.Served[n]; r.Step == history.StepRenew && r.Owner == t.owner && r.At >= t.to && r.Got > 0 && !r.Refused && r.After.Count(t.owner) == 0 {
+				answers = append(answers, r.Got)
+			}
+		}
+	}
+	slices.Sort(answers)
+	for _, at := range answers {
+		left := 0
+		for _, key := range c.members {
+			if r := f.lastHeard(key, t.owner, at); r != nil && r.After.Count(t.owner) > 0 {
+				left++
+			}
+		}
+		if left < c.needed {
+			return enough(at, f.groupPrompt(c), f.obstacles(t.client, l.name, at, f.end, f.answerTime(), hindersTimers)), true
+		}
+	}
+	return 0, false
 }
 
 // hearsForce is when the holder of a hold that was forced free can know that by the message, of a lock that claims to heed

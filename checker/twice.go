@@ -149,6 +149,22 @@ func (f *facts) executions(op *history.Op) []int {
 	})
 }
 
+// maybeCopies reports whether one of these commands of a call may be a copy of another: they share a request, or the client sent one before
+// it had the answer to the other. Who had it asks anew, as each waiter does.
+func (f *facts) maybeCopies(executed []int) bool {
+	for i, at := range executed {
+		first := &f.h.Served[at]
+		if slices.ContainsFunc(executed[i+1:], func(at int) bool {
+			r := &f.h.Served[at]
+			copied := first.Request > 0 && first.Request == r.Request
+			return r.Server == first.Server && r.Lock == first.Lock && (copied || first.Got == 0 || first.Got > r.Sent)
+		}) {
+			return true
+		}
+	}
+	return false
+}
+
 // foundNothing reports whether no copy of an unlock found anything that its owner held, and its caller was told that one did.
 func (f *facts) foundNothing(op *history.Op, executed []int) bool {
 	return op.Kind.Unlocks() && effective(op, op.Outcome) && op.Answer == history.NotHeld && !slices.ContainsFunc(executed, func(i int) bool {

@@ -309,8 +309,12 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	a := &act{at: op.Return, op: op}
 	if effective(op, op.Outcome) {
 		w.beyond = true
-		w.broken(contract.AnswerHasRoot, fmt.Sprintf("%s: %s by %s (operation %d) returned %s at %s, but the server never executed it",
-			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return)), a, contract.Unexplained)
+		rule, says := contract.AnswerHasRoot, "but the server never executed it"
+		if done := w.f.didNothing(op); done != nil {
+			rule, says = contract.EffectIsThere, fmt.Sprintf("but what the server executed for it at %s changed nothing", Stamp(done.At))
+		}
+		w.broken(rule, fmt.Sprintf("%s: %s by %s (operation %d) returned %s at %s, %s",
+			w.l.name, op.Kind, op.Owner, op.ID, op.Outcome, Stamp(op.Return), says), a, contract.Unexplained)
 		return 0
 	}
 	if w.l.toldLost(op) {
@@ -351,6 +355,19 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	w.beyond = w.beyond || from > op.Call || ordered
 	w.illegal(first, a)
 	return 0
+}
+
+// didNothing is the last command by which the server executed a call, of which nothing was to be seen in the key; nil: there is none. A
+// question is no such command.
+func (f *facts) didNothing(op *history.Op) (last *history.Served) {
+	for _, i := range f.executions(op) {
+		r := &f.h.Served[i]
+		if r.At > op.Return || r.Step == history.StepQuery || r.Before == nil || r.After == nil || !sameKey(r.Before, r.After) {
+			continue
+		}
+		last = r
+	}
+	return last
 }
 
 // toldLost reports whether op is an unlock that the lock's client refused by itself, without the

@@ -73,7 +73,7 @@ func Exemptions() []Exemption {
 		{Name: "memory-lost", Guarantees: []Guarantee{Object}, Rules: []Rule{AtMostOnce, WithinCall, ToldTheTruth, DrainsAll, FailedIsVoid}, Classes: []Class{ServerLost},
 			Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, between two effects of one call", Source: failover},
-		{Name: "held-again", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderNotRefused, LeaseIsSet, AnswerHasRoot, ReturnsAtZero}, Classes: []Class{ServerLost}, Effects: []history.Effect{history.ServerForgot},
+		{Name: "held-again", Guarantees: []Guarantee{Object}, Rules: []Rule{HolderNotRefused, LeaseIsSet, AnswerHasRoot, EffectIsThere, ReturnsAtZero}, Classes: []Class{ServerLost}, Effects: []history.Effect{history.ServerForgot},
 			Touched: "the server of the lock, which has a hold again that its owner had given back, or more of it than its owner knows of, or another round of a latch " +
 				"than a waiter had asked for", Source: failover},
 		{Name: "refused-copy", Guarantees: []Guarantee{Object, Liveness}, Rules: []Rule{FailedIsVoid, ToldTheTruth, WithinCall, GhostIsGone, PermitsComeBack, DownsCount}, Classes: []Class{RefusedCopy},

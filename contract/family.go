@@ -24,6 +24,7 @@ const (
 	ReadersWithReaders Rule = "a read lock is granted only while nobody else writes"
 	SharedIsBusy       Rule = "a read-write lock is refused only while another is in the way"
 	UpgradeOfAReader   Rule = "only who reads and does not write is told that it cannot take the write lock"
+	UpgradeIsRefused   Rule = "who reads and asks for the write lock is told at once that it cannot have it"
 	SharedIsReleased   Rule = "an unlock of a read-write lock answers what is left of the owner's holds"
 	SharedIsHeld       Rule = "only a holder of a read-write lock gives it back or renews it"
 	SharedNotRefused   Rule = "the holder of a read-write lock is not refused its unlock or its renewal"

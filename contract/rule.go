@@ -61,6 +61,7 @@ const (
 	ToldTheTruth   Rule = "a caller is told what its call did"
 	FailedIsVoid   Rule = "a call that failed had no effect"
 	AnswerHasRoot  Rule = "an answer comes from the server"
+	EffectIsThere  Rule = "who is told that a call took effect finds that it did"
 	KeyFits        Rule = "the key is what the answers say"
 	LeaseIsSet     Rule = "a call sets the key's time to live to its lease"
 	RenewalKeeps   Rule = "a renewal does not shorten the lease of a lock that keeps the longest"
@@ -148,7 +149,7 @@ func Rules() []RuleOf {
 		{ExpiryOfAHold, Object, ""}, {NoReentry, Object, ""},
 		{EnoughMembers, Object, ""}, {BusyFewMembers, Object, ""}, {HolderHasEnough, Object, ""}, {NotHeldIsTrue, Object, ""},
 		{AtMostOnce, Object, "a second effect that leaves the key as it was"}, {WithinCall, Object, ""}, {ToldTheTruth, Object, "an unlock of a lock that claims `takes-back`, whose client gave the hold back by itself meanwhile"},
-		{FailedIsVoid, Object, ""}, {AnswerHasRoot, Object, "histories without a server log"},
+		{FailedIsVoid, Object, ""}, {AnswerHasRoot, Object, "histories without a server log"}, {EffectIsThere, Object, "histories without a server log"},
 		{KeyFits, Object, "histories without a server log"}, {LeaseIsSet, Object, "histories without a server log"},
 		{RenewalKeeps, Object, "histories without a server log: there the hold ends too soon"},
 		{Linearizable, Object, "which operation is wrong"},
@@ -158,7 +159,7 @@ func Rules() []RuleOf {
 		{PermitsAreFree, Object, ""}, {PermitsAreFew, Object, ""}, {SemaphoreSetOnce, Object, ""}, {SemaphoreIsThere, Object, ""}, {DrainsAll, Object, ""},
 		{PermitIsHeld, Object, ""}, {PermitNotRefused, Object, ""}, {PermitIsNew, Object, ""},
 		{LatchSetAtZero, Object, ""}, {LatchDeleted, Object, ""}, {ReturnsAtZero, Object, ""}, {TimeIsUpAbove, Object, ""},
-		{WritersAlone, Object, ""}, {ReadersWithReaders, Object, ""}, {SharedIsBusy, Object, ""}, {UpgradeOfAReader, Object, ""},
+		{WritersAlone, Object, ""}, {ReadersWithReaders, Object, ""}, {SharedIsBusy, Object, ""}, {UpgradeOfAReader, Object, ""}, {UpgradeIsRefused, Object, "locks that do not claim `refuses-upgrade`"},
 		{SharedIsReleased, Object, ""}, {SharedIsHeld, Object, ""}, {SharedNotRefused, Object, ""},
 		{OneBeliever, Exclusion, ""}, {ToldInTime, Exclusion, "histories whose leases end unseen"},
 		{NoLostUpdate, Effect, ""}, {ReadsAgree, Effect, ""},

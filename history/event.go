@@ -459,6 +459,7 @@ type Spin struct {
 	Within   time.Duration `json:"within"`          // how long so many commands took
 	Last     string        `json:"last"`            // the last of them
 	Sender   string        `json:"sender,omitzero"` // the goroutine; empty: it is not known
+	By       string        `json:"by,omitzero"`     // the client that sent them by itself while the call waited; empty: the call did
 }
 
 // History is one whole run.

@@ -74,6 +74,22 @@ func (s PermitsState) String() string {
 	return fmt.Sprintf("%d of %d permits %s taken", n, s.Total, are)
 }
 
+// of is what is true of the permit of an operation whose answer is wrong. It fits after "but".
+func (s PermitsState) of(op history.Op) string {
+	for _, p := range s.Held() {
+		switch {
+		case p.ID != op.Token:
+		case op.Outcome == history.OK:
+			return "its lease had ended by " + stamp(p.Latest)
+		case p.Earliest == Never:
+			return "it is taken, and has no lease"
+		default:
+			return "its lease lasts until " + stamp(p.Earliest)
+		}
+	}
+	return "it is not taken"
+}
+
 // Permits says which semaphore of permits that expire is meant. The zero value never has fewer than 0
 // permits.
 type Permits struct {

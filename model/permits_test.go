@@ -78,3 +78,26 @@ func TestPermitsStep(t *testing.T) {
 		t.Error(s, err)
 	}
 }
+
+// A wrong answer about one permit is told with what was true of that permit.
+func TestAnAnswerAboutAPermitSaysWhatWasTrueOfIt(t *testing.T) {
+	held := PermitsState{Set: true, Total: 3}.with([]HeldPermit{{7, life{9 * sec, 9 * sec}}, {8, life{20 * sec, 20 * sec}}, {9, endless}})
+	for _, tt := range []struct {
+		kind   history.Kind
+		permit int64
+		out    history.Outcome
+		says   string
+	}{
+		{history.UpdateLease, 7, history.OK, "updateLease by c1:1 of permit 7 answered ok, but its lease had ended by 9.000 s"},
+		{history.ReleasePermit, 7, history.OK, "releasePermit by c1:1 of permit 7 answered ok, but its lease had ended by 9.000 s"},
+		{history.ReleasePermit, 6, history.OK, "releasePermit by c1:1 of permit 6 answered ok, but it is not taken"},
+		{history.UpdateLease, 8, history.NotHeld, "updateLease by c1:1 of permit 8 answered notHeld, but its lease lasts until 20.000 s"},
+		{history.ReleasePermit, 9, history.NotHeld, "releasePermit by c1:1 of permit 9 answered notHeld, but it is taken, and has no lease"},
+	} {
+		o := op(tt.kind, a, tt.out)
+		o.Token, o.Value = tt.permit, 1
+		if _, err := (Permits{}).Step(held, o); err == nil || err.Error() != tt.says {
+			t.Errorf("%v, not %s", err, tt.says)
+		}
+	}
+}

@@ -335,7 +335,7 @@ func (k RWLock) allows(v rwView, op history.Op) contract.Rule {
 			return contract.UpgradeOfAReader
 		case op.Outcome == history.Busy && k.Mutex && (mine || v.reads || v.writes): // its own hold is in the way
 		case op.Outcome == history.Busy && k.RefusesUpgrade && upgrade && !mine && !v.readEnds: // whoever else reads, it would wait for itself
-			return contract.SharedIsBusy
+			return contract.UpgradeIsRefused
 		case op.Outcome == history.Busy && (mine && !v.mineEnds || !v.maybe && (!upgrade || k.RefusesUpgrade)):
 			return contract.SharedIsBusy
 		}

@@ -27,6 +27,9 @@ func (v *Violation) Error() string {
 	if v.Op.Owner != "" {
 		by = " by " + v.Op.Owner
 	}
+	if s, ok := v.State.(PermitsState); ok && v.Op.Kind.OnPermit() {
+		return fmt.Sprintf("%s%s of permit %d answered %s, but %s", v.Op.Kind, by, v.Op.Token, v.Op.Outcome, s.of(v.Op))
+	}
 	if takesValue(v.Op.Kind) {
 		return fmt.Sprintf("%s(%d)%s answered %s, but %s", v.Op.Kind, v.Op.Value, by, v.Op.Outcome, v.State)
 	}

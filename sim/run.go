@@ -111,8 +111,11 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 		}))
 	}
 	var spin *world.SpinError
-	if r.history != nil && errors.As(r.failure, &spin) && r.waits(spin.Call) { // a waiter that does so is the lock's, and not the harness's
-		r.history.End.Spin, r.history.End.Error, r.failure = spin.Spin(), "", nil
+	if r.history != nil && errors.As(r.failure, &spin) {
+		if call, by := waiterFor(r.history, spin); call != 0 { // a waiter that does so is the lock's, and not the harness's
+			r.history.End.Spin, r.history.End.Error, r.failure = spin.Spin(), "", nil
+			r.history.End.Spin.Op, r.history.End.Spin.By = call, by
+		}
 	}
 	switch {
 	case r.failure == nil || r.rec == nil:
@@ -122,12 +125,6 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 		r.history.End.Error = r.failure.Error()
 	}
 	return r.history, r.failure
-}
-
-// waits reports whether a call of the history waits for a lock, or for a count.
-func (r *run) waits(call int64) bool {
-	i := slices.IndexFunc(r.history.Ops, func(op history.Op) bool { return op.ID == call })
-	return call != 0 && i >= 0 && (r.history.Ops[i].Kind.Asks() || r.history.Ops[i].Kind.Awaits())
 }
 
 // caught runs f, and returns its error, or its panic.
