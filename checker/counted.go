@@ -16,7 +16,7 @@ import (
 
 // A sequential is the specification of a kind of objects other than locks, as the checkers of object ask it.
 type sequential struct {
-	replay func(*facts, *lockFacts) (found violations, beyond bool)
+	replay func(*facts, *lockFacts) (violations, beyond)
 	model  func(*facts, []porcupine.Operation) porcupine.Model
 	search func(context.Context, *facts, []porcupine.Operation) (porcupine.CheckResult, *linear.Step)
 	unseen []sequential // others that an object may fit whose keys nobody sees
@@ -37,7 +37,7 @@ func sequentialFor[S comparable](spec func(*facts) specification[S]) sequential 
 		}
 	}
 	return sequential{
-		replay: func(f *facts, l *lockFacts) (violations, bool) { return replayed(f, l, spec(f)) },
+		replay: func(f *facts, l *lockFacts) (violations, beyond) { return replayed(f, l, spec(f)) },
 		model: func(f *facts, ops []porcupine.Operation) porcupine.Model {
 			return linear.Model(*new(S), apply(f), ops)
 		},
@@ -138,15 +138,15 @@ func (f *facts) judgeSequential(ctx context.Context, l *lockFacts) opinion {
 		return f.blackBoxOf(ctx, l, linear.AsCalled)
 	}
 	o := opinion{lock: l.name, by: []string{byWitness}, status: Holds}
-	var beyond bool
-	o.violations, beyond = sequentialOf(l.object).replay(f, l)
-	if o.violations.all > 0 && !beyond && doubtful(f, l) {
+	var only beyond
+	o.violations, only = sequentialOf(l.object).replay(f, l)
+	if o.violations.all > 0 && !only.violation && doubtful(f, l) {
 		return f.blackBoxOf(ctx, l, linear.AsExecuted) // in another order it may be legal
 	}
 	if l.object.Counted() {
 		_, surplus := f.ledger(l)
 		for _, op := range surplus {
-			beyond = true
+			only.violation = true
 			o.violations.add(func() Violation { return f.givenUnasked(l, op) })
 		}
 	}
@@ -162,8 +162,8 @@ func (f *facts) judgeSequential(ctx context.Context, l *lockFacts) opinion {
 		o.note = fmt.Sprintf("the %s came to no answer, for a second opinion", by)
 		return o
 	}
-	return o.seconded(l, l.object, second, by, func() bool {
-		return !beyond && ask(ctx, f, l, linear.AsExecuted) == porcupine.Ok
+	return o.seconded(l, l.object, second, by, only, func() bool {
+		return !only.violation && ask(ctx, f, l, linear.AsExecuted) == porcupine.Ok
 	})
 }
 

@@ -91,11 +91,11 @@ func apart(f *facts, l *lockFacts) string {
 	if !witnessed(f, l) {
 		return ""
 	}
-	found, beyond := replay(f, l)
+	found, only := replay(f, l)
 	switch {
-	case found.all == 0 && said[linear.AsExecuted] != porcupine.Ok:
+	case found.all == 0 && !only.lease && said[linear.AsExecuted] != porcupine.Ok:
 		return fmt.Sprintf("the witness replay accepts what the frontier checker says is %s at the server's times", said[linear.AsExecuted])
-	case found.all > 0 && !beyond && !doubtful(f, l) && said[linear.AsExecuted] != porcupine.Illegal:
+	case found.all > 0 && !only.violation && !doubtful(f, l) && said[linear.AsExecuted] != porcupine.Illegal:
 		return "the witness replay refuses what the frontier checker accepts: " + found.first[0].Text
 	}
 	return ""

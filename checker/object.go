@@ -162,10 +162,10 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 		return blackBox(ctx, f, l, linear.AsCalled)
 	}
 	o := opinion{lock: l.name, by: []string{byWitness}, status: Holds}
-	var beyond bool
-	o.violations, beyond = replay(f, l)
+	var only beyond
+	o.violations, only = replay(f, l)
 	if o.violations.all > 0 {
-		if o.status = Broken; !beyond && doubtful(f, l) {
+		if o.status = Broken; !only.violation && doubtful(f, l) {
 			return blackBox(ctx, f, l, linear.AsExecuted) // in another order it may be legal
 		}
 	}
@@ -179,14 +179,18 @@ func judgeLock(ctx context.Context, f *facts, l *lockFacts) opinion {
 		o.note = why
 		return o
 	}
-	return o.seconded(l, history.ALock, second, by, func() bool {
-		return !beyond && fitsPorcupine(l) && askPorcupine(ctx, f, l, linear.AsExecuted) == porcupine.Ok
+	return o.seconded(l, history.ALock, second, by, only, func() bool {
+		return !only.violation && fitsPorcupine(l) && askPorcupine(ctx, f, l, linear.AsExecuted) == porcupine.Ok
 	})
 }
 
 // seconded adds a second opinion to that of the witness replay. accepts reports whether porcupine accepts the server's
 // order, and should not.
-func (o opinion) seconded(l *lockFacts, object history.Object, second Status, by string, accepts func() bool) opinion {
+func (o opinion) seconded(l *lockFacts, object history.Object, second Status, by string, only beyond, accepts func() bool) opinion {
+	if o.status == Holds && second == Broken && only.lease {
+		o.note = "the server log alone shows what a late call set a lease to, so that nobody else can judge that"
+		return o
+	}
 	o.by = append(o.by, by)
 	switch {
 	case o.status == Holds && second == Broken:

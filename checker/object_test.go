@@ -328,6 +328,22 @@ func TestObject(t *testing.T) {
 	}
 }
 
+// What a late call sets a lease to is seen in the server log alone. The replay accepts it, and the searching checkers, which hold it to the lease that
+// its caller expected, are not asked.
+func TestALateUnlockMaySetAnotherLease(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.1), 30*sec)
+	s.take("c1:1", at(1), at(1.1), 5*sec)
+	op := s.op("c1:1", history.Unlock, at(2), at(3), history.Unknown)
+	op.Lease, op.Evidence, op.Executed, op.Answer = 30*sec, history.Executed, at(3.5), history.Decremented
+	s.served(op, at(3.5), key("c1:1", 2, at(31)), key("c1:1", 1, at(8.5)))
+	s.event(history.Expire, at(8.5))
+	v := verdict(t, s)
+	if r := v.Result(contract.Object); r.Status != Holds || r.By != byWitness || v.Disagreement != "" {
+		t.Errorf("%s by %s: %s", r.Status, r.By, v.Disagreement)
+	}
+}
+
 const unseenByClients = "from what the clients were told alone it could not be seen"
 
 func TestObjectSaysWhatOnlyTheServerLogShows(t *testing.T) {

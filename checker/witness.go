@@ -31,14 +31,13 @@ func witnessed(f *facts, l *lockFacts) bool {
 // model through it. O(n), no search. After a violation it goes on from what the server did, so
 // that one fault is told once.
 //
-// beyond reports whether some violation lies in what only the server log shows: a checker that
-// knows only what clients were told may call such a history legal.
-func replay(f *facts, l *lockFacts) (found violations, beyond bool) {
+// A checker that knows only what clients were told may come to another verdict on what is beyond that.
+func replay(f *facts, l *lockFacts) (violations, beyond) {
 	return replayed(f, l, lockSpec(f))
 }
 
 // replayed is [replay] of an object with a specification.
-func replayed[S comparable](f *facts, l *lockFacts, spec specification[S]) (found violations, beyond bool) {
+func replayed[S comparable](f *facts, l *lockFacts, spec specification[S]) (violations, beyond) {
 	w := &witness[S]{f: f, l: l, spec: spec, found: f.found(contract.Object), past: []epoch[S]{{}}, took: map[*history.Op]span{}}
 	for i := range l.acts {
 		a := &l.acts[i]
@@ -64,8 +63,11 @@ type witness[S comparable] struct {
 	past   []epoch[S] // the states so far, with their beginnings
 	took   map[*history.Op]span
 	found  violations
-	beyond bool
+	beyond beyond
 }
+
+// beyond is what only the server log shows: whether some violation lies in that, and whether it is what a lease was set to.
+type beyond struct{ violation, lease bool }
 
 type epoch[S comparable] struct {
 	from  int64 // a moment
@@ -121,7 +123,7 @@ func (w *witness[S]) illegal(err error, a *act) {
 func (w *witness[S]) call(a *act) bool {
 	op := a.op
 	broken := func(rule contract.Rule, class contract.Class, format string, args ...any) {
-		w.beyond = true
+		w.beyond.violation = true
 		w.broken(rule, fmt.Sprintf("%s: %s by %s (operation %d) ", w.l.name, op.Kind, op.Owner, op.ID)+fmt.Sprintf(format, args...), a, class)
 	}
 	told := contract.Unexplained
@@ -141,7 +143,7 @@ func (w *witness[S]) call(a *act) bool {
 		return false // see unseen
 	}
 	if call := w.f.refusedBefore(op); call != nil {
-		w.beyond = true
+		w.beyond.violation = true
 		w.broken(contract.ToldTheTruth, fmt.Sprintf("%s: %s by %s (operation %d) was told %s at %s, and a copy of its request took effect at %s",
 			w.l.name, call.Kind, call.Owner, call.ID, call.Outcome, Stamp(call.Return), Stamp(op.Executed)), a, contract.DoubleExecution)
 	}
@@ -188,8 +190,8 @@ func (w *witness[S]) operation(a *act) {
 	} else if a.after != nil && !w.spec.fits(next, a) {
 		rule, says := w.spec.misfit(w.state, next, a)
 		late := afterwards(a.op) && a.after.Deadline > 0 && !w.f.takesAnew(a) // that it came so late is told: its client had another lease in mind, and not none
-		if rule != contract.LeaseIsSet || !late && !w.f.mistaken(w.l, a) {
-			w.beyond = true
+		if w.beyond.lease = true; rule != contract.LeaseIsSet || !late && !w.f.mistaken(w.l, a) {
+			w.beyond.violation = true
 			w.broken(rule, fmt.Sprintf("%s: after the %s of %s (operation %d) at %s %s", w.l.name, op.Kind, op.Owner, op.ID, Stamp(a.at), says), a, contract.Unexplained)
 		}
 		next = w.spec.shown(*a.after)
@@ -308,7 +310,7 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	}
 	a := &act{at: op.Return, op: op}
 	if effective(op, op.Outcome) {
-		w.beyond = true
+		w.beyond.violation = true
 		rule, says := contract.AnswerHasRoot, "but the server never executed it"
 		if done := w.f.didNothing(op); done != nil {
 			rule, says = contract.EffectIsThere, fmt.Sprintf("but what the server executed for it at %s changed nothing", Stamp(done.At))
@@ -352,7 +354,7 @@ func (w *witness[S]) unseen(op *history.Op, bounds span) int {
 	if first == nil {
 		first = w.spec.untrue(w.past[bounds.last].state, *op)
 	}
-	w.beyond = w.beyond || from > op.Call || ordered
+	w.beyond.violation = w.beyond.violation || from > op.Call || ordered
 	w.illegal(first, a)
 	return 0
 }
