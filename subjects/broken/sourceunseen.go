@@ -71,12 +71,13 @@ func plantedUnseen() []SourceMutant {
 		},
 		{
 			Name: "unseen-ended-context", Sound: hardened, Claim: "the watchdog forgets the hold whatever becomes of its unlock",
-			About:  "an unlock under a context that had ended before it leaves the hold, which is renewed for ever",
-			Unseen: "no plan has a call under a context that ended before it",
-			Edits: []Edit{
-				{"hardened.go", "\tover := ctx.Err() != nil\n", ""},
-				{"hardened.go", `case errors.Is(err, errNotSent) && !over:`, `case errors.Is(err, errNotSent):`},
-			},
+			About: "an unlock under a context that had ended before it leaves the hold, which is renewed for ever",
+			Edits: []Edit{{"hardened.go", `case errors.Is(err, errNotSent) && !over:`, `case errors.Is(err, errNotSent):`}},
+		},
+		{
+			Name: "ended-context-behind-another", Sound: hardened, Claim: "the watchdog forgets the hold whatever becomes of its unlock",
+			About: "an unlock under a context that had ended before it, while an earlier request is under way, leaves the hold, which is renewed for ever",
+			Edits: []Edit{{"hardened.go", "\t\tif over {\n", "\t\tif false {\n"}},
 		},
 		// What is settled in the background.
 		{
