@@ -23,7 +23,7 @@ var layers = []struct{ name, files string }{
 	{"data", "doc verdict options"},
 	{"facts", "unlocked assume facts served queue environment tenure belief overlaps rwholds members specification"},
 	{"judges", ""}, // and causes: every file that no other layer names
-	{"object", "known witness blackbox composite object counted countedliveness permits permitsliveness leases latch"},
+	{"object", "known witness blackbox composite object counted countedliveness permits permitsliveness surelyfree leases latch"},
 	{"verdict", "kinds story permitsstory leasesstory latchstory explain judge picture tally stream"},
 }
 

@@ -27,9 +27,13 @@ func (f *facts) permitsLiveness(is history.Object) Result {
 			if !callsFor(op) {
 				continue
 			}
-			if waits++; op.Value > 0 && f.seesCounts() { // else nobody knows what was free
-				f.starving(l, all, f.wanting(l, all, op), &found)
+			if waits++; op.Value <= 0 {
+				continue
 			}
+			if !f.seesCounts() { // nobody knows what was free besides
+				all = f.surelyFree(l, op)
+			}
+			f.starving(l, all, f.wanting(l, all, op), &found)
 		}
 		f.patience(l, &found)
 		f.lostPermits(l, &found)

@@ -20,6 +20,7 @@ import (
 // ScopeFor narrows a scope to what a subject can.
 func ScopeFor(s subjects.Subject, scope scenarios.Scope) scenarios.Scope {
 	scope.NoReentry = scope.NoReentry || !s.Can("reentrant")
+	scope.Within = scope.Within || s.Can(string(contract.LocalHolds))
 	scope.NoAsking = scope.NoAsking || !s.Can("inspect")
 	scope.Groups = slices.DeleteFunc(slices.Clone(scope.Groups), func(kind string) bool { return !slices.Contains(s.Groups, kind) })
 	scope.Altered = scope.Altered || Alters(s)

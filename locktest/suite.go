@@ -92,7 +92,7 @@ func newSuite(b *bubble.Bubbles, newLock NewLock, o *options) (*suite, error) {
 	if !s.subject.Can("watchdog") {
 		faults = faults[:2]
 	}
-	scope := scenarios.Scope{Object: s.subject.Object, NoReentry: !s.subject.Can("reentrant"), NoAsking: !s.subject.Can("inspect"), Altered: explore.Alters(s.subject) || s.subject.Can(string(contract.Forces))}
+	scope := scenarios.Scope{Object: s.subject.Object, Within: s.subject.Can(string(contract.LocalHolds)), NoReentry: !s.subject.Can("reentrant"), NoAsking: !s.subject.Can("inspect"), Altered: explore.Alters(s.subject) || s.subject.Can(string(contract.Forces))}
 	struck := scope
 	struck.Faults = faults
 	for i := range o.drawn {

@@ -29,6 +29,7 @@ type Scope struct {
 
 	NoReentry bool `json:"noReentry,omitzero"` // for locks that are not reentrant
 	NoAsking  bool `json:"noAsking,omitzero"`  // for locks that answer no questions
+	Within    bool `json:"within,omitzero"`    // for locks whose holds are known within a process: what an unlock that sends nothing leaves there is not judged
 	Queued    bool `json:"queued,omitzero"`    // for locks that are granted in an order
 	Altered   bool `json:"altered,omitzero"`   // for semaphores whose permits can be made more or fewer, latches that can be deleted, and locks that can be forced free
 
@@ -365,6 +366,9 @@ func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.S
 // cancel has a call given up soon, now and then.
 func (d *drawing) cancel(s plan.Step) plan.Step {
 	after := []time.Duration{plan.Ended.Duration(), 400 * time.Microsecond, time.Millisecond, 2 * time.Millisecond}
+	if d.scope.Within {
+		after = after[1:]
+	}
 	switch {
 	case d.mood.hasty && d.oneIn(2, "cancel"):
 	case d.mood.busy && !d.mood.hasty && d.oneIn(4, "cancel"):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
@@ -141,17 +142,46 @@ func (t *thread) countOf(s plan.Step, n, permit int64, do func(context.Context, 
 	return a, asked
 }
 
-// trial are the steps with which a client that is new tries an object: it asks for what is free, and gives it back.
-func (r *run) trial(name string, is history.Object, wait plan.Duration) []plan.Step {
+// trial are the steps with which a client that is new tries an object: it asks for what is free, and gives it back. Of a semaphore whose keys
+// nobody can read, and that gives back what a call without an answer took, it asks for all permits: no other sees that some are lost.
+func (r *run) trial(name string, is history.Object, wait plan.Duration) (steps []plan.Step) {
+	all := int64(1)
+	if r.subject.Layout.Unknown != "" && r.subject.Can(string(contract.TakesBack)) {
+		all = max(all, r.madeOf(name))
+	}
 	switch is {
 	case history.ASemaphore:
-		return []plan.Step{{Do: plan.TryAcquirePermits, Lock: name, Wait: wait, Permits: 1}, {Do: plan.ReleasePermits, Lock: name, Permits: 1}}
+		return []plan.Step{{Do: plan.TryAcquirePermits, Lock: name, Wait: wait, Permits: all}, {Do: plan.ReleasePermits, Lock: name, Permits: all}}
 	case history.APermitSemaphore:
-		return []plan.Step{{Do: plan.TryAcquirePermit, Lock: name, Wait: wait, Lease: r.timings.Watchdog}, {Do: plan.ReleasePermit, Lock: name}}
+		for range all {
+			steps = append(steps, plan.Step{Do: plan.TryAcquirePermit, Lock: name, Wait: wait, Lease: r.timings.Watchdog})
+		}
+		for range all {
+			steps = append(steps, plan.Step{Do: plan.ReleasePermit, Lock: name})
+		}
+		return steps
 	case history.ALatch:
 		return []plan.Step{{Do: plan.TryAwait, Lock: name, Wait: wait}}
 	case history.ARWLock: // nobody may write beside a reader: that it gets the one says that it would get the other
 		return []plan.Step{{Do: plan.TryWrite, Lock: name, Wait: wait, Lease: r.timings.Watchdog}, {Do: plan.WriteUnlock, Lock: name}}
 	}
 	return []plan.Step{{Do: plan.TryLock, Lock: name, Wait: wait, Lease: r.timings.Watchdog}, {Do: plan.Unlock, Lock: name}}
+}
+
+// madeOf is with how many permits the plan makes a semaphore; 0: with none, or nobody can say how many there are at the end.
+func (r *run) madeOf(name string) (n int64) {
+	for _, c := range r.plan.Clients {
+		for _, th := range c.Threads {
+			for _, s := range th.Steps {
+				switch {
+				case s.Lock != name:
+				case history.Kind(s.Do).Sets() && (n == 0 || n == s.Permits):
+					n = s.Permits
+				case history.Kind(s.Do).Sets(), history.Kind(s.Do).Alters():
+					return 0
+				}
+			}
+		}
+	}
+	return n
 }

@@ -1,0 +1,87 @@
+package checker
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-sim/holdfast/contract"
+	"github.com/holdfast-sim/holdfast/history"
+)
+
+// Of a semaphore whose keys nobody can read, a waiter is late only if permits were free for certain, by what all callers were told.
+func TestWaitersBesidePermitsThatAreSurelyFree(t *testing.T) {
+	const soon, late = 5.01, 30
+	for _, tt := range []struct {
+		name  string
+		got   float64 // when the waiter was told that it has a permit
+		write func(p *poolScript)
+		waits bool // too long
+	}{
+		{"who is told soon", soon, func(*poolScript) {}, false},
+		{"who is told late", late, func(*poolScript) {}, true},
+		{"a call that was not answered may have what is free", late, func(p *poolScript) { p.unheard(2, 4.5) }, false},
+		{"a call that was not answered may have some of what is free", late, func(p *poolScript) { p.unheard(1, 4.5) }, true},
+		{"a lock that takes back has settled such a call", late, func(p *poolScript) { p.claiming(contract.TakesBack).unheard(2, 4.5) }, true},
+		{"it has not settled a call of a client that died", late, func(p *poolScript) {
+			p.claiming(contract.TakesBack).unheard(2, 4.5)
+			p.died("c2", at(4.7))
+		}, false},
+		{"a release that was not answered may have given nothing", late, func(p *poolScript) {
+			p.h.Ops[len(p.h.Ops)-1].Outcome = history.Unknown
+		}, false},
+		{"another call may have drained the semaphore", late, func(p *poolScript) {
+			p.do("c2:1", history.DrainPermits, 2, at(5.1), at(5.102), history.OK)
+		}, false},
+		{"somebody may have taken the key", late, func(p *poolScript) { p.struck("delete-key", "", 5.5) }, false},
+	} {
+		p := newPool(2)
+		p.take("c1:1", 2, 1, 1.002)
+		p.give("c1:1", 2, 5)
+		tt.write(p)
+		op := p.op("c3:1", history.AcquirePermits, at(4), at(tt.got), history.Acquired)
+		op.Value = 1
+		v := Judge(t.Context(), blind(p.done()), Options{})
+		if got := slices.Contains(rules(v, contract.Liveness), contract.PermitsAreTaken); got != tt.waits || len(v.Refused) > 0 {
+			t.Errorf("%s: late %t: %v %v", tt.name, got, rules(v, contract.Liveness), v.Refused)
+		}
+	}
+}
+
+// A permit that a call got is free again when its release was answered. When its lease ends, nobody need say so, unless waiters look by themselves.
+func TestALeaseThatEndedFreesAPermitForWhoLooks(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		looks, over bool
+		waits       bool
+	}{
+		{"a permit with a lease, and waiters who look", true, true, true},
+		{"a permit with a lease, and waiters who are told", false, true, false},
+		{"a permit without a lease", true, false, false},
+	} {
+		s := newScript()
+		s.lock = "pool"
+		s.h.Header.Subject, s.h.Header.Abilities = "rpermitsemaphore-classic", []string{string(contract.PermitLeases)}
+		if tt.looks {
+			s.h.Header.Abilities = append(s.h.Header.Abilities, string(contract.LooksAgain))
+		}
+		s.op("c0:1", history.TrySetTotal, at(0), at(0.002), history.OK).Value = 1
+		op := s.op("c1:1", history.AcquirePermit, at(1), at(1.002), history.Acquired)
+		op.Value, op.Token = 1, 1
+		if tt.over {
+			op.Lease = 5 * time.Second
+		}
+		op = s.op("c3:1", history.AcquirePermit, at(2), at(200), history.Acquired)
+		op.Value, op.Token = 1, 2
+		v := Judge(t.Context(), blind(s.done()), Options{})
+		if got := slices.Contains(rules(v, contract.Liveness), contract.PermitsAreTaken); got != tt.waits || len(v.Refused) > 0 {
+			t.Errorf("%s: late %t: %v %v", tt.name, got, rules(v, contract.Liveness), v.Refused)
+		}
+	}
+}
+
+// unheard is a call of c2:1 for some permits to which no answer came.
+func (p *poolScript) unheard(n int64, call float64) {
+	op := p.op("c2:1", history.TryAcquirePermits, at(call), at(call+0.1), history.Unknown)
+	op.Value = n
+}
