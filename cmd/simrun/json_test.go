@@ -84,7 +84,7 @@ func TestWhatIsPrintedAsJSONIsDocumented(t *testing.T) {
 		{"mutants -only " + defective + " -seeds 2 -runs 200", 0, []string{"by"}, []string{"caught", "median", "by", "survived"}},
 		{"explore -subject rlock-hardened -runs 20 -out none", 0, nil, []string{"runs", "found", "ways", "looked", "goals", "means"}},
 		{"explore -subject " + defective + " -runs 60 -first", 1, nil, []string{"found", "kept", "again", "dir"}},
-		{"explore -subject " + defective + " -runs 60 -compare simrun-out", 1, nil, []string{"compared", "findings", "beforeRuns", "low", "clean"}},
+		{"explore -subject " + defective + " -runs 300 -compare simrun-out", 1, nil, []string{"compared", "findings", "beforeRuns", "low", "clean"}},
 		{"shrink " + stored, 0, []string{"plan", "verdict"}, []string{"plan", "test", "verdict"}},
 		{"diff " + stored + " " + stored, 0, nil, []string{"same", "story", "plan"}},
 		{"matrix -locks rlock-latch -scenario baseline -out pages", 0, []string{"version"}, nil},
