@@ -37,7 +37,7 @@ func (f *facts) surelyFree(l *lockFacts, besides *history.Op) []level {
 			taken(f.grantedFrom(l, op), f.backBy(l, op), n)
 		case op.Kind.Asks() && op.Outcome == history.Busy && len(f.brokeUnder(l, op)) == 0, op.Kind.Asks() && op.Pending() && f.untroubled(l, op):
 		case op.Kind.Asks():
-			taken(op.Call, f.settledBy(l, op), n*int64(1+op.Repeats))
+			taken(op.Call, f.settledBy(l, op), n*f.atMost(l, op))
 		case op.Kind == history.ReleasePermits && !op.Aside && op.Outcome == history.OK:
 			changes = append(changes, change{op.Return, n})
 		case op.Kind == history.ReleasePermits && !op.Aside:
@@ -76,6 +76,15 @@ func (f *facts) totalTold(l *lockFacts) (total int64, from time.Duration) {
 // grantedOnce reports whether a call was told that it has permits, and can have taken them once only.
 func (f *facts) grantedOnce(l *lockFacts, op *history.Op) bool {
 	return op.Outcome == history.Acquired && !op.Pending() && !op.Aside && op.Repeats == 0 && len(f.brokeUnder(l, op)) == 0
+}
+
+// atMost is how often a call may have taken what it asked for.
+func (f *facts) atMost(l *lockFacts, op *history.Op) int64 {
+	if len(f.brokeUnder(l, op)) == 0 {
+		return int64(1 + op.Repeats)
+	}
+	times, _ := f.sentOften(op)
+	return int64(max(2, times, 1+op.Repeats))
 }
 
 // untroubled reports whether a client lived to the end, and nothing kept it from acting on an object while a call of it was under way.

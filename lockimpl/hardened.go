@@ -155,15 +155,9 @@ func (hs *holds) granted(h *hold, co callOptions, again time.Duration, request, 
 
 func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, error) {
 	hs := p.client.holds
-	over := ctx.Err() != nil
 	h, v, err := hs.enter(ctx, l, owner)
 	if err != nil {
-		waited := &notBegun{err, p}
-		if over {
-			waited.leave(0, l, owner)
-			return false, err
-		}
-		return false, waited
+		return false, &notBegun{err, p}
 	}
 	defer hs.exit(h)
 	if v.settle {
@@ -179,7 +173,7 @@ func (p *hardened) unlock(ctx context.Context, l *RLock, owner Owner) (bool, err
 	}
 	remain, request, called, err := p.release(ctx, l, h, v.outer, memory, -1)
 	switch {
-	case errors.Is(err, errNotSent) && !over:
+	case errors.Is(err, errNotSent):
 		return false, &notBegun{err, p}
 	case err != nil:
 		p.unlockFailed(l, h, err)

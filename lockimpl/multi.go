@@ -262,10 +262,15 @@ func (e *notBegun) leave(n int, l *RLock, owner Owner) {
 // does not unlock the whole again.
 func leaveRest(results []Unlocked, locks []*RLock, owner Owner) {
 	for i, l := range locks {
-		var waited *notBegun
-		if errors.As(results[i].Err, &waited) {
-			waited.leave(i, l, owner)
-		}
+		leaveUnbegun(i, l, owner, results[i].Err)
+	}
+}
+
+// leaveUnbegun forgets the innermost hold of the n-th of several locks if its unlock did not begin.
+func leaveUnbegun(n int, l *RLock, owner Owner, err error) {
+	var waited *notBegun
+	if errors.As(err, &waited) {
+		waited.leave(n, l, owner)
 	}
 }
 

@@ -26,7 +26,10 @@ func (l *RLock) Unlock(ctx context.Context, owner Owner) (released bool, err err
 		return false, l.wrap("Unlock", owner, err)
 	}
 	defer l.client.work.Done()
-	released, err = l.proto.unlock(ctx, l, owner)
+	over := ctx.Err() != nil
+	if released, err = l.proto.unlock(ctx, l, owner); over {
+		leaveUnbegun(0, l, owner, err)
+	}
 	return released, l.wrap("Unlock", owner, err)
 }
 

@@ -48,7 +48,7 @@ func plantedThirty() []SourceMutant {
 			"a RedLock that is not granted counts as of unknown outcome, whatever its error says: enough members may have held it for a while"),
 		source("thirty-leave-rest-stops", hardened, "the watchdog forgets the hold whatever becomes of its unlock",
 			"of several members whose unlock did not begin the client forgets the hold of the first alone",
-			"multi.go", "\t\t\twaited.leave(i, l, owner)\n", "\t\t\twaited.leave(i, l, owner)\n\t\t\treturn\n"),
+			"multi.go", "\t\tleaveUnbegun(i, l, owner, results[i].Err)\n", "\t\tif leaveUnbegun(i, l, owner, results[i].Err); results[i].Err != nil {\n\t\t\treturn\n\t\t}\n"),
 		source("thirty-refusal-tells-nobody", hardened, "Lost is closed as soon as an answer of the server says that the owner does not hold the lock",
 			"a re-entry that is refused, since another has the lock, does not end the hold that its owner believed in",
 			"hardened.go", "\t\t\ths.refused(h)\n\t\t\tleft := ", "\t\t\tleft := "),

@@ -72,12 +72,7 @@ func plantedUnseen() []SourceMutant {
 		{
 			Name: "unseen-ended-context", Sound: hardened, Claim: "the watchdog forgets the hold whatever becomes of its unlock",
 			About: "an unlock under a context that had ended before it leaves the hold, which is renewed for ever",
-			Edits: []Edit{{"hardened.go", `case errors.Is(err, errNotSent) && !over:`, `case errors.Is(err, errNotSent):`}},
-		},
-		{
-			Name: "ended-context-behind-another", Sound: hardened, Claim: "the watchdog forgets the hold whatever becomes of its unlock",
-			About: "an unlock under a context that had ended before it, while an earlier request is under way, leaves the hold, which is renewed for ever",
-			Edits: []Edit{{"hardened.go", "\t\tif over {\n", "\t\tif false {\n"}},
+			Edits: []Edit{{"unlock.go", "owner); over {\n", "owner); over && false {\n"}},
 		},
 		// What is settled in the background.
 		{
