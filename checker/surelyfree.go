@@ -58,7 +58,7 @@ func (f *facts) surelyFree(l *lockFacts, besides *history.Op) []level {
 // totalTold is how many permits a semaphore has from a time on, as the one call was told that set them; 0: nobody can say.
 func (f *facts) totalTold(l *lockFacts) (total int64, from time.Duration) {
 	if slices.ContainsFunc(f.h.Faults, func(fault history.Fault) bool {
-		return fault.Struck() && (fault.Has(touches...) || fault.Has(history.ServerForgot, history.ClockMoved))
+		return fault.Struck() && (fault.Has(touches...) || fault.Has(history.ServerForgot, history.ClockMoved, history.ClientClockMoved))
 	}) || f.touchedBy(l, f.end) > 0 {
 		return 0, 0
 	}

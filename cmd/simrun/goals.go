@@ -55,6 +55,6 @@ func (h hunt) tellGoals(w io.Writer, t explore.Total) {
 		}
 	}
 	if len(never) > 0 {
-		say(w, "%s\n", indent("never: "+strings.Join(never, ", "), 2, wide))
+		say(w, "%s\n", indent("never: "+strings.Join(never, ", "), 2, wide-2))
 	}
 }

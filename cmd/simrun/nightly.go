@@ -93,7 +93,7 @@ func (n *nightly) tell(w io.Writer) {
 	}
 	for _, f := range n.Findings {
 		say(w, "  %-8s  %s\n", f.State, f.Cause())
-		say(w, "%s\n", indent(becameOf(f), 12, wide))
+		say(w, "%s\n", indent(becameOf(f), 12, wide-12))
 	}
 }
 

@@ -25,13 +25,20 @@ func keep(number uintptr) { syscall.CloseOnExec(int(number)) }
 func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 // polled has reads of a pipe wait in the poller of Go's runtime. A read that blocks its thread keeps the processor of a program that has
-// one (GOMAXPROCS=1) until the runtime notices, which takes some 20 ms.
+// one (GOMAXPROCS=1) until the runtime notices, which takes some 20 ms. What is returned has a descriptor of its own, and is closed by itself: two files
+// of one descriptor would close it twice, the second time when it is somebody else's.
 func polled(f *os.File) *os.File {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return f // of a terminal or a file, others have a share
 	}
-	if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
+	own, err := syscall.Dup(int(f.Fd()))
+	if err != nil {
 		return f
 	}
-	return os.NewFile(f.Fd(), f.Name())
+	syscall.CloseOnExec(own)
+	if err := syscall.SetNonblock(own, true); err != nil { // it is so for both
+		syscall.Close(own)
+		return f
+	}
+	return os.NewFile(uintptr(own), f.Name())
 }

@@ -28,9 +28,15 @@ func TestAWorkersInputIsReadByThePoller(t *testing.T) {
 	if err := inherited.SetReadDeadline(time.Now()); !errors.Is(err, os.ErrNoDeadline) {
 		t.Fatalf("the pipe of this test takes deadlines already (%v)", err)
 	}
-	if err := polled(inherited).SetReadDeadline(time.Now()); err != nil {
-		t.Error(err)
+	read := polled(inherited)
+	defer read.Close()
+	if read.Fd() == inherited.Fd() {
+		t.Error("two files have one descriptor, which each would close")
 	}
+	if read = polled(inherited); read.SetReadDeadline(time.Now()) != nil { // Fd has the first block
+		t.Error("it takes no deadlines")
+	}
+	defer read.Close()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)

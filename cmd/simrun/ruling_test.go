@@ -51,7 +51,7 @@ func TestOneHistoryHasOneRulingWhoeverAsks(t *testing.T) {
 	if testing.Short() {
 		runs = 12
 	}
-	locks := []string{"rlock-latch", "rlock-hardened", "redsync", "redislock-refresh", "broken-unlock-keeps-lease", "broken-renew-nothing"}
+	locks := []string{"rlock-latch", "rlock-hardened", "redsync", "redislock-refresh", "broken-unlock-keeps-lease", "broken-acquire-anyway"}
 	uniform, _ := explore.FindStrategy("uniform")
 	dir, kinds := t.TempDir(), map[checker.RulingKind]int{}
 	for i := range runs {
