@@ -286,9 +286,8 @@ func TestGroupRules(t *testing.T) {
 		{"an inner unlock that gives the outer hold of a back, of which its client had taken the inner one back", history.Red, func(s *groupScript) {
 			s.keepsOuter(true, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
-		{"an inner unlock that gives the only hold of a back, since another owner of the client had forced a free", history.Red, func(s *groupScript) {
-			s.forcedBetween("x:2")
-		}, nil},
+		{"an inner unlock that gives the only hold of a back, since another owner of the client had forced a free", history.Red,
+			func(s *groupScript) { s.forcedBetween("x:2") }, nil},
 		{"an inner unlock that gives the outer hold of a back, of which its client had taken one back in between", history.Red, func(s *groupScript) {
 			s.forcedBetween("x:1")
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
@@ -301,18 +300,13 @@ func TestGroupRules(t *testing.T) {
 		{"an inner unlock that gives the outer hold of a back, which the inner attempt had not asked", history.Red, func(s *groupScript) {
 			s.keepsOuter(false, 0)
 		}, []contract.Rule{contract.OneHoldAnUnlock}},
-		{"an inner unlock that gives the only hold of a back, since what an attempt before the outer one took was given back", history.Red, func(s *groupScript) {
-			s.gaveEarlier(true)
-		}, nil},
-		{"an inner unlock that gives the only hold of a back, since what the outer attempt took was given back", history.Red, func(s *groupScript) {
-			s.gaveEarlier(false)
-		}, []contract.Rule{contract.OneHoldAnUnlock}},
-		{"an inner unlock that gives a back, of which the outer attempt had been refused to", history.Red, func(s *groupScript) {
-			s.undoRefused(true)
-		}, nil},
-		{"an inner unlock that gives the outer hold of a back, which its attempt got after a refusal", history.Red, func(s *groupScript) {
-			s.undoRefused(false)
-		}, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that gives the only hold of a back, since what an attempt before the outer one took was given back", history.Red,
+			func(s *groupScript) { s.gaveEarlier(true) }, nil},
+		{"an inner unlock that gives the only hold of a back, since what the outer attempt took was given back", history.Red,
+			func(s *groupScript) { s.gaveEarlier(false) }, []contract.Rule{contract.OneHoldAnUnlock}},
+		{"an inner unlock that gives back a, which the outer attempt had tried to give back", history.Red, func(s *groupScript) { s.undoRefused(true) }, nil},
+		{"an inner unlock that gives the outer hold of a back, which its attempt got after a refusal", history.Red,
+			func(s *groupScript) { s.undoRefused(false) }, []contract.Rule{contract.OneHoldAnUnlock}},
 		{"an inner unlock that ends the hold, since b and c were lost, and leaves a to the outer one", history.Red, func(s *groupScript) {
 			s.lostUnderneath(false)
 		}, nil},

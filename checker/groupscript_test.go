@@ -293,6 +293,11 @@ func (s *groupScript) gaveEarlier(before bool) {
 	op = s.take("x:1", at(0.6), at(0.9), 30*sec)
 	s.set(&back, "a", at(0.65), 0, 0)
 	s.set(op, "a", at(0.7), 1, at(30.7))
+	s.twiceButA(op)
+}
+
+// twiceButA has x:1 get b and c for the second time by a call. It gives that hold back, and a with it, and then the outer one.
+func (s *groupScript) twiceButA(op *history.Op) {
 	s.set(op, "b", at(0.71), 2, at(30.71))
 	s.set(op, "c", at(0.72), 2, at(30.72))
 	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
@@ -320,15 +325,7 @@ func (s *groupScript) undoRefused(after bool) {
 	s.set(op, "b", at(0.05), 1, at(30.05))
 	s.set(op, "c", at(0.06), 1, at(30.06))
 	op = s.take("x:1", at(0.6), at(0.9), 30*sec)
-	s.set(op, "b", at(0.71), 2, at(30.71))
-	s.set(op, "c", at(0.72), 2, at(30.72))
-	op = s.op("x:1", history.Unlock, at(3), at(3.1), history.Decremented)
-	s.set(op, "a", at(3.04), 0, 0)
-	s.set(op, "b", at(3.05), 1, at(33.05))
-	s.set(op, "c", at(3.06), 1, at(33.06))
-	op = s.op("x:1", history.Unlock, at(4), at(4.1), history.Released)
-	s.set(op, "b", at(4.05), 0, 0)
-	s.set(op, "c", at(4.06), 0, 0)
+	s.twiceButA(op)
 }
 
 // reenters has x:1 take both, and once more for 2 s. That leaves a its lease, and sets b's so long.

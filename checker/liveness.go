@@ -290,6 +290,9 @@ func (f *facts) patience(l *lockFacts, found *violations) {
 		case tries && f.hadTime(l, op, op.Return, op.Wait+f.overdue()), f.overstayed(l, op):
 		case op.Cancel > 0 && f.hadTime(l, op, op.Return, op.Cancel+late):
 			rule, how = contract.GivenUpReturns, fmt.Sprintf("was given up after %s, and returned", short(op.Cancel))
+			if op.Cancel == history.Ended {
+				how = "had a context that had ended, and returned"
+			}
 		default:
 			continue
 		}

@@ -223,6 +223,8 @@ func (t *teller) calls(l *lockFacts) {
 			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to unlock %s and is refused: it does not hold it", l.name)
 		case op.Kind.Acquires() && op.Outcome == history.Busy:
 			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "gives up on %s after %s: it is busy", l.name, short(op.Return-op.Call))
+		case op.Outcome == history.Failed && op.Cancel == history.Ended && (callsFor(op) || op.Kind.Unlocks()):
+			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "calls %s of %s under a context that has ended", op.Kind, l.name)
 		case callsFor(op) && op.Outcome == history.Failed && op.Cancel > 0 && op.Return-op.Call >= op.Cancel:
 			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "is interrupted after %s, and waits no more for %s", short(op.Cancel), l.name)
 		case callsFor(op) && waits(op) > t.f.prompt():

@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// surelyFree lists how many permits of a semaphore were free for certain, by what callers were told alone, besides what one call may have taken:
-// the caller of that knows. A permit counts as taken from when its call may have been granted it, and as free when its caller was told so.
-// What a call without an answer took is given back by a lock that takes that back, once its client has had the opportunity; no other gives it back.
-// nil: somebody from outside, or a call that adds or drains permits, may have changed how many there are.
+// surelyFree lists how many permits of a semaphore were free for certain, by what callers were told alone. One call is left out: its caller knows
+// what it has. A permit is taken from when its call may have been granted it. It is free when its caller was told so. A lock that takes back gives
+// back what a call without an answer took, once its client has had the opportunity. Of another lock nobody knows that. nil: nobody can say how
+// many permits there are.
 func (f *facts) surelyFree(l *lockFacts, besides *history.Op) []level {
 	total, from := f.totalTold(l)
 	if total == 0 {
@@ -58,7 +58,8 @@ func (f *facts) surelyFree(l *lockFacts, besides *history.Op) []level {
 // totalTold is how many permits a semaphore has from a time on, as the one call was told that set them; 0: nobody can say.
 func (f *facts) totalTold(l *lockFacts) (total int64, from time.Duration) {
 	if slices.ContainsFunc(f.h.Faults, func(fault history.Fault) bool {
-		return fault.Struck() && (fault.Has(touches...) || fault.Has(history.ServerForgot, history.ClockMoved, history.ClientClockMoved))
+		clocks := l.object == history.APermitSemaphore && fault.Has(history.ClockMoved, history.ClientClockMoved) // by which leases end
+		return fault.Struck() && (clocks || fault.Has(touches...) || fault.Has(history.ServerForgot))
 	}) || f.touchedBy(l, f.end) > 0 {
 		return 0, 0
 	}
@@ -101,15 +102,15 @@ func (f *facts) grantedFrom(l *lockFacts, op *history.Op) time.Duration {
 	return op.Call
 }
 
-// backBy is when a permit that a call got is free again for certain; [model.Never]: the releases of its owner say that of a semaphore whose permits
-// have no names. A lease that ends frees a permit, and who looks again by itself does so in time.
+// backBy is when a permit that a call got is free again for certain; [model.Never]: nobody can say. Of permits without names the releases say it.
+// A lease that ends frees a permit. Waiters who look again by themselves find it in time, and others need not be told.
 func (f *facts) backBy(l *lockFacts, op *history.Op) time.Duration {
 	if op.Token == 0 || l.object != history.APermitSemaphore {
 		return model.Never
 	}
-	back, lasts := model.Never, op.Lease
-	if lasts > 0 {
-		back = op.Return + lasts
+	back := time.Duration(model.Never)
+	if op.Lease > 0 {
+		back = op.Return + op.Lease
 	}
 	for _, o := range l.ops {
 		switch {
@@ -126,8 +127,12 @@ func (f *facts) backBy(l *lockFacts, op *history.Op) time.Duration {
 		back += f.h.Header.WatchdogTimeout + f.prompt()
 	}
 	for _, o := range l.ops {
-		if o.Kind == history.ReleasePermit && o.Token == op.Token && !o.Aside && o.Outcome == history.OK && o.Call >= op.Return {
+		switch {
+		case o.Kind != history.ReleasePermit || o.Token != op.Token || o.Aside || o.Call < op.Return:
+		case o.Outcome == history.OK:
 			back = min(back, o.Return)
+		case o.Uncertain():
+			back = min(back, f.settledBy(l, o))
 		}
 	}
 	return back

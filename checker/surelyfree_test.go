@@ -27,12 +27,22 @@ func TestWaitersBesidePermitsThatAreSurelyFree(t *testing.T) {
 			p.claiming(contract.TakesBack).unheard(2, 4.5)
 			p.died("c2", at(4.7))
 		}, false},
+		{"a call that its client took to its death may have what is free", late, func(p *poolScript) {
+			p.op("c2:1", history.AcquirePermits, at(4.5), 0, history.Unknown).Value = 2
+			p.died("c2", at(4.7))
+		}, false},
+		{"a call that waits in a client that lives has nothing", late, func(p *poolScript) {
+			p.op("c2:1", history.AcquirePermits, at(4.5), 0, history.Unknown).Value = 2
+		}, true},
 		{"a release that was not answered may have given nothing", late, func(p *poolScript) {
 			p.h.Ops[len(p.h.Ops)-1].Outcome = history.Unknown
 		}, false},
 		{"another call may have drained the semaphore", late, func(p *poolScript) {
 			p.do("c2:1", history.DrainPermits, 2, at(5.1), at(5.102), history.OK)
 		}, false},
+		{"a holder whose connection broke may have taken its permits twice", late, func(p *poolScript) { p.struck("close-connection", "c1", 1.001) }, false},
+		{"a connection that broke later took nothing", late, func(p *poolScript) { p.struck("close-connection", "c1", 3) }, true},
+		{"no clock says how many permits of a semaphore are free", late, func(p *poolScript) { p.struck("clock-jump", "", 3) }, true},
 		{"somebody may have taken the key", late, func(p *poolScript) { p.struck("delete-key", "", 5.5) }, false},
 	} {
 		p := newPool(2)
@@ -49,32 +59,42 @@ func TestWaitersBesidePermitsThatAreSurelyFree(t *testing.T) {
 }
 
 // A permit that a call got is free again when its release was answered. When its lease ends, nobody need say so, unless waiters look by themselves.
-func TestALeaseThatEndedFreesAPermitForWhoLooks(t *testing.T) {
+func TestAPermitIsFreeForCertain(t *testing.T) {
+	looks := func(s *script) { s.h.Header.Abilities = append(s.h.Header.Abilities, string(contract.LooksAgain)) }
+	unheard := func(s *script) {
+		op := s.op("c1:1", history.ReleasePermit, at(3), at(3.1), history.Unknown)
+		op.Value, op.Token = 1, 1
+	}
 	for _, tt := range []struct {
-		name        string
-		looks, over bool
-		waits       bool
+		name  string
+		lease time.Duration
+		write func(s *script)
+		late  bool
 	}{
-		{"a permit with a lease, and waiters who look", true, true, true},
-		{"a permit with a lease, and waiters who are told", false, true, false},
-		{"a permit without a lease", true, false, false},
+		{"its lease is over, and waiters look", 5 * sec, looks, true},
+		{"its lease is over, and waiters are told", 5 * sec, func(*script) {}, false},
+		{"it has no lease", 0, looks, false},
+		{"a client's clock moved, by which its lease may end", 5 * sec, func(s *script) {
+			looks(s)
+			s.fault("clock-jump", "c1", at(3), 0).Effects = []history.Effect{history.ClientClockMoved}
+		}, false},
+		{"its release was not answered, and it has no lease", 0, unheard, false},
+		{"its release was not answered, and the lock settles that", 0, func(s *script) {
+			unheard(s)
+			claiming(s, contract.TakesBack)
+		}, true},
 	} {
 		s := newScript()
 		s.lock = "pool"
 		s.h.Header.Subject, s.h.Header.Abilities = "rpermitsemaphore-classic", []string{string(contract.PermitLeases)}
-		if tt.looks {
-			s.h.Header.Abilities = append(s.h.Header.Abilities, string(contract.LooksAgain))
-		}
 		s.op("c0:1", history.TrySetTotal, at(0), at(0.002), history.OK).Value = 1
 		op := s.op("c1:1", history.AcquirePermit, at(1), at(1.002), history.Acquired)
-		op.Value, op.Token = 1, 1
-		if tt.over {
-			op.Lease = 5 * time.Second
-		}
+		op.Value, op.Token, op.Lease = 1, 1, tt.lease
+		tt.write(s)
 		op = s.op("c3:1", history.AcquirePermit, at(2), at(200), history.Acquired)
 		op.Value, op.Token = 1, 2
 		v := Judge(t.Context(), blind(s.done()), Options{})
-		if got := slices.Contains(rules(v, contract.Liveness), contract.PermitsAreTaken); got != tt.waits || len(v.Refused) > 0 {
+		if got := slices.Contains(rules(v, contract.Liveness), contract.PermitsAreTaken); got != tt.late || len(v.Refused) > 0 {
 			t.Errorf("%s: late %t: %v %v", tt.name, got, rules(v, contract.Liveness), v.Refused)
 		}
 	}

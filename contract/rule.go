@@ -186,7 +186,7 @@ func Rules() []RuleOf {
 		{EveryMemberReleased, Liveness, "histories without a server log"},
 		{SharedMember, Exclusion, "histories without a server log"},
 		{NoMoreOut, Exclusion, ""},
-		{PermitsAreTaken, Liveness, "histories without a server log; delays below a second and two round trips"},
+		{PermitsAreTaken, Liveness, "without a server log: permits that an unanswered call, a copy, an added or drained number, or a fault on the key or a clock may account for; delays below a second and two round trips"},
 		{PermitsComeBack, Liveness, "histories without a server log"}, {DeadPermits, Liveness, "runs that did not come to their end"},
 		{PassesCounted, Exclusion, "count-downs of a count that was 0 already, which hide as many that are missing"},
 		{AwaitReturns, Liveness, "histories without a server log; delays below a second and two round trips"},

@@ -50,7 +50,7 @@ func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int
 			}
 			switch {
 			case d.mood.scarce && i == 0 && j == 0:
-				th.Steps = append(th.Steps, d.hogs(semaphoreName(0), totals[0])...)
+				th.Steps = append(th.Steps, d.takesAll(semaphoreName(0), totals[0])...)
 			case d.mood.scarce:
 				th.Start = d.time(2*time.Second, "start")
 			case th.Steps == nil:
@@ -68,26 +68,21 @@ func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int
 	}
 }
 
-// hogs takes all permits of a semaphore for some seconds, and gives them back in parts.
-func (d *drawing) hogs(name string, total int64) []plan.Step {
-	is := d.protocol()
-	one := d.scope.Object == history.APermitSemaphore
-	var steps []plan.Step
-	for left := total; left > 0; left-- {
-		take := plan.Step{Do: is.lock, Lock: name}
-		if !one {
-			take.Permits, left = total, 1
+// takesAll takes all permits of a semaphore for some seconds, and gives them back in parts.
+func (d *drawing) takesAll(name string, total int64) (steps []plan.Step) {
+	is, one := d.protocol(), d.scope.Object == history.APermitSemaphore // of which a call is about one permit
+	if one {
+		for range total {
+			steps = append(steps, plan.Step{Do: is.lock, Lock: name})
 		}
-		steps = append(steps, take)
+	} else {
+		steps = append(steps, plan.Step{Do: is.lock, Lock: name, Permits: total})
 	}
-	steps = append(steps, plan.Step{Do: plan.Sleep, For: plan.Duration(2*time.Second) + d.time(5*time.Second, "hogs")})
+	steps = append(steps, plan.Step{Do: plan.Sleep, For: plan.Duration(2*time.Second) + d.time(5*time.Second, "has all")})
 	for left := total; left > 0; {
-		some := int64(1)
+		give, some := plan.Step{Do: is.give, Lock: name}, int64(1)
 		if !one {
 			some = int64(d.upTo(1, int(left), "a part"))
-		}
-		give := plan.Step{Do: is.give, Lock: name}
-		if !one {
 			give.Permits = some
 		}
 		steps = append(steps, d.cancel(give), plan.Step{Do: plan.Sleep, For: d.time(10*time.Second, "until the next")})

@@ -30,13 +30,12 @@ func TestAWorkersInputIsReadByThePoller(t *testing.T) {
 	}
 	read := polled(inherited)
 	defer read.Close()
-	if read.Fd() == inherited.Fd() {
+	if err := read.SetReadDeadline(time.Now()); err != nil {
+		t.Error(err)
+	}
+	if read.Fd() == inherited.Fd() { // Fd ends the polling
 		t.Error("two files have one descriptor, which each would close")
 	}
-	if read = polled(inherited); read.SetReadDeadline(time.Now()) != nil { // Fd has the first block
-		t.Error("it takes no deadlines")
-	}
-	defer read.Close()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
