@@ -251,6 +251,8 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && !gave:
 		return Cause{Class: contract.Abandoned, executed: executions{call: call.Kind},
 			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", call.Kind, call.Owner, Stamp(call.Return), Stamp(t.to))}
+	case call.Owner == t.owner && !t.endAgain && t.to == op.Executed && t.to > call.Return && !gave && f.refusedCopy(call):
+		return f.untold(l, call, t.to, fmt.Sprintf("the %s of %s, of which the server had refused a copy, took effect at %s", call.Kind, call.Owner, Stamp(t.to)))
 	case op.Owner == t.owner && !t.endAgain && op.Uncertain() && op.Call < t.from && t.to == op.Executed && t.to > op.Return:
 		return f.untold(l, op, t.to, fmt.Sprintf("the %s of %s ended unknown at %s, and took effect at %s, when its owner had locked again",
 			op.Kind, op.Owner, Stamp(op.Return), Stamp(t.to)))
@@ -295,41 +297,11 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 			call.Kind, call.Owner, call.Lock, Stamp(again), t.owner))
 	}
 	if f.byMembers(l) {
-		if loss := f.lostWithin(l, t.owner, op); loss != nil {
+		if loss := f.lostWithin(l, t, op); loss != nil {
 			return f.memberEnded(t, loss, fmt.Sprintf("the owner %s lost the member %s of %s at %s", t.owner, loss.key, l.name, Stamp(loss.at)))
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("one unlock of %s at %s gave back more than one hold", t.owner, Stamp(t.to))}
-}
-
-// releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted or its
-// owner believed in it, and when it did so again; or that did so by a copy when it had returned. nil: there is none.
-func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Duration) {
-	type effect struct {
-		call int64
-		key  memberKey
-	}
-	g, seen, from := f.log.groups[l.name], map[effect]bool{}, t.from
-	if b := l.owner(t.owner).belief(t.to); b != nil { // in which another hold may have ended so
-		from = min(from, b.acquire.Call)
-	}
-	for i := range f.h.Served {
-		r := &f.h.Served[i]
-		if r.Op == 0 || r.Owner != t.owner || r.At < from || r.At > t.to || r.Before == nil || r.After == nil || !gives(r) ||
-			r.Lock != l.name && !g.Has(r.Server, r.Lock) {
-			continue
-		}
-		e := effect{r.Op, memberKey{r.Server, r.Lock}}
-		call := f.op(r.Op)
-		if call == nil || !call.Kind.Unlocks() {
-			continue
-		}
-		if copied := !call.Uncertain() && call.Return < r.At; seen[e] || copied {
-			return call, r.At
-		}
-		seen[e] = true
-	}
-	return nil, 0
 }
 
 // gaveBefore reports whether the call in whose name a member was given back had given that member back before.

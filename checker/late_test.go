@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -184,4 +185,51 @@ func foundTheLast() (*script, string) {
 	both(s.take("y:1", at(7), at(7.1), 60*sec), 7.05, 1)
 	s.unlock("x:1", at(9), history.NotHeld)
 	return s.script, "x"
+}
+
+// The server refuses one copy of an unlock, whose caller is told so, and executes another later: in the owner's next hold.
+func TestAnUnlockOfWhichACopyWasRefusedComesLate(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		refused bool
+		copied  bool // by a fault
+		claims  []contract.Claim
+		want    string
+	}{
+		{"a fault copied it", true, true, nil, string(FailedAssumption) + "unlocked-late"},
+		{"a fault copied it, of a lock that takes back", true, true, []contract.Claim{contract.TakesBack}, defect},
+		{"nothing copied it", true, false, nil, defect},
+		{"no copy was refused", false, true, nil, string(FailedAssumption) + "held-twice"},
+	} {
+		s := newScript()
+		claiming(s, tt.claims...)
+		holds := int64(0)
+		served := func(op *history.Op, call, executed float64, is int64) {
+			s.h.Served = append(s.h.Served, history.Served{At: at(executed), Sent: at(call), Got: op.Return, Client: op.Client, Owner: op.Owner, Op: op.ID, Request: op.ID, Lock: job,
+				Before: key(op.Owner, holds, at(executed)+dog), After: key(op.Owner, is, at(executed)+dog)})
+			holds = is
+		}
+		served(s.take("c1:1", at(0), at(0.002), 0), 0, 0.001, 1)
+		late := s.op("c1:1", history.Unlock, at(1.5), at(1.502), history.Failed)
+		late.Error, late.Executed, late.Answer, late.Lease, late.Evidence = "OOM command not allowed", at(5), history.Released, dog, history.Executed
+		if tt.refused {
+			s.h.Served = append(s.h.Served, history.Served{At: at(1.501), Sent: at(1.5), Got: at(1.502), Client: "c1", Owner: "c1:1", Op: late.ID, Request: late.ID, Lock: job,
+				Before: key("c1:1", 1, at(30)), After: key("c1:1", 1, at(30)), Refused: true, Reply: "OOM command not allowed"})
+		}
+		again := slices.IndexFunc(s.h.Ops, func(op history.Op) bool { return op.ID == late.ID })
+		served(s.unlock("c1:1", at(1.6), history.Released), 1.6, 1.601, 0)
+		served(s.take("c1:1", at(2), at(2.002), 0), 2, 2.001, 1)
+		served(&s.h.Ops[again], 1.5, 5, 0)
+		s.h.Served[len(s.h.Served)-1].Got = 0
+		if tt.copied {
+			s.fault("duplicate-message", "c1", at(1.5), at(5)).On = "request release"
+		}
+		served(s.take("c2:1", at(6.5), at(6.502), 0), 6.5, 6.501, 1)
+		if got := ruledOn(t, s, contract.OneBeliever); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+			for _, x := range verdict(t, s).Result(contract.Exclusion).Violations {
+				t.Log(x.Text, x.Cause.Text)
+			}
+		}
+	}
 }

@@ -174,8 +174,13 @@ func (f *facts) givesIn(r *history.Served, t *tenure) bool {
 	return by != nil && by.Aside && by.Kind.Unlocks() && by.Owner == t.owner && by.Call >= t.grant.Call
 }
 
-// lostWithin is the first loss of all holds of a member by no command, while an unlock of its owner was under way. nil: there is none.
-func (f *facts) lostWithin(l *lockFacts, owner string, op *history.Op) (loss *memberLoss) {
+// lostWithin is the first loss of all holds of a member by no command, while an unlock of its owner was under way, or, if that is one of the
+// background, which gives back what its call did not count, while the hold lasted. nil: there is none.
+func (f *facts) lostWithin(l *lockFacts, t *tenure, op *history.Op) (loss *memberLoss) {
+	owner, from := t.owner, op.Call
+	if op.Aside {
+		from = min(from, t.from)
+	}
 	for _, key := range f.view.locks[l.name].members {
 		m := f.view.members[key]
 		if m == nil {
@@ -183,7 +188,7 @@ func (f *facts) lostWithin(l *lockFacts, owner string, op *history.Op) (loss *me
 		}
 		for i := 1; i < len(m.states); i++ {
 			at := m.states[i].from
-			gone := m.states[i-1].Count(owner) > 0 && m.states[i].Count(owner) == 0 && op.Call <= at && (op.Pending() || at <= op.Return)
+			gone := m.states[i-1].Count(owner) > 0 && m.states[i].Count(owner) == 0 && from <= at && (op.Pending() || at <= op.Return)
 			if gone && f.takes(m, owner, at) == nil && (loss == nil || at < loss.at) {
 				loss = &memberLoss{key: key, at: at}
 			}

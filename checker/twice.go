@@ -237,3 +237,33 @@ func (f *facts) maybeTwice(op *history.Op, broke []int) Cause {
 		Text: fmt.Sprintf("the %s of %s was under way from %s to %s, when %s: if it had taken effect already, and was sent again, it took effect twice",
 			op.Kind, op.Owner, Stamp(op.Call), Stamp(f.until(op)), f.describeAll(broke))}
 }
+
+// releasedTwice is an unlock of a hold's owner that gave the lock, or one member of it, back twice while the hold lasted or its
+// owner believed in it, and when it did so again; or that did so by a copy when it had returned. nil: there is none.
+func (f *facts) releasedTwice(l *lockFacts, t *tenure) (*history.Op, time.Duration) {
+	type effect struct {
+		call int64
+		key  memberKey
+	}
+	g, seen, from := f.log.groups[l.name], map[effect]bool{}, t.from
+	if b := l.owner(t.owner).belief(t.to); b != nil { // in which another hold may have ended so
+		from = min(from, b.acquire.Call)
+	}
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Op == 0 || r.Owner != t.owner || r.At < from || r.At > t.to || r.Before == nil || r.After == nil || !gives(r) ||
+			r.Lock != l.name && !g.Has(r.Server, r.Lock) {
+			continue
+		}
+		e := effect{r.Op, memberKey{r.Server, r.Lock}}
+		call := f.op(r.Op)
+		if call == nil || !call.Kind.Unlocks() {
+			continue
+		}
+		if copied := !call.Uncertain() && call.Return < r.At; seen[e] || copied {
+			return call, r.At
+		}
+		seen[e] = true
+	}
+	return nil, 0
+}
