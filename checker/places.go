@@ -53,7 +53,7 @@ func (f *facts) keptUntil(p *place) time.Duration {
 // droppedEarly reports whether a place that is kept from the first attempt on, and for so long, or until its owner gives up, was dropped before by another.
 // One behind others may be: what was added to its deadline for theirs is taken away when they leave.
 func (q *queue) droppedEarly(p *place, kept time.Duration) bool {
-	if p.own || p.op == nil || p.op.Call > p.from { // another call took it
+	if p.own || p.op == nil || p.op != p.by { // another call took it, with a deadline of its own
 		return false
 	}
 	if p.op.Kind.Tries() {

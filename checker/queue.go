@@ -15,6 +15,7 @@ import (
 type place struct {
 	owner string
 	op    *history.Op   // the owner's call that took it, or the last that asked while it had the place; nil: no call took it
+	by    *history.Op   // the call that took it; nil: none did
 	from  time.Duration // when it was taken
 	since time.Duration // before that: when the server log shows the queue without it
 	asked time.Duration // when the owner asked last while it had the place
@@ -104,6 +105,7 @@ func queueOf(f *facts, l *lockFacts) *queue {
 				if op != nil && (op.Owner != owner || !asks) {
 					p.op = nil // a replica brought it back, as the first command shows that saw the queue afterwards
 				}
+				p.by = p.op
 				line, q.places = before(line, r.After.Waiting[n:], p), before(q.places, r.After.Waiting[n:], p)
 			}
 		}

@@ -132,19 +132,31 @@ func (s *served) changesOf(g history.Group, op *history.Op) []int {
 	return found
 }
 
-// setting finds the command, if it was one, with which a lock set a time to live without being called.
+// setting finds the command, if it was one, that an event tells of: with which a lock set a time to live without being called, or by which the
+// key was overwritten or deleted from outside. In the order of the log it comes after what the server executed at that instant before.
 func (s *served) setting(e *history.Event) int {
-	if e.Kind != history.ForceTTL {
-		return -1
-	}
 	first, _ := slices.BinarySearchFunc(s.log, e.At, func(l history.Served, at time.Duration) int { return cmpTime(l.At, at) })
 	for i := first; i < len(s.log) && s.log[i].At == e.At; i++ {
-		l := &s.log[i]
-		if l.Lock == e.Lock && l.Owner != "" && l.Before != nil && l.After != nil && l.Before.Deadline != e.Deadline && l.After.Deadline == e.Deadline {
+		if l := &s.log[i]; l.Lock == e.Lock && l.Before != nil && l.After != nil && does(l, e) {
 			return i
 		}
 	}
 	return -1
+}
+
+// does reports whether a command did to its key what an event tells of.
+func does(l *history.Served, e *history.Event) bool {
+	switch {
+	case e.Kind == history.ForceTTL:
+		return l.Owner != "" && l.Before.Deadline != e.Deadline && l.After.Deadline == e.Deadline
+	case l.Step != history.StepAdmin:
+		return false
+	case e.Kind == history.Restore:
+		return l.Before.Count(e.Owner) != e.Count && l.After.Count(e.Owner) == e.Count
+	case e.Kind == history.Delete, e.Kind == history.Expire:
+		return len(l.Before.Holdings) > 0 && len(l.After.Holdings) == 0
+	}
+	return false
 }
 
 // key is the lock's key after a command; nil when it does not name owners as the history does,
