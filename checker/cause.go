@@ -28,6 +28,9 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		if c, cut := f.perhapsShortened(l, t, at); cut {
 			return c
 		}
+		if c, cut := f.perhapsCut(l, t, at); cut {
+			return c
+		}
 	}
 	switch {
 	case t == nil:

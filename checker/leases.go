@@ -230,12 +230,16 @@ func (f *facts) leasesOf(l *lockFacts) []permitChange {
 		void := op.Outcome == history.Failed && op.Evidence != history.Executed
 		switch {
 		case op.Kind.Sets() && !void && answer(op) != history.Rejected && !unsent(op) && !f.repeatedSet(l, op):
+			before, perhaps := total, total
 			for _, added := range adds { // what was added before it is gone
-				if added.Outcome == history.OK && !added.Pending() && added.Return <= op.Call {
-					total += added.Value
+				if perhaps += added.Value; added.Outcome == history.OK && !added.Pending() && added.Return <= op.Call {
+					before += added.Value
 				}
 			}
-			all, total, adds = append(all, permitChange{op.Call, op.Value - total, 0, op}), op.Value, nil
+			if op.Uncertain() && op.Evidence != history.Executed && op.Value <= perhaps {
+				continue // it may have found that they are set
+			}
+			all, total, adds = append(all, permitChange{op.Call, op.Value - before, 0, op}), op.Value, nil
 		case addedBy(op) > 0:
 			all = append(all, permitChange{op.Call, addedBy(op), 0, op})
 			adds = append(adds, op)

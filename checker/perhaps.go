@@ -107,6 +107,21 @@ func (f *facts) perhapsShortened(l *lockFacts, t *tenure, at time.Duration) (Cau
 		op.Kind, op.Owner, Stamp(op.Call), short(op.Lease), t.owner, l.name)), true
 }
 
+// perhapsCut says that a call on another hold of a read-write lock may have set the end of all its holds, which was over by then.
+func (f *facts) perhapsCut(l *lockFacts, t *tenure, at time.Duration) (Cause, bool) {
+	if !f.implied() || !l.shared() || f.h.Can(string(contract.LeasePerHold)) || f.keepsLongest() {
+		return Cause{}, false
+	}
+	for _, op := range l.ops {
+		sets := op.Kind.Acquires() && (op.Outcome == history.Acquired || op.Uncertain() && op.Evidence != history.NotSent)
+		if sets && op.Owner != t.owner && op.Lease > 0 && f.until(op) >= t.grant.Call && at >= max(op.Call, t.grant.Call)+op.Lease-linear.Slack {
+			return Cause{Class: contract.OtherHold, Text: fmt.Sprintf("the %s of %s, called at %s, may have set the end of all holds of %s by its lease of %s, while %s held it",
+				op.Kind, op.Owner, Stamp(op.Call), l.name, short(op.Lease), t.owner)}, true
+		}
+	}
+	return Cause{}, false
+}
+
 // unheardOf is the first such call for the holder of a hold that was sent, of whose end nobody heard, and that may have taken effect from a time on;
 // nil: there is none.
 func (f *facts) unheardOf(l *lockFacts, t *tenure, from time.Duration, such func(*history.Op) bool) *history.Op {

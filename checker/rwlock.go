@@ -25,7 +25,7 @@ type leasing int
 const (
 	asRedisson   leasing = iota // the holds share the key's end, which each call sets
 	leasePerHold                // each has its own
-	oneEnd                      // the holds share the key's end, which nobody shortens
+	oneEnd                      // the holds share the key's end
 )
 
 // rwSpecOf is the specification of a read-write lock whose holds have such leases.

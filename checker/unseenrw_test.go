@@ -133,3 +133,49 @@ func TestWhoRenewsWhatAnotherHas(t *testing.T) {
 		})
 	}
 }
+
+// The holds of a read-write lock may share the end of its key, of which nobody saw how another's call set it.
+func TestAnUnseenHoldMayEndWithAnothersLease(t *testing.T) {
+	reads := func(owner string, at int, lease time.Duration, watched bool) history.Op {
+		op := told(owner, history.ReadLock, at, at+1, lease, history.Acquired)
+		op.Client, op.Watchdog = owner, watched
+		return op
+	}
+	writes := func(at int) history.Op {
+		op := told("c", history.TryWrite, at, at+1, 30*time.Second, history.Acquired)
+		op.Client, op.Owner = "c", history.WriterOf("c")
+		return op
+	}
+	for _, tt := range []struct {
+		name   string
+		ops    []history.Op
+		claims []contract.Claim
+		object Status
+		ruling string // of two believers
+	}{
+		{"a shorter lease is over", []history.Op{reads("a", 1, 30*time.Second, true), reads("b", 1000, 5*time.Second, false), writes(20000)}, nil, Holds, string(FailedAssumption) + "other-hold"},
+		{"it is not over", []history.Op{reads("a", 1, 30*time.Second, true), reads("b", 1000, 5*time.Second, false), writes(4000)}, nil, Broken, defect},
+		{"it was over before", []history.Op{reads("b", 1, time.Second, false), reads("a", 5000, 30*time.Second, true), writes(20000)}, nil, Broken, defect},
+		{"each hold has its own lease", []history.Op{reads("a", 1, 30*time.Second, true), reads("b", 1000, 5*time.Second, false), writes(20000)}, []contract.Claim{contract.LeasePerHold}, Broken, defect},
+		{"the longest is kept", []history.Op{reads("a", 1, 30*time.Second, true), reads("b", 1000, 5*time.Second, false), writes(20000)}, []contract.Claim{contract.KeepsLongest}, Broken, defect},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			claims := []string{string(contract.ReadWrite), "reentrant", "watchdog"}
+			for _, c := range tt.claims {
+				claims = append(claims, string(c))
+			}
+			v := unseen(claims, nil, append(tt.ops, told("a", history.ReadUnlock, 25000, 25001, 0, history.NotHeld))...)
+			if is := v.Result(contract.Object).Status; is != tt.object {
+				t.Errorf("object %s, want %s", is, tt.object)
+			}
+			for _, x := range v.Result(contract.Exclusion).Violations {
+				if got := string(x.Ruling.Kind) + x.Ruling.Row; slices.Contains(x.Owners, "a") && got != tt.ruling {
+					t.Errorf("%q, want %q: %s", got, tt.ruling, x.Cause.Text)
+				}
+			}
+			if v.Result(contract.Exclusion).Status != Broken {
+				t.Error("nobody believes that two have it")
+			}
+		})
+	}
+}

@@ -69,15 +69,20 @@ func (l Layout) KeysOf(lock string) []string {
 }
 
 // QueueOf returns the key of a lock's queue; "": it has none.
-func (l Layout) QueueOf(lock string) string { return inBraces(l.Queue, lock) }
+func (l Layout) QueueOf(lock string) string { return l.beside(l.Queue, lock) }
 
 // RoundOf returns the key of a latch's round; "": it has none.
-func (l Layout) RoundOf(latch string) string { return inBraces(l.Round, latch) }
+func (l Layout) RoundOf(latch string) string { return l.beside(l.Round, latch) }
 
 // TakenOf returns the key of the permits that are out of a permit semaphore; "": it has none beside its own.
-func (l Layout) TakenOf(semaphore string) string { return inBraces(l.Taken, semaphore) }
+func (l Layout) TakenOf(semaphore string) string { return l.beside(l.Taken, semaphore) }
 
-func inBraces(key, name string) string {
+// beside returns a key that an object has beside its own: * stands for that, and {*} for its name in braces, which a name that has some
+// is without.
+func (l Layout) beside(key, name string) string {
+	if !strings.Contains(key, "{*}") {
+		return inName(key, l.KeyOf(name))
+	}
 	if strings.Contains(name, "{") {
 		key = strings.ReplaceAll(key, "{*}", "*")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	redigolib "github.com/gomodule/redigo/redis"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/locktest"
 )
@@ -138,3 +139,23 @@ func TestALockThatIsNotRepeatableIsNotProved(t *testing.T) {
 		t.Errorf("it is proved: %s", f.Text)
 	}
 }
+
+// Several threads of a client may use a semaphore whose library connects by itself: the probe of a family sees that, too.
+func TestASemaphoreOverConnectionsOfItsOwnIsJudged(t *testing.T) {
+	newSemaphores := func(e locktest.Env) (locktest.Client, error) {
+		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", DisableIdentity: true,
+			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return e.Dial(ctx) }})
+		return dialled{locktest.Semaphores(func(name string) locktest.Semaphore { return listSemaphore{rdb, name, false} }), rdb}, nil
+	}
+	stories, err := locktest.Accused(t, newSemaphores, locktest.Only("semaphore-unequal-waiters"), locktest.Drawn(0))
+	if err != nil || len(stories) > 0 {
+		t.Errorf("%v: %q", err, stories)
+	}
+}
+
+type dialled struct {
+	locktest.Semaphores
+	rdb *redis.Client
+}
+
+func (d dialled) Close() error { return d.rdb.Close() }

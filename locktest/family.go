@@ -351,10 +351,12 @@ func (s *suite) probeFamily(b *bubble.Bubbles) error {
 	is := s.subject.Object
 	steps, outcomes := familyProbe(is, "locktest")
 	p := s.keyed(&plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: steps}}}}})
-	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed})
+	asked, dials := dialing(s.subject)
+	h, err := sim.Run(b, p, asked, sim.Options{Seed: s.seed})
 	if err != nil {
 		return fmt.Errorf("a client alone with a %s: %w", is, err)
 	}
+	s.dials = dials.Load()
 	calls := slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Client == history.Fresh || op.Aside || op.Kind.Renews() })
 	for i, op := range calls {
 		if !slices.Contains(outcomes[i], op.Outcome) {

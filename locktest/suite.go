@@ -194,15 +194,10 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		{Do: plan.Lock, Lock: name}, {Do: plan.Work, Lock: name, For: plan.Duration(1e9)}, {Do: plan.Unlock, Lock: name},
 	}}}}}})
 	found := s.subject
-	asked := s.subject
-	var dials atomic.Bool
+	asked, dials := dialing(s.subject)
+	open := asked.Open
 	asked.Open = func(e subjects.Env) (subjects.Client, error) {
-		dial := e.Dial
-		e.Dial = func(ctx context.Context) (net.Conn, error) {
-			dials.Store(true)
-			return dial(ctx)
-		}
-		c, err := s.subject.Open(e)
+		c, err := open(e)
 		if err != nil {
 			return c, err
 		}
@@ -245,6 +240,20 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		s.subject.Layout, s.key = layout, nil
 	}
 	return nil
+}
+
+// dialing returns a subject that says whether its clients connect by themselves.
+func dialing(s subjects.Subject) (subjects.Subject, *atomic.Bool) {
+	dials, open := &atomic.Bool{}, s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		dial := e.Dial
+		e.Dial = func(ctx context.Context) (net.Conn, error) {
+			dials.Store(true)
+			return dial(ctx)
+		}
+		return open(e)
+	}
+	return s, dials
 }
 
 // ended tells how an operation ended.

@@ -166,9 +166,10 @@ type RWLock struct {
 	Upgrades bool
 	// Mutex: an owner has one hold of each lock at most. Who has one may be refused, or granted another in its place.
 	Mutex bool
-	// OneEnd: all holds are in one key, which nobody shortens: each may last as long as the longest lease that anybody asked for since the lock was free.
+	// OneEnd: all holds are in one key: each may last as long as the longest lease that anybody asked for since the lock was free, or, if it
+	// Shortens, no longer than the lease of any call since.
 	OneEnd bool
-	// Shortens: a re-entry may set a lease that ends before the one that the hold has.
+	// Shortens: a call may set a lease that ends before the one that the hold has: a re-entry, or with OneEnd any.
 	Shortens bool
 }
 
@@ -215,21 +216,24 @@ func (k RWLock) Step(s RWState, op history.Op) (RWState, error) {
 	if !k.OneEnd {
 		return next, nil
 	}
-	latest := s.end.Latest
+	end := life{Never, s.end.Latest}
 	if op.Outcome == history.Acquired || op.Outcome == history.Renewed || op.Lease > 0 {
-		latest = max(latest, lasting(op).Latest)
+		set := lasting(op)
+		if end.Latest = max(end.Latest, set.Latest); k.Shortens {
+			end.Earliest = set.Earliest
+		}
 	}
-	return next.until(latest), nil
+	return next.until(end), nil
 }
 
-// until is a state whose holds may last until a time.
-func (s RWState) until(latest time.Duration) RWState {
+// until is a state whose holds may be over from the beginning of an end on, and may last until the end of it.
+func (s RWState) until(end life) RWState {
 	holds := s.Holds()
 	for i := range holds {
-		holds[i].Latest = max(holds[i].Latest, latest)
+		holds[i].life = life{min(holds[i].Earliest, end.Earliest), max(holds[i].Latest, end.Latest)}
 	}
 	if s = rwState(holds); len(holds) > 0 {
-		s.end.Latest = latest
+		s.end.Latest = end.Latest
 	}
 	return s
 }
