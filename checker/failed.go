@@ -31,7 +31,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 			continue
 		case op.Outcome == history.Unknown && op.Return-op.Call >= impatience && f.lateness() >= impatience:
 			continue // the answer came in time, to a program that this machine did not let run
-		case f.prevented(op, lock, prompt), f.foreign(l, op), f.unreplicated(op), f.stale(op), op.Kind.Acquires() && f.refusable(op) && f.taken(l, op):
+		case f.declined(op), f.prevented(op, lock, prompt), f.foreign(l, op), f.unreplicated(op), f.stale(op), op.Kind.Acquires() && f.refusable(op) && f.taken(l, op):
 			continue
 		}
 		found.addAt(op.Call, func() Violation {
@@ -42,6 +42,11 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 			}
 		})
 	}
+}
+
+// declined reports whether a lock may have refused what a call asked for, since it has no such lease, or does not wait so: its client sent nothing.
+func (f *facts) declined(op *history.Op) bool {
+	return op.Kind.Acquires() && op.Outcome == history.Failed && op.Evidence == history.NotSent && !f.h.Can(string(contract.AnyLease))
 }
 
 // prevented reports whether faults are a reason for which a call failed: its client had not had the time since for what should go on at

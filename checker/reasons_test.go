@@ -249,3 +249,27 @@ func retaken(watched bool, lease float64) *script {
 	s.unlock("c1:1", at(4+lease), history.NotHeld)
 	return s
 }
+
+// A lock may have no such lease as a call asks for: it sends nothing, and says so. One that claims to have any does not.
+func TestALockMayDeclineWhatItDoesNotHave(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		evidence history.Evidence
+		claims   []contract.Claim
+		broken   bool
+	}{
+		{"nothing was sent", history.NotSent, nil, false},
+		{"something was sent", history.Sent, nil, true},
+		{"nothing was sent, of a lock that has any lease", history.NotSent, []contract.Claim{contract.AnyLease}, true},
+	} {
+		s := claiming(newScript(), tt.claims...)
+		op := s.op("c1:1", history.TryLock, at(1), at(1.001), history.Failed)
+		op.Lease, op.Evidence, op.Error = 7*sec, tt.evidence, "nothing happened"
+		s.take("c1:1", at(2), at(2.002), 0)
+		s.unlock("c1:1", at(3), history.Released)
+		broken := slices.ContainsFunc(verdict(t, s).Result(contract.Liveness).Violations, func(v Violation) bool { return v.Rule == contract.CallsSucceed })
+		if broken != tt.broken {
+			t.Errorf("%s: broken %v", tt.name, broken)
+		}
+	}
+}

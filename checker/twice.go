@@ -87,12 +87,19 @@ func (f *facts) firstSent(r *history.Served) time.Duration {
 // firstCopy is the first row of the server log with the request that executed a call at a time; nil: that row is the first.
 func (f *facts) firstCopy(op *history.Op, at time.Duration) *history.Served {
 	i, found := f.log.execution(op, at)
-	if !found || f.h.Served[i].Request == 0 {
+	if !found {
 		return nil
 	}
-	is := &f.h.Served[i]
-	for j := range f.h.Served[:i] {
-		if r := &f.h.Served[j]; r.Request == is.Request && r.Server == is.Server && r.Lock == is.Lock && !refused(r) {
+	return f.copiedBy(&f.h.Served[i])
+}
+
+// copiedBy is the first row of the server log of which another is a copy; nil: it is none.
+func (f *facts) copiedBy(is *history.Served) *history.Served {
+	for j := range f.h.Served {
+		switch r := &f.h.Served[j]; {
+		case r == is || is.Request == 0:
+			return nil
+		case r.Request == is.Request && r.Server == is.Server && r.Lock == is.Lock && !refused(r):
 			return r
 		}
 	}

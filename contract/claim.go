@@ -56,6 +56,7 @@ const (
 
 	ReturnsUnanswered Claim = "returns-unanswered"
 	RenewsOn          Claim = "renews-on"
+	AnyLease          Claim = "any-lease"
 )
 
 // A Promise describes a claim.
@@ -91,6 +92,8 @@ func Promises() []Promise {
 		{ReturnsUnanswered, "A call with a wait returns when its time is over, though the server does not answer.",
 			"liveness; whatever keeps messages away exempts a late return no more, but of a group of which a majority is enough"},
 		{Waits, "A `lock` goes on until it has the lock: that another has it is no error.", "liveness, of calls that fail"},
+		{AnyLease, "A call may ask for any lease, and for any time to wait.",
+			"liveness; without the claim a call that failed, and for which its client sent nothing, may have asked for what the lock does not have"},
 		{Steady, "A renewal is begun `renewEvery` after the one before was, however long that one took.",
 			"watchdog; it takes away the exemption of messages that came late before"},
 		{RenewsOn, "A forced release ends the renewals of no hold that it does not free.",

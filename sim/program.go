@@ -198,6 +198,9 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 		return a
 	})
 	if a.Outcome != history.Acquired {
+		if less := asksLess(r); t.client == history.Fresh && a.Outcome == history.Failed && less != r {
+			t.acquire(s, less)
+		}
 		return
 	}
 	t.mu.Lock()
@@ -220,6 +223,14 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 		h.gone, l = len(h.leases), own
 	}
 	h.leases, h.token = append(h.leases, l), a.Token
+}
+
+// asksLess is a request for less, if there is any: without a lease of its own, or without a wait. A lock may have no other.
+func asksLess(r subjects.Request) subjects.Request {
+	if r.Lease > 0 {
+		return subjects.Request{Wait: r.Wait}
+	}
+	return subjects.Request{}
 }
 
 // context is that of a call.

@@ -14,7 +14,7 @@ import (
 func rlock(g lockimpl.Generation, about string) Subject {
 	s := Subject{Name: "rlock-" + string(g), About: about, Groups: []string{"multi", "red"}, SilenceNoticed: 2 * lockimpl.DefaultPingInterval,
 		Unsubscribed: lockimpl.DefaultSubscriptionLinger,
-		Abilities:    []string{"reentrant", "watchdog", "force", "inspect", "unlock-sets-lease", string(contract.NoticesSilence), string(contract.Waits), string(contract.Steady), string(contract.Unsubscribes), string(contract.LeavesNothing)},
+		Abilities:    []string{"reentrant", "watchdog", "force", "inspect", "unlock-sets-lease", string(contract.NoticesSilence), string(contract.Waits), string(contract.AnyLease), string(contract.Steady), string(contract.Unsubscribes), string(contract.LeavesNothing)},
 		Open:         opened(g)}
 	const latchEnds = "scenario delayed-duplicate-unlock: a latch lives for 20 s, and until the client has the answer"
 	const again, force = "Redisson #7367: an acquire that is sent again is a new one", "docs/lock.md: ForceUnlock sent again"

@@ -45,7 +45,7 @@ func rwlock(g lockimpl.Generation, about string) Subject {
 	s := Subject{Name: "rrwlock-" + string(g), About: about, Object: history.ARWLock,
 		SilenceNoticed: 2 * lockimpl.DefaultPingInterval, Unsubscribed: lockimpl.DefaultSubscriptionLinger,
 		Abilities: []string{string(contract.ReadWrite), "reentrant", "watchdog", "idempotent", "force", string(contract.NoticesSilence),
-			string(contract.Waits), string(contract.Steady), string(contract.Unsubscribes), string(contract.LeavesNothing)}}
+			string(contract.Waits), string(contract.AnyLease), string(contract.Steady), string(contract.Unsubscribes), string(contract.LeavesNothing)}}
 	open := opened(g)
 	s.Open = func(e Env) (Client, error) {
 		c, err := open(e)
