@@ -461,7 +461,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
 	t := l.owner(a.op.Owner).tenure(a.at)
 	if t != nil && t.restored && a.op.Kind.Acquires() && a.op.Evidence != history.Executed {
-		return t.broughtBack(), true // it was granted what it had, which no command changed
+		return f.broughtBack(l, t), true // it was granted what it had, which no command changed
 	}
 	if !a.op.Kind.Unlocks() || answer(a.op) != history.Decremented {
 		return c, false
@@ -470,7 +470,7 @@ func (f *facts) leftMore(l *lockFacts, a *act) (c Cause, more bool) {
 	case t == nil || a.at < t.from:
 		return c, false
 	case t.restored:
-		return t.broughtBack(), true
+		return f.broughtBack(l, t), true
 	case t.recounted:
 		c, in := f.serverLost(l, t.from, a.at)
 		return c, in != nil

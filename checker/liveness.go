@@ -531,8 +531,8 @@ func (l *lockFacts) calls(owner string, from, to time.Duration) bool {
 }
 
 // broughtBack is the cause of what comes of a hold that a replica brought back.
-func (t *tenure) broughtBack() Cause {
-	return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot},
+func (f *facts) broughtBack(l *lockFacts, t *tenure) Cause {
+	return Cause{Class: contract.ServerLost, Effects: []history.Effect{history.ServerForgot}, Faults: f.struckAt(t.from, l.name, history.ServerForgot),
 		Text: fmt.Sprintf("a replica had brought back at %s a hold that %s had given back", Stamp(t.from), t.owner)}
 }
 

@@ -71,7 +71,7 @@ func (f *facts) orphans(l *lockFacts, found *violations) {
 
 func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 	if t.restored {
-		return t.broughtBack()
+		return f.broughtBack(l, t)
 	}
 	if c, lost := f.serverLost(l, t.from, t.to); t.recounted && lost != nil {
 		return c

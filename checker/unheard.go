@@ -85,7 +85,7 @@ func (f *facts) heldUnheard(l *lockFacts, a *act) (c Cause, unheard bool) {
 		return c, false
 	}
 	if t.restored { // an earlier hold of its owner, of which it has no token any more
-		return t.broughtBack(), true
+		return f.broughtBack(l, t), true
 	}
 	for i := range l.acts {
 		took := &l.acts[i]

@@ -87,6 +87,9 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		d.timings(&p.Timings)
 	}
 	d.period = p.Timings.WithDefaults().Watchdog / 3
+	if d.mood.meets {
+		d.meet = plan.Duration(2*time.Second) + d.time(8*time.Second, "meet")
+	}
 	if s.Object.Counted() {
 		switch s.Object {
 		case history.ALatch:
@@ -116,6 +119,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 			if d.mood.alike && j > 0 {
 				th.ID += 9
 			}
+			d.comes(&th)
 			for range d.upTo(1, sections, "sections") {
 				th.Steps = append(th.Steps, d.section(nil)...)
 			}
@@ -189,6 +193,8 @@ type drawing struct {
 	struck string          // the client whose messages faults strike; "": any
 	leases []time.Duration // that were asked for
 	period plan.Duration   // of a watchdog
+	meet   plan.Duration   // when programs meet; 0: they do not
+	left   plan.Duration   // until then, of the thread that is drawn, while it has not waited for that; at most 0: it has
 }
 
 func (d *drawing) timings(t *plan.Timings) {
@@ -327,7 +333,7 @@ func (d *drawing) ask(lock string) plan.Step {
 }
 
 func (d *drawing) work(lock string, lease plan.Duration) plan.Step {
-	s := plan.Step{Do: plan.Work, Lock: lock, For: d.time(d.mood.work, "work"), Fenced: d.mood.fenced}
+	s := plan.Step{Do: plan.Work, Lock: lock, For: d.until(d.time(d.mood.work, "work")), Fenced: d.mood.fenced}
 	if d.mood.both || d.mood.robbed || d.mood.queue && d.oneIn(2, "while others queue") {
 		s.For += plan.Duration(12 * time.Second) // beyond a renewal
 	}
@@ -360,7 +366,42 @@ func (d *drawing) acquire(lock string, lease plan.Duration, bounded bool) plan.S
 			s.Wait = d.about(lease, "wait beyond the lease")
 		}
 	}
-	return d.cancel(s)
+	return d.ends(s, plan.TryLock)
+}
+
+// comes says of the thread that is drawn how long it has until the programs meet. Some begin then.
+func (d *drawing) comes(th *plan.Thread) {
+	if d.meet > 0 && th.Start > 0 && d.oneIn(4, "comes then") {
+		th.Start = d.about(d.meet, "comes")
+	}
+	d.left = d.meet - th.Start
+}
+
+// until is how long a thread works: until the programs meet, if it has not waited for that, or else as long as is said.
+func (d *drawing) until(otherwise plan.Duration) plan.Duration {
+	left := d.left
+	if left <= 0 {
+		return otherwise
+	}
+	d.left = 0
+	return d.about(left, "works until")
+}
+
+// leaves has a call end at about the moment when the programs meet, if its thread has not waited for that: when its time is over, or when its
+// caller gives it up.
+func (d *drawing) leaves(s *plan.Step, try plan.Action) bool {
+	if d.left <= 0 {
+		return false
+	}
+	switch d.upTo(0, 3, "how it leaves") {
+	case 0:
+		return false
+	case 1:
+		s.Cancel = d.about(d.left, "given up")
+	default:
+		s.Do, s.Wait = try, d.about(d.left, "waits until")
+	}
+	return true
 }
 
 // cancel has a call given up soon, now and then.

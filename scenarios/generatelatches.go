@@ -26,6 +26,7 @@ func (d *drawing) latches(p *plan.Plan) {
 		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
 		for j := range d.upTo(1, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1), Start: d.time(d.mood.start, "start")}
+			d.comes(&th)
 			for range d.upTo(1, sections, "sections") {
 				th.Steps = append(th.Steps, d.part(downs)...)
 			}
@@ -37,6 +38,7 @@ func (d *drawing) latches(p *plan.Plan) {
 		p.Clients = append(p.Clients, c)
 	}
 	setter := plan.Thread{ID: int64(len(p.Clients[0].Threads) + 1)}
+	d.comes(&setter)
 	rounds := d.upTo(1, drawnRounds, "rounds")
 	for range rounds {
 		for n := range latches {
@@ -59,6 +61,9 @@ func latchName(n int) string { return fmt.Sprintf("gate-%d", n+1) }
 func (d *drawing) part(downs []int64) []plan.Step {
 	n := d.upTo(0, len(downs)-1, "latch")
 	work := plan.Step{Do: plan.Sleep, For: d.time(d.mood.work, "work")}
+	if left := d.left; left > 0 && d.upTo(0, 1, "comes then") == 1 {
+		work.For = d.until(left)
+	}
 	down := d.cancel(plan.Step{Do: plan.CountDown, Lock: latchName(n)})
 	if d.mood.alters && d.oneIn(5, "deletes") {
 		return []plan.Step{work, d.cancel(plan.Step{Do: plan.DeleteLatch, Lock: latchName(n)})}
@@ -83,7 +88,7 @@ func (d *drawing) awaits(n int) plan.Step {
 	case 1:
 		s.Do, s.Wait = plan.Await, 0
 	}
-	return d.cancel(s)
+	return d.ends(s, plan.TryAwait)
 }
 
 // A protocol says what a program does with a kind of object, and at which messages faults strike.

@@ -37,6 +37,7 @@ type mood struct {
 	renewing           bool          // what strikes messages strikes renewals
 	long               bool          // work takes minutes
 	steep              bool          // re-entries are up to six deep
+	meets              bool          // who holds gives back, and who waits gives up, at about one moment
 
 	reenters, asks, rogue, fenced, noRetry bool
 
@@ -59,7 +60,7 @@ func (d *drawing) lean() mood {
 	m.robbed = !m.both && slices.ContainsFunc(m.kinds, func(k fault.Kind) bool { return ofKeys(k.Needs) }) && d.oneIn(6, "robbed")
 	m.crowd = d.scope.Rare && d.oneIn(12, "crowd")
 	m.scarce = d.scope.Object.Counted() && d.scope.Object != history.ALatch && d.oneIn(4, "scarce")
-	m.local = d.scope.Rare && !m.crowd && (d.oneIn(8, "local") || d.scope.Object.Counted() && d.oneIn(6, "local, too") || m.scarce && d.oneIn(2, "local for what is scarce"))
+	m.local = d.scope.Rare && !m.crowd && (d.oneIn(8, "local") || d.scope.Object.Counted() && d.oneIn(6, "local, too") || m.scarce && d.upTo(0, 2, "local for what is scarce") > 0)
 	m.alike = d.scope.Rare && d.oneIn(4, "alike")
 	m.groups = len(d.scope.Groups) > 0 && !m.robbed && d.oneIn(3, "groups")
 	m.overlap = m.groups && !d.scope.NoReentry && d.oneIn(2, "overlap")
@@ -77,6 +78,7 @@ func (d *drawing) lean() mood {
 	m.long = !m.narrow && d.scope.ShortLeases && d.oneIn(10, "long")
 	m.renewing = !d.scope.Object.Counted() && (m.long && d.oneIn(2, "renewing, too") || d.scope.Steps && d.oneIn(5, "renewing"))
 	m.steep = m.deep && !m.groups && d.oneIn(4, "steep")
+	m.meets = d.scope.Rare && (m.local || m.scarce || m.narrow || d.oneIn(4, "few meet")) && d.oneIn(3, "meets")
 	switch {
 	case m.long:
 		m.work = 3 * time.Minute

@@ -27,34 +27,41 @@ func (d *drawing) leasedPermits(p *plan.Plan) { d.sharers(p, plan.TrySetTotal, d
 // sharers draws programs that make semaphores with a step, and use them.
 func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int64) []plan.Step) {
 	var totals []int64
-	many := drawnSemaphores
-	if d.mood.scarce {
-		many = 1
+	clients, threads, sections := d.sizes()
+	many, fewest, least, together := drawnSemaphores, 1, 1, 1
+	if d.mood.scarce { // who takes all, who is left short by who comes first, and who is to have what is left
+		many, fewest, least = 1, min(2, clients), 3
+		if d.mood.local {
+			together = 4
+		}
 	}
 	for range d.upTo(1, many, "semaphores") {
 		most := drawnPermits
 		if d.oneIn(4, "many permits") && !d.mood.scarce {
 			most = drawnMany
 		}
-		totals = append(totals, int64(d.upTo(1, most, "permits")))
+		totals = append(totals, int64(d.upTo(least, most, "permits")))
 	}
-	clients, threads, sections := d.sizes()
-	for i := range d.upTo(1, clients, "clients") {
+	for i := range d.upTo(fewest, clients, "clients") {
 		c := plan.Client{Name: fmt.Sprintf("c%d", i+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")}
-		for j := range d.upTo(1, threads, "threads") {
+		for j := range d.upTo(together, threads, "threads") {
 			th := plan.Thread{ID: int64(j + 1)}
 			for n, total := range totals {
 				if i == 0 && j == 0 || d.oneIn(8, "sets it, too") {
 					th.Steps = append(th.Steps, d.cancel(plan.Step{Do: makes, Lock: semaphoreName(n), Permits: total}))
 				}
 			}
+			all := d.mood.scarce && i == 0 && j == 0
 			switch {
-			case d.mood.scarce && i == 0 && j == 0:
-				th.Steps = append(th.Steps, d.takesAll(semaphoreName(0), totals[0])...)
+			case all:
 			case d.mood.scarce:
 				th.Start = d.time(2*time.Second, "start")
 			case th.Steps == nil:
 				th.Start = d.time(d.mood.start, "start")
+			}
+			d.comes(&th)
+			if all {
+				th.Steps = append(th.Steps, d.takesAll(semaphoreName(0), totals[0])...)
 			}
 			for range d.upTo(1, sections, "sections") {
 				th.Steps = append(th.Steps, use(totals)...)
@@ -62,7 +69,7 @@ func (d *drawing) sharers(p *plan.Plan, makes plan.Action, use func(totals []int
 			c.Threads = append(c.Threads, th)
 		}
 		if d.mood.local {
-			threads = drawnThreads // the others are remote
+			threads, together = drawnThreads, 1 // the others are remote
 		}
 		p.Clients = append(p.Clients, c)
 	}
@@ -78,7 +85,7 @@ func (d *drawing) takesAll(name string, total int64) (steps []plan.Step) {
 	} else {
 		steps = append(steps, plan.Step{Do: is.lock, Lock: name, Permits: total})
 	}
-	steps = append(steps, plan.Step{Do: plan.Sleep, For: plan.Duration(2*time.Second) + d.time(5*time.Second, "has all")})
+	steps = append(steps, plan.Step{Do: plan.Sleep, For: d.until(plan.Duration(2*time.Second) + d.time(5*time.Second, "has all"))})
 	for left := total; left > 0; {
 		give, some := plan.Step{Do: is.give, Lock: name}, int64(1)
 		if !one {
@@ -115,7 +122,7 @@ func (d *drawing) share(totals []int64) []plan.Step {
 			take.Wait = 0
 		}
 	}
-	steps := []plan.Step{d.cancel(take), {Do: plan.Sleep, For: d.time(d.mood.work, "work")}}
+	steps := []plan.Step{d.ends(take, plan.TryAcquirePermits), {Do: plan.Sleep, For: d.until(d.time(d.mood.work, "work"))}}
 	if some > 1 && d.oneIn(2, "in parts") {
 		steps = append(steps, d.cancel(plan.Step{Do: plan.ReleasePermits, Lock: name, Permits: 1}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.work, "more work")})
 		some--
@@ -146,12 +153,20 @@ func (d *drawing) leased(totals []int64) []plan.Step {
 			take.Wait = 0
 		}
 	}
-	work := func() plan.Step { return plan.Step{Do: plan.Sleep, For: d.time(d.mood.work, "work")} }
-	steps := []plan.Step{d.cancel(take), work()}
+	work := func() plan.Step { return plan.Step{Do: plan.Sleep, For: d.until(d.time(d.mood.work, "work"))} }
+	steps := []plan.Step{d.ends(take, plan.TryAcquirePermit), work()}
 	if d.oneIn(4, "lease anew") {
 		steps = append(steps, d.cancel(plan.Step{Do: plan.UpdateLease, Lock: name, Lease: lease()}), work())
 	}
 	return append(steps, d.cancel(plan.Step{Do: plan.ReleasePermit, Lock: name}), plan.Step{Do: plan.Sleep, For: d.time(d.mood.pause, "pause")})
+}
+
+// ends has a call end before it is granted what it asks for, now and then.
+func (d *drawing) ends(s plan.Step, try plan.Action) plan.Step {
+	if d.leaves(&s, try) {
+		return s
+	}
+	return d.cancel(s)
 }
 
 // altered changes a semaphore of so many permits: it drains what is free and gives that back one by one, or adds permits and takes them away.

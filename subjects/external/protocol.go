@@ -35,7 +35,7 @@ const idempotent = string(contract.Idempotent)
 // abilities are those that a worker may claim.
 var abilities = []string{"reentrant", "watchdog", "fencing", "force", "inspect", "lost", string(contract.HearsForce), "keeps-longest", string(contract.SetsLease),
 	string(contract.TakesBack), idempotent, string(contract.RefusesAgain), string(contract.TokensGoOn),
-	string(contract.Waits), string(contract.ReturnsUnanswered), string(contract.RenewsOn), string(contract.Steady), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree), string(contract.LocalHolds),
+	string(contract.Waits), string(contract.ReturnsUnanswered), string(contract.RenewsOn), string(contract.Steady), string(contract.AnyLease), string(contract.Fair), string(contract.KeepsPlace), string(contract.LeavesLine), string(contract.UnlocksFree), string(contract.LocalHolds),
 	string(contract.LooksAgain), string(contract.WakesByNeed), string(contract.MadeBySet), string(contract.Rounds), string(contract.TellsDeletion),
 	string(contract.Resizes), string(contract.Deletes), string(contract.LeavesNothing),
 	string(contract.LeasePerHold), string(contract.TellsDowngrade), string(contract.RefusesUpgrade), string(contract.WritersFirst), string(contract.ServerClock), string(contract.OneKey), cancels}
