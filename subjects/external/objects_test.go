@@ -368,7 +368,7 @@ func TestAHelloSaysWhatIsServed(t *testing.T) {
 		"rcountdownlatch-hardened":  {"count-down", "deletes", "takes-back", "idempotent", "looks-again", "rounds", "tells-deletion", "leaves-nothing", "returns-unanswered"},
 		"rpermitsemaphore-classic":  {"permit-leases", "resizes"},
 		"rpermitsemaphore-hardened": {"permit-leases", "resizes", "takes-back", "idempotent", "looks-again", "server-clock", "one-key", "returns-unanswered"},
-		"rrwlock-classic":           {"read-write", "reentrant", "watchdog", "idempotent", "force", "waits", "steady", "leaves-nothing"},
+		"rrwlock-classic":           {"read-write", "reentrant", "watchdog", "idempotent", "force", "waits", "any-lease", "steady", "leaves-nothing"},
 	} {
 		s, err := Subject(t.Context(), Prefix+worker("listed@"+name))
 		if err != nil {
