@@ -136,6 +136,7 @@ func (w *World) look(s *server, lock string) history.KeyState {
 		return state
 	case v.kind == "string" && v.text == foreign:
 		state.Holdings = []history.Holding{{Owner: history.AnotherProgram, Count: 1}}
+		state.Deadline = v.deadline // of who renews whatever is there
 		return state
 	case at != history.Place{}:
 		state.Holdings = []history.Holding{{Owner: w.named(w.valueAt(s, at.Of(lock))), Count: 1}}
@@ -208,7 +209,7 @@ func countIn(text string) int64 {
 }
 
 // foreign is what an overwritten key contains. Who can take the lock is then nobody, as if
-// [history.AnotherProgram] held it for ever, and so that is how it is recorded.
+// [history.AnotherProgram] held it for ever, and so that is how it is recorded, until a lock gives the key an end.
 const foreign = "something else"
 
 // nextExpiry returns the key that expires first, or a hold in it, and when.
