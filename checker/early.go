@@ -263,10 +263,12 @@ func (f *facts) resolved(op *history.Op, by time.Duration) bool {
 }
 
 // answeredInVain reports whether all that a call had asked by a time was answered by then, and changed nothing: its caller was not told, and its
-// client learned that what it knew before is so. Who hears that a copy was refused does not learn what became of the others.
+// client learned that what it knew before is so. Who hears that a copy was refused does not learn what became of the others, nor who is asked for
+// the script what comes of that.
 func (f *facts) answeredInVain(op *history.Op, by time.Duration) bool {
 	rows, refusals := f.log.byOp[op.ID], map[int64]bool{}
-	return op.Uncertain() && !op.Pending() && op.Return < by && len(rows) > 0 && !slices.ContainsFunc(rows, func(i int) bool {
+	answered := slices.ContainsFunc(rows, func(i int) bool { r := &f.h.Served[i]; return !refused(r) || turnedDown(r) })
+	return op.Uncertain() && !op.Pending() && op.Return < by && answered && !slices.ContainsFunc(rows, func(i int) bool {
 		r := &f.h.Served[i]
 		copied := refusals[r.Request]
 		refusals[r.Request] = r.Request > 0 && refused(r)

@@ -67,6 +67,7 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 			continue
 		}
 		earlier := m.askedBefore(f, op.Owner, b.acquire.Call, calls[inner].Call) // of another call, which its client gives back
+		earlier += m.givenBackLater(f, op.Owner, calls[inner].Call)
 		for _, call := range calls[:inner] {
 			earlier += m.answeredLate(f, call) + m.gaveInVain(f, call)
 		}
@@ -116,6 +117,17 @@ func (m *member) gaveInVain(f *facts, op *history.Op) (holds int64) {
 		}
 	}
 	return 0
+}
+
+// givenBackLater are the holds of a key that an owner had at a time, and that its client was giving back in the background by what it had sent
+// before: they are of an attempt that was over.
+func (m *member) givenBackLater(f *facts, owner string, when time.Duration) (holds int64) {
+	for _, i := range m.rows {
+		if r := &f.h.Served[i]; r.Op == 0 && r.Owner == owner && r.Step != history.StepAdmin && r.At > when && f.firstSent(r) < when {
+			holds += max(0, r.Before.Count(owner)-r.After.Count(owner))
+		}
+	}
+	return holds
 }
 
 // tookBelow is the command by which an unlock left its owner fewer holds of the key than some, though from a time on nothing but its owner's
