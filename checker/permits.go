@@ -153,7 +153,7 @@ func (f *facts) repeatedSet(l *lockFacts, op *history.Op) bool {
 	for _, o := range l.ops {
 		switch {
 		case o.Kind != op.Kind || o.Client != op.Client || o.Value != op.Value:
-		case !o.Aside && o.Uncertain() && o.Evidence != history.Executed && !unsent(o):
+		case !o.Aside && o.Uncertain() && o.Evidence != history.Executed && !unsent(o) && o.Call < op.Executed:
 			calls++
 		case o.Aside && o.Executed < op.Executed && answer(o) == history.OK:
 			calls--

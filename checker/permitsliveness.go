@@ -81,11 +81,11 @@ func (f *facts) unserved(l *lockFacts, all []level, op *history.Op, from, to tim
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}
 }
 
-// waitsLonger reports whether a call began to wait before another one of its client: it was refused first or, where nobody saw that of
-// both, called first.
+// waitsLonger reports whether a call may have begun to wait before another one of its client: it was refused first or, where nobody saw that of
+// both, or where that was within the time of one message, called first.
 func (f *facts) waitsLonger(l *lockFacts, one, other *history.Op) bool {
 	refused, then := f.refusedFirst(l, one), f.refusedFirst(l, other)
-	if refused > 0 && then > 0 {
+	if refused > 0 && then > 0 && (refused < then || refused-then > f.latency()) {
 		return refused < then
 	}
 	return one.Call < other.Call
