@@ -94,12 +94,24 @@ func (f *facts) lostFirst(l *lockFacts, a, b *belief) (*belief, Cause) {
 	if from := max(a.from, b.from); c.Class == contract.GrantedTwice && f.composed(l) && f.endedBy(l, b.owner, from) {
 		return b, f.lostHold(l, b.owner, from)
 	}
+	if c.Class == contract.GrantedTwice && f.neverGave(l, b) {
+		c.Text = fmt.Sprintf("the server never gave %s to %s, which was told at %s that it has it", l.name, b.owner, Stamp(b.from))
+	}
 	if !sure && !f.excuses(c) {
 		if other := f.lostHold(l, b.owner, at); f.excuses(other) {
 			return b, other
 		}
 	}
 	return a, c
+}
+
+// neverGave reports whether the server log shows that no command gave a lock to who believes that it has it.
+func (f *facts) neverGave(l *lockFacts, b *belief) bool {
+	if f.implied() || len(f.h.Served) == 0 || f.composed(l) {
+		return false
+	}
+	t := l.owner(b.owner).tenure(b.grantedAt())
+	return t == nil || t.to < b.acquire.Call
 }
 
 // endedBy reports whether the server had ended an owner's hold of a group by a time: the owner had lost a member before it was told that it

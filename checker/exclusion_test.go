@@ -381,3 +381,26 @@ func TestExclusionWhereNobodySawTheGrants(t *testing.T) {
 		})
 	}
 }
+
+// A lock may tell a caller that it has what the server never gave to it: that is not what the server did.
+func TestExclusionBrokenByAWrongAnswer(t *testing.T) {
+	for answer, want := range map[history.Outcome]string{
+		history.Busy:     "the server never gave order:42 to c2:1, which was told at 4.100 s that it has it",
+		history.Acquired: "the lock of c2:1, which did not hold order:42, ended the hold of c1:1 at 4.050 s",
+	} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.1), 0)
+		op := s.take("c2:1", at(4), at(4.1), 0)
+		op.Evidence, op.Executed, op.Answer = history.Executed, at(4.05), answer
+		after := key("c1:1", 1, at(30.05))
+		if answer == history.Acquired {
+			after = key("c2:1", 1, at(34.05))
+		}
+		s.h.Served = append(s.h.Served, history.Served{At: at(4.05), Sent: at(4), Got: at(4.1), Client: "c2", Owner: "c2:1", Op: op.ID, Lock: job, Before: key("c1:1", 1, at(30.05)), After: after})
+		s.unlock("c1:1", at(5), history.Released)
+		r := verdict(t, s).Result(contract.Exclusion)
+		if len(r.Violations) != 1 || r.Violations[0].Cause.Text != want || r.Violations[0].Ruling.Kind != Defect {
+			t.Errorf("%s: %+v", answer, r)
+		}
+	}
+}
