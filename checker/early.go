@@ -24,11 +24,6 @@ func (f *facts) early(l *lockFacts, found *violations) {
 		if t == nil || t.restored || t.to <= e.At || f.callsSince(t.grant.Call, f.resolved, l, e.Owner, e.At) {
 			continue // what its client has learned is not for certain
 		}
-		if slices.ContainsFunc(l.owner(e.Owner).ops, func(op *history.Op) bool {
-			return op.Aside && op.Kind.Unlocks() && op.Call <= e.At && (op.Pending() || op.Return > e.At)
-		}) {
-			continue // nor is whether what gives a hold back in the background has set the lease of what remains
-		}
 		if i := slices.IndexFunc(l.beliefs, func(b *belief) bool { return b.lost == e }); i >= 0 && l.beliefs[i].from < t.from {
 			continue // it was told of a hold before this one, which a call on another lock with the same key may have begun
 		}

@@ -95,7 +95,7 @@ func (f *facts) lostFirst(l *lockFacts, a, b *belief) (*belief, Cause) {
 		return b, f.lostHold(l, b.owner, from)
 	}
 	if c.Class == contract.GrantedTwice && f.neverGave(l, b) {
-		c.Text = fmt.Sprintf("the server never gave %s to %s, which was told at %s that it has it", l.name, b.owner, Stamp(b.from))
+		c = Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the server never gave %s to %s, which was told at %s that it has it", l.name, b.owner, Stamp(b.from))}
 	}
 	if !sure && !f.excuses(c) {
 		if other := f.lostHold(l, b.owner, at); f.excuses(other) {

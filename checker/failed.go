@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,8 +46,10 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 }
 
 // declined reports whether a lock may have refused what a call asked for, since it has no such lease, or does not wait so: its client sent nothing.
+// One attempt with the lock's own lease every lock has.
 func (f *facts) declined(op *history.Op) bool {
-	return op.Kind.Acquires() && op.Outcome == history.Failed && op.Evidence == history.NotSent && !f.h.Can(string(contract.AnyLease))
+	asks := !op.Kind.Tries() || op.Wait > 0 || !op.Watchdog && cmp.Or(op.Fresh, op.Lease) != f.h.Header.WatchdogTimeout
+	return asks && op.Kind.Acquires() && op.Outcome == history.Failed && op.Evidence == history.NotSent && !f.h.Can(string(contract.AnyLease))
 }
 
 // prevented reports whether faults are a reason for which a call failed: its client had not had the time since for what should go on at

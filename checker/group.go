@@ -327,9 +327,7 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 			if ch.row.Op != op.ID || ch.holds == 0 {
 				continue
 			}
-			if first = min(first, ch.row.At); f.copiedBy(ch.row) != nil {
-				first = min(first, f.copiedBy(ch.row).At)
-			}
+			first = min(first, cmp.Or(f.copiedBy(ch.row), ch.row).At)
 			if sum += ch.holds; step > 0 {
 				sum = min(sum, ch.left-had) // what it took before may have been taken from it
 			}

@@ -19,7 +19,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		return
 	}
 	failed := false // the machine, while the fresh client called
-	for i, op := range l.ops {
+	for _, op := range l.ops {
 		told := string(op.Outcome)
 		if op.Pending() {
 			told = "nothing"
@@ -31,7 +31,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		case !f.fresh(op.Client, op.Call) || op.Aside || op.Pending() && !f.whole():
 		case f.machineFailed(op):
 			failed = true
-		case f.declined(op) && slices.ContainsFunc(l.ops[i+1:], func(o *history.Op) bool { return o.Client == op.Client && o.Kind.Acquires() }):
+		case f.declined(op):
 			continue // it asks once more, for less
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
 			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -254,17 +255,19 @@ func retaken(watched bool, lease float64) *script {
 func TestALockMayDeclineWhatItDoesNotHave(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
+		lease    time.Duration
 		evidence history.Evidence
 		claims   []contract.Claim
 		broken   bool
 	}{
-		{"nothing was sent", history.NotSent, nil, false},
-		{"something was sent", history.Sent, nil, true},
-		{"nothing was sent, of a lock that has any lease", history.NotSent, []contract.Claim{contract.AnyLease}, true},
+		{"nothing was sent", 7 * sec, history.NotSent, nil, false},
+		{"something was sent", 7 * sec, history.Sent, nil, true},
+		{"nothing was sent, of a lock that has any lease", 7 * sec, history.NotSent, []contract.Claim{contract.AnyLease}, true},
+		{"nothing was sent for the lock's own lease", dog, history.NotSent, nil, true},
 	} {
 		s := claiming(newScript(), tt.claims...)
 		op := s.op("c1:1", history.TryLock, at(1), at(1.001), history.Failed)
-		op.Lease, op.Evidence, op.Error = 7*sec, tt.evidence, "nothing happened"
+		op.Lease, op.Evidence, op.Error = tt.lease, tt.evidence, "nothing happened"
 		s.take("c1:1", at(2), at(2.002), 0)
 		s.unlock("c1:1", at(3), history.Released)
 		broken := slices.ContainsFunc(verdict(t, s).Result(contract.Liveness).Violations, func(v Violation) bool { return v.Rule == contract.CallsSucceed })

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-sim/holdfast/model"
 )
 
-// surelyFree lists how many permits of a semaphore were free for certain, by what callers were told alone. One call is left out: its caller knows
-// what it has. A permit is taken from when its call may have been granted it. It is free when its caller was told so. A lock that takes back gives
+// surelyFree lists how many permits of a semaphore were free for certain, by what callers were told alone. One call waits for them: what it has
+// itself are at most copies. A permit is taken from when its call may have been granted it. It is free when its caller was told so. A lock that takes back gives
 // back what a call without an answer took, once its client has had the opportunity. Of another lock nobody knows that. nil: nobody can say how
 // many permits there are.
 func (f *facts) surelyFree(l *lockFacts, besides *history.Op) []level {
@@ -32,7 +32,11 @@ func (f *facts) surelyFree(l *lockFacts, besides *history.Op) []level {
 	for _, op := range l.ops {
 		n := op.Units()
 		switch {
-		case op == besides || unsent(op) || op.Outcome == history.Failed && op.Evidence == history.NotSent:
+		case op == besides:
+			if len(f.brokeUnder(l, op)) > 0 {
+				taken(op.Call, model.Never, n*(f.atMost(l, op)-1))
+			}
+		case unsent(op) || op.Outcome == history.Failed && op.Evidence == history.NotSent:
 		case op.Kind.Asks() && f.grantedOnce(l, op):
 			taken(f.grantedFrom(l, op), f.backBy(l, op), n)
 		case op.Kind.Asks() && op.Outcome == history.Busy && len(f.brokeUnder(l, op)) == 0, op.Kind.Asks() && op.Pending() && f.untroubled(l, op):

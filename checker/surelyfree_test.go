@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -16,41 +17,45 @@ func TestWaitersBesidePermitsThatAreSurelyFree(t *testing.T) {
 		name  string
 		got   float64 // when the waiter was told that it has a permit
 		write func(p *poolScript)
-		waits bool // too long
+		waits bool  // too long
+		wants int64 // permits; 0: 1
 	}{
-		{"who is told soon", soon, func(*poolScript) {}, false},
-		{"who is told late", late, func(*poolScript) {}, true},
-		{"a call that was not answered may have what is free", late, func(p *poolScript) { p.unheard(2, 4.5) }, false},
-		{"a call that was not answered may have some of what is free", late, func(p *poolScript) { p.unheard(1, 4.5) }, true},
-		{"a lock that takes back has settled such a call", late, func(p *poolScript) { p.claiming(contract.TakesBack).unheard(2, 4.5) }, true},
+		{"who is told soon", soon, func(*poolScript) {}, false, 0},
+		{"who is told late", late, func(*poolScript) {}, true, 0},
+		{"a call that was not answered may have what is free", late, func(p *poolScript) { p.unheard(2, 4.5) }, false, 0},
+		{"a call that was not answered may have some of what is free", late, func(p *poolScript) { p.unheard(1, 4.5) }, true, 0},
+		{"a lock that takes back has settled such a call", late, func(p *poolScript) { p.claiming(contract.TakesBack).unheard(2, 4.5) }, true, 0},
 		{"it has not settled a call of a client that died", late, func(p *poolScript) {
 			p.claiming(contract.TakesBack).unheard(2, 4.5)
 			p.died("c2", at(4.7))
-		}, false},
+		}, false, 0},
 		{"a call that its client took to its death may have what is free", late, func(p *poolScript) {
 			p.op("c2:1", history.AcquirePermits, at(4.5), 0, history.Unknown).Value = 2
 			p.died("c2", at(4.7))
-		}, false},
+		}, false, 0},
 		{"a call that waits in a client that lives has nothing", late, func(p *poolScript) {
 			p.op("c2:1", history.AcquirePermits, at(4.5), 0, history.Unknown).Value = 2
-		}, true},
+		}, true, 0},
 		{"a release that was not answered may have given nothing", late, func(p *poolScript) {
 			p.h.Ops[len(p.h.Ops)-1].Outcome = history.Unknown
-		}, false},
+		}, false, 0},
 		{"another call may have drained the semaphore", late, func(p *poolScript) {
 			p.do("c2:1", history.DrainPermits, 2, at(5.1), at(5.102), history.OK)
-		}, false},
-		{"a holder whose connection broke may have taken its permits twice", late, func(p *poolScript) { p.struck("close-connection", "c1", 1.001) }, false},
-		{"a connection that broke later took nothing", late, func(p *poolScript) { p.struck("close-connection", "c1", 3) }, true},
-		{"no clock says how many permits of a semaphore are free", late, func(p *poolScript) { p.struck("clock-jump", "", 3) }, true},
-		{"somebody may have taken the key", late, func(p *poolScript) { p.struck("delete-key", "", 5.5) }, false},
+		}, false, 0},
+		{"a holder whose connection broke may have taken its permits twice", late, func(p *poolScript) { p.struck("close-connection", "c1", 1.001) }, false, 0},
+		{"a connection that broke later took nothing", late, func(p *poolScript) { p.struck("close-connection", "c1", 3) }, true, 0},
+		{"no clock says how many permits of a semaphore are free", late, func(p *poolScript) { p.struck("clock-jump", "", 3) }, true, 0},
+		{"somebody may have taken the key", late, func(p *poolScript) { p.struck("delete-key", "", 5.5) }, false, 0},
+		{"a copy of the waiter's own request may have what is free", late, func(p *poolScript) { p.struck("close-connection", "c3", 4.5) }, false, 2},
+		{"a copy of it may have some of that", late, func(p *poolScript) { p.struck("close-connection", "c3", 4.5) }, true, 1},
+		{"another's connection broke", late, func(p *poolScript) { p.struck("close-connection", "c2", 4.5) }, true, 2},
 	} {
 		p := newPool(2)
 		p.take("c1:1", 2, 1, 1.002)
 		p.give("c1:1", 2, 5)
 		tt.write(p)
 		op := p.op("c3:1", history.AcquirePermits, at(4), at(tt.got), history.Acquired)
-		op.Value = 1
+		op.Value = cmp.Or(tt.wants, 1)
 		v := Judge(t.Context(), blind(p.done()), Options{})
 		if got := slices.Contains(rules(v, contract.Liveness), contract.PermitsAreTaken); got != tt.waits || len(v.Refused) > 0 {
 			t.Errorf("%s: late %t: %v %v", tt.name, got, rules(v, contract.Liveness), v.Refused)

@@ -296,3 +296,19 @@ func TestAFaultIsOneThoughItIsWrittenTwice(t *testing.T) {
 		}
 	}
 }
+
+// What an object has beside its key is named after the key, or after the name in braces.
+func TestKeysBesideTheKey(t *testing.T) {
+	for _, tt := range []struct{ key, queue, name, want string }{
+		{"", "*:queue", "order", "order:queue"},
+		{"{*}", "*:queue", "order", "{order}:queue"},
+		{"{*}", "*:queue", "{lock}-1", "{{lock}-1}:queue"},
+		{"lock:*", "q:{*}", "order", "q:{order}"},
+		{"lock:*", "q:{*}", "{lock}-1", "q:{lock}-1"},
+		{"lock:*", "", "order", ""},
+	} {
+		if got := (Layout{Key: tt.key, Queue: tt.queue}).QueueOf(tt.name); got != tt.want {
+			t.Errorf("key %q, queue %q of %s: %q, want %q", tt.key, tt.queue, tt.name, got, tt.want)
+		}
+	}
+}

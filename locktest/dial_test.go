@@ -11,6 +11,7 @@ import (
 	redigolib "github.com/gomodule/redigo/redis"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/locktest"
 )
 
@@ -147,9 +148,18 @@ func TestASemaphoreOverConnectionsOfItsOwnIsJudged(t *testing.T) {
 			Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) { return e.Dial(ctx) }})
 		return dialled{locktest.Semaphores(func(name string) locktest.Semaphore { return listSemaphore{rdb, name, false} }), rdb}, nil
 	}
-	stories, err := locktest.Accused(t, newSemaphores, locktest.Only("semaphore-unequal-waiters"), locktest.Drawn(0))
+	stories, err := locktest.Accused(t, newSemaphores, locktest.Drawn(3))
 	if err != nil || len(stories) > 0 {
 		t.Errorf("%v: %q", err, stories)
+	}
+	// A plan says of no such client that it sends a request once.
+	for want, newLock := range map[bool]locktest.NewLock{true: newSemaphores, false: foreign(false)[history.ASemaphore]} {
+		if got, err := locktest.Resends(t, newLock); err != nil || got != want {
+			t.Errorf("requests may be sent again: %t, want %t: %v", got, want, err)
+		}
+	}
+	if got, err := locktest.Resends(t, newCareless); err != nil || !got {
+		t.Errorf("a lock over connections of its own: %t, %v", got, err)
 	}
 }
 

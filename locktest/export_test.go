@@ -7,6 +7,7 @@ import (
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/subjects"
 )
 
 // Inside is [Test] in a test.
@@ -39,11 +40,22 @@ func Accused(t *testing.T, newLock NewLock, opts ...Option) (stories []string, e
 
 // Learned is how a lock is kept, as the probe learned it.
 func Learned(t *testing.T, newLock NewLock) (history.Layout, error) {
+	s, err := probed(t, newLock)
+	return s.Layout, err
+}
+
+// Resends reports whether the probe learned that requests may be sent again, whatever a plan says.
+func Resends(t *testing.T, newLock NewLock) (bool, error) {
+	s, err := probed(t, newLock)
+	return s.Resends, err
+}
+
+func probed(t *testing.T, newLock NewLock) (subjects.Subject, error) {
 	o := optionsOf("lock", nil)
 	o.noPlans = true
 	s, err := newSuite(bubble.In(t), newLock, o)
 	if err != nil {
-		return history.Layout{}, err
+		return subjects.Subject{}, err
 	}
-	return s.subject.Layout, nil
+	return s.subject, nil
 }

@@ -357,6 +357,7 @@ func (s *suite) probeFamily(b *bubble.Bubbles) error {
 		return fmt.Errorf("a client alone with a %s: %w", is, err)
 	}
 	s.dials = dials.Load()
+	s.subject.Resends = s.dials
 	calls := slices.DeleteFunc(slices.Clone(h.Ops), func(op history.Op) bool { return op.Client == history.Fresh || op.Aside || op.Kind.Renews() })
 	for i, op := range calls {
 		if !slices.Contains(outcomes[i], op.Outcome) {

@@ -232,6 +232,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		}
 	}
 	s.subject, s.dials = found, dials.Load()
+	s.subject.Resends = s.dials // a plan does not say how often a client of its own sends a request
 	layout, err := sim.Probe(b, s.subject, sim.Options{Seed: s.seed})
 	if err != nil {
 		return fmt.Errorf("a client that locks, works and unlocks: %w", err)

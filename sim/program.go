@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/sim/world"
@@ -198,7 +199,7 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 		return a
 	})
 	if a.Outcome != history.Acquired {
-		if less := asksLess(r); t.client == history.Fresh && a.Outcome == history.Failed && less != r {
+		if less := asksLess(r); t.client == history.Fresh && a.Outcome == history.Failed && less != r && !t.run.subject.Can(string(contract.AnyLease)) {
 			t.acquire(s, less)
 		}
 		return

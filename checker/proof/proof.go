@@ -116,24 +116,35 @@ type attempt struct {
 	*prover
 	g    contract.Guarantee
 	x    *checker.Violation
-	also bool     // the rule may be broken besides, by another cause or another's call
+	like likeness // how much a violation of another run must be like it to be the same
 	seen []string // the runs that it looked at
 	lack bool     // it wanted runs that are not allowed, or came to nothing: what it found may not be the smallest
 }
+
+// A likeness is how much of a violation one of another run must have in common with it, besides the rule and the lock.
+type likeness uint8
+
+const (
+	whatever   likeness = iota
+	sameClass           // of its cause
+	sameCaller          // that, and the call that shows it
+)
 
 func (p *prover) prove(g contract.Guarantee, x *checker.Violation) *checker.Proof {
 	a := &attempt{prover: p, g: g, x: x}
 	named := a.places(x.Cause.Faults)
 	least, found := a.search(named)
 	outcome := a.outcome(least, named, found)
-	if len(named) > 0 && outcome != checker.Proved && outcome != checker.Several {
-		a.also = true
+	for _, a.like = range []likeness{sameCaller, sameClass} {
+		if len(named) == 0 || outcome == checker.Proved || outcome == checker.Several || outcome == checker.Besides {
+			break
+		}
 		other, found := a.among(named)
 		if o := a.outcome(other, named, found); o == checker.Proved || o == checker.Several {
 			least, outcome = other, checker.Besides
 		}
-		a.also = false
 	}
+	a.like = whatever
 	if a.lack {
 		least, outcome = nil, checker.NotProved
 	}
@@ -269,7 +280,7 @@ func (a *attempt) same(x *checker.Violation, of *history.History) bool {
 	if x.Rule != a.x.Rule || x.Lock != a.x.Lock {
 		return false
 	}
-	return !a.also || x.Cause.Class == a.x.Cause.Class && x.Call == a.x.Call && callerOf(x, of) == callerOf(a.x, a.h)
+	return a.like == whatever || x.Cause.Class == a.x.Cause.Class && (a.like == sameClass || x.Call == a.x.Call && callerOf(x, of) == callerOf(a.x, a.h))
 }
 
 // callerOf is whose operation shows a violation; "": none does.

@@ -197,3 +197,19 @@ func TestTheHealedPhaseFindsWhatNeverEnds(t *testing.T) {
 		})
 	}
 }
+
+// A key that another program has overwritten has the end that a renewal gave it. So that renewal is told as one, and not as refused.
+func TestWhoRenewsWhatAnotherProgramHasIsToldSo(t *testing.T) {
+	l, ok := broken.Find("broken-hardened-renew-anybodys")
+	if !ok {
+		t.Fatal("there is no such lock")
+	}
+	s, _ := scenarios.Find("batch-poison")
+	v, _ := judge(t, s.Plan(1), l.Subject)
+	has := func(g contract.Guarantee, rule contract.Rule) bool {
+		return slices.ContainsFunc(v.Result(g).Violations, func(x checker.Violation) bool { return x.Rule == rule })
+	}
+	if !has(contract.Object, contract.HolderRenews) || has(contract.Watchdog, contract.NoRenewalOnceNo) {
+		t.Errorf("%s", v.Explanation)
+	}
+}
