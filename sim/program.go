@@ -51,10 +51,11 @@ type held struct {
 	gone   int     // so many of them are of holds that were lost before the lock was granted anew
 	token  int64
 	lost   <-chan struct{}
-	told   bool          // lost is closed, and recorded
-	since  time.Duration // when it was closed under a call that gives back the last hold; 0: it was not
-	before time.Duration // when a hold before it was lost, until that is recorded; 0: none was
-	over   chan struct{} // closed when the thread no longer believes that it holds the lock
+	work   <-chan struct{} // that of the context of the work which the thread does under the hold; nil: it does none
+	told   bool            // lost is closed, and the work's context is over; recorded
+	since  time.Duration   // when it was closed under a call that gives back the last hold; 0: it was not
+	before time.Duration   // when a hold before it was lost, until that is recorded; 0: none was
+	over   chan struct{}   // closed when the thread no longer believes that it holds the lock
 }
 
 type lease struct {
@@ -284,6 +285,7 @@ func (t *thread) lossesOf(of half) {
 	}
 	switch {
 	case !closed(h.lost):
+	case h.work != nil && !closed(h.work): // whoever works under a context looks at nothing else
 	case len(h.leases) == 0: // to the owner the hold is over, unless it gives its unlock up
 		if h.since == 0 {
 			h.since = t.run.world.Now()

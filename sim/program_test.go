@@ -189,6 +189,45 @@ func TestALossThatIsToldWithinAnUnlock(t *testing.T) {
 	}
 }
 
+// deaf is a client whose lock gives a context for work that no loss ends.
+type deaf struct{ subjects.Client }
+
+func (c deaf) Lock(name string) subjects.Lock { return deafLock{c.Client.Lock(name)} }
+
+type deafLock struct{ subjects.Lock }
+
+func (l deafLock) Lost(owner string) <-chan struct{} { return l.Lock.(subjects.Loser).Lost(owner) }
+
+func (l deafLock) HoldContext(parent context.Context, _ string) (context.Context, context.CancelFunc) {
+	return context.WithCancel(parent)
+}
+
+// Who works under the context of a hold is told of its loss when that context is over, or else when the work is.
+func TestWhoWorksUnderAContextLooksAtNothingElse(t *testing.T) {
+	const second = time.Second
+	sound, never := subject(t, "rlock-hardened"), subject(t, "rlock-hardened")
+	open := never.Open
+	never.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		return deaf{c}, err
+	}
+	for _, c := range []struct {
+		s        subjects.Subject
+		from, to time.Duration
+	}{{sound, 1900 * time.Millisecond, 2 * second}, {never, 5 * second, 5100 * time.Millisecond}} {
+		h := record(t, c.s, take(2*second), plan.Step{Do: plan.Work, Lock: "a", For: plan.Duration(5 * second)})
+		var told []time.Duration
+		for _, e := range h.Events {
+			if e.Kind == history.Lost && e.Owner == "c1:1" {
+				told = append(told, e.At)
+			}
+		}
+		if len(told) != 1 || told[0] < c.from || told[0] > c.to {
+			t.Errorf("told at %v, expected between %v and %v", told, c.from, c.to)
+		}
+	}
+}
+
 // A run that has more messages than it may ends with an error; one that has no more does not.
 func TestMostMessages(t *testing.T) {
 	p := &plan.Plan{Version: plan.Version, Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{take(0)}}}}}}

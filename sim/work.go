@@ -35,8 +35,11 @@ func (t *thread) work(s plan.Step) {
 		ctx, cancel := lock.HoldContext(t.run.ctx, t.owner)
 		defer cancel()
 		over = ctx.Done()
+		t.worksUnder(h, over)
 	}
-	if !t.sleep(time.Duration(s.For), over) {
+	whole := t.sleep(time.Duration(s.For), over)
+	t.worksUnder(h, nil)
+	if !whole {
 		t.stopped(of, h, over)
 		return
 	}
@@ -53,6 +56,13 @@ func (t *thread) work(s plan.Step) {
 	} else {
 		t.write(of, value+1, token)
 	}
+}
+
+// worksUnder sets the context under which a thread works; nil: it does not.
+func (t *thread) worksUnder(h *held, over <-chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h.work = over
 }
 
 // stopped records that a thread was told of the loss of a hold by the context of its work, and by nothing else.
