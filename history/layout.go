@@ -39,6 +39,9 @@ type Layout struct {
 	// Roles are the steps that commands are which touch the lock, by what is the same in all commands of one kind: the
 	// name, and the digest of a script.
 	Roles map[string]Step `json:"roles,omitempty"`
+	// NoContext says that commands do not carry the context of the call that they belong to. They are its by the goroutine that sends them, or
+	// else by the key and the owner that they name.
+	NoContext bool `json:"noContext,omitzero"`
 	// Unknown says why none of this is known; empty: it is. Such a lock is judged by its answers alone.
 	Unknown string `json:"unknown,omitzero"`
 }

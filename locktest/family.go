@@ -367,12 +367,12 @@ func (s *suite) probeFamily(b *bubble.Bubbles) error {
 			s.subject.Abilities = append(s.subject.Abilities, string(contract.MadeBySet))
 		}
 	}
-	if s.key != nil {
-		return nil // it is where the option says
-	}
 	layout, err := sim.Probe(b, s.subject, sim.Options{Seed: s.seed})
 	if unread := (*sim.UnreadError)(nil); errors.As(err, &unread) {
 		layout.Unknown, err = unread.Why, nil
+	}
+	if s.key != nil { // it is where the option says
+		layout = history.Layout{NoContext: layout.NoContext}
 	}
 	s.subject.Layout = layout
 	return err

@@ -395,6 +395,47 @@ func TestForeignFamily(t *testing.T) {
 	}
 }
 
+// contextless is a client whose commands have not the context of their call.
+type contextless struct{ redis.UniversalClient }
+
+func (c contextless) Eval(_ context.Context, script string, keys []string, args ...any) *redis.Cmd {
+	return c.UniversalClient.Eval(context.Background(), script, keys, args...)
+}
+
+func (c contextless) EvalSha(_ context.Context, digest string, keys []string, args ...any) *redis.Cmd {
+	return c.UniversalClient.EvalSha(context.Background(), digest, keys, args...)
+}
+
+func (c contextless) SetArgs(_ context.Context, key string, value any, a redis.SetArgs) *redis.StatusCmd {
+	return c.UniversalClient.SetArgs(context.Background(), key, value, a)
+}
+
+func (c contextless) SetNX(_ context.Context, key string, value any, d time.Duration) *redis.BoolCmd {
+	return c.UniversalClient.SetNX(context.Background(), key, value, d)
+}
+
+func (c contextless) Get(_ context.Context, key string) *redis.StringCmd {
+	return c.UniversalClient.Get(context.Background(), key)
+}
+
+func withoutContexts(newLock locktest.NewLock) locktest.NewLock {
+	return func(e locktest.Env) (locktest.Client, error) {
+		e.Redis = contextless{e.Redis}
+		return newLock(e)
+	}
+}
+
+// Nor are they accused if their commands do not say by a context which call they belong to.
+func TestForeignFamilyWithoutContexts(t *testing.T) {
+	drawn := 25
+	if testing.Short() {
+		drawn = 5
+	}
+	for is, newLock := range foreign(false) {
+		t.Run(string(is), func(t *testing.T) { locktest.Run(t, withoutContexts(newLock), locktest.Drawn(drawn)) })
+	}
+}
+
 func TestForeignFamilyExplored(t *testing.T) {
 	runs := 60
 	if testing.Short() {
@@ -407,12 +448,14 @@ func TestForeignFamilyExplored(t *testing.T) {
 
 func TestForeignFamilyWithAMistake(t *testing.T) {
 	for is, newLock := range foreign(true) {
-		t.Run(string(is), func(t *testing.T) {
-			stories, err := locktest.Accused(t, newLock)
-			if err != nil || len(stories) == 0 {
-				t.Fatalf("%v: it is accused of nothing", err)
-			}
-			t.Log(stories[0])
-		})
+		for context, newLock := range map[string]locktest.NewLock{"": newLock, "-without-contexts": withoutContexts(newLock)} {
+			t.Run(string(is)+context, func(t *testing.T) {
+				stories, err := locktest.Accused(t, newLock)
+				if err != nil || len(stories) == 0 {
+					t.Fatalf("%v: it is accused of nothing", err)
+				}
+				t.Log(stories[0])
+			})
+		}
 	}
 }

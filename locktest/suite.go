@@ -25,6 +25,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	simfault "github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/world"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -237,8 +238,10 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	if err != nil {
 		return fmt.Errorf("a client that locks, works and unlocks: %w", err)
 	}
-	if layout.Unknown != sim.NoKey || s.key == nil { // or it is where the option says
+	if layout.Unknown != sim.NoKey || s.key == nil {
 		s.subject.Layout, s.key = layout, nil
+	} else { // it is where the option says
+		s.subject.Layout = history.Layout{NoContext: layout.NoContext}
 	}
 	return nil
 }
@@ -280,7 +283,12 @@ func (s *suite) run(b *bubble.Bubbles, t *trial) {
 		t.why = "not run: another run came to a stop, as is told elsewhere"
 	default:
 		t.ran = true
-		if t.history, t.verdict, t.err = s.judged(b, t, t.plan, 0); t.err == nil || s.stopped == t.err {
+		t.history, t.verdict, t.err = s.judged(b, t, t.plan, 0)
+		if errors.Is(t.err, world.ErrWhose) {
+			t.plan = t.plan.Apart()
+			t.history, t.verdict, t.err = s.judged(b, t, t.plan, 0)
+		}
+		if t.err == nil || s.stopped == t.err {
 			s.stopped = nil
 		}
 	}

@@ -23,11 +23,23 @@ const probed = "holdfast:probe"
 // lock, lock again if they can, wait for a renewal, and give back. Of a lock whose owners exclude each other within their process it watches two of
 // one client. An error is that of the run. If the lock cannot be
 // read, the layout says why. Where a fair lock's queue is, the subject says. An object of another kind must be kept as Redisson keeps
-// it; that it is not is an [UnreadError]. Of a read-write lock it learns besides which commands renew a lease.
+// it; that it is not is an [UnreadError]. Of a read-write lock it learns besides which commands renew a lease. Of
+// all it learns whether commands have the context of their call.
 func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
-	if cmp.Or(s.Object, history.ALock) != history.ALock {
-		return probeObject(b, s, o)
+	without, err := withoutContext(b, s, o)
+	if err != nil {
+		return history.Layout{}, err
 	}
+	probe := probeLock
+	if cmp.Or(s.Object, history.ALock) != history.ALock {
+		probe = probeObject
+	}
+	l, err := probe(b, s, o)
+	l.NoContext = without
+	return l, err
+}
+
+func probeLock(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	said := s.Layout
 	s.Layout = history.Layout{Unknown: "it is being probed"}
 	var seen []*watched

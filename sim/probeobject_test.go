@@ -74,11 +74,13 @@ type bentPermits struct {
 }
 
 func (c bentPermits) PermitSemaphore(name string) subjects.PermitSemaphore {
-	return bentPermit{c.Client.(subjects.PermitSemaphores).PermitSemaphore(name), c}
+	s := c.Client.(subjects.PermitSemaphores).PermitSemaphore(name)
+	return bentPermit{s, s.(subjects.Resizer), c}
 }
 
 type bentPermit struct {
 	subjects.PermitSemaphore
+	subjects.Resizer
 	c bentPermits
 }
 

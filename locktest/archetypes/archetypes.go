@@ -34,6 +34,8 @@ type made struct {
 	careless bool
 	anyones  bool
 	blind    bool
+	context  func(context.Context) context.Context // nil: commands have that of their call
+	apart    bool                                  // commands are sent by goroutines of their own
 }
 
 // archetype makes one of a description.
@@ -71,12 +73,21 @@ func replaced(name, call, shows, old, new string) wrong {
 
 func overGoRedis(e locktest.Env, m made) (*client, error) {
 	m.eval = byEval(e.Redis)
+	if m.context != nil {
+		m.eval = m.eval.under(m.context)
+	}
+	if m.apart {
+		m.eval = m.eval.apart()
+	}
 	c := newClient(e, m.habits, m.scripts)
 	if m.listens {
 		c.wait = listen(e.Redis)
 	}
 	return c, nil
 }
+
+// nobodys is no context of any call.
+func nobodys(context.Context) context.Context { return context.Background() }
 
 func overScriptLoad(e locktest.Env, m made) (*client, error) {
 	c, err := overGoRedis(e, m)
@@ -288,6 +299,13 @@ func All() []Archetype {
 			replaced("half-lease", "lock", "baseline", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),
 			anyonesKept),
 		archetype("derived-context", made{scripts: text, habits: habits{fresh: true, derived: true}}, nil, neverStops, renewsOnce),
+		archetype("no-context", made{scripts: text, habits: one, context: nobodys}, nil, anyonesString, oneToken, resurrects),
+		archetype("no-context-hash", made{scripts: fields, context: nobodys}, nil, forgetsCount,
+			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end", "")),
+		archetype("no-context-secret", made{scripts: secret(fields), context: nobodys}, nil, forgetsCount, oneToken),
+		archetype("no-context-void", made{scripts: fields, habits: habits{silent: true}, context: nobodys}, nil, forgetsCount),
+		archetype("no-context-goroutine", made{scripts: text, habits: one, context: nobodys, apart: true}, nil, anyonesString, oneToken),
+		archetype("kept-context", made{scripts: fields, habits: habits{derived: true, keeps: true}}, nil, forgetsCount, oneToken, neverStops),
 		archetype("one-goroutine", made{scripts: fields, habits: habits{shared: true}}, nil,
 			wrong{"oldest-only", "renew", "batch-poison", func(m *made) { m.oldestOnly = true }}, forgetsCount),
 		archetype("script-load", made{scripts: fields}, overScriptLoad,

@@ -27,6 +27,7 @@ type habits struct {
 	anew    bool          // it grants its owner anew what it holds, and counts nothing: nor is that
 	derived bool          // the watchdog's context comes from that of Acquire
 	lazy    bool          // the watchdog looks whether it is still wanted when its time comes, and no sooner
+	keeps   bool          // a release has the context of the grant
 	shared  bool          // one goroutine of a client renews all its holds
 	listens bool          // it waits for a message, which a release publishes
 	silent  bool          // its release tells nothing
@@ -268,8 +269,9 @@ func (c *client) Close() error {
 type lock struct {
 	*client
 	name, owner string
-	token       string // of the hold acquired last
-	made        int    // tokens
+	token       string          // of the hold acquired last
+	granted     context.Context // of its grant
+	made        int             // tokens
 }
 
 // Lock implements [locktest.Client].
@@ -301,6 +303,9 @@ func (l *lock) releaseOne(ctx context.Context) (last bool, err error) {
 	if l.token == "" {
 		return false, locktest.ErrNotHeld
 	}
+	if l.keeps {
+		ctx = l.granted
+	}
 	left, err := l.give(ctx, l.name, l.token)
 	l.ended(l.name, l.token, err != nil || left > 0)
 	if err == nil && left < 0 {
@@ -317,7 +322,7 @@ func (l plain) Acquire(ctx context.Context, r locktest.Request) error {
 	token := l.next()
 	err := l.acquire(ctx, l.name, token, r)
 	if err == nil {
-		l.token = token
+		l.token, l.granted = token, context.WithoutCancel(ctx)
 	}
 	return err
 }

@@ -27,6 +27,29 @@ type scripts struct {
 // eval runs a script, whatever the client library.
 type eval func(ctx context.Context, script string, keys []string, args []any) (int64, error)
 
+// under runs scripts under other contexts than those that it is given.
+func (e eval) under(other func(context.Context) context.Context) eval {
+	return func(ctx context.Context, script string, keys []string, args []any) (int64, error) {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		return e(other(ctx), script, keys, args)
+	}
+}
+
+// apart runs each script in a goroutine of its own.
+func (e eval) apart() eval {
+	return func(ctx context.Context, script string, keys []string, args []any) (n int64, err error) {
+		done := make(chan struct{})
+		go func() {
+			n, err = e(ctx, script, keys, args)
+			close(done)
+		}()
+		<-done
+		return n, err
+	}
+}
+
 func (s scripts) run(ctx context.Context, script, name, token string, lease time.Duration) (int64, error) {
 	args := []any{token, lease.Milliseconds()}
 	if s.args != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/network"
 )
 
@@ -42,6 +43,8 @@ type calls struct {
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
 	// call has given up, is not taken for a renewal.
 	scripts map[string]history.Step
+	// in is the call that a goroutine is in, of a lock whose commands do not say so.
+	in map[int64]int64
 }
 
 // callHook notes the commands in process, and has them begin one after the other. One event can
@@ -89,10 +92,25 @@ func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // key names a command, and a script by what it is given.
 func (h *callHook) key(words []string) string { return sameScript(h.client, words) }
 
+// callIn returns the call whose context a command has; 0: it has none's. A lock whose commands have not that of their call makes them in its
+// goroutine.
+func (h *callHook) callIn(ctx context.Context) int64 {
+	if h.w.layout.NoContext {
+		h.w.mu.Lock()
+		id := h.w.calls.in[bubble.ID()]
+		h.w.mu.Unlock()
+		if id != 0 {
+			return id
+		}
+	}
+	id, _ := ctx.Value(callKey{}).(int64)
+	return id
+}
+
 // began is when a client began what a command that begins now is for: it may send again what has failed.
 func (h *callHook) began(ctx context.Context, words []string) time.Duration {
 	now := h.w.Now()
-	if id, _ := ctx.Value(callKey{}).(int64); id != 0 && !h.w.over(id, now) {
+	if id := h.callIn(ctx); id != 0 && !h.w.over(id, now) {
 		return now // the call says so
 	}
 	return h.w.retries.since(h.key(words), now, h.w.ground.atOnce())
@@ -122,7 +140,7 @@ func (h *callHook) turn(ctx context.Context, words []string) error {
 	if h.w.ended.Load() { // and so is the client, which would see that only after its turn
 		return redis.ErrClosed
 	}
-	id, _ := ctx.Value(callKey{}).(int64)
+	id := h.callIn(ctx)
 	h.w.mu.Lock()
 	h.w.calls.asked[id] = true
 	h.w.mu.Unlock()
@@ -136,7 +154,7 @@ func (h *callHook) turn(ctx context.Context, words []string) error {
 func (w *World) Asked(client string, id int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.calls.asked[id] || w.outside.dialing[client] || len(w.outside.processes[client]) > 0
+	return w.calls.asked[id] || w.layout.NoContext || w.outside.dialing[client] || len(w.outside.processes[client]) > 0
 }
 
 // stamped is a command that says when its client began it, and for which call.
@@ -153,8 +171,8 @@ func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string, b
 	if len(words) == 1 && strings.EqualFold(words[0], "multi") {
 		return cmd
 	}
-	id, ok := ctx.Value(callKey{}).(int64)
-	if digest := scriptDigest(words); ok && digest != "" && !h.w.over(id, h.w.Now()) {
+	id := h.callIn(ctx)
+	if digest := scriptDigest(words); id != 0 && digest != "" && !h.w.over(id, h.w.Now()) {
 		h.w.mu.Lock()
 		if c := &h.w.calls; c.scripts[digest] == "" {
 			c.scripts[digest] = stepOf(h.w.rec.Op(id).Kind)
@@ -180,10 +198,15 @@ func (w *World) callOf(s *server, m *network.Message) (call, after int64, began 
 	id, at, _ := strings.Cut(m.Stamp, " ")
 	call, _ = strconv.ParseInt(id, 10, 64)
 	ns, _ := strconv.ParseInt(at, 10, 64)
-	if call == 0 || w.over(call, time.Duration(ns)) {
-		return 0, call, time.Duration(ns)
+	if call != 0 && !w.over(call, time.Duration(ns)) {
+		return call, 0, 0
 	}
-	return call, 0, 0
+	if w.layout.NoContext {
+		if id := w.guess(client, s, m.Args); id != 0 {
+			return id, 0, 0
+		}
+	}
+	return 0, call, time.Duration(ns)
 }
 
 // over reports whether a call had returned by a time. What its client begins after that with the call's context, such as

@@ -421,7 +421,7 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 		return history.StepCleanup
 	case strings.HasSuffix(name, "subscribe"):
 		return history.StepSubscribe
-	case name == "hello" || name == "client" || name == "ping" || name == "auth" || name == "select" || name == "script":
+	case OfSession(args):
 		return history.StepSession
 	case call != 0 && !names:
 		return history.StepCleanup
@@ -437,6 +437,11 @@ func (w *World) step(args []string, call int64, names bool) history.Step {
 		return history.StepRenew
 	}
 	return history.StepQuery
+}
+
+// OfSession reports whether a command is about the connection or the server, and not about what is in it.
+func OfSession(args []string) bool {
+	return slices.Contains([]string{"hello", "client", "ping", "auth", "select", "script"}, strings.ToLower(args[0]))
 }
 
 // learn tells the purpose of a script that belongs to no call by what it may do: what removes a

@@ -7,6 +7,7 @@ type Observation struct {
 	At   time.Duration
 	Sent time.Duration
 	Args []string
+	Call int64 // that it belongs to; 0: none
 	Keys map[string]Value
 }
 
@@ -26,7 +27,7 @@ func (w *World) observe(s *server, d *delivery, now time.Duration) {
 	if w.observer == nil || !ok {
 		return
 	}
-	o := Observation{At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Keys: map[string]Value{}}
+	o := Observation{At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Call: d.note.call, Keys: map[string]Value{}}
 	for _, key := range v.redis.Keys() {
 		one := w.get(s, key)
 		o.Keys[key] = Value{one.kind, one.text, one.fields, one.deadline}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -140,16 +142,20 @@ func (w *World) Dialer(client, server string) func(context.Context) (net.Conn, e
 	}
 }
 
-// Calling tells the world of a call that begins. Programs may call it.
+// Calling tells the world of a call that begins in the caller's goroutine. Programs may call it.
 func (w *World) Calling(op history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.layout.NoContext {
+		w.calls.in[bubble.ID()] = op.ID
+	}
 	w.outside.calling[op.Client] = append(w.outside.calling[op.Client], op)
 }
 
 // called forgets a call that has returned; one without an answer it only sets aside. w.mu is held.
 func (w *World) called(op history.Op) {
 	o := &w.outside
+	maps.DeleteFunc(w.calls.in, func(_, call int64) bool { return call == op.ID })
 	if calls, ok := o.calling[op.Client]; ok {
 		o.calling[op.Client] = slices.DeleteFunc(calls, func(c history.Op) bool { return c.ID == op.ID })
 		if op.Outcome == history.Unknown {
