@@ -83,9 +83,9 @@ func (f *facts) ranOut(t *tenure) bool {
 // whole reports whether the history has its end: what is missing then never came.
 func (f *facts) whole() bool { return f.h.Whole() }
 
-// nobodyKept is the cause where no fault acted, and nobody who lived kept the lock.
+// nobodyKept is the cause where no fault acted, and no client that was alive held the lock.
 func nobodyKept() Cause {
-	return Cause{Class: contract.Unexplained, Text: "no fault acted at that time, and nobody who lived kept the lock"}
+	return Cause{Class: contract.Unexplained, Text: "no fault acted at that time, and no client that was alive held the lock"}
 }
 
 // keptByCopy is the cause that the key of a lock, or one of its members, has a hold at a time that a copy of a request took, and that
