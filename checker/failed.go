@@ -19,7 +19,7 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 		lock, prompt = "", f.groupPrompt(f.view.locks[l.name])
 	}
 	for _, op := range l.ops {
-		failed := !op.Pending() && (op.Outcome == history.Failed || op.Outcome == history.Unknown)
+		failed := !op.Pending() && (op.Outcome == history.Failed || op.Outcome == history.Unknown) && !f.silent[op.ID]
 		gone, ended := f.ended[op.Client]
 		switch {
 		case op.Kind.Tries() && op.Wait > 0 && op.Wait < prompt: // its time is over before an attempt is
@@ -45,11 +45,19 @@ func (f *facts) failures(l *lockFacts, found *violations) {
 	}
 }
 
-// declined reports whether a lock may have refused what a call asked for, since it has no such lease, or does not wait so: its client sent nothing.
-// One attempt with the lock's own lease every lock has.
+// declined reports whether a lock may have refused what a call asked for, since it has no such lease, does not wait so, or cannot but wait: its
+// client sent nothing. What has no numbers, such as one attempt with the lock's own lease, or for one permit, it has always or never.
 func (f *facts) declined(op *history.Op) bool {
-	asks := !op.Kind.Tries() || op.Wait > 0 || !op.Watchdog && cmp.Or(op.Fresh, op.Lease) != f.h.Header.WatchdogTimeout
-	return asks && op.Kind.Acquires() && op.Outcome == history.Failed && op.Evidence == history.NotSent && !f.h.Can(string(contract.AnyLease))
+	if !op.Kind.Asks() && op.Kind != history.UpdateLease || op.Outcome != history.Failed || op.Evidence != history.NotSent || f.h.Can(string(contract.AnyLease)) {
+		return false
+	}
+	plain := func(op *history.Op) bool {
+		own := op.Watchdog || op.Lease == 0 || op.Kind.Acquires() && cmp.Or(op.Fresh, op.Lease) == f.h.Header.WatchdogTimeout
+		return op.Wait == 0 && own && (op.Kind.Object() != history.ASemaphore || op.Value == 1)
+	}
+	return !plain(op) || !slices.ContainsFunc(f.h.Ops, func(o history.Op) bool {
+		return o.Kind.Plain() == op.Kind.Plain() && plain(&o) && o.Evidence != history.NotSent
+	})
 }
 
 // prevented reports whether faults are a reason for which a call failed: its client had not had the time since for what should go on at
@@ -88,8 +96,16 @@ func (f *facts) taken(l *lockFacts, op *history.Op) bool {
 			return len(f.view.members[key].busy(op.Owner, op.Call, op.Return)) > 0
 		})
 	}
+	anothers := func(owner string) bool { return owner != op.Owner || !f.options.Model.Reenters() }
 	return slices.ContainsFunc(l.tenures, func(t *tenure) bool {
-		return (t.owner != op.Owner || !f.options.Model.Reenters()) && t.from <= op.Return && t.to >= op.Call
+		from := t.from
+		if t.grant != nil && t.grant.Evidence != history.Executed {
+			from = t.grant.Call
+		}
+		return anothers(t.owner) && from <= op.Return && t.to >= op.Call
+	}) || f.implied() && slices.ContainsFunc(l.ops, func(o *history.Op) bool { // of whose answer nobody heard
+		return o != op && o.Kind.Acquires() && o.Uncertain() && o.Evidence != history.NotSent && anothers(o.Owner) &&
+			o.Call <= op.Return && (o.Watchdog || o.Lease == 0 || f.until(o)+o.Lease >= op.Call)
 	})
 }
 

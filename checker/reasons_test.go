@@ -258,17 +258,19 @@ func TestALockMayDeclineWhatItDoesNotHave(t *testing.T) {
 		lease    time.Duration
 		evidence history.Evidence
 		claims   []contract.Claim
+		other    time.Duration // the lease of an attempt for which something was sent
 		broken   bool
 	}{
-		{"nothing was sent", 7 * sec, history.NotSent, nil, false},
-		{"something was sent", 7 * sec, history.Sent, nil, true},
-		{"nothing was sent, of a lock that has any lease", 7 * sec, history.NotSent, []contract.Claim{contract.AnyLease}, true},
-		{"nothing was sent for the lock's own lease", dog, history.NotSent, nil, true},
+		{"nothing was sent", 7 * sec, history.NotSent, nil, 7 * sec, false},
+		{"something was sent", 7 * sec, history.Sent, nil, 7 * sec, true},
+		{"nothing was sent, of a lock that has any lease", 7 * sec, history.NotSent, []contract.Claim{contract.AnyLease}, 7 * sec, true},
+		{"nothing was sent for one attempt with the lock's own lease", dog, history.NotSent, nil, 7 * sec, false},
+		{"nothing was sent for one of two attempts with the lock's own lease", dog, history.NotSent, nil, dog, true},
 	} {
 		s := claiming(newScript(), tt.claims...)
 		op := s.op("c1:1", history.TryLock, at(1), at(1.001), history.Failed)
 		op.Lease, op.Evidence, op.Error = tt.lease, tt.evidence, "nothing happened"
-		s.take("c1:1", at(2), at(2.002), 0)
+		s.take("c1:1", at(2), at(2.002), tt.other).Kind = history.TryLock
 		s.unlock("c1:1", at(3), history.Released)
 		broken := slices.ContainsFunc(verdict(t, s).Result(contract.Liveness).Violations, func(v Violation) bool { return v.Rule == contract.CallsSucceed })
 		if broken != tt.broken {

@@ -42,7 +42,7 @@ func answered(h *history.History) (told *history.History, silent map[int64]bool)
 			op.Outcome = op.Answer
 		case op.Evidence == history.NotSent && op.Outcome == history.OK: // its client knew that it held nothing
 			op.Outcome = history.NotHeld
-		case op.Outcome == history.OK && op.Evidence != "": // a lock that keeps its errors to itself
+		case op.Outcome == history.OK: // a lock that keeps its errors to itself, or of which nobody saw what it did
 			op.Outcome = history.Unknown
 		case op.Evidence == history.Executed && op.Answer == history.Decremented:
 			op.Outcome = history.Decremented

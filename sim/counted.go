@@ -139,6 +139,10 @@ func (t *thread) countOf(s plan.Step, n, permit int64, do func(context.Context, 
 		}
 		return a
 	})
+	if s.Wait > 0 && t.client == history.Fresh && a.Outcome == history.Failed && !t.run.subject.Can(string(contract.AnyLease)) {
+		s.Wait = 0 // it may have no other than one attempt
+		return t.countOf(s, n, permit, do)
+	}
 	return a, asked
 }
 

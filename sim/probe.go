@@ -385,26 +385,26 @@ const exactly = 2 * time.Millisecond
 // renewal is the share of its lease that each renewal of a grant sets; 0 if it is not the same each time, or all of it, but for the
 // margin. absolute says that it is the lease, which the client counted from when it sent the renewal.
 func (w *watched) renewal(key string, grant history.Op, margin time.Duration) (share float64, absolute bool) {
-	var before, given, sent time.Duration
-	times := 0
+	var before, given time.Duration
+	times, same, counted := 0, true, true
+	is := func(a, b time.Duration) bool { return a-b < exactly && b-a < exactly }
 	for _, o := range w.all {
 		v := o.Keys[key]
 		called := slices.ContainsFunc(w.h.Ops, func(op history.Op) bool { return op.Kind.OnLock() && op.Call <= o.Sent && o.Sent <= op.Return })
 		if !called && before > 0 && v.Deadline > 0 && v.Deadline != before {
-			if times > 0 && given != v.Deadline-o.At {
-				return 0, false
-			}
-			given, sent = v.Deadline-o.At, v.Deadline-o.Sent
+			same = same && (times == 0 || given == v.Deadline-o.At)
+			given, counted = v.Deadline-o.At, counted && is(v.Deadline-o.Began, grant.Lease)
 			times++
 		}
 		before = v.Deadline
 	}
-	is := func(a, b time.Duration) bool { return a-b < exactly && b-a < exactly }
 	switch {
-	case times < 2, is(given, grant.Lease), is(given, grant.Lease+margin):
+	case times < 2, same && (is(given, grant.Lease) || is(given, grant.Lease+margin)):
 		return 0, false
-	case is(sent, grant.Lease):
+	case counted:
 		return 0, true
+	case !same:
+		return 0, false
 	}
 	if 2*given < grant.Lease { // so little that it is over before one renewal has failed: that is held against the lock
 		return 0, false

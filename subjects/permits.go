@@ -52,7 +52,7 @@ func OfPermitSemaphores() []history.Limitation {
 
 // permitSemaphore is the reference semaphore of permits that expire in one of its two forms.
 func permitSemaphore(g lockimpl.Generation, about string) Subject {
-	s := Subject{Name: "rpermitsemaphore-" + string(g), About: about, Object: history.APermitSemaphore, Abilities: []string{string(contract.PermitLeases), string(contract.Resizes)}}
+	s := Subject{Name: "rpermitsemaphore-" + string(g), About: about, Object: history.APermitSemaphore, Abilities: []string{string(contract.PermitLeases), string(contract.Resizes), string(contract.AnyLease)}}
 	open := opened(g)
 	s.Open = func(e Env) (Client, error) {
 		c, err := open(e)

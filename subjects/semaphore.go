@@ -59,7 +59,7 @@ func OfSemaphores() []history.Limitation {
 
 // semaphore is the reference semaphore in one of its two forms.
 func semaphore(g lockimpl.Generation, about string) Subject {
-	s := Subject{Name: "rsemaphore-" + string(g), About: about, Object: history.ASemaphore, Abilities: []string{string(contract.Permits), string(contract.Resizes)}}
+	s := Subject{Name: "rsemaphore-" + string(g), About: about, Object: history.ASemaphore, Abilities: []string{string(contract.Permits), string(contract.Resizes), string(contract.AnyLease)}}
 	open := opened(g)
 	s.Open = func(e Env) (Client, error) {
 		c, err := open(e)

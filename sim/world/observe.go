@@ -1,11 +1,16 @@
 package world
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Observation is a command that a server has executed, and all keys that it has since.
 type Observation struct {
 	At   time.Duration
 	Sent time.Duration
+	// Began is when its client began what it is for, if it belongs to no call: a script that the server did not know is sent again.
+	Began time.Duration
 	Args []string
 	Call int64 // that it belongs to; 0: none
 	Keys map[string]Value
@@ -27,7 +32,7 @@ func (w *World) observe(s *server, d *delivery, now time.Duration) {
 	if w.observer == nil || !ok {
 		return
 	}
-	o := Observation{At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Call: d.note.call, Keys: map[string]Value{}}
+	o := Observation{At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Call: d.note.call, Began: cmp.Or(d.rows[0].Began, d.message.Sent.Sub(w.began)), Keys: map[string]Value{}}
 	for _, key := range v.redis.Keys() {
 		one := w.get(s, key)
 		o.Keys[key] = Value{one.kind, one.text, one.fields, one.deadline}
