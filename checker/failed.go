@@ -98,11 +98,14 @@ func (f *facts) taken(l *lockFacts, op *history.Op) bool {
 	}
 	anothers := func(owner string) bool { return owner != op.Owner || !f.options.Model.Reenters() }
 	return slices.ContainsFunc(l.tenures, func(t *tenure) bool {
-		from := t.from
+		from, to := t.from, t.to
 		if t.grant != nil && t.grant.Evidence != history.Executed {
 			from = t.grant.Call
 		}
-		return anothers(t.owner) && from <= op.Return && t.to >= op.Call
+		if t.endOp != nil && t.endOp.Evidence != history.Executed {
+			to = max(to, f.until(t.endOp))
+		}
+		return anothers(t.owner) && from <= op.Return && to >= op.Call
 	}) || f.implied() && slices.ContainsFunc(l.ops, func(o *history.Op) bool { // of whose answer nobody heard
 		return o != op && o.Kind.Acquires() && o.Uncertain() && o.Evidence != history.NotSent && anothers(o.Owner) &&
 			o.Call <= op.Return && (o.Watchdog || o.Lease == 0 || f.until(o)+o.Lease >= op.Call)

@@ -31,7 +31,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 		case !f.fresh(op.Client, op.Call) || op.Aside || op.Pending() && !f.whole():
 		case f.machineFailed(op):
 			failed = true
-		case f.declined(op):
+		case f.declined(op) && slices.ContainsFunc(l.ops, func(o *history.Op) bool { return o.Client == op.Client && o.Kind == op.Kind && o.ID > op.ID }):
 			continue // it asks once more, for less
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
 			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause {

@@ -230,12 +230,15 @@ func (hs *holds) unlockedOne(h *hold, request, remain int64, ends time.Time) err
 // answered notes the number of a request that was answered: no request that was sent before it can take effect any more.
 func (h *hold) answered(request int64) { h.request, h.unanswered = request, 0 }
 
-// lower notes that a request is made at called which may set a lease that ends sooner than the client counts on: until it is
-// answered nobody knows. It returns what takes that back, if an error says that nothing was sent.
-func (hs *holds) lower(h *hold, called time.Time, lease time.Duration) (unsent func(err error)) {
+// lower notes that a request is made at called which leaves so many holds, -1: one fewer, and may set a lease that ends sooner than the
+// client counts on: until it is answered nobody knows. It returns what takes that back, if an error says that nothing was sent.
+func (hs *holds) lower(h *hold, called time.Time, lease time.Duration, leaves int) (unsent func(err error)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
-	if len(h.levels) <= 1 {
+	if leaves < 0 {
+		leaves = len(h.levels) - 1
+	}
+	if leaves <= 0 || len(h.levels) == 0 {
 		return func(error) {}
 	}
 	ends, unanswered := h.ends, h.unanswered
@@ -292,7 +295,7 @@ func (p *hardened) release(ctx context.Context, l *RLock, h *hold, lease, memory
 			args = append(args, keep)
 		}
 		cmd := newIntCall(ctx, args...)
-		unsent := p.client.holds.lower(h, called, lease)
+		unsent := p.client.holds.lower(h, called, lease, keep)
 		if err := p.client.run(ctx, p.releases, cmd, func() { p.settle(l, h, lease) }); err != nil {
 			unsent(err)
 			p.unanswered(l, h, lease, err)

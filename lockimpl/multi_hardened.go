@@ -126,7 +126,7 @@ func (p *hardened) releaseAll(ctx context.Context, locks []*RLock, held []*hold)
 	unsent := make([]func(error), len(held))
 	for i, h := range held {
 		leases[i] = hs.viewOf(h).outer
-		unsent[i] = hs.lower(h, called, leases[i])
+		unsent[i] = hs.lower(h, called, leases[i], -1)
 		args = append(args, (leases[i] + p.memory).Milliseconds(), leases[i].Milliseconds())
 	}
 	longest := slices.Max(leases)

@@ -104,6 +104,16 @@ func overRedigo(e locktest.Env, m made) (*client, error) {
 	return c, nil
 }
 
+// overScripts sends the digest of a script, and the script where the server does not know it.
+func overScripts(e locktest.Env, m made) (*client, error) {
+	c, err := overGoRedis(e, m)
+	m.eval = func(ctx context.Context, script string, keys []string, args []any) (int64, error) {
+		return goredis.NewScript(script).Run(ctx, e.Redis, keys, args...).Int64()
+	}
+	c.store = m.scripts
+	return c, err
+}
+
 func byCommands(e locktest.Env, m made) (*client, error) {
 	c, err := overGoRedis(e, m)
 	m.eval = byEval(e.Redis)
@@ -181,6 +191,15 @@ var absolute = func() scripts {
 	s.absolute = true
 	s.args = func(_, token string, lease time.Duration) []any {
 		return []any{token, time.Now().Add(lease).UnixMilli()}
+	}
+	return s
+}()
+
+// byDeadline is a lock whose renewals tell the server when the lease ends, and whose grants how long it lasts.
+var byDeadline = func() scripts {
+	s := text.with("redis.call('pexpire', KEYS[1], ARGV[2])", "redis.call('pexpireat', KEYS[1], ARGV[3])")
+	s.args = func(_, token string, lease time.Duration) []any {
+		return []any{token, lease.Milliseconds(), time.Now().Add(lease).UnixMilli()}
 	}
 	return s
 }()
@@ -298,6 +317,8 @@ func All() []Archetype {
 		archetype("absolute", made{scripts: absolute, habits: one}, nil,
 			replaced("half-lease", "lock", "baseline", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),
 			anyonesKept),
+		archetype("renewal-deadline", made{scripts: byDeadline, habits: one}, overScripts, anyonesKept,
+			replaced("half-renewed", "renew", "watchdog-death", "ARGV[3])", "ARGV[3] - 15000)")),
 		archetype("derived-context", made{scripts: text, habits: habits{fresh: true, derived: true}}, nil, neverStops, renewsOnce),
 		archetype("no-context", made{scripts: text, habits: one, context: nobodys}, nil, anyonesString, oneToken, resurrects),
 		archetype("no-context-hash", made{scripts: fields, context: nobodys}, nil, forgetsCount,

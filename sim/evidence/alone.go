@@ -111,7 +111,7 @@ type ownCount struct {
 
 // call counts a call, and gives an unlock that does not tell the outcome that it has by the count. What is not known it leaves.
 func (c *ownCount) call(op *history.Op) {
-	over := op.Kind.Unlocks() && op.Outcome == history.Unlocked
+	over := op.Kind.Unlocks() && (op.Outcome == history.Unlocked || op.Outcome == history.OK)
 	if c.holds > 0 && c.ends > 0 && op.Kind.OnLock() && op.Return >= c.ends {
 		c.unsure = true
 	}
@@ -124,9 +124,7 @@ func (c *ownCount) call(op *history.Op) {
 		if c.holds++; op.Lease > 0 && !op.Watchdog && (c.ends == 0 || op.Call+op.Lease < c.ends) {
 			c.ends = op.Call + op.Lease
 		}
-	case op.Kind.Unlocks() && op.Outcome == history.OK: // it may have given back nothing
-		c.unsure = true
-	case over && c.unsure:
+	case over && (c.unsure || c.holds == 0 && op.Outcome == history.OK): // it may have given back nothing
 	case over && c.holds > 1:
 		op.Outcome = history.Decremented
 		c.holds--

@@ -26,6 +26,7 @@ func TestAnOwnerCountsItsOwnCalls(t *testing.T) {
 		want history.Outcome // of the last
 	}{
 		{"its only hold", []history.Op{got(1*ms, time.Second), gave(3*ms, history.OK)}, history.Released},
+		{"it has none", []history.Op{gave(3*ms, history.OK)}, history.OK},
 		{"one of two", []history.Op{got(1*ms, time.Second), got(3*ms, time.Second), gave(5*ms, history.OK)}, history.Decremented},
 		{"the second of two", []history.Op{got(1*ms, time.Second), got(3*ms, time.Second), gave(5*ms, history.OK), gave(7*ms, history.OK)}, history.Released},
 		{"its lease may be over", []history.Op{got(1*ms, 10*ms), got(30*ms, time.Second), gave(33*ms, history.OK)}, history.OK},

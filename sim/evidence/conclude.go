@@ -373,10 +373,8 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
 		took := l.last.Count(op.Owner) > was.Count(op.Owner)
-		if op.Kind.Acquires() && took && 0 < op.Fresh && op.Fresh < op.Lease && l.simple() && c.lostWithin(&op) &&
-			l.last.Deadline-c.now <= op.Fresh+time.Millisecond {
-			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), op.Fresh })
-		}
+		anew := op.Kind.Acquires() && took && 0 < op.Fresh && op.Fresh < op.Lease && l.simple() && c.lostWithin(&op) &&
+			l.last.Deadline-c.now <= op.Fresh+time.Millisecond
 		if op.Kind.Acquires() && took && c.keeps(&op, l, was) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), l.last.Deadline-c.now })
 		}
@@ -387,6 +385,9 @@ func (c *conclusion) command(rows []*history.Served) {
 			// A copy that changes nothing may come when something else has set the lease since.
 			if c.executed[r] = true; changed(r) && (!l.alone() || c.counted(op.Call, cmp.Or(op.Asked, op.Lease), l) || c.margined(call, l)) {
 				c.measure(call, l)
+			}
+			if anew { // what the call took before it took with the lease of the hold
+				c.amend(call, func(now *history.Op) { now.Asked, now.Lease = cmp.Or(op.Asked, op.Lease), op.Fresh })
 			}
 		case call == 0 && l.simple() || !was.Equal(l.last):
 			c.unbidden(t, was)
