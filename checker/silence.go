@@ -62,7 +62,7 @@ func (f *facts) deafened(client, lock string, w waking) []int {
 			continue
 		}
 		onSubscription, somewhere := struckSubscription(fault)
-		if _, last := f.span(fault); !onSubscription && (!somewhere || f.subscribes(client, lock, last, w.to)) {
+		if _, last := f.span(fault); !onSubscription && (!somewhere || f.subscribes(client, lock, fault.Server, last, w.to)) {
 			continue // any message that it lost may have been on the connection of the subscription
 		}
 		if f.silences(i, client, lock, w) {
@@ -97,10 +97,11 @@ func (f *facts) noticed(i int, client, lock string, by time.Duration) time.Durat
 	return enough(heard, within, f.obstacles(client, lock, heard, by, f.answerTime(), hinders))
 }
 
-// subscribes reports whether a client got the answer to a subscription that it asked for in [from, to], on a server where a lock is.
-func (f *facts) subscribes(client, lock string, from, to time.Duration) bool {
+// subscribes reports whether a client got the answer to a subscription that it asked for in [from, to], on a server where a lock is: on that
+// of a name, if it is not "".
+func (f *facts) subscribes(client, lock, server string, from, to time.Duration) bool {
 	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
-		return s.Client == client && s.Step == history.StepSubscribe && s.Sent >= from && s.Got > 0 && s.Got <= to && f.isOn(lock, s.Server)
+		return s.Client == client && s.Step == history.StepSubscribe && s.Sent >= from && s.Got > 0 && s.Got <= to && f.isOn(lock, s.Server) && (server == "" || s.Server == "" || s.Server == server)
 	})
 }
 
