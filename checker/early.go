@@ -21,7 +21,8 @@ func (f *facts) early(l *lockFacts, found *violations) {
 			continue
 		}
 		t := l.owner(e.Owner).tenure(e.At)
-		if t == nil || t.restored || t.to <= e.At || f.callsSince(t.grant.Call, f.resolved, l, e.Owner, e.At) {
+		learned := func(op *history.Op, by time.Duration) bool { return f.resolved(op, by) || f.assured(l, op, t, by) }
+		if t == nil || t.restored || t.to <= e.At || f.callsSince(t.grant.Call, learned, l, e.Owner, e.At) {
 			continue // what its client has learned is not for certain
 		}
 		if i := slices.IndexFunc(l.beliefs, func(b *belief) bool { return b.lost == e }); i >= 0 && l.beliefs[i].from < t.from {
@@ -269,6 +270,37 @@ func (f *facts) answeredInVain(op *history.Op, by time.Duration) bool {
 		refusals[r.Request] = r.Request > 0 && refused(r)
 		return copied || r.Got == 0 || r.Got > by || r.After != nil && (r.Before == nil || !r.Before.Equal(*r.After))
 	})
+}
+
+// assured reports whether all that a call had asked by a time was answered by then, once each, and the server had an owner's hold whenever it
+// executed some of it: what its client learned is that the hold is there, with a lease that the call did not shorten.
+func (f *facts) assured(l *lockFacts, op *history.Op, t *tenure, by time.Duration) bool {
+	if l.shared() || op.Kind.Unlocks() || !f.keepsLongest() || len(f.obstacles(op.Client, op.Lock, op.Call, by+1, f.answerTime(), hinders)) > 0 {
+		return false
+	}
+	type request struct {
+		id  int64
+		key memberKey
+	}
+	seen, g := map[request]bool{}, f.log.groups[l.name]
+	for _, i := range f.log.byOp[op.ID] {
+		r := &f.h.Served[i]
+		if r.Sent > by {
+			break
+		}
+		if r.Got == 0 || r.Got > by || r.Before == nil || r.After == nil {
+			return false
+		}
+		if r.Lock != l.name && !g.Has(r.Server, r.Lock) {
+			continue
+		}
+		as := request{r.Request, memberKey{r.Server, r.Lock}}
+		if seen[as] && r.Request > 0 || r.Before.Count(t.owner) == 0 || r.After.Count(t.owner) == 0 {
+			return false
+		}
+		seen[as] = true
+	}
+	return len(seen) > 0
 }
 
 // callsSince is callsBut of calls since a time, but for some: what the owner was granted then, it knows for certain.
