@@ -121,8 +121,8 @@ func plantedLater() []SourceMutant {
 			About: "inner unlock of unknown outcome sets 10 s, client counts on 60",
 			Edits: []Edit{
 				{"hardened.go",
-					"\tif len(h.levels) <= 1 {\n",
-					"\tif len(h.levels) <= 2 {\n"},
+					"\tif leaves <= 0 || len(h.levels) == 0 {\n",
+					"\tif leaves <= 1 || len(h.levels) == 0 {\n"},
 			}},
 		{Name: "notice-timer-only-moves-on", Sound: hardened, Claim: "Lost is closed before the lease ends by the client's own clock",
 			About: "notice late where an unlock shortens the lease",

@@ -260,7 +260,7 @@ func planted() []SourceMutant {
 			About: "the client does not heed a shorter lease while the request for it is under way",
 			Edits: []Edit{
 				{"hardened.go",
-					"		unsent := p.client.holds.lower(h, called, lease)\n",
+					"		unsent := p.client.holds.lower(h, called, lease, keep)\n",
 					""},
 				{"hardened.go",
 					"			unsent(err)\n",
