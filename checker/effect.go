@@ -13,7 +13,7 @@ import (
 // owner wrote; and for two reads under one read lock between which one did. The resource of a lock is the one that has its name.
 func judgeEffect(_ context.Context, f *facts) Result {
 	found := f.found(contract.Effect)
-	writes, gone := 0, map[*history.Op]bool{}
+	writes, gone, between := 0, map[*history.Op]bool{}, 0 // writes between two reads of one hold
 	for _, l := range f.locks {
 		read := map[string]*history.Op{} // what each owner read last and has not yet written back
 		var written []*history.Op
@@ -24,11 +24,12 @@ func judgeEffect(_ context.Context, f *facts) Result {
 			}
 			if op.Kind == history.Read {
 				if r := read[op.Owner]; r != nil && l.shared() && l.oneHold(op.Owner, tookOrCall(r), tookOrCall(op)) {
-					for _, between := range written[seen[op.Owner]:] {
-						if !l.excludes(between.Owner, op.Owner) { // the reader writes, too
+					for _, write := range written[seen[op.Owner]:] {
+						if !l.excludes(write.Owner, op.Owner) { // the reader writes, too
 							continue
 						}
-						found.add(func() Violation { return f.readTwice(l, r, between, op) })
+						between++
+						found.add(func() Violation { return f.readTwice(l, r, write, op) })
 					}
 				}
 				read[op.Owner], seen[op.Owner] = op, len(written)
@@ -54,10 +55,14 @@ func judgeEffect(_ context.Context, f *facts) Result {
 	if writes == 0 {
 		return notClaimed("nothing was written to a shared resource")
 	}
-	return conclude("order of reads and writes",
-		fmt.Sprintf("%s, none lost", count(writes, "update")),
-		fmt.Sprintf("%d of %s lost", len(gone), count(writes, "update")),
-		found)
+	broke := fmt.Sprintf("%d of %s lost", len(gone), count(writes, "update"))
+	switch {
+	case between > 0 && len(gone) == 0:
+		broke = fmt.Sprintf("%s between two reads under one hold", count(between, "update"))
+	case between > 0:
+		broke += fmt.Sprintf(", and %d between two reads under one hold", between)
+	}
+	return conclude("order of reads and writes", fmt.Sprintf("%s, none lost", count(writes, "update")), broke, found)
 }
 
 // oneHold reports whether an owner believed in one hold from one time to another.

@@ -78,7 +78,7 @@ func (f *facts) unserved(l *lockFacts, all []level, op *history.Op, from, to tim
 				Text: fmt.Sprintf("before it waits %s, who asks for %d: the message that %s free woke that one", other.Owner, other.Value, was(int(free), "permit"))}
 		}
 	}
-	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted them"}
+	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted what was free"}
 }
 
 // waitsLonger reports whether a call may have begun to wait before another one of its client: it was refused first or, where nobody saw that of

@@ -104,8 +104,8 @@ func (t *teller) faults() {
 	for i := range t.f.h.Faults {
 		fault := &t.f.h.Faults[i]
 		from, to := t.f.span(fault)
-		if fault.Has(history.ClockMoved) && t.jumped(from) {
-			continue // the event says by how much
+		if fault.Missed || fault.Has(history.ClockMoved) && t.jumped(from) {
+			continue // it never struck, or the event says by how much
 		}
 		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Begins(fault))
 		if to > from && to < t.f.healed {

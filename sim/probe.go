@@ -406,7 +406,7 @@ func (w *watched) renewal(key string, grant history.Op, margin time.Duration) (s
 	case !same:
 		return 0, false
 	}
-	if 2*given < grant.Lease { // so little that it is over before one renewal has failed: that is held against the lock
+	if 2*given < grant.Lease || given > 2*grant.Lease { // so little that it is over before one renewal has failed, or far too much: that is held against the lock
 		return 0, false
 	}
 	return float64(given) / float64(grant.Lease), false

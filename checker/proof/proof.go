@@ -73,6 +73,8 @@ func also(says []string, text string) []string {
 		}
 		if rest, same := strings.CutPrefix(text, said); same {
 			text = strings.TrimSpace(rest)
+		} else if run, of, more := strings.Cut(text, ". "); more && strings.HasPrefix(said, run+". ") {
+			text = of // of the same run
 		}
 	}
 	return append(says, text)
