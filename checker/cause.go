@@ -41,6 +41,9 @@ func (f *facts) lostHold(l *lockFacts, owner string, at time.Duration) Cause {
 		if c, taken := f.perhapsTaken(l, t, t.to); taken {
 			return c
 		}
+		if c, cut := f.perhapsCut(l, t, t.to); cut && t.watchdog { // when it ends is known of no hold that is renewed
+			return c
+		}
 	}
 	return f.over(l, t)
 }

@@ -179,3 +179,22 @@ func TestAnUnseenHoldMayEndWithAnothersLease(t *testing.T) {
 		})
 	}
 }
+
+// A reader with a shorter lease may have cut off the hold of one whose lease is renewed, unless each hold has a lease of its own.
+func TestAReaderMayCutOffAnother(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		claims := []string{string(contract.ReadWrite), "reentrant", "watchdog"}
+		if own {
+			claims = append(claims, string(contract.LeasePerHold))
+		}
+		reads := told("a", history.ReadLock, 1, 2, 30*time.Second, history.Acquired)
+		reads.Watchdog = true
+		writes := told("c", history.WriteLock, 3, 31000, 30*time.Second, history.Acquired)
+		writes.Owner = history.WriterOf("c")
+		v := unseen(claims, nil, reads, told("b", history.TryRead, 100, 101, 750*ms, history.Acquired), writes,
+			told("a", history.ReadUnlock, 40000, 40001, 0, history.Released))
+		if accused := len(v.Result(contract.Exclusion).Defects()) > 0; accused != own {
+			t.Errorf("each hold has a lease of its own: %v; accused: %v\n%s", own, accused, v.Explanation)
+		}
+	}
+}
