@@ -11,9 +11,9 @@ type Observation struct {
 	Sent time.Duration
 	// Began is when its client began what it is for, if it belongs to no call: a script that the server did not know is sent again.
 	Began time.Duration
-	Args []string
-	Call int64 // that it belongs to; 0: none
-	Keys map[string]Value
+	Args  []string
+	Call  int64 // that it belongs to; 0: none
+	Keys  map[string]Value
 }
 
 // Value is what a key holds.
