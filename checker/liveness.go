@@ -139,13 +139,13 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, ahea
 			if from > max(g.from, first.Call) {
 				lasted = fmt.Sprintf("and for %s of that nothing was in its way", short(to-from))
 			}
-			free := "was free"
+			was := "was free"
 			if l.shared() && !history.Writes(first.Owner) {
-				free = "had no writer" // it may have had readers
+				was = "had no writer" // it may have had readers
 			}
 			return Violation{
 				Rule: contract.FreeIsTaken, Lock: l.name, From: from, To: to, Ops: []int64{first.ID}, Owners: []string{first.Owner}, Cause: c,
-				Text: fmt.Sprintf("%s %s from %s, and %s waited for it until %s, %s", l.name, free, Stamp(g.from), first.Owner, Stamp(to), lasted),
+				Text: fmt.Sprintf("%s %s from %s, and %s waited for it until %s, %s", l.name, was, Stamp(g.from), first.Owner, Stamp(to), lasted),
 			}
 		})
 	}
