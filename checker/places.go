@@ -189,6 +189,18 @@ func (f *facts) behindPlaces(l *lockFacts, op *history.Op, from, to time.Duratio
 	return f.keptPlace(l, behind, to)
 }
 
+// queued is when a call got its place in the queue of a fair lock; when it was called, if it got none.
+func (l *lockFacts) queued(op *history.Op) time.Duration {
+	if l.queue != nil {
+		for _, p := range l.queue.places {
+			if p.op == op {
+				return max(op.Call, p.from)
+			}
+		}
+	}
+	return op.Call
+}
+
 // heardOf is when a call's client heard what the server had answered it at a time; never, if it did not.
 func (f *facts) heardOf(op *history.Op, at time.Duration) time.Duration {
 	for _, i := range f.log.byOp[op.ID] {
