@@ -363,11 +363,11 @@ func TestAWorkerWhoseWritersAreFirst(t *testing.T) {
 // What a worker serves its hello says, and what it claims besides is claimed of that.
 func TestAHelloSaysWhatIsServed(t *testing.T) {
 	for name, want := range map[string][]string{
-		"rsemaphore-classic":        {"permits", "resizes"},
-		"rsemaphore-hardened":       {"permits", "resizes", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set", "returns-unanswered"},
+		"rsemaphore-classic":        {"permits", "resizes", "any-lease"},
+		"rsemaphore-hardened":       {"permits", "resizes", "any-lease", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set", "returns-unanswered"},
 		"rcountdownlatch-hardened":  {"count-down", "deletes", "takes-back", "idempotent", "looks-again", "rounds", "tells-deletion", "leaves-nothing", "returns-unanswered"},
-		"rpermitsemaphore-classic":  {"permit-leases", "resizes"},
-		"rpermitsemaphore-hardened": {"permit-leases", "resizes", "takes-back", "idempotent", "looks-again", "server-clock", "one-key", "returns-unanswered"},
+		"rpermitsemaphore-classic":  {"permit-leases", "resizes", "any-lease"},
+		"rpermitsemaphore-hardened": {"permit-leases", "resizes", "any-lease", "takes-back", "idempotent", "looks-again", "server-clock", "one-key", "returns-unanswered"},
 		"rrwlock-classic":           {"read-write", "reentrant", "watchdog", "idempotent", "force", "waits", "any-lease", "steady", "leaves-nothing"},
 	} {
 		s, err := Subject(t.Context(), Prefix+worker("listed@"+name))
