@@ -40,7 +40,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 				}
 				return f.keptByCopy(l, op.Call)
 			})
-		case op.Kind.Unlocks() && op.Outcome != history.Released && !(f.silent[op.ID] && f.h.Header.Layout.Unknown != ""):
+		case op.Kind.Unlocks() && op.Outcome != history.Released:
 			f.unhealed(op, contract.FreshGets, found, "was told "+told)
 		}
 	}

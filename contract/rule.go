@@ -174,7 +174,7 @@ func Rules() []RuleOf {
 		{WriterIsNext, Liveness, "whatever a fault acts in; readers that come within a second and two round trips; writers one after another"},
 		{Unsubscribed, Liveness, "worlds that do not see who is subscribed; clients that may have a hold"},
 		{CallsReturn, Liveness, "runs that did not come to their end"},
-		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls for which their client sent nothing, of locks that do not claim `any-lease`; calls after a connection of their client broke, in histories without a server log"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
+		{CallsSucceed, Liveness, "calls that their callers gave up; leases and waits shorter than an attempt takes; calls for which their client sent nothing, of locks that do not claim `any-lease`, unless it sent something for another that asked the same; calls after a connection of their client broke, in histories without a server log"}, {KeysHaveAnEnd, Liveness, "runs that did not come to their end"},
 		{HealedCallsReturn, Liveness, "histories without a healed phase"}, {FreshGets, Liveness, "histories without a healed phase"},
 		{WaitsQuietly, Liveness, "histories without a server log; who dials a server that is down"},
 		{GrantHasMembers, Object, "histories without a server log"},
