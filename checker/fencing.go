@@ -26,17 +26,13 @@ func judgeFencing(_ context.Context, f *facts) Result {
 		}
 		var last *history.Op
 		own := map[string]int64{} // the last token of each owner
-		for i := range l.acts {
-			op := l.acts[i].op
-			if op == nil || op.Aside || l.acts[i].again || !op.Kind.Acquires() || answer(op) != history.Acquired ||
-				op.Outcome != history.Acquired { // nobody was handed anything
-				continue
-			}
+		for _, grant := range f.handed(l) {
+			op, at := grant.op, grant.at
 			grants++
 			switch {
 			case op.Token == 0:
-				found.addAt(tookOrCall(op), func() Violation {
-					return tokenViolation(l, contract.TokenGiven, op, nil, fmt.Sprintf("%s got %s at %s without a token", op.Owner, l.name, Stamp(tookOrCall(op))))
+				found.addAt(at, func() Violation {
+					return f.tokenViolation(l, contract.TokenGiven, op, nil, fmt.Sprintf("%s got %s at %s without a token", op.Owner, l.name, Stamp(at)))
 				})
 				continue
 			case last == nil || op.Token > last.Token:
@@ -48,8 +44,8 @@ func judgeFencing(_ context.Context, f *facts) Result {
 				continue // the two overlapped, so that nobody knows which grant was first
 			default:
 				found.addAt(tookOrCall(last), func() Violation {
-					v := tokenViolation(l, contract.TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
-						op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), last.Owner, last.Token))
+					v := f.tokenViolation(l, contract.TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
+						op.Owner, l.name, op.Token, Stamp(at), last.Owner, last.Token))
 					from, until := v.From, v.To
 					if last.Evidence != history.Executed { // it got its token at some time of its call
 						from = min(from, last.Call)
@@ -70,7 +66,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 			}
 			last, own[op.Owner] = op, op.Token
 		}
-		presented(l, &found)
+		f.presented(l, &found)
 	}
 	if grants == 0 && len(f.log.groups) > 0 {
 		return notClaimed("a group hands out no fencing tokens")
@@ -78,6 +74,37 @@ func judgeFencing(_ context.Context, f *facts) Result {
 	return conclude("order of tokens",
 		fmt.Sprintf("%s with increasing tokens", count(grants, "grant")),
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(grants, "grant")), found)
+}
+
+// handed lists the grants of a lock of which its owners were told, each when the server executed what they were told of.
+func (f *facts) handed(l *lockFacts) []act {
+	var grants []act
+	for i := range l.acts {
+		a := l.acts[i]
+		if op := a.op; op == nil || op.Aside || a.again || !op.Kind.Acquires() || answer(op) != history.Acquired || op.Outcome != history.Acquired {
+			continue
+		}
+		a.at = f.grantHeard(a.op)
+		grants = append(grants, a)
+	}
+	slices.SortStableFunc(grants, func(a, b act) int { return cmp.Compare(a.at, b.at) })
+	return grants
+}
+
+// grantHeard is when the server executed that of a call which granted the lock by the answer that the call returned. Copies may have granted it
+// before, and nobody heard their tokens.
+func (f *facts) grantHeard(op *history.Op) time.Duration {
+	at := tookOrCall(op)
+	if op.Repeats == 0 || op.Evidence != history.Executed {
+		return at
+	}
+	for _, i := range f.executions(op) {
+		r := &f.h.Served[i]
+		if granted := r.Before != nil && r.After != nil && r.Before.Count(op.Owner) == 0 && r.After.Count(op.Owner) > 0; granted && 0 < r.Got && r.Got <= op.Return {
+			at = max(at, r.At)
+		}
+	}
+	return at
 }
 
 // wentBack says that the counter of tokens was that of a replica, which may be an older one, or was lost
@@ -137,7 +164,7 @@ func (f *facts) reenters(l *lockFacts, op *history.Op) bool {
 }
 
 // presented checks what the resource did with the tokens it saw.
-func presented(l *lockFacts, found *violations) {
+func (f *facts) presented(l *lockFacts, found *violations) {
 	var highest *history.Op
 	for _, op := range l.resource {
 		if _, ok := took(op); !ok || op.Kind != history.Write || op.Token == 0 {
@@ -147,12 +174,12 @@ func presented(l *lockFacts, found *violations) {
 		switch {
 		case stale && op.Outcome != history.Rejected:
 			found.addAt(tookOrCall(highest), func() Violation {
-				return tokenViolation(l, contract.StaleRefused, op, highest, fmt.Sprintf("%s wrote to %s with token %d at %s, after %s with token %d",
+				return f.tokenViolation(l, contract.StaleRefused, op, highest, fmt.Sprintf("%s wrote to %s with token %d at %s, after %s with token %d",
 					op.Owner, l.name, op.Token, Stamp(tookOrCall(op)), highest.Owner, highest.Token))
 			})
 		case !stale && op.Outcome == history.Rejected:
 			found.addAt(tookOrCall(cmp.Or(highest, op)), func() Violation {
-				return tokenViolation(l, contract.FreshAccepted, op, highest, fmt.Sprintf("the write of %s to %s with token %d at %s was refused, though no larger token had come",
+				return f.tokenViolation(l, contract.FreshAccepted, op, highest, fmt.Sprintf("the write of %s to %s with token %d at %s was refused, though no larger token had come",
 					op.Owner, l.name, op.Token, Stamp(tookOrCall(op))))
 			})
 		}
@@ -162,12 +189,12 @@ func presented(l *lockFacts, found *violations) {
 	}
 }
 
-func tokenViolation(l *lockFacts, rule contract.Rule, op, before *history.Op, text string) Violation {
-	at := tookOrCall(op)
+func (f *facts) tokenViolation(l *lockFacts, rule contract.Rule, op, before *history.Op, text string) Violation {
+	at := f.grantHeard(op)
 	v := Violation{Rule: rule, Text: text, Lock: l.name, From: at, To: at, Ops: []int64{op.ID}, Owners: []string{op.Owner},
 		Cause: Cause{Class: contract.Unexplained, Text: "tokens are the lock's own affair: no fault excuses them"}}
 	if before != nil {
-		v.From = tookOrCall(before)
+		v.From = f.grantHeard(before)
 		v.Ops, v.Owners = append(v.Ops, before.ID), []string{before.Owner, op.Owner}
 	}
 	return v

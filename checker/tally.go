@@ -170,7 +170,7 @@ func (f *facts) tokensGoOn(r Result, before *history.Op) Result {
 		for _, op := range l.ops {
 			granted := op.Outcome == history.Acquired || r.Guarantee == contract.Object && answer(op) == history.Acquired
 			if granted && op.Token > 0 && op.Token <= before.Token && op.Call > before.Return {
-				v := tokenViolation(l, contract.TokensIncrease, op, before,
+				v := f.tokenViolation(l, contract.TokensIncrease, op, before,
 					fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d", op.Owner, l.name, op.Token,
 						Stamp(op.Return), before.Owner, before.Token))
 				f.complete(r.Guarantee, &v)

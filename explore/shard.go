@@ -80,6 +80,7 @@ type Report struct {
 	Undecided int           `json:"undecided,omitzero"` // runs of which a checker came to no answer
 	Failed    int           `json:"failed,omitzero"`    // runs in which the harness failed
 	Failure   *Failure      `json:"failure,omitempty"`  // the first of them
+	Failures  []Failure     `json:"failures,omitempty"` // the first of each other kind, at most [maxFailures], in the order of their seeds
 	Ops       int           `json:"ops"`
 	Messages  int           `json:"messages"`
 	Virtual   time.Duration `json:"virtual"`

@@ -1,6 +1,8 @@
 package explore
 
 import (
+	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,11 +23,12 @@ type tally struct {
 	last    []string // goals that the run reached that was added last
 	covered fault.Coverage
 	states  States
-	begun   time.Time // of the run that is to be added
+	begun   time.Time       // of the run that is to be added
+	failed  map[string]bool // kinds of failures
 }
 
 func newTally(s subjects.Subject) *tally {
-	return &tally{own: s.Goals, goals: Goals{}, covered: fault.Coverage{}, states: States{}, begun: time.Now()}
+	return &tally{own: s.Goals, goals: Goals{}, covered: fault.Coverage{}, states: States{}, failed: map[string]bool{}, begun: time.Now()}
 }
 
 // samples is how many runs of a shard have a place on the page.
@@ -39,8 +42,9 @@ func (t *tally) add(r Run, err error, seed uint64) {
 	t.r.Wall += wall
 	if err != nil {
 		t.r.Failed++
-		if t.r.Failure == nil {
-			t.r.Failure = failureOf(seed, r.Plan, err)
+		if kind := kindOf(err.Error()); !t.failed[kind] {
+			t.failed[kind] = true
+			t.r.Failure, t.r.Failures = firstFailures(t.r.Failure, append(t.r.Failures, *failureOf(seed, r.Plan, err)))
 		}
 		return
 	}
@@ -134,6 +138,32 @@ func (t Total) sorted() Total {
 	return t
 }
 
+// maxFailures is how many kinds of failures are told besides the first.
+const maxFailures = 7
+
+// details are what differs between two failures of one kind: what is quoted, and numbers.
+var details = regexp.MustCompile(`"[^"]*"|'[^']*'|0x[0-9a-f]+|[0-9]+`)
+
+func kindOf(failure string) string { return details.ReplaceAllString(failure, "") }
+
+// firstFailures are the first failure of all, and the first of each other kind. What is left of two parts of them is the same as of the whole.
+func firstFailures(first *Failure, others []Failure) (*Failure, []Failure) {
+	all := others
+	if first != nil {
+		all = append([]Failure{*first}, others...)
+	}
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b Failure) int { return cmp.Compare(a.Seed, b.Seed) })
+	seen := map[string]bool{}
+	all = slices.DeleteFunc(all, func(f Failure) bool {
+		kind := kindOf(f.Error)
+		known := seen[kind]
+		seen[kind] = true
+		return known
+	})
+	return &all[0], slices.Clone(all[1:min(len(all), 1+maxFailures)])
+}
+
 func (t *Total) add(r Report) {
 	t.Parts++
 	t.Runs += r.Runs
@@ -143,8 +173,8 @@ func (t *Total) add(r Report) {
 	t.Failed += r.Failed
 	t.Blocked += r.Blocked
 	t.Complete = t.Complete && r.Complete
-	if r.Failure != nil && (t.Failure == nil || r.Failure.Seed < t.Failure.Seed) {
-		t.Failure = r.Failure
+	if r.Failure != nil {
+		t.Failure, t.Failures = firstFailures(t.Failure, slices.Concat(t.Failures, []Failure{*r.Failure}, r.Failures))
 	}
 	t.Ops += r.Ops
 	t.Messages += r.Messages

@@ -42,6 +42,8 @@ type Layout struct {
 	// NoContext says that commands do not carry the context of the call that they belong to. They are its by the goroutine that sends them, or
 	// else by the key and the owner that they name.
 	NoContext bool `json:"noContext,omitzero"`
+	// Direct says of a lock whose client library is not go-redis that the goroutine of a call writes its commands. By that they are its.
+	Direct bool `json:"direct,omitzero"`
 	// Unknown says why none of this is known; empty: it is. Such a lock is judged by its answers alone.
 	Unknown string `json:"unknown,omitzero"`
 }

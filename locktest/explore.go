@@ -14,6 +14,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,6 +26,7 @@ import (
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	simfault "github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
 // Explore hunts for plans under which a lock breaks what it claims, as simrun explore does: it draws plans from the whole of
@@ -89,6 +91,9 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 	}
 	if f := total.Failure; f != nil {
 		t.Errorf("%d runs failed, the first with seed %d: %s\nagain: %s", total.Failed, f.Seed, f.Error, again(t.Name(), f.Seed, 1))
+		for _, f := range total.Failures {
+			t.Errorf("another kind of failure, the first with seed %d: %s\nagain: %s", f.Seed, f.Error, again(t.Name(), f.Seed, 1))
+		}
 	}
 	for _, f := range total.Found {
 		t.Run(fmt.Sprintf("%s-seed-%d", f.Guarantee, f.Seed), func(t *testing.T) {
@@ -199,6 +204,9 @@ const workerOf = "HOLDFAST_LOCKTEST_WORKER"
 // answers begin the lines that are answers, among whatever else a test writes.
 const answers = "locktest-report "
 
+// begins begins the lines that say with which seed a run begins, likewise.
+const begins = "locktest-seed "
+
 // work does the shards that it reads, one after the other.
 func (s *suite) work(b *bubble.Bubbles, in io.Reader, out io.Writer) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM) // the process that it works for ends it
@@ -207,7 +215,12 @@ func (s *suite) work(b *bubble.Bubbles, in io.Reader, out io.Writer) {
 		if shards.Decode(&shard) != nil {
 			return
 		}
-		report, err := json.Marshal(explore.DoWith(b, s.subject, shard, s.keyed))
+		at := shard.From
+		report, err := json.Marshal(explore.DoWith(b, s.subject, shard, func(p *plan.Plan) *plan.Plan {
+			fmt.Fprintf(out, "\n%s%d\n", begins, at)
+			at++
+			return s.keyed(p)
+		}))
 		if err != nil {
 			panic(err) // plain data always encodes
 		}
@@ -238,24 +251,55 @@ func newWorkers(test string) *workers {
 // Slots implements [explore.Executor].
 func (w *workers) Slots() int { return cap(w.free) }
 
-// Run implements [explore.Executor]. What ends a process is a failure of the shard's runs.
+// Run implements [explore.Executor]. What ends a process is a failure of the run that it did.
 func (w *workers) Run(ctx context.Context, shard explore.Shard) (explore.Report, error) {
 	one := <-w.free
 	defer func() { w.free <- one }()
-	if one == nil {
+	ended := 0
+	parts, err := w.run(ctx, &one, shard, &ended)
+	if err != nil || len(parts) == 1 {
+		return parts[0], cmp.Or(err, ctx.Err())
+	}
+	return explore.Sum(parts).Whole(), ctx.Err()
+}
+
+// mostEnds is how many processes a shard may end, until what is left of it counts as failed.
+const mostEnds = 5
+
+// run has a process do a shard; nil: it is yet to be started. If a run ends the process, others do what comes before it and after it.
+func (w *workers) run(ctx context.Context, one **worker, shard explore.Shard, ended *int) ([]explore.Report, error) {
+	if *one == nil {
 		var err error
-		if one, err = w.start(ctx); err != nil {
-			return explore.Report{}, err
+		if *one, err = w.start(ctx); err != nil {
+			return []explore.Report{{}}, err
 		}
 	}
-	report, said, err := one.do(shard)
-	if err != nil {
-		one.end()
-		one = nil
-		text := fmt.Sprintf("the process of the seeds %d to %d ended: %v: %s", shard.From, shard.From+uint64(shard.Runs)-1, err, said)
-		report = explore.Report{Runs: shard.Runs, Failed: shard.Runs, Failure: &explore.Failure{Seed: shard.From, Error: text}}
+	report, at, said, err := (*one).do(shard)
+	if err == nil {
+		return []explore.Report{report}, nil
 	}
-	return report, ctx.Err()
+	(*one).end()
+	*one = nil
+	*ended++
+	text := fmt.Sprintf("the process of the run ended: %v: %s", err, said)
+	failure := &explore.Failure{Seed: at, Error: text}
+	if *ended == mostEnds || ctx.Err() != nil {
+		return []explore.Report{{Runs: shard.Runs, Failed: shard.Runs, Failure: failure}}, nil
+	}
+	parts := []explore.Report{{Runs: 1, Failed: 1, Failure: failure}}
+	before, after := shard, shard
+	before.Runs = int(at - shard.From)
+	after.From, after.Runs = at+1, shard.Runs-before.Runs-1
+	for _, part := range []explore.Shard{before, after} {
+		if part.Runs > 0 {
+			more, err := w.run(ctx, one, part, ended)
+			if err != nil {
+				return more, err
+			}
+			parts = append(parts, more...)
+		}
+	}
+	return parts, nil
 }
 
 func (w *workers) start(ctx context.Context) (*worker, error) {
@@ -281,22 +325,28 @@ func (w *workers) start(ctx context.Context) (*worker, error) {
 	return one, one.cmd.Start()
 }
 
-// do has a shard done. What the process has said instead of an answer is said, too.
-func (w *worker) do(shard explore.Shard) (report explore.Report, said string, err error) {
+// do has a shard done. What the process has said instead of an answer is said, too, and with which seed its last run began.
+func (w *worker) do(shard explore.Shard) (report explore.Report, at uint64, said string, err error) {
+	at = shard.From
 	if err := json.NewEncoder(w.in).Encode(shard); err != nil {
-		return report, "", err
+		return report, at, "", err
 	}
 	var rest bytes.Buffer
 	for {
 		line, err := w.out.ReadString('\n')
 		if text, ok := strings.CutPrefix(line, answers); ok && err == nil {
-			return report, "", json.Unmarshal([]byte(text), &report)
+			return report, at, "", json.Unmarshal([]byte(text), &report)
+		}
+		if text, ok := strings.CutPrefix(line, begins); ok && err == nil {
+			at, _ = strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+			rest.Reset() // it came to an end after what it has said so far
+			continue
 		}
 		if rest.Len() < 4<<10 {
 			rest.WriteString(line)
 		}
 		if err != nil {
-			return report, strings.TrimSpace(rest.String()), err
+			return report, at, strings.TrimSpace(rest.String()), err
 		}
 	}
 }

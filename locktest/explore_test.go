@@ -9,9 +9,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/locktest"
+	"github.com/holdfast-sim/holdfast/locktest/archetypes"
 )
 
 // TestExploreChild explores a broken lock, in a process of its own, and that has others.
@@ -27,7 +29,50 @@ func TestExploreChild(t *testing.T) {
 	if os.Getenv(inChild+"_NO_TIME") != "" {
 		opts = append(opts, locktest.For(1))
 	}
+	if os.Getenv(inChild+"_FAILS") != "" {
+		locktest.Explore(t, failing, opts...)
+		return
+	}
 	locktest.Explore(t, adapt(brokenNamed(t, "broken-unlock-twice")), opts...)
+}
+
+// failing ends the process in some plans, and cannot be opened in others.
+func failing(e locktest.Env) (locktest.Client, error) {
+	switch {
+	case e.ID != "c3":
+	case e.WatchdogTimeout < 30*time.Second:
+		return nil, errors.New("out of order")
+	default:
+		go panic("out of hand")
+		<-make(chan int)
+	}
+	return archetypes.All()[0].New(e)
+}
+
+// Each kind of failure is told, by the seed of the run in which it came.
+func TestExploringTellsEachKindOfFailure(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	explore := func(more ...string) string {
+		child := exec.CommandContext(t.Context(), self, "-test.run=^TestExploreChild$")
+		child.Env = append(append(os.Environ(), inChild+"="+t.TempDir(), inChild+"_FAILS=1"), more...)
+		out, err := child.CombinedOutput()
+		if err == nil {
+			t.Fatalf("%s", out)
+		}
+		return string(out)
+	}
+	out := explore()
+	for _, why := range []string{"the process of the run ended.*(?s:.*)panic: out of hand", "open .* for c3: out of order"} {
+		seed := regexp.MustCompile(`first with seed (\d+): ` + why).FindStringSubmatch(out)
+		if seed == nil {
+			t.Errorf("%q is not told:\n%s", why, out)
+		} else if one := explore("HOLDFAST_SEED="+seed[1], "HOLDFAST_RUNS=1"); !regexp.MustCompile(why).MatchString(one) {
+			t.Errorf("run again, %q is not told:\n%s", why, one)
+		}
+	}
 }
 
 // Goals are declared in one line each.

@@ -378,7 +378,7 @@ func (s *suite) probeFamily(b *bubble.Bubbles) error {
 		layout.Unknown, err = unread.Why, nil
 	}
 	if s.key != nil { // it is where the option says
-		layout = history.Layout{NoContext: layout.NoContext}
+		layout = history.Layout{NoContext: layout.NoContext, Direct: layout.Direct}
 	}
 	s.subject.Layout = layout
 	return err

@@ -190,6 +190,25 @@ func TestWhoStandsInTheWayIsNamed(t *testing.T) {
 	close(real)
 }
 
+// A call that does not come back is told as such.
+func TestACallThatNeverReturnsIsNamed(t *testing.T) {
+	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
+		return locktest.Locks(func(name, owner string) locktest.Lock {
+			return locktest.Funcs{
+				Try: func(ctx context.Context, lease time.Duration) error {
+					return e.Redis.SetNX(ctx, name, owner, lease).Err()
+				},
+				Unlock: func(context.Context) error { <-make(chan int); return nil },
+				Lease:  e.WatchdogTimeout,
+			}
+		}), nil
+	}, locktest.Only("baseline"), locktest.Drawn(0))
+	want := "the unlock of locktest by c1:1, called at 1.0"
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " never returned: left behind after Close: the goroutine locktest_test.TestACallThatNeverReturnsIsNamed") {
+		t.Errorf("it is told: %v", err)
+	}
+}
+
 // A lock that comes to a stop after others have failed: what was found is told, and nothing waits for each plan anew.
 func TestWhatWasFoundBeforeAStopIsTold(t *testing.T) {
 	real := make(chan struct{})

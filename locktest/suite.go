@@ -137,7 +137,7 @@ func touchesKeys(p *plan.Plan) bool {
 // keyed names the locks of a plan like their keys, and gives each thread a client of its own where
 // nothing else tells whose a command is.
 func (s *suite) keyed(p *plan.Plan) *plan.Plan {
-	if s.dials {
+	if s.dials && !s.subject.Layout.Direct {
 		p = p.Apart()
 	}
 	if s.key == nil {
@@ -178,7 +178,7 @@ func (s *suite) kept() error {
 		p, why := scenarios.Fit(p, s.subject.Can)
 		t := &trial{name: strings.TrimSuffix(filepath.Base(file), ".json"), plan: p, why: why}
 		s.listed = append(s.listed, t.name)
-		if s.dials {
+		if s.dials && !s.subject.Layout.Direct {
 			t.plan = p.Apart()
 		}
 		if s.wants(t.name) { // its locks are named like their keys
@@ -241,7 +241,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	if layout.Unknown != sim.NoKey || s.key == nil {
 		s.subject.Layout, s.key = layout, nil
 	} else { // it is where the option says
-		s.subject.Layout = history.Layout{NoContext: layout.NoContext}
+		s.subject.Layout = history.Layout{NoContext: layout.NoContext, Direct: layout.Direct}
 	}
 	return nil
 }

@@ -24,9 +24,9 @@ const probed = "holdfast:probe"
 // one client. An error is that of the run. If the lock cannot be
 // read, the layout says why. Where a fair lock's queue is, the subject says. An object of another kind must be kept as Redisson keeps
 // it; that it is not is an [UnreadError]. Of a read-write lock it learns besides which commands renew a lease. Of
-// all it learns whether commands have the context of their call.
+// all it learns by what it is told to which call a command belongs.
 func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
-	without, err := withoutContext(b, s, o)
+	noContext, direct, err := whose(b, s, o)
 	if err != nil {
 		return history.Layout{}, err
 	}
@@ -35,7 +35,7 @@ func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, er
 		probe = probeObject
 	}
 	l, err := probe(b, s, o)
-	l.NoContext = without
+	l.NoContext, l.Direct = noContext, direct
 	return l, err
 }
 

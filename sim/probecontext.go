@@ -12,13 +12,36 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// withoutContext reports whether a client alone made a call whose commands have not its context.
-func withoutContext(b *bubble.Bubbles, s subjects.Subject, o Options) (bool, error) {
-	s.Layout = history.Layout{Unknown: "it is being probed", Taken: s.Layout.Taken}
+// whose learns of a client alone by what its commands tell which call they belong to: noContext is that they do not have the context of
+// their call, and direct that the goroutine of their call writes them, of a client that connects by itself.
+func whose(b *bubble.Bubbles, s subjects.Subject, o Options) (noContext, direct bool, err error) {
+	s.Layout = history.Layout{Unknown: "it is being probed", Direct: true, Taken: s.Layout.Taken}
 	w, err := watch(b, everyCall(s), s, o)
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
+	return w.noContext(), w.direct(), nil
+}
+
+// direct reports whether the goroutine of each call has written its commands.
+func (w *watched) direct() bool {
+	written := 0
+	for _, op := range w.h.Ops {
+		for _, o := range w.all {
+			if within := op.Call <= o.Sent && o.Sent <= op.Return; !within || !o.Dialed || !op.Kind.OnLock() || world.OfSession(o.Args) {
+				continue
+			}
+			if !o.Direct {
+				return false
+			}
+			written++
+		}
+	}
+	return written > 0
+}
+
+// noContext reports whether there was a call whose commands do not have its context.
+func (w *watched) noContext() bool {
 	return slices.ContainsFunc(w.h.Ops, func(op history.Op) bool {
 		if !op.Kind.OnLock() || op.Outcome == history.Failed || op.Outcome == history.Unknown {
 			return false
@@ -33,7 +56,7 @@ func withoutContext(b *bubble.Bubbles, s subjects.Subject, o Options) (bool, err
 			}
 		}
 		return others
-	}), nil
+	})
 }
 
 // everyCall is a plan of one client that makes each kind of call that a subject has. It takes less time than there is between two renewals.

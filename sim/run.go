@@ -110,6 +110,11 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 			return nil
 		}))
 	}
+	if left := (*bubble.LeftError)(nil); r.history != nil && errors.As(r.failure, &left) {
+		if op := neverReturned(r.history); op != nil {
+			r.failure = fmt.Errorf("the %s of %s by %s, called at %s, never returned: %w", op.Kind, op.Lock, op.Owner, time.Duration(op.Call).Round(time.Millisecond), left)
+		}
+	}
 	var spin *world.SpinError
 	if r.history != nil && errors.As(r.failure, &spin) {
 		if call, by := waiterFor(r.history, spin); call != 0 { // a waiter that does so is the lock's, and not the harness's
@@ -433,6 +438,18 @@ func (r *run) launch(p process, th plan.Thread) {
 		}()
 		t.steps()
 	}()
+}
+
+// neverReturned is the first call of a client that lived to the end that was still under way then; nil: there is none.
+func neverReturned(h *history.History) *history.Op {
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		died := slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.Client == op.Client && e.Kind == history.Died })
+		if op.Pending() && !op.Aside && !op.Kind.Renews() && !died {
+			return op
+		}
+	}
+	return nil
 }
 
 // tryAll has the fresh client lock and unlock each lock of the plan, one after the other. Every lock that nobody holds is free

@@ -171,10 +171,14 @@ func (h hunt) keep(ctx context.Context, workers *local, o order, at string, f ex
 func (h hunt) failed(t explore.Total, dir string, stderr io.Writer) int {
 	code := checker.ExitExpected
 	if t.Failure != nil {
-		if code = checker.ExitHarness; t.Failure.Disagree {
-			code = checker.ExitDisagree
+		for _, f := range append([]explore.Failure{*t.Failure}, t.Failures...) {
+			this := checker.ExitHarness
+			if f.Disagree {
+				this = checker.ExitDisagree
+			}
+			code = checker.Worst(code, this)
+			fail(stderr, this, "explore: seed %d: %s%s", f.Seed, f.Error, h.keepFailure(dir, &f))
 		}
-		fail(stderr, code, "explore: seed %d: %s%s", t.Failure.Seed, t.Failure.Error, h.keepFailure(dir, t.Failure))
 	}
 	if t.Undecided > 0 {
 		code = checker.Worst(code, checker.ExitUndecided)

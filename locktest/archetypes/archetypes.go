@@ -36,6 +36,8 @@ type made struct {
 	blind    bool
 	context  func(context.Context) context.Context // nil: commands have that of their call
 	apart    bool                                  // commands are sent by goroutines of their own
+	whole    bool                                  // one script takes, gives back and extends
+	direct   bool                                  // commands are written by the goroutine that has the call, without its context
 }
 
 // archetype makes one of a description.
@@ -79,6 +81,9 @@ func overGoRedis(e locktest.Env, m made) (*client, error) {
 	if m.apart {
 		m.eval = m.eval.apart()
 	}
+	if m.whole {
+		m.eval = m.eval.whole(m.scripts)
+	}
 	c := newClient(e, m.habits, m.scripts)
 	if m.listens {
 		c.wait = listen(e.Redis)
@@ -97,8 +102,11 @@ func overScriptLoad(e locktest.Env, m made) (*client, error) {
 }
 
 func overRedigo(e locktest.Env, m made) (*client, error) {
-	eval, closed := byRedigo(e)
+	eval, closed := byRedigo(e, m.direct)
 	m.eval = eval
+	if m.whole {
+		m.eval = m.eval.whole(m.scripts)
+	}
 	c := newClient(e, m.habits, m.scripts)
 	c.close = closed
 	return c, nil
@@ -338,6 +346,8 @@ func All() []Archetype {
 		archetype("polling", made{scripts: text, habits: one}, byCommands,
 			replaced("lies", "unlock", "key-expiry", "then return -1 end", "then return 0 end"), anyonesString),
 		archetype("redigo", made{scripts: text, habits: one}, overRedigo, anyonesString, renewsOnce, resurrects),
+		archetype("one-script", made{scripts: fields, whole: true}, nil, forgetsCount, oneToken),
+		archetype("one-script-redigo", made{scripts: fields, whole: true, direct: true}, overRedigo, forgetsCount, oneToken),
 		archetype("eager", made{scripts: text, habits: one}, eager, halfLease,
 			wrong{"error-is-mine", "lock", "server-errors", func(m *made) { m.errorIsMine = true }}),
 		archetype("named-fields", made{scripts: inFields}, nil, oneToken,

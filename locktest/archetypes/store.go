@@ -50,6 +50,19 @@ func (e eval) apart() eval {
 	}
 }
 
+// whole runs one script in the place of all: its last argument says which it is.
+func (e eval) whole(s scripts) eval {
+	verbs := map[string]string{s.take1: "take", s.give1: "give", s.extend1: "extend"}
+	all := ""
+	for _, script := range []string{s.take1, s.give1, s.extend1} {
+		all += "local function " + verbs[script] + "() " + script + " end\n"
+	}
+	all += "return ({take = take, give = give, extend = extend})[ARGV[#ARGV]]()"
+	return func(ctx context.Context, script string, keys []string, args []any) (int64, error) {
+		return e(ctx, all, keys, append(args[:len(args):len(args)], verbs[script]))
+	}
+}
+
 func (s scripts) run(ctx context.Context, script, name, token string, lease time.Duration) (int64, error) {
 	args := []any{token, lease.Milliseconds()}
 	if s.args != nil {
@@ -117,8 +130,9 @@ func byLoad(rdb goredis.UniversalClient, careless bool) eval {
 	}
 }
 
-// byRedigo runs scripts by another client library, and a connection each.
-func byRedigo(e locktest.Env) (eval, func() error) {
+// byRedigo runs scripts by another client library, and a connection each. That library has a goroutine of its own for what it sends under a
+// context: direct is without one.
+func byRedigo(e locktest.Env, direct bool) (eval, func() error) {
 	pool := &redis.Pool{MaxIdle: 4, DialContext: func(ctx context.Context) (redis.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
@@ -137,6 +151,9 @@ func byRedigo(e locktest.Env) (eval, func() error) {
 		all := []any{script, len(keys)}
 		for _, k := range keys {
 			all = append(all, k)
+		}
+		if direct {
+			return redis.Int64(c.Do("EVAL", append(all, args...)...))
 		}
 		return redis.Int64(redis.DoContext(c, ctx, "EVAL", append(all, args...)...))
 	}, pool.Close

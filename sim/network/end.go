@@ -29,6 +29,8 @@ type End struct {
 	server   Server     // who gets commands, if nobody reads
 	commands [][]string // that have arrived
 	gone     bool       // the server was told
+
+	stamp func() string // see StampBy
 }
 
 // Server is who gets the commands of a connection without reading it. It is called by [Network.HandOver].
@@ -39,6 +41,10 @@ type Server interface {
 
 // Serve gives this end, the server's, to s. It is to be called when the end is accepted, before anything arrives.
 func (e *End) Serve(s Server) { e.server = s }
+
+// StampBy stamps the commands whose last bytes a Write writes with what stamp returns in its caller's goroutine, unless their client has stamped
+// them; "" is no stamp. It is to be called before anything is written.
+func (e *End) StampBy(stamp func() string) { e.stamp = stamp }
 
 // take gets what a message brings.
 func (e *End) take(m *Message) {
@@ -113,6 +119,10 @@ func (e *End) Read(p []byte) (int, error) {
 
 // Write queues p and never blocks.
 func (e *End) Write(p []byte) (int, error) {
+	stamp := ""
+	if e.stamp != nil {
+		stamp = e.stamp()
+	}
 	e.net.mu.Lock()
 	if e.closed {
 		e.net.mu.Unlock()
@@ -123,7 +133,7 @@ func (e *End) Write(p []byte) (int, error) {
 		return 0, syscall.EPIPE
 	}
 	out := e.receives ^ 1
-	e.net.write(e.link, out, chunk{kind: Data, data: append([]byte(nil), p...)})
+	e.net.write(e.link, out, chunk{kind: Data, data: append([]byte(nil), p...), stamp: stamp})
 	e.net.mu.Unlock()
 	e.net.notify()
 	return len(p), nil

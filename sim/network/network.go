@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -71,8 +72,9 @@ type Link struct {
 }
 
 type chunk struct {
-	kind Kind
-	data []byte
+	kind  Kind
+	data  []byte
+	stamp string // of those of its commands that have none, see [End.StampBy]
 }
 
 // Latency bounds the one-way delay of a message, which is drawn evenly, or by the connection's
@@ -256,6 +258,7 @@ func (n *Network) messages(l *Link, dir Direction, c chunk, now time.Time) []*Me
 			default: // not every server knows this form
 				m.Args, m.Data = args, inArray(args)
 			}
+			m.Stamp = cmp.Or(m.Stamp, c.stamp)
 			if len(m.Args) > 0 {
 				out = append(out, m)
 			}

@@ -179,8 +179,12 @@ func (h *callHook) stamp(ctx context.Context, cmd redis.Cmder, words []string, b
 		}
 		h.w.mu.Unlock()
 	}
-	text := strconv.FormatInt(id, 10) + " " + strconv.FormatInt(int64(began), 10)
-	return stamped{cmd, append(slices.Clip(cmd.Args()), network.Stamp(text))}
+	return stamped{cmd, append(slices.Clip(cmd.Args()), network.Stamp(stampText(id, began)))}
+}
+
+// stampText says for which call, or 0, and when a client began a command.
+func stampText(call int64, began time.Duration) string {
+	return strconv.FormatInt(call, 10) + " " + strconv.FormatInt(int64(began), 10)
 }
 
 // callOf returns the call that a command just written belongs to, or 0, and, of one that belongs to
@@ -199,6 +203,9 @@ func (w *World) callOf(s *server, m *network.Message) (call, after int64, began 
 	call, _ = strconv.ParseInt(id, 10, 64)
 	ns, _ := strconv.ParseInt(at, 10, 64)
 	if call != 0 && !w.over(call, time.Duration(ns)) {
+		if w.outside.dialing[client] {
+			w.outside.direct[shapeOf{client, Shape(m.Args)}] = true
+		}
 		return call, 0, 0
 	}
 	if w.layout.NoContext {

@@ -13,6 +13,8 @@ type Observation struct {
 	Began time.Duration
 	Args  []string
 	Call  int64 // that it belongs to; 0: none
+	// Dialed says that its client has connected by itself, and Direct that the goroutine of its call has written it then.
+	Dialed, Direct bool
 	Keys  map[string]Value
 }
 
@@ -32,7 +34,10 @@ func (w *World) observe(s *server, d *delivery, now time.Duration) {
 	if w.observer == nil || !ok {
 		return
 	}
-	o := Observation{At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Call: d.note.call, Began: cmp.Or(d.rows[0].Began, d.message.Sent.Sub(w.began)), Keys: map[string]Value{}}
+	w.mu.Lock()
+	dialed := w.outside.dialing[d.message.Link.Client]
+	w.mu.Unlock()
+	o := Observation{Dialed: dialed, Direct: dialed && d.message.Stamp != "", At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Call: d.note.call, Began: cmp.Or(d.rows[0].Began, d.message.Sent.Sub(w.began)), Keys: map[string]Value{}}
 	for _, key := range v.redis.Keys() {
 		one := w.get(s, key)
 		o.Keys[key] = Value{one.kind, one.text, one.fields, one.deadline}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
+	"github.com/holdfast-sim/holdfast/sim/network"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -33,7 +34,11 @@ type outside struct {
 	calling   map[string][]history.Op       // by client, its calls in progress; World.mu guards it
 	abandoned map[string][]history.Op       // those that returned without an answer, and may go on; likewise
 	asking    map[string]bool               // the shapes of the commands by which calls asked for locks; likewise
+	direct    map[shapeOf]bool              // the shapes of what clients that dial wrote in the goroutine of a call; likewise
 }
+
+// shapeOf is the [Shape] of a client's commands.
+type shapeOf struct{ client, shape string }
 
 // Listen opens a port at which a process of a client finds a server, and returns its URL; "" in a world without
 // processes.
@@ -138,15 +143,31 @@ func (w *World) Dialer(client, server string) func(context.Context) (net.Conn, e
 		w.mu.Lock()
 		w.outside.dialing[client] = true
 		w.mu.Unlock()
-		return s.net.Dial(ctx, client)
+		conn, err := s.net.Dial(ctx, client)
+		if end, ok := conn.(*network.End); ok && w.layout.Direct {
+			end.StampBy(w.stampIn)
+		}
+		return conn, err
 	}
+}
+
+// stampIn is the stamp of what is written in a goroutine that is in a call; "": it is in none.
+func (w *World) stampIn() string {
+	now := w.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	id := w.calls.in[bubble.ID()]
+	if id == 0 {
+		return ""
+	}
+	return stampText(id, now)
 }
 
 // Calling tells the world of a call that begins in the caller's goroutine. Programs may call it.
 func (w *World) Calling(op history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.layout.NoContext {
+	if w.layout.NoContext || w.layout.Direct {
 		w.calls.in[bubble.ID()] = op.ID
 	}
 	w.outside.calling[op.Client] = append(w.outside.calling[op.Client], op)
@@ -171,6 +192,9 @@ func (w *World) guess(client string, s *server, args []string) int64 {
 	if w.layout.Roles[Shape(args)] == history.StepRenew {
 		return 0 // it may come beside a call of its owner
 	}
+	if w.outside.direct[shapeOf{client, Shape(args)}] && w.mayRenew(client, s, args) {
+		return 0 // calls write what says so by themselves
+	}
 	id := w.guessAmong(w.outside.calling[client], client, s, args)
 	if id == 0 {
 		return w.guessAmong(w.outside.abandoned[client], client, s, args)
@@ -182,6 +206,37 @@ func (w *World) guess(client string, s *server, args []string) int64 {
 		w.outside.asking[Shape(args)] = true
 	}
 	return id
+}
+
+// mayRenew reports whether a command may renew a hold: it names a key that one of its client's owners holds, and him, or nobody.
+// w.mu is held.
+func (w *World) mayRenew(client string, s *server, args []string) bool {
+	named := w.ownerIn(client, s, args)
+	return slices.ContainsFunc(s.keys, func(key string) bool {
+		return s.touches(args, key) && slices.ContainsFunc(s.state[key].Holdings, func(h history.Holding) bool {
+			owner := s.names.Owner(s.part(key), h.Owner)
+			return w.calls.owners[owner] == client && (named == "" || named == owner)
+		})
+	})
+}
+
+// ownerIn is the first owner of a client that a command names: who asks to read names himself first, and then as a writer. "": it names none.
+// w.mu is held.
+func (w *World) ownerIn(client string, s *server, args []string) (named string) {
+	for _, a := range args[1:] {
+		if named != "" {
+			break
+		}
+		if w.calls.owners[a] == client {
+			named = w.owner(a)
+		}
+		for _, key := range s.keys {
+			if p := s.part(key); s.names.Knows(p, a) && w.calls.owners[s.names.Owner(p, a)] == client && s.touches(args, key) {
+				named = s.names.Owner(p, a)
+			}
+		}
+	}
+	return named
 }
 
 // anothers are those of a client's calls to which a command may belong that asks for a lock and names an owner who makes no call, and does not hold
@@ -216,21 +271,7 @@ func (w *World) guessAmong(all []history.Op, client string, s *server, args []st
 	if len(calls) == 0 {
 		return 0
 	}
-	named := "" // who asks to read names himself first, and then as a writer
-	for _, a := range args[1:] {
-		if named != "" {
-			break
-		}
-		if w.calls.owners[a] == client {
-			named = w.owner(a)
-		}
-		for _, key := range s.keys {
-			if p := s.part(key); s.names.Knows(p, a) && w.calls.owners[s.names.Owner(p, a)] == client && s.touches(args, key) {
-				named = s.names.Owner(p, a)
-			}
-		}
-	}
-	if named != "" {
+	if named := w.ownerIn(client, s, args); named != "" {
 		own := slices.DeleteFunc(slices.Clone(calls), func(op history.Op) bool { return op.Owner != named })
 		if len(own) == 0 {
 			own = w.anothers(calls, s, args, named)
