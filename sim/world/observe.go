@@ -15,7 +15,7 @@ type Observation struct {
 	Call  int64 // that it belongs to; 0: none
 	// Dialed says that its client has connected by itself, and Direct that the goroutine of its call has written it then.
 	Dialed, Direct bool
-	Keys  map[string]Value
+	Keys           map[string]Value
 }
 
 // Value is what a key holds.
