@@ -279,6 +279,13 @@ func (c *conclusion) running(client string, at time.Duration) time.Duration {
 	return at
 }
 
+// held reports whether a fault kept a client from sending at a time. A deadline that it made up then it may send when that is over.
+func (c *conclusion) held(client string, at time.Duration) bool {
+	return slices.ContainsFunc(c.h.Faults, func(f history.Fault) bool {
+		return !f.Missed && f.Lasts() && f.Has(history.Hinders()...) && (f.Client == "" || f.Client == client) && f.From <= at && at <= f.To
+	})
+}
+
 // granted notes what a call on a group did that was granted, though no command of it changed who held the
 // whole. Either what an earlier call of its owner had left became this one's: that was given back, and the
 // group taken anew, at one moment. Or a member that it had taken was taken away before it had the last: it held
@@ -442,7 +449,7 @@ func (c *conclusion) renewals(t touch, before, after history.KeyState, op histor
 	}
 	holds := func(owner string) bool { return before.Count(owner) > 0 }
 	foreign := !slices.ContainsFunc(owners, holds)
-	if !l.simple() || c.counted(c.running(op.Client, op.Call), op.Lease, l) || c.usual(op.Lease, l) {
+	if !l.simple() || c.counted(c.running(op.Client, op.Call), op.Lease, l) || c.held(op.Client, l.last.Deadline-op.Lease) && c.counted(0, op.Lease, l) || c.usual(op.Lease, l) {
 		op.Lease = max(l.last.Deadline-op.Executed, 0)
 	}
 	for _, op.Owner = range owners {

@@ -240,3 +240,40 @@ func TestWhatNobodyWasToldOfMayBeTakenBack(t *testing.T) {
 		}
 	}
 }
+
+// A client that tells the server when a lease ends may have made that up while a fault kept it from sending.
+func TestADeadlineMayBeOfWhenItsClientCouldNotSend(t *testing.T) {
+	const lock, s = "x", time.Second
+	held := func(until time.Duration) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
+	}
+	for _, tt := range []struct {
+		name       string
+		absolute   bool
+		from, to   time.Duration // of the fault
+		made       time.Duration // when the deadline was made up
+		sent, left time.Duration
+	}{
+		{"while the fault lasted", true, 12 * s, 28 * s, 15 * s, 28 * s, 17*s - s/100},
+		{"before it", true, 12 * s, 28 * s, 11 * s, 28 * s, 30 * s},
+		{"after it", true, 12 * s, 14 * s, 15 * s, 28 * s, 30 * s},
+		{"while it lasted, by a client that tells a time to live", false, 12 * s, 28 * s, 15 * s, 28 * s, 30 * s},
+	} {
+		h := &history.History{Header: history.Header{Abilities: []string{"watchdog"}, WatchdogTimeout: 30 * s,
+			Layout: history.Layout{Absolute: tt.absolute, Roles: map[string]history.Step{"pexpireat": history.StepRenew}}},
+			Ops: []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Lock, Lease: 30 * s, Watchdog: true, Call: 0, Return: s / 10, Outcome: history.Acquired}},
+			Faults: []history.Fault{{Kind: "partition", Client: "c1", Effects: []history.Effect{history.RepliesHeld}, From: tt.from, To: tt.to}},
+			Served: []history.Served{
+				{At: s / 20, Sent: s / 50, Client: "c1", Owner: "c1:1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "set", Request: 1, Before: &history.KeyState{}, After: held(30*s + s/50)},
+				{At: tt.sent + s/100, Sent: tt.sent, Client: "c1", Owner: "c1:1", Lock: lock, Step: history.StepRenew, Text: "pexpireat", Request: 2, Before: held(30*s + s/50), After: held(tt.made + 30*s)},
+			}}
+		ops := Conclude(h).Ops
+		i := slices.IndexFunc(ops, func(op history.Op) bool { return op.Kind == history.Renew })
+		if i < 0 {
+			t.Fatalf("%s: %+v", tt.name, ops)
+		}
+		if ops[i].Lease != tt.left {
+			t.Errorf("%s: it is taken for a renewal for %v", tt.name, ops[i].Lease)
+		}
+	}
+}
