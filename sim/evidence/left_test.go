@@ -261,7 +261,7 @@ func TestADeadlineMayBeOfWhenItsClientCouldNotSend(t *testing.T) {
 	} {
 		h := &history.History{Header: history.Header{Abilities: []string{"watchdog"}, WatchdogTimeout: 30 * s,
 			Layout: history.Layout{Absolute: tt.absolute, Roles: map[string]history.Step{"pexpireat": history.StepRenew}}},
-			Ops: []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Lock, Lease: 30 * s, Watchdog: true, Call: 0, Return: s / 10, Outcome: history.Acquired}},
+			Ops:    []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Lock, Lease: 30 * s, Watchdog: true, Call: 0, Return: s / 10, Outcome: history.Acquired}},
 			Faults: []history.Fault{{Kind: "partition", Client: "c1", Effects: []history.Effect{history.RepliesHeld}, From: tt.from, To: tt.to}},
 			Served: []history.Served{
 				{At: s / 20, Sent: s / 50, Client: "c1", Owner: "c1:1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "set", Request: 1, Before: &history.KeyState{}, After: held(30*s + s/50)},
