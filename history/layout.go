@@ -39,10 +39,11 @@ type Layout struct {
 	// Roles are the steps that commands are which touch the lock, by what is the same in all commands of one kind: the
 	// name, and the digest of a script.
 	Roles map[string]Step `json:"roles,omitempty"`
-	// NoContext says that commands do not carry the context of the call that they belong to. They are its by the goroutine that sends them, or
-	// else by the key and the owner that they name.
+	// NoContext says that commands do not carry the context of the call that they belong to. They are its by the goroutine that sends them, if
+	// Direct says so, or else by the key and the owner that they name.
 	NoContext bool `json:"noContext,omitzero"`
-	// Direct says of a lock whose client library is not go-redis that the goroutine of a call writes its commands. By that they are its.
+	// Direct says that the goroutine of a call makes up its commands, or one that it starts, and that they are the call's by that: of a lock with
+	// NoContext, or over another client library than go-redis.
 	Direct bool `json:"direct,omitzero"`
 	// Unknown says why none of this is known; empty: it is. Such a lock is judged by its answers alone.
 	Unknown string `json:"unknown,omitzero"`

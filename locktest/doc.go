@@ -41,8 +41,8 @@
 //
 // The harness knows which call a command belongs to
 // by the context that Acquire and Release hand on to go-redis. A lock over another client library connects
-// by Env.Dial. If the goroutine of a call writes its commands there, they are its by that. Otherwise each thread of a plan has a client
-// of its own, since only the key says which call a command belongs to. The run is as repeatable as that library: one
+// by Env.Dial. If the goroutine of a call, or one that it starts, writes its commands there, they are its by that. Otherwise
+// each thread of a plan has a client of its own, since only the key says which call a command belongs to. The run is as repeatable as that library: one
 // that has several goroutines send at once leaves their order to chance.
 //
 // Virtual time passes only while all goroutines of a lock wait for a channel, a timer, a condition or the network. While one

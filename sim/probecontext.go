@@ -12,32 +12,39 @@ import (
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
-// whose learns of a client alone by what its commands tell which call they belong to: noContext is that they do not have the context of
-// their call, and direct that the goroutine of their call writes them, of a client that connects by itself.
+// whose learns of a client alone by what its commands tell which call they belong to. noContext is that they do not have the context of
+// their call. direct is that the goroutine of their call makes them up, of such a client, or of one that connects by itself.
 func whose(b *bubble.Bubbles, s subjects.Subject, o Options) (noContext, direct bool, err error) {
 	s.Layout = history.Layout{Unknown: "it is being probed", Direct: true, Taken: s.Layout.Taken}
 	w, err := watch(b, everyCall(s), s, o)
 	if err != nil {
 		return false, false, err
 	}
-	return w.noContext(), w.direct(), nil
+	if noContext, direct = w.noContext(), w.direct(); noContext && !direct {
+		s.Layout.NoContext = true
+		if w, err = watch(b, everyCall(s), s, o); err != nil {
+			return false, false, err
+		}
+		direct = w.direct()
+	}
+	return noContext, direct, nil
 }
 
-// direct reports whether the goroutine of each call has written its commands.
+// direct reports whether the goroutine of each call, or one that it had started, has made up its commands.
 func (w *watched) direct() bool {
-	written := 0
+	made := 0
 	for _, op := range w.h.Ops {
 		for _, o := range w.all {
-			if within := op.Call <= o.Sent && o.Sent <= op.Return; !within || !o.Dialed || !op.Kind.OnLock() || world.OfSession(o.Args) {
+			if within := op.Call <= o.Sent && o.Sent <= op.Return; !within || !op.Kind.OnLock() || world.OfSession(o.Args) {
 				continue
 			}
-			if !o.Direct {
+			if !o.Direct || o.Call != op.ID {
 				return false
 			}
-			written++
+			made++
 		}
 	}
-	return written > 0
+	return made > 0
 }
 
 // noContext reports whether there was a call whose commands do not have its context.

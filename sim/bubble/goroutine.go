@@ -83,14 +83,6 @@ func Caller() Goroutine {
 	return g
 }
 
-// ID is that of the calling goroutine, which no other has while it lives. It takes some microseconds.
-func ID() int64 {
-	var b [64]byte
-	words := bytes.Fields(b[:runtime.Stack(b[:], false)])
-	id, _ := strconv.ParseInt(string(words[1]), 10, 64)
-	return id
-}
-
 // ownBubble is the bubble of the caller, as stacks name it.
 func ownBubble() string {
 	var b [128]byte

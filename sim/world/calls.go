@@ -43,8 +43,8 @@ type calls struct {
 	// So a copy of it that belongs to no call, such as an unlock that goes on trying after its
 	// call has given up, is not taken for a renewal.
 	scripts map[string]history.Step
-	// in is the call that a goroutine is in, of a lock whose commands do not say so.
-	in map[int64]int64
+	// in are the calls by the labels of the goroutines that they are made in, of a lock whose commands do not say so.
+	in map[bubble.Label]int64
 }
 
 // callHook notes the commands in process, and has them begin one after the other. One event can
@@ -92,14 +92,11 @@ func (h *callHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 // key names a command, and a script by what it is given.
 func (h *callHook) key(words []string) string { return sameScript(h.client, words) }
 
-// callIn returns the call whose context a command has; 0: it has none's. A lock whose commands have not that of their call makes them in its
-// goroutine.
+// callIn returns the call whose context a command has; 0: it has none's. If commands of a lock have not that of their call, its goroutine and
+// those that it starts make them.
 func (h *callHook) callIn(ctx context.Context) int64 {
-	if h.w.layout.NoContext {
-		h.w.mu.Lock()
-		id := h.w.calls.in[bubble.ID()]
-		h.w.mu.Unlock()
-		if id != 0 {
+	if h.w.layout.NoContext && h.w.layout.Direct {
+		if id := h.w.inGoroutine(); id != 0 {
 			return id
 		}
 	}
@@ -203,9 +200,6 @@ func (w *World) callOf(s *server, m *network.Message) (call, after int64, began 
 	call, _ = strconv.ParseInt(id, 10, 64)
 	ns, _ := strconv.ParseInt(at, 10, 64)
 	if call != 0 && !w.over(call, time.Duration(ns)) {
-		if w.outside.dialing[client] {
-			w.outside.direct[shapeOf{client, Shape(m.Args)}] = true
-		}
 		return call, 0, 0
 	}
 	if w.layout.NoContext {
@@ -214,6 +208,21 @@ func (w *World) callOf(s *server, m *network.Message) (call, after int64, began 
 		}
 	}
 	return 0, call, time.Duration(ns)
+}
+
+// direct reports whether the goroutine of a call says that a command is its, or one that it has started, rather than a context or what the
+// command names. That other goroutines make up commands that say the same is remembered.
+func (w *World) direct(call int64, m *network.Message) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	client := m.Link.Client
+	id, at, _ := strings.Cut(m.Stamp, " ")
+	ns, _ := strconv.ParseInt(at, 10, 64)
+	if call == 0 || id != strconv.FormatInt(call, 10) || w.over(call, time.Duration(ns)) || !w.outside.dialing[client] && !w.layout.NoContext {
+		return false
+	}
+	w.outside.direct[shapeOf{client, Shape(m.Args)}] = true
+	return true
 }
 
 // over reports whether a call had returned by a time. What its client begins after that with the call's context, such as

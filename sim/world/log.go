@@ -108,6 +108,7 @@ func (w *World) settled(now time.Duration) {
 func (w *World) written(s *server, m *network.Message) *note {
 	n := &note{server: s, locks: w.locksIn(s, m.Args[1:]), command: sameCommand(m)}
 	n.call, n.after, n.began = w.callOf(s, m)
+	n.direct = w.direct(n.call, m)
 	if len(n.locks) == 0 && n.call != 0 && w.layout.Unknown != "" {
 		n.locks = []string{w.rec.Op(n.call).Lock}
 	}

@@ -10,12 +10,11 @@ type Observation struct {
 	At   time.Duration
 	Sent time.Duration
 	// Began is when its client began what it is for, if it belongs to no call: a script that the server did not know is sent again.
-	Began time.Duration
-	Args  []string
-	Call  int64 // that it belongs to; 0: none
-	// Dialed says that its client has connected by itself, and Direct that the goroutine of its call has written it then.
-	Dialed, Direct bool
-	Keys           map[string]Value
+	Began  time.Duration
+	Args   []string
+	Call   int64 // that it belongs to; 0: none
+	Direct bool  // a goroutine that was in that call made it up, or one that it had started
+	Keys   map[string]Value
 }
 
 // Value is what a key holds.
@@ -34,10 +33,7 @@ func (w *World) observe(s *server, d *delivery, now time.Duration) {
 	if w.observer == nil || !ok {
 		return
 	}
-	w.mu.Lock()
-	dialed := w.outside.dialing[d.message.Link.Client]
-	w.mu.Unlock()
-	o := Observation{Dialed: dialed, Direct: dialed && d.message.Stamp != "", At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Call: d.note.call, Began: cmp.Or(d.rows[0].Began, d.message.Sent.Sub(w.began)), Keys: map[string]Value{}}
+	o := Observation{Direct: d.note.direct, At: now, Sent: d.message.Sent.Sub(w.began), Args: d.message.Args, Call: d.note.call, Began: cmp.Or(d.rows[0].Began, d.message.Sent.Sub(w.began)), Keys: map[string]Value{}}
 	for _, key := range v.redis.Keys() {
 		one := w.get(s, key)
 		o.Keys[key] = Value{one.kind, one.text, one.fields, one.deadline}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -34,7 +33,7 @@ type outside struct {
 	calling   map[string][]history.Op       // by client, its calls in progress; World.mu guards it
 	abandoned map[string][]history.Op       // those that returned without an answer, and may go on; likewise
 	asking    map[string]bool               // the shapes of the commands by which calls asked for locks; likewise
-	direct    map[shapeOf]bool              // the shapes of what clients that dial wrote in the goroutine of a call; likewise
+	direct    map[shapeOf]bool              // the shapes of what clients wrote in the goroutine of a call; likewise
 }
 
 // shapeOf is the [Shape] of a client's commands.
@@ -151,24 +150,29 @@ func (w *World) Dialer(client, server string) func(context.Context) (net.Conn, e
 	}
 }
 
-// stampIn is the stamp of what is written in a goroutine that is in a call; "": it is in none.
+// stampIn is the stamp of what is written in a goroutine that is in a call that is under way; "": it is in none.
 func (w *World) stampIn() string {
-	now := w.Now()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	id := w.calls.in[bubble.ID()]
-	if id == 0 {
+	id, now := w.inGoroutine(), w.Now()
+	if id == 0 || w.over(id, now) {
 		return ""
 	}
 	return stampText(id, now)
+}
+
+// inGoroutine is the call in which the calling goroutine is, or was started; 0: there is none. It may have returned.
+func (w *World) inGoroutine() int64 {
+	label := bubble.Labelled()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.calls.in[label]
 }
 
 // Calling tells the world of a call that begins in the caller's goroutine. Programs may call it.
 func (w *World) Calling(op history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.layout.NoContext || w.layout.Direct {
-		w.calls.in[bubble.ID()] = op.ID
+	if w.layout.Direct {
+		w.calls.in[bubble.Enter()] = op.ID
 	}
 	w.outside.calling[op.Client] = append(w.outside.calling[op.Client], op)
 }
@@ -176,7 +180,6 @@ func (w *World) Calling(op history.Op) {
 // called forgets a call that has returned; one without an answer it only sets aside. w.mu is held.
 func (w *World) called(op history.Op) {
 	o := &w.outside
-	maps.DeleteFunc(w.calls.in, func(_, call int64) bool { return call == op.ID })
 	if calls, ok := o.calling[op.Client]; ok {
 		o.calling[op.Client] = slices.DeleteFunc(calls, func(c history.Op) bool { return c.ID == op.ID })
 		if op.Outcome == history.Unknown {

@@ -19,6 +19,7 @@ type note struct {
 	locks   []string      // that it concerns
 	idle    bool          // it says that the server does not know the script
 	counted bool          // triggers have seen it
+	direct  bool          // see World.direct
 	struck  []int         // faults that struck it
 	waiting time.Duration // since when the server keeps it: a WAIT
 	began   time.Duration // of a command of no call: when its client began it, if that is known

@@ -1,0 +1,1 @@
+// A function without a body needs a file in assembler beside it.
