@@ -30,6 +30,7 @@ func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, er
 	if err != nil {
 		return history.Layout{}, err
 	}
+	s.Layout.NoContext, s.Layout.Direct = noContext, direct
 	probe := probeLock
 	if cmp.Or(s.Object, history.ALock) != history.ALock {
 		probe = probeObject
@@ -41,7 +42,7 @@ func Probe(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, er
 
 func probeLock(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout, error) {
 	said := s.Layout
-	s.Layout = history.Layout{Unknown: "it is being probed"}
+	s.Layout = history.Layout{Unknown: "it is being probed", NoContext: said.NoContext, Direct: said.Direct}
 	var seen []*watched
 	for _, client := range []string{"c1", "c2"} {
 		w, err := watch(b, probePlan(s, client), s, o)

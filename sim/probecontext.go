@@ -30,33 +30,27 @@ func whose(b *bubble.Bubbles, s subjects.Subject, o Options) (noContext, direct 
 	return noContext, direct, nil
 }
 
-// direct reports whether the goroutine of each call, or one that it had started, has made up its commands.
+// direct reports whether the goroutine of each call, or one that it had started, has made up commands of it.
 func (w *watched) direct() bool {
-	made := 0
-	for _, op := range w.h.Ops {
-		for _, o := range w.all {
-			if within := op.Call <= o.Sent && o.Sent <= op.Return; !within || !op.Kind.OnLock() || world.OfSession(o.Args) {
-				continue
-			}
-			if !o.Direct || o.Call != op.ID {
-				return false
-			}
-			made++
-		}
-	}
-	return made > 0
+	return !w.lacking(func(op *history.Op, o *world.Observation) bool { return o.Direct && o.Call == op.ID })
 }
 
 // noContext reports whether there was a call whose commands do not have its context.
 func (w *watched) noContext() bool {
+	return w.lacking(func(op *history.Op, o *world.Observation) bool { return o.Call == op.ID })
+}
+
+// lacking reports whether commands were sent while some call was under way, and none of them says that it is the call's.
+func (w *watched) lacking(says func(*history.Op, *world.Observation) bool) bool {
 	return slices.ContainsFunc(w.h.Ops, func(op history.Op) bool {
 		if !op.Kind.OnLock() || op.Outcome == history.Failed || op.Outcome == history.Unknown {
 			return false
 		}
 		others := false
-		for _, o := range w.all {
+		for i := range w.all {
+			o := &w.all[i]
 			switch within := op.Call <= o.Sent && o.Sent <= op.Return; {
-			case within && o.Call == op.ID:
+			case within && says(&op, o):
 				return false
 			case within && !world.OfSession(o.Args):
 				others = true

@@ -202,7 +202,8 @@ func (w *World) callOf(s *server, m *network.Message) (call, after int64, began 
 	if call != 0 && !w.over(call, time.Duration(ns)) {
 		return call, 0, 0
 	}
-	if w.layout.NoContext {
+	background := call != 0 && w.layout.Direct && w.mayRenew(client, s, m.Args) // of a call that has returned
+	if !background && (w.layout.NoContext || w.outside.dialing[client]) {
 		if id := w.guess(client, s, m.Args); id != 0 {
 			return id, 0, 0
 		}

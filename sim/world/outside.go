@@ -150,13 +150,13 @@ func (w *World) Dialer(client, server string) func(context.Context) (net.Conn, e
 	}
 }
 
-// stampIn is the stamp of what is written in a goroutine that is in a call that is under way; "": it is in none.
+// stampIn is the stamp of what is written in a goroutine that is in a call, or was started in one; "": it is in none.
 func (w *World) stampIn() string {
-	id, now := w.inGoroutine(), w.Now()
-	if id == 0 || w.over(id, now) {
+	id := w.inGoroutine()
+	if id == 0 {
 		return ""
 	}
-	return stampText(id, now)
+	return stampText(id, w.Now())
 }
 
 // inGoroutine is the call in which the calling goroutine is, or was started; 0: there is none. It may have returned.
