@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func (f *facts) declined(op *history.Op) bool {
 		return false
 	}
 	plain := func(op *history.Op) bool {
-		own := op.Watchdog || op.Lease == 0 || op.Kind.Acquires() && cmp.Or(op.Fresh, op.Lease) == f.h.Header.WatchdogTimeout
+		own := op.OwnLease || op.Lease == 0 || op.Watchdog && (op.Fresh == 0 || op.FreshWatchdog)
 		return op.Wait == 0 && own && (op.Kind.Object() != history.ASemaphore || op.Value == 1)
 	}
 	return !plain(op) || !slices.ContainsFunc(f.h.Ops, func(o history.Op) bool {

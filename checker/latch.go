@@ -55,9 +55,17 @@ func shownCount(k history.KeyState) model.LatchState {
 }
 
 // inVainFrom is from when on the answer of a call may be true. A wait that ends in vain ends with a look at the count, unless a fault
-// keeps its client from looking. Any other answer may be true from the call on.
+// keeps its client from looking, or nobody counted down to 0: a key that ends, or is deleted, announces nothing. Any other answer may be true
+// from the call on.
 func (f *facts) inVainFrom(l *lockFacts, op *history.Op) time.Duration {
 	if op.Kind != history.TryAwait || op.Outcome != history.Busy || op.Wait == 0 || op.Pending() {
+		return op.Call
+	}
+	unannounced := slices.ContainsFunc(l.environment, func(e *history.Event) bool { return op.Call <= e.At && e.At <= op.Return }) ||
+		slices.ContainsFunc(l.ops, func(o *history.Op) bool {
+			return o.Kind == history.DeleteLatch && o.Call <= op.Return && f.until(o) >= op.Call
+		})
+	if unannounced {
 		return op.Call
 	}
 	slack, over := f.prompt(), op.Call+op.Wait

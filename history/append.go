@@ -59,6 +59,7 @@ func appendOp(b []byte, o *Op) []byte {
 	b = addInt(b, `,"cancel":`, o.Cancel)
 	b = addInt(b, `,"lease":`, o.Lease)
 	b = addTrue(b, `,"watchdog":true`, o.Watchdog)
+	b = addTrue(b, `,"ownLease":true`, o.OwnLease)
 	b = addInt(b, `,"asked":`, o.Asked)
 	b = addInt(b, `,"fresh":`, o.Fresh)
 	b = addTrue(b, `,"freshWatchdog":true`, o.FreshWatchdog)

@@ -94,6 +94,7 @@ type Op struct {
 	Cancel   time.Duration `json:"cancel,omitzero"`   // how long after the call its caller gives it up; 0: never, or it is not known; [Ended]: before it
 	Lease    time.Duration `json:"lease,omitzero"`    // the TTL this call sets when it takes effect
 	Watchdog bool          `json:"watchdog,omitzero"` // the lease is to be renewed by the lock
+	OwnLease bool          `json:"ownLease,omitzero"` // none was asked for, of a lock that renews none: Lease is its own
 	// Asked is the lease that was asked for, where Lease is the time to live that came of it: of a lock
 	// that is made of others, or shares a key with one.
 	Asked time.Duration `json:"asked,omitzero"`

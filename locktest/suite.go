@@ -234,6 +234,9 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	}
 	s.subject, s.dials = found, dials.Load()
 	s.subject.Resends = s.dials // a plan does not say how often a client of its own sends a request
+	if err := s.probeCount(b); err != nil {
+		return err
+	}
 	layout, err := sim.Probe(b, s.subject, sim.Options{Seed: s.seed})
 	if err != nil {
 		return fmt.Errorf("a client that locks, works and unlocks: %w", err)
@@ -242,6 +245,37 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		s.subject.Layout, s.key = layout, nil
 	} else { // it is where the option says
 		s.subject.Layout = history.Layout{NoContext: layout.NoContext, Direct: layout.Direct}
+	}
+	return nil
+}
+
+// probeCount finds out whether a lock counts its owner's holds that does not say so.
+func (s *suite) probeCount(b *bubble.Bubbles) error {
+	if s.subject.Can(string(contract.Reentrant)) {
+		return nil
+	}
+	const name = "locktest"
+	lock, unlock, try := plan.Step{Do: plan.Lock, Lock: name}, plan.Step{Do: plan.Unlock, Lock: name}, plan.Step{Do: plan.TryLock, Lock: name}
+	p := s.keyed(&plan.Plan{Version: plan.Version, Name: "probe", Clients: []plan.Client{
+		{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{lock, try, unlock}}}},
+		{Name: "c2", Threads: []plan.Thread{{ID: 1, Start: plan.Duration(5 * time.Second), Steps: []plan.Step{try}}}},
+	}})
+	asked := s.subject
+	asked.Layout.Unknown = "it is being probed"
+	h, err := sim.Run(b, p, asked, sim.Options{Seed: s.seed})
+	if err != nil {
+		return fmt.Errorf("a client that locks, tries again and unlocks: %w", err)
+	}
+	outcome := func(client string, kind history.Kind) history.Outcome {
+		i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.Client == client && op.Kind == kind })
+		if i < 0 {
+			return ""
+		}
+		return h.Ops[i].Outcome
+	}
+	released := outcome("c1", history.Unlock)
+	if outcome("c1", history.TryLock) == history.Acquired && (released == history.Released || released == history.OK) && outcome("c2", history.TryLock) == history.Busy {
+		return errors.New("who holds the lock is granted it again, and one release leaves it held: a lock that counts holds is Reentrant, and Silent if a release does not tell whether it was the last")
 	}
 	return nil
 }

@@ -183,7 +183,8 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 			l.length, l.watchdog = max(l.length, outer.length), l.watchdog || outer.watchdog
 		}
 	}
-	op := history.Op{Owner: of.owner, Lock: s.Lock, Kind: history.Kind(s.Do), Wait: r.Wait, Cancel: time.Duration(s.Cancel), Lease: l.length, Watchdog: l.watchdog}
+	op := history.Op{Owner: of.owner, Lock: s.Lock, Kind: history.Kind(s.Do), Wait: r.Wait, Cancel: time.Duration(s.Cancel), Lease: l.length, Watchdog: l.watchdog,
+		OwnLease: r.Lease == 0 && !own.watchdog}
 	if l != own {
 		op.Fresh, op.FreshWatchdog = own.length, own.watchdog
 	}
