@@ -251,8 +251,11 @@ func (u resent) copies() (all []*history.Op) {
 	for range u.times {
 		again := *u.op
 		again.Aside, again.Outcome, again.Evidence, again.Until, again.Error = true, history.Unknown, history.Sent, u.until, ""
+		if named := again; again.Token != 0 && again.Kind.Asks() { // the client may have drawn the id, and the request have it
+			all = append(all, &named)
+		}
 		if !again.Kind.OnPermit() {
-			again.Token = 0 // what a further effect took has an id of its own, which nobody was told
+			again.Token = 0 // or what a further effect took has an id of its own, which nobody was told
 		}
 		all = append(all, &again)
 	}

@@ -246,6 +246,12 @@ func (f *facts) notPassed(l *lockFacts, all []level, op *history.Op, ended, from
 		return c // it has the round again that had ended, whatever befell that then
 	}
 	if c, known := f.keptFrom(l, op, from, to); known {
+		if c.Class == contract.Missed && f.h.Can(string(contract.LooksAgain)) {
+			looks := enough(ended, f.h.Header.WatchdogTimeout+f.prompt(), f.obstaclesOf(op, l.name, to))
+			if again := setAgain(all, op, ended, looks); again > 0 {
+				c.Class, c.Text = contract.SetAgain, fmt.Sprintf("the latch was set again at %s, before it looked; while it waited %s", Stamp(again), f.describeAll(c.Faults))
+			}
+		}
 		return c
 	}
 	if ended > 0 && f.touchedBy(l, ended) == ended {

@@ -133,6 +133,13 @@ func TestWrongAnswersOfALatchAreRefused(t *testing.T) {
 			op.Kind, op.Wait, op.Outcome = history.TryAwait, 20*sec, history.Busy
 			g.down("c4:1", 15)
 		}, true},
+		"gave up though it was counted down": {contract.TimeIsUpAbove, func(g *gateScript) {
+			g.set("c4:1", 1, 10)
+			op := g.await("c3:1", 11, 31)
+			op.Kind, op.Wait, op.Outcome = history.TryAwait, 20*sec, history.Busy
+			g.down("c4:1", 15)
+			g.event(history.Delete, at(9)) // before
+		}, true},
 		"answered without the server": {contract.AnswerHasRoot, func(g *gateScript) {
 			op := g.op("c4:1", history.CountDown, at(10), at(10.002), history.OK)
 			op.Evidence, op.Executed, op.Answer = history.NotSent, 0, ""
@@ -179,6 +186,13 @@ func asleep(returned float64) *gateScript {
 func lostZero(returned float64) *gateScript {
 	g := asleep(returned)
 	g.fault("drop-message", "c2", at(5), 0).On = "reply publish"
+	return g
+}
+
+// lostZeroAndSetAgain is one of which its waiter misses the message, and that is set again after some time.
+func lostZeroAndSetAgain(set float64) *gateScript {
+	g := lostZero(60)
+	g.set("c1:1", 1, set)
 	return g
 }
 
@@ -344,6 +358,9 @@ func sidesOfLatches() map[string][]side {
 			{contract.AwaitReturns, true, goneAndSetAgain(20).claiming(contract.LooksAgain)},
 			{contract.AwaitReturns, false, goneAndSetAgain(45).claiming(contract.LooksAgain)}, // when it had had the time to look
 			{contract.AwaitReturns, false, goneAndSetAgain(20).claiming(contract.LooksAgain, contract.Rounds)},
+			{contract.AwaitReturns, true, lostZeroAndSetAgain(20).claiming(contract.LooksAgain)},
+			{contract.AwaitReturns, false, lostZeroAndSetAgain(45).claiming(contract.LooksAgain)},
+			{contract.AwaitReturns, false, lostZeroAndSetAgain(20).claiming(contract.LooksAgain, contract.Rounds)},
 			{contract.WaitsQuietly, true, spinning(true)},
 			{contract.WaitsQuietly, false, spinning(false)},
 			{contract.WaitsQuietly, false, spinning(true).claiming(contract.Rounds)},

@@ -259,22 +259,45 @@ func TestALockMayDeclineWhatItDoesNotHave(t *testing.T) {
 		evidence history.Evidence
 		claims   []contract.Claim
 		other    time.Duration // the lease of an attempt for which something was sent
+		own      bool          // who asks for the timeout asked for none
 		broken   bool
 	}{
-		{"nothing was sent", 7 * sec, history.NotSent, nil, 7 * sec, false},
-		{"something was sent", 7 * sec, history.Sent, nil, 7 * sec, true},
-		{"nothing was sent, of a lock that has any lease", 7 * sec, history.NotSent, []contract.Claim{contract.AnyLease}, 7 * sec, true},
-		{"nothing was sent for one attempt with the lock's own lease", dog, history.NotSent, nil, 7 * sec, false},
-		{"nothing was sent for one of two attempts with the lock's own lease", dog, history.NotSent, nil, dog, true},
+		{"nothing was sent", 7 * sec, history.NotSent, nil, 7 * sec, true, false},
+		{"something was sent", 7 * sec, history.Sent, nil, 7 * sec, true, true},
+		{"nothing was sent, of a lock that has any lease", 7 * sec, history.NotSent, []contract.Claim{contract.AnyLease}, 7 * sec, true, true},
+		{"nothing was sent for one attempt with the lock's own lease", dog, history.NotSent, nil, 7 * sec, true, false},
+		{"nothing was sent for one of two attempts with the lock's own lease", dog, history.NotSent, nil, dog, true, true},
+		{"nothing was sent for a lease that is as long as the lock's own", dog, history.NotSent, nil, dog, false, false},
 	} {
 		s := claiming(newScript(), tt.claims...)
 		op := s.op("c1:1", history.TryLock, at(1), at(1.001), history.Failed)
-		op.Lease, op.Evidence, op.Error = tt.lease, tt.evidence, "nothing happened"
-		s.take("c1:1", at(2), at(2.002), tt.other).Kind = history.TryLock
+		op.Lease, op.OwnLease, op.Evidence, op.Error = tt.lease, tt.own && tt.lease == dog, tt.evidence, "nothing happened"
+		another := s.take("c1:1", at(2), at(2.002), tt.other)
+		another.Kind = history.TryLock
+		another.OwnLease = tt.other == dog
 		s.unlock("c1:1", at(3), history.Released)
 		broken := slices.ContainsFunc(verdict(t, s).Result(contract.Liveness).Violations, func(v Violation) bool { return v.Rule == contract.CallsSucceed })
 		if broken != tt.broken {
 			t.Errorf("%s: broken %v", tt.name, broken)
+		}
+	}
+}
+
+// Who waits in vain looks in the end, unless the key has ended by itself meanwhile: nobody is told of that.
+func TestAWaitInVainForAKeyThatEnded(t *testing.T) {
+	for _, gone := range []bool{true, false} {
+		g := newGate(1)
+		op := g.await("c2:1", 2, 12)
+		op.Kind, op.Wait, op.Outcome = history.TryAwait, 10*sec, history.Busy
+		if gone {
+			g.left = nil
+			g.h.Events = append(g.h.Events, history.Event{Kind: history.Delete, Lock: "gate", At: at(5)})
+			g.struck("delete-key", "", 5)
+		} else {
+			g.down("c1:1", 5)
+		}
+		if x := broken(verdict(t, g.script), contract.TimeIsUpAbove); (x == nil) != gone {
+			t.Errorf("the key ended by itself %v: %+v", gone, x)
 		}
 	}
 }

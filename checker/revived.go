@@ -48,3 +48,47 @@ func (l *lockFacts) gaveBack(owner string, at time.Duration) *history.Op {
 	}
 	return last
 }
+
+// lengthened looks for renewals that were sent for a hold before, and lengthened the explicit lease of the one that its owner has now.
+func (f *facts) lengthened(l *lockFacts, found *violations) {
+	if f.composed(l) {
+		return
+	}
+	for _, op := range l.ops {
+		if !op.Kind.Renews() || op.Evidence != history.Executed || op.Answer != history.Renewed {
+			continue
+		}
+		t := l.owner(op.Owner).tenure(op.Executed)
+		i, logged := f.log.execution(op, op.Executed)
+		if t == nil || !logged || t.watchdog || t.restored || t.grant == nil || op.Call >= t.grant.Call || op.Executed <= t.from {
+			continue
+		}
+		r := &f.h.Served[i]
+		was, is := endFor(r.Before, op.Owner), endFor(r.After, op.Owner)
+		if is <= was+time.Millisecond {
+			continue
+		}
+		faults := f.struckBy(op.Client, l.name, op.Call, op.Executed, resends)
+		found.addAt(op.Executed, func() Violation {
+			return Violation{Rule: contract.NoRenewalAsked, Lock: l.name, From: op.Executed, To: is, Call: history.Renew,
+				Ops: []int64{t.grant.ID, op.ID}, Owners: []string{op.Owner},
+				Text: fmt.Sprintf("%s holds %s with a lease until %s, but a renewal for its hold before, sent at %s, made that %s at %s",
+					op.Owner, l.name, Stamp(was), Stamp(op.Call), Stamp(is), Stamp(op.Executed)),
+				Cause: Cause{Class: contract.RenewedLate, Faults: faults, Effects: f.effectsOf(faults),
+					Text: "the renewal was under way when its owner gave the lock back, and took it again"}}
+		})
+	}
+}
+
+// endFor is when a key, or what an owner has of it, ends; 0: never.
+func endFor(k *history.KeyState, owner string) time.Duration {
+	if k == nil {
+		return 0
+	}
+	for _, h := range k.Holdings {
+		if h.Owner == owner && h.Deadline > 0 {
+			return h.Deadline
+		}
+	}
+	return k.Deadline
+}

@@ -272,6 +272,11 @@ func sidesOfLocks() map[string][]side {
 			{contract.OneBeliever, true, renewedLate(9.8)},
 			{contract.OneBeliever, false, claiming(renewedLate(9.8), contract.KeepsLongest)},
 		},
+		"lengthened-late": {
+			{contract.NoRenewalAsked, true, lengthenedLate(9.8)},
+			{contract.NoRenewalAsked, false, claiming(lengthenedLate(9.8), contract.KeepsLongest)},
+			{contract.NoRenewalAsked, false, lengthenedLate(10.1)}, // it was sent for this hold
+		},
 		"late-write": {
 			{contract.NoLostUpdate, true, func() *script {
 				s := newScript()

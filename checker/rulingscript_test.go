@@ -516,6 +516,20 @@ func renewedLate(began float64) *script {
 	return s
 }
 
+// lengthenedLate is a hold with an explicit lease, which a renewal that its client began at a time lengthens.
+func lengthenedLate(began float64) *script {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.unlock("c1:1", at(9.9), history.Released)
+	s.take("c1:1", at(10), at(10.002), 5*sec)
+	op := s.renew("c1:1", at(began), history.Renewed)
+	op.Executed, op.Return = at(10.5), at(10.502)
+	s.h.Served = append(s.h.Served, history.Served{At: at(10.5), Sent: at(began), Began: at(began), Got: at(10.502), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
+		Step: history.StepRenew, Before: key("c1:1", 1, at(15)), After: key("c1:1", 1, at(40.5))})
+	s.unlock("c1:1", at(12), history.Released)
+	return s
+}
+
 // memberKeptByCopy is a call on a group of which a copy of a request keeps a member to the end, so that the call does not return.
 func memberKeptByCopy(fault string) *script {
 	s := newGroupScript(history.Multi, "a", "b")

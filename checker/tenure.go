@@ -371,7 +371,7 @@ func (r *tenureReplay) environment(a *act) {
 			if deadline == 0 {
 				deadline = model.Never
 			}
-			t.sets = append(t.sets, deadlineSet{at: a.at, until: deadline, byItself: own && len(r.f.log.groups[a.event.Lock].Members) == 0})
+			t.sets = append(t.sets, deadlineSet{at: a.at, until: deadline, byItself: own})
 			t.end(a.at, deadline)
 			if own {
 				t.byItself = deadline

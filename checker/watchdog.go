@@ -46,6 +46,7 @@ func judgeWatchdog(_ context.Context, f *facts) Result {
 		}
 		f.strays(l, &found)
 		f.revived(l, &found)
+		f.lengthened(l, &found)
 	}
 	return conclude("times of renewals",
 		fmt.Sprintf("%s without an explicit lease, %s, all in their time", count(guarded, "hold"), count(renewals, "renewal")),

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +71,46 @@ func (s listSemaphore) Release(ctx context.Context, permits int64) error {
 		return locktest.ErrNotHeld
 	}
 	return err
+}
+
+// lowered is a semaphore that lowers the number, and raises it again where too few were left.
+type lowered struct {
+	rdb redis.UniversalClient
+	key string
+}
+
+func (s lowered) LooksAgain() {}
+
+func (s lowered) SetPermits(ctx context.Context, permits int64) (bool, error) {
+	return s.rdb.SetNX(ctx, s.key, permits, 0).Result()
+}
+
+func (s lowered) Acquire(ctx context.Context, permits int64, r locktest.Request) error {
+	return waits(ctx, r, func() (bool, error) {
+		left, err := s.rdb.DecrBy(ctx, s.key, permits).Result()
+		if err == nil && left < 0 {
+			return false, s.rdb.IncrBy(ctx, s.key, permits).Err()
+		}
+		return err == nil, err
+	})
+}
+
+func (s lowered) Release(ctx context.Context, permits int64) error {
+	return s.rdb.IncrBy(ctx, s.key, permits).Err()
+}
+
+// What a call takes and gives back because it is refused is no grant. Nobody can tell it from one, and the answers alone are judged.
+func TestARefusalMayTakeAndGiveBack(t *testing.T) {
+	newLock := func(e locktest.Env) (locktest.Client, error) {
+		return locktest.Semaphores(func(name string) locktest.Semaphore { return lowered{e.Redis, name} }), nil
+	}
+	stories, err := locktest.Accused(t, newLock, locktest.Only("semaphore-baseline"), locktest.Drawn(0))
+	if err != nil || len(stories) > 0 {
+		t.Errorf("%v: %s", err, strings.Join(stories, "\n"))
+	}
+	if l, err := locktest.Learned(t, newLock); err != nil || !strings.Contains(l.Unknown, "a call that is refused changes the key") {
+		t.Errorf("%q, %v", l.Unknown, err)
+	}
 }
 
 // waits asks every 50 ms until it has what it asks for, or its time is over.

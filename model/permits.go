@@ -156,6 +156,8 @@ func (k Permits) Step(s PermitsState, op history.Op) (PermitsState, error) {
 		}
 	case history.AcquirePermit, history.TryAcquirePermit:
 		switch {
+		case op.Outcome == history.Acquired && mine >= 0 && uncertain: // a copy of a request that has the id
+			held[mine].life = lasting(op)
 		case op.Outcome == history.Acquired && mine >= 0:
 			return refuse(contract.PermitIsNew)
 		case op.Outcome == history.Acquired && most <= 0:

@@ -52,7 +52,23 @@ func probeObject(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layo
 	if v := w.at(first.Return)[probed]; v.Kind != "string" || v.Text != "2" {
 		return history.Layout{}, unread(first, v, "the number that is left")
 	}
-	return layout, nil
+	return layout, w.showsRefusal()
+}
+
+// showsRefusal says what is wrong if a call that is refused changes the key: what it takes and gives back is no grant, and nobody can tell it
+// from one.
+func (w *watched) showsRefusal() error {
+	for _, op := range w.h.Ops {
+		if op.Kind != history.TryAcquirePermits || op.Outcome != history.Busy || op.Client == history.Fresh {
+			continue
+		}
+		for _, o := range w.all {
+			if v := o.Keys[probed]; op.Call <= o.Sent && o.Sent <= op.Return && v.Text != "2" {
+				return &UnreadError{fmt.Sprintf("a call that is refused changes the key that is named like the semaphore: it then has %s; right: nothing changes", text(v))}
+			}
+		}
+	}
+	return nil
 }
 
 // unread says that a key has something else after a call than the server log would read.
@@ -86,7 +102,7 @@ func (w *watched) showsHolders() error {
 	return nil
 }
 
-// probeCounted is the plan for a semaphore or a latch: three, of which one is taken.
+// probeCounted is the plan for a semaphore or a latch: three, of which one is taken. Of a semaphore more are asked for then than there are.
 func probeCounted(is history.Object) *plan.Plan {
 	set, take := plan.Step{Do: plan.TrySetPermits, Lock: probed, Permits: 3}, plan.Step{Do: plan.TryAcquirePermits, Lock: probed, Permits: 1}
 	switch is {
@@ -95,7 +111,11 @@ func probeCounted(is history.Object) *plan.Plan {
 	case history.ALatch:
 		set, take = plan.Step{Do: plan.TrySetCount, Lock: probed, Count: 3}, plan.Step{Do: plan.CountDown, Lock: probed}
 	}
-	return slow("c1", []plan.Step{set, take, {Do: plan.Sleep, For: plan.Duration(time.Second)}})
+	steps := []plan.Step{set, take, {Do: plan.Sleep, For: plan.Duration(time.Second)}}
+	if is == history.ASemaphore {
+		steps = append(steps, plan.Step{Do: plan.TryAcquirePermits, Lock: probed, Permits: 3})
+	}
+	return slow("c1", steps)
 }
 
 // probeShared is the plan for a read-write lock: its client writes, and then reads, each until it was renewed twice. Then it reads, and tries to

@@ -77,6 +77,7 @@ var rows = map[string][]string{
 	"place-ahead":             {string(contract.Fair)},
 	"place-kept":              {string(contract.Fair), string(contract.LeavesLine)},
 	"renewed-late":            {string(history.ALock), string(contract.Renews)},
+	"lengthened-late":         {string(history.ALock), string(contract.Renews)},
 	"no-opportunity":          {string(contract.Renews)},
 	"message-missed":          {Counted},
 	"repeated-in-vain":        {Counted, string(contract.Idempotent)},
