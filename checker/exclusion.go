@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -14,7 +15,7 @@ import (
 // judgeExclusion looks for two owners who believed at once that they held the same lock.
 func judgeExclusion(_ context.Context, f *facts) Result {
 	found := f.found(contract.Exclusion)
-	total, holds := 0.0, 0
+	total, holds, late := 0.0, 0, 0
 	for _, l := range f.locks {
 		holds += len(l.beliefs)
 		total += l.overlaps.total
@@ -22,7 +23,9 @@ func judgeExclusion(_ context.Context, f *facts) Result {
 			found.add(func() Violation { return f.overlapped(l, o) })
 		}
 		found.all += l.overlaps.all - len(l.overlaps.first)
+		before := found.all
 		f.tellings(l, &found)
+		late += found.all - before
 	}
 	total += f.groupRules(contract.Exclusion, &found)
 	never := "never two at once on one lock"
@@ -32,10 +35,14 @@ func judgeExclusion(_ context.Context, f *facts) Result {
 	if holds == 0 {
 		return conclude("beliefs", "nobody ever held a lock, so nobody overlapped", "", found)
 	}
-	return conclude("beliefs",
-		fmt.Sprintf("%s, %s", count(holds, "hold"), never),
-		fmt.Sprintf("%s of two holders of one lock, %s in all", count(found.all, "overlap"), short(time.Duration(min(total, math.MaxInt64/2)))),
-		found)
+	var broken []string
+	if overlaps := found.all - late; overlaps > 0 {
+		broken = append(broken, fmt.Sprintf("%s of two holders of one lock, %s in all", count(overlaps, "overlap"), short(time.Duration(min(total, math.MaxInt64/2)))))
+	}
+	if late > 0 {
+		broken = append(broken, fmt.Sprintf("%s whose loss was told late", count(late, "hold")))
+	}
+	return conclude("beliefs", fmt.Sprintf("%s, %s", count(holds, "hold"), never), strings.Join(broken, "; "), found)
 }
 
 func (f *facts) overlapped(l *lockFacts, o overlap) Violation {

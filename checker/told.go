@@ -46,8 +46,8 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		found.addAt(t.to, func() Violation {
 			return Violation{
 				Rule: contract.ToldInTime, Lock: l.name, From: t.to, To: b.to, Ops: []int64{t.grant.ID}, Owners: []string{t.owner},
-				Text: fmt.Sprintf("the server no longer held %s for %s from %s on, which could know it by %s (%s), and was not told until %s",
-					l.name, t.owner, Stamp(t.to), Stamp(by), why, Stamp(b.to)),
+				Text: fmt.Sprintf("the server held %s for %s until %s, and %s could know that it was over by %s (%s), and was not told until %s",
+					l.name, t.owner, Stamp(t.to), t.owner, Stamp(by), why, Stamp(b.to)),
 				Cause: Cause{Class: contract.Unexplained, Text: "no fault that touched its client explains it"},
 			}
 		})

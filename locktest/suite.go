@@ -225,7 +225,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	for _, op := range h.Ops {
 		switch {
 		case op.Kind == history.Lock && op.Outcome != history.Acquired:
-			return fmt.Errorf("a client alone wants to lock, and it ends %s", ended(op))
+			return fmt.Errorf("a client alone wants to lock, for its own lease and Forever, and it ends %s; a lock that does not wait makes one attempt then", ended(op))
 		case op.Kind == history.Unlock && op.Outcome == history.Decremented:
 			return errors.New("a client gives back its only hold, and ReleaseOne does not say that it was the last: a lock that cannot tell is Silent")
 		case op.Kind == history.Unlock && op.Outcome != history.Released:

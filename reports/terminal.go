@@ -288,8 +288,10 @@ func asked(op history.Op) string {
 		args = append(args, "wait "+length(op.Wait))
 	}
 	switch {
-	case op.Watchdog && !op.Kind.Unlocks():
+	case op.Fresh > 0 && op.FreshWatchdog, op.Fresh == 0 && op.Watchdog && !op.Kind.Unlocks():
 		args = append(args, "watchdog")
+	case op.Fresh > 0: // what the hold keeps is another's
+		args = append(args, "lease "+length(op.Fresh))
 	case op.Lease > 0 && op.Kind.Acquires():
 		args = append(args, "lease "+length(op.Lease))
 	}

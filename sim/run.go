@@ -530,7 +530,9 @@ type PanicError struct {
 	Stack  []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic during %s: %v", e.During, e.Value) }
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("panic during %s: %v%s", e.During, e.Value, bubble.PanickedAt(e.Stack))
+}
 
 // tries reports whether the fresh client goes on.
 func (r *run) tries() bool {

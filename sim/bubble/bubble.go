@@ -13,7 +13,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -120,4 +122,20 @@ type PanicError struct {
 	Stack []byte
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v%s", e.Value, PanickedAt(e.Stack)) }
+
+// PanickedAt says at which file and line a panic began, by the stack of its recovery; "": that does not show it.
+func PanickedAt(stack []byte) string {
+	panicked := false
+	for line := range strings.Lines(string(stack)) {
+		at, is := strings.CutPrefix(line, "\t")
+		switch {
+		case strings.HasPrefix(line, "panic("):
+			panicked = true
+		case panicked && is && !strings.Contains(at, "/src/runtime/"):
+			at, _, _ = strings.Cut(strings.TrimSpace(at), " ")
+			return ", at " + path.Join(path.Base(path.Dir(at)), path.Base(at))
+		}
+	}
+	return ""
+}
