@@ -198,7 +198,17 @@ func (f *facts) perhapsUntil(l *lockFacts, before time.Duration) (until time.Dur
 			until = max(until, b.to+t.lease)
 		}
 		for _, op := range l.owner(t.owner).called(t.from, before) {
-			if !op.Kind.Unlocks() || !op.Uncertain() || !t.open && op != t.endOp {
+			if !op.Kind.Unlocks() || !op.Uncertain() {
+				continue
+			}
+			if l.shared() { // each hold may have a lease of its own, and the unlock may have left the one before it
+				for _, took := range l.owner(t.owner).called(t.grant.Call, op.Call) {
+					if took.Kind.Acquires() && took.Outcome == history.Acquired {
+						until = max(until, took.Return+took.Lease)
+					}
+				}
+			}
+			if !t.open && op != t.endOp {
 				continue
 			}
 			end := t.deadline

@@ -198,3 +198,18 @@ func TestAReaderMayCutOffAnother(t *testing.T) {
 		}
 	}
 }
+
+// A hold of which nobody knows whether it was given back may have its own lease still, whatever its owner took since.
+func TestAnUnseenReadHoldMayOutliveItsUnlock(t *testing.T) {
+	for _, unlock := range []history.Outcome{history.Unknown, history.Released} {
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms, Abilities: []string{string(contract.ReadWrite)}, Layout: history.Layout{Unknown: "nobody looked"}},
+			Ops: []history.Op{told("a", history.ReadLock, 1, 5, 10*time.Second, history.Acquired), told("a", history.ReadUnlock, 6, 9, 0, unlock), told("a", history.TryRead, 10, 12, 500*ms, history.Acquired)}}
+		for i := range h.Ops {
+			h.Ops[i].ID = int64(i + 1)
+		}
+		f := collect(h, Options{})
+		if until := f.perhapsUntil(f.locks[0], 2*time.Second); (until >= 10*time.Second) != (unlock == history.Unknown) {
+			t.Errorf("the unlock returned %s: it may be held until %v", unlock, until)
+		}
+	}
+}

@@ -275,7 +275,7 @@ func TestWhoEndsByItselfIsNotLeftBehind(t *testing.T) {
 
 // A panic says where it began.
 func TestAPanicSaysWhere(t *testing.T) {
-	err := bubble.In(t).Run(func() { _ = []int{}[len(t.Name())-len(t.Name())] })
+	err := bubble.In(t).Run(func() { _ = []string{}[strings.Index(t.Name(), "T")] })
 	if err == nil || !strings.Contains(err.Error(), "index out of range [0] with length 0, at bubble/stall_test.go:") {
 		t.Errorf("it is told: %v", err)
 	}
