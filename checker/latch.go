@@ -127,6 +127,11 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 			since = max(since, min(f.effectBy(o), op.Return))
 		}
 	}
+	for i := range l.acts { // once more by a copy, too
+		if a := &l.acts[i]; a.op != nil && a.again && a.op.Kind == history.DeleteLatch && a.at <= op.Return {
+			since = max(since, a.at)
+		}
+	}
 	if since > 0 {
 		set = 0
 	}

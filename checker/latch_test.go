@@ -511,3 +511,27 @@ func randomGate(r *rand.Rand) *gateScript {
 	}
 	return g
 }
+
+// Who passes when a copy has deleted the latch once more does not pass too early.
+func TestACopyOfADeletionOpensALatch(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		g := newGate(1)
+		op := g.op("c1:1", history.DeleteLatch, at(1), at(1.004), history.Released)
+		g.executed(op, at(1.002), history.Released)
+		id := op.ID
+		g.set("c1:1", 1, 2)
+		if again {
+			for i := range g.h.Ops {
+				if g.h.Ops[i].ID == id {
+					g.h.Ops[i].Repeats = 1
+					g.executed(&g.h.Ops[i], at(3), history.Released)
+					g.h.Ops[i].Executed = at(1.002)
+				}
+			}
+		}
+		g.await("c3:1", 4, 4.004)
+		if x := broken(verdict(t, g.script), contract.PassesCounted); (x == nil) != again {
+			t.Errorf("a copy came %v: %+v", again, x)
+		}
+	}
+}

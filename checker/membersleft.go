@@ -233,7 +233,8 @@ func (f *facts) callsOn(m *member, owner string, from, to time.Duration) (calls 
 	return calls
 }
 
-// tookAgain is when a call took a hold of the key once more; 0: it did not. An attempt that is given back is none.
+// tookAgain is when a call took a hold of the key once more; 0: it did not. An attempt that is given back is none, nor one of which the key
+// is gone.
 func (m *member) tookAgain(f *facts, op *history.Op) time.Duration {
 	took := false
 	for _, i := range m.rows {
@@ -243,7 +244,7 @@ func (m *member) tookAgain(f *facts, op *history.Op) time.Duration {
 		case r.Op != op.ID || is == was:
 		case is < was:
 			took = false
-		case took:
+		case took && was > 0:
 			return r.At
 		default:
 			took = true
