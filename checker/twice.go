@@ -53,7 +53,8 @@ func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {
 		if b == nil || again || r.At < from || b.Got == 0 || b.Got > r.Sent || gives(b) != gives(r) {
 			continue // it may give back what it took before, and take that again
 		}
-		if gone := b.After.Count(op.Owner) > 0 && r.Before.Count(op.Owner) == 0; gone || f.givenBackBetween(op, b, r) {
+		// What an attempt on a group gives back, since it did not get the others, may be gone by then.
+		if gone := r.Lock != op.Lock && b.After.Count(op.Owner) > 0 && r.Before.Count(op.Owner) == 0; gone || f.givenBackBetween(op, b, r) {
 			continue
 		}
 		if len(f.struckBy(op.Client, op.Lock, b.Got, r.Sent, hinders)) == 0 {
