@@ -43,7 +43,7 @@ func judgeFencing(_ context.Context, f *facts) Result {
 			case op.Evidence != history.Executed && op.Call <= last.Return:
 				continue // the two overlapped, so that nobody knows which grant was first
 			default:
-				found.addAt(tookOrCall(last), func() Violation {
+				found.addAt(f.grantHeard(last), func() Violation {
 					v := f.tokenViolation(l, contract.TokensIncrease, op, last, fmt.Sprintf("%s got %s with token %d at %s, after %s had got it with token %d",
 						op.Owner, l.name, op.Token, Stamp(at), last.Owner, last.Token))
 					from, until := v.From, v.To

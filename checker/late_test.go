@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -232,4 +233,33 @@ func TestAnUnlockOfWhichACopyWasRefusedComesLate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// lateRenewal is a hold with an explicit lease, which a renewal changes that its client began at a time: from one end to another.
+func lateRenewal(began float64, lease time.Duration, was, is float64) *script {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	s.unlock("c1:1", at(9.9), history.Released)
+	s.take("c1:1", at(10), at(10.002), lease)
+	op := s.renew("c1:1", at(began), history.Renewed)
+	op.Executed, op.Return = at(10.5), at(10.502)
+	s.h.Served = append(s.h.Served, history.Served{At: at(10.5), Sent: at(10.3), Began: at(began), Got: at(10.502), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
+		Step: history.StepRenew, Before: key("c1:1", 1, at(was)), After: key("c1:1", 1, at(is))})
+	return s
+}
+
+// renewedLate is one that is shortened by that, so that another gets the lock.
+func renewedLate(began float64) *script {
+	s := lateRenewal(began, 60*sec, 70, 40.5)
+	s.event(history.Expire, at(40.501))
+	s.take("c2:1", at(41), at(41.002), 60*sec)
+	s.unlock("c1:1", at(50), history.NotHeld)
+	return s
+}
+
+// lengthenedLate is one that is lengthened.
+func lengthenedLate(began float64) *script {
+	s := lateRenewal(began, 5*sec, 15, 40.5)
+	s.unlock("c1:1", at(12), history.Released)
+	return s
 }

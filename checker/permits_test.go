@@ -552,3 +552,27 @@ func randomPool(r *rand.Rand) *poolScript {
 	}
 	return p
 }
+
+// A copy of a request may take the permit again whose id its client drew: then it is out though its lease was over.
+func TestACopyMayTakeThePermitThatItNames(t *testing.T) {
+	for _, copied := range []bool{true, false} {
+		set, take, give := told("a", history.TrySetTotal, 1, 2, 0, history.OK), told("a", history.AcquirePermit, 3, 5, 150*ms, history.Acquired),
+			told("a", history.ReleasePermit, 1200, 1202, 0, history.OK)
+		set.Value, take.Token, give.Token = 3, 7, 7
+		h := &history.History{Header: history.Header{Version: history.Version, Expiry: history.Implied, LatencyMax: ms, Abilities: []string{string(contract.Permits), string(contract.PermitLeases)},
+			Layout: history.Layout{Unknown: "nobody looked"}}, Ops: []history.Op{set, take, give}}
+		for i := range h.Ops {
+			h.Ops[i].ID = int64(i + 1)
+		}
+		if copied {
+			h.Faults = []history.Fault{{Kind: "duplicate-message", Client: "a", Effects: []history.Effect{history.MessageCopied}, From: 4 * ms, To: 1100 * ms, Hits: 1, On: "request acquire", Op: 2}}
+			for _, when := range []time.Duration{4 * ms, 1100 * ms} {
+				h.Served = append(h.Served, history.Served{At: when, Sent: 4 * ms, Client: "a", Op: 2, Request: 1, Step: history.StepAcquire, Text: "take seven"})
+			}
+		}
+		r := Judge(t.Context(), h, Options{}).Result(contract.Object)
+		if r.Status != Broken || len(r.Defects()) > 0 == copied {
+			t.Errorf("its request was copied %v: %+v", copied, r)
+		}
+	}
+}

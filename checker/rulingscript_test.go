@@ -500,36 +500,6 @@ func leftWith(restored int64) *script {
 	return s
 }
 
-// renewedLate is a hold with a lease of 60 s, from 10 s on, that a renewal leaves 30 s. Its client began with that at some second.
-func renewedLate(began float64) *script {
-	s := newScript()
-	s.take("c1:1", at(0), at(0.002), 0)
-	s.unlock("c1:1", at(9.9), history.Released)
-	s.take("c1:1", at(10), at(10.002), 60*sec)
-	op := s.renew("c1:1", at(began), history.Renewed)
-	op.Executed, op.Return = at(10.5), at(10.502)
-	s.h.Served = append(s.h.Served, history.Served{At: at(10.5), Sent: at(10.3), Began: at(began), Got: at(10.502), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
-		Step: history.StepRenew, Before: key("c1:1", 1, at(70)), After: key("c1:1", 1, at(40.5))})
-	s.event(history.Expire, at(40.501))
-	s.take("c2:1", at(41), at(41.002), 60*sec)
-	s.unlock("c1:1", at(50), history.NotHeld)
-	return s
-}
-
-// lengthenedLate is a hold with an explicit lease, which a renewal that its client began at a time lengthens.
-func lengthenedLate(began float64) *script {
-	s := newScript()
-	s.take("c1:1", at(0), at(0.002), 0)
-	s.unlock("c1:1", at(9.9), history.Released)
-	s.take("c1:1", at(10), at(10.002), 5*sec)
-	op := s.renew("c1:1", at(began), history.Renewed)
-	op.Executed, op.Return = at(10.5), at(10.502)
-	s.h.Served = append(s.h.Served, history.Served{At: at(10.5), Sent: at(began), Began: at(began), Got: at(10.502), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job,
-		Step: history.StepRenew, Before: key("c1:1", 1, at(15)), After: key("c1:1", 1, at(40.5))})
-	s.unlock("c1:1", at(12), history.Released)
-	return s
-}
-
 // memberKeptByCopy is a call on a group of which a copy of a request keeps a member to the end, so that the call does not return.
 func memberKeptByCopy(fault string) *script {
 	s := newGroupScript(history.Multi, "a", "b")

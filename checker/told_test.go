@@ -104,9 +104,9 @@ func TestAGrantThatComesTooLateIsToldOfAtOnce(t *testing.T) {
 			Step: history.StepAcquire, Before: key("", 0, 0), After: key("c1:1", 1, at(1.001))})
 		s.event(history.Expire, at(1.001))
 		s.event(history.Lost, tt.told).Owner = "c1:1"
-		found := slices.Contains(rules(verdict(t, s), contract.Exclusion), contract.ToldInTime)
-		if found != tt.late {
-			t.Errorf("told at %s: too late: %v", Stamp(tt.told), found)
+		r := verdict(t, s).Result(contract.Exclusion)
+		if late := r.Status == Broken && r.Summary == "1 hold whose loss was told late"; late != tt.late {
+			t.Errorf("told at %s: %s", Stamp(tt.told), r.Summary)
 		}
 	}
 }

@@ -47,6 +47,7 @@ func TestPermitsStep(t *testing.T) {
 		{"refused, though one is free", hard, is(1), permit(history.TryAcquirePermit, 7, history.Busy), none, contract.PermitsAreFew},
 		{"refused, though a lease is over", hard, is(1, until(6, 9*sec)), permit(history.TryAcquirePermit, 7, history.Busy), none, contract.PermitsAreFew},
 		{"unknown", hard, is(1), permit(history.AcquirePermit, 7, history.Unknown), is(1, until(7, 40*sec)), ""},
+		{"unknown, with the id of one that is out", hard, is(2, until(7, 20*sec)), permit(history.AcquirePermit, 7, history.Unknown), is(2, until(7, 40*sec)), ""},
 		{"failed", hard, is(1), permit(history.AcquirePermit, 7, history.Failed), is(1), ""},
 		{"given back", hard, is(1, until(7, 20*sec)), permit(history.ReleasePermit, 7, history.OK), is(1), ""},
 		{"given back twice", hard, is(1), permit(history.ReleasePermit, 7, history.OK), none, contract.PermitIsHeld},

@@ -8,11 +8,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/fatih/color"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -149,5 +151,21 @@ func TestOperationsFitTheTerminal(t *testing.T) {
 	}
 	if !strings.Contains(strings.Join(strings.Fields(b.String()), " "), "as those of clients are that quote the command") {
 		t.Errorf("the answer is not whole:\n%s", b.String())
+	}
+}
+
+// What a call asked for is listed, also where its hold keeps another lease.
+func TestACallIsListedWithWhatItAskedFor(t *testing.T) {
+	const sec = time.Second
+	for want, op := range map[string]history.Op{
+		"lock(watchdog)":      {Kind: history.Lock, Lease: 30 * sec, Watchdog: true},
+		"lock(lease 5.000 s)": {Kind: history.Lock, Lease: 5 * sec},
+		"lock(lease 2.000 s)": {Kind: history.Lock, Lease: 30 * sec, Watchdog: true, Fresh: 2 * sec},
+		"tryLock(watchdog)":   {Kind: history.TryLock, Lease: 60 * sec, Watchdog: true, Fresh: 30 * sec, FreshWatchdog: true},
+		"unlock":              {Kind: history.Unlock, Lease: 30 * sec, Watchdog: true},
+	} {
+		if got := asked(op); got != want {
+			t.Errorf("it is listed as %s, not %s", got, want)
+		}
 	}
 }

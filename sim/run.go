@@ -440,18 +440,6 @@ func (r *run) launch(p process, th plan.Thread) {
 	}()
 }
 
-// neverReturned is the first call of a client that lived to the end that was still under way then; nil: there is none.
-func neverReturned(h *history.History) *history.Op {
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		died := slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.Client == op.Client && e.Kind == history.Died })
-		if op.Pending() && !op.Aside && !op.Kind.Renews() && !died {
-			return op
-		}
-	}
-	return nil
-}
-
 // tryAll has the fresh client lock and unlock each lock of the plan, one after the other. Every lock that nobody holds is free
 // by now, so that it need not wait longer than many messages take.
 func (r *run) tryAll() {
@@ -521,17 +509,6 @@ func (r *run) goes(meant func(client string) bool) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.running, func(c runs) bool { return c.threads > 0 && meant(c.client) })
-}
-
-// A PanicError is a panic of the lock under test, or of the harness, in a program's call.
-type PanicError struct {
-	During string // the operation, for example `lock "order:42" by c1:1`
-	Value  any
-	Stack  []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("panic during %s: %v%s", e.During, e.Value, bubble.PanickedAt(e.Stack))
 }
 
 // tries reports whether the fresh client goes on.

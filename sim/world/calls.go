@@ -212,18 +212,14 @@ func (w *World) callOf(s *server, m *network.Message) (call, after int64, began 
 }
 
 // direct reports whether the goroutine of a call says that a command is its, or one that it has started, rather than a context or what the
-// command names. That other goroutines make up commands that say the same is remembered.
+// command names.
 func (w *World) direct(call int64, m *network.Message) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	client := m.Link.Client
 	id, at, _ := strings.Cut(m.Stamp, " ")
 	ns, _ := strconv.ParseInt(at, 10, 64)
-	if call == 0 || id != strconv.FormatInt(call, 10) || w.over(call, time.Duration(ns)) || !w.outside.dialing[client] && !w.layout.NoContext {
-		return false
-	}
-	w.outside.direct[shapeOf{client, Shape(m.Args)}] = true
-	return true
+	return call != 0 && id == strconv.FormatInt(call, 10) && !w.over(call, time.Duration(ns)) && (w.outside.dialing[client] || w.layout.NoContext)
 }
 
 // over reports whether a call had returned by a time. What its client begins after that with the call's context, such as

@@ -33,11 +33,7 @@ type outside struct {
 	calling   map[string][]history.Op       // by client, its calls in progress; World.mu guards it
 	abandoned map[string][]history.Op       // those that returned without an answer, and may go on; likewise
 	asking    map[string]bool               // the shapes of the commands by which calls asked for locks; likewise
-	direct    map[shapeOf]bool              // the shapes of what clients wrote in the goroutine of a call; likewise
 }
-
-// shapeOf is the [Shape] of a client's commands.
-type shapeOf struct{ client, shape string }
 
 // Listen opens a port at which a process of a client finds a server, and returns its URL; "" in a world without
 // processes.
@@ -194,9 +190,6 @@ func (w *World) called(op history.Op) {
 func (w *World) guess(client string, s *server, args []string) int64 {
 	if w.layout.Roles[Shape(args)] == history.StepRenew {
 		return 0 // it may come beside a call of its owner
-	}
-	if w.outside.direct[shapeOf{client, Shape(args)}] && w.mayRenew(client, s, args) {
-		return 0 // calls write what says so by themselves
 	}
 	id := w.guessAmong(w.outside.calling[client], client, s, args)
 	if id == 0 {

@@ -123,7 +123,7 @@ func New(g Ground, p *plan.Plan, chance *seed.Chance, layout history.Layout) (*W
 	}
 	w.locksOf(p)
 	w.calls = calls{asked: map[int64]bool{}, owners: map[string]string{}, names: map[string]string{}, scripts: map[string]history.Step{}, in: map[bubble.Label]int64{}}
-	w.outside = outside{dialing: map[string]bool{}, direct: map[shapeOf]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
+	w.outside = outside{dialing: map[string]bool{}, processes: map[string][]subjects.Process{}, calling: map[string][]history.Op{}, abandoned: map[string][]history.Op{}}
 	w.log = serverLog{sent: map[int64]bool{}, dialed: map[*network.Link]time.Duration{}, requests: map[string]int64{}, begun: map[string]time.Duration{}, asked: map[*network.Link]request{},
 		loads: map[string][]load{}, transactions: map[*network.Link]*transaction{}}
 	w.Begin(history.NewRecorder(history.Header{}, w.Now, nil)) // which nobody reads
