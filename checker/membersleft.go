@@ -295,8 +295,8 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 			return // of the outer hold, which had lost the member, no less
 		}
 	}
-	if untold := given || unheard || hindered || f.refusedSome(op); !outer && untold && !f.h.Can(string(contract.TakesBack)) && f.heldByAnother(l, op.Owner, key, op.Call, limit) {
-		return // of that hold it has one more, which is renewed
+	if untold := given || unheard || hindered || f.refusedSome(op); !outer && untold && !f.h.Can(string(contract.TakesBack)) && m.at(op.Call).Count(op.Owner) > f.owed(l, op.Owner, begun, op.Call-1) {
+		return // of another group, or what an earlier unlock left, it has one more, which is renewed
 	}
 	if !outer && f.countsLost(l, op, key, given || unheard || hindered || f.refusedSome(op)) {
 		return
@@ -327,15 +327,6 @@ func (f *facts) leftHeld(l *lockFacts, c *composition, op *history.Op, key membe
 		cause = f.twice(l, op, from, fmt.Sprintf("a command of the call was executed at %s, after its return", Stamp(from)))
 	}
 	f.groupViolation(found, l, op, rule, until, cause, "it left a hold of its member %s until %s", key, Stamp(until))
-}
-
-// heldByAnother reports whether an owner believed in [from, to] in another lock that has the member.
-func (f *facts) heldByAnother(l *lockFacts, owner string, key memberKey, from, to time.Duration) bool {
-	return slices.ContainsFunc(f.view.sharing[l.name], func(other *lockFacts) bool {
-		return slices.Contains(f.view.locks[other.name].members, key) && slices.ContainsFunc(other.owner(owner).lasting(from, to), func(b *belief) bool {
-			return b.from <= from && b.to >= to
-		})
-	})
 }
 
 // countsLost reports whether the client of a lock that takes nothing back counts a hold that had lost the member, and was not told so: it had more

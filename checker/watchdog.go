@@ -81,8 +81,9 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			return v
 		})
 	}
+	given := f.givenBack(l, t)
 	guarded := func(b *belief, g, believed guard) {
-		last, until := g.from, min(t.to, b.to, g.to, believed.to)
+		last, until := g.from, min(t.to, b.to, g.to, believed.to, given)
 		if believed.from > g.from+2*f.latency() {
 			last = max(last, believed.from)
 		}
@@ -108,6 +109,30 @@ func (f *facts) gaps(l *lockFacts, t *tenure, found *violations) {
 			}
 		}
 	}
+}
+
+// givenBack is when an owner called its unlock of the last hold of a tenure, if a refused renewal had told its client before that the holds from before
+// were over. Its owner counts those, too, where nobody told it. The tenure's end: it did not call it.
+func (f *facts) givenBack(l *lockFacts, t *tenure) time.Duration {
+	o, told, holds := l.owner(t.owner), false, 0
+	for _, op := range slices.Backward(o.called(0, t.grant.Call-1)) {
+		if !op.Aside && (op.Kind.Acquires() || op.Kind.Renews()) {
+			told = op.Kind.Renews() && op.Outcome == history.NotHeld && !op.Pending() && op.Return <= t.grant.Call
+			break
+		}
+	}
+	for _, op := range o.called(t.grant.Call, t.to) {
+		switch {
+		case !told || op.Aside:
+		case op.Kind.Acquires() && op.Outcome == history.Acquired:
+			holds++
+		case op.Kind.Unlocks():
+			if holds--; holds == 0 {
+				return op.Call
+			}
+		}
+	}
+	return t.to
 }
 
 // watchedUntil is until when, within [from, to], an owner has enough members of a group by calls whose lease is to be renewed. A fault may have

@@ -21,6 +21,8 @@ func (c *conclusion) testify(call int64, l *lock, before history.KeyState) bool 
 func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeyState, free bool) bool {
 	known, now := c.op(call), c.now
 	answer, effect := whatItDid(known.Kind, known.Owner, before, after)
+	copies := c.executes[effects{call, c.sent}]
+	c.executes[effects{call, c.sent}] = true
 	if effect {
 		defer func() { c.effective[effects{call, c.sent}] = true }()
 		c.takesOver(&known, before, after)
@@ -62,7 +64,7 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 		return true // a copy that came too late to matter
 	case answer == history.NotHeld && !known.Pending() && known.Kind.Unlocks() && before.Count(known.Owner) > 0:
 		return true // it came so late that the lock did not heed it
-	case known.Kind.Forces() && known.Evidence == history.Executed && !effect && before.Total() > 0:
+	case (known.Kind.Forces() || known.Kind.Unlocks() && copies) && known.Evidence == history.Executed && !effect && before.Total() > 0:
 		return true // a copy, which is told what the first was told
 	case answer == history.Busy && free && !c.queued(call):
 		return true // it was not executed: the lock found that it comes too late

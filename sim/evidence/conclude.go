@@ -19,7 +19,7 @@ func Conclude(h *history.History) *history.History {
 	}
 	c := &conclusion{h: forget(h), byID: map[int64]*history.Op{}, state: map[Part]history.KeyState{}, clients: map[string]string{},
 		lost: map[owned]time.Duration{}, grants: map[owned][]time.Duration{}, since: map[owned][]lease{},
-		undid: map[int64]bool{}, repeated: map[int64][]time.Duration{}, effective: map[effects]bool{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}, upgrades: map[int64]time.Duration{}}
+		undid: map[int64]bool{}, repeated: map[int64][]time.Duration{}, effective: map[effects]bool{}, executes: map[effects]bool{}, apart: map[apart]int64{}, ops: map[*history.Served][]int64{}, executed: map[*history.Served]bool{}, upgrades: map[int64]time.Duration{}}
 	c.locks = locksOf(c.h)
 	for i := range c.h.Ops {
 		op := c.h.Ops[i]
@@ -101,6 +101,7 @@ type conclusion struct {
 	sent      int64                       // the request of the command that is looked at
 	repeated  map[int64][]time.Duration   // when calls took effect by another request than before, since they last gave back what they had taken
 	effective map[effects]bool            // requests of calls that took effect
+	executes  map[effects]bool            // requests of calls that the server executed
 	apart     map[apart]int64             // of commands that belong to no call: the operation that the first copy was
 	ops       map[*history.Served][]int64 // the operations recorded for a row that belongs to no call
 	executed  map[*history.Served]bool    // rows with which their call was executed
