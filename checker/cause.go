@@ -101,7 +101,11 @@ func (f *facts) expired(l *lockFacts, t *tenure) Cause {
 func (f *facts) outlasted(l *lockFacts, t *tenure, what string) Cause {
 	last := t.last()
 	set := t.sets[len(t.sets)-1]
+	by := f.memberCut(l, t)
 	switch {
+	case by != nil:
+		last = cmp.Or(by.Executed, set.at)
+		what += fmt.Sprintf("the %s of %s by %s (operation %d) set the lease of a member that both have to %s at %s", by.Kind, by.Lock, by.Owner, by.ID, short(by.Asked), Stamp(last))
 	case set.byItself:
 		last = set.at
 		what += fmt.Sprintf("a request of %s, by no call, set its lease to %s at %s", t.client, short(t.deadline-last), Stamp(last))
@@ -139,7 +143,7 @@ func (f *facts) outlasted(l *lockFacts, t *tenure, what string) Cause {
 	if op := set.op; f.composed(l) && op != nil && op.Kind.Unlocks() && (op.Pending() || op.Return >= t.to) {
 		sets-- // it is under way: the members that it has not reached yet have the lease from before
 	}
-	if t.askedFor(sets) || f.memberAsked(l, t) || f.takenAnew(l, t) {
+	if by != nil || t.askedFor(sets) || f.memberAsked(l, t) || f.takenAnew(l, t) {
 		// Nobody promised to renew an explicit lease: the work took longer than was asked for.
 		lasting := []history.Effect{history.ProcessStopped, history.RequestsHeld, history.RepliesHeld, history.ServerDown}
 		if late := f.struckBy(t.client, l.name, t.from, t.to, lasting); len(late) > 0 {

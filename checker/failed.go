@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,34 @@ func (f *facts) declined(op *history.Op) bool {
 	return !plain(op) || !slices.ContainsFunc(f.h.Ops, func(o history.Op) bool {
 		return o.Kind.Plain() == op.Kind.Plain() && plain(&o) && o.Evidence != history.NotSent
 	})
+}
+
+// untried says which calls of the plan a lock declined; "": none.
+func (f *facts) untried() string {
+	var first *history.Op
+	declined := 0
+	for _, l := range f.locks {
+		for _, op := range l.ops {
+			if op.Aside || f.fresh(op.Client, op.Call) || cancelled(op) || !f.declined(op) {
+				continue
+			}
+			if declined++; first == nil || op.ID < first.ID {
+				first = op
+			}
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	lease, says := "", "failed and sent nothing: the lock does not have what it asks for"
+	if first.Asked > 0 || first.Lease > 0 {
+		lease = " for " + short(cmp.Or(first.Asked, first.Lease))
+	}
+	text := fmt.Sprintf("the %s of %s by %s%s (operation %d)", first.Kind, first.Lock, first.Owner, lease, first.ID)
+	if declined > 1 {
+		return fmt.Sprintf("%d calls, the first %s, %s", declined, text, strings.Replace(says, "it asks", "they ask", 1))
+	}
+	return text + " " + says
 }
 
 // prevented reports whether faults are a reason for which a call failed: its client had not had the time since for what should go on at

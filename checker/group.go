@@ -41,6 +41,7 @@ func (f *facts) groupRules(g contract.Guarantee, found *violations) (overlapped 
 			case g == contract.Object && op.Kind.Unlocks():
 				f.answeredUnlock(l, c, op, found)
 				f.keepsOuter(l, c, op, found)
+				f.leavesLeases(l, c, op, found)
 			case g == contract.Object && acquires && op.Outcome == history.Acquired:
 				f.granted(l, c, op, found)
 			case g == contract.Object && op.Kind.Plain() == history.TryLock:

@@ -100,6 +100,7 @@ func Judge(ctx context.Context, h *history.History, o Options) *Verdict {
 	f := collect(h, o)
 	v.Results = results(ctx, f)
 	v.Disagreement = f.disagreement
+	v.Untried = f.untried()
 	if o.Unpredicted {
 		v.unpredicted()
 		if !o.Told {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -12,7 +13,7 @@ import (
 // cut reports whether a request of the owner's client, by no call, set a lease shorter than any that was asked for in the hold.
 func (f *facts) cut(l *lockFacts, t *tenure, set deadlineSet) bool {
 	i, found := f.log.at[servedKey{at: set.at, lock: l.name}]
-	if !set.byItself || !found {
+	if !set.byItself || !found || f.memberCut(l, t) != nil {
 		return false
 	}
 	asked := t.grant.Lease
@@ -78,6 +79,27 @@ func (f *facts) shortened(t *tenure, op *history.Op, at time.Duration) *history.
 	return r
 }
 
+// memberCut is the owner's call on another lock that set the lease with which a member of a group's hold ended, and asked for it: it shares the
+// member with that. nil: none did, or the lock claims to keep the longest lease.
+func (f *facts) memberCut(l *lockFacts, t *tenure) *history.Op {
+	if !f.byMembers(l) || f.h.Can(string(contract.KeepsLongest)) {
+		return nil
+	}
+	for _, key := range f.view.locks[l.name].members {
+		if m := f.view.members[key]; m != nil && m.endedAt(t.owner, t.to) {
+			if op := f.op(m.setter(f.h, t.to)); op != nil && op.Lock != l.name && op.Owner == t.owner && op.Kind.Acquires() && op.Asked > 0 && !op.Watchdog {
+				return op
+			}
+		}
+	}
+	return nil
+}
+
+// endedAt reports whether an owner's lease of a key came to its end at a time.
+func (m *member) endedAt(owner string, at time.Duration) bool {
+	return slices.ContainsFunc(m.states, func(s memberState) bool { return s.to == at && s.Deadline == at && s.Count(owner) > 0 })
+}
+
 // memberAsked reports whether the lease with which a group's hold ended is that of a member that the owner's last call on the group had
 // set, and asked for. Renewals of other members, which came after that call, did not set it.
 func (f *facts) memberAsked(l *lockFacts, t *tenure) bool {
@@ -92,10 +114,7 @@ func (f *facts) memberAsked(l *lockFacts, t *tenure) bool {
 	}
 	return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
 		m := f.view.members[key]
-		ended := m != nil && slices.ContainsFunc(m.states, func(s memberState) bool {
-			return s.to == t.to && s.Deadline == t.to && s.Count(t.owner) > 0
-		})
-		return ended && m.setter(f.h, t.to) == last.ID
+		return m != nil && m.endedAt(t.owner, t.to) && m.setter(f.h, t.to) == last.ID
 	})
 }
 

@@ -276,9 +276,13 @@ func TestALockMayDeclineWhatItDoesNotHave(t *testing.T) {
 		another.Kind = history.TryLock
 		another.OwnLease = tt.other == dog
 		s.unlock("c1:1", at(3), history.Released)
-		broken := slices.ContainsFunc(verdict(t, s).Result(contract.Liveness).Violations, func(v Violation) bool { return v.Rule == contract.CallsSucceed })
+		v := verdict(t, s)
+		broken := slices.ContainsFunc(v.Result(contract.Liveness).Violations, func(v Violation) bool { return v.Rule == contract.CallsSucceed })
 		if broken != tt.broken {
 			t.Errorf("%s: broken %v", tt.name, broken)
+		}
+		if says := strings.Contains(v.Untried, "of "+s.lock+" by c1:1 for "+short(tt.lease)+" (operation 1) failed and sent nothing"); says == tt.broken {
+			t.Errorf("%s: the verdict says of calls that were not tried: %q", tt.name, v.Untried)
 		}
 	}
 }

@@ -197,6 +197,8 @@ type Verdict struct {
 	Disagreement string   `json:"disagreement,omitzero"`
 	Missed       []string `json:"missed,omitempty"`   // faults of the plan that never struck: the run was not the one that was asked for
 	Unstruck     []string `json:"unstruck,omitempty"` // faults that struck nothing, the missed among them: the run says nothing of them
+	// Untried says which calls of the plan failed, since the lock does not have what they asked for, and sent nothing: the run says nothing of them.
+	Untried string `json:"untried,omitzero"`
 	// Unpredicted says that nobody has foretold how the lock fares in the run: it is held to what it claims.
 	Unpredicted bool          `json:"unpredicted,omitzero"`
 	Error       string        `json:"error,omitzero"` // harness error that ended the run early

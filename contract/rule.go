@@ -41,7 +41,8 @@ const (
 	// from when the requests were sent: Redlock's validity (redis.io, "Distributed Locks with Redis"). (object)
 	ValidityLeft Rule = "a grant of a group is returned while enough members' leases last"
 	// MemberLease is broken by a member whose lease is not the one that was asked for: longer is allowed only
-	// in a re-entry of a lock that keeps the longest. (object)
+	// in a re-entry of a lock that keeps the longest. Of such a lock an unlock breaks it, too, that leaves a member less than a hold has
+	// that stays. (object)
 	MemberLease Rule = "each member of a group gets the lease that was asked for"
 	// RefusedWhileTaken is broken by a tryLock that fails while all along enough members were free or its own. (object)
 	RefusedWhileTaken Rule = "a group is refused only while others hold too many of its members"

@@ -42,7 +42,7 @@ const tries = 100
 type asked struct {
 	skip    string // it does not apply, or is known
 	failure error
-	notes   []string // which faults struck nothing
+	notes   []string // which faults struck nothing, and which calls the lock declined
 }
 
 // ask runs a trial if need be, and says how it stands with a guarantee; again is how to run it once more.
@@ -80,7 +80,11 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, again str
 	case known:
 		return asked{failure: fmt.Errorf("%s is said to break in %s (%s), and %s: take it off the list", g, t.name, reason, r.Status)}
 	}
-	return asked{notes: t.verdict.Unstruck}
+	notes := slices.Clone(t.verdict.Unstruck)
+	if t.verdict.Untried != "" {
+		notes = append(notes, t.verdict.Untried)
+	}
+	return asked{notes: notes}
 }
 
 // tell makes a failure of violations, of which the first tells most.

@@ -62,5 +62,9 @@ func troubles(v *checker.Verdict) []string {
 		all = append(all, v.Disagreement)
 	}
 	all = append(all, v.Missed...)
-	return append(all, slices.DeleteFunc(slices.Clone(v.Unstruck), func(s string) bool { return slices.Contains(v.Missed, s) })...)
+	all = append(all, slices.DeleteFunc(slices.Clone(v.Unstruck), func(s string) bool { return slices.Contains(v.Missed, s) })...)
+	if v.Untried != "" {
+		all = append(all, v.Untried)
+	}
+	return all
 }

@@ -164,6 +164,9 @@ func (t *terminal) results() {
 	}
 	t.notes(t.paint.as("bad", "  ! "), t.v.Refused)
 	t.notes("  – ", t.v.Unstruck)
+	if t.v.Untried != "" {
+		t.notes("  – ", []string{t.v.Untried})
+	}
 	t.line()
 }
 
