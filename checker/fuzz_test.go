@@ -18,6 +18,8 @@ import (
 
 var honestRuns = flag.Int("honest", 4000, "honest histories that every checker must accept")
 
+var familyRuns = flag.Int("family", 400, "random histories of each kind of object but locks, of which all checkers must say the same")
+
 // patience is how long one checker may search. A fuzzer takes what lasts longer than ten seconds for a hang.
 const patience = 2 * time.Second
 

@@ -439,7 +439,7 @@ func TestWhoComesAfterTheEndOfARoundIsOfTheNext(t *testing.T) {
 // TestCheckersOfLatchesAgree holds the replay of the server's order against porcupine, on random histories that are
 // sound, and on such with one answer that may be wrong.
 func TestCheckersOfLatchesAgree(t *testing.T) {
-	if broken := latchesAgree(t, 400); broken < 100 {
+	if broken := latchesAgree(t, uint64(*familyRuns)); broken < 100 {
 		t.Errorf("only %d wrong answers were found", broken)
 	}
 }

@@ -490,7 +490,7 @@ func forgotten(how history.EventKind, first float64) *poolScript {
 // sound, and on such with one answer that may be wrong.
 func TestCheckersOfPermitsAgree(t *testing.T) {
 	broken := 0
-	for seed := range uint64(400) {
+	for seed := range uint64(*familyRuns) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		p := randomPool(r)
 		h := p.done()

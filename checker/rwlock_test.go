@@ -261,7 +261,7 @@ func TestTheStoryOfReadersThatShare(t *testing.T) {
 func TestTheWitnessOfReadWriteLocksAgreesWithPorcupine(t *testing.T) {
 	for _, claims := range [][]contract.Claim{{contract.LeasePerHold}, nil} {
 		legal, illegal := 0, 0
-		for seed := range uint64(300) {
+		for seed := range uint64(*familyRuns) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			s := newRW(claims...)
 			now := 1.0
