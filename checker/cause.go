@@ -432,7 +432,7 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		}
 	}
 	from, to := a.op.Call, max(a.op.Return, a.at)
-	c.Text = "no fault acted at the time of the call: the lock answered so by itself"
+	c.Text = "no fault acted at the time of the call: the lock answered so by itself" + f.sameToken(l, a)
 	if c.Faults = f.struckBy(a.op.Client, l.name, from, to, resends); len(c.Faults) > 0 {
 		c.Text = "at the time of the call " + f.describeAll(c.Faults)
 		c.Effects = f.effectsOf(c.Faults)
@@ -461,6 +461,20 @@ func objectCause(f *facts, l *lockFacts, a *act, class contract.Class) Cause {
 		f.forgotten(a.op, &c, func(fault *history.Fault) bool { return f.reaches(fault, l.name) })
 	}
 	return c
+}
+
+// sameToken says that the owner of an unlock had been granted the token of another who held the lock then; "": it had not, or there are none.
+func (f *facts) sameToken(l *lockFacts, a *act) string {
+	b := l.owner(a.op.Owner).belief(a.op.Call)
+	if !a.op.Kind.Unlocks() || b == nil || b.acquire.Token == 0 {
+		return ""
+	}
+	for _, t := range l.tenures {
+		if t.owner != a.op.Owner && t.grant.Token == b.acquire.Token && t.from < a.at && (t.open || t.to >= a.at) {
+			return fmt.Sprintf("; %s had been granted token %d, and so had %s", a.op.Owner, t.grant.Token, t.owner)
+		}
+	}
+	return ""
 }
 
 // leftMore says of an unlock after which its owner still held the lock that a replica had brought back more holds, or others, than the

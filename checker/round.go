@@ -87,9 +87,10 @@ func (f *facts) renewedAt(t *tenure, at time.Duration) *history.Op {
 }
 
 // renewing reports whether a client had a renewal under way in [from, to] that it had begun before. It renews what it holds in
-// rounds, and the next begins when the last answer of one is there.
+// rounds, and the next begins when the last answer of one is there. What it asks by itself may be what a renewal asks first.
 func (f *facts) renewing(client string, from, to time.Duration) bool {
 	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
-		return s.Client == client && s.Step == history.StepRenew && s.Sent < to && (s.Got == 0 && s.At > from-f.answerTime() || s.Got > from)
+		own := s.Step == history.StepRenew || s.Step == history.StepQuery && s.Op == 0
+		return s.Client == client && own && s.Sent < to && (s.Got == 0 && s.At > from-f.answerTime() || s.Got > from)
 	})
 }

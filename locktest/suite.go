@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -222,14 +223,17 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 	if err != nil {
 		return fmt.Errorf("a client that locks, works and unlocks: %w", err)
 	}
+	var took history.Op
 	for _, op := range h.Ops {
 		switch {
-		case op.Kind == history.Lock && op.Outcome != history.Acquired:
+		case op.Kind == history.Lock && op.Outcome == history.Acquired:
+			took = op
+		case op.Kind == history.Lock:
 			return fmt.Errorf("a client alone wants to lock, for its own lease and Forever, and it ends %s; a lock that does not wait makes one attempt then", ended(op))
 		case op.Kind == history.Unlock && op.Outcome == history.Decremented:
 			return errors.New("a client gives back its only hold, and ReleaseOne does not say that it was the last: a lock that cannot tell is Silent")
 		case op.Kind == history.Unlock && op.Outcome != history.Released:
-			return fmt.Errorf("a client unlocks what it holds, and it ends %s", ended(op))
+			return fmt.Errorf("a client takes the lock for %s%s, unlocks it %s later, and that ends %s", took.Lease, by(h, took), (op.Call - took.Return).Round(time.Millisecond), ended(op))
 		}
 	}
 	s.subject, s.dials = found, dials.Load()
@@ -247,6 +251,16 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		s.subject.Layout = history.Layout{NoContext: layout.NoContext, Direct: layout.Direct}
 	}
 	return nil
+}
+
+// by names the last command of a call.
+func by(h *history.History, op history.Op) (text string) {
+	for _, r := range h.Served {
+		if r.Op == op.ID && r.Step != history.StepSession && !r.Refused {
+			text = ", by " + strconv.Quote(r.Text)
+		}
+	}
+	return text
 }
 
 // probeCount finds out whether a lock counts its owner's holds that does not say so. One that is Local may count them within the process, where

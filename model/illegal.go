@@ -25,8 +25,8 @@ func (e *Illegal) Error() string {
 	s, op := e.State, e.Op
 	switch {
 	case e.Event.Kind == history.Leftover:
-		return fmt.Sprintf("the key was still there at %s, but the lease of %s had ended by %s",
-			stamp(e.Event.At), s.Owner, stamp(s.Latest))
+		return fmt.Sprintf("the key was still there at %s, but the lease of %s had ended %s",
+			stamp(e.Event.At), s.Owner, endedBy(s.Latest))
 	case e.Rule == contract.ExpiryOfAHold:
 		return fmt.Sprintf("the key expired at %s, but the lock is free", stamp(e.Event.At))
 	case e.Rule == contract.NotBeforeLease:
@@ -34,8 +34,8 @@ func (e *Illegal) Error() string {
 			stamp(e.Event.At), s.Owner, until(s.Earliest))
 	case e.Rule == contract.NotAfterLease:
 		from, _ := when(op)
-		return fmt.Sprintf("%s by %s answered %s at %s, but the lease of %s had ended by %s and nothing removed the key",
-			op.Kind, op.Owner, told(op), stamp(from), s.Owner, stamp(s.Latest))
+		return fmt.Sprintf("%s by %s answered %s at %s, but the lease of %s had ended %s and nothing removed the key",
+			op.Kind, op.Owner, told(op), stamp(from), s.Owner, endedBy(s.Latest))
 	}
 	switch e.Rule {
 	case contract.TokenGiven:
@@ -44,6 +44,14 @@ func (e *Illegal) Error() string {
 		return fmt.Sprintf("%s by %s answered %s with token %d, but token %d had been granted", op.Kind, op.Owner, told(op), op.Token, s.Token)
 	}
 	return fmt.Sprintf("%s by %s answered %s, but the lock is %s", op.Kind, op.Owner, told(op), s)
+}
+
+// endedBy says when a lease had ended for certain. A jump of the server's clock can end one before the run began, by what the clock says since.
+func endedBy(t time.Duration) string {
+	if t < 0 {
+		return "when the server's clock jumped"
+	}
+	return "by " + stamp(t)
 }
 
 func told(op history.Op) string {

@@ -195,7 +195,14 @@ func learn(one, two *watched) history.Layout {
 			owned = append(owned, key)
 		}
 	}
-	slices.SortStableFunc(keys, func(a, b string) int { return len(a) - len(b) })
+	// The lock's is the one that lives as long as its lease, rather than one that is only to go some day.
+	outlives := func(key string) int {
+		if held[key].Deadline > first.Return+first.Lease+time.Second {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Or(outlives(a)-outlives(b), len(a)-len(b)) })
 	if len(keys) == 0 {
 		return unknown(NoKey)
 	}
