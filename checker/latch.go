@@ -55,8 +55,8 @@ func shownCount(k history.KeyState) model.LatchState {
 }
 
 // inVainFrom is from when on the answer of a call may be true. A wait that ends in vain ends with a look at the count, unless a fault
-// keeps its client from looking, or nobody counted down to 0: a key that ends, or is deleted, announces nothing. Any other answer may be true
-// from the call on.
+// keeps its client from looking, nobody counted down to 0, or its caller gave it up before: a key that ends, or is deleted, announces nothing. Any
+// other answer may be true from the call on.
 func (f *facts) inVainFrom(l *lockFacts, op *history.Op) time.Duration {
 	if op.Kind != history.TryAwait || op.Outcome != history.Busy || op.Wait == 0 || op.Pending() {
 		return op.Call
@@ -70,6 +70,9 @@ func (f *facts) inVainFrom(l *lockFacts, op *history.Op) time.Duration {
 	}
 	slack, over := f.prompt(), op.Call+op.Wait
 	from := over - slack
+	if op.Return < from {
+		return op.Call
+	}
 	for _, i := range f.log.byOp[op.ID] {
 		if s := &f.h.Served[i]; s.Got >= over-slack && s.Got <= op.Return {
 			from = min(from, s.Sent) // it looked before, and had the answer then

@@ -287,6 +287,19 @@ func TestALockMayDeclineWhatItDoesNotHave(t *testing.T) {
 	}
 }
 
+// Nor does who is given up long before his time is over: he need not know of a count-down that came meanwhile.
+func TestAWaitThatIsGivenUpEarly(t *testing.T) {
+	for _, ret := range []float64{4, 12} {
+		g := newGate(1)
+		op := g.await("c2:1", 2, ret)
+		op.Kind, op.Wait, op.Outcome = history.TryAwait, 10*sec, history.Busy
+		g.down("c1:1", 3)
+		if x := broken(verdict(t, g.script), contract.TimeIsUpAbove); (x != nil) != (ret == 12) {
+			t.Errorf("given up at %v: %+v", ret, x)
+		}
+	}
+}
+
 // Who waits in vain looks in the end, unless the key has ended by itself meanwhile: nobody is told of that.
 func TestAWaitInVainForAKeyThatEnded(t *testing.T) {
 	for _, gone := range []bool{true, false} {

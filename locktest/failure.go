@@ -38,6 +38,9 @@ func (f *Failure) Error() string {
 // verdict. The bound counts runs and not time, so that the same plan comes out each time.
 const tries = 100
 
+// shrunkMessages bounds the same search by the messages of its runs, which are what it costs.
+const shrunkMessages = 500_000
+
 // asked is the answer for one guarantee in one trial.
 type asked struct {
 	skip    string // it does not apply, or is known
@@ -165,9 +168,9 @@ func (s *suite) report(t *trial, f *Failure, again string) error {
 
 // shrink looks for the smallest plan that breaks the same rule for the same cause.
 func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v fault) (*plan.Plan, int) {
-	tried, most := 0, sim.MostShrunk(t.history.End.Messages)
+	tried, messages, most := 0, 0, sim.MostShrunk(t.history.End.Messages)
 	smallest, _ := plan.Shrink(t.plan, 0, func(p *plan.Plan) bool {
-		if tried >= tries || s.stopAt || s.late() || p.Check(simfault.Needs()) != nil {
+		if tried >= tries || messages >= shrunkMessages || s.stopAt || s.late() || p.Check(simfault.Needs()) != nil {
 			return false
 		}
 		tried++
@@ -175,7 +178,10 @@ func (s *suite) shrink(b *bubble.Bubbles, t *trial, g contract.Guarantee, v faul
 		if why != "" {
 			return false
 		}
-		_, verdict, err := s.judged(b, t, p, most)
+		h, verdict, err := s.judged(b, t, p, most)
+		if h != nil && h.End != nil {
+			messages += int(h.End.Messages)
+		}
 		return err == nil && slices.ContainsFunc(s.broke(t, verdict, g), v.same)
 	})
 	if smallest != t.plan {

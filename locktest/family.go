@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -85,8 +86,8 @@ type Sharing struct {
 	RefusesUpgrade bool
 	// WritersFirst says that no reader comes in while a writer waits, unless it has the lock already.
 	WritersFirst bool
-	// MarkKept is for how long, at most, readers are kept out by a writer that waited and is gone without having said so: its process died, say. 0 is
-	// Env.WatchdogTimeout. It is asked for with WritersFirst alone.
+	// MarkKept is for how long, at most, readers are kept out by a writer that waited and is gone without having said so: its process died, say. A writer
+	// that gives up takes its mark away, or readers may come in at once. 0 is Env.WatchdogTimeout. It is asked for with WritersFirst alone.
 	MarkKept time.Duration
 }
 
@@ -346,6 +347,22 @@ func familyProbe(is history.Object, name string) (steps []plan.Step, outcomes []
 	return steps, outcomes
 }
 
+// before lists the calls that came before one, with their answers.
+func before(calls []history.Op) string {
+	var all []string
+	for _, op := range calls {
+		text := fmt.Sprintf("%s %s", op.Kind, op.Outcome)
+		if op.Token > 0 && op.Kind.Object() == history.APermitSemaphore {
+			text += fmt.Sprintf(" (permit %d)", op.Token)
+		}
+		all = append(all, text)
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return ", after " + strings.Join(all, ", ")
+}
+
 // probeFamily finds out whether an object that is no lock works for a client alone, and whether its key says what it is taken to say.
 func (s *suite) probeFamily(b *bubble.Bubbles) error {
 	is := s.subject.Object
@@ -367,7 +384,7 @@ func (s *suite) probeFamily(b *bubble.Bubbles) error {
 			declined++
 		case declined > 0 && right[0] == history.Busy && op.Outcome == history.Acquired: // in place of the one before
 		case !slices.Contains(right, op.Outcome):
-			return fmt.Errorf("a client alone does %s, and it ends %s; %s would be right", op.Kind, ended(op), outcomes[i][0])
+			return fmt.Errorf("a client alone does %s, and it ends %s; %s would be right%s", op.Kind, ended(op), outcomes[i][0], before(calls[:i]))
 		}
 		if op.Kind == history.ReleasePermits && op.Outcome == history.NotHeld {
 			s.subject.Abilities = append(s.subject.Abilities, string(contract.MadeBySet))

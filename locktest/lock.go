@@ -70,7 +70,12 @@ type Silent interface{ Silent() }
 
 // Watchdog is a lock that extends a lease by itself for which none was asked, and promises how often. The lease is Env.WatchdogTimeout, which
 // differs from plan to plan, or what [Lease] says. RenewEvery is asked once, for 30 s or for that: it renews after the same part of each lease.
+// A renewal that failed it is taken to try again after as long, unless it is a [Retrier].
 type Watchdog interface{ RenewEvery() time.Duration }
+
+// Retrier is a [Watchdog] that promises how soon it tries a renewal again that failed. It is asked as RenewEvery is. A watchdog that renews late in a
+// lease, and says nothing of this, has no time to try again: a failed renewal then exempts it.
+type Retrier interface{ RetryEvery() time.Duration }
 
 // Fencer is a lock that hands out fencing tokens; Token is that of the hold acquired last.
 type Fencer interface{ Token() int64 }

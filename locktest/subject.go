@@ -251,6 +251,9 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	if watchdog {
 		s.RenewEvery = w.RenewEvery()
 	}
+	if r, retries := l.(Retrier); retries && watchdog && r.RetryEvery() > 0 {
+		s.RetriesAfter = int(s.RenewEvery / r.RetryEvery())
+	}
 	_, fencing := l.(Fencer)
 	can("fencing", fencing)
 	_, lost := l.(Loser)

@@ -349,11 +349,13 @@ func (w *watched) absolute(key string, grant history.Op) bool {
 // margin is how much longer than its lease a grant has the key live, whatever lease was asked for.
 func (w *watched) margin(key string, first history.Op) time.Duration {
 	again, asked := w.again()
-	if !asked || again.Outcome != history.Acquired {
+	one := w.given(key, first) - first.Lease
+	switch {
+	case !asked || one < exactly:
 		return 0
-	}
-	one, other := w.given(key, first)-first.Lease, w.given(key, again)-again.Lease
-	if one != other || one < exactly {
+	case again.Outcome == history.Failed && again.Evidence == history.NotSent: // it has no other lease
+		return one
+	case again.Outcome != history.Acquired || w.given(key, again)-again.Lease != one:
 		return 0
 	}
 	return one

@@ -170,6 +170,15 @@ var constant = scripts{
 	keys: func(name string) []string { return []string{name, name + ":holder"} },
 }
 
+// beating is a lock that lasts as long as the second of its keys; the first is only to go some day.
+var beating = scripts{
+	take1: `if redis.call('exists', KEYS[2]) == 1 then return 0 end
+		redis.call('set', KEYS[1], ARGV[1], 'px', 86400000) redis.call('set', KEYS[2], ARGV[1], 'px', ARGV[2]) return 1`,
+	give1:   `if redis.call('get', KEYS[2]) ~= ARGV[1] then return -1 end redis.call('del', KEYS[1], KEYS[2]) return 0`,
+	extend1: `if redis.call('get', KEYS[2]) ~= ARGV[1] then return 0 end return redis.call('pexpire', KEYS[2], ARGV[2])`,
+	keys:    func(name string) []string { return []string{name, name + ":beat"} },
+}
+
 // counted is a lock whose key has the holder, and another how often it holds.
 var counted = scripts{
 	take1: `local holder = redis.call('get', KEYS[1])
@@ -317,6 +326,10 @@ func All() []Archetype {
 		archetype("constant", made{scripts: constant, habits: one}, nil,
 			replaced("frees-anyones", "unlock", "old-owner-unlock", " or redis.call('get', KEYS[2]) ~= ARGV[1]", ""),
 			replaced("no-lease", "lock", "old-owner-unlock", "'locked', 'px', ARGV[2]", "'locked'")),
+		archetype("beat", made{scripts: beating, habits: one}, nil,
+			replaced("frees-anyones", "unlock", "old-owner-unlock", "if redis.call('get', KEYS[2]) ~= ARGV[1] then return -1 end", "if redis.call('exists', KEYS[2]) == 0 then return -1 end"),
+			replaced("extends-anyones", "renew", "key-expiry", "if redis.call('get', KEYS[2]) ~= ARGV[1] then return 0 end", ""),
+			replaced("half-lease", "lock", "baseline", "ARGV[1], 'px', ARGV[2]", "ARGV[1], 'px', ARGV[2] / 2")),
 		archetype("count-elsewhere", made{scripts: counted}, nil,
 			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then"),
 			oneToken),
