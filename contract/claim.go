@@ -125,7 +125,7 @@ func Promises() []Promise {
 		{RefusesUpgrade, "Who reads and asks for the write lock is told at once that it cannot have it, rather than made to wait for itself.",
 			"object; without the claim, such a call may end like one that waits for another"},
 		{WritersFirst, "While a writer waits for a read-write lock, no reader comes in that has it not.",
-			"object and liveness, which let a reader be refused, or wait, for a writer that waits, or for its mark: `placeKept` is for how long that is kept of who asks no more. " +
+			"object and liveness, which let a reader be refused, or wait, for a writer that waits, or for its mark: `placeKept` is for how long that is kept of a writer that is gone without having said so. " +
 				"Liveness: a reader that comes later is not let in before"},
 		{Fair, "The lock is granted in the order in which owners began to wait for it.", "fairness; object takes each refusal for right but that of the holder, and fairness judges it"},
 		{KeepsPlace, "Who waits keeps its place for as long as it asks again; `placeKept` is how soon it has to.",
