@@ -41,7 +41,7 @@ func sound() []archetypes.Archetype {
 func TestSoundArchetypesExplored(t *testing.T) {
 	for _, a := range sound() {
 		t.Run(a.Name, func(t *testing.T) {
-			locktest.Explore(t, a.New, locktest.Runs(20), locktest.Reports(t.TempDir()))
+			locktest.Explore(t, a.New, locktest.Runs(10), locktest.Reports(t.TempDir()))
 		})
 	}
 }
