@@ -2,6 +2,7 @@ package model
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -244,6 +245,19 @@ func TestUncertainCallsTakeWhateverAnswerThereIs(t *testing.T) {
 		got, err := Step(tt.from, o)
 		if err != nil || got.Owner != tt.owner || got.Count != tt.count {
 			t.Errorf("%s on %v: %+v, %v", tt.kind, tt.from, got, err)
+		}
+	}
+}
+
+// A jump of the server's clock may end a lease before the run began, by what the clock says since: that is no time to tell.
+func TestALeaseThatAJumpEndedIsToldWithoutATime(t *testing.T) {
+	for _, tt := range []struct {
+		latest time.Duration
+		says   string
+	}{{-sec, "had ended when the server's clock jumped"}, {sec, "had ended by 1.000 s"}} {
+		err := &Illegal{Rule: contract.NotAfterLease, State: State{Owner: a, Count: 1, Latest: tt.latest}, Op: op(history.Unlock, a, history.Released)}
+		if !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %q", tt.latest, err)
 		}
 	}
 }
