@@ -120,14 +120,17 @@ func TestGuidedForksRunsThatReachedSomethingNew(t *testing.T) {
 		seed uint64
 		at   plan.Duration
 	}
-	forks, twice := map[prefix]int{}, 0
-	r := explore.DoWith(bubble.In(t), s, explore.Shard{Config: c, From: 1, Runs: 200}, func(p *plan.Plan) *plan.Plan {
+	forks, twice, runs := map[prefix]int{}, 0, 200
+	if testing.Short() {
+		runs = 80
+	}
+	r := explore.DoWith(bubble.In(t), s, explore.Shard{Config: c, From: 1, Runs: runs}, func(p *plan.Plan) *plan.Plan {
 		if n := len(p.Seeds); n > 0 {
 			forks[prefix{p.Seeds[0].Seed, p.Seeds[0].Until}]++
 			if n > 1 {
 				twice++
 			}
-			if p.Seeds[0].Seed < 1 || p.Seeds[0].Seed > 200 {
+			if p.Seeds[0].Seed < 1 || p.Seeds[0].Seed > uint64(runs) {
 				t.Errorf("a run is said to be that of seed %d until %v: no run of the shard was", p.Seeds[0].Seed, p.Seeds[0].Until)
 			}
 		}

@@ -102,13 +102,17 @@ func drawnPlans(t *testing.T) uint64 {
 // one that differs from it most; and drawn plans, for our own locks in turn.
 func determined(t *testing.T) []repeatable {
 	var all []repeatable
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 1
+	}
 	for _, sc := range append(scenarios.All(), crowd) {
 		names := []string{"rlock-latch", "rlock-hardened"}
 		if sc.Name == crowd.Name {
 			names = append(names, "rlock-classic")
 		}
 		for _, name := range names {
-			for s := uint64(1); s <= 5; s++ {
+			for s := uint64(1); s <= seeds; s++ {
 				all = append(all, repeatable{sc, subject(t, name), s})
 			}
 		}

@@ -80,8 +80,10 @@ func TestTheMatrixIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, s := range linked() {
-		names = append(names, s.Name)
+	for i, s := range linked() {
+		if !testing.Short() || i%4 == 0 { // those of the others are left as they are
+			names = append(names, s.Name)
+		}
 	}
 	if _, stderr, code := run(t, dir, "matrix", "-out", ".", "-locks", strings.Join(names, ",")); code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)

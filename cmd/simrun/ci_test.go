@@ -54,9 +54,6 @@ func commands(t *testing.T) (names []string, by map[string]string) {
 }
 
 func TestTheCommandsOfTheCIPageWork(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it builds a module of its own")
-	}
 	t.Parallel()
 	names, by := commands(t)
 	if len(names) != 6 || len(by) != 6 {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,10 +36,16 @@ func TestLocksOfOtherLanguages(t *testing.T) {
 		{"redis-semaphore", map[string]string{"gc-pause": "watchdog", "lost-acquire-reply": "!liveness", "holder-crash": ""}},
 	} {
 		t.Run(c.lock, func(t *testing.T) {
-			if stdout, stderr, code := run(t, ".", "worker-check", c.lock); code != checker.ExitExpected {
-				t.Errorf("worker-check: exit code %d\n%s%s", code, stdout, stderr)
+			if !testing.Short() || !strings.HasPrefix(c.lock, "redisson-4.7.0-") {
+				if stdout, stderr, code := run(t, ".", "worker-check", c.lock); code != checker.ExitExpected {
+					t.Errorf("worker-check: exit code %d\n%s%s", code, stdout, stderr)
+				}
 			}
-			for scenario, want := range c.stories {
+			for i, scenario := range slices.Sorted(maps.Keys(c.stories)) {
+				if testing.Short() && i%3 != 0 {
+					continue
+				}
+				want := c.stories[scenario]
 				v := verdictOf(t, "-scenario", scenario, "-subject", c.lock)
 				if got := brokenOf(v); got != want || v.World != "warp" {
 					t.Errorf("%s in world %s: broken: %q, want %q", scenario, v.World, got, want)
@@ -55,12 +63,15 @@ func TestThePortBreaksWhatTheRealRedissonBreaks(t *testing.T) {
 	}
 	needsWarp(t)
 	for port, real := range map[string]string{"rlock-current": "redisson-4.7.0", "rlock-current-shared": "redisson-4.7.0-shared"} {
-		for _, what := range [][]string{
+		for i, what := range [][]string{
 			{"-scenario", "inner-lease"}, {"-scenario", "batch-poison"}, {"-scenario", "lease-mixing"}, {"-scenario", "canceled-waiter"},
 			{"-scenario", "lost-acquire-reply"}, {"-scenario", "key-deleted"}, {"-scenario", "shared-handle"},
 			{"-plan", "testdata/ported/inner-ends-renewal.json"}, {"-plan", "testdata/ported/stale-counts.json"},
 			{"-plan", "testdata/ported/lapsed-lease.json"},
 		} {
+			if testing.Short() && i%4 != 0 {
+				continue
+			}
 			got, want := brokenOf(verdictOf(t, append(what, "-subject", port)...)), brokenOf(verdictOf(t, append(what, "-subject", real)...))
 			if got != want {
 				t.Errorf("%s: %s breaks %q, and %s breaks %q", what[1], port, got, real, want)

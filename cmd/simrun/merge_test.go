@@ -34,7 +34,7 @@ func TestPartsOfASearchAreMerged(t *testing.T) {
 		delete(total, "dir")
 		return total
 	}
-	explore := []string{"explore", "-subject", "broken-unlock-twice", "-runs", "160", "-json", "-no-proof"}
+	explore := []string{"explore", "-subject", "broken-unlock-twice", "-runs", "60", "-json", "-no-proof"}
 	whole := search(append(explore, "-out", "whole")...)
 	for _, part := range []string{"0/2", "1/2"} {
 		if _, stderr, code := run(t, dir, append(explore, "-out", "part-"+part[:1], "-shard", part)...); code != checker.ExitUnexpected {

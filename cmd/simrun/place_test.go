@@ -128,9 +128,6 @@ func TestATimescaleIsARatio(t *testing.T) {
 // A lock in a process of its own: it is stopped for longer than its lease, and what it then believes
 // is not so.
 func TestASubjectInAProcessOfItsOwn(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes real time")
-	}
 	needRedis(t)
 	worker := filepath.Join(t.TempDir(), "worker")
 	if out, err := exec.Command("go", "build", "-o", worker, "../../examples/workers/go").CombinedOutput(); err != nil {

@@ -129,10 +129,7 @@ func TestEachBrokenLockIsCaught(t *testing.T) {
 		plan    int
 	}
 	references := map[told]*checker.Verdict{}
-	for i, l := range broken.Everything() {
-		if testing.Short() && i%6 != 0 {
-			continue // the race detector looks at the same code in a few
-		}
+	for _, l := range broken.Everything() {
 		t.Run(l.Name, func(t *testing.T) {
 			sound, _ := subjects.Find(l.Sound)
 			g := contract.Guarantee(l.CaughtBy)

@@ -24,9 +24,6 @@ const lockimpl = "../../lockimpl"
 // Each edit fits the source once, and each mutant compiles. Files that it leaves alone are parsed
 // once; packages that lockimpl needs are read as the compiler left them.
 func TestSourceMutantsCompile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("what compiles does not depend on the race detector")
-	}
 	files := token.NewFileSet()
 	sound := map[string]*ast.File{}
 	paths, err := filepath.Glob(filepath.Join(lockimpl, "*.go"))
