@@ -162,7 +162,7 @@ func (f *facts) outlasted(l *lockFacts, t *tenure, what string) Cause {
 // unrenewed says why a hold's lease was not renewed in [from, to]; its text goes on after a
 // statement of that. Faults explain it if they left its client no opportunity to renew in time.
 func (f *facts) unrenewed(l *lockFacts, t *tenure, from, to time.Duration) Cause {
-	all := f.obstacles(t.client, l.name, from, to, f.retry(), hindersTimers)
+	all := f.untilRenewed(t.client, l.name, from, to)
 	left := opportunity(from, to, all)
 	faults := faultsOf(all)
 	hindered := len(all) > 0 && left <= cmp.Or(f.renewEvery(), t.lease/3)+f.renewalSlack()

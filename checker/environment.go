@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -129,14 +130,23 @@ const defaultAnswerTime = 5*time.Second + 100*time.Millisecond
 // blockedAnswerTime is for how much longer than a command may block go-redis awaits its answer, and what it waits before it sends again.
 const blockedAnswerTime = 10*time.Second + 100*time.Millisecond
 
-// retry is how long after an obstacle the watchdog may come: the client notices that its request was in
-// vain, and tries again when the lock says that it does.
-func (f *facts) retry() time.Duration {
-	again := f.h.Header.RenewRetry
-	if again == 0 {
-		again = f.renewEvery()
+// refusedTime is within how long a client knows that the server refuses what it asks: go-redis sends some refused commands
+// again, up to three times, and waits for at most half a second before each.
+const refusedTime = 2 * time.Second
+
+// untilRenewed lists what kept a client from renewing a lock in [from, to]. Each lasts until the watchdog may come again: the
+// client notices that its request was in vain, and tries again when the lock says that it does.
+func (f *facts) untilRenewed(client, lock string, from, to time.Duration) []obstacle {
+	again := cmp.Or(f.h.Header.RenewRetry, f.renewEvery())
+	all := f.obstacles(client, lock, from, to, f.answerTime()+again, hindersTimers)
+	for i := range all {
+		fault := &f.h.Faults[all[i].fault]
+		if len(fault.Effects) == 1 && fault.Has(history.RequestRefused) { // it need not wait for an answer
+			_, end := f.span(fault)
+			all[i].to = min(all[i].to, max(all[i].from, end+refusedTime+again))
+		}
 	}
-	return f.answerTime() + again
+	return slices.DeleteFunc(all, func(o obstacle) bool { return o.to <= o.from })
 }
 
 // span is the time of a fault.

@@ -48,7 +48,7 @@ func (f *facts) begunLate(l *lockFacts, t *tenure, from, to time.Duration) (text
 	held := func(i int) bool {
 		return slices.ContainsFunc(f.h.Faults[i].Effects, func(e history.Effect) bool { return !slices.Contains(heldUp, e) })
 	}
-	others := f.obstacles(t.client, "", before.Call, next, f.retry(), hindersTimers)
+	others := f.untilRenewed(t.client, "", before.Call, next)
 	lost := func(i int) bool { // what was held up may be lost in the end, so that nobody saw it
 		fault := &f.h.Faults[i]
 		return slices.Contains(fault.Effects, history.MessageLate) && len(f.struckBy(t.client, "", fault.From, cmp.Or(fault.To, f.end), loses)) > 0

@@ -101,7 +101,7 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 		}
 	}
 	round := f.renewEvery() + f.renewalSlack() + 2*f.latency()
-	timers := f.obstacles(t.client, l.name, t.from, f.end, f.retry(), hindersTimers)
+	timers := f.untilRenewed(t.client, l.name, t.from, f.end)
 	asked := enough(t.to, round, timers)
 	unasked := !t.belief.guards.at(asked) // nothing is left that it renews
 	clock := enough(max(own, t.to), 2*f.latency()+granularity, stopped)

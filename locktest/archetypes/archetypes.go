@@ -390,6 +390,8 @@ func All() []Archetype {
 		archetype("granted-anew", made{scripts: anew, habits: habits{anew: true}}, nil, anyonesString, oneToken,
 			replaced("keeps-lease", "lock", "same-owner-retry", "redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2]) return 1", "return 1"),
 			replaced("no-lease-anew", "lock", "same-owner-retry", "redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2])", "redis.call('set', KEYS[1], ARGV[1])")),
+		archetype("tardy", made{scripts: fields, habits: habits{tardy: true}}, nil, renewsOnce,
+			wrong{"waits-on", "renew", "renewal-error", func(m *made) { m.waitsOn = true }}),
 		archetype("void", made{scripts: fields, habits: habits{silent: true}}, nil, forgetsCount, oneToken),
 	}
 }

@@ -32,6 +32,7 @@ type habits struct {
 	listens bool          // it waits for a message, which a release publishes
 	silent  bool          // its release tells nothing
 	again   bool          // it sends requests again that the server knows again
+	tardy   bool          // it renews at four fifths of its lease, and soon again what failed
 	share   time.Duration // renewals set one so-many-th of the lease; 0: all of it
 
 	oneToken    bool // mistake: all threads of a client have the same token
@@ -40,6 +41,7 @@ type habits struct {
 	oldestOnly  bool // mistake: of the holds of a client the first alone is renewed
 	errorIsMine bool // mistake: an error of an attempt is taken for a grant
 	deaf        bool // mistake: it does not look again after it has subscribed
+	waitsOn     bool // mistake: a renewal that failed is tried again when the next is due
 
 }
 
@@ -162,14 +164,14 @@ func (c *client) background(ctx context.Context) context.Context {
 // watch renews one hold.
 func (c *client) watch(ctx context.Context, h *hold, stop chan struct{}) {
 	ctx = c.background(ctx)
-	for {
+	for next := c.renewEvery(); ; {
 		if !c.lazy {
 			select {
 			case <-stop:
 				return
-			case <-time.After(c.lease / 3):
+			case <-time.After(next):
 			}
-		} else if <-time.After(c.lease / 3); closed(stop) {
+		} else if <-time.After(next); closed(stop) {
 			return
 		}
 		mine, err := c.extend(ctx, h.name, h.token, c.lease/max(c.share, 1))
@@ -179,8 +181,25 @@ func (c *client) watch(ctx context.Context, h *hold, stop chan struct{}) {
 		if err == nil && !mine || c.renewsOnce {
 			return
 		}
+		if next = c.renewEvery(); c.tardy && err != nil && !c.waitsOn {
+			next = c.retryEvery()
+		}
 	}
 }
+
+// renewEvery is how often a hold is renewed. Who comes when a round through many holds has begun waits for the next.
+func (c *client) renewEvery() time.Duration {
+	switch {
+	case c.tardy:
+		return c.lease * 4 / 5
+	case c.shared:
+		return c.lease / 2
+	}
+	return c.lease / 3
+}
+
+// retryEvery is how soon a renewal that failed is tried again.
+func (c *client) retryEvery() time.Duration { return c.lease / 40 }
 
 func closed(stop <-chan struct{}) bool {
 	select {
@@ -282,6 +301,8 @@ func (c *client) Lock(name, owner string) locktest.Lock {
 		return remembers{plain{l}}
 	case c.fresh, c.anew:
 		return plain{l}
+	case c.tardy:
+		return tardy{reentrant{plain{l}}}
 	case c.silent:
 		return silent{reentrant{plain{l}}}
 	}
@@ -333,13 +354,8 @@ func (l plain) Release(ctx context.Context) error {
 	return err
 }
 
-// RenewEvery implements [locktest.Watchdog]. Who comes when a round through many holds has begun waits for the next.
-func (l plain) RenewEvery() time.Duration {
-	if l.shared {
-		return l.lease / 2
-	}
-	return l.lease / 3
-}
+// RenewEvery implements [locktest.Watchdog].
+func (l plain) RenewEvery() time.Duration { return l.renewEvery() }
 
 // reentrant is a lock that its owner can.
 type reentrant struct{ plain }
@@ -360,3 +376,9 @@ func (l silent) ReleaseOne(ctx context.Context) (last bool, err error) {
 	}
 	return false, err
 }
+
+// tardy is a lock that renews late, and soon again what failed.
+type tardy struct{ reentrant }
+
+// RetryEvery implements [locktest.Retrier].
+func (l tardy) RetryEvery() time.Duration { return l.retryEvery() }
