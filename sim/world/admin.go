@@ -3,6 +3,7 @@ package world
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -94,11 +95,12 @@ func (a *admin) read(key string) (value, error) {
 	return v, nil
 }
 
-func (a *admin) size() (int, error) {
+func (a *admin) stored() ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
 	defer cancel()
-	n, err := a.Client.DBSize(ctx).Result()
-	return int(n), err
+	all, err := a.Client.Keys(ctx, "*").Result()
+	slices.Sort(all)
+	return all, err
 }
 
 // moveKey brings a key's deadline forward by ARGV[1] ms.

@@ -441,3 +441,18 @@ func (l askingLock) Acquire(ctx context.Context, owner string, r subjects.Reques
 	l.ask(ctx)
 	return l.Lock.Acquire(ctx, owner, r)
 }
+
+// A jump strikes the keys of a lock that nobody can read, and is told to have struck nothing if it ends the lease of none.
+func TestAClockJumpStrikesKeysThatNobodyReads(t *testing.T) {
+	for by, strikes := range map[time.Duration]bool{40 * second: true, second: false} {
+		s, _ := subjects.Find("rlock-latch")
+		s.Layout = history.Layout{Unknown: "it is not looked for"}
+		h, err := sim.Run(bubble.In(t), newPlan([]plan.Fault{{Kind: "clock-jump", From: at(5 * second), By: at(by)}},
+			client("c1", 0, append(warm(), lock(), work(15*second), unlock())...),
+			client("c2", 3*second, lock(), work(5*second), unlock()),
+		), s, sim.Options{Seed: 1})
+		if err != nil || h.Faults[0].Struck() != strikes {
+			t.Errorf("by %v: %+v, %v", by, h.Faults, err)
+		}
+	}
+}

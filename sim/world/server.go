@@ -22,9 +22,9 @@ type backend interface {
 	tick()
 	// do executes a command of the fault injector, and returns the first line of the reply.
 	do(args ...string) (string, error)
-	// read returns what a key holds, and size how many keys there are.
+	// read returns what a key holds, and stored which keys there are, in order.
 	read(key string) (value, error)
-	size() (int, error)
+	stored() ([]string, error)
 	// written is called after data may have changed.
 	written()
 

@@ -51,7 +51,11 @@ func (w *World) StartServer(server string) {
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
 	now, before := w.Now(), w.snapshotStates(s)
-	w.check(s.jump(by, slices.Sorted(maps.Keys(s.lockOf))))
+	names, ends := slices.Sorted(maps.Keys(s.lockOf)), 0
+	if w.layout.Unknown != "" { // any key may be a lock's
+		names, ends = w.ending(s, now, by)
+	}
+	w.check(s.jump(by, names))
 	var expired []string
 	for _, key := range s.keys {
 		state := s.state[key]
@@ -76,7 +80,20 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 	for _, key := range expired {
 		w.expire(s, key, now)
 	}
-	return len(expired)
+	return max(len(expired), ends)
+}
+
+// ending lists the keys of a server, and counts those of which the time is over within so long.
+func (w *World) ending(s *server, now, by time.Duration) (all []string, n int) {
+	all, err := s.stored()
+	w.check(err)
+	for _, key := range all {
+		v, err := s.read(key)
+		if w.check(err); v.deadline > now && v.deadline <= now+by {
+			n++
+		}
+	}
+	return all, n
 }
 
 // JumpClientClock implements [fault.Target].
@@ -216,9 +233,9 @@ func (w *World) DeleteKey(lock string) bool {
 	hit := false
 	for _, s := range w.servers {
 		before := w.snapshotStates(s)
-		n, err := s.size()
+		all, err := s.stored()
 		w.check(err)
-		hit = hit || n > 0
+		hit = hit || len(all) > 0
 		w.do(s, "FLUSHALL")
 		w.lost(s, before, "by FLUSHALL")
 		w.unread(s, history.Event{Kind: history.Delete, Note: "by FLUSHALL"})
