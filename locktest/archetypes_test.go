@@ -15,7 +15,10 @@ func TestSoundArchetypesAreNotAccused(t *testing.T) {
 	if testing.Short() {
 		drawn = 1
 	}
-	for _, a := range archetypes.All() {
+	for i, a := range archetypes.All() {
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
 		t.Run(a.Name, func(t *testing.T) {
 			stories, err := locktest.Accused(t, a.New, locktest.Drawn(drawn))
 			if err != nil {
