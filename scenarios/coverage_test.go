@@ -1,10 +1,14 @@
 package scenarios_test
 
 import (
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
+	"github.com/holdfast-sim/holdfast/sim/plan"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -23,5 +27,37 @@ func TestTheCatalogueReachesEveryCell(t *testing.T) {
 	}
 	for _, c := range covered.Missing() {
 		t.Errorf("%s never struck on %s with the outcome %s", c.Kind, c.On, c.Outcome)
+	}
+}
+
+// What few draws would bring about is added to some plans of each kind of lock.
+func TestWhatIsAddedToDrawnPlansIsThere(t *testing.T) {
+	for _, object := range []history.Object{"", history.ARWLock} {
+		scope := scenarios.Whole()
+		scope.Object = object
+		var idle, late, beside int
+		for seed := range uint64(300) {
+			p := scenarios.DrawnBy(seed, scope)
+			rests := false
+			for _, c := range p.Clients {
+				for _, th := range c.Threads {
+					if th.ID == 21 {
+						beside++
+					}
+					rests = rests || slices.ContainsFunc(th.Steps, func(s plan.Step) bool { return s.Do == plan.Sleep && s.For >= plan.Duration(20*time.Second) })
+				}
+			}
+			if n := len(p.Faults); n > 0 && p.Faults[n-1].When != nil {
+				switch f := p.Faults[n-1]; {
+				case rests && f.Kind == "drop-message" && f.When.Reply == plan.Acquire:
+					idle++
+				case f.Kind == "delay-message" && f.When.Reply == plan.Renewal && f.By > plan.Duration(2*time.Second):
+					late++
+				}
+			}
+		}
+		if idle < 3 || late < 3 || beside < 3 {
+			t.Errorf("%q: owners that idle after a grant they did not hear of in %d plans, renewals heard of late in %d, waiters beside each other in %d", object, idle, late, beside)
+		}
 	}
 }

@@ -139,6 +139,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	if s.Object == history.ARWLock {
 		d.modes(p)
 	}
+	d.after(p)
 	return p
 }
 
