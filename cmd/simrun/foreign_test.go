@@ -107,7 +107,7 @@ func TestForeignLocksAreAcquittedInEveryScenario(t *testing.T) {
 			subject := "exec:" + interpreterOf(t, worker) + " " + worker
 			what, runs := "all", "10"
 			if testing.Short() {
-				what, runs = "baseline,gc-pause,partition-holder,lost-acquire-reply,lost-unlock-reply,key-expiry,restart-empty,watchdog-death,holder-crash,dead-waiter-grant", "2"
+				what, runs = "baseline,gc-pause,partition-holder,lost-acquire-reply,lost-unlock-reply,key-expiry,restart-empty,many-waiters,non-owner-unlock,holder-crash,dead-waiter-grant", "2"
 			}
 			stdout, stderr, code := run(t, ".", "-scenario", what, "-subject", subject, "-out", "none")
 			all := regexp.MustCompile(`(?m)^(\d+) runs in .*: (\d+) as expected$`).FindStringSubmatch(stdout)
