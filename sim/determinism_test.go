@@ -265,7 +265,7 @@ func inAnotherProcess(t *testing.T, processors string) map[string]print {
 	if err != nil {
 		t.Fatal(err)
 	}
-	child := exec.CommandContext(t.Context(), self, "-test.run=^TestFreshProcessesRepeatTheSameRuns$", "-test.count=1")
+	child := exec.CommandContext(t.Context(), self, "-test.run=^TestFreshProcessesRepeatTheSameRuns$", "-test.count=1", fmt.Sprintf("-test.short=%v", testing.Short()))
 	child.Env = append(os.Environ(), inFreshProcess+"=1", "GOMAXPROCS="+processors)
 	out, err := child.CombinedOutput()
 	if err != nil {
