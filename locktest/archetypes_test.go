@@ -52,6 +52,9 @@ func TestMistakesOfArchetypesAreCaught(t *testing.T) {
 				if !strings.Contains(strings.Join(stories, "\n"), m.Call) {
 					t.Errorf("no story tells of its %s: %q, %v", m.Call, stories, err)
 				}
+				if stories, err := locktest.Accused(t, a.New, locktest.Only(m.Shows), locktest.Drawn(0)); err != nil || len(stories) > 0 {
+					t.Errorf("without the mistake: %q, %v", stories, err)
+				}
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package locktest_test
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,7 +36,7 @@ func (l *byToken) Acquire(ctx context.Context, r locktest.Request) error {
 	if lease == 0 {
 		lease = l.lease
 	}
-	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+	for begun := time.Now(); ; {
 		token, err := takesByToken.Run(ctx, l.rdb, []string{l.name, l.name + ":token"}, lease.Milliseconds()).Int64()
 		if err != nil {
 			return err
@@ -46,6 +47,11 @@ func (l *byToken) Acquire(ctx context.Context, r locktest.Request) error {
 		}
 		if !r.Forever && time.Since(begun) >= r.Wait {
 			return locktest.ErrBusy
+		}
+		select { // of the world's time
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(locktest.ErrFailed, ctx.Err())
 		}
 	}
 }

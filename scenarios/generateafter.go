@@ -26,8 +26,8 @@ func (d *drawing) after(p *plan.Plan) {
 	}
 }
 
-// idles has a client hear nothing of one of its acquires, and do nothing for long after each section, so that whatever it does
-// meanwhile about what it may have been granted, it does in the background.
+// idles has a client hear nothing of one of its acquires, and rest for long after each section. What it may have been granted
+// then, it can give back in the background only.
 func (d *drawing) idles(p *plan.Plan) {
 	c, lock := d.someClient(p, acquires)
 	if c == nil || !slices.Contains(d.scope.Faults, "drop-message") {
@@ -45,8 +45,8 @@ func (d *drawing) idles(p *plan.Plan) {
 		When: &plan.Trigger{Client: c.Name, Lock: lock, Reply: d.or(p, c.Name, lock, plan.Acquire), Nth: d.upTo(1, 3, "nth unheard")}})
 }
 
-// hearsLate has a client work for several renewals, and hear of one of them when it no longer waits for that, when the next was due, or
-// when its lease was over.
+// hearsLate has a client work for several renewals. It hears of one of them late: when it no longer waits for that, when the next
+// was due, or when its lease was over.
 func (d *drawing) hearsLate(p *plan.Plan) {
 	c, lock := d.someClient(p, func(s plan.Step) bool { return s.Do == plan.Work })
 	if c == nil || !slices.Contains(d.scope.Faults, "delay-message") {
@@ -68,7 +68,7 @@ func (d *drawing) hearsLate(p *plan.Plan) {
 	p.Faults = append(p.Faults, f)
 }
 
-// waitsBeside has two threads of one client wait for a lock that another client has, one of them for a short time.
+// waitsBeside adds two threads to a client, which try one lock, one of them for a short time. Other clients may hold it.
 func (d *drawing) waitsBeside(p *plan.Plan) {
 	c, lock := d.someClient(p, acquires)
 	if c == nil || len(p.Clients) < 2 || d.scope.Clients == 1 {

@@ -108,9 +108,6 @@ func TestMutantsHuntsMistakesInTheSource(t *testing.T) {
 
 // A mistake that a search does not show in one run, the plan shows that was written for it.
 func TestMutantsRunsThePlanOfAMistakeInTheSource(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the whole program, which another test does as well")
-	}
 	t.Parallel()
 	stdout, stderr, code := run(t, ".", "mutants", "-source", "-only", "unacked-survives-reconnection", "-seeds", "1", "-runs", "1")
 	if code != checker.ExitExpected || stderr != "" || !strings.Contains(stdout, "1/1") || !strings.Contains(stdout, "its plan: ") {

@@ -18,6 +18,7 @@ type admin struct {
 	*redis.Client
 	timeOf func(ms int64) time.Duration        // of the run, of a time of the server's clock
 	real   func(d time.Duration) time.Duration // of the server's clock, of one of the plan
+	part   string                              // of the names of the run's keys, on a server that stays; "": all keys are the run's
 }
 
 // adminOf is the world's own client of a server.
@@ -98,9 +99,13 @@ func (a *admin) read(key string) (value, error) {
 func (a *admin) stored() ([]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
 	defer cancel()
-	all, err := a.Client.Keys(ctx, "*").Result()
+	var all []string
+	keys := a.Client.Scan(ctx, 0, "*"+a.part+"*", 1000).Iterator()
+	for keys.Next(ctx) {
+		all = append(all, keys.Val())
+	}
 	slices.Sort(all)
-	return all, err
+	return slices.Compact(all), keys.Err()
 }
 
 // moveKey brings a key's deadline forward by ARGV[1] ms.

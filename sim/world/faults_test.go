@@ -13,6 +13,8 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/bubble"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/plan"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
+	"github.com/holdfast-sim/holdfast/sim/world"
 	"github.com/holdfast-sim/holdfast/subjects"
 )
 
@@ -454,5 +456,34 @@ func TestAClockJumpStrikesKeysThatNobodyReads(t *testing.T) {
 		if err != nil || h.Faults[0].Struck() != strikes {
 			t.Errorf("by %v: %+v, %v", by, h.Faults, err)
 		}
+	}
+}
+
+// On a server that is somebody else's a jump of the clock is seen by the run's keys alone, also where nobody knows which they are.
+func TestAClockJumpLeavesKeysOfOthersTheirTime(t *testing.T) {
+	redisserver.Need(t)
+	server, err := redisserver.Start(t.Context(), redisserver.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	remote, err := redisserver.Connect(t.Context(), "redis://"+server.Addr(), redisserver.Needs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client().Set(t.Context(), "theirs", "1", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	before := server.Client().PExpireTime(t.Context(), "theirs").Val()
+	s, _ := subjects.Find("rlock-latch")
+	s.Layout = history.Layout{Unknown: "it is not looked for"}
+	h, err := sim.Run(bubble.In(t), newPlan([]plan.Fault{{Kind: "clock-jump", From: at(5 * second), By: at(40 * second)}},
+		client("c1", 0, append(warm(), lock(), work(15*second), unlock())...),
+	), s, sim.Options{Seed: 1, Ground: world.At(remote, 0.1, order, false)})
+	if err != nil || !h.Faults[0].Struck() {
+		t.Errorf("%+v, %v", h.Faults, err)
+	}
+	if after := server.Client().PExpireTime(t.Context(), "theirs").Val(); after != before {
+		t.Errorf("their key ends at %v, and no longer at %v", after, before)
 	}
 }

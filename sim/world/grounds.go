@@ -81,7 +81,7 @@ func At(server *redisserver.Remote, timescale float64, prefix string, destructiv
 		if err != nil {
 			return nil, err
 		}
-		l.prefix = prefix
+		l.part = prefix
 		return l, nil
 	}
 	return g

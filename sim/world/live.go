@@ -28,7 +28,6 @@ type live struct {
 	process *redisserver.Server // ours; nil: there is none that could be started again
 	program string              // that it and its replicas run
 	follows []*follower         // its replicas
-	prefix  string              // of keys that are removed at the end; "": the server itself goes
 	ahead   int64               // how far the server's clock is ahead of this machine's, in µs
 	close1  func()
 
@@ -44,7 +43,7 @@ type live struct {
 // newLive looks at the clock of a server that answers at o.
 func newLive(w *World, o *redis.Options) (*live, error) {
 	l := &live{w: w, options: o, close1: func() {}, conns: map[net.Conn]bool{}}
-	l.admin = &admin{adminOf(o), l.timeOf, w.Real}
+	l.admin = &admin{Client: adminOf(o), timeOf: l.timeOf, real: w.Real}
 	if err := l.compareClocks(); err != nil {
 		l.admin.Client.Close()
 		return nil, err
@@ -248,7 +247,7 @@ func (l *live) close() {
 	}
 	l.conns = nil
 	l.mu.Unlock()
-	if l.prefix != "" {
+	if l.part != "" {
 		l.sweep()
 	}
 	l.admin.Client.Close()
@@ -261,12 +260,12 @@ func (l *live) close() {
 	l.close1()
 }
 
-// sweep removes the run's keys from a server that stays: those that contain its prefix, since a
+// sweep removes the run's keys from a server that stays: those whose names contain that of the run, since a
 // lock's further keys have the lock's name inside of theirs.
 func (l *live) sweep() {
 	ctx, cancel := context.WithTimeout(context.Background(), adminTime)
 	defer cancel()
-	if _, err := redisserver.Sweep(ctx, l.admin.Client, l.prefix, nil); err != nil {
+	if _, err := redisserver.Sweep(ctx, l.admin.Client, l.part, nil); err != nil {
 		l.w.unclean = err
 	}
 }

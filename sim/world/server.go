@@ -22,7 +22,7 @@ type backend interface {
 	tick()
 	// do executes a command of the fault injector, and returns the first line of the reply.
 	do(args ...string) (string, error)
-	// read returns what a key holds, and stored which keys there are, in order.
+	// read returns what a key holds, and stored which keys of the run there are, in order.
 	read(key string) (value, error)
 	stored() ([]string, error)
 	// written is called after data may have changed.

@@ -83,7 +83,7 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 	return max(len(expired), ends)
 }
 
-// ending lists the keys of a server, and counts those of which the time is over within so long.
+// ending lists the keys of the run on a server, and counts those whose time is over within so long.
 func (w *World) ending(s *server, now, by time.Duration) (all []string, n int) {
 	all, err := s.stored()
 	w.check(err)

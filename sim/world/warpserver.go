@@ -85,7 +85,7 @@ func (w *World) launch(path string) (s *warpServer, err error) {
 	// It says on its standard output what goes wrong.
 	s.words = []string{path, "--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "", "--appendonly", "no",
 		"--daemonize", "no", "--logfile", "", "--loglevel", "warning", "--repl-diskless-sync-delay", "0"}
-	s.admin = &admin{adminOf(&redis.Options{Dialer: s.dial}), s.timeOf, w.Real}
+	s.admin = &admin{Client: adminOf(&redis.Options{Dialer: s.dial}), timeOf: s.timeOf, real: w.Real}
 	if s.process, err = w.processes.Start(s.words); err != nil {
 		return nil, err
 	}
