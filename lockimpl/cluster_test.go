@@ -13,38 +13,40 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/lockimpl"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
 // cluster is a real Cluster of three masters, each with a third of the slots, and perhaps a replica
 // of the first.
 type cluster struct {
-	nodes     []*redis.Client // the masters, as they were at first
-	processes []process
-	ids       []string
-	rdb       *redis.ClusterClient
+	nodes   []*redis.Client // the masters, as they were at first
+	servers []*redisserver.Server
+	ids     []string
+	rdb     *redis.ClusterClient
 }
 
 func newCluster(t *testing.T, replicas int) *cluster {
 	t.Helper()
 	c := &cluster{}
 	n := 3 + replicas
-	ports := freePorts(t, 2*n)
 	addrs := make([]string, n)
 	for i := range n {
-		p := startServer(t, ports[2*i], "--cluster-enabled", "yes", "--cluster-port", ports[2*i+1],
-			"--cluster-replica-validity-factor", "0")
-		node := redis.NewClient(&redis.Options{Addr: p.addr})
-		t.Cleanup(func() { node.Close() })
+		s := startServer(t, redisserver.Options{Second: "cluster-port", Config: []string{
+			"cluster-enabled yes", "cluster-replica-validity-factor 0",
+		}})
+		node := s.Client()
 		must(t, node.Do(ctx, "cluster", "set-config-epoch", i+1).Err())
 		id, err := node.ClusterMyID(ctx).Result()
 		must(t, err)
-		c.nodes, c.processes, c.ids, addrs[i] = append(c.nodes, node), append(c.processes, p), append(c.ids, id), p.addr
+		c.nodes, c.servers, c.ids, addrs[i] = append(c.nodes, node), append(c.servers, s), append(c.ids, id), s.Addr()
 	}
 	for i, node := range c.nodes {
 		if i < 3 {
 			must(t, node.ClusterAddSlotsRange(ctx, i*slots/3, (i+1)*slots/3-1).Err())
 		}
-		must(t, c.nodes[0].Do(ctx, "cluster", "meet", "127.0.0.1", ports[2*i], ports[2*i+1]).Err())
+		host, port, err := net.SplitHostPort(addrs[i])
+		must(t, err)
+		must(t, c.nodes[0].Do(ctx, "cluster", "meet", host, port, c.servers[i].SecondPort()).Err())
 	}
 	for i, node := range c.nodes {
 		eventually(t, "the nodes know each other", func() error {
@@ -148,7 +150,7 @@ func (c *cluster) move(t *testing.T, slot, from, to int) {
 	keys, err := c.nodes[from].ClusterGetKeysInSlot(ctx, slot, 100).Result()
 	must(t, err)
 	if len(keys) > 0 {
-		host, port, err := net.SplitHostPort(c.processes[to].addr)
+		host, port, err := net.SplitHostPort(c.servers[to].Addr())
 		must(t, err)
 		migrate := []any{"migrate", host, port, "", 0, 5000, "keys"}
 		for _, key := range keys {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/lockimpl"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
 // Clients of any two generations exclude each other, wake each other and refuse each other.
@@ -103,7 +104,7 @@ func story(t *testing.T, rdb redis.UniversalClient, g lockimpl.Generation, name 
 }
 
 func TestRealServerWithBothProtocols(t *testing.T) {
-	addr := redisServer(t)
+	addr := startServer(t, redisserver.Options{}).Addr()
 	for _, g := range generations {
 		for _, protocol := range []int{2, 3} {
 			t.Run(fmt.Sprint(g, " RESP", protocol), func(t *testing.T) {
@@ -117,7 +118,7 @@ func TestRealServerWithBothProtocols(t *testing.T) {
 
 // go-redis can put the commands of concurrent callers into common pipelines.
 func TestOverAutomaticPipelines(t *testing.T) {
-	rdb := redis.NewClient(&redis.Options{Addr: redisServer(t)})
+	rdb := redis.NewClient(&redis.Options{Addr: startServer(t, redisserver.Options{}).Addr()})
 	defer rdb.Close()
 	batching, err := rdb.AutoPipeline()
 	must(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/lockimpl"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
 // written counts the commands of those names that the client has sent since.
@@ -137,7 +138,7 @@ func tunnel(t *testing.T, to string) (addr string, swallow func()) {
 }
 
 func TestADeafSubscriptionIsMadeAnewOnARealServer(t *testing.T) {
-	server := redisServer(t)
+	server := startServer(t, redisserver.Options{}).Addr()
 	for _, protocol := range []int{2, 3} {
 		addr, swallow := tunnel(t, server)
 		holder, waiter := redis.NewClient(&redis.Options{Addr: server}), redis.NewClient(&redis.Options{

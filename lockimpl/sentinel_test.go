@@ -5,35 +5,40 @@ package lockimpl_test
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-sim/holdfast/lockimpl"
+	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
 // sentinel is a master, a replica and a Sentinel that watches them.
 type sentinel struct {
-	master, replica, watcher process
+	master, replica, watcher *redisserver.Server
 }
 
 func newSentinel(t *testing.T) *sentinel {
 	t.Helper()
-	ports := freePorts(t, 3)
-	s := &sentinel{master: startServer(t, ports[0])}
-	s.replica = startServer(t, ports[1], "--replicaof", "127.0.0.1 "+ports[0])
-	conf := filepath.Join(t.TempDir(), "sentinel.conf")
-	must(t, os.WriteFile(conf, fmt.Appendf(nil, `sentinel monitor lock 127.0.0.1 %s 1
-sentinel down-after-milliseconds lock 500
-sentinel failover-timeout lock 10000
-`, ports[0]), 0o600))
-	s.watcher = startServer(t, ports[2], conf, "--sentinel")
-	watcher := redis.NewSentinelClient(&redis.Options{Addr: s.watcher.addr})
+	s := &sentinel{master: startServer(t, redisserver.Options{}), replica: startServer(t, redisserver.Options{})}
+	must(t, s.replica.ReplicaOf(ctx, s.master))
+	program, err := redisserver.Find("")
+	must(t, err)
+	named := filepath.Join(t.TempDir(), "redis-sentinel") // under this name the program is one
+	must(t, os.Symlink(program, named))
+	host, port, err := net.SplitHostPort(s.master.Addr())
+	must(t, err)
+	s.watcher = startServer(t, redisserver.Options{Path: named, Config: []string{
+		fmt.Sprintf("sentinel monitor lock %s %s 1", host, port),
+		"sentinel down-after-milliseconds lock 500",
+		"sentinel failover-timeout lock 10000",
+	}})
+	watcher := redis.NewSentinelClient(&redis.Options{Addr: s.watcher.Addr()})
 	defer watcher.Close()
 	eventually(t, "Sentinel knows the replica", func() error {
 		replicas, err := watcher.Replicas(ctx, "lock").Result()
@@ -47,7 +52,7 @@ sentinel failover-timeout lock 10000
 
 func (s *sentinel) client(t *testing.T, g lockimpl.Generation, opts ...func(*lockimpl.Options)) *lockimpl.Client {
 	t.Helper()
-	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "lock", SentinelAddrs: []string{s.watcher.addr}})
+	rdb := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "lock", SentinelAddrs: []string{s.watcher.Addr()}})
 	t.Cleanup(func() { rdb.Close() })
 	o := lockimpl.Options{Generation: g}
 	for _, opt := range opts {
@@ -59,18 +64,11 @@ func (s *sentinel) client(t *testing.T, g lockimpl.Generation, opts ...func(*loc
 	return c
 }
 
-// admin is a client of one server.
-func admin(t *testing.T, p process) *redis.Client {
-	rdb := redis.NewClient(&redis.Options{Addr: p.addr})
-	t.Cleanup(func() { rdb.Close() })
-	return rdb
-}
-
 // failover kills the master, and returns when the replica is one.
 func (s *sentinel) failover(t *testing.T) {
 	t.Helper()
-	must(t, s.master.Kill())
-	rdb := admin(t, s.replica)
+	s.master.Kill()
+	rdb := s.replica.Client()
 	eventually(t, "the replica is promoted", func() error {
 		if role := rdb.Info(ctx, "replication").Val(); !strings.Contains(role, "role:master") {
 			return errors.New(role)
@@ -84,7 +82,7 @@ func (s *sentinel) failover(t *testing.T) {
 func TestLocksGoOnAfterASentinelFailover(t *testing.T) {
 	t.Parallel() // it mostly waits
 	s := newSentinel(t)
-	rdb := admin(t, s.master)
+	rdb := s.master.Client()
 	type contest struct {
 		a, b *lockimpl.Client
 		l    *lockimpl.RLock
@@ -156,7 +154,7 @@ func TestLocksGoOnAfterASentinelFailover(t *testing.T) {
 func TestAHoldLostInASentinelFailoverIsTold(t *testing.T) {
 	t.Parallel() // it mostly waits
 	s := newSentinel(t)
-	old := admin(t, s.master)
+	old := s.master.Client()
 	clients := make([]*lockimpl.Client, len(generations))
 	for i, g := range generations {
 		clients[i] = s.client(t, g, func(o *lockimpl.Options) { o.WatchdogTimeout = 15 * time.Second })
@@ -164,7 +162,7 @@ func TestAHoldLostInASentinelFailoverIsTold(t *testing.T) {
 		is(t, true)(clients[i].Lock("before").Unlock(ctx, clients[i].Owner(1)))
 	}
 	// The replica stops, and its connection ends: what is written now is only on the master.
-	must(t, s.replica.Signal(syscall.SIGSTOP))
+	must(t, s.replica.Pause())
 	must(t, old.ClientKillByFilter(ctx, "type", "replica").Err())
 	tokens := make([]int64, len(generations))
 	works := make([]<-chan struct{}, len(generations))
@@ -177,8 +175,8 @@ func TestAHoldLostInASentinelFailoverIsTold(t *testing.T) {
 		works[i] = work.Done()
 	}
 	began := time.Now()
-	must(t, s.master.Kill())
-	must(t, s.replica.Signal(syscall.SIGCONT))
+	s.master.Kill()
+	must(t, s.replica.Resume())
 	s.failover(t)
 	for i, g := range generations {
 		l, o := clients[i].Lock(string(g)), clients[i].Owner(1)

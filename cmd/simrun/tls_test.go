@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,14 +16,8 @@ import (
 func TestRunsOverTLSAsAUserWithRightsOfItsOwn(t *testing.T) {
 	needRedis(t)
 	cert, key := tlstest.Certificate(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	free.Close()
-	s, err := redisserver.Start(t.Context(), redisserver.Options{Config: []string{
-		fmt.Sprint("tls-port ", port), "tls-cert-file " + cert, "tls-key-file " + key, "tls-ca-cert-file " + cert, "tls-auth-clients yes",
+	s, err := redisserver.Start(t.Context(), redisserver.Options{Second: "tls-port", Config: []string{
+		"tls-cert-file " + cert, "tls-key-file " + key, "tls-ca-cert-file " + cert, "tls-auth-clients yes",
 		"user locker on >" + secret + " ~*holdfast:* &*holdfast:* +@all -@dangerous +info +scan +client",
 	}})
 	if err != nil {
@@ -39,7 +32,7 @@ func TestRunsOverTLSAsAUserWithRightsOfItsOwn(t *testing.T) {
 	if err := os.WriteFile(plan, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	url := fmt.Sprintf("rediss://locker:%s@localhost:%d", secret, port)
+	url := fmt.Sprintf("rediss://locker:%s@localhost:%d", secret, s.SecondPort())
 	t.Setenv("LOCK_REDIS", url)
 	for _, tt := range []struct{ args, addr, want string }{
 		{"-plan " + plan + " -timescale 1/4", url, "-tls-ca " + cert + " -tls-cert " + cert + " -tls-key " + key},

@@ -134,15 +134,12 @@ func TestTheNameOfARunIsKnownForOne(t *testing.T) {
 func TestConnectOverTLSAndSockets(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := tlstest.Certificate(t)
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := func(name string) string { return filepath.Join(dir, name) }
-	s := server(t, Options{Config: []string{
-		fmt.Sprint("tls-port ", port), "tls-cert-file " + cert, "tls-key-file " + key, "tls-ca-cert-file " + cert, "tls-auth-clients yes",
+	s := server(t, Options{Second: "tls-port", Config: []string{
+		"tls-cert-file " + cert, "tls-key-file " + key, "tls-ca-cert-file " + cert, "tls-auth-clients yes",
 		"unixsocket " + file("socket"), "user locker on >pa55word ~holdfast:* &* +@all -@dangerous +info +scan",
 	}})
+	port := s.SecondPort()
 	tls := TLS{CA: cert, Cert: cert, Key: key}
 	for _, tt := range []struct {
 		address string

@@ -23,6 +23,10 @@ type Options struct {
 	// Port to listen on, on 127.0.0.1. 0: a free one.
 	Port int
 
+	// Second is the directive of another port to listen on, as "tls-port" or "cluster-port". It gets a
+	// free one, which [Server.SecondPort] tells. Default: none.
+	Second string
+
 	// AtLeast is the oldest version that will do, as "6.2". Default: any.
 	AtLeast string
 
@@ -42,6 +46,7 @@ type Options struct {
 // Server is a redis-server process of our own. It is safe for concurrent use.
 type Server struct {
 	o      Options
+	second int // the port of o.Second
 	dir    string
 	guard  *guard
 	client *redis.Client
@@ -79,16 +84,14 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	// Between our finding a port free and the server's taking it, somebody else may.
 	for range 10 {
-		if o.Port == 0 {
-			if s.o.Port, err = o.ports(); err != nil {
-				break
-			}
+		if err = s.choosePorts(o); err != nil {
+			break
 		}
 		if err = s.launch(ctx); err == nil {
 			s.client = redis.NewClient(s.RedisOptions())
 			return s, nil
 		}
-		if !errors.Is(err, errPortInUse) || o.Port != 0 {
+		if !errors.Is(err, errPortInUse) || o.Port != 0 && o.Second == "" {
 			break
 		}
 	}
@@ -96,8 +99,22 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	return nil, err
 }
 
+// choosePorts has the server listen on free ports where o says no other.
+func (s *Server) choosePorts(o Options) (err error) {
+	if o.Port == 0 {
+		s.o.Port, err = o.ports()
+	}
+	if o.Second != "" && err == nil {
+		s.second, err = o.ports()
+	}
+	return err
+}
+
 // Addr is where it listens, as "127.0.0.1:40123"; it stays the same over restarts.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.o.Port)) }
+
+// SecondPort is the number of the port that [Options.Second] is about; it stays the same over restarts.
+func (s *Server) SecondPort() int { return s.second }
 
 // Path is that of the program.
 func (s *Server) Path() string { return s.o.Path }
@@ -159,6 +176,9 @@ func (s *Server) config() string {
 		"dir " + quote(s.dir), "pidfile " + quote(filepath.Join(s.dir, pidFile)),
 		`save ""`, "appendonly no",
 		"repl-diskless-sync yes", "repl-diskless-sync-delay 0", // a replica need not wait for others
+	}
+	if s.o.Second != "" {
+		lines = append(lines, s.o.Second+" "+strconv.Itoa(s.second))
 	}
 	if s.o.Durable {
 		lines = append(lines, "appendonly yes", "appendfsync always")

@@ -236,6 +236,23 @@ func TestPortThatIsTakenMeanwhile(t *testing.T) {
 	if asked != 3 || s.o.Port == taken {
 		t.Errorf("asked %d times, port %d", asked, s.o.Port)
 	}
+	// The second port is taken, whether the first is given or not.
+	for _, port := range []func() (int, error){freePort, func() (int, error) { return 0, nil }} {
+		given, err := port()
+		if err != nil {
+			t.Fatal(err)
+		}
+		second := 0
+		s := server(t, Options{Port: given, Second: "cluster-port", Config: []string{"cluster-enabled yes"}, ports: func() (int, error) {
+			if second++; second == 1 {
+				return taken, nil
+			}
+			return freePort()
+		}})
+		if second < 2 || s.SecondPort() == taken || s.o.Port == taken {
+			t.Errorf("asked %d times, ports %d and %d", second, s.o.Port, s.SecondPort())
+		}
+	}
 	if _, err := Start(t.Context(), Options{Port: taken}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("127.0.0.1:%d: the port is in use", taken)) {
 		t.Error(err)
 	}
