@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -126,14 +127,20 @@ func explored(t *testing.T, ctx context.Context, out string, args ...string) map
 	return total
 }
 
-// address is one that nobody listens at.
+// address is one that nobody listens at, and that no connection gets while the broker is down: systems give
+// connections ports from 32768 on.
 func address(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		var l net.Listener
+		l, err = net.Listen("tcp", fmt.Sprint("127.0.0.1:", 16384+rand.IntN(16384)))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal(err)
+	return ""
 }
 
 // A search that many machines do comes to the same total as on one, though workers, the broker and the program that hands the shards out are killed.

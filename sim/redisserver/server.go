@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -363,12 +364,17 @@ func (s *Server) clear() error {
 	return err
 }
 
-// freePort is one that nobody listens on now.
+// freePort is one that nobody listens on now. It is below those that systems give to connections (Linux:
+// from 32768, others: from 49152), so that none takes it while the server is down for a restart.
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("a free port for redis-server: %w", err)
+	var err error
+	for range 100 {
+		var l net.Listener
+		l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(16384+rand.IntN(16384))))
+		if err == nil {
+			defer l.Close()
+			return l.Addr().(*net.TCPAddr).Port, nil
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("a free port for redis-server: %w", err)
 }
