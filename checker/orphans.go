@@ -113,10 +113,10 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 	return Cause{Class: contract.Unexplained, Text: "the lock counted more holds than its owner had"}
 }
 
-// refusedUnlock reports whether an unlock of a hold failed, so that its owner knows that nothing was given back by it.
+// refusedUnlock reports whether an unlock of a hold failed, so that its owner knows that nothing was given back by it, and may call again.
 func (f *facts) refusedUnlock(l *lockFacts, t *tenure) bool {
 	return slices.ContainsFunc(l.owner(t.owner).called(min(t.from, t.belief.from), t.belief.to), func(op *history.Op) bool {
-		return op.Kind.Unlocks() && !op.Aside && !givenUp(op) && op.Outcome == history.Failed
+		return op.Kind.Unlocks() && !op.Aside && !givenUp(op) && op.Outcome == history.Failed && op.Cancel != history.Ended
 	})
 }
 

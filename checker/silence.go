@@ -35,7 +35,7 @@ func (f *facts) silences(i int, client, lock string, w waking) bool {
 	case fault.Has(history.MessageLost):
 		return f.mayBeDeaf(client, lock, fault.Server, fault.From, end, w) && w.to-f.prompt() <= max(w.from, f.noticed(i, client, lock, w.to))
 	case strings.Contains(fault.On, string(history.StepSubscribe)):
-		return end+2*f.latency() >= w.released
+		return end+2*f.latency() >= w.released && f.mayBeDeaf(client, lock, fault.Server, fault.From-2*f.latency(), fault.From, w)
 	}
 	return false
 }

@@ -101,20 +101,41 @@ func (t *teller) add(at time.Duration, who string, weight Weight, score int, loc
 }
 
 func (t *teller) faults() {
+	told := map[int]bool{} // with an earlier one
 	for i := range t.f.h.Faults {
 		fault := &t.f.h.Faults[i]
 		from, to := t.f.span(fault)
-		if fault.Missed || fault.Has(history.ClockMoved) && t.jumped(from) {
-			continue // it never struck, or the event says by how much
+		if told[i] || fault.Missed || fault.Has(history.ClockMoved) && t.jumped(from) {
+			continue // the event says by how much
 		}
-		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Begins(fault))
+		also := t.alike(i, told)
+		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Begins(fault, also...))
 		if to > from && to < t.f.healed {
-			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Ends(fault))
+			t.add(to, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Ends(fault, also...))
 		}
 		for _, r := range t.f.onSilent[i] {
 			t.add(r.Sent, r.Client, Plain, scoreFault, r.Lock, nil, "sends on the connection that is silent since %s, and gets no answer", Stamp(from))
 		}
 	}
+}
+
+// alike returns the other servers from which a fault's client is cut off at the same times: that is one moment.
+func (t *teller) alike(i int, told map[int]bool) (servers []string) {
+	all := t.f.h.Faults
+	from, to := t.f.span(&all[i])
+	if !words.Links(&all[i]) {
+		return nil
+	}
+	for j := i + 1; j < len(all); j++ {
+		other := &all[j]
+		begins, ends := t.f.span(other)
+		same := words.Links(other) && other.Kind == all[i].Kind && other.Client == all[i].Client && begins == from && ends == to
+		if same && !other.Missed && !slices.Contains(servers, other.Server) && other.Server != all[i].Server && len(t.f.onSilent[j]) == 0 {
+			told[j] = true
+			servers = append(servers, other.Server)
+		}
+	}
+	return servers
 }
 
 // healing tells that everything was healed, if what came then broke.
@@ -269,8 +290,11 @@ func (t *teller) events(l *lockFacts) {
 			t.add(e.At, "server", Plain, scoreScene, l.name, nil, "the key of %s is left behind, %s", l.name, until)
 		case history.ForceTTL:
 			if e.Owner != "" {
-				t.add(e.At, e.Owner, Plain, scoreScene, l.name, []string{e.Owner}, "sets its lease on %s anew, in the background", l.name)
+				t.setAnew(l, e)
 				break
+			}
+			if t.struck(e.At, func(f *history.Fault) bool { return f.Has(history.ClockMoved) }) != nil {
+				break // it is told, and the lease of a group ends when that of a member does
 			}
 			t.add(e.At, "server", Key, scoreKey, l.name, nil, "the time to live of %s is changed from outside", l.name)
 		case history.ClockJump: // told before what comes of it
@@ -278,6 +302,25 @@ func (t *teller) events(l *lockFacts) {
 			t.environment(e)
 		}
 	}
+}
+
+// setAnew tells that a lock's client had a lease end at another time, by no call or by one that is under way.
+func (t *teller) setAnew(l *lockFacts, e *history.Event) {
+	why := "its client sets the lease anew, in the background"
+	for _, op := range l.owner(e.Owner).ops {
+		if op.Call > e.At || !op.Pending() && op.Return < e.At {
+			continue
+		}
+		if op.Kind.Unlocks() || t.leaves(op.Client, l.name, e.Owner, e.At) {
+			return // a group is given back member by member
+		}
+		why = fmt.Sprintf("its %s is under way", op.Kind)
+	}
+	until := "for ever"
+	if e.Deadline > 0 {
+		until = "until " + Stamp(e.Deadline)
+	}
+	t.add(e.At, e.Owner, Plain, scoreScene, l.name, []string{e.Owner}, "is now to hold %s %s: %s", l.name, until, why)
 }
 
 // toldJump reports whether a jump of a clock is that of an event before it, which is about another lock.

@@ -278,8 +278,8 @@ func (f *facts) straysOf(l *lockFacts, owner string, found *violations) {
 			if op.Outcome == history.Acquired {
 				holds = append(holds, op.Watchdog)
 				refused, granted, last = nil, op.Return, op
-			} else if len(holds) == 0 {
-				ended = s
+			} else if len(holds) == 0 && (ended == nil || op.Outcome == history.Unknown) {
+				ended = s // what took nothing ended nothing, if something else did
 			}
 		case op.Kind.Unlocks() && !s.end:
 			releasing = true

@@ -11,7 +11,8 @@ import (
 type Layout struct {
 	Key    string `json:"key,omitzero"`    // the key that is there while the lock is held; empty: "*"
 	Holder Place  `json:"holder,omitzero"` // where its holder is, if not as by default
-	Count  Place  `json:"count,omitzero"`  // where it is how often the holder holds it, likewise
+	// Count is where it is how often the holder holds it, likewise. @ in its key stands for what is said of the holder, as Holder says.
+	Count Place `json:"count,omitzero"`
 	// Queue is the key of a fair lock's queue: a list of owners, the next one first, or a sorted set of them. "{*}" is the lock's name in
 	// braces, or the name alone if it has some. Before an owner in a sorted set comes QueuePrefix; what begins otherwise is no owner.
 	Queue       string `json:"queue,omitzero"`
@@ -63,10 +64,22 @@ func (l Layout) KeyOf(lock string) string {
 	return inName(l.Key, lock)
 }
 
-// KeysOf returns all keys of a lock, the one that says whether it is held first.
-func (l Layout) KeysOf(lock string) []string {
+// CountOf returns where it is how often a lock's holder holds it, of whom the lock's keys say this.
+func (l Layout) CountOf(lock, holder string) Place {
+	at := l.Count.Of(lock)
+	at.Key = strings.ReplaceAll(at.Key, "@", holder)
+	return at
+}
+
+// KeysOf returns all keys of a lock, the one that says whether it is held first. holder is what they say of its holder; "": nobody holds it, or
+// that is not known, and a key that has a name of its holder's own is left out.
+func (l Layout) KeysOf(lock, holder string) []string {
 	all := []string{l.KeyOf(lock)}
-	for _, key := range append([]string{l.Holder.Key, l.Count.Key}, l.Keys...) {
+	count := l.CountOf(lock, holder).Key
+	if holder == "" && strings.Contains(l.Count.Key, "@") {
+		count = ""
+	}
+	for _, key := range append([]string{l.Holder.Key, count}, l.Keys...) {
 		if key = inName(key, lock); key != "" && key != all[0] {
 			all = append(all, key)
 		}

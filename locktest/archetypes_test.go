@@ -64,7 +64,7 @@ func TestMistakesOfArchetypesAreCaught(t *testing.T) {
 // what it has is learned of locks that do so, and of no others.
 func TestWhatTheProbeLearns(t *testing.T) {
 	why := map[string]string{"secret-key": "no key with the lock's name", "secret-hash": "no key with the lock's name", "sorted-set": "is a zset",
-		"dated-value": "changes while he holds it", "kept-key": "says itself when its lease ends", "count-apart": "has a name of its holder's own", "no-context-secret": "no key with the lock's name"}
+		"dated-value": "changes while he holds it", "kept-key": "says itself when its lease ends", "count-hidden": "has a name of its holder's own", "no-context-secret": "no key with the lock's name"}
 	for _, a := range archetypes.All() {
 		anew := a.Name == "granted-anew" || a.Name == "longer"
 		noContext := strings.Contains(a.Name, "-context") && a.Name != "derived-context"

@@ -56,7 +56,7 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 	if o.runs == 0 && o.long == 0 {
 		o.runs = 1000
 	}
-	s.sayUnread(t)
+	s.sayProbed(t)
 	s.hurry(t)
 	s.out = cmp.Or(s.out, folder(t))
 	scope := scenarios.Whole()

@@ -105,6 +105,9 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 			fmt.Fprintf(&text, "  * %s (%s)\n", v.Text, v.Rule)
 		}
 	}
+	if all[0].Rule == contract.RenewedInTime && len(all[0].Cause.Faults) == 0 {
+		text.WriteString("\n  The context of a call ends with it. If the library's watchdog lives on that context, the adapter needs\n  context.WithoutCancel.\n")
+	}
 	if !s.told[g] {
 		s.told[g] = true
 		tried := 0

@@ -255,10 +255,9 @@ func (e *anotherObject) Error() string {
 	return fmt.Sprintf("the client has objects of the kind %q", e.is)
 }
 
-// claims adds to a subject what a client and an object of its are found to be able to do.
-func claims(s *subjects.Subject, asked Client, owner string) {
+// claims adds to a subject what a client and an object of its are found to be able to do, and returns the object that was asked.
+func claims(s *subjects.Subject, asked Client, owner string) (one any) {
 	const name = "probe"
-	var one any
 	switch c := asked.(type) {
 	case semaphores:
 		one, s.Abilities = c.Semaphore(name), []string{string(contract.Permits)}
@@ -287,10 +286,11 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 				s.PlaceKept = promised.MarkKept
 			}
 		}
-		return
+		return write
 	default:
-		claim(s, asked, asked.Lock(name, owner))
-		return
+		lock := asked.Lock(name, owner)
+		claim(s, asked, lock)
+		return lock
 	}
 	s.AnswerTimeout = answerTimeout(one)
 	if i, ok := one.(Idempotent); ok {
@@ -314,6 +314,7 @@ func claims(s *subjects.Subject, asked Client, owner string) {
 			s.Abilities = append(s.Abilities, string(contract.WakesByNeed))
 		}
 	}
+	return one
 }
 
 // familyProbe are the steps of a client alone, with the outcomes that they may have.

@@ -32,7 +32,7 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 	}
 	s.hurry(t)
 	s.out = cmp.Or(s.out, folder(t))
-	s.sayUnread(t)
+	s.sayProbed(t)
 	for _, g := range contract.Guarantees() {
 		t.Run(string(g), func(t *testing.T) {
 			for _, c := range s.cases {
@@ -59,9 +59,12 @@ func Run(t *testing.T, newLock NewLock, opts ...Option) {
 	}
 }
 
-// sayUnread says why nobody can read the lock's keys, if that is so.
-func (s *suite) sayUnread(t *testing.T) {
+// sayProbed says why nobody can read the lock's keys, if that is so, and which methods claim nothing.
+func (s *suite) sayProbed(t *testing.T) {
 	t.Helper()
+	for _, method := range s.unclaimed {
+		t.Logf("locktest: %s", method)
+	}
 	if why := s.subject.Layout.Unknown; why != "" {
 		t.Logf("locktest: the %s is judged by its answers alone: %s", cmp.Or(s.subject.Object, history.ALock), why)
 	}

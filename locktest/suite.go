@@ -35,12 +35,14 @@ type suite struct {
 	*options
 	subject subjects.Subject
 	cases   []*trial
-	dials   bool                        // the lock uses another client library than go-redis
-	told    map[contract.Guarantee]bool // whose smallest plan has been looked for
-	listed  []string                    // the names of all cases, also of those that are not wanted
-	stopped error                       // a run came to a stop: those that follow would, too; nil once that is told
-	stopAt  bool                        // no more is run
-	until   time.Time                   // what only helps is not looked for any more; zero: go test sets no end
+	dials   bool // the lock uses another client library than go-redis
+	// unclaimed are methods of the adapter that look like claims and are none.
+	unclaimed []string
+	told      map[contract.Guarantee]bool // whose smallest plan has been looked for
+	listed    []string                    // the names of all cases, also of those that are not wanted
+	stopped   error                       // a run came to a stop: those that follow would, too; nil once that is told
+	stopAt    bool                        // no more is run
+	until     time.Time                   // what only helps is not looked for any more; zero: go test sets no end
 	// accepted are the mistakes that are known to show in scenarios, with the reasons; see accept.
 	accepted map[contract.Guarantee]map[mistake]string
 }
@@ -206,7 +208,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		if found.Object = objectOf(c.(*client).c); found.Object == history.ALock {
 			found.Object = ""
 		}
-		claims(&found, c.(*client).c, e.ID+":2")
+		s.unclaimed = unclaimed(claims(&found, c.(*client).c, e.ID+":2"))
 		// It is the same part of a lease of another length.
 		found.RenewPart, found.RenewEvery = float64(found.RenewEvery)/float64(e.WatchdogTimeout), 0
 		if found.Object != "" {

@@ -86,6 +86,7 @@ type window struct {
 	Label     string        `json:"l"`
 	Text      string        `json:"t"`
 	Through   bool          `json:"through,omitempty"` // drawn across all lanes
+	Owners    []string      `json:"o,omitempty"`       // whose lanes it is about
 	Y         int           `json:"y"`
 }
 
@@ -95,6 +96,7 @@ type pin struct {
 	At     time.Duration `json:"a"`
 	Weight string        `json:"w"`
 	Text   string        `json:"t"`
+	Who    string        `json:"o"` // whose lane it is about, if somebody's
 }
 
 // reach is how far from its moment, in pixels, a pin may stand when others are in its way. What
@@ -266,7 +268,7 @@ func runEnd(h *history.History, v *checker.Verdict) time.Duration {
 func pins(story []checker.Moment) []pin {
 	var ps []pin
 	for i, m := range story {
-		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + Visible(m.Text)})
+		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + Visible(m.Text), Who: shorten(Visible(m.Who), 18)})
 	}
 	return ps
 }
@@ -281,6 +283,9 @@ func windows(v *checker.Verdict) []window {
 				Guarantee: string(r.Guarantee), From: x.From, To: max(x.From, x.To),
 				Label: string(r.Guarantee), Text: Visible(x.Text),
 				Through: r.Guarantee == contract.Exclusion,
+			}
+			for _, o := range x.Owners {
+				w.Owners = append(w.Owners, shorten(Visible(o), 18))
 			}
 			if w.To > w.From {
 				w.Label += " broken for " + length(w.To-w.From)
@@ -305,7 +310,7 @@ func layWindows(ws []window) int {
 	return len(rows) * windowRow
 }
 
-// cast is who plays: owners and locks in the order of their first calls.
+// cast is who plays: owners in the order of their first calls, locks in that of their names.
 type cast struct {
 	parts  []part
 	locks  []string
@@ -331,6 +336,7 @@ func newCast(h *history.History) *cast {
 			c.locks = append(c.locks, op.Lock)
 		}
 	}
+	slices.SortFunc(c.locks, natural)
 	return c
 }
 

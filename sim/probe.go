@@ -236,7 +236,10 @@ func learn(one, two *watched) history.Layout {
 	if len(locks) > 1 && locks[1].Outcome == history.Acquired {
 		again := one.at(locks[1].Return)
 		var ok bool
-		if l.Count, ok = countIn(l, keys, held, again); !ok && len(owned) > 0 {
+		if l.Count, ok = countIn(l, keys, held, again); !ok {
+			l.Count, ok = countOfOwner(owned, saysOf(held, key, l.Holder), held, again)
+		}
+		if !ok && len(owned) > 0 {
 			return unknown("its key " + owned[0] + " has a name of its holder's own, and nothing else counts how often he holds it")
 		} else if !ok {
 			return unknown("nothing in its keys counts how often its holder holds it")
@@ -313,11 +316,6 @@ func holderIn(keys []string, held, other map[string]world.Value, stays func(hist
 
 // countIn finds the place that a re-entry counts up, if that is not the default; ok is false if there is none.
 func countIn(l history.Layout, keys []string, held, again map[string]world.Value) (p history.Place, ok bool) {
-	more := func(a, b string) bool {
-		n, err := strconv.ParseInt(a, 10, 64)
-		m, err2 := strconv.ParseInt(b, 10, 64)
-		return err == nil && err2 == nil && m == n+1
-	}
 	for i, key := range keys {
 		a, b := held[key], again[key]
 		if a.Fields == nil && more(a.Text, b.Text) {
@@ -331,6 +329,23 @@ func countIn(l history.Layout, keys []string, held, again map[string]world.Value
 			default:
 				return history.Place{Key: template(key), Field: f}, true
 			}
+		}
+	}
+	return p, false
+}
+
+// more reports whether a number is one more than another.
+func more(a, b string) bool {
+	n, err := strconv.ParseInt(a, 10, 64)
+	m, err2 := strconv.ParseInt(b, 10, 64)
+	return err == nil && err2 == nil && m == n+1
+}
+
+// countOfOwner finds the count in a key in whose name is what the lock's keys say of its holder.
+func countOfOwner(owned []string, holder string, held, again map[string]world.Value) (p history.Place, ok bool) {
+	for _, key := range owned {
+		if holder != "" && strings.Contains(key, holder) && !strings.Contains(key, "@") && held[key].Fields == nil && more(held[key].Text, again[key].Text) {
+			return history.Place{Key: strings.ReplaceAll(template(key), holder, "@")}, true
 		}
 	}
 	return p, false
@@ -373,7 +388,7 @@ func (w *watched) anew(l history.Layout) bool {
 		return false
 	}
 	before, after := w.at(held.Return), w.at(try.Return)
-	return !slices.ContainsFunc(l.KeysOf(probed), func(key string) bool {
+	return !slices.ContainsFunc(l.KeysOf(probed, saysOf(before, l.KeyOf(probed), l.Holder)), func(key string) bool {
 		a, b := before[key], after[key]
 		return a.Kind == "" || a.Text != b.Text || !maps.Equal(a.Fields, b.Fields)
 	})
@@ -428,7 +443,7 @@ func (w *watched) roles(l history.Layout) map[string]history.Step {
 	before := map[string]world.Value{}
 	for _, o := range w.all {
 		shape, touched, named := world.Shape(o.Args), false, false
-		for _, key := range l.KeysOf(probed) {
+		for _, key := range l.KeysOf(probed, saysOf(o.Keys, l.KeyOf(probed), l.Holder)) {
 			touched = touched || !sameValue(before[key], o.Keys[key])
 			named = named || slices.Contains(o.Args, key)
 		}

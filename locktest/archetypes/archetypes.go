@@ -191,16 +191,21 @@ var counted = scripts{
 	keys: func(name string) []string { return []string{name, name + ":count"} },
 }
 
-// countedApart is one whose second key is its holder's own.
-var countedApart = func() scripts {
+// countedApart is one whose second key is its holder's own, named after what the first says of him.
+var countedApart = apart("ARGV[1]")
+
+// countedHidden is one whose second key is its holder's own, and does not show whose.
+var countedHidden = apart("redis.sha1hex(ARGV[1])")
+
+func apart(named string) scripts {
 	s := counted
 	for _, script := range []*string{&s.take1, &s.give1, &s.extend1} {
-		*script = "local count = KEYS[1] .. ':count:' .. ARGV[1] " + *script
+		*script = "local count = KEYS[1] .. ':count:' .. " + named + " " + *script
 	}
 	s = s.with("KEYS[2]", "count")
 	s.keys = one
 	return s
-}()
+}
 
 // absolute is a lock whose deadline is told by its clients' clocks.
 var absolute = func() scripts {
@@ -333,7 +338,9 @@ func All() []Archetype {
 		archetype("count-elsewhere", made{scripts: counted}, nil,
 			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then"),
 			oneToken),
-		archetype("count-apart", made{scripts: countedApart}, nil, oneToken,
+		archetype("count-apart", made{scripts: countedApart}, nil, oneToken, anyonesKept,
+			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then")),
+		archetype("count-hidden", made{scripts: countedHidden}, nil, oneToken,
 			replaced("forgets-count", "unlock", "baseline", "if left <= 0 then", "redis.call('del', KEYS[1]) if left <= 0 then")),
 		archetype("absolute", made{scripts: absolute, habits: one}, nil,
 			replaced("half-lease", "lock", "baseline", "'pxat', ARGV[2]", "'pxat', ARGV[2] - 15000"),

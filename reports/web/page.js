@@ -28,7 +28,7 @@
     for (const e of document.querySelectorAll(".tools, .keys")) e.hidden = false;
     const acts = { in: () => picture.zoom(1 / 2), out: () => picture.zoom(2), whole: () => picture.whole(), violation: () => picture.violation() };
     for (const b of document.querySelectorAll("[data-do]")) b.addEventListener("click", () => { moved = true; acts[b.dataset.do](); });
-    for (const e of ["wheel", "pointerdown", "keydown", "dblclick"]) box.addEventListener(e, () => { moved = true; }, { passive: true });
+    for (const e of ["wheel", "pointerdown", "keydown", "dblclick"]) box.addEventListener(e, () => { moved = true; }, { passive: true, capture: true }); // before what is then done is remembered
     $("overview").addEventListener("pointerdown", () => { moved = true; });
     const lanes = $("lanes");
     lanes.addEventListener("input", () => {
@@ -137,7 +137,7 @@
       return;
     }
     if (to > from) picture.around(from, to, still);
-    else picture.choose(from);
+    else picture.choose(from, Number(link?.closest(".story li")?.dataset.n) || undefined);
     if (!stays(link)) box.scrollIntoView({ block: "nearest", behavior: "auto" });
   };
   const go = link => {

@@ -362,12 +362,19 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const margin = to > from ? (to - from) * 0.6 : Math.min(END / 30, 2e9);
     show(from - margin, to + margin, still);
   };
+  // Brings one of some owners' lanes into view, first one on which something happens at a time.
+  const reveal = (names, t) => {
+    const all = shown.filter(l => l.kind === "owner" && names.includes(l.name));
+    const l = all.find(l => (l.items || []).some(it => it.a <= t && t <= it.b)) || all[0];
+    if (l && (l.y < box.scrollTop + laneTop || l.y + l.h > box.scrollTop + box.clientHeight)) box.scrollTop = Math.max(0, l.y - Math.max(laneTop, box.clientHeight / 3));
+  };
   const windows = data.windows || [];
   let nth = -1;
   const violation = () => {
     if (!windows.length) return;
     const w = windows[nth = (nth + 1) % windows.length];
     around(w.a, w.b);
+    reveal(w.o || [], w.a);
     announceBox.textContent = w.l + ": " + w.t;
   };
   let at = -1;
@@ -383,6 +390,8 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     if (n) at = n - 1;
     if (t < goal.from || t > goal.to) around(t, t);
     else redraw();
+    const pins = (data.pins || []).filter(p => n ? p.n === n : p.a === t);
+    reveal(pins.map(p => p.o), t);
     box.dispatchEvent(new CustomEvent("moment", { detail: { at: t, n } }));
   };
 
@@ -534,6 +543,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   // Open on the violation, unless it can be seen well enough in the whole run.
   const first = windows.find(w => w.through) || windows[0];
   if (first && (first.b - first.a) < END * 0.08) around(first.a, first.b, true);
+  if (first) reveal(first.o || [], first.a);
   drawBrush();
   // What somebody else has seen: the same part, and the same moment even if it lies outside.
   const look = (from, to, at) => {

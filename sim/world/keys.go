@@ -49,7 +49,7 @@ func (w *World) locksOf(p *plan.Plan) {
 		for _, part := range l.parts {
 			if s := part.server; !slices.Contains(s.keys, part.key) {
 				s.keys = append(s.keys, part.key)
-				for _, key := range append(w.layout.KeysOf(part.key), w.layout.QueueOf(part.key)) {
+				for _, key := range append(w.layout.KeysOf(part.key, ""), w.layout.QueueOf(part.key)) {
 					if key != "" {
 						s.lockOf[key] = part.key
 					}
@@ -150,10 +150,22 @@ func (w *World) look(s *server, lock string) history.KeyState {
 		state.Holdings = []history.Holding{{Owner: "(" + v.kind + ")", Count: 1}}
 	}
 	if at := w.layout.Count; at != (history.Place{}) && len(state.Holdings) == 1 {
-		state.Holdings[0].Count = countIn(w.valueAt(s, at.Of(lock)))
+		state.Holdings[0].Count = countIn(w.valueAt(s, w.layout.CountOf(lock, w.saysOfHolder(s, lock))))
 	}
 	state.Deadline = v.deadline
 	return state
+}
+
+// saysOfHolder returns what a lock's keys say of its holder; "": they say nothing, or there are several.
+func (w *World) saysOfHolder(s *server, lock string) string {
+	if at := w.layout.Holder; at != (history.Place{}) {
+		return w.valueAt(s, at.Of(lock))
+	}
+	v := w.get(s, w.layout.KeyOf(lock))
+	if len(v.fields) == 1 {
+		return slices.Collect(maps.Keys(v.fields))[0]
+	}
+	return v.text
 }
 
 // waiting are the owners in a fair lock's queue, the next one first.

@@ -186,7 +186,7 @@ func (w *World) each(name string, kind history.EventKind, note string, strike fu
 			continue
 		}
 		hit = true
-		for _, key := range w.layout.KeysOf(p.key) {
+		for _, key := range w.layout.KeysOf(p.key, w.saysOfHolder(p.server, p.key)) {
 			if w.get(p.server, key).kind != "" {
 				strike(p.server, key)
 			}

@@ -61,12 +61,12 @@ func of(client string) string {
 // A naming is what a fault with an effect is called.
 type naming struct {
 	effects []history.Effect
-	name    func(f *history.Fault) string
+	name    text
 }
 
 // namings are tried in order: a fault is called by the first all of whose effects it has.
 var namings = []naming{
-	{[]history.Effect{history.ProcessStopped}, func(f *history.Fault) string { return "the pause of " + cmp.Or(f.Client, "every client") }},
+	{[]history.Effect{history.ProcessStopped}, func(f *history.Fault, _ ...string) string { return "the pause of " + cmp.Or(f.Client, "every client") }},
 	{[]history.Effect{history.TimersStopped}, clientText("the pause of the watchdog of %s")},
 	{[]history.Effect{history.RequestsHeld, history.RepliesHeld}, clientText("the partition of %s")},
 	{[]history.Effect{history.RequestsHeld}, clientText("the partition of the requests of %s")},
@@ -77,11 +77,11 @@ var namings = []naming{
 	{[]history.Effect{history.KeyOverwritten}, keyText("the overwriting of the key of %s")},
 	{[]history.Effect{history.ForcedFree}, keyText("the forced unlock of %s")},
 	{[]history.Effect{history.ServerDown}, serverText("the outage of %s")},
-	{[]history.Effect{history.ServerForgot}, func(f *history.Fault) string { return "the failover" + of(f.Server) + " to a replica" }},
+	{[]history.Effect{history.ServerForgot}, func(f *history.Fault, _ ...string) string { return "the failover" + of(f.Server) + " to a replica" }},
 	{[]history.Effect{history.ClockMoved}, serverText("the jump of the clock of %s")},
 	{[]history.Effect{history.ClientClockMoved}, clientText("the jump of the clock of %s")},
 	{[]history.Effect{history.ScriptsForgotten}, serverText("the loss of the scripts of %s")},
-	{[]history.Effect{history.ReplicationStopped}, func(f *history.Fault) string { return "the stop of the replication" + of(f.Server) }},
+	{[]history.Effect{history.ReplicationStopped}, func(f *history.Fault, _ ...string) string { return "the stop of the replication" + of(f.Server) }},
 	{[]history.Effect{history.MessageLost}, messageText("lost")},
 	{[]history.Effect{history.MessageLate}, messageText("late")},
 	{[]history.Effect{history.MessageCopied}, messageText("copied")},
@@ -91,8 +91,8 @@ var namings = []naming{
 }
 
 // messageText calls a message by what a fault did to it and by the step that it belongs to.
-func messageText(did string) func(*history.Fault) string {
-	return func(f *history.Fault) string {
+func messageText(did string) text {
+	return func(f *history.Fault, _ ...string) string {
 		message := "request"
 		if f.Hits > 1 {
 			message = "requests"

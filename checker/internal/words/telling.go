@@ -13,38 +13,46 @@ import (
 // it was.
 type telling struct {
 	effects           []history.Effect
-	was, begins, ends func(f *history.Fault) string
+	was, begins, ends text
 }
 
-func clientText(format string) func(*history.Fault) string {
-	return func(f *history.Fault) string { return fmt.Sprintf(format, cmp.Or(f.Client, "every client")) }
+// A text is about a fault, and about others like it that strike other servers at once.
+type text func(f *history.Fault, also ...string) string
+
+func clientText(format string) text {
+	return func(f *history.Fault, _ ...string) string {
+		return fmt.Sprintf(format, cmp.Or(f.Client, "every client"))
+	}
 }
 
-func keyText(format string) func(*history.Fault) string {
-	return func(f *history.Fault) string { return fmt.Sprintf(format, cmp.Or(f.Lock, "every lock")) }
+func keyText(format string) text {
+	return func(f *history.Fault, _ ...string) string { return fmt.Sprintf(format, cmp.Or(f.Lock, "every lock")) }
 }
 
 // linkText names both ends of a link.
-func linkText(format string) func(*history.Fault) string {
-	return func(f *history.Fault) string {
-		return fmt.Sprintf(format, cmp.Or(f.Client, "every client"), Server(f.Server))
+func linkText(format string) text {
+	return func(f *history.Fault, also ...string) string {
+		return fmt.Sprintf(format, cmp.Or(f.Client, "every client"), Server(f.Server, also...))
 	}
 }
 
 // serverText names the server of a fault, where its history has several.
-func serverText(format string) func(*history.Fault) string {
-	return func(f *history.Fault) string { return fmt.Sprintf(format, Server(f.Server)) }
+func serverText(format string) text {
+	return func(f *history.Fault, _ ...string) string { return fmt.Sprintf(format, Server(f.Server)) }
 }
 
 // sentText is about the messages of a fault, as an object or a subject of a sentence.
-func sentText(format string) func(*history.Fault) string {
-	return func(f *history.Fault) string { return fmt.Sprintf(format, messages(f)) }
+func sentText(format string) text {
+	return func(f *history.Fault, _ ...string) string { return fmt.Sprintf(format, messages(f)) }
 }
 
-// Server is what a server of a name is called; the only one has none.
-func Server(name string) string {
-	if name == "" {
+// Server is what a server of a name is called, and others besides; the only one has none.
+func Server(name string, also ...string) string {
+	switch {
+	case name == "":
 		return "the server"
+	case len(also) > 0:
+		return "servers " + strings.Join(append([]string{name}, also[:len(also)-1]...), ", ") + " and " + also[len(also)-1]
 	}
 	return "server " + name
 }
@@ -83,8 +91,8 @@ var tellings = []telling{
 	{effects: []history.Effect{history.ConnectionBroken}, was: clientText("the connections of %s were reset"), begins: clientText("the connections of %s are reset")},
 }
 
-func refusal(verb string) func(*history.Fault) string {
-	return func(f *history.Fault) string { return Server(f.Server) + " " + verb + " " + messages(f) }
+func refusal(verb string) text {
+	return func(f *history.Fault, _ ...string) string { return Server(f.Server) + " " + verb + " " + messages(f) }
 }
 
 // messages are what a fault struck on its way, as far as its record says which: "the reply to c1's acquire".
@@ -134,18 +142,23 @@ func tellingOf(fault *history.Fault) (telling, bool) {
 	return telling{}, false
 }
 
-// Begins tells a fault as it begins.
-func Begins(fault *history.Fault) string {
+// Links reports whether what a fault does is told of the links between a client and a server.
+func Links(fault *history.Fault) bool {
+	return fault.Server != "" && (fault.Has(history.RequestsHeld) || fault.Has(history.RepliesHeld))
+}
+
+// Begins tells a fault as it begins; also are further servers of which the same is to be told.
+func Begins(fault *history.Fault, also ...string) string {
 	if t, ok := tellingOf(fault); ok && t.begins != nil {
-		return t.begins(fault)
+		return t.begins(fault, also...)
 	}
 	return Was(fault)
 }
 
-// Ends tells a fault as it ends.
-func Ends(fault *history.Fault) string {
+// Ends tells a fault as it ends; also are further servers of which the same is to be told.
+func Ends(fault *history.Fault, also ...string) string {
 	if t, ok := tellingOf(fault); ok && t.ends != nil {
-		return t.ends(fault)
+		return t.ends(fault, also...)
 	}
 	return "it is over: " + Was(fault)
 }
