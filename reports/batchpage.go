@@ -236,7 +236,7 @@ func (c *causeGroup) view(runs int) causeView {
 		}
 	}
 	if c.Expected {
-		v.Expected, v.Tone = "as its scenario expects", Reproduced
+		v.Expected, v.Tone = "as expected", Reproduced
 	}
 	return v
 }

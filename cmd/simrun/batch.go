@@ -205,11 +205,17 @@ func rounded(d time.Duration) time.Duration {
 func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 	counts, codes := tally{}, map[int]int{}
 	var first *reports.Summary
+	var others []uint64 // seeds of further runs that were not as expected
 	for i := range runs {
 		counts.add(runs[i].Verdict)
 		code := runs[i].Verdict.Code()
-		if codes[code]++; code != checker.ExitExpected && first == nil {
+		codes[code]++
+		switch {
+		case code == checker.ExitExpected:
+		case first == nil:
 			first = &runs[i]
+		default:
+			others = append(others, runs[i].Verdict.Seed)
 		}
 	}
 	name := j.Scenario
@@ -220,8 +226,18 @@ func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 	if first != nil {
 		text += folded(fmt.Sprintf("  seed %d:", first.Verdict.Seed), whyNot(first.Verdict)) + "    " + first.Command + "\n"
 	}
+	if n := len(others); n > 0 {
+		named := strings.Trim(strings.ReplaceAll(fmt.Sprint(others[:min(n, mostSeeds)]), " ", ", "), "[]")
+		if n > mostSeeds {
+			named += fmt.Sprintf(", and %d more", n-mostSeeds)
+		}
+		text += folded("  not as expected either: "+plural("seed", n), named)
+	}
 	return text, first == nil
 }
+
+// mostSeeds is how many seeds of runs that were not as expected are named in a line.
+const mostSeeds = 10
 
 // wide is how many columns a terminal has at least.
 const wide = 80
@@ -234,7 +250,10 @@ func folded(head, text string) string {
 	return strings.TrimRight(head, " ") + "\n" + indent(text, 4, wide-4) + "\n"
 }
 
-// whyNot says why a verdict is not as expected.
+// unexpected begins what is said of a verdict that is not as expected.
+const unexpected = "not as expected: "
+
+// whyNot says why a verdict is not as expected, and the first violation.
 func whyNot(v *checker.Verdict) string {
 	switch {
 	case v.Error != "":
@@ -242,19 +261,25 @@ func whyNot(v *checker.Verdict) string {
 	case v.Trouble() != "":
 		return v.Trouble()
 	}
-	var strays []contract.Guarantee
+	var strays []string
+	what := ""
 	for _, g := range contract.Guarantees() {
-		if !v.Result(g).AsExpected() {
-			strays = append(strays, g)
+		r := v.Result(g)
+		if r.AsExpected() {
+			continue
+		}
+		strays = append(strays, string(g))
+		if what == "" && len(r.Violations) > 0 {
+			what = ": " + r.Violations[0].Text
 		}
 	}
-	if len(strays) == len(contract.Guarantees()) && v.Result(strays[0]).Status == checker.Undecided {
-		return v.Result(strays[0]).Summary // it was not judged
+	if len(strays) == len(contract.Guarantees()) && v.Results[0].Status == checker.Undecided {
+		return v.Results[0].Summary // it was not judged
 	}
 	if len(strays) == 0 && len(v.Missed) > 0 {
 		return v.Missed[0]
 	}
-	return fmt.Sprintf("not as expected: %v", strays)
+	return unexpected + strings.Join(strays, ", ") + what
 }
 
 // keep has the crew run the examples again, to keep their reports, and writes the page about all runs. It returns the

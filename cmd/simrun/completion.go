@@ -23,13 +23,31 @@ const completes = cobra.ShellCompRequestCmd
 
 // shells are those that complete command lines.
 var shells = map[string]func(root *cobra.Command, w io.Writer) error{
-	"bash":       func(c *cobra.Command, w io.Writer) error { return c.GenBashCompletionV2(w, true) },
+	"bash": func(c *cobra.Command, w io.Writer) error {
+		say(w, "%s", withoutPackage)
+		return c.GenBashCompletionV2(w, true)
+	},
 	"zsh":        func(c *cobra.Command, w io.Writer) error { return c.GenZshCompletion(w) },
 	"fish":       func(c *cobra.Command, w io.Writer) error { return c.GenFishCompletion(w, true) },
 	"powershell": func(c *cobra.Command, w io.Writer) error { return c.GenPowerShellCompletionWithDesc(w) },
 }
 
 func shellNames() []string { return []string{"bash", "zsh", "fish", "powershell"} }
+
+// withoutPackage is for a bash without the package bash-completion, whose functions what cobra writes calls. That package has its own, and
+// they replace these when it is read later.
+const withoutPackage = `if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+_get_comp_words_by_ref() {
+    words=("${COMP_WORDS[@]}")
+    cword=$COMP_CWORD
+    cur=${COMP_WORDS[COMP_CWORD]}
+    prev=${COMP_WORDS[COMP_CWORD-1]}
+}
+fi
+if ! declare -F __ltrim_colon_completions >/dev/null 2>&1; then
+__ltrim_colon_completions() { :; }
+fi
+`
 
 // completion is simrun completion.
 func completion(_ context.Context, args []string, stdout, stderr io.Writer) int {

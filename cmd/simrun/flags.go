@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/agnivade/levenshtein"
 
@@ -286,7 +287,28 @@ func flagError(f *flag.FlagSet, err error) error {
 		f.VisitAll(func(f *flag.Flag) { names = append(names, "-"+f.Name) })
 		return unknown("flag", "-"+name, names)
 	}
+	if wrong, cut := strings.CutSuffix(text, ": parse error"); cut {
+		return fmt.Errorf("%s: it should be %s", wrong, wanted(f, wrong))
+	}
 	return errors.New(text)
+}
+
+// wanted says what values a flag has of which a wrong one was given.
+func wanted(f *flag.FlagSet, wrong string) string {
+	_, name, _ := strings.Cut(wrong, " for flag -")
+	if is := f.Lookup(name); is != nil {
+		if g, ok := is.Value.(flag.Getter); ok {
+			switch g.Get().(type) {
+			case time.Duration:
+				return "a duration, such as 5s or 10m"
+			case float64:
+				return "a number"
+			case bool:
+				return "true or false"
+			}
+		}
+	}
+	return "a whole number"
 }
 
 // namedMost is how many characters all names that there are may have to be told. Others are told by a command.

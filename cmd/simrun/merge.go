@@ -50,17 +50,18 @@ func mergeFlags(h *hunt) *flag.FlagSet {
 func mergeCommand(ctx context.Context, args []string, output, stderr io.Writer) int {
 	h := hunt{}
 	f := mergeFlags(&h)
-	switch err := f.Parse(args); {
+	parts, err := parseMixed(f, args)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return helpOn(output, "merge")
 	case err != nil:
 		return fail(stderr, checker.ExitUsage, "merge: %v", flagError(f, err))
-	case f.NArg() == 0:
+	case len(parts) == 0:
 		return fail(stderr, checker.ExitUsage, "merge: name the states of the parts: their %s, or the -out folders that have them", stateFile)
 	case h.out == "" || h.out == nowhere:
 		return fail(stderr, checker.ExitUsage, "merge: -out %q: name a folder", h.out)
 	}
-	states, err := statesIn(f.Args())
+	states, err := statesIn(parts)
 	if err != nil {
 		return fail(stderr, blame(err), "merge: %v", err)
 	}

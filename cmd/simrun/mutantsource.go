@@ -225,7 +225,7 @@ func (h *sourceHunt) shown(ctx context.Context, m broken.SourceMutant, program s
 				return "", err
 			}
 			if as.Code != checker.ExitUnexpected || whyNot(as.Summary.Verdict) != whyNot(r.Summary.Verdict) {
-				return fmt.Sprintf("%s: %s", name, strings.TrimPrefix(whyNot(r.Summary.Verdict), "not as expected: ")), nil
+				return fmt.Sprintf("%s: %s", name, strings.TrimPrefix(whyNot(r.Summary.Verdict), unexpected)), nil
 			}
 		case r.Code == checker.ExitHarness:
 			return fmt.Sprintf("%s: %s", name, r.Error), nil
