@@ -307,14 +307,18 @@ func (t *teller) events(l *lockFacts) {
 // setAnew tells that a lock's client had a lease end at another time, by no call or by one that is under way.
 func (t *teller) setAnew(l *lockFacts, e *history.Event) {
 	why := "its client sets the lease anew, in the background"
-	for _, op := range l.owner(e.Owner).ops {
-		if op.Call > e.At || !op.Pending() && op.Return < e.At {
+	for _, op := range slices.Backward(l.owner(e.Owner).called(0, e.At)) {
+		if op.Aside {
 			continue
 		}
-		if op.Kind.Unlocks() || t.leaves(op.Client, l.name, e.Owner, e.At) {
+		switch {
+		case !op.Pending() && op.Return < e.At:
+		case op.Kind.Unlocks() || t.leaves(op.Client, l.name, e.Owner, e.At):
 			return // a group is given back member by member
+		default:
+			why = fmt.Sprintf("its %s is under way", op.Kind)
 		}
-		why = fmt.Sprintf("its %s is under way", op.Kind)
+		break // an owner makes one call at a time
 	}
 	until := "for ever"
 	if e.Deadline > 0 {

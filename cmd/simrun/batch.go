@@ -270,7 +270,7 @@ func whyNot(v *checker.Verdict) string {
 		}
 		strays = append(strays, string(g))
 		if what == "" && len(r.Violations) > 0 {
-			what = ": " + r.Violations[0].Text
+			what = ": " + reports.Visible(r.Violations[0].Text)
 		}
 	}
 	if len(strays) == len(contract.Guarantees()) && v.Results[0].Status == checker.Undecided {
