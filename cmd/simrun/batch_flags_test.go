@@ -79,7 +79,8 @@ func TestABatchTellsWhatMatters(t *testing.T) {
 	file := "simrun-out/" + plan + "/latest/plan.json"
 	args = []string{"-plan", file, "-subject", "broken-unlock-silent", "-runs", "60", "-out", "none"}
 	stdout, _, code = run(t, dir, append(args, "-quiet")...)
-	if code != checker.ExitUnexpected || !strings.Contains(stdout, "Not as expected:\nsimrun-out/") || !strings.Contains(stdout, "seed 1: not as expected: [") {
+	if code != checker.ExitUnexpected || !strings.Contains(stdout, "Not as expected:\nsimrun-out/") || !strings.Contains(stdout, "seed 1:\n    not as expected: liveness: order:42 was free from ") ||
+		!strings.Contains(stdout, "\n  not as expected either: seeds 2, 3, ") || !strings.Contains(stdout, ", and 49 more\n") {
 		t.Fatalf("exit code %d, stdout:\n%s", code, stdout)
 	}
 	stdout, stderr, code = run(t, dir, append(args, "-fail-fast")...)
