@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim/evidence"
@@ -41,5 +43,52 @@ func TestWhatMistakesDidIsToldOf(t *testing.T) {
 				t.Errorf("nobody is accused: %s", v.Explanation)
 			}
 		})
+	}
+}
+
+// The same histories do not accuse of the same if the lock does not claim what its mistake breaks, nor if the call was one that is exempt.
+func TestWhatMistakesDidIsExemptedWithoutTheClaim(t *testing.T) {
+	for name, without := range map[string]func(*history.History){
+		"fortysix-unlock-not-begun-forgotten": unclaiming(contract.TakesBack),
+		"fortysix-settles-once":               unclaiming(contract.TakesBack),
+		"fortysix-unlock-not-begun-forgotten@called": func(h *history.History) {
+			for i := range h.Ops {
+				if h.Ops[i].Cancel == history.Ended { // its owner hears that nothing was given back, and may call again
+					h.Ops[i].Cancel, h.Ops[i].Error = 0, "BUSY Redis is busy running a script."
+				}
+			}
+		},
+		"thirtytwo-confirmed-during-attempt@overlapping": unclaiming(contract.NoticesSilence),
+	} {
+		file := name
+		if _, err := os.Stat("testdata/mistakes/" + file + ".jsonl"); err != nil {
+			file, _, _ = strings.Cut(name, "@")
+		}
+		b, err := os.ReadFile("testdata/mistakes/" + file + ".jsonl")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accused := func(change func(*history.History)) (rules []contract.Rule) {
+			h, err := history.Load(bytes.NewReader(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(h)
+			for _, a := range explore.Accuse(checker.Judge(t.Context(), evidence.Conclude(h), checker.Options{Unpredicted: true})) {
+				rules = append(rules, a.Rule)
+			}
+			return rules
+		}
+		with, others := accused(func(*history.History) {}), accused(without)
+		if len(with) == 0 || slices.ContainsFunc(others, func(r contract.Rule) bool { return slices.Contains(with, r) }) {
+			t.Errorf("%s: accused of %q, and then of %q", name, with, others)
+		}
+	}
+}
+
+// unclaiming takes a claim away.
+func unclaiming(claim contract.Claim) func(*history.History) {
+	return func(h *history.History) {
+		h.Header.Abilities = slices.DeleteFunc(h.Header.Abilities, func(a string) bool { return a == string(claim) })
 	}
 }

@@ -26,6 +26,7 @@ type waking struct {
 
 // silences reports whether by a fault a client may have missed what was published of a lock when it was released, and need not have
 // looked for itself since. What is late, or waits in a socket, comes: a subscription that comes late misses what is published before.
+// A client that claims to look when it has subscribed looks then.
 func (f *facts) silences(i int, client, lock string, w waking) bool {
 	fault := &f.h.Faults[i]
 	_, end := f.span(fault)

@@ -106,7 +106,7 @@ func (t *teller) faults() {
 		fault := &t.f.h.Faults[i]
 		from, to := t.f.span(fault)
 		if told[i] || fault.Missed || fault.Has(history.ClockMoved) && t.jumped(from) {
-			continue // the event says by how much
+			continue // it never struck, it is told already, or the event says by how much
 		}
 		also := t.alike(i, told)
 		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", words.Begins(fault, also...))

@@ -171,3 +171,47 @@ func TestStoryOfAHoldThatIsBroughtBack(t *testing.T) {
 		}
 	}
 }
+
+// A client that is cut off from several servers at once is told of in one line. What differs in its times, its client or its effect is not.
+func TestStoryTellsACutFromSeveralServersOnce(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	for _, server := range []string{"s3", "s4", "s5"} {
+		s.fault("partition", "c1", at(2), at(4)).Server = server
+	}
+	s.fault("partition", "c1", at(2), at(5)).Server = "s1"
+	s.fault("partition", "c2", at(2), at(4)).Server = "s1"
+	missed := s.fault("partition", "c1", at(2), at(4))
+	missed.Server, missed.Missed, missed.Hits = "s2", true, 0
+	s.unlock("c1:1", at(6), history.Released)
+	got := lines(verdict(t, s).Story)
+	for _, want := range []string{
+		"2.000 s fault fault: c1 is cut off from servers s3, s4 and s5\n", "4.000 s fault fault: c1 can talk to servers s3, s4 and s5 again\n",
+		"2.000 s fault fault: c1 is cut off from server s1\n", "5.000 s fault fault: c1 can talk to server s1 again\n",
+		"2.000 s fault fault: c2 is cut off from server s1\n",
+	} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Count(got, "cut off") != 3 || strings.Contains(got, "s2") {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+// A lease that ends at another time is told with the call that is under way, or as its client's doing. An unlock is told as one.
+func TestStoryTellsWhoHasALeaseEndAtAnotherTime(t *testing.T) {
+	for when, want := range map[float64]string{3: "is now to hold order:42 until 40.000 s: its client sets the lease anew, in the background\n",
+		5.001: "is now to hold order:42 until 40.000 s: its tryLock is under way\n", 6.0001: ""} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 0)
+		s.op("c1:1", history.TryLock, at(5), at(5.002), history.Failed)
+		s.unlock("c1:1", at(6), history.Released)
+		e := s.event(history.ForceTTL, at(when))
+		e.Owner, e.Deadline = "c1:1", at(40)
+		got := lines(verdict(t, s).Story)
+		if want == "" && strings.Contains(got, "now to hold") || !strings.Contains(got, want) {
+			t.Errorf("at %v s: got\n%swant %s", when, got, want)
+		}
+	}
+}

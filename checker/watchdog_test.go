@@ -2,6 +2,7 @@ package checker
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -463,6 +464,24 @@ func TestALeaseSetInTheBackgroundIsARenewal(t *testing.T) {
 		s.unlock("c1:1", at(22), history.Released)
 		if got := ruledOn(t, s, contract.RenewedInTime); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A renewal after a hold is told with the call that ended the hold. An attempt that took nothing came later, and ended none.
+func TestARenewalIsToldWithWhatEndedTheHold(t *testing.T) {
+	for outcome, want := range map[history.Outcome]string{history.Busy: "the unlock of c1:1", history.Failed: "the unlock of c1:1", history.Unknown: "the tryLock of c1:1"} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 0)
+		s.unlock("c1:1", at(1), history.Released)
+		try := s.op("c1:1", history.TryLock, at(2), at(2.002), outcome)
+		if outcome != history.Busy {
+			try.Answer, try.Evidence, try.Executed = "", history.NotSent, 0
+		}
+		s.renew("c1:1", at(10), history.NotHeld)
+		all := verdict(t, s).Result(contract.Watchdog).Violations
+		if len(all) != 1 || all[0].Rule != contract.NoRenewalAfter || !strings.HasPrefix(all[0].Text, want) {
+			t.Errorf("after a tryLock that ended %s: %+v", outcome, all)
 		}
 	}
 }

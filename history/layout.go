@@ -11,8 +11,7 @@ import (
 type Layout struct {
 	Key    string `json:"key,omitzero"`    // the key that is there while the lock is held; empty: "*"
 	Holder Place  `json:"holder,omitzero"` // where its holder is, if not as by default
-	// Count is where it is how often the holder holds it, likewise. @ in its key stands for what is said of the holder, as Holder says.
-	Count Place `json:"count,omitzero"`
+	Count  Place  `json:"count,omitzero"`  // where it is how often the holder holds it, likewise
 	// Queue is the key of a fair lock's queue: a list of owners, the next one first, or a sorted set of them. "{*}" is the lock's name in
 	// braces, or the name alone if it has some. Before an owner in a sorted set comes QueuePrefix; what begins otherwise is no owner.
 	Queue       string `json:"queue,omitzero"`
@@ -54,6 +53,8 @@ type Layout struct {
 type Place struct {
 	Key   string `json:"key,omitzero"`
 	Field string `json:"field,omitzero"`
+	// Owned says that @ in the key stands for what the lock's keys say of its holder.
+	Owned bool `json:"owned,omitzero"`
 }
 
 // KeyOf returns the key of a lock.
@@ -67,7 +68,9 @@ func (l Layout) KeyOf(lock string) string {
 // CountOf returns where it is how often a lock's holder holds it, of whom the lock's keys say this.
 func (l Layout) CountOf(lock, holder string) Place {
 	at := l.Count.Of(lock)
-	at.Key = strings.ReplaceAll(at.Key, "@", holder)
+	if at.Owned {
+		at.Key, at.Owned = strings.ReplaceAll(at.Key, "@", holder), false
+	}
 	return at
 }
 
@@ -76,7 +79,7 @@ func (l Layout) CountOf(lock, holder string) Place {
 func (l Layout) KeysOf(lock, holder string) []string {
 	all := []string{l.KeyOf(lock)}
 	count := l.CountOf(lock, holder).Key
-	if holder == "" && strings.Contains(l.Count.Key, "@") {
+	if holder == "" && l.Count.Owned {
 		count = ""
 	}
 	for _, key := range append([]string{l.Holder.Key, count}, l.Keys...) {
@@ -109,6 +112,9 @@ func (l Layout) beside(key, name string) string {
 }
 
 // Of returns the place for a lock.
-func (p Place) Of(lock string) Place { return Place{Key: inName(p.Key, lock), Field: p.Field} }
+func (p Place) Of(lock string) Place {
+	p.Key = inName(p.Key, lock)
+	return p
+}
 
 func inName(key, lock string) string { return strings.ReplaceAll(key, "*", lock) }

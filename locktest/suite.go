@@ -208,7 +208,7 @@ func (s *suite) probe(b *bubble.Bubbles, newLock NewLock) error {
 		if found.Object = objectOf(c.(*client).c); found.Object == history.ALock {
 			found.Object = ""
 		}
-		s.unclaimed = unclaimed(claims(&found, c.(*client).c, e.ID+":2"))
+		s.unclaimed = append(unclaimed(claims(&found, c.(*client).c, e.ID+":2")), unclaimed(c.(*client).c)...)
 		// It is the same part of a lease of another length.
 		found.RenewPart, found.RenewEvery = float64(found.RenewEvery)/float64(e.WatchdogTimeout), 0
 		if found.Object != "" {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// claimable are the interfaces by which an adapter, and below its client, says what it can do besides.
+// claimable are the interfaces by which an adapter, or its client, says what it can do besides.
 var claimable = []reflect.Type{
 	reflect.TypeFor[Reentrant](), reflect.TypeFor[Silent](), reflect.TypeFor[Watchdog](), reflect.TypeFor[Retrier](), reflect.TypeFor[Fencer](),
 	reflect.TypeFor[Loser](), reflect.TypeFor[Idempotent](), reflect.TypeFor[Undoer](), reflect.TypeFor[ForceReleaser](), reflect.TypeFor[ForceTeller](),
@@ -16,9 +16,12 @@ var claimable = []reflect.Type{
 	reflect.TypeFor[Deleter](), reflect.TypeFor[Leaser](), reflect.TypeFor[MultiLocker](), reflect.TypeFor[QuorumLocker](),
 }
 
-// unclaimed says which methods of an adapter look like a claim and are none: those that have the name of an interface's method, or of the
+// unclaimed says which methods of an adapter, or of its client, look like a claim and are none: those that have the name of an interface's method, or of the
 // interface, and not its parameters and results. A library's type that is embedded may have such methods, so that this is no error.
 func unclaimed(adapter any) (said []string) {
+	if adapter == nil {
+		return nil
+	}
 	v := reflect.ValueOf(adapter)
 	for _, claim := range claimable {
 		if v.Type().Implements(claim) {

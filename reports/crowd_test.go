@@ -3,11 +3,13 @@ package reports
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/history"
 )
 
@@ -29,10 +31,19 @@ func TestHundredsOfLanesCanBeUsed(t *testing.T) {
 		at := time.Duration(i+1) * time.Millisecond
 		h.Ops = append(h.Ops, history.Op{ID: int64(i), Client: fmt.Sprintf("c%d", i+1), Owner: owner, Lock: fmt.Sprintf("lock-%d", i%12+1), Kind: history.TryLock, Call: at, Return: at + time.Millisecond, Outcome: history.Busy})
 	}
+	v.Story = []checker.Moment{{At: 200 * time.Millisecond, Who: "c200:1", Weight: checker.Plain, Text: "asks"}}
+	narrow := open(t, b, h, v, "", chromedp.EmulateViewport(390, 800))
+	if got := eval[float64](narrow, `document.getElementById("timeline").getBoundingClientRect().height`); got > 800 || got < 300 {
+		t.Errorf("in a window of 800 pixels the picture has %.0f", got)
+	}
+	narrow.quiet()
 	tb := open(t, b, h, v, "", chromedp.EmulateViewport(1280, 800))
 	lanes, height := `document.querySelectorAll("#timeline .lane").length`, `document.querySelector("#timeline svg").getBoundingClientRect().height`
 	if got, tall := eval[int](tb, lanes), eval[float64](tb, height); got < 5 || got > 60 || tall < 5000 {
 		t.Errorf("%d lanes are drawn, in a picture of %.0f pixels", got, tall)
+	}
+	if got := eval[string](tb, `document.querySelector("#timeline .group").textContent`); !strings.HasPrefix(got, "lock-1,") {
+		t.Errorf("the first lock is %q", got)
 	}
 	few := eval[int](tb, lanes)
 	tb.do(chromedp.EmulateViewport(1280, 1600)) // whoever makes the window taller sees more
@@ -42,6 +53,14 @@ func TestHundredsOfLanesCanBeUsed(t *testing.T) {
 	if !eval[bool](tb, `(() => { const b = document.getElementById("timeline").getBoundingClientRect(), a = document.querySelector("#timeline .head .axis").getBoundingClientRect(); return a.top >= b.top - 1 && a.bottom <= b.top + 40; })()`) {
 		t.Error("the axis does not stay")
 	}
+	// A chosen line of the story has its owner's lane come into sight.
+	lane := `[...document.querySelectorAll("#timeline .name:not(.sub)")].some(n => { const r = n.getBoundingClientRect(), b = document.getElementById("timeline").getBoundingClientRect(); return n.firstChild.textContent === "c200:1" && r.top >= b.top && r.bottom <= b.bottom; })`
+	tb.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("timeline").scrollTop = 0`))
+	if eval[bool](tb, lane) {
+		t.Error("the lane of c200:1 is in sight though nobody chose it")
+	}
+	tb.do(chromedp.Click(chromedp.CSS(`.story li[data-n="1"]`)))
+	tb.wait(lane)
 	tb.do(chromedp.SendKeys(chromedp.CSS("#lanes"), "c7:1, c123"))
 	tb.wait(lanes + ` === 2`)
 	if got := eval[string](tb, `[...document.querySelectorAll("#timeline .name:not(.sub)")].map(n => n.firstChild.textContent).sort().join()`); got != "c123:1,c7:1" {
@@ -84,6 +103,7 @@ func TestLanesFoldByLock(t *testing.T) {
 	tb.wait(fmt.Sprintf(lanes+` === %d`, all))
 	tb.do(chromedp.Focus(chromedp.CSS("#timeline")), chromedp.KeyEvent("c"))
 	tb.wait(owners + ` === 0 && ` + lanes + fmt.Sprintf(` === %d`, all-allOwners))
+	tb.wait(`location.hash.includes("&folded=all")`)
 	// Heads lie above the lanes of their group, and on nothing else.
 	if !eval[bool](tb, `[...document.querySelectorAll("#timeline .group")].every(g => { const r = g.getBoundingClientRect(); return [...document.querySelectorAll("#timeline .lane")].every(l => { const s = l.getBoundingClientRect(); return s.top >= r.bottom - 4 || s.bottom <= r.top + 1; }); })`) {
 		t.Error("the head of a group lies on a lane")

@@ -345,7 +345,7 @@ func more(a, b string) bool {
 func countOfOwner(owned []string, holder string, held, again map[string]world.Value) (p history.Place, ok bool) {
 	for _, key := range owned {
 		if holder != "" && strings.Contains(key, holder) && !strings.Contains(key, "@") && held[key].Fields == nil && more(held[key].Text, again[key].Text) {
-			return history.Place{Key: strings.ReplaceAll(template(key), holder, "@")}, true
+			return history.Place{Key: strings.ReplaceAll(template(key), holder, "@"), Owned: true}, true
 		}
 	}
 	return p, false

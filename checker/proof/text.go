@@ -3,7 +3,6 @@ package proof
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/checker/internal/words"
@@ -64,7 +63,7 @@ func (a *attempt) holds(outcome checker.ProofOutcome, least []int) string {
 	case len(hold) == 1:
 		return hold[0] + " holds"
 	}
-	return strings.Join(hold[:len(hold)-1], ", ") + " and " + hold[len(hold)-1] + " hold"
+	return words.List(hold...) + " hold"
 }
 
 // rest names one more fault, or says how many there are.

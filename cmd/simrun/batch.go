@@ -205,7 +205,7 @@ func rounded(d time.Duration) time.Duration {
 func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 	counts, codes := tally{}, map[int]int{}
 	var first *reports.Summary
-	var others []uint64 // seeds of further runs that were not as expected
+	var others []string // seeds of further runs that were not as expected
 	for i := range runs {
 		counts.add(runs[i].Verdict)
 		code := runs[i].Verdict.Code()
@@ -215,7 +215,7 @@ func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 		case first == nil:
 			first = &runs[i]
 		default:
-			others = append(others, runs[i].Verdict.Seed)
+			others = append(others, fmt.Sprint(runs[i].Verdict.Seed))
 		}
 	}
 	name := j.Scenario
@@ -224,14 +224,14 @@ func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 	}
 	text = folded(fmt.Sprintf("%-22s %-15s", name, j.Subject), fmt.Sprintf("%d %s: %s; %s", len(runs), plural("run", len(runs)), outcomes(codes), counts))
 	if first != nil {
-		text += folded(fmt.Sprintf("  seed %d:", first.Verdict.Seed), whyNot(first.Verdict)) + "    " + first.Command + "\n"
+		text += folded(fmt.Sprintf("  seed %d:", first.Verdict.Seed), whyNot(first.Verdict)+firstStray(first.Verdict)) + "    " + first.Command + "\n"
 	}
 	if n := len(others); n > 0 {
-		named := strings.Trim(strings.ReplaceAll(fmt.Sprint(others[:min(n, mostSeeds)]), " ", ", "), "[]")
+		named := others[:min(n, mostSeeds)]
 		if n > mostSeeds {
-			named += fmt.Sprintf(", and %d more", n-mostSeeds)
+			named = append(named, fmt.Sprintf("and %d more", n-mostSeeds))
 		}
-		text += folded("  not as expected either: "+plural("seed", n), named)
+		text += folded("  not as expected either: "+plural("seed", n), strings.Join(named, ", "))
 	}
 	return text, first == nil
 }
@@ -253,7 +253,7 @@ func folded(head, text string) string {
 // unexpected begins what is said of a verdict that is not as expected.
 const unexpected = "not as expected: "
 
-// whyNot says why a verdict is not as expected, and the first violation.
+// whyNot says why a verdict is not as expected: the same of any two runs that broke the same guarantees.
 func whyNot(v *checker.Verdict) string {
 	switch {
 	case v.Error != "":
@@ -262,15 +262,9 @@ func whyNot(v *checker.Verdict) string {
 		return v.Trouble()
 	}
 	var strays []string
-	what := ""
 	for _, g := range contract.Guarantees() {
-		r := v.Result(g)
-		if r.AsExpected() {
-			continue
-		}
-		strays = append(strays, string(g))
-		if what == "" && len(r.Violations) > 0 {
-			what = ": " + reports.Visible(r.Violations[0].Text)
+		if !v.Result(g).AsExpected() {
+			strays = append(strays, string(g))
 		}
 	}
 	if len(strays) == len(contract.Guarantees()) && v.Results[0].Status == checker.Undecided {
@@ -279,7 +273,17 @@ func whyNot(v *checker.Verdict) string {
 	if len(strays) == 0 && len(v.Missed) > 0 {
 		return v.Missed[0]
 	}
-	return unexpected + strings.Join(strays, ", ") + what
+	return unexpected + strings.Join(strays, ", ")
+}
+
+// firstStray is the first violation of what is not as expected; "": there is none.
+func firstStray(v *checker.Verdict) string {
+	for _, r := range v.Results {
+		if !r.AsExpected() && len(r.Violations) > 0 {
+			return ": " + reports.Visible(r.Violations[0].Text)
+		}
+	}
+	return ""
 }
 
 // keep has the crew run the examples again, to keep their reports, and writes the page about all runs. It returns the

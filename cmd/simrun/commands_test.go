@@ -142,6 +142,23 @@ func TestCompletionIsAScript(t *testing.T) {
 	}
 }
 
+// The script for bash needs nothing but bash: neither the package bash-completion nor what a user's profile reads.
+func TestBashCompletesWithoutPackages(t *testing.T) {
+	path, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	line := exec.Command(path, "--norc", "--noprofile", "-c", said(t, "completion", "bash")+`
+		compopt() { :; } # which is there only while a line is completed
+		COMP_WORDS=("$0" -scenario watchdog-p) COMP_CWORD=2 COMP_LINE="$0 -scenario watchdog-p" COMP_POINT=${#COMP_LINE}
+		__start_simrun && echo "${COMPREPLY[@]}"`, simrun)
+	line.Env = append(os.Environ(), "BASH_ENV=")
+	out, err := line.CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "watchdog-pause-short" {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 func TestVersionSaysWhatItWasBuiltOf(t *testing.T) {
 	out, _, code := run(t, t.TempDir(), "version")
 	if code != checker.ExitExpected || !strings.HasPrefix(out, "simrun ") || !strings.Contains(out, "github.com/anishathalye/porcupine v") {
@@ -162,6 +179,9 @@ func TestWhatIsNoCommandIsRefused(t *testing.T) {
 		"completion a b":    "say for which shell",
 		"mutants -lsit":     "did you mean -list?",
 		"shrink -guarantee": "flag needs an argument",
+		"-runs abc":         `invalid value "abc" for flag -runs: it should be a whole number`,
+		"explore -for 5":    `invalid value "5" for flag -for: it should be a duration, such as 5s or 10m`,
+		"merge none -json":  "merge: none: no such file or directory",
 	} {
 		var errs bytes.Buffer
 		if code := command(t.Context(), strings.Fields(args), io.Discard, &errs); code != checker.ExitUsage || strings.Count(errs.String(), "\n") != 1 || !strings.Contains(errs.String(), want) {

@@ -14,6 +14,7 @@ import (
 type telling struct {
 	effects           []history.Effect
 	was, begins, ends text
+	link              bool // it is about a client and a server, and may be about more servers
 }
 
 // A text is about a fault, and about others like it that strike other servers at once.
@@ -52,9 +53,17 @@ func Server(name string, also ...string) string {
 	case name == "":
 		return "the server"
 	case len(also) > 0:
-		return "servers " + strings.Join(append([]string{name}, also[:len(also)-1]...), ", ") + " and " + also[len(also)-1]
+		return "servers " + List(append([]string{name}, also...)...)
 	}
 	return "server " + name
+}
+
+// List joins words as a sentence does: "a, b and c".
+func List(words ...string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:len(words)-1], ", ") + " and " + words[len(words)-1]
 }
 
 // tellings are tried in order: a fault is told by the first all of whose effects it has.
@@ -62,11 +71,11 @@ var tellings = []telling{
 	{effects: []history.Effect{history.ProcessStopped}, was: clientText("%s was paused"), begins: clientText("%s is paused"), ends: clientText("%s goes on")},
 	{effects: []history.Effect{history.TimersStopped}, was: clientText("the watchdog of %s was paused"), begins: clientText("the watchdog of %s stops"),
 		ends: clientText("the watchdog of %s works again")},
-	{effects: []history.Effect{history.RequestsHeld, history.RepliesHeld}, was: linkText("%[1]s was cut off from %[2]s"),
+	{effects: []history.Effect{history.RequestsHeld, history.RepliesHeld}, link: true, was: linkText("%[1]s was cut off from %[2]s"),
 		begins: linkText("%[1]s is cut off from %[2]s"), ends: linkText("%[1]s can talk to %[2]s again")},
-	{effects: []history.Effect{history.RequestsHeld}, was: linkText("nothing that %[1]s sent reached %[2]s"),
+	{effects: []history.Effect{history.RequestsHeld}, link: true, was: linkText("nothing that %[1]s sent reached %[2]s"),
 		begins: linkText("nothing that %[1]s sends reaches %[2]s any more"), ends: linkText("%[1]s can talk to %[2]s again")},
-	{effects: []history.Effect{history.RepliesHeld}, was: linkText("nothing that %[2]s sent reached %[1]s"),
+	{effects: []history.Effect{history.RepliesHeld}, link: true, was: linkText("nothing that %[2]s sent reached %[1]s"),
 		begins: linkText("nothing that %[2]s sends reaches %[1]s any more"), ends: linkText("%[1]s can talk to %[2]s again")},
 	{effects: []history.Effect{history.ProcessDied}, was: clientText("%s died"), begins: clientText("%s dies")},
 	{effects: []history.Effect{history.KeyExpired}, was: keyText("the key of %s was expired from outside"), begins: keyText("the key of %s is expired from outside")},
@@ -142,9 +151,10 @@ func tellingOf(fault *history.Fault) (telling, bool) {
 	return telling{}, false
 }
 
-// Links reports whether what a fault does is told of the links between a client and a server.
+// Links reports whether a fault is told of a client and one server that has a name, so that more servers can be named with it.
 func Links(fault *history.Fault) bool {
-	return fault.Server != "" && (fault.Has(history.RequestsHeld) || fault.Has(history.RepliesHeld))
+	t, ok := tellingOf(fault)
+	return ok && t.link && fault.Server != ""
 }
 
 // Begins tells a fault as it begins; also are further servers of which the same is to be told.
