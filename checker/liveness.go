@@ -396,6 +396,14 @@ func (f *facts) ghosts(l *lockFacts, found *violations) {
 		begin := max(op.Return, t.from)
 		all := f.obstacles(t.client, l.name, op.Call, t.to, f.answerTime(), hindersTimers)
 		limit := enough(begin, 3*f.answerTime()+f.prompt(), all)
+		if f.refusesLate(op, t.from) { // its client could have done that since it heard nothing, on another connection
+			for i := range all {
+				if f.struckAlone(all[i].fault) == op {
+					all[i].to = min(all[i].to, max(op.Return, all[i].from))
+				}
+			}
+			limit = min(limit, enough(op.Return, 3*f.answerTime()+f.prompt(), all))
+		}
 		until := t.to
 		if f.implied() {
 			until = min(until, t.deadline) // nobody saw it end
@@ -412,6 +420,15 @@ func (f *facts) ghosts(l *lockFacts, found *violations) {
 			}
 		})
 	}
+}
+
+// refusesLate reports whether the client of a call whose answer it gave up could have the server refuse the request, if that came as late as it
+// did: as the server remembers requests, a later one of the owner takes the place of those before.
+func (f *facts) refusesLate(op *history.Op, came time.Duration) bool {
+	return f.once(op) && slices.ContainsFunc(f.h.Header.Idempotent, func(i history.Idempotence) bool {
+		most := f.h.Header.Remembered(i, op.Client)
+		return slices.Contains(i.Calls, op.Kind) && !i.UntilAnswered && !i.Effective && (most == 0 || came-op.Call < most)
+	})
 }
 
 // ghostly says why a lock did not give back what a call took, at a time, whose caller was not told.

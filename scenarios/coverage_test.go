@@ -35,10 +35,13 @@ func TestWhatIsAddedToDrawnPlansIsThere(t *testing.T) {
 	for _, object := range []history.Object{"", history.ARWLock} {
 		scope := scenarios.Whole()
 		scope.Object = object
-		var idle, late, beside int
-		for seed := range uint64(300) {
+		var idle, late, beside, stories int
+		for seed := range uint64(600) {
 			p := scenarios.DrawnBy(seed, scope)
 			rests := false
+			if slices.Contains(p.Locks(), "{lock}-beside") {
+				stories++
+			}
 			for _, c := range p.Clients {
 				for _, th := range c.Threads {
 					if th.ID == 21 {
@@ -56,8 +59,9 @@ func TestWhatIsAddedToDrawnPlansIsThere(t *testing.T) {
 				}
 			}
 		}
-		if idle < 3 || late < 3 || beside < 3 {
-			t.Errorf("%q: owners that idle after a grant they did not hear of in %d plans, renewals heard of late in %d, waiters beside each other in %d", object, idle, late, beside)
+		if idle < 3 || late < 3 || beside < 3 || stories < 100 {
+			t.Errorf("%q: owners that idle after a grant they did not hear of in %d plans, renewals heard of late in %d, waiters beside each other in %d, a lock of its own in %d",
+				object, idle, late, beside, stories)
 		}
 	}
 }

@@ -16,13 +16,15 @@ func (d *drawing) after(p *plan.Plan) {
 	if !d.scope.Rare || !d.scope.Steps {
 		return
 	}
-	switch d.upTo(0, 15, "what else") {
-	case 13:
+	switch what := d.upTo(0, 23, "what else"); {
+	case what == 13:
 		d.idles(p)
-	case 14:
+	case what == 14:
 		d.hearsLate(p)
-	case 15:
+	case what == 15:
 		d.waitsBeside(p)
+	case what > 15:
+		d.beside(p)
 	}
 }
 

@@ -127,6 +127,26 @@ func (d *drawing) strikes(p *plan.Plan) time.Duration {
 	return min(max(d.length(p), 2*time.Second), last)
 }
 
+// step is about when some thread takes one of its steps, if nobody has to wait.
+func (d *drawing) step(p *plan.Plan) plan.Duration {
+	var at []plan.Duration
+	for _, c := range p.Clients {
+		for _, th := range c.Threads {
+			t := th.Start
+			for _, s := range th.Steps {
+				if s.For == 0 && !slices.Contains(at, t) {
+					at = append(at, t)
+				}
+				t += s.For
+			}
+		}
+	}
+	if len(at) == 0 {
+		return 0
+	}
+	return min(rapid.SampledFrom(at).Draw(d.t, "which step"), plan.Duration(d.strikes(p)))
+}
+
 // length is about how long the programs of a plan take when nobody has to wait.
 func (d *drawing) length(p *plan.Plan) time.Duration {
 	longest := plan.Duration(0)
@@ -183,8 +203,14 @@ func (d *drawing) fault(p *plan.Plan, span time.Duration, robs bool) plan.Fault 
 	if d.scope.Steps && (robs || d.mood.narrow || d.upTo(0, 2, "at a step") > 0) {
 		f.When = d.trigger(p, f, kind, robs)
 	}
+	if f.When != nil && f.When.Return == "" && d.oneIn(6, "from a step on") {
+		f.From, f.When.Nth = max(d.step(p)-moment*plan.Duration(d.upTo(0, 5, "before it")), 0), 1
+	}
 	if f.When == nil {
 		f.From = d.time(span, "strikes")
+		if d.oneIn(4, "with a step") {
+			f.From = d.near(d.step(p))
+		}
 		if kind.Needs.Messages || kind.Needs.Lasts && d.upTo(0, 4, "ends") < 4 {
 			f.To = f.From + d.span("lasts")
 		}

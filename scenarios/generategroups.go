@@ -27,7 +27,7 @@ func (d *drawing) groups(p *plan.Plan) {
 	if kind == plan.Red {
 		servers = 3
 		if d.oneIn(4, "more servers") {
-			servers = 5
+			servers = 4 + d.upTo(0, 1, "one more")
 		}
 	}
 	for i := range servers {

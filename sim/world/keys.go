@@ -301,7 +301,7 @@ func (w *World) Remaining() (left bool, until time.Duration) {
 }
 
 // Residue returns the keys, besides those of locks, that are there without a time to live, sorted. Only a world of virtual time knows them.
-// Those of rounds come only when somebody has looked at their latches, since who looks at a latch that is gone gives its round an end.
+// Those of rounds come when their latches are gone; who looks at such a latch gives its round an end. Once somebody has looked they alone come.
 func (w *World) Residue(looked bool) (keys []string) {
 	for _, s := range w.servers {
 		v, ok := s.backend.(*virtual)
@@ -316,7 +316,7 @@ func (w *World) Residue(looked bool) (keys []string) {
 		}
 		for _, key := range v.redis.Keys() {
 			gone, round := rounds[key]
-			if !slices.Contains(s.keys, key) && v.redis.TTL(key) == 0 && round == looked && gone == looked { // below 0: it is over
+			if !slices.Contains(s.keys, key) && v.redis.TTL(key) == 0 && round == gone && (round || !looked) { // below 0: it is over
 				keys = append(keys, key)
 			}
 		}

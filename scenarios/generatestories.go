@@ -1,0 +1,368 @@
+package scenarios
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/sim/plan"
+)
+
+// besides is the lock of what is told beside the rest of a plan.
+const besides = "{lock}-beside"
+
+// beside adds to a plan an owner of a lock of its own, somebody who comes after it, and two or three things that come together: a
+// lost answer and the refusal of its copy, a call that is given up and made again before its answer is there, a release in the
+// moment in which a waiter leaves. Of what is drawn by itself such things hardly ever meet.
+func (d *drawing) beside(p *plan.Plan) {
+	stories := []func(*plan.Plan){d.struckTwice, d.struckTwice, d.struckTwice, d.madeAnew, d.madeAnew, d.leavesThen, d.leavesThen, d.silentAnew, d.staleWake, d.headDies}
+	if !d.scope.NoReentry && d.scope.ShortLeases {
+		stories = append(stories, d.shorterOutside, d.shorterOutside)
+	}
+	stories[d.upTo(0, len(stories)-1, "what is beside")](p)
+}
+
+// someone is the number of a client of a plan other than those given, which is added if there is none. If the scope has no more
+// clients, it is the first.
+func (d *drawing) someone(p *plan.Plan, not ...int) int {
+	for i := range p.Clients {
+		if !slices.Contains(not, i) {
+			return i
+		}
+	}
+	if most := d.scope.Clients; most > 0 && len(p.Clients) >= most {
+		return 0
+	}
+	p.Clients = append(p.Clients, plan.Client{Name: fmt.Sprintf("c%d", len(p.Clients)+1), NoRetry: d.mood.noRetry && d.oneIn(2, "no retry")})
+	return len(p.Clients) - 1
+}
+
+// adds adds a thread to a client. Of a read-write lock all that it does is to read, or to write.
+func (d *drawing) adds(p *plan.Plan, client int, start plan.Duration, steps ...plan.Step) {
+	if d.scope.Object == history.ARWLock {
+		writes := d.upTo(0, 2, "writes beside") > 0
+		for i, s := range steps {
+			if kind := history.Kind(s.Do); kind.Acquires() || kind.Unlocks() {
+				steps[i].Do = inMode(s.Do, writes)
+			}
+		}
+	}
+	c := &p.Clients[client]
+	id := int64(30) // of nobody else
+	for _, th := range c.Threads {
+		id = max(id, th.ID+1)
+	}
+	c.Threads = append(c.Threads, plan.Thread{ID: id, Start: start, Steps: steps})
+}
+
+// comesAfter adds a thread that takes the lock for a short time.
+func (d *drawing) comesAfter(p *plan.Plan, client int, from plan.Duration, most time.Duration) {
+	d.adds(p, client, from+d.time(most, "comes after"), takes(0), works(d.time(2*time.Second, "work after")), gives())
+}
+
+func takes(lease plan.Duration) plan.Step {
+	return plan.Step{Do: plan.Lock, Lock: besides, Lease: lease}
+}
+func works(t plan.Duration) plan.Step { return plan.Step{Do: plan.Work, Lock: besides, For: t} }
+func gives() plan.Step                { return plan.Step{Do: plan.Unlock, Lock: besides} }
+func rests(t plan.Duration) plan.Step { return plan.Step{Do: plan.Sleep, For: t} }
+
+// givenUp is a step whose call is given up so soon.
+func givenUp(s plan.Step, after plan.Duration) plan.Step {
+	s.Cancel = after
+	return s
+}
+
+// between is a time between two.
+func (d *drawing) between(least, most time.Duration, what string) plan.Duration {
+	return plan.Duration(least) + d.time(most-least, what)
+}
+
+// strike adds a fault that strikes a client, or its messages about the lock, if its kind is in scope.
+func (d *drawing) strike(p *plan.Plan, client int, f plan.Fault) {
+	if !slices.Contains(d.scope.Faults, f.Kind) {
+		return
+	}
+	name := p.Clients[client].Name
+	if f.When != nil {
+		f.When.Client, f.When.Lock = name, cmp.Or(f.When.Lock, besides)
+	}
+	if f.Kind != "script-flush" {
+		f.Client = name
+	}
+	if most := d.latest(p, f); most > 0 {
+		f.By, f.For = min(f.By, most), min(f.For, most)
+		if f.To > 0 {
+			f.To = min(f.To, f.From+most)
+		}
+	}
+	p.Faults = append(p.Faults, f)
+}
+
+func request(kind plan.MessageKind, nth int) *plan.Trigger {
+	return &plan.Trigger{Request: kind, Nth: nth}
+}
+func reply(kind plan.MessageKind, nth int) *plan.Trigger { return &plan.Trigger{Reply: kind, Nth: nth} }
+
+// either is the nth request of a kind, or the reply to it.
+func (d *drawing) either(kind plan.MessageKind, nth int) *plan.Trigger {
+	if d.oneIn(3, "the request") {
+		return request(kind, nth)
+	}
+	return reply(kind, nth)
+}
+
+func (d *drawing) refused(p *plan.Plan, client int, when *plan.Trigger) {
+	d.strike(p, client, plan.Fault{Kind: "server-error", Error: rapid.SampledFrom(plan.Errors()).Draw(d.t, "refusal"), When: when})
+}
+
+func (d *drawing) delayed(p *plan.Plan, client int, by plan.Duration, when *plan.Trigger) {
+	d.strike(p, client, plan.Fault{Kind: "delay-message", By: by, When: when})
+}
+
+// struckTwice has a request and its copies struck by turns: the answer to one is lost, or comes late, and the server refuses another.
+// The client rests then, and somebody else comes.
+func (d *drawing) struckTwice(p *plan.Plan) {
+	owner := d.someone(p)
+	after := d.someone(p, owner)
+	kinds, nth := []plan.MessageKind{plan.Acquire, plan.Acquire, plan.Release, plan.Renewal}, 1
+	inside := !d.scope.NoReentry && d.upTo(0, 1, "inside") == 1
+	if inside {
+		kinds = []plan.MessageKind{plan.Acquire, plan.Acquire, plan.Acquire, plan.Release}
+	}
+	kind := rapid.SampledFrom(kinds).Draw(d.t, "struck twice")
+	work := d.time(3*time.Second, "work")
+	if kind == plan.Renewal || d.upTo(0, 1, "works for long") == 1 {
+		work += d.period + d.time(5*d.period.Duration(), "for long")
+	}
+	idle := d.between(5*time.Second, 40*time.Second, "idle")
+	steps := []plan.Step{takes(0), works(work), gives(), rests(idle)}
+	if inside {
+		if kind == plan.Acquire {
+			nth = 2
+		}
+		switch d.upTo(0, 2, "how inside") {
+		case 0:
+			steps = []plan.Step{takes(0), takes(0), gives(), works(work), gives(), rests(idle)}
+		case 1:
+			steps = []plan.Step{takes(0), takes(0), works(work), gives(), works(work), gives(), rests(idle)}
+		default: // as one who knows that there is no inner hold
+			steps = []plan.Step{takes(0), takes(0), works(work), gives(), rests(idle), gives()}
+		}
+	}
+	start := d.time(3*time.Second, "start")
+	d.adds(p, owner, start, steps...)
+	d.comesAfter(p, after, start, 5*time.Second)
+	switch d.upTo(0, 5, "at first") {
+	case 0:
+	case 1:
+		d.delayed(p, owner, d.between(2*time.Second, 8*time.Second, "late"), reply(kind, nth))
+	case 2, 3:
+		by := d.between(100*time.Millisecond, 5*time.Second, "copied")
+		d.strike(p, owner, plan.Fault{Kind: "duplicate-message", By: by, When: request(kind, nth)})
+	default:
+		d.strike(p, owner, plan.Fault{Kind: "drop-message", Reset: d.upTo(0, 1, "reset") == 1, When: reply(kind, nth)})
+	}
+	next := nth + d.upTo(0, 1, "of the copies")
+	if d.oneIn(4, "forgets scripts") { // which is asked for then
+		d.strike(p, owner, plan.Fault{Kind: "script-flush", When: reply(kind, nth)})
+		next += d.upTo(0, 1, "with its script")
+	}
+	if d.oneIn(4, "is lost, too") {
+		d.strike(p, owner, plan.Fault{Kind: "drop-message", When: d.either(kind, next)})
+	} else {
+		d.refused(p, owner, request(kind, next))
+	}
+}
+
+// madeAnew has an owner give a call up whose answer comes late, and make it again at once, so that the late answer comes into the next hold. Or
+// the call is one inside of a hold, which is given back before anything is known of it.
+func (d *drawing) madeAnew(p *plan.Plan) {
+	owner := d.someone(p)
+	after := d.someone(p, owner)
+	gone := d.between(100*time.Millisecond, 2*time.Second, "given up")
+	late := gone + d.between(100*time.Millisecond, 5*time.Second, "late")
+	work := d.time(3*time.Second, "work")
+	again := takes(0)
+	if d.scope.ShortLeases && d.oneIn(3, "another lease") {
+		again.Lease = d.between(time.Second, 8*time.Second, "lease")
+	}
+	steps, struck := []plan.Step{givenUp(takes(0), gone), again, works(late + work), gives()}, d.either(plan.Acquire, 1)
+	switch d.upTo(0, 3, "of what") {
+	case 1: // an unlock, and the next hold
+		steps, struck = []plan.Step{takes(0), works(work), givenUp(gives(), gone), again, works(late), gives()}, d.either(plan.Release, 1)
+	case 2:
+		if d.scope.NoReentry {
+			break
+		}
+		steps, struck = []plan.Step{again, givenUp(takes(0), gone), takes(0), works(late), gives(), works(work), gives()}, d.either(plan.Acquire, 2)
+	case 3:
+		if d.scope.NoReentry {
+			break
+		}
+		last := gives()
+		if !d.scope.Within && d.oneIn(2, "not begun") {
+			last.Cancel = plan.Ended
+		}
+		steps, struck = []plan.Step{again, givenUp(takes(0), gone), rests(work / 2), last}, d.either(plan.Acquire, 2)
+		if d.oneIn(2, "gives back late") {
+			d.delayed(p, owner, d.between(time.Second, 4*time.Second, "release late"), request(plan.Release, d.upTo(1, 2, "nth release")))
+		}
+	}
+	start := d.time(3*time.Second, "start")
+	d.adds(p, owner, start, append(steps, rests(d.time(20*time.Second, "idle")), gives())...)
+	d.comesAfter(p, after, start, 6*time.Second)
+	d.delayed(p, owner, late, struck)
+}
+
+// shorterOutside has an owner take a lock for a short lease, and inside of that for a watched one, which ends about when a renewal
+// does. One of the messages in which the lease changes is late or lost. Then the client may hear nothing more.
+func (d *drawing) shorterOutside(p *plan.Plan) {
+	owner := d.someone(p)
+	after := d.someone(p, owner)
+	renewals := d.upTo(1, 2, "renewals")
+	inner := plan.Duration(renewals)*d.period + d.time(time.Second, "after a renewal")
+	if d.oneIn(3, "before it") {
+		inner -= plan.Duration(time.Second)
+	}
+	back := gives()
+	if d.upTo(0, 1, "gives it up") == 1 {
+		back = givenUp(back, d.between(100*time.Millisecond, 2*time.Second, "after"))
+	}
+	start := d.time(2*time.Second, "start")
+	d.adds(p, owner, start, takes(d.between(time.Second, 9*time.Second, "short lease")), takes(0), rests(inner), back,
+		works(d.between(time.Second, 20*time.Second, "work")), gives(), rests(d.time(20*time.Second, "idle")), gives())
+	d.comesAfter(p, after, start+inner/2, 12*time.Second)
+	when := d.either(plan.Renewal, renewals)
+	switch d.upTo(0, 3, "late or lost") {
+	case 0:
+		when = d.either(plan.Acquire, d.upTo(1, 2, "which"))
+	case 1, 2:
+		when = d.either(plan.Release, 1)
+	}
+	if d.oneIn(4, "lost") {
+		d.strike(p, owner, plan.Fault{Kind: "drop-message", When: when})
+	} else {
+		d.delayed(p, owner, d.between(100*time.Millisecond, 5*time.Second, "late"), when)
+	}
+	if d.upTo(0, 1, "hears nothing") == 1 {
+		from := start + inner + d.time(3*time.Second, "from")
+		d.strike(p, owner, plan.Fault{Kind: "partition", Direction: "replies", From: from, To: from + d.between(5*time.Second, 30*time.Second, "lasts")})
+		if d.upTo(0, 1, "nor is heard") == 1 {
+			from += d.time(2*time.Second, "then")
+			d.strike(p, owner, plan.Fault{Kind: "partition", Direction: "requests", From: from, To: from + d.between(5*time.Second, 30*time.Second, "lasts")})
+		}
+	}
+}
+
+// leavesThen has two threads of one client wait for a lock that another client gives back at some time. At about that time one of them leaves, or
+// what strikes their client does.
+func (d *drawing) leavesThen(p *plan.Plan) {
+	holder := d.someone(p)
+	waits := d.someone(p, holder)
+	start := d.time(time.Second, "start")
+	free := plan.Duration(2*time.Second) + d.time(6*time.Second, "held for")
+	d.adds(p, holder, start, takes(0), rests(free), gives())
+	free += start
+	leaves := d.upTo(0, 3, "who leaves")
+	for n := range 2 + d.upTo(0, 1, "a third") {
+		comes := start + plan.Duration(500*time.Millisecond) + d.time(time.Second, "comes")
+		s := takes(0)
+		if n == leaves {
+			if left := d.near(free) - comes; d.upTo(0, 1, "waits for so long") == 0 {
+				s = givenUp(s, max(left, moment))
+			} else {
+				s.Do, s.Wait = plan.TryLock, max(left, moment)
+			}
+		}
+		d.adds(p, waits, comes, s, works(d.between(time.Second, 40*time.Second, "works then")), gives())
+	}
+	from := d.near(free)
+	for range d.upTo(1, 2, "at that time") {
+		switch d.upTo(0, 6, "what strikes") {
+		case 0, 1:
+			d.strike(p, waits, plan.Fault{Kind: "close-connection", From: from})
+		case 2, 3:
+			d.strike(p, waits, plan.Fault{Kind: "delay-message", By: d.between(500*time.Millisecond, 20*time.Second, "late"), From: max(from-5*moment, 0), When: d.either(plan.Acquire, 1)})
+		case 4:
+			d.strike(p, waits, plan.Fault{Kind: "drop-message", From: max(from-5*moment, 0), When: reply(plan.Publish, 1)})
+		case 5:
+			d.strike(p, waits, plan.Fault{Kind: "partition", Direction: "both", From: from, To: from + d.time(5*time.Second, "lasts") + moment})
+		default:
+			d.strike(p, waits, plan.Fault{Kind: "pause-client", From: from, To: from + d.time(5*time.Second, "lasts") + moment})
+		}
+	}
+}
+
+// near is a time at, shortly before, or shortly after another.
+func (d *drawing) near(t plan.Duration) plan.Duration {
+	off := []time.Duration{0, -10 * time.Millisecond, -5 * time.Millisecond, -time.Millisecond, time.Millisecond, 5 * time.Millisecond, -100 * time.Millisecond,
+		100 * time.Millisecond, -500 * time.Millisecond, 500 * time.Millisecond}
+	return max(t+plan.Duration(rapid.SampledFrom(off).Draw(d.t, "near")), 0)
+}
+
+// silentAnew has a client wait for two locks, for one of them for minutes. Its connections are made anew meanwhile. Then one is silent, from the
+// message that the other lock is free.
+func (d *drawing) silentAnew(p *plan.Plan) {
+	holder := d.someone(p)
+	waits := d.someone(p, holder)
+	broken := d.between(2*time.Second, 20*time.Second, "made anew")
+	short := broken + d.between(time.Second, 20*time.Second, "held for")
+	for _, l := range []struct {
+		name string
+		held plan.Duration
+	}{{besides, short + d.between(2*time.Minute, 6*time.Minute, "held for minutes")}, {besides + "-too", short}} {
+		steps := []plan.Step{takes(0), rests(l.held), gives(), takes(0), works(plan.Duration(time.Second)), gives()}
+		for i := range steps {
+			if steps[i].Do != plan.Sleep {
+				steps[i].Lock = l.name
+			}
+		}
+		d.adds(p, holder, 0, steps[:3]...)
+		d.adds(p, waits, plan.Duration(time.Second), steps[3:]...)
+	}
+	d.strike(p, waits, plan.Fault{Kind: "close-connection", From: broken})
+	d.strike(p, waits, plan.Fault{Kind: "drop-message", From: broken, When: &plan.Trigger{Reply: plan.Publish, Lock: besides + "-too", Nth: 1}})
+}
+
+// staleWake has the message of a release come to a client that holds the lock by then, and the server refuse what the client asks it then.
+func (d *drawing) staleWake(p *plan.Plan) {
+	first := d.someone(p)
+	next := d.someone(p, first)
+	held := d.between(time.Second, 3*time.Second, "held for")
+	lease := held + moment
+	if !d.scope.ShortLeases || d.oneIn(2, "watched") {
+		lease = 0
+	}
+	d.adds(p, first, 0, takes(lease), rests(held), gives())
+	d.adds(p, next, d.between(100*time.Millisecond, time.Second, "comes"), takes(0), works(d.between(5*time.Second, 20*time.Second, "work")), gives())
+	late := d.between(100*time.Millisecond, 5*time.Second, "late")
+	d.delayed(p, next, late, reply(plan.Publish, 1))
+	from := max(held+late-plan.Duration(d.upTo(0, 10, "before that"))*moment, 0)
+	d.strike(p, next, plan.Fault{Kind: "server-error", Error: rapid.SampledFrom(plan.Errors()).Draw(d.t, "refusal"), From: from, To: from + d.between(500*time.Millisecond, 3*time.Second, "lasts")})
+}
+
+// headDies has the first of those who wait die, or fall silent. Somebody else comes after that.
+func (d *drawing) headDies(p *plan.Plan) {
+	holder := d.someone(p)
+	head := d.someone(p, holder)
+	next := d.someone(p, holder, head)
+	held := d.between(5*time.Second, 25*time.Second, "held for")
+	d.adds(p, holder, 0, takes(0), rests(held), gives())
+	comes := d.between(500*time.Millisecond, 3*time.Second, "first comes")
+	d.adds(p, head, comes, takes(0), gives())
+	d.adds(p, next, comes+d.time(held.Duration(), "next comes"), takes(0), works(d.time(2*time.Second, "work")), gives())
+	from := comes + d.time(held.Duration(), "dies")
+	switch d.upTo(0, 3, "how") {
+	case 0, 1:
+		d.strike(p, head, plan.Fault{Kind: "kill-client", From: from})
+	case 2:
+		d.strike(p, head, plan.Fault{Kind: "partition", Direction: "both", From: from, To: from + d.between(5*time.Second, 40*time.Second, "lasts")})
+	default:
+		d.strike(p, head, plan.Fault{Kind: "pause-client", From: from, To: from + d.between(5*time.Second, 40*time.Second, "lasts")})
+	}
+}
