@@ -177,29 +177,67 @@ func (f *facts) heardGone(l *lockFacts, t *tenure) (time.Duration, bool) {
 // hearsForce is when the holder of a hold that was forced free can know that by the message, of a lock that claims to heed
 // it: its client has subscribed to the lock's channel, and asks the server whether it still holds.
 func (f *facts) hearsForce(l *lockFacts, t *tenure) (time.Duration, bool) {
-	if !f.h.Can(string(contract.HearsForce)) || f.composed(l) || t.endOp == nil || !t.endOp.Kind.Forces() {
+	switch {
+	case !f.h.Can(string(contract.HearsForce)) || f.callsAt(l, t.owner, t.to):
+		return 0, false
+	case f.composed(l):
+		return f.hearsForces(l, t)
+	case t.endOp == nil || !t.endOp.Kind.Forces():
 		return 0, false
 	}
-	force, logged := f.log.execution(t.endOp, t.endOp.Executed)
+	var row *history.Served
+	if force, logged := f.log.execution(t.endOp, t.endOp.Executed); logged {
+		row = &f.h.Served[force]
+	}
 	heard := t.to + f.prompt() + 4*f.latency()
+	return heard, f.hears(l.name, row, t.owner, t.client, t.to, heard)
+}
+
+// hearsForces is the same of a group: of so many of its members the holder can know that they were forced free that the others are too few.
+func (f *facts) hearsForces(l *lockFacts, t *tenure) (time.Duration, bool) {
+	c := f.view.locks[l.name]
+	var forced []time.Duration
+	for _, key := range c.members {
+		for _, n := range f.view.members[key].rows {
+			r := &f.h.Served[n]
+			if op := f.op(r.Op); r.At < t.from || op == nil || !op.Kind.Forces() || r.Before.Count(t.owner) == 0 || r.After.Count(t.owner) > 0 {
+				continue
+			}
+			if heard := r.At + f.groupPrompt(c) + 4*f.latency(); f.hears(key.key, r, t.owner, t.client, r.At, heard) {
+				forced = append(forced, heard)
+				break
+			}
+		}
+	}
+	enough := len(c.members) - c.needed // may go
+	if len(forced) <= enough {
+		return 0, false
+	}
+	slices.Sort(forced)
+	return forced[enough], true
+}
+
+// hears reports whether a client can know by its subscription, confirmed before, that its owner's hold of a key was forced free at a time, by a
+// command; nil: the server did not log which.
+func (f *facts) hears(key string, force *history.Served, owner, client string, at, heard time.Duration) bool {
 	var since time.Duration // when its subscription was confirmed
 	var conn string         // on which connection
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
-		about := names(r.Text, l.name) || names(strings.ReplaceAll(r.Text+" ", ":"+t.owner+" ", " "), l.name) // that of the lock, or of the holder alone
-		if r.Sent > heard || r.Client != t.client || logged && r.Server != f.h.Served[force].Server || !about {
+		about := names(r.Text, key) || names(strings.ReplaceAll(r.Text+" ", ":"+owner+" ", " "), key) // that of the lock, or of the holder alone
+		if r.Sent > heard || r.Client != client || force != nil && r.Server != force.Server || !about {
 			continue
 		}
 		switch {
-		case r.Step == history.StepSubscribe && r.Got > 0 && r.Got <= t.to:
+		case r.Step == history.StepSubscribe && r.Got > 0 && r.Got <= at:
 			since, conn = r.Got, r.Conn
 		case r.Step == history.StepSubscribe && r.Conn != conn: // the connection before was closed, or it need not ask again
 			since = 0
-		case r.Step == history.StepCleanup && r.Sent <= t.to && strings.HasPrefix(strings.ToLower(r.Text), "unsubscribe "):
+		case r.Step == history.StepCleanup && r.Sent <= at && strings.HasPrefix(strings.ToLower(r.Text), "unsubscribe "):
 			since = 0
 		}
 	}
-	return heard, since > 0 && len(f.obstacles(t.client, l.name, since, heard, f.answerTime(), hinders)) == 0 && !f.callsAt(l, t.owner, t.to)
+	return since > 0 && len(f.obstacles(client, key, since, heard, f.answerTime(), hinders)) == 0
 }
 
 const granularity = 2 * time.Millisecond

@@ -79,7 +79,7 @@ func Promises() []Promise {
 		{TellsLoss, "The lock tells a holder that its hold is over before another can be let in.",
 			"exclusion, effect and object; it takes the exemptions of leases that ended away"},
 		{HearsForce, "The lock tells a holder of a forced release as soon as the message of it can have come.",
-			"exclusion, of a client whose subscription to the lock's channel the server has confirmed; liveness, of who waits for the lock"},
+			"exclusion, of a client whose subscription to the lock's channel, or those of enough members of a group, the server has confirmed; liveness, of who waits for the lock"},
 		{KeepsLongest, "Neither a re-entry nor a renewal shortens the lease of the hold.",
 			"object, by the leases that the history expects; watchdog, which misses no renewal while a longer lease lasts"},
 		{SetsLease, "An unlock that leaves holds sets their lease anew.", "object, by the leases that the history expects"},

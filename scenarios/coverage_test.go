@@ -30,6 +30,22 @@ func TestTheCatalogueReachesEveryCell(t *testing.T) {
 	}
 }
 
+func TestSharedObjectsOfTheirOwnAreAddedToDrawnPlans(t *testing.T) {
+	for object, name := range map[history.Object]string{history.ASemaphore: "{pool}-beside", history.APermitSemaphore: "{pool}-beside", history.ALatch: "gate-beside"} {
+		scope := scenarios.Whole()
+		scope.Object = object
+		n := 0
+		for seed := range uint64(300) {
+			if slices.Contains(scenarios.DrawnBy(seed, scope).Locks(), name) {
+				n++
+			}
+		}
+		if n < 20 {
+			t.Errorf("%q: %d of 300 plans have one of its own", object, n)
+		}
+	}
+}
+
 // What few draws would bring about is added to some plans of each kind of lock.
 func TestWhatIsAddedToDrawnPlansIsThere(t *testing.T) {
 	for _, object := range []history.Object{"", history.ARWLock} {

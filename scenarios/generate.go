@@ -102,6 +102,7 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 		if len(s.Faults) > 0 {
 			d.faults(p)
 		}
+		d.after(p)
 		return p
 	}
 	for n := range d.locks {

@@ -16,7 +16,12 @@ func (d *drawing) after(p *plan.Plan) {
 	if !d.scope.Rare || !d.scope.Steps {
 		return
 	}
-	switch what := d.upTo(0, 23, "what else"); {
+	what := d.upTo(0, 23, "what else")
+	switch {
+	case d.scope.Object.Counted():
+		if what > 18 {
+			d.beside(p)
+		}
 	case what == 13:
 		d.idles(p)
 	case what == 14:

@@ -12,8 +12,19 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
-// besides is the lock of what is told beside the rest of a plan.
-const besides = "{lock}-beside"
+// apart is the lock of what is told beside the rest of a plan.
+const apart = "{lock}-beside"
+
+// besides is the object of it.
+func (d *drawing) besides() string {
+	switch {
+	case d.scope.Object == history.ALatch:
+		return "gate-beside"
+	case d.scope.Object.Counted():
+		return "{pool}-beside"
+	}
+	return apart
+}
 
 // beside adds to a plan an owner of a lock of its own, somebody who comes after it, and two or three things that come together: a
 // lost answer and the refusal of its copy, a call that is given up and made again before its answer is there, a release in the
@@ -22,6 +33,9 @@ func (d *drawing) beside(p *plan.Plan) {
 	stories := []func(*plan.Plan){d.struckTwice, d.struckTwice, d.struckTwice, d.madeAnew, d.madeAnew, d.leavesThen, d.leavesThen, d.silentAnew, d.staleWake, d.headDies}
 	if !d.scope.NoReentry && d.scope.ShortLeases {
 		stories = append(stories, d.shorterOutside, d.shorterOutside)
+	}
+	if d.scope.Object.Counted() {
+		stories = []func(*plan.Plan){d.leavesThen}
 	}
 	stories[d.upTo(0, len(stories)-1, "what is beside")](p)
 }
@@ -44,7 +58,7 @@ func (d *drawing) someone(p *plan.Plan, not ...int) int {
 // adds adds a thread to a client. Of a read-write lock all that it does is to read, or to write.
 func (d *drawing) adds(p *plan.Plan, client int, start plan.Duration, steps ...plan.Step) {
 	if d.scope.Object == history.ARWLock {
-		writes := d.upTo(0, 2, "writes beside") > 0
+		writes := d.upTo(0, 1, "writes beside") == 1
 		for i, s := range steps {
 			if kind := history.Kind(s.Do); kind.Acquires() || kind.Unlocks() {
 				steps[i].Do = inMode(s.Do, writes)
@@ -65,10 +79,10 @@ func (d *drawing) comesAfter(p *plan.Plan, client int, from plan.Duration, most 
 }
 
 func takes(lease plan.Duration) plan.Step {
-	return plan.Step{Do: plan.Lock, Lock: besides, Lease: lease}
+	return plan.Step{Do: plan.Lock, Lock: apart, Lease: lease}
 }
-func works(t plan.Duration) plan.Step { return plan.Step{Do: plan.Work, Lock: besides, For: t} }
-func gives() plan.Step                { return plan.Step{Do: plan.Unlock, Lock: besides} }
+func works(t plan.Duration) plan.Step { return plan.Step{Do: plan.Work, Lock: apart, For: t} }
+func gives() plan.Step                { return plan.Step{Do: plan.Unlock, Lock: apart} }
 func rests(t plan.Duration) plan.Step { return plan.Step{Do: plan.Sleep, For: t} }
 
 // givenUp is a step whose call is given up so soon.
@@ -89,7 +103,7 @@ func (d *drawing) strike(p *plan.Plan, client int, f plan.Fault) {
 	}
 	name := p.Clients[client].Name
 	if f.When != nil {
-		f.When.Client, f.When.Lock = name, cmp.Or(f.When.Lock, besides)
+		f.When.Client, f.When.Lock = name, cmp.Or(f.When.Lock, d.besides())
 	}
 	if f.Kind != "script-flush" {
 		f.Client = name
@@ -259,27 +273,34 @@ func (d *drawing) shorterOutside(p *plan.Plan) {
 	}
 }
 
-// leavesThen has two threads of one client wait for a lock that another client gives back at some time. At about that time one of them leaves, or
-// what strikes their client does.
+// leavesThen has two threads of one client wait for what another client gives back at some time, or counts down. At about that time one of them
+// leaves, or what strikes their client does.
 func (d *drawing) leavesThen(p *plan.Plan) {
 	holder := d.someone(p)
 	waits := d.someone(p, holder)
 	start := d.time(time.Second, "start")
 	free := plan.Duration(2*time.Second) + d.time(6*time.Second, "held for")
-	d.adds(p, holder, start, takes(0), rests(free), gives())
+	is := d.protocol()
+	steps := []plan.Step{takes(0), rests(free), gives()}
+	take, give, first := takes(0), []plan.Step{gives()}, plan.Acquire
+	if d.scope.Object.Counted() {
+		steps, take, give = d.sharedBeside(free)
+		first = is.first
+	}
+	d.adds(p, holder, start, steps...)
 	free += start
 	leaves := d.upTo(0, 3, "who leaves")
 	for n := range 2 + d.upTo(0, 1, "a third") {
 		comes := start + plan.Duration(500*time.Millisecond) + d.time(time.Second, "comes")
-		s := takes(0)
+		s := take
 		if n == leaves {
 			if left := d.near(free) - comes; d.upTo(0, 1, "waits for so long") == 0 {
 				s = givenUp(s, max(left, moment))
 			} else {
-				s.Do, s.Wait = plan.TryLock, max(left, moment)
+				s.Do, s.Wait = is.try, max(left, moment)
 			}
 		}
-		d.adds(p, waits, comes, s, works(d.between(time.Second, 40*time.Second, "works then")), gives())
+		d.adds(p, waits, comes, append([]plan.Step{s, rests(d.between(time.Second, 40*time.Second, "works then"))}, give...)...)
 	}
 	from := d.near(free)
 	for range d.upTo(1, 2, "at that time") {
@@ -287,7 +308,7 @@ func (d *drawing) leavesThen(p *plan.Plan) {
 		case 0, 1:
 			d.strike(p, waits, plan.Fault{Kind: "close-connection", From: from})
 		case 2, 3:
-			d.strike(p, waits, plan.Fault{Kind: "delay-message", By: d.between(500*time.Millisecond, 20*time.Second, "late"), From: max(from-5*moment, 0), When: d.either(plan.Acquire, 1)})
+			d.strike(p, waits, plan.Fault{Kind: "delay-message", By: d.between(500*time.Millisecond, 20*time.Second, "late"), From: max(from-5*moment, 0), When: d.either(first, 1)})
 		case 4:
 			d.strike(p, waits, plan.Fault{Kind: "drop-message", From: max(from-5*moment, 0), When: reply(plan.Publish, 1)})
 		case 5:
@@ -296,6 +317,39 @@ func (d *drawing) leavesThen(p *plan.Plan) {
 			d.strike(p, waits, plan.Fault{Kind: "pause-client", From: from, To: from + d.time(5*time.Second, "lasts") + moment})
 		}
 	}
+}
+
+// sharedBeside is what makes permits or a count, and lets others have them from a time on, in two parts; and what somebody does who waits for that.
+func (d *drawing) sharedBeside(free plan.Duration) (steps []plan.Step, take plan.Step, give []plan.Step) {
+	is, name := d.protocol(), d.besides()
+	n := int64(d.upTo(1, 3, "of these"))
+	between := rests(d.time(500*time.Millisecond, "and then"))
+	take = plan.Step{Do: is.lock, Lock: name}
+	switch d.scope.Object {
+	case history.ALatch:
+		steps = []plan.Step{{Do: plan.TrySetCount, Lock: name, Count: n}, rests(free)}
+		for range n {
+			steps = append(steps, plan.Step{Do: is.give, Lock: name}, between)
+		}
+		return steps, take, nil
+	case history.APermitSemaphore:
+		steps = []plan.Step{{Do: plan.TrySetTotal, Lock: name, Permits: n}}
+		for range n {
+			steps = append(steps, take)
+		}
+		steps = append(steps, rests(free))
+		for range n {
+			steps = append(steps, plan.Step{Do: is.give, Lock: name}, between)
+		}
+		return steps, take, []plan.Step{{Do: is.give, Lock: name}}
+	}
+	take.Permits = 1
+	back := plan.Step{Do: is.give, Lock: name, Permits: 1}
+	steps = []plan.Step{{Do: plan.TrySetPermits, Lock: name, Permits: n}, {Do: is.lock, Lock: name, Permits: n}, rests(free)}
+	for range n {
+		steps = append(steps, back, between)
+	}
+	return steps, take, []plan.Step{back}
 }
 
 // near is a time at, shortly before, or shortly after another.
@@ -315,7 +369,7 @@ func (d *drawing) silentAnew(p *plan.Plan) {
 	for _, l := range []struct {
 		name string
 		held plan.Duration
-	}{{besides, short + d.between(2*time.Minute, 6*time.Minute, "held for minutes")}, {besides + "-too", short}} {
+	}{{apart, short + d.between(2*time.Minute, 6*time.Minute, "held for minutes")}, {apart + "-too", short}} {
 		steps := []plan.Step{takes(0), rests(l.held), gives(), takes(0), works(plan.Duration(time.Second)), gives()}
 		for i := range steps {
 			if steps[i].Do != plan.Sleep {
@@ -326,7 +380,7 @@ func (d *drawing) silentAnew(p *plan.Plan) {
 		d.adds(p, waits, plan.Duration(time.Second), steps[3:]...)
 	}
 	d.strike(p, waits, plan.Fault{Kind: "close-connection", From: broken})
-	d.strike(p, waits, plan.Fault{Kind: "drop-message", From: broken, When: &plan.Trigger{Reply: plan.Publish, Lock: besides + "-too", Nth: 1}})
+	d.strike(p, waits, plan.Fault{Kind: "drop-message", From: broken, When: &plan.Trigger{Reply: plan.Publish, Lock: apart + "-too", Nth: 1}})
 }
 
 // staleWake has the message of a release come to a client that holds the lock by then, and the server refuse what the client asks it then.

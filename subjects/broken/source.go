@@ -28,7 +28,7 @@ type Edit struct{ File, Old, New string }
 func SourceMutants() []SourceMutant {
 	return slices.Concat(inCounts(), inLeases(), inWatchdog(), inLost(), inRequests(), inGhosts(), inTokens(),
 		inForce(), inAnswers(), inWakeUps(), inWaits(), inErrors(), inMulti(), inRed(), inClose(), planted(), plantedLater(), ownMistakes(), plantedAfresh(), plantedUnseen(), plantedOnceMore(),
-		inSpins(), inQueues(), plantedReaders(), inPermits(), plantedThirty(), plantedThirtyFirst(), plantedThirtySecond(), plantedThirtyThird(), plantedFortySixth(), plantedTold(), plantedLate())
+		inSpins(), inQueues(), plantedReaders(), inPermits(), plantedThirty(), plantedThirtyFirst(), plantedThirtySecond(), plantedThirtyThird(), plantedFortySixth(), plantedFortySeventh(), plantedTold(), plantedLate())
 }
 
 // FindSourceMutant returns the mistake of that name.
