@@ -5,8 +5,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -39,6 +41,13 @@ func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
 	out, err := exec.Command("go", "test", filepath.Join(found[0], "reproduction_test.go")).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "--- FAIL: TestDrawn") {
 		t.Errorf("the test it wrote: %v\n%s", err, out)
+	}
+	// Sentences fit a terminal. What is to be copied is in one piece.
+	for line := range strings.Lines(stdout) {
+		head, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > wide && !slices.Contains([]string{"kept", "again", "report", "state"}, head) {
+			t.Errorf("a line of more than %d columns: %s", wide, line)
+		}
 	}
 	// The page about the runs is there, and the command that is told reproduces the failure.
 	if page, _ := filepath.Glob(filepath.Join(dir, "simrun-out/explore/*/report.html")); len(page) != 1 {
