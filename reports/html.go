@@ -90,7 +90,7 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, err := joined("web/timeline.js", "web/sequence.js", "web/serverlog.js", "web/page.js")
+	script, err := joined("web/timeline.js", "web/sequence.js", "web/serverlog.js", "web/panels.js", "web/page.js")
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch, err := joined("web/batch.js")
+	batch, err := joined("web/batch.js", "web/panels.js")
 	if err != nil {
 		return nil, err
 	}
@@ -300,6 +300,9 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	if h != nil {
 		c = newCast(h)
 		p.Picture = draw(h, part)
+		if o.Long != nil {
+			p.Picture.Begin = runBegin(h, p.Picture.End)
+		}
 		p.Sketch = newSketch(p.Picture)
 		p.addOps(h, part, c)
 		p.addLog(h, part)

@@ -16,6 +16,7 @@ import (
 // once, for paper and for browsers without scripts, and web/timeline.js draws whatever part of it
 // the reader wants to see.
 type picture struct {
+	Begin    time.Duration    `json:"begin,omitempty"` // of a part of a run: nothing is known of what was before
 	End      time.Duration    `json:"end"`
 	Height   int              `json:"height"`
 	Top      int              `json:"top"`    // where the lanes begin
@@ -248,6 +249,27 @@ func (p *picture) layLanes(y int) int {
 		y += l.H
 	}
 	return y
+}
+
+// runBegin is the first time that a part of a run tells of.
+func runBegin(h *history.History, end time.Duration) time.Duration {
+	begin := end - 1
+	for _, op := range h.Ops {
+		begin = min(begin, op.Call)
+	}
+	for _, s := range h.Served {
+		begin = min(begin, s.Sent)
+	}
+	for _, e := range h.Events {
+		begin = min(begin, e.At)
+	}
+	return max(begin, 0)
+}
+
+// scale is how wide a nanosecond is, in pixels up to a place, and where a time lies then. What began before the picture begins with it.
+func (p *picture) scale(right int) func(time.Duration) float64 {
+	wide := float64(right-p.Gutter) / float64(max(p.End-p.Begin, 1))
+	return func(t time.Duration) float64 { return float64(p.Gutter) + float64(max(t-p.Begin, 0))*wide }
 }
 
 // runEnd is the last time that anything in the run has.

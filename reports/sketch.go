@@ -44,9 +44,8 @@ const (
 
 func newSketch(p *picture) *sketch {
 	s := &sketch{Width: sketchWidth, Height: p.Height, Axis: axisHeight, Lanes: p.Lanes, labelled: make(map[int]float64)}
-	scale := float64(sketchRight-p.Gutter) / float64(max(p.End, 1))
-	x := func(t time.Duration) float64 { return float64(p.Gutter) + float64(t)*scale }
-	for t, step := time.Duration(0), axisStep(p.End, 8); t <= p.End; t += step {
+	x, step := p.scale(sketchRight), axisStep(p.End-p.Begin, 8)
+	for t := (p.Begin + step - 1) / step * step; t <= p.End; t += step {
 		s.Ticks = append(s.Ticks, caption{X: px(x(t)), Y: 18, Text: axisText(t, step)})
 	}
 	for _, w := range p.Windows {
@@ -90,8 +89,7 @@ func (s *sketch) addGroups(p *picture) {
 
 // mark draws a line through all lanes at a time.
 func (s *sketch) mark(p *picture, at time.Duration, title string) {
-	x := float64(p.Gutter) + float64(at)*float64(sketchRight-p.Gutter)/float64(max(p.End, 1))
-	s.Moments = append(s.Moments, mark{X: px(x), Y: axisHeight - 6, H: p.Height, Title: title})
+	s.Moments = append(s.Moments, mark{X: px(p.scale(sketchRight)(at)), Y: axisHeight - 6, H: p.Height, Title: title})
 }
 
 // pinY is the middle of the row of the story's numbers, just above the first lane.

@@ -286,10 +286,10 @@ func growth(steps []explore.Step) *reports.Panels {
 	p := &reports.Panels{Title: "What the search came to know", About: "Goals reached, states of the lock visited and findings, over the runs. Point at a part to read it."}
 	var goals, states, found []float64
 	for _, s := range steps {
-		p.Steps = append(p.Steps, reports.Step{At: float64(s.Runs), Label: fmt.Sprintf("run %d", s.Runs)})
+		p.Steps = append(p.Steps, reports.Step{At: float64(s.Runs), Label: "run " + reports.Thousands(s.Runs)})
 		goals, states, found = append(goals, float64(s.Goals)), append(states, float64(s.States)), append(found, float64(s.Found))
 	}
-	whole := func(v float64) string { return fmt.Sprintf("%.0f", v) }
+	whole := func(v float64) string { return reports.Thousands(int(v)) }
 	for _, l := range []struct {
 		title  string
 		values []float64
