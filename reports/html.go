@@ -215,8 +215,8 @@ type shrunk struct {
 func newShrunk(r *Run, full *checker.Verdict) *shrunk {
 	p := newPage(r.History, r.Verdict, HTMLOptions{Command: r.Command})
 	return &shrunk{Sketch: p.Sketch, Story: p.Story, Command: p.Command,
-		Size: fmt.Sprintf("%s instead of %s, %s instead of %s", count(r.Verdict.Ops, "operation", "operations"), Thousands(full.Ops),
-			checker.Stamp(r.Verdict.Virtual), checker.Stamp(full.Virtual))}
+		Size: fmt.Sprintf("Its run has %s and takes %s. The run above has %s and takes %s.", count(r.Verdict.Ops, "operation", "operations"),
+			checker.Stamp(r.Verdict.Virtual), count(full.Ops, "operation", "operations"), checker.Stamp(full.Virtual))}
 }
 
 type fact struct{ Name, Value string }

@@ -62,6 +62,9 @@ func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
 	if len(links) < 5 { // report, plan, story, test, plan as drawn
 		t.Errorf("links to what was found: %v", links)
 	}
+	if strays := regexp.MustCompile(`class="[^"]*stray"[^>]*>\s*<p>.*?</p>`).FindAllString(string(text), -1); len(strays) == 0 || !strings.Contains(strays[0], `<a href="found/`) {
+		t.Errorf("the first run that is not as expected leads nowhere: %q", strays)
+	}
 	for _, l := range links {
 		if info, err := os.Stat(filepath.Join(filepath.Dir(page[0]), filepath.FromSlash(l[1]))); err != nil || info.Size() == 0 {
 			t.Errorf("the page leads to %s: %v", l[1], err)

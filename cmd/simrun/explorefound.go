@@ -227,8 +227,12 @@ func (h hunt) searched(runs int) string {
 // page writes the page about the runs, and returns the exit code that this comes to.
 func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.Step, stdout, stderr io.Writer) int {
 	b := reports.Batch{Command: again(args), Title: h.searched(t.Runs), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
+	kept := map[uint64]string{} // what is kept of a run, by its seed
 	for _, f := range t.Found {
-		b.Findings = append(b.Findings, h.finding(dir, f))
+		found := h.finding(dir, f)
+		if b.Findings = append(b.Findings, found); len(found.Links) > 0 && kept[f.Seed] == "" {
+			kept[f.Seed] = found.Links[0].Href
+		}
 	}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
@@ -240,6 +244,7 @@ func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.S
 	strategy, _ := explore.FindStrategy(h.strategy)
 	for i := range b.Runs { // what another run has taught is shown by its plan alone, which is kept
 		v := b.Runs[i].Verdict
+		b.Runs[i].Report = kept[v.Seed]
 		if strategy.Learn == nil && v.Code() == checker.ExitUnexpected {
 			b.Runs[i].Command = fmt.Sprintf("%s explore -subject %s -strategy %s -seed %d -runs 1", self(), h.subject, h.strategy, v.Seed)
 		}
