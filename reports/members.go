@@ -122,7 +122,7 @@ func groupSegments(all []share, needed int) (key []segment) {
 
 // groupLane shows how many members of a group its owner holds.
 func groupLane(c *cast, lock string, all []share, members, needed int) *lane {
-	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: fmt.Sprintf("needs %d of %d", needed, members), Color: noColor, H: ownerHeight, lock: lock}
+	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: fmt.Sprintf("needs %d of %d", needed, members), Color: noColor, H: groupHeight, lock: lock}
 	for _, x := range all {
 		if x.n == 0 {
 			continue

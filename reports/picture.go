@@ -32,7 +32,7 @@ type picture struct {
 
 // lane is one row of the picture: an owner (of one lock), or a lock as the server saw it.
 type lane struct {
-	Kind  string `json:"kind"` // "owner" or "lock"
+	Kind  string `json:"kind"` // "owner", "lock" or "server"
 	Name  string `json:"name"`
 	Sub   string `json:"sub,omitempty"`
 	Note  string `json:"note,omitempty"`
@@ -111,20 +111,23 @@ func (p pin) reach() float64 {
 
 // The measures of the picture, in pixels.
 const (
-	axisHeight   = 30
-	windowRow    = 24
-	pinRow       = 26
-	ownerHeight  = 48
-	lowHeight    = 32 // of an owner's lane if there are many
-	manyOwners   = 16
-	lockHeight   = 92
-	memberHeight = 40
-	laneGap      = 6
-	lockGap      = 26 // between the owners and the locks, where the messages run
-	groupHead    = 30 // above the lanes of a lock, where there are several locks
-	gutterWidth  = 132
-	colors       = 6 // how many owners' colours the style sheet has
-	noColor      = -1
+	axisHeight    = 30
+	windowRow     = 24
+	pinRow        = 26
+	ownerHeight   = 48
+	lowHeight     = 32 // of an owner's lane if there are many
+	manyOwners    = 16
+	lockHeight    = 92
+	groupHeight   = 40
+	memberHeight  = 26
+	processHeight = 32
+	roomy         = 420 // of all lanes: what is taller has low ones, so that a picture fits a window
+	laneGap       = 6
+	lockGap       = 26 // between the owners and the locks, where the messages run
+	groupHead     = 30 // above the lanes of a lock, where there are several locks
+	gutterWidth   = 132
+	colors        = 6 // how many owners' colours the style sheet has
+	noColor       = -1
 )
 
 // draw arranges a run as a picture.
@@ -155,7 +158,12 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 	p.Lanes = append(p.Lanes, below...)
 	p.group(c)
 	p.Columns, p.Messages = sequence(h, v, p.Lanes, c)
-	addFaults(h, p)
+	processes := serverLanes(h, p.End)
+	addFaults(h, p, len(processes) > 0)
+	for _, l := range processes {
+		l.Group = max(0, len(p.Groups)-1) // below all others
+		p.Lanes = append(p.Lanes, l)
+	}
 	p.Top, p.Height = top, p.layLanes(top)+8
 	return p
 }
@@ -223,14 +231,15 @@ func passes(h *history.History, v *checker.Verdict, o part) bool {
 
 // layLanes puts the lanes below each other, low ones if there are many, and returns where they end.
 func (p *picture) layLanes(y int) int {
-	lanes, owners := p.Lanes, 0
+	lanes, owners, tall := p.Lanes, 0, 0
 	for _, l := range lanes {
-		if l.Kind == "owner" {
+		if tall += l.H + laneGap; l.Kind == "owner" {
 			owners++
 		}
 	}
+	low := owners > manyOwners || tall > roomy
 	for i, l := range lanes {
-		if l.Kind == "owner" && owners > manyOwners {
+		if l.Kind == "owner" && low {
 			l.H = lowHeight
 		}
 		switch {

@@ -33,11 +33,14 @@ type mark struct {
 type caption struct {
 	Class, X, Text, Title string
 	Y                     int
+	Beside                bool // the title stands beside the text, not below it
 }
 
 const (
 	sketchWidth = 1080
 	sketchRight = sketchWidth - 14
+	twoLines    = 40   // how high a lane is whose name has two
+	besideName  = 16   // how many letters of two words fit beside each other where names stand
 	pinWidth    = 18.0 // of a number of the story
 	letter      = 6.6  // the width of an average letter of a label, in pixels
 )
@@ -132,7 +135,13 @@ type dust struct {
 
 // addLane draws a lane's items. Of signs that would hide each other, the first is drawn.
 func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
-	s.Names = append(s.Names, caption{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub})
+	n := caption{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub}
+	if n.Beside = l.H < twoLines; n.Beside {
+		if n.Title = ""; utf8.RuneCountInString(l.Name)+3 < besideName {
+			n.Title = shorten(l.Sub, besideName-utf8.RuneCountInString(l.Name))
+		}
+	}
+	s.Names = append(s.Names, n)
 	signs := make(map[string]float64) // where the last of each kind is
 	var named [][2]float64            // from where to where the names of faults stand
 	var dusts []*dust

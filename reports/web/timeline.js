@@ -291,6 +291,8 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const text = node(svg, "text", { class: "name", x: narrow ? 10 : 20, y }, narrow && l.name.length > 8 ? l.name.slice(0, 7) + "…" : l.name);
     node(text, "title", {}, [l.name, l.sub, l.note].filter(Boolean).join(", "));
     if (l.color >= 0) node(svg, "rect", { class: "swatch o" + l.color, x: narrow ? 2 : 8, y: l.y + l.h / 2 - 7, width: 4, height: 14, rx: 2 });
+    const room = 16 - l.name.length; // letters, on one line with the name
+    if (!narrow && l.h < 40 && l.sub && room > 2) node(text, "tspan", { class: "sub", dx: 6 }, l.sub.length > room ? l.sub.slice(0, room - 1) + "…" : l.sub);
     if (lines > 0) node(svg, "text", { class: "name sub", x: 20, y: y + 15 }, l.sub);
     if (lines > 1) node(svg, "text", { class: "name sub", x: 20, y: y + 29 }, l.note);
   };
