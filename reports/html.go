@@ -309,7 +309,7 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		p.Plan, p.PlanLeft = prettyPlan(h.Header.Plan)
 	}
 	for i, m := range v.Story {
-		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(Visible(m.Text)),
+		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(flat(m.Text)),
 			Color: c.color(m.Who), Weight: string(m.Weight)})
 	}
 	p.Provenance = provenance(h, v)
@@ -335,14 +335,14 @@ func viewResult(r checker.Result, object string) resultView {
 			rv.Left = len(r.Violations) - violationsShown
 			break
 		}
-		vv := violationView{Rule: Visible(string(x.Rule)), Text: unbroken(Visible(x.Text)), From: x.From, To: x.To,
-			Span: checker.Stamp(x.From), Class: Visible(string(x.Cause.Class)), Cause: unbroken(Visible(x.Cause.Text))}
+		vv := violationView{Rule: Visible(string(x.Rule)), Text: unbroken(flat(x.Text)), From: x.From, To: x.To,
+			Span: checker.Stamp(x.From), Class: Visible(string(x.Cause.Class)), Cause: unbroken(flat(x.Cause.Text))}
 		if x.To > x.From {
 			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
 		}
 		vv.Ruling = viewRuling(x.Ruling)
 		if x.Proof != nil {
-			vv.Proof = unbroken(Visible(x.Proof.Text))
+			vv.Proof = unbroken(flat(x.Proof.Text))
 		}
 		rv.Violations = append(rv.Violations, vv)
 	}

@@ -299,7 +299,7 @@ func runEnd(h *history.History, v *checker.Verdict) time.Duration {
 func pins(story []checker.Moment) []pin {
 	var ps []pin
 	for i, m := range story {
-		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + Visible(m.Text), Who: shorten(Visible(m.Who), 18)})
+		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + flat(m.Text), Who: shorten(Visible(m.Who), 18)})
 	}
 	return ps
 }
@@ -312,7 +312,7 @@ func windows(v *checker.Verdict) []window {
 		for _, x := range r.Violations {
 			w := window{
 				Guarantee: string(r.Guarantee), From: x.From, To: max(x.From, x.To),
-				Label: string(r.Guarantee), Text: Visible(x.Text),
+				Label: string(r.Guarantee), Text: flat(x.Text),
 				Through: r.Guarantee == contract.Exclusion,
 			}
 			for _, o := range x.Owners {
