@@ -29,9 +29,10 @@ type HTMLOptions struct {
 
 // What the page shows in full; the files of the run have the rest.
 const (
-	opsShown  = 2000
-	logShown  = 400
-	planShown = 64 << 10 // bytes
+	opsShown   = 2000
+	logShown   = 400
+	planShown  = 64 << 10 // bytes
+	opsPrinted = 200      // of more operations, paper has those that the story or a violation speaks of
 )
 
 // HTML writes the report: one page that needs no network and no other file, readable without
@@ -192,6 +193,7 @@ type page struct {
 	Story       []momentView
 	Ops         []opView
 	OpsLeft     int
+	OpsScreen   int // how many of them paper does not have
 	Log         []logView
 	LogLeft     int
 	Servers     bool // the log is of several
@@ -375,6 +377,7 @@ func (p *page) addOps(h *history.History, v *checker.Verdict, c *cast) {
 	ops := around(h.Ops, opsShown, func(op history.Op) time.Duration { return op.Call }, v)
 	steps := groupSteps(h, ops)
 	p.OpsLeft = len(h.Ops) - len(ops)
+	judged, _ := judgedOps(h, v)
 	for _, op := range ops {
 		ov := opView{ID: op.ID, Call: op.Call, Called: checker.Stamp(op.Call), Returned: "–", Owner: name(op.Owner),
 			Lock: name(op.Lock), Color: c.color(op.Owner), Asked: asked(op), Told: told(op)}
@@ -388,6 +391,12 @@ func (p *page) addOps(h *history.History, v *checker.Verdict, c *cast) {
 			ov.Class = "unsure"
 		case op.Outcome == history.NotHeld, op.Outcome == history.Failed, op.Outcome == history.Rejected:
 			ov.Class = "bad"
+		}
+		switch {
+		case len(ops) <= opsPrinted, judged[op.ID]:
+		default:
+			p.OpsScreen++
+			ov.Class = strings.TrimSpace(ov.Class + " screen")
 		}
 		p.Ops = append(p.Ops, ov)
 	}

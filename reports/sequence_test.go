@@ -284,6 +284,29 @@ func TestTheMessagesOfACrowdAreInSight(t *testing.T) {
 	tb.quiet()
 }
 
+// Of many operations paper has those that are told of, and says so; the screen has all.
+func TestPaperHasTheOperationsThatAreToldOf(t *testing.T) {
+	b := browser(t)
+	h, v := quiet(400)
+	v.Story = []checker.Moment{{At: h.Ops[300].Call, Who: h.Ops[300].Owner, Text: "asks", Weight: checker.Plain}}
+	rows, note := `[...document.querySelectorAll("#ops tbody tr")].filter(r => r.checkVisibility()).length`, `document.querySelector(".on-paper").checkVisibility()`
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(794, 1000))
+	if n := eval[int](tb, rows); n != 400 || eval[bool](tb, note) {
+		t.Errorf("the screen has %d operations", n)
+	}
+	tb.do(printed())
+	if n := eval[int](tb, rows); n != 1 || !eval[bool](tb, note) || !strings.Contains(eval[string](tb, `document.querySelector(".on-paper").textContent`), "399 more are on the page") {
+		t.Errorf("paper has %d operations: %s", n, eval[string](tb, `document.querySelector(".on-paper").textContent`))
+	}
+	tb.quiet()
+	h, v = quiet(200)
+	tb = open(t, b, h, v, "", chromedp.EmulateViewport(794, 1000))
+	tb.do(printed())
+	if n := eval[int](tb, rows); n != 200 || eval[bool](tb, `document.querySelector(".on-paper") !== null`) {
+		t.Errorf("of 200 operations paper has %d", n)
+	}
+}
+
 // Paper has all messages below the picture if they are shown, on sheets that each name the columns; else it has none of them.
 func TestPaperHasTheMessagesIfTheyAreShown(t *testing.T) {
 	b := browser(t)
