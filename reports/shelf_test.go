@@ -26,7 +26,7 @@ func TestComparisonShowsWhereTwoRunsDiffer(t *testing.T) {
 		want  []string
 	}{
 		{left, []string{"They agree on every guarantee.", "their traces are equal", "simrun x"}},
-		{Side{Run: Run{History: h, Verdict: &better}, Title: "after"}, []string{"They differ in 1 of the guarantees.", `<tr class="differs"><th scope="row">watchdog</th>`, "before", "after"}},
+		{Side{Run: Run{History: h, Verdict: &better}, Title: "after"}, []string{"They differ in 1 guarantee.", `<tr class="differs"><th scope="row">watchdog</th>`, "before", "after"}},
 		{Side{Run: Run{Verdict: &better}, Title: "after"}, []string{"no history"}},
 	} {
 		var page bytes.Buffer

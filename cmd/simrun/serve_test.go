@@ -308,7 +308,7 @@ func TestServeChecksAgainWithoutWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startServe(t, dir, "-addr", "127.0.0.1:0")
-	if _, body := s.get("/runs/" + death + "/recheck"); !strings.Contains(body, "They differ in 1 of the guarantees.") || !strings.Contains(body, "as this program judges it now") {
+	if _, body := s.get("/runs/" + death + "/recheck"); !strings.Contains(body, "They differ in 1 guarantee.") || !strings.Contains(body, "as this program judges it now") {
 		t.Errorf("no difference is shown:\n%.2000s", body)
 	}
 	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, text) {
