@@ -157,7 +157,7 @@ func newBatchPage(b Batch) *batchPage {
 	}
 	p.Rates, p.Growth = b.rates(), b.Growth.view()
 	for _, f := range b.Findings {
-		f.What, f.Text, f.Command = Visible(f.What), unbroken(Visible(f.Text)), Visible(f.Command)
+		f.What, f.Text, f.Command = Visible(f.What), unbroken(flat(f.Text)), Visible(f.Command)
 		p.Findings = append(p.Findings, f)
 	}
 	p.cover(b)
@@ -228,7 +228,7 @@ func (g *group) cell(guarantee contract.Guarantee) matrixCell {
 
 func (c *causeGroup) view(runs int) causeView {
 	v := causeView{Class: Visible(string(c.Class)), Ruling: viewRuling(c.Ruling), Expected: "not expected", Tone: Bad,
-		Runs: c.Runs, Share: (100*c.Runs + runs - 1) / runs, Text: unbroken(Visible(c.Violation.Text)), Cause: unbroken(Visible(c.Violation.Cause.Text)),
+		Runs: c.Runs, Share: (100*c.Runs + runs - 1) / runs, Text: unbroken(flat(c.Violation.Text)), Cause: unbroken(flat(c.Violation.Cause.Text)),
 		Where: runName(c.Example), Command: Visible(c.Example.Command), Href: c.Example.Report}
 	for _, g := range contract.Guarantees() {
 		if n := c.Broke[g]; n > 0 {

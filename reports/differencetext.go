@@ -135,7 +135,7 @@ func (t *terminal) stories(story []Change[StoryMoments]) {
 		if m == nil {
 			m = c.Line.B
 		}
-		text := Visible(m.Text)
+		text := flat(m.Text)
 		if c.Sign == "~" {
 			text += fmt.Sprintf(" (B: %s)", checker.Stamp(c.Line.B.At))
 		}

@@ -111,6 +111,9 @@ func checkPage(tb *tab, where string, axe []byte, enough bool) {
 	if eval[bool](tb, `document.documentElement.scrollWidth > innerWidth`) {
 		tb.t.Errorf("%s: the page is wider than the window", where)
 	}
+	if got := eval[int](tb, `document.querySelectorAll("h1").length`); got != 1 {
+		tb.t.Errorf("%s: the page has %d headings of its own", where, got)
+	}
 	if got := eval[string](tb, overlaps); got != "" {
 		tb.t.Errorf("%s: words lie on each other: %s", where, got)
 	}

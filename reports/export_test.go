@@ -143,6 +143,35 @@ func TestPerfettoHasTheWholeHistory(t *testing.T) {
 	}
 }
 
+// The key of each member of a group has a track, as the key of a lock that is alone, and the group has one that says how many of
+// them its owner holds. What it believes beyond them is told as such.
+func TestPerfettoHasTheKeysOfGroups(t *testing.T) {
+	var trace struct{ TraceEvents []readSlice }
+	if err := json.Unmarshal(exports(t, "perfetto", Run{History: quorum()}), &trace); err != nil {
+		t.Fatal(err)
+	}
+	tracks, got := map[[2]int]string{}, map[string][]string{}
+	for _, s := range trace.TraceEvents {
+		at := [2]int{s.PID, s.TID}
+		switch {
+		case s.Name == "thread_name":
+			tracks[at] = fmt.Sprint(s.Args["name"])
+		case s.Cat == "key" || s.Cat == "group" || s.Cat == "hold":
+			got[s.Cat] = append(got[s.Cat], fmt.Sprint(tracks[at], ": ", s.Name, " ", s.from(), " ", s.to()))
+		}
+	}
+	for category, want := range map[string][]string{
+		"key": {"key of l on s1: c1:1 1.1s 9.1s", "key of l on s2: c1:1 1.2s 9.2s", "key of l on s3: c1:1 1.3s 9.3s"},
+		"group": {"group orders: c1:1 1/5 1.1s 1.2s", "group orders: c1:1 2/5 1.2s 1.3s", "group orders: c1:1 3/5 1.3s 9.1s",
+			"group orders: c1:1 2/5 9.1s 9.2s", "group orders: c1:1 1/5 9.2s 9.3s"},
+		"hold": {"c1:1 holds orders: holds orders 2s 9.1s", "c1:1 holds orders: believes it holds orders 9.1s 12s"},
+	} {
+		if !slices.Equal(got[category], want) {
+			t.Errorf("%s: %q\nwant %q", category, got[category], want)
+		}
+	}
+}
+
 // Two slices of one track that overlap would be taken for a part of each other.
 func TestSlicesThatOverlapHaveTracksOfTheirOwn(t *testing.T) {
 	tr := &trace{}

@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// addFaults lays each fault over the lanes that it concerns.
-func addFaults(h *history.History, p *picture) {
+// addFaults lays each fault over the lanes that it concerns. With lanes of replicas, what befalls only those is there.
+func addFaults(h *history.History, p *picture, replicas bool) {
 	end := healed(h, p.End)
 	servers := make(map[string]bool) // that have lanes
 	for _, l := range p.Lanes {
 		servers[l.server] = true
 	}
 	for _, f := range h.Faults {
-		if f.Missed {
+		if f.Missed || replicas && f.Has(history.ReplicationStopped) {
 			continue
 		}
 		it := item{Kind: "strike", From: f.From, To: f.From, Color: noColor, Tip: faultTip(f)}

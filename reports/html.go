@@ -29,9 +29,10 @@ type HTMLOptions struct {
 
 // What the page shows in full; the files of the run have the rest.
 const (
-	opsShown  = 2000
-	logShown  = 400
-	planShown = 64 << 10 // bytes
+	opsShown   = 2000
+	logShown   = 400
+	planShown  = 64 << 10 // bytes
+	opsPrinted = 200      // of more operations, paper has those that the story or a violation speaks of
 )
 
 // HTML writes the report: one page that needs no network and no other file, readable without
@@ -90,7 +91,7 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	script, err := joined("web/timeline.js", "web/sequence.js", "web/serverlog.js", "web/page.js")
+	script, err := joined("web/timeline.js", "web/sequence.js", "web/serverlog.js", "web/panels.js", "web/page.js")
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ var loadAssets = sync.OnceValues(func() (*assets, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch, err := joined("web/batch.js")
+	batch, err := joined("web/batch.js", "web/panels.js")
 	if err != nil {
 		return nil, err
 	}
@@ -192,6 +193,7 @@ type page struct {
 	Story       []momentView
 	Ops         []opView
 	OpsLeft     int
+	OpsScreen   int // how many of them paper does not have
 	Log         []logView
 	LogLeft     int
 	Servers     bool // the log is of several
@@ -215,8 +217,8 @@ type shrunk struct {
 func newShrunk(r *Run, full *checker.Verdict) *shrunk {
 	p := newPage(r.History, r.Verdict, HTMLOptions{Command: r.Command})
 	return &shrunk{Sketch: p.Sketch, Story: p.Story, Command: p.Command,
-		Size: fmt.Sprintf("%s instead of %s, %s instead of %s", count(r.Verdict.Ops, "operation", "operations"), Thousands(full.Ops),
-			checker.Stamp(r.Verdict.Virtual), checker.Stamp(full.Virtual))}
+		Size: fmt.Sprintf("Its run has %s and takes %s. The run above has %s and takes %s.", count(r.Verdict.Ops, "operation", "operations"),
+			checker.Stamp(r.Verdict.Virtual), count(full.Ops, "operation", "operations"), checker.Stamp(full.Virtual))}
 }
 
 type fact struct{ Name, Value string }
@@ -300,13 +302,16 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 	if h != nil {
 		c = newCast(h)
 		p.Picture = draw(h, part)
+		if o.Long != nil {
+			p.Picture.Begin = runBegin(h, p.Picture.End)
+		}
 		p.Sketch = newSketch(p.Picture)
 		p.addOps(h, part, c)
 		p.addLog(h, part)
 		p.Plan, p.PlanLeft = prettyPlan(h.Header.Plan)
 	}
 	for i, m := range v.Story {
-		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(Visible(m.Text)),
+		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(flat(m.Text)),
 			Color: c.color(m.Who), Weight: string(m.Weight)})
 	}
 	p.Provenance = provenance(h, v)
@@ -332,14 +337,14 @@ func viewResult(r checker.Result, object string) resultView {
 			rv.Left = len(r.Violations) - violationsShown
 			break
 		}
-		vv := violationView{Rule: Visible(string(x.Rule)), Text: unbroken(Visible(x.Text)), From: x.From, To: x.To,
-			Span: checker.Stamp(x.From), Class: Visible(string(x.Cause.Class)), Cause: unbroken(Visible(x.Cause.Text))}
+		vv := violationView{Rule: Visible(string(x.Rule)), Text: unbroken(flat(x.Text)), From: x.From, To: x.To,
+			Span: checker.Stamp(x.From), Class: Visible(string(x.Cause.Class)), Cause: unbroken(flat(x.Cause.Text))}
 		if x.To > x.From {
 			vv.Span += " – " + checker.Stamp(x.To) + ", " + length(x.To-x.From)
 		}
 		vv.Ruling = viewRuling(x.Ruling)
 		if x.Proof != nil {
-			vv.Proof = unbroken(Visible(x.Proof.Text))
+			vv.Proof = unbroken(flat(x.Proof.Text))
 		}
 		rv.Violations = append(rv.Violations, vv)
 	}
@@ -372,6 +377,7 @@ func (p *page) addOps(h *history.History, v *checker.Verdict, c *cast) {
 	ops := around(h.Ops, opsShown, func(op history.Op) time.Duration { return op.Call }, v)
 	steps := groupSteps(h, ops)
 	p.OpsLeft = len(h.Ops) - len(ops)
+	judged, _ := judgedOps(h, v)
 	for _, op := range ops {
 		ov := opView{ID: op.ID, Call: op.Call, Called: checker.Stamp(op.Call), Returned: "–", Owner: name(op.Owner),
 			Lock: name(op.Lock), Color: c.color(op.Owner), Asked: asked(op), Told: told(op)}
@@ -385,6 +391,12 @@ func (p *page) addOps(h *history.History, v *checker.Verdict, c *cast) {
 			ov.Class = "unsure"
 		case op.Outcome == history.NotHeld, op.Outcome == history.Failed, op.Outcome == history.Rejected:
 			ov.Class = "bad"
+		}
+		switch {
+		case len(ops) <= opsPrinted, judged[op.ID]:
+		default:
+			p.OpsScreen++
+			ov.Class = strings.TrimSpace(ov.Class + " screen")
 		}
 		p.Ops = append(p.Ops, ov)
 	}

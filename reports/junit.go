@@ -142,7 +142,7 @@ func junitText(s *Summary) string {
 	}
 	moments, _ := weightiest(s.Verdict.Story, storyLines)
 	for _, m := range moments {
-		fmt.Fprintf(&b, "%12s  %-8s %s\n", checker.Stamp(m.At), name(m.Who), brief(Visible(m.Text)))
+		fmt.Fprintf(&b, "%12s  %-8s %s\n", checker.Stamp(m.At), name(m.Who), brief(flat(m.Text)))
 	}
 	if s.Command != "" {
 		fmt.Fprintf(&b, "again: %s\n", Visible(s.Command))

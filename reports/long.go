@@ -27,7 +27,7 @@ type longView struct {
 func (l *Long) view() *longView {
 	v := &longView{Chart: l.Chart.view()}
 	for _, n := range l.Numbers {
-		v.Numbers = append(v.Numbers, fact{Visible(n.Name), Visible(n.Value)})
+		v.Numbers = append(v.Numbers, fact{Visible(n.Name), unbroken(Visible(n.Value))})
 	}
 	if l.Window != nil {
 		v.Part = "The picture and the operations are those of the first part of the run in which something broke."

@@ -56,6 +56,19 @@ func memberSegments(h *history.History, m member, end time.Duration) []segment {
 	return t.done(end)
 }
 
+// groupKeys are the keys of a group's members over time, and how many of them who holds most of them. locks are the parts of the
+// server log that are about one lock each.
+func groupKeys(members []member, locks map[string]*history.History, end time.Duration) (keys [][]segment, of []share) {
+	for _, m := range members {
+		log := locks[m.lock]
+		if log == nil {
+			log = &history.History{}
+		}
+		keys = append(keys, memberSegments(log, m, end))
+	}
+	return keys, shares(keys)
+}
+
 // share is a stretch of time in which an owner holds some of a group's members.
 type share struct {
 	from, to time.Duration
@@ -122,7 +135,7 @@ func groupSegments(all []share, needed int) (key []segment) {
 
 // groupLane shows how many members of a group its owner holds.
 func groupLane(c *cast, lock string, all []share, members, needed int) *lane {
-	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: fmt.Sprintf("needs %d of %d", needed, members), Color: noColor, H: ownerHeight, lock: lock}
+	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: fmt.Sprintf("needs %d of %d", needed, members), Color: noColor, H: groupHeight, lock: lock}
 	for _, x := range all {
 		if x.n == 0 {
 			continue

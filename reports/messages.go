@@ -253,14 +253,13 @@ func (f *laneFinder) lanes(s history.Served) (client, server int) {
 	return client, server
 }
 
-// matter are the rows of the shown log that matter: those that the story or a violation speaks of, and those that something
-// befell on their way.
-func matter(h *history.History, v *checker.Verdict, log []history.Served) []bool {
-	moments := make(map[time.Duration]bool)
+// judgedOps are the calls that the story or a violation speaks of, and the moments of the story.
+func judgedOps(h *history.History, v *checker.Verdict) (judged map[int64]bool, moments map[time.Duration]bool) {
+	moments = make(map[time.Duration]bool)
 	for _, m := range v.Story {
 		moments[m.At] = true
 	}
-	judged := make(map[int64]bool)
+	judged = make(map[int64]bool)
 	for _, r := range v.Results {
 		for _, x := range r.Violations {
 			for _, id := range x.Ops {
@@ -273,6 +272,13 @@ func matter(h *history.History, v *checker.Verdict, log []history.Served) []bool
 			judged[op.ID] = true
 		}
 	}
+	return judged, moments
+}
+
+// matter are the rows of the shown log that matter: those that the story or a violation speaks of, and those that something
+// befell on their way.
+func matter(h *history.History, v *checker.Verdict, log []history.Served) []bool {
+	judged, moments := judgedOps(h, v)
 	matters, first := make([]bool, len(log)), copiesIn(log)
 	for i, s := range log {
 		lost := s.Got == 0 && s.Step != history.StepAdmin

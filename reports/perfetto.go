@@ -105,7 +105,12 @@ func (t *trace) clients(h *history.History, end time.Duration) {
 	var clients []string
 	for _, p := range newCast(h).parts {
 		if keys[p.lock] == nil {
-			keys[p.lock] = read(h, keySegments(locks[p.lock], p.lock, end))
+			if members, needed := membersOf(h, p.lock); len(members) > 0 {
+				_, of := groupKeys(members, locks, end)
+				keys[p.lock] = groupSegments(of, needed)
+			} else {
+				keys[p.lock] = read(h, keySegments(locks[p.lock], p.lock, end))
+			}
 		}
 		owner := [2]string{p.client, p.owner}
 		if owners[p.client] == nil {
@@ -207,21 +212,44 @@ func (t *trace) servers(h *history.History, end time.Duration) {
 	}
 	c := newCast(h)
 	_, locks := split(h)
+	drawn := map[member]bool{} // a member of several groups has one key
 	for _, lock := range c.locks {
-		var holds []slice
-		for _, s := range keySegments(locks[lock], lock, end) {
-			if len(s.state.Holdings) == 0 {
-				continue
-			}
-			who, _ := holders(s.state.Holdings, c)
-			args := map[string]any{}
-			if s.state.Deadline > 0 {
-				args["expires µs"] = s.state.Deadline.Microseconds()
-			}
-			holds = append(holds, slice{name: who, from: s.from, to: s.to, args: args})
+		members, needed := membersOf(h, lock)
+		if len(members) == 0 {
+			t.track("key of "+lock, "key", keySlices(keySegments(locks[lock], lock, end), c))
+			continue
 		}
-		t.track("key of "+lock, "key", holds)
+		keys, of := groupKeys(members, locks, end)
+		var group []slice
+		for _, x := range of {
+			if x.n > 0 {
+				group = append(group, slice{name: fmt.Sprintf("%s %d/%d", x.owner, x.n, len(members)), from: x.from, to: x.to, args: map[string]any{"needed": needed}})
+			}
+		}
+		t.track("group "+lock, "group", group)
+		for i, m := range members {
+			if !drawn[m] {
+				drawn[m] = true
+				t.track(strings.TrimSpace("key of "+m.lock+" on "+m.server), "key", keySlices(keys[i], c))
+			}
+		}
 	}
+}
+
+// keySlices are who held a key, and until when it lasted.
+func keySlices(key []segment, c *cast) (held []slice) {
+	for _, s := range key {
+		if len(s.state.Holdings) == 0 {
+			continue
+		}
+		who, _ := holders(s.state.Holdings, c)
+		args := map[string]any{}
+		if s.state.Deadline > 0 {
+			args["expires µs"] = s.state.Deadline.Microseconds()
+		}
+		held = append(held, slice{name: who, from: s.from, to: s.to, args: args})
+	}
+	return held
 }
 
 func (t *trace) environment(r Run, end time.Duration) {

@@ -16,6 +16,7 @@ import (
 // once, for paper and for browsers without scripts, and web/timeline.js draws whatever part of it
 // the reader wants to see.
 type picture struct {
+	Begin    time.Duration    `json:"begin,omitempty"` // of a part of a run: nothing is known of what was before
 	End      time.Duration    `json:"end"`
 	Height   int              `json:"height"`
 	Top      int              `json:"top"`    // where the lanes begin
@@ -31,7 +32,7 @@ type picture struct {
 
 // lane is one row of the picture: an owner (of one lock), or a lock as the server saw it.
 type lane struct {
-	Kind  string `json:"kind"` // "owner" or "lock"
+	Kind  string `json:"kind"` // "owner", "lock" or "server"
 	Name  string `json:"name"`
 	Sub   string `json:"sub,omitempty"`
 	Note  string `json:"note,omitempty"`
@@ -110,20 +111,23 @@ func (p pin) reach() float64 {
 
 // The measures of the picture, in pixels.
 const (
-	axisHeight   = 30
-	windowRow    = 24
-	pinRow       = 26
-	ownerHeight  = 48
-	lowHeight    = 32 // of an owner's lane if there are many
-	manyOwners   = 16
-	lockHeight   = 92
-	memberHeight = 40
-	laneGap      = 6
-	lockGap      = 26 // between the owners and the locks, where the messages run
-	groupHead    = 30 // above the lanes of a lock, where there are several locks
-	gutterWidth  = 132
-	colors       = 6 // how many owners' colours the style sheet has
-	noColor      = -1
+	axisHeight    = 30
+	windowRow     = 24
+	pinRow        = 26
+	ownerHeight   = 48
+	lowHeight     = 32 // of an owner's lane if there are many
+	manyOwners    = 16
+	lockHeight    = 92
+	groupHeight   = 40
+	memberHeight  = 26
+	processHeight = 32
+	roomy         = 420 // of all lanes: what is taller has low ones, so that a picture fits a window
+	laneGap       = 6
+	lockGap       = 26 // between the owners and the locks, where the messages run
+	groupHead     = 30 // above the lanes of a lock, where there are several locks
+	gutterWidth   = 132
+	colors        = 6 // how many owners' colours the style sheet has
+	noColor       = -1
 )
 
 // draw arranges a run as a picture.
@@ -154,7 +158,12 @@ func draw(h *history.History, v *checker.Verdict) *picture {
 	p.Lanes = append(p.Lanes, below...)
 	p.group(c)
 	p.Columns, p.Messages = sequence(h, v, p.Lanes, c)
-	addFaults(h, p)
+	processes := serverLanes(h, p.End)
+	addFaults(h, p, len(processes) > 0)
+	for _, l := range processes {
+		l.Group = max(0, len(p.Groups)-1) // below all others
+		p.Lanes = append(p.Lanes, l)
+	}
 	p.Top, p.Height = top, p.layLanes(top)+8
 	return p
 }
@@ -222,14 +231,15 @@ func passes(h *history.History, v *checker.Verdict, o part) bool {
 
 // layLanes puts the lanes below each other, low ones if there are many, and returns where they end.
 func (p *picture) layLanes(y int) int {
-	lanes, owners := p.Lanes, 0
+	lanes, owners, tall := p.Lanes, 0, 0
 	for _, l := range lanes {
-		if l.Kind == "owner" {
+		if tall += l.H + laneGap; l.Kind == "owner" {
 			owners++
 		}
 	}
+	low := owners > manyOwners || tall > roomy
 	for i, l := range lanes {
-		if l.Kind == "owner" && owners > manyOwners {
+		if l.Kind == "owner" && low {
 			l.H = lowHeight
 		}
 		switch {
@@ -250,6 +260,27 @@ func (p *picture) layLanes(y int) int {
 	return y
 }
 
+// runBegin is the first time that a part of a run tells of.
+func runBegin(h *history.History, end time.Duration) time.Duration {
+	begin := end - 1
+	for _, op := range h.Ops {
+		begin = min(begin, op.Call)
+	}
+	for _, s := range h.Served {
+		begin = min(begin, s.Sent)
+	}
+	for _, e := range h.Events {
+		begin = min(begin, e.At)
+	}
+	return max(begin, 0)
+}
+
+// scale is how wide a nanosecond is, in pixels up to a place, and where a time lies then. What began before the picture begins with it.
+func (p *picture) scale(right int) func(time.Duration) float64 {
+	wide := float64(right-p.Gutter) / float64(max(p.End-p.Begin, 1))
+	return func(t time.Duration) float64 { return float64(p.Gutter) + float64(max(t-p.Begin, 0))*wide }
+}
+
 // runEnd is the last time that anything in the run has.
 func runEnd(h *history.History, v *checker.Verdict) time.Duration {
 	end := max(v.Virtual, 1)
@@ -268,7 +299,7 @@ func runEnd(h *history.History, v *checker.Verdict) time.Duration {
 func pins(story []checker.Moment) []pin {
 	var ps []pin
 	for i, m := range story {
-		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + Visible(m.Text), Who: shorten(Visible(m.Who), 18)})
+		ps = append(ps, pin{N: i + 1, At: m.At, Weight: string(m.Weight), Text: name(m.Who) + ": " + flat(m.Text), Who: shorten(Visible(m.Who), 18)})
 	}
 	return ps
 }
@@ -281,7 +312,7 @@ func windows(v *checker.Verdict) []window {
 		for _, x := range r.Violations {
 			w := window{
 				Guarantee: string(r.Guarantee), From: x.From, To: max(x.From, x.To),
-				Label: string(r.Guarantee), Text: Visible(x.Text),
+				Label: string(r.Guarantee), Text: flat(x.Text),
 				Through: r.Guarantee == contract.Exclusion,
 			}
 			for _, o := range x.Owners {

@@ -220,14 +220,25 @@ func TestTheLogIsFolded(t *testing.T) {
 	tb.quiet()
 }
 
+// crowd is a quiet run of a hundred clients.
+func crowd() (*history.History, *checker.Verdict) {
+	h, v := quiet(400)
+	of := func(op int64) string { return fmt.Sprintf("c%d", (op-1)/2%100+1) }
+	for i := range h.Served {
+		s := &h.Served[i]
+		s.Client, s.Owner = of(s.Op), of(s.Op)+":1"
+	}
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		op.Client, op.Owner = of(op.ID), of(op.ID)+":1"
+	}
+	return h, v
+}
+
 // Of many clients those columns are drawn that can be seen, and the filter leaves the messages that have its words.
 func TestTheSequenceOfManyClients(t *testing.T) {
 	b := browser(t)
-	h, v := quiet(400)
-	for i := range h.Served {
-		c := fmt.Sprintf("c%d", i/2%100+1)
-		h.Served[i].Client, h.Ops[i].Client, h.Ops[i].Owner = c, c, c+":1"
-	}
+	h, v := crowd()
 	tb := open(t, b, h, v, "", chromedp.EmulateViewport(390, 844))
 	tb.do(chromedp.Click(chromedp.CSS("#show-messages")))
 	tb.wait(`document.getElementById("sequence").checkVisibility()`)
@@ -240,7 +251,60 @@ func TestTheSequenceOfManyClients(t *testing.T) {
 	tb.do(chromedp.SendKeys(chromedp.CSS("#lanes"), "c77"))
 	tb.wait(`document.getElementById("announce").textContent === "4 messages"`)
 	tb.wait(`document.querySelectorAll("#sequence .head .name").length === 2`) // who sends none of them takes no room
+	tb.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("lanes").select()`), chromedp.SendKeys(chromedp.CSS("#lanes"), "c77:1"))
+	tb.wait(`document.getElementById("announce").textContent === "4 messages"`) // a lane has the name of its owner
+	tb.do(chromedp.Evaluate[chromedp.Void](`document.getElementById("lanes").select()`), chromedp.SendKeys(chromedp.CSS("#lanes"), "nobody"))
+	tb.wait(`document.getElementById("announce").textContent === "0 messages"`)
+	if got := eval[string](tb, `[...document.querySelectorAll("#sequence .head .name, #sequence .says")].map(n => n.firstChild.textContent).join()`); got != "no message on this page has these words,server" {
+		t.Errorf("with no message the view has %q", got)
+	}
 	tb.quiet()
+}
+
+// The view begins where the picture was, with the client in sight that sends there. The servers of a crowd stay beside it, so that
+// there are arrows wherever the reader looks.
+func TestTheMessagesOfACrowdAreInSight(t *testing.T) {
+	b := browser(t)
+	h, v := crowd()
+	s := h.Served[160]
+	arrows := `(() => { const b = document.getElementById("sequence").getBoundingClientRect(), in_ = r => r.left >= b.left && r.right <= b.right && r.top >= b.top && r.bottom <= b.bottom;
+		return [...document.querySelectorAll("#sequence .sent .tip-of")].filter(a => in_(a.getBoundingClientRect())).length; })()`
+	heads := `[...document.querySelectorAll("#sequence .head .name")].map(n => n.firstChild.textContent)`
+	tb := open(t, b, h, v, fmt.Sprintf("#t=%.6fs", s.Sent.Seconds()), chromedp.EmulateViewport(1280, 800))
+	tb.do(chromedp.Click(chromedp.CSS("#show-messages")))
+	tb.wait(heads + fmt.Sprintf(`.includes(%q) && `, s.Client) + heads + `.at(-1) === "server"`)
+	tb.wait(arrows + ` > 3`)
+	for _, place := range []int{0, 2000, 100000} {
+		tb.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.getElementById("sequence").scrollLeft = %d`, place)))
+		tb.wait(`document.querySelector("#sequence .head").getBoundingClientRect().left <= document.getElementById("sequence").getBoundingClientRect().left && ` + arrows + ` > 3 && ` + heads + `.at(-1) === "server"`)
+		if got := eval[string](tb, overlaps); got != "" {
+			t.Errorf("at %d words lie on each other: %s", place, got)
+		}
+	}
+	tb.quiet()
+}
+
+// Of many operations paper has those that are told of, and says so; the screen has all.
+func TestPaperHasTheOperationsThatAreToldOf(t *testing.T) {
+	b := browser(t)
+	h, v := quiet(400)
+	v.Story = []checker.Moment{{At: h.Ops[300].Call, Who: h.Ops[300].Owner, Text: "asks", Weight: checker.Plain}}
+	rows, note := `[...document.querySelectorAll("#ops tbody tr")].filter(r => r.checkVisibility()).length`, `document.querySelector(".on-paper").checkVisibility()`
+	tb := open(t, b, h, v, "", chromedp.EmulateViewport(794, 1000))
+	if n := eval[int](tb, rows); n != 400 || eval[bool](tb, note) {
+		t.Errorf("the screen has %d operations", n)
+	}
+	tb.do(printed())
+	if n := eval[int](tb, rows); n != 1 || !eval[bool](tb, note) || !strings.Contains(eval[string](tb, `document.querySelector(".on-paper").textContent`), "399 more are on the page") {
+		t.Errorf("paper has %d operations: %s", n, eval[string](tb, `document.querySelector(".on-paper").textContent`))
+	}
+	tb.quiet()
+	h, v = quiet(200)
+	tb = open(t, b, h, v, "", chromedp.EmulateViewport(794, 1000))
+	tb.do(printed())
+	if n := eval[int](tb, rows); n != 200 || eval[bool](tb, `document.querySelector(".on-paper") !== null`) {
+		t.Errorf("of 200 operations paper has %d", n)
+	}
 }
 
 // Paper has all messages below the picture if they are shown, on sheets that each name the columns; else it has none of them.

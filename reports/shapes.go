@@ -41,11 +41,14 @@ var shapes = map[string]shape{
 	// in a latch's lane
 	"left": {"bar", 14, 20, "count-downs that are left"},
 	// in a group's lane, and in those of its members
-	"quorum": {"bar", 14, 20, "holds as many members as it needs"},
-	"part":   {"bar", 21, 6, "holds too few members"},
-	"member": {"ramp", 4, 32, "a member's time to live, on its server"},
-	"kept":   {"ramp", 4, 32, "a member that never expires"},
-	// of a server, in the lanes of its locks
+	"quorum": {"bar", 10, 20, "holds as many members as it needs"},
+	"part":   {"bar", 17, 6, "holds too few members"},
+	"member": {"ramp", 3, 20, "a member's time to live, on its server"},
+	"kept":   {"ramp", 3, 20, "a member that never expires"},
+	// in the lane of a server's process
+	"master":  {"bar", 13, 15, "is the master"},
+	"replica": {"bar", 13, 15, "is a replica"},
+	// of a server, in the lanes of its locks and of its processes
 	"down":     {"bar", 0, 0, "the server is down"},
 	"promoted": {"tick", 0, 0, "the server dies, and a replica becomes the master"},
 	// in both
@@ -54,7 +57,7 @@ var shapes = map[string]shape{
 }
 
 // legendOrder lists the kinds that the legend explains, if they occur.
-var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "await", "left", "quorum", "part", "member", "kept", "read", "write", "ramp", "forever", "renew", "denied",
+var legendOrder = []string{"wait", "held", "nested", "doubt", "queue", "permits", "free", "await", "left", "quorum", "part", "member", "kept", "master", "replica", "read", "write", "ramp", "forever", "renew", "denied",
 	"refused", "failed", "unknown", "lost", "expire", "delete", "died", "down", "promoted", "fault", "strike"}
 
 // legendEntry explains one kind.

@@ -19,7 +19,19 @@ type Shelved struct {
 	Path    string // its folder, relative to the shelf: "watchdog-death/20261120T201721Z-1"
 	When    time.Time
 	Verdict *checker.Verdict // nil: the run was never judged, as when it was killed
+	Of      RunOf            // what is known of it then
 	Name    string           // of many runs: the command that made them, if that is known
+}
+
+// RunOf names a run. What is not known is empty.
+type RunOf struct{ Scenario, Subject, Seed string }
+
+// of is what is known of a run.
+func (s Shelved) of() RunOf {
+	if s.Verdict == nil {
+		return s.Of
+	}
+	return RunOf{s.Verdict.Scenario, s.Verdict.Subject, fmt.Sprint(s.Verdict.Seed)}
 }
 
 // Outcome is a stored run's verdict in a word, by which a shelf can be filtered.
@@ -34,12 +46,9 @@ func (s Shelved) Outcome() string {
 type Wanted struct{ Verdict, Scenario, Subject, Seed string }
 
 func (w Wanted) has(s Shelved) bool {
-	v := s.Verdict
-	if v == nil {
-		v = &checker.Verdict{}
-	}
-	return (w.Verdict == "" || w.Verdict == s.Outcome()) && (w.Scenario == "" || w.Scenario == v.Scenario) &&
-		(w.Subject == "" || w.Subject == v.Subject) && (w.Seed == "" || w.Seed == fmt.Sprint(v.Seed))
+	of := s.of()
+	return (w.Verdict == "" || w.Verdict == s.Outcome()) && (w.Scenario == "" || w.Scenario == of.Scenario) &&
+		(w.Subject == "" || w.Subject == of.Subject) && (w.Seed == "" || w.Seed == of.Seed)
 }
 
 // Shelf is what was found in a folder of stored runs.
@@ -85,8 +94,9 @@ func (s Shelf) HTML(w io.Writer, wanted Wanted) error {
 	verdicts, scenarios, subjects := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, r := range s.Runs {
 		verdicts[r.Outcome()] = true
-		if r.Verdict != nil {
-			scenarios[r.Verdict.Scenario], subjects[r.Verdict.Subject] = true, true
+		of := r.of()
+		if scenarios[of.Scenario] = true; of.Subject != "" {
+			subjects[of.Subject] = true
 		}
 		if !wanted.has(r) {
 			continue
@@ -152,10 +162,13 @@ type shelfMark struct {
 func newShelfRow(s Shelved) shelfRow {
 	r := shelfRow{Path: s.Path, Name: Visible(s.Name), When: s.When.UTC().Format("2006-01-02 15:04:05"), Base: (&url.URL{Path: "/runs/" + s.Path}).EscapedPath(),
 		Answer: Answer{Tone: Bad, Word: s.Outcome(), Text: "the run ended before it was judged"}}
+	if of := s.of(); of != (RunOf{}) {
+		r.Scenario, r.Subject, r.Seed = junitName(of.Scenario), name(of.Subject), Visible(of.Seed)
+	}
 	if s.Verdict == nil {
 		return r
 	}
-	r.Scenario, r.Subject, r.Seed, r.Answer = junitName(s.Verdict.Scenario), name(s.Verdict.Subject), fmt.Sprint(s.Verdict.Seed), answer(s.Verdict)
+	r.Answer = answer(s.Verdict)
 	for _, g := range contract.Guarantees() {
 		x := s.Verdict.Result(g)
 		r.Guarantees = append(r.Guarantees, shelfMark{tone(x), marks[tone(x)], string(g) + ": " + statusWord(x)})

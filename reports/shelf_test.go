@@ -26,7 +26,7 @@ func TestComparisonShowsWhereTwoRunsDiffer(t *testing.T) {
 		want  []string
 	}{
 		{left, []string{"They agree on every guarantee.", "their traces are equal", "simrun x"}},
-		{Side{Run: Run{History: h, Verdict: &better}, Title: "after"}, []string{"They differ in 1 of the guarantees.", `<tr class="differs"><th scope="row">watchdog</th>`, "before", "after"}},
+		{Side{Run: Run{History: h, Verdict: &better}, Title: "after"}, []string{"They differ in 1 guarantee.", `<tr class="differs"><th scope="row">watchdog</th>`, "before", "after"}},
 		{Side{Run: Run{Verdict: &better}, Title: "after"}, []string{"no history"}},
 	} {
 		var page bytes.Buffer
@@ -132,14 +132,25 @@ func TestTheShrunkStoryStandsBesideTheFullOne(t *testing.T) {
 	h, v := busy()
 	small, smallVerdict := watchdogDeath()
 	page := pageOf(t, h, v, HTMLOptions{Shrunk: &Run{History: small, Verdict: smallVerdict, Command: "simrun -plan small.json"}})
-	for _, want := range []string{"The shortest run that still breaks", "11 operations instead of " + Thousands(v.Ops), "simrun -plan small.json", "acquires order:42: two owners now believe", "acquires stock:{7} while c6:1"} {
+	for _, want := range []string{"The smallest plan that breaks the same", "Its run has 11 operations and takes ", "The run above has " + Thousands(v.Ops) + " operations", "simrun -plan small.json", "acquires order:42: two owners now believe", "acquires stock:{7} while c6:1"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not contain %q", want)
 		}
 	}
-	if strings.Contains(pageOf(t, h, v, HTMLOptions{}), "The shortest run that still breaks") {
+	if strings.Contains(pageOf(t, h, v, HTMLOptions{}), "The smallest plan that breaks the same") {
 		t.Error("a run that was not shrunk is said to be")
 	}
+	// Its picture is all there in a usual window, beside its story.
+	tb := newTab(t, browser(t))
+	file := filepath.Join(t.TempDir(), "shrunk.html")
+	if err := os.WriteFile(file, []byte(page), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tb.do(chromedp.EmulateViewport(1280, 800), chromedp.Navigate("file://"+file), chromedp.WaitReady(chromedp.CSS("#shrunk")))
+	if !eval[bool](tb, `(() => { const f = document.querySelector("#shrunk figure"), s = document.querySelector("#shrunk .story"); return f.scrollWidth <= f.clientWidth && s.getBoundingClientRect().left > f.getBoundingClientRect().right && s.getBoundingClientRect().top < f.getBoundingClientRect().bottom; })()`) {
+		t.Error("the picture of the smallest plan is cut, or not beside its story")
+	}
+	tb.quiet()
 }
 
 func TestPorcupinesPageIsRefusedWhenItChanged(t *testing.T) {

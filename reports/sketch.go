@@ -33,20 +33,22 @@ type mark struct {
 type caption struct {
 	Class, X, Text, Title string
 	Y                     int
+	Beside                bool // the title stands beside the text, not below it
 }
 
 const (
 	sketchWidth = 1080
 	sketchRight = sketchWidth - 14
+	twoLines    = 40   // how high a lane is whose name has two
+	besideName  = 16   // how many letters of two words fit beside each other where names stand
 	pinWidth    = 18.0 // of a number of the story
 	letter      = 6.6  // the width of an average letter of a label, in pixels
 )
 
 func newSketch(p *picture) *sketch {
 	s := &sketch{Width: sketchWidth, Height: p.Height, Axis: axisHeight, Lanes: p.Lanes, labelled: make(map[int]float64)}
-	scale := float64(sketchRight-p.Gutter) / float64(max(p.End, 1))
-	x := func(t time.Duration) float64 { return float64(p.Gutter) + float64(t)*scale }
-	for t, step := time.Duration(0), axisStep(p.End, 8); t <= p.End; t += step {
+	x, step := p.scale(sketchRight), axisStep(p.End-p.Begin, 8)
+	for t := (p.Begin + step - 1) / step * step; t <= p.End; t += step {
 		s.Ticks = append(s.Ticks, caption{X: px(x(t)), Y: 18, Text: axisText(t, step)})
 	}
 	for _, w := range p.Windows {
@@ -90,8 +92,7 @@ func (s *sketch) addGroups(p *picture) {
 
 // mark draws a line through all lanes at a time.
 func (s *sketch) mark(p *picture, at time.Duration, title string) {
-	x := float64(p.Gutter) + float64(at)*float64(sketchRight-p.Gutter)/float64(max(p.End, 1))
-	s.Moments = append(s.Moments, mark{X: px(x), Y: axisHeight - 6, H: p.Height, Title: title})
+	s.Moments = append(s.Moments, mark{X: px(p.scale(sketchRight)(at)), Y: axisHeight - 6, H: p.Height, Title: title})
 }
 
 // pinY is the middle of the row of the story's numbers, just above the first lane.
@@ -134,7 +135,13 @@ type dust struct {
 
 // addLane draws a lane's items. Of signs that would hide each other, the first is drawn.
 func (s *sketch) addLane(l *lane, x func(time.Duration) float64) {
-	s.Names = append(s.Names, caption{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub})
+	n := caption{Class: l.colorClass(), Y: l.Y + l.H/2 + 4, Text: l.Name, Title: l.Sub}
+	if n.Beside = l.H < twoLines; n.Beside {
+		if n.Title = ""; utf8.RuneCountInString(l.Name)+3 < besideName {
+			n.Title = shorten(l.Sub, besideName-utf8.RuneCountInString(l.Name))
+		}
+	}
+	s.Names = append(s.Names, n)
 	signs := make(map[string]float64) // where the last of each kind is
 	var named [][2]float64            // from where to where the names of faults stand
 	var dusts []*dust

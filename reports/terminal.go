@@ -209,7 +209,7 @@ func (t *terminal) story() {
 		style := string(m.Weight)
 		head := "  " + t.paint.as("quiet", padLeft(checker.Stamp(m.At), times)) + "  " +
 			t.paint.as(style, pad(shorten(Visible(m.Who), 16), who)) + "  "
-		for i, l := range wrap(Visible(m.Text), t.o.Width-indent) {
+		for i, l := range wrap(flat(m.Text), t.o.Width-indent) {
 			if i > 0 {
 				head = strings.Repeat(" ", indent)
 			}
@@ -322,7 +322,7 @@ func told(op history.Op) string {
 		s += fmt.Sprintf(", token %d", op.Token)
 	}
 	if op.Error != "" {
-		s += ": " + shorten(Visible(op.Error), 200)
+		s += ": " + shorten(flat(op.Error), 200)
 	}
 	if op.Uncertain() {
 		switch op.Evidence {

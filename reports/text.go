@@ -44,6 +44,20 @@ func isPlain(s string) bool {
 	return true
 }
 
+// flat is [Visible] for a text that tells something, which may quote an error of several lines: each line is a part of one sentence.
+func flat(s string) string {
+	if !strings.ContainsAny(s, "\n\t") {
+		return Visible(s)
+	}
+	var parts []string
+	for line := range strings.SplitSeq(strings.ReplaceAll(s, "\r\n", "\n"), "\n") {
+		if line = strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")); line != "" {
+			parts = append(parts, line)
+		}
+	}
+	return Visible(strings.Join(parts, "; "))
+}
+
 // VisibleLines is [Visible] for a text of several lines, whose line ends are meant.
 func VisibleLines(s string) string {
 	lines := strings.Split(s, "\n")

@@ -1,13 +1,18 @@
 package reports
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/history"
 )
 
 func TestVisibleShowsWhatIsHidden(t *testing.T) {
@@ -113,6 +118,32 @@ func TestVisibleJSON(t *testing.T) {
 		var was, is map[string]string
 		if err := errors.Join(json.Unmarshal(b, &was), json.Unmarshal(got, &is)); err != nil || !maps.Equal(was, is) {
 			t.Errorf("%q: %v, %q is not %q", text, err, is, was)
+		}
+	}
+}
+
+// An error of several lines is told in one, without signs that only programs write; what is not printable in it stays visible.
+func TestAnErrorOfSeveralLinesIsOneSentence(t *testing.T) {
+	for text, want := range map[string]string{
+		"panic: boom\n\n\tat worker.go:7\r\n": "panic: boom; at worker.go:7",
+		"one line":                            "one line",
+		"a\tb":                                "a b",
+		"x\x1b\ny":                            `x\x1b; y`,
+	} {
+		if got := flat(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	h, v := watchdogDeath()
+	h.Ops[0].Error, h.Ops[0].Outcome = "panic: boom\n\tat worker.go:7", history.Failed
+	v.Story = append(v.Story, checker.Moment{At: sec(1), Who: "c1:1", Text: "fails: panic: boom\n\tat worker.go:7", Weight: checker.Key})
+	var page, summary bytes.Buffer
+	if err := errors.Join(HTML(&page, h, v, HTMLOptions{}), Terminal(&summary, v, TerminalOptions{Verbose: true, History: h, Width: 200})); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"the page": page.String(), "the summary": summary.String()} {
+		if n := strings.Count(text, "panic: boom; at worker.go:7"); n < 2 || strings.Contains(text, `boom\n`) {
+			t.Errorf("%s tells it %d times", name, n)
 		}
 	}
 }

@@ -186,7 +186,7 @@ func total(stdout io.Writer, runs []reports.Summary, took time.Duration) {
 	if timed > 0 {
 		each = fmt.Sprintf(", %v each and %v at most", rounded(work/time.Duration(timed)), rounded(longest))
 	}
-	text := fmt.Sprintf("%d %s in %v%s: %s", len(runs), plural("run", len(runs)), rounded(took), each, outcomes(codes))
+	text := fmt.Sprintf("%s %s in %v%s: %s", reports.Thousands(len(runs)), plural("run", len(runs)), rounded(took), each, outcomes(codes))
 	say(stdout, "\n%s\n", indent(text, 0, wide))
 }
 
@@ -222,14 +222,14 @@ func tell(o order, j job, runs []reports.Summary) (text string, expected bool) {
 	if j.Plan != nil {
 		name = o.planFile
 	}
-	text = folded(fmt.Sprintf("%-22s %-15s", name, j.Subject), fmt.Sprintf("%d %s: %s; %s", len(runs), plural("run", len(runs)), outcomes(codes), counts))
+	text = folded(fmt.Sprintf("%-22s %-15s", name, j.Subject), fmt.Sprintf("%s %s: %s; %s", reports.Thousands(len(runs)), plural("run", len(runs)), outcomes(codes), counts))
 	if first != nil {
 		text += folded(fmt.Sprintf("  seed %d:", first.Verdict.Seed), whyNot(first.Verdict)+firstStray(first.Verdict)) + "    " + first.Command + "\n"
 	}
 	if n := len(others); n > 0 {
 		named := others[:min(n, mostSeeds)]
 		if n > mostSeeds {
-			named = append(named, fmt.Sprintf("and %d more", n-mostSeeds))
+			named = append(named, fmt.Sprintf("and %s more", reports.Thousands(n-mostSeeds)))
 		}
 		text += folded("  not as expected either: "+plural("seed", n), strings.Join(named, ", "))
 	}
@@ -386,7 +386,7 @@ func outcomes(codes map[int]int) string {
 		{checker.ExitUndecided, "undecided"}, {checker.ExitDisagree, "DISAGREED ON"}, {checker.ExitHarness, "FAILED"},
 	} {
 		if n := codes[c.code]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, c.text))
+			parts = append(parts, fmt.Sprintf("%s %s", reports.Thousands(n), c.text))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -408,7 +408,7 @@ func (t tally) String() string {
 	var parts []string
 	for _, g := range contract.Guarantees() {
 		if n := t[g]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%s broken in %d", g, n))
+			parts = append(parts, fmt.Sprintf("%s broken in %s", g, reports.Thousands(n)))
 		}
 	}
 	if len(parts) == 0 {

@@ -30,12 +30,35 @@ func TestNamesAreChosenByPatterns(t *testing.T) {
 		}
 	}
 	for asked, want := range map[string]string{
-		"nothing-*":         `no scenario fits "nothing-*": there are`,
-		"gc-pause,fail-*":   `no scenario fits "fail-*": there are`,
+		"nothing-*":         `no scenario fits "nothing-*": there are gc-pause, `,
+		"gc-pause,fail-*s":  `no scenario fits "fail-*s": did you mean failover-async, failover-wait?`,
+		"failovr-*":         `no scenario fits "failovr-*": did you mean failover-async, failover-wait?`,
 		"gc-puase,gc-pause": `unknown scenario "gc-puase": did you mean gc-pause?`,
 	} {
 		if err := known("scenario", asked, all); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", asked, err)
+		}
+	}
+}
+
+// Where names are many, a pattern that none fits is answered by those that are like it, or by where they are told.
+func TestAPatternThatNothingFitsDoesNotListAllNames(t *testing.T) {
+	for asked, want := range map[string]string{
+		"nothing-*": `^no scenario fits "nothing-\*": none of \d+ is like it; simrun list names them all$`,
+		"lach-x*":   `^no scenario fits "lach-x\*": did you mean latch-baseline, latch-[a-z-]+, latch-[a-z-]+ and \d+ more\?$`,
+	} {
+		if err := known("scenario", asked, scenarios.Names()); err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("%s: %v", asked, err)
+		}
+	}
+}
+
+// A name is suggested that was probably meant: of a short word one wrong letter, and two that have changed places.
+func TestOnlyWhatIsNearIsSuggested(t *testing.T) {
+	all := []string{"man", "merge", "shrink", "report", "failover-async"}
+	for asked, want := range map[string]string{"run": "", "mna": "man", "shrnk": "shrink", "repotr": "report", "failover": "failover-async", "tcsh": "", "": ""} {
+		if got, _ := near(asked, all); got != want {
+			t.Errorf("%q: %q; want %q", asked, got, want)
 		}
 	}
 }
@@ -52,6 +75,7 @@ func TestTheTotalTellsHowLongRunsTook(t *testing.T) {
 	}{
 		{[]reports.Summary{of(20 * time.Millisecond), of(41 * time.Millisecond)}, 61234567 * time.Microsecond, "2 runs in 1m1.23s, 30.5ms each and 41ms at most: "},
 		{[]reports.Summary{of(1234567 * time.Nanosecond), of(0)}, 999 * time.Microsecond, "2 runs in 999µs, 1.23ms each and 1.23ms at most: "},
+		{slices.Repeat([]reports.Summary{of(0)}, 1234), 1500 * time.Millisecond, "1,234 runs in 1.5s: 1,234 UNEXPECTED"},
 		{[]reports.Summary{of(0)}, 1500 * time.Millisecond, "1 run in 1.5s: "},
 	} {
 		var b strings.Builder
@@ -121,5 +145,18 @@ func TestStoriesOfAnotherKindAreNothingToRun(t *testing.T) {
 	stdout, stderr, code := run(t, t.TempDir(), "-scenario", "semaphore-*")
 	if code != checker.ExitUsage || stdout != "" || !strings.HasPrefix(stderr, "simrun: -subject rlock-latch: nothing to run: the story is about a semaphore") || strings.Count(stderr, "\n") != 1 {
 		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// Whoever wants quiet hears of one run what is heard of many: the total, and what was not as expected.
+func TestOneRunIsQuietToo(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, code := run(t, dir, "-scenario", "watchdog-death", "-quiet")
+	if code != checker.ExitExpected || stderr != "" || !regexp.MustCompile(`^\n1 run in [^\n]+: 1 as expected\n$`).MatchString(stdout) {
+		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
+	}
+	stdout, _, code = run(t, dir, "-plan", strayPlan(t, dir), "-subject", defective, "-quiet")
+	if code != checker.ExitUnexpected || !strings.Contains(stdout, "UNEXPECTED  ") || !strings.HasSuffix(stdout, ": 1 UNEXPECTED\n") {
+		t.Errorf("exit code %d, stdout:\n%s", code, stdout)
 	}
 }

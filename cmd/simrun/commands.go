@@ -182,7 +182,7 @@ func help(_ context.Context, args []string, stdout, stderr io.Writer) int {
 		usage(stdout)
 	default:
 		if _, known := findVerb(names[0]); !known {
-			return fail(stderr, checker.ExitUsage, "help: %v", unknown("command", names[0], verbNames()))
+			return fail(stderr, checker.ExitUsage, "help: %v", unknownVerb(names[0]))
 		}
 		return helpOn(stdout, names[0])
 	}

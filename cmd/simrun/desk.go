@@ -194,7 +194,9 @@ func (d *desk) shelf() (reports.Shelf, error) {
 				s.Batches = append(s.Batches, one)
 				continue
 			}
-			one.Verdict = d.verdict(one.Path)
+			if one.Verdict = d.verdict(one.Path); one.Verdict == nil {
+				one.Of = d.unjudged(one.Path)
+			}
 			s.Runs = append(s.Runs, one)
 		}
 	}
@@ -209,6 +211,28 @@ func (d *desk) batchName(dir string) string {
 		return ""
 	}
 	return b.Command
+}
+
+// unjudged is what is known of a run without a verdict: what its history begins with, or else its plan and its folder say.
+func (d *desk) unjudged(dir string) reports.RunOf {
+	_, seed, _ := strings.Cut(path.Base(dir), "-")
+	seed, _, _ = strings.Cut(seed, "-")
+	of := reports.RunOf{Scenario: path.Dir(dir), Seed: seed}
+	begun := struct { // of one that was killed no more than that may be whole
+		Scenario, Subject string
+		Seed              uint64
+	}{}
+	if f, err := d.files.Open(path.Join(dir, historyFile)); err == nil {
+		defer f.Close()
+		if json.NewDecoder(f).Decode(&begun) == nil && begun.Scenario != "" {
+			return reports.RunOf{Scenario: begun.Scenario, Subject: begun.Subject, Seed: fmt.Sprint(begun.Seed)}
+		}
+	}
+	named := struct{ Name string }{}
+	if text, err := read(d.files, path.Join(dir, planFile)); err == nil && json.Unmarshal(text, &named) == nil && named.Name != "" {
+		of.Scenario = named.Name
+	}
+	return of
 }
 
 // verdict is a run's, or nil if there is none that can be read.

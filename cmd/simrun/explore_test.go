@@ -5,8 +5,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/sim/plan"
@@ -40,6 +42,13 @@ func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
 	if err == nil || !strings.Contains(string(out), "--- FAIL: TestDrawn") {
 		t.Errorf("the test it wrote: %v\n%s", err, out)
 	}
+	// Sentences fit a terminal. What is to be copied is in one piece.
+	for line := range strings.Lines(stdout) {
+		head, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > wide && !slices.Contains([]string{"kept", "again", "report", "state"}, head) {
+			t.Errorf("a line of more than %d columns: %s", wide, line)
+		}
+	}
 	// The page about the runs is there, and the command that is told reproduces the failure.
 	if page, _ := filepath.Glob(filepath.Join(dir, "simrun-out/explore/*/report.html")); len(page) != 1 {
 		t.Errorf("pages: %v", page)
@@ -52,6 +61,9 @@ func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
 	links := regexp.MustCompile(`href="(found/[^"]*)"`).FindAllStringSubmatch(string(text), -1)
 	if len(links) < 5 { // report, plan, story, test, plan as drawn
 		t.Errorf("links to what was found: %v", links)
+	}
+	if strays := regexp.MustCompile(`class="[^"]*stray"[^>]*>\s*<p>.*?</p>`).FindAllString(string(text), -1); len(strays) == 0 || !strings.Contains(strays[0], `<a href="found/`) {
+		t.Errorf("the first run that is not as expected leads nowhere: %q", strays)
 	}
 	for _, l := range links {
 		if info, err := os.Stat(filepath.Join(filepath.Dir(page[0]), filepath.FromSlash(l[1]))); err != nil || info.Size() == 0 {

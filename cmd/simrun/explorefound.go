@@ -22,36 +22,36 @@ import (
 
 // tell says in a few lines what came out, of which so many runs are done now, and took so long.
 func (h hunt) tell(w io.Writer, t explore.Total, now int64, took time.Duration) {
-	line := fmt.Sprintf("%s, %s: %d runs", h.subject, h.strategy, t.Runs)
+	line := fmt.Sprintf("%s, %s: %s runs", h.subject, h.strategy, reports.Thousands(t.Runs))
 	if t.Runs > 0 && took > 0 {
 		pace := "all done before"
 		if now > 0 {
 			pace = fmt.Sprintf("%.0f a second", float64(now)/took.Seconds())
 		}
-		line += fmt.Sprintf(" (%s; %.1f ms of a worker, %d operations and %d messages each)", pace,
-			t.Wall.Seconds()*1000/float64(t.Runs), t.Ops/t.Runs, t.Messages/t.Runs)
+		line += fmt.Sprintf(" (%s; %.1f ms of a worker, %s operations and %s messages each)", pace,
+			t.Wall.Seconds()*1000/float64(t.Runs), reports.Thousands(t.Ops/t.Runs), reports.Thousands(t.Messages/t.Runs))
 	}
 	say(w, "%s\n", strings.TrimSpace(indent(line, 2, wide-2)))
 	if t.Broken > 0 {
-		say(w, "  something broke in %d; the lock is to blame in %d of them\n", t.Broken, t.Accused)
+		say(w, "  something broke in %s; the lock is to blame in %s of them\n", reports.Thousands(t.Broken), reports.Thousands(t.Accused))
 	}
 	if strategy, _ := explore.FindStrategy(h.strategy); strategy.Whole {
 		all := "ALL there are"
 		if !t.Complete {
 			all = "not all there are: the search was ended, or gave up"
 		}
-		text := fmt.Sprintf("%d orders in %d choices of faults, one of each class of equivalent ones: %s (%d runs besides were given up as equivalent)",
-			t.Runs, t.Parts, all, t.Blocked)
+		text := fmt.Sprintf("%s orders in %s choices of faults, one of each class of equivalent ones: %s (%s runs besides were given up as equivalent)",
+			reports.Thousands(t.Runs), reports.Thousands(t.Parts), all, reports.Thousands(t.Blocked))
 		say(w, "%s\n", indent(text, 2, wide-2))
 	}
 	switch {
 	case t.Failed > 0:
-		say(w, "  the harness FAILED in %d\n", t.Failed)
+		say(w, "  the harness FAILED in %s\n", reports.Thousands(t.Failed))
 	case len(t.Found) == 0:
 		say(w, "  nothing that the lock claims was broken\n")
 	}
 	if t.Undecided > 0 {
-		say(w, "  a guarantee is undecided in %d: no checker came to an answer\n", t.Undecided)
+		say(w, "  a guarantee is undecided in %s: no checker came to an answer\n", reports.Thousands(t.Undecided))
 	}
 }
 
@@ -113,7 +113,8 @@ func (h hunt) keptAt(dir string, f explore.Found) (at, again string) {
 // keepFound shrinks the first run of a cause, and keeps the plan, its story, a test that reproduces
 // it, and its report. What was kept before is told again.
 func (h hunt) keepFound(ctx context.Context, workers *local, dir string, f explore.Found, stdout io.Writer) error {
-	say(stdout, "\n  ✗ %s\n    in %d %s, first with seed %d: %s\n", f.Cause(), f.Runs, plural("run", f.Runs), f.Seed, f.Text)
+	text := fmt.Sprintf("in %s %s, first with seed %d: %s", reports.Thousands(f.Runs), plural("run", f.Runs), f.Seed, f.Text)
+	say(stdout, "\n  ✗ %s\n%s\n", strings.TrimSpace(indent(f.Cause(), 4, wide-4)), indent(text, 4, wide-4))
 	o := h.order
 	o.seed = f.Seed
 	if dir == "" {
@@ -209,10 +210,10 @@ func (h hunt) keepFailure(dir string, f *explore.Failure) string {
 func (h hunt) coverage(w io.Writer, t explore.Total) {
 	say(w, "\n")
 	covered(w, t.Coverage, h.verbose)
-	say(w, "states of the lock visited: %d\n", len(t.Visited))
+	say(w, "states of the lock visited: %s\n", reports.Thousands(len(t.Visited)))
 	if h.verbose {
 		for _, v := range t.Visited.Visits() {
-			say(w, "  %-44s %d\n", v.LockState, v.Times)
+			say(w, "  %-44s %s\n", v.LockState, reports.Thousands(v.Times))
 		}
 	}
 	h.tellGoals(w, t)
@@ -226,8 +227,12 @@ func (h hunt) searched(runs int) string {
 // page writes the page about the runs, and returns the exit code that this comes to.
 func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.Step, stdout, stderr io.Writer) int {
 	b := reports.Batch{Command: again(args), Title: h.searched(t.Runs), Runs: t.Samples, Goals: h.goalsOf(t), Growth: growth(grown)}
+	kept := map[uint64]string{} // what is kept of a run, by its seed
 	for _, f := range t.Found {
-		b.Findings = append(b.Findings, h.finding(dir, f))
+		found := h.finding(dir, f)
+		if b.Findings = append(b.Findings, found); len(found.Links) > 0 && kept[f.Seed] == "" {
+			kept[f.Seed] = found.Links[0].Href
+		}
 	}
 	for _, k := range fault.Kinds() {
 		b.Faults = append(b.Faults, k.Name)
@@ -239,6 +244,7 @@ func (h hunt) page(dir string, args []string, t explore.Total, grown []explore.S
 	strategy, _ := explore.FindStrategy(h.strategy)
 	for i := range b.Runs { // what another run has taught is shown by its plan alone, which is kept
 		v := b.Runs[i].Verdict
+		b.Runs[i].Report = kept[v.Seed]
 		if strategy.Learn == nil && v.Code() == checker.ExitUnexpected {
 			b.Runs[i].Command = fmt.Sprintf("%s explore -subject %s -strategy %s -seed %d -runs 1", self(), h.subject, h.strategy, v.Seed)
 		}
@@ -285,10 +291,10 @@ func growth(steps []explore.Step) *reports.Panels {
 	p := &reports.Panels{Title: "What the search came to know", About: "Goals reached, states of the lock visited and findings, over the runs. Point at a part to read it."}
 	var goals, states, found []float64
 	for _, s := range steps {
-		p.Steps = append(p.Steps, reports.Step{At: float64(s.Runs), Label: fmt.Sprintf("run %d", s.Runs)})
+		p.Steps = append(p.Steps, reports.Step{At: float64(s.Runs), Label: "run " + reports.Thousands(s.Runs)})
 		goals, states, found = append(goals, float64(s.Goals)), append(states, float64(s.States)), append(found, float64(s.Found))
 	}
-	whole := func(v float64) string { return fmt.Sprintf("%.0f", v) }
+	whole := func(v float64) string { return reports.Thousands(int(v)) }
 	for _, l := range []struct {
 		title  string
 		values []float64

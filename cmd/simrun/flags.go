@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
@@ -83,7 +81,7 @@ func flags(o *order) *flag.FlagSet {
 	f.Var((*seedFlag)(&o.seed), "seed", "`number` that decides everything chance would")
 	f.IntVar(&o.runs, "runs", 1, "`how many` seeds, from -seed on")
 	f.BoolVar(&o.failFast, "fail-fast", false, "end several runs at the first that is not as expected")
-	f.BoolVar(&o.quiet, "quiet", false, "of several runs, tell only what is not as expected, and the total")
+	f.BoolVar(&o.quiet, "quiet", false, "tell only what is not as expected, and the total")
 	f.BoolVar(&o.rerun, "rerun-failed", false, "run again what was not as expected in the last batch below -out, on the same seeds and in the same world")
 	f.IntVar(&o.atOnce, "jobs", 0, "at most so `many` of several runs at once (default: one for each processor, in real time four)")
 	f.StringVar(&o.out, "out", defaultOut, "`folder` for what runs leave behind, or none")
@@ -124,7 +122,7 @@ func parse(ctx context.Context, args []string) (order, error) {
 	}
 	switch {
 	case f.NArg() > 0 && f.Arg(0) == args[0]:
-		return o, unknown("command", args[0], verbNames())
+		return o, unknownVerb(args[0])
 	case f.NArg() > 0:
 		return o, fmt.Errorf("stray argument %q: everything is a flag, see simrun help", f.Arg(0))
 	case o.out == "":
@@ -184,7 +182,7 @@ func known(what, asked string, all []string) error {
 	for part := range strings.SplitSeq(asked, ",") {
 		names := chosen(part, all)
 		if len(names) == 0 {
-			return fmt.Errorf("no %s fits %q: there are %s", what, part, strings.Join(all, ", "))
+			return fitsNone(what, part, all)
 		}
 		for _, name := range names {
 			if !slices.Contains(all, name) {
@@ -309,29 +307,4 @@ func wanted(f *flag.FlagSet, wrong string) string {
 		}
 	}
 	return "a whole number"
-}
-
-// namedMost is how many characters all names that there are may have to be told. Others are told by a command.
-const namedMost = 400
-
-// namedBy are the commands that tell the names of what there is much of.
-var namedBy = map[string]string{"scenario": "simrun list", "subject": "simrun list", "broken lock": "simrun mutants -list",
-	"mistake in the source": "simrun mutants -source -list"}
-
-// unknown says that there is no such name, and which one was probably meant.
-func unknown(what, name string, known []string) error {
-	if len(known) == 0 {
-		return fmt.Errorf("unknown %s %q: there are none", what, name)
-	}
-	nearest := slices.MinFunc(known, func(a, b string) int {
-		return levenshtein.ComputeDistance(name, a) - levenshtein.ComputeDistance(name, b)
-	})
-	if levenshtein.ComputeDistance(name, nearest) <= max(2, len(nearest)/2) {
-		return fmt.Errorf("unknown %s %q: did you mean %s?", what, name, nearest)
-	}
-	all := strings.Join(known, ", ")
-	if by, ok := namedBy[what]; ok && len(all) > namedMost {
-		return fmt.Errorf("unknown %s %q: the nearest of %d is %s; %s names them all", what, name, len(known), nearest, by)
-	}
-	return fmt.Errorf("unknown %s %q: there are %s", what, name, all)
 }

@@ -87,7 +87,7 @@ func TestBadUsageIsOneHelpfulLineAndExit254(t *testing.T) {
 	}{
 		{"", "say which scenario"},
 		{"-scenario watchdog-deth", "did you mean watchdog-death?"},
-		{"-scenario xyzzy", `unknown scenario "xyzzy": the nearest of `},
+		{"-scenario xyzzy", `unknown scenario "xyzzy": none of `},
 		{"-scenario baseline -subject xyzzy-xyzzy-xyzzy-xyzzy", "; simrun list names them all"},
 		{"-scenario baseline -subject rlock-lach", "did you mean rlock-latch?"},
 		{"-scenario baseline -seed tomorrow", "a seed is a whole number"},

@@ -223,7 +223,7 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 	}
 	w := &worker{}
 	defer w.dismiss()
-	away := waiting(stderr, time.Second, j.running)
+	begun, away := time.Now(), waiting(stderr, time.Second, j.running)
 	r := w.do(ctx, j)[0]
 	away()
 	if ctx.Err() != nil {
@@ -231,7 +231,12 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 		return r
 	}
 	r.Summary.Command = j.Command
-	fmt.Fprint(stdout, r.Text)
+	if !o.quiet || r.Code != checker.ExitExpected {
+		fmt.Fprint(stdout, r.Text)
+	}
+	if o.quiet && !o.json {
+		total(stdout, []reports.Summary{r.Summary}, time.Since(begun))
+	}
 	if o.json {
 		_ = reports.JSON(stdout, r.Summary.Verdict)
 	}

@@ -137,7 +137,7 @@ func TestServeListsAndFilters(t *testing.T) {
 		t.Errorf("listed, the newest first: %s", got)
 	}
 	for query, want := range map[string]string{
-		"?seed=7": base, "?scenario=baseline": base, "?subject=rlock-latch": death, "?verdict=HOLDS": base,
+		"?seed=7": base, "?scenario=baseline": base + " baseline/20200101T000000Z-3", "?scenario=baseline&seed=3": "baseline/20200101T000000Z-3", "?subject=rlock-latch": death, "?verdict=HOLDS": base,
 		"?verdict=REPRODUCED&subject=rlock-latch": death, "?seed=12345": "",
 	} {
 		if got := list(query); got != want {
@@ -146,6 +146,37 @@ func TestServeListsAndFilters(t *testing.T) {
 	}
 	if _, body := s.get("/"); !strings.Contains(body, `/runs/batch/`) || !strings.Contains(body, "-scenario all -subject rlock-classic") {
 		t.Error("the page about many runs is not listed by the command that made it")
+	}
+}
+
+// A run that was killed is listed by what its history begins with, however large its plan is; else by its plan, and by its folder.
+func TestServeNamesRunsThatWereKilled(t *testing.T) {
+	dir := t.TempDir()
+	for name, files := range map[string]map[string]string{
+		"cut/20200101T000000Z-3": {"history.jsonl": `{"record":"header","version":1,"scenario":"cut short","subject":"rlock-classic","seed":18446744073709551615,"plan":{"story":"` +
+			strings.Repeat("x", 1<<20) + `"}}` + "\n" + `{"record":"op","id":1,`},
+		"planned/20200101T000000Z-4":   {"plan.json": `{"version":1,"name":"as planned"}`, "history.jsonl": `{"record":"header","scen`},
+		"nothing/20200101T000000Z-5-2": {},
+	} {
+		at := filepath.Join(dir, "simrun-out", filepath.FromSlash(name))
+		if err := os.MkdirAll(at, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range files {
+			if err := os.WriteFile(filepath.Join(at, file), []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, body := startServe(t, dir, "-addr", "127.0.0.1:0").get("/")
+	for _, want := range []string{
+		`<bdi>cut short</bdi></a></td><td><bdi>rlock-classic</bdi></td><td class="num">18446744073709551615</td>`,
+		`<bdi>as planned</bdi></a></td><td><bdi></bdi></td><td class="num">4</td>`,
+		`<bdi>nothing</bdi></a></td><td><bdi></bdi></td><td class="num">5</td>`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the list lacks %s:\n%s", want, body)
+		}
 	}
 }
 
@@ -277,7 +308,7 @@ func TestServeChecksAgainWithoutWriting(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startServe(t, dir, "-addr", "127.0.0.1:0")
-	if _, body := s.get("/runs/" + death + "/recheck"); !strings.Contains(body, "They differ in 1 of the guarantees.") || !strings.Contains(body, "as this program judges it now") {
+	if _, body := s.get("/runs/" + death + "/recheck"); !strings.Contains(body, "They differ in 1 guarantee.") || !strings.Contains(body, "as this program judges it now") {
 		t.Errorf("no difference is shown:\n%.2000s", body)
 	}
 	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, text) {

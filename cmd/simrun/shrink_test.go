@@ -30,7 +30,7 @@ func TestShrinkTellsTheSmallestStoryAndWritesATest(t *testing.T) {
 	}
 	// The page about both tells both, and how to run each.
 	page, err := os.ReadFile(base + ".html")
-	for _, want := range []string{"The shortest run that still breaks", "-plan " + filepath.Join("simrun-out", "partition-holder-shrunk.json"),
+	for _, want := range []string{"The smallest plan that breaks the same", "-plan " + filepath.Join("simrun-out", "partition-holder-shrunk.json"),
 		filepath.Join("simrun-out", "partition-holder", "latest", "plan.json")} {
 		if err != nil || !strings.Contains(string(page), want) || !strings.Contains(stdout, "partition-holder-shrunk.html") {
 			t.Errorf("the page about both does not say %q: %v", want, err)

@@ -53,13 +53,13 @@ func long(c soak.Config, r *soak.Result, window *checker.Verdict) *reports.Long 
 		{Name: "calls", Value: fmt.Sprintf("%s, %s a second", reports.Thousands(int(r.Calls)), reports.Thousands(int(math.Round(r.Rate()))))},
 		{Name: "granted", Value: reports.Thousands(int(r.Granted))}, {Name: "busy", Value: reports.Thousands(int(r.Busy))},
 		{Name: "failed", Value: reports.Thousands(int(r.Failed))}, {Name: "unknown", Value: reports.Thousands(int(r.Unknown))},
-		{Name: "clients that died", Value: fmt.Sprint(r.Deaths)},
+		{Name: "clients that died", Value: reports.Thousands(int(r.Deaths))},
 		{Name: "tryLock", Value: quantiles(&r.Acquire)}, {Name: "unlock", Value: quantiles(&r.Release)},
-		{Name: "clients, locks, lease", Value: fmt.Sprintf("%d, %d, %v", c.Clients, c.Locks, c.Watchdog)},
-		{Name: "faults", Value: fmt.Sprint(r.Faults)},
+		{Name: "clients, locks, lease", Value: fmt.Sprintf("%s, %s, %g s", reports.Thousands(c.Clients), reports.Thousands(c.Locks), c.Watchdog.Seconds())},
+		{Name: "faults", Value: reports.Thousands(int(r.Faults))},
 	}}
 	for _, k := range c.Faults {
-		l.Numbers = append(l.Numbers, reports.Number{Name: k.Name, Value: fmt.Sprint(r.Struck[k.Name])})
+		l.Numbers = append(l.Numbers, reports.Number{Name: k.Name, Value: reports.Thousands(int(r.Struck[k.Name]))})
 	}
 	l.Chart = course(r.Samples)
 	return l
@@ -77,14 +77,14 @@ func course(samples []soak.Sample) *reports.Panels {
 		return fmt.Sprintf("%.3g ms", v)
 	}
 	var rate, half, most, nearly, errors, memory []float64
-	p := &reports.Panels{Title: "The course of the run", About: "Throughput, how long a tryLock took, errors and faults on one axis. Point at a moment to read it."}
+	p := &reports.Panels{Clock: true, Title: "The course of the run", About: "Throughput, how long a tryLock took, errors and faults on one axis. Point at a moment to read it."}
 	var last soak.Sample
 	for _, s := range samples {
 		p.Steps = append(p.Steps, reports.Step{At: s.At.Seconds(), Label: checker.Stamp(s.At.Round(time.Millisecond))})
 		rate = append(rate, float64(s.Calls-last.Calls)/(s.At-last.At).Seconds())
-		half = append(half, milliseconds(s.Took.Quantile(0.5)))
-		most = append(most, milliseconds(s.Took.Quantile(0.95)))
-		nearly = append(nearly, milliseconds(s.Took.Quantile(0.99)))
+		half = append(half, within(&s, 0.5))
+		most = append(most, within(&s, 0.95))
+		nearly = append(nearly, within(&s, 0.99))
 		errors = append(errors, float64(s.Errors-last.Errors))
 		memory = append(memory, float64(s.RSS)/(1<<20))
 		last = s
@@ -116,8 +116,17 @@ func struckKinds(samples []soak.Sample) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
+// within is how many milliseconds a part of a sample's calls took at most. Where none returned there is no such time.
+func within(s *soak.Sample, part float64) float64 {
+	d := s.Took.Quantile(part)
+	if d == 0 {
+		return math.NaN()
+	}
+	return milliseconds(d)
+}
+
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func quantiles(l *soak.Latencies) string {
-	return fmt.Sprintf("half within %v, 99 %% within %v", l.Quantile(0.5).Round(10*time.Microsecond), l.Quantile(0.99).Round(10*time.Microsecond))
+	return fmt.Sprintf("half within %.2f ms, 99 %% within %.2f ms", milliseconds(l.Quantile(0.5)), milliseconds(l.Quantile(0.99)))
 }

@@ -55,7 +55,7 @@
         box.closest("figure").classList.toggle("messages", on);
         $("tip").hidden = true;
         $("h-picture").textContent = on ? "Who sent whom what" : toScale;
-        if (on) messages.draw();
+        if (on) messages.moment(picture.from());
         else picture.redraw();
       };
       showMessages = show;
@@ -69,9 +69,7 @@
       addEventListener("beforeprint", () => onPaper(true));
       addEventListener("afterprint", () => onPaper(false));
       $("show-messages").addEventListener("click", () => {
-        const from = picture.from();
         show(!asMessages);
-        if (asMessages) messages.moment(from);
         address(asMessages ? "#messages" : location.pathname + location.search);
       });
       for (const e of [box, $("sequence")]) {

@@ -8,7 +8,8 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const all = data.messages || [], columns = data.columns || [];
   const COLUMN = Math.max(56, Math.min(110, 7.4 * Math.max(0, ...columns.map(c => c.n.length)) + 16)); // at least
   let messages = [], rows = [], used = [], height = HEAD, width = 0, gutter = 0, wide = 0, frame = 0;
-  let active = null, byKey = false, words = null;
+  let active = null, byKey = false, words = null, asked = [];
+  let held = null; // how far the view is scrolled to the right, while the servers stay at its right edge
 
   const node = (parent, name, attrs, text) => {
     const n = document.createElementNS(NS, name);
@@ -37,10 +38,15 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     return { title: m.copy ? m.l + ", a copy of what was sent before" : m.l, who, lines };
   };
 
+  // What a column answers to: its own name, and those of the lanes that its messages come from.
+  const lanes = (data.lanes || []).map(l => `${l.name} ${l.sub || ""}`.toLowerCase()), named = i => names[i];
+  const names = columns.map((c, i) => [c.n.toLowerCase(), ...new Set(all.filter(m => m.c === i).map(m => lanes[m.client] || ""))].join(" "));
+
   // Where each end lies. Of ends at the same time, those of the message that was sent first come first.
   const lay = () => {
     const ends = [], sending = new Set(messages.flatMap(m => [m.c, m.s]));
-    used = columns.map((_, i) => i).filter(i => sending.has(i)); // a crowd that sends nothing takes no room
+    // A crowd that sends nothing takes no room; who was asked for stays, and so do the servers.
+    used = columns.map((_, i) => i).filter(i => sending.has(i) || columns[i].k === "server" || asked.some(w => named(i).includes(w)));
     messages.forEach((m, i) => {
       m.i = i;
       m.ends = {};
@@ -83,7 +89,14 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const svg = document.createElementNS(NS, "svg");
   svg.setAttribute("class", "drawing");
   svg.setAttribute("role", "presentation");
-  const x = i => gutter + wide * (used.indexOf(i) + 0.5);
+  const servers = () => used.filter(i => columns[i].k === "server").length;
+  const x = i => {
+    const n = used.indexOf(i) + 0.5;
+    if (held === null || columns[i].k !== "server") return gutter + wide * n;
+    return held + width - RIGHT - wide * (used.length - n);
+  };
+  // Where the columns of clients end that can be seen from a place.
+  const edge = right => held === null ? right : held + width - RIGHT - wide * servers();
 
   const draw = () => {
     frame = 0;
@@ -93,6 +106,8 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     svg.setAttribute("width", whole());
     svg.setAttribute("height", height);
     svg.replaceChildren();
+    // Of a crowd the servers stay in sight, where they leave room for clients: each arrow begins or ends there.
+    held = whole() > width && wide * servers() < (width - gutter) / 2 ? left : null;
     paint(svg, top, bottom, left, left + width);
     const first = rows.find(r => r.y > top + HEAD), last = rows.findLast(r => r.y < bottom);
     if (first && last) onView(stamp(first.t) + " to " + stamp(Math.max(first.t, last.t)));
@@ -104,11 +119,12 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     wide = Math.max(COLUMN, (width - gutter - RIGHT) / Math.max(1, used.length));
   };
   const whole = () => Math.max(width, gutter + wide * used.length + RIGHT);
+  const hidden = (i, right) => columns[i].k !== "server" && x(i) + (held === null ? 0 : wide / 2 - 1) > edge(right);
   // Draws what lies between two heights and two places from the left, below a head with the names.
   const paint = (svg, top, bottom, left, right) => {
     const seen = (a, b) => b >= top - 20 && a <= bottom + 20;
     for (const i of used) {
-      if (x(i) + wide < left || x(i) - wide > right) continue;
+      if (x(i) + wide < left || x(i) - wide > right || hidden(i, right)) continue;
       node(svg, "line", { class: "life " + columns[i].k, x1: x(i), x2: x(i), y1: Math.max(HEAD, top), y2: Math.min(height, bottom) });
     }
     const marks = node(svg, "g", { "aria-hidden": "true" });
@@ -122,6 +138,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
       if (r.kind === "pin") drawPin(marks, r, left);
     }
     for (const m of messages) if (seen(m.top, m.bottom) || m === active) drawMessage(svg, m);
+    if (!messages.length) node(words, "text", { class: "says soft", x: left + gutter + 6, y: HEAD + 20 }, "no message on this page has these words");
     svg.append(words);
     const times = node(svg, "g", { transform: `translate(${left} 0)`, "aria-hidden": "true" });
     node(times, "rect", { class: "gutter", x: 0, y: top, width: gutter - 6, height: bottom - top });
@@ -130,7 +147,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
     node(head, "rect", { class: "gutter", x: 0, y: 0, width: whole(), height: HEAD });
     for (const i of used) {
       const c = columns[i];
-      if (x(i) < left + gutter || x(i) > right) continue;
+      if (x(i) < left + gutter || x(i) > right || hidden(i, right)) continue;
       const t = node(head, "text", { class: "name", x: x(i), y: 20 }, cut(c.n, wide - 18));
       node(t, "title", {}, c.n);
       node(head, "rect", { class: c.o >= 0 ? "swatch o" + c.o : "swatch " + c.k, x: x(i) - 14, y: 27, width: 28, height: 3, rx: 1.5 });
@@ -138,8 +155,9 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   };
   // All of it for paper, where nothing scrolls: a drawing for each sheet, cut between two rows, each with the names above.
   const sheets = () => {
-    const drawings = [], before = width, chosen = active;
+    const drawings = [], before = width, chosen = active, place = held;
     measure(700);
+    held = null;
     active = null;
     const most = 880 * whole() / width; // what is wider than the sheet is drawn smaller
     for (let top = 0; top < height - 8;) {
@@ -154,6 +172,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
       top = bottom >= height ? height : bottom - HEAD;
     }
     active = chosen;
+    held = place;
     measure(before);
     return drawings;
   };
@@ -189,9 +208,11 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
       else if (e.got !== undefined) arrow(part("reply"), "reply", xs, e.at, xc, e.got);
     }
     // Words stand beside the client, on the row of the end that they are about.
-    const anchor = toRight ? "start" : "end", at = xc + (toRight ? 8 : -8), room = Math.abs(xs - xc) - 24, c = cells(m);
+    // Where the client is out of sight they stand beside the server, and name it.
+    const out = held !== null && (xc < held + gutter || hidden(m.c, 0)), near = out ? xs - 16 : xc + (toRight ? 8 : -8);
+    const anchor = toRight && !out ? "start" : "end", at = near, room = out ? xs - held - gutter - 32 : Math.abs(xs - xc) - 24, c = cells(m);
     const word = (y, text, kind) => { if (text) node(words, "text", { class: kind + (m === active ? " chosen" : ""), "data-m": m.i, x: at, y: y + 4, "text-anchor": anchor }, text); };
-    if (!m.copy) word(e.sent - 4, cut(c && room > 200 ? `${m.l}: ${c.at(-3)}` : m.l, Math.max(room, wide - 24)), "says");
+    if (!m.copy) word(e.sent - 4, cut((out ? columns[m.c].n + " " : "") + (c && room > 200 ? `${m.l}: ${c.at(-3)}` : m.l), Math.max(room, wide - 24)), "says");
     if (e.got !== undefined && c) word(e.got, cut(c.at(-2), room * 0.6), "says soft");
   };
 
@@ -213,14 +234,19 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   };
 
   const scrollTo = y => { box.scrollTop = Math.max(0, y - HEAD - (box.clientHeight - HEAD) / 3); };
+  // Brings the client of a message into sight, and its server if both have room.
+  const aside = m => {
+    const lo = Math.min(x(m.c), held === null ? x(m.s) : Infinity) - wide / 2, hi = Math.max(x(m.c), held === null ? x(m.s) : 0) + wide / 2;
+    const room = held === null ? width : width - RIGHT - wide * servers();
+    if (lo < box.scrollLeft + gutter) box.scrollLeft = lo - gutter;
+    else if (hi > box.scrollLeft + room) box.scrollLeft = Math.min(lo - gutter, hi - room);
+  };
   const select = (m, key) => {
     if (!m) return;
     active = m;
     byKey = key;
     if (m.top < box.scrollTop + HEAD || m.bottom > box.scrollTop + box.clientHeight) scrollTo(m.top);
-    const lo = Math.min(x(m.c), x(m.s)) - wide / 2, hi = Math.max(x(m.c), x(m.s)) + wide / 2;
-    if (lo < box.scrollLeft + gutter) box.scrollLeft = lo - gutter;
-    else if (hi > box.scrollLeft + width) box.scrollLeft = Math.min(lo - gutter, hi - width);
+    aside(m);
     draw();
     box.setAttribute("aria-activedescendant", "q-" + m.i);
     box.dispatchEvent(new CustomEvent("message", { detail: m }));
@@ -229,8 +255,13 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   const row = n => select(messages.find(m => m.r === n) || all.find(m => m.r === n), false);
   // What was sent at a moment, or next after it.
   const moment = t => {
-    const r = rows.find(r => r.kind === "pin" && r.t === t) || rows.find(r => r.t >= t) || rows.at(-1);
+    const r = rows.find(r => r.kind === "pin" && r.t === t) || rows.find(r => r.t >= t) || rows.at(-1), i = rows.indexOf(r);
     if (r) scrollTo(r.y);
+    const next = rows.slice(Math.max(0, i)).find(r => r.m) || rows.slice(0, Math.max(0, i)).findLast(r => r.m);
+    if (next && box.clientWidth) {
+      draw(); // only then it is known how wide all of it is
+      aside(next.m);
+    }
     redraw();
   };
   let at = -1;
@@ -244,8 +275,9 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
   };
   // Messages that have one of the words in their names or their text; all if there are none.
   const only = wanted => {
+    asked = wanted;
     messages = all.filter(m => {
-      const text = [columns[m.c].n, columns[m.s].n, m.l, ...(cells(m) || [m.t])].join(" ").toLowerCase();
+      const text = [columns[m.c].n, lanes[m.client] || "", columns[m.s].n, m.l, ...(cells(m) || [m.t])].join(" ").toLowerCase();
       return !wanted.length || wanted.some(w => text.includes(w));
     });
     if (active && !messages.includes(active)) {
@@ -254,6 +286,7 @@ const sequence = (data, box, tipBox, announceBox, onView, onOpen) => {
       tell(null);
     }
     lay();
+    box.scrollLeft = box.scrollTop = 0;
     draw();
     return messages.length;
   };

@@ -23,7 +23,7 @@ const unpack = data => {
 const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const NS = "http://www.w3.org/2000/svg";
   const SMALL = 12, RIGHT = 14, ROW = 24, LETTER = 6.7, LEAST = 2000; // pixels, and the shortest span in view
-  const END = data.end;
+  const BEGIN = data.begin || 0, END = data.end, LENGTH = END - BEGIN, EDGE = LENGTH * 0.01;
   const laneTop = data.lanes.length ? data.top : 30, GROUP = 30; // the height of a group's head
   let bottom = data.lanes.reduce((y, l) => Math.max(y, l.y + l.h), laneTop);
   const below = data.height - bottom;
@@ -32,7 +32,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   const groups = data.groups || [], closed = new Set();
   let wanted = [];
   data.lanes.forEach((l, i) => { l.gap = i && l.g === data.lanes[i - 1].g ? l.y - data.lanes[i - 1].y - data.lanes[i - 1].h : 6; });
-  const view = { from: -END * 0.01, to: END * 1.01 };
+  const view = { from: BEGIN - EDGE, to: END + EDGE };
   let width = 0, gutter = 0, cursor = null, chosen = null, frame = 0;
 
   const node = (parent, name, attrs, text) => {
@@ -91,7 +91,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
       node(svg, "text", { class: "cursor-text", x: cursor, y: 18 }, precise(time(cursor)));
     }
     drawBrush();
-    onView(precise(Math.max(0, view.from)) + " to " + precise(Math.min(END, view.to)), { ...view, chosen, folded: closed.size < groups.length ? [...closed].map(g => g + 1).sort((a, b) => a - b).join() : groups.length ? "all" : "" });
+    onView(precise(Math.max(BEGIN, view.from)) + " to " + precise(Math.min(END, view.to)), { ...view, chosen, folded: closed.size < groups.length ? [...closed].map(g => g + 1).sort((a, b) => a - b).join() : groups.length ? "all" : "" });
   };
   // From where to where the picture can be seen, in its own pixels; all of it if it is small.
   const inSight = () => {
@@ -156,7 +156,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
 
   const drawAxis = () => {
     const s = step(Math.max(2, width / 120));
-    for (let i = Math.ceil(Math.max(0, view.from) / s); i * s <= Math.min(view.to, END * 1.01); i++) {
+    for (let i = Math.ceil(Math.max(0, view.from) / s); i * s <= Math.min(view.to, END + EDGE); i++) {
       const at = round(x(i * s));
       node(svg, "line", { class: "grid", x1: at, x2: at, y1: 28, y2: bottom });
     }
@@ -164,7 +164,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   };
   const drawTimes = parent => {
     const s = step(Math.max(2, width / 120));
-    for (let i = Math.ceil(Math.max(0, view.from) / s); i * s <= Math.min(view.to, END * 1.01); i++) {
+    for (let i = Math.ceil(Math.max(0, view.from) / s); i * s <= Math.min(view.to, END + EDGE); i++) {
       node(parent, "text", { class: "axis", x: round(x(i * s)), y: 18 }, seconds(i * s, s) + " s");
     }
   };
@@ -291,6 +291,8 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const text = node(svg, "text", { class: "name", x: narrow ? 10 : 20, y }, narrow && l.name.length > 8 ? l.name.slice(0, 7) + "…" : l.name);
     node(text, "title", {}, [l.name, l.sub, l.note].filter(Boolean).join(", "));
     if (l.color >= 0) node(svg, "rect", { class: "swatch o" + l.color, x: narrow ? 2 : 8, y: l.y + l.h / 2 - 7, width: 4, height: 14, rx: 2 });
+    const room = 16 - l.name.length; // letters, on one line with the name
+    if (!narrow && l.h < 40 && l.sub && room > 2) node(text, "tspan", { class: "sub", dx: 6 }, l.sub.length > room ? l.sub.slice(0, room - 1) + "…" : l.sub);
     if (lines > 0) node(svg, "text", { class: "name sub", x: 20, y: y + 15 }, l.sub);
     if (lines > 1) node(svg, "text", { class: "name sub", x: 20, y: y + 29 }, l.note);
   };
@@ -298,7 +300,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   // The overview: the whole run in a strip, and which part of it is in view.
   let brush = null;
   const OVER = 34;
-  const overviewX = t => gutter + t / END * (width - RIGHT - gutter);
+  const overviewX = t => gutter + Math.max(0, t - BEGIN) / LENGTH * (width - RIGHT - gutter);
   const drawOverview = () => {
     const o = document.createElementNS(NS, "svg");
     o.setAttribute("width", width);
@@ -321,13 +323,13 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const x0 = Math.max(gutter, overviewX(view.from)), x1 = Math.min(width - RIGHT, overviewX(view.to));
     brush.setAttribute("x", round(x0));
     brush.setAttribute("width", round(Math.max(4, x1 - x0)));
-    overviewBox.classList.toggle("all", view.from <= 0 && view.to >= END);
+    overviewBox.classList.toggle("all", view.from <= BEGIN && view.to >= END);
   };
 
   // Moving about.
   const clamp = (from, to) => {
-    let span = Math.min(Math.max(to - from, LEAST), END * 1.02);
-    const middle = (from + to) / 2, lo = -END * 0.01 + span / 2, hi = END * 1.01 - span / 2;
+    let span = Math.min(Math.max(to - from, LEAST), LENGTH + 2 * EDGE);
+    const middle = (from + to) / 2, lo = BEGIN - EDGE + span / 2, hi = END + EDGE - span / 2;
     const c = Math.min(Math.max(middle, lo), Math.max(lo, hi));
     return [c - span / 2, c + span / 2];
   };
@@ -356,10 +358,10 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
     const d = (goal.to - goal.from) * share;
     show(goal.from + d, goal.to + d, still);
   };
-  const whole = still => show(-END * 0.01, END * 1.01, still);
+  const whole = still => show(BEGIN - EDGE, END + EDGE, still);
   // A stretch with as much again around it; a moment with a little.
   const around = (from, to, still) => {
-    const margin = to > from ? (to - from) * 0.6 : Math.min(END / 30, 2e9);
+    const margin = to > from ? (to - from) * 0.6 : Math.min(LENGTH / 30, 2e9);
     show(from - margin, to + margin, still);
   };
   // Brings one of some owners' lanes into view, first one on which something happens at a time.
@@ -514,7 +516,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   });
   const jump = e => {
     const r = overviewBox.getBoundingClientRect();
-    const t = (e.clientX - r.left - gutter) / (width - RIGHT - gutter) * END, half = (view.to - view.from) / 2;
+    const t = BEGIN + (e.clientX - r.left - gutter) / (width - RIGHT - gutter) * LENGTH, half = (view.to - view.from) / 2;
     show(t - half, t + half, true);
   };
   overviewBox.addEventListener("pointerdown", e => { overviewBox.setPointerCapture(e.pointerId); jump(e); });
@@ -542,7 +544,7 @@ const timeline = (data, box, overviewBox, tipBox, announceBox, onView) => {
   drawOverview();
   // Open on the violation, unless it can be seen well enough in the whole run.
   const first = windows.find(w => w.through) || windows[0];
-  if (first && (first.b - first.a) < END * 0.08) around(first.a, first.b, true);
+  if (first && (first.b - first.a) < LENGTH * 0.08) around(first.a, first.b, true);
   if (first) reveal(first.o || [], first.a);
   drawBrush();
   // What somebody else has seen: the same part, and the same moment even if it lies outside.
