@@ -188,8 +188,10 @@ func (t *teller) holds(l *lockFacts) {
 			while = fmt.Sprintf(", having waited %s%s", short(waited), while)
 		}
 		t.add(h.from, h.owner, weight, score, l.name, []string{h.owner}, "gets %s with %s%s", l.name, lease, while)
+		told := h.from
 		for _, s := range h.sets[1:] {
-			if s.op != nil && s.op.Kind.Renews() {
+			if s.op != nil && s.op.Kind.Renews() && !(t.f.composed(l) && s.at-told < t.f.prompt()) { // a group's members are renewed one after the other
+				told = s.at
 				t.add(s.at, h.owner, Plain, scoreRenewal, l.name, []string{h.owner}, "renews its lease on %s", l.name)
 			}
 		}

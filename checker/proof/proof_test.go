@@ -139,7 +139,7 @@ func TestCausesAreProvedByRunsWithoutFaults(t *testing.T) {
 		}, checker.ByItself, nil, 0, true, "The run had no fault to leave out."},
 		{"another than the one that is named", []history.Fault{pause, drop}, func(left []int) []checker.Violation {
 			return one(overlapBy(contract.PausedHolder), has(left, 1))
-		}, checker.Otherwise, []int{1}, 3, false, "Run again without the lost reply (acquire) of c1 at 5.003 s: every guarantee holds. The argued cause names no fault."},
+		}, checker.Otherwise, []int{1}, 3, false, "Run again without the lost reply (acquire) of c1 at 5.003 s: every guarantee holds. The cause that is told above is none of these."},
 		{"what never struck is left out of all runs", []history.Fault{never, pause, drop}, func(left []int) []checker.Violation {
 			return one(overlapBy(contract.LostMessage, 2), has(left, 2) && (has(left, 0) || len(left) == 1))
 		}, checker.Proved, []int{2}, 1, true, "Run again without the lost reply (acquire) of c1 at 5.003 s: every guarantee holds."},
@@ -177,7 +177,7 @@ func TestAnArgumentThatTheRunsDoNotShowIsTold(t *testing.T) {
 		says    string
 	}{
 		"none is needed": {-1, checker.ByItself, "The faults named are not needed for that."},
-		"another is":     {1, checker.Otherwise, "The argued cause names another."},
+		"another is":     {1, checker.Otherwise, "The cause that is told above names another fault."},
 	} {
 		y := &toy{faults: faults, breaks: func(left []int) []checker.Violation {
 			if tt.needed >= 0 && !slices.Contains(left, tt.needed) {

@@ -35,9 +35,9 @@ func (a *attempt) tell(p *checker.Proof, least, named []int) string {
 	case p.Outcome == checker.Occasion:
 		text += " The cause is what a program did, and no fault."
 	case p.Outcome == checker.Otherwise && len(named) == 0:
-		text += " The argued cause names no fault."
+		text += " The cause that is told above is none of these."
 	case p.Outcome == checker.Otherwise:
-		text += " The argued cause names another."
+		text += " The cause that is told above names another fault."
 	}
 	return text
 }
