@@ -35,7 +35,7 @@ func (f *facts) onceHealed(l *lockFacts, found *violations) {
 			continue // it asks once more, for less
 		case op.Kind.Acquires() && op.Outcome != history.Acquired && !f.kept(l, op, op.Call):
 			f.unhealedBy(op, contract.FreshGets, found, "was told "+told, func() Cause {
-				if c, behind := f.behindPlaces(l, op, l.queued(op), f.until(op)); behind {
+				if c, behind := f.behindPlaces(l, op, l.queued(op), l.queued(op), f.until(op)); behind {
 					return c
 				}
 				return f.keptByCopy(l, op.Call)

@@ -131,7 +131,7 @@ func (f *facts) idleFor(l *lockFacts, ops []*history.Op, tenures []*tenure, ahea
 			continue
 		}
 		found.addAt(from, func() Violation {
-			c, behind := f.behindPlaces(l, first, turned, to)
+			c, behind := f.behindPlaces(l, first, max(free, first.Call), turned, to)
 			if !behind {
 				c = f.untaken(l, g.after, first, from, to)
 			}

@@ -41,6 +41,7 @@ func (f *facts) permitsLiveness(is history.Object) Result {
 		f.failures(l, &found)
 		f.countedCallsReturn(l, &found)
 	}
+	f.residue(f.of(is), &found)
 	return conclude("times of grants and returns",
 		fmt.Sprintf("%s, none was late and no permit was lost", count(waits, "acquiring call")),
 		fmt.Sprintf("%s among %s", count(found.all, "violation"), count(waits, "acquiring call")), found)

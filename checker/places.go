@@ -161,8 +161,9 @@ func (f *facts) asksAgain(l *lockFacts, op *history.Op, by time.Duration) (at ti
 }
 
 // behindPlaces is the cause that a call did not get a fair lock until a time, since its own place was gone, or others were kept that their
-// owners had left behind; from is when its turn came.
-func (f *facts) behindPlaces(l *lockFacts, op *history.Op, from, to time.Duration) (Cause, bool) {
+// owners had left behind; freed is when the lock became free, and from when the call's turn came. Of who has a place when the lock becomes free it
+// is told, and nobody else, though the place may end before its owner gives up.
+func (f *facts) behindPlaces(l *lockFacts, op *history.Op, freed, from, to time.Duration) (Cause, bool) {
 	if l.queue == nil {
 		return Cause{}, false
 	}
@@ -173,6 +174,14 @@ func (f *facts) behindPlaces(l *lockFacts, op *history.Op, from, to time.Duratio
 		}
 	}
 	behind, _ := f.leftBehind(l.queue.ahead(op, from), from)
+	for _, p := range l.queue.ahead(op, freed) {
+		if !slices.Contains(behind, p) && f.waitedUntil(p) <= from && f.keptUntil(p) >= freed {
+			behind = append(behind, p)
+		}
+	}
+	if f.h.Can(string(contract.LeavesLine)) { // and tells the next one
+		behind = slices.DeleteFunc(behind, func(p *place) bool { return p.gone == left && p.to+f.prompt() < to })
+	}
 	until := from
 	for _, p := range behind {
 		until = max(until, f.keptUntil(p))

@@ -37,6 +37,9 @@ func (f *facts) tellings(l *lockFacts, found *violations) {
 		} else if again := l.owner(t.owner).tenure(b.to); again != nil && again != t && again.from >= t.to {
 			continue // it was let in again, so that its belief is about that hold
 		}
+		if heard, ok := f.heardBusy(l, t); ok && heard < by {
+			by, why = heard, "by the answer to a later request, that another holds it"
+		}
 		if t.grant.Return > t.to && t.grant.Return > by { // that it was granted it learns no sooner
 			by, why = t.grant.Return, "by the answer to the call that took it"
 		}
@@ -169,6 +172,33 @@ func (f *facts) heardGone(l *lockFacts, t *tenure) (time.Duration, bool) {
 		}
 		if left < c.needed {
 			return enough(at, f.groupPrompt(c), f.obstacles(t.client, l.name, at, f.end, f.answerTime(), hindersTimers)), true
+		}
+	}
+	return 0, false
+}
+
+// heardBusy is when the holder of a lock whose hold the server ended can know so by what its client asked of the lock's key for another call: for one of
+// a group, or for one that it gave up meanwhile. Of several keys that one request asks for, the answer names the first that another holds.
+func (f *facts) heardBusy(l *lockFacts, t *tenure) (time.Duration, bool) {
+	if f.composed(l) || l.shared() || f.implied() {
+		return 0, false
+	}
+	named := map[int64]bool{}   // by requests that had an answer
+	granted := map[int64]bool{} // calls: who asks again is answered so again
+	for i := range f.h.Served {
+		r := &f.h.Served[i]
+		if r.Step == history.StepAcquire && r.Owner == t.owner && r.After.Count(t.owner) > 0 {
+			granted[r.Op] = true
+		}
+		if granted[r.Op] || r.At < t.to || r.Client != t.client || r.Owner != t.owner || r.Step != history.StepAcquire || r.Got == 0 || r.Got-r.Sent >= f.answerTime() || refused(r) {
+			continue
+		}
+		if r.Before == nil || len(r.Before.Holdings) == 0 || r.Before.Count(t.owner) > 0 || r.After.Count(t.owner) > 0 || r.Request != 0 && named[r.Request] {
+			continue
+		}
+		named[r.Request] = true
+		if r.Lock == l.name {
+			return enough(r.Got, f.prompt(), f.obstacles(t.client, l.name, r.Got, f.end, f.latency(), []history.Effect{history.ProcessStopped})), true
 		}
 	}
 	return 0, false

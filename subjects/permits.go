@@ -63,7 +63,7 @@ func permitSemaphore(g lockimpl.Generation, about string) Subject {
 	}
 	if g == lockimpl.Hardened {
 		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence),
-			string(contract.ServerClock), string(contract.OneKey), string(contract.ReturnsUnanswered))
+			string(contract.ServerClock), string(contract.OneKey), string(contract.ReturnsUnanswered), string(contract.LeavesNothing))
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s

@@ -69,7 +69,7 @@ func semaphore(g lockimpl.Generation, about string) Subject {
 		return semaphoreClient{c.(rlockClient)}, nil
 	}
 	if g == lockimpl.Hardened {
-		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.WakesByNeed), string(contract.MadeBySet), string(contract.ReturnsUnanswered))
+		s.Abilities = append(s.Abilities, string(contract.TakesBack), string(contract.Idempotent), string(contract.LooksAgain), string(contract.NoticesSilence), string(contract.WakesByNeed), string(contract.MadeBySet), string(contract.ReturnsUnanswered), string(contract.LeavesNothing))
 		s.Idempotent = []history.Idempotence{{Calls: Changing(s.Object), For: resentFor, ForOnce: latchLife}}
 		s.SilenceNoticed = 2 * lockimpl.DefaultPingInterval
 		return s

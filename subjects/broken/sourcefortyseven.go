@@ -1,6 +1,6 @@
 package broken
 
-// plantedFortySeventh are mistakes that were judged to be right, or for which a plan was needed that no search drew.
+// plantedFortySeventh are mistakes of several authors that were judged to be right, or for which a plan was needed that no search drew.
 func plantedFortySeventh() []SourceMutant {
 	const gate = "rcountdownlatch-hardened"
 	return []SourceMutant{
@@ -16,5 +16,43 @@ func plantedFortySeventh() []SourceMutant {
 		source("fortyseven-multi-unlock-not-put-back", hardened, told,
 			"a group whose unlock failed is not watched any more",
 			"multi.go", "\t\tif err != nil {\n\t\t\tback()\n\t\t}\n\t\treturn results, err\n", "\t\t_ = back\n\t\treturn results, err\n"),
+		source("fortyseven-group-refusal-unheard", hardened, told,
+			"a group's attempt that is refused does not tell who holds the member by itself",
+			"multi_hardened.go", "\t\t\ths.refused(held[answer[1]-1])\n", ""),
+		source("fortyseven-late-refusal-unheard", hardened, told,
+			"the late answer to a call that was given up does not tell who holds the lock",
+			"hardened.go", "\tif cmd.Err() == nil {\n\t\tp.client.holds.answeredLate(h, request, cmd.Val())\n\t}\n\tp.settle(l, h, lease)\n", "\tp.settle(l, h, lease)\n"),
+		source("fortyseven-group-late-refusal-unheard", hardened, told,
+			"the late refusal of a group's attempt that was given up does not tell who holds the member",
+			"multi_hardened.go", "\t\t\t} else if cmd.Err() == nil && answer[0] == 0 {\n\t\t\t\ths.answeredLate(held[answer[1]-1], request, -2)\n", ""),
+		source("fortyseven-sem-record-without-end", "rsemaphore-hardened", "whatever keys a semaphore writes, besides its own, have a time to live",
+			"the record of a request is kept for ever",
+			"scripts/once.lua", "call('set', KEYS[2], ARGV[1] .. n, 'px', ARGV[2])", "call('set', KEYS[2], ARGV[1] .. n)"),
+		{
+			Name: "fortyseven-renewal-counted-from-answer", Sound: hardened, Claim: told,
+			About: "a renewed lease is counted from the answer, and not from the request",
+			Edits: []Edit{
+				{"hardened.go", "\tcalled := time.Now()\n\tif err := c.runAll(ctx, p.renews,", "\tif err := c.runAll(ctx, p.renews,"},
+				{"hardened.go", "\tvar failed error\n\tfor i, batch := range batches {\n\t\tif cmds[i] == nil {", "\tcalled := time.Now()\n\tvar failed error\n\tfor i, batch := range batches {\n\t\tif cmds[i] == nil {"},
+			},
+		},
+		source("fortyseven-settling-tries-once", hardened, ghosts,
+			"what is given back in the background is tried once",
+			"hardened.go", "\t\ths.exit(current)\n\t\tif err == nil || !c.pause(delay) {\n\t\t\tbreak\n\t\t}\n", "\t\ths.exit(current)\n\t\tbreak\n"),
+		source("fortyseven-stale-renewal-counts", hardened, overtakes,
+			"the late answer to the renewal of an earlier hold of the owner counts for the next",
+			"watchdog.go", "h.mark != batch[i].mark || hs.m[h.key] != h", "hs.m[h.key] != h"),
+		source("fortyseven-sem-offer-forgotten", "rsemaphore-hardened", woken,
+			"who is woken for more permits than it needs, and fails, wakes others for what it needs only",
+			"semaphore.go", "ch.wakeFor(max(w.need, w.offer)) // of that it took nothing", "ch.wakeFor(w.need)"),
+		source("fortyseven-force-of-nothing-unremembered", hardened, once,
+			"a forced unlock that freed nothing is not remembered, so that its copy frees a later hold",
+			"scripts/force_hardened.lua", "if freed == 1 then\n  redis.call('publish', KEYS[2], ARGV[1])\nend\n", "if freed == 0 then\n  return 0\nend\nredis.call('publish', KEYS[2], ARGV[1])\n"),
+		source("fortyseven-elapsed-member-kept", hardened, ghosts,
+			"a group whose leases ran out while it was taken keeps the member that it took last",
+			"multi.go", "\t\t\ti++ // this one is to be given back, too\n", ""),
+		source("fortyseven-rw-force-wakes-one", "rrwlock-hardened", woken,
+			"a forced release of a read-write lock wakes one reader only",
+			"scripts/rw_force_hardened.lua", "call('publish', KEYS[2], '1')", "call('publish', KEYS[2], '0')"),
 	}
 }
