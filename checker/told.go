@@ -183,17 +183,14 @@ func (f *facts) heardBusy(l *lockFacts, t *tenure) (time.Duration, bool) {
 	if f.composed(l) || l.shared() || f.implied() {
 		return 0, false
 	}
-	named := map[int64]bool{}   // by requests that had an answer
-	granted := map[int64]bool{} // calls: who asks again is answered so again
-	for i := range f.h.Served {
+	named := map[int64]bool{} // by requests that had an answer
+	from, _ := slices.BinarySearchFunc(f.h.Served, t.to, func(r history.Served, at time.Duration) int { return upTo(r.At, at) })
+	for i := from; i < len(f.h.Served) && f.h.Served[i].At < t.belief.to; i++ {
 		r := &f.h.Served[i]
-		if r.Step == history.StepAcquire && r.Owner == t.owner && r.After.Count(t.owner) > 0 {
-			granted[r.Op] = true
-		}
-		if granted[r.Op] || r.At < t.to || r.Client != t.client || r.Owner != t.owner || r.Step != history.StepAcquire || r.Got == 0 || r.Got-r.Sent >= f.answerTime() || refused(r) {
+		if r.Client != t.client || r.Owner != t.owner || r.Step != history.StepAcquire || r.Got == 0 || r.Got-r.Sent >= f.answerTime() || refused(r) {
 			continue
 		}
-		if r.Before == nil || len(r.Before.Holdings) == 0 || r.Before.Count(t.owner) > 0 || r.After.Count(t.owner) > 0 || r.Request != 0 && named[r.Request] {
+		if r.Before == nil || len(r.Before.Holdings) == 0 || r.Before.Count(t.owner) > 0 || r.After.Count(t.owner) > 0 || r.Request != 0 && named[r.Request] || f.grantedBy(r) {
 			continue
 		}
 		named[r.Request] = true
@@ -202,6 +199,14 @@ func (f *facts) heardBusy(l *lockFacts, t *tenure) (time.Duration, bool) {
 		}
 	}
 	return 0, false
+}
+
+// grantedBy reports whether the call of a command was granted its key before, so that it may be answered so again.
+func (f *facts) grantedBy(r *history.Served) bool {
+	return slices.ContainsFunc(f.log.byOp[r.Op], func(i int) bool {
+		first := &f.h.Served[i]
+		return first.At <= r.At && first.Lock == r.Lock && first.After.Count(r.Owner) > 0
+	})
 }
 
 // hearsForce is when the holder of a hold that was forced free can know that by the message, of a lock that claims to heed
@@ -228,15 +233,21 @@ func (f *facts) hearsForces(l *lockFacts, t *tenure) (time.Duration, bool) {
 	c := f.view.locks[l.name]
 	var forced []time.Duration
 	for _, key := range c.members {
+		var heard time.Duration // since it was forced free, and not taken again; 0: it was not, or nobody can know
 		for _, n := range f.view.members[key].rows {
 			r := &f.h.Served[n]
-			if op := f.op(r.Op); r.At < t.from || op == nil || !op.Kind.Forces() || r.Before.Count(t.owner) == 0 || r.After.Count(t.owner) > 0 {
-				continue
+			switch op := f.op(r.Op); {
+			case r.At < t.from || r.At > t.to:
+			case r.After.Count(t.owner) > 0:
+				heard = 0
+			case op != nil && op.Kind.Forces() && r.Before.Count(t.owner) > 0:
+				if at := r.At + f.groupPrompt(c) + 4*f.latency(); f.hears(key.key, r, t.owner, t.client, r.At, at) {
+					heard = at
+				}
 			}
-			if heard := r.At + f.groupPrompt(c) + 4*f.latency(); f.hears(key.key, r, t.owner, t.client, r.At, heard) {
-				forced = append(forced, heard)
-				break
-			}
+		}
+		if heard > 0 {
+			forced = append(forced, heard)
 		}
 	}
 	enough := len(c.members) - c.needed // may go
