@@ -364,10 +364,10 @@ func TestAWorkerWhoseWritersAreFirst(t *testing.T) {
 func TestAHelloSaysWhatIsServed(t *testing.T) {
 	for name, want := range map[string][]string{
 		"rsemaphore-classic":        {"permits", "resizes", "any-lease"},
-		"rsemaphore-hardened":       {"permits", "resizes", "any-lease", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set", "returns-unanswered"},
+		"rsemaphore-hardened":       {"permits", "resizes", "any-lease", "takes-back", "idempotent", "looks-again", "wakes-by-need", "made-by-set", "returns-unanswered", "leaves-nothing"},
 		"rcountdownlatch-hardened":  {"count-down", "deletes", "takes-back", "idempotent", "looks-again", "rounds", "tells-deletion", "leaves-nothing", "returns-unanswered"},
 		"rpermitsemaphore-classic":  {"permit-leases", "resizes", "any-lease"},
-		"rpermitsemaphore-hardened": {"permit-leases", "resizes", "any-lease", "takes-back", "idempotent", "looks-again", "server-clock", "one-key", "returns-unanswered"},
+		"rpermitsemaphore-hardened": {"permit-leases", "resizes", "any-lease", "takes-back", "idempotent", "looks-again", "server-clock", "one-key", "returns-unanswered", "leaves-nothing"},
 		"rrwlock-classic":           {"read-write", "reentrant", "watchdog", "idempotent", "force", "waits", "any-lease", "steady", "leaves-nothing"},
 	} {
 		s, err := Subject(t.Context(), Prefix+worker("listed@"+name))
