@@ -222,7 +222,7 @@ func (d *desk) unjudged(dir string) reports.RunOf {
 		Scenario, Subject string
 		Seed              uint64
 	}{}
-	if f, err := d.files.Open(path.Join(dir, historyFile)); err == nil {
+	if f, err := open(d.files, path.Join(dir, historyFile)); err == nil {
 		defer f.Close()
 		if json.NewDecoder(f).Decode(&begun) == nil && begun.Scenario != "" {
 			return reports.RunOf{Scenario: begun.Scenario, Subject: begun.Subject, Seed: fmt.Sprint(begun.Seed)}
