@@ -55,7 +55,7 @@ func TestOneHistoryHasOneRulingWhoeverAsks(t *testing.T) {
 	uniform, _ := explore.FindStrategy("uniform")
 	dir, kinds := t.TempDir(), map[checker.RulingKind]int{}
 	for i := range runs {
-		name, seed := locks[i%len(locks)], uint64(8_528+i)
+		name, seed := locks[i%len(locks)], uint64(8_500+i)
 		s, ok := findSubject(name)
 		if !ok {
 			t.Fatalf("there is no lock %s", name)
