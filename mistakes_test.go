@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -59,6 +60,24 @@ func TestWhatMistakesDidIsExemptedWithoutTheClaim(t *testing.T) {
 			}
 		},
 		"thirtytwo-confirmed-during-attempt@overlapping": unclaiming(contract.NoticesSilence),
+		"fortyseven-settling-ends-with-lease": func(h *history.History) {
+			for i := range h.Header.Idempotent { // a request comes later than the server knows it
+				h.Header.Idempotent[i].For, h.Header.Idempotent[i].ForOnce = time.Minute, time.Minute
+			}
+		},
+		"fortyseven-latch-round-without-end": func(h *history.History) {
+			h.Faults = append(h.Faults, history.Fault{Index: len(h.Faults), Kind: "expire-key", Lock: "L", Hits: 1, From: 4 * time.Millisecond, To: 4 * time.Millisecond,
+				Effects: []history.Effect{history.KeyExpired}})
+		},
+		"fortyseven-context-of-first-member": unclaiming(contract.HearsForce),
+		"fortyseven-context-of-first-member@unconfirmed": unheard(func(r *history.Served) bool {
+			return r.Step == history.StepSubscribe
+		}),
+		"fortyseven-group-refusal-unheard":       unheard(attempts),
+		"fortyseven-late-refusal-unheard":        unheard(attempts),
+		"fortyseven-group-late-refusal-unheard":  unheard(attempts),
+		"fortyseven-sem-record-without-end":      unclaiming(contract.LeavesNothing),
+		"fair-leaving-wakes-nobody@late-message": unclaiming(contract.LeavesLine),
 	} {
 		file := name
 		if _, err := os.Stat("testdata/mistakes/" + file + ".jsonl"); err != nil {
@@ -84,6 +103,22 @@ func TestWhatMistakesDidIsExemptedWithoutTheClaim(t *testing.T) {
 			t.Errorf("%s: accused of %q, and then of %q", name, with, others)
 		}
 	}
+}
+
+// unheard has a client hear nothing of some of its commands that were not granted.
+func unheard(some func(*history.Served) bool) func(*history.History) {
+	return func(h *history.History) {
+		for i := range h.Served {
+			if r := &h.Served[i]; r.Client == "c1" && some(r) {
+				r.Got = 0
+			}
+		}
+	}
+}
+
+// attempts are the attempts that found the lock with another owner.
+func attempts(r *history.Served) bool {
+	return r.Step == history.StepAcquire && r.Before != nil && len(r.Before.Holdings) > 0 && r.Before.Count(r.Owner) == 0
 }
 
 // unclaiming takes a claim away.

@@ -174,7 +174,7 @@ func Exemptions() []Exemption {
 			Source: "Redisson 4.7.0, RedissonFairLock: who is not next is told to wait for the time to live of the lock, 0 ms when that is free"},
 		{Name: "place-kept", Guarantees: []Guarantee{Fairness, Liveness}, Rules: queueRules, Classes: []Class{PlaceLeft},
 			Effects: append(history.Resends(), history.ProcessDied),
-			Touched: "the client of another, who waited before and waits no more: it could not say so, and `placeKept` after it last asked is not over", Source: "docs/family.md: the head of the queue is dead"},
+			Touched: "the client of another, who waited before and waits no more: it could not say so, and `placeKept` after it last asked was not over when the lock became free, or is not over", Source: "docs/family.md: the head of the queue is dead"},
 		{Name: "clients-clock", Guarantees: []Guarantee{Object, Exclusion, Liveness}, Classes: []Class{ClientsClock},
 			Touched: "a client of the semaphore, which told the server the time: its clock was ahead, or the request came late, and the lease of a permit ended in between",
 			Unless:  ServerClock, Source: "docs/family.md: a client's clock is ahead, or its request is late"},

@@ -67,16 +67,16 @@ func serverLanes(h *history.History, end time.Duration) (lanes []*lane) {
 				continue
 			}
 			it := item{Kind: "fault", From: f.From, To: faultEnd(f, healed(h, end)), Color: noColor, Label: Visible(f.Kind), Tip: faultTip(f)}
-			switch {
-			case f.Has(history.ServerForgot):
+			switch state, words := serverState(f); {
+			case state == "promoted":
 				heir := replicas[n-1]
 				heir.items = append(heir.items, item{Kind: "promoted", From: f.From, To: f.From, Color: noColor, Tip: it.Tip})
 				replicas[n-1], master.roles = master, append(master.roles, role{"replica", f.From})
 				master, heir.roles = heir, append(heir.roles, role{"master", f.From})
 			case f.Has(history.ReplicationStopped):
 				replicas[n-1].items = append(replicas[n-1].items, it)
-			case f.Has(history.ServerDown):
-				it.Kind, it.Label = "down", "down"
+			case state != "":
+				it.Kind, it.Label = state, words
 				master.items = append(master.items, it)
 			}
 		}

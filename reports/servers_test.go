@@ -18,7 +18,7 @@ func failedOver() *history.History {
 	h.Faults = []history.Fault{
 		{Index: 1, Kind: "failover", Effects: []history.Effect{history.ServerForgot}, From: sec(20)},
 		{Index: 0, Kind: "stop-replication", Effects: []history.Effect{history.ReplicationStopped}, From: sec(10), To: sec(15)},
-		{Index: 2, Kind: "restart", Effects: []history.Effect{history.ServerDown}, From: sec(30), To: sec(31)},
+		{Index: 2, Kind: "restart", Effects: []history.Effect{history.ServerDown, history.ServerForgot}, From: sec(30), To: sec(31)},
 		{Index: 1, Kind: "failover", Effects: []history.Effect{history.ServerForgot}, From: sec(40)},
 	}
 	return h

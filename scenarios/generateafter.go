@@ -69,9 +69,7 @@ func (d *drawing) hearsLate(p *plan.Plan) {
 	late := []plan.Duration{plan.Duration(3 * time.Second), d.period, 2 * d.period, 3 * d.period}
 	f := plan.Fault{Kind: "delay-message", Client: c.Name, By: max(1, d.about(rapid.SampledFrom(late).Draw(d.t, "late by"), "about")),
 		When: &plan.Trigger{Client: c.Name, Lock: lock, Reply: plan.Renewal, Nth: d.upTo(1, 4, "nth late")}}
-	if most := d.latest(p, f); most > 0 {
-		f.By = min(f.By, most)
-	}
+	d.cap(p, &f)
 	p.Faults = append(p.Faults, f)
 }
 

@@ -236,12 +236,7 @@ func (d *drawing) extents(p *plan.Plan, f *plan.Fault, kind fault.Kind) {
 	case kind.Needs.Messages && d.oneIn(4, "several"):
 		f.Count = d.upTo(2, 4, "messages")
 	}
-	if most := d.latest(p, *f); most > 0 && (kind.Needs.Messages || kind.Name == "partition") {
-		f.By, f.For = min(f.By, most), min(f.For, most)
-		if f.To > 0 {
-			f.To = min(f.To, f.From+most)
-		}
-	}
+	d.cap(p, f)
 	if kind.Needs.Direction {
 		f.Direction = rapid.SampledFrom([]string{"both", "requests", "replies"}).Draw(d.t, "direction")
 	}
@@ -262,6 +257,19 @@ const forced = "force-unlock"
 // alone are the locks of a plan that are not made of others.
 func alone(p *plan.Plan) []string {
 	return slices.DeleteFunc(p.Locks(), func(name string) bool { _, group := p.Group(name); return group })
+}
+
+// cap has a fault that holds messages up do so for no longer than they may be late.
+func (d *drawing) cap(p *plan.Plan, f *plan.Fault) {
+	kind, _ := fault.Find(f.Kind)
+	most := d.latest(p, *f)
+	if most == 0 || !kind.Needs.Messages && kind.Name != "partition" {
+		return
+	}
+	f.By, f.For = min(f.By, most), min(f.For, most)
+	if f.To > 0 {
+		f.To = min(f.To, f.From+most)
+	}
 }
 
 // latest is how long a fault may hold up messages of whom it strikes; 0: for as long as it is drawn.

@@ -12,18 +12,18 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
-// apart is the lock of what is told beside the rest of a plan.
-const apart = "{lock}-beside"
+// ownLock is the lock of a story that a plan tells beside the rest.
+const ownLock = "{lock}-beside"
 
-// besides is the object of it.
-func (d *drawing) besides() string {
+// ownObject is the lock, the semaphore or the latch of such a story.
+func (d *drawing) ownObject() string {
 	switch {
 	case d.scope.Object == history.ALatch:
 		return "gate-beside"
 	case d.scope.Object.Counted():
 		return "{pool}-beside"
 	}
-	return apart
+	return ownLock
 }
 
 // beside adds to a plan an owner of a lock of its own, somebody who comes after it, and two or three things that come together: a
@@ -55,8 +55,8 @@ func (d *drawing) someone(p *plan.Plan, not ...int) int {
 	return len(p.Clients) - 1
 }
 
-// adds adds a thread to a client. Of a read-write lock all that it does is to read, or to write.
-func (d *drawing) adds(p *plan.Plan, client int, start plan.Duration, steps ...plan.Step) {
+// thread adds a thread to a client. Of a read-write lock all that it does is to read, or to write.
+func (d *drawing) thread(p *plan.Plan, client int, start plan.Duration, steps ...plan.Step) {
 	if d.scope.Object == history.ARWLock {
 		writes := d.upTo(0, 1, "writes beside") == 1
 		for i, s := range steps {
@@ -75,14 +75,14 @@ func (d *drawing) adds(p *plan.Plan, client int, start plan.Duration, steps ...p
 
 // comesAfter adds a thread that takes the lock for a short time.
 func (d *drawing) comesAfter(p *plan.Plan, client int, from plan.Duration, most time.Duration) {
-	d.adds(p, client, from+d.time(most, "comes after"), takes(0), works(d.time(2*time.Second, "work after")), gives())
+	d.thread(p, client, from+d.time(most, "comes after"), takes(0), works(d.time(2*time.Second, "work after")), gives())
 }
 
 func takes(lease plan.Duration) plan.Step {
-	return plan.Step{Do: plan.Lock, Lock: apart, Lease: lease}
+	return plan.Step{Do: plan.Lock, Lock: ownLock, Lease: lease}
 }
-func works(t plan.Duration) plan.Step { return plan.Step{Do: plan.Work, Lock: apart, For: t} }
-func gives() plan.Step                { return plan.Step{Do: plan.Unlock, Lock: apart} }
+func works(t plan.Duration) plan.Step { return plan.Step{Do: plan.Work, Lock: ownLock, For: t} }
+func gives() plan.Step                { return plan.Step{Do: plan.Unlock, Lock: ownLock} }
 func rests(t plan.Duration) plan.Step { return plan.Step{Do: plan.Sleep, For: t} }
 
 // givenUp is a step whose call is given up so soon.
@@ -103,17 +103,12 @@ func (d *drawing) strike(p *plan.Plan, client int, f plan.Fault) {
 	}
 	name := p.Clients[client].Name
 	if f.When != nil {
-		f.When.Client, f.When.Lock = name, cmp.Or(f.When.Lock, d.besides())
+		f.When.Client, f.When.Lock = name, cmp.Or(f.When.Lock, d.ownObject())
 	}
 	if f.Kind != "script-flush" {
 		f.Client = name
 	}
-	if most := d.latest(p, f); most > 0 {
-		f.By, f.For = min(f.By, most), min(f.For, most)
-		if f.To > 0 {
-			f.To = min(f.To, f.From+most)
-		}
-	}
+	d.cap(p, &f)
 	p.Faults = append(p.Faults, f)
 }
 
@@ -130,8 +125,9 @@ func (d *drawing) either(kind plan.MessageKind, nth int) *plan.Trigger {
 	return reply(kind, nth)
 }
 
-func (d *drawing) refused(p *plan.Plan, client int, when *plan.Trigger) {
-	d.strike(p, client, plan.Fault{Kind: "server-error", Error: rapid.SampledFrom(plan.Errors()).Draw(d.t, "refusal"), When: when})
+// refusal is a fault by which the server refuses requests.
+func (d *drawing) refusal() plan.Fault {
+	return plan.Fault{Kind: "server-error", Error: rapid.SampledFrom(plan.Errors()).Draw(d.t, "refusal")}
 }
 
 func (d *drawing) delayed(p *plan.Plan, client int, by plan.Duration, when *plan.Trigger) {
@@ -169,7 +165,7 @@ func (d *drawing) struckTwice(p *plan.Plan) {
 		}
 	}
 	start := d.time(3*time.Second, "start")
-	d.adds(p, owner, start, steps...)
+	d.thread(p, owner, start, steps...)
 	d.comesAfter(p, after, start, 5*time.Second)
 	switch d.upTo(0, 5, "at first") {
 	case 0:
@@ -186,11 +182,14 @@ func (d *drawing) struckTwice(p *plan.Plan) {
 		d.strike(p, owner, plan.Fault{Kind: "script-flush", When: reply(kind, nth)})
 		next += d.upTo(0, 1, "with its script")
 	}
+	f := plan.Fault{Kind: "drop-message"}
 	if d.oneIn(4, "is lost, too") {
-		d.strike(p, owner, plan.Fault{Kind: "drop-message", When: d.either(kind, next)})
+		f.When = d.either(kind, next)
 	} else {
-		d.refused(p, owner, request(kind, next))
+		f = d.refusal()
+		f.When = request(kind, next)
 	}
+	d.strike(p, owner, f)
 }
 
 // madeAnew has an owner give a call up whose answer comes late, and make it again at once, so that the late answer comes into the next hold. Or
@@ -228,7 +227,7 @@ func (d *drawing) madeAnew(p *plan.Plan) {
 		}
 	}
 	start := d.time(3*time.Second, "start")
-	d.adds(p, owner, start, append(steps, rests(d.time(20*time.Second, "idle")), gives())...)
+	d.thread(p, owner, start, append(steps, rests(d.time(20*time.Second, "idle")), gives())...)
 	d.comesAfter(p, after, start, 6*time.Second)
 	d.delayed(p, owner, late, struck)
 }
@@ -248,7 +247,7 @@ func (d *drawing) shorterOutside(p *plan.Plan) {
 		back = givenUp(back, d.between(100*time.Millisecond, 2*time.Second, "after"))
 	}
 	start := d.time(2*time.Second, "start")
-	d.adds(p, owner, start, takes(d.between(time.Second, 9*time.Second, "short lease")), takes(0), rests(inner), back,
+	d.thread(p, owner, start, takes(d.between(time.Second, 9*time.Second, "short lease")), takes(0), rests(inner), back,
 		works(d.between(time.Second, 20*time.Second, "work")), gives(), rests(d.time(20*time.Second, "idle")), gives())
 	d.comesAfter(p, after, start+inner/2, 12*time.Second)
 	when := d.either(plan.Renewal, renewals)
@@ -284,10 +283,10 @@ func (d *drawing) leavesThen(p *plan.Plan) {
 	steps := []plan.Step{takes(0), rests(free), gives()}
 	take, give, first := takes(0), []plan.Step{gives()}, plan.Acquire
 	if d.scope.Object.Counted() {
-		steps, take, give = d.sharedBeside(free)
+		steps, take, give = d.shared(free)
 		first = is.first
 	}
-	d.adds(p, holder, start, steps...)
+	d.thread(p, holder, start, steps...)
 	free += start
 	leaves := d.upTo(0, 3, "who leaves")
 	for n := range 2 + d.upTo(0, 1, "a third") {
@@ -300,7 +299,7 @@ func (d *drawing) leavesThen(p *plan.Plan) {
 				s.Do, s.Wait = is.try, max(left, moment)
 			}
 		}
-		d.adds(p, waits, comes, append([]plan.Step{s, rests(d.between(time.Second, 40*time.Second, "works then"))}, give...)...)
+		d.thread(p, waits, comes, append([]plan.Step{s, rests(d.between(time.Second, 40*time.Second, "works then"))}, give...)...)
 	}
 	from := d.near(free)
 	for range d.upTo(1, 2, "at that time") {
@@ -319,37 +318,25 @@ func (d *drawing) leavesThen(p *plan.Plan) {
 	}
 }
 
-// sharedBeside is what makes permits or a count, and lets others have them from a time on, in two parts; and what somebody does who waits for that.
-func (d *drawing) sharedBeside(free plan.Duration) (steps []plan.Step, take plan.Step, give []plan.Step) {
-	is, name := d.protocol(), d.besides()
+// shared is what makes permits or a count, takes all, and from a time on lets others have them one by one; and what somebody does who waits for
+// one.
+func (d *drawing) shared(free plan.Duration) (steps []plan.Step, take plan.Step, give []plan.Step) {
+	is, name := d.protocol(), d.ownObject()
 	n := int64(d.upTo(1, 3, "of these"))
 	between := rests(d.time(500*time.Millisecond, "and then"))
 	take = plan.Step{Do: is.lock, Lock: name}
+	back := plan.Step{Do: is.give, Lock: name}
+	give = []plan.Step{back}
 	switch d.scope.Object {
 	case history.ALatch:
-		steps = []plan.Step{{Do: plan.TrySetCount, Lock: name, Count: n}, rests(free)}
-		for range n {
-			steps = append(steps, plan.Step{Do: is.give, Lock: name}, between)
-		}
-		return steps, take, nil
+		steps, give = []plan.Step{{Do: plan.TrySetCount, Lock: name, Count: n}}, nil
 	case history.APermitSemaphore:
-		steps = []plan.Step{{Do: plan.TrySetTotal, Lock: name, Permits: n}}
-		for range n {
-			steps = append(steps, take)
-		}
-		steps = append(steps, rests(free))
-		for range n {
-			steps = append(steps, plan.Step{Do: is.give, Lock: name}, between)
-		}
-		return steps, take, []plan.Step{{Do: is.give, Lock: name}}
+		steps = append([]plan.Step{{Do: plan.TrySetTotal, Lock: name, Permits: n}}, slices.Repeat([]plan.Step{take}, int(n))...)
+	default:
+		take.Permits, back.Permits, give[0].Permits = 1, 1, 1
+		steps = []plan.Step{{Do: plan.TrySetPermits, Lock: name, Permits: n}, {Do: is.lock, Lock: name, Permits: n}}
 	}
-	take.Permits = 1
-	back := plan.Step{Do: is.give, Lock: name, Permits: 1}
-	steps = []plan.Step{{Do: plan.TrySetPermits, Lock: name, Permits: n}, {Do: is.lock, Lock: name, Permits: n}, rests(free)}
-	for range n {
-		steps = append(steps, back, between)
-	}
-	return steps, take, []plan.Step{back}
+	return slices.Concat(steps, []plan.Step{rests(free)}, slices.Repeat([]plan.Step{back, between}, int(n))), take, give
 }
 
 // near is a time at, shortly before, or shortly after another.
@@ -369,18 +356,18 @@ func (d *drawing) silentAnew(p *plan.Plan) {
 	for _, l := range []struct {
 		name string
 		held plan.Duration
-	}{{apart, short + d.between(2*time.Minute, 6*time.Minute, "held for minutes")}, {apart + "-too", short}} {
+	}{{ownLock, short + d.between(2*time.Minute, 6*time.Minute, "held for minutes")}, {ownLock + "-too", short}} {
 		steps := []plan.Step{takes(0), rests(l.held), gives(), takes(0), works(plan.Duration(time.Second)), gives()}
 		for i := range steps {
 			if steps[i].Do != plan.Sleep {
 				steps[i].Lock = l.name
 			}
 		}
-		d.adds(p, holder, 0, steps[:3]...)
-		d.adds(p, waits, plan.Duration(time.Second), steps[3:]...)
+		d.thread(p, holder, 0, steps[:3]...)
+		d.thread(p, waits, plan.Duration(time.Second), steps[3:]...)
 	}
 	d.strike(p, waits, plan.Fault{Kind: "close-connection", From: broken})
-	d.strike(p, waits, plan.Fault{Kind: "drop-message", From: broken, When: &plan.Trigger{Reply: plan.Publish, Lock: apart + "-too", Nth: 1}})
+	d.strike(p, waits, plan.Fault{Kind: "drop-message", From: broken, When: &plan.Trigger{Reply: plan.Publish, Lock: ownLock + "-too", Nth: 1}})
 }
 
 // staleWake has the message of a release come to a client that holds the lock by then, and the server refuse what the client asks it then.
@@ -392,12 +379,14 @@ func (d *drawing) staleWake(p *plan.Plan) {
 	if !d.scope.ShortLeases || d.oneIn(2, "watched") {
 		lease = 0
 	}
-	d.adds(p, first, 0, takes(lease), rests(held), gives())
-	d.adds(p, next, d.between(100*time.Millisecond, time.Second, "comes"), takes(0), works(d.between(5*time.Second, 20*time.Second, "work")), gives())
+	d.thread(p, first, 0, takes(lease), rests(held), gives())
+	d.thread(p, next, d.between(100*time.Millisecond, time.Second, "comes"), takes(0), works(d.between(5*time.Second, 20*time.Second, "work")), gives())
 	late := d.between(100*time.Millisecond, 5*time.Second, "late")
 	d.delayed(p, next, late, reply(plan.Publish, 1))
 	from := max(held+late-plan.Duration(d.upTo(0, 10, "before that"))*moment, 0)
-	d.strike(p, next, plan.Fault{Kind: "server-error", Error: rapid.SampledFrom(plan.Errors()).Draw(d.t, "refusal"), From: from, To: from + d.between(500*time.Millisecond, 3*time.Second, "lasts")})
+	f := d.refusal()
+	f.From, f.To = from, from+d.between(500*time.Millisecond, 3*time.Second, "lasts")
+	d.strike(p, next, f)
 }
 
 // headDies has the first of those who wait die, or fall silent. Somebody else comes after that.
@@ -406,10 +395,10 @@ func (d *drawing) headDies(p *plan.Plan) {
 	head := d.someone(p, holder)
 	next := d.someone(p, holder, head)
 	held := d.between(5*time.Second, 25*time.Second, "held for")
-	d.adds(p, holder, 0, takes(0), rests(held), gives())
+	d.thread(p, holder, 0, takes(0), rests(held), gives())
 	comes := d.between(500*time.Millisecond, 3*time.Second, "first comes")
-	d.adds(p, head, comes, takes(0), gives())
-	d.adds(p, next, comes+d.time(held.Duration(), "next comes"), takes(0), works(d.time(2*time.Second, "work")), gives())
+	d.thread(p, head, comes, takes(0), gives())
+	d.thread(p, next, comes+d.time(held.Duration(), "next comes"), takes(0), works(d.time(2*time.Second, "work")), gives())
 	from := comes + d.time(held.Duration(), "dies")
 	switch d.upTo(0, 3, "how") {
 	case 0, 1:

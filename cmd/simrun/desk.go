@@ -224,7 +224,7 @@ func (d *desk) unjudged(dir string) reports.RunOf {
 	}{}
 	if f, err := open(d.files, path.Join(dir, historyFile)); err == nil {
 		defer f.Close()
-		if json.NewDecoder(f).Decode(&begun) == nil && begun.Scenario != "" {
+		if json.NewDecoder(io.LimitReader(f, mostBytes)).Decode(&begun) == nil && begun.Scenario != "" {
 			return reports.RunOf{Scenario: begun.Scenario, Subject: begun.Subject, Seed: fmt.Sprint(begun.Seed)}
 		}
 	}
