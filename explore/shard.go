@@ -31,7 +31,7 @@ type Config struct {
 }
 
 // Version is that of what a seed means: it changes when the same configuration and seed draw another plan.
-const Version = 11
+const Version = 12
 
 // Key names a configuration. Equal configurations have equal keys.
 func (c Config) Key() string {

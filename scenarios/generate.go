@@ -86,7 +86,8 @@ func Draw(t *rapid.T, s Scope) *plan.Plan {
 	if s.Timings {
 		d.timings(&p.Timings)
 	}
-	d.period = p.Timings.WithDefaults().Watchdog / 3
+	timings := p.Timings.WithDefaults()
+	d.period, d.trip = timings.Watchdog/3, timings.LatencyMax
 	if d.mood.meets {
 		d.meet = plan.Duration(2*time.Second) + d.time(8*time.Second, "meet")
 	}
@@ -197,6 +198,9 @@ type drawing struct {
 	period plan.Duration   // of a watchdog
 	meet   plan.Duration   // when programs meet; 0: they do not
 	left   plan.Duration   // until then, of the thread that is drawn, while it has not waited for that; at most 0: it has
+	trip   plan.Duration   // of a message, at most
+	told   string          // of which lock a story is told: see beside
+	sole   bool            // who comes in a story writes
 }
 
 func (d *drawing) timings(t *plan.Timings) {

@@ -19,7 +19,7 @@ func (d *drawing) after(p *plan.Plan) {
 	what := d.upTo(0, 23, "what else")
 	switch {
 	case d.scope.Object.Counted():
-		if what > 18 {
+		if what > 14 {
 			d.beside(p)
 		}
 	case what == 13:
@@ -28,7 +28,7 @@ func (d *drawing) after(p *plan.Plan) {
 		d.hearsLate(p)
 	case what == 15:
 		d.waitsBeside(p)
-	case what > 15:
+	case what < 12:
 		d.beside(p)
 	}
 }

@@ -34,8 +34,23 @@ func (d *drawing) beside(p *plan.Plan) {
 	if !d.scope.NoReentry && d.scope.ShortLeases {
 		stories = append(stories, d.shorterOutside, d.shorterOutside)
 	}
+	if !d.scope.NoReentry && d.mayForce() {
+		stories = append(stories, d.forcedThen)
+	}
+	if d.scope.Object == history.ARWLock { // two modes, two ways to be woken
+		stories = append(stories, d.leavesThen, d.leavesThen)
+	}
 	if d.scope.Object.Counted() {
 		stories = []func(*plan.Plan){d.leavesThen}
+	}
+	d.told = d.ownObject()
+	if slices.Contains(d.scope.Groups, string(plan.Multi)) && d.oneIn(4, "of a group") {
+		d.told = "group-beside"
+		g := plan.Group{Name: d.told, Kind: plan.Multi, Members: []plan.Member{{Lock: ownLock}, {Lock: ownLock + "-more"}}}
+		if len(p.Servers) > 0 {
+			g.Members[0].Server, g.Members[1].Server = p.Servers[0].Name, p.Servers[0].Name
+		}
+		p.Groups = append(p.Groups, g)
 	}
 	stories[d.upTo(0, len(stories)-1, "what is beside")](p)
 }
@@ -58,7 +73,10 @@ func (d *drawing) someone(p *plan.Plan, not ...int) int {
 // thread adds a thread to a client. Of a read-write lock all that it does is to read, or to write.
 func (d *drawing) thread(p *plan.Plan, client int, start plan.Duration, steps ...plan.Step) {
 	if d.scope.Object == history.ARWLock {
-		writes := d.upTo(0, 1, "writes beside") == 1
+		writes := d.sole
+		if !writes {
+			writes = d.upTo(0, 1, "writes beside") == 1
+		}
 		for i, s := range steps {
 			if kind := history.Kind(s.Do); kind.Acquires() || kind.Unlocks() {
 				steps[i].Do = inMode(s.Do, writes)
@@ -75,14 +93,16 @@ func (d *drawing) thread(p *plan.Plan, client int, start plan.Duration, steps ..
 
 // comesAfter adds a thread that takes the lock for a short time.
 func (d *drawing) comesAfter(p *plan.Plan, client int, from plan.Duration, most time.Duration) {
-	d.thread(p, client, from+d.time(most, "comes after"), takes(0), works(d.time(2*time.Second, "work after")), gives())
+	d.thread(p, client, from+d.time(most, "comes after"), d.asksFor(0), d.works(d.time(2*time.Second, "work after")), d.gives())
 }
 
-func takes(lease plan.Duration) plan.Step {
-	return plan.Step{Do: plan.Lock, Lock: ownLock, Lease: lease}
+func (d *drawing) asksFor(lease plan.Duration) plan.Step {
+	return plan.Step{Do: plan.Lock, Lock: d.told, Lease: lease}
 }
-func works(t plan.Duration) plan.Step { return plan.Step{Do: plan.Work, Lock: ownLock, For: t} }
-func gives() plan.Step                { return plan.Step{Do: plan.Unlock, Lock: ownLock} }
+func (d *drawing) works(t plan.Duration) plan.Step {
+	return plan.Step{Do: plan.Work, Lock: d.told, For: t}
+}
+func (d *drawing) gives() plan.Step   { return plan.Step{Do: plan.Unlock, Lock: d.told} }
 func rests(t plan.Duration) plan.Step { return plan.Step{Do: plan.Sleep, For: t} }
 
 // givenUp is a step whose call is given up so soon.
@@ -103,7 +123,10 @@ func (d *drawing) strike(p *plan.Plan, client int, f plan.Fault) {
 	}
 	name := p.Clients[client].Name
 	if f.When != nil {
-		f.When.Client, f.When.Lock = name, cmp.Or(f.When.Lock, d.ownObject())
+		f.When.Client = name
+		if _, group := p.Group(d.told); !group || f.When.Reply != plan.Publish { // what is published of a group is so of a member
+			f.When.Lock = cmp.Or(f.When.Lock, d.told)
+		}
 	}
 	if f.Kind != "script-flush" {
 		f.Client = name
@@ -150,18 +173,18 @@ func (d *drawing) struckTwice(p *plan.Plan) {
 		work += d.period + d.time(5*d.period.Duration(), "for long")
 	}
 	idle := d.between(5*time.Second, 40*time.Second, "idle")
-	steps := []plan.Step{takes(0), works(work), gives(), rests(idle)}
+	steps := []plan.Step{d.asksFor(0), d.works(work), d.gives(), rests(idle)}
 	if inside {
 		if kind == plan.Acquire {
 			nth = 2
 		}
 		switch d.upTo(0, 2, "how inside") {
 		case 0:
-			steps = []plan.Step{takes(0), takes(0), gives(), works(work), gives(), rests(idle)}
+			steps = []plan.Step{d.asksFor(0), d.asksFor(0), d.gives(), d.works(work), d.gives(), rests(idle)}
 		case 1:
-			steps = []plan.Step{takes(0), takes(0), works(work), gives(), works(work), gives(), rests(idle)}
+			steps = []plan.Step{d.asksFor(0), d.asksFor(0), d.works(work), d.gives(), d.works(work), d.gives(), rests(idle)}
 		default: // as one who knows that there is no inner hold
-			steps = []plan.Step{takes(0), takes(0), works(work), gives(), rests(idle), gives()}
+			steps = []plan.Step{d.asksFor(0), d.asksFor(0), d.works(work), d.gives(), rests(idle), d.gives()}
 		}
 	}
 	start := d.time(3*time.Second, "start")
@@ -178,7 +201,7 @@ func (d *drawing) struckTwice(p *plan.Plan) {
 		d.strike(p, owner, plan.Fault{Kind: "drop-message", Reset: d.upTo(0, 1, "reset") == 1, When: reply(kind, nth)})
 	}
 	next := nth + d.upTo(0, 1, "of the copies")
-	if d.oneIn(4, "forgets scripts") { // which is asked for then
+	if d.oneIn(3, "forgets scripts") { // which is asked for then
 		d.strike(p, owner, plan.Fault{Kind: "script-flush", When: reply(kind, nth)})
 		next += d.upTo(0, 1, "with its script")
 	}
@@ -200,34 +223,39 @@ func (d *drawing) madeAnew(p *plan.Plan) {
 	gone := d.between(100*time.Millisecond, 2*time.Second, "given up")
 	late := gone + d.between(100*time.Millisecond, 5*time.Second, "late")
 	work := d.time(3*time.Second, "work")
-	again := takes(0)
+	again := d.asksFor(0)
 	if d.scope.ShortLeases && d.oneIn(3, "another lease") {
 		again.Lease = d.between(time.Second, 8*time.Second, "lease")
 	}
-	steps, struck := []plan.Step{givenUp(takes(0), gone), again, works(late + work), gives()}, d.either(plan.Acquire, 1)
+	steps, struck := []plan.Step{givenUp(d.asksFor(0), gone), again, d.works(late + work), d.gives()}, d.either(plan.Acquire, 1)
 	switch d.upTo(0, 3, "of what") {
 	case 1: // an unlock, and the next hold
-		steps, struck = []plan.Step{takes(0), works(work), givenUp(gives(), gone), again, works(late), gives()}, d.either(plan.Release, 1)
+		steps, struck = []plan.Step{d.asksFor(0), d.works(work), givenUp(d.gives(), gone), again, d.works(late), d.gives()}, d.either(plan.Release, 1)
 	case 2:
 		if d.scope.NoReentry {
 			break
 		}
-		steps, struck = []plan.Step{again, givenUp(takes(0), gone), takes(0), works(late), gives(), works(work), gives()}, d.either(plan.Acquire, 2)
+		steps, struck = []plan.Step{again, givenUp(d.asksFor(0), gone), d.asksFor(0), d.works(late), d.gives(), d.works(work), d.gives()}, d.either(plan.Acquire, 2)
 	case 3:
 		if d.scope.NoReentry {
 			break
 		}
-		last := gives()
-		if !d.scope.Within && d.oneIn(2, "not begun") {
-			last.Cancel = plan.Ended
+		last := d.gives()
+		switch d.upTo(0, 2, "how it ends") {
+		case 1:
+			last = givenUp(last, gone)
+		case 2:
+			if !d.scope.Within { // it is not begun
+				last.Cancel = plan.Ended
+			}
 		}
-		steps, struck = []plan.Step{again, givenUp(takes(0), gone), rests(work / 2), last}, d.either(plan.Acquire, 2)
+		steps, struck = []plan.Step{again, givenUp(d.asksFor(0), gone), rests(work / 2), last}, d.either(plan.Acquire, 2)
 		if d.oneIn(2, "gives back late") {
 			d.delayed(p, owner, d.between(time.Second, 4*time.Second, "release late"), request(plan.Release, d.upTo(1, 2, "nth release")))
 		}
 	}
 	start := d.time(3*time.Second, "start")
-	d.thread(p, owner, start, append(steps, rests(d.time(20*time.Second, "idle")), gives())...)
+	d.thread(p, owner, start, append(steps, rests(d.time(20*time.Second, "idle")), d.gives())...)
 	d.comesAfter(p, after, start, 6*time.Second)
 	d.delayed(p, owner, late, struck)
 }
@@ -242,13 +270,13 @@ func (d *drawing) shorterOutside(p *plan.Plan) {
 	if d.oneIn(3, "before it") {
 		inner -= plan.Duration(time.Second)
 	}
-	back := gives()
+	back := d.gives()
 	if d.upTo(0, 1, "gives it up") == 1 {
 		back = givenUp(back, d.between(100*time.Millisecond, 2*time.Second, "after"))
 	}
 	start := d.time(2*time.Second, "start")
-	d.thread(p, owner, start, takes(d.between(time.Second, 9*time.Second, "short lease")), takes(0), rests(inner), back,
-		works(d.between(time.Second, 20*time.Second, "work")), gives(), rests(d.time(20*time.Second, "idle")), gives())
+	d.thread(p, owner, start, d.asksFor(d.between(time.Second, 9*time.Second, "short lease")), d.asksFor(0), rests(inner), back,
+		d.works(d.between(time.Second, 20*time.Second, "work")), d.gives(), rests(d.time(20*time.Second, "idle")), d.gives())
 	d.comesAfter(p, after, start+inner/2, 12*time.Second)
 	when := d.either(plan.Renewal, renewals)
 	switch d.upTo(0, 3, "late or lost") {
@@ -280,18 +308,24 @@ func (d *drawing) leavesThen(p *plan.Plan) {
 	start := d.time(time.Second, "start")
 	free := plan.Duration(2*time.Second) + d.time(6*time.Second, "held for")
 	is := d.protocol()
-	steps := []plan.Step{takes(0), rests(free), gives()}
-	take, give, first := takes(0), []plan.Step{gives()}, plan.Acquire
+	steps := []plan.Step{d.asksFor(0), rests(free), d.gives()}
+	take, give, first := d.asksFor(0), []plan.Step{d.gives()}, plan.Acquire
 	if d.scope.Object.Counted() {
 		steps, take, give = d.shared(free)
 		first = is.first
 	}
 	d.thread(p, holder, start, steps...)
 	free += start
+	d.sole = d.oneIn(2, "all write")
+	defer func() { d.sole = false }()
 	leaves := d.upTo(0, 3, "who leaves")
 	for n := range 2 + d.upTo(0, 1, "a third") {
 		comes := start + plan.Duration(500*time.Millisecond) + d.time(time.Second, "comes")
-		s := take
+		s, give := take, slices.Clone(give)
+		if take.Permits > 0 && d.oneIn(3, "more than one") {
+			s.Permits = int64(d.upTo(1, int(steps[0].Permits), "how many"))
+			give[0].Permits = s.Permits
+		}
 		if n == leaves {
 			if left := d.near(free) - comes; d.upTo(0, 1, "waits for so long") == 0 {
 				s = givenUp(s, max(left, moment))
@@ -300,6 +334,9 @@ func (d *drawing) leavesThen(p *plan.Plan) {
 			}
 		}
 		d.thread(p, waits, comes, append([]plan.Step{s, rests(d.between(time.Second, 40*time.Second, "works then"))}, give...)...)
+	}
+	if d.oneIn(3, "a rival") {
+		d.thread(p, d.someone(p, holder, waits), d.near(free), append([]plan.Step{take, rests(d.time(5*time.Second, "works then"))}, give...)...)
 	}
 	from := d.near(free)
 	for range d.upTo(1, 2, "at that time") {
@@ -335,15 +372,20 @@ func (d *drawing) shared(free plan.Duration) (steps []plan.Step, take plan.Step,
 	default:
 		take.Permits, back.Permits, give[0].Permits = 1, 1, 1
 		steps = []plan.Step{{Do: plan.TrySetPermits, Lock: name, Permits: n}, {Do: is.lock, Lock: name, Permits: n}}
+		if d.oneIn(3, "all at once") {
+			back.Permits, n = n, 1
+		}
 	}
 	return slices.Concat(steps, []plan.Step{rests(free)}, slices.Repeat([]plan.Step{back, between}, int(n))), take, give
 }
 
 // near is a time at, shortly before, or shortly after another.
 func (d *drawing) near(t plan.Duration) plan.Duration {
-	off := []time.Duration{0, -10 * time.Millisecond, -5 * time.Millisecond, -time.Millisecond, time.Millisecond, 5 * time.Millisecond, -100 * time.Millisecond,
-		100 * time.Millisecond, -500 * time.Millisecond, 500 * time.Millisecond}
-	return max(t+plan.Duration(rapid.SampledFrom(off).Draw(d.t, "near")), 0)
+	if d.oneIn(4, "not so near") {
+		return max(t+rapid.SampledFrom([]plan.Duration{-5 * moment, -moment, moment, 5 * moment}).Draw(d.t, "about"), 0)
+	}
+	// in halves of the time of a message: a wake-up comes after two of them, and the answer to what it has a waiter ask after four
+	return max(t+d.trip/2*plan.Duration(rapid.SampledFrom([]int{0, -20, -10, -2, 1, 2, 3, 4, 5, 6, 10}).Draw(d.t, "near")), 0)
 }
 
 // silentAnew has a client wait for two locks, for one of them for minutes. Its connections are made anew meanwhile. Then one is silent, from the
@@ -357,7 +399,7 @@ func (d *drawing) silentAnew(p *plan.Plan) {
 		name string
 		held plan.Duration
 	}{{ownLock, short + d.between(2*time.Minute, 6*time.Minute, "held for minutes")}, {ownLock + "-too", short}} {
-		steps := []plan.Step{takes(0), rests(l.held), gives(), takes(0), works(plan.Duration(time.Second)), gives()}
+		steps := []plan.Step{d.asksFor(0), rests(l.held), d.gives(), d.asksFor(0), d.works(plan.Duration(time.Second)), d.gives()}
 		for i := range steps {
 			if steps[i].Do != plan.Sleep {
 				steps[i].Lock = l.name
@@ -379,8 +421,8 @@ func (d *drawing) staleWake(p *plan.Plan) {
 	if !d.scope.ShortLeases || d.oneIn(2, "watched") {
 		lease = 0
 	}
-	d.thread(p, first, 0, takes(lease), rests(held), gives())
-	d.thread(p, next, d.between(100*time.Millisecond, time.Second, "comes"), takes(0), works(d.between(5*time.Second, 20*time.Second, "work")), gives())
+	d.thread(p, first, 0, d.asksFor(lease), rests(held), d.gives())
+	d.thread(p, next, d.between(100*time.Millisecond, time.Second, "comes"), d.asksFor(0), d.works(d.between(5*time.Second, 20*time.Second, "work")), d.gives())
 	late := d.between(100*time.Millisecond, 5*time.Second, "late")
 	d.delayed(p, next, late, reply(plan.Publish, 1))
 	from := max(held+late-plan.Duration(d.upTo(0, 10, "before that"))*moment, 0)
@@ -389,16 +431,57 @@ func (d *drawing) staleWake(p *plan.Plan) {
 	d.strike(p, next, f)
 }
 
+// mayForce reports whether programs may force locks free that others hold.
+func (d *drawing) mayForce() bool {
+	return d.scope.Altered || slices.Contains(d.scope.Faults, forced)
+}
+
+// forcedThen has somebody force a lock free that another holds, and take it. Who held it hears of that late, and asks before that for the
+// lock once more, or for a group that the lock is in.
+func (d *drawing) forcedThen(p *plan.Plan) {
+	owner := d.someone(p)
+	other := d.someone(p, owner)
+	at := d.between(time.Second, 3*time.Second, "forced at")
+	asks := at + d.between(100*time.Millisecond, 2*time.Second, "asks after that")
+	again := plan.Step{Do: plan.TryLock, Lock: d.told}
+	if d.upTo(0, 1, "gives it up") == 1 {
+		again = givenUp(again, d.between(100*time.Millisecond, time.Second, "after"))
+		d.delayed(p, owner, again.Cancel+d.between(100*time.Millisecond, 2*time.Second, "late"), d.either(plan.Acquire, 2))
+	}
+	own := func(do plan.Action) plan.Step { return plan.Step{Do: do, Lock: ownLock} }
+	force := own(plan.ForceUnlock)
+	if d.scope.Object == history.ARWLock {
+		d.sole = true
+		force.Do = plan.ForceWrite
+		defer func() { d.sole = false }()
+	}
+	d.thread(p, owner, 0, own(plan.Lock), rests(asks), again, plan.Step{Do: plan.Work, Lock: ownLock, For: d.between(2*time.Second, 20*time.Second, "work")}, own(plan.Unlock))
+	d.thread(p, other, at, force, own(plan.Lock), plan.Step{Do: plan.Work, Lock: ownLock, For: d.between(5*time.Second, 20*time.Second, "work then")}, own(plan.Unlock))
+	switch d.upTo(0, 3, "hears of it") {
+	case 0:
+	case 1:
+		d.strike(p, owner, plan.Fault{Kind: "drop-message", When: reply(plan.Publish, 1)})
+	default:
+		d.delayed(p, owner, d.between(2*time.Second, 10*time.Second, "hears late"), reply(plan.Publish, 1))
+	}
+	if d.upTo(0, 1, "cannot ask") == 1 {
+		f := d.refusal()
+		f.From = asks + d.time(time.Second, "from")
+		f.To = f.From + d.between(time.Second, 10*time.Second, "lasts")
+		d.strike(p, owner, f)
+	}
+}
+
 // headDies has the first of those who wait die, or fall silent. Somebody else comes after that.
 func (d *drawing) headDies(p *plan.Plan) {
 	holder := d.someone(p)
 	head := d.someone(p, holder)
 	next := d.someone(p, holder, head)
 	held := d.between(5*time.Second, 25*time.Second, "held for")
-	d.thread(p, holder, 0, takes(0), rests(held), gives())
+	d.thread(p, holder, 0, d.asksFor(0), rests(held), d.gives())
 	comes := d.between(500*time.Millisecond, 3*time.Second, "first comes")
-	d.thread(p, head, comes, takes(0), gives())
-	d.thread(p, next, comes+d.time(held.Duration(), "next comes"), takes(0), works(d.time(2*time.Second, "work")), gives())
+	d.thread(p, head, comes, d.asksFor(0), d.gives())
+	d.thread(p, next, comes+d.time(held.Duration(), "next comes"), d.asksFor(0), d.works(d.time(2*time.Second, "work")), d.gives())
 	from := comes + d.time(held.Duration(), "dies")
 	switch d.upTo(0, 3, "how") {
 	case 0, 1:
