@@ -109,6 +109,9 @@ func TestExploringFindsWhatIsBroken(t *testing.T) {
 	if !strings.Contains(out, again+" go test -count=1 -run '^TestExploreChild$' github.com/holdfast-sim/holdfast/locktest\n") {
 		t.Errorf("it does not say how to run it again:\n%s", out)
 	}
+	if strings.Contains(out, "-run '^TestExploreChild/") {
+		t.Errorf("it runs again one of several causes of one run, rather than the test:\n%s", out)
+	}
 	for _, path := range reported(t, out) {
 		if _, err := os.Stat(path); err != nil {
 			t.Error(err)

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -206,6 +207,93 @@ func TestACallThatNeverReturnsIsNamed(t *testing.T) {
 	want := "the unlock of locktest by c1:1, called at 1.0"
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " never returned: left behind after Close: the goroutine locktest_test.TestACallThatNeverReturnsIsNamed") {
 		t.Errorf("it is told: %v", err)
+	}
+}
+
+// A call whose goroutine was left behind is told of, rather than one that was called before it and returned when the run was over.
+func TestOfCallsUnderWayTheOneLeftBehindIsNamed(t *testing.T) {
+	var waiting atomic.Bool
+	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
+		return locktest.Locks(func(name, owner string) locktest.Lock {
+			try := func(ctx context.Context, lease time.Duration) error {
+				if ok, err := e.Redis.SetNX(ctx, name, owner, lease).Result(); ok || err != nil {
+					return err
+				}
+				return locktest.ErrBusy
+			}
+			return locktest.Funcs{
+				Try: try,
+				Wait: func(ctx context.Context, lease time.Duration) error {
+					err := try(ctx, lease)
+					if err != locktest.ErrBusy {
+						return err
+					}
+					waiting.Store(true)
+					<-ctx.Done()
+					return err
+				},
+				Unlock: func(ctx context.Context) error {
+					if waiting.Load() {
+						<-make(chan int)
+					}
+					return e.Redis.Del(ctx, name).Err()
+				},
+				Lease: e.WatchdogTimeout,
+			}
+		}), nil
+	}, locktest.Only("baseline"), locktest.Drawn(0))
+	if err == nil || !strings.Contains(err.Error(), "the unlock of order:42 by c1:1, called at 5.") ||
+		!strings.Contains(err.Error(), " never returned: left behind after Close: the goroutine locktest_test.TestOfCallsUnderWayTheOneLeftBehindIsNamed") {
+		t.Errorf("it is told: %v", err)
+	}
+}
+
+// A lock that is woken by what Redis tells of its keys is refused, since the server of virtual time tells nothing: its waiters were
+// accused of not waking.
+func TestALockThatNeedsKeyspaceNotificationsIsRefused(t *testing.T) {
+	for _, channel := range []string{"__keyspace*:order", "__keyevent@0__:del", "order"} {
+		err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
+			return locktest.Locks(func(name, owner string) locktest.Lock {
+				try := func(ctx context.Context, lease time.Duration) error {
+					if ok, err := e.Redis.SetNX(ctx, name, owner, lease).Result(); ok || err != nil {
+						return err
+					}
+					return locktest.ErrBusy
+				}
+				return locktest.Funcs{
+					Try: try,
+					Wait: func(ctx context.Context, lease time.Duration) error {
+						for err := try(ctx, lease); ; err = try(ctx, lease) {
+							if err != locktest.ErrBusy || ctx.Err() != nil {
+								return err
+							}
+							s := e.Redis.PSubscribe(ctx, channel)
+							select {
+							case <-s.Channel():
+							case <-time.After(100 * time.Millisecond):
+							case <-ctx.Done():
+							}
+							s.Close()
+						}
+					},
+					Unlock: func(ctx context.Context) error {
+						if n, err := e.Redis.Eval(ctx, "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", []string{name}, owner).Int(); err != nil || n > 0 {
+							return err
+						}
+						return locktest.ErrNotHeld
+					},
+					Lease: e.WatchdogTimeout,
+				}
+			}), nil
+		}, locktest.Only("baseline"), locktest.Drawn(0))
+		want := " subscribes to " + channel + ", and the server of this world has no keyspace notifications"
+		if channel == "order" {
+			if err != nil {
+				t.Errorf("%s: %v", channel, err)
+			}
+		} else if err == nil || strings.Count(err.Error(), want) != 1 {
+			t.Errorf("%s: %v", channel, err)
+		}
 	}
 }
 

@@ -353,6 +353,8 @@ func (s *suite) judged(b *bubble.Bubbles, t *trial, p *plan.Plan, most int) (*hi
 	h, err := sim.Run(b, p, s.subject, sim.Options{Seed: s.seed, Scenario: t.name, Most: most})
 	if stall := (*bubble.StallError)(nil); errors.As(err, &stall) && !stall.Mutex {
 		s.stopped, s.stopAt = err, true // each that follows would take as long
+	} else if errors.As(err, new(*world.LacksError)) {
+		s.stopped, s.stopAt = err, true // each that waits in one that follows would wait in vain
 	}
 	if err != nil {
 		return h, nil, err

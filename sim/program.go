@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -32,6 +33,7 @@ type thread struct {
 	permits map[string]int64    // how many permits it believes to have, by the semaphore
 	taken   map[string][]permit // those that it believes to have, by the permit semaphore, in the order in which it took them
 	doing   plan.Step           // for a panic's message
+	number  atomic.Int64        // of its goroutine
 }
 
 // A half is a lock that a thread may hold, and as whom: of a read-write lock it may have a hold as a reader and one as a writer.

@@ -111,7 +111,7 @@ func run1(b *bubble.Bubbles, p *plan.Plan, s subjects.Subject, o Options, see fu
 		}))
 	}
 	if left := (*bubble.LeftError)(nil); r.history != nil && errors.As(r.failure, &left) {
-		if op := neverReturned(r.history); op != nil {
+		if op := neverReturned(r.history, r.leftBehind(left)); op != nil {
 			r.failure = fmt.Errorf("the %s of %s by %s, called at %s, never returned: %w", op.Kind, op.Lock, op.Owner, time.Duration(op.Call).Round(time.Millisecond), left)
 		}
 	}
@@ -430,6 +430,7 @@ func (r *run) launch(p process, th plan.Thread) {
 	r.threads = append(r.threads, t)
 	r.started(p.name)
 	go func() {
+		t.number.Store(bubble.Number())
 		defer r.ended(p.name)
 		defer func() {
 			if p := recover(); p != nil && !r.over.Load() {

@@ -78,10 +78,26 @@ func Caller() Goroutine {
 	head, stack, _ := strings.Cut(string(buf[:runtime.Stack(buf, false)]), "\n")
 	_, state, _ := strings.Cut(head, " [")
 	state, _, _ = strings.Cut(state, ",")
-	g := Goroutine{State: strings.TrimSuffix(state, "]:")}
+	g := Goroutine{State: strings.TrimSuffix(state, "]:"), id: numberOf(head)}
 	g.trace(strings.Split(strings.TrimSuffix(stack, "\n"), "\n"))
 	return g
 }
+
+// Number is the calling goroutine's, by which [Goroutine.Is] knows it.
+func Number() int64 {
+	var b [64]byte
+	return numberOf(string(b[:runtime.Stack(b[:], false)]))
+}
+
+// numberOf is the number in the first line of a stack.
+func numberOf(head string) int64 {
+	number, _, _ := strings.Cut(strings.TrimPrefix(head, "goroutine "), " ")
+	n, _ := strconv.ParseInt(number, 10, 64)
+	return n
+}
+
+// Is reports whether a goroutine has a number.
+func (g Goroutine) Is(number int64) bool { return g.id != 0 && g.id == number }
 
 // ownBubble is the bubble of the caller, as stacks name it.
 func ownBubble() string {
@@ -131,10 +147,9 @@ func goroutines(bubble string) (all, others []Goroutine) {
 	}
 	for text := range strings.SplitSeq(string(buf[:n]), "\n\n") {
 		head, stack, _ := strings.Cut(text, "\n")
-		name, state, _ := strings.Cut(head, " [")
+		_, state, _ := strings.Cut(head, " [")
 		state, _, _ = strings.Cut(state, ",")
-		g := Goroutine{State: strings.TrimSuffix(state, "]:"), parent: -1}
-		g.id, _ = strconv.ParseInt(strings.TrimPrefix(name, "goroutine "), 10, 64)
+		g := Goroutine{State: strings.TrimSuffix(state, "]:"), parent: -1, id: numberOf(head)}
 		g.State, g.durable = strings.CutSuffix(g.State, " (durable)")
 		switch {
 		case strings.HasSuffix(head, bubble+"]:"):

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -19,6 +20,7 @@ type conn struct {
 	end     *network.End
 	peer    *mini.Peer
 	info    func() string // what it answers to INFO
+	fail    func(error)   // ends the run
 	listens bool          // it has ever subscribed to something
 
 	mu    sync.Mutex
@@ -26,10 +28,26 @@ type conn struct {
 	queue [][]string      // a command that may block, and what came behind it
 }
 
+// LacksError ends a run in which somebody listens for what a real Redis tells of its keys, and miniredis does not: nobody would be woken.
+type LacksError struct{ Client, Channel string }
+
+func (e *LacksError) Error() string {
+	return fmt.Sprintf("%s subscribes to %s, and the server of this world has no keyspace notifications: a worker with -world redis has a real one", e.Client, e.Channel)
+}
+
+// tellsOfKeys reports whether a channel, or a pattern of channels, is one of keyspace notifications.
+func tellsOfKeys(channel string) bool {
+	return strings.HasPrefix(channel, "__keyspace") || strings.HasPrefix(channel, "__keyevent") || strings.HasPrefix(channel, "__key*")
+}
+
 // Command implements [network.Server]. A command that may block is executed by a goroutine of its own.
 func (c *conn) Command(args []string) {
 	if name := strings.ToUpper(args[0]); name == "SUBSCRIBE" || name == "PSUBSCRIBE" {
 		c.listens = true
+		if i := slices.IndexFunc(args[1:], tellsOfKeys); i >= 0 {
+			client, _, _ := strings.Cut(c.end.Name(), "#")
+			c.fail(&LacksError{client, args[1+i]})
+		}
 	}
 	c.mu.Lock()
 	behind := len(c.queue) > 0

@@ -25,10 +25,11 @@ type virtual struct {
 	replicas []*replica
 	touched  touched // since the replicas were last told
 	conns    []*conn // all that ever were
+	fail     func(error)
 }
 
 func (w *World) newVirtual(p plan.Server, runSeed uint64) (*virtual, error) {
-	v := &virtual{redis: miniredis.NewMiniRedis(), now: w.Now}
+	v := &virtual{redis: miniredis.NewMiniRedis(), now: w.Now, fail: w.Fail}
 	v.redis.ClockTTL(true)
 	v.redis.Seed(int(runSeed))
 	var err error
@@ -52,7 +53,7 @@ func (v *virtual) sees() func(name string, args []string) {
 }
 
 func (v *virtual) serve(end *network.End) {
-	c := &conn{server: v.redis.Server(), end: end, peer: mini.NewPeer(bufio.NewWriter(end)), info: v.info}
+	c := &conn{server: v.redis.Server(), end: end, peer: mini.NewPeer(bufio.NewWriter(end)), info: v.info, fail: v.fail}
 	v.conns = append(v.conns, c)
 	end.Serve(c)
 }
