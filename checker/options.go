@@ -50,13 +50,15 @@ const DefaultBudget = 5 * time.Second
 
 // ModelOf returns the lock that a history is of: a reentrant one with leases, unless its header says
 // what the subject can, and re-entry is not of it. One that keeps the longest lease does so in renewals, too. One whose owners exclude each other
-// within their process, of which nothing is known but its answers, is its client's.
+// within their process, of which nothing is known but its answers, is its client's. One that is judged by its answers alone may grant its holder anew.
 func ModelOf(h *history.History) model.Kind {
 	exclusive := len(h.Header.Abilities) > 0 && !h.Can("reentrant")
 	clients := h.Can(string(contract.LocalHolds)) && h.Header.Layout.Unknown != "" // nothing in its keys tells owners of one client apart
 	switch {
 	case exclusive && clients:
 		return model.ExclusivePerClient
+	case exclusive && h.Header.Layout.Anew && h.Header.Layout.Unknown != "":
+		return model.Anew
 	case exclusive:
 		return model.Exclusive
 	case clients:

@@ -23,11 +23,13 @@ const (
 	PerClient Kind = "per-client" // a lease lock that a client holds once for all its owners, who count their holds by themselves
 	// ExclusivePerClient is a lease lock that a client holds for all its owners, and that is not reentrant.
 	ExclusivePerClient Kind = "exclusive-per-client"
+	// Anew is a lease lock that grants an owner anew what it holds: that counts nothing, and sets the lease. It may refuse its holder, too.
+	Anew Kind = "anew"
 )
 
 // Kinds lists all kinds, in the order of the documentation.
 func Kinds() []Kind {
-	return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive, Keeping, PerClient, ExclusivePerClient}
+	return []Kind{Mutex, Reentrant, Lease, Fenced, Exclusive, Keeping, PerClient, ExclusivePerClient, Anew}
 }
 
 // ParseKind returns the kind of that name; the empty name is [Lease].
@@ -47,7 +49,7 @@ func ParseKind(name string) (Kind, error) {
 
 // Leases reports whether holds of this kind of lock end with their leases.
 func (k Kind) Leases() bool {
-	return k == Lease || k == Fenced || k == Exclusive || k == Keeping || k == PerClient || k == ExclusivePerClient || k == ""
+	return k == Lease || k == Fenced || k == Exclusive || k == Keeping || k == PerClient || k == ExclusivePerClient || k == Anew || k == ""
 }
 
 // Reenters reports whether an owner may take a lock of this kind that it holds.
@@ -84,12 +86,15 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 			next = kept(s, next)
 		}
 		return next, err
-	case PerClient:
+	case PerClient, Anew:
+		if k == Anew && op.Outcome == history.Busy {
+			break
+		}
 		next, err := Step(s, op)
 		next.Count = min(next.Count, 1)
 		return next, err
 	}
-	if !k.Reenters() && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
+	if (!k.Reenters() || k == Anew) && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
 		from, _ := when(op)
 		switch {
 		case op.Uncertain():
@@ -125,6 +130,9 @@ func (k Kind) Environment(s State, e history.Event) (State, error) {
 	}
 	if !k.Counts() && e.Kind == history.Restore {
 		e.Owner, e.Count = k.Holder(e.Client, e.Owner), 1
+	}
+	if k == Anew {
+		e.Count = min(e.Count, 1)
 	}
 	next, err := Environment(s, e)
 	next.Token = s.Token // tokens outlive holds

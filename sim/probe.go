@@ -176,7 +176,7 @@ const NoKey = "no key with the lock's name in its own comes with a hold and goes
 
 // learn concludes how a lock is kept from two owners' runs.
 func learn(one, two *watched) history.Layout {
-	unknown := func(why string) history.Layout { return history.Layout{Unknown: why} }
+	unknown := func(why string) history.Layout { return history.Layout{Unknown: why, Anew: one.regranted()} }
 	locks, unlocks := one.calls(history.Lock), one.calls(history.Unlock)
 	if len(locks) == 0 || len(unlocks) == 0 || locks[0].Outcome != history.Acquired || len(two.calls(history.Lock)) == 0 {
 		return unknown("a client alone does not get it and give it back")
@@ -215,7 +215,7 @@ func learn(one, two *watched) history.Layout {
 		l.Key = ""
 	}
 	unknown = func(why string) history.Layout { // but which commands are the lock's is known
-		return history.Layout{Unknown: why, Key: l.Key, Keys: l.Keys, Roles: one.roles(l)}
+		return history.Layout{Unknown: why, Key: l.Key, Keys: l.Keys, Roles: one.roles(l), Anew: one.regranted()}
 	}
 	switch v := held[key]; {
 	case v.Deadline == 0:
@@ -376,15 +376,27 @@ func (w *watched) margin(key string, first history.Op) time.Duration {
 	return one
 }
 
-// anew reports whether the owner was granted what it had, and its keys then say what they said.
-func (w *watched) anew(l history.Layout) bool {
+// asksAgain returns the attempt of an owner on what it holds, and how it took that; ok is false if there is none that was granted.
+func (w *watched) asksAgain() (held, try history.Op, ok bool) {
 	held, asked := w.again()
 	i := slices.IndexFunc(w.h.Ops, func(op history.Op) bool { return op.Kind == history.TryLock && op.Client != history.Fresh })
 	if !asked || held.Outcome != history.Acquired || i < 0 {
-		return false
+		return held, try, false
 	}
-	try := w.h.Ops[i]
-	if try.Outcome != history.Acquired || try.Return >= held.Call+anotherLease { // its lease was over
+	try = w.h.Ops[i]
+	return held, try, try.Outcome == history.Acquired && try.Return < held.Call+anotherLease // or else its lease was over
+}
+
+// regranted reports whether the owner was granted what it had, whatever the keys say.
+func (w *watched) regranted() bool {
+	_, _, ok := w.asksAgain()
+	return ok
+}
+
+// anew reports whether the owner was granted what it had, and its keys then say what they said.
+func (w *watched) anew(l history.Layout) bool {
+	held, try, ok := w.asksAgain()
+	if !ok {
 		return false
 	}
 	before, after := w.at(held.Return), w.at(try.Return)

@@ -10,10 +10,11 @@ type machine struct {
 	fenced    bool
 	keeps     bool // a renewal leaves a later deadline alone
 	counts    bool // it is known how often its holder holds it
+	anew      bool // it may be granted to its holder anew
 }
 
 func machineOf(kind model.Kind) machine {
-	return machine{reentrant: kind.Reenters(), fenced: kind == model.Fenced, keeps: kind == model.Keeping, counts: kind.Counts()}
+	return machine{reentrant: kind.Reenters(), fenced: kind == model.Fenced, keeps: kind == model.Keeping, counts: kind.Counts() && kind != model.Anew, anew: kind == model.Anew}
 }
 
 // state is model.State with a numbered owner; 0 is nobody.
@@ -111,7 +112,7 @@ func (m machine) step(s state, a *action) (state, bool) {
 			next.early, next.late = plus(s.early, -a.value), plus(s.late, -a.value)
 		}
 	case findsBusy:
-		ok = held && (!mine || !m.reentrant)
+		ok = held && (!mine || !m.reentrant || m.anew)
 	case findsNotMine:
 		ok = !mine
 	case findsMine:

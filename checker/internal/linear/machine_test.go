@@ -26,7 +26,7 @@ func TestMachineIsTheModel(t *testing.T) {
 		var from model.State
 		if r.IntN(3) > 0 {
 			from = model.State{Owner: owners[1+r.IntN(2)], Count: 1 + r.Int64N(3), Earliest: model.Never, Latest: model.Never}
-			if !kind.Counts() {
+			if !kind.Counts() || kind == model.Anew {
 				from.Count = 1
 			}
 			if r.IntN(3) > 0 && kind.Leases() {
