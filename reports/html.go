@@ -455,9 +455,9 @@ func firstWindow(ws []window) *window {
 func keyText(k history.KeyState, at time.Duration) string {
 	switch {
 	case k.Permits != nil:
-		return fmt.Sprintf("%d permits free", k.Number())
+		return fmt.Sprintf("%s permits free", checker.Thousands(k.Number()))
 	case k.Left != nil:
-		return fmt.Sprintf("count %d", k.Number())
+		return fmt.Sprintf("count %s", checker.Thousands(k.Number()))
 	}
 	if len(k.Holdings) == 0 {
 		return "free"

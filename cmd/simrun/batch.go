@@ -111,9 +111,9 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 		if n > before && !o.json {
 			groupDone(groups[at], b.Runs[before:])
 		}
-		code = interrupted(ctx, stderr, code, "interrupted after %d of %d runs", n, all)
+		code = interrupted(ctx, stderr, code, "interrupted after %s of %s runs", reports.Thousands(n), reports.Thousands(all))
 		if ctx.Err() == nil {
-			fail(stderr, code, "-fail-fast: ended after %d of %d runs", n, all)
+			fail(stderr, code, "-fail-fast: ended after %s of %s runs", reports.Thousands(n), reports.Thousands(all))
 		}
 		if n == 0 {
 			return code

@@ -92,8 +92,8 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 	}
 	times := struck(c, w, verbose)
 	can, never := fault.Reachable(), c.Missing()
-	text := fmt.Sprintf("faults struck %d %s, in %d %s (kind, step, outcome); of the %d that the catalogue has to reach, %d %s not reached",
-		times, plural("time", times), len(c), plural("way", len(c)), len(can), len(never), wereOf(len(never)))
+	text := fmt.Sprintf("faults struck %s %s, in %s %s (kind, step, outcome); of the %d that the catalogue has to reach, %d %s not reached",
+		reports.Thousands(times), plural("time", times), reports.Thousands(len(c)), plural("way", len(c)), len(can), len(never), wereOf(len(never)))
 	say(w, "%s\n", indent(text, 0, wide))
 	if !verbose {
 		return
