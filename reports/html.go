@@ -44,6 +44,9 @@ func HTML(w io.Writer, h *history.History, v *checker.Verdict, o HTMLOptions) er
 	}
 	p := newPage(h, v, o)
 	p.Assets = assets
+	if h != nil && o.Long == nil {
+		p.Whole = p.whole(h, v, newCast(h))
+	}
 	var buf bytes.Buffer // so that a failing template leaves no half page behind
 	if err := assets.tmpl.ExecuteTemplate(&buf, "page.tmpl", p); err != nil {
 		return fmt.Errorf("rendering the report: %w", err)
@@ -191,6 +194,7 @@ type page struct {
 	Picture     *picture
 	Sketch      *sketch
 	Story       []momentView
+	Whole       int // how many moments the story has if those of less weight are told, too; 0: there are none
 	Ops         []opView
 	OpsLeft     int
 	OpsScreen   int // how many of them paper does not have
@@ -244,6 +248,8 @@ type momentView struct {
 	Who, Text string
 	Color     int
 	Weight    string
+	Less      bool // the verdict leaves it out
+	Rest      bool // it says how many those are
 }
 
 type opView struct {
@@ -311,8 +317,9 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		p.Plan, p.PlanLeft = prettyPlan(h.Header.Plan)
 	}
 	for i, m := range v.Story {
-		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(flat(m.Text)),
-			Color: c.color(m.Who), Weight: string(m.Weight)})
+		view := viewMoment(m, c)
+		view.N = i + 1
+		p.Story = append(p.Story, view)
 	}
 	p.Provenance = provenance(h, v)
 	if w := firstWindow(windows(v)); w != nil && p.PictureLink != "" {
