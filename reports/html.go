@@ -81,7 +81,8 @@ type assets struct {
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
-	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "thousands": Thousands, "colors": colorNumbers}).
+	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "thousands": Thousands, "colors": colorNumbers,
+		"split": func(command string) []string { return strings.Split(command, " ") }}).
 		ParseFS(web, "web/*.tmpl")
 	if err != nil {
 		return nil, err
