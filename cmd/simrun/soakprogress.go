@@ -38,7 +38,7 @@ func (p *soakProgress) show(s soak.Sample, judged int) {
 		return
 	}
 	rate := float64(s.Calls-p.last.Calls) / (s.At - p.last.At).Seconds()
-	text := fmt.Sprintf("%s calls/s, %s faults, %s died, %d MB", reports.Thousands(int(math.Round(rate))), reports.Thousands(int(s.Faults)), soak.Clients(s.Deaths), s.RSS>>20)
+	text := fmt.Sprintf("%s calls/s, %s faults, %s died, %d MB", reports.Thousands(int(math.Round(rate))), reports.Thousands(int(s.Faults)), soak.Clients(s.Deaths, reports.Thousands), s.RSS>>20)
 	if judged > 0 {
 		text += fmt.Sprintf(", %s operations judged", reports.Thousands(judged))
 	}
