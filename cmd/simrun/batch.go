@@ -129,6 +129,9 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 		if (len(groups) > 1 || o.quiet) && len(stray) > 0 {
 			say(stdout, "\nNot as expected:\n%s", strings.Join(stray, ""))
 		}
+		if !o.quiet || len(stray) > 0 {
+			say(stdout, "\n") // something is above
+		}
 		total(stdout, b.Runs, time.Since(begun))
 	}
 	code = checker.Worst(code, o.keep(&b, dirs, crew, stdout, stderr))
@@ -183,11 +186,11 @@ func total(stdout io.Writer, runs []reports.Summary, took time.Duration) {
 		}
 	}
 	each := ""
-	if timed > 0 {
+	if timed > 1 {
 		each = fmt.Sprintf(", %v each and %v at most", rounded(work/time.Duration(timed)), rounded(longest))
 	}
 	text := fmt.Sprintf("%s %s in %v%s: %s", reports.Thousands(len(runs)), plural("run", len(runs)), rounded(took), each, outcomes(codes))
-	say(stdout, "\n%s\n", indent(text, 0, wide))
+	say(stdout, "%s\n", indent(text, 0, wide))
 }
 
 // rounded is a duration to two digits or more.

@@ -235,6 +235,9 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 		fmt.Fprint(stdout, r.Text)
 	}
 	if o.quiet && !o.json {
+		if r.Code != checker.ExitExpected {
+			say(stdout, "\n") // below its story
+		}
 		total(stdout, []reports.Summary{r.Summary}, time.Since(begun))
 	}
 	if o.json {
