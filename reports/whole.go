@@ -6,7 +6,7 @@ import (
 )
 
 // momentsShown is how many moments the page and the terminal tell if they are asked for all. What is beyond is in history.jsonl.
-const momentsShown = 1000
+const momentsShown = 500
 
 // whole is a page's story with all that a run has to tell. Those that the verdict left out are folded away at first, and have no
 // number. n is how many moments there are then, or 0 if the verdict left out none.
