@@ -52,7 +52,7 @@ func (e *joint) judge(ctx context.Context, f *facts) opinion {
 	case f.implied():
 		o.note = "of a group the ends of leases must be known"
 	case !linear.Few(ops):
-		o.note = fmt.Sprintf("groups are judged by porcupine alone, which takes up to %d operations, %d of them at once", linear.MaxOps, linear.MaxConcurrent)
+		o.note = fmt.Sprintf("groups are judged by porcupine alone, which takes up to %s, %d of them at once", count(linear.MaxOps, "operation"), linear.MaxConcurrent)
 	default:
 		switch e.Ask(ctx, ops, f.options.Budget) {
 		case porcupine.Ok:

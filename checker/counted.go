@@ -129,7 +129,7 @@ func objectsOf(n int, is history.Object) string {
 	if n == 1 {
 		return "1 " + string(is)
 	}
-	return fmt.Sprintf("%d %s", n, is.Plural())
+	return Thousands(n) + " " + is.Plural()
 }
 
 // judgeSequential is the opinion of one object that is no lock, or of a read-write lock.

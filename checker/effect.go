@@ -55,12 +55,12 @@ func judgeEffect(_ context.Context, f *facts) Result {
 	if writes == 0 {
 		return notClaimed("nothing was written to a shared resource")
 	}
-	broke := fmt.Sprintf("%d of %s lost", len(gone), count(writes, "update"))
+	broke := fmt.Sprintf("%s of %s lost", Thousands(len(gone)), count(writes, "update"))
 	switch {
 	case between > 0 && len(gone) == 0:
 		broke = fmt.Sprintf("%s between two reads under one hold", count(between, "update"))
 	case between > 0:
-		broke += fmt.Sprintf(", and %d between two reads under one hold", between)
+		broke += fmt.Sprintf(", and %s between two reads under one hold", Thousands(between))
 	}
 	return conclude("order of reads and writes", fmt.Sprintf("%s, none lost", count(writes, "update")), broke, found)
 }

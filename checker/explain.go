@@ -73,7 +73,7 @@ func harmony(f *facts, v *Verdict) string {
 	if len(struck) == 1 {
 		text += fmt.Sprintf(" The %s withstood that %s.", object, f.describe(struck[0]))
 	} else if len(struck) > 1 {
-		text += fmt.Sprintf(" The %s withstood %d faults.", object, len(struck))
+		text += fmt.Sprintf(" The %s withstood %s.", object, count(len(struck), "fault"))
 	}
 	if others := len(f.h.Faults) - len(struck); others > 0 {
 		text += fmt.Sprintf(" Of %s nothing can be said: %s.", count(others, "fault"), strings.Join(v.Unstruck, "; "))
@@ -93,7 +93,7 @@ func (n *narrator) broke(r Result) string {
 	first := r.Told()
 	text := fmt.Sprintf("%s broke: %s", capital(string(r.Guarantee)), first.Text)
 	if more := len(r.Violations) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %d more)", more)
+		text += fmt.Sprintf(" (and %s more)", Thousands(more))
 	}
 	c := first.Cause
 	if key := fmt.Sprint(c.Class, c.Faults); !n.told[key] || len(c.Faults) == 0 {

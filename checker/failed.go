@@ -83,7 +83,7 @@ func (f *facts) untried() string {
 	}
 	text := fmt.Sprintf("the %s of %s by %s%s (operation %d)", first.Kind, first.Lock, first.Owner, lease, first.ID)
 	if declined > 1 {
-		return fmt.Sprintf("%d calls, the first %s, %s", declined, text, strings.Replace(says, "it asks", "they ask", 1))
+		return fmt.Sprintf("%s, the first %s, %s", count(declined, "call"), text, strings.Replace(says, "it asks", "they ask", 1))
 	}
 	return text + " " + says
 }

@@ -151,7 +151,7 @@ func (f *facts) tooEarly(l *lockFacts, op *history.Op, found *violations) {
 	}
 	found.addAt(op.Return, func() Violation {
 		return Violation{Rule: contract.PassesCounted, Lock: l.name, From: op.Return, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-			Text:  fmt.Sprintf("%s passed %s at %s, when it had been counted down %s of %d", op.Owner, l.name, Stamp(op.Return), count(int(downs), "time"), set),
+			Text:  fmt.Sprintf("%s passed %s at %s, when it had been counted down %s of %s", op.Owner, l.name, Stamp(op.Return), count(int(downs), "time"), Thousands(set)),
 			Cause: f.openedEarly(l, op.Return, set-downs)}
 	})
 }
@@ -337,7 +337,7 @@ func (f *facts) forgottenDowns(l *lockFacts, all []level, found *violations) {
 			c = Cause{Class: contract.Unexplained, Text: "the server forgot nothing"}
 		}
 		return Violation{Rule: contract.DownsCount, Lock: l.name, From: last.Return, To: f.end, Ops: []int64{last.ID}, Owners: []string{last.Owner},
-			Text:  fmt.Sprintf("%s was set to %d and counted down %s, and its count is %d at the end", l.name, set.Value, count(int(downs), "time"), left),
+			Text:  fmt.Sprintf("%s was set to %s and counted down %s, and its count is %s at the end", l.name, Thousands(set.Value), count(int(downs), "time"), Thousands(left)),
 			Cause: c}
 	})
 }

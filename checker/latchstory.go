@@ -16,7 +16,7 @@ func (t *teller) latch(l *lockFacts) {
 		}
 		is := ""
 		if a.after != nil {
-			is = fmt.Sprintf("; the count is %d", a.after.Number())
+			is = fmt.Sprintf("; the count is %s", Thousands(a.after.Number()))
 		}
 		owners := []string{a.op.Owner}
 		switch {
@@ -38,7 +38,7 @@ func (t *teller) latch(l *lockFacts) {
 		case history.Delete, history.Expire:
 			t.add(e.At, "server", Key, scoreKey, l.name, nil, "the key of %s is gone", l.name)
 		case history.Restore:
-			t.add(e.At, "server", Key, scoreKey, l.name, nil, "has a count of %d of %s again, as the replica knew it", e.Count, l.name)
+			t.add(e.At, "server", Key, scoreKey, l.name, nil, "has a count of %s of %s again, as the replica knew it", Thousands(e.Count), l.name)
 		default:
 			t.environment(e)
 		}
@@ -66,7 +66,7 @@ func (t *teller) latchCall(l *lockFacts, op *history.Op, is string) {
 			t.add(op.Executed, "server", Key, scoreKey, l.name, []string{op.Owner}, "the %s of %s takes effect%s", op.Kind, op.Owner, is)
 		}
 	case op.Kind == history.TrySetCount && op.Outcome == history.OK:
-		tell(Plain, scoreOrdinary, "sets %s to %d", l.name, op.Value)
+		tell(Plain, scoreOrdinary, "sets %s to %s", l.name, Thousands(op.Value))
 	case op.Kind == history.DeleteLatch && op.Outcome == history.Released:
 		tell(Key, scoreKey, "deletes %s", l.name)
 	case op.Kind == history.CountDown && op.Outcome == history.OK:

@@ -116,7 +116,7 @@ func (f *facts) reclaimedOne(l *lockFacts, a *act) (Cause, bool) {
 		r := &f.h.Served[i]
 		if r.Lock == l.name && r.Before != nil && r.Before.Number() < 0 && r.Before.NumberAt(r.At) > 0 && f.h.Header.Layout.Absolute {
 			return Cause{Class: contract.ReclaimedOne,
-				Text: fmt.Sprintf("the counter of %s was at %d, and a request takes back one permit whose lease is over", l.name, r.Before.Number())}, true
+				Text: fmt.Sprintf("the counter of %s was at %s, and a request takes back one permit whose lease is over", l.name, Thousands(r.Before.Number()))}, true
 		}
 	}
 	return Cause{}, false

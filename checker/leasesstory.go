@@ -17,7 +17,7 @@ func (t *teller) leases(l *lockFacts) {
 		}
 		left := ""
 		if a.after != nil {
-			left = fmt.Sprintf("; %d free", a.after.NumberAt(a.at))
+			left = fmt.Sprintf("; %s free", Thousands(a.after.NumberAt(a.at)))
 		}
 		owners := []string{a.op.Owner}
 		switch {

@@ -401,8 +401,8 @@ func (f *facts) load(l *lockFacts, found *violations) {
 		found.addAt(op.Call, func() Violation {
 			return Violation{
 				Rule: contract.WaitsQuietly, Lock: l.name, From: op.Call, To: op.Return, Ops: []int64{op.ID}, Owners: []string{op.Owner},
-				Text: fmt.Sprintf("%s of %s waited for %s for %s, and sent %d commands on its key meanwhile",
-					op.Kind, op.Owner, l.name, short(op.Return-op.Call), sent),
+				Text: fmt.Sprintf("%s of %s waited for %s for %s, and sent %s on its key meanwhile",
+					op.Kind, op.Owner, l.name, short(op.Return-op.Call), count(sent, "command")),
 				Cause: f.restless(l, op),
 			}
 		})
@@ -438,7 +438,7 @@ func (f *facts) spins(l *lockFacts, op *history.Op, found *violations) {
 		if s.By != "" {
 			who = fmt.Sprintf("while the %s waited, its client %s", who, s.By)
 		}
-		text := fmt.Sprintf("%s sent %d commands within %s, one after the other, the last of them %q", who, s.Commands, short(s.Within), s.Last)
+		text := fmt.Sprintf("%s sent %s within %s, one after the other, the last of them %q", who, count(s.Commands, "command"), short(s.Within), s.Last)
 		if s.Sender != "" {
 			text += ", from " + s.Sender
 		}
@@ -464,7 +464,7 @@ func (f *facts) restless(l *lockFacts, op *history.Op) Cause {
 			Text: fmt.Sprintf("the latch was set again at %s, and a message of zero from before came later: %s", Stamp(again), f.describeAll(faults))}
 	}
 	if n := f.turnedAway(l, op); n > 0 && float64(f.sentFor(op)-n) <= mostAttempts*(f.until(op)-op.Call).Seconds() {
-		return Cause{Class: contract.PlaceAhead, Text: fmt.Sprintf("the lock was free for %d of them, and the place of another was before", n)}
+		return Cause{Class: contract.PlaceAhead, Text: fmt.Sprintf("the lock was free for %s of them, and the place of another was before", Thousands(n))}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault makes a waiter ask so often"}
 }

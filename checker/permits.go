@@ -193,7 +193,7 @@ func (f *facts) overIssued(l *lockFacts, found *violations) (most int64) {
 		by, worst, there, from := over.op, worst, there, begun
 		found.addAt(from, func() Violation {
 			return Violation{Rule: contract.NoMoreOut, Lock: l.name, From: from, To: at, Ops: []int64{by.ID}, Owners: []string{by.Owner},
-				Text:  fmt.Sprintf("from %s to %s callers believed that they had up to %s of %s, which has %d", Stamp(from), Stamp(at), permits(worst), l.name, there),
+				Text:  fmt.Sprintf("from %s to %s callers believed that they had up to %s of %s, which has %s", Stamp(from), Stamp(at), permits(worst), l.name, Thousands(there)),
 				Cause: f.overIssue(l, from, at, worst-there)}
 		})
 		over = nil

@@ -51,7 +51,7 @@ func (f *facts) permitsLiveness(is history.Object) Result {
 func (f *facts) wanting(l *lockFacts, all []level, op *history.Op) thirst {
 	return thirst{op, contract.PermitsAreTaken, func(i int) bool { return all[i].n >= op.Value },
 		func(free int64) string {
-			return fmt.Sprintf("%s of %s %s free, and %s waited for %d", permits(free), l.name, were(int(free)), op.Owner, op.Value)
+			return fmt.Sprintf("%s of %s %s free, and %s waited for %s", permits(free), l.name, were(int(free)), op.Owner, Thousands(op.Value))
 		},
 		func(from, to time.Duration, free int64) Cause { return f.unserved(l, all, op, from, to, free) }}
 }
@@ -76,7 +76,7 @@ func (f *facts) unserved(l *lockFacts, all []level, op *history.Op, from, to tim
 	for _, other := range l.ops {
 		if callsFor(other) && other.Client == op.Client && f.waitsLonger(l, other, op) && f.until(other) > since && other.Value > least {
 			return Cause{Class: contract.WokeAnother,
-				Text: fmt.Sprintf("before it waits %s, who asks for %d: the message that %s free woke that one", other.Owner, other.Value, was(int(free), "permit"))}
+				Text: fmt.Sprintf("before it waits %s, who asks for %s: the message that %s free woke that one", other.Owner, Thousands(other.Value), was(int(free), "permit"))}
 		}
 	}
 	return Cause{Class: contract.Unexplained, Text: "no fault explains why it was not granted what was free"}

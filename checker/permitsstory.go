@@ -16,7 +16,7 @@ func (t *teller) permits(l *lockFacts) {
 		}
 		left := ""
 		if a.after != nil {
-			left = fmt.Sprintf("; %d free", a.after.Number())
+			left = fmt.Sprintf("; %s free", Thousands(a.after.Number()))
 		}
 		if t.leaves(a.op.Client, l.name, a.op.Owner, a.at) {
 			continue

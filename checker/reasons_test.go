@@ -223,7 +223,7 @@ func TestTheSetOfARoundIsNotTheNext(t *testing.T) {
 
 // What a client sends by itself while a call waits is told of as such.
 func TestAClientThatSpinsByItselfIsNamed(t *testing.T) {
-	for by, says := range map[string]string{"": "await of c2:1 sent 10000 commands", "c2": "while the await of c2:1 waited, its client c2 sent 10000 commands"} {
+	for by, says := range map[string]string{"": "await of c2:1 sent 10,000 commands", "c2": "while the await of c2:1 waited, its client c2 sent 10,000 commands"} {
 		g := spinning(false)
 		g.h.End.Spin.By = by
 		x := broken(verdict(t, g.script), contract.WaitsQuietly)

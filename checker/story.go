@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker/internal/words"
@@ -11,7 +12,7 @@ import (
 	"github.com/holdfast-sim/holdfast/history"
 )
 
-// maxMoments is how many moments a story has at most: a screenful.
+// maxMoments is how many moments the story of a verdict has at most: a screenful.
 const maxMoments = 25
 
 // A beat is a moment with what is needed to choose among many.
@@ -43,9 +44,19 @@ const (
 	scoreRenewal  = 1
 )
 
+// Retell tells a run that was judged once more, with up to so many moments: its verdict has only those of most weight.
+func Retell(h *history.History, v *Verdict, most int) []Moment {
+	if len(v.Story) < maxMoments || most <= maxMoments || len(v.Refused) > 0 {
+		return v.Story
+	}
+	return tellUpTo(collect(h, Options{}.withDefaults(h)), v.Results, most)
+}
+
 // tell chooses the moments that matter and puts them in order of time.
-func tell(f *facts, results []Result) []Moment {
-	t := &teller{f: f, scene: map[actor]bool{}}
+func tell(f *facts, results []Result) []Moment { return tellUpTo(f, results, maxMoments) }
+
+func tellUpTo(f *facts, results []Result, most int) []Moment {
+	t := &teller{f: f, scene: map[actor]bool{}, most: most}
 	for _, r := range results {
 		for _, v := range r.Violations {
 			for _, o := range v.Owners {
@@ -77,6 +88,7 @@ func tell(f *facts, results []Result) []Moment {
 type teller struct {
 	f     *facts
 	scene map[actor]bool // whom violations are about
+	most  int            // moments that are kept
 	best  []beat         // the weightiest first
 	told  int
 }
@@ -89,15 +101,12 @@ func (t *teller) add(at time.Duration, who string, weight Weight, score int, loc
 	}
 	b := beat{Moment: Moment{At: at, Who: who, Weight: weight}, score: score, told: t.told}
 	t.told++
-	if len(t.best) == maxMoments && t.best[maxMoments-1].outweighs(&b) {
+	if len(t.best) == t.most && t.best[t.most-1].outweighs(&b) {
 		return // before anything is put into words: there may be millions
 	}
 	b.Text = fmt.Sprintf(format, args...)
-	i := len(t.best)
-	for i > 0 && b.outweighs(&t.best[i-1]) {
-		i--
-	}
-	t.best = slices.Insert(t.best[:min(len(t.best), maxMoments-1)], i, b)
+	i := sort.Search(len(t.best), func(i int) bool { return b.outweighs(&t.best[i]) })
+	t.best = slices.Insert(t.best[:min(len(t.best), t.most-1)], i, b)
 }
 
 func (t *teller) faults() {
@@ -407,11 +416,11 @@ func (t *teller) verdict(r Result) {
 // story is what was kept, in order of time. It says how many moments it left out.
 func (t *teller) story() []Moment {
 	kept := t.best
-	if t.told > maxMoments {
-		kept = kept[:maxMoments-1]
+	if t.told > t.most {
+		kept = kept[:t.most-1]
 	}
 	slices.SortFunc(kept, func(a, b beat) int { return cmp.Or(cmpTime(a.At, b.At), a.told-b.told) })
-	story := make([]Moment, 0, maxMoments)
+	story := make([]Moment, 0, len(kept)+1)
 	for _, b := range kept {
 		story = append(story, b.Moment)
 	}

@@ -219,7 +219,7 @@ func (one *tallied) result(g contract.Guarantee, held string, windows int) Resul
 		r.Status, r.Summary = NotClaimed, one.why
 	case one.broken > 0:
 		r.Status, r.Violations = Broken, one.violations
-		r.Summary = fmt.Sprintf("%s in %d of %s; the first: %s", count(one.found, "violation"), one.broken, count(windows, "window"), one.violations[0].Text)
+		r.Summary = fmt.Sprintf("%s in %s of %s; the first: %s", count(one.found, "violation"), Thousands(one.broken), count(windows, "window"), one.violations[0].Text)
 		if one.defects == 0 && one.undecided == 0 {
 			how := "what breaks it for every lease lock"
 			if one.assumed == 0 {
@@ -231,11 +231,11 @@ func (one *tallied) result(g contract.Guarantee, held string, windows int) Resul
 				how += fmt.Sprintf(" (%s)", strings.Join(one.known, "; "))
 			}
 			r.Expected = Broken
-			r.Summary = fmt.Sprintf("%s in %d of %s, each by %s; the first: %s",
-				count(one.found, "violation"), one.broken, count(windows, "window"), how, one.violations[0].Text)
+			r.Summary = fmt.Sprintf("%s in %s of %s, each by %s; the first: %s",
+				count(one.found, "violation"), Thousands(one.broken), count(windows, "window"), how, one.violations[0].Text)
 		}
 	case one.undecided > 0:
-		r.Status, r.Summary = Undecided, fmt.Sprintf("in %d of %s: %s", one.undecided, count(windows, "window"), one.why)
+		r.Status, r.Summary = Undecided, fmt.Sprintf("in %s of %s: %s", Thousands(one.undecided), count(windows, "window"), one.why)
 	}
 	return r
 }

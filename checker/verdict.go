@@ -277,3 +277,6 @@ func Worst(a, b int) int {
 
 // Stamp writes a time of the run the way people read it: "30.412 s".
 func Stamp(d time.Duration) string { return words.Stamp(d) }
+
+// Thousands writes a number the way people read it: "12,345".
+func Thousands[N int | int64](n N) string { return words.Thousands(n) }

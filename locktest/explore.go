@@ -76,12 +76,13 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 		t.Fatalf("locktest: %v", err)
 	}
 	if why != "" && (o.runs == 0 || total.Runs < o.runs) {
-		t.Logf("locktest: it ends after %d plans: %s", total.Runs, why)
+		t.Logf("locktest: it ends after %s plans: %s", reports.Thousands(total.Runs), why)
 	}
 	if total.Runs == 0 {
 		t.Error("locktest: no plan was judged, so that nothing is known of the lock: the first take longer than the search may")
 	}
-	t.Logf("locktest: %d plans; something broke in %d, by a defect in %d; undecided %d", total.Runs, total.Broken, total.Accused, total.Undecided)
+	t.Logf("locktest: %s plans; something broke in %s, by a defect in %s; undecided %s",
+		reports.Thousands(total.Runs), reports.Thousands(total.Broken), reports.Thousands(total.Accused), reports.Thousands(total.Undecided))
 	list := total.GoalList(s.subject.Goals, explore.GoalsOf(s.subject, scope))
 	t.Logf("locktest: %s", told(list))
 	if page, err := s.explored(total, list, again(t.Name(), o.seed, o.runs)); err != nil {
@@ -90,7 +91,7 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 		t.Logf("locktest: what was run: %s", page)
 	}
 	if f := total.Failure; f != nil {
-		t.Errorf("%d runs failed, the first with seed %d: %s\nagain: %s", total.Failed, f.Seed, f.Error, again(t.Name(), f.Seed, 1))
+		t.Errorf("%s runs failed, the first with seed %d: %s\nagain: %s", reports.Thousands(total.Failed), f.Seed, f.Error, again(t.Name(), f.Seed, 1))
 		for _, f := range total.Failures {
 			t.Errorf("another kind of failure, the first with seed %d: %s\nagain: %s", f.Seed, f.Error, again(t.Name(), f.Seed, 1))
 		}
@@ -137,14 +138,14 @@ func progress(t *testing.T, runs int) func(explore.Shard, explore.Report) {
 	done, accused, last := 0, 0, time.Now()
 	of := ""
 	if runs > 0 {
-		of = fmt.Sprintf(" of %d", runs)
+		of = " of " + reports.Thousands(runs)
 	}
 	return func(_ explore.Shard, r explore.Report) {
 		t.Helper()
 		first := accused == 0 && r.Accused > 0
 		done, accused = done+r.Runs, accused+r.Accused
 		if first || time.Since(last) >= 10*time.Second {
-			t.Logf("locktest: %d%s plans so far, a defect in %d", done, of, accused)
+			t.Logf("locktest: %s%s plans so far, a defect in %s", reports.Thousands(done), of, reports.Thousands(accused))
 			last = time.Now()
 		}
 	}
@@ -160,16 +161,16 @@ func (s *suite) found(b *bubble.Bubbles, f explore.Found, again string) error {
 	t := &trial{name: fmt.Sprintf("seed-%d", f.Seed), plan: f.Plan}
 	s.run(b, t)
 	if t.err != nil {
-		return fmt.Errorf("%s in %d runs, first with seed %d; run again it failed: %w\nagain: %s", f.Text, f.Runs, f.Seed, t.err, again)
+		return fmt.Errorf("%s in %s runs, first with seed %d; run again it failed: %w\nagain: %s", f.Text, reports.Thousands(f.Runs), f.Seed, t.err, again)
 	}
 	for _, v := range s.broke(t, t.verdict, f.Guarantee) {
 		if v.Rule == f.Rule && v.Cause.Class == f.Class && v.Call == f.Call {
 			failure := s.tell(b, t, f.Guarantee, []fault{v}, again)
-			failure.Text = fmt.Sprintf("  It broke so in %d of the runs.\n\n%s", f.Runs, failure.Text)
+			failure.Text = fmt.Sprintf("  It broke so in %s of the runs.\n\n%s", reports.Thousands(f.Runs), failure.Text)
 			return failure
 		}
 	}
-	return fmt.Errorf("%s (%s) in %d runs, first with seed %d, and not when that was run again: the lock does something else each time\nagain: %s", f.Text, f.Rule, f.Runs, f.Seed, again)
+	return fmt.Errorf("%s (%s) in %s runs, first with seed %d, and not when that was run again: the lock does something else each time\nagain: %s", f.Text, f.Rule, reports.Thousands(f.Runs), f.Seed, again)
 }
 
 // explored writes a page about runs that are worth a place on it.
@@ -179,7 +180,7 @@ func (s *suite) explored(total explore.Total, list []reports.Goal, again string)
 		b.Faults = append(b.Faults, k.Name)
 	}
 	if len(b.Runs) < total.Runs {
-		b.Note = fmt.Sprintf("Of %d explored runs these are %d: some of each part of the search, and the first of each cause for which the lock is to blame.", total.Runs, len(b.Runs))
+		b.Note = fmt.Sprintf("Of %s explored runs these are %s: some of each part of the search, and the first of each cause for which the lock is to blame.", reports.Thousands(total.Runs), reports.Thousands(len(b.Runs)))
 	}
 	return s.write(b)
 }
@@ -192,7 +193,7 @@ func told(list []reports.Goal) string {
 			never = append(never, g.Goal)
 		}
 	}
-	text := fmt.Sprintf("%d of %d goals reached", len(list)-len(never), len(list))
+	text := fmt.Sprintf("%s of %s goals reached", reports.Thousands(len(list)-len(never)), reports.Thousands(len(list)))
 	if len(never) > 0 {
 		text += "; never " + strings.Join(never, ", ")
 	}

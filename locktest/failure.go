@@ -100,7 +100,7 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 	var text strings.Builder
 	_ = reports.Terminal(&text, t.verdict, reports.TerminalOptions{Width: 100, History: t.history, Command: again, Rest: "in the report"})
 	if len(all) > 1 {
-		fmt.Fprintf(&text, "\n  All %d violations of %s that the lock answers for:\n\n", len(all), g)
+		fmt.Fprintf(&text, "\n  All %s violations of %s that the lock answers for:\n\n", reports.Thousands(len(all)), g)
 		for _, v := range all {
 			fmt.Fprintf(&text, "  * %s (%s)\n", v.Text, v.Rule)
 		}
@@ -116,7 +116,7 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 			text.WriteString("\n  The time that go test gives it, -timeout, is nearly over: a smaller plan may break the same.\n")
 		}
 		if tried > 0 {
-			fmt.Fprintf(&text, "\n  The smallest of %d plans that break the same; kept as %s/NAME.json it is run every time:\n\n%s\n", tried, corpus, f.Plan.JSON())
+			fmt.Fprintf(&text, "\n  The smallest of %s plans that break the same; kept as %s/NAME.json it is run every time:\n\n%s\n", reports.Thousands(tried), corpus, f.Plan.JSON())
 		}
 	}
 	if s.out != "" {

@@ -356,7 +356,7 @@ func TestALockThatAsksWithoutAPauseIsJudged(t *testing.T) {
 	if !errors.As(err, &f) || f.Guarantee != "liveness" {
 		t.Fatalf("%v", err)
 	}
-	for _, what := range []string{"sent 10000 commands within ", "locktest_test.(*impatient).Acquire, started at "} {
+	for _, what := range []string{"sent 10,000 commands within ", "locktest_test.(*impatient).Acquire, started at "} {
 		if !strings.Contains(err.Error(), what) {
 			t.Errorf("%q is not in: %v", what, err)
 		}

@@ -32,7 +32,7 @@ func TestAnswerFollowsExitCode(t *testing.T) {
 	refused := verdictOf()
 	refused.Refused = []string{"an owner's calls overlap"}
 	missed := verdictOf()
-	missed.Missed = []string{"fault 0 never struck"}
+	missed.Missed = []string{"fault 1, restart, never struck"}
 	disagree := verdictOf()
 	disagree.Disagreement = "one says yes, the other no"
 	foretold := func(g contract.Guarantee, by checker.RulingKind) *checker.Verdict {
@@ -62,7 +62,7 @@ func TestAnswerFollowsExitCode(t *testing.T) {
 			Answer{Bad, "UNEXPECTED", "object is broken by a defect of this lock"}},
 		{"broken without a scenario, but by no defect", plan, 0,
 			Answer{Reproduced, "REPRODUCED", "effect is broken, by nothing that the lock answers for"}},
-		{"a fault that never struck", missed, 1, Answer{Bad, "UNEXPECTED", "fault 0 never struck"}},
+		{"a fault that never struck", missed, 1, Answer{Bad, "UNEXPECTED", "fault 1, restart, never struck"}},
 		{"the checkers disagree", disagree, 3, Answer{Bad, "THE CHECKERS DISAGREE", "one of them is wrong, which is a bug of the harness, not of the lock"}},
 		{"never judged", verdictOf(result(contract.Object, "", checker.Holds), result(contract.Liveness, "", "")), 1,
 			Answer{Bad, "UNEXPECTED", "object and liveness were never judged"}},

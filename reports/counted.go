@@ -42,9 +42,9 @@ func permitsHad(h *history.History, p part, end time.Duration) (items []item) {
 // numberLane shows what the key of a counted object said on the server: permits that are free, or count-downs that are left.
 func numberLane(h *history.History, lock string, key []segment) *lane {
 	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: "free on the server", Color: noColor, H: ownerHeight, lock: lock}
-	kind, word := "free", "%d free"
+	kind, word := "free", "%s free"
 	if h.Objects()[lock] == history.ALatch {
-		l.Sub, kind, word = "count on the server", "left", "%d left"
+		l.Sub, kind, word = "count on the server", "left", "%s left"
 	}
 	if len(key) == 0 {
 		l.Sub = "server not recorded"

@@ -110,7 +110,7 @@ func faultTip(f history.Fault) string {
 		s += ", " + strings.ReplaceAll(Visible(string(e)), "-", " ")
 	}
 	if f.Hits > 0 {
-		s += fmt.Sprintf(", touched %d", f.Hits)
+		s += fmt.Sprintf(", touched %s", Thousands(f.Hits))
 	}
 	return s
 }

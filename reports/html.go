@@ -44,6 +44,9 @@ func HTML(w io.Writer, h *history.History, v *checker.Verdict, o HTMLOptions) er
 	}
 	p := newPage(h, v, o)
 	p.Assets = assets
+	if h != nil && o.Long == nil {
+		p.Whole = p.whole(h, v, newCast(h))
+	}
 	var buf bytes.Buffer // so that a failing template leaves no half page behind
 	if err := assets.tmpl.ExecuteTemplate(&buf, "page.tmpl", p); err != nil {
 		return fmt.Errorf("rendering the report: %w", err)
@@ -78,7 +81,8 @@ type assets struct {
 }
 
 var loadAssets = sync.OnceValues(func() (*assets, error) {
-	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "thousands": Thousands, "colors": colorNumbers}).
+	tmpl, err := template.New("").Funcs(template.FuncMap{"stamp": checker.Stamp, "seconds": seconds, "thousands": Thousands, "colors": colorNumbers,
+		"split": func(command string) []string { return strings.Split(command, " ") }}).
 		ParseFS(web, "web/*.tmpl")
 	if err != nil {
 		return nil, err
@@ -191,6 +195,7 @@ type page struct {
 	Picture     *picture
 	Sketch      *sketch
 	Story       []momentView
+	Whole       int // how many moments the story has if those of less weight are told, too; 0: there are none
 	Ops         []opView
 	OpsLeft     int
 	OpsScreen   int // how many of them paper does not have
@@ -244,6 +249,8 @@ type momentView struct {
 	Who, Text string
 	Color     int
 	Weight    string
+	Less      bool // the verdict leaves it out
+	Rest      bool // it says how many those are
 }
 
 type opView struct {
@@ -311,8 +318,9 @@ func newPage(h *history.History, v *checker.Verdict, o HTMLOptions) *page {
 		p.Plan, p.PlanLeft = prettyPlan(h.Header.Plan)
 	}
 	for i, m := range v.Story {
-		p.Story = append(p.Story, momentView{N: i + 1, At: m.At, Who: name(m.Who), Text: unbroken(flat(m.Text)),
-			Color: c.color(m.Who), Weight: string(m.Weight)})
+		view := viewMoment(m, c)
+		view.N = i + 1
+		p.Story = append(p.Story, view)
 	}
 	p.Provenance = provenance(h, v)
 	if w := firstWindow(windows(v)); w != nil && p.PictureLink != "" {
@@ -455,9 +463,9 @@ func firstWindow(ws []window) *window {
 func keyText(k history.KeyState, at time.Duration) string {
 	switch {
 	case k.Permits != nil:
-		return fmt.Sprintf("%d permits free", k.Number())
+		return fmt.Sprintf("%s permits free", checker.Thousands(k.Number()))
 	case k.Left != nil:
-		return fmt.Sprintf("count %d", k.Number())
+		return fmt.Sprintf("count %s", checker.Thousands(k.Number()))
 	}
 	if len(k.Holdings) == 0 {
 		return "free"

@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/holdfast-sim/holdfast/checker"
 )
 
 // UnmarshalJSON reads a column.
@@ -105,9 +108,13 @@ func TestTheScriptUnpacksWhatWasPacked(t *testing.T) {
 
 // A run of 50,000 operations is a page of at most 5 MB, whose picture has few enough nodes to open in time and to be moved.
 func TestFiftyThousandOperations(t *testing.T) {
-	h, v := quiet(50_000)
+	h, _ := quiet(50_000)
+	v := checker.Judge(t.Context(), h, checker.Options{})
 	page := pageOf(t, h, v, HTMLOptions{})
 	t.Logf("%d bytes", len(page))
+	if n := strings.Count(page, `" data-n="`) + strings.Count(page, ` less">`); n < momentsShown {
+		t.Errorf("the page tells %d moments", n)
+	}
 	if len(page) > 5e6 {
 		t.Errorf("the page has %d bytes", len(page))
 	}

@@ -193,8 +193,11 @@ func (t *terminal) explanation() {
 
 func (t *terminal) story() {
 	story, left := t.v.Story, 0
-	if !t.o.Verbose {
+	switch {
+	case !t.o.Verbose:
 		story, left = weightiest(story, storyLines)
+	case t.o.History != nil:
+		story = checker.Retell(t.o.History, t.v, momentsShown)
 	}
 	if len(story) == 0 {
 		return

@@ -152,13 +152,7 @@ func count(n int, one, many string) string {
 }
 
 // Thousands writes a number with its thousands set apart, as in 12,345.
-func Thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
+func Thousands(n int) string { return checker.Thousands(n) }
 
 // length writes how long something took, in the unit that suits it: "14.982 s", "3.200 ms".
 func length(d time.Duration) string {

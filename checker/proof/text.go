@@ -71,7 +71,7 @@ func (a *attempt) rest(faults []int) string {
 	if len(faults) == 1 {
 		return "The other is " + a.noun(faults[0])
 	}
-	return fmt.Sprintf("There are %d more", len(faults))
+	return fmt.Sprintf("There are %s more", words.Thousands(len(faults)))
 }
 
 // noun is a fault as an object, with its time: "the pause of c1 from 5.000 s on".

@@ -111,9 +111,9 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 		if n > before && !o.json {
 			groupDone(groups[at], b.Runs[before:])
 		}
-		code = interrupted(ctx, stderr, code, "interrupted after %d of %d runs", n, all)
+		code = interrupted(ctx, stderr, code, "interrupted after %s of %s runs", reports.Thousands(n), reports.Thousands(all))
 		if ctx.Err() == nil {
-			fail(stderr, code, "-fail-fast: ended after %d of %d runs", n, all)
+			fail(stderr, code, "-fail-fast: ended after %s of %s runs", reports.Thousands(n), reports.Thousands(all))
 		}
 		if n == 0 {
 			return code
@@ -128,6 +128,9 @@ func several(ctx context.Context, o order, jobs []job, args []string, stdout, st
 	if !o.json {
 		if (len(groups) > 1 || o.quiet) && len(stray) > 0 {
 			say(stdout, "\nNot as expected:\n%s", strings.Join(stray, ""))
+		}
+		if !o.quiet || len(stray) > 0 {
+			say(stdout, "\n") // something is above
 		}
 		total(stdout, b.Runs, time.Since(begun))
 	}
@@ -183,11 +186,11 @@ func total(stdout io.Writer, runs []reports.Summary, took time.Duration) {
 		}
 	}
 	each := ""
-	if timed > 0 {
+	if timed > 1 {
 		each = fmt.Sprintf(", %v each and %v at most", rounded(work/time.Duration(timed)), rounded(longest))
 	}
 	text := fmt.Sprintf("%s %s in %v%s: %s", reports.Thousands(len(runs)), plural("run", len(runs)), rounded(took), each, outcomes(codes))
-	say(stdout, "\n%s\n", indent(text, 0, wide))
+	say(stdout, "%s\n", indent(text, 0, wide))
 }
 
 // rounded is a duration to two digits or more.

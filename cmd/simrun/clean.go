@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 )
 
@@ -80,7 +81,7 @@ func clean(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		_ = printJSON(stdout, stderr, cleaned{Where: server.Name(), Removed: append([]string{}, c.Runs...), Keys: c.Removed, Left: append([]string{}, c.Left...)})
 		stdout = io.Discard
 	}
-	say(stdout, "%s: %d %s of %d %s removed\n", server.Name(), c.Removed, plural("key", c.Removed), len(c.Runs), plural("run", len(c.Runs)))
+	say(stdout, "%s: %s %s of %s %s removed\n", server.Name(), reports.Thousands(c.Removed), plural("key", c.Removed), reports.Thousands(len(c.Runs)), plural("run", len(c.Runs)))
 	if len(c.Runs) > 0 {
 		say(stdout, "  %s\n", strings.Join(c.Runs, "\n  "))
 	}

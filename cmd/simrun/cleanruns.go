@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/reports"
 )
 
 // storedName is the name of a folder that [makeFolder] makes: when it began, its seed, and a number if there are several.
@@ -70,7 +71,7 @@ func cleanRuns(ctx context.Context, o cleanOrder, stdout, stderr io.Writer) int 
 		_ = printJSON(stdout, stderr, cleaned{Where: o.out, Removed: append([]string{}, removed...), Kept: kept, Left: []string{}})
 		stdout = io.Discard
 	}
-	say(stdout, "%s: %d %s removed, %d kept\n", o.out, len(removed), plural("run", len(removed)), kept)
+	say(stdout, "%s: %s %s removed, %s kept\n", o.out, reports.Thousands(len(removed)), plural("run", len(removed)), reports.Thousands(kept))
 	for _, name := range removed {
 		say(stdout, "  %s\n", name)
 	}

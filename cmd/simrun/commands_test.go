@@ -184,6 +184,7 @@ func TestWhatIsNoCommandIsRefused(t *testing.T) {
 		"mutants -lsit":     "did you mean -list?",
 		"shrink -guarantee": "flag needs an argument",
 		"-runs abc":         `invalid value "abc" for flag -runs: it should be a whole number`,
+		"-open=maybe":       `invalid value "maybe" for flag -open: it should be true or false`,
 		"explore -for 5":    `invalid value "5" for flag -for: it should be a duration, such as 5s or 10m`,
 		"merge none -json":  "merge: none: no such file or directory",
 	} {

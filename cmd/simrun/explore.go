@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim/fault"
 	"github.com/holdfast-sim/holdfast/sim/health"
@@ -302,7 +303,7 @@ func (h hunt) search(ctx context.Context, workers *local, args []string, output,
 		}
 	}
 	code = checker.Worst(code, h.failed(t, dir, stderr))
-	code = interrupted(ctx, stderr, code, "explore: interrupted after %d runs", t.Runs)
+	code = interrupted(ctx, stderr, code, "explore: interrupted after %s runs", reports.Thousands(t.Runs))
 	if strategy.Whole && !t.Complete && code == checker.ExitExpected {
 		code = fail(stderr, checker.ExitUndecided, "explore: not all orders were seen")
 	}

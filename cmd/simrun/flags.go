@@ -286,6 +286,9 @@ func flagError(f *flag.FlagSet, err error) error {
 		return unknown("flag", "-"+name, names)
 	}
 	if wrong, cut := strings.CutSuffix(text, ": parse error"); cut {
+		if value, is := strings.CutPrefix(wrong, "invalid boolean value "); is {
+			return fmt.Errorf("invalid value %s: it should be true or false, or only the flag", strings.Replace(value, " for -", " for flag -", 1))
+		}
 		return fmt.Errorf("%s: it should be %s", wrong, wanted(f, wrong))
 	}
 	return errors.New(text)

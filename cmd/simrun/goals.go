@@ -44,13 +44,13 @@ func (h hunt) tellGoals(w io.Writer, t explore.Total) {
 	}
 	say(w, "goals reached: %d of %d", len(all)-len(never), len(all))
 	if t.Looked < t.Runs-t.Failed {
-		say(w, " (looked for in %d runs; an older program did the others)", t.Looked)
+		say(w, " (looked for in %s runs; an older program did the others)", reports.Thousands(t.Looked))
 	}
 	say(w, "\n")
 	if h.verbose {
 		for _, g := range all {
 			if g.Runs > 0 {
-				say(w, "  %-40s %6d, first by seed %d\n", g.Goal, g.Runs, g.Seed)
+				say(w, "  %-40s %6s, first by seed %d\n", g.Goal, reports.Thousands(g.Runs), g.Seed)
 			}
 		}
 	}

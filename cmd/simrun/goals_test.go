@@ -45,7 +45,7 @@ func TestExploreTellsGoals(t *testing.T) {
 func TestExploreEndsOnceAllGoalsAreReached(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, code := run(t, t.TempDir(), "explore", "-subject", "rsemaphore-classic", "-until-goals", "-faults", "none", "-out", "none", "-runs", "2000")
-	if code != checker.ExitExpected || stderr != "" || strings.Contains(stdout, "2000 runs") || strings.Contains(stdout, "never: ") {
+	if code != checker.ExitExpected || stderr != "" || strings.Contains(stdout, "2,000 runs") || strings.Contains(stdout, "never: ") {
 		t.Errorf("exit code %d, stderr %q, stdout:\n%s", code, stderr, stdout)
 	}
 }

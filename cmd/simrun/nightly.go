@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/explore/night"
+	"github.com/holdfast-sim/holdfast/reports"
 )
 
 // nightly is what a search found, compared with one before it. Nil: there is nothing to compare it with.
@@ -87,7 +88,7 @@ func (n *nightly) tell(w io.Writer) {
 	if n == nil {
 		return
 	}
-	say(w, "\ncompared with %s: %d runs before, %d now\n", n.State, n.Before, n.Now)
+	say(w, "\ncompared with %s: %s runs before, %s now\n", n.State, reports.Thousands(n.Before), reports.Thousands(n.Now))
 	if len(n.Findings) == 0 {
 		say(w, "  nothing was found, neither then nor now\n")
 	}
@@ -102,13 +103,18 @@ func becameOf(f night.Finding) string {
 	rate := fmt.Sprintf("%s of all runs (%s to %s)", percent(f.Rate), percent(f.Low), percent(f.High))
 	switch f.State {
 	case night.New:
-		return fmt.Sprintf("in %d of %d runs: %s; %d clean runs would say with 95 %% that it is gone", f.Now.Runs, f.Now.Of, rate, f.Clean)
+		return fmt.Sprintf("in %s: %s; %s clean runs would say with 95 %% that it is gone", of(f.Now.Runs, f.Now.Of), rate, reports.Thousands(f.Clean))
 	case night.Ongoing:
-		return fmt.Sprintf("in %d of %d runs, before in %d of %d: %s; %d clean runs would say with 95 %% that it is gone", f.Now.Runs, f.Now.Of, f.Before.Runs, f.Before.Of, rate, f.Clean)
+		return fmt.Sprintf("in %s, before in %s of %s: %s; %s clean runs would say with 95 %% that it is gone", of(f.Now.Runs, f.Now.Of), reports.Thousands(f.Before.Runs), reports.Thousands(f.Before.Of), rate, reports.Thousands(f.Clean))
 	case night.Rare:
-		return fmt.Sprintf("before in %d of %d runs: %s; none in %d now, and it takes %d more to say with 95 %% that it is gone", f.Before.Runs, f.Before.Of, rate, f.Now.Of, f.Left)
+		return fmt.Sprintf("before in %s: %s; none in %s now, and it takes %s more to say with 95 %% that it is gone", of(f.Before.Runs, f.Before.Of), rate, reports.Thousands(f.Now.Of), reports.Thousands(f.Left))
 	}
-	return fmt.Sprintf("before in %d of %d runs: %s; none in %d now, and %d are enough to say with 95 %% that it is gone", f.Before.Runs, f.Before.Of, rate, f.Now.Of, f.Clean)
+	return fmt.Sprintf("before in %s: %s; none in %s now, and %s are enough to say with 95 %% that it is gone", of(f.Before.Runs, f.Before.Of), rate, reports.Thousands(f.Now.Of), reports.Thousands(f.Clean))
+}
+
+// of says in how many of all runs something came.
+func of(runs, all int) string {
+	return reports.Thousands(runs) + " of " + reports.Thousands(all) + " " + plural("run", all)
 }
 
 // percent writes a share with two digits that say something.

@@ -60,8 +60,8 @@ func TestExploreSaysWhatIsGone(t *testing.T) {
 		runs, found int
 		want        string
 	}{
-		{1000, 1, "rare object: an old one (none, ) before in 1 of 1000 runs: 0.1 % of all runs (0.0025 % to 0.56 %); none in 50 now, and it takes 18950 more"},
-		{1000, 500, "resolved object: an old one (none, ) before in 500 of 1000 runs: 50 % of all runs (47 % to 53 %); none in 50 now, and 5 are enough"},
+		{1000, 1, "rare object: an old one (none, ) before in 1 of 1,000 runs: 0.1 % of all runs (0.0025 % to 0.56 %); none in 50 now, and it takes 18,950 more"},
+		{1000, 500, "resolved object: an old one (none, ) before in 500 of 1,000 runs: 50 % of all runs (47 % to 53 %); none in 50 now, and 5 are enough"},
 	} {
 		stdout, stderr, code := run(t, dir, append(hunt, "-compare", nightBefore(t, dir, c.runs, c.found))...)
 		if code != checker.ExitExpected || stderr != "" || !strings.Contains(strings.Join(strings.Fields(stdout), " "), c.want) {

@@ -37,7 +37,7 @@ func runCommand(ctx context.Context, args []string, stdout, stderr io.Writer) in
 		return fail(stderr, checker.ExitUsage, "%v", err)
 	}
 	if o.rerun && len(o.failed) == 0 {
-		return fail(stderr, checker.ExitExpected, "-rerun-failed: of %d %s in %s none was unexpected: there is nothing to run again", o.ran, plural("run", o.ran), o.last)
+		return fail(stderr, checker.ExitExpected, "-rerun-failed: of %s %s in %s none was unexpected: there is nothing to run again", reports.Thousands(o.ran), plural("run", o.ran), o.last)
 	}
 	if err := writable(o.out); err != nil {
 		return fail(stderr, blame(err), "-out %s: %v", o.out, err)
@@ -116,7 +116,7 @@ type leftOut struct{ scenario, subject, why string }
 // tellLeftOut says what is not run, and why: a line for each scenario and reason, or one for all to who wants quiet.
 func tellLeftOut(left []leftOut, quiet bool, stderr io.Writer) {
 	if quiet && len(left) > 1 {
-		fail(stderr, checker.ExitExpected, "%d pairs of a scenario and a lock are not run, which do not suit each other: without -quiet each is named", len(left))
+		fail(stderr, checker.ExitExpected, "%s pairs of a scenario and a lock are not run, which do not suit each other: without -quiet each is named", reports.Thousands(len(left)))
 		return
 	}
 	told := map[leftOut]bool{}
@@ -235,6 +235,9 @@ func single(ctx context.Context, o order, j job, stdout, stderr io.Writer) resul
 		fmt.Fprint(stdout, r.Text)
 	}
 	if o.quiet && !o.json {
+		if r.Code != checker.ExitExpected {
+			say(stdout, "\n") // below its story
+		}
 		total(stdout, []reports.Summary{r.Summary}, time.Since(begun))
 	}
 	if o.json {

@@ -103,7 +103,7 @@ func shrink(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		more = ", in as many tries as it gets (shrink this one again for a smaller one)"
 	}
 	people := forPeople(stdout, o.json)
-	say(people, "%s broke: %s. Of %d plans tried, this is the smallest that still does%s:\n\n", r.Broke, r.Class, r.Tried, more)
+	say(people, "%s broke: %s. Of %s plans tried, this is the smallest that still does%s:\n\n", r.Broke, r.Class, reports.Thousands(r.Tried), more)
 	code, v := o.tellShrunk(ctx, j, r, people, stderr)
 	if !o.json || v == nil {
 		return code

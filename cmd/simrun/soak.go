@@ -449,7 +449,7 @@ func (o *soakOrder) command() string {
 func counts(r *soak.Result) string {
 	const name = 10
 	var b strings.Builder
-	for line := range strings.Lines(r.Text()) {
+	for line := range strings.Lines(r.Text(reports.Thousands)) {
 		b.WriteString(line[:name] + strings.TrimSpace(indent(line[name:], name, wide-name)) + "\n")
 	}
 	return b.String()

@@ -26,6 +26,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/soak"
 )
@@ -560,7 +561,7 @@ func TestWhatASoakCountsFitsATerminal(t *testing.T) {
 			t.Errorf("%d columns: %s", len(line)-1, line)
 		}
 	}
-	if got, want := strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(r.Text()), " "); got != want {
+	if got, want := strings.Join(strings.Fields(text), " "), strings.Join(strings.Fields(r.Text(reports.Thousands)), " "); got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }

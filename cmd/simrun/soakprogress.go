@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/sim/soak"
 )
 
@@ -36,9 +38,9 @@ func (p *soakProgress) show(s soak.Sample, judged int) {
 		return
 	}
 	rate := float64(s.Calls-p.last.Calls) / (s.At - p.last.At).Seconds()
-	text := fmt.Sprintf("%.0f calls/s, %d faults, %s died, %d MB", rate, s.Faults, soak.Clients(s.Deaths), s.RSS>>20)
+	text := fmt.Sprintf("%s calls/s, %s faults, %s died, %d MB", reports.Thousands(int(math.Round(rate))), reports.Thousands(int(s.Faults)), soak.Clients(s.Deaths, reports.Thousands), s.RSS>>20)
 	if judged > 0 {
-		text += fmt.Sprintf(", %d operations judged", judged)
+		text += fmt.Sprintf(", %s operations judged", reports.Thousands(judged))
 	}
 	if p.last = s; p.bar == nil {
 		fmt.Fprintf(p.w, "%4.0f s  %s\n", s.At.Seconds(), text)

@@ -49,7 +49,7 @@ func matrix(w io.Writer, runs []reports.Summary) {
 			for i, column := range columns {
 				key := [3]string{row, column, string(g)}
 				if broke[key] || stray[key] {
-					cell += string(rune('A' + i))
+					cell += string(letter(i))
 				}
 				if stray[key] {
 					cell += "!"
@@ -63,9 +63,22 @@ func matrix(w io.Writer, runs []reports.Summary) {
 	aligned(w, table)
 	var key []string
 	for i, column := range columns {
-		key = append(key, fmt.Sprintf("%c: %s ", 'A'+i, column))
+		key = append(key, fmt.Sprintf("%c: %s ", letter(i), column))
 	}
-	say(w, "%s\n", indentWords(key, 0, wide))
+	for line := range strings.Lines(indentWords(key, 0, wide) + "\n") {
+		say(w, "%s\n", strings.TrimRight(line, " \n"))
+	}
+}
+
+// letter stands for a lock of a batch: A to Z, a to z, and what comes after that.
+func letter(i int) rune {
+	if i < 26 {
+		return 'A' + rune(i)
+	}
+	if i < 52 {
+		return 'a' + rune(i-26)
+	}
+	return 'α' + rune(i-52)
 }
 
 // aligned prints a table with columns as wide as they must be.
@@ -92,8 +105,8 @@ func covered(w io.Writer, c fault.Coverage, verbose bool) {
 	}
 	times := struck(c, w, verbose)
 	can, never := fault.Reachable(), c.Missing()
-	text := fmt.Sprintf("faults struck %d %s, in %d %s (kind, step, outcome); of the %d that the catalogue has to reach, %d %s not reached",
-		times, plural("time", times), len(c), plural("way", len(c)), len(can), len(never), wereOf(len(never)))
+	text := fmt.Sprintf("faults struck %s %s, in %s %s (kind, step, outcome); of the %d that the catalogue has to reach, %d %s not reached",
+		reports.Thousands(times), plural("time", times), reports.Thousands(len(c)), plural("way", len(c)), len(can), len(never), wereOf(len(never)))
 	say(w, "%s\n", indent(text, 0, wide))
 	if !verbose {
 		return

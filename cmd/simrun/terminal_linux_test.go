@@ -94,7 +94,7 @@ func TestProgressOnATerminalAndCtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, code := a.ends()
-	for _, want := range []string{"as expected", "interrupted after ", "of 1000000 runs", "report.html"} {
+	for _, want := range []string{"as expected", "interrupted after ", "of 1,000,000 runs", "report.html"} {
 		if !strings.Contains(out, want) || strings.Contains(out, "process died") || code != checker.ExitUndecided {
 			t.Errorf("exit code %d, %q in %q", code, want, out)
 		}

@@ -19,7 +19,7 @@
     clearTimeout(due);
     due = moved && setTimeout(() => {
       const at = view.chosen === null ? "" : `&at=${short(view.chosen)}s`;
-      try { history.replaceState(null, "", `#view=${short(view.from)}s,${short(view.to)}s${at}${view.folded && "&folded=" + view.folded}${asked("lanes", $("lanes"))}${asked("find", $("filter"))}`); } catch { /* some viewers forbid it */ }
+      try { history.replaceState(null, "", `#view=${short(view.from)}s,${short(view.to)}s${at}${view.folded && "&folded=" + view.folded}${asked("lanes", $("lanes"))}${asked("find", $("filter"))}${$("all-moments")?.checked ? "&story=all" : ""}`); } catch { /* some viewers forbid it */ }
     }, 250);
   };
   if (dataBox && box) {
@@ -109,11 +109,12 @@
   const beside = matchMedia("(min-width: 1280px)");
   const stays = link => beside.matches && link && link.closest(".beside");
   const follow = (hash, still, link) => {
-    const part = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?((?:&(?:folded|lanes|find)=[^&]*)*)$/.exec(hash);
+    const part = /^#view=(-?[\d.]+)s,([\d.]+)s(?:&at=([\d.]+)s)?((?:&(?:folded|lanes|find|story)=[^&]*)*)$/.exec(hash);
     if (part && picture) {
       picture.look(part[1] * 1e9, part[2] * 1e9, part[3] ? part[3] * 1e9 : null);
       const words = new URLSearchParams(part[4]);
       picture.folded(words.get("folded") || "");
+      if ($("all-moments")) $("all-moments").checked = words.get("story") === "all";
       for (const [name, e] of [["lanes", $("lanes")], ["find", $("filter")]]) {
         if (!e || e.value === (words.get(name) || "")) continue;
         e.value = words.get(name) || "";
@@ -182,7 +183,7 @@
   }
 
   follow(location.hash, true); // when all of it listens
-  for (const e of [$("lanes"), $("filter")]) e?.addEventListener("input", () => { moved = true; remember(seen); });
+  for (const e of [$("lanes"), $("filter"), $("all-moments")]) e?.addEventListener("input", () => { moved = true; remember(seen); });
 
   const copy = $("copy");
   if (copy) {

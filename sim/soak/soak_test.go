@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -95,7 +96,7 @@ func TestEveryListedSubjectIsSoaked(t *testing.T) {
 			c.Name, c.Clients, c.Faults = c.Name+lock.Name, 4, nil
 			v, r, _ := judgedUntil(t.Context(), t, c)
 			if v.Code() != checker.ExitExpected || r.Granted == 0 || r.Calls == r.Granted {
-				t.Errorf("exit code %d: %s\n%s", v.Code(), v.Explanation, r.Text())
+				t.Errorf("exit code %d: %s\n%s", v.Code(), v.Explanation, r.Text(strconv.Itoa))
 			}
 		})
 	}
@@ -147,7 +148,7 @@ func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
 			}
 			if _, n := Recount(h); n.Calls != r.Calls || n.Granted != r.Granted || n.Busy != r.Busy || n.Failed != r.Failed || n.Unknown != r.Unknown ||
 				n.Deaths != r.Deaths || n.Length != r.Length || !maps.Equal(n.Struck, r.Struck) {
-				t.Errorf("counted %s\ncounted of its history %s", r.Text(), n.Text())
+				t.Errorf("counted %s\ncounted of its history %s", r.Text(strconv.Itoa), n.Text(strconv.Itoa))
 			}
 			again, _, _ := checker.JudgeInWindows(t.Context(), h, checker.Options{Budget: time.Minute})
 			if a, b := v.Code(), again.Code(); a != b {

@@ -2,6 +2,7 @@ package soak
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 	"os"
 	"runtime"
@@ -200,20 +201,21 @@ func (l *Latencies) Quantile(part float64) time.Duration {
 	return 0
 }
 
-// Clients counts clients, for people.
-func Clients(n int64) string {
+// Clients counts clients, for people. number writes a number.
+func Clients(n int64, number func(int) string) string {
 	if n == 1 {
 		return "1 client"
 	}
-	return fmt.Sprintf("%d clients", n)
+	return number(int(n)) + " clients"
 }
 
-// Text says what was counted, in lines for people.
-func (r *Result) Text() string {
+// Text says what was counted, in lines for people. number writes a number.
+func (r *Result) Text(number func(int) string) string {
+	n := func(n int64) string { return number(int(n)) }
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
-	return fmt.Sprintf("  calls   %d in %.1f s: %.0f a second; %d granted, %d busy, %d failed, %d unknown\n"+
-		"  faults  %d, %s died\n"+
+	return fmt.Sprintf("  calls   %s in %.1f s: %s a second; %s granted, %s busy, %s failed, %s unknown\n"+
+		"  faults  %s, %s died\n"+
 		"  tryLock half within %s, 99 %% within %s; unlock half within %s, 99 %% within %s\n",
-		r.Calls, r.Length.Seconds(), r.Rate(), r.Granted, r.Busy, r.Failed, r.Unknown, r.Faults, Clients(r.Deaths),
+		n(r.Calls), r.Length.Seconds(), number(int(math.Round(r.Rate()))), n(r.Granted), n(r.Busy), n(r.Failed), n(r.Unknown), n(r.Faults), Clients(r.Deaths, number),
 		ms(r.Acquire.Quantile(0.5)), ms(r.Acquire.Quantile(0.99)), ms(r.Release.Quantile(0.5)), ms(r.Release.Quantile(0.99)))
 }

@@ -22,7 +22,7 @@ func Missed(h *history.History) []string {
 			case fault.On != "":
 				what = fmt.Sprintf("what it waited for (%s) never came", fault.On)
 			}
-			texts = append(texts, fmt.Sprintf("fault %d, %s, never struck: %s", fault.Index, fault.Kind, what))
+			texts = append(texts, fmt.Sprintf("%s never struck: %s", place(fault), what))
 		}
 	}
 	return texts
@@ -33,10 +33,15 @@ func Unstruck(h *history.History) []string {
 	texts := Missed(h)
 	for i := range h.Faults {
 		if fault := &h.Faults[i]; !fault.Missed && !fault.Struck() {
-			texts = append(texts, fmt.Sprintf("fault %d, %s, struck nothing: it held up or touched no message, timer or key", fault.Index, fault.Kind))
+			texts = append(texts, fmt.Sprintf("%s struck nothing: it held up or touched no message, timer or key", place(fault)))
 		}
 	}
 	return texts
+}
+
+// place is which fault of the plan one is, as people count: from one.
+func place(fault *history.Fault) string {
+	return fmt.Sprintf("fault %d, %s,", fault.Index+1, fault.Kind)
 }
 
 // When is the time of a fault, in a history that was healed at a time: " from 5.000 s on".

@@ -5,6 +5,7 @@ package words
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -16,5 +17,14 @@ func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return Thousands(n) + " " + what + "s"
+}
+
+// Thousands writes a number so that a long one can be read at a glance: "12,345".
+func Thousands[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
 }
