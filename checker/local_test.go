@@ -69,3 +69,29 @@ func TestAnOwnerWaitsForAnothersAttemptWithinItsProcess(t *testing.T) {
 		}
 	}
 }
+
+// A lock that is judged by its answers alone may grant its holder anew what it has, if the probe has seen that. One that was not seen to do so
+// may not. Either way another is granted nothing that is held.
+func TestALockIsGrantedAnewByItsAnswersAlone(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		anew   bool
+		by     string // who is granted it then
+		broken bool
+	}{
+		{"its holder, of a lock that does so", true, "c1:1", false},
+		{"its holder, of another", false, "c1:1", true},
+		{"another, of a lock that does so", true, "c2:1", true},
+	} {
+		s := newScript()
+		s.h.Header.Abilities = []string{string(contract.TellsLoss)}
+		s.h.Header.Layout = history.Layout{Unknown: "its key is a zset", Anew: tt.anew}
+		s.op("c1:1", history.Lock, at(0), at(1), history.Acquired).Lease = 60 * sec
+		s.op("c1:1", history.Unlock, at(2), at(2.1), history.Failed)
+		s.op(tt.by, history.TryLock, at(3), at(4), history.Acquired).Lease = 60 * sec
+		s.op(tt.by, history.Unlock, at(5), at(6), history.Released)
+		if broke := rules(verdict(t, s), contract.Object); len(broke) > 0 != tt.broken {
+			t.Errorf("%s: %v", tt.name, broke)
+		}
+	}
+}

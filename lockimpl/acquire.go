@@ -156,6 +156,12 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 	if wt.bounded && left <= 0 {
 		return false, nil
 	}
+	if ttl < 0 {
+		ttl = 1<<63 - 1
+		if c.hub.staggers {
+			ttl = c.opts.WatchdogTimeout // a wake-up may have been left to another process
+		}
+	}
 	if wt.w == nil {
 		wt.w, wt.joined = c.hub.join(wt.place), time.Now()
 		return wt.subscribing(ctx, left, ttl) // what was released since the last attempt, nobody told it of
@@ -168,12 +174,6 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 		return true, nil
 	}
 	c.hub.attempted(wt.w)
-	if ttl < 0 {
-		ttl = 1<<63 - 1
-		if c.hub.staggers {
-			ttl = c.opts.WatchdogTimeout // a wake-up may have been left to another process
-		}
-	}
 	ttl = max(ttl, time.Millisecond) // a lease of less than 1 ms is left: do not spin
 	if wt.bounded && left < ttl {
 		return wt.pause(ctx, wt.w.wake, left, func() (bool, error) { return false, nil })
@@ -181,7 +181,8 @@ func (wt *waiting) next(ctx context.Context, ttl time.Duration) (again bool, err
 	return wt.pause(ctx, wt.w.wake, ttl, func() (bool, error) { return true, nil })
 }
 
-// subscribing is next until the subscription is confirmed. Generation Hardened knows meanwhile when the lease is over.
+// subscribing is next until the subscription is confirmed. Generation Hardened knows meanwhile when the lease is over, and looks once in a
+// watchdog timeout if nobody told it of one.
 func (wt *waiting) subscribing(ctx context.Context, left, ttl time.Duration) (again bool, err error) {
 	c := wt.client
 	limit := c.opts.SubscribeTimeout - time.Since(wt.joined)
@@ -193,7 +194,7 @@ func (wt *waiting) subscribing(ctx context.Context, left, ttl time.Duration) (ag
 		limit, late = left, func() (bool, error) { return false, nil }
 	}
 	wt.unheard = false
-	if wt.eager && 0 <= ttl && ttl < limit {
+	if wt.eager && ttl < limit {
 		limit, late = max(ttl, time.Millisecond), func() (bool, error) { wt.unheard = true; return true, nil }
 	}
 	return wt.pause(ctx, wt.w.ready, limit, late)

@@ -47,7 +47,7 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 		}
 		c.tell(history.Event{At: now, Within: c.within, Kind: history.ForceTTL, Lock: l.name, Owner: known.Owner, Deadline: after.Deadline, Note: "by the lock, for " + known.Owner})
 		return true
-	case !effect && known.Kind.Acquires() && before.Deadline != after.Deadline && l.simple() && c.grantsAnew(&known, before):
+	case !effect && known.Kind.Acquires() && c.setsLease(&known, before, after) && l.simple() && c.grantsAnew(&known, before):
 		// It is given back and taken at one moment.
 		c.add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Unlock, Aside: true, Call: now - 1, Return: now - 1,
 			Outcome: history.Released, Evidence: history.Executed, Executed: now - 1, Within: c.within, Answer: history.Released})
@@ -109,6 +109,13 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 // queued reports whether a call that has given back what it had taken may be refused a lock that is free, since others wait before.
 func (c *conclusion) queued(call int64) bool {
 	return c.undid[call] && c.h.Can(string(contract.Fair))
+}
+
+// setsLease reports whether a command has set the end of a lease. Redis has it in milliseconds: what is as near as that may be the end of before,
+// unless it is that of the lease which the call asks for.
+func (c *conclusion) setsLease(op *history.Op, before, after history.KeyState) bool {
+	asked := c.now + op.Lease + c.h.Header.Layout.Margin
+	return before.Deadline != after.Deadline && (!near(before.Deadline, after.Deadline) || near(after.Deadline, asked))
 }
 
 // heard reports whether the client of a call has the answer to the command that took effect.

@@ -277,3 +277,37 @@ func TestADeadlineMayBeOfWhenItsClientCouldNotSend(t *testing.T) {
 		}
 	}
 }
+
+// A command that leaves the end of a lease where it was has granted nothing, though Redis has that end in milliseconds only. One that sets it has, also
+// if that is hardly later.
+func TestAnAttemptThatIsRefusedIsNoGrantAnew(t *testing.T) {
+	const lock, ms = "x", time.Millisecond
+	held := func(until time.Duration) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
+	}
+	for _, tt := range []struct {
+		name          string
+		at            time.Duration // of the second attempt
+		before, after time.Duration
+		granted       bool
+	}{
+		{"the end is where it was", 2500 * ms, 10500 * ms, 10500 * ms, false},
+		{"the end is where it was, in milliseconds", 2500 * ms, 10500*ms + 362*time.Microsecond, 10500 * ms, false},
+		{"the end is another", 2500 * ms, 10500 * ms, 12500 * ms, true},
+		{"the end is another, set within a millisecond", 500*ms + 600*time.Microsecond, 10500 * ms, 10500*ms + 600*time.Microsecond, true},
+	} {
+		h := &history.History{Header: history.Header{Abilities: []string{"watchdog"}, Layout: history.Layout{Anew: true}},
+			Ops: []history.Op{
+				{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Return: 500*ms + 200*time.Microsecond, Outcome: history.Acquired},
+				{ID: 2, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: tt.at - 100*time.Microsecond, Return: tt.at + 100*time.Microsecond, Outcome: history.Busy},
+			},
+			Served: []history.Served{
+				{At: 500 * ms, Sent: 400 * ms, Client: "c1", Owner: "c1:1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 1, Before: &history.KeyState{}, After: held(tt.before)},
+				{At: tt.at, Sent: tt.at - 50*time.Microsecond, Client: "c1", Owner: "c1:1", Op: 2, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 2, Before: held(tt.before), After: held(tt.after)},
+			}}
+		op := operation(Conclude(h), 2)
+		if granted := op.Evidence == history.Executed && op.Answer == history.Acquired; granted != tt.granted {
+			t.Errorf("%s: %s %s", tt.name, op.Evidence, op.Answer)
+		}
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-sim/holdfast/sim/redisserver"
 	"github.com/holdfast-sim/holdfast/sim/world"
 	"github.com/holdfast-sim/holdfast/subjects"
+	"github.com/holdfast-sim/holdfast/subjects/broken"
 )
 
 // Each kind of fault does what it says, read from the server log. (pause-watchdog, partition and
@@ -457,6 +458,35 @@ func TestAClockJumpStrikesKeysThatNobodyReads(t *testing.T) {
 			t.Errorf("by %v: %+v, %v", by, h.Faults, err)
 		}
 	}
+}
+
+// A lock that nobody can read, and whose keys have no time to live, has leases that end by its clients' clocks, if they end. A jump of the server's moves
+// none of them.
+func TestAClockJumpMovesNoLeaseOfKeysWithoutAnEnd(t *testing.T) {
+	for name, moves := range map[string]bool{"rlock-latch": true, "broken-lease-endless": false} {
+		s, found := subjects.Find(name)
+		if !found {
+			s = brokenNamed(t, name)
+		}
+		s.Layout = history.Layout{Unknown: "it is not looked for"}
+		h, err := sim.Run(bubble.In(t), newPlan([]plan.Fault{{Kind: "clock-jump", From: at(5 * second), By: at(40 * second)}},
+			client("c1", 0, append(warm(), lock(), work(15*second), unlock())...)), s, sim.Options{Seed: 1})
+		told := slices.ContainsFunc(h.Events, func(e history.Event) bool { return e.Kind == history.ClockJump })
+		if err != nil || told != moves {
+			t.Errorf("%s: %+v, %v", name, h.Events, err)
+		}
+	}
+}
+
+func brokenNamed(t *testing.T, name string) subjects.Subject {
+	t.Helper()
+	for _, l := range broken.All() {
+		if l.Name == name {
+			return l.Subject
+		}
+	}
+	t.Fatalf("no %s", name)
+	return subjects.Subject{}
 }
 
 // On a server that is somebody else's a jump of the clock is seen by the run's keys alone, also where nobody knows which they are.

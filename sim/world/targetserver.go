@@ -51,9 +51,9 @@ func (w *World) StartServer(server string) {
 func (w *World) JumpClock(server string, by time.Duration) int {
 	s := w.server(server)
 	now, before := w.Now(), w.snapshotStates(s)
-	names, ends := slices.Sorted(maps.Keys(s.lockOf)), 0
+	names, ends, timed := slices.Sorted(maps.Keys(s.lockOf)), 0, false
 	if w.layout.Unknown != "" { // any key may be a lock's
-		names, ends = w.ending(s, now, by)
+		names, ends, timed = w.ending(s, now, by)
 	}
 	w.check(s.jump(by, names))
 	var expired []string
@@ -75,7 +75,9 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 				Note: "the clock of " + s.name + " jumped"})
 		})
 	}
-	w.unread(s, history.Event{Kind: history.ClockJump, By: by})
+	if timed { // or else leases end by the clocks of clients, if they end
+		w.unread(s, history.Event{Kind: history.ClockJump, By: by})
+	}
 	w.doSince(before, s, "TIME")
 	for _, key := range expired {
 		w.expire(s, key, now)
@@ -83,8 +85,8 @@ func (w *World) JumpClock(server string, by time.Duration) int {
 	return max(len(expired), ends)
 }
 
-// ending lists the keys of the run on a server, and counts those whose time is over within so long.
-func (w *World) ending(s *server, now, by time.Duration) (all []string, n int) {
+// ending lists the keys of the run on a server, counts those whose time is over within so long, and reports whether any has a time to live.
+func (w *World) ending(s *server, now, by time.Duration) (all []string, n int, timed bool) {
 	all, err := s.stored()
 	w.check(err)
 	for _, key := range all {
@@ -92,8 +94,9 @@ func (w *World) ending(s *server, now, by time.Duration) (all []string, n int) {
 		if w.check(err); v.deadline > now && v.deadline <= now+by {
 			n++
 		}
+		timed = timed || v.deadline > 0
 	}
-	return all, n
+	return all, n, timed
 }
 
 // JumpClientClock implements [fault.Target].

@@ -17,7 +17,7 @@ func inWakeUps() []SourceMutant {
 			"acquire.go", "		return wt.subscribing(ctx, left, ttl) // what was released since the last attempt, nobody told it of\n",
 			"		if again, err := wt.subscribing(ctx, left, ttl); !again {\n			return false, err\n		}\n"),
 		source("lease-end-unheeded-while-subscribing", hardened, woken, "a waiter does not try when the lease ends before its subscription is confirmed",
-			"acquire.go", "wt.eager && 0 <= ttl && ttl < limit {", "wt.eager && 0 <= ttl && ttl < 0 {"),
+			"acquire.go", "wt.eager && ttl < limit {", "wt.eager && ttl < 0 {"),
 		source("joins-unconfirmed", latch, woken, "a waiter trusts a subscription that is not confirmed yet",
 			"hub.go", "if ch := h.channels[p.channel]; ch != nil && ch.confirmed {", "if ch := h.channels[p.channel]; ch != nil {"),
 		source("wake-up-too-early-lost", latch, woken, "a release is heard by nobody while the woken waiter's attempt is under way",
