@@ -55,14 +55,14 @@ func ModelOf(h *history.History) model.Kind {
 	exclusive := len(h.Header.Abilities) > 0 && !h.Can("reentrant")
 	clients := h.Can(string(contract.LocalHolds)) && h.Header.Layout.Unknown != "" // nothing in its keys tells owners of one client apart
 	switch {
-	case exclusive && clients:
+	case exclusive && clients && !h.Header.Layout.Anew:
 		return model.ExclusivePerClient
+	case clients: // which counts nothing either if it is granted anew
+		return model.PerClient
 	case exclusive && h.Header.Layout.Anew && h.Header.Layout.Unknown != "":
 		return model.Anew
 	case exclusive:
 		return model.Exclusive
-	case clients:
-		return model.PerClient
 	case h.Can(string(contract.KeepsLongest)):
 		return model.Keeping
 	}

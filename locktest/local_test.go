@@ -21,6 +21,7 @@ type registry struct {
 	lease time.Duration
 	local bool   // its locks say so
 	own   bool   // each owner has a value of its own
+	once  bool   // an owner that has a lock is granted it anew, which counts nothing
 	wrong string // what it does wrong
 
 	mu    sync.Mutex
@@ -62,7 +63,9 @@ func (l *registered) enters() bool {
 		return false
 	}
 	l.owner[l.name] = l.by
-	l.holds[l.name]++
+	if l.holds[l.name]++; l.once {
+		l.holds[l.name] = 1
+	}
 	return true
 }
 
@@ -161,6 +164,12 @@ func registryOf(e locktest.Env, local bool, wrong string) *registry {
 	return &registry{rdb: e.Redis, id: e.ID, lease: e.WatchdogTimeout, local: local, wrong: wrong, owner: map[string]string{}, holds: map[string]int{}}
 }
 
+func onceOf(e locktest.Env) *registry {
+	r := registryOf(e, true, "")
+	r.once = true
+	return r
+}
+
 // once is a lock of a registry that is not reentrant.
 type once struct{ l *registered }
 
@@ -180,10 +189,10 @@ var locals = map[string]struct {
 	why string
 }{
 	"a value for each client": {newRegistry(true, ""), "counts how often its holder holds it"},
-	"a value for each client, not reentrant": {func(e locktest.Env) (locktest.Client, error) { return onces{registryOf(e, true, "")}, nil },
+	"a value for each client, not reentrant": {func(e locktest.Env) (locktest.Client, error) { return onces{onceOf(e)}, nil },
 		"is the same for all owners of a client"},
 	"a value for each owner, not reentrant": {func(e locktest.Env) (locktest.Client, error) {
-		r := registryOf(e, true, "")
+		r := onceOf(e)
 		r.own = true
 		return onces{r}, nil
 	}, ""},

@@ -58,7 +58,7 @@ func probeLock(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout
 			return history.Layout{}, err
 		}
 		if w.oneForAll(layout) {
-			layout = history.Layout{Key: layout.Key, Keys: layout.Keys, Roles: layout.Roles, Unknown: "what its keys say of its holder is the same for all owners of a client"}
+			layout = history.Layout{Key: layout.Key, Keys: layout.Keys, Roles: layout.Roles, Anew: layout.Anew, Unknown: "what its keys say of its holder is the same for all owners of a client"}
 		}
 	}
 	layout.Queue, layout.QueuePrefix = said.Queue, said.QueuePrefix
