@@ -3,6 +3,7 @@ package checker
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/history"
@@ -86,12 +87,36 @@ func TestALockIsGrantedAnewByItsAnswersAlone(t *testing.T) {
 		s := newScript()
 		s.h.Header.Abilities = []string{string(contract.TellsLoss)}
 		s.h.Header.Layout = history.Layout{Unknown: "its key is a zset", Anew: tt.anew}
-		s.op("c1:1", history.Lock, at(0), at(1), history.Acquired).Lease = 60 * sec
-		s.op("c1:1", history.Unlock, at(2), at(2.1), history.Failed)
-		s.op(tt.by, history.TryLock, at(3), at(4), history.Acquired).Lease = 60 * sec
-		s.op(tt.by, history.Unlock, at(5), at(6), history.Released)
+		byItsAnswer(s, "c1:1", history.Lock, at(0), at(1), history.Acquired).Lease = 60 * sec
+		byItsAnswer(s, "c1:1", history.Unlock, at(2), at(2.1), history.Failed)
+		byItsAnswer(s, tt.by, history.TryLock, at(3), at(4), history.Acquired).Lease = 60 * sec
+		byItsAnswer(s, tt.by, history.Unlock, at(5), at(6), history.Released)
 		if broke := rules(verdict(t, s), contract.Object); len(broke) > 0 != tt.broken {
 			t.Errorf("%s: %v", tt.name, broke)
 		}
 	}
+}
+
+// An unlock without an answer gives back a lock that counts nothing, whether or not its holder may be granted it anew.
+func TestAnUnlockWithoutAnAnswerGivesBackWhatCountsNothing(t *testing.T) {
+	for _, anew := range []bool{false, true} {
+		for outcome, broken := range map[history.Outcome]bool{history.Acquired: false, history.Busy: true} {
+			s := newScript()
+			s.h.Header.Abilities = []string{string(contract.TellsLoss)}
+			s.h.Header.Layout = history.Layout{Unknown: "its key is a zset", Anew: anew}
+			byItsAnswer(s, "c1:1", history.Lock, at(0), at(1), history.Acquired).Lease = 60 * sec
+			byItsAnswer(s, "c1:1", history.Unlock, at(2), at(2.1), history.Unlocked)
+			byItsAnswer(s, "c2:1", history.TryLock, at(3), at(4), outcome).Lease = 60 * sec
+			if broke := rules(verdict(t, s), contract.Object); len(broke) > 0 != broken {
+				t.Errorf("anew %v, then %s: %v", anew, outcome, broke)
+			}
+		}
+	}
+}
+
+// byItsAnswer is an operation of which nobody saw what the server did.
+func byItsAnswer(s *script, owner string, kind history.Kind, call, ret time.Duration, out history.Outcome) *history.Op {
+	op := s.op(owner, kind, call, ret, out)
+	op.Evidence, op.Executed, op.Answer = "", 0, ""
+	return op
 }

@@ -27,6 +27,7 @@ func answered(h *history.History) (told *history.History, silent map[int64]bool)
 		return h, nil
 	}
 	copied := *h
+	kind := ModelOf(h)
 	told, silent = &copied, map[int64]bool{}
 	told.Ops = slices.Clone(h.Ops)
 	for i := range told.Ops {
@@ -46,7 +47,7 @@ func answered(h *history.History) (told *history.History, silent map[int64]bool)
 			op.Outcome = history.Unknown
 		case op.Evidence == history.Executed && op.Answer == history.Decremented:
 			op.Outcome = history.Decremented
-		case op.Evidence == history.Executed, ModelOf(h) == model.Exclusive:
+		case op.Evidence == history.Executed, kind == model.Exclusive, kind == model.Anew:
 			op.Outcome = history.Released
 		default:
 			op.Outcome = history.Unknown
