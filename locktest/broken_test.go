@@ -197,11 +197,9 @@ func TestBrokenLocksAreRefused(t *testing.T) {
 
 func brokenNamed(t *testing.T, name string) subjects.Subject {
 	t.Helper()
-	for _, l := range broken.All() {
-		if l.Name == name {
-			return l.Subject
-		}
+	l, ok := broken.Find(name)
+	if !ok {
+		t.Fatalf("no %s", name)
 	}
-	t.Fatalf("no %s", name)
-	return subjects.Subject{}
+	return l.Subject
 }

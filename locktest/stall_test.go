@@ -210,17 +210,22 @@ func TestACallThatNeverReturnsIsNamed(t *testing.T) {
 	}
 }
 
+// setNX is one attempt.
+func setNX(e locktest.Env, name, owner string) func(ctx context.Context, lease time.Duration) error {
+	return func(ctx context.Context, lease time.Duration) error {
+		if ok, err := e.Redis.SetNX(ctx, name, owner, lease).Result(); ok || err != nil {
+			return err
+		}
+		return locktest.ErrBusy
+	}
+}
+
 // A call whose goroutine was left behind is told of, rather than one that was called before it and returned when the run was over.
 func TestOfCallsUnderWayTheOneLeftBehindIsNamed(t *testing.T) {
 	var waiting atomic.Bool
 	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
 		return locktest.Locks(func(name, owner string) locktest.Lock {
-			try := func(ctx context.Context, lease time.Duration) error {
-				if ok, err := e.Redis.SetNX(ctx, name, owner, lease).Result(); ok || err != nil {
-					return err
-				}
-				return locktest.ErrBusy
-			}
+			try := setNX(e, name, owner)
 			return locktest.Funcs{
 				Try: try,
 				Wait: func(ctx context.Context, lease time.Duration) error {
@@ -254,12 +259,7 @@ func TestALockThatNeedsKeyspaceNotificationsIsRefused(t *testing.T) {
 	for _, channel := range []string{"__keyspace*:order", "__keyevent@0__:del", "order"} {
 		err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {
 			return locktest.Locks(func(name, owner string) locktest.Lock {
-				try := func(ctx context.Context, lease time.Duration) error {
-					if ok, err := e.Redis.SetNX(ctx, name, owner, lease).Result(); ok || err != nil {
-						return err
-					}
-					return locktest.ErrBusy
-				}
+				try := setNX(e, name, owner)
 				return locktest.Funcs{
 					Try: try,
 					Wait: func(ctx context.Context, lease time.Duration) error {

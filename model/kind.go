@@ -75,6 +75,9 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		}
 		op.Owner = op.Client
 	}
+	if k == Anew && op.Outcome == history.Busy { // it may refuse its holder
+		k = Exclusive
+	}
 	switch k {
 	case Mutex, Reentrant:
 		op.Lease = 0
@@ -87,14 +90,11 @@ func (k Kind) Step(s State, op history.Op) (State, error) {
 		}
 		return next, err
 	case PerClient, Anew:
-		if k == Anew && op.Outcome == history.Busy {
-			break
-		}
 		next, err := Step(s, op)
 		next.Count = min(next.Count, 1)
 		return next, err
 	}
-	if (!k.Reenters() || k == Anew) && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
+	if !k.Reenters() && op.Kind.Acquires() && op.Outcome != history.Failed && !s.Free() && s.Owner == op.Owner {
 		from, _ := when(op)
 		switch {
 		case op.Uncertain():

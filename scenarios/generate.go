@@ -199,8 +199,8 @@ type drawing struct {
 	meet   plan.Duration   // when programs meet; 0: they do not
 	left   plan.Duration   // until then, of the thread that is drawn, while it has not waited for that; at most 0: it has
 	trip   plan.Duration   // of a message, at most
-	told   string          // of which lock a story is told: see beside
-	sole   bool            // who comes in a story writes
+	told   string          // the lock or group that a story is about: see beside
+	sole   bool            // all threads of a story write
 }
 
 func (d *drawing) timings(t *plan.Timings) {

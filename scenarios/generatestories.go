@@ -436,8 +436,8 @@ func (d *drawing) mayForce() bool {
 	return d.scope.Altered || slices.Contains(d.scope.Faults, forced)
 }
 
-// forcedThen has somebody force a lock free that another holds, and take it. Who held it hears of that late, and asks before that for the
-// lock once more, or for a group that the lock is in.
+// forcedThen has a client force a lock free that another holds, and take it. The holder hears of that late. It asks before that for the lock once
+// more, or for a group that the lock is in.
 func (d *drawing) forcedThen(p *plan.Plan) {
 	owner := d.someone(p)
 	other := d.someone(p, owner)

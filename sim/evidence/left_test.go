@@ -12,9 +12,6 @@ import (
 // An owner that was told that it holds the lock is granted nothing by that, unless the lock is known for it.
 func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 	const lock = "x"
-	held := func(until time.Duration) *history.KeyState {
-		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
-	}
 	for _, tt := range []struct {
 		name    string
 		first   history.Outcome
@@ -49,6 +46,11 @@ func TestALockIsGrantedAnewToWhomAnAttemptHadLeftIt(t *testing.T) {
 	}
 }
 
+// held is a key that c1:1 holds once, until then.
+func held(until time.Duration) *history.KeyState {
+	return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
+}
+
 // operation is one of a history.
 func operation(h *history.History, id int64) history.Op {
 	return h.Ops[slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == id })]
@@ -57,9 +59,6 @@ func operation(h *history.History, id int64) history.Op {
 // An owner that has given a lock back, which a copy of its request took once more, may be granted it anew. One that has not given it back is not.
 func TestALockIsGrantedAnewThatACopyTookOnceMore(t *testing.T) {
 	const lock, ms = "x", time.Millisecond
-	held := func(until time.Duration) *history.KeyState {
-		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
-	}
 	for _, gives := range []bool{true, false} {
 		h := &history.History{Ops: []history.Op{
 			{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: 10 * time.Second, Call: 0, Return: 3 * ms, Outcome: history.Acquired},
@@ -244,9 +243,6 @@ func TestWhatNobodyWasToldOfMayBeTakenBack(t *testing.T) {
 // A client that tells the server when a lease ends may have made that up while a fault kept it from sending.
 func TestADeadlineMayBeOfWhenItsClientCouldNotSend(t *testing.T) {
 	const lock, s = "x", time.Second
-	held := func(until time.Duration) *history.KeyState {
-		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
-	}
 	for _, tt := range []struct {
 		name       string
 		absolute   bool
@@ -282,9 +278,6 @@ func TestADeadlineMayBeOfWhenItsClientCouldNotSend(t *testing.T) {
 // if that is hardly later.
 func TestAnAttemptThatIsRefusedIsNoGrantAnew(t *testing.T) {
 	const lock, ms = "x", time.Millisecond
-	held := func(until time.Duration) *history.KeyState {
-		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:1", Count: 1}}, Deadline: until}
-	}
 	for _, tt := range []struct {
 		name          string
 		at            time.Duration // of the second attempt

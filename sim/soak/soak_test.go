@@ -170,8 +170,10 @@ func TestEveryFaultStrikesAndTheHardenedLockStands(t *testing.T) {
 func TestBrokenLocksAreFound(t *testing.T) {
 	for _, name := range []string{"unlock-anybodys", "unlock-twice", "unlock-keeps-key", "acquire-anyway", "token-again"} {
 		t.Run(name, func(t *testing.T) {
-			i := slices.IndexFunc(broken.All(), func(l broken.Lock) bool { return l.Name == "broken-"+name })
-			lock := broken.All()[i]
+			lock, ok := broken.Find("broken-" + name)
+			if !ok {
+				t.Fatalf("no broken-%s", name)
+			}
 			c := config(server(t), lock.Subject)
 			c.Watchdog = 300 * time.Millisecond
 			c.Faults = nil

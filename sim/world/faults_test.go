@@ -466,7 +466,8 @@ func TestAClockJumpMovesNoLeaseOfKeysWithoutAnEnd(t *testing.T) {
 	for name, moves := range map[string]bool{"rlock-latch": true, "broken-lease-endless": false} {
 		s, found := subjects.Find(name)
 		if !found {
-			s = brokenNamed(t, name)
+			l, _ := broken.Find(name)
+			s = l.Subject
 		}
 		s.Layout = history.Layout{Unknown: "it is not looked for"}
 		h, err := sim.Run(bubble.In(t), newPlan([]plan.Fault{{Kind: "clock-jump", From: at(5 * second), By: at(40 * second)}},
@@ -476,17 +477,6 @@ func TestAClockJumpMovesNoLeaseOfKeysWithoutAnEnd(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, h.Events, err)
 		}
 	}
-}
-
-func brokenNamed(t *testing.T, name string) subjects.Subject {
-	t.Helper()
-	for _, l := range broken.All() {
-		if l.Name == name {
-			return l.Subject
-		}
-	}
-	t.Fatalf("no %s", name)
-	return subjects.Subject{}
 }
 
 // On a server that is somebody else's a jump of the clock is seen by the run's keys alone, also where nobody knows which they are.
