@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
@@ -42,16 +41,16 @@ func permitsHad(h *history.History, p part, end time.Duration) (items []item) {
 // numberLane shows what the key of a counted object said on the server: permits that are free, or count-downs that are left.
 func numberLane(h *history.History, lock string, key []segment) *lane {
 	l := &lane{Kind: "lock", Name: shorten(Visible(lock), 18), Sub: "free on the server", Color: noColor, H: ownerHeight, lock: lock}
-	kind, word := "free", "%s free"
+	kind := "free"
 	if h.Objects()[lock] == history.ALatch {
-		l.Sub, kind, word = "count on the server", "left", "%s left"
+		l.Sub, kind = "count on the server", "left"
 	}
 	if len(key) == 0 {
 		l.Sub = "server not recorded"
 	}
 	for _, s := range key {
 		if !s.state.Absent() && len(s.state.Holdings) == 0 {
-			l.Items = append(l.Items, item{Kind: kind, From: s.from, To: s.to, Color: noColor, Label: fmt.Sprintf(word, s.state.Number())})
+			l.Items = append(l.Items, item{Kind: kind, From: s.from, To: s.to, Color: noColor, Label: checker.Thousands(s.state.Number()) + " " + kind})
 		}
 	}
 	for _, e := range h.Events {

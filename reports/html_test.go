@@ -21,6 +21,9 @@ func pageOf(t testing.TB, h *history.History, v *checker.Verdict, o HTMLOptions)
 	if err := HTML(&buf, h, v, o); err != nil {
 		t.Fatal(err)
 	}
+	if i := strings.Index(buf.String(), "%!"); i >= 0 {
+		t.Errorf("a format does not fit: %.40s", buf.String()[i:])
+	}
 	return buf.String()
 }
 
