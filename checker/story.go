@@ -201,7 +201,11 @@ func (t *teller) holds(l *lockFacts) {
 		for _, s := range h.sets[1:] {
 			if s.op != nil && s.op.Kind.Renews() && !(t.f.composed(l) && s.at-told < t.f.prompt()) { // a group's members are renewed one after the other
 				told = s.at
-				t.add(s.at, h.owner, Plain, scoreRenewal, l.name, []string{h.owner}, "renews its lease on %s", l.name)
+				does := "renews its lease on %s"
+				if s.op.Aside && s.op.Call == h.grant.Call { // the call takes the lock by one command, and sets its lease by another
+					does = "sets its lease on %s"
+				}
+				t.add(s.at, h.owner, Plain, scoreRenewal, l.name, []string{h.owner}, does, l.name)
 			}
 		}
 		if !h.open {

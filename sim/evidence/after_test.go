@@ -147,3 +147,47 @@ func TestAnOwnerTakesOverWhatItsClientHasLeft(t *testing.T) {
 		}
 	}
 }
+
+// A renewal that names no owner is that of the owner whose call it carries the context of, until that owner gives the lock back: then it is of whoever of
+// its client has the lock.
+func TestARenewalWithoutANameIsOfItsCallsOwner(t *testing.T) {
+	const lock, ms = "x", time.Millisecond
+	value := func(until time.Duration) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: "c1:2", Count: 1}}, Deadline: until}
+	}
+	for _, tt := range []struct {
+		name     string
+		of       int64         // the call whose context it carries
+		unlocked time.Duration // when its owner gave the lock back; 0: it did not
+		want     string
+	}{
+		{"its owner has lost the lock", 1, 0, "c1:1"},
+		{"its owner has given the lock back", 1, 5 * ms, "c1:2"},
+		{"its owner will give the lock back", 1, 30 * ms, "c1:1"},
+		{"it carries no call's context", 0, 0, "c1:2"},
+		{"it carries that of another lock's", 3, 0, "c1:2"},
+	} {
+		h := &history.History{Header: history.Header{WatchdogTimeout: time.Second},
+			Ops: []history.Op{
+				{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Lock, Lease: time.Second, Watchdog: true, Call: 0, Return: ms, Outcome: history.Acquired},
+				{ID: 2, Client: "c1", Owner: "c1:2", Lock: lock, Kind: history.Lock, Lease: time.Second, Watchdog: true, Call: 6 * ms, Return: 8 * ms, Outcome: history.Acquired},
+				{ID: 3, Client: "c1", Owner: "c1:3", Lock: "y", Kind: history.Lock, Lease: time.Second, Watchdog: true, Call: 0, Return: ms, Outcome: history.Acquired},
+			},
+			Served: []history.Served{
+				{At: 7 * ms, Sent: 6 * ms, Got: 8 * ms, Client: "c1", Op: 2, Lock: lock, Step: history.StepAcquire, Before: &history.KeyState{}, After: value(time.Second + 7*ms)},
+				{At: 20 * ms, Sent: 19 * ms, Got: 21 * ms, Client: "c1", For: tt.of, Lock: lock, Step: history.StepRenew, Text: "expire x 1", Before: value(time.Second + 7*ms), After: value(time.Second + 20*ms)},
+			}}
+		if tt.unlocked > 0 {
+			h.Ops = append(h.Ops, history.Op{ID: 4, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.Unlock, Call: tt.unlocked, Return: tt.unlocked + ms, Outcome: history.NotHeld})
+		}
+		got := ""
+		for _, op := range Conclude(h).Ops {
+			if op.Kind.Renews() {
+				got += op.Owner
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%s: a renewal by %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}

@@ -55,10 +55,24 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 			op.Evidence, op.Executed, op.Within, op.Answer = history.Executed, now, c.within, history.Acquired
 		})
 		return true
+	case !effect && known.Kind.Acquires() && before.Total() > 0 && before.Deadline != after.Deadline && l.simple() && c.took(call) && c.tookEndless(&known):
+		// One command has taken the lock, and a later one of the call sets the lease: of whoever has the key by then.
+		lease := cmp.Or(known.Asked, known.Lease)
+		c.amend(call, func(op *history.Op) {
+			if op.Asked == 0 {
+				op.Asked, op.Lease = op.Lease, 0
+			}
+		})
+		c.setAside(&known, lease)
+		return true
+	case !effect && known.Kind.Acquires() && known.Evidence == history.Executed && before.Count(known.Owner) == 0 && before.Total() > 0 &&
+		after.Deadline != before.Deadline && l.simple():
+		// A copy of such a command comes when another owner has the key.
+		c.setAside(&known, cmp.Or(known.Asked, known.Lease))
+		return true
 	case !effect && known.Kind.Acquires() && before.Count(known.Owner) > 0 && before.Deadline != after.Deadline:
 		// A copy of a command that has taken the lock sets the lease anew.
-		c.add(history.Op{Client: known.Client, Owner: known.Owner, Lock: known.Lock, Kind: history.Renew, Lease: after.Deadline - now,
-			Aside: true, Call: known.Call, Return: now, Outcome: history.Renewed, Evidence: history.Executed, Executed: now, Answer: history.Renewed})
+		c.setAside(&known, after.Deadline-now)
 		return true
 	case !effect && !known.Pending() && known.Evidence == history.Executed:
 		return true // a copy that came too late to matter
@@ -104,6 +118,19 @@ func (c *conclusion) testifyOf(call int64, l *lock, before, after history.KeySta
 		}
 	})
 	return true
+}
+
+// tookEndless reports whether a call has taken its lock by a command that set no lease: another one is to.
+func (c *conclusion) tookEndless(op *history.Op) bool {
+	return slices.ContainsFunc(c.h.Served, func(r history.Served) bool {
+		return r.Op == op.ID && endOf(&r) == op.Executed && r.Lock == op.Lock && r.After != nil && r.After.Deadline == 0
+	})
+}
+
+// setAside notes that a command of an acquiring call sets the lease of whoever has the lock.
+func (c *conclusion) setAside(call *history.Op, lease time.Duration) {
+	c.add(history.Op{Client: call.Client, Owner: call.Owner, Lock: call.Lock, Kind: history.Renew, Lease: lease,
+		Aside: true, Call: call.Call, Return: c.now, Outcome: history.Renewed, Evidence: history.Executed, Executed: c.now, Answer: history.Renewed})
 }
 
 // queued reports whether a call that has given back what it had taken may be refused a lock that is free, since others wait before.

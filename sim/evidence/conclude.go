@@ -435,9 +435,13 @@ type touch struct {
 }
 
 // ownersIn returns on whose behalf a client's background names a key: those whose names or values the command
-// has for it. If it has none, those are meant who hold it and are the client's, or else the client.
+// has for it. If it has none, it is the owner of the call that it carries the context of, as long as that has not begun to
+// give the lock back; else those are meant who hold it and are the client's, or else the client.
 func (c *conclusion) ownersIn(r *history.Served) []string {
 	if len(r.Names) == 0 {
+		if r.For != 0 && c.op(r.For).Lock == r.Lock && !c.begunToUnlock(r.For) {
+			return []string{c.op(r.For).Owner}
+		}
 		var own []string
 		for _, h := range c.state[Part{r.Server, r.Lock}].Holdings {
 			if c.clients[h.Owner] == r.Client {
@@ -457,6 +461,14 @@ func (c *conclusion) ownersIn(r *history.Served) []string {
 		owners[i] = c.names.Owner(Part{r.Server, r.Lock}, name)
 	}
 	return owners
+}
+
+// begunToUnlock reports whether the owner of a call has called an unlock since.
+func (c *conclusion) begunToUnlock(call int64) bool {
+	known := c.op(call)
+	return slices.ContainsFunc(c.all, func(op *history.Op) bool {
+		return op.Owner == known.Owner && op.Lock == known.Lock && op.Kind.Unlocks() && !op.Aside && known.Call < op.Call && op.Call <= c.now
+	})
 }
 
 // answered takes up that the reply to a command has reached its client.
