@@ -191,6 +191,28 @@ func TestWhoStandsInTheWayIsNamed(t *testing.T) {
 	close(real)
 }
 
+// Who connects again and again, with a context that never ends, is refused when the run is over.
+func TestWhoConnectsForEverIsRefusedInTheEnd(t *testing.T) {
+	var refused atomic.Int64
+	stories, err := locktest.Accused(t, func(e locktest.Env) (locktest.Client, error) {
+		go func() {
+			for {
+				conn, err := e.Dial(context.Background())
+				if err != nil {
+					refused.Add(1)
+					return
+				}
+				conn.Close()
+				time.Sleep(10 * time.Second)
+			}
+		}()
+		return newRedislock(e)
+	}, locktest.Only("baseline"), locktest.Drawn(0))
+	if err != nil || len(stories) > 0 || refused.Load() == 0 {
+		t.Errorf("%d refused; %v: %q", refused.Load(), err, stories)
+	}
+}
+
 // A call that does not come back is told as such.
 func TestACallThatNeverReturnsIsNamed(t *testing.T) {
 	err := locktest.Inside(t, func(e locktest.Env) (locktest.Client, error) {

@@ -103,6 +103,7 @@ type Network struct {
 	down    bool              // the server refuses connections
 	dialing int               // calls of Dial that have not returned
 	nowhere []*Link           // that clients dialed after their end
+	over    bool              // nobody delivers anything any more
 	copies  int
 	written bool   // something may be there to be collected
 	stirred []*End // to whose servers something may have to be handed over
@@ -140,6 +141,10 @@ func (n *Network) suffix() string {
 // Dial connects a client. It blocks until the connection stands, or ctx ends.
 func (n *Network) Dial(ctx context.Context, client string) (net.Conn, error) {
 	n.mu.Lock()
+	if n.over {
+		n.mu.Unlock()
+		return nil, ErrRefused
+	}
 	n.dials[client]++
 	n.dialing++
 	l := n.newLink(client, n.dials[client], fmt.Sprintf("%s%s#%d", client, n.suffix(), n.dials[client]))
@@ -477,6 +482,20 @@ func (n *Network) Dialing() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.dialing
+}
+
+// Close refuses whoever dials, and whoever will: nobody delivers anything any more.
+func (n *Network) Close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.over = true
+	for _, l := range slices.Concat(n.links, n.nowhere) {
+		if !l.isUp {
+			l.refused = true
+			n.reset(l)
+		}
+	}
+	n.nowhere = nil
 }
 
 // HealAll undoes every Block, Freeze, Cut and Refuse. Whoever still dials after its client's end is let go.

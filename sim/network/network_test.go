@@ -235,6 +235,30 @@ func TestCollectionOrderIsThatOfNamesNotOfWrites(t *testing.T) {
 	}
 }
 
+// When nobody delivers anything any more, who dials is refused, and so is who dialed before.
+func TestWhoDialsAfterTheEndIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, 1)
+		got := make(chan error, 2)
+		dial := func() {
+			_, err := r.net.Dial(context.Background(), "c1")
+			got <- err
+		}
+		go dial()
+		synctest.Wait()
+		r.net.Close()
+		dial()
+		for range 2 {
+			if err := <-got; !errors.Is(err, network.ErrRefused) {
+				t.Errorf("told %v", err)
+			}
+		}
+		if r.net.Links() > 0 || r.net.Dialing() > 0 {
+			t.Errorf("%d connections, %d dial", r.net.Links(), r.net.Dialing())
+		}
+	})
+}
+
 func TestWritesWakeTheWorld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 1)

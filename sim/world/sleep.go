@@ -61,7 +61,11 @@ func (w *World) Pass(name, client string) {
 func (w *World) lie(name, client string, call int64, d time.Duration) *sleeper {
 	w.mu.Lock()
 	s := &sleeper{at: w.Now() + d, name: name, client: client, call: call, born: w.stepNumber(), woke: make(chan struct{})}
-	w.sleepers = append(w.sleepers, s)
+	if w.ended.Load() {
+		close(s.woke) // nobody would wake it
+	} else {
+		w.sleepers = append(w.sleepers, s)
+	}
 	w.mu.Unlock()
 	w.Notify()
 	return s

@@ -525,8 +525,16 @@ func (w *World) Close(release func()) {
 			return now >= deadline, deadline
 		}
 	})
+	w.mu.Lock()
 	w.ended.Store(true)
+	for _, s := range w.sleepers {
+		s.refused = network.ErrRefused
+		close(s.woke)
+	}
+	w.sleepers = nil
+	w.mu.Unlock()
 	for _, s := range w.servers {
+		s.net.Close()
 		s.close()
 	}
 	w.outside.close()
