@@ -106,12 +106,12 @@ func verbs() []verb {
 			}},
 		{name: "version", judgesNothing: true, about: "what this program was built of", flags: func() *flag.FlagSet { return versionFlags(new(bool)) }, run: version,
 			examples: []example{{"version -json", "version, commit, Go and dependencies, for bug reports"}}},
-		{name: "completion", judgesNothing: true, args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, run: completion,
+		{name: "completion", judgesNothing: true, args: "SHELL", about: "what bash, zsh, fish or powershell needs to complete command lines", more: installs, flags: func() *flag.FlagSet { return completionFlags(new(bool)) }, run: completion,
 			examples: []example{{"completion bash", "print the script: source <(simrun completion bash)"}}},
 		{name: "man", judgesNothing: true, args: "DIR", about: "write a page for man about each command", flags: func() *flag.FlagSet { return manFlags(new(bool)) }, run: manCommand,
 			examples: []example{{"man ~/.local/share/man/man1", "write simrun.1, simrun-explore.1 and the others, where man looks for them"}}},
 		{name: "help", judgesNothing: true, args: "[COMMAND]", about: "this, or the flags and examples of one command",
-			flags: func() *flag.FlagSet { return helpFlags(new(bool)) }, run: help,
+			flags: func() *flag.FlagSet { return helpFlags(new(bool), new(bool)) }, run: help,
 			examples: []example{{"help explore", "the flags and examples of explore"}}},
 	}
 }
@@ -158,16 +158,17 @@ func newFlags(name string) *flag.FlagSet {
 	return f
 }
 
-func helpFlags(markdown *bool) *flag.FlagSet {
+func helpFlags(asJSON, markdown *bool) *flag.FlagSet {
 	f := newFlags("help")
+	jsonFlag(f, asJSON, "the table of commands")
 	f.BoolVar(markdown, "markdown", false, "all commands as a page: docs/simrun.md")
 	return f
 }
 
 // help is simrun help.
 func help(_ context.Context, args []string, stdout, stderr io.Writer) int {
-	var markdown bool
-	f := helpFlags(&markdown)
+	var asJSON, markdown bool
+	f := helpFlags(&asJSON, &markdown)
 	names, err := parseMixed(f, args)
 	switch {
 	case err == flag.ErrHelp:
@@ -178,12 +179,22 @@ func help(_ context.Context, args []string, stdout, stderr io.Writer) int {
 		return fail(stderr, checker.ExitUsage, "help: stray argument %q", names[1])
 	case markdown:
 		manual(stdout)
+		return checker.ExitExpected
+	}
+	all := verbs()
+	if len(names) > 0 {
+		v, known := findVerb(names[0])
+		if !known {
+			return fail(stderr, checker.ExitUsage, "help: %v", unknownVerb(names[0]))
+		}
+		all = []verb{v}
+	}
+	switch {
+	case asJSON:
+		return printJSON(stdout, stderr, helping{tabled(all)})
 	case len(names) == 0:
 		usage(stdout)
 	default:
-		if _, known := findVerb(names[0]); !known {
-			return fail(stderr, checker.ExitUsage, "help: %v", unknownVerb(names[0]))
-		}
 		return helpOn(stdout, names[0])
 	}
 	return checker.ExitExpected

@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,17 +48,33 @@ __ltrim_colon_completions() { :; }
 fi
 `
 
+func completionFlags(asJSON *bool) *flag.FlagSet {
+	f := newFlags("completion")
+	jsonFlag(f, asJSON, "the script")
+	return f
+}
+
 // completion is simrun completion.
 func completion(_ context.Context, args []string, stdout, stderr io.Writer) int {
+	var asJSON bool
+	f := completionFlags(&asJSON)
+	names, err := parseMixed(f, args)
 	switch {
-	case len(args) == 1 && slices.Contains([]string{"-h", "-help", "--help"}, args[0]):
+	case err == flag.ErrHelp:
 		return helpOn(stdout, "completion")
-	case len(args) != 1:
+	case err != nil:
+		return fail(stderr, checker.ExitUsage, "completion: %v", flagError(f, err))
+	case len(names) != 1:
 		return fail(stderr, checker.ExitUsage, "completion: say for which shell: %s", strings.Join(shellNames(), ", "))
 	}
-	write, known := shells[args[0]]
-	if !known {
-		return fail(stderr, checker.ExitUsage, "completion: %v", unknown("shell", args[0], shellNames()))
+	write, known := shells[names[0]]
+	switch {
+	case !known:
+		return fail(stderr, checker.ExitUsage, "completion: %v", unknown("shell", names[0], shellNames()))
+	case asJSON:
+		var script strings.Builder
+		_ = write(tree(), &script)
+		return printJSON(stdout, stderr, completing{names[0], script.String()})
 	}
 	_ = write(tree(), stdout) // what is lost of it is told at the end, as of every command
 	return checker.ExitExpected

@@ -63,6 +63,64 @@ type serving struct {
 	Folder string `json:"folder"`
 }
 
+// completing is what simrun completion -json prints.
+type completing struct {
+	Shell  string `json:"shell"`
+	Script string `json:"script"`
+}
+
+// helping is what simrun help -json prints.
+type helping struct {
+	Commands []tabledVerb `json:"commands"`
+}
+
+// tabledVerb is a command as the table has it.
+type tabledVerb struct {
+	Name     string          `json:"name"` // "": no word is said for it
+	Usage    string          `json:"usage"`
+	About    string          `json:"about"`
+	Flags    []tabledFlag    `json:"flags"`
+	Examples []tabledExample `json:"examples"`
+	Codes    []tabledCode    `json:"codes"`
+}
+
+type tabledFlag struct {
+	Name    string `json:"name"`
+	Value   string `json:"value,omitzero"` // what it takes; "": nothing
+	About   string `json:"about"`
+	Default string `json:"default,omitzero"`
+}
+
+type tabledExample struct {
+	Line  string `json:"line"`
+	About string `json:"about"`
+}
+
+type tabledCode struct {
+	Code  int    `json:"code"`
+	Means string `json:"means"`
+}
+
+// tabled is the table of some commands.
+func tabled(all []verb) []tabledVerb {
+	table := []tabledVerb{}
+	for _, v := range all {
+		t := tabledVerb{Name: v.name, Usage: v.line(), About: v.about, Flags: []tabledFlag{}}
+		v.flags().VisitAll(func(f *flag.Flag) {
+			value, about := flag.UnquoteUsage(f)
+			t.Flags = append(t.Flags, tabledFlag{f.Name, value, about, f.DefValue})
+		})
+		for _, e := range v.examples {
+			t.Examples = append(t.Examples, tabledExample{"simrun " + e.line, e.does})
+		}
+		for _, c := range v.codes() {
+			t.Codes = append(t.Codes, tabledCode{c.code, c.means})
+		}
+		table = append(table, t)
+	}
+	return table
+}
+
 // named is one thing of a registry.
 type named struct {
 	Name    string `json:"name"`

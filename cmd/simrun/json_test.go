@@ -91,6 +91,9 @@ func TestWhatIsPrintedAsJSONIsDocumented(t *testing.T) {
 		{"init plan -out mine.json", 0, nil, []string{"files"}},
 		{"export -format otlp " + stored, 0, nil, []string{"files"}},
 		{"man pages", 0, nil, []string{"files"}},
+		{"completion bash", 0, nil, []string{"shell", "script"}},
+		{"help", 0, nil, []string{"commands", "flags", "examples", "codes"}},
+		{"help explore", 0, nil, []string{"commands", "flags", "examples", "codes"}},
 		{"clean -keep 1", 0, nil, []string{"removed", "kept"}},
 	} {
 		name, _, _ := strings.Cut(c.args, " ")
