@@ -37,6 +37,20 @@ func TestStoryOfWatchdogDeath(t *testing.T) {
 	}
 }
 
+// A fault that removes a key from outside may find none.
+func TestAFaultThatFindsNoKeySaysSo(t *testing.T) {
+	s := newScript()
+	s.take("c1:1", at(0), at(0.002), 0)
+	for _, when := range []float64{1, 1, 2} {
+		s.fault("expire-key", "", at(when), 0).Lock = "order:42"
+	}
+	s.h.Faults[1].Hits, s.h.Faults[2].Hits = 0, 0
+	s.event(history.Expire, at(1))
+	if got, want := lines(verdict(t, s).Story), "there is none"; strings.Count(got, "is expired from outside") != 3 || strings.Count(got, want) != 2 {
+		t.Errorf("want twice %q:\n%s", want, got)
+	}
+}
+
 // Everything that can happen to a lock has words of its own.
 func TestStoryHasWordsForEverything(t *testing.T) {
 	s := newScript()
