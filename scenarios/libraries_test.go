@@ -4,7 +4,9 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
@@ -113,6 +115,38 @@ func TestALockIsSparedWhatItDoesNotKnow(t *testing.T) {
 		sc, _ := scenarios.Find(name)
 		if _, why := sc.For(1, never); (why == "") != want {
 			t.Errorf("%s: %q", name, why)
+		}
+	}
+}
+
+// A call that is to be given up may be granted before. The owner of a lock that is not reentrant does not wait for itself then, and of a plan's steps none
+// is left out before it runs.
+func TestNobodyWaitsForHimself(t *testing.T) {
+	s, _ := libraries.Find("redsync")
+	first := plan.Step{Do: plan.Lock, Lock: "x", Cancel: plan.Duration(time.Second)}
+	again, gives := plan.Step{Do: plan.Lock, Lock: "x"}, plan.Step{Do: plan.Unlock, Lock: "x"}
+	drawn := &plan.Plan{Clients: []plan.Client{{Name: "c1", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{first, again, gives, {Do: plan.Sleep, For: plan.Duration(time.Second)}, gives}}}}}}
+	p, why := scenarios.Fit(drawn, s.Can)
+	if why != "" || len(p.Clients[0].Threads[0].Steps) != 5 {
+		t.Fatalf("%q: %v", why, p.Clients[0].Threads[0].Steps)
+	}
+	for held, calls := range map[time.Duration]string{0: "lock acquired, unlock released", 2 * time.Second: "lock unknown, lock acquired, unlock released"} {
+		q := p.Clone()
+		if q.Clients[0].Threads[0].Start = plan.Duration(time.Second / 2); held > 0 {
+			q.Clients = append(q.Clients, plan.Client{Name: "c2", Threads: []plan.Thread{{ID: 1, Steps: []plan.Step{again, {Do: plan.Sleep, For: plan.Duration(held)}, gives}}}})
+		}
+		h, err := sim.Run(bubble.In(t), q, s, sim.Options{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, op := range h.Ops {
+			if op.Owner == "c1:1" && !op.Aside {
+				got = append(got, string(op.Kind)+" "+string(op.Outcome))
+			}
+		}
+		if strings.Join(got, ", ") != calls {
+			t.Errorf("held by another for %v: %q, want %s", held, got, calls)
 		}
 	}
 }

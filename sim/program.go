@@ -50,6 +50,7 @@ func (t *thread) of(s plan.Step) half {
 // held is a lock that the thread believes to hold.
 type held struct {
 	leases []lease // one a hold, the last one's on top
+	spared int     // calls for what it holds already, of a lock that is not reentrant, that were left out, and their unlocks not yet
 	gone   int     // so many of them are of holds that were lost before the lock was granted anew
 	token  int64
 	lost   <-chan struct{}
@@ -175,6 +176,10 @@ func (t *thread) answer(id int64, do func(id int64) subjects.Answer) subjects.An
 
 func (t *thread) acquire(s plan.Step, r subjects.Request) {
 	of := t.of(s)
+	if h := t.held[of]; h != nil && !h.told && !closed(h.lost) && !t.run.subject.Can("reentrant") {
+		h.spared++ // it would wait for itself: the call before, which was to be given up, was granted
+		return
+	}
 	l := lease{length: r.Lease}
 	if r.Lease == 0 {
 		l = lease{length: time.Duration(t.run.timings.Watchdog), watchdog: t.run.subject.Can("watchdog")}
@@ -327,6 +332,10 @@ func (t *thread) release(s plan.Step) {
 	of := t.of(s)
 	op := history.Op{Owner: of.owner, Lock: s.Lock, Kind: history.Kind(s.Do), Cancel: time.Duration(s.Cancel), Lease: time.Duration(t.run.timings.Watchdog), Watchdog: t.run.subject.Can("watchdog")}
 	h := t.held[of]
+	if h != nil && h.spared > 0 {
+		h.spared--
+		return
+	}
 	var last lease
 	if h != nil {
 		t.mu.Lock()

@@ -75,7 +75,7 @@ type hold struct {
 
 func (s Step) hold() hold { return hold{s.Lock, history.Kind(s.Do).OnWriteLock()} }
 
-// reenters reports whether step i takes a lock that the thread has taken and not given back.
+// reenters reports whether step i takes a lock that the thread has taken and not given back. Of a call that may be given up nobody knows whether it has.
 func (th Thread) reenters(i int) bool {
 	s := th.Steps[i]
 	if !s.Do.acquires() {
@@ -85,7 +85,7 @@ func (th Thread) reenters(i int) bool {
 	for _, before := range th.Steps[:i] {
 		switch {
 		case before.hold() != s.hold():
-		case before.Do.acquires():
+		case before.Do.acquires() && before.Cancel == 0:
 			held++
 		case before.Do.unlocks():
 			held = max(held-1, 0)

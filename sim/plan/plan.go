@@ -139,7 +139,8 @@ type Step struct {
 	// releasePermits, whether or not it believes that it has so many.
 	Regardless bool `json:"regardless,omitzero"`
 	// Cancel has the context of a lock, tryLock or unlock, or of a call about permits or a count, end so long after the call; of [Ended],
-	// it has ended before.
+	// it has ended before. If a lock that is not reentrant was granted before that, its owner leaves out the calls for what it holds already, and
+	// their unlocks.
 	Cancel Duration `json:"cancel,omitzero"`
 	// Fenced has the resource of work check tokens: it refuses access with one lower than it has
 	// seen. Without a token there is nothing to check.
