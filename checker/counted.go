@@ -205,6 +205,10 @@ func (f *facts) unlinearizable(ctx context.Context, l *lockFacts, w linear.Windo
 	v := Violation{Rule: contract.Linearizable, Lock: l.name, To: f.end,
 		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential %s%s", l.name, count(len(l.ops), "operation"), l.object, f.orderless(ctx, l, w)),
 		Cause: Cause{Class: contract.Unexplained, Text: "no fault is known that has a client send a call again"}}
+	if c, known := f.unseenClock(l, f.end); known {
+		v.Cause = c
+		return v
+	}
 	calls := f.unseenTwice(l, f.end, func(op *history.Op) bool { return !op.Kind.Awaits() })
 	if len(calls) == 0 {
 		return v

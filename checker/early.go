@@ -180,6 +180,12 @@ func (f *facts) known(l *lockFacts, t *tenure, at time.Duration) (until time.Dur
 			if f.keepsLongest() && s.op.Asked > 0 { // it left the end of an earlier lease, which its client knows by the answer to that
 				lease = min(lease, cmp.Or(s.op.Fresh, s.op.Asked))
 			}
+			switch margin := f.h.Header.Layout.Margin; { // the key may live for longer than the lease
+			case margin > 0 && s.op.Asked > 0:
+				lease = min(lease, s.op.Asked)
+			case margin > 0 && s.op.Kind.Renews():
+				lease = max(lease-margin, 0)
+			}
 			until, ok = max(until, f.began(s.op, s.at)+lease), true
 		}
 	}

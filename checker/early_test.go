@@ -65,3 +65,36 @@ func TestALeaseOfWhichNobodyHeardIsNotKnown(t *testing.T) {
 		}
 	}
 }
+
+// A key may live for longer than the lease, always by as much. Then the lease is over for its holder when what it asked for is, and not before.
+func TestALeaseEndsBeforeItsKeyByTheMargin(t *testing.T) {
+	for _, tt := range []struct {
+		margin time.Duration
+		told   float64
+		renews bool
+		early  bool
+	}{
+		{sec, 10, false, false}, {sec, 9.4, false, true}, {0, 10, false, true}, {sec, 15, true, false}, {sec, 14.4, true, true}, {0, 15, true, true},
+	} {
+		s := claiming(newScript(), contract.TellsLoss, "watchdog")
+		s.h.Header.Layout.Margin = tt.margin
+		first := s.take("c1:1", at(0), at(0.002), 11*sec)
+		if tt.margin > 0 {
+			first.Asked = 10 * sec
+		}
+		s.h.Served = append(s.h.Served, history.Served{At: at(0.001), Sent: 0, Got: at(0.002), Op: first.ID, Before: key("", 0, 0), After: key("c1:1", 1, at(11.001)),
+			Client: "c1", Lock: job, Owner: "c1:1", Step: history.StepAcquire, Text: "evalsha 12345678"})
+		ends := at(11.001)
+		if tt.renews {
+			ends = at(16.001)
+			renewal := s.renew("c1:1", at(5), history.Renewed)
+			renewal.Executed, renewal.Lease = at(5.001), 11*sec
+		}
+		lost := s.event(history.Lost, at(tt.told))
+		lost.Owner, lost.Client = "c1:1", "c1"
+		s.event(history.Expire, ends)
+		if is := slices.Contains(rules(verdict(t, s), contract.Object), contract.NotToldEarly); is != tt.early {
+			t.Errorf("margin %v, renewed %v, told at %v s: too early: %v, want %v", tt.margin, tt.renews, tt.told, is, tt.early)
+		}
+	}
+}

@@ -62,15 +62,23 @@ func (f *facts) obstacles(client, lock string, from, to time.Duration, recovery 
 func (f *facts) obstaclesOf(op *history.Op, lock string, to time.Duration) []obstacle {
 	all := f.obstacles(op.Client, lock, op.Call, to, f.answerTime(), hinders)
 	for i := range all {
-		if fault := &f.h.Faults[all[i].fault]; fault.Blocks > 0 && fault.Has(history.MessageLost) {
-			_, end := f.span(fault)
-			all[i].to = max(all[i].to, min(end+fault.Blocks+blockedAnswerTime, to))
-		}
+		all[i].to = max(all[i].to, min(f.blockedUntil(all[i].fault), to))
 		if other := f.struckAlone(all[i].fault); other != nil && other != op && !(f.h.Can(string(contract.LocalHolds)) && other.Lock == lock) {
 			all[i].to = min(all[i].to, f.until(other))
 		}
 	}
 	return slices.DeleteFunc(all, func(o obstacle) bool { return o.to <= o.from })
+}
+
+// blockedUntil is until when a client waits for the answer to a command that may block at the server, of which a fault lost a message; 0: it
+// lost none.
+func (f *facts) blockedUntil(i int) time.Duration {
+	fault := &f.h.Faults[i]
+	if fault.Blocks == 0 || !fault.Has(history.MessageLost) {
+		return 0
+	}
+	_, end := f.span(fault)
+	return end + fault.Blocks + blockedAnswerTime
 }
 
 // struckAlone is the call of which a fault struck one message, on a connection that only that call used; nil: it struck more.

@@ -92,7 +92,7 @@ func (f *facts) untried() string {
 // once, or it heard nothing on its subscription.
 func (f *facts) prevented(op *history.Op, lock string, prompt time.Duration) bool {
 	all := f.obstacles(op.Client, lock, op.Call, op.Return+1, f.answerTime(), resends)
-	return slices.ContainsFunc(all, func(o obstacle) bool { return o.to+prompt > op.Return }) ||
+	return slices.ContainsFunc(all, func(o obstacle) bool { return max(o.to, f.blockedUntil(o.fault))+prompt > op.Return }) ||
 		callsFor(op) && len(f.deafened(op.Client, lock, waking{op.Call, op.Call, op.Return})) > 0
 }
 

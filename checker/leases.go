@@ -208,6 +208,28 @@ func (f *facts) clockAhead(l *lockFacts, op *history.Op, at time.Duration) (Caus
 	return Cause{}, false
 }
 
+// unseenClock says that leases of permits, of which nobody saw the keys, may have ended by a clock that was moved by a time: the server's, or that of
+// a client that asked for permits.
+func (f *facts) unseenClock(l *lockFacts, by time.Duration) (Cause, bool) {
+	if f.h.Header.Layout.Unknown == "" || l.object != history.APermitSemaphore {
+		return Cause{}, false
+	}
+	for i := range f.h.Faults {
+		x := &f.h.Faults[i]
+		asks := func(op *history.Op) bool { return op.Client == x.Client && op.Kind.Asks() }
+		switch c := (Cause{Faults: []int{i}, Effects: f.effectsOf([]int{i}), Text: "before, " + f.describe(i)}); {
+		case !x.Struck() || x.From > by:
+		case x.Has(history.ClientClockMoved) && slices.ContainsFunc(l.ops, asks):
+			c.Class = contract.ClientsClock
+			return c, true
+		case x.Has(history.ClockMoved) && f.reaches(x, l.name):
+			c.Class = contract.ClockJumped
+			return c, true
+		}
+	}
+	return Cause{}, false
+}
+
 // leasesOf is [facts.countedOf] of a permit semaphore. A caller believes that it has a permit until it gives it back, and no longer than
 // the lease that it asked for, counted from the call that asked. A semaphore that is set anew has as many permits as it is then set to.
 func (f *facts) leasesOf(l *lockFacts) []permitChange {
@@ -295,7 +317,7 @@ func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
 				Text: fmt.Sprintf("%s: leases of permits of %s ended sooner", f.describeAll(moved), l.name)}, true
 		}
 	}
-	return Cause{}, false
+	return f.unseenClock(l, at)
 }
 
 // jumped is by how much the clock of a semaphore's server jumped after a time and up to another.

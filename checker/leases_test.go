@@ -281,3 +281,36 @@ func sidesOfLeases() map[string][]side {
 		},
 	}
 }
+
+// Of permits that nobody saw, leases may have ended by a clock that a fault moved before: the server's, or that of a client which asked for one. A
+// semaphore that claims to go by the server's clock answers for its clients'.
+func TestClocksEndLeasesThatNobodySaw(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		client  string // whose clock is moved; "": the server's
+		when    float64
+		unknown bool
+		claims  []contract.Claim
+		defect  bool
+	}{
+		{"a client's", "c2", 1.5, true, nil, false},
+		{"the server's", "", 1.5, true, nil, false},
+		{"that of a client which asked for none", "c9", 1.5, true, nil, true},
+		{"later", "c2", 3, true, nil, true},
+		{"a client's, by the server's clock", "c2", 1.5, true, []contract.Claim{contract.ServerClock}, true},
+		{"a client's, of permits that were seen", "c2", 1.5, false, nil, true},
+	} {
+		p := newLeases(1, tt.claims...)
+		p.take("c1:1", 1, 30, 1, 1.002)
+		p.take("c2:1", 2, 30, 2, 2.002)
+		p.fault("clock-jump", tt.client, at(tt.when), 0).Effects = map[bool][]history.Effect{true: {history.ClockMoved}, false: {history.ClientClockMoved}}[tt.client == ""]
+		h := p.done()
+		if h = blind(h); tt.unknown {
+			h.Header.Layout.Unknown = "nobody looked"
+		}
+		r := Judge(t.Context(), h, Options{}).Result(contract.Exclusion)
+		if r.Status != Broken || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
+			t.Errorf("%s: %s: %+v", tt.name, r.Status, r.Violations)
+		}
+	}
+}

@@ -251,14 +251,29 @@ type Served struct {
 	For     int64         `json:"for,omitzero"`     // of a command of no call: the call that had returned, and with whose context it was sent; 0: none
 }
 
-// BlocksFor is for how long a command may wait at a server for an element of a list or a sorted set, 0 for ever; ok is false if it does not wait.
+// BlocksFor is for how long a command may wait at a server for an element of a list, a sorted set or a stream, 0 for ever; ok is false if it does not wait.
 func BlocksFor(command string) (d time.Duration, ok bool) {
 	words := strings.Fields(strings.ToLower(command))
-	if len(words) < 3 || !slices.Contains([]string{"blpop", "brpop", "bzpopmin", "bzpopmax", "brpoplpush", "blmove"}, words[0]) {
+	if len(words) < 3 {
 		return 0, false
 	}
-	seconds, err := strconv.ParseFloat(words[len(words)-1], 64)
-	return time.Duration(seconds * float64(time.Second)), err == nil && 0 <= seconds && seconds < math.MaxInt32
+	text, unit := words[len(words)-1], time.Second
+	switch words[0] {
+	case "blpop", "brpop", "bzpopmin", "bzpopmax", "brpoplpush", "blmove":
+	case "blmpop", "bzmpop":
+		text = words[1]
+	case "xread", "xreadgroup":
+		options := words[:max(slices.Index(words, "streams"), 0)]
+		i := slices.Index(options, "block")
+		if i < 0 || i+1 == len(options) {
+			return 0, false
+		}
+		text, unit = options[i+1], time.Millisecond
+	default:
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	return time.Duration(n * float64(unit)), err == nil && 0 <= n && n < math.MaxInt32
 }
 
 // Looks reports whether a command only reads a key, watches it for a transaction, or is queued in one.

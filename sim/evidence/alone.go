@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ func answersAlone(h *history.History) *history.History {
 		call         int64
 		server, text string // a call may ask several servers the same
 	}
-	unheard := map[asked]bool{}           // what was asked last without an answer, and may be asked once more
+	unheard := map[asked]string{}         // what was asked last without an answer, and may be asked once more: on which connection
 	executed := map[int64]time.Duration{} // calls, when that was last
 	behind := map[string]time.Duration{}  // clients, when something was last executed that they sent by no call
 	for _, r := range h.Served {
@@ -41,8 +42,16 @@ func answersAlone(h *history.History) *history.History {
 		}
 		copies[r.Request]++
 		as := asked{r.Op, r.Server, r.Text}
-		copied := copies[r.Request] > 1 && r.Request != 0 || unheard[as]
-		if unheard[as] = r.Got == 0; !copied || r.Op == 0 {
+		_, asksAgain := unheard[as]
+		copied := copies[r.Request] > 1 && r.Request != 0 || asksAgain
+		switch {
+		case r.Got == 0:
+			unheard[as] = r.Conn
+		default:
+			delete(unheard, as)
+			maps.DeleteFunc(unheard, func(_ asked, conn string) bool { return conn == r.Conn && conn != "" }) // answers come in order: one that blocks has been answered before
+		}
+		if !copied || r.Op == 0 {
 			continue
 		}
 		i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.ID == r.Op })

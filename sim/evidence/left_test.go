@@ -128,19 +128,26 @@ func TestWhatIsAskedOnceMoreWithoutAnAnswerMayBeACopy(t *testing.T) {
 		server string        // of the second request
 		got    time.Duration // when the first was answered
 		step   history.Step
+		then   string // the connection of a request in between, which is answered
 		want   history.Outcome
 	}{
-		{"without an answer", "s1", 0, history.StepAcquire, history.Unknown},
-		{"of another server", "s2", 0, history.StepAcquire, history.Busy},
-		{"after an answer", "s1", 3, history.StepAcquire, history.Busy},
-		{"to set its connection up", "s1", 0, history.StepSession, history.Busy},
+		{"without an answer", "s1", 0, history.StepAcquire, "", history.Unknown},
+		{"of another server", "s2", 0, history.StepAcquire, "", history.Busy},
+		{"after an answer", "s1", 3, history.StepAcquire, "", history.Busy},
+		{"to set its connection up", "s1", 0, history.StepSession, "", history.Busy},
+		{"after an answer to what came later on its connection", "s1", 0, history.StepAcquire, "c1#1", history.Busy},
+		{"after an answer on another connection", "s1", 0, history.StepAcquire, "c1#2", history.Unknown},
 	} {
 		h := &history.History{Header: history.Header{Layout: history.Layout{Unknown: "nobody looked"}},
 			Ops: []history.Op{{ID: 1, Client: "c1", Owner: "c1:1", Lock: "x", Kind: history.TryLock, Call: 1, Return: 9, Outcome: history.Busy}},
 			Served: []history.Served{
-				{At: 2, Sent: 1, Got: tt.got, Client: "c1", Op: 1, Server: "s1", Step: tt.step, Text: "EVAL x", Request: 1},
-				{At: 6, Sent: 5, Got: 7, Client: "c1", Op: 1, Server: tt.server, Step: tt.step, Text: "EVAL x", Request: 2},
+				{At: 2, Sent: 1, Got: tt.got, Client: "c1", Conn: "c1#1", Op: 1, Server: "s1", Step: tt.step, Text: "EVAL x", Request: 1},
+				{At: 6, Sent: 5, Got: 7, Client: "c1", Conn: "c1#1", Op: 1, Server: tt.server, Step: tt.step, Text: "EVAL x", Request: 2},
 			}}
+		if tt.then != "" {
+			between := history.Served{At: 4, Sent: 3, Got: 5, Client: "c1", Conn: tt.then, Op: 1, Server: "s1", Step: tt.step, Text: "EVAL y", Request: 3}
+			h.Served = []history.Served{h.Served[0], between, h.Served[1]}
+		}
 		if op := Conclude(h).Ops[0]; op.Outcome != tt.want {
 			t.Errorf("%s: %s, want %s", tt.name, op.Outcome, tt.want)
 		}

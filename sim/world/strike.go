@@ -228,7 +228,11 @@ func (w *World) strikeMessage(t *watch, m *network.Message) bool {
 	fate := t.kind.Strike(w, t.fault, m)
 	if fate != fault.Spared {
 		t.record.Hits++
-		blocks, _ := history.BlocksFor(strings.Join(m.Args, " "))
+		asked := m.Args
+		if n := noteOf(m); m.Dir == network.ToClient && n != nil && n.d != nil {
+			asked = n.d.message.Args
+		}
+		blocks, _ := history.BlocksFor(strings.Join(asked, " "))
 		t.record.Blocks = max(t.record.Blocks, blocks)
 		if fate == fault.Later || t.record.Has(history.MessageCopied) {
 			t.record.To = w.Now() + t.fault.By.Duration() // when it arrives, or its copy
