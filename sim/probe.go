@@ -61,8 +61,50 @@ func probeLock(b *bubble.Bubbles, s subjects.Subject, o Options) (history.Layout
 			layout = history.Layout{Key: layout.Key, Keys: layout.Keys, Roles: layout.Roles, Anew: layout.Anew, Unknown: "what its keys say of its holder is the same for all owners of a client"}
 		}
 	}
+	if layout.Unknown == "" && layout.Margin > time.Second {
+		w, err := watch(b, outlived(layout.Margin, !s.Can("watchdog"), s), s, o)
+		if err != nil {
+			return history.Layout{}, err
+		}
+		if w.takenEarly(layout) {
+			layout = history.Layout{Key: layout.Key, Keys: layout.Keys, Roles: layout.Roles, Anew: layout.Anew, Unknown: staysLonger(layout.KeyOf(probed))}
+		}
+	}
 	layout.Queue, layout.QueuePrefix = said.Queue, said.QueuePrefix
 	return layout, nil
+}
+
+// staysLonger says of a lock that its key says nothing of its leases by its end.
+func staysLonger(key string) string {
+	return "its key " + key + " says itself when its lease ends, and stays for longer"
+}
+
+// outlived is a plan in which one client keeps a lock for longer than its lease, its own if so asked, and another comes when the lease is over, and
+// the key, which lives for longer by a margin, is still there.
+func outlived(margin time.Duration, own bool, s subjects.Subject) *plan.Plan {
+	keeps := plan.Step{Do: plan.Lock, Lock: probed, Lease: plan.Duration(anotherLease)}
+	ends := anotherLease
+	if own {
+		keeps.Lease, ends = 0, time.Duration(timings(&plan.Plan{}, s).Watchdog)
+	}
+	p := slow("c1", []plan.Step{keeps, {Do: plan.Sleep, For: plan.Duration(ends + margin)}})
+	comes := plan.Thread{ID: 1, Start: plan.Duration(ends + margin/2), Steps: []plan.Step{{Do: plan.TryLock, Lock: probed}, {Do: plan.Unlock, Lock: probed}}}
+	p.Clients = append(p.Clients, plan.Client{Name: "c2", Threads: []plan.Thread{comes}})
+	return p
+}
+
+// takenEarly reports whether the second client was granted the lock before the key of the first would have ended.
+func (w *watched) takenEarly(l history.Layout) bool {
+	var first history.Op
+	for _, op := range w.h.Ops {
+		switch {
+		case op.Kind == history.Lock && op.Client == "c1" && op.Outcome == history.Acquired:
+			first = op
+		case op.Kind == history.TryLock && op.Client == "c2" && op.Outcome == history.Acquired && first.ID != 0:
+			return op.Return < w.at(first.Return)[l.KeyOf(probed)].Deadline
+		}
+	}
+	return false
 }
 
 func probePlan(s subjects.Subject, client string) *plan.Plan {
@@ -223,7 +265,7 @@ func learn(one, two *watched) history.Layout {
 	case v.Kind != "string" && v.Kind != "hash":
 		return unknown("its key " + key + " is a " + v.Kind + ", in which nobody can read its holder")
 	case v.Deadline > first.Return+first.Lease+time.Second && one.renewsWithin(key):
-		return unknown("its key " + key + " says itself when its lease ends, and stays for longer")
+		return unknown(staysLonger(key))
 	}
 	stays := func(p history.Place) bool { return one.stays(key, p, first, last) }
 	l.Holder = holderIn(keys, held, other, stays)
