@@ -101,3 +101,51 @@ func TestACallThatFailsMayGiveBackWhatAnAttemptGot(t *testing.T) {
 		}
 	}
 }
+
+// A lock that nobody can read may be held by a call whose owner was never told so, as long as that lease lasts, though what the owner unlocked since was
+// another hold, which it did not have.
+func TestALockThatNobodyCanReadMayBeHeldUntold(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		struck  bool    // the answer of the call was lost
+		when    float64 // the refusal
+		another bool    // was granted the lock between
+		unread  bool
+		defect  bool
+	}{
+		{"its answer was lost", true, 5, false, true, false},
+		{"no fault struck it", false, 5, false, true, true},
+		{"its lease is over", true, 40, false, true, true},
+		{"another was granted the lock since", true, 5, true, true, true},
+		{"of a lock that was looked at", true, 5, false, false, true},
+	} {
+		s := newScript()
+		s.h.Header.Abilities = []string{"mutex"}
+		if tt.unread {
+			s.h.Header.Layout.Unknown = "nobody looked"
+		}
+		lost := s.take("c1:1", at(1), at(2), 10*sec)
+		lost.Outcome = history.Unknown
+		if tt.struck {
+			f := s.fault("drop-message", "c1", at(1.5), 0)
+			f.On, f.Op = "reply acquire", lost.ID
+		}
+		s.op("c1:1", history.Unlock, at(3), at(3.002), history.NotHeld)
+		if tt.another {
+			s.take("c2:1", at(3.5), at(3.502), 10*sec)
+			s.op("c2:1", history.Unlock, at(4), at(4.002), history.Released)
+		}
+		s.op("c3:1", history.TryLock, at(tt.when), at(tt.when+0.002), history.Busy)
+		h := blind(s.done())
+		h.Ops[0].Evidence, h.Ops[0].Until = history.Sent, h.Ops[0].Return
+		var of []Ruling
+		for _, v := range Judge(t.Context(), h, Options{}).Result(contract.Object).Violations {
+			if v.Rule == contract.BusyWhileHeld {
+				of = append(of, v.Ruling)
+			}
+		}
+		if len(of) != 1 || (of[0].Kind == Defect) != tt.defect {
+			t.Errorf("%s: %v", tt.name, of)
+		}
+	}
+}
