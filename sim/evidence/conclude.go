@@ -374,6 +374,11 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
 		took := l.last.Count(op.Owner) > was.Count(op.Owner)
+		if left := was.Deadline - c.now; op.Kind.Acquires() && took && l.simple() && was.Total() > 0 && l.last.Total() == l.last.Count(op.Owner) && was.Count(op.Owner) == 0 &&
+			0 < left && left <= time.Millisecond { // the lock counts in whole milliseconds when a lease ends, as servers do
+			c.tell(history.Event{At: c.now - 1, Within: c.within, Kind: history.Expire, Lock: l.name})
+			was = history.KeyState{}
+		}
 		anew := op.Kind.Acquires() && took && 0 < op.Fresh && op.Fresh < op.Lease && l.simple() && c.lostWithin(&op) &&
 			l.last.Deadline-c.now <= op.Fresh+time.Millisecond
 		if op.Kind.Acquires() && took && c.keeps(&op, l, was) {

@@ -39,3 +39,29 @@ func TestTheRestOfALeaseSetAnewIsTheSameEnd(t *testing.T) {
 		}
 	}
 }
+
+// A lock that counts in whole milliseconds when a lease ends may give it to the next in the last one. Before that it takes it from its holder.
+func TestALeaseMayEndInItsLastMillisecond(t *testing.T) {
+	const lock, ms = "x", time.Millisecond
+	held := func(owner string, until time.Duration) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: owner, Count: 1}}, Deadline: until}
+	}
+	for left, ended := range map[time.Duration]bool{ms / 2: true, ms: true, 2 * ms: false} {
+		h := &history.History{
+			Ops: []history.Op{
+				{ID: 1, Client: "c1", Owner: "c1:1", Lock: lock, Kind: history.TryLock, Lease: time.Second, Call: 0, Return: 2 * ms, Outcome: history.Acquired},
+				{ID: 2, Client: "c2", Owner: "c2:1", Lock: lock, Kind: history.TryLock, Lease: time.Second, Call: time.Second - ms, Return: time.Second + 2*ms, Outcome: history.Acquired},
+			},
+			Served: []history.Served{
+				{At: ms, Client: "c1", Op: 1, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 1, Before: &history.KeyState{}, After: held("c1:1", time.Second+ms)},
+				{At: time.Second + ms - left, Client: "c2", Op: 2, Lock: lock, Step: history.StepAcquire, Text: "evalsha", Request: 2, Before: held("c1:1", time.Second+ms), After: held("c2:1", 2*time.Second)},
+			}}
+		is := false
+		for _, e := range Conclude(h).Events {
+			is = is || e.Kind == history.Expire && e.At < time.Second+ms-left
+		}
+		if is != ended {
+			t.Errorf("%v before its end: over %v, want %v", left, is, ended)
+		}
+	}
+}

@@ -126,8 +126,11 @@ func (v *virtual) promote(replica int) error {
 		if r.keys[key].kind != "stream" || !v.redis.Exists(key) {
 			continue
 		}
-		if groups, err := v.do("XINFO", "GROUPS", key); err != nil || groups != "*0\r\n" {
-			return fmt.Errorf("a replica cannot have groups of consumers, as the stream %s has (%v)", key, err)
+		switch groups, err := v.do("XINFO", "GROUPS", key); {
+		case err != nil:
+			return fmt.Errorf("whether the stream %s has groups of consumers, which a replica cannot have: %w", key, err)
+		case groups != "*0\r\n":
+			return fmt.Errorf("a replica of virtual time cannot have groups of consumers, as the stream %s has", key)
 		}
 	}
 	v.redis.FlushAll()
