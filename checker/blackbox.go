@@ -145,37 +145,10 @@ func (f *facts) inexplicable(l *lockFacts, r linear.Found, x linear.Refusal) Vio
 		v.Text += " (or " + strings.Join(others, ", or ") + ")"
 	}
 	v.Cause = objectCause(f, l, at, class)
-	if !f.sentAgain(l, appendNew(slices.Clone(v.Owners), holders...), &v) && len(v.Cause.Faults) == 0 && !f.heldUntold(l, &v) {
+	if !f.sentAgain(l, appendNew(slices.Clone(v.Owners), holders...), &v) && len(v.Cause.Faults) == 0 {
 		f.blameEarlier(l, appendNew(holders, v.Owners...), &v)
 	}
 	return v
-}
-
-// heldUntold says of a lock that nobody can read, and that refused somebody though it was free by its answers, that it may be held by a call whose owner
-// was never told so: what it unlocked since may have been another hold. That is over with its lease, or when somebody is granted the lock.
-func (f *facts) heldUntold(l *lockFacts, v *Violation) bool {
-	if f.h.Header.Layout.Unknown == "" || v.Rule != contract.BusyWhileHeld {
-		return false
-	}
-	var last *history.Op
-	for _, op := range l.ops {
-		switch {
-		case !op.Kind.Acquires() || op.Aside || op.Pending() || op.Return > v.To:
-		case op.Outcome == history.Acquired:
-			last = nil
-		case op.Uncertain() && (op.Lease == 0 || v.To < max(op.Return, op.Until)+op.Lease):
-			last = op
-		}
-	}
-	if last == nil {
-		return false
-	}
-	c := f.untold(l, last, last.Return, fmt.Sprintf("%s may hold it by its %s (operation %d), and never learned so", last.Owner, last.Kind, last.ID))
-	if c.Class == contract.Untold && len(c.Faults) == 0 {
-		return false
-	}
-	v.Cause = c
-	return true
 }
 
 // blameEarlier looks for faults that struck an earlier call of whoever the lock was held by when an answer
