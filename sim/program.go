@@ -50,6 +50,7 @@ func (t *thread) of(s plan.Step) half {
 // held is a lock that the thread believes to hold.
 type held struct {
 	leases []lease // one a hold, the last one's on top
+	sooner bool    // the call that was granted last was to be given up
 	spared int     // calls for what it holds already, of a lock that is not reentrant, that were left out, and their unlocks not yet
 	gone   int     // so many of them are of holds that were lost before the lock was granted anew
 	token  int64
@@ -176,7 +177,7 @@ func (t *thread) answer(id int64, do func(id int64) subjects.Answer) subjects.An
 
 func (t *thread) acquire(s plan.Step, r subjects.Request) {
 	of := t.of(s)
-	if h := t.held[of]; h != nil && !h.told && !closed(h.lost) && !t.run.subject.Can("reentrant") {
+	if h := t.held[of]; h != nil && h.sooner && !h.told && !closed(h.lost) && !t.run.subject.Can("reentrant") {
 		h.spared++ // it would wait for itself: the call before, which was to be given up, was granted
 		return
 	}
@@ -232,7 +233,7 @@ func (t *thread) acquire(s plan.Step, r subjects.Request) {
 	if anew || another && (a.Token == 0 || a.Token != h.token) { // else what it holds is there still: a re-entry may have a token of its own
 		h.gone, l = len(h.leases), own
 	}
-	h.leases, h.token = append(h.leases, l), a.Token
+	h.leases, h.token, h.sooner = append(h.leases, l), a.Token, s.Cancel != 0
 }
 
 // asksLess is a request for less, if there is any: without a lease of its own, or without a wait. A lock may have no other.
