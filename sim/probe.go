@@ -87,8 +87,9 @@ func outlived(margin time.Duration, own bool, s subjects.Subject) *plan.Plan {
 	if own {
 		keeps.Lease, ends = 0, time.Duration(timings(&plan.Plan{}, s).Watchdog)
 	}
-	p := slow("c1", []plan.Step{keeps, {Do: plan.Sleep, For: plan.Duration(ends + margin)}})
-	comes := plan.Thread{ID: 1, Start: plan.Duration(ends + margin/2), Steps: []plan.Step{{Do: plan.TryLock, Lock: probed}, {Do: plan.Unlock, Lock: probed}}}
+	comesAt := ends + min(margin/2, time.Minute)
+	p := slow("c1", []plan.Step{keeps, {Do: plan.Sleep, For: plan.Duration(comesAt + time.Second)}})
+	comes := plan.Thread{ID: 1, Start: plan.Duration(comesAt), Steps: []plan.Step{{Do: plan.TryLock, Lock: probed}, {Do: plan.Unlock, Lock: probed}}}
 	p.Clients = append(p.Clients, plan.Client{Name: "c2", Threads: []plan.Thread{comes}})
 	return p
 }

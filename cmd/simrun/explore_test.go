@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-sim/holdfast/checker"
+	"github.com/holdfast-sim/holdfast/explore"
 	"github.com/holdfast-sim/holdfast/sim/plan"
 )
 
@@ -81,6 +82,17 @@ func TestExploreKeepsWhatItFindsAndTheTestItWritesFails(t *testing.T) {
 	// Done again it finds all done, and says the same.
 	if again, _, code := run(t, dir, args...); code != checker.ExitUnexpected || !strings.Contains(again, found[0][len(dir)+1:]) {
 		t.Errorf("again: exit code %d:\n%s", code, again)
+	}
+}
+
+// A search of which no run has ended says nothing good of a lock.
+func TestASearchWithoutARunSaysSo(t *testing.T) {
+	for runs, want := range map[int]string{0: "nothing is known of the lock", 1: "nothing that the lock claims was broken"} {
+		var told strings.Builder
+		hunt{}.tell(&told, explore.Total{Report: explore.Report{Runs: runs}}, 0, 0)
+		if !strings.Contains(told.String(), want) {
+			t.Errorf("%d runs: %q", runs, told.String())
+		}
 	}
 }
 

@@ -47,6 +47,8 @@ func (h hunt) tell(w io.Writer, t explore.Total, now int64, took time.Duration) 
 	switch {
 	case t.Failed > 0:
 		say(w, "  the harness FAILED in %s\n", reports.Thousands(t.Failed))
+	case t.Runs == 0:
+		say(w, "  no run has ended, so that nothing is known of the lock\n")
 	case len(t.Found) == 0:
 		say(w, "  nothing that the lock claims was broken\n")
 	}
