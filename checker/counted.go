@@ -205,7 +205,7 @@ func (f *facts) unlinearizable(ctx context.Context, l *lockFacts, w linear.Windo
 	v := Violation{Rule: contract.Linearizable, Lock: l.name, To: f.end,
 		Text:  fmt.Sprintf("%s: no order of its %s fits the sequential %s%s", l.name, count(len(l.ops), "operation"), l.object, f.orderless(ctx, l, w)),
 		Cause: Cause{Class: contract.Unexplained, Text: "no fault is known that has a client send a call again"}}
-	if c, known := f.unseenClock(l, f.end); known {
+	if c, known := f.unseenClock(l, f.end); known && f.askUnseen(ctx, l, f.endedByClock(l, f.h.Faults[c.Faults[0]].From)) != porcupine.Illegal {
 		v.Cause = c
 		return v
 	}

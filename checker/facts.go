@@ -442,3 +442,13 @@ func (f *facts) fresh(client string, at time.Duration) bool {
 func (f *facts) implied() bool {
 	return f.h.Header.Expiry == history.Implied && f.options.Model.Leases()
 }
+
+// jumped is by how much the clock of an object's server jumped after a time and up to another.
+func (l *lockFacts) jumped(after, to time.Duration) (by time.Duration) {
+	for _, e := range l.events {
+		if e.Kind == history.ClockJump && after < e.At && e.At <= to {
+			by += e.By
+		}
+	}
+	return by
+}

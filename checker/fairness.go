@@ -134,14 +134,15 @@ func (f *facts) gonePlace(l *lockFacts, p *place) Cause {
 	if c, lost := f.queueLost(l, p.asked, p.to); lost {
 		return c
 	}
+	early := p.to+l.jumped(p.asked, p.to) < p.asked+kept-granularity // by the server's clock
 	switch {
-	case p.gone != dropped && (kept == 0 || p.to < p.asked+kept-granularity): // else its time was over, as the command of another kind was the first to show
+	case p.gone != dropped && (kept == 0 || early): // else its time was over, as the command of another kind was the first to show
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the place of %s was gone at %s, and no fault explains why", p.owner, Stamp(p.to))}
 	case !f.h.Can(string(contract.KeepsPlace)) && l.queue.droppedEarly(p, kept):
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the place of %s, before which there was none, was dropped at %s, though it had been taken at %s", p.owner, Stamp(p.to), Stamp(p.from))}
 	case !f.h.Can(string(contract.KeepsPlace)):
 		return Cause{Class: contract.PlaceOver, Text: fmt.Sprintf("the place of %s was over at %s", p.owner, Stamp(p.to))}
-	case p.to < p.asked+kept-granularity:
+	case early:
 		return Cause{Class: contract.Unexplained, Text: fmt.Sprintf("the place of %s was dropped at %s, though it had asked at %s", p.owner, Stamp(p.to), Stamp(p.asked))}
 	}
 	text := fmt.Sprintf("%s did not ask from %s to %s, and a place is kept for %s", p.owner, Stamp(p.asked), Stamp(p.to), short(kept))

@@ -119,6 +119,14 @@ func droppedPlace(when float64, paused bool, claims ...contract.Claim) *lineScri
 	return s.overtaken(second, when+4)
 }
 
+// jumpedAhead is droppedPlace at 20.5 s, half a second too soon, where c2:1 is paused and the server's clock has jumped at a time.
+func jumpedAhead(when float64, by time.Duration) *lineScript {
+	s := droppedPlace(20.5, true, contract.KeepsPlace)
+	s.fault("clock-jump", "", at(when), 0)
+	s.event(history.ClockJump, at(when)).By = by
+	return s
+}
+
 // askedAgain is droppedPlace at 22 s where c2:1 asks once more at 5 s, or the server executes a copy of its attempt then.
 func askedAgain(copied bool) *lineScript {
 	s, first := newLine(contract.KeepsPlace, contract.Idempotent)
@@ -324,6 +332,10 @@ func sidesOfQueues() map[string][]side {
 			{contract.QueueOrder, true, droppedPlace(22, true, keeps)},
 			{contract.QueueOrder, false, droppedPlace(22, false, keeps)},
 			{contract.QueueOrder, false, droppedPlace(15, true, keeps)},
+			{contract.QueueOrder, false, droppedPlace(20.5, true, keeps)},
+			{contract.QueueOrder, true, jumpedAhead(5, 600*ms)},
+			{contract.QueueOrder, false, jumpedAhead(5, 400*ms)},
+			{contract.QueueOrder, false, jumpedAhead(0.5, 600*ms)}, // before c2:1 asked
 			{contract.QueueOrder, true, askedAgain(true)},
 			{contract.QueueOrder, false, askedAgain(false)},
 		},

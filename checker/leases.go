@@ -230,6 +230,17 @@ func (f *facts) unseenClock(l *lockFacts, by time.Duration) (Cause, bool) {
 	return Cause{}, false
 }
 
+// endedByClock are the ends of leases of permits that there may have been, by a clock that was moved at a time: each is a release that nobody called.
+func (f *facts) endedByClock(l *lockFacts, moved time.Duration) (all []*history.Op) {
+	for _, op := range l.ops {
+		if op.Kind.Asks() && op.Outcome == history.Acquired && !op.Pending() {
+			all = append(all, &history.Op{Client: op.Client, Owner: op.Owner, Lock: op.Lock, Kind: history.ReleasePermit, Token: op.Token, Value: op.Value, Aside: true,
+				Call: max(op.Return, moved), Return: f.end, Outcome: history.Unknown, Evidence: history.Sent, Until: f.end})
+		}
+	}
+	return all
+}
+
 // leasesOf is [facts.countedOf] of a permit semaphore. A caller believes that it has a permit until it gives it back, and no longer than
 // the lease that it asked for, counted from the call that asked. A semaphore that is set anew has as many permits as it is then set to.
 func (f *facts) leasesOf(l *lockFacts) []permitChange {
@@ -318,16 +329,6 @@ func (f *facts) leaseCut(l *lockFacts, at time.Duration) (Cause, bool) {
 		}
 	}
 	return f.unseenClock(l, at)
-}
-
-// jumped is by how much the clock of a semaphore's server jumped after a time and up to another.
-func (l *lockFacts) jumped(after, to time.Duration) (by time.Duration) {
-	for _, e := range l.events {
-		if e.Kind == history.ClockJump && after < e.At && e.At <= to {
-			by += e.By
-		}
-	}
-	return by
 }
 
 // endedUnannounced says that a lease ended by a time of which a waiter for a permit had not heard when it asked last: it began after

@@ -308,9 +308,26 @@ func TestClocksEndLeasesThatNobodySaw(t *testing.T) {
 		if h = blind(h); tt.unknown {
 			h.Header.Layout.Unknown = "nobody looked"
 		}
-		r := Judge(t.Context(), h, Options{}).Result(contract.Exclusion)
-		if r.Status != Broken || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
-			t.Errorf("%s: %s: %+v", tt.name, r.Status, r.Violations)
+		for _, g := range []contract.Guarantee{contract.Exclusion, contract.Object} {
+			r := Judge(t.Context(), h, Options{}).Result(g)
+			if r.Status != Broken || (r.Violations[0].Ruling.Kind == Defect) != tt.defect {
+				t.Errorf("%s: %s: %s: %+v", tt.name, g, r.Status, r.Violations)
+			}
+		}
+	}
+}
+
+// A clock that was moved explains that a lease ended, and not that a permit is given back which nobody had.
+func TestAClockThatWasMovedExplainsNothingElse(t *testing.T) {
+	for _, moved := range []float64{0.5, 1.5} { // before the only permit is taken, and after
+		p := newLeases(1)
+		p.take("c1:1", 1, 30, 1, 1.002)
+		p.give("c2:1", 7, 2, 2.002, history.OK) // which nobody was given
+		p.fault("clock-jump", "c1", at(moved), 0).Effects = []history.Effect{history.ClientClockMoved}
+		h := blind(p.done())
+		h.Header.Layout.Unknown = "nobody looked"
+		if r := Judge(t.Context(), h, Options{}).Result(contract.Object); r.Status != Broken || r.Violations[0].Ruling.Kind != Defect {
+			t.Errorf("moved at %v s: %s: %+v", moved, r.Status, r.Violations)
 		}
 	}
 }

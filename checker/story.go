@@ -119,7 +119,7 @@ func (t *teller) faults() {
 		}
 		also := t.alike(i, told)
 		text := words.Begins(fault, also...)
-		if t.foundNoKey(fault) {
+		if (fault.Has(history.KeyExpired) || fault.Has(history.KeyDeleted)) && !fault.Struck() {
 			text += ": there is none"
 		}
 		t.add(from, "fault", Faulty, scoreFault, fault.Lock, nil, "%s", text)
@@ -130,19 +130,6 @@ func (t *teller) faults() {
 			t.add(r.Sent, r.Client, Plain, scoreFault, r.Lock, nil, "sends on the connection that is silent since %s, and gets no answer", Stamp(from))
 		}
 	}
-}
-
-// foundNoKey reports whether a fault removed keys from outside, and there was none: no key went then, or it was another fault's.
-func (t *teller) foundNoKey(fault *history.Fault) bool {
-	removes := func(f *history.Fault) bool { return f.Has(history.KeyExpired) || f.Has(history.KeyDeleted) }
-	if !removes(fault) || fault.Struck() {
-		return false
-	}
-	return slices.ContainsFunc(t.f.h.Faults, func(f history.Fault) bool {
-		return removes(&f) && f.Struck() && f.From == fault.From && f.Lock == fault.Lock
-	}) || !slices.ContainsFunc(t.f.h.Events, func(e history.Event) bool {
-		return e.At == fault.From && (fault.Lock == "" || e.Lock == fault.Lock) && (e.Kind == history.Expire || e.Kind == history.Delete)
-	})
 }
 
 // alike returns the other servers from which a fault's client is cut off at the same times: that is one moment.

@@ -194,11 +194,19 @@ func (f *facts) heardBusy(l *lockFacts, t *tenure) (time.Duration, bool) {
 			continue
 		}
 		named[r.Request] = true
-		if r.Lock == l.name {
+		if r.Lock == l.name && f.asksToTake(l, r) {
 			return enough(r.Got, f.prompt(), f.obstacles(t.client, l.name, r.Got, f.end, f.latency(), []history.Effect{history.ProcessStopped})), true
 		}
 	}
 	return 0, false
+}
+
+// asksToTake reports whether a command is of the kind that has taken a lock: what gives back a place, or asks whether a request took effect, is answered
+// nothing about its holder.
+func (f *facts) asksToTake(l *lockFacts, r *history.Served) bool {
+	return slices.ContainsFunc(f.h.Served, func(s history.Served) bool {
+		return s.Lock == l.name && s.Before != nil && s.After != nil && s.After.Total() > s.Before.Total() && command(&s) == command(r)
+	})
 }
 
 // grantedBy reports whether the call of a command was granted its key before, so that it may be answered so again.

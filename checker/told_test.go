@@ -64,6 +64,27 @@ func TestAForcedReleaseIsToldAtOnce(t *testing.T) {
 	}
 }
 
+// A holder whose client asks for the lock, for a call that it has given up, learns by the answer that another program has it; not by the answer to a
+// command that gives back its place, or settles what became of a request.
+func TestALossIsHeardByWhoAsksForTheLock(t *testing.T) {
+	for script, late := range map[string]bool{"evalsha takes 1": true, "eval takes 1": true, "evalsha leaves 1": false} {
+		s := claiming(newScript(), contract.TellsLoss)
+		op := s.take("c1:1", at(0), at(0.002), 0)
+		other := &history.KeyState{Holdings: []history.Holding{{Owner: history.AnotherProgram, Count: 1}}}
+		s.fault("overwrite-key", "", at(5), 0).Lock = job
+		s.event(history.Delete, at(5)).Note = "overwritten from outside"
+		s.h.Served = append(s.h.Served,
+			history.Served{At: at(0.001), Sent: at(0), Got: at(0.002), Client: "c1", Owner: "c1:1", Op: op.ID, Lock: job, Step: history.StepAcquire, Text: "evalsha takes 1",
+				Before: key("", 0, 0), After: key("c1:1", 1, at(30.001))},
+			history.Served{At: at(5.001), Sent: at(5), Got: at(5.002), Client: "c1", Owner: "c1:1", Lock: job, Step: history.StepAcquire, Text: script, Before: other, After: other})
+		s.renew("c1:1", at(10), history.NotHeld)
+		s.event(history.Lost, at(10.003)).Owner = "c1:1"
+		if found := slices.Contains(rules(verdict(t, s), contract.Exclusion), contract.ToldInTime); found != late {
+			t.Errorf("%s: told too late: %v, want %v", script, found, late)
+		}
+	}
+}
+
 // A holder counts on the lease that its client set for it in the background, and not on one that somebody else set.
 func TestALeaseThatTheLockSetByItselfIsKnownToItsHolder(t *testing.T) {
 	for _, tt := range []struct {

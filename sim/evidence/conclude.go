@@ -374,8 +374,7 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.amend(call, func(op *history.Op) { op.Asked, op.Lease = cmp.Or(op.Asked, op.Lease), 0 })
 		}
 		took := l.last.Count(op.Owner) > was.Count(op.Owner)
-		if left := was.Deadline - c.now; op.Kind.Acquires() && took && l.simple() && was.Total() > 0 && l.last.Total() == l.last.Count(op.Owner) && was.Count(op.Owner) == 0 &&
-			0 < left && left <= time.Millisecond { // the lock counts in whole milliseconds when a lease ends, as servers do
+		if op.Kind.Acquires() && took && c.endsNow(&op, l, was) {
 			c.tell(history.Event{At: c.now - 1, Within: c.within, Kind: history.Expire, Lock: l.name})
 			was = history.KeyState{}
 		}
@@ -399,6 +398,13 @@ func (c *conclusion) command(rows []*history.Served) {
 			c.unbidden(t, was)
 		}
 	}
+}
+
+// endsNow reports whether a call takes a lock in the last millisecond of another owner's lease: locks count in whole milliseconds when a lease ends, as
+// servers do.
+func (c *conclusion) endsNow(op *history.Op, l *lock, was history.KeyState) bool {
+	left := was.Deadline - c.now
+	return l.simple() && was.Total() > 0 && was.Count(op.Owner) == 0 && l.last.Total() == l.last.Count(op.Owner) && 0 < left && left <= time.Millisecond
 }
 
 // keeps reports whether a re-entry of a lock that keeps the longest lease has the hold end as it did before, or with the lease that the call itself
