@@ -53,7 +53,7 @@ func (f *facts) early(l *lockFacts, found *violations) {
 func (f *facts) membersHeard(l *lockFacts, owner string, at time.Duration) (n int) {
 	for _, key := range f.view.locks[l.name].members {
 		m := f.view.members[key]
-		if m == nil || m.at(at).Count(owner) == 0 {
+		if m.at(at).Count(owner) == 0 {
 			continue
 		}
 		since := m.since(owner, at)

@@ -145,8 +145,7 @@ func (f *facts) taken(l *lockFacts, op *history.Op) bool {
 func (f *facts) foreign(l *lockFacts, op *history.Op) bool {
 	if f.composed(l) {
 		return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
-			m := f.view.members[key]
-			return m != nil && slices.ContainsFunc(m.states, func(s memberState) bool {
+			return slices.ContainsFunc(f.view.members[key].states, func(s memberState) bool {
 				return s.from <= op.Return && s.to >= op.Call && s.KeyState.Count(history.AnotherProgram) > 0
 			})
 		})

@@ -161,7 +161,7 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 			has = ch.left > 0
 			lasts = has && (lasts || ch.row.Sent+left+f.exact() >= op.Return)
 		}
-		if m != nil && len(changes) == 0 { // held already, and not touched
+		if len(changes) == 0 { // held already, and not touched
 			s := m.at(op.Return)
 			has = s.KeyState.Count(op.Owner) > 0
 			lasts = has && (s.Deadline == 0 || s.Deadline+f.exact() >= op.Return)
@@ -269,9 +269,6 @@ func (f *facts) answeredUnlock(l *lockFacts, c *composition, op *history.Op, fou
 func (f *facts) leftOf(c *composition, op *history.Op) (left int) {
 	for _, key := range c.members {
 		m := f.view.members[key]
-		if m == nil {
-			continue
-		}
 		has := m.at(op.Return).KeyState.Count(op.Owner) > 0
 		for _, i := range f.view.commands[op.ID] {
 			if r := &f.h.Served[i]; r.Server == key.server && r.Lock == key.key && r.At <= op.Return {
@@ -317,9 +314,6 @@ func (f *facts) takesEffectOnce(l *lockFacts, c *composition, op *history.Op, fo
 	}
 	for _, key := range c.members {
 		m, sum, first := f.view.members[key], int64(0), op.Return
-		if m == nil {
-			continue
-		}
 		had := m.at(op.Call).KeyState.Count(op.Owner)
 		for _, ch := range m.changes(f, op, op.Call, f.end) {
 			if ch.row.Op == 0 && step > 0 && ch.holds < 0 { // an attempt of it was given back
@@ -491,7 +485,7 @@ func (f *facts) gaveEach(l *lockFacts, c *composition, op *history.Op, found *vi
 	}
 	for _, key := range c.members {
 		m := f.view.members[key]
-		if m == nil || gaveBack(m.changes(f, op, op.Call, f.memberLimit(c, op, key, op.Return))) {
+		if gaveBack(m.changes(f, op, op.Call, f.memberLimit(c, op, key, op.Return))) {
 			continue
 		}
 		if t := l.owner(op.Owner).tenure(op.Call); t != nil && !t.open && t.to <= m.since(op.Owner, op.Call) && f.sharedHold(l, op.Owner, op.Call, op.Call) {

@@ -220,8 +220,7 @@ func (f *facts) withheld(l *lockFacts, owner string, at time.Duration) bool {
 	}
 	c, left := f.view.locks[l.name], 0
 	for _, key := range c.members {
-		m := f.view.members[key]
-		if m == nil || !slices.ContainsFunc(m.at(at).Holdings, func(h history.Holding) bool { return h.Owner != owner && f.keepsMember(h.Owner, key, at) }) {
+		if !slices.ContainsFunc(f.view.members[key].at(at).Holdings, func(h history.Holding) bool { return h.Owner != owner && f.keepsMember(h.Owner, key, at) }) {
 			left++
 		}
 	}

@@ -86,7 +86,7 @@ func (f *facts) memberCut(l *lockFacts, t *tenure) *history.Op {
 		return nil
 	}
 	for _, key := range f.view.locks[l.name].members {
-		if m := f.view.members[key]; m != nil && m.endedAt(t.owner, t.to) {
+		if m := f.view.members[key]; m.endedAt(t.owner, t.to) {
 			if op := f.op(m.setter(f.h, t.to)); op != nil && op.Lock != l.name && op.Owner == t.owner && op.Kind.Acquires() && op.Asked > 0 && !op.Watchdog {
 				return op
 			}
@@ -114,7 +114,7 @@ func (f *facts) memberAsked(l *lockFacts, t *tenure) bool {
 	}
 	return slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
 		m := f.view.members[key]
-		return m != nil && m.endedAt(t.owner, t.to) && m.setter(f.h, t.to) == last.ID
+		return m.endedAt(t.owner, t.to) && m.setter(f.h, t.to) == last.ID
 	})
 }
 

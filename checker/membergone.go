@@ -78,9 +78,6 @@ func (f *facts) givenFor(l *lockFacts, owner string, r *history.Served, before t
 func (f *facts) unlockedLate(c *composition, op *history.Op) *history.Served {
 	for _, key := range c.members {
 		m := f.view.members[key]
-		if m == nil {
-			continue
-		}
 		for _, i := range m.rows {
 			r := &f.h.Served[i]
 			by := f.op(r.Op)
@@ -133,7 +130,7 @@ func (f *facts) lossOf(l *lockFacts, t *tenure) (loss *memberLoss) {
 	var gave *memberLoss
 	for _, key := range f.view.locks[l.name].members {
 		m := f.view.members[key]
-		if m == nil || m.at(end).Count(t.owner) > 0 {
+		if m.at(end).Count(t.owner) > 0 {
 			continue
 		}
 		this, itself := f.lastLoss(m, t, end)
@@ -183,9 +180,6 @@ func (f *facts) lostWithin(l *lockFacts, t *tenure, op *history.Op) (loss *membe
 	}
 	for _, key := range f.view.locks[l.name].members {
 		m := f.view.members[key]
-		if m == nil {
-			continue
-		}
 		for i := 1; i < len(m.states); i++ {
 			at := m.states[i].from
 			gone := m.states[i-1].Count(owner) > 0 && m.states[i].Count(owner) == 0 && from <= at && (op.Pending() || at <= op.Return)

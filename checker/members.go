@@ -54,19 +54,29 @@ func viewOf(f *facts) *memberView {
 		return nil
 	}
 	v := &memberView{locks: map[string]*composition{}, members: map[memberKey]*member{}, sharing: map[string][]*lockFacts{}, commands: map[int64][]int{}}
+	of := func(key memberKey) *member {
+		m := v.members[key]
+		if m == nil {
+			m = &member{reenters: f.options.Model.Reenters()}
+			v.members[key] = m
+		}
+		return m
+	}
 	for _, g := range f.h.Header.Groups {
 		if !g.Seen() {
 			continue
 		}
 		c := &composition{name: g.Name, needed: model.QuorumOf(g).Needed, group: true}
-		for i, key := range g.Members {
-			c.members = append(c.members, memberKey{g.Servers[i], key})
+		for i, name := range g.Members {
+			key := memberKey{g.Servers[i], name}
+			c.members = append(c.members, key)
+			of(key) // also if no command touched it
 		}
 		v.locks[g.Name] = c
 	}
-	of := map[int64]string{} // the lock of an operation
+	locks := map[int64]string{} // of operations
 	for i := range f.h.Ops {
-		of[f.h.Ops[i].ID] = f.h.Ops[i].Lock
+		locks[f.h.Ops[i].ID] = f.h.Ops[i].Lock
 	}
 	for i := range f.h.Served {
 		r := &f.h.Served[i]
@@ -74,14 +84,10 @@ func viewOf(f *facts) *memberView {
 			continue
 		}
 		key := memberKey{r.Server, r.Lock}
-		m := v.members[key]
-		if m == nil {
-			m = &member{reenters: f.options.Model.Reenters()}
-			v.members[key] = m
-		}
+		m := of(key)
 		m.rows = append(m.rows, i)
 		v.commands[r.Op] = append(v.commands[r.Op], i)
-		if name := of[r.Op]; name == r.Lock && v.locks[name] == nil { // a lock of one key, which says where it is
+		if name := locks[r.Op]; name == r.Lock && v.locks[name] == nil { // a lock of one key, which says where it is
 			v.locks[name] = &composition{name: name, members: []memberKey{key}, needed: 1}
 		}
 	}
@@ -187,11 +193,9 @@ func (m *member) until(owner string, when time.Duration, holds int64) time.Durat
 func (v *memberView) held(c *composition, owner string, from, to time.Duration) (least, most int) {
 	times := []time.Duration{from}
 	for _, key := range c.members {
-		if m := v.members[key]; m != nil {
-			for _, s := range m.states {
-				if s.from > from && s.from <= to {
-					times = append(times, s.from)
-				}
+		for _, s := range v.members[key].states {
+			if s.from > from && s.from <= to {
+				times = append(times, s.from)
 			}
 		}
 	}
@@ -199,7 +203,7 @@ func (v *memberView) held(c *composition, owner string, from, to time.Duration) 
 	for _, at := range times {
 		n := 0
 		for _, key := range c.members {
-			if m := v.members[key]; m != nil && m.at(at).KeyState.Count(owner) > 0 {
+			if v.members[key].at(at).Count(owner) > 0 {
 				n++
 			}
 		}
@@ -211,9 +215,6 @@ func (v *memberView) held(c *composition, owner string, from, to time.Duration) 
 // busy lists when the key is not to be had, within [from, to], as far as a waiter can know: when others than the owner hold
 // it, or of a lock that is not re-entrant, anybody.
 func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Duration) {
-	if m == nil {
-		return nil
-	}
 	n, _ := slices.BinarySearchFunc(m.states, from, func(s memberState, at time.Duration) int { return upTo(s.from, at) })
 	for _, s := range m.states[max(n-1, 0):] {
 		if s.from > to {
@@ -236,9 +237,6 @@ func (m *member) busy(owner string, from, to time.Duration) (times [][2]time.Dur
 // lost reports whether a call had a hold of the key that something took from it before it returned: a lease that
 // ended, a fault, or a command that was not the call's.
 func (m *member) lost(f *facts, op *history.Op) bool {
-	if m == nil {
-		return false
-	}
 	by := map[time.Duration]bool{} // when the owner's own commands gave back
 	for _, ch := range m.changes(f, op, op.Call, op.Return) {
 		if ch.holds < 0 {
@@ -323,9 +321,6 @@ func (m *member) takenFor(f *facts, l *lockFacts, op *history.Op) bool {
 // saw is the time to live of others' holds that a call was told last of a key before a time, if the key became free
 // then and nobody published that, or a copy of its own took it later. It has no reason to ask again before that.
 func (m *member) saw(f *facts, op *history.Op, free time.Duration) time.Duration {
-	if m == nil {
-		return 0
-	}
 	s := m.at(free)
 	for s.KeyState.Count(op.Owner) > 0 && s.from > op.Call {
 		s = m.at(s.from - 1)
@@ -352,9 +347,6 @@ type change struct {
 // changes are those of one owner's commands on a key in [from, to], as the server executed them. What others
 // did to its holds, and what befell the key, is none of them.
 func (m *member) changes(f *facts, op *history.Op, from, to time.Duration) (all []change) {
-	if m == nil {
-		return nil
-	}
 	first, _ := slices.BinarySearchFunc(m.rows, from, func(i int, at time.Duration) int { return cmpTime(f.h.Served[i].At, at) })
 	for _, i := range m.rows[first:] {
 		r := &f.h.Served[i]

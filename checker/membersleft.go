@@ -63,7 +63,7 @@ func (f *facts) keepsOuter(l *lockFacts, c *composition, op *history.Op, found *
 	}
 	for _, key := range c.members {
 		m := f.view.members[key]
-		if m == nil || slices.ContainsFunc(calls[:inner], func(call *history.Op) bool { return f.unheard(call, key) }) {
+		if slices.ContainsFunc(calls[:inner], func(call *history.Op) bool { return f.unheard(call, key) }) {
 			continue
 		}
 		earlier := m.askedBefore(f, op.Owner, b.acquire.Call, calls[inner].Call) // of another call, which its client gives back
@@ -388,7 +388,7 @@ func (f *facts) callsAgain(l *lockFacts, op *history.Op, before time.Duration) b
 func (f *facts) untoldOf(c *composition, op *history.Op) (lost []memberLoss) {
 	for _, key := range c.members {
 		m := f.view.members[key]
-		if m == nil || slices.ContainsFunc(m.rows, func(i int) bool { return f.h.Served[i].Op == op.ID }) {
+		if slices.ContainsFunc(m.rows, func(i int) bool { return f.h.Served[i].Op == op.ID }) {
 			continue
 		}
 		for i := len(m.states) - 1; i > 0; i-- {

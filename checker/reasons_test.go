@@ -164,6 +164,34 @@ func TestAQuorumIsLostWithItsMajority(t *testing.T) {
 	}
 }
 
+// A member may be taken away while the next ones are still asked, and asked a second time at that: the holder counts on the leases that it was told of,
+// and not from when it called.
+func TestAQuorumLostWhileItIsTakenEndsWithItsMembersLeases(t *testing.T) {
+	for _, tt := range []struct {
+		told float64
+		late bool
+	}{{7.9, false}, {8.5, true}} {
+		s := newGroupScript(history.Red, "a", "b", "c")
+		claiming(s.script, contract.TellsLoss)
+		op := s.take("x:1", 0, at(3.2), 5*sec)
+		op.Executed = at(0.001)
+		s.event(history.Delete, at(0.001)+1).Note = "a member was taken away while others were acquired"
+		s.set(op, "a", at(3), 1, at(8))
+		admin := *op
+		s.set(&admin, "a", at(3.05), 0, 0)
+		last := &s.h.Served[len(s.h.Served)-1]
+		last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+		s.fault("delete-key", "", at(3.05), at(3.05)).Lock = "a"
+		s.set(op, "b", at(3.1), 1, at(8.1))
+		s.event(history.Lost, at(tt.told)).Owner = "x:1"
+		v := verdict(t, s.script)
+		x := broken(v, contract.ToldInTime)
+		if (x != nil) != tt.late || x != nil && x.Ruling.Kind != Defect {
+			t.Errorf("told at %v s: %+v; %v", tt.told, x, v.Refused)
+		}
+	}
+}
+
 // News that came late did come: it is no reason to sleep on, as news that was lost is.
 func TestNewsThatCameIsNotWhatAWaiterMissed(t *testing.T) {
 	for _, tt := range []struct {

@@ -120,8 +120,8 @@ func (f *facts) canKnow(l *lockFacts, t *tenure) (by time.Duration, why string) 
 	return asked, "by its next renewal"
 }
 
-// countedOn is until when the client of a group's owner can count on enough of its members at the end of a hold: by the leases that the
-// owner's own commands set, as far as their answers were heard. What others did to a member it cannot know.
+// countedOn is until when the client of a group's owner can count on enough of its members at the end of a hold, or when it was granted, if that came
+// later: by the leases that the owner's own commands set, as far as their answers were heard. What others did to a member it cannot know.
 func (f *facts) countedOn(l *lockFacts, t *tenure) time.Duration {
 	if !f.composed(l) {
 		return 0
@@ -129,7 +129,7 @@ func (f *facts) countedOn(l *lockFacts, t *tenure) time.Duration {
 	c := f.view.locks[l.name]
 	ends := make([]time.Duration, len(c.members))
 	for i, key := range c.members {
-		if r := f.lastHeard(key, t.owner, t.to); r != nil && r.After.Count(t.owner) > 0 {
+		if r := f.lastHeard(key, t.owner, max(t.to, t.grant.Return)); r != nil && r.After.Count(t.owner) > 0 {
 			ends[i] = r.After.Deadline
 		}
 	}

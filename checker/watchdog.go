@@ -144,11 +144,9 @@ func (f *facts) watchedUntil(l *lockFacts, owner string, from, to time.Duration)
 	c := f.view.locks[l.name]
 	times := []time.Duration{from}
 	for _, key := range c.members {
-		if m := f.view.members[key]; m != nil {
-			for _, s := range m.states {
-				if from < s.from && s.from < to {
-					times = append(times, s.from)
-				}
+		for _, s := range f.view.members[key].states {
+			if from < s.from && s.from < to {
+				times = append(times, s.from)
 			}
 		}
 	}
@@ -156,7 +154,7 @@ func (f *facts) watchedUntil(l *lockFacts, owner string, from, to time.Duration)
 	for _, at := range times {
 		watched := 0
 		for _, key := range c.members {
-			if m := f.view.members[key]; m != nil && m.watchedAt(f, owner, at) {
+			if f.view.members[key].watchedAt(f, owner, at) {
 				watched++
 			}
 		}
@@ -210,7 +208,7 @@ func (f *facts) strays(l *lockFacts, found *violations) {
 func (f *facts) memberOver(l *lockFacts, owner string, at time.Duration, holds int64) bool {
 	return f.byMembers(l) && slices.ContainsFunc(f.view.locks[l.name].members, func(key memberKey) bool {
 		m := f.view.members[key]
-		return m != nil && m.at(at).KeyState.Count(owner) > holds
+		return m.at(at).KeyState.Count(owner) > holds
 	})
 }
 
