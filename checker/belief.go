@@ -105,9 +105,13 @@ func beliefsOf(f *facts, l *lockFacts, aside func(*history.Op) *history.Op) []*b
 		var b *belief
 		var watched []bool    // its holds, the innermost last: whether it has no explicit lease
 		var inner *history.Op // by which it was told of its last hold
-		end := func(at time.Duration, unlock *history.Op, lost *history.Event) {
+		var lost []bool       // as watched, of the holds that it was told at last are over
+		end := func(at time.Duration, unlock *history.Op, told *history.Event) {
+			if lost = nil; told != nil {
+				lost = watched
+			}
 			if b != nil {
-				b.to, b.open, b.unlock, b.lost = at, false, unlock, lost
+				b.to, b.open, b.unlock, b.lost = at, false, unlock, told
 			}
 			b, watched = nil, nil
 		}
@@ -135,6 +139,9 @@ func beliefsOf(f *facts, l *lockFacts, aside func(*history.Op) *history.Op) []*b
 			case s.op.Kind.Acquires():
 				if b == nil {
 					begin(s)
+					if inner != nil && s.op.Token != 0 && s.op.Token == inner.Token { // it re-entered what it took for over
+						watched = lost
+					}
 				}
 				enter(s.op, s.at)
 				inner = s.op

@@ -90,12 +90,16 @@ func (p place) acquire(ctx context.Context, co callOptions,
 	attempting, cancel := p.client.attempting(ctx, p.eager && co.wait > 0, deadline)
 	defer cancel()
 	for {
+		began := time.Now()
 		ttl, err := attempt(attempting, contended)
 		if err != nil {
 			return false, noReply(attempting, err)
 		}
 		if ttl == granted {
 			return true, nil
+		}
+		if late := time.Since(began) - p.client.opts.grace(); p.eager && ttl > 0 && late > 0 {
+			ttl = max(0, ttl-late) // it was left when the server answered, which may be that long ago
 		}
 		contended = true
 		again, err := wait.next(ctx, ttl)

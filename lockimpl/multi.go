@@ -2,6 +2,7 @@ package lockimpl
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -103,7 +104,7 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 	_, hard := first.proto.(*hardened)
 	attempting, cancel := first.client.attempting(ctx, hard && co.wait > 0, wait.deadline)
 	defer cancel()
-	for {
+	for moves := 0; ; {
 		again := time.Now().Before(allUntil(m.members, owner))
 		busy, ttl, err := m.attempt(attempting, owner, co)
 		if err != nil {
@@ -116,11 +117,28 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 		if at := busy.waitsAt(owner); wait.place != at {
 			wait.end(false)
 			wait.place, wait.w = at, nil
+			if moves++; moves > 2 { // other groups take the locks in turn, too
+				if _, err := wait.pause(ctx, nil, m.stepBack(moves), func() (bool, error) { return true, nil }); err != nil {
+					return false, err
+				}
+			}
 		}
 		if again, err := wait.next(ctx, ttl); !again {
 			return false, err
 		}
 	}
+}
+
+// stepBack is how long a call does nothing that was refused at so many locks in turn, at random: two that give back what they took wake each
+// other, and neither gets to wait for the lock that somebody holds.
+func (m *MultiLock) stepBack(moves int) time.Duration {
+	c := m.members[0].client
+	var b [8]byte
+	if c.random(b[:]) != nil {
+		return 0
+	}
+	most := min(time.Millisecond<<min(moves, 16), c.opts.ResponseTimeout/150)
+	return time.Duration(binary.BigEndian.Uint64(b[:]) % uint64(max(most, 1)))
 }
 
 // attempt takes all locks (granted), or none and says which one is busy for how long.

@@ -290,10 +290,7 @@ var freePermits = &manner{
 	},
 	refused: func(ch *channel, w *waiter) { ch.wakeFor(min(w.offer, w.need-1)) },
 	leaves: func(ch *channel, w *waiter, acquired bool) {
-		switch {
-		case acquired && w.unread():
-			ch.wakeFor(w.need)
-		case w.owes && !acquired || w.unread():
+		if w.unread() || w.owes && !acquired {
 			ch.wakeFor(max(w.need, w.offer)) // of that it took nothing
 		}
 	},

@@ -54,5 +54,15 @@ func plantedFortySeventh() []SourceMutant {
 		source("fortyseven-rw-force-wakes-one", "rrwlock-hardened", woken,
 			"a forced release of a read-write lock wakes one reader only",
 			"scripts/rw_force_hardened.lua", "call('publish', KEYS[2], '1')", "call('publish', KEYS[2], '0')"),
+		source("fifty-sem-offer-of-who-was-served", "rsemaphore-hardened", woken,
+			"who gets a permit while it hears of more wakes others for as many only as it got",
+			"semaphore.go", "\t\t\tch.wakeFor(max(w.need, w.offer)) // of that it took nothing\n",
+			"\t\t\tif acquired {\n\t\t\t\tch.wakeFor(w.need)\n\t\t\t\treturn\n\t\t\t}\n\t\t\tch.wakeFor(max(w.need, w.offer))\n"),
+		source("fifty-permits-late-refusal", "rpermitsemaphore-hardened", woken,
+			"who hears late for how long a permit is out waits for so long from then on",
+			"acquire.go", "\t\t\tttl = max(0, ttl-late)", "\t\t\tttl = max(0, ttl)"),
+		source("fifty-groups-take-turns", combined, "groups that want the same locks do not keep each other awake",
+			"whoever was refused at one lock after another asks again at once",
+			"multi.go", "if moves++; moves > 2 {", "if moves++; false {"),
 	}
 }
