@@ -270,7 +270,8 @@ func (t *teller) calls(l *lockFacts) {
 		case callsFor(op) && waits(op) > t.f.prompt():
 			t.add(op.Call, op.Owner, Plain, scoreOrdinary, l.name, owners, "asks for %s and has to wait", l.name)
 		case op.Outcome == history.Unknown && op.Aside:
-			if call := t.f.inNameOf(op); call != nil && !op.Kind.Renews() { // a copy is nobody's call
+			call := t.f.inNameOf(op) // a copy is nobody's call
+			if call != nil && !op.Kind.Renews() && !t.f.answeredDuring(op, call) {
 				t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "does not hear what its %s of %s did to %s", call.Kind, call.Lock, l.name)
 			}
 		case op.Outcome == history.Unknown && !op.Kind.Renews():
