@@ -225,8 +225,8 @@ func planted() []SourceMutant {
 			About: "a waiter for a group stays on the channel of the member that refused it first",
 			Edits: []Edit{
 				{"multi.go",
-					"		if at := busy.waitsAt(owner); wait.place != at {\n			wait.end(false)\n			wait.place, wait.w = at, nil\n		}\n",
-					"		wait.place = busy.waitsAt(owner)\n"},
+					"			wait.end(false)\n			wait.place, wait.w = at, nil\n",
+					"			wait.place = at\n"},
 			}},
 		{Name: "multi-holdcontext-of-last", Sound: hardened, Claim: "MultiLock.HoldContext ends when one of the holds does",
 			About: "the context of a group's hold ends only with the last member's",

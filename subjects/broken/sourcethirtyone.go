@@ -20,7 +20,7 @@ func plantedThirtyFirst() []SourceMutant {
 			"scripts/acquire_multi.lua", "return {0, i, ttls[i]}", "return {0, i, ttls[1]}"),
 		unseen(source("thirtyone-multi-again-before-waiting", hardened, untold,
 			"whether a group is taken once more is asked before the call waits, and not before each attempt",
-			"multi.go", "\tfor {\n\t\tagain := time.Now().Before(allUntil(m.members, owner))\n", "\tagain := time.Now().Before(allUntil(m.members, owner))\n\tfor {\n"),
+			"multi.go", "\tfor moves := 0; ; {\n\t\tagain := time.Now().Before(allUntil(m.members, owner))\n", "\tagain := time.Now().Before(allUntil(m.members, owner))\n\tfor moves := 0; ; {\n"),
 			"the harness asks to be told of a loss after each grant, and a group whose owner was told so begins anew all the same"),
 		{Name: "thirtyone-pong-is-no-sign", Sound: hardened, Claim: quiet,
 			About:  "an answer to a ping does not count as a sign of life, so that a quiet connection is made anew",

@@ -154,8 +154,8 @@ func plantedUnseen() []SourceMutant {
 			Name: "unseen-acquirer-keeps-wake-up", Sound: "rsemaphore-hardened", Claim: "a waiter is woken when what it asks for is free",
 			About: "a waiter that is granted its permits does not hand on a wake-up that came during the attempt",
 			Edits: []Edit{{"semaphore.go",
-				"\t\tcase acquired && w.unread():\n\t\t\tch.wakeFor(w.need)\n",
-				"\t\tcase acquired:\n"}},
+				"\t\tif w.unread() || w.owes && !acquired {\n\t\t\tch.wakeFor(max",
+				"\t\tif !acquired && (w.unread() || w.owes) {\n\t\t\tch.wakeFor(max"}},
 		},
 		{
 			Name: "unseen-big-wish-blocks", Sound: "rsemaphore-hardened", Claim: "a release of permits wakes those whose wishes they fulfil",
