@@ -290,18 +290,23 @@ var freePermits = &manner{
 	},
 	refused: func(ch *channel, w *waiter) { ch.wakeFor(min(w.offer, w.need-1)) },
 	leaves: func(ch *channel, w *waiter, acquired bool) {
-		if w.unread() || w.owes && !acquired {
+		switch {
+		case acquired && w.unread():
+			if ch.wakeFor(w.need) == w.need { // nobody wants so few: those who were too many beside it may be served
+				ch.wakeFor(w.offer)
+			}
+		case w.owes && !acquired || w.unread():
 			ch.wakeFor(max(w.need, w.offer)) // of that it took nothing
 		}
 	},
 	resumed: wakeAll,
 }
 
-// wakeFor wakes, in order of arrival, waiters who need no more than so many permits together.
-func (ch *channel) wakeFor(permits int64) {
+// wakeFor wakes, in order of arrival, waiters who need no more than so many permits together. It returns how many are left.
+func (ch *channel) wakeFor(permits int64) (left int64) {
 	for _, w := range ch.waiters {
 		if permits <= 0 {
-			return
+			return permits
 		}
 		switch {
 		case w.unread(): // it will ask
@@ -313,6 +318,7 @@ func (ch *channel) wakeFor(permits int64) {
 			permits -= w.need
 		}
 	}
+	return permits
 }
 
 // wakeAll wakes waiters.

@@ -46,7 +46,7 @@ func plantedFortySixth() []SourceMutant {
 			"rwlock.go", "if w.owes && !acquired || w.unread() {", "if w.unread() {"),
 		source("fortysix-sem-second-message-unread", "rsemaphore-hardened", woken,
 			"a message that came while its reader was granted what it asked for wakes nobody",
-			"semaphore.go", "\t\tif w.unread() || w.owes && !acquired {\n\t\t\tch.wakeFor(max", "\t\tif w.owes && !acquired {\n\t\t\tch.wakeFor(max"),
+			"semaphore.go", "\t\tcase acquired && w.unread():\n\t\t\tif ch.wakeFor(w.need) == w.need { // nobody wants so few: those who were too many beside it may be served\n\t\t\t\tch.wakeFor(w.offer)\n\t\t\t}\n\t\tcase w.owes && !acquired || w.unread():", "\t\tcase w.owes && !acquired:"),
 		{
 			Name: "fortysix-red-unlock-asks-all", Sound: hardened, Claim: "the unlock of a re-entry leaves alone the members that refused it",
 			About: "an inner unlock takes a hold from members that the re-entry did not get",

@@ -154,8 +154,8 @@ func plantedUnseen() []SourceMutant {
 			Name: "unseen-acquirer-keeps-wake-up", Sound: "rsemaphore-hardened", Claim: "a waiter is woken when what it asks for is free",
 			About: "a waiter that is granted its permits does not hand on a wake-up that came during the attempt",
 			Edits: []Edit{{"semaphore.go",
-				"\t\tif w.unread() || w.owes && !acquired {\n\t\t\tch.wakeFor(max",
-				"\t\tif !acquired && (w.unread() || w.owes) {\n\t\t\tch.wakeFor(max"}},
+				"\t\tcase acquired && w.unread():\n\t\t\tif ch.wakeFor(w.need) == w.need { // nobody wants so few: those who were too many beside it may be served\n\t\t\t\tch.wakeFor(w.offer)\n\t\t\t}\n",
+				"\t\tcase acquired:\n"}},
 		},
 		{
 			Name: "unseen-big-wish-blocks", Sound: "rsemaphore-hardened", Claim: "a release of permits wakes those whose wishes they fulfil",
