@@ -145,7 +145,7 @@ func (f *facts) inexplicable(l *lockFacts, r linear.Found, x linear.Refusal) Vio
 		v.Text += " (or " + strings.Join(others, ", or ") + ")"
 	}
 	v.Cause = objectCause(f, l, at, class)
-	if !f.sentAgain(l, appendNew(slices.Clone(v.Owners), holders...), &v) && len(v.Cause.Faults) == 0 {
+	if !f.sentAgain(l, appendNew(slices.Clone(v.Owners), holders...), &v) && len(v.Cause.Faults) == 0 && !f.heldUntold(l, &v) {
 		f.blameEarlier(l, appendNew(holders, v.Owners...), &v)
 	}
 	return v

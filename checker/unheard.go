@@ -3,7 +3,9 @@ package checker
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-sim/holdfast/contract"
@@ -147,4 +149,62 @@ func (f *facts) untold(l *lockFacts, op *history.Op, until time.Duration, text s
 		return Cause{Class: contract.Abandoned, Text: text + ": it gave the call up", executed: executions{call: op.Kind}}
 	}
 	return Cause{Class: contract.Untold, Text: text, Faults: faults, Effects: f.effectsOf(faults), executed: executions{call: op.Kind, client: op.Client, first: op.Call, again: until}}
+}
+
+// heldUntold says of a lock that nobody can read, and that refused somebody though it was free by its answers, that it may be held by a call whose owner
+// was never told so: what its owner unlocked since was another hold, for it named none of the words that this call had named for the first time. That
+// is over with the call's lease, or when somebody is granted the lock.
+func (f *facts) heldUntold(l *lockFacts, v *Violation) bool {
+	if f.h.Header.Layout.Unknown == "" || v.Rule != contract.BusyWhileHeld {
+		return false
+	}
+	var last *history.Op
+	for _, op := range l.ops {
+		switch {
+		case op.Aside || op.Pending() || op.Return > v.To:
+		case op.Kind.Acquires() && op.Outcome == history.Acquired:
+			last = nil
+		case op.Kind.Acquires() && op.Uncertain() && (op.Lease == 0 || v.To < max(op.Return, op.Until)+op.Lease):
+			last = op
+		case last != nil && op.Owner == last.Owner && op.Kind.Unlocks() && f.namesWhatIsNew(op, last):
+			last = nil
+		}
+	}
+	if last == nil {
+		return false
+	}
+	c := f.untold(l, last, last.Return, fmt.Sprintf("%s may hold it by its %s (operation %d), and never learned so", last.Owner, last.Kind, last.ID))
+	if c.Class == contract.Untold && len(c.Faults) == 0 {
+		return false
+	}
+	v.Cause = c
+	return true
+}
+
+// namesWhatIsNew reports whether a command of one call named a word that an earlier one was the first to name, as a value that it had drawn for itself.
+// What the log does not show may have.
+func (f *facts) namesWhatIsNew(op, earlier *history.Op) bool {
+	named, fresh, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for i := range f.h.Served {
+		for _, word := range strings.Fields(f.h.Served[i].Text) {
+			switch {
+			case f.h.Served[i].Op == op.ID:
+				named[word] = true
+			case f.h.Served[i].Op == earlier.ID:
+				fresh[word] = !seen[word]
+			default:
+				seen[word] = true
+			}
+		}
+	}
+	maps.DeleteFunc(fresh, func(_ string, is bool) bool { return !is })
+	if len(named) == 0 || len(fresh) == 0 {
+		return true
+	}
+	for word := range named {
+		if fresh[word] {
+			return true
+		}
+	}
+	return false
 }

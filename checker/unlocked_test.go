@@ -101,3 +101,70 @@ func TestACallThatFailsMayGiveBackWhatAnAttemptGot(t *testing.T) {
 		}
 	}
 }
+
+// A lock that nobody can read may be held by a call whose owner was never told so, as long as that lease lasts, if what the owner unlocked since named
+// another value than the one that this call had drawn.
+func TestALockThatNobodyCanReadMayBeHeldUntold(t *testing.T) {
+	const other = "evalsha 2 job older"
+	for _, tt := range []struct {
+		name    string
+		struck  bool    // the answer of the call was lost
+		when    float64 // the refusal
+		another bool    // was granted the lock between
+		unlock  string  // the command of the owner's unlock; "": the log does not show it
+		unread  bool
+		defect  bool
+	}{
+		{"its answer was lost", true, 5, false, other, true, false},
+		{"it was unlocked by the value that it had drawn", true, 5, false, "evalsha 2 job newer", true, true},
+		{"nobody knows what was unlocked", true, 5, false, "", true, true},
+		{"no fault struck it", false, 5, false, other, true, true},
+		{"its lease is over", true, 40, false, other, true, true},
+		{"another was granted the lock since", true, 5, true, other, true, true},
+		{"of a lock that was looked at", true, 5, false, other, false, true},
+	} {
+		s := newScript()
+		s.h.Header.Abilities = []string{"mutex"}
+		if tt.unread {
+			s.h.Header.Layout.Unknown = "nobody looked"
+		}
+		first := s.take("c1:1", at(0.1), at(0.2), 10*sec)
+		gave := s.op("c1:1", history.Unlock, at(0.3), at(0.302), history.Released)
+		lost := s.take("c1:1", at(1), at(2), 10*sec)
+		lost.Outcome = history.Unknown
+		if tt.struck {
+			f := s.fault("drop-message", "c1", at(1.5), 0)
+			f.On, f.Op = "reply acquire", lost.ID
+		}
+		gives := s.op("c1:1", history.Unlock, at(3), at(3.002), history.NotHeld)
+		if tt.another {
+			s.take("c2:1", at(3.5), at(3.502), 10*sec)
+			s.op("c2:1", history.Unlock, at(4), at(4.002), history.Released)
+		}
+		s.op("c3:1", history.TryLock, at(tt.when), at(tt.when+0.002), history.Busy)
+		h := blind(s.done())
+		for _, r := range []struct {
+			op   *history.Op
+			at   float64
+			text string
+		}{{first, 0.15, "set job older nx px 10000"}, {gave, 0.301, "evalsha 2 job older"}, {lost, 1.5, "set job newer nx px 10000"}, {gives, 3.001, tt.unlock}} {
+			if r.text != "" {
+				h.Served = append(h.Served, history.Served{At: at(r.at), Sent: at(r.at) - ms, Client: "c1", Op: r.op.ID, Text: r.text})
+			}
+		}
+		for i := range h.Ops {
+			if h.Ops[i].ID == lost.ID {
+				h.Ops[i].Evidence, h.Ops[i].Until = history.Sent, h.Ops[i].Return
+			}
+		}
+		var of []Ruling
+		for _, v := range Judge(t.Context(), h, Options{}).Result(contract.Object).Violations {
+			if v.Rule == contract.BusyWhileHeld {
+				of = append(of, v.Ruling)
+			}
+		}
+		if len(of) != 1 || (of[0].Kind == Defect) != tt.defect {
+			t.Errorf("%s: %v", tt.name, of)
+		}
+	}
+}
