@@ -249,11 +249,13 @@ func (f *facts) owes(l *lockFacts, owner string, at time.Duration) bool {
 	return f.owed(l, owner, 0, at) > 0
 }
 
-// owed is how many holds an owner has to give back at a time of those that its calls took since another, as it was told.
+// owed is how many holds an owner has to give back at a time of those that its calls took since another, as it was told. An unlock that failed before
+// anything was sent gave back nothing, unless the lock claims to go on with it.
 func (f *facts) owed(l *lockFacts, owner string, since, at time.Duration) (holds int64) {
 	for _, op := range l.owner(owner).ops {
 		switch died, dead := f.died[op.Client]; {
 		case op.Aside || op.Call < since || op.Call > at || dead && died <= at:
+		case op.Kind.Unlocks() && op.Outcome == history.Failed && op.Evidence == history.NotSent && !f.h.Can(string(contract.TakesBack)):
 		case op.Kind.Unlocks() && !givenUp(op):
 			holds = max(0, holds-1)
 		case op.Kind.Acquires() && op.Outcome == history.Acquired && !op.Pending():

@@ -297,6 +297,30 @@ func TestOnceHealed(t *testing.T) {
 	}
 }
 
+// An owner takes the lock twice, and unlocks it twice, once under a context that has ended. So it holds the lock once more, unless the lock goes on with
+// what it was not begun to give back.
+func TestTheFreshClientIsRefusedWhatAnOwnerDidNotGiveBack(t *testing.T) {
+	for _, takesBack := range []bool{false, true} {
+		s := newScript()
+		if takesBack {
+			claiming(s, contract.TakesBack)
+		}
+		s.event(history.Healed, at(100)).Lock = ""
+		s.take("c1:1", at(80), at(80.002), 0)
+		s.take("c1:1", at(81), at(81.002), 0)
+		ended := s.op("c1:1", history.Unlock, at(83), at(83), history.Failed)
+		ended.Cancel, ended.Error, ended.Evidence, ended.Executed, ended.Answer = history.Ended, "context deadline exceeded", history.NotSent, 0, ""
+		s.op("c1:1", history.Unlock, at(84), at(84.002), history.Decremented).Lease = dog
+		for n := range 3 {
+			s.renew("c1:1", at(91+10*float64(n)), history.Renewed)
+		}
+		s.tries(at(117), at(118), history.Busy)
+		if got := broken(verdict(t, s), contract.FreshGets); (got != nil) != takesBack {
+			t.Errorf("a lock that goes on with it: %v; %+v", takesBack, got)
+		}
+	}
+}
+
 // What the fresh client gets harms nobody whose program ended while it held the lock.
 func TestTheFreshClientBelievesNothing(t *testing.T) {
 	s := newScript()
