@@ -243,9 +243,10 @@ func (f *facts) jumped(l *lockFacts, t *tenure) (Cause, bool) {
 // released says why an operation ended a hold that its owner still believed in.
 func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	op := t.endOp
-	call, gave := op, false // in whose name, and whether that call had given it back before
+	call, gave, once := op, false, false // in whose name, whether that call had given it back before, and whether it took effect but once
 	if op != nil {
 		call, gave = cmp.Or(f.inNameOf(op), op), f.gaveBefore(op)
+		once = !t.endAgain && t.to == op.Executed || f.composed(l) && f.onceEach(op)
 	}
 	switch {
 	case op == nil:
@@ -258,12 +259,12 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 		c := f.over(l, before)
 		c.Text += fmt.Sprintf("; %s was not told, and of what it took from %s on, its calls had given back everything at %s", t.owner, Stamp(t.from), Stamp(t.to))
 		return c
-	case call.Owner == t.owner && !t.endAgain && call.Call < t.from && t.to == op.Executed && cancelled(call) && !gave:
+	case call.Owner == t.owner && once && call.Call < t.from && cancelled(call) && !gave:
 		return Cause{Class: contract.Abandoned, executed: executions{call: call.Kind},
 			Text: fmt.Sprintf("the %s of %s, which gave it up at %s and locked again, took effect at %s", call.Kind, call.Owner, Stamp(call.Return), Stamp(t.to))}
-	case call.Owner == t.owner && !t.endAgain && t.to == op.Executed && t.to > call.Return && !gave && f.refusedCopy(call):
+	case call.Owner == t.owner && once && t.to > call.Return && !gave && f.refusedCopy(call):
 		return f.untold(l, call, t.to, fmt.Sprintf("the %s of %s, of which the server had refused a copy, took effect at %s", call.Kind, call.Owner, Stamp(t.to)))
-	case op.Owner == t.owner && !t.endAgain && op.Uncertain() && op.Call < t.from && t.to == op.Executed && t.to > op.Return:
+	case op.Owner == t.owner && once && op.Uncertain() && op.Call < t.from && t.to > op.Return:
 		return f.untold(l, op, t.to, fmt.Sprintf("the %s of %s ended unknown at %s, and took effect at %s, when its owner had locked again",
 			op.Kind, op.Owner, Stamp(op.Return), Stamp(t.to)))
 	case op.Owner == t.owner && !t.endAgain && f.lateUnlock(l, t) != nil:

@@ -141,3 +141,39 @@ func TestAMembersLeaseIsTheLongestThatItsClientKnowsOf(t *testing.T) {
 		}
 	}
 }
+
+// The commands of an unlock that was given up come to one member after the other, when its owner has locked again. That is no second effect, unless one
+// member is given back twice.
+func TestAGivenUpUnlockComesToEachMember(t *testing.T) {
+	for twice, want := range map[bool]contract.Class{false: contract.Abandoned, true: contract.DoubleExecution} {
+		s := newGroupScript(history.Red, "a", "b", "c")
+		first := s.take("x:1", 0, at(0.1), 5*sec)
+		for i, key := range []string{"a", "b", "c"} {
+			s.set(first, key, at(0.05+0.001*float64(i)), 1, at(5.05))
+		}
+		s.event(history.Expire, at(5.05))
+		given := s.op("x:1", history.Unlock, at(6), at(6.001), history.Unknown)
+		given.Cancel, given.Error = ms, "context deadline exceeded (with a command under way)"
+		given.Executed, given.Answer, given.Repeats = at(6.2), history.Released, 1
+		again := s.take("x:1", at(6.01), at(6.4), 60*sec)
+		again.Executed = at(6.25)
+		late := "c"
+		if twice {
+			late = "a"
+		}
+		s.set(again, "a", at(6.1), 1, at(66.1))
+		s.set(again, "b", at(6.15), 1, at(66.15))
+		s.set(given, "a", at(6.2), 0, 0)
+		s.set(again, late, at(6.25), 1, at(66.25))
+		s.set(given, late, at(6.3), 0, 0)
+		other := s.take("y:1", at(7), at(7.1), 10*sec)
+		for i, key := range []string{"a", "c"} {
+			s.set(other, key, at(7.05+0.001*float64(i)), 1, at(17.05))
+		}
+		other.Executed = at(7.051)
+		x := broken(verdict(t, s.script), contract.OneBeliever)
+		if x == nil || x.Cause.Class != want {
+			t.Errorf("a member twice: %v: %+v", twice, x)
+		}
+	}
+}

@@ -241,6 +241,8 @@ func (t *teller) ending(l *lockFacts, h *tenure) {
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "the hold of %s on %s is gone%s", h.owner, l.name, still)
 	case op.Kind.Forces():
 		t.add(h.to, op.Owner, Key, scoreKey, l.name, append(owners, op.Owner), "forces %s free; %s held it", l.name, h.owner)
+	case h.endAgain && t.f.composed(l) && t.f.onceEach(op):
+		t.add(h.to, "server", Key, scoreKey, l.name, owners, "an earlier %s of %s takes effect on one member more and ends the hold on %s", op.Kind, op.Owner, l.name)
 	case h.endAgain:
 		t.add(h.to, "server", Key, scoreKey, l.name, owners, "an earlier %s of %s takes effect once more and ends the hold on %s", op.Kind, op.Owner, l.name)
 	case op.Owner != h.owner:

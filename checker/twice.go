@@ -31,6 +31,23 @@ func (f *facts) twice(l *lockFacts, op *history.Op, again time.Duration, text st
 	return c
 }
 
+// onceEach reports whether a call on a group gave back each member but once: the group may end with a later one than the first.
+func (f *facts) onceEach(op *history.Op) bool {
+	gave := map[memberKey]bool{}
+	for _, i := range f.executions(op) {
+		r := &f.h.Served[i]
+		if r.Before == nil || r.After == nil || !gives(r) {
+			continue
+		}
+		key := memberKey{r.Server, r.Lock}
+		if gave[key] {
+			return false
+		}
+		gave[key] = true
+	}
+	return len(gave) > 0
+}
+
 // sentAnew is the cause of an effect that a call has by a request of its own, at a time or after it. What it did before that it
 // did by another request, and its client had the answer, and no fault kept it from going on. So nobody needed to send one more.
 func (f *facts) sentAnew(op *history.Op, from time.Duration) (Cause, bool) {

@@ -164,7 +164,7 @@ func (f *facts) heldUntold(l *lockFacts, v *Violation) bool {
 		case op.Aside || op.Pending() || op.Return > v.To:
 		case op.Kind.Acquires() && op.Outcome == history.Acquired:
 			last = nil
-		case op.Kind.Acquires() && op.Uncertain() && (op.Lease == 0 || v.To < max(op.Return, op.Until)+op.Lease):
+		case op.Kind.Acquires() && op.Uncertain() && op.Evidence != history.NotSent && (op.Lease == 0 || v.To < max(op.Return, op.Until)+op.Lease):
 			last = op
 		case last != nil && op.Owner == last.Owner && op.Kind.Unlocks() && f.namesWhatIsNew(op, last):
 			last = nil
