@@ -16,7 +16,8 @@ import (
 // Where the locks are of one client of generation [Hardened], on one server or in one Cluster slot,
 // one script takes them all and one gives them back. Otherwise they are taken one after the other,
 // in the order of their names, and if one cannot be had, or the time that was spent has used up the
-// lease of one, those taken are given back. Nobody holds a lock while waiting for another, so
+// lease of one, those taken are given back. A call that is refused at one lock after another then steps back for up to 20 ms
+// by default. Nobody holds a lock while waiting for another, so
 // MultiLocks over the same locks in different orders do not wait for each other for ever.
 //
 // Each member is an ordinary hold of its lock, renewed like any other. The guarantee is that all
