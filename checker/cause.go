@@ -247,6 +247,9 @@ func (f *facts) released(l *lockFacts, t *tenure) Cause {
 	if op != nil {
 		call, gave = cmp.Or(f.inNameOf(op), op), f.gaveBefore(op)
 		once = !t.endAgain && t.to == op.Executed || f.composed(l) && f.onceEach(op)
+		if c, lost := f.lostBeside(l, t, call); lost {
+			return c
+		}
 	}
 	switch {
 	case op == nil:

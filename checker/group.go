@@ -185,6 +185,9 @@ func (f *facts) granted(l *lockFacts, c *composition, op *history.Op, found *vio
 				memberKey{r.Server, r.Lock}, Stamp(r.At), by.Kind, by.Owner, by.Outcome, Stamp(by.Return)))
 		} else if r := f.takenLate(l, c, op); r != nil {
 			cause = f.givenLate(l, op.Owner, r, op.Call, fmt.Sprintf("its member %s was taken away at %s", memberKey{r.Server, r.Lock}, Stamp(r.At)))
+		} else if r, by, loss := f.lostForEarlier(l, c, op); r != nil {
+			cause = f.untold(l, by, r.At, fmt.Sprintf("its client gave the member %s back at %s for its %s (operation %d), which had lost it at %s",
+				loss.key, Stamp(r.At), by.Kind, by.ID, Stamp(loss.at)))
 		}
 		f.groupViolation(found, l, op, contract.GrantHasMembers, op.Return, cause, "its commands had got it %d of %d members, of which a hold needs %d", holds, len(c.members), c.needed)
 	case counted < c.needed:

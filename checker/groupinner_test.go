@@ -177,3 +177,82 @@ func TestAGivenUpUnlockComesToEachMember(t *testing.T) {
 		}
 	}
 }
+
+// An owner's hold of a lock is forced free, and it takes a group with the same key. Its unlock of that lock gives back what it had for the group. If nobody
+// forced it free, that was one hold too many.
+func TestAnUnlockOfALostHoldTakesAGroupsMember(t *testing.T) {
+	for _, forced := range []bool{true, false} {
+		s := newGroupScript(history.Multi, "a", "b")
+		s.lock = "a"
+		s.set(s.take("x:1", 0, at(0.1), 60*sec), "a", at(0.05), 1, at(60))
+		if forced {
+			force := s.op("z:1", history.ForceUnlock, at(1), at(1.1), history.Released)
+			s.set(force, "a", at(1.05), 0, 0)
+			force.Executed = at(1.05)
+		}
+		s.lock = "all"
+		group := s.take("x:1", at(2), at(2.2), 60*sec)
+		holds := int64(2)
+		if forced {
+			holds = 1
+		}
+		inner := *group
+		inner.ID, inner.Lock, inner.Aside, inner.Return, inner.Outcome, inner.Answer = 90, "a", true, at(2.06), history.Unknown, history.Acquired
+		inner.Executed = at(2.05)
+		s.set(group, "a", at(2.05), holds, at(62.05))
+		s.set(group, "b", at(2.1), 1, at(62.1))
+		group.Executed = at(2.1)
+		s.lock = "a"
+		unlock := s.op("x:1", history.Unlock, at(3), at(3.1), history.Released)
+		unlock.Executed = at(3.05)
+		s.set(unlock, "a", at(3.05), 0, 0)
+		aside := *unlock
+		aside.ID, aside.Lock, aside.Aside = 91, "all", true
+		other := s.take("y:1", at(4), at(4.1), 60*sec)
+		other.Executed = at(4.05)
+		s.set(other, "a", at(4.05), 1, at(64.05))
+		s.h.Ops = append(s.h.Ops, inner, aside)
+		v := verdict(t, s.script)
+		x := broken(v, contract.SharedMember)
+		if x == nil || (x.Ruling.Kind == Defect) == forced {
+			t.Errorf("forced: %v: %+v", forced, x)
+		}
+	}
+}
+
+// A call of a group is given up, and its client gives the member back that it had taken. If that was lost by then, it takes away what the next call took.
+// Otherwise it takes one hold too many.
+func TestWhatAGivenUpCallHadLostIsGivenBackForTheNext(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		s := newGroupScript(history.Multi, "a", "b")
+		given := s.op("x:1", history.Lock, 0, at(0.1), history.Unknown)
+		given.Cancel, given.Error, given.Evidence, given.Executed, given.Answer = at(0.1), "context deadline exceeded (with a command under way)", history.Sent, 0, ""
+		given.Lease = 60 * sec
+		s.set(given, "a", at(0.05), 1, at(60))
+		if lost {
+			s.fault("expire-key", "", at(0.2), at(0.2)).Lock = "all"
+			admin := *given
+			s.set(&admin, "a", at(0.2), 0, 0)
+			last := &s.h.Served[len(s.h.Served)-1]
+			last.Op, last.Owner, last.Step = 0, "", history.StepAdmin
+		}
+		op := s.take("x:1", at(0.3), at(0.9), 60*sec)
+		holds := int64(2)
+		if lost {
+			holds = 1
+		}
+		s.set(op, "a", at(0.4), holds, at(60.4))
+		back := *given
+		back.Kind = history.Unlock
+		s.set(&back, "a", at(0.6), 0, 0)
+		last := &s.h.Served[len(s.h.Served)-1]
+		last.Op, last.Request = 0, 7
+		s.set(op, "b", at(0.8), 1, at(60.8))
+		op.Executed = at(0.8)
+		s.event(history.Delete, at(0.8)+1).Note = "a member was taken away while others were acquired"
+		x := broken(verdict(t, s.script), contract.GrantHasMembers)
+		if x == nil || (x.Ruling.Kind == Defect) == lost {
+			t.Errorf("lost: %v: %+v", lost, x)
+		}
+	}
+}

@@ -97,6 +97,55 @@ func (f *facts) givenLate(l *lockFacts, owner string, r *history.Served, before 
 		what, call.Kind, call.Owner, call.Outcome, Stamp(call.Return)))
 }
 
+// lostBeside is the cause that an owner lost a hold of a lock before it took a group with the same key, and was not told. So its unlock of that lock gave
+// back what it had for the group. false: that is not so.
+func (f *facts) lostBeside(group *lockFacts, t *tenure, unlock *history.Op) (Cause, bool) {
+	if !f.byMembers(group) || unlock.Owner != t.owner || unlock.Lock == group.name {
+		return Cause{}, false
+	}
+	for _, l := range f.locks {
+		if l.name != unlock.Lock {
+			continue
+		}
+		for _, u := range l.owner(t.owner).tenures {
+			if u.to != t.to || u.endOp != unlock {
+				continue
+			}
+			if before := f.lostUnder(l, u); before != nil {
+				c := f.over(l, before)
+				c.Text += fmt.Sprintf("; %s was not told, and its %s of %s gave back at %s what it had of it for %s", t.owner, unlock.Kind, l.name, Stamp(t.to), group.name)
+				return c, true
+			}
+		}
+	}
+	return Cause{}, false
+}
+
+// lostForEarlier is the command by which a call lost a member since its client gave back what an earlier call of the owner, which was not told, had
+// taken: that was lost by then, at another time and by no command. nil: there is none.
+func (f *facts) lostForEarlier(l *lockFacts, c *composition, op *history.Op) (gave *history.Served, by *history.Op, loss *memberLoss) {
+	for _, key := range c.members {
+		m := f.view.members[key]
+		for _, ch := range m.changes(f, op, op.Call, op.Return) {
+			if ch.holds >= 0 || ch.row.Op != 0 || ch.row.Request == 0 {
+				continue
+			}
+			for _, earlier := range slices.Backward(l.owner(op.Owner).called(0, op.Call-1)) {
+				if !earlier.Kind.Acquires() || earlier.Aside || !earlier.Uncertain() && earlier.Outcome != history.Failed {
+					continue
+				}
+				for i := 1; i < len(m.states); i++ {
+					was, is := &m.states[i-1], &m.states[i]
+					if earlier.Call < is.from && is.from < ch.row.At && was.Count(op.Owner) > is.Count(op.Owner) && f.takes(m, op.Owner, is.from) == nil {
+						return ch.row, earlier, &memberLoss{key: key, at: is.from}
+					}
+				}
+			}
+		}
+	}
+	return nil, nil, nil
+}
+
 // memberEnded says why a member was gone that no command took away.
 func (f *facts) memberEnded(t *tenure, loss *memberLoss, what string) Cause {
 	lock := loss.key.key
