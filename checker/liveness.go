@@ -158,7 +158,7 @@ func (f *facts) untaken(l *lockFacts, before *tenure, op *history.Op, from, to t
 	if before != nil {
 		seen, released = max(from, f.told(l, op, from), f.seenDeadline(before)), before.to
 	}
-	seen = max(seen, f.asksAgain(l, op, to-1))
+	seen = max(seen, f.asksAgain(l, op, from))
 	all := f.obstaclesOf(op, l.name, to)
 	w := waking{released, from, to}
 	deaf := f.deafened(op.Client, l.name, w)

@@ -110,6 +110,9 @@ func (f *facts) orphaned(l *lockFacts, t *tenure) Cause {
 	if op := f.failedUnlock(l, t); op != nil {
 		return f.untold(l, op, max(op.Return, t.to), fmt.Sprintf("the %s of %s (operation %d) ended %s", op.Kind, op.Owner, op.ID, op.Outcome))
 	}
+	if !f.options.Model.Reenters() {
+		return Cause{Class: contract.Unexplained, Text: "the lock kept what its owner had given back"}
+	}
 	return Cause{Class: contract.Unexplained, Text: "the lock counted more holds than its owner had"}
 }
 

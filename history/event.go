@@ -103,6 +103,8 @@ type KeyState struct {
 	Taken []TakenPermit `json:"taken,omitempty"`
 	// Waiting are those who have a place in the queue of a fair lock, the next one first, whether it is held or not.
 	Waiting []string `json:"waiting,omitempty"`
+	// Queued is what stands in that queue for each of Waiting. Nil: their names do.
+	Queued []string `json:"queued,omitempty"`
 	// Left is how many count-downs are left, of a latch's key. Nil: it is none, or the key was absent.
 	Left *int64 `json:"left,omitempty"`
 }

@@ -97,14 +97,21 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 		}
 	}
 	name := t.Name() // that of a subtest may end in #01
+	seen := map[string]bool{}
 	for _, f := range total.Found {
-		t.Run(fmt.Sprintf("%s-seed-%d", f.Guarantee, f.Seed), func(t *testing.T) {
+		run := fmt.Sprintf("%s-seed-%d", f.Guarantee, f.Seed)
+		before := seen[run]
+		seen[run] = true
+		t.Run(run, func(t *testing.T) {
 			one := *s
 			one.options = new(*o)
 			one.seed = f.Seed
 			one.accept(bubble.In(t), f.Guarantee)
 			if reason := one.accepted[f.Guarantee][mistake{f.Rule, f.Call}]; reason != "" {
 				t.Skip("known: " + reason)
+			}
+			if before {
+				t.Fatalf("%s (%s, %s), in %s runs; its first run is that of %s, whose story tells it, too", f.Text, f.Rule, f.Class, reports.Thousands(f.Runs), run)
 			}
 			t.Error(one.found(bubble.In(t), f, again(name, f.Seed, 1)))
 		})

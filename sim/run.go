@@ -281,7 +281,9 @@ func (r *run) run(o Options) {
 		r.mu.Unlock()
 		for _, c := range clients {
 			if c.Client != nil {
-				if err := c.Client.Close(); r.subject.External { // of its process, which did not end as it should
+				err := caught("Close of a client", c.Client.Close)
+				var panicked *PanicError
+				if errors.As(err, &panicked) || r.subject.External { // an error tells of its process, which did not end as it should
 					closing = errors.Join(closing, err)
 				}
 			}

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -188,6 +189,30 @@ func TestARenewalWithoutANameIsOfItsCallsOwner(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%s: a renewal by %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+// Whoever makes a value appear in the queue of a fair lock waits there, whatever the value is. What is concluded can be concluded again.
+func TestAPlaceInTheQueueIsOfWhoTookIt(t *testing.T) {
+	const lock, ms = "x", time.Millisecond
+	queue := func(values ...string) *history.KeyState {
+		return &history.KeyState{Holdings: []history.Holding{{Owner: "c0:1", Count: 1}}, Deadline: time.Second, Waiting: values}
+	}
+	h := &history.History{}
+	before := queue()
+	for i, value := range []string{"0af3", "c2:1", "77b1"} {
+		owner, at := []string{"c1:1", "c2:1", "c3:1"}[i], time.Duration(10*i+5)*ms
+		h.Ops = append(h.Ops, history.Op{ID: int64(i + 1), Client: owner[:2], Owner: owner, Lock: lock, Kind: history.Lock, Call: at - ms})
+		after := queue(append(slices.Clone(before.Waiting), value)...)
+		h.Served = append(h.Served, history.Served{At: at, Sent: at - 1, Got: at + 1, Client: owner[:2], Op: int64(i + 1), Lock: lock, Step: history.StepAcquire, Before: before, After: after})
+		before = after
+	}
+	for range 2 {
+		h = Conclude(h)
+		last := h.Served[2].After
+		if want := []string{"c1:1", "c2:1", "c3:1"}; !slices.Equal(last.Waiting, want) || !slices.Equal(last.Queued, []string{"0af3", "c2:1", "77b1"}) {
+			t.Errorf("waiting: %q for %q, want %q", last.Waiting, last.Queued, want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 // A Part is a key of a lock on a server, as the server log names both.
 type Part struct{ Server, Key string }
 
-// Names tell whose a value of a key is, or a field of a hash: it is the owner's whose acquiring call made it
+// Names tell whose a value of a key is, or a field of a hash, or an entry of a queue: it is the owner's whose acquiring call made it
 // appear. Of several who set the same value it is the last one's. The zero value knows the owners' own names alone.
 type Names struct {
 	owners map[namedValue]string
@@ -51,6 +51,11 @@ func (n *Names) Learn(p Part, call history.Op, r history.Served, before, after h
 			}
 		}
 	}
+	for _, value := range after.Waiting {
+		if _, ok := owned(value); !ok && call.Kind.Acquires() && r.Op != 0 && !n.Knows(p, value) && !slices.Contains(before.Waiting, value) {
+			n.set(p, value, call.Owner)
+		}
+	}
 }
 
 func (n *Names) set(p Part, value, owner string) {
@@ -66,7 +71,13 @@ func hasValue(s history.KeyState, value string) bool {
 
 // of returns a state with owners for values.
 func (n *Names) of(p Part, s history.KeyState) history.KeyState {
-	named := history.KeyState{Deadline: s.Deadline, Permits: s.Permits, Left: s.Left, Taken: s.Taken, Waiting: s.Waiting}
+	named := history.KeyState{Deadline: s.Deadline, Permits: s.Permits, Left: s.Left, Taken: s.Taken}
+	for _, value := range s.Waiting {
+		named.Waiting = append(named.Waiting, n.Owner(p, value))
+	}
+	if !slices.Equal(named.Waiting, s.Waiting) {
+		named.Queued = s.Waiting
+	}
 	for _, h := range s.Holdings {
 		if owner := n.Owner(p, h.Owner); owner != h.Owner {
 			h.Owner, h.Value = owner, h.Owner
@@ -82,6 +93,9 @@ func raw(s *history.KeyState) *history.KeyState {
 		return nil
 	}
 	as := history.KeyState{Deadline: s.Deadline, Permits: s.Permits, Left: s.Left, Taken: s.Taken, Waiting: s.Waiting}
+	if s.Queued != nil {
+		as.Waiting = s.Queued
+	}
 	for _, h := range s.Holdings {
 		if h.Value != "" {
 			h.Owner, h.Value = h.Value, ""

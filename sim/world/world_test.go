@@ -326,6 +326,13 @@ type explosive struct {
 
 func (e explosive) Lock(name string) subjects.Lock { return explosiveLock{e.Client.Lock(name), e.in} }
 
+func (e explosive) Close() error {
+	if err := e.Client.Close(); e.in != "close" {
+		return err
+	}
+	panic(errBang)
+}
+
 type explosiveLock struct {
 	subjects.Lock
 	in string
@@ -351,6 +358,7 @@ func TestAPanicOfTheLockIsNamedWithItsOperation(t *testing.T) {
 	tests := []struct{ in, during string }{
 		{"acquire", `lock "order:42" by c1:1`},
 		{"release", `unlock "order:42" by c1:1`},
+		{"close", "Close of a client"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.in, func(t *testing.T) {
