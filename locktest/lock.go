@@ -137,7 +137,8 @@ type Fair interface{ Queue() Queue }
 // Queue is where in Redis who waits for a lock is.
 type Queue struct {
 	// Key is a list of owners, the next one first, or a sorted set of them. * stands for the key of the lock, as the option Key tells it, and
-	// {*} for the lock's name in braces, or alone if it has some.
+	// {*} for the lock's name in braces, or alone if it has some. What stands there for an owner may be anything: it is of the owner whose
+	// attempt made it appear.
 	Key string
 	// Prefix is what comes before an owner in Key; what begins otherwise is none.
 	Prefix string
