@@ -262,7 +262,11 @@ func (t *teller) calls(l *lockFacts) {
 		owners := []string{op.Owner}
 		switch {
 		case op.Kind.Unlocks() && op.Outcome == history.NotHeld:
-			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to unlock %s and is refused: it does not hold it", l.name)
+			told := " and is refused: it does not hold it"
+			if t.f.silent[op.ID] {
+				told = ", which it does not hold; nobody tells it"
+			}
+			t.add(op.Return, op.Owner, Key, scoreKey, l.name, owners, "wants to unlock %s%s", l.name, told)
 		case op.Kind.Acquires() && op.Outcome == history.Busy:
 			t.add(op.Return, op.Owner, Plain, scoreOrdinary, l.name, owners, "gives up on %s after %s: it is busy", l.name, short(op.Return-op.Call))
 		case op.Outcome == history.Failed && op.Cancel == history.Ended && (callsFor(op) || op.Kind.Unlocks()):

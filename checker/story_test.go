@@ -229,3 +229,16 @@ func TestStoryTellsWhoHasALeaseEndAtAnotherTime(t *testing.T) {
 		}
 	}
 }
+
+// Who was told nothing by its unlock is not said to be refused.
+func TestAnUnlockThatTellsNothingIsNotRefused(t *testing.T) {
+	for told, want := range map[history.Outcome]string{history.NotHeld: "is refused: it does not hold it", history.OK: "which it does not hold; nobody tells it"} {
+		s := newScript()
+		s.take("c1:1", at(0), at(0.002), 5*sec)
+		s.event(history.Expire, at(5.001))
+		s.unlock("c1:1", at(6), told).Answer = history.NotHeld
+		if got := lines(verdict(t, s).Story); !strings.Contains(got, want) {
+			t.Errorf("told %s: %s", told, got)
+		}
+	}
+}
