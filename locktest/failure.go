@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-sim/holdfast/checker"
 	"github.com/holdfast-sim/holdfast/contract"
 	"github.com/holdfast-sim/holdfast/explore"
+	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/reports"
 	"github.com/holdfast-sim/holdfast/scenarios"
 	"github.com/holdfast-sim/holdfast/sim"
@@ -90,6 +91,13 @@ func (s *suite) ask(b *bubble.Bubbles, t *trial, g contract.Guarantee, again str
 	return asked{notes: notes}
 }
 
+// renewed reports whether an owner's client renewed the lock ever: then its watchdog outlived the call.
+func renewed(h *history.History, v fault) bool {
+	return slices.ContainsFunc(h.Ops, func(op history.Op) bool {
+		return op.Kind.Renews() && op.Lock == v.Lock && slices.Contains(v.Owners, op.Owner)
+	})
+}
+
 // tell makes a failure of violations, of which the first tells most.
 func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fault, again string) *Failure {
 	s.prove(b, t)
@@ -105,7 +113,7 @@ func (s *suite) tell(b *bubble.Bubbles, t *trial, g contract.Guarantee, all []fa
 			fmt.Fprintf(&text, "  * %s (%s)\n", v.Text, v.Rule)
 		}
 	}
-	if all[0].Rule == contract.RenewedInTime && len(all[0].Cause.Faults) == 0 {
+	if all[0].Rule == contract.RenewedInTime && len(all[0].Cause.Faults) == 0 && !renewed(t.history, all[0]) {
 		text.WriteString("\n  The context of a call ends with it. If the library's watchdog lives on that context, the adapter needs\n  context.WithoutCancel.\n")
 	}
 	if !s.told[g] {

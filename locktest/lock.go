@@ -37,7 +37,7 @@ func (f Locks) Lock(name, owner string) Lock { return f(name, owner) }
 type Request = subjects.Request
 
 // Lock is the least that a lock can do. More is found by the interfaces [Reentrant], [Silent], [Watchdog],
-// [Fencer], [Loser], [Idempotent], [Undoer], [ForceReleaser], [ForceTeller], [Inspector], [LeaseKeeper], [LeaseSetter], [Local], [Patient] and [Fair],
+// [Fencer], [Loser], [Idempotent], [Undoer], [ForceReleaser], [ForceTeller], [Inspector], [LeaseKeeper], [LeaseSetter], [Local], [Patient], [Tidy] and [Fair],
 // which it may implement,
 // and [MultiLocker] and [QuorumLocker], which its Client may.
 type Lock interface {
@@ -129,6 +129,9 @@ type Local interface{ LocalHolds() }
 // Patient is a lock, or another object, whose Redis client waits longer for an answer than go-redis does, or less long, before it gives up or asks
 // again. go-redis waits for 5.1 s here: its ReadTimeout and a pause. It awaits the answer to a command that blocks for 10 s more than that may block.
 type Patient interface{ AnswerTimeout() time.Duration }
+
+// Tidy is a lock that leaves no key behind without a time to live, also none beside the one that says whether it is held.
+type Tidy interface{ LeavesNothing() }
 
 // Fair is a lock that goes to who has waited longest. A place in its queue is kept while its owner asks again, and given up by who waits
 // no more.

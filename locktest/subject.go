@@ -281,6 +281,8 @@ func claim(s *subjects.Subject, c Client, l Lock) {
 	s.AnswerTimeout = answerTimeout(l)
 	_, local := l.(Local)
 	can(string(contract.LocalHolds), local)
+	_, tidy := l.(Tidy)
+	can(string(contract.LeavesNothing), tidy)
 	q, fair := l.(Fair)
 	can(string(contract.Fair), fair)
 	can(string(contract.KeepsPlace), fair)

@@ -12,7 +12,7 @@ var claimable = []reflect.Type{
 	reflect.TypeFor[Reentrant](), reflect.TypeFor[Silent](), reflect.TypeFor[Watchdog](), reflect.TypeFor[Retrier](), reflect.TypeFor[Fencer](),
 	reflect.TypeFor[Loser](), reflect.TypeFor[Idempotent](), reflect.TypeFor[Undoer](), reflect.TypeFor[ForceReleaser](), reflect.TypeFor[ForceTeller](),
 	reflect.TypeFor[Inspector](), reflect.TypeFor[LeaseKeeper](), reflect.TypeFor[LeaseSetter](), reflect.TypeFor[Local](), reflect.TypeFor[Patient](),
-	reflect.TypeFor[Fair](), reflect.TypeFor[Sharer](), reflect.TypeFor[Polling](), reflect.TypeFor[Resizer](), reflect.TypeFor[Drainer](),
+	reflect.TypeFor[Tidy](), reflect.TypeFor[Fair](), reflect.TypeFor[Sharer](), reflect.TypeFor[Polling](), reflect.TypeFor[Resizer](), reflect.TypeFor[Drainer](),
 	reflect.TypeFor[Deleter](), reflect.TypeFor[Leaser](), reflect.TypeFor[MultiLocker](), reflect.TypeFor[QuorumLocker](),
 }
 

@@ -181,17 +181,24 @@ func (w *World) lostBeside(s *server, before []history.KeyState, beside []string
 	return n
 }
 
-// each calls strike for every key of a lock, and tells what became of the lock.
-func (w *World) each(name string, kind history.EventKind, note string, strike func(s *server, key string)) bool {
+// each calls strike for every key of a lock, also for those that were overwritten and of which nobody knows any more whose they are, and tells what became
+// of the lock.
+func (w *World) each(name string, kind history.EventKind, note string, strike func(p part, key string)) bool {
 	hit := false
 	for _, p := range w.parts(name) {
 		if p.server.state[p.key].Absent() {
 			continue
 		}
 		hit = true
-		for _, key := range w.layout.KeysOf(p.key, w.saysOfHolder(p.server, p.key)) {
+		keys := w.layout.KeysOf(p.key, w.saysOfHolder(p.server, p.key))
+		for _, key := range w.overwritten[p] {
+			if !slices.Contains(keys, key) && w.get(p.server, key).text == foreign {
+				keys = append(keys, key)
+			}
+		}
+		for _, key := range keys {
 			if w.get(p.server, key).kind != "" {
-				strike(p.server, key)
+				strike(p, key)
 			}
 		}
 		w.changed(p.server, p.key, w.look(p.server, p.key), func(l *lock, was, is history.KeyState) {
@@ -225,13 +232,13 @@ func (w *World) parts(name string) []part {
 
 // ExpireKey implements [fault.Target].
 func (w *World) ExpireKey(lock string) bool {
-	return w.each(lock, history.Expire, "ended from outside", func(s *server, key string) { w.do(s, "PEXPIRE", key, "0") })
+	return w.each(lock, history.Expire, "ended from outside", func(p part, key string) { w.do(p.server, "PEXPIRE", key, "0") })
 }
 
 // DeleteKey implements [fault.Target].
 func (w *World) DeleteKey(lock string) bool {
 	if lock != "" {
-		return w.each(lock, history.Delete, "deleted from outside", func(s *server, key string) { w.do(s, "DEL", key) })
+		return w.each(lock, history.Delete, "deleted from outside", func(p part, key string) { w.do(p.server, "DEL", key) })
 	}
 	hit := false
 	for _, s := range w.servers {
@@ -248,7 +255,10 @@ func (w *World) DeleteKey(lock string) bool {
 
 // OverwriteKey implements [fault.Target].
 func (w *World) OverwriteKey(lock string) bool {
-	return w.each(lock, history.Delete, "overwritten from outside", func(s *server, key string) { w.do(s, "SET", key, foreign) })
+	return w.each(lock, history.Delete, "overwritten from outside", func(p part, key string) {
+		w.do(p.server, "SET", key, foreign)
+		w.overwritten[p] = append(w.overwritten[p], key)
+	})
 }
 
 // ForceUnlock implements [fault.Target].

@@ -78,6 +78,8 @@ type World struct {
 	numbers  map[string]int64         // of permits, by their ids
 	ahead    map[string]time.Duration // how far the clocks of clients are, that were set forward
 
+	overwritten map[part][]string // the keys that a fault wrote over, by the lock's key that they belong to
+
 	outside outside
 	calls   calls
 	retries retries
@@ -105,7 +107,7 @@ func New(g Ground, p *plan.Plan, chance *seed.Chance, layout history.Layout) (*W
 	}
 	w := &World{ground: g, bubble: bubble.Here(), processes: g.processes, layout: layout, watchdog: time.Duration(t.Watchdog),
 		wake: make(chan struct{}, 1), schedulers: map[string]*fault.Scheduler{}, trace: sha256.New(),
-		numbers: map[string]int64{}, ahead: map[string]time.Duration{}, frozen: map[string]int{}, dead: map[string]bool{}, spins: spins{}}
+		numbers: map[string]int64{}, ahead: map[string]time.Duration{}, frozen: map[string]int{}, dead: map[string]bool{}, overwritten: map[part][]string{}, spins: spins{}}
 	chance.Now = w.sinceBegun
 	servers := p.Servers
 	if len(servers) == 0 {
