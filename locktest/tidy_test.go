@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-sim/holdfast/locktest"
 )
 
-// counting is a lock that counts its grants in a key of its own, which stays for ever unless it is told to end.
-type counting struct {
+// countsGrants is a lock that counts its grants in a key of its own, which stays for ever unless it is told to end.
+type countsGrants struct {
 	rdb   redis.UniversalClient
 	name  string
 	owner string
 	ends  bool
 }
 
-func (l counting) Acquire(ctx context.Context, r locktest.Request) error {
+func (l countsGrants) Acquire(ctx context.Context, r locktest.Request) error {
 	for end := time.Now().Add(r.Wait); ; {
 		set, err := l.rdb.SetNX(ctx, l.name, l.owner, max(r.Lease, 30*time.Second)).Result()
 		if err != nil {
@@ -40,7 +40,7 @@ func (l counting) Acquire(ctx context.Context, r locktest.Request) error {
 	}
 }
 
-func (l counting) Release(ctx context.Context) error {
+func (l countsGrants) Release(ctx context.Context) error {
 	n, err := l.rdb.Eval(ctx, "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", []string{l.name}, l.owner).Int()
 	if err == nil && n == 0 {
 		return locktest.ErrNotHeld
@@ -48,7 +48,7 @@ func (l counting) Release(ctx context.Context) error {
 	return err
 }
 
-type tidy struct{ counting }
+type tidy struct{ countsGrants }
 
 func (tidy) LeavesNothing() {}
 
@@ -57,7 +57,7 @@ func TestALockThatClaimsToLeaveNothing(t *testing.T) {
 	for _, tt := range []struct{ claims, ends, accused bool }{{true, false, true}, {true, true, false}, {false, false, false}} {
 		stories, err := locktest.Accused(t, func(e locktest.Env) (locktest.Client, error) {
 			return locktest.Locks(func(name, owner string) locktest.Lock {
-				l := counting{e.Redis, name, owner, tt.ends}
+				l := countsGrants{e.Redis, name, owner, tt.ends}
 				if tt.claims {
 					return tidy{l}
 				}
