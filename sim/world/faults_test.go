@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/holdfast-sim/holdfast/history"
 	"github.com/holdfast-sim/holdfast/sim"
 	"github.com/holdfast-sim/holdfast/sim/bubble"
@@ -184,6 +186,55 @@ func TestKeysAreDeletedAndOverwritten(t *testing.T) {
 	h := struck(t, "rlock-latch", plan.Fault{Kind: "delete-key", From: at(5 * second)})
 	if did := admin(h); len(did) != 1 || !strings.HasPrefix(did[0].Text, "FLUSHALL") || len(did[0].After.Holdings) != 0 {
 		t.Errorf("%+v", did)
+	}
+}
+
+// countingClient is that of a lock that counts in a second key, which has its holder's name.
+type countingClient struct {
+	subjects.Client
+	rdb redis.UniversalClient
+}
+
+type countingLock struct {
+	subjects.Lock
+	rdb  redis.UniversalClient
+	name string
+}
+
+func (c countingClient) Lock(name string) subjects.Lock {
+	return countingLock{c.Client.Lock(name), c.rdb, name}
+}
+
+func (l countingLock) Acquire(ctx context.Context, owner string, r subjects.Request) subjects.Answer {
+	a := l.Lock.Acquire(ctx, owner, r)
+	if a.Outcome == history.Acquired {
+		l.rdb.Incr(ctx, l.name+":count:"+owner)
+	}
+	return a
+}
+
+// What ends a key that was overwritten ends all that was written over, also what had the name of a holder who is not there any more.
+func TestAnOverwrittenKeyEndsAsAWhole(t *testing.T) {
+	s, _ := subjects.Find("rlock-latch")
+	open := s.Open
+	s.Open = func(e subjects.Env) (subjects.Client, error) {
+		c, err := open(e)
+		return countingClient{c, e.Redis}, err
+	}
+	s.Layout.Count = history.Place{Key: "*:count:@", Owned: true}
+	h, err := sim.Run(bubble.In(t), newPlan([]plan.Fault{{Kind: "overwrite-key", Lock: order, From: at(5 * second)}, {Kind: "expire-key", Lock: order, From: at(6 * second)}},
+		client("c1", 0, lock(), plan.Step{Do: plan.Sleep, For: at(10 * second)}, unlock())), s, sim.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var struck []string
+	for _, row := range admin(h) {
+		struck = append(struck, row.Text)
+	}
+	for _, does := range []string{"SET " + order + " something else", "SET " + order + ":count:c1:1 something else", "PEXPIRE " + order + " 0", "PEXPIRE " + order + ":count:c1:1 0"} {
+		if !slices.Contains(struck, does) {
+			t.Errorf("the faults did not %q, but %q", does, struck)
+		}
 	}
 }
 
