@@ -346,3 +346,22 @@ func TestAWaitInVainForAKeyThatEnded(t *testing.T) {
 		}
 	}
 }
+
+// An owner that re-enters what it was told it had lost has its outer hold still, if the token is the same: after one unlock it believes in that. With another
+// token it was one hold, which that unlock gave back.
+func TestAReEntryOfWhatWasTakenForOverLeavesTheOuterHold(t *testing.T) {
+	for token, believes := range map[int64]bool{7: true, 8: false} {
+		s := newScript()
+		first := s.take("c1:1", at(0), at(0.002), 2*sec)
+		first.Token = 7
+		s.event(history.Lost, at(1.9)).Owner = "c1:1"
+		again := s.take("c1:1", at(0.5), at(3), 0)
+		again.Token, again.Executed = token, at(1)
+		s.unlock("c1:1", at(4), history.Decremented)
+		s.event(history.Delete, at(5))
+		s.take("c2:1", at(6), at(6.002), 0).Token = 9
+		if x := broken(verdict(t, s), contract.OneBeliever); (x != nil) != believes {
+			t.Errorf("token %d: %+v", token, x)
+		}
+	}
+}
