@@ -472,3 +472,25 @@ func TestAnUnlockOfNobodysLock(t *testing.T) {
 		}
 	}
 }
+
+// A waiter whose place is kept asks again when half of that time is over. Until then it does not know that the lock is free, unless it asked in between.
+func TestAWaiterThatAskedForAFreeLockKnows(t *testing.T) {
+	for _, tt := range []struct {
+		asks bool // when the lock is free
+		gets float64
+		kind RulingKind
+	}{{false, 34, FailedAssumption}, {false, 40, Defect}, {true, 40, Defect}} {
+		s, op := newLine(contract.KeepsPlace)
+		s.executes(op, 25, "c1:1", "c2:1")
+		s.event(history.Expire, at(30.002))
+		s.now.Holdings, s.now.Deadline = nil, 0
+		if tt.asks {
+			s.executes(op, 31, "", "c2:1")
+		}
+		s.gets("c2:1", op, tt.gets)
+		op.Return, op.Outcome = at(tt.gets)+lat, history.Acquired
+		if x := broken(verdict(t, s.script), contract.FreeIsTaken); x == nil || x.Ruling.Kind != tt.kind {
+			t.Errorf("asks: %v, gets it at %v s: %+v", tt.asks, tt.gets, x)
+		}
+	}
+}

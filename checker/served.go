@@ -186,11 +186,7 @@ func (f *facts) inNameOf(op *history.Op) *history.Op {
 // answeredDuring reports whether the answer to what a call did to another lock came while the call went on.
 func (f *facts) answeredDuring(op, call *history.Op) bool {
 	i, found := f.log.execution(op, op.Executed)
-	got := time.Duration(0)
-	if found {
-		got = f.h.Served[i].Got
-	}
-	return got > 0 && (call.Pending() || got <= call.Return)
+	return found && f.h.Served[i].Got > 0 && (call.Pending() || f.h.Served[i].Got <= call.Return)
 }
 
 // serversOf tells on which servers the keys of each lock are, as far as the server log shows it. Those are where calls on it were

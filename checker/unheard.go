@@ -186,25 +186,21 @@ func (f *facts) heldUntold(l *lockFacts, v *Violation) bool {
 func (f *facts) namesWhatIsNew(op, earlier *history.Op) bool {
 	named, fresh, seen := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for i := range f.h.Served {
-		for _, word := range strings.Fields(f.h.Served[i].Text) {
+		r := &f.h.Served[i]
+		for _, word := range strings.Fields(r.Text) {
 			switch {
-			case f.h.Served[i].Op == op.ID:
+			case r.Op == op.ID:
 				named[word] = true
-			case f.h.Served[i].Op == earlier.ID:
-				fresh[word] = !seen[word]
-			default:
+			case r.Op != earlier.ID:
 				seen[word] = true
+			case !seen[word]:
+				fresh[word] = true
 			}
 		}
 	}
-	maps.DeleteFunc(fresh, func(_ string, is bool) bool { return !is })
 	if len(named) == 0 || len(fresh) == 0 {
 		return true
 	}
-	for word := range named {
-		if fresh[word] {
-			return true
-		}
-	}
-	return false
+	maps.DeleteFunc(fresh, func(word string, _ bool) bool { return !named[word] })
+	return len(fresh) > 0
 }

@@ -16,9 +16,9 @@ import (
 // Where the locks are of one client of generation [Hardened], on one server or in one Cluster slot,
 // one script takes them all and one gives them back. Otherwise they are taken one after the other,
 // in the order of their names, and if one cannot be had, or the time that was spent has used up the
-// lease of one, those taken are given back. A call that is refused at one lock after another then steps back for up to 20 ms
-// by default. Nobody holds a lock while waiting for another, so
-// MultiLocks over the same locks in different orders do not wait for each other for ever.
+// lease of one, those taken are given back. Nobody holds a lock while waiting for another, so
+// MultiLocks over the same locks in different orders do not wait for each other for ever. A call that
+// is refused at one lock after another waits up to 20 ms, by default, before it asks again.
 //
 // Each member is an ordinary hold of its lock, renewed like any other. The guarantee is that all
 // were held at one time, when Lock returned; [MultiLock.Lost] tells when it ends.
@@ -119,7 +119,11 @@ func (m *MultiLock) take(ctx context.Context, owner Owner, co callOptions) (acqu
 			wait.end(false)
 			wait.place, wait.w = at, nil
 			if moves++; moves > 2 { // other groups take the locks in turn, too
-				if _, err := wait.pause(ctx, nil, m.stepBack(moves), func() (bool, error) { return true, nil }); err != nil {
+				step := m.stepBack(moves)
+				if wait.bounded {
+					step = min(step, time.Until(wait.deadline))
+				}
+				if _, err := wait.pause(ctx, nil, step, func() (bool, error) { return true, nil }); err != nil {
 					return false, err
 				}
 			}

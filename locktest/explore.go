@@ -96,12 +96,10 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 			t.Errorf("another kind of failure, the first with seed %d: %s\nagain: %s", f.Seed, f.Error, again(t.Name(), f.Seed, 1))
 		}
 	}
-	name := t.Name() // that of a subtest may end in #01
-	seen := map[string]bool{}
+	name := t.Name()          // that of a subtest may end in #01
+	seen := map[string]bool{} // the runs that were told
 	for _, f := range total.Found {
 		run := fmt.Sprintf("%s-seed-%d", f.Guarantee, f.Seed)
-		before := seen[run]
-		seen[run] = true
 		t.Run(run, func(t *testing.T) {
 			one := *s
 			one.options = new(*o)
@@ -110,9 +108,10 @@ func Explore(t *testing.T, newLock NewLock, opts ...Option) {
 			if reason := one.accepted[f.Guarantee][mistake{f.Rule, f.Call}]; reason != "" {
 				t.Skip("known: " + reason)
 			}
-			if before {
-				t.Fatalf("%s (%s, %s), in %s runs; its first run is that of %s, whose story tells it, too", f.Text, f.Rule, f.Class, reports.Thousands(f.Runs), run)
+			if seen[run] {
+				t.Fatalf("%s (%s, %s), in %s runs; its first run is that of %s, and told there", f.Text, f.Rule, f.Class, reports.Thousands(f.Runs), run)
 			}
+			seen[run] = true
 			t.Error(one.found(bubble.In(t), f, again(name, f.Seed, 1)))
 		})
 	}

@@ -12,43 +12,35 @@ import (
 	"github.com/holdfast-sim/holdfast/locktest"
 )
 
-// countsGrants is a lock that counts its grants in a key of its own, which stays for ever unless it is told to end.
-type countsGrants struct {
-	rdb   redis.UniversalClient
-	name  string
-	owner string
-	ends  bool
-}
-
-func (l countsGrants) Acquire(ctx context.Context, r locktest.Request) error {
-	for end := time.Now().Add(r.Wait); ; {
-		set, err := l.rdb.SetNX(ctx, l.name, l.owner, max(r.Lease, 30*time.Second)).Result()
-		if err != nil {
-			return err
-		}
-		if set {
-			count := "grants of " + l.name
-			if err := l.rdb.Incr(ctx, count).Err(); err != nil || !l.ends {
-				return err
+// countsGrants is a lock that counts its grants in a key of its own, which stays for ever unless it is told to end. It tries once.
+func countsGrants(rdb redis.UniversalClient, name, owner string, ends bool) locktest.Funcs {
+	return locktest.Funcs{
+		Lease: 30 * time.Second,
+		Try: func(ctx context.Context, lease time.Duration) error {
+			set, err := rdb.SetNX(ctx, name, owner, lease).Result()
+			if err == nil && !set {
+				err = locktest.ErrBusy
 			}
-			return l.rdb.Expire(ctx, count, time.Minute).Err()
-		}
-		if !r.Forever && time.Now().After(end) {
-			return locktest.ErrBusy
-		}
-		time.Sleep(50 * time.Millisecond)
+			count := "grants of " + name
+			if err == nil {
+				err = rdb.Incr(ctx, count).Err()
+			}
+			if err == nil && ends {
+				err = rdb.Expire(ctx, count, time.Minute).Err()
+			}
+			return err
+		},
+		Unlock: func(ctx context.Context) error {
+			n, err := rdb.Eval(ctx, "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", []string{name}, owner).Int()
+			if err == nil && n == 0 {
+				return locktest.ErrNotHeld
+			}
+			return err
+		},
 	}
 }
 
-func (l countsGrants) Release(ctx context.Context) error {
-	n, err := l.rdb.Eval(ctx, "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0", []string{l.name}, l.owner).Int()
-	if err == nil && n == 0 {
-		return locktest.ErrNotHeld
-	}
-	return err
-}
-
-type tidy struct{ countsGrants }
+type tidy struct{ locktest.Funcs }
 
 func (tidy) LeavesNothing() {}
 
@@ -57,7 +49,7 @@ func TestALockThatClaimsToLeaveNothing(t *testing.T) {
 	for _, tt := range []struct{ claims, ends, accused bool }{{true, false, true}, {true, true, false}, {false, false, false}} {
 		stories, err := locktest.Accused(t, func(e locktest.Env) (locktest.Client, error) {
 			return locktest.Locks(func(name, owner string) locktest.Lock {
-				l := countsGrants{e.Redis, name, owner, tt.ends}
+				l := countsGrants(e.Redis, name, owner, tt.ends)
 				if tt.claims {
 					return tidy{l}
 				}
